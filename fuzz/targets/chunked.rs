@@ -5,7 +5,7 @@
 #![no_main]
 
 use hob_http::Bytes;
-use hob_http::h1::Refusal;
+use hob_http::Refusal;
 use hob_http::h1::chunked::{Decoded, Decoder};
 use hob_http::limits::Limits;
 use libfuzzer_sys::fuzz_target;

@@ -8,7 +8,8 @@
 use std::rc::Rc;
 
 use hob_http::RequestHead;
-use hob_http::h3::{Conn, ControlEvent, Event, Receiver, Uni, qpack};
+use hob_http::fields_coding::qpack;
+use hob_http::h3::{Conn, ControlEvent, Event, Receiver, Uni};
 use hob_http::limits::Limits;
 use libfuzzer_sys::fuzz_target;
 

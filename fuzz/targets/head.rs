@@ -5,8 +5,9 @@
 #![no_main]
 
 use hob_http::RequestHead;
-use hob_http::h1::parse::{Scan, Scanner, is_host, read_head};
+use hob_http::h1::parse::{Scan, Scanner, read_head};
 use hob_http::h1::quick::read_quickly;
+use hob_http::is_host;
 use hob_http::limits::Limits;
 use libfuzzer_sys::fuzz_target;
 
@@ -48,7 +49,10 @@ fuzz_target!(|data: &[u8]| {
     if let Some((len, framing)) = read_quickly(input, &mut quick, &limits()) {
         let mut careful = RequestHead::empty();
         assert_eq!(whole, (0, Scan::Complete(len)));
-        assert_eq!(read_head(&input[..len], &mut careful, &limits()), Ok(framing));
+        assert_eq!(
+            read_head(&input[..len], &mut careful, &limits()),
+            Ok(framing)
+        );
         assert_eq!(quick, careful);
     }
     let (start, Scan::Complete(len)) = whole else {

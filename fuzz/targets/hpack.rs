@@ -4,7 +4,8 @@
 //! The first byte chooses: blocks to be decoded, each behind its length; or fields to be encoded.
 #![no_main]
 
-use hob_http::h2::hpack::{Decoder, Encoder, huffman};
+use hob_http::fields_coding::hpack::{Decoder, Encoder};
+use hob_http::fields_coding::huffman;
 use libfuzzer_sys::fuzz_target;
 
 fn decode(mut input: &[u8]) {

@@ -33,6 +33,7 @@ fuzz_target!(|input: &[u8]| {
         }
         let facts = Facts {
             path,
+            raw_path: path,
             query: Some(path),
             host: path,
             captures: &captures,

@@ -2,7 +2,7 @@
 //! that are found in one come out again.
 #![no_main]
 
-use hob_server::resources::parse::{everything, interfaces, netstat};
+use hob_machine::text::{everything, interfaces, netstat};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

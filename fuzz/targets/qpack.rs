@@ -3,7 +3,7 @@
 //! The first byte chooses: a section to be decoded, or fields to be encoded.
 #![no_main]
 
-use hob_http::h3::qpack;
+use hob_http::fields_coding::qpack;
 use libfuzzer_sys::fuzz_target;
 
 fn decode(section: &[u8]) {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use hob_http::Fields;
-use hob_server::handle::script_control::{Control, Instead};
+use hob_server::handle::script::control::{Control, Instead};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &[u8]| {

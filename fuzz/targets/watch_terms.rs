@@ -51,7 +51,7 @@ fuzz_target!(|input: &[u8]| {
     station.tell(&trail, Stage::Request, 0, |pen, _| pen.text("text", target));
     let frames = watcher.take();
     for frame in frames.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        assert!(frame.starts_with(b"data: {\"t_us\":") && frame.ends_with(b"\"}"));
+        assert!(frame.starts_with(b"data: {\"id\":\"") && frame.ends_with(b"\"}"));
         assert!(!frame.iter().any(u8::is_ascii_control));
     }
 });

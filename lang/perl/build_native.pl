@@ -23,14 +23,14 @@ my $core   = "$Config{archlibexp}/CORE";
 eval { require ExtUtils::ParseXS; 1 } or leave_out('no ExtUtils::ParseXS');
 my ($typemap) = grep { -e } map { "$_/ExtUtils/typemap" } @INC;
 my ($compiler) = split ' ', $Config{cc};
-grep { -x "$_/$compiler" } File::Spec->path or leave_out("no C compiler $compiler");
+grep { -x "$_/$compiler" } File::Spec->path or leave_out("no C compiler $compiler (Debian: gcc)");
 
 my $name = Hob::Native::build_name();
 build("$here/lib/Hob/Native.xs", $name, $header, "$here/lib/Hob");
 build("$here/host/Warm.xs", "$name-warm", "$here/../c/host");
 
 # Compiles a module into a file, which appears whole or not at all. Every name is bound when it is
-# loaded: a fork that had to find one would do so each time.
+# loaded: a fork that had to find one would do so each time. Nothing tells where it was built.
 sub build {
     my ($source, $made, @folders) = @_;
     my $base    = "$folder/$made.$$";
@@ -40,7 +40,8 @@ sub build {
         prototypes => 0, versioncheck => 0,
     );
     my $command = "$Config{cc} $Config{ccflags} $Config{optimize} $Config{cccdlflags} -I$core"
-        . qq{ $include -o "$base.so" "$base.c" $Config{lddlflags} -Wl,-z,now -ldl};
+        . qq{ $include -ffile-prefix-map="$base=$made" -ffile-prefix-map="$here=."}
+        . qq{ -o "$base.so" "$base.c" $Config{lddlflags} -Wl,-z,now -ldl};
     my $failed = system $command;
     unlink "$base.c";
     exit 1 if $failed;

@@ -47,7 +47,7 @@ def build(made: Path) -> None:
     try:
         subprocess.run([*words, "-o", str(begun), "-ldl"], check=True)
     except FileNotFoundError as error:
-        raise CannotBuild(f"no C compiler: {error}") from None
+        raise CannotBuild(f"no C compiler (Debian: gcc): {error}") from None
     begun.replace(made)
 
 

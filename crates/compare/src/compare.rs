@@ -60,7 +60,7 @@ const FULL: (Duration, Duration) = (Duration::from_secs(27 * 60), Duration::from
 /// happens, what it started ends with it, and its folder goes.
 pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
     let is_stopped = listen()?;
-    // Should a keeper be killed, what it held comes to this process.
+    // Should a supervisor be killed, what it held comes to this process.
     set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| CompareError::system("cannot become a subreaper")(error.into()))?;
     let begun = (SystemTime::now(), Instant::now());
@@ -114,6 +114,7 @@ pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
         scope: plan.scope,
         settings: plan.settings,
         is_interrupted: is_stopped.load(Ordering::Relaxed),
+        load_before: machine.load_before,
         machine,
         configurations: std::mem::take(&mut comparison.shown),
         lacks: site.lacks.clone(),
@@ -265,7 +266,7 @@ fn cpus() -> Result<(usize, usize), CompareError> {
 }
 
 /// Ends what is left below this process when it is dropped, also by a panic. There is something
-/// only where a keeper was killed.
+/// only where a supervisor was killed.
 #[derive(Default)]
 struct EndAll {
     /// Control groups that were made.

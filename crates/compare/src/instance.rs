@@ -1,4 +1,4 @@
-//! A server that runs: its ports, its keeper, and what it has used.
+//! A server that runs: its ports, its supervisor, and what it has used.
 
 use std::cell::RefCell;
 use std::fs::{self, DirBuilder};
@@ -16,15 +16,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket, sockopt};
 
 use crate::account::{Account, Group};
-use crate::keeper::{Order, Program};
 use crate::limits::{PRINTED_BYTES_MAX, RETRY_PAUSE, SETTLE_PERIOD, SETTLE_SHARE, START};
 use crate::onlooker::Onlookers;
 use crate::server::{CONTROL, Door, Extra, Ground, Installed, Ports, Settings};
 use crate::site::Site;
+use crate::supervisor::{Order, Program};
 
 /// What a server is started with, the same for all of a comparison.
 pub(crate) struct Place<'a> {
-    /// The program whose hidden command is the keeper.
+    /// The program whose hidden command is the supervisor.
     pub(crate) program: &'a Path,
     pub(crate) folder: &'a Path,
     pub(crate) site: &'a Site,
@@ -43,7 +43,7 @@ pub(crate) struct Instance {
     pub(crate) account: Account,
     /// Gone before the server is.
     _onlookers: Onlookers,
-    keeper: Keeper,
+    supervisor: Supervisor,
     /// Sockets that hold the ports: nobody else gets them.
     _held: [OwnedFd; 2],
 }
@@ -95,10 +95,11 @@ impl Instance {
             folder,
             whole: place.folder.to_owned(),
         };
-        let mut keeper = Keeper::start(place.program, &order)?;
+        let mut supervisor = Supervisor::start(place.program, &order)?;
+        let control = extra.is_looked_at().then_some(Door::Socket(CONTROL));
         let doors = std::iter::once(Door::Port(ports.clear)).chain(setup.doors);
-        for door in doors {
-            keeper.wait_for(&door, &order, place.is_stopped)?;
+        for door in doors.chain(control) {
+            supervisor.wait_for(&door, &order, place.is_stopped)?;
         }
         let _onlookers = Onlookers::new(extra, &order.folder.join(CONTROL))?;
         let mut instance = Instance {
@@ -106,7 +107,7 @@ impl Instance {
             shown,
             account,
             _onlookers,
-            keeper,
+            supervisor,
             _held: [held, held_too],
         };
         instance.settle(place.is_stopped)?;
@@ -117,13 +118,13 @@ impl Instance {
     /// interpreters, whose CPU time belongs to no request.
     fn settle(&mut self, is_stopped: &AtomicBool) -> Result<(), String> {
         let begun = Instant::now();
-        let mut before = self.usage_ns()?;
+        let mut before = self.usage()?.counted_ns;
         while begun.elapsed() < START && !is_stopped.load(Ordering::Relaxed) {
             // Nothing is said while all is well: this is a wait with an early end.
-            if self.keeper.has_word(SETTLE_PERIOD) {
+            if self.supervisor.has_word(SETTLE_PERIOD) {
                 return Ok(());
             }
-            let now = self.usage_ns()?;
+            let now = self.usage()?.counted_ns;
             if now - before < SETTLE_PERIOD.as_nanos() as u64 / SETTLE_SHARE {
                 return Ok(());
             }
@@ -132,42 +133,54 @@ impl Instance {
         Ok(())
     }
 
-    /// CPU time of all its processes up to now, in nanoseconds.
-    pub(crate) fn usage_ns(&mut self) -> Result<u64, String> {
+    /// CPU time of all its processes up to now.
+    pub(crate) fn usage(&mut self) -> Result<Usage, String> {
         let counted = self.account.usage_ns();
         match counted.map_err(|error| format!("cannot read its CPU time: {error}"))? {
-            Some(usage) => Ok(usage),
-            None => self.keeper.usage_ns(),
+            Some(counted_ns) => Ok(Usage {
+                counted_ns,
+                left_over_ns: 0,
+            }),
+            None => self.supervisor.usage(),
         }
     }
 }
 
-/// The process that holds the server; see [`crate::keeper`].
-struct Keeper {
+/// CPU time up to a moment, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Of processes that are there, and of those that somebody has waited for.
+    pub(crate) counted_ns: u64,
+    /// What the CPU did besides, as far as nobody else is known to have done it.
+    pub(crate) left_over_ns: i64,
+}
+
+/// The process that holds the server; see [`crate::supervisor`].
+struct Supervisor {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
-impl Keeper {
-    fn start(program: &Path, order: &Order) -> Result<Keeper, String> {
+impl Supervisor {
+    fn start(program: &Path, order: &Order) -> Result<Supervisor, String> {
         let mut command = Command::new(program);
-        command.arg("compare-keeper");
+        command.arg("compare-supervisor");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let child = command.spawn();
-        let mut child = child.map_err(|error| format!("cannot start its keeper: {error}"))?;
+        let mut child = child.map_err(|error| format!("cannot start its supervisor: {error}"))?;
         let input = child.stdin.take();
         let Some(output) = child.stdout.take() else {
-            return Err("its keeper has no output".to_owned());
+            return Err("its supervisor has no output".to_owned());
         };
-        let mut keeper = Keeper {
+        let mut supervisor = Supervisor {
             child,
             input,
             output: BufReader::new(output),
         };
-        keeper.say(&order.text())?;
-        match keeper.hear()?.split_once(' ') {
-            None => Ok(keeper),
+        supervisor.say(&order.text())?;
+        match supervisor.hear()?.split_once(' ') {
+            None => Ok(supervisor),
             Some((_, why)) => Err(why.to_owned()),
         }
     }
@@ -207,34 +220,40 @@ impl Keeper {
         }
     }
 
-    fn usage_ns(&mut self) -> Result<u64, String> {
+    fn usage(&mut self) -> Result<Usage, String> {
         self.say("usage")?;
         loop {
             let word = self.hear()?;
             match word.split_once(' ') {
                 Some(("usage", usage)) => {
-                    let usage = usage.parse();
-                    return usage.map_err(|_| format!("its keeper says {word:?}"));
+                    let read = || {
+                        let (counted, left_over) = usage.split_once(' ')?;
+                        Some(Usage {
+                            counted_ns: counted.parse().ok()?,
+                            left_over_ns: left_over.parse().ok()?,
+                        })
+                    };
+                    return read().ok_or_else(|| format!("its supervisor says {word:?}"));
                 }
                 // Told again when the next request fails.
                 Some(("ended", _)) => {}
-                _ => return Err(format!("its keeper says {word:?}")),
+                _ => return Err(format!("its supervisor says {word:?}")),
             }
         }
     }
 
     fn say(&mut self, line: &str) -> Result<(), String> {
-        let input = self.input.as_mut().ok_or("its keeper is told to end")?;
+        let input = self.input.as_mut().ok_or("its supervisor is told to end")?;
         let said = input.write_all(format!("{line}\n").as_bytes());
-        said.map_err(|error| format!("its keeper does not listen: {error}"))
+        said.map_err(|error| format!("its supervisor does not listen: {error}"))
     }
 
     fn hear(&mut self) -> Result<String, String> {
         let mut line = String::new();
         match self.output.read_line(&mut line) {
-            Ok(0) => Err("its keeper has ended".to_owned()),
+            Ok(0) => Err("its supervisor has ended".to_owned()),
             Ok(_) => Ok(line.trim().to_owned()),
-            Err(error) => Err(format!("its keeper cannot be heard: {error}")),
+            Err(error) => Err(format!("its supervisor cannot be heard: {error}")),
         }
     }
 
@@ -253,7 +272,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Supervisor {
     fn drop(&mut self) {
         let _ = self.say("stop");
         self.input = None;

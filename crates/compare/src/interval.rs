@@ -1,16 +1,19 @@
 //! Means with their 95 % intervals, by Student's t-distribution: rounds are few.
 
 use hob_load::student_t;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// A mean, and how far from it the true one may be.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Mean {
-    /// Values.
-    pub(crate) n: usize,
-    /// Their mean.
+    /// Mean of the rounds, of ratios the geometric one.
     pub(crate) mean: f64,
-    /// Half of the 95 % interval; nothing with fewer than two values.
+    /// Half of its 95 % interval; null of one round.
+    #[serde(rename = "half_95")]
     pub(crate) half: Option<f64>,
+    /// Rounds.
+    pub(crate) n: usize,
 }
 
 impl Mean {
@@ -47,8 +50,15 @@ impl Mean {
     /// Between what a ratio lies: as far above as below on a logarithmic scale, so never below
     /// nothing.
     pub(crate) fn ratio_bounds(&self) -> Option<(f64, f64)> {
-        let spread = (self.half? / self.mean).asinh().exp();
+        let spread = self.ratio_spread()?;
         Some((self.mean / spread, self.mean * spread))
+    }
+
+    /// The factor by which a ratio's interval goes up and down.
+    pub(crate) fn ratio_spread(&self) -> Option<f64> {
+        // `asinh().exp()`, without a call that glibc has had anew since 2.35.
+        let part = self.half? / self.mean;
+        Some(part + (part * part + 1.0).sqrt())
     }
 
     /// The ratio of two series that were measured in the same rounds: what disturbed a round

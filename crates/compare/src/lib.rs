@@ -1,8 +1,8 @@
 //! Servers side by side on this machine: what `hob compare` does.
 //!
 //! Finds the servers that are installed (`server`), writes what they serve (`site`), starts each
-//! with a `keeper` that ends whatever happens, asks them in turn (`measure`, `round`) for the same
-//! things (`rows`), counts the CPU time of all their processes (`account`), and tells it as a
+//! with a `supervisor` that ends whatever happens, asks them in turn (`measure`, `round`) for the
+//! same things (`rows`), counts the CPU time of all their processes (`account`), and tells it as a
 //! table, as JSON and as a page (`report`), the figures of old documents (`history`) beside ours.
 //! Requests are made by `hob_load`.
 #![forbid(unsafe_code)]
@@ -14,7 +14,6 @@ mod error;
 mod history;
 mod instance;
 mod interval;
-mod keeper;
 mod limits;
 mod machine;
 mod measure;
@@ -26,11 +25,13 @@ mod round;
 mod rows;
 mod server;
 mod site;
+mod stray;
+mod supervisor;
 mod tree;
 
 pub use compare::{Plan, compare, list};
 pub use error::CompareError;
-pub use keeper::keep;
 pub use report::{Report, reference, schema};
 pub use rows::Scope;
 pub use server::Settings;
+pub use supervisor::supervise;

@@ -32,5 +32,13 @@ pub(crate) const ROUND_COUNT_MIN: usize = 3;
 pub(crate) const REPEAT_COUNT_MAX: usize = 6;
 /// Percent of a round's CPU time that the host may give to others before it is repeated.
 pub(crate) const STEAL_PERCENT_MAX: f64 = 1.0;
+/// What is left over on a CPU beside what was counted is taken for a server's where it is more than
+/// this share of what was counted, as a divisor, and more than so many ticks.
+pub(crate) const STRAY_SHARE_MIN: u64 = 5;
+pub(crate) const STRAY_TICKS_MIN: u64 = 3;
+/// Half of the 95 % interval, in percent of the mean, above which a cell is no figure to compare.
+pub(crate) const DOUBT_PERCENT: f64 = 50.0;
+/// Processes that wanted to run in the minute before, above which a machine is busy.
+pub(crate) const LOAD_MAX: f64 = 1.0;
 /// Half of the 95 % interval, in percent of the mean, at which a cell is done.
 pub(crate) const INTERVAL_PERCENT: f64 = 2.0;

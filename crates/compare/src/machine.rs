@@ -3,14 +3,29 @@
 use std::fs;
 
 use hob_load::Environment;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Where it was measured, and facts that only a comparison has, in the order in which they are
 /// shown.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Machine {
+    /// What else is known about it.
+    more: Vec<Fact>,
+    #[serde(flatten)]
     environment: Environment,
-    more: Vec<(&'static str, String)>,
+    /// Processes that wanted to run in the minute before, on the average.
+    #[serde(skip)]
+    pub(crate) load_before: f64,
+}
+
+/// What else is known about a machine.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+struct Fact {
+    /// What.
+    name: &'static str,
+    /// How it is.
+    value: String,
 }
 
 impl Machine {
@@ -22,6 +37,10 @@ impl Machine {
         let load: Vec<&str> = load.split(' ').take(3).collect();
         let mut machine = Machine {
             environment: Environment::look(),
+            load_before: load
+                .first()
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(0.0),
             more: vec![],
         };
         machine.add("frequency", governor.trim().to_owned());
@@ -31,27 +50,17 @@ impl Machine {
     }
 
     /// Adds a fact, where it could be found out.
-    pub(crate) fn add(&mut self, name: &'static str, text: String) {
-        if !text.is_empty() {
-            self.more.push((name, text));
+    pub(crate) fn add(&mut self, name: &'static str, value: String) {
+        if !value.is_empty() {
+            self.more.push(Fact { name, value });
         }
     }
 
     /// All of it, for people.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = self.environment.facts();
-        facts.extend(self.more.iter().cloned());
+        facts.extend(self.more.iter().map(|fact| (fact.name, fact.value.clone())));
         facts
-    }
-
-    /// What is the same for all measurements, as `hob bench` writes it, and what was around it.
-    pub(crate) fn json(&self) -> Value {
-        let mut value = self.environment.json();
-        let facts = self.more.iter();
-        value["more"] = facts
-            .map(|(name, text)| json!({ "name": name, "value": text }))
-            .collect();
-        value
     }
 }
 
@@ -86,6 +95,6 @@ mod tests {
         assert!(value("kernel").unwrap().1.contains("Linux"));
         assert_eq!(value("server's CPU").unwrap().1, "0");
         assert_eq!(value("nothing"), None);
-        assert!(machine.json()["kernel"].is_string());
+        assert!(serde_json::json!(machine)["kernel"].is_string());
     }
 }

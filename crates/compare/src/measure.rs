@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use crate::instance::{Instance, Place};
 use crate::interval::Mean;
 use crate::limits::{
-    INTERVAL_PERCENT, REPEAT_COUNT_MAX, ROUND_COUNT_MAX, ROUND_COUNT_MIN, STEAL_PERCENT_MAX,
+    DOUBT_PERCENT, INTERVAL_PERCENT, REPEAT_COUNT_MAX, ROUND_COUNT_MAX, ROUND_COUNT_MIN,
+    STEAL_PERCENT_MAX,
 };
 use crate::progress::Progress;
 use crate::round::{Client, Length, Round};
@@ -303,6 +304,19 @@ impl Cell {
                 good + failed
             ));
         }
+        let cpu = self.cpu().filter(|cpu| cpu.n >= ROUND_COUNT_MIN);
+        let percent = cpu.and_then(|cpu| cpu.percent());
+        if let Some(percent) = percent.filter(|percent| *percent > DOUBT_PERCENT) {
+            doubts.push(format!("its rounds differ too much: ±{percent:.0} %"));
+        }
+        let strays = self.mean(|round| round.stray_percent).unwrap_or(0.0);
+        if strays > 0.0 {
+            doubts.push(format!(
+                "{strays:.0} % of its CPU time is taken from what its CPU did besides: programs of its \
+                 that nobody waits for are not counted here, and other work there is taken for \
+                 theirs; as root a control group counts them"
+            ));
+        }
         if let Some(why) = &self.why_not {
             doubts.push(format!(
                 "not measured any more after {} rounds: {why}",
@@ -345,6 +359,7 @@ mod tests {
             p99_us: 1.0,
             client_us: 1.0,
             steal_percent: 0.0,
+            stray_percent: 0.0,
             tls: None,
         };
         Cell {
@@ -382,6 +397,24 @@ mod tests {
         assert_eq!(
             late.as_deref(),
             Some("not measured any more after 1 rounds: it ended")
+        );
+        let mut wide = cell(0, None);
+        for cpu_us in [1.0, 4.0] {
+            // Two rounds have no interval worth a word.
+            assert_eq!(wide.doubt(), None);
+            let like = wide.rounds[0].clone();
+            wide.rounds.push(Round { cpu_us, ..like });
+        }
+        assert_eq!(
+            wide.doubt().as_deref(),
+            Some("its rounds differ too much: ±215 %")
+        );
+        let mut strays = cell(0, None);
+        strays.rounds[0].stray_percent = 80.0;
+        let told = strays.doubt().unwrap();
+        assert!(
+            told.starts_with("80 % of its CPU time is taken from"),
+            "{told}"
         );
         let mut none = cell(0, Some("it ended"));
         none.rounds.clear();

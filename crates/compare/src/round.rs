@@ -7,19 +7,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{Advice, fadvise, fstatfs};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use hob_load::{Expectation, LoadError, Pace, Plan, Reuse, Terms, Url};
+use hob_machine::tick_ns;
 use serde_json::Value;
 
-use crate::instance::Instance;
+use crate::instance::{Instance, Usage};
 use crate::interval::median;
-use crate::limits::{ANSWER, WARM_UP_MAX, WARM_UP_MIN, WARM_UP_SHARE};
+use crate::limits::{
+    ANSWER, STRAY_SHARE_MIN, STRAY_TICKS_MIN, WARM_UP_MAX, WARM_UP_MIN, WARM_UP_SHARE,
+};
 use crate::rows::{Entrant, Per, Row};
 
 /// What came of a round.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Round {
-    /// Microseconds of CPU time of the server and its programs, per request or per megabyte.
+    // Of the server and its programs, per request or per megabyte.
+    /// CPU time, microseconds.
     pub(crate) cpu_us: f64,
     /// Answers per second.
     pub(crate) per_second: f64,
@@ -31,15 +37,19 @@ pub(crate) struct Round {
     pub(crate) failed: u64,
     /// The first failure.
     pub(crate) failure: Option<String>,
-    /// Response times in microseconds.
+    /// Median of the response times, microseconds.
     pub(crate) p50_us: f64,
-    /// The same.
+    /// 99 %.
     pub(crate) p99_us: f64,
-    /// The load generator's own CPU time per request.
+    /// CPU time of the load generator per request.
+    #[serde(rename = "client_cpu_us")]
     pub(crate) client_us: f64,
-    /// Percent of all CPU time that the host gave to others.
+    /// Share of all CPU time that the host took.
     pub(crate) steal_percent: f64,
-    /// Version and suite, over TLS.
+    /// Share of the CPU time that is of programs nobody waits for, taken from what the CPU did
+    /// besides; 0 where all was counted.
+    pub(crate) stray_percent: f64,
+    /// Version, suite and group of the key exchange.
     pub(crate) tls: Option<String>,
 }
 
@@ -74,13 +84,13 @@ impl Client<'_> {
             return self.cold(row, entrant, instance, count);
         }
         let plan = self.plan(row, entrant, instance, length)?;
-        let mut before = instance.usage_ns();
+        let mut before = instance.usage();
         let is_stopped = self.is_stopped.clone();
         let report = match length {
             // Connections that are kept are open and known before anything counts; what the client
             // itself needs to begin is none of the measured time.
             Length::Time(_) => {
-                hob_load::run_rested(plan, is_stopped, &mut || before = instance.usage_ns())
+                hob_load::run_rested(plan, is_stopped, &mut || before = instance.usage())
             }
             Length::Count(_) | Length::Cold(_) => hob_load::run_until(plan, is_stopped),
         };
@@ -89,8 +99,11 @@ impl Client<'_> {
             LoadError::Server(text) | LoadError::Arguments(text) => text,
             error @ LoadError::System { .. } => error.to_string(),
         })?;
-        let used = instance.usage_ns()?.saturating_sub(before);
-        let round = figures(&report.json(), used, row.per);
+        let (used, stray_percent) = used_since(before, instance.usage()?);
+        let round = Round {
+            stray_percent,
+            ..figures(&report.json(), used, row.per)
+        };
         match round.good + round.failed == 0 && !self.is_stopped.load(Ordering::Relaxed) {
             true => Err("no request was made in time".to_owned()),
             false => Ok(round),
@@ -223,6 +236,22 @@ fn forget(path: &Path) -> Result<(), String> {
     fadvise(&file, 0, None, Advice::DontNeed).map_err(|error| told(error.into()))
 }
 
+/// CPU time between two moments in nanoseconds, and how many percent of it are of programs that
+/// nobody waited for: what is left over on the CPU, where it is too much to be chance.
+fn used_since(before: Usage, now: Usage) -> (u64, f64) {
+    let counted = now.counted_ns.saturating_sub(before.counted_ns);
+    let left_over = u64::try_from(now.left_over_ns - before.left_over_ns).unwrap_or(0);
+    let is_chance =
+        left_over <= counted / STRAY_SHARE_MIN || left_over <= STRAY_TICKS_MIN * tick_ns();
+    match is_chance {
+        true => (counted, 0.0),
+        false => {
+            let all = counted + left_over;
+            (all, left_over as f64 * 100.0 / all as f64)
+        }
+    }
+}
+
 /// Takes what is needed out of a report of the load generator.
 fn figures(report: &Value, used_ns: u64, per: Per) -> Round {
     let number = |path: &str| report.pointer(path).and_then(Value::as_f64).unwrap_or(0.0);
@@ -250,6 +279,7 @@ fn figures(report: &Value, used_ns: u64, per: Per) -> Round {
         p99_us: number("/latency/response/p99_us"),
         client_us: number("/client/cpu_us_per_request"),
         steal_percent: number("/machine/steal_percent"),
+        stray_percent: 0.0,
         tls: report
             .pointer("/tls/terms")
             .and_then(Value::as_str)
@@ -262,6 +292,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_is_left_over_counts_where_it_is_too_much_to_be_chance() {
+        let usage = |counted_ticks: u64, left_over_ticks: i64| Usage {
+            counted_ns: counted_ticks * tick_ns(),
+            left_over_ns: left_over_ticks * tick_ns() as i64,
+        };
+        let since = |now| {
+            let (used_ns, percent) = used_since(usage(10, -5), now);
+            (used_ns / tick_ns(), percent)
+        };
+        assert_eq!(since(usage(30, -5)), (20, 0.0));
+        // Below nothing, and within chance.
+        assert_eq!(since(usage(30, -9)), (20, 0.0));
+        assert_eq!(since(usage(110, 0)), (100, 0.0));
+        assert_eq!(since(usage(10, -3)), (0, 0.0));
+        assert_eq!(since(usage(30, 55)), (80, 75.0));
+    }
 
     #[test]
     fn cpu_time_is_divided_by_what_was_answered_as_expected() {

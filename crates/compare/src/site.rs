@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::CompareError;
-use crate::keeper::Program;
 use crate::programs;
+use crate::supervisor::Program;
 
 /// The files: name and bytes. The last three have the sizes of the old tables.
 pub(crate) const FILES: &[(&str, u64)] = &[

@@ -1,6 +1,6 @@
 //! A process and everything below it, from `/proc`: what it used, and how to end it.
 
-use hob_load::Processes;
+use hob_machine::Processes;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
 /// CPU time in nanoseconds of everything below this process, what has ended included as far as

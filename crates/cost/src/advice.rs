@@ -56,9 +56,10 @@ pub(crate) fn sentence(name: &str, rungs: &[Measured], scale: Scale) -> String {
             time_us(now.cpu.total()),
         );
     }
+    let kept = kept_for_more(&of_script, then.cpu.total(), scale);
     format!(
         "Moving {name} from {from} to {to} would save {} of {} of CPU time a request ({:.0} %) and \
-         {} of {} until the answer; at {rate} requests a second that is {} of a CPU.",
+         {} of {} until the answer; at {rate} requests a second that is {} of a CPU.{kept}",
         time_us(saved),
         time_us(now.cpu.total()),
         share * 100.0,
@@ -66,6 +67,22 @@ pub(crate) fn sentence(name: &str, rungs: &[Measured], scale: Scale) -> String {
         time_us(now.times.p50_us),
         cores(saved * rate / 1e6),
     )
+}
+
+/// A script that is kept and costs more than the best other way: what it changes of itself it
+/// undoes, or does again, with each request.
+fn kept_for_more(of_script: &[(String, Figures)], best: f64, scale: Scale) -> String {
+    let kept = of_script.iter().skip(1);
+    let kept = kept.filter(|(name, _)| name.starts_with("resident"));
+    let cheapest = kept.min_by(|one, other| one.1.cpu.total().total_cmp(&other.1.cpu.total()));
+    match cheapest {
+        Some((name, figures)) if figures.cpu.total() - best > scale.resolution_us => format!(
+            " Kept ({name}), it costs more than that: {} instead of {}.",
+            time_us(figures.cpu.total()),
+            time_us(best)
+        ),
+        _ => String::new(),
+    }
 }
 
 /// What a program written to stay would cost: the echo in the same language.
@@ -239,6 +256,27 @@ mod tests {
              and 10.0 ms of 11.0 ms until the answer; at 50 requests a second that is 0.50 of a CPU."
         );
         assert!(echo_sentence(&rungs, at(1.0)).contains("from cgi to resident over stream"));
+    }
+
+    #[test]
+    fn script_that_costs_more_kept_than_forked_is_named() {
+        let rungs = [
+            measured("cgi", Subject::Script, 11_000.0),
+            measured("warm", Subject::Script, 1000.0),
+            measured("resident", Subject::Script, 1500.0),
+        ];
+        let text = sentence("gitweb.cgi", &rungs, at(50.0));
+        let told =
+            " Kept (resident over stream), it costs more than that: 1.50 ms instead of 1.00 ms.";
+        assert!(
+            text.contains("from cgi to warm") && text.ends_with(told),
+            "{text}"
+        );
+        let coarse = Scale {
+            rate: 1.0,
+            resolution_us: 600.0,
+        };
+        assert!(!sentence("gitweb.cgi", &rungs, coarse).contains("Kept"));
     }
 
     #[test]

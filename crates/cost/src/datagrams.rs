@@ -283,9 +283,12 @@ mod tests {
         let first = UdpSocket::bind("127.0.0.1:0").unwrap();
         assert_eq!(asked(relay.address(), &first, 5), 6);
         // More than are remembered at once: those before are forgotten, and begin anew.
+        // All stay open, or two might get the same port.
+        let mut clients = Vec::new();
         for bytes in 1..=CLIENT_COUNT_MAX {
             let client = UdpSocket::bind("127.0.0.1:0").unwrap();
             assert_eq!(asked(relay.address(), &client, bytes), bytes + 1);
+            clients.push(client);
         }
         assert_eq!(asked(relay.address(), &first, 7), 8);
         let passed = relay.end();

@@ -40,4 +40,5 @@ pub use error::CostError;
 pub use load::Asked;
 pub use private::serve;
 pub use report::{Report, reference, schema};
+pub use script::Settings;
 pub use study::{Options, Part, Subject, study};

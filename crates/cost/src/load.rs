@@ -6,6 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use hob_load::{Pace, Plan, Protocol, Reuse, Terms, Url};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::CostError;
@@ -52,10 +54,14 @@ pub(crate) enum Connection {
 }
 
 /// Times of many requests, in microseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "times", title = "times")]
 pub(crate) struct Times {
+    /// Median.
     pub(crate) p50_us: f64,
+    /// 99 %; the longest of fewer than 100.
     pub(crate) p99_us: f64,
+    /// Mean.
     pub(crate) mean_us: f64,
 }
 

@@ -285,7 +285,7 @@ pub fn serve(program: &Path, parent: u32, config: &Path, control: &Path) -> Cost
     }
     let mut command = Command::new(program);
     command.arg("serve").arg("--config").arg(config);
-    command.arg("--control").arg(control);
+    command.arg("--unlisted").arg("--control").arg(control);
     CostError::system("cannot start hob serve")(command.exec())
 }
 

@@ -4,7 +4,8 @@
 
 use std::fs;
 
-use hob_load::{Processes, tick_ns};
+use hob_machine::text::kib_line;
+use hob_machine::{Processes, read, tick_ns};
 
 use crate::error::CostError;
 use crate::kernel::clock::cpu_ns;
@@ -124,15 +125,12 @@ pub(crate) fn resolution_us(count: u64) -> f64 {
 
 /// Bytes of memory a process has in RAM that is not a file's.
 pub(crate) fn resident_bytes(pid: u32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let kib = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name));
-        let value = line.map(|line| line.trim().trim_end_matches("kB").trim());
-        value
-            .and_then(|value| value.parse::<u64>().ok())
-            .unwrap_or(0)
-    };
-    (kib("RssAnon:") + kib("RssShmem:")) * 1024
+    let text = read(format!("/proc/{pid}/status"));
+    let parts = ["RssAnon", "RssShmem"];
+    { parts }
+        .iter()
+        .filter_map(|name| kib_line(&text, name))
+        .sum()
 }
 
 #[cfg(test)]

@@ -172,7 +172,10 @@ fn cgi_route(script: &Script) -> Result<Result<String, String>, CostError> {
         ),
         _ => String::new(),
     };
-    Ok(Ok(format!("cgi = {{ script = {place}{interpreters} }}")))
+    let env = env(script, None)?;
+    Ok(Ok(format!(
+        "cgi = {{ script = {place}{interpreters}{env} }}"
+    )))
 }
 
 fn warm_route(script: &Script) -> Result<Result<String, String>, CostError> {
@@ -183,9 +186,11 @@ fn warm_route(script: &Script) -> Result<Result<String, String>, CostError> {
     }
     match (script.language, script.usual_interpreter()) {
         (Language::Python | Language::Perl, Some(interpreter)) => Ok(Ok(format!(
-            "warm = {{ script = {}, interpreter = {} }}",
+            "warm = {{ script = {}, interpreter = {}{}{} }}",
             quoted(&script.path)?,
-            text(interpreter)?
+            text(interpreter)?,
+            preload(script)?,
+            env(script, None)?
         ))),
         (Language::Compiled, _) => Ok(Err(
             "it is a compiled program: there is no interpreter to keep".to_owned(),
@@ -209,16 +214,13 @@ fn resident_route(script: &Script, carrier: &str) -> Result<Result<String, Strin
         _ => String::new(),
     };
     let dir = script.path.parent().unwrap_or(Path::new("/"));
-    let native = if carrier == "stream" {
-        ", env = { HOB_NATIVE = \"off\" }"
-    } else {
-        ""
-    };
-    let rest = format!("{interpreter}{native}, carrier = \"{carrier}\", {WORKERS}");
+    let native = (carrier == "stream").then_some(("HOB_NATIVE", "off"));
+    let env = env(script, native)?;
+    let rest = format!("{interpreter}{env}, carrier = \"{carrier}\", {WORKERS}");
     Ok(match (script.stays, carrier) {
         (Stays::No, _) => Err(NOT_LOOPING.to_owned()),
         (Stays::Lines, "lines") => Ok(format!(
-            "resident = {{ run = [{place}], dir = {}, carrier = \"lines\", {WORKERS} }}",
+            "resident = {{ run = [{place}], dir = {}{env}, carrier = \"lines\", {WORKERS} }}",
             quoted(dir)?
         )),
         (Stays::Lines, _) => Err("it speaks lines".to_owned()),
@@ -228,6 +230,32 @@ fn resident_route(script: &Script, carrier: &str) -> Result<Result<String, Strin
             "resident = {{ {} = {place}{rest} }}",
             script.language.word()
         )),
+    })
+}
+
+/// The variables its route has, and one of ours.
+fn env(script: &Script, more: Option<(&str, &str)>) -> Result<String, CostError> {
+    let known = script.settings.env.iter();
+    let known = known.map(|(name, value)| (name.as_str(), value.as_str()));
+    let known = known.filter(|(name, _)| more.is_none_or(|(more, _)| more != *name));
+    let pairs = known.chain(more).map(|(name, value)| {
+        let pair = (text(name)?, text(value)?);
+        Ok(format!("{} = {}", pair.0, pair.1))
+    });
+    let pairs = pairs.collect::<Result<Vec<_>, CostError>>()?;
+    Ok(match pairs.is_empty() {
+        true => String::new(),
+        false => format!(", env = {{ {} }}", pairs.join(", ")),
+    })
+}
+
+/// The modules its route loads beforehand.
+fn preload(script: &Script) -> Result<String, CostError> {
+    let names = script.settings.preload.iter().map(|name| text(name));
+    let names = names.collect::<Result<Vec<_>, _>>()?;
+    Ok(match names.is_empty() {
+        true => String::new(),
+        false => format!(", preload = [{}]", names.join(", ")),
     })
 }
 

@@ -106,6 +106,16 @@ pub(crate) struct Script {
     pub(crate) is_executable: bool,
     /// It can answer as a CGI program.
     pub(crate) is_cgi: bool,
+    pub(crate) settings: Settings,
+}
+
+/// What of a route's settings a script is measured with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Variables of its environment, name and value.
+    pub env: Vec<(String, String)>,
+    /// Modules that a warm interpreter loads before the first request.
+    pub preload: Vec<String>,
 }
 
 impl Script {
@@ -175,6 +185,7 @@ impl Script {
             interpreter,
             is_executable,
             is_cgi,
+            settings: Settings::default(),
         }
     }
 

@@ -6,6 +6,9 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::bare::{self, Bare, Job, Run};
 use crate::echo;
 use crate::elf;
@@ -20,24 +23,33 @@ use crate::site::{FIXED, PLAIN, Recorded, Records, TIMED};
 use crate::stop::Stop;
 
 /// One stage.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Stage {
+    /// What happens in it.
     pub(crate) name: &'static str,
-    /// Difference of medians, and of 99th percentiles.
+    /// Difference of medians, microseconds.
     pub(crate) wall_us: f64,
+    /// Difference of 99th percentiles.
     pub(crate) p99_us: f64,
-    /// Difference of means, over all processes but the client.
+    // Over all processes but the client.
+    /// Difference of means; null where it is part of another.
     pub(crate) cpu_us: Option<f64>,
-    /// What stood in its place in 1995, in milliseconds.
+    /// What stood in its place in 1995, milliseconds.
+    #[serde(rename = "in_1995_ms")]
     pub(crate) past: String,
+    /// What is to be known about it.
     pub(crate) remark: String,
 }
 
 /// A total that stages are differences of.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Nested {
+    /// What was measured.
     pub(crate) name: &'static str,
+    /// How long it took.
+    #[serde(rename = "wall")]
     pub(crate) times: Times,
+    /// Mean CPU time, microseconds.
     pub(crate) cpu_us: Option<f64>,
 }
 
@@ -228,6 +240,11 @@ impl Subject<'_> {
                 _ => format!("HTTP_{name}={value}"),
             });
         }
+        for (name, value) in &self.script.settings.env {
+            let begin = format!("{name}=");
+            all.retain(|known| !known.starts_with(&begin));
+            all.push(format!("{begin}{value}"));
+        }
         all
     }
 }
@@ -289,13 +306,13 @@ impl Table {
             row(
                 "accept, first read",
                 fixed.less(kept),
-                &past::CLIENT_MS.to_string(),
+                &past::text(past::CLIENT),
                 "a new connection instead of a kept one, both ends",
             ),
             row(
                 "parse, route",
                 kept,
-                &past::PARSE_MS.to_string(),
+                &past::text(past::PARSE),
                 &format!(
                     "with client and loopback; {:.0} us of it inside the server",
                     self.kept.recorded.total.p50_us
@@ -362,7 +379,7 @@ impl Table {
         let mut rows = vec![row(
             "create process",
             copy,
-            past::CREATE_MS,
+            &past::text(past::CREATE),
             "sharing memory until exec, as the spawner does",
         )];
         let mut reached = copy;
@@ -395,12 +412,7 @@ impl Table {
             (None, Some(_)) => "until its first byte, its own start with it",
             (None, None) => "until its first byte; exec and linking with it: not told apart here",
         };
-        rows.push(row(
-            "program",
-            program,
-            &past::PROGRAM_MS.to_string(),
-            remark,
-        ));
+        rows.push(row("program", program, &past::text(past::PROGRAM), remark));
         rows
     }
 

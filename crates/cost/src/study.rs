@@ -16,7 +16,7 @@ use crate::private::{Folder, Private};
 use crate::processes::{resolution_us, servers};
 use crate::report::Report;
 use crate::rungs::{self, Rung};
-use crate::script::{Language, Script};
+use crate::script::{Language, Script, Settings};
 use crate::site::{self, LISTENERS, PLAIN, Records, SECURE};
 use crate::stages::{self, Stages};
 use crate::stop::Stop;
@@ -73,6 +73,8 @@ pub struct Options {
     pub search: String,
     /// What is measured.
     pub subject: Subject,
+    /// How a script runs, as its route has it.
+    pub settings: Settings,
     /// What it is asked; what is usual for it where nothing is said.
     pub asked: Option<Asked>,
     /// A process of a URL's server, whose system calls are counted.
@@ -92,7 +94,10 @@ pub fn study(options: &Options) -> Result<Report, CostError> {
     let folder = Folder::new()?;
     let script = match &options.subject {
         Subject::Url(url) => return of_url(options, &folder, url, &stop),
-        Subject::Script(path) => Some(Script::look(path)?),
+        Subject::Script(path) => Some(Script {
+            settings: options.settings.clone(),
+            ..Script::look(path)?
+        }),
         Subject::Echo => None,
     };
     let asked = match (&options.asked, &script) {

@@ -2,7 +2,8 @@
 //! read. Everything else gets what it needs as values.
 
 mod compare;
-mod exercise;
+mod cost;
+mod foreign;
 mod history;
 mod look;
 
@@ -16,21 +17,24 @@ use std::time::{Duration, SystemTime};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hob_load::arrive::Rate;
 use hob_load::{Expectation, Shard, Stop, Url, parse_duration, parse_moment};
+use hob_server::life::servers::Runtime;
 
 pub(crate) use compare::CompareOptions;
-pub(crate) use exercise::ExerciseOptions;
+pub(crate) use cost::{CostOptions, CostPart};
 pub(crate) use history::HistoryOptions;
-pub(crate) use look::{ControlOptions, StatusOptions, TopOptions, TopView, WatchOptions};
+pub(crate) use look::{
+    ControlOptions, NativeBuildOptions, NativeCommand, RecycleOptions, ServersOptions,
+    StatusOptions, TopOptions, TopView, WatchOptions,
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
   1  the system, the server or the running hob refused
   2  the arguments or the config are wrong
-  3  no hob answers on the control socket
+  3  no hob runs that was meant, or it does not answer
   4  a threshold of `bench --fail-if` was crossed
   5  a condition of `bench --stop-if` ended the run early
-  6  `bench --exercise` found an outcome that is not allowed
 
 Environment:
   HOB_LOG  diagnostics on standard error: error, warn, info (usual), debug, trace";
@@ -68,37 +72,13 @@ Examples:
   hob bench http://10.0.0.1/ --rate 9000 --shard 1/3 --start-at 2026-01-31T12:00:00Z --json
   hob bench merge one.json two.json three.json --html report.html
       three machines carry out one plan together; their results become one
-  hob bench http://127.0.0.1:8080/ --exercise --seed 7
-      misbehaves as that seed has it, and says what the server did that it should not
 
 Exit codes:
   0  the run was made, and no threshold was crossed; interrupted runs are reported too
   1  no request was answered, or the system refused something
   2  the arguments are wrong
   4  a threshold of --fail-if was crossed, or its figure could not be measured
-  5  a condition of --stop-if ended the run early
-  6  --exercise found an outcome that is not allowed";
-
-const COST_HELP: &str = "\
-Examples:
-  hob cost cgi-bin/hello.py
-      the script as cgi, warm and resident, as far as it can be, and where the time of one
-      request goes as cgi: 1,000 requests of each kind
-  hob cost form.py --body form.txt --header Content-Type:text/plain
-      the same, with what the script is sent
-  hob cost
-      the built-in echo in every language here, asked as in 1995: POST of 542 bytes
-  hob cost hello.sh --part growth --part burst
-      does a start cost more when the server has grown, or when 200 come at once?
-  hob cost https://127.0.0.1:8443/ --pid $(pidof -s nginx)
-      packets, bytes, round trips and system calls of a request, for each way of connecting
-  hob cost hello.py --rate 50 --html cost.html --json
-      savings for 50 requests a second; the result as a page, and as JSON
-
-Exit codes:
-  0  measured
-  1  the script fails, or the system refused something
-  2  the arguments are wrong";
+  5  a condition of --stop-if ended the run early";
 
 /// Serves a site and keeps its scripts warm.
 #[derive(Parser)]
@@ -125,6 +105,13 @@ pub(crate) enum Command {
     Compare(Box<CompareOptions>),
     /// Ask for a password and print its hash, for a user of the admin pages
     Password,
+    /// Build what makes programs in Python and Perl faster, for interpreters that have none yet
+    Native {
+        #[command(subcommand)]
+        command: NativeCommand,
+    },
+    /// List the servers that run, with what commands reach each by
+    Servers(ServersOptions),
     /// Show the state of the running hob
     Status(StatusOptions),
     /// Show what the running hob does, again and again
@@ -135,6 +122,8 @@ pub(crate) enum Command {
     Watch(WatchOptions),
     /// Have the running hob read its config again
     Reload(ControlOptions),
+    /// Have new workers take the places of those of a program that stays
+    Recycle(RecycleOptions),
     /// Have the running hob go over to the program as it now stands on disk
     Upgrade(ControlOptions),
     /// Have the running hob finish what it has and end
@@ -163,7 +152,13 @@ pub(crate) enum Command {
     CostBare,
     /// The process that holds a server; started by `compare`
     #[command(hide = true)]
-    CompareKeeper,
+    CompareSupervisor,
+    /// Write man pages and completions into a folder; called when hob is packaged
+    #[command(hide = true)]
+    Manual {
+        /// The folder, as a package's `/usr/share`
+        folder: PathBuf,
+    },
     /// Compress what a log was; started by `serve` after a rotation
     #[command(hide = true)]
     CompressLog {
@@ -192,6 +187,9 @@ pub(crate) struct ServeOptions {
     /// An upgrade made this process; what it takes over waits on standard input
     #[arg(long, hide = true)]
     pub(crate) resume: bool,
+    /// Serve for a command that ends it: others do not find it
+    #[arg(long, hide = true)]
+    pub(crate) unlisted: bool,
     /// Say whether an upgrade from this version may be tried, with the sources on standard input
     #[arg(long, hide = true, value_name = "VERSION", conflicts_with = "resume")]
     pub(crate) handover_check: Option<u32>,
@@ -203,7 +201,14 @@ pub(crate) struct CheckOptions {
     /// Config file
     #[arg(long, value_name = "FILE", default_value = "hob.toml")]
     pub(crate) config: PathBuf,
-    /// Say what a key means instead, such as `listen.backlog` or only `backlog`
+    /// Start no program that stays to see whether it does
+    #[arg(long, conflicts_with = "explain")]
+    pub(crate) no_start: bool,
+    /// Look at no certificate, account, address or limit either: the config is for another machine
+    #[arg(long, conflicts_with = "explain")]
+    pub(crate) no_machine: bool,
+    /// Say what a key means instead, such as `listen.backlog` or only `backlog`, or what is written
+    /// here for a word of another server, such as `proxy_pass`
     #[arg(long, value_name = "KEY", conflicts_with = "config")]
     pub(crate) explain: Option<String>,
     /// Result as JSON
@@ -224,6 +229,12 @@ pub(crate) struct CheckOptions {
     /// Print what the admin API can be asked instead, in Markdown
     #[arg(long, exclusive = true)]
     pub(crate) endpoints: bool,
+    /// Print the JSON schema of what it answers instead
+    #[arg(long, exclusive = true)]
+    pub(crate) answers: bool,
+    /// Print words of other servers' configs and what is written here instead, in Markdown
+    #[arg(long, exclusive = true)]
+    pub(crate) words: bool,
 }
 
 /// What to explain.
@@ -341,8 +352,8 @@ pub(crate) struct BenchOptions {
         requires = "replay"
     )]
     pub(crate) replay_methods: Vec<String>,
-    /// Number that what is random follows from: gaps of --arrivals poisson, draws by weight of
-    /// --urls, and acts of --exercise
+    /// Number that what is random follows from: gaps of --arrivals poisson, and draws by weight of
+    /// --urls
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Closed loop: pause between an answer and the next request
@@ -428,15 +439,13 @@ pub(crate) struct BenchOptions {
     /// or what /proc/PID/cgroup says
     #[arg(long, value_name = "PATH")]
     pub(crate) cgroup: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) exercise: ExerciseOptions,
     /// Carry out one part of the plan of several machines: rate, connections and count are shared
     #[arg(long, value_name = "NUMBER/COUNT")]
     pub(crate) shard: Option<Shard>,
     /// Begin at this moment: seconds since 1970, or UTC as 2026-01-31T12:00:00Z
     #[arg(long, value_name = "MOMENT", value_parser = parse_moment)]
     pub(crate) start_at: Option<SystemTime>,
-    /// Show lines while the run goes on, not a screen; of mischief, a line for every act
+    /// Show lines while the run goes on, not a screen
     #[arg(long)]
     pub(crate) plain: bool,
     /// Result as JSON
@@ -484,77 +493,10 @@ pub(crate) struct MergeOptions {
     pub(crate) hdr: Option<PathBuf>,
 }
 
-/// A part of a cost study.
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum CostPart {
-    /// Every way of running the script
-    Ladder,
-    /// Where one request to it as cgi goes
-    Stages,
-    /// Processes made in every way there is, with no server, as in 1995
-    Bare,
-    /// As cgi with a server of 10 MB, 100 MB and 1 GB
-    Growth,
-    /// As cgi 200 times at once, with and without a limit
-    Burst,
-    /// Packets, bytes, round trips and system calls; the one part for a URL
-    Wire,
-    /// All of these
-    All,
-}
-
-/// What to take apart.
-#[derive(Args)]
-#[command(after_help = COST_HELP)]
-pub(crate) struct CostOptions {
-    /// The script, or a URL; the built-in echo when there is none
-    #[arg(value_name = "SCRIPT|URL")]
-    pub(crate) subject: Option<PathBuf>,
-    /// What to measure; more than once for more. Usual: ladder and stages, for the echo bare too
-    #[arg(long, value_name = "PART", value_enum)]
-    pub(crate) part: Vec<CostPart>,
-    /// Requests of each kind
-    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = hob_cost::limits::COUNT)]
-    pub(crate) count: u64,
-    /// Requests per second for which savings are told
-    #[arg(long, value_name = "RATE", default_value_t = 100.0)]
-    pub(crate) rate: f64,
-    /// Method of every request; POST where there is a body, else GET
-    #[arg(long, short = 'X', value_name = "NAME")]
-    pub(crate) method: Option<String>,
-    /// Query of every request, without its question mark
-    #[arg(long, value_name = "QUERY")]
-    pub(crate) query: Option<String>,
-    /// Header field of every request; more than once for more
-    #[arg(long, short = 'H', value_name = "NAME:VALUE")]
-    pub(crate) header: Vec<String>,
-    /// File whose contents are the body of every request, at most 64 KiB
-    #[arg(long, value_name = "FILE")]
-    pub(crate) body: Option<PathBuf>,
-    /// Process of a URL's server, whose system calls strace counts, with those below it
-    #[arg(long)]
-    pub(crate) pid: Option<u32>,
-    /// Take any certificate; that of a server on this machine is not checked anyway
-    #[arg(long)]
-    pub(crate) insecure: bool,
-    /// Also write the result as a page of HTML
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// Result as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print the JSON schema of a result instead
-    #[arg(long, conflicts_with_all = ["subject", "json", "html"])]
-    pub(crate) schema: bool,
-    /// Print the reference of a result in JSON instead, in Markdown
-    #[arg(long, conflicts_with_all = ["subject", "json", "html", "schema"])]
-    pub(crate) reference: bool,
-}
-
 impl Cli {
     /// Reads the arguments; ends the program with code 2 when they make no sense.
     pub(crate) fn read() -> Cli {
-        Cli::parse()
+        Cli::try_parse().unwrap_or_else(|error| foreign::told(error, env::args()).exit())
     }
 }
 
@@ -572,10 +514,10 @@ pub(crate) struct Surroundings {
     pub(crate) arguments: Vec<OsString>,
     /// All variables.
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// The usual place of the control socket for this user.
-    pub(crate) usual_control: PathBuf,
+    /// Where the servers of this user tell of themselves.
+    pub(crate) runtime: Runtime,
     /// The usual place for what is kept over restarts, for this user.
-    pub(crate) usual_state: PathBuf,
+    pub(crate) usual_state: Option<PathBuf>,
 }
 
 impl Surroundings {
@@ -598,7 +540,7 @@ impl Surroundings {
                 .map_err(|error| format!("cannot find this program on disk: {error}"))?,
             arguments,
             environment: env::vars_os().collect(),
-            usual_control: usual_control(
+            runtime: runtime(
                 rustix::process::geteuid().as_raw(),
                 env::var_os("XDG_RUNTIME_DIR").as_deref(),
             ),
@@ -681,34 +623,34 @@ fn program(name: Option<&OsStr>) -> std::io::Result<PathBuf> {
     Ok(candidates.into_iter().find(is_own).unwrap_or(running))
 }
 
-fn usual_control(uid: u32, runtime_folder: Option<&OsStr>) -> PathBuf {
-    let folder = match runtime_folder {
+fn runtime(uid: u32, runtime_folder: Option<&OsStr>) -> Runtime {
+    Runtime(match runtime_folder {
         _ if uid == 0 => PathBuf::from("/run/hob"),
         Some(folder) if Path::new(folder).is_absolute() => Path::new(folder).join("hob"),
         _ => PathBuf::from(format!("/tmp/hob-{uid}")),
-    };
-    folder.join("control.sock")
+    })
 }
 
-/// systemd's own answer first, then what each user's programs use.
+/// systemd's own answer first, then what each user's programs use. A folder for temporary files is
+/// none: who makes it there first would be believed.
 fn usual_state(
     uid: u32,
     service: Option<&OsStr>,
     state_home: Option<&OsStr>,
     home: Option<&OsStr>,
-) -> PathBuf {
+) -> Option<PathBuf> {
     let absolute = |folder: Option<&OsStr>| {
         let folder = folder.map(PathBuf::from);
         folder.filter(|folder| folder.is_absolute())
     };
     if let Some(folder) = absolute(service) {
-        return folder;
+        return Some(folder);
     }
     match (absolute(state_home), absolute(home)) {
-        _ if uid == 0 => PathBuf::from("/var/lib/hob"),
-        (Some(folder), _) => folder.join("hob"),
-        (None, Some(home)) => home.join(".local/state/hob"),
-        (None, None) => PathBuf::from(format!("/tmp/hob-{uid}")),
+        _ if uid == 0 => Some(PathBuf::from("/var/lib/hob")),
+        (Some(folder), _) => Some(folder.join("hob")),
+        (None, Some(home)) => Some(home.join(".local/state/hob")),
+        (None, None) => None,
     }
 }
 
@@ -753,26 +695,32 @@ mod tests {
             let of = |text: Option<&str>| text.map(std::ffi::OsString::from);
             let (service, state, home) = (of(service), of(state), of(home));
             usual_state(uid, service.as_deref(), state.as_deref(), home.as_deref())
-                .display()
-                .to_string()
+                .map(|path| path.display().to_string())
         };
-        assert_eq!(path(0, None, Some("/s"), Some("/root")), "/var/lib/hob");
-        assert_eq!(path(0, Some("/var/lib/web"), None, None), "/var/lib/web");
-        assert_eq!(path(7, None, Some("/s"), Some("/h")), "/s/hob");
-        assert_eq!(path(7, None, Some("s"), Some("/h")), "/h/.local/state/hob");
-        assert_eq!(path(7, None, None, None), "/tmp/hob-7");
+        let some = |path: &str| Some(path.to_owned());
+        assert_eq!(
+            path(0, None, Some("/s"), Some("/root")),
+            some("/var/lib/hob")
+        );
+        assert_eq!(
+            path(0, Some("/var/lib/web"), None, None),
+            some("/var/lib/web")
+        );
+        assert_eq!(path(7, None, Some("/s"), Some("/h")), some("/s/hob"));
+        assert_eq!(
+            path(7, None, Some("s"), Some("/h")),
+            some("/h/.local/state/hob")
+        );
+        assert_eq!(path(7, None, None, None), None);
     }
 
     #[test]
-    fn usual_control_socket_depends_on_the_user() {
-        let runtime = Some(OsStr::new("/run/user/7"));
-        let path = |uid, folder| usual_control(uid, folder).display().to_string();
-        assert_eq!(path(0, runtime), "/run/hob/control.sock");
-        assert_eq!(path(7, runtime), "/run/user/7/hob/control.sock");
-        assert_eq!(path(7, None), "/tmp/hob-7/control.sock");
-        assert_eq!(
-            path(7, Some(OsStr::new("relative"))),
-            "/tmp/hob-7/control.sock"
-        );
+    fn runtime_folder_depends_on_the_user() {
+        let named = Some(OsStr::new("/run/user/7"));
+        let path = |uid, folder| runtime(uid, folder).0.display().to_string();
+        assert_eq!(path(0, named), "/run/hob");
+        assert_eq!(path(7, named), "/run/user/7/hob");
+        assert_eq!(path(7, None), "/tmp/hob-7");
+        assert_eq!(path(7, Some(OsStr::new("relative"))), "/tmp/hob-7");
     }
 }

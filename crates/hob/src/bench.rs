@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use hob_load::arrive::Arrivals;
 use hob_load::{
-    Conduct, Exercise, LoadError, Pace, Plan, Protocol, Replay, Reuse, Terms, Threshold, View,
-    Visit, limits, parse_cpus,
+    Conduct, LoadError, Pace, Plan, Protocol, Replay, Reuse, Terms, Threshold, View, Visit, limits,
+    parse_cpus,
 };
 
-use crate::Refusal;
 use crate::args::{BenchCommand, BenchOptions, Gaps, Handshake, HttpVersion, Surroundings};
 use crate::request::{body, field, wrong};
+use crate::{Refusal, output};
 use tell::Files;
 
 /// Measured time when nothing was said.
@@ -29,10 +29,6 @@ const OPEN_CONNECTIONS: usize = 100;
 /// Exit codes beside those of all commands.
 const CROSSED: u8 = 4;
 const STOPPED: u8 = 5;
-const MISBEHAVED: u8 = 6;
-/// Acts of mischief, and the time after which no other begins.
-const ACT_COUNT: u64 = 200;
-const EXERCISE_DURATION: Duration = Duration::from_secs(60);
 /// How often a line says how far a run is, where nobody watches and where somebody asks for lines.
 const LOG_PERIOD: Duration = Duration::from_secs(10);
 const PLAIN_PERIOD: Duration = Duration::from_secs(1);
@@ -46,24 +42,21 @@ pub(crate) fn run(options: BenchOptions, surroundings: &Surroundings) -> Result<
         return tell::compare(files, &options.fail_if, options.json);
     }
     if options.schema {
-        println!("{:#}", hob_load::schema());
+        output::line(&format!("{:#}", hob_load::schema()));
         return Ok(());
     }
     if options.reference {
-        print!("{}", hob_load::reference());
+        output::write(&hob_load::reference());
         return Ok(());
-    }
-    if options.exercise.exercise {
-        return exercise(options);
     }
     let is_json = options.json;
     let files = Files::new(options.html.as_deref(), options.hdr.as_deref())?;
     let conduct = conduct(&options, surroundings);
     let report = hob_load::run_with(plan(options)?, conduct).map_err(refusal)?;
     if is_json {
-        println!("{}", report.json());
+        output::line(&report.json().to_string());
     } else {
-        print!("{}", report.table());
+        output::write(&report.table());
     }
     files.write(&report.written())?;
     // The report says why.
@@ -76,41 +69,6 @@ pub(crate) fn run(options: BenchOptions, surroundings: &Surroundings) -> Result<
         (false, true) => failed(CROSSED),
         (false, false) => Ok(()),
     }
-}
-
-/// Exercises the server and prints what came of it.
-fn exercise(options: BenchOptions) -> Result<(), Refusal> {
-    let protocol = protocol(&options);
-    let mut urls = options.urls.into_iter();
-    let (Some(url), None) = (urls.next(), urls.next()) else {
-        return Err(wrong("--exercise: one URL".to_owned()));
-    };
-    let exercised = hob_load::exercise(Exercise {
-        url,
-        unix: options.unix,
-        protocol,
-        seed: options.seed,
-        count: options.count.unwrap_or(ACT_COUNT),
-        only: options.exercise.act,
-        duration: options.duration.unwrap_or(EXERCISE_DURATION),
-        timeout: options.timeout,
-        is_owned: options.exercise.i_own_this_host,
-    });
-    let exercised = exercised.map_err(refusal)?;
-    if options.json {
-        println!("{}", exercised.json());
-    } else {
-        if options.plain {
-            println!("{}", exercised.sequence());
-        }
-        print!("{}", exercised.table());
-    }
-    if exercised.has_failed() {
-        let text = String::new();
-        let code = MISBEHAVED;
-        return Err(Refusal { code, text });
-    }
-    Ok(())
 }
 
 fn conduct(options: &BenchOptions, surroundings: &Surroundings) -> Conduct {

@@ -1,39 +1,43 @@
 //! `hob check`: everything that is wrong with a config, without serving it; and what its keys mean.
 
-use hob_server::config::{self, Sources};
-use hob_server::handle::admin::endpoints;
-use hob_server::handle::{metrics, variables};
+use std::time::Duration;
 
-use crate::Refusal;
-use crate::args::{CheckOptions, Surroundings};
+use hob_load::layout;
+use hob_server::api::Answers;
+use hob_server::config::{self, SCHEMA, Sources};
+use hob_server::handle::admin::endpoints;
+use hob_server::handle::metrics;
+use hob_server::handle::script::variables;
+use hob_server::life::preflight::{self, Extent, Running};
+use hob_server::life::servers::servers_of;
+use serde_json::Value;
+
+use crate::args::{CheckOptions, ControlOptions, Surroundings};
+use crate::{Refusal, control, output};
 
 /// Loads the config and says what came of it.
-pub(crate) fn run(options: &CheckOptions, _: &Surroundings) -> Result<(), Refusal> {
+pub(crate) fn run(options: &CheckOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
     if let Some(key) = &options.explain {
         return explain(key, options.json);
     }
-    if options.reference {
-        print!("{}", config::reference());
+    if let Some(text) = printed(options) {
+        output::write(&text);
         return Ok(());
     }
-    if options.variables {
-        print!("{}", variables::reference());
-        return Ok(());
-    }
-    if options.metrics {
-        print!("{}", metrics::reference());
-        return Ok(());
-    }
-    if options.endpoints {
-        print!("{}", endpoints::reference());
-        return Ok(());
-    }
-    if options.schema {
-        println!("{:#}", config::json_schema());
-        return Ok(());
-    }
-    let loaded = Sources::read(&options.config, &Surroundings::variable)
-        .and_then(|sources| config::load(&sources));
+    let running = || running(options, surroundings);
+    let extent = Extent {
+        opens_control: true,
+        runtime: Some(&surroundings.runtime),
+        running: Some(&running),
+        starts: !options.no_start,
+    };
+    let loaded =
+        Sources::read(&SCHEMA, &options.config, &Surroundings::variable).and_then(|sources| {
+            match options.no_machine {
+                true => config::load(&sources),
+                false => preflight::load(&sources, &extent),
+            }
+        });
     let is_ok = loaded.is_ok();
     if options.json {
         let mut answer = match &loaded {
@@ -41,15 +45,18 @@ pub(crate) fn run(options: &CheckOptions, _: &Surroundings) -> Result<(), Refusa
             Err(errors) => errors.to_json(),
         };
         answer["ok"] = is_ok.into();
-        println!("{answer}");
+        output::line(&answer.to_string());
     } else {
         match &loaded {
             Ok((_, warnings)) if warnings.is_empty() => {}
             Ok((_, warnings)) => eprintln!("{warnings}"),
             Err(errors) => eprintln!("{errors}"),
         }
-        if is_ok {
-            println!("{}: no errors", options.config.display());
+        if let Ok((config, _)) = &loaded {
+            output::line(&format!("{}: no errors", options.config.display()));
+            if let Some(told) = config.unknown_hosts() {
+                output::line(told);
+            }
         }
     }
     if is_ok {
@@ -62,16 +69,62 @@ pub(crate) fn run(options: &CheckOptions, _: &Surroundings) -> Result<(), Refusa
     }
 }
 
+/// What is printed instead of a check, if anything.
+fn printed(options: &CheckOptions) -> Option<String> {
+    let texts: [(bool, fn() -> String); 7] = [
+        (options.reference, || SCHEMA.reference()),
+        (options.variables, variables::reference),
+        (options.metrics, metrics::reference),
+        (options.endpoints, endpoints::reference),
+        (options.words, || SCHEMA.foreign_words()),
+        (options.schema, || format!("{:#}\n", SCHEMA.json())),
+        (options.answers, || {
+            let schema = layout::schema::<Answers>("answers of the admin API");
+            format!("{schema:#}\n")
+        }),
+    ];
+    let mut texts = texts.into_iter();
+    texts.find_map(|(is_wanted, text)| is_wanted.then(text))
+}
+
+/// Addresses of the hob that runs with this config, if one does.
+fn running(options: &CheckOptions, surroundings: &Surroundings) -> Running {
+    let servers = surroundings.runtime.servers();
+    let own = servers_of(&servers, &options.config);
+    if !own.is_empty() {
+        let addresses = own.iter().flat_map(|server| server.addresses.clone());
+        return Running::Has(addresses.collect());
+    }
+    // One of another account is known by the control socket that the config names.
+    let whose = ControlOptions {
+        control: None,
+        config: Some(options.config.clone()),
+        json: false,
+    };
+    let asked = control::hob(&whose, surroundings);
+    let status = match asked.and_then(|hob| hob.with_patience(PATIENCE).get("/v1/status")) {
+        Ok(status) => status,
+        Err(refusal) if refusal.code == control::NOBODY => return Running::Has(Vec::new()),
+        Err(_) => return Running::Unknown,
+    };
+    let addresses = status["listening"].as_array().into_iter().flatten();
+    let text = |address: &Value| address.as_str().map(str::to_owned);
+    Running::Has(addresses.filter_map(text).collect())
+}
+
+/// How long the running hob may take to tell its addresses.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Says what a key means, from the table that the config is read by.
 fn explain(key: &str, as_json: bool) -> Result<(), Refusal> {
-    let text = config::explain_key(key).ok_or_else(|| Refusal {
+    let text = SCHEMA.explain_key(key).ok_or_else(|| Refusal {
         code: 2,
-        text: config::unknown_key(key),
+        text: SCHEMA.unknown_key(key),
     })?;
     if as_json {
-        println!("{}", serde_json::json!({ "key": key, "text": text }));
+        output::line(&serde_json::json!({ "key": key, "text": text }).to_string());
     } else {
-        println!("{}", text.trim_end());
+        output::line(text.trim_end());
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use hob_compare::{CompareError, Plan, Scope, Settings};
 
-use crate::Refusal;
 use crate::args::{CompareOptions, Surroundings};
+use crate::{Refusal, output};
 
 /// Where servers are that are not in everybody's PATH.
 const SYSTEM_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
@@ -15,24 +15,24 @@ const SYSTEM_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 /// Compares, and prints what came of it.
 pub(crate) fn run(options: CompareOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
     if options.schema {
-        println!("{:#}", hob_compare::schema());
+        output::line(&format!("{:#}", hob_compare::schema()));
         return Ok(());
     }
     if options.reference {
-        print!("{}", hob_compare::reference());
+        output::write(&hob_compare::reference());
         return Ok(());
     }
     let (json, html, list) = (options.json.clone(), options.html.clone(), options.list);
     let plan = plan(options, surroundings);
     if list {
-        print!("{}", hob_compare::list(&plan).map_err(refusal)?);
+        output::write(&hob_compare::list(&plan).map_err(refusal)?);
         return Ok(());
     }
     // Before minutes are spent on it.
     let json = json.map(|path| Pending::new("--json", path)).transpose()?;
     let html = html.map(|path| Pending::new("--html", path)).transpose()?;
     let report = hob_compare::compare(&plan).map_err(refusal)?;
-    print!("{}", report.table());
+    output::write(&report.table());
     if let Some(file) = json {
         file.write(&format!("{:#}\n", report.json()))?;
     }
@@ -100,8 +100,8 @@ impl Drop for Beside {
 }
 
 /// The process that holds a server; started by `compare`.
-pub(crate) fn run_keeper() -> Result<(), Refusal> {
-    hob_compare::keep().map_err(|text| Refusal { code: 1, text })
+pub(crate) fn run_supervisor() -> Result<(), Refusal> {
+    hob_compare::supervise().map_err(|text| Refusal { code: 1, text })
 }
 
 fn plan(options: CompareOptions, surroundings: &Surroundings) -> Plan {

@@ -3,17 +3,16 @@
 
 mod event_stream;
 mod exchange;
+mod find;
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hob_server::config::{self, Sources};
-
-use crate::args::{ControlOptions, Surroundings};
+use crate::args::{ControlOptions, RecycleOptions, Surroundings};
+use crate::filter::push_encoded;
 use crate::{Refusal, escape, output};
 
 pub(crate) use event_stream::Event;
-pub(crate) use exchange::{Answer, Came, Hob, Listening};
+pub(crate) use exchange::{Answer, Came, Hob, Listening, NOBODY};
 
 /// An upgrade may check for 30 s and wait for the new server for 10 s.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
@@ -25,6 +24,21 @@ pub(crate) fn act(
     surroundings: &Surroundings,
 ) -> Result<(), Refusal> {
     let answer = hob(options, surroundings)?.ask("POST", &format!("/v1/{verb}"))?;
+    tell(answer, options)
+}
+
+/// Has new workers take the places of those of a route.
+pub(crate) fn recycle(
+    options: &RecycleOptions,
+    surroundings: &Surroundings,
+) -> Result<(), Refusal> {
+    let mut target = "/v1/programs/recycle?route=".to_owned();
+    push_encoded(&mut target, &options.route);
+    let answer = hob(&options.control, surroundings)?.ask("POST", &target)?;
+    tell(answer, &options.control)
+}
+
+fn tell(answer: Answer, options: &ControlOptions) -> Result<(), Refusal> {
     if options.json {
         output::line(&escape::json(&answer.body));
         let text = String::new();
@@ -40,33 +54,15 @@ pub(crate) fn act(
     Ok(())
 }
 
-/// The running hob.
+/// The running hob that is meant.
 pub(crate) fn hob(options: &ControlOptions, surroundings: &Surroundings) -> Result<Hob, Refusal> {
-    Ok(Hob::new(control_path(options, surroundings)?, ANSWER_LIMIT))
-}
-
-/// The socket that was named, else the one of the config, else the usual one.
-fn control_path(options: &ControlOptions, surroundings: &Surroundings) -> Result<PathBuf, Refusal> {
-    if let Some(path) = &options.control {
-        return Ok(path.clone());
-    }
-    let usual = surroundings.usual_control.clone();
-    let (file, is_named) = match &options.config {
-        Some(file) => (file.as_path(), true),
-        None => (Path::new("hob.toml"), false),
+    let (path, user_id) = find::socket(options, surroundings)?;
+    let runtime = surroundings.runtime.clone();
+    let mut servers = runtime.servers().into_iter();
+    let pid = servers.find_map(|one| (one.control.as_ref() == Some(&path)).then_some(one.pid));
+    let is_now_at = move || {
+        let mut servers = runtime.servers().into_iter();
+        servers.find(|one| Some(one.pid) == pid)?.control
     };
-    if !is_named && !file.exists() {
-        return Ok(usual);
-    }
-    let loaded =
-        Sources::read(file, &Surroundings::variable).and_then(|sources| config::load(&sources));
-    match loaded {
-        Ok((config, _)) => Ok(config.control.unwrap_or(usual)),
-        // A config that is just being edited must not keep us from the server that runs.
-        Err(_) if !is_named => Ok(usual),
-        Err(errors) => Err(Refusal {
-            code: 2,
-            text: errors.to_string(),
-        }),
-    }
+    Ok(Hob::new(path, user_id, ANSWER_LIMIT).that_may_move(is_now_at))
 }

@@ -1,30 +1,31 @@
 //! `hob cost`: where the time of one request goes. Makes options of the arguments; everything else
 //! is in `hob_cost`. Also its hidden commands.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use hob_cost::{Asked, CostError, Options, Part, Subject, limits};
+use hob_cost::{Asked, CostError, Options, Part, Settings, Subject, limits};
+use hob_server::config::{self, CgiRuns, Host, ResidentRuns, SCHEMA, Sources};
 
-use crate::Refusal;
 use crate::args::{CostOptions, CostPart, Surroundings};
 use crate::request::{body, field};
+use crate::{Refusal, output};
 
 /// Measures and prints what came of it.
 pub(crate) fn run(options: CostOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
     if options.schema {
-        println!("{:#}", hob_cost::schema());
+        output::line(&format!("{:#}", hob_cost::schema()));
         return Ok(());
     }
     if options.reference {
-        print!("{}", hob_cost::reference());
+        output::write(&hob_cost::reference());
         return Ok(());
     }
     let (is_json, html) = (options.json, options.html.clone());
     let report = hob_cost::study(&study(options, surroundings)?).map_err(refusal)?;
     if is_json {
-        println!("{}", report.json());
+        output::line(&report.json().to_string());
     } else {
-        print!("{}", report.table());
+        output::write(&report.table());
     }
     if let Some(path) = html {
         std::fs::write(&path, report.html()).map_err(|error| Refusal {
@@ -80,10 +81,20 @@ fn study(options: CostOptions, surroundings: &Surroundings) -> Result<Options, R
         body,
         is_insecure: options.insecure,
     });
+    let of_route = match &options.route {
+        None => OfRoute::default(),
+        Some(route) => of_route(route, &options.config)?,
+    };
     Ok(Options {
         program: surroundings.program.clone(),
         search: hob_server::config::PATH.to_owned(),
-        subject: match options.subject {
+        settings: of_route.settings,
+        subject: match options.subject.or(of_route.script) {
+            None if options.route.is_some() => {
+                return Err(wrong(
+                    "the route does not say which script: name the one to measure".to_owned(),
+                ));
+            }
             None => Subject::Echo,
             Some(subject) => match subject.to_str().filter(|text| text.contains("://")) {
                 Some(url) => Subject::Url(url.to_owned()),
@@ -96,6 +107,66 @@ fn study(options: CostOptions, surroundings: &Surroundings) -> Result<Options, R
         count: options.count,
         rate: options.rate,
     })
+}
+
+/// What a route says of the script it runs.
+#[derive(Default)]
+struct OfRoute {
+    settings: Settings,
+    /// The script, where the route has one.
+    script: Option<PathBuf>,
+}
+
+/// The settings of the first route with this path, as the config has it, or without its `/*`.
+fn of_route(wanted: &str, file: &Path) -> Result<OfRoute, Refusal> {
+    let sources = Sources::read(&SCHEMA, file, &Surroundings::variable);
+    let loaded = sources.and_then(|sources| config::load(&sources));
+    let (config, _) = loaded.map_err(|errors| wrong(errors.to_string()))?;
+    let plain = |path: &str| path.trim_end_matches('*').trim_end_matches('/').to_owned();
+    let mut routes = config.sites.iter().flat_map(|site| &site.routes);
+    let is_it = |path: &str| path == wanted || plain(path) == plain(wanted);
+    let Some(route) = routes.find(|route| is_it(&route.path)) else {
+        let all = config.sites.iter().flat_map(|site| &site.routes);
+        let all: Vec<&str> = all.map(|route| route.path.as_str()).collect();
+        let text = format!(
+            "{} has no route {wanted}; it has {}",
+            file.display(),
+            all.join(", ")
+        );
+        return Err(wrong(text));
+    };
+    let (program, preload, script) = match (route.handler.cgi(), route.handler.resident()) {
+        (Some(cgi), _) => {
+            let preload = cgi.warm.as_ref().map(|warm| warm.preload.clone());
+            let script = match &cgi.runs {
+                CgiRuns::Script { file, .. } => Some(file.clone()),
+                _ => None,
+            };
+            (cgi.program, preload.unwrap_or_default(), script)
+        }
+        (None, Some(resident)) => {
+            let script = match &resident.runs {
+                ResidentRuns::Hosted {
+                    host: Host::Python | Host::Perl,
+                    what,
+                    ..
+                } => Some(PathBuf::from(what)),
+                _ => None,
+            };
+            (resident.program, Vec::new(), script)
+        }
+        _ => return Err(wrong(format!("the route {} runs no program", route.path))),
+    };
+    let env = config.programs.get(program).map(|one| one.env.clone());
+    let env = env.unwrap_or_default();
+    Ok(OfRoute {
+        settings: Settings { env, preload },
+        script,
+    })
+}
+
+fn wrong(text: String) -> Refusal {
+    Refusal { code: 2, text }
 }
 
 fn parts(part: CostPart) -> Vec<Part> {

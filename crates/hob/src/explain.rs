@@ -3,12 +3,13 @@
 
 use std::path::PathBuf;
 
-use hob_server::config::{self, Asked};
+use hob_server::config;
+use hob_server::explain::{Asked, explain};
 use hob_server::life::become_server_user;
 
-use crate::Refusal;
 use crate::args::{ExplainOptions, ServeOptions};
 use crate::serve;
+use crate::{Refusal, output};
 
 /// Explains one request.
 pub(crate) fn run(options: &ExplainOptions) -> Result<(), Refusal> {
@@ -29,16 +30,16 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<(), Refusal> {
         eprintln!("{warnings}");
     }
     let user = become_server_user(&config);
-    let mut explanation = config::explain(&config, &asked).map_err(wrong)?;
+    let mut explanation = explain(&config, &asked).map_err(wrong)?;
     match user {
         Ok(None) => {}
         Ok(Some(user)) => explanation.note(format!("files were looked at as {user}")),
         Err(text) => explanation.note(format!("files were looked at as you: {text}")),
     }
     if options.json {
-        println!("{}", explanation.to_json());
+        output::line(&explanation.to_json().to_string());
     } else {
-        print!("{explanation}");
+        output::write(&explanation.to_string());
     }
     Ok(())
 }
@@ -52,6 +53,7 @@ fn as_serve(config: Option<PathBuf>) -> ServeOptions {
         control: None,
         log: None,
         resume: false,
+        unlisted: false,
         handover_check: None,
     }
 }

@@ -1,6 +1,7 @@
 //! Filters as people write them, `KEY=VALUE` one beside the other, and as a query of the API.
 
 use hob_load::parse_duration;
+use hob_server::config::nearest;
 
 use crate::Refusal;
 use crate::request::wrong;
@@ -30,10 +31,7 @@ impl Filter {
                     (None, _) if is_more => filter.extend(word),
                     (None, Some(plain)) if !looks_like_key(word) => filter.add(plain, word),
                     _ => {
-                        return Err(wrong(format!(
-                            "{word:?} is no filter; write KEY=VALUE, where KEY is one of {}",
-                            keys.join(", ")
-                        )));
+                        return Err(wrong(no_filter(word, keys)));
                     }
                 }
             }
@@ -92,6 +90,19 @@ impl Filter {
             push_encoded(&mut target, value);
         }
         target
+    }
+}
+
+/// Why a word is no filter, with the key that was probably meant.
+fn no_filter(word: &str, keys: &[&str]) -> String {
+    let pair = word.split_once('=').filter(|(key, _)| !key.is_empty());
+    let meant = pair.and_then(|(key, value)| {
+        let longer = || keys.iter().copied().find(|known| known.starts_with(key));
+        Some((nearest(key, keys.iter().copied()).or_else(longer)?, value))
+    });
+    match meant {
+        Some((key, value)) => format!("{word:?} is no filter; did you mean `{key}={value}`?"),
+        None => format!("{word:?} is no filter; write KEY=VALUE, as --help has them"),
     }
 }
 
@@ -154,6 +165,15 @@ mod tests {
             (&["slower=fast"], None),
         ] {
             assert!(read(arguments, plain).is_err(), "{arguments:?}");
+        }
+        for (argument, meant) in [
+            ("slow=10", "did you mean `slower=10`?"),
+            ("paht=/a", "did you mean `path=/a`?"),
+            ("kettle=1", "as --help has them"),
+            ("=1", "as --help has them"),
+        ] {
+            let told = read(&[argument], None).unwrap_err();
+            assert!(told.ends_with(meant), "{told}");
         }
     }
 }

@@ -13,10 +13,13 @@ mod explain;
 mod facts;
 mod filter;
 mod history;
+mod manual;
+mod native;
 mod output;
 mod password;
 mod request;
 mod serve;
+mod servers;
 mod status;
 mod table;
 mod top;
@@ -49,14 +52,18 @@ fn main() -> ExitCode {
         } => cost::run_serve(parent, &config, &control, &surroundings),
         Command::CostBare => cost::run_bare(),
         Command::Compare(options) => compare::run(*options, &surroundings),
-        Command::CompareKeeper => compare::run_keeper(),
+        Command::CompareSupervisor => compare::run_supervisor(),
         Command::Explain(options) => explain::run(&options),
+        Command::Manual { folder } => manual::write(&folder),
+        Command::Native { command } => native::run(&command),
         Command::Password => password::run(),
+        Command::Servers(options) => servers::run(&options, &surroundings),
         Command::Status(options) => status::run(&options, &surroundings),
         Command::Top(options) => top::run(&options, &surroundings),
         Command::History(options) => history::run(&options, &surroundings),
         Command::Watch(options) => watch::run(&options, &surroundings),
         Command::Reload(options) => control::act("reload", &options, &surroundings),
+        Command::Recycle(options) => control::recycle(&options, &surroundings),
         Command::Upgrade(options) => control::act("upgrade", &options, &surroundings),
         Command::Stop(options) => control::act("stop", &options, &surroundings),
     };

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use hob_server::handle::admin::door::password;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::Refusal;
+use crate::{Refusal, output};
 
 /// Asks for a password, twice at a terminal, and prints its hash.
 pub(crate) fn run() -> Result<(), Refusal> {
@@ -21,7 +21,7 @@ pub(crate) fn run() -> Result<(), Refusal> {
         });
     }
     let hash = password::hash(&first).map_err(|text| Refusal { code: 2, text })?;
-    println!("{hash}");
+    output::line(&hash);
     Ok(())
 }
 

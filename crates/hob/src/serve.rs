@@ -4,7 +4,9 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hob_server::config::{self, Errors, Sources};
+use hob_server::config::{self, Errors, SCHEMA, Sources};
+use hob_server::life::preflight::{self, Extent};
+use hob_server::life::servers::Origin;
 use hob_server::life::{ControlChoice, Failure, Options, keeper};
 
 use crate::Refusal;
@@ -13,22 +15,22 @@ use crate::args::{ServeOptions, Surroundings};
 /// Where a folder is served when nobody says where.
 const USUAL_ADDRESS: &str = "127.0.0.1:8080";
 /// The config that is used when it is there and nothing else is said.
-const USUAL_CONFIG: &str = "hob.toml";
+pub(crate) const USUAL_CONFIG: &str = "hob.toml";
 
 /// Serves until stopped.
 pub(crate) fn run(options: ServeOptions, surroundings: Surroundings) -> Result<(), Refusal> {
     if let Some(version) = options.handover_check {
-        return check_handover(version);
+        return check_handover(version, options.control.is_none());
     }
     let control = match &options.control {
         Some(path) if path.as_os_str() == "off" => ControlChoice::Off,
         Some(path) => ControlChoice::At(path.clone()),
-        None => ControlChoice::Config {
-            usual: surroundings.usual_control,
-        },
+        None => ControlChoice::Config,
     };
     let result = keeper::run(Options {
         sources: sources(&options)?,
+        origin: origin(&options)?,
+        runtime: (!options.unlisted).then_some(surroundings.runtime),
         control,
         usual_state: surroundings.usual_state,
         program: surroundings.program,
@@ -71,7 +73,7 @@ fn refusal(failure: Failure) -> Refusal {
     let text = match failure {
         Failure::System(text) => text,
         // Errors with a place stand on lines of their own, as `hob check` prints them.
-        Failure::Config(text) => {
+        Failure::Config(text) | Failure::Refused(text) => {
             eprintln!("{}", text.trim_end());
             String::new()
         }
@@ -83,16 +85,13 @@ fn refusal(failure: Failure) -> Refusal {
 pub(crate) fn sources(
     options: &ServeOptions,
 ) -> Result<Box<dyn Fn() -> Result<Sources, Errors>>, Refusal> {
-    let is_bare = options.dir.is_none() && options.listen.is_empty() && options.log.is_none();
-    let file = match &options.config {
-        Some(file) => Some(file.clone()),
-        None if is_bare && Path::new(USUAL_CONFIG).exists() => Some(PathBuf::from(USUAL_CONFIG)),
-        None => None,
-    };
-    if let Some(file) = file {
+    if let Some(file) = config_file(options) {
         return Ok(Box::new(move || {
-            Sources::read(&file, &Surroundings::variable)
+            Sources::read(&SCHEMA, &file, &Surroundings::variable)
         }));
+    }
+    if let Some(dir) = &options.dir {
+        check_folder(dir).map_err(|text| Refusal { code: 2, text })?;
     }
     let text = folder_config(options).map_err(|text| Refusal { code: 2, text })?;
     let folder = Surroundings::current_folder().map_err(|error| Refusal {
@@ -100,8 +99,54 @@ pub(crate) fn sources(
         text: format!("no current folder: {error}"),
     })?;
     Ok(Box::new(move || {
-        Sources::from_text("command line", &text, &folder, &Surroundings::variable)
+        Sources::from_text(
+            &SCHEMA,
+            config::COMMAND_LINE,
+            &text,
+            &folder,
+            &Surroundings::variable,
+        )
     }))
+}
+
+/// The config that is read, unless a folder is served without one.
+fn config_file(options: &ServeOptions) -> Option<PathBuf> {
+    let is_bare = options.dir.is_none() && options.listen.is_empty() && options.log.is_none();
+    match &options.config {
+        Some(file) => Some(file.clone()),
+        None if is_bare && Path::new(USUAL_CONFIG).exists() => Some(PathBuf::from(USUAL_CONFIG)),
+        None => None,
+    }
+}
+
+/// What commands know this server by.
+fn origin(options: &ServeOptions) -> Result<Origin, Refusal> {
+    let absolute = |path: &Path| {
+        std::path::absolute(path).map_err(|error| Refusal {
+            code: 1,
+            text: format!("no current folder: {error}"),
+        })
+    };
+    Ok(match config_file(options) {
+        Some(file) => Origin::Config(absolute(&file)?),
+        None => Origin::Folder(absolute(options.dir.as_deref().unwrap_or(Path::new(".")))?),
+    })
+}
+
+/// What is served without a config is a folder that is there.
+fn check_folder(dir: &Path) -> Result<(), String> {
+    let shown = dir.display();
+    match std::fs::metadata(dir) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) if dir.extension().is_some_and(|end| end == "toml") => Err(format!(
+            "{shown} is a file; a config is named with `--config {shown}`"
+        )),
+        Ok(_) => Err(format!("{shown} is a file; name the folder it is in")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(format!("there is no folder {shown}"))
+        }
+        Err(error) => Err(format!("{shown} cannot be looked at: {error}")),
+    }
 }
 
 /// The config of a folder that is served without one.
@@ -128,7 +173,7 @@ fn folder_config(options: &ServeOptions) -> Result<String, String> {
         };
         text.push_str(&format!(
             "[[listen]]\naddress = {}\n\n",
-            quoted(Path::new(&address))?
+            Sources::quote(&address)
         ));
     }
     let dir = options.dir.as_deref().unwrap_or(Path::new("."));
@@ -139,28 +184,17 @@ fn folder_config(options: &ServeOptions) -> Result<String, String> {
     Ok(text)
 }
 
-/// A TOML basic string.
+/// A path as the text of a config.
 fn quoted(path: &Path) -> Result<String, String> {
-    let text = path
-        .to_str()
-        .ok_or_else(|| format!("{} is not UTF-8", path.display()))?;
-    let mut quoted = String::from('"');
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            control if control.is_control() => {
-                quoted.push_str(&format!("\\u{:04X}", u32::from(control)));
-            }
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    Ok(quoted)
+    let text = path.to_str();
+    let text = text.ok_or_else(|| format!("{} is not UTF-8", path.display()))?;
+    Ok(Sources::quote(text))
 }
 
 /// Says by the exit code whether this program understands another one's handover and the sources
-/// on standard input; that the arguments made sense was seen before.
-fn check_handover(version: u32) -> Result<(), Refusal> {
+/// on standard input; that the arguments made sense was seen before. The config may say where the
+/// control socket is.
+fn check_handover(version: u32, is_by_config: bool) -> Result<(), Refusal> {
     let refuse = |text: String| Refusal { code: 2, text };
     if version != keeper::HANDOVER_VERSION {
         let own = keeper::HANDOVER_VERSION;
@@ -174,7 +208,13 @@ fn check_handover(version: u32) -> Result<(), Refusal> {
         .map_err(|error| refuse(error.to_string()))?;
     let sources = Sources::decode(&bytes)
         .ok_or_else(|| refuse("the running hob's sources make no sense here".to_owned()))?;
-    config::load(&sources).map_err(|errors| refuse(errors.to_string()))?;
+    let extent = Extent {
+        opens_control: is_by_config,
+        runtime: None,
+        running: None,
+        starts: false,
+    };
+    preflight::load(&sources, &extent).map_err(|errors| refuse(errors.to_string()))?;
     Ok(())
 }
 
@@ -190,6 +230,7 @@ mod tests {
             control: None,
             log: None,
             resume: false,
+            unlisted: false,
             handover_check: None,
         }
     }
@@ -205,7 +246,7 @@ mod tests {
     #[test]
     fn flags_become_tables_and_odd_names_survive() {
         let text = folder_config(&ServeOptions {
-            dir: Some("a \"b\"\\\n".into()),
+            dir: Some("a \"${b}\"\\".into()),
             listen: vec!["8081".to_owned(), "[::1]:80".to_owned()],
             log: Some("access.log".into()),
             ..options()
@@ -215,7 +256,7 @@ mod tests {
             "default_log = \"access\"\n\n[[log]]\nname = \"access\"\nfile = \"access.log\"\n\n\
              [[listen]]\naddress = \"127.0.0.1:8081\"\n\n\
              [[listen]]\naddress = \"[::1]:80\"\n\n\
-             [[site]]\nroot = \"a \\\"b\\\"\\\\\\u000A\"\n\n[site.files]\nlisting = true\n"
+             [[site]]\nroot = 'a \"$${b}\"\\'\n\n[site.files]\nlisting = true\n"
         );
     }
 }

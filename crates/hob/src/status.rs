@@ -7,6 +7,8 @@ mod overall;
 mod programs;
 mod statistics;
 
+use hob_load::layout;
+use hob_server::api::Status;
 use serde_json::Value;
 
 use crate::args::{StatusOptions, Surroundings};
@@ -29,6 +31,15 @@ struct Part {
 
 /// Shows the state, or a part of it.
 pub(crate) fn run(options: &StatusOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+    if options.schema {
+        let schema = layout::schema::<Status>("result of `hob status --json`");
+        output::line(&format!("{schema:#}"));
+        return Ok(());
+    }
+    if options.reference {
+        output::write(&reference());
+        return Ok(());
+    }
     let mut hob = control::hob(&options.control, surroundings)?;
     if options.admin_url {
         return admin_url(&mut hob, options.control.json);
@@ -65,6 +76,18 @@ pub(crate) fn run(options: &StatusOptions, surroundings: &Surroundings) -> Resul
     }
     output::write(&text);
     Ok(())
+}
+
+/// The reference page, in Markdown.
+fn reference() -> String {
+    format!(
+        "# The state of a server\n\n\
+         `hob status --json` prints one JSON object with these fields, which `GET /v1/status` \
+         answers too; `hob status --schema` prints its JSON schema. Every field is always there; \
+         those marked *or null* hold null where there is nothing to tell. New fields may be \
+         added.\n\n{}",
+        layout::table::<Status>()
+    )
 }
 
 /// Prints a URL of the admin pages that is good for one login.

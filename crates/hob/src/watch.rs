@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hob_load::page::count;
+use hob_server::api::SERVER_ENDS;
 use serde_json::Value;
 
 use crate::args::{Surroundings, WatchOptions};
@@ -35,7 +36,11 @@ pub(crate) fn run(options: &WatchOptions, surroundings: &Surroundings) -> Result
         text: error.to_string(),
     })?;
     let hob = control::hob(&options.control, surroundings)?;
-    let mut listening = hob.listen(&target)?;
+    let mut listening = match hob.listen(&target) {
+        // An upgrade is under way.
+        Err(refusal) if refusal.text.contains(SERVER_ENDS) => again(&hob, &target)?,
+        listening => listening?,
+    };
     eprintln!("hob: watching; Ctrl-C ends it");
     let mut shown = Shown::new(options);
     while !shown.is_over() && !is_stopped.load(Ordering::Relaxed) {

@@ -64,6 +64,50 @@ fn renew(place: &Place, hob: &Hob, authority: &Authority, host: &str, before: &s
     wait_until_shown_differs(hob, host, before);
 }
 
+/// An order that has failed.
+struct Failed {
+    /// What was printed of it.
+    line: String,
+    /// The certificate shown before it.
+    before: String,
+    /// How many certificates were got until then.
+    got: usize,
+}
+
+/// Leads proofs nowhere and reloads until an order has failed; `want` has another certificate than
+/// the one shown wanted. In one order of a hundred Pebble takes a proof that it knows, whatever it
+/// is told, and such an order goes well.
+fn fail_an_order(
+    place: &Place,
+    hob: &Hob,
+    authority: &Authority,
+    host: &str,
+    want: impl Fn(&str),
+) -> Failed {
+    authority.http.close();
+    let until = Instant::now() + DEADLINE;
+    let mut before = shown(hob, host);
+    for got in 1.. {
+        want(&before);
+        reload(place);
+        let mut printed = hob.printed();
+        while printed.matches("a certificate was got").count() == got {
+            if let Some(line) = printed
+                .lines()
+                .find(|line| line.contains("no certificate: "))
+            {
+                let line = line.to_owned();
+                return Failed { line, before, got };
+            }
+            assert!(Instant::now() < until, "{printed}");
+            printed = hob.printed();
+        }
+        wait_until_shown_differs(hob, host, &before);
+        before = shown(hob, host);
+    }
+    unreachable!("there is no last number");
+}
+
 /// Runs curl to the TLS listener under a host name, believing the authority's root.
 fn curl(hob: &Hob, authority: &Authority, host: &str) -> Output {
     let port = hob.tls_port();

@@ -172,8 +172,7 @@ fn routes_are_told_apart_with_their_times() {
         (&"cgi".into(), &"cgi".into())
     );
     assert_eq!(echo["queue"]["count"], 1);
-    // When a CGI program ran is not known.
-    assert_eq!(echo["start"]["count"], 0);
+    assert_eq!(echo["start"]["count"], 1);
     assert!(echo["program"].as_str().unwrap().ends_with("echo.sh"));
     // All of a site, and of each class, together.
     let by = |label: &str| control(&place, &format!("/v1/routes?by={label}"))["routes"].clone();

@@ -5,6 +5,7 @@ mod harness;
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 
 use harness::client::{Answer, Connection, ask, get};
 use harness::{Place, config, is_root, text_of};
@@ -147,17 +148,36 @@ fn other_users_are_not_obeyed_even_when_they_can_connect() {
     let mode = |name: &str, mode| {
         std::fs::set_permissions(place.path(name), PermissionsExt::from_mode(mode)).unwrap();
     };
-    let run_as_daemon = |arguments: &[&str]| {
-        let mut command = place.command();
+    let socket = place.path("run/hob/control.sock").display().to_string();
+    let run_as_daemon = |program: &Path, arguments: &[&str]| {
+        let mut command = place.command_of(program);
         command.uid(1).gid(1).args(arguments).output().unwrap()
     };
-    assert_eq!(run_as_daemon(&["stop"]).status.code(), Some(3));
+    let hob_program = place.path("hob");
+    let stop = || run_as_daemon(&hob_program, &["stop", "--control", &socket]);
+    assert_eq!(stop().status.code(), Some(3));
     mode("run/hob", 0o755);
     mode("run/hob/control.sock", 0o666);
-    for command in ["status", "reload", "stop"] {
-        let output = run_as_daemon(&[command]);
+    // Neither speaks with the other: not the command, and not the server with who does not ask.
+    let output = stop();
+    let text = text_of(&output);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(
+        text.contains("belongs to user 65534: nothing was asked"),
+        "{text}"
+    );
+    for asked in ["GET /v1/status", "POST /v1/reload", "POST /v1/stop"] {
+        let ask = format!(
+            "import socket\n\
+             client = socket.socket(socket.AF_UNIX)\n\
+             client.connect({socket:?})\n\
+             client.sendall(b'{asked} HTTP/1.1\\r\\nHost: hob\\r\\nConnection: close\\r\\n'\n\
+             \x20              b'Content-Length: 0\\r\\n\\r\\n')\n\
+             print(client.makefile().read())\n"
+        );
+        let output = run_as_daemon(Path::new("python3"), &["-c", &ask]);
         let text = text_of(&output);
-        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.starts_with("HTTP/1.1 403 "), "{text}");
         assert!(text.contains("may not steer this server"), "{text}");
     }
     assert_eq!(place.status()["generation"], 1);

@@ -2,8 +2,6 @@
 //! codes are those of its help. Times are only held against bounds that no busy machine can break.
 #![allow(clippy::unwrap_used)]
 
-#[path = "bench/exercise.rs"]
-mod exercise;
 #[path = "bench/frames.rs"]
 mod frames;
 #[path = "bench/h2.rs"]
@@ -12,6 +10,8 @@ mod h2;
 mod h3;
 #[path = "bench/lists.rs"]
 mod lists;
+#[path = "bench/mischief.rs"]
+mod mischief;
 #[path = "bench/others.rs"]
 mod others;
 #[path = "bench/page.rs"]

@@ -310,13 +310,6 @@ fn download_goes_on_whole_when_its_file_is_renamed_over_or_deleted() {
 }
 
 #[test]
-fn download_keeps_its_length_and_content_when_its_file_is_appended_to() {
-    let download = Download::begin();
-    append(&download.place, "site/download.bin", &[7; 100_000]);
-    download.ends_whole();
-}
-
-#[test]
 fn download_breaks_off_when_its_file_is_cut() {
     // In the middle of a page, beyond what sockets hold; and all of it.
     for len in [DOWNLOAD_BYTES - 123, 0] {

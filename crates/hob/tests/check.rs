@@ -1,6 +1,12 @@
 //! `hob check`: what is wrong with a config, for people and for programs, and what a key means.
+#![allow(clippy::unwrap_used)]
 
 mod harness;
+
+#[path = "check/machine.rs"]
+mod machine;
+#[path = "check/starts.rs"]
+mod starts;
 
 use harness::{Place, text_of};
 
@@ -74,4 +80,40 @@ fn reference_and_schema_are_printed_and_an_unknown_key_has_a_nearest_one() {
     assert_eq!(schema["properties"]["limits"]["type"], "object");
     let text = text_of(&place.run(&["check", "--explain", "backlok"]));
     assert!(text.contains("did you mean `backlog`?"), "{text}");
+}
+
+#[test]
+fn programs_that_would_be_sent_as_source_are_named() {
+    let place = Place::new();
+    for folder in ["site/static", "site/cgi-bin"] {
+        place.folder(folder);
+    }
+    place.write("site/static/old.php", "<?php echo 1;");
+    place.write("site/static/a.css", "a {}");
+    let check = |static_above: bool, cgi_path: &str| {
+        let files = "[[site.route]]\npath = \"/static/*\"\nfiles = { root = \"site/static\" }\n";
+        let php = "[[site.route]]\npath = \"*.php\"\n\
+                   cgi = { dir = \"site\", interpreters = { \".php\" = \"sh\" } }\n";
+        let routes = match static_above {
+            true => format!("{files}{php}"),
+            false => format!("{php}{files}"),
+        };
+        let cgi = format!("[[site.route]]\npath = \"{cgi_path}\"\ncgi = \"site/cgi-bin\"\n");
+        let text = harness::config("", "site");
+        place.write("hob.toml", &format!("{text}{routes}{cgi}"));
+        let output = place.run(&["check"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+        text_of(&output)
+    };
+    let sent = |text: &str| text.matches("sent as they stand").count();
+    assert!(!check(false, "/cgi-bin/*").contains("source and all"));
+    let told = check(true, "/cgi-bin/*");
+    assert!(
+        told.contains("site/static/old.php is sent as it stands, source and all"),
+        "{told}"
+    );
+    assert_eq!(sent(&told), 0, "{told}");
+    let told = check(false, "/programs/*");
+    assert!(told.contains("below /cgi-bin/"), "{told}");
+    assert_eq!(sent(&told), 1, "{told}");
 }

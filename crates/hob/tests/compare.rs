@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use harness::{DEADLINE, Place, User, children_of, send_signal, text_of, wait_for_end};
+use harness::{DEADLINE, Place, User, children_of, is_root, send_signal, text_of, wait_for_end};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
 use schema::conforms;
@@ -42,7 +42,7 @@ fn compare(place: &Place, arguments: &[&str]) -> Command {
 fn has_nginx() -> bool {
     let is_there = ["/usr/sbin/nginx", "/usr/bin/nginx"].map(|path| Path::new(path).is_file());
     if !is_there.contains(&true) {
-        println!("nginx is not installed: apt-get install nginx-light");
+        println!("skipped: nginx is not installed: apt-get install nginx-light");
     }
     is_there.contains(&true)
 }
@@ -234,6 +234,43 @@ fn rival_that_is_not_there_is_said() {
         "{text}"
     );
     assert!(!text.contains("nginx"), "{text}");
+}
+
+#[test]
+fn rival_that_is_closed_to_whoever_compares_is_not_told_as_missing() {
+    let place = Place::new();
+    let folder = fake(&place, "caddy", "exit 3");
+    let mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    };
+    let told = || {
+        let arguments = ["--list", "--only", ".clear.keep.1k.", "--servers", "caddy"];
+        let mut command = compare(&place, &arguments);
+        let output = command.env("PATH", &folder).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+        text_of(&output)
+    };
+    let user = if is_root() {
+        65534
+    } else {
+        rustix::process::getuid().as_raw()
+    };
+    let program = folder.join("caddy");
+    mode(&program, 0o644);
+    let why = format!("user {user} may not run {}", program.display());
+    let text = told();
+    assert!(
+        text.contains(&format!("caddy is not compared: {why}")),
+        "{text}"
+    );
+    mode(&folder, 0);
+    let why = format!(
+        "not installed where user {user} may look; {}",
+        folder.display()
+    );
+    let text = told();
+    assert!(text.contains(&why), "{text}");
+    mode(&folder, 0o755);
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl Study {
 
     fn command(&self, arguments: &[&str]) -> Command {
         // Not the copy in the place: beside this one cargo has built nothing that is native.
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hob"));
+        let mut command = Command::new(harness::program());
         command.arg("cost").args(arguments).stdin(Stdio::null());
         command.current_dir(self.place.path(""));
         command.env("TMPDIR", self.place.path("temporary"));
@@ -584,4 +584,40 @@ fn interrupt_leaves_nothing_behind() {
         text_of(&output)
     );
     study.assert_nothing_is_left();
+}
+
+#[test]
+fn script_has_the_variables_and_modules_of_its_route() {
+    let study = Study::new();
+    study.script(
+        "wiki.py",
+        "#!/usr/bin/env python3\nimport os\n\
+         print('Content-Type: text/plain\\n\\n' + os.environ['WIKI_ROOT'])\n",
+    );
+    study.place.write(
+        "site.toml",
+        "[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\n[[site.route]]\npath = \"/wiki/*\"\n\
+         warm = { script = \"wiki.py\", preload = [\"json\"], env = { WIKI_ROOT = \"/srv\" } }\n",
+    );
+    let of_route = [
+        "--route",
+        "/wiki",
+        "--config",
+        "site.toml",
+        "-n",
+        "3",
+        "--part",
+        "ladder",
+    ];
+    let result = study.result(&of_route);
+    for handler in ["cgi", "warm"] {
+        let rung = rung(&result, handler, None, "script");
+        assert!(rung["wall"].is_object(), "{rung}");
+        assert!(rung["not_possible"].is_null(), "{rung}");
+    }
+    let none = study.refusal(&["--route", "/none", "--config", "site.toml"], 2);
+    assert!(
+        none.contains("site.toml has no route /none; it has /wiki/*"),
+        "{none}"
+    );
 }

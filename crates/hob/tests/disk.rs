@@ -342,3 +342,60 @@ fn full_queue_of_the_file_pool_is_answered_with_503_and_counted() {
     }
     hob.stop();
 }
+
+/// A request to the control socket with this object, not answered yet.
+fn ask_control(place: &Place, method: &str, target: &str, body: &Value) -> Connection {
+    let socket = place.path("run/hob/control.sock");
+    let mut connection = Connection::open_unix(&socket).unwrap();
+    let body = match method {
+        "GET" => String::new(),
+        _ => body.to_string(),
+    };
+    let fields = format!("Content-Length: {}\r\n", body.len());
+    connection.send_ask(method, target, &fields);
+    connection.send(body.as_bytes()).unwrap();
+    connection
+}
+
+#[test]
+fn jobs_of_config_pages_that_hang_are_left_and_hold_up_neither_others_nor_a_stop() {
+    let place = make_place();
+    let Some(hanging) = mount(&place, "slow") else {
+        return;
+    };
+    // Nothing but the end of the requests ends the drain.
+    let mut hob = place.serve_config("drain = \"1h\"");
+    let none = Value::Null;
+    let shown = || {
+        let answer = ask_control(&place, "GET", "/v1/config", &none).read_last("GET");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        serde_json::from_slice::<Value>(&answer.body).unwrap()
+    };
+    let path = shown()["files"][0]["path"].clone();
+    hanging.hang(&[Operation::Lookup]);
+    let check = |number: usize| {
+        let text = format!("include = [\"slow/{number}.txt\"]\n");
+        let body = serde_json::json!({ "path": path, "text": text });
+        ask_control(&place, "POST", "/v1/config/check", &body)
+    };
+    let told_to_come_again = |mut asking: Vec<Connection>| {
+        for connection in &mut asking {
+            let answer = connection.read_last("POST");
+            assert_eq!(answer.status, 503, "{}", answer.text());
+        }
+    };
+    let first: Vec<_> = (0..POOL_THREADS).map(check).collect();
+    hanging.wait_for_held(POOL_THREADS);
+    told_to_come_again(first);
+    // All threads that this lane may have still hang.
+    assert_eq!(shown()["files"][0]["path"], path);
+    assert_eq!(status(&place)["file_pool"]["left"], POOL_THREADS);
+    let second: Vec<_> = (POOL_THREADS..2 * POOL_THREADS).map(check).collect();
+    hanging.wait_for_held(2 * POOL_THREADS);
+    hob.signal(rustix::process::Signal::TERM);
+    hob.wait_for("stopping");
+    told_to_come_again(second);
+    // The kernel ends no process that waits for such a file system.
+    hanging.release();
+    assert_eq!(hob.exit_code(), Some(0), "{}", hob.printed());
+}

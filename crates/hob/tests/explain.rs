@@ -54,8 +54,11 @@ const CASES: &[(&str, &[&str])] = &[
     ("wrong-method", &["DELETE", "/files/a.txt"]),
     ("normalised", &["GET", "/docs/../files/./a%2Etxt"]),
     ("encoded-slash", &["GET", "/files/a%2Fb"]),
+    ("encoded-dots", &["GET", "/files/..%2Fb"]),
     ("bad-host", &["GET", "http://exa mple.org:8080/"]),
     ("no-route", &["GET", "http://bare.test:8080/x"]),
+    ("no-slash", &["GET", "http://bare.test:8080/notes?a"]),
+    ("no-slash-in-files", &["POST", "/people"]),
     ("other-port", &["GET", "http://example.org/files/a.txt"]),
     (
         "too-large",
@@ -115,6 +118,10 @@ path = "/docs/*"
 files = { root = "site/docs", listing = true, cache_control = "max-age=60" }
 
 [[site.route]]
+path = "/people/*"
+respond = { body = "people" }
+
+[[site.route]]
 path = "/app/*"
 files = { root = "site/docs", fallback = "index.html", cache = "off" }
 
@@ -133,6 +140,27 @@ log = "off"
 [[site.route]]
 path = "*.php"
 respond = { status = 410 }
+
+[[site.route]]
+path = "/notes/*"
+respond = { body = "notes" }
+"#;
+
+/// Sites that all have names.
+const NAMED: &str = r#"
+[[listen]]
+address = "127.0.0.1:8080"
+
+[[site]]
+names = ["moved.test"]
+
+[[site.route]]
+path = "/*"
+redirect = { to = "https://new.test{uri}", status = 308 }
+
+[[site]]
+names = ["two.test"]
+root = "site/docs"
 "#;
 
 fn site() -> Place {
@@ -255,11 +283,44 @@ fn explanation_and_server_agree() {
 }
 
 #[test]
+fn hosts_that_no_site_names_are_explained_and_told_of_by_check() {
+    let place = site();
+    let explained = |keys: &str| {
+        place.write("hob.toml", &format!("{keys}{NAMED}"));
+        let check = text_of(&place.run(&["check"]));
+        let explain = place.run(&["explain", "POST", "http://other.test:8080/x?y"]);
+        (check, text_of(&explain))
+    };
+    let (check, explain) = explained("");
+    assert!(
+        check.contains("hosts that no site names get 421"),
+        "{check}"
+    );
+    for told in [
+        "answer    421 Misdirected Request",
+        "note      no site is called \"other.test\"; `unknown_host = \"first\"` has",
+    ] {
+        assert!(explain.contains(told), "{explain}");
+    }
+    let (check, explain) = explained("unknown_host = \"first\"\n");
+    assert!(check.contains("are answered by the first site"), "{check}");
+    for told in [
+        "site      moved.test (hob.toml:",
+        "no site is called \"other.test\"; the first site answers, says `unknown_host`",
+        "answer    307 Temporary Redirect",
+        "Location: https://new.test/x?y",
+    ] {
+        assert!(explain.contains(told), "{explain}");
+    }
+}
+
+#[test]
 fn json_has_every_part_whatever_is_asked() {
     let place = site();
     write_config(&place, 8080);
     let parts = [
         "answer",
+        "answered_as",
         "body_bytes_max",
         "file",
         "handler",

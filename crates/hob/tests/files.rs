@@ -1,17 +1,23 @@
 //! Static files as clients see them: methods, types, folders, conditions, what is refused.
 //!
+//! - `changed` files that change while they are downloaded
 //! - `ranges` parts of files
 //! - `variants` compressed copies, beside the file and made on the fly
 //! - `listing` folders without an index
+//! - `programs` files that are programs' to answer for
 //! - `names` paths that try to fool, names that are hard to write, links
 #![allow(clippy::unwrap_used)]
 
 mod harness;
 
+#[path = "files/changed.rs"]
+mod changed;
 #[path = "files/listing.rs"]
 mod listing;
 #[path = "files/names.rs"]
 mod names;
+#[path = "files/programs.rs"]
+mod programs;
 #[path = "files/ranges.rs"]
 mod ranges;
 #[path = "files/variants.rs"]
@@ -244,6 +250,55 @@ fn fallback_answers_for_what_is_not_there() {
     assert_eq!(ask(hob.port(), "GET", "/assets/a.js", "").text(), "js");
     assert_eq!(ask(hob.port(), "POST", "/deep/link", "").status, 405);
     assert_eq!(ask(hob.port(), "GET", "/.env", "").status, 404);
+    hob.stop();
+}
+
+#[test]
+fn fallback_has_cache_rules_of_its_own_and_can_be_switched_off() {
+    let place = place_with(&[
+        ("app.html", "app"),
+        ("assets/a.js", "js"),
+        ("manual/b", "b"),
+    ]);
+    let hob = serve(
+        &place,
+        "fallback = \"app.html\"\ncache_control = \"max-age=60\"\n\
+         [[site.route]]\npath = \"/assets/*\"\n\
+         files = { cache_control = \"max-age=31536000, immutable\" }\n\
+         [[site.route]]\npath = \"/kept/*\"\nfiles = { fallback_cache_control = \"max-age=5\" }\n\
+         [[site.route]]\npath = \"/plain/*\"\nfiles = { fallback_cache_control = \"\" }\n\
+         [[site.route]]\npath = \"/pinned/*\"\nfiles = { root = \"site\", cache = \"pin\" }\n\
+         [[site.route]]\npath = \"/manual/*\"\nfiles = { fallback = \"off\" }",
+    );
+    let immutable = Some("max-age=31536000, immutable");
+    for (path, status, rule) in [
+        ("/assets/a.js", 200, immutable),
+        ("/assets/missing.js", 200, Some("no-cache")),
+        ("/view", 200, Some("no-cache")),
+        ("/kept/view", 200, Some("max-age=5")),
+        ("/plain/view", 200, None),
+        ("/pinned/view", 200, Some("no-cache")),
+        // By its own name it is a file as others are.
+        ("/app.html", 200, Some("max-age=60")),
+        ("/pinned/app.html", 200, Some("max-age=60")),
+        ("/manual/b", 200, Some("max-age=60")),
+        ("/manual/missing", 404, None),
+    ] {
+        // A second time, from what the first has left in memory.
+        for _ in 0..2 {
+            let answer = ask(hob.port(), "GET", path, "");
+            assert_eq!(answer.status, status, "{path}");
+            assert_eq!(answer.header("cache-control"), rule, "{path}");
+            if rule == Some("no-cache") {
+                assert_eq!(answer.text(), "app", "{path}");
+                let tag = answer.header("etag").unwrap();
+                let again = format!("If-None-Match: {tag}\r\n");
+                let again = ask(hob.port(), "GET", path, &again);
+                assert_eq!(again.status, 304, "{path}");
+                assert_eq!(again.header("cache-control"), rule, "{path}");
+            }
+        }
+    }
     hob.stop();
 }
 

@@ -14,6 +14,7 @@ mod front;
 #[path = "over/h2.rs"]
 mod h2;
 #[path = "over/h3.rs"]
+#[allow(dead_code, reason = "no server dies here")]
 mod h3;
 #[path = "framed/handshakes.rs"]
 mod handshakes;

@@ -3,6 +3,8 @@
 
 mod harness;
 
+use std::os::unix::fs::PermissionsExt;
+
 use harness::client::{Connection, raw};
 use harness::{BIG_BYTES, Place};
 
@@ -70,6 +72,15 @@ fn what_could_be_read_in_two_ways_is_refused_and_the_connection_closed() {
             "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             400,
         ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity, chunked\r\n\r\n0\r\n\r\n",
+            501,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            501,
+        ),
+        ("GET / HTTP/1.1\r\nHost: [4712::abcd::]\r\n\r\n", 400),
     ];
     for (request, status) in cases {
         let answer = raw(hob.port(), format!("{request}{after}").as_bytes());
@@ -177,5 +188,49 @@ fn client_that_leaves_within_an_answer_is_counted() {
     let (connection, _) = harness::client::begin_download(hob.port(), "/big.bin");
     drop(connection);
     place.wait_for_counter("client_left", 1);
+    hob.stop();
+}
+
+#[test]
+fn h1_only_method_without_end_is_not_implemented_and_a_later_minor_version_is_read() {
+    let place = Place::new();
+    let hob = place.serve_config("");
+    let answer = raw(hob.port(), "M".repeat(100_000).as_bytes());
+    assert!(answer.starts_with("HTTP/1.1 501 "), "{answer}");
+    let later = b"GET /hello.txt HTTP/1.2\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let answer = raw(hob.port(), later);
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(answer.ends_with("\r\n\r\nhello\n"), "{answer}");
+    hob.stop();
+}
+
+/// What a server reads past as an extension, the next one may read as something else.
+#[test]
+fn h1_only_chunk_extensions_are_read_by_their_grammar() {
+    let place = Place::new();
+    place.folder("cgi");
+    place.write(
+        "cgi/echo",
+        "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nexec cat\n",
+    );
+    let executable = PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(place.path("cgi/echo"), executable).unwrap();
+    let route = "[[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\n";
+    let hob = place.serve_config_with("", route);
+    let head = "POST /cgi/echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
+                Transfer-Encoding: chunked\r\n\r\n";
+    for (size, status) in [
+        ("5;a", 200),
+        ("5 ; a = \"b;c\\\"\" ;d=e", 200),
+        ("5;", 400),
+        ("5;bad[=x", 400),
+        ("5;a=\"b", 400),
+        ("5 ", 400),
+    ] {
+        let request = format!("{head}{size}\r\nhello\r\n0\r\n\r\n");
+        let answer = raw(hob.port(), request.as_bytes());
+        let expected = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&expected), "{size}: {answer}");
+    }
     hob.stop();
 }

@@ -4,18 +4,25 @@
 
 mod harness;
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
-use harness::{BIG_BYTES, Hob, Place, text_of};
+use harness::{BIG_BYTES, DEADLINE, Hob, Place, text_of};
+use rustix::process::Signal;
 
-/// Runs curl with HTTP/2 and nothing of the user's own settings.
-fn curl(arguments: &[&str]) -> Output {
+/// curl with HTTP/2 and nothing of the user's own settings.
+fn curl_command(arguments: &[&str]) -> Command {
     let mut command = Command::new("curl");
     command.args(["-q", "-sS", "--http2-prior-knowledge", "--noproxy", "*"]);
-    command.args(["--max-time", "60"]);
-    command.args(arguments).output().unwrap()
+    command.args(["--max-time", "60"]).args(arguments);
+    command
+}
+
+fn curl(arguments: &[&str]) -> Output {
+    curl_command(arguments).output().unwrap()
 }
 
 fn body(arguments: &[&str]) -> String {
@@ -162,6 +169,49 @@ fn programs_that_write_ten_bytes_at_a_time_make_no_flood_of_tiny_frames() {
     hob.stop();
 }
 
+/// A download whose last bytes were said to be in memory before they could be sent.
+#[test]
+fn file_written_to_while_its_client_has_no_window_is_not_whole() {
+    const WINDOW_BYTES: u32 = 30_000;
+    let place = Place::new();
+    let off = "[[site.route]]\npath = \"/*\"\nfiles = { root = \"site\", cache = \"off\" }\n";
+    place.write("site/file.bin", &"a".repeat(60_000));
+    let hob = place.serve_config_with("", off);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()
+        .unwrap();
+    let came = async {
+        let stream = tokio::net::TcpStream::connect(("127.0.0.1", hob.port()));
+        let mut client = h2::client::Builder::new();
+        let client = client.initial_window_size(WINDOW_BYTES);
+        let (mut client, connection) = client
+            .handshake::<_, bytes::Bytes>(stream.await.unwrap())
+            .await
+            .unwrap();
+        tokio::task::spawn_local(connection);
+        let request = http::Request::get(url(&hob, "/file.bin")).body(()).unwrap();
+        let (response, _) = client.send_request(request, true).unwrap();
+        let mut body = response.await.unwrap().into_body();
+        let mut came = Vec::new();
+        while came.len() < WINDOW_BYTES as usize {
+            came.extend(body.data().await.unwrap().unwrap());
+        }
+        place.write("site/file.bin", &"b".repeat(60_000));
+        body.flow_control().release_capacity(came.len()).unwrap();
+        while let Some(data) = body.data().await {
+            match data {
+                Ok(data) => came.extend(data),
+                Err(error) => return Err(error.reason()),
+            }
+        }
+        Ok(came.len())
+    };
+    let came = tokio::task::LocalSet::new().block_on(&runtime, came);
+    assert_eq!(came, Err(Some(h2::Reason::INTERNAL_ERROR)));
+    hob.stop();
+}
+
 #[test]
 fn nghttp_gets_many_streams_side_by_side() {
     let place = Place::new();
@@ -184,15 +234,68 @@ fn log_says_http_2_and_stop_lets_a_download_end() {
         "default_log = \"main\"\n[[log]]\nname = \"main\"\nfile = \"{}\"\nformat = \"json\"\n",
         place.path("run/access.log").display()
     );
-    let hob = place.serve_config(&log);
-    let address = url(&hob, "/big.bin");
-    let download = std::thread::spawn(move || body(&["--limit-rate", "40M", &address]).len());
-    place.wait_for_counter("h2_connections", 1);
-    hob.stop();
-    assert_eq!(download.join().unwrap(), BIG_BYTES);
+    let mut hob = place.serve_config(&log);
+    let mut curl = curl_command(&["-N", &url(&hob, "/big.bin")]);
+    let mut curl = curl.stdout(Stdio::piped()).spawn().unwrap();
+    let mut body = curl.stdout.take().unwrap();
+    // The answer has begun, and cannot end before the rest is read.
+    body.read_exact(&mut [0]).unwrap();
+    hob.signal(Signal::TERM);
+    hob.wait_for("stopping");
+    let mut rest = vec![];
+    body.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest.len(), BIG_BYTES - 1);
+    assert!(curl.wait().unwrap().success());
+    assert_eq!(hob.exit_code(), Some(0), "{}", hob.printed());
     let log = std::fs::read_to_string(place.path("run/access.log")).unwrap();
     assert!(
         log.contains("HTTP/2.0") && log.contains("/big.bin"),
         "{log}"
     );
+}
+
+/// A frame, as a client sends it.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+#[test]
+fn client_that_ends_its_side_gets_what_its_windows_let_through_and_is_closed() {
+    const WINDOW_BYTES: usize = 65_535;
+    let place = Place::new();
+    let limits = "[limits]\nwrite_progress = \"1h\"\nidle = \"1h\"\n";
+    let hob = place.serve_config(limits);
+    let mut connection = TcpStream::connect(("127.0.0.1", hob.port())).unwrap();
+    connection.set_read_timeout(Some(DEADLINE)).unwrap();
+    let mut input = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    input.extend(frame(4, 0, 0, &[]));
+    for stream in [1, 3] {
+        // GET, http, then authority and path without a table.
+        let mut block = vec![0x82, 0x86, 0x01, 1, b'h', 0x04, 8];
+        block.extend(b"/big.bin");
+        input.extend(frame(1, 5, stream, &block));
+    }
+    connection.write_all(&input).unwrap();
+    connection.shutdown(std::net::Shutdown::Write).unwrap();
+    // It ends: nothing waits for windows that nobody will open any more.
+    let mut output = Vec::new();
+    connection.read_to_end(&mut output).unwrap();
+    let (mut rest, mut bytes, mut cancelled) = (&output[..], 0, Vec::new());
+    while let Some((header, after)) = rest.split_first_chunk::<9>() {
+        let len = u32::from_be_bytes([0, header[0], header[1], header[2]]) as usize;
+        match header[3] {
+            0 => bytes += len,
+            3 => cancelled.push((header[8], after[..4].to_vec())),
+            _ => {}
+        }
+        rest = &after[len..];
+    }
+    assert_eq!(bytes, WINDOW_BYTES);
+    cancelled.sort();
+    assert_eq!(cancelled, [(1, vec![0, 0, 0, 8]), (3, vec![0, 0, 0, 8])]);
+    hob.stop();
 }

@@ -350,7 +350,7 @@ fn malformed_requests_lose_their_stream_and_broken_protocol_its_connection() {
     let place = Place::new();
     let hob = place.serve_text(&config("", "true", ""));
     run(&hob, &["malformed"]);
-    assert_eq!(place.counter("bad_request"), 16);
+    assert_eq!(place.counter("bad_request"), 18);
     run(&hob, &["unknown"]);
     assert_eq!(place.counter("h3_errors"), 0);
     run(&hob, &["broken"]);
@@ -365,7 +365,7 @@ fn certificate_is_the_one_for_the_name() {
     }
     let place = Place::new();
     for name in ["one", "usual"] {
-        certificate(&place, name, &format!("{name}.test"));
+        place.certificate(name, &format!("{name}.test"));
     }
     let sites = "[[site]]\nnames = [\"one.test\"]\nroot = \"site\"\n\
          tls = { certificate = \"one.pem\", key = \"one.key\" }\n";
@@ -382,7 +382,7 @@ fn client_shows_its_certificate_where_a_site_requires_one() {
         return;
     }
     let place = Place::new();
-    certificate(&place, "ca", "ca.test");
+    place.certificate("ca", "ca.test");
     script(
         &place,
         "cgi/who",
@@ -501,20 +501,4 @@ fn udp_port_that_is_taken_stops_the_start_by_name() {
     let named = format!("cannot bind to 127.0.0.1:{port} for HTTP/3 (UDP)");
     assert!(said.contains(&named), "{said}");
     assert!(said.contains("set `http3 = false` in `tls`"), "{said}");
-}
-
-/// Makes a certificate that signs itself for a name: `NAME.pem` and `NAME.key`.
-fn certificate(place: &Place, file: &str, name: &str) {
-    let path = |end: &str| place.path(&format!("{file}{end}")).display().to_string();
-    let made = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt"])
-        .args(["ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
-        .args(["-subj", &format!("/CN={name}")])
-        .args(["-addext", &format!("subjectAltName=DNS:{name}")])
-        .args(["-keyout", &path(".key"), "-out", &path(".pem")])
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{}", text_of(&made));
-    // As openssl leaves it only its maker reads the key; the tests serve as somebody else.
-    std::fs::set_permissions(path(".key"), PermissionsExt::from_mode(0o644)).unwrap();
 }

@@ -166,7 +166,7 @@ fn follow(place: &Place, arguments: &[&str]) -> Hob {
 fn interrupted(mut follow: Hob) -> String {
     follow.signal(Signal::INT);
     assert_eq!(follow.exit_code(), Some(0), "{}", follow.printed());
-    follow.printed()
+    follow.all_printed()
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn a_history_that_is_off_is_not_followed_and_one_that_is_turned_off_no_longer() 
     assert_eq!(place.run(&["reload"]).status.code(), Some(0));
     lines.wait_for("the history is off");
     assert_eq!(lines.exit_code(), Some(1), "{}", lines.printed());
-    let text = lines.printed();
+    let text = lines.all_printed();
     assert!(!text.contains("has ended"), "{text}");
     let output = place.run(&["history", "--follow"]);
     assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));

@@ -72,19 +72,26 @@ fn h1_only_request_without_a_host_is_for_the_default() {
 }
 
 #[test]
-fn host_in_the_target_wins_over_the_field() {
+fn h1_only_host_in_the_target_is_the_one_of_the_field() {
     let place = Place::new();
     let hob = place.serve_text(&config(&["one.test", "two.test"]));
     for (target, host, site) in [
-        ("http://two.test/", "one.test", "two.test"),
-        ("HTTP://TWO.test:81/?a", "one.test", "two.test"),
-        ("http://two.test", "one.test", "two.test"),
+        ("http://two.test/", "two.test", "two.test"),
+        ("HTTP://TWO.test:81/?a", "two.test:81", "two.test"),
+        ("http://two.test", "two.test:80", "two.test"),
         ("/", "two.test", "two.test"),
-        // Without a site for all, the first answers.
-        ("/", "three.test", "one.test"),
     ] {
         let answer = ask(hob.port(), "GET", target, &format!("Host: {host}\r\n"));
         assert_eq!(answer.text(), site, "{target} {host}");
+    }
+    // One that names another is neither's.
+    for request in [
+        "GET http://two.test/ HTTP/1.1\r\nHost: one.test\r\n\r\n",
+        "GET https://two.test/ HTTP/1.0\r\nHost: one.test\r\n\r\n",
+        "GET http://two.test:81/ HTTP/1.1\r\nHost: two.test\r\n\r\n",
+    ] {
+        let answer = raw(hob.port(), request.as_bytes());
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{request}: {answer}");
     }
     hob.stop();
 }
@@ -107,6 +114,107 @@ fn h1_only_host_that_is_missing_doubled_or_malformed_gets_400() {
         let answer = raw(hob.port(), request.as_bytes());
         assert!(answer.starts_with("HTTP/1.1 400 "), "{fields}: {answer}");
         assert!(answer.contains("\r\nConnection: close\r\n"), "{answer}");
+    }
+    hob.stop();
+}
+
+/// Two sites that have names, the first of which sends everybody elsewhere for good.
+fn moved(keys: &str) -> String {
+    format!(
+        "{keys}\n[[listen]]\naddress = \"127.0.0.1:0\"\n\
+         [[site]]\nnames = [\"moved.test\"]\nroot = \"site\"\n\
+         [[site.route]]\npath = \"/301\"\nredirect = {{ to = \"https://new.test{{uri}}\", status = 301 }}\n\
+         [[site.route]]\npath = \"/308\"\nredirect = {{ to = \"/new\", status = 308 }}\n\
+         [[site.route]]\npath = \"/303\"\nredirect = {{ to = \"/new\", status = 303 }}\n\
+         [[site.route]]\npath = \"/program\"\ncgi = {{ script = \"moved.sh\", interpreters = {{ \".sh\" = \"sh\" }} }}\n\
+         [[site]]\nnames = [\"two.test\"]\n[[site.route]]\npath = \"/*\"\nrespond = {{ body = \"two\" }}\n"
+    )
+}
+
+fn place_of_moved() -> Place {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("site/folder")).unwrap();
+    let program = "printf 'Status: 301\\nLocation: /new\\n\\n'\n";
+    place.write("moved.sh", program);
+    place
+}
+
+const MOVED: [(&str, u16, u16); 5] = [
+    ("/301", 301, 302),
+    ("/308", 308, 307),
+    ("/303", 303, 303),
+    ("/folder", 301, 302),
+    ("/program", 301, 302),
+];
+
+#[test]
+fn unknown_host_is_refused_where_each_site_has_names() {
+    let place = place_of_moved();
+    let hob = place.serve_text(&moved(""));
+    for host in ["other.test", "other.test:80", "a.moved.test", "127.0.0.1"] {
+        for path in ["/301", "/hello.txt", "/program", "/missing"] {
+            let answer = ask(hob.port(), "GET", path, &format!("Host: {host}\r\n"));
+            assert_eq!(answer.status, 421, "{host}{path}");
+            assert_eq!(answer.header("location"), None);
+        }
+    }
+    for (path, known, _) in MOVED {
+        let answer = ask(hob.port(), "GET", path, "Host: moved.test\r\n");
+        assert_eq!(answer.status, known, "{path}");
+    }
+    assert_eq!(
+        ask(hob.port(), "GET", "/", "Host: two.test\r\n").text(),
+        "two"
+    );
+    hob.stop();
+}
+
+#[test]
+fn first_site_answers_unknown_hosts_by_choice_and_redirects_none_for_good() {
+    let place = place_of_moved();
+    let hob = place.serve_text(&moved("unknown_host = \"first\""));
+    for (path, known, unknown) in MOVED {
+        for (host, status) in [("moved.test", known), ("other.test", unknown)] {
+            let answer = ask(hob.port(), "GET", path, &format!("Host: {host}\r\n"));
+            assert_eq!(answer.status, status, "{host}{path}");
+            assert!(answer.header("location").is_some(), "{host}{path}");
+            let told = answer.text().contains("Permanent");
+            assert_eq!(
+                told,
+                [301, 308].contains(&status) && path != "/program",
+                "{host}{path}"
+            );
+        }
+    }
+    let answer = ask(hob.port(), "GET", "/hello.txt", "Host: other.test\r\n");
+    assert_eq!(answer.status, 200);
+    hob.stop();
+}
+
+/// Clients of later versions send a host with every request.
+#[test]
+fn h1_only_who_names_no_host_asks_for_the_first_site() {
+    let place = place_of_moved();
+    let hob = place.serve_text(&moved(""));
+    let answer = raw(hob.port(), b"GET /hello.txt HTTP/1.0\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    hob.stop();
+}
+
+/// It is about clear text.
+#[test]
+fn h1_only_https_only_sends_unknown_hosts_nowhere_for_good() {
+    let place = Place::new();
+    let text = "unknown_host = \"first\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n\
+                [[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\
+                [[site]]\nnames = [\"one.test\"]\nroot = \"site\"\nhttps_only = true\n";
+    let hob = place.serve_text(text);
+    let port = hob.port();
+    for (host, get, post) in [("one.test", 301, 308), ("other.test", 302, 307)] {
+        for (method, status) in [("GET", get), ("POST", post)] {
+            let answer = ask(port, method, "/x", &format!("Host: {host}\r\n"));
+            assert_eq!(answer.status, status, "{method} {host}");
+        }
     }
     hob.stop();
 }

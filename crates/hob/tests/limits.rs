@@ -4,9 +4,12 @@
 
 mod harness;
 
+use std::time::Instant;
+
 use harness::client::{Connection, ask, get, raw};
-use harness::{Hob, Place};
+use harness::{Hob, Place, text_of};
 use rustix::net::{AddressFamily, SocketType};
+use rustix::process::Signal;
 
 /// Serves with these limits.
 fn serve(place: &Place, limits: &str) -> Hob {
@@ -242,5 +245,91 @@ fn a_full_server_still_answers_its_operator() {
     assert_eq!(place.counter("limit_connections"), 1);
     assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 503);
     drop(held);
+    hob.stop();
+}
+
+/// A request after which the connection stays, and whose answer needs no open file.
+const KEPT: &[u8] = b"GET /kept HTTP/1.1\r\nHost: a\r\n\r\n";
+
+#[test]
+fn h1_only_connections_are_as_many_as_open_files_allow_and_the_rest_is_told() {
+    let place = Place::new();
+    let hob = place.serve_with_open_files(200);
+    hob.wait_for("limits.connections: 100 connections may be open, not 10000");
+    let warned = text_of(&place.run(&["status"]));
+    assert!(warned.contains("100 connections may be open"), "{warned}");
+    let mut open: Vec<_> = (0..100)
+        .map(|_| Connection::open(hob.port()).unwrap())
+        .collect();
+    for connection in &mut open {
+        connection.send(KEPT).unwrap();
+        assert_eq!(connection.read().unwrap().text(), "hello\n");
+    }
+    let answer = raw(hob.port(), b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert_eq!(place.counter("accept_errors"), 0);
+    drop(open);
+    hob.stop();
+}
+
+#[test]
+fn h1_only_out_of_descriptors_connections_wait_and_nothing_spins() {
+    let place = Place::new();
+    let (hob, room) = place.serve_with_few_left();
+    let began = Instant::now();
+    let mut open = Vec::new();
+    for _ in 0..room + 20 {
+        let mut connection = Connection::open(hob.port()).unwrap();
+        connection.send(KEPT).unwrap();
+        open.push(connection);
+    }
+    hob.wait_for("could not be accepted");
+    // Something else that takes a while.
+    for _ in 0..3 {
+        let checked = place.run(&["check", "--no-machine", "--config", "hob.toml"]);
+        assert!(checked.status.success());
+    }
+    // Each that leaves makes room for one that waits, and may have a thread try.
+    let left = open.len() as u128;
+    for mut connection in open {
+        assert_eq!(connection.read().unwrap().text(), "hello\n");
+    }
+    // Each thread tried ten times a second, and the log was told once in ten.
+    let threads = std::thread::available_parallelism().unwrap().get() as u128;
+    let tries = u128::from(place.counter("accept_errors"));
+    let lasted = began.elapsed();
+    assert!(
+        tries <= left + threads * (lasted.as_millis() / 100 + 3),
+        "{tries} in {lasted:?}"
+    );
+    let told = hob.printed().matches("could not be accepted").count() as u128;
+    assert!(
+        told <= threads * (1 + u128::from(lasted.as_secs()) / 10),
+        "{told}"
+    );
+    hob.stop();
+}
+
+#[test]
+fn h1_only_out_of_descriptors_a_reload_waits_and_the_server_goes_on() {
+    let place = Place::new();
+    let (hob, room) = place.serve_with_few_left();
+    let server = hob.server();
+    let mut open = Vec::new();
+    for _ in 0..room + 20 {
+        let mut connection = Connection::open(hob.port()).unwrap();
+        connection.send(KEPT).unwrap();
+        open.push(connection);
+    }
+    hob.wait_for("could not be accepted");
+    // The config comes with descriptors.
+    hob.signal(Signal::HUP);
+    hob.wait_for("out of descriptors, a message of the keeper waits");
+    for mut connection in open {
+        assert_eq!(connection.read().unwrap().text(), "hello\n");
+    }
+    hob.wait_for("reloaded, generation 2");
+    assert_eq!(get(hob.port(), "/hello.txt").unwrap().text(), "hello\n");
+    assert_eq!(hob.server(), server);
     hob.stop();
 }

@@ -5,6 +5,8 @@ mod harness;
 
 use std::net::{Ipv6Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 
 use harness::client::{Connection, get};
@@ -165,7 +167,7 @@ fn localhost_is_both_families_on_one_port_through_reloads_and_upgrades() {
     hob.wait_for("reloaded, generation");
     is_served();
     place.replace_program(|path| {
-        std::fs::copy(env!("CARGO_BIN_EXE_hob"), path).unwrap();
+        std::fs::copy(harness::program(), path).unwrap();
     });
     hob.signal(Signal::USR2);
     hob.wait_for("upgraded, the new server is process");
@@ -270,4 +272,35 @@ fn server_runs_on_its_cpus_with_its_nice_level() {
     assert!(task_count >= 2);
     assert_eq!(status_line(hob.pid(), "Cpus_allowed_list"), allowed);
     hob.stop();
+}
+
+/// Who owns its folder may put a link in the place of a socket that was just made: root must not
+/// give another file its mode.
+#[test]
+fn unix_listener_has_its_mode_from_the_begin_and_no_path_is_followed() {
+    let place = Place::new();
+    place.write(
+        "hob.toml",
+        &format!("[[listen]]\naddress = \"unix:run/web.sock\"\n\n{SITE}"),
+    );
+    let mut command = place.command_of(Path::new("strace"));
+    command.args([
+        "-D",
+        "-f",
+        "-o",
+        "run/calls",
+        "-e",
+        "trace=chmod,fchmodat,bind",
+    ]);
+    command.arg(place.path("hob"));
+    command.args(["serve", "--config", "hob.toml"]);
+    let hob = Hob::start(command);
+    hob.wait_for("listening on unix:");
+    let mode = std::fs::metadata(place.path("run/web.sock")).unwrap();
+    assert_eq!(mode.permissions().mode() & 0o777, 0o666);
+    hob.stop();
+    let calls = std::fs::read_to_string(place.path("run/calls")).unwrap();
+    // The listener and the control socket; their names are in memory that nobody may look into.
+    assert_eq!(calls.matches(" bind(").count(), 2, "{calls}");
+    assert!(!calls.contains("chmod"), "{calls}");
 }

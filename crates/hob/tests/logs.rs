@@ -4,8 +4,8 @@
 
 mod harness;
 
-use harness::client::get;
-use harness::{Hob, Place};
+use harness::client::{begin_download, get};
+use harness::{BIG_BYTES, Hob, Place, text_of};
 use rustix::process::Signal;
 
 fn names(place: &Place) -> Vec<String> {
@@ -92,4 +92,33 @@ fn log_that_was_moved_away_is_opened_again_on_sighup() {
     assert!(now.contains("?second") && !moved.contains("?second"));
     // Whether it was written before or after the file changed: once.
     assert_eq!(format!("{moved}{now}").matches("?first").count(), 1);
+}
+
+#[test]
+fn request_that_lives_through_many_reloads_has_its_line() {
+    let place = Place::new();
+    place.folder("logs");
+    let hob = place.serve_config(
+        "default_log = \"main\"\n[[log]]\nname = \"main\"\nfile = \"logs/access.log\"\n",
+    );
+    let mut downloads: Vec<_> = (0..3)
+        .map(|_| begin_download(hob.port(), "/big.bin").0)
+        .collect();
+    for _ in 0..5 {
+        let output = place.run(&["reload"]);
+        assert!(output.status.success(), "{}", text_of(&output));
+        assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
+    }
+    for download in &mut downloads {
+        assert_eq!(download.skip(BIG_BYTES as u64).unwrap(), BIG_BYTES as u64);
+    }
+    drop(downloads);
+    // One that came when all of them had their end, and another reload after it.
+    assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
+    assert!(place.run(&["reload"]).status.success());
+    assert_eq!(place.counter("log_dropped"), 0);
+    hob.stop();
+    let log = std::fs::read_to_string(place.path("logs/access.log")).unwrap();
+    assert_eq!(log.matches("GET /big.bin ").count(), 3, "{log}");
+    assert_eq!(log.matches("GET /hello.txt ").count(), 6, "{log}");
 }

@@ -5,11 +5,13 @@
 
 mod harness;
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use harness::client::get;
-use harness::{Hob, Place, status_line, text_of};
+use harness::client::{Connection, get};
+use harness::{DEADLINE, Hob, Place, status_line, text_of};
 
 const DOWNLOAD_BYTES: u64 = 200_000_000;
 /// What aioquic takes in two seconds.
@@ -21,6 +23,8 @@ const READER_COUNT: usize = 100;
 const DOWNLOAD_GROWTH_BYTES_MAX: u64 = 12 << 20;
 /// Held for a reader at most, by a server without optimisation and with its room to spare.
 const READER_BYTES_MAX: u64 = 160 << 10;
+/// Of a burst that is over.
+const BURST_LEFT_BYTES_MAX: u64 = 12 << 20;
 /// Of 900 connections, each of which has some 23 KiB while it lasts and for a moment after.
 const ENDED_GROWTH_BYTES_MAX: u64 = 8 << 20;
 
@@ -94,7 +98,7 @@ fn has_aioquic() -> bool {
         .unwrap();
     if !install.status.success() {
         println!(
-            "skipped over HTTP/3: aioquic cannot be installed: {}",
+            "skipped: over HTTP/3: aioquic cannot be installed: {}",
             text_of(&install)
         );
     }
@@ -109,6 +113,245 @@ fn aioquic(script: &str) -> Command {
     let mut command = Command::new(python);
     command.arg(format!("{}/tests/{script}", env!("CARGO_MANIFEST_DIR")));
     command
+}
+
+/// A frame of HTTP/2, as a client sends it.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+/// A field without a table's help.
+fn literal(name: &str, value: &str, block: &mut Vec<u8>) {
+    block.extend([0, name.len() as u8]);
+    block.extend(name.as_bytes());
+    match value.len() {
+        len @ ..127 => block.push(len as u8),
+        len => {
+            let rest = len - 127;
+            block.extend([127, rest as u8 | 0x80, (rest >> 7) as u8]);
+        }
+    }
+    block.extend(value.as_bytes());
+}
+
+/// A long cookie, and pieces of it that never follow what has come of it so far.
+fn scattered_cookie() -> Vec<u8> {
+    let mut block = Vec::new();
+    let usual = [
+        (":method", "GET"),
+        (":scheme", "http"),
+        (":authority", "h"),
+        (":path", "/big.bin"),
+    ];
+    for (name, value) in usual {
+        literal(name, value, &mut block);
+    }
+    literal("cookie", &"c".repeat(12_000), &mut block);
+    for _ in 0..90 {
+        literal("x", "", &mut block);
+        literal("cookie", "a", &mut block);
+    }
+    block
+}
+
+#[test]
+fn cookies_in_pieces_are_held_as_counted_and_no_head_beyond_the_budget_of_its_connection() {
+    const STREAMS: u32 = 100;
+    let place = Place::new();
+    let hob = place.serve_config("");
+    assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
+    let before = memory_of(&hob);
+    let mut connection = TcpStream::connect(("127.0.0.1", hob.port())).unwrap();
+    let mut input = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    // No window: what is asked for is never over.
+    input.extend(frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]));
+    let block = scattered_cookie();
+    for number in 0..STREAMS {
+        input.extend(frame(1, 5, 2 * number + 1, &block));
+    }
+    connection.write_all(&input).unwrap();
+    // Each is answered, or reset as one that may come again.
+    let (mut answered, mut refused) = (0, 0);
+    while answered + refused < STREAMS {
+        let mut header = [0; 9];
+        connection.read_exact(&mut header).unwrap();
+        let len = u32::from_be_bytes([0, header[0], header[1], header[2]]);
+        let mut payload = vec![0; len as usize];
+        connection.read_exact(&mut payload).unwrap();
+        match header[3] {
+            1 => answered += 1,
+            3 if payload == [0, 0, 0, 7] => refused += 1,
+            4 | 8 => {}
+            kind => panic!("a frame of kind {kind}"),
+        }
+    }
+    let grown = memory_of(&hob).saturating_sub(before);
+    assert!(grown < 6 << 20, "{grown} for {} received", input.len());
+    // Those that a connection has room for are answered, side by side.
+    assert!(answered >= 30, "{answered}");
+    assert_eq!(place.counter("limit_heads"), u64::from(refused));
+    drop(connection);
+    hob.stop();
+}
+
+/// A connection whose requests hold as many bytes of heads as one may.
+fn connection_full_of_heads(hob: &Hob) -> TcpStream {
+    let mut connection = TcpStream::connect(("127.0.0.1", hob.port())).unwrap();
+    let mut input = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    input.extend(frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]));
+    let block = scattered_cookie();
+    for number in 0..30 {
+        input.extend(frame(1, 5, 2 * number + 1, &block));
+    }
+    connection.write_all(&input).unwrap();
+    let mut answered = 0;
+    while answered < 30 {
+        let mut header = [0; 9];
+        connection.read_exact(&mut header).unwrap();
+        let len = u32::from_be_bytes([0, header[0], header[1], header[2]]);
+        connection.read_exact(&mut vec![0; len as usize]).unwrap();
+        answered += u32::from(header[3] == 1);
+    }
+    connection
+}
+
+/// Bytes of heads that do not end, of clients that stay.
+#[test]
+fn heads_that_do_not_end_are_held_once() {
+    const CLIENTS: usize = 200;
+    let place = Place::new();
+    let hob = place.serve_config("");
+    assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
+    let before = memory_of(&hob);
+    let mut head = "GET / HTTP/1.1\r\n".to_owned();
+    head.extend((0..80).map(|_| format!("x: {}\r\n", "y".repeat(700))));
+    let came = (CLIENTS * head.len()) as u64;
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let mut client = TcpStream::connect(("127.0.0.1", hob.port())).unwrap();
+            client.write_all(head.as_bytes()).unwrap();
+            client
+        })
+        .collect();
+    // Threads read one after the other what has come: in the end all of it is held.
+    let until = Instant::now() + DEADLINE;
+    let grown = || memory_of(&hob).saturating_sub(before);
+    while grown() < came {
+        assert!(Instant::now() < until, "{} for {came} received", grown());
+        assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
+    }
+    let grown = grown();
+    assert!(grown < 2 * came, "{grown} for {came} received");
+    drop(clients);
+    hob.stop();
+}
+
+/// Heads of programs without an end, interim ones among them: the program is ended.
+#[test]
+fn heads_of_programs_that_do_not_end_are_refused_and_not_kept() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    place.folder("cgi");
+    for (name, head) in [
+        ("fields", "X-A: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"),
+        ("one", ""),
+        ("interim", "Status: 103 Early Hints\\nLink: </a.css>\\n"),
+    ] {
+        let text = match name {
+            // A field without an end.
+            "one" => "#!/bin/sh\nprintf 'X-A: '\nexec cat /dev/zero | tr '\\0' a\n".to_owned(),
+            _ => format!("#!/bin/sh\nwhile printf '{head}\\n'; do :; done\n"),
+        };
+        place.write(&format!("cgi/{name}"), &text);
+        let file = place.path(&format!("cgi/{name}"));
+        std::fs::set_permissions(file, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let hob = place.serve_config_with(
+        "",
+        "[[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\n",
+    );
+    assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
+    let before = memory_of(&hob);
+    for name in ["fields", "one", "interim"] {
+        for _ in 0..8 {
+            let status = get(hob.port(), &format!("/cgi/{name}")).unwrap().status;
+            assert_eq!(status, 502, "{name}");
+        }
+        let grown = memory_of(&hob).saturating_sub(before);
+        assert!(grown < 8 << 20, "{name}: {grown}");
+    }
+    hob.stop();
+}
+
+/// What is told of requests with the longest heads: to a watcher that takes nothing, and to the
+/// history.
+#[test]
+fn long_heads_are_held_by_watchers_and_history_within_their_bounds() {
+    const REQUESTS: usize = 800;
+    const HISTORY_BYTES: u64 = 2 << 20;
+    let place = Place::new();
+    let hob = place.serve_config("[history]\nbytes = \"2MiB\"\n");
+    let socket = place.path("run/hob/control.sock");
+    let mut watcher = Connection::open_unix(&socket).unwrap();
+    watcher
+        .send(b"GET /v1/watch?head=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+        .unwrap();
+    assert_eq!(watcher.read_head().unwrap().0, 200);
+    let fields: String = (0..80)
+        .map(|number| format!("X-{number}: {}\r\n", "y".repeat(600)))
+        .collect();
+    let target = format!("/{}", "t".repeat(7000));
+    let ask = |count: usize| {
+        for _ in 0..count {
+            let mut client = Connection::open(hob.port()).unwrap();
+            client.send_ask("GET", &target, &fields);
+            assert_eq!(client.read_head().unwrap().0, 404);
+        }
+    };
+    ask(1);
+    let before = memory_of(&hob);
+    ask(REQUESTS);
+    let grown = memory_of(&hob).saturating_sub(before);
+    let came = (REQUESTS * (target.len() + fields.len())) as u64;
+    assert!(
+        grown < HISTORY_BYTES + (16 << 20),
+        "{grown} for {came} received"
+    );
+    // The watcher's room was full, and more was told.
+    assert!(place.counter("limit_watch_events") > 0);
+    drop(watcher);
+    hob.stop();
+}
+
+#[test]
+fn memory_of_a_burst_goes_back_to_the_kernel_when_it_is_over() {
+    const CONNECTIONS: usize = 100;
+    let place = Place::new();
+    let hob = place.serve_config("");
+    assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
+    let before = memory_of(&hob);
+    let full: Vec<_> = (0..CONNECTIONS)
+        .map(|_| connection_full_of_heads(&hob))
+        .collect();
+    let grown = memory_of(&hob).saturating_sub(before);
+    assert!(grown > 40 << 20, "{grown}");
+    // One that stays is at the end of what the heap has.
+    let mut stays = TcpStream::connect(("127.0.0.1", hob.port())).unwrap();
+    stays.write_all(b"GET /").unwrap();
+    drop(full);
+    // At most a minute after it was given back before.
+    let until = Instant::now() + 2 * DEADLINE;
+    while memory_of(&hob) > before + BURST_LEFT_BYTES_MAX {
+        let held = memory_of(&hob).saturating_sub(before);
+        assert!(Instant::now() < until, "{held} of {grown} are held still");
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+    drop(stays);
+    hob.stop();
 }
 
 #[test]

@@ -115,6 +115,31 @@ fn the_suite_of_plack_passes_whole() {
     assert!(passed > 90, "{text}");
 }
 
+#[test]
+fn script_with_a_loop_of_cgi_fast_answers_every_request() {
+    if !has_module("CGI::Fast") {
+        return;
+    }
+    let place = Place::new();
+    place.folder("cgi");
+    script(
+        &place,
+        "cgi/loop.pl",
+        "#!/usr/bin/perl\nuse strict;\nuse CGI::Fast;\n\
+         while (my $q = CGI::Fast->new) {\n\
+             print $q->header('text/plain'), 'a is ', $q->param('a'), \"\\n\";\n}\n",
+    );
+    let hob = serve(&place, "", "resident = { scripts = \"cgi\" }");
+    for value in 1..=5 {
+        let answer = get(&hob, &format!("/loop.pl?a={value}"));
+        assert_eq!(
+            (answer.status, answer.text()),
+            (200, format!("a is {value}\n"))
+        );
+    }
+    hob.stop();
+}
+
 /// What an application must answer, whatever framework it is made with.
 fn is_an_application(code: &str) {
     let place = Place::new();
@@ -153,18 +178,18 @@ fn an_application_of_mojolicious_runs() {
 
 /// Asks twice for each target, of the scripts in `bin` kept compiled and as plain CGI.
 fn answers_are_the_same(place: &Place, env: &str, targets: &[String]) {
-    let kept = serve(
-        place,
-        "/bin",
-        &format!("resident = {{ scripts = \"bin\", env = {{ {env} }}, workers = {{ max = 1 }} }}"),
-    );
-    let plain = serve(
-        place,
-        "/bin",
-        &format!("cgi = {{ dir = \"bin\", env = {{ {env} }} }}"),
-    );
-    for target in targets.iter().chain(targets) {
-        let (kept, plain) = (stable(get(&kept, target)), stable(get(&plain, target)));
+    let answers = |handler: &str| {
+        let hob = serve(place, "/bin", handler);
+        let targets = targets.iter().chain(targets);
+        let answers: Vec<_> = targets.map(|target| stable(get(&hob, target))).collect();
+        hob.stop();
+        answers
+    };
+    let kept = answers(&format!(
+        "resident = {{ scripts = \"bin\", env = {{ {env} }}, workers = {{ max = 1 }} }}"
+    ));
+    let plain = answers(&format!("cgi = {{ dir = \"bin\", env = {{ {env} }} }}"));
+    for ((target, kept), plain) in targets.iter().chain(targets).zip(kept).zip(plain) {
         assert_eq!(kept, plain, "{target}");
     }
 }

@@ -1,11 +1,15 @@
 //! Started as root: the keeper stays root and the server is nobody special. Needs root.
+#![allow(clippy::unwrap_used)]
 
 mod harness;
 
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use harness::client::get;
-use harness::{Place, User, is_root, status_line, text_of};
+use harness::{Hob, Place, User, is_root, status_line, text_of};
 use rustix::process::Signal;
 
 /// A place of root's own; none when the tests do not run as root.
@@ -140,4 +144,247 @@ fn authorities_that_the_server_may_not_read_refuse_the_reload() {
     );
     assert_eq!(get(hob.port(), "/hello.txt").unwrap().text(), "hello\n");
     hob.stop();
+}
+
+/// The unit that is shipped.
+const UNIT: &str = include_str!("../../../packaging/systemd/hob.service");
+
+/// Serves with exactly the capabilities that a unit's text leaves, and no new privileges.
+fn serve_within(place: &Place, unit: &str) -> Hob {
+    let bounds = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("CapabilityBoundingSet="));
+    let bounds = bounds.unwrap().to_ascii_lowercase().replace("cap_", "+");
+    assert!(unit.contains("\nNoNewPrivileges=yes\n"));
+    let mut command = place.command_of(Path::new("setpriv"));
+    let set = bounds.replace(' ', ",");
+    command.arg(format!("--bounding-set=-all,{set}"));
+    command.arg("--inh-caps=-all").arg("--no-new-privs");
+    command.arg(place.path("hob"));
+    command.args(["serve", "--config", "hob.toml"]);
+    let hob = Hob::start(command);
+    hob.wait_for("listening on ");
+    hob
+}
+
+/// A place with a program of each kind.
+fn place_of_programs() -> Option<Place> {
+    let place = place_of_root()?;
+    place.folder("cgi");
+    for (name, text) in [
+        (
+            "say",
+            "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\ncgi %s' \"$(id -u)\"\n",
+        ),
+        (
+            "say.py",
+            "#!/usr/bin/python3\nimport os\nprint('Content-Type: text/plain\\n\\nwarm', os.getuid(), end='')\n",
+        ),
+        (
+            "app.py",
+            "import os\ndef application(environ, start_response):\n    \
+                    start_response('200 OK', [('Content-Type', 'text/plain')])\n    \
+                    return [f'resident {os.getuid()}'.encode()]\n",
+        ),
+        ("lost", "#!/no/such/interpreter -x\n"),
+        ("dos", "#!/bin/sh\r\necho\r\n"),
+    ] {
+        place.write(&format!("cgi/{name}"), text);
+        let executable = PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(place.path(&format!("cgi/{name}")), executable).unwrap();
+    }
+    place.write_config(&format!("control = {:?}\n", control(&place)), "site");
+    let routes = "[[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\n\
+        [[site.route]]\npath = \"/warm/*\"\nwarm = { dir = \"cgi\", interpreter = \"python3\" }\n\
+        [[site.route]]\npath = \"/app/*\"\nresident = { wsgi = \"app:application\", dir = \"cgi\" }\n\
+        [[site.route]]\npath = \"/apart/*\"\ncgi = { dir = \"cgi\", sandbox = { namespaces = [\"net\"] } }\n";
+    let config = std::fs::read_to_string(place.path("hob.toml")).unwrap();
+    place.write("hob.toml", &format!("user = \"nobody\"\n{config}{routes}"));
+    Some(place)
+}
+
+#[test]
+fn programs_of_every_kind_run_under_the_unit_that_is_shipped() {
+    let Some(place) = place_of_programs() else {
+        return;
+    };
+    let hob = serve_within(&place, UNIT);
+    for (path, word) in [
+        ("/cgi/say", "cgi"),
+        ("/warm/say.py", "warm"),
+        ("/app/", "resident"),
+    ] {
+        let answer = get(hob.port(), path).unwrap();
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        let text = answer.text();
+        let uid = text.strip_prefix(&format!("{word} ")).unwrap_or_default();
+        // An account of its own, neither root's nor the server's.
+        assert!(
+            uid.parse::<u32>().is_ok_and(|uid| uid != 0 && uid != 65534),
+            "{text}"
+        );
+    }
+    // What the unit does not allow is refused, and the log says by which right.
+    assert_eq!(get(hob.port(), "/apart/say").unwrap().status, 500);
+    hob.wait_for("without CAP_SYS_ADMIN: Operation not permitted");
+    hob.stop();
+}
+
+#[test]
+fn start_that_is_not_permitted_names_the_right_that_lacks() {
+    let Some(place) = place_of_programs() else {
+        return;
+    };
+    let hob = serve_within(&place, &UNIT.replace("CAP_CHOWN ", ""));
+    assert_eq!(get(hob.port(), "/cgi/say").unwrap().status, 500);
+    hob.wait_for(" WARN ");
+    hob.wait_for("cannot take its standard input, output and error without CAP_CHOWN");
+    hob.stop();
+}
+
+#[test]
+fn script_whose_interpreter_is_not_there_is_told_with_its_first_line() {
+    let Some(place) = place_of_programs() else {
+        return;
+    };
+    let hob = place.serve(&["--config", "hob.toml"]);
+    assert_eq!(get(hob.port(), "/cgi/lost").unwrap().status, 502);
+    hob.wait_for("there is no interpreter \"/no/such/interpreter\", which its first line names");
+    assert_eq!(get(hob.port(), "/cgi/dos").unwrap().status, 502);
+    hob.wait_for("its first line ends with CR LF");
+    hob.stop();
+}
+
+/// At want of memory the kernel ends programs before the server.
+#[test]
+fn programs_are_given_up_for_memory_before_the_server() {
+    let Some(place) = place_of_programs() else {
+        return;
+    };
+    place.write(
+        "cgi/score",
+        "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\ncat /proc/self/oom_score_adj\n",
+    );
+    let executable = PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(place.path("cgi/score"), executable).unwrap();
+    let hob = place.serve(&["--config", "hob.toml"]);
+    let answer = get(hob.port(), "/cgi/score").unwrap();
+    let program = answer.text().trim().parse::<i32>().unwrap();
+    let server = std::fs::read_to_string(format!("/proc/{}/oom_score_adj", hob.server())).unwrap();
+    assert!(
+        program > server.trim().parse::<i32>().unwrap(),
+        "{program}, {server}"
+    );
+    hob.stop();
+}
+
+/// Sets the soft limit of open files of a process.
+fn limit_open_files(pid: u32, count: usize) {
+    let mut command = Command::new("prlimit");
+    command.arg(format!("--pid={pid}"));
+    command.arg(format!("--nofile={count}:"));
+    assert!(command.status().unwrap().success());
+}
+
+#[test]
+fn h1_only_start_without_room_for_its_descriptors_is_503_and_what_runs_goes_on() {
+    let Some(place) = place_of_programs() else {
+        return;
+    };
+    let hob = place.serve(&["--config", "hob.toml"]);
+    assert_eq!(get(hob.port(), "/app/").unwrap().status, 200);
+    assert_eq!(get(hob.port(), "/cgi/say").unwrap().status, 200);
+    let pid = hob.spawner();
+    let is_free = |number: &usize| !Path::new(&format!("/proc/{pid}/fd/{number}")).exists();
+    let first_free = (0..).find(is_free).unwrap();
+    limit_open_files(pid, first_free);
+    for _ in 0..10 {
+        let answer = get(hob.port(), "/cgi/say").unwrap();
+        assert_eq!(
+            (answer.status, answer.header("retry-after")),
+            (503, Some("1"))
+        );
+    }
+    limit_open_files(pid, 1024);
+    for _ in 0..10 {
+        assert_eq!(get(hob.port(), "/cgi/say").unwrap().status, 200);
+    }
+    let control = place.run(&["status", "--json", "--control", &control(&place)]);
+    let status: serde_json::Value = serde_json::from_slice(&control.stdout).unwrap();
+    assert_eq!(
+        status["counters"]["programs_lost"], 0,
+        "no link was given up"
+    );
+    hob.stop();
+}
+
+#[test]
+fn what_stays_and_cannot_start_for_want_of_processes_is_503_and_started_later() {
+    let Some(place) = place_of_programs() else {
+        return;
+    };
+    // Nine processes of the account are there already, and eight are all it may have. They end with
+    // their standard input, so that none outlives a test that fails.
+    let mut others = [(); 9].map(|()| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=games", "--clear-groups", "cat"]);
+        command.stdin(Stdio::piped()).spawn().unwrap()
+    });
+    for other in &others {
+        while status_line(other.id(), "Uid").starts_with("0 ") {
+            std::thread::yield_now();
+        }
+    }
+    let within = "user = \"games\", rlimits = { nproc = 8 }";
+    let config = std::fs::read_to_string(place.path("hob.toml")).unwrap();
+    let routes = format!(
+        "[[site.route]]\npath = \"/few/warm/*\"\nwarm = {{ dir = \"cgi\", interpreter = \"python3\", \
+         queue_time = \"1s\", {within} }}\n\
+         [[site.route]]\npath = \"/few/app/*\"\nresident = {{ wsgi = \"app:application\", \
+         dir = \"cgi\", queue = {{ wait = \"1s\" }}, {within} }}\n"
+    );
+    place.write("hob.toml", &format!("{config}{routes}"));
+    let hob = place.serve(&["--config", "hob.toml"]);
+    let paths = ["/few/warm/say.py", "/few/app/"];
+    for path in paths {
+        let answer = get(hob.port(), path).unwrap();
+        assert_eq!(answer.status, 503, "{path}: {}", answer.text());
+        assert!(answer.header("retry-after").is_some(), "{path}");
+    }
+    for other in &mut others {
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+    for path in paths {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while get(hob.port(), path).unwrap().status != 200 {
+            assert!(Instant::now() < deadline, "{path}");
+        }
+    }
+    hob.stop();
+}
+
+#[test]
+fn folder_for_what_is_kept_is_not_used_when_others_may_write_to_it() {
+    let Some(place) = place_of_root() else {
+        return;
+    };
+    place.folder("state");
+    let state = place.path("state");
+    let keys = format!(
+        "state = \"state\"\ncontrol = {:?}\n[[listen]]\naddress = \"127.0.0.1:0\"\n\
+         tls = \"self-signed\"\n",
+        control(&place)
+    );
+    let kept = state.join("tls/self-signed.pem");
+    std::fs::set_permissions(&state, PermissionsExt::from_mode(0o1777)).unwrap();
+    let hob = place.serve_config(&keys);
+    hob.wait_for("others may write to ");
+    hob.stop();
+    assert!(!kept.exists());
+    std::fs::set_permissions(&state, PermissionsExt::from_mode(0o755)).unwrap();
+    let hob = place.serve_config(&keys);
+    hob.stop();
+    let mode = std::fs::metadata(&kept).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }

@@ -28,6 +28,8 @@ fn captures_path_query_and_host_are_filled_in() {
          [[site.route]]\npath = \"/old/{rest*}\"\nredirect = \"/new/{rest}\"\n\
          [[site.route]]\npath = \"/away/*\"\nredirect = \"https://example.org{path}?{query}\"\n\
          [[site.route]]\npath = \"/safe/*\"\nredirect = \"https://{host}{path}\"\n\
+         [[site.route]]\npath = \"/whole/*\"\nredirect = \"https://example.org{uri}\"\n\
+         [[site.route]]\npath = \"/login\"\nredirect = \"/in?next={uri}\"\n\
          [[site.route]]\npath = \"/plain\"\nredirect = \"/hello.txt\"\n",
     );
     for (target, to) in [
@@ -38,6 +40,12 @@ fn captures_path_query_and_host_are_filled_in() {
             "/away/x?a=1&b=%0d%0a",
             "https://example.org/away/x?a=1&b=%0d%0a",
         ),
+        (
+            "/whole/a%20b%2fc?x=%41&y",
+            "https://example.org/whole/a%20b%2fc?x=%41&y",
+        ),
+        ("/whole/?", "https://example.org/whole/?"),
+        ("/login?x=1&y=2", "/in?next=%2Flogin%3Fx%3D1%26y%3D2"),
         ("/safe/y", "https://localhost/safe/y"),
         ("/plain?q=1", "/hello.txt"),
     ] {
@@ -109,5 +117,82 @@ fn h1_only_malformed_host_is_not_led_to() {
     // There is no host to lead to.
     let answer = raw(hob.port(), b"GET /go/ HTTP/1.0\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    hob.stop();
+}
+
+/// Serves a site of files with these routes.
+fn serve_slashes(place: &Place, routes: &str) -> Hob {
+    let program = "printf 'Content-Type: text/plain\\n\\n%s' \"$SCRIPT_NAME\"\n";
+    place.write("notes.sh", program);
+    place.serve_config_with("", routes)
+}
+
+#[test]
+fn path_that_only_lacks_a_slash_is_sent_there() {
+    let place = Place::new();
+    place.write("site/taken", "a file");
+    place.write("site/index.html", "home");
+    let hob = serve_slashes(
+        &place,
+        "[site.files]\nfallback = \"index.html\"\n\
+         [[site.route]]\npath = \"/notes/*\"\ncgi = { script = \"notes.sh\", interpreters = { \".sh\" = \"sh\" } }\n\
+         [[site.route]]\npath = \"/of/{name}/*\"\nrespond = { body = \"of\" }\n\
+         [[site.route]]\npath = \"/old/{rest*}\"\nredirect = \"/new/{rest}\"\n\
+         [[site.route]]\npath = \"/own\"\nrespond = { body = \"own\" }\n\
+         [[site.route]]\npath = \"/own/*\"\nrespond = { body = \"below\" }\n\
+         [[site.route]]\npath = \"/taken/*\"\nrespond = { body = \"below\" }\n\
+         [[site.route]]\npath = \"/exact/*\"\nstrict = true\nrespond = { body = \"below\" }\n\
+         [[site.route]]\npath = \"/inner/*\"\ninternal = true\nrespond = { body = \"below\" }\n\
+         [[site.route]]\npath = \"*.php\"\nrespond = { body = \"php\" }\n",
+    );
+    for (target, to) in [
+        ("/notes", "/notes/"),
+        ("/notes?a=1&b=%2F", "/notes/?a=1&b=%2F"),
+        ("/of/ann", "/of/ann/"),
+        ("/old", "/old/"),
+    ] {
+        for (method, status) in [("GET", 301), ("HEAD", 301), ("POST", 308), ("PUT", 308)] {
+            let answer = ask(hob.port(), method, target, "");
+            assert_eq!(answer.status, status, "{method} {target}");
+            assert_eq!(answer.header("location"), Some(to), "{method} {target}");
+        }
+    }
+    // What answers as it came goes nowhere, and neither does what nothing answers below.
+    for (target, text) in [
+        ("/notes/", "/notes"),
+        ("/own", "own"),
+        ("/own/", "below"),
+        ("/taken", "a file"),
+        ("/exact", "home"),
+        ("/inner", "home"),
+        ("/of", "home"),
+        ("/a.php", "php"),
+    ] {
+        let answer = ask(hob.port(), "GET", target, "");
+        assert_eq!(
+            (answer.status, answer.text().as_str()),
+            (200, text),
+            "{target}"
+        );
+    }
+    hob.stop();
+}
+
+#[test]
+fn slash_is_added_where_the_site_has_no_files() {
+    let place = Place::new();
+    let hob = place.serve_text(
+        "[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\n\
+         [[site.route]]\npath = \"/notes/*\"\nrespond = { body = \"notes\" }\n\
+         [[site.route]]\npath = \"/exact/*\"\nstrict = true\nrespond = { body = \"below\" }\n",
+    );
+    for (method, status) in [("GET", 301), ("DELETE", 308)] {
+        let answer = ask(hob.port(), method, "/notes?q", "");
+        assert_eq!(answer.status, status);
+        assert_eq!(answer.header("location"), Some("/notes/?q"));
+    }
+    for path in ["/exact", "/other", "/"] {
+        assert_eq!(ask(hob.port(), "GET", path, "").status, 404, "{path}");
+    }
     hob.stop();
 }

@@ -12,6 +12,8 @@ mod ending;
 mod files;
 #[path = "resident/framing.rs"]
 mod framing;
+#[path = "resident/leaving.rs"]
+mod leaving;
 #[path = "resident/lifetime.rs"]
 mod lifetime;
 #[path = "resident/linked.rs"]

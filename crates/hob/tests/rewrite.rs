@@ -3,8 +3,8 @@
 
 mod harness;
 
-use harness::Place;
-use harness::client::ask;
+use harness::client::{ask, call};
+use harness::{Place, text_of};
 
 #[test]
 fn handler_sees_the_rewritten_path_and_the_client_no_redirect() {
@@ -59,5 +59,43 @@ fn capture_that_leads_above_the_root_is_refused() {
         assert_ne!(answer.status, 200, "{path}");
         assert!(!answer.text().contains("secret"), "{path}");
     }
+    hob.stop();
+}
+
+#[test]
+fn program_sees_the_rewritten_query_and_the_rest_of_the_request() {
+    let place = Place::new();
+    place.folder("cgi");
+    place.write(
+        "cgi/index",
+        "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\n\
+         echo \"$SCRIPT_NAME $QUERY_STRING $REQUEST_URI $REQUEST_METHOD $1\"\ncat\n",
+    );
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(place.path("cgi/index"), mode).unwrap();
+    let cgi = "cgi = { dir = \"cgi\" }\n";
+    let hob = place.serve_config_with(
+        "",
+        &format!(
+            "[[site.route]]\npath = \"/page/{{name}}\"\n\
+             rewrite = \"/index?page={{name}}&{{query}}\"\n{cgi}\
+             [[site.route]]\npath = \"/none\"\nrewrite = \"/index?\"\n{cgi}\
+             [[site.route]]\npath = \"/same\"\nrewrite = \"/index\"\n{cgi}"
+        ),
+    );
+    for (target, seen) in [
+        ("/page/a%26b?x=1", "page=a%26b&x=1 /page/a%26b?x=1 GET "),
+        ("/page/a", "page=a /page/a GET "),
+        ("/none?x", " /none?x GET "),
+        ("/same?x", "x /same?x GET x"),
+    ] {
+        let answer = ask(hob.port(), "GET", target, "");
+        assert_eq!(answer.text(), format!("/index {seen}\n"), "{target}");
+    }
+    let answer = call(hob.port(), "POST", "/page/a?x", "", b"body").answer;
+    let seen = "/index page=a&x /page/a?x POST \nbody";
+    assert_eq!(answer.text(), seen);
+    let told = text_of(&place.run(&["explain", "GET", "/page/a?x=1"]));
+    assert!(told.contains("/index?page=a&x=1"), "{told}");
     hob.stop();
 }

@@ -146,11 +146,11 @@ fn slow_program_is_the_program_before_its_head_and_after() {
     let programs = Programs::new()
         .with_sh(
             "before.cgi",
-            "sleep 0.2\nprintf 'Content-Type: text/plain\\n\\nx'\n",
+            "sleep 2\nprintf 'Content-Type: text/plain\\n\\nx'\n",
         )
         .with_sh(
             "after.cgi",
-            "printf 'Content-Type: text/plain\\n\\nx'\nsleep 0.2\necho y\n",
+            "printf 'Content-Type: text/plain\\n\\nx'\nsleep 2\necho y\n",
         )
         .serve("");
     let mut watcher = Watcher::begin(&programs.place, "slower=100ms");

@@ -24,5 +24,7 @@ mod pool;
 mod ring;
 #[path = "cgi/site.rs"]
 mod site;
+#[path = "shared/slots.rs"]
+mod slots;
 #[path = "shared/worst.rs"]
 mod worst;

@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 
 use harness::client::get;
 use harness::{Hob, Place, status_line, text_of};
@@ -28,6 +29,19 @@ fn folder_is_served_without_a_config_and_status_shows_it() {
         "{human}"
     );
     hob.stop();
+}
+
+#[test]
+fn folder_with_a_name_that_means_something_in_a_config_is_served() {
+    let place = Place::new();
+    for name in ["${HOME}", "it's \"so\"\\n", "two\nlines"] {
+        place.folder(name);
+        place.write(&format!("{name}/file.txt"), "here\n");
+        let hob = place.serve(&[name, "--listen", "0"]);
+        let answer = get(hob.port(), "/file.txt").unwrap();
+        assert_eq!(answer.text(), "here\n", "{name}");
+        hob.stop();
+    }
 }
 
 #[test]
@@ -87,27 +101,52 @@ fn server_that_cannot_start_ends_the_keeper_with_its_reason() {
 }
 
 #[test]
-fn second_hob_goes_without_the_usual_control_socket_but_not_without_a_named_one() {
+fn server_whose_config_says_nothing_stays_as_nice_as_it_was_started() {
     let place = Place::new();
-    let first = place.serve(&["site", "--listen", "0"]);
-    let second = place.serve(&["site", "--listen", "0"]);
-    let line = second.wait_for("no control socket");
-    assert!(
-        line.contains("another hob answers there; going on without one"),
-        "{line}"
-    );
+    place.write_config("", "site");
+    let mut command = place.command_of(Path::new("nice"));
+    let hob = place.path("hob");
+    command
+        .args(["-n", "5"])
+        .arg(hob)
+        .args(["serve", "--config", "hob.toml"]);
+    let hob = Hob::start(command);
+    hob.wait_for("listening on ");
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", hob.server())).unwrap();
+    // Field 19, of which 17 follow the name in parentheses.
+    let nice = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(16);
+    let own = rustix::process::getpriority_process(None).unwrap();
+    assert_eq!(nice.unwrap().parse::<i32>().unwrap(), own + 5);
+    hob.stop();
+}
 
-    let named = place.path("run/hob/control.sock");
+#[test]
+fn socket_that_is_named_must_be_free_and_a_link_of_that_name_gives_way() {
+    let place = Place::new();
+    let named = place.path("run/hob/named.sock");
     let named = named.to_str().unwrap();
+    let first = place.serve(&["site", "--listen", "0", "--control", named]);
     let output = place.run(&["serve", "site", "--listen", "0", "--control", named]);
-    assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
-    second.stop();
-    assert_eq!(
-        place.run(&["status"]).status.code(),
-        Some(0),
-        "the first still answers"
-    );
+    let text = text_of(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("another hob answers there"), "{text}");
     first.stop();
+
+    let first = place.serve(&["site", "--listen", "0"]);
+    let usual = place.path("run/hob/control.sock");
+    assert!(usual.is_symlink());
+    let second = place.serve(&[
+        "site",
+        "--listen",
+        "0",
+        "--control",
+        usual.to_str().unwrap(),
+    ]);
+    assert!(!usual.is_symlink());
+    first.stop();
+    assert_eq!(place.status()["keeper"]["pid"], second.pid());
+    second.stop();
+    assert!(!usual.exists());
 }
 
 #[test]
@@ -132,7 +171,7 @@ fn no_running_hob_exits_3() {
         let output = place.run(&[command]);
         assert_eq!(output.status.code(), Some(3), "{}", text_of(&output));
         assert!(
-            text_of(&output).contains("no hob answers at"),
+            text_of(&output).contains("no hob of yours runs"),
             "{}",
             text_of(&output)
         );

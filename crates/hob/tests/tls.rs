@@ -16,36 +16,13 @@ mod watcher;
 
 use std::process::{Command, Output, Stdio};
 
-use harness::{Hob, Place, text_of};
+use harness::{Hob, text_of};
 
 /// A config of a TLS listener on any port with these keys in its `tls`, and a site.
 fn config(tls: &str, rest: &str) -> String {
     format!(
         "[[listen]]\naddress = \"127.0.0.1:0\"\ntls = {tls}\n\n[[site]]\nroot = \"site\"\n{rest}"
     )
-}
-
-/// Makes a certificate that signs itself for a name: `NAME.pem` and `NAME.key`.
-fn certificate(place: &Place, file: &str, name: &str) {
-    let path = |end: &str| place.path(&format!("{file}{end}")).display().to_string();
-    let made = Command::new("openssl")
-        .args([
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-        ])
-        .args(["-nodes", "-days", "2", "-subj", &format!("/CN={name}")])
-        .args(["-addext", &format!("subjectAltName=DNS:{name}")])
-        .args(["-keyout", &path(".key"), "-out", &path(".pem")])
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{}", text_of(&made));
-    // As openssl leaves it only its maker reads the key; the tests serve as somebody else.
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    std::fs::set_permissions(path(".key"), open).unwrap();
 }
 
 /// Runs curl to the server under a host name, whose certificate it must know.

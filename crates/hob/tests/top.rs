@@ -55,6 +55,8 @@ fn once_prints_a_screenful_without_a_terminal() {
     let place = Place::new();
     let hob = place.serve_config("");
     assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
+    // Its route is told of once it has come to its end.
+    place.wait_for_counter("requests", 1);
     let output = place.run(&["top", "--once"]);
     let text = text_of(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");

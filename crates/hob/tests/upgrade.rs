@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 fn copy_of_program(place: &Place) {
     place.replace_program(|path| {
-        std::fs::copy(env!("CARGO_BIN_EXE_hob"), path).unwrap();
+        std::fs::copy(harness::program(), path).unwrap();
     });
 }
 
@@ -177,19 +177,22 @@ fn new_server_that_does_not_start_leaves_the_old_one_serving() {
     let place = Place::new();
     let hob = place.serve_config("");
     let (port, server) = (hob.port(), hob.server());
-    // Only the server itself finds out that it may not: raising its priority needs root.
-    place.write_config("nice = -5", "site");
+    // Only the server itself finds out that its threads need more descriptors.
+    let mut command = place.command_of("prlimit".as_ref());
+    command.args([&format!("--pid={}", hob.pid()), "--nofile=64:64"]);
+    assert!(command.status().unwrap().success());
+    place.write_config("threads = 100", "site");
     let output = place.run(&["upgrade"]);
     let text = text_of(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(
-        text.contains("the old one goes on") && text.contains("nice = -5"),
+        text.contains("the old one goes on") && text.contains("Too many open files"),
         "{text}"
     );
     assert_eq!(get(port, "/hello.txt").unwrap().status, 200);
     assert_eq!(hob.server(), server);
 
-    place.write_config("", "site");
+    place.write_config("threads = 1", "site");
     let output = place.run(&["upgrade"]);
     assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
     wait_for_end(server);

@@ -169,7 +169,7 @@ fn filters_leave_out_what_is_not_meant() {
         .with_sh("a.cgi", "printf 'Status: 503\\n\\n'\n")
         .with_sh(
             "slow.cgi",
-            "sleep 0.2\nprintf 'Content-Type: text/plain\\n\\nx'\n",
+            "sleep 3\nprintf 'Content-Type: text/plain\\n\\nx'\n",
         )
         .serve("");
     let queries = [
@@ -177,7 +177,8 @@ fn filters_leave_out_what_is_not_meant() {
         ("path=~slow", "/cgi/slow.cgi"),
         ("status=4xx", "/missing"),
         ("status=5xx", "/cgi/a.cgi"),
-        ("slower=150ms&client=127.0.0.0/8", "/cgi/slow.cgi"),
+        // So slow is no other one, however busy the machine.
+        ("slower=2500ms&client=127.0.0.0/8", "/cgi/slow.cgi"),
         ("handler=files", "/hello.txt"),
         ("header=x-mark:^y.s$", "/hello.txt"),
         ("q=path%3D%2Fhello*%20site%3D%2A", "/hello.txt"),

@@ -41,8 +41,9 @@ fn watch(place: &Place, arguments: &[&str]) -> Hob {
 fn interrupted(mut watch: Hob) -> String {
     watch.signal(Signal::INT);
     assert_eq!(watch.exit_code(), Some(0), "{}", watch.printed());
-    watch.wait_for(" events were shown, ");
-    watch.printed()
+    let text = watch.all_printed();
+    assert!(text.contains(" events were shown, "), "{text}");
+    text
 }
 
 #[test]
@@ -68,8 +69,8 @@ fn filters_choose_and_count_ends() {
     assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
     assert_eq!(get(hob.port(), "/cgi/loud").unwrap().status, 200);
     assert_eq!(watch.exit_code(), Some(0), "{}", watch.printed());
-    watch.wait_for("2 events were shown");
-    let text = watch.printed();
+    let text = watch.all_printed();
+    assert!(text.contains("2 events were shown"), "{text}");
     let events: Vec<Value> = text
         .lines()
         .filter(|line| line.starts_with('{'))

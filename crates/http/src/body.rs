@@ -113,6 +113,10 @@ pub trait FileSource {
     fn fd(&self) -> BorrowedFd<'_>;
     /// How many bytes from `offset` (at most `len`) can be sent without waiting for a disk.
     fn resident(&self, offset: u64, len: u64) -> u64;
+    /// What was read so far is of one state of the file, as far as can be known: asked once the
+    /// last bytes said to be in memory were read, which may be long after that was said. Like
+    /// [`FileSource::resident`] it never waits; `fetch` looks for itself.
+    fn is_unchanged(&self) -> bool;
     /// Reads at most `len` bytes from `offset` somewhere else, where waiting is allowed.
     /// Fewer bytes than asked are fine; none means the file has become shorter.
     fn fetch(&self, offset: u64, len: usize) -> FetchFuture;
@@ -131,6 +135,12 @@ pub trait PipeEnd {
     /// known to have written before is sent. An error breaks it off. While it is pending, the body
     /// goes on if bytes come, and `cx` is to be woken when the answer changes.
     fn poll_end(&self, cx: &mut Context<'_>, at_eof: bool) -> Poll<Result<(), BodyError>>;
+
+    /// Bytes of the body were taken out of the pipe.
+    fn note_progress(&self) {}
+
+    /// All that was announced has been taken, and there is more, which nobody gets.
+    fn note_surplus(&self) {}
 }
 
 /// Chunks of a body as they come.
@@ -192,6 +202,20 @@ impl Chunk {
 /// Reasons why a file's body breaks off.
 pub(crate) const SHORTER: &str = "the file became shorter while it was sent";
 pub(crate) const UNREADABLE: &str = "the file could not be read";
+pub(crate) const WRITTEN_TO: &str = "the file was written to while it was sent";
+
+impl FileBody {
+    /// Takes note of bytes that were in memory and were read; of the last, only while all are of
+    /// one state of the file.
+    pub(crate) fn take_resident(&mut self, count: usize) -> Result<(), &'static str> {
+        if self.len == count as u64 && !self.source.is_unchanged() {
+            return Err(WRITTEN_TO);
+        }
+        self.offset += count as u64;
+        self.len -= count as u64;
+        Ok(())
+    }
+}
 
 /// Why a body broke off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

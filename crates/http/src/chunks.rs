@@ -121,25 +121,28 @@ fn poll_file(
     if len == 0 {
         return Poll::Ready(Ok(Bytes::new()));
     }
-    let mut bytes = match fetch {
-        None => read_resident(file, len),
-        Some(_) => Bytes::new(),
-    };
-    if bytes.is_empty() {
-        let reading = fetch.get_or_insert_with(|| file.source.fetch(file.offset, len));
-        let result = ready!(reading.as_mut().poll(cx));
-        *fetch = None;
-        bytes = match result {
-            Ok(bytes) if bytes.is_empty() => return broken(SHORTER),
-            Ok(bytes) => bytes,
-            Err(error) => {
-                tracing::warn!(%error, "a file could not be read");
-                return broken(UNREADABLE);
-            }
-        };
-        // It was asked for when another size was wanted.
-        bytes.truncate(len);
+    if fetch.is_none() {
+        let bytes = read_resident(file, len);
+        if !bytes.is_empty() {
+            return match file.take_resident(bytes.len()) {
+                Ok(()) => Poll::Ready(Ok(bytes)),
+                Err(reason) => broken(reason),
+            };
+        }
     }
+    let reading = fetch.get_or_insert_with(|| file.source.fetch(file.offset, len));
+    let result = ready!(reading.as_mut().poll(cx));
+    *fetch = None;
+    let mut bytes = match result {
+        Ok(bytes) if bytes.is_empty() => return broken(SHORTER),
+        Ok(bytes) => bytes,
+        Err(error) => {
+            hob_trace::warn_seldom!(%error, "a file could not be read");
+            return broken(UNREADABLE);
+        }
+    };
+    // It was asked for when another size was wanted.
+    bytes.truncate(len);
     file.offset += bytes.len() as u64;
     file.len -= bytes.len() as u64;
     Poll::Ready(Ok(bytes))

@@ -8,6 +8,8 @@ use std::fmt;
 use hob_trace::Protocol;
 use hob_trace::watch::FieldsOf;
 
+use crate::limits::{HEAD_KEPT_BYTES_MAX, HEADS_BYTES_MAX};
+
 /// A piece of a head's buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -21,6 +23,12 @@ impl Span {
         bytes
             .get(start..start + self.len as usize)
             .unwrap_or_default()
+    }
+
+    /// Where it stands in its buffer.
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
+        let start = self.start as usize;
+        start..start + self.len as usize
     }
 }
 
@@ -68,7 +76,7 @@ impl RequestHead {
     }
 
     pub(crate) fn clear(&mut self) {
-        if self.bytes.capacity() > crate::limits::HEAD_KEPT_BYTES_MAX {
+        if self.bytes.capacity() > HEAD_KEPT_BYTES_MAX {
             self.bytes = Vec::new();
         }
         self.bytes.clear();
@@ -82,6 +90,19 @@ impl RequestHead {
         self.connect_protocol = None;
         self.known = [0; Known::COUNT];
         self.repeated = 0;
+    }
+
+    /// True when it may be held beside the heads of other requests of its connection.
+    pub(crate) fn has_room_beside<'h>(
+        &self,
+        others: impl Iterator<Item = &'h RequestHead>,
+    ) -> bool {
+        let own = self.bytes.capacity();
+        if own <= HEAD_KEPT_BYTES_MAX {
+            return true;
+        }
+        let others: usize = others.map(|head| head.bytes.capacity()).sum();
+        others == 0 || own + others <= HEADS_BYTES_MAX
     }
 
     /// The head of a request for another target with the same fields, but for those that speak of

@@ -6,6 +6,9 @@
 //!
 //! - `head` what a head is: a request's bytes with offsets, a response's fields
 //! - `request`, `response`, `body` the face handlers work with
+//! - `trailers` what those of requests may hold
+//! - `fields_coding` compression of field lists, and what makes a list of fields a request's head
+//! - `refusal`, `deadline`, `framing`, `host`, `priority`, `rate` what the engines have in common
 //! - `h1` the HTTP/1 engine: bytes and time in, bytes and events out; `h2` the HTTP/2 engine,
 //!   `h3` the HTTP/3 engine and QUIC
 //! - `reactor` what answers wait with on their thread: descriptors, timers, tasks
@@ -20,28 +23,42 @@
 pub mod acme;
 pub mod body;
 mod chunks;
+mod clock;
 pub mod date;
+mod deadline;
+pub mod fields_coding;
+mod framing;
 pub mod h1;
 pub mod h2;
 pub mod h3;
 pub mod head;
+mod host;
 pub mod limits;
 pub mod listen;
 pub mod network;
 mod pipe;
 pub mod post;
+mod priority;
+pub mod private_folder;
+mod rate;
 mod raw;
 pub mod reactor;
+mod refusal;
 pub mod request;
 pub mod response;
 pub mod status;
 pub mod thread;
 pub mod tls;
+mod trailers;
 
 pub use body::{Body, BodyError, BodyStream, Chunk, FileBody, FileSource, PipeEnd, Region};
 pub use bytes::Bytes;
+pub use deadline::Deadline;
 pub use head::{Fields, Known, RequestHead};
 pub use hob_trace::digits;
-pub use reactor::{Hold, Reactor, Standby, StandbyGuard, Timer, Watched};
-pub use request::{AtWork, Facts, HalfClose, Phase, Preconditions, Request};
+pub use host::is_host;
+pub use priority::Priority;
+pub use reactor::{DrainWatch, Hold, Reactor, Standby, StandbyGuard, Timer, Watched};
+pub use refusal::Refusal;
+pub use request::{Aftermath, AtWork, Facts, HalfClose, Phase, Preconditions, Request};
 pub use response::{Answer, Answered, Prepared, Response, ResponseHead};

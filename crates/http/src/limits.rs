@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::h2::Rate;
+use crate::rate::Rate;
 
 /// Limits of connections and requests, as set by the user.
 #[derive(Clone, Debug)]
@@ -33,6 +33,9 @@ pub struct Limits {
     pub handshake_bytes: usize,
     /// TLS handshakes of all threads under way at a time.
     pub handshake_count: usize,
+    /// Bytes of bodies over HTTP/3 that nobody reads, of all connections. One may have as many of
+    /// them as are left: few connections with many do not take the room of many with few (503).
+    pub h3_unread_bytes: usize,
     /// Largest request body unless the answer says otherwise, in bytes (413).
     pub body_bytes: u64,
     /// HTTP/2 clients may open tunnels by extended CONNECT: set where an answer knows what to do
@@ -56,6 +59,7 @@ impl Default for Limits {
             handshake_time: Duration::from_secs(10),
             handshake_bytes: 64 * 1024,
             handshake_count: 4096,
+            h3_unread_bytes: 128 * 1024 * 1024,
             body_bytes: 1024 * 1024,
             h2_connect_protocol: false,
         }
@@ -78,6 +82,11 @@ const _: () = assert!(BULK_BYTES_PER_ROUND >= BULK_BYTES_PER_TURN);
 pub(crate) const TASKS_PER_TURN: usize = 256;
 /// Connections accepted before other events have their turn.
 pub(crate) const ACCEPTS_PER_TURN: usize = 64;
+/// How long a thread accepts nothing after it could not, in milliseconds: there are no descriptors,
+/// or no memory, and asking again at once would keep a processor busy.
+pub(crate) const ACCEPT_PAUSE_MS: u64 = 100;
+/// How long the log is told nothing more of that.
+pub(crate) const ACCEPT_ERROR_QUIET_MS: u64 = 10_000;
 /// Bytes of an answer out of a pipe after which it counts as bulk: it has its turns in the queue.
 pub(crate) const PIPE_SMALL_BYTES: usize = 64 * 1024;
 /// Size of the pipe of a long answer, and how many pipes of a thread are that large at a time.
@@ -148,6 +157,13 @@ pub(crate) const H2_WINDOW: Rate = rate(4000, 200);
 pub(crate) const H2_WINDOW_PER_DATA: u32 = 4;
 /// HEADERS and CONTINUATION frames of one field block.
 pub(crate) const H2_BLOCK_FRAMES_MAX: u32 = 32;
+/// Bytes of fields that one field block may come to, in longest heads ([`Limits::head_bytes`]): a
+/// head longer than one is refused, and the rest of its block is read for the tables alone.
+pub(crate) const H2_BLOCK_HEADS_MAX: usize = 4;
+/// Bytes of the heads of one connection's requests that are under way side by side, over HTTP/2 and
+/// 3. Heads up to [`HEAD_KEPT_BYTES_MAX`] are not asked: all streams full of them are no more.
+pub(crate) const HEADS_BYTES_MAX: usize = 1024 * 1024;
+const _: () = assert!(HEAD_KEPT_BYTES_MAX * H2_STREAMS_MAX <= HEADS_BYTES_MAX);
 /// Streams that a client has named the urgency of before it opened them.
 pub(crate) const H2_EARLY_PRIORITIES_MAX: usize = 16;
 /// Streams reset by us whose last frames, still on their way, are passed over.
@@ -171,6 +187,9 @@ pub(crate) const H3_UNI_STREAMS_MAX: u32 = 8;
 /// HTTP/3 requests taken back by their client, or reset by us for a fault in them. One that was
 /// answered gives one back.
 pub(crate) const H3_RESETS: Rate = rate(200, 20);
+/// Datagrams to one thread's socket for connections it does not have, whose clients are told so
+/// (stateless resets). Enough for a crowd whose server has just died; more is left to try again.
+pub(crate) const H3_STATELESS_RESETS: Rate = rate(10_000, 10_000);
 /// Pieces of DATA frames of an HTTP/3 connection that are tiny and not the last of their body.
 pub(crate) const H3_TINY_DATA: Rate = rate(4000, 1000);
 /// Frames of an HTTP/3 connection that do nothing: empty DATA, PRIORITY_UPDATE, unknown ones.

@@ -23,6 +23,16 @@ pub(crate) struct Pipe {
 pub(crate) const UNREADABLE: BodyError =
     BodyError::Source(Fault::Script, "the pipe could not be read");
 
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        if let (Some(0), false, Some(end)) = (self.left, self.is_complete, &self.end)
+            && rustix::io::ioctl_fionread(self.source.fd()).is_ok_and(|count| count > 0)
+        {
+            end.note_surplus();
+        }
+    }
+}
+
 impl Pipe {
     /// Watches a pipe of which `left` bytes are to come.
     pub(crate) fn new(
@@ -39,7 +49,7 @@ impl Pipe {
                 is_complete: false,
             }),
             Err(error) => {
-                tracing::error!(%error, "a pipe could not be watched");
+                hob_trace::warn_seldom!(%error, "a pipe could not be watched");
                 Err(BodyError::Source(Fault::Server, "the pipe is none"))
             }
         }
@@ -54,6 +64,9 @@ impl Pipe {
     pub(crate) fn took(&mut self, bytes: usize) {
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(bytes as u64);
+        }
+        if let Some(end) = &self.end {
+            end.note_progress();
         }
     }
 

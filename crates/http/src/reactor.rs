@@ -4,6 +4,8 @@
 //! - `timer` deadlines on the thread's clock, a tick each or to the millisecond
 //! - `task` futures that belong to the thread and to no connection
 //! - `standby` queues in memory that other processes fill
+//! - `draining` who ends at once when the thread drains
+//! - `ready` connections that are to be driven, `wheel` deadlines of connections
 //! - `wake` how wakers reach the thread, from itself and from others
 //! - `slab` numbered places for all of them
 //!
@@ -13,12 +15,15 @@
 //! [`Request::reactor`]: crate::Request::reactor
 //! [`Answer::start`]: crate::Answer::start
 
+mod draining;
+pub(crate) mod ready;
 mod slab;
 mod standby;
 mod task;
 mod timer;
 pub(crate) mod wake;
 mod watched;
+pub(crate) mod wheel;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -32,13 +37,15 @@ use std::time::Duration;
 use hob_trace::watch::Station;
 use rustix::event::epoll::EventFlags;
 
-use crate::request::ReadyList;
-use crate::thread::Mailbox;
+use draining::DrainWatches;
+use ready::ReadyList;
 use standby::Standbys;
 use task::{Care, Tasks};
 use timer::Timers;
+use wake::Bell;
 use watched::Sources;
 
+pub use draining::DrainWatch;
 pub use standby::{Standby, StandbyGuard};
 pub use task::Hold;
 pub use timer::Timer;
@@ -66,7 +73,10 @@ struct Inner {
     tasks: RefCell<Tasks>,
     /// Counted: one here, and one for each [`Hold`].
     holds: Rc<()>,
+    /// The same for [`Reactor::stay`].
+    stays: Rc<()>,
     standbys: RefCell<Standbys>,
+    drain_watches: RefCell<DrainWatches>,
     /// Who watches what happens on this thread.
     station: Station,
     /// Tasks to be polled, in order.
@@ -76,15 +86,16 @@ struct Inner {
 /// The thread that drives a reactor, as the reactor sees it.
 struct Home {
     epoll: Rc<OwnedFd>,
-    mailbox: Arc<Mailbox>,
+    /// What wakes it from other threads.
+    bell: Arc<dyn Bell>,
 }
 
 impl Reactor {
     /// The reactor of a thread.
-    pub(crate) fn new(epoll: &Rc<OwnedFd>, mailbox: &Arc<Mailbox>) -> Reactor {
+    pub(crate) fn new(epoll: &Rc<OwnedFd>, bell: Arc<dyn Bell>) -> Reactor {
         Reactor::with_home(Some(Home {
             epoll: Rc::clone(epoll),
-            mailbox: Arc::clone(mailbox),
+            bell,
         }))
     }
 
@@ -104,7 +115,9 @@ impl Reactor {
             timers: RefCell::default(),
             tasks: RefCell::default(),
             holds: Rc::default(),
+            stays: Rc::default(),
             standbys: RefCell::default(),
+            drain_watches: RefCell::default(),
             station: Station::default(),
             woken: RefCell::default(),
         }))
@@ -147,6 +160,14 @@ impl Reactor {
     /// has something under way.
     pub fn hold(&self) -> Hold {
         self.add_hold()
+    }
+
+    /// Has a thread that has finished its drain, and has said so ([`Answer::leave`]), wait until
+    /// this is dropped, or the time it was given for that is over.
+    ///
+    /// [`Answer::leave`]: crate::Answer::leave
+    pub fn stay(&self) -> Hold {
+        self.add_stay()
     }
 
     /// When this turn of the loop began, in milliseconds on the monotonic clock.

@@ -5,11 +5,12 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::time::Duration;
 
 use crate::body::Body;
 use crate::digits::push_decimal;
-use crate::h2::PreparedBlock;
-use crate::h3::qpack;
+use crate::fields_coding::hpack::PreparedBlock;
+use crate::fields_coding::qpack;
 use crate::head::Fields;
 use crate::reactor::Reactor;
 use crate::request::Request;
@@ -24,6 +25,13 @@ pub trait Answer {
     /// as the thread begins here.
     fn start(&self, reactor: &Reactor) {
         let _ = reactor;
+    }
+
+    /// The thread drains and so do all others, and none of them has a request any more, or the time
+    /// to drain is over: what serves requests is told to end. Called once. Returns how long the
+    /// thread waits for what stays ([`Reactor::stay`]).
+    fn leave(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// Dresses an answer that the protocol engine gives by itself (400, 408, 431, ...). The head
@@ -151,13 +159,19 @@ impl Prepared {
 
     /// The same for HTTP/2.
     pub(crate) fn block(&self) -> &PreparedBlock {
-        self.block
-            .get_or_init(|| Box::new(PreparedBlock::new(self)))
+        self.block.get_or_init(|| {
+            Box::new(PreparedBlock::new(
+                self.status,
+                &self.fields,
+                self.body_bytes,
+            ))
+        })
     }
 
     /// The same for HTTP/3.
     pub(crate) fn section(&self) -> &qpack::Block {
-        self.section.get_or_init(|| qpack::Block::new(self))
+        self.section
+            .get_or_init(|| qpack::Block::new(self.status, &self.fields, self.body_bytes))
     }
 
     /// Status line and fields with their framing, each ended by CRLF.
@@ -197,7 +211,7 @@ impl Response {
     pub fn text(status: u16, text: &str) -> Response {
         let mut fields = Fields::new();
         fields.add(b"Content-Type", b"text/plain; charset=utf-8");
-        let body = if status::is_bodiless(status) {
+        let body = if status::has_no_content(status) {
             Body::Empty
         } else {
             Body::Bytes(bytes::Bytes::from(format!("{text}\n")))

@@ -89,6 +89,12 @@ pub fn is_bodiless(status: u16) -> bool {
     matches!(status, 100..=199 | 204 | 304)
 }
 
+/// True for answers without content: those, and 205, whose head says that its length is 0.
+//= rfc9110#15.3.6
+pub fn has_no_content(status: u16) -> bool {
+    is_bodiless(status) || status == 205
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,11 +12,26 @@ use std::ptr;
 
 use hob_ipc::file::FileRange;
 
-use crate::abi::{HOB_BROKEN, HOB_FORKED, HOB_NO_MORE, HOB_OK, hob, hob_request};
+use crate::abi::{self, HOB_BROKEN, HOB_FORKED, HOB_NO_MORE, HOB_OK, hob, hob_request};
 use crate::failure::Failure;
 use crate::fork;
 use crate::request::{Reply, Request};
 use crate::wait::Until;
+
+/// A failure's number for C.
+fn code_of(failure: Failure) -> c_int {
+    match failure {
+        Failure::Misuse => abi::HOB_MISUSE,
+        Failure::Gone => abi::HOB_GONE,
+        Failure::Cancelled => abi::HOB_CANCELLED,
+        Failure::Unsupported => abi::HOB_UNSUPPORTED,
+        Failure::TooLong => abi::HOB_TOO_LONG,
+        Failure::Refused => abi::HOB_REFUSED,
+        Failure::Broken => HOB_BROKEN,
+        Failure::System => abi::HOB_SYSTEM,
+        Failure::Again => abi::HOB_AGAIN,
+    }
+}
 
 /// Runs the inside of a call that returns a code.
 pub(crate) fn guard(run: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
@@ -25,7 +40,7 @@ pub(crate) fn guard(run: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
     }
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(code)) => code,
-        Ok(Err(failure)) => failure.code(),
+        Ok(Err(failure)) => code_of(failure),
         Err(_) => HOB_BROKEN,
     }
 }

@@ -1,9 +1,7 @@
-//! What can go wrong, as Rust says it and as C hears it.
+//! What can go wrong.
 
 use hob_ipc::Malformed;
 use hob_ipc::shm::Lie;
-
-use crate::abi;
 
 /// Why a call did not do what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,23 +24,6 @@ pub(crate) enum Failure {
     System,
     /// The time is over.
     Again,
-}
-
-impl Failure {
-    /// The number for C.
-    pub(crate) fn code(self) -> i32 {
-        match self {
-            Failure::Misuse => abi::HOB_MISUSE,
-            Failure::Gone => abi::HOB_GONE,
-            Failure::Cancelled => abi::HOB_CANCELLED,
-            Failure::Unsupported => abi::HOB_UNSUPPORTED,
-            Failure::TooLong => abi::HOB_TOO_LONG,
-            Failure::Refused => abi::HOB_REFUSED,
-            Failure::Broken => abi::HOB_BROKEN,
-            Failure::System => abi::HOB_SYSTEM,
-            Failure::Again => abi::HOB_AGAIN,
-        }
-    }
 }
 
 impl From<Malformed> for Failure {

@@ -7,6 +7,7 @@
 
 pub mod abi;
 mod connection;
+mod environment;
 mod face;
 mod failure;
 mod fork;

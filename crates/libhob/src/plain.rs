@@ -7,8 +7,8 @@ use std::sync::PoisonError;
 
 use hob_ipc::request::{BlockBuilder, OwnedBlock};
 
+use crate::environment;
 use crate::failure::Failure;
-use crate::start;
 
 /// What is collected before it is written.
 const OUTPUT_BYTES_MAX: usize = 64 * 1024;
@@ -45,12 +45,12 @@ impl Plain {
         if std::mem::replace(&mut state.is_begun, true) {
             return Ok(None);
         }
-        let length = start::environment(c"CONTENT_LENGTH")
+        let length = environment::value_of(c"CONTENT_LENGTH")
             .and_then(|text| std::str::from_utf8(text).ok())
             .and_then(|text| text.trim().parse().ok());
         state.body_left = length.unwrap_or(0);
         let mut block = BlockBuilder::new(Some(state.body_left));
-        for entry in start::all_environment() {
+        for entry in environment::all() {
             let Some(at) = entry.iter().position(|&byte| byte == b'=') else {
                 continue;
             };

@@ -2,7 +2,6 @@
 //! where it is offered.
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +13,7 @@ use rustix::io::FdFlags;
 use rustix::net::RecvFlags;
 
 use crate::connection::Connection;
+use crate::environment;
 use crate::failure::Failure;
 use crate::fork;
 use crate::link::{self, Link};
@@ -31,7 +31,7 @@ pub(crate) fn connect() -> Result<Source, Failure> {
     if IS_CONNECTED.swap(true, Ordering::AcqRel) {
         return Err(Failure::Misuse);
     }
-    let connected = match environment(c"HOB_FD") {
+    let connected = match environment::value_of(c"HOB_FD") {
         None => Ok(Source::Plain(Arc::new(Plain::new()))),
         Some(number) => greet(number).map(|connection| Source::Hob(Arc::new(connection))),
     };
@@ -78,7 +78,7 @@ fn shake_hands(socket: OwnedFd) -> Result<Connection, Failure> {
         }
         link::receive(&socket, &mut decoder, RecvFlags::empty())?;
     };
-    let wants_stream = environment(c"HOB_CARRIER").is_some_and(|name| name == b"stream");
+    let wants_stream = environment::value_of(c"HOB_CARRIER").is_some_and(|name| name == b"stream");
     let gifts = gifts.filter(|_| hello.carrier == Carrier::Shm && !wants_stream);
     // A region that cannot be used is no failure: the stream always can.
     let shm = gifts.and_then(|gifts| {
@@ -105,32 +105,4 @@ fn shake_hands(socket: OwnedFd) -> Result<Connection, Failure> {
     link.flush()?;
     link.shm = shm.map(|(end, _)| end);
     Ok(Connection::new(hello, link))
-}
-
-/// A variable of the environment, without taking locks that a program may hold.
-pub(crate) fn environment(name: &CStr) -> Option<&'static [u8]> {
-    // SAFETY: `name` ends with NUL; nobody changes the environment meanwhile, as the header asks.
-    let value = unsafe { libc::getenv(name.as_ptr()) };
-    if value.is_null() {
-        return None;
-    }
-    // SAFETY: a variable's value ends with NUL and stays until the variable is changed.
-    Some(unsafe { CStr::from_ptr(value) }.to_bytes())
-}
-
-/// All of the environment, as `NAME=value`.
-pub(crate) fn all_environment() -> Vec<Vec<u8>> {
-    unsafe extern "C" {
-        static environ: *const *const libc::c_char;
-    }
-    let mut entries = Vec::new();
-    // SAFETY: `environ` is an array of strings that ends with a null pointer.
-    unsafe {
-        let mut entry = environ;
-        while !entry.is_null() && !(*entry).is_null() {
-            entries.push(CStr::from_ptr(*entry).to_bytes().to_vec());
-            entry = entry.add(1);
-        }
-    }
-    entries
 }

@@ -85,7 +85,7 @@ fn check_page(plan: &Plan) -> Result<(), LoadError> {
         return Ok(());
     }
     let wrong = |text: &str| Err(LoadError::Arguments(text.to_owned()));
-    let is_plain = |entry: &Entry| entry.method(plan) == "GET" && entry.body(plan).is_none();
+    let is_plain = |entry: &Entry| plan.method_of(entry) == "GET" && plan.body_of(entry).is_none();
     if !plan.entries.iter().all(is_plain) {
         return wrong("a page is asked for with GET: leave --method and --body out");
     }
@@ -141,7 +141,9 @@ fn check_entries(plan: &Plan) -> Result<(), LoadError> {
         ));
     }
     if let Pace::Log(replay) = &plan.pace {
-        replay.check(plan).map_err(LoadError::Arguments)?;
+        replay
+            .check(plan.entries.len())
+            .map_err(LoadError::Arguments)?;
     }
     let weights = || plan.entries.iter().map(|entry| entry.weight);
     let is_weight = |weight: f64| weight.is_finite() && weight > 0.0;

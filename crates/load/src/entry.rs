@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use crate::expect::Expectation;
-use crate::plan::Plan;
 use crate::url::Url;
 
 /// What is asked for, one of several.
@@ -37,34 +36,6 @@ impl From<Url> for Entry {
             body: None,
             expectations: Vec::new(),
         }
-    }
-}
-
-impl Entry {
-    /// The method it is asked with.
-    pub(crate) fn method<'a>(&'a self, plan: &'a Plan) -> &'a str {
-        match (&self.method, &self.body) {
-            (Some(method), _) => method,
-            (None, Some(_)) => "POST",
-            (None, None) => &plan.method,
-        }
-    }
-
-    /// The body it is asked with.
-    pub(crate) fn body<'a>(&'a self, plan: &'a Plan) -> Option<&'a [u8]> {
-        match (&self.body, &self.method) {
-            (Some(body), _) => Some(body),
-            (None, Some(_)) => None,
-            (None, None) => plan.body.as_deref(),
-        }
-    }
-
-    /// All header fields it is asked with.
-    pub(crate) fn fields<'a>(
-        &'a self,
-        plan: &'a Plan,
-    ) -> impl Iterator<Item = &'a (String, String)> + Clone {
-        plan.fields.iter().chain(&self.fields)
     }
 }
 

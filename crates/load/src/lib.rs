@@ -2,8 +2,9 @@
 //!
 //! `plan` says what to do, `run` does it with one or more threads (`send`), `measure` counts what
 //! came of it, `report` tells it as a table and as JSON. When requests are due is decided in
-//! `arrive`, what a page takes in `browse`; `exercise` is mischief. Nothing here is shared with the
-//! server: a load generator that reads answers with the server's parser shares its mistakes.
+//! `arrive`, what a page takes in `browse`; `parts` are for clients by hand, `history` has figures
+//! of old documents. Nothing here is shared with the server: a load generator that reads answers
+//! with the server's parser shares its mistakes.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -15,14 +16,15 @@ mod draw;
 mod entry;
 mod environment;
 mod error;
-mod exercise;
 mod expect;
+pub mod history;
 pub mod layout;
 pub mod limits;
 mod list;
 mod measure;
 mod moment;
 pub mod page;
+pub mod parts;
 mod plan;
 mod quantity;
 mod random;
@@ -40,21 +42,20 @@ mod view;
 mod watch;
 mod written;
 
-pub use browse::{Found, Kind, Scan, resolve, scan_ahead, scan_css, scan_html};
+pub use browse::{Found, Scan, resolve, scan_ahead, scan_css, scan_html};
 pub use conduct::{Conduct, Shard, Stop, View, parse_moment};
 pub use entry::Entry;
 pub use environment::Environment;
 pub use error::LoadError;
-pub use exercise::{Exercise, Exercised, exercise};
 pub use expect::Expectation;
 pub use list::{ListError, parse_list};
-pub use measure::{Cgroup, Process, Processes, replay_histogram, tick_ns};
+pub use measure::{Answer, AssetKind, replay_histogram};
 pub use plan::{Pace, Plan, Protocol, Reuse, Terms, Visit};
 pub use quantity::{parse_cpus, parse_duration};
 pub use replay::{LineFault, LogLine, Replay};
-pub use report::{Report, environment_fields, reference, schema};
+pub use report::{Report, reference, schema};
 pub use run::{run, run_rested, run_through, run_until, run_with, stop_at_signals};
-pub use send::h1::{Answer, AnswerReader, Asked, BadAnswer, Progress};
+pub use send::h1::{AnswerReader, Asked, BadAnswer, Progress};
 pub use send::h2::replay as replay_h2;
 pub use send::h3::{replay_answer as replay_h3_answer, replay_control as replay_h3_control};
 pub use student::student_t;

@@ -84,24 +84,6 @@ pub const INTERVAL_COUNT_MAX: usize = 600;
 pub const SHARD_COUNT_MAX: u32 = 10_000;
 /// Descriptors kept for everything but connections.
 pub const OTHER_DESCRIPTOR_COUNT: u64 = 64;
-/// Acts of mischief in one run.
-pub const ACT_COUNT_MAX: u64 = 100_000;
-/// Acts of mischief at once; the connections of the requests beside them come to these.
-pub const ACTOR_COUNT: usize = 8;
-/// Pause between the beginnings of two acts: 50 a second at most.
-pub const ACT_PAUSE: Duration = Duration::from_millis(20);
-/// Connections that one act opens.
-pub const FLOOD_CONNECTION_COUNT_MAX: usize = 64;
-/// Bytes that one act sends.
-pub const ACT_BYTES_MAX: usize = 1 << 20;
-/// Bytes that one act sends or reads one by one.
-pub const SIP_COUNT_MAX: usize = 200;
-/// Body of an answer to what is asked beside the mischief.
-pub const EXERCISED_BODY_BYTES_MAX: u64 = 1 << 20;
-/// Time of the acts of one run.
-pub const EXERCISE_DURATION_MAX: Duration = Duration::from_secs(3600);
-/// Longest wait for what comes of an act.
-pub const ACT_TIMEOUT_MAX: Duration = Duration::from_secs(300);
 /// Connections of one visitor over HTTP/1, as browsers have them for one server.
 pub const VISITOR_CONNECTION_COUNT: usize = 6;
 /// Requests at once of one visitor over HTTP/2 and HTTP/3.

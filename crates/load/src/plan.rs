@@ -60,7 +60,7 @@ impl Protocol {
     }
 
     /// As people name it.
-    pub(crate) fn title(self) -> &'static str {
+    pub fn title(self) -> &'static str {
         match self {
             Protocol::H1 => "HTTP/1.1",
             Protocol::H2 => "HTTP/2",
@@ -106,7 +106,7 @@ impl Visit {
     }
 }
 
-/// What a run is to do. Every field is checked by [`crate::run`] before anything is sent.
+/// What a run is to do. Every field is checked by `run` before anything is sent.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// What is asked for, all of one origin: in turn, or drawn by weight where weights differ.
@@ -178,5 +178,33 @@ impl Plan {
             None => "connections",
             Some(_) => "visitors",
         }
+    }
+}
+
+impl Plan {
+    /// The method an entry is asked with.
+    pub(crate) fn method_of<'a>(&'a self, entry: &'a Entry) -> &'a str {
+        match (&entry.method, &entry.body) {
+            (Some(method), _) => method,
+            (None, Some(_)) => "POST",
+            (None, None) => &self.method,
+        }
+    }
+
+    /// The body an entry is asked with.
+    pub(crate) fn body_of<'a>(&'a self, entry: &'a Entry) -> Option<&'a [u8]> {
+        match (&entry.body, &entry.method) {
+            (Some(body), _) => Some(body),
+            (None, Some(_)) => None,
+            (None, None) => self.body.as_deref(),
+        }
+    }
+
+    /// All header fields an entry is asked with.
+    pub(crate) fn fields_of<'a>(
+        &'a self,
+        entry: &'a Entry,
+    ) -> impl Iterator<Item = &'a (String, String)> + Clone {
+        self.fields.iter().chain(&entry.fields)
     }
 }

@@ -2,16 +2,19 @@
 
 /// A small generator (SplitMix64): one multiplication chain per number, any seed is good.
 #[derive(Debug, Clone)]
-pub(crate) struct Random {
+pub struct Random {
     state: u64,
 }
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
+    /// The numbers that follow from a seed.
+    pub fn new(seed: u64) -> Random {
         Random { state: seed }
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next one, of 64 bits.
+    #[expect(clippy::should_implement_trait, reason = "there is no end of them")]
+    pub fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -73,7 +73,7 @@ pub(crate) fn reach(plan: &Plan, probe: Probe) -> Result<Address, LoadError> {
 }
 
 /// The addresses that a URL's host has.
-pub(crate) fn addresses(url: &Url) -> Result<Vec<SocketAddr>, LoadError> {
+pub fn addresses(url: &Url) -> Result<Vec<SocketAddr>, LoadError> {
     let addresses = (url.host.as_str(), url.port).to_socket_addrs();
     addresses.map(Iterator::collect).map_err(|error| {
         let (url, host) = (&url.text, &url.host);
@@ -82,7 +82,7 @@ pub(crate) fn addresses(url: &Url) -> Result<Vec<SocketAddr>, LoadError> {
 }
 
 /// What clients say about TLS, where the URLs ask for it.
-pub(crate) fn tls(
+pub fn tls(
     plan: &Plan,
     address: &Address,
 ) -> Result<Option<(ClientConfig, ServerName<'static>)>, LoadError> {

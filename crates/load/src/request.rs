@@ -77,7 +77,7 @@ const OLD: &[&str] = &["keep-alive", "proxy-connection", "te"];
 
 /// What several requests on one connection need to know of a kind of request.
 #[derive(Debug, Clone)]
-pub(crate) struct Ask {
+pub struct Ask {
     pub(crate) body: Arc<[u8]>,
     pub(crate) is_head: bool,
     /// The hash of the answer's body is wanted.
@@ -86,7 +86,7 @@ pub(crate) struct Ask {
 
 impl Ask {
     /// Of a request for a body, without one of its own.
-    pub(crate) fn plain() -> Ask {
+    pub fn plain() -> Ask {
         Ask {
             body: Arc::from([]),
             is_head: false,
@@ -97,14 +97,14 @@ impl Ask {
 
 /// Says what cannot be sent.
 fn check(plan: &Plan, entry: &Entry) -> Result<(), String> {
-    let method = entry.method(plan);
+    let method = plan.method_of(entry);
     if !is_token(method) {
         return Err(format!("{method:?} is no method; write GET, POST, ..."));
     }
     if method.eq_ignore_ascii_case("CONNECT") {
         return Err("CONNECT makes a tunnel, which is no request to measure".to_owned());
     }
-    for (name, value) in entry.fields(plan) {
+    for (name, value) in plan.fields_of(entry) {
         check_field(name, value)?;
         let is_old = OLD.iter().any(|old| name.eq_ignore_ascii_case(old));
         if is_old && plan.protocol != Protocol::H1 {
@@ -118,24 +118,24 @@ fn check(plan: &Plan, entry: &Entry) -> Result<(), String> {
 }
 
 /// The fields of a request, or what cannot be sent.
-pub(crate) fn fields(plan: &Plan, entry: &Entry) -> Result<Fields, String> {
+pub fn fields(plan: &Plan, entry: &Entry) -> Result<Fields, String> {
     check(plan, entry)?;
     let url = &entry.url;
     let is_host = |name: &str| name.eq_ignore_ascii_case("host");
-    let host = entry.fields(plan).find(|(name, _)| is_host(name));
+    let host = plan.fields_of(entry).find(|(name, _)| is_host(name));
     let host = host.map_or(url.authority.as_str(), |(_, value)| value);
     let scheme = if url.is_secure { "https" } else { "http" };
     let mut fields: Fields = [
-        (":method", entry.method(plan)),
+        (":method", plan.method_of(entry)),
         (":scheme", scheme),
         (":authority", host),
         (":path", url.target.as_str()),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .to_vec();
-    let others = entry.fields(plan).filter(|(name, _)| !is_host(name));
+    let others = plan.fields_of(entry).filter(|(name, _)| !is_host(name));
     fields.extend(others.map(|(name, value)| (name.to_ascii_lowercase(), value.clone())));
-    if let Some(body) = entry.body(plan) {
+    if let Some(body) = plan.body_of(entry) {
         fields.push(("content-length".to_owned(), body.len().to_string()));
     }
     Ok(fields)
@@ -144,13 +144,13 @@ pub(crate) fn fields(plan: &Plan, entry: &Entry) -> Result<Fields, String> {
 /// A request in HTTP/1, or what cannot be sent.
 pub(crate) fn write(plan: &Plan, entry: &Entry) -> Result<Request, String> {
     check(plan, entry)?;
-    let (url, body) = (&entry.url, entry.body(plan));
-    let mut head = format!("{} {} HTTP/1.1\r\n", entry.method(plan), url.target);
+    let (url, body) = (&entry.url, plan.body_of(entry));
+    let mut head = format!("{} {} HTTP/1.1\r\n", plan.method_of(entry), url.target);
     let is_host = |(name, _): &(String, String)| name.eq_ignore_ascii_case("host");
-    if !entry.fields(plan).any(is_host) {
+    if !plan.fields_of(entry).any(is_host) {
         head.push_str(&format!("Host: {}\r\n", url.authority));
     }
-    for (name, value) in entry.fields(plan) {
+    for (name, value) in plan.fields_of(entry) {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     if let Some(body) = body {
@@ -163,7 +163,7 @@ pub(crate) fn write(plan: &Plan, entry: &Entry) -> Result<Request, String> {
     let mut bytes = head.into_bytes();
     let body_at = bytes.len();
     bytes.extend_from_slice(body.unwrap_or_default());
-    let target_at = entry.method(plan).len() + 1;
+    let target_at = plan.method_of(entry).len() + 1;
     Ok(Request {
         bytes,
         target_at,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
+use hob_machine::Cgroup;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -22,7 +23,7 @@ use crate::limits::{
     BODY_BYTES_MAX, LOG_WAIT, OTHER_DESCRIPTOR_COUNT, VISITOR_CONNECTION_COUNT,
     VISITOR_STREAM_COUNT,
 };
-use crate::measure::{Cgroup, Live, Passed, Tally, moment, passed};
+use crate::measure::{Live, Passed, Tally, moment, passed};
 use crate::plan::{Pace, Plan, Protocol, Visit};
 use crate::reach::{Probe, reach, tls};
 use crate::replay::{Counts, Feed, Reader, Reading};
@@ -222,7 +223,7 @@ impl Written {
         let mut written = Written::default();
         let mut body_bytes = 0;
         for entry in &plan.entries {
-            let own = entry.body(plan).map_or(0, <[u8]>::len) as u64;
+            let own = plan.body_of(entry).map_or(0, <[u8]>::len) as u64;
             body_bytes += own;
             if own > BODY_BYTES_MAX || body_bytes > BODY_BYTES_MAX {
                 return Err(format!(
@@ -316,7 +317,7 @@ fn kinds(plan: &Plan, rows: &Rows, expected: Vec<Arc<Expected>>) -> Vec<Kind> {
     let all = plan.entries.iter().zip(&rows.of_entry).zip(expected);
     all.map(|((entry, row), expected)| Kind {
         class: *row,
-        is_head: entry.method(plan) == "HEAD",
+        is_head: plan.method_of(entry) == "HEAD",
         expected,
     })
     .collect()
@@ -326,7 +327,7 @@ fn kinds(plan: &Plan, rows: &Rows, expected: Vec<Arc<Expected>>) -> Vec<Kind> {
 fn asks(plan: &Plan, kinds: &[Kind]) -> Vec<request::Ask> {
     let of_plan: Arc<[u8]> = plan.body.as_deref().unwrap_or_default().into();
     let ask = |(entry, kind): (&Entry, &Kind)| request::Ask {
-        body: match (&entry.body, entry.body(plan)) {
+        body: match (&entry.body, plan.body_of(entry)) {
             (Some(own), _) => own.clone(),
             (None, Some(_)) => of_plan.clone(),
             (None, None) => Arc::new([]),

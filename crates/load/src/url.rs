@@ -7,15 +7,17 @@ use std::str::FromStr;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     /// As it was written.
-    pub(crate) text: String,
-    pub(crate) is_secure: bool,
+    pub text: String,
+    /// Is it one of https?
+    pub is_secure: bool,
     /// Name or address; an IPv6 address without its brackets.
-    pub(crate) host: String,
-    pub(crate) port: u16,
+    pub host: String,
+    /// The port; that of the scheme where the URL has none.
+    pub port: u16,
     /// Host and port as the Host field has them.
-    pub(crate) authority: String,
+    pub authority: String,
     /// Path and query; `/` where the URL has none.
-    pub(crate) target: String,
+    pub target: String,
 }
 
 impl FromStr for Url {

@@ -2,7 +2,7 @@
 //!
 //! 1. the record is open already (`http` made it)
 //! 2. the host chooses the site
-//!    and what TLS it wants (`secure`)
+//!    and what TLS it wants (`tls`)
 //! 3. the target is brought into its one normal form
 //! 4. the path chooses the route
 //! 5. the body limit
@@ -17,13 +17,16 @@
 mod dress;
 mod programs;
 mod proof;
-mod secure;
 mod timing;
+mod tls;
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::future::poll_fn;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::{Arc, mpsc};
+use std::task::{Context, Waker};
+use std::time::Duration;
 
 use hob_http::thread::{Handle, Thread};
 use hob_http::{Answer, Answered, Reactor, Request, Response};
@@ -36,19 +39,18 @@ use hob_trace::{CacheOutcome, Fault, Record, Recorder, Texts};
 
 use crate::advice::start_cost;
 use crate::cache::local::Local;
+use crate::config::UnknownHost;
 use crate::handle::admin::{self, Admin};
 use crate::handle::cgi::answer::Places;
-use crate::handle::cgi::{self, Cgi};
-use crate::handle::files::Files;
-use crate::handle::files::find::{self, Ask};
+use crate::handle::files::find::ELSEWHERE;
+use crate::handle::plain;
+use crate::handle::resident::Home;
 use crate::handle::resident::grow::Order;
-use crate::handle::resident::{self, Home, Resident};
 use crate::handle::warm::keep::{self, Means};
 use crate::handle::warm::{Host, Links};
-use crate::handle::{Handler, metrics, plain, redirect, respond};
 use crate::otlp::Tracer;
 use crate::process::{Exit, Launcher, Start};
-use crate::route::pattern::Captures;
+use crate::route::host::ChosenBy;
 use crate::route::sites::{Route, Site, Sites};
 use crate::route::target;
 use crate::route::template::Facts;
@@ -62,37 +64,57 @@ pub const CONTROL_LISTENER: u16 = 0xfff0;
 /// Listeners of the admin pages have this number or one above.
 pub const ADMIN_LISTENER: u16 = 0xfff1;
 
+/// Why a host is refused.
+pub(crate) const NO_SITE: &str = "no site has the host's name";
+
 /// What one thread answers with.
 pub struct Answers {
     desk: Rc<Desk>,
+    books: Rc<Books>,
+}
+
+/// Where a thread's finished requests are counted and kept.
+struct Books {
     ring: RefCell<Producer>,
     statistics: Arc<ThreadStatistics>,
     recorder: Recorder,
 }
 
 /// What a thread's handlers work with; answers that take a while hold it, to ask handlers again.
-struct Desk {
-    shared: Arc<Shared>,
-    counters: Arc<ThreadCounters>,
+pub(crate) struct Desk {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) counters: Arc<ThreadCounters>,
     tally: Arc<ThreadTally>,
     /// Gives requests their traces, where they have any.
     tracer: RefCell<Option<Tracer>>,
-    admin: Arc<Admin>,
+    pub(crate) admin: Arc<Admin>,
     sites: RefCell<Arc<Sites>>,
     generation: Cell<u64>,
-    local: RefCell<Local>,
-    now_ms: Cell<u64>,
+    pub(crate) local: RefCell<Local>,
+    pub(crate) now_ms: Cell<u64>,
     /// Where programs were found a moment ago.
-    places: Rc<Places>,
-    links: Rc<Links>,
+    pub(crate) places: Rc<Places>,
+    pub(crate) links: Rc<Links>,
     /// The link to the spawner, once the thread runs.
-    launcher: OnceCell<Launcher>,
+    pub(crate) launcher: OnceCell<Launcher>,
     /// The thread's number, and the thread as workers of resident programs see it.
     thread: usize,
-    home: OnceCell<Rc<Home>>,
+    pub(crate) home: OnceCell<Rc<Home>>,
     /// Room for normal paths and cache keys, used again for each request.
     path: RefCell<Vec<u8>>,
-    key: RefCell<Vec<u8>>,
+    pub(crate) key: RefCell<Vec<u8>>,
+}
+
+/// A request on its route, and what its thread answers with.
+pub(crate) struct OnRoute<'a> {
+    pub(crate) desk: &'a Desk,
+    pub(crate) site: &'a Site,
+    pub(crate) route: &'a Route,
+    pub(crate) request: &'a Request,
+    /// The path in its normal form, rewritten where the route says so.
+    pub(crate) path: &'a [u8],
+    /// Where it leaves the route's fixed folder.
+    pub(crate) below: usize,
 }
 
 impl Answers {
@@ -108,7 +130,6 @@ impl Answers {
         let recorder = Recorder::new(&admin.inside.history, series);
         admin.inside.watch(thread, recorder.waiting());
         Answers {
-            recorder,
             desk: Rc::new(Desk {
                 sites: RefCell::new(shared.sites()),
                 generation: Cell::new(shared.generation()),
@@ -127,8 +148,11 @@ impl Answers {
                 path: RefCell::default(),
                 key: RefCell::default(),
             }),
-            statistics: admin.statistics.new_thread(),
-            ring: RefCell::new(ring),
+            books: Rc::new(Books {
+                recorder,
+                statistics: admin.statistics.new_thread(),
+                ring: RefCell::new(ring),
+            }),
         }
     }
 
@@ -143,7 +167,7 @@ impl Answers {
 
     /// Lets readers of the history see what this thread has kept to itself.
     pub(crate) fn hand_over(&self) {
-        self.recorder.hand_over();
+        self.books.recorder.hand_over();
     }
 
     /// Entries of the cache that this thread has views of.
@@ -192,6 +216,65 @@ impl Answers {
     }
 }
 
+impl Books {
+    /// Counts a finished request and hands its record on.
+    fn enter(&self, desk: &Desk, request: &Request) {
+        let record = request.record();
+        if request.facts().listener >= CONTROL_LISTENER {
+            return;
+        }
+        self.statistics.count(&record, request.sent_head().method());
+        let counters = &desk.counters;
+        counters.count_status(record.status);
+        counters.bytes_in.add(record.bytes_in);
+        counters
+            .bytes_out
+            .add(record.head_bytes_out + record.body_bytes_out);
+        desk.tally.count(&record);
+        match record.cache {
+            CacheOutcome::None => {}
+            CacheOutcome::Hit => counters.cache_hits.add(1),
+            CacheOutcome::Revalidated => {
+                counters.cache_hits.add(1);
+                counters.cache_revalidations.add(1);
+            }
+            CacheOutcome::Miss => counters.cache_misses.add(1),
+        }
+        if record.disk_wait_us > 0 {
+            counters.disk_jobs.add(1);
+            counters.disk_wait_us.add(record.disk_wait_us);
+        }
+        let head = request.sent_head();
+        let value = |known| head.value(known).unwrap_or_default();
+        let texts = Texts {
+            method: head.method(),
+            target: head.target(),
+            host: head.host(),
+            referer: value(hob_http::Known::Referer),
+            user_agent: value(hob_http::Known::UserAgent),
+            user: b"",
+            detail: &request.detail(),
+        };
+        if record.log != 0 {
+            self.ring.borrow_mut().push(&record, &texts);
+        }
+        if record.trace.is_sampled
+            && let Some(tracer) = &*desk.tracer.borrow()
+        {
+            tracer.finished(&record, &texts);
+        }
+        self.recorder.finished(&record, &texts);
+        let may_be_watched = request.is_traced() || record.route == Record::NO_ROUTE;
+        if may_be_watched && request.reactor().station().is_on() {
+            let complete = *record;
+            drop(record);
+            watch::finish(request, &complete, &desk.sites.borrow());
+        }
+        // Last: who sees that it was counted finds all else of it.
+        counters.requests.add(1);
+    }
+}
+
 impl Desk {
     /// Traces go where the config in force says.
     fn renew_tracer(&self) {
@@ -207,9 +290,29 @@ impl Desk {
         }
     }
 
-    fn route(self: &Rc<Desk>, sites: &Arc<Sites>, request: &Request) -> Answered {
+    fn choose(self: &Rc<Desk>, sites: &Arc<Sites>, request: &Request) -> Answered {
+        let chosen = sites.choose_site(request.head().host());
+        match (chosen.by, sites.unknown_host) {
+            //= rfc9110#7.4
+            (ChosenBy::Unknown, UnknownHost::Refuse) => {
+                request.record_mut().log = listener_log(sites, request);
+                note_fault(request, Fault::Client, NO_SITE);
+                Answered::Ready(plain::error(421))
+            }
+            (ChosenBy::Unknown, UnknownHost::First) => {
+                match self.route(sites, chosen.site, request) {
+                    Answered::Ready(response) => Answered::Ready(plain::for_now(response)),
+                    Answered::Later(future) => {
+                        Answered::Later(Box::pin(async move { plain::for_now(future.await) }))
+                    }
+                }
+            }
+            _ => self.route(sites, chosen.site, request),
+        }
+    }
+
+    fn route(self: &Rc<Desk>, sites: &Arc<Sites>, site_index: u32, request: &Request) -> Answered {
         let head = request.head();
-        let site_index = sites.site_of(head.host());
         let Some(site) = sites.site(site_index) else {
             return Answered::Ready(plain::error(404));
         };
@@ -220,7 +323,7 @@ impl Desk {
             record.series = site.series;
             record.log = site.log.unwrap_or_else(|| listener_log(sites, request));
         }
-        if let Some(refusal) = secure::check(sites, site, request) {
+        if let Some(refusal) = tls::check(sites, site, request) {
             return Answered::Ready(refusal);
         }
         let raw = head.path();
@@ -245,7 +348,9 @@ impl Desk {
         };
         let path = normal.path(raw, &room);
         let Some((index, below)) = site.find(path) else {
-            return without_route(site, plain::error(404));
+            let slashes = site.slashes.as_ref();
+            let redirect = slashes.and_then(|slashes| slashes.redirect(request));
+            return without_route(site, redirect.unwrap_or_else(|| plain::error(404)));
         };
         let route = &site.routes[index as usize];
         if route.is_internal {
@@ -288,14 +393,14 @@ impl Desk {
             return Answered::Ready(dress(site, Some(route), plain::error(413)));
         }
         let is_tunnel = request.head().connect_protocol().is_some();
-        if is_tunnel && !matches!(route.handler, Handler::Resident(_)) {
+        if is_tunnel && !route.handler.opens_tunnels() {
             // Nothing there speaks through a tunnel.
             //= rfc9220#3
             note_fault(request, Fault::Client, "no tunnels are opened here");
             return Answered::Ready(dress(site, Some(route), plain::error(501)));
         }
-        let answered = self.ask(route, request, path, below);
-        if route.is_final {
+        let answered = self.ask(site, route, request, path, below);
+        if route.is_final && !may_lead_on(site, route, &answered) {
             return answered;
         }
         let is_timed = route.server_timing;
@@ -318,7 +423,7 @@ impl Desk {
             return answered;
         };
         match answered {
-            answered if route.handler.runs_programs() => {
+            answered if route.handler.runs_programs() || may_lead_on(site, route, &answered) => {
                 let way = programs::Way::new(self, sites, request, (site_index, index));
                 Answered::Later(Box::pin(way.finish(answered)))
             }
@@ -336,23 +441,37 @@ impl Desk {
         }
     }
 
-    /// What the route's handler gives for a path.
-    fn ask(&self, route: &Route, request: &Request, path: &[u8], below: usize) -> Answered {
+    /// What the handler of a site's route gives for a path.
+    fn ask(
+        &self,
+        site: &Site,
+        route: &Route,
+        request: &Request,
+        path: &[u8],
+        below: usize,
+    ) -> Answered {
         if route.rewrite.is_some() {
-            self.rewrite_and_handle(route, request, path)
+            self.rewrite_and_handle(site, route, request, path)
         } else {
-            self.handle(route, request, path, below)
+            self.handle(site, route, request, path, below)
         }
     }
 
-    /// The handler sees the rewritten path, all of it.
-    fn rewrite_and_handle(&self, route: &Route, request: &Request, path: &[u8]) -> Answered {
+    /// The handler sees the rewritten path, all of it, and the rewritten query if there is one.
+    fn rewrite_and_handle(
+        &self,
+        site: &Site,
+        route: &Route,
+        request: &Request,
+        path: &[u8],
+    ) -> Answered {
         let (Some(rewrite), Some(captures)) = (&route.rewrite, route.pattern.matches(path)) else {
             return Answered::Ready(plain::error(500));
         };
         let head = request.head();
         let facts = Facts {
             path,
+            raw_path: head.path(),
             query: head.query(),
             host: head.host(),
             captures: &captures,
@@ -360,9 +479,12 @@ impl Desk {
         let mut rewritten = Vec::new();
         match rewrite.expand_path(&facts, &mut rewritten) {
             Ok(()) => {
-                let shown = rewritten.escape_ascii();
-                request.tell(Stage::Step, format_args!("rewritten to {shown}"));
-                self.handle(route, request, &rewritten, 1)
+                let shown = target::Shown(&rewritten);
+                request.tell(Stage::Step, format_args!("rewritten to {shown:#}"));
+                if let Some(query) = rewrite.expand_query(&facts) {
+                    request.rewrite_query(&query);
+                }
+                self.handle(site, route, request, &rewritten, 1)
             }
             Err(bad) => {
                 note_fault(request, Fault::Client, bad.reason());
@@ -371,75 +493,30 @@ impl Desk {
         }
     }
 
-    fn handle(&self, route: &Route, request: &Request, path: &[u8], below: usize) -> Answered {
-        match &route.handler {
-            Handler::Files(files) => {
-                let below = if files.settings.keep_prefix { 1 } else { below };
-                self.file(files, request, path.get(below..).unwrap_or_default())
-            }
-            Handler::Cgi(cgi) => self.program(cgi, request, path, below),
-            Handler::Resident(resident) => self.resident(resident, request, path, below),
-            Handler::Redirect(redirect) => {
-                let captures: Option<Captures> = route.pattern.matches(path);
-                Answered::Ready(match captures {
-                    Some(captures) => redirect::answer(redirect, request, path, &captures),
-                    None => plain::error(500),
-                })
-            }
-            Handler::Respond(respond) => Answered::Ready(respond::answer(respond, request)),
-            Handler::Metrics(metrics) => metrics::answer(metrics, &self.admin, request),
-        }
-    }
-
-    /// A program started for the request.
-    fn program(&self, cgi: &Arc<Cgi>, request: &Request, path: &[u8], below: usize) -> Answered {
-        let Some(launcher) = self.launcher.get() else {
-            return Answered::Ready(plain::busy());
-        };
-        let ask = cgi::answer::Ask {
-            cgi: Arc::clone(cgi),
-            request: request.clone(),
-            shared: Arc::clone(&self.shared),
-            counters: Arc::clone(&self.counters),
-            launcher: launcher.clone(),
-            places: Rc::clone(&self.places),
-            links: Rc::clone(&self.links),
-            now_ms: self.now_ms.get(),
-        };
-        cgi::answer::answer(ask, path, below)
-    }
-
-    /// A program that stays.
-    fn resident(
+    fn handle(
         &self,
-        resident: &Arc<Resident>,
+        site: &Site,
+        route: &Route,
         request: &Request,
         path: &[u8],
         below: usize,
     ) -> Answered {
-        let Some(home) = self.home.get() else {
-            return Answered::Ready(plain::busy());
-        };
-        let ask = resident::answer::Ask {
-            resident: Arc::clone(resident),
-            request: request.clone(),
-            home: Rc::clone(home),
-            files: &self.shared.pool,
-        };
-        resident::answer::answer(ask, path, below)
-    }
-
-    /// A file below a handler's root.
-    fn file(&self, files: &Arc<Files>, request: &Request, path: &[u8]) -> Answered {
-        let ask = Ask {
-            files,
+        route.handler.answer(&OnRoute {
+            desk: self,
+            site,
+            route,
             request,
-            shared: &self.shared,
-            counters: &self.counters,
-            now_ms: self.now_ms.get(),
-        };
-        let (mut local, mut key) = (self.local.borrow_mut(), self.key.borrow_mut());
-        find::answer(&ask, path, &mut local, &mut key)
+            path,
+            below,
+        })
+    }
+}
+
+/// True when it may turn out that a program answers for the file that was found.
+fn may_lead_on(site: &Site, route: &Route, answered: &Answered) -> bool {
+    match answered {
+        Answered::Ready(response) => response.status() == ELSEWHERE,
+        Answered::Later(_) => site.claims.is_some() && route.handler.files().is_some(),
     }
 }
 
@@ -472,11 +549,15 @@ impl Answer for Answers {
         if let Some(page) = proof::page(&self.desk.admin, &sites, request) {
             return Answered::Ready(page);
         }
-        let answered = self.desk.route(&sites, request);
-        match request.is_watched() {
+        let answered = self.desk.choose(&sites, request);
+        match request.is_traced() {
             true => watch::tap(request, answered),
             false => answered,
         }
+    }
+
+    fn leave(&self) -> Duration {
+        self.desk.shared.fleet.leave()
     }
 
     fn refuse(&self, request: &Request, status: u16) -> Response {
@@ -493,58 +574,20 @@ impl Answer for Answers {
     }
 
     fn finished(&self, request: &Request) {
-        let record = request.record();
-        if request.facts().listener >= CONTROL_LISTENER {
-            return;
-        }
-        self.statistics.count(&record, request.sent_head().method());
-        let counters = &self.desk.counters;
-        counters.requests.add(1);
-        counters.count_status(record.status);
-        counters.bytes_in.add(record.bytes_in);
-        counters
-            .bytes_out
-            .add(record.head_bytes_out + record.body_bytes_out);
-        self.desk.tally.count(&record);
-        match record.cache {
-            CacheOutcome::None => {}
-            CacheOutcome::Hit => counters.cache_hits.add(1),
-            CacheOutcome::Revalidated => {
-                counters.cache_hits.add(1);
-                counters.cache_revalidations.add(1);
-            }
-            CacheOutcome::Miss => counters.cache_misses.add(1),
-        }
-        if record.disk_wait_us > 0 {
-            counters.disk_jobs.add(1);
-            counters.disk_wait_us.add(record.disk_wait_us);
-        }
-        let head = request.sent_head();
-        let value = |known| head.value(known).unwrap_or_default();
-        let texts = Texts {
-            method: head.method(),
-            target: head.target(),
-            host: head.host(),
-            referer: value(hob_http::Known::Referer),
-            user_agent: value(hob_http::Known::UserAgent),
-            user: b"",
-            detail: &request.detail(),
+        let Some(aftermath) = request.take_aftermath() else {
+            return self.books.enter(&self.desk, request);
         };
-        if record.log != 0 {
-            self.ring.borrow_mut().push(&record, &texts);
+        // Mostly it is known by now.
+        let mut now = Context::from_waker(Waker::noop());
+        if aftermath.poll_told(&mut now, request).is_ready() {
+            return self.books.enter(&self.desk, request);
         }
-        if record.trace.is_sampled
-            && let Some(tracer) = &*self.desk.tracer.borrow()
-        {
-            tracer.finished(&record, &texts);
-        }
-        self.recorder.finished(&record, &texts);
-        let may_be_watched = request.is_watched() || record.route == Record::NO_ROUTE;
-        if may_be_watched && request.reactor().station().is_on() {
-            let complete = *record;
-            drop(record);
-            watch::finish(request, &complete, &self.desk.sites.borrow());
-        }
+        let (books, desk) = (Rc::clone(&self.books), Rc::clone(&self.desk));
+        let request = request.clone();
+        request.reactor().clone().spawn(async move {
+            poll_fn(|cx| aftermath.poll_told(cx, &request)).await;
+            books.enter(&desk, &request);
+        });
     }
 
     fn start(&self, reactor: &Reactor) {
@@ -567,7 +610,7 @@ impl Answer for Answers {
     fn begin_turn(&self, now_ms: u64) {
         let desk = &self.desk;
         desk.now_ms.set(now_ms);
-        self.recorder.turn(now_ms);
+        self.books.recorder.turn(now_ms);
         let generation = desk.shared.generation();
         if generation != desk.generation.get() {
             desk.generation.set(generation);

@@ -1,11 +1,13 @@
 //! The server process: threads that answer, and this one, which listens to the keeper.
 
+mod threads;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -13,13 +15,14 @@ use hob_http::acme::Challenges;
 use hob_http::limits::Limits;
 use hob_http::thread::{Crew, Drain, Handle, Listening, Thread};
 use hob_http::tls::{Offer, Terms, TicketKeys};
+use hob_trace::Mutex;
 use hob_trace::access_log::{AccessLog, DestinationSettings, LogId, Target};
 use hob_trace::format::{Format, Names};
 use hob_trace::history::{History, Origin, Retention};
 use hob_trace::metric::Counters;
 use hob_trace::ring::Consumer;
 use hob_trace::watch::Hidden;
-use rustix::event::{EventfdFlags, PollFd, PollFlags};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 
 use crate::activity::{Files, Hook, Inside, Sampler};
 use crate::advice::Advice;
@@ -32,20 +35,24 @@ use crate::handle::admin::{Admin, Configured, Ledger, Live, Readers, Report, cer
 use crate::handle::files::pin;
 use crate::life::{Event, Failure, Generation, KeyFiles, ServerLife};
 use crate::names::ClientNames;
+use crate::old_logs::OldLogs;
 use crate::otlp::{Exporter, authorities};
 use crate::process;
 use crate::resources::{self, Resources};
 use crate::route::sites::Sites;
-use crate::shared::Shared;
 use crate::shared::fleet::now_ms;
+use crate::shared::{Shared, connections_possible};
 use crate::tls;
 
-/// Bytes of each thread's ring of finished requests.
-const RING_BYTES: usize = 512 * 1024;
 /// How long the access log may take to write what is left at the end.
 const LOG_PATIENCE: Duration = Duration::from_secs(3);
 /// Numbers of admin listeners: one config and the one before it have four at most.
 const ADMIN_LISTENERS_MAX: u16 = 14;
+/// How often it is tried again to take a message of the keeper for which descriptors lack.
+const ROOM_LOOK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
 /// How long running answers may take when the keeper is gone.
 const ORPHAN_DRAIN: Duration = Duration::from_secs(2);
 
@@ -80,7 +87,7 @@ struct Server {
     /// Numbers of the logs of the config in force, by its index.
     logs: Vec<LogId>,
     /// Numbers of the config before: answers under way may still bear them.
-    old_logs: Vec<LogId>,
+    old_logs: OldLogs,
     /// The config in force.
     config: Config,
     /// Keys of session tickets; they outlive reloads.
@@ -99,24 +106,6 @@ struct Signals {
     bell: OwnedFd,
     running: AtomicUsize,
     to_rotate: Mutex<Vec<LogId>>,
-}
-
-/// A running server thread. A thread that panics takes the process with it: its connections are
-/// lost anyway, and the keeper starts a whole server at once.
-struct Presence(Arc<Signals>);
-
-/// Exit code of a server one of whose threads panicked (`EX_SOFTWARE` of `sysexits.h`).
-const PANICKED: i32 = 70;
-
-impl Drop for Presence {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            tracing::error!("a server thread panicked; the keeper starts a new server");
-            std::process::exit(PANICKED);
-        }
-        self.0.running.fetch_sub(1, Ordering::SeqCst);
-        self.0.ring();
-    }
 }
 
 impl Signals {
@@ -141,7 +130,7 @@ impl Server {
         let thread_count = config.threads.unwrap_or_else(usable_cores);
         let text = |error: io::Error| error.to_string();
         let crew = Crew::new(thread_count).map_err(text)?;
-        crew.set_generation(generation.facts.servers_started);
+        generation.tell(&crew);
         let shared = Arc::new(Shared::new(&config.cache, thread_count));
         shared.fleet.set_crew(&crew);
         crew.set_challenges(Challenges::new(&generation.challenges)?);
@@ -180,7 +169,7 @@ impl Server {
             log: None,
             rings: Vec::new(),
             logs: Vec::new(),
-            old_logs: Vec::new(),
+            old_logs: OldLogs::default(),
             config: generation.config.clone(),
             ticket_keys: TicketKeys::new(),
             listeners: Vec::new(),
@@ -199,10 +188,7 @@ impl Server {
         if let Some(token) = admin_token {
             server.admin.door.take_token(&token, now_ms());
         }
-        for index in 0..thread_count {
-            let thread = server.start_thread(index, limits.clone(), listeners.clone());
-            server.threads.push(thread.map_err(text)?);
-        }
+        server.start_threads(thread_count, &limits, &listeners)?;
         let sampler = Sampler::start(&server.admin, files, hooks(&server.admin)).map_err(text)?;
         server.sampler = Some(sampler);
         Ok(server)
@@ -264,15 +250,15 @@ impl Server {
         fleet.set_workers_max(config.limits.workers);
         self.admin
             .configure(&config, &sources, &report.addresses, audit);
-        *lock(&self.admin.certificates) = certificates::held(&config, &keys, &report.addresses);
+        *self.admin.certificates.lock() = certificates::held(&config, &keys, &report.addresses);
         self.admin.inside.history.set_retention(retention(&config));
         self.set_otlp(&config, roots);
         self.shared.set_sites(sites);
         self.shared.fleet.tend();
         self.shared.hosts.tend(&self.shared.fleet);
         let before = std::mem::replace(&mut self.logs, new_logs);
-        let older = std::mem::replace(&mut self.old_logs, before);
-        self.retire(older);
+        let unused = self.old_logs.renew(before, &self.crew);
+        self.retire(unused);
         self.tell(report);
         self.shared.set_listeners(&numbered);
         self.admin.names.set(config.names.as_ref());
@@ -289,7 +275,7 @@ impl Server {
 
     /// The report of the generation that is served now; what the keeper tells besides stays.
     fn tell(&self, report: Report) {
-        let mut told = lock(&self.admin.report);
+        let mut told = self.admin.report.lock();
         let spawner_pid = told.spawner_pid;
         let certificates = std::mem::take(&mut told.certificates);
         *told = Report {
@@ -377,8 +363,7 @@ impl Server {
             None => {
                 let signals = Arc::clone(&self.signals);
                 let ask = Box::new(move |log| {
-                    let due = signals.to_rotate.lock();
-                    due.unwrap_or_else(PoisonError::into_inner).push(log);
+                    signals.to_rotate.lock().push(log);
                     signals.ring();
                 });
                 let started = AccessLog::start(self.counters.new_thread(), ask);
@@ -484,37 +469,6 @@ impl Server {
         }
     }
 
-    fn start_thread(
-        &mut self,
-        index: usize,
-        limits: Limits,
-        listeners: Vec<Listening>,
-    ) -> io::Result<JoinHandle<()>> {
-        let (shared, admin) = (Arc::clone(&self.shared), Arc::clone(&self.admin));
-        let (crew, counters) = (Arc::clone(&self.crew), self.counters.new_thread());
-        let signals = Arc::clone(&self.signals);
-        let (producer, consumer) = hob_trace::ring::ring(RING_BYTES);
-        match &self.log {
-            Some(log) => log.add_ring(consumer),
-            None => self.rings.push(consumer),
-        }
-        signals.running.fetch_add(1, Ordering::SeqCst);
-        std::thread::Builder::new()
-            .name(format!("hob-{index}"))
-            .spawn(move || {
-                let _presence = Presence(signals);
-                let answers = Answers::new(&shared, &admin, index, Arc::clone(&counters), producer);
-                let ran =
-                    Thread::new(&crew, index, limits, counters, answers).and_then(|mut thread| {
-                        thread.set_listeners(listeners)?;
-                        thread.run()
-                    });
-                if let Err(error) = ran {
-                    tracing::error!(%error, "a server thread ended");
-                }
-            })
-    }
-
     /// Listens to the keeper until all threads have ended.
     fn run(&mut self, life: &mut ServerLife) {
         let mut is_draining = false;
@@ -529,11 +483,15 @@ impl Server {
                 break;
             }
             let mut polled = [
-                PollFd::from_borrowed_fd(life.fd(), PollFlags::IN),
                 PollFd::new(self.admin.helm.bell(), PollFlags::IN),
                 PollFd::new(&self.signals.bell, PollFlags::IN),
+                PollFd::from_borrowed_fd(life.fd(), PollFlags::IN),
             ];
-            let _ = rustix::event::poll(&mut polled, None);
+            let (polled, most) = match life.lacks_room() {
+                true => (&mut polled[..2], Some(&ROOM_LOOK)),
+                false => (&mut polled[..], None),
+            };
+            let _ = rustix::event::poll(polled, most);
             let _ = rustix::io::read(&self.signals.bell, &mut [0u8; 8]);
         }
         if !is_draining {
@@ -599,9 +557,10 @@ impl Server {
                 }
                 Err(error) => tracing::error!(error, "challenges cannot be answered"),
             },
-            Event::Certificates(states) => lock(&self.admin.report).certificates = states,
+            Event::Servers(living) => self.crew.set_living(&living),
+            Event::Certificates(states) => self.admin.report.lock().certificates = states,
             Event::Note { text } => {
-                let mut report = lock(&self.admin.report);
+                let mut report = self.admin.report.lock();
                 if !report.warnings.contains(&text) {
                     report.warnings.push(text);
                 }
@@ -612,9 +571,9 @@ impl Server {
     /// Serves with other certificates from now on.
     fn take_keys(&mut self, keys: &KeyFiles) -> Result<(), String> {
         let terms = self.terms(&self.config, keys)?;
-        let addresses = lock(&self.admin.report).addresses.clone();
+        let addresses = self.admin.report.lock().addresses.clone();
         let held = certificates::held(&self.config, keys, &addresses);
-        *lock(&self.admin.certificates) = held;
+        *self.admin.certificates.lock() = held;
         for (listening, terms) in self.listeners.iter_mut().zip(terms) {
             listening.tls = terms;
         }
@@ -648,7 +607,7 @@ impl Server {
 
     /// Gives every thread a link to the spawner.
     fn take_spawner(&mut self, pid: u32, end: OwnedFd) {
-        lock(&self.admin.report).spawner_pid = Some(pid);
+        self.admin.report.lock().spawner_pid = Some(pid);
         for index in 0..self.crew.thread_count() {
             let link = match process::end_for_thread(&end) {
                 Ok(link) => link,
@@ -675,13 +634,7 @@ impl Server {
     }
 
     fn pass_rotations(&self, life: &mut ServerLife) {
-        let due = std::mem::take(
-            &mut *self
-                .signals
-                .to_rotate
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        let due = std::mem::take(&mut *self.signals.to_rotate.lock());
         for log in due {
             if let Some(index) = self.logs.iter().position(|known| *known == log) {
                 life.rotate(index);
@@ -698,10 +651,6 @@ fn hooks(admin: &Arc<Admin>) -> Vec<Hook> {
         Box::new(move |unix_s| resources.sample(unix_s * 1000)),
         Box::new(move |unix_s| admin.advice.tick(&admin, unix_s * 1000)),
     ]
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The port of TLS that a client in clear text can be sent to: the usual one, else the first.
@@ -734,9 +683,10 @@ pub(crate) fn limits(limits: &config::Limits) -> Limits {
         handshake_time: limits.handshake_time,
         handshake_bytes: limits.handshake_bytes,
         handshake_count: limits.handshakes,
+        h3_unread_bytes: limits.h3_unread,
         idle: limits.idle,
         linger: limits.linger,
-        connection_count: limits.connections,
+        connection_count: connections_possible(limits).0,
         connection_count_per_client: limits.connections_per_client,
         body_bytes: limits.body,
         // A route decides whether it has something to speak through a tunnel.
@@ -754,6 +704,7 @@ fn report(generation: &Generation) -> Report {
         servers_started: facts.servers_started,
         spawner_pid: None,
         certificates: Vec::new(),
+        config: facts.config.clone(),
         addresses: facts.addresses.clone(),
         warnings: facts.warnings.clone(),
         sites: generation

@@ -4,20 +4,21 @@ pub(crate) mod fleet;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use hob_http::listen;
 use hob_http::thread::{Listening, Visits};
+use hob_trace::Mutex;
 use hob_trace::series::Series;
 use hob_trace::tally::Tallies;
 use rustix::process::{Resource, getrlimit};
 
 use crate::activity::workers::Workers;
 use crate::advice::scripts::Scripts;
+use crate::cache::disk_threads::DiskThreads;
 use crate::cache::flight::Flights;
-use crate::cache::pool::Pool;
 use crate::cache::store::Store;
 use crate::config::{CacheSettings, Metrics, RunLimits};
 use crate::handle::cgi::gate::Gate;
@@ -35,7 +36,7 @@ pub struct Shared {
     /// Files that are known.
     pub store: Store,
     /// Threads that may wait for a disk.
-    pub pool: Pool,
+    pub pool: DiskThreads,
     /// Looks at the disk under way.
     pub flights: Flights<Fetched>,
     sites: ArcSwap<Sites>,
@@ -79,7 +80,7 @@ impl Shared {
     pub fn new(cache: &CacheSettings, thread_count: usize) -> Shared {
         let shared = Shared {
             store: Store::new(cache.bytes, descriptors_max()),
-            pool: Pool::default(),
+            pool: DiskThreads::default(),
             flights: Flights::default(),
             sites: ArcSwap::from_pointee(Sites::default()),
             generation: AtomicU64::new(0),
@@ -143,10 +144,7 @@ impl Shared {
 
     /// The number of a files handler with these settings.
     pub fn handler_id(&self, settings: String) -> u32 {
-        let mut ids = self
-            .handler_ids
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut ids = self.handler_ids.lock();
         let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
         *ids.entry(settings).or_insert(next)
     }
@@ -154,7 +152,7 @@ impl Shared {
     /// The gate of this name: the one that is there already, with these limits from now on.
     /// `program` is what people call who goes through it.
     pub fn gate(&self, name: &str, program: String, limits: &RunLimits) -> Arc<Gate> {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gates = self.gates.lock();
         gates.retain(|_, known| known.gate.strong_count() > 0);
         if let Some(gate) = gates.get(name).and_then(|known| known.gate.upgrade()) {
             gate.set_limits(limits.concurrent, limits.queue);
@@ -171,7 +169,7 @@ impl Shared {
 
     /// Each gate's program, how many of it run and how many requests wait for it.
     pub(crate) fn gate_loads(&self) -> Vec<(String, (usize, usize))> {
-        let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let gates = self.gates.lock();
         let loads = gates.values().filter_map(|known| {
             let gate = known.gate.upgrade()?;
             Some((known.program.clone(), gate.load()))
@@ -213,7 +211,7 @@ impl Shared {
 
     /// Adds who runs behind gates, and who waits at them.
     pub(crate) fn add_gates_to(&self, workers: &mut Workers) {
-        let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let gates = self.gates.lock();
         for gate in gates.values().filter_map(|known| known.gate.upgrade()) {
             let (running, waiting) = gate.load();
             workers.busy += running;
@@ -245,6 +243,22 @@ impl Shared {
             content_bytes_max: self.content_bytes_max.load(Ordering::Relaxed),
         }
     }
+}
+
+/// How many connections may be open, and why it is fewer than the config says, if it is. Half of
+/// the open files a process may have are theirs; the cache has a quarter, and the rest is for
+/// programs, logs and what else there is.
+pub(crate) fn connections_possible(limits: &crate::config::Limits) -> (usize, Option<String>) {
+    let open_files = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    let possible = usize::try_from(open_files / 2).unwrap_or(usize::MAX);
+    let wanted = limits.connections;
+    let warning = (wanted > possible).then(|| {
+        format!(
+            "limits.connections: {possible} connections may be open, not {wanted}: the \
+             hard limit of open files is {open_files} (LimitNOFILE= of a service, `ulimit -Hn`)"
+        )
+    });
+    (wanted.min(possible), warning)
 }
 
 /// Open files the cache may hold: a quarter of what the process may have, the rest is for

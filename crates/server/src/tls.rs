@@ -1,7 +1,7 @@
 //! From the config and the files it names to what TLS listeners offer. The first process uses this
 //! to see whether everything fits together, the server to have it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use hob_http::tls::{Certificate, ClientRule, HostOffer, Need, Offer, Version};
@@ -44,8 +44,9 @@ pub fn offers(config: &Config, files: &KeyFiles) -> Result<Vec<Option<Offer>>, S
 /// Every certificate that TLS listeners need, each once.
 pub fn sources(config: &Config) -> Vec<CertificateSource> {
     let mut sources = Vec::new();
-    let mut add = |source| {
-        if !sources.contains(&source) {
+    let mut known = HashSet::new();
+    let mut add = |source: CertificateSource| {
+        if known.insert(source.clone()) {
             sources.push(source);
         }
     };
@@ -196,5 +197,13 @@ pub(crate) fn name(source: &CertificateSource) -> String {
         CertificateSource::Files { certificate, key } => {
             format!("{} with {}", certificate.display(), key.display())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn suites_that_a_config_can_name_are_those_that_are_spoken() {
+        assert_eq!(crate::config::SUITES, hob_http::tls::SUITES);
     }
 }

@@ -4,8 +4,10 @@
 //! line. Readers add the blocks up and may see one number a moment newer than another.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::mutex::Mutex;
 
 /// One number of one thread's block.
 #[derive(Debug, Default)]
@@ -76,13 +78,13 @@ impl<B: Block> Blocks<B> {
     /// A block for one more thread. Once the thread has dropped it, its counts stay in the sum.
     pub fn new_thread(&self) -> Arc<B> {
         let block = Arc::new(B::default());
-        self.all().running.push(Arc::clone(&block));
+        self.all.lock().running.push(Arc::clone(&block));
         block
     }
 
     /// The sum over all threads, running or ended.
     pub fn merged(&self) -> B::Sum {
-        let mut all = self.all();
+        let mut all = self.all.lock();
         let All { running, ended } = &mut *all;
         running.retain_mut(|block| {
             // Exclusive access proves that no one can count in it any more.
@@ -95,10 +97,6 @@ impl<B: Block> Blocks<B> {
         let mut sum = ended.clone();
         running.iter().for_each(|block| block.add_to(&mut sum));
         sum
-    }
-
-    fn all(&self) -> MutexGuard<'_, All<B>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -133,6 +131,6 @@ mod tests {
         std::thread::spawn(move || block.0.add(7)).join().unwrap();
         assert_eq!(blocks.merged(), 7);
         assert_eq!(blocks.merged(), 7);
-        assert!(blocks.all().running.is_empty());
+        assert!(blocks.all.lock().running.is_empty());
     }
 }

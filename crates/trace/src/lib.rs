@@ -24,11 +24,13 @@ pub mod format;
 pub mod histogram;
 pub mod history;
 pub mod metric;
+mod mutex;
 mod pen;
 pub mod record;
 pub mod recorder;
 pub mod ring;
 pub mod rotate;
+pub mod seldom;
 pub mod series;
 pub mod statistics;
 pub mod tally;
@@ -39,8 +41,10 @@ pub mod watch;
 pub use access_log::{AccessLog, DestinationSettings, LogId, Target};
 pub use format::{Format, FormatError, Names};
 pub use metric::{Counters, Snapshot, ThreadCounters};
+pub use mutex::Mutex;
 pub use record::{
-    CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record, Texts, TlsHandshake, TlsVersion,
+    CacheOutcome, Fault, HandlerKind, Outcome, ProgramEnd, ProgramLife, Protocol, Record, Texts,
+    TlsHandshake, TlsVersion,
 };
 pub use recorder::Recorder;
 pub use ring::{Consumer, Producer, ring};

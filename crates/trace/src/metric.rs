@@ -142,7 +142,8 @@ counters! {
     h2_tiny_data_held: "DATA frames of HTTP/2 answers that waited a moment for more, because many had little in them.";
     limit_h2_streams: "HTTP/2 requests reset: as many streams were open as a connection may have.";
     limit_h2_resets: "HTTP/2 connections ended: too many requests taken back, or reset for a fault.";
-    limit_h2_continuation: "HTTP/2 connections ended: a field block in too many pieces.";
+    limit_heads: "HTTP/2 and HTTP/3 requests reset, or their bodies refused: heads or trailers of their connection's requests held too many bytes.";
+    limit_h2_continuation: "HTTP/2 connections ended: a field block in too many pieces, or with too much in it.";
     limit_h2_settings: "HTTP/2 connections ended: too many SETTINGS frames.";
     limit_h2_ping: "HTTP/2 connections ended: too many PING frames.";
     limit_h2_tiny_data: "HTTP/2 connections ended: too many DATA frames with little in them.";
@@ -152,7 +153,10 @@ counters! {
     h3_errors: "HTTP/3 connections ended: the client broke the protocol.";
     h3_retries: "QUIC connections asked to prove their address, because many handshakes were under way.";
     h3_forwarded: "Datagrams that came to another thread or server than their connection's, and were passed on.";
+    h3_stateless_resets: "QUIC clients told that their connection is not here any more: its server has died, or it had ended.";
+    limit_h3_stateless_resets: "QUIC clients not told so: too many had been within the last second.";
     limit_h3_resets: "HTTP/3 connections ended: too many requests taken back, or reset for a fault.";
+    limit_h3_unread: "HTTP/3 requests refused: too many bytes of bodies waited that nobody read (503).";
     limit_h3_tiny_data: "HTTP/3 connections ended: too many DATA frames with little in them.";
     limit_h3_empty: "HTTP/3 connections ended: too many frames that do nothing.";
     programs_ended: "Programs that ran and ended.";
@@ -167,6 +171,7 @@ counters! {
     limit_program_queue_time: "Requests refused: no process became free in time (503).";
     limit_program_first_byte: "Programs ended: no head of an answer in time (504).";
     limit_program_total: "Programs ended: they ran for too long.";
+    limit_program_events: "Streams of events broken off: their program was silent for too long.";
     limit_program_head: "Answers refused: the head a program printed was too long (502).";
     limit_program_linger: "Answers ended without knowing whether more would come: the program had ended, or fallen silent.";
     limit_program_grace: "Programs killed: they did not end when they were asked to.";
@@ -199,6 +204,7 @@ counters! {
     limit_resident_first_byte: "Requests ended: no head from a worker in time (504).";
     limit_resident_total: "Requests ended: a worker took too long (504).";
     limit_resident_progress: "Requests ended: a worker fell silent (504).";
+    limit_resident_events: "Streams of events broken off: their worker was silent for too long.";
     limit_resident_tunnel: "Tunnels ended: nothing came through them either way.";
     limit_resident_variables: "Requests refused: their variables were too long for a worker (431).";
     limit_resident_interims: "Interim answers of a worker left out: more than one request may have.";

@@ -17,6 +17,12 @@ impl Block {
     }
 }
 
+impl Default for Block {
+    fn default() -> Block {
+        Block::new()
+    }
+}
+
 /// A text of the format. Short ones are kept so that they can be put down in one move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Literal {
@@ -37,12 +43,6 @@ impl Literal {
             }
             None => Literal::Long(text),
         }
-    }
-}
-
-impl Default for Block {
-    fn default() -> Block {
-        Block::new()
     }
 }
 

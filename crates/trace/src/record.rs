@@ -24,12 +24,18 @@ pub struct Record {
     pub queue_us: u64,
     /// From asking for a program's start until the head of its answer was complete.
     pub program_us: u64,
-    /// Of it, until a worker had taken the request, or the interpreter it is forked from was there;
-    /// 0 where it is not known ([`Record::is_start_known`]).
+    /// Of it, until a worker had taken the request, the interpreter it is forked from was there, or
+    /// the process that is started for it; 0 where it is not known ([`Record::is_start_known`]).
     pub start_us: u64,
     /// CPU time the program's process and its children used for the request, user and system; 0
     /// where it is not known.
     pub cpu_us: u64,
+    /// The process that ran for it; 0 where there is none, or none is known.
+    pub pid: u32,
+    /// How that ended.
+    pub program_end: ProgramEnd,
+    /// Its exit code, or the signal that ended it, as `program_end` says.
+    pub end_number: u8,
     /// Waited for a disk (a job of the file pool).
     pub disk_wait_us: u64,
     /// Waited for the client to take what was ready to be sent.
@@ -103,12 +109,24 @@ impl Record {
     /// `route` when no route was chosen.
     pub const NO_ROUTE: u32 = u32::MAX;
 
-    /// Whether it was seen when the program ran. Of a process that is started for the request only
-    /// its first byte is: between the order to start it and that, nothing tells the server
-    /// without costing a system call or a look at a clock.
+    /// Whether it was seen when the program ran. Of a process that is started for the request the
+    /// spawner tells it with the process's end: one that is never heard of has none.
     #[inline]
     pub fn is_start_known(&self) -> bool {
-        self.handler != HandlerKind::Cgi
+        self.handler.program() != Some(ProgramLife::Started) || self.start_us > 0
+    }
+
+    /// The exit code of its process, if that ended by itself.
+    pub fn exit_code(&self) -> Option<u8> {
+        match self.program_end {
+            ProgramEnd::Clean | ProgramEnd::Code | ProgramEnd::Failed => Some(self.end_number),
+            ProgramEnd::Unknown | ProgramEnd::Killed => None,
+        }
+    }
+
+    /// The signal that ended its process, if one did.
+    pub fn signal(&self) -> Option<u8> {
+        (self.program_end == ProgramEnd::Killed).then_some(self.end_number)
     }
 
     /// A record of which nothing is known yet.
@@ -122,6 +140,9 @@ impl Record {
             program_us: 0,
             start_us: 0,
             cpu_us: 0,
+            pid: 0,
+            program_end: ProgramEnd::Unknown,
+            end_number: 0,
             disk_wait_us: 0,
             client_take_us: 0,
             client_body_us: 0,
@@ -237,28 +258,104 @@ kinds! {
     }
 }
 
-kinds! {
-    /// Who answered.
-    HandlerKind {
-        /// Nobody: refused before a route was chosen.
-        None = "none",
-        /// Static files.
-        Files = "files",
-        /// A redirect written in the config.
-        Redirect = "redirect",
-        /// A fixed answer written in the config.
-        Respond = "respond",
-        /// A process for each request.
-        Cgi = "cgi",
-        /// A fork of a warmed interpreter for each request.
-        Warm = "warm",
-        /// A program that stays.
-        Resident = "resident",
-        /// The numbers of the server.
-        Metrics = "metrics",
-        /// The control socket's API.
-        Admin = "admin",
+/// Hands the list of handlers to a macro: one line each. This is the only list of them; the server
+/// makes its own of it (`handle/mod.rs` there). Its order is that in which people are told of
+/// them; the numbers stand in records and in files of the history, so they never change.
+#[macro_export]
+macro_rules! handlers {
+    ($make:ident) => {
+        $make! {
+            /// Static files.
+            files Files = 1;
+            /// A process for each request.
+            cgi Cgi = 4, program started;
+            /// A fork of a warmed interpreter for each request.
+            warm Warm = 5, program forked;
+            /// A program that stays.
+            resident Resident = 6, program kept;
+            /// A redirect written in the config.
+            redirect Redirect = 2;
+            /// A fixed answer written in the config.
+            respond Respond = 3;
+            /// The numbers of the server.
+            metrics Metrics = 7;
+        }
+    };
+}
+
+macro_rules! handler_kinds {
+    ($(
+        $(#[$doc:meta])*
+        $module:ident $variant:ident = $number:literal $(, program $life:ident)?;
+    )+) => {
+        /// Who answered.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum HandlerKind {
+            /// Nobody: refused before a route was chosen.
+            None = 0,
+            /// The control socket's API.
+            Admin = 8,
+            $($(#[$doc])* $variant = $number,)+
+        }
+
+        impl HandlerKind {
+            /// Every one, by its number.
+            pub const ALL: &'static [HandlerKind] = &{
+                let named = [HandlerKind::Admin, $(HandlerKind::$variant),+];
+                let mut all = [HandlerKind::None; 1 + [8u8, $($number),+].len()];
+                let mut at = 0;
+                while at < named.len() {
+                    all[named[at] as usize] = named[at];
+                    at += 1;
+                }
+                all
+            };
+
+            /// The word used in logs, metrics and pages.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    HandlerKind::None => "none",
+                    HandlerKind::Admin => "admin",
+                    $(HandlerKind::$variant => stringify!($module),)+
+                }
+            }
+
+            /// How the program lives that makes its answers; `None` where none does.
+            #[inline]
+            pub const fn program(self) -> Option<ProgramLife> {
+                match self {
+                    HandlerKind::None | HandlerKind::Admin => None,
+                    $(HandlerKind::$variant => handler_kinds!(@life $($life)?),)+
+                }
+            }
+        }
+    };
+    (@life) => { None };
+    (@life started) => { Some(ProgramLife::Started) };
+    (@life forked) => { Some(ProgramLife::Forked) };
+    (@life kept) => { Some(ProgramLife::Kept) };
+}
+
+handlers!(handler_kinds);
+
+impl HandlerKind {
+    /// True when a program makes its answers.
+    #[inline]
+    pub const fn runs_program(self) -> bool {
+        self.program().is_some()
     }
+}
+
+/// How long a program lives that makes answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramLife {
+    /// It is started for each request.
+    Started,
+    /// It is forked for each request.
+    Forked,
+    /// It answers many requests.
+    Kept,
 }
 
 kinds! {
@@ -272,6 +369,22 @@ kinds! {
         Revalidated = "revalidated",
         /// Read from the file.
         Miss = "miss",
+    }
+}
+
+kinds! {
+    /// How the process that ran for a request ended.
+    ProgramEnd {
+        /// There is none, or it is not known.
+        Unknown = "unknown",
+        /// With exit code 0.
+        Clean = "clean",
+        /// With another exit code, which counts for nothing.
+        Code = "code",
+        /// With another exit code, and what it was to do has failed.
+        Failed = "failed",
+        /// By a signal.
+        Killed = "killed",
     }
 }
 

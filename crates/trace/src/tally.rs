@@ -6,9 +6,10 @@
 //! only grow; a config may name more sites than have numbers, the rest share one.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use crate::metric::Cell;
+use crate::mutex::Mutex;
 use crate::record::{HandlerKind, Record};
 
 /// Most sites with a number of their own, whatever the config says.
@@ -97,7 +98,7 @@ impl Tallies {
     /// A table for one more thread.
     pub fn new_thread(&self) -> Arc<ThreadTally> {
         let table = Arc::new(ThreadTally::new());
-        lock(&self.threads).push(Arc::clone(&table));
+        self.threads.lock().push(Arc::clone(&table));
         table
     }
 
@@ -110,7 +111,7 @@ impl Tallies {
 
     /// The number of the site of this name.
     pub fn number(&self, name: &str) -> u16 {
-        let mut names = lock(&self.names);
+        let mut names = self.names.lock();
         let found = names.iter().position(|known| known == name);
         let index = found.unwrap_or_else(|| {
             if names.len() < self.sites_max.load(Ordering::Relaxed) {
@@ -129,7 +130,7 @@ impl Tallies {
     /// What the site of this name is called among the numbers; one that has none of its own gets
     /// none by this.
     pub fn label(&self, name: &str) -> String {
-        let is_known = name.is_empty() || lock(&self.names).iter().any(|known| known == name);
+        let is_known = name.is_empty() || self.names.lock().iter().any(|known| known == name);
         if is_known { name } else { OTHER }.to_owned()
     }
 
@@ -139,7 +140,7 @@ impl Tallies {
             NO_SITE => String::new(),
             OTHER_SITES => OTHER.to_owned(),
             number => {
-                let names = lock(&self.names);
+                let names = self.names.lock();
                 let name = names.get(usize::from(number) - FIRST_SITE);
                 name.cloned().unwrap_or_else(|| OTHER.to_owned())
             }
@@ -148,10 +149,10 @@ impl Tallies {
 
     /// The sum over all threads: rows with a request in them, by site and handler.
     pub fn merged(&self) -> Vec<Sum> {
-        let threads = lock(&self.threads).clone();
+        let threads = self.threads.lock().clone();
         let mut sums = Vec::new();
         // The lock is taken anew for each name below.
-        let count = FIRST_SITE + lock(&self.names).len();
+        let count = FIRST_SITE + self.names.lock().len();
         for number in 0..count {
             for &handler in HandlerKind::ALL {
                 let mut sum = Sum {
@@ -182,10 +183,6 @@ impl Sum {
         self.bytes_in += row.bytes_in.value();
         self.bytes_out += row.bytes_out.value();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 
 use std::fmt;
 
-use crate::{HandlerKind, Record};
+use crate::Record;
 
 /// From this total on a request is slow and gets a verdict, in microseconds.
 pub const SLOW_US: u64 = 100_000;
@@ -49,10 +49,7 @@ impl Split {
         let take_us = take(record.client_take_us);
         let queue_us = take(record.queue_us);
         let disk_us = take(record.disk_wait_us);
-        let is_program = matches!(
-            record.handler,
-            HandlerKind::Cgi | HandlerKind::Warm | HandlerKind::Resident
-        );
+        let is_program = record.handler.runs_program();
         let rest_us = match is_program {
             true => {
                 let after_head_us = record.total_us.saturating_sub(record.first_byte_us);
@@ -154,6 +151,7 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HandlerKind;
 
     /// A record with these times, in milliseconds.
     fn record(total: u64, times: &[(&str, u64)]) -> Record {

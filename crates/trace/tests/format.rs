@@ -7,7 +7,7 @@ use std::path::Path;
 use hob_trace::format::LineCache;
 use hob_trace::traceparent::Trace;
 use hob_trace::{
-    CacheOutcome, Fault, Format, HandlerKind, Names, Outcome, Protocol, Record, Texts,
+    CacheOutcome, Fault, Format, HandlerKind, Names, Outcome, ProgramEnd, Protocol, Record, Texts,
     TlsHandshake, TlsVersion,
 };
 
@@ -62,6 +62,8 @@ fn samples() -> Vec<(Record, Texts<'static>)> {
         disk_wait_us: 2_000_000,
         queue_us: 9,
         program_us: 10,
+        program_end: ProgramEnd::Failed,
+        end_number: 1,
         tls_version: TlsVersion::Tls13,
         tls_suite: "TLS_AES_128_GCM_SHA256",
         tls_handshake: TlsHandshake::Resumed,

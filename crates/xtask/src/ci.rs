@@ -1,14 +1,18 @@
 //! `cargo xtask ci`: everything `make test` checks, in order, ending with one count.
 //!
 //! A step that fails does not stop the next, so that one run shows all there is to mend; without a
-//! built program the steps that need it are left out. What a step printed is kept in target/ci.
+//! built program the steps that need it are left out. The last steps come in two lanes, side by
+//! side, which wait for servers and browsers more than they compute; what one of them printed is
+//! shown when it has ended. All of it is kept in target/ci.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::run;
-use crate::tally::Tally;
+use crate::run::{self, Finished};
+use crate::tally::{self, Tally};
 
 /// One thing that is checked.
 struct Step {
@@ -68,17 +72,38 @@ const STEPS: &[Step] = &[
         limit: minutes(15),
     },
     Step {
-        name: "deny",
-        call: Call::Cargo(&["deny", "check", "bans", "licenses", "sources"]),
-        needs: Needs::Tool(&["deny", "--version"]),
-        limit: minutes(2),
+        name: "teapot",
+        call: Call::Xtask(&["teapot"]),
+        needs: Needs::Program,
+        limit: minutes(10),
+    },
+    Step {
+        name: "dependencies",
+        call: Call::Xtask(&["dependencies"]),
+        needs: Needs::Nothing,
+        limit: minutes(5),
     },
     Step {
         name: "test",
-        call: Call::Cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]),
+        // What passing tests print says which of them could not run.
+        call: Call::Cargo(&[
+            "test",
+            "--workspace",
+            "--locked",
+            "--no-fail-fast",
+            "--",
+            "--show-output",
+        ]),
         needs: Needs::Program,
-        limit: minutes(25),
+        limit: minutes(35),
     },
+];
+
+/// What comes after that: each lane in order, beside the other. They build nothing.
+const LANES: [&[Step]; 2] = [OVER, PARTS];
+
+/// Features over what else a client may speak.
+const OVER: &[Step] = &[
     Step {
         name: "over-tls",
         call: Call::Xtask(&["over", "tls"]),
@@ -97,6 +122,10 @@ const STEPS: &[Step] = &[
         needs: Needs::Program,
         limit: minutes(10),
     },
+];
+
+/// What belongs to the program: languages, pages, texts, packages, and how others judge it.
+const PARTS: &[Step] = &[
     Step {
         name: "lang-c",
         call: Call::Xtask(&["lang", "c"]),
@@ -146,6 +175,12 @@ const STEPS: &[Step] = &[
         limit: minutes(5),
     },
     Step {
+        name: "package",
+        call: Call::Xtask(&["dist", "--check"]),
+        needs: Needs::Program,
+        limit: minutes(12),
+    },
+    Step {
         name: "conformance",
         call: Call::Xtask(QUICK_JUDGES),
         needs: Needs::Program,
@@ -161,10 +196,16 @@ const QUICK_JUDGES: &[&str] = &[
     "curl",
     "h2spec",
     "hyper-h2",
+    "mischief",
     "nghttp2",
     "redbot",
     "slowhttptest",
 ];
+
+/// How many tests of a program cargo runs at once. They wait for servers, clients and clocks half
+/// of their time, so that as many as there are CPUs keep them half busy.
+const THREADS: &str = "RUST_TEST_THREADS";
+const TESTS_PER_CPU: usize = 2;
 
 const fn minutes(count: u64) -> Duration {
     Duration::from_secs(count * 60)
@@ -176,30 +217,74 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
         return Err("usage: cargo xtask ci".to_string());
     }
     let own = std::env::current_exe().map_err(|error| format!("finding xtask itself: {error}"))?;
-    let logs = root.join("target/ci");
-    let (mut sum, mut rows, mut is_built) = (Tally::default(), Vec::new(), true);
+    let mut run = Run {
+        root,
+        own,
+        is_built: true,
+    };
+    let mut reports = Vec::new();
     for step in STEPS {
-        let began = Instant::now();
-        let (tally, note) = match step.missing(is_built) {
-            Some(reason) => (Tally::SKIPPED, format!("skipped: {reason}")),
-            None => {
-                println!("\n== {}", step.name);
-                (step.run(root, &own, &logs)?, String::new())
-            }
-        };
-        is_built &= step.name != "build" || tally.failed == 0;
-        sum += tally;
-        let seconds = began.elapsed().as_secs();
-        rows.push(format!(
-            "{:<12} {seconds:>5} s  {}  {note}",
-            step.name,
-            in_columns(tally)
-        ));
+        println!("\n== {}", step.name);
+        let report = run.report(step, run::shown)?;
+        run.is_built &= step.name != "build" || report.tally.failed == 0;
+        reports.push(report);
     }
+    let lane = |steps: &'static [Step]| {
+        let reports = steps.iter().map(|step| {
+            let report = run.report(step, run::unshown)?;
+            println!("\n== {}\n{}", step.name, report.text);
+            Ok(report)
+        });
+        reports.collect::<Result<Vec<Report>, String>>()
+    };
+    let lanes = thread::scope(|scope| {
+        let lanes = LANES.map(|steps| scope.spawn(move || lane(steps)));
+        lanes.map(|lane| lane.join().expect("a lane ends in order"))
+    });
+    for lane in lanes {
+        reports.extend(lane?);
+    }
+    Ok(tell(&reports))
+}
+
+/// Prints what failed, then a row for each step, then why something was skipped, then the sum.
+fn tell(reports: &[Report]) -> bool {
+    let failed = reports.iter().filter(|report| report.tally.failed > 0);
+    let failures = failed.flat_map(|report| tally::failures(&report.text));
+    failures.for_each(|failure| println!("\n{failure}"));
     println!("\n== all steps; their output is in target/ci");
-    rows.iter().for_each(|row| println!("{}", row.trim_end()));
+    let mut sum = Tally::default();
+    for report in reports {
+        sum += report.tally;
+        let (name, seconds) = (report.name, report.took.as_secs());
+        let row = format!("{name:<12} {seconds:>5} s  {}", in_columns(report.tally));
+        println!("{row}  {}", report.missing.as_deref().unwrap_or_default());
+    }
+    let skipped = reports
+        .iter()
+        .flat_map(|report| tally::reasons(&report.text));
+    skipped.for_each(|reason| println!("skipped: {reason}"));
     println!("{sum}");
-    Ok(sum.is_good())
+    sum.is_good()
+}
+
+/// A run of the steps.
+struct Run<'a> {
+    root: &'a Path,
+    /// This program.
+    own: PathBuf,
+    is_built: bool,
+}
+
+/// How a step went.
+struct Report {
+    name: &'static str,
+    tally: Tally,
+    took: Duration,
+    /// What it printed.
+    text: String,
+    /// Why it did not run.
+    missing: Option<String>,
 }
 
 fn in_columns(tally: Tally) -> String {
@@ -220,12 +305,31 @@ impl Step {
             _ => None,
         }
     }
+}
 
-    /// Runs the step. One that prints no counts is one check.
-    fn run(&self, root: &Path, own: &PathBuf, logs: &Path) -> Result<Tally, String> {
-        let mut command = match self.call {
+impl Run<'_> {
+    /// Runs a step, if it can. One that prints no counts is one check.
+    fn report(&self, step: &Step, run: Runner) -> Result<Report, String> {
+        let began = Instant::now();
+        let missing = step.missing(self.is_built);
+        let (tally, text) = match &missing {
+            Some(_) => (Tally::SKIPPED, String::new()),
+            None => self.run(step, run)?,
+        };
+        Ok(Report {
+            name: step.name,
+            tally,
+            took: began.elapsed(),
+            text,
+            missing: missing.map(|reason| format!("skipped: {reason}")),
+        })
+    }
+
+    /// The step's counts and what it printed.
+    fn run(&self, step: &Step, run: Runner) -> Result<(Tally, String), String> {
+        let mut command = match step.call {
             Call::Xtask(arguments) => {
-                let mut command = Command::new(own);
+                let mut command = Command::new(&self.own);
                 command.args(arguments);
                 command
             }
@@ -235,14 +339,24 @@ impl Step {
                 command
             }
         };
-        let log = logs.join(format!("{}.log", self.name));
-        let finished = run::shown(command.current_dir(root), &log, self.limit)?;
+        if std::env::var_os(THREADS).is_none() {
+            let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+            command.env(THREADS, (TESTS_PER_CPU * cpus).to_string());
+        }
+        let log = self
+            .root
+            .join("target/ci")
+            .join(format!("{}.log", step.name));
+        let finished = run(command.current_dir(self.root), &log, step.limit)?;
         let mut tally = Tally::of_text(&finished.text);
         if tally == Tally::default() {
             tally = Tally::of_check(finished.is_success);
         } else if !finished.is_success && tally.failed == 0 {
             tally += Tally::FAILED;
         }
-        Ok(tally)
+        Ok((tally, finished.text))
     }
 }
+
+/// How a program is run: shown, or not.
+type Runner = fn(&mut Command, &Path, Duration) -> Result<Finished, String>;

@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::calls;
 use crate::header;
 use crate::run;
+use crate::shapes;
 use crate::tally::Tally;
 
 /// A generated file: where it is, and what it is made from.
@@ -20,6 +21,8 @@ pub(crate) struct Generated {
 enum Source {
     /// What `hob` prints when it is called so.
     Program(&'static [&'static str]),
+    /// The JSON schema that `hob` prints when it is called so, and what becomes of it.
+    Schema(&'static [&'static str], fn(&str) -> Result<String, String>),
     /// Rust declarations for C, and how they become C.
     Declarations(&'static str, fn(&str) -> Result<String, String>),
     /// A table of this tool, held against the sources it speaks of.
@@ -31,6 +34,11 @@ pub(crate) const FILES: &[Generated] = &[
     Generated {
         path: "docs/src/reference/config.md",
         source: Source::Program(&["check", "--reference"]),
+        comment: ("<!-- ", " -->"),
+    },
+    Generated {
+        path: "docs/src/reference/words.md",
+        source: Source::Program(&["check", "--words"]),
         comment: ("<!-- ", " -->"),
     },
     Generated {
@@ -49,6 +57,11 @@ pub(crate) const FILES: &[Generated] = &[
         comment: ("<!-- ", " -->"),
     },
     Generated {
+        path: "docs/src/reference/status.md",
+        source: Source::Program(&["status", "--reference"]),
+        comment: ("<!-- ", " -->"),
+    },
+    Generated {
         path: "docs/src/reference/bench.md",
         source: Source::Program(&["bench", "--reference"]),
         comment: ("<!-- ", " -->"),
@@ -59,9 +72,19 @@ pub(crate) const FILES: &[Generated] = &[
         comment: ("<!-- ", " -->"),
     },
     Generated {
+        path: "docs/src/reference/servers.md",
+        source: Source::Program(&["servers", "--reference"]),
+        comment: ("<!-- ", " -->"),
+    },
+    Generated {
         path: "docs/src/reference/cost.md",
         source: Source::Program(&["cost", "--reference"]),
         comment: ("<!-- ", " -->"),
+    },
+    Generated {
+        path: "ui/src/api/answers.ts",
+        source: Source::Schema(&["check", "--answers"], shapes::made_from),
+        comment: ("// ", ""),
     },
     Generated {
         path: "crates/libhob/include/hob.h",
@@ -126,7 +149,7 @@ fn check(root: &Path, file: &Generated) -> Result<Tally, String> {
 /// What the file should hold; nothing when the program cannot print it.
 fn wanted(root: &Path, file: &Generated) -> Result<Option<String>, String> {
     let arguments = match file.source {
-        Source::Program(arguments) => arguments,
+        Source::Program(arguments) | Source::Schema(arguments, _) => arguments,
         Source::Declarations(path, make) => {
             let text = fs::read_to_string(root.join(path));
             let text = text.map_err(|error| format!("reading {path}: {error}"))?;
@@ -137,7 +160,13 @@ fn wanted(root: &Path, file: &Generated) -> Result<Option<String>, String> {
     let call = format!("hob {}", arguments.join(" "));
     let printed = run::captured(Command::new(run::built("hob")?).args(arguments));
     match printed {
-        Ok(text) if !text.trim().is_empty() => Ok(Some(with_notice(file, &call, &text))),
+        Ok(text) if !text.trim().is_empty() => {
+            let text = match file.source {
+                Source::Schema(_, make) => make(&text)?,
+                _ => text,
+            };
+            Ok(Some(with_notice(file, &call, &text)))
+        }
         Ok(_) => {
             println!("{}: skipped, `{call}` prints nothing", file.path);
             Ok(None)

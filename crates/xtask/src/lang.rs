@@ -53,7 +53,8 @@ fn languages(root: &Path) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Says where the program, the library and its header are, and which Python is meant.
+/// Says where the program, the library and its header are, which Python is meant, and which ruff:
+/// the one that `make setup` took.
 fn with_surroundings(mut check: Command, root: &Path, target: &Path) -> Command {
     let include = root.join("crates/libhob/include");
     check
@@ -62,6 +63,7 @@ fn with_surroundings(mut check: Command, root: &Path, target: &Path) -> Command 
         .env("HOB_LIBRARY", target.join("libhob.so.1"))
         .env("HOB_INCLUDE", &include)
         .env("MYPY_CACHE_DIR", target.join("mypy"))
+        .env("RUFF", root.join("target/ruff/bin/ruff"))
         .env("CFLAGS", format!("-I{}", include.display()))
         .env(
             "LIBS",

@@ -10,6 +10,8 @@ use std::process::ExitCode;
 mod calls;
 mod ci;
 mod conformance;
+mod dependencies;
+mod dist;
 mod examples;
 mod fuzz;
 mod generate;
@@ -18,10 +20,13 @@ mod lang;
 mod native;
 mod over;
 mod pages;
+mod regressions;
 mod run;
 mod samples;
 mod served;
+mod shapes;
 mod tally;
+mod teapot;
 mod tidy;
 mod welcome;
 
@@ -39,6 +44,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--explain RULE]",
         what: "check the rules of the house that a program can check",
         run: tidy::command,
+    },
+    Command {
+        name: "dependencies",
+        arguments: "",
+        what: "check licences, versions and sources of other people's packages",
+        run: dependencies::command,
     },
     Command {
         name: "generate",
@@ -77,6 +88,18 @@ const COMMANDS: &[Command] = &[
         run: over::command,
     },
     Command {
+        name: "regressions",
+        arguments: "--before PROGRAM",
+        what: "show that the tests of mended faults fail with the program of before",
+        run: regressions::command,
+    },
+    Command {
+        name: "teapot",
+        arguments: "",
+        what: "show that a new handler is a folder and a line of the list",
+        run: teapot::command,
+    },
+    Command {
         name: "fuzz",
         arguments: "[SECONDS]",
         what: "run each fuzz target for a while (60 seconds)",
@@ -105,6 +128,12 @@ const COMMANDS: &[Command] = &[
         arguments: "FILE...",
         what: "add up the results in logs: N passed, M failed, K skipped",
         run: tally::command,
+    },
+    Command {
+        name: "dist",
+        arguments: "[--target TRIPLE] [--twice] | --check",
+        what: "make packages, tarball and images in target/dist; or try a package of this build",
+        run: dist::command,
     },
     Command {
         name: "ci",

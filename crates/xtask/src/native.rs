@@ -35,6 +35,19 @@ const PARTS: &[(&str, &str, &str)] = &[
 ];
 const CANNOT_BE_BUILT: i32 = 2;
 
+/// What the native parts are built of, at the same places below `lib/hob/source`.
+const SOURCES: &[&str] = &[
+    "crates/libhob/include/hob.h",
+    "lang/c/host/*.h",
+    "lang/perl/build_native.pl",
+    "lang/perl/host/Warm.xs",
+    "lang/perl/lib/Hob/*.h",
+    "lang/perl/lib/Hob/Native.*",
+    "lang/python/build_native.py",
+    "lang/python/host/_*",
+    "lang/python/src/hob/_*.[ch]",
+];
+
 /// Builds all of it.
 pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String> {
     let is_release = match arguments {
@@ -43,25 +56,47 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
         _ => return Err("usage: cargo xtask native [--release]".to_string()),
     };
     let mut build = run::cargo();
-    build.args(["build", "--locked", "-p", "libhob"]);
-    if is_release {
-        build.arg("--release");
-    }
+    build.args(["build", "--locked"]);
+    // With the features that everything here is built with, the program stays as it is.
+    build.args(match is_release {
+        true => &["--release", "-p", "libhob"][..],
+        false => &["--workspace"],
+    });
     if !run::succeeds(build.current_dir(root)) {
         return Err("libhob does not build; `cargo build -p libhob` says why".to_string());
     }
     let target = target_folder()?.join(if is_release { "release" } else { "debug" });
     name_library(root, &target)?;
-    let mut is_good = true;
-    for (interpreter, builder, made) in PARTS {
-        is_good &= build_part(root, &target, interpreter, builder, made)?;
-    }
+    lay_sources(root, &target.join("lib/hob"))?;
+    let mut is_good = parts(root, &target.join("lib/hob"))?;
     let programs = target.join("c");
     fs::create_dir_all(&programs).map_err(|error| format!("making {programs:?}: {error}"))?;
     for source in sources(root)? {
         is_good &= compile(root, &target, &programs, &source);
     }
     println!("{}: libhob, native parts, programs in C", target.display());
+    Ok(is_good)
+}
+
+/// Copies the sources of native parts to where `hob native build` has them built.
+pub(crate) fn lay_sources(root: &Path, folder: &Path) -> Result<(), String> {
+    let script = format!(
+        "cp --parents {} \"$0\" && chmod -R u=rwX,go=rX \"$0\"",
+        SOURCES.join(" ")
+    );
+    let source = folder.join("source");
+    fs::create_dir_all(&source).map_err(|error| format!("{}: {error}", source.display()))?;
+    let mut copy = Command::new("sh");
+    copy.args(["-c", &script]).arg(source).current_dir(root);
+    run::captured(&mut copy).map(|_| ())
+}
+
+/// Builds the native parts of the languages into a folder; false when one does not compile.
+pub(crate) fn parts(root: &Path, folder: &Path) -> Result<bool, String> {
+    let mut is_good = true;
+    for (interpreter, builder, made) in PARTS {
+        is_good &= build_part(root, &folder.join(made), interpreter, builder)?;
+    }
     Ok(is_good)
 }
 
@@ -115,21 +150,14 @@ fn symlink(to: &str, name: &Path) -> Result<(), String> {
 
 /// Has a language build its native part; false when that failed. One that cannot be built here is
 /// left out: programs do without.
-fn build_part(
-    root: &Path,
-    target: &Path,
-    interpreter: &str,
-    builder: &str,
-    made: &str,
-) -> Result<bool, String> {
-    let made = target.join("lib/hob").join(made);
+fn build_part(root: &Path, made: &Path, interpreter: &str, builder: &str) -> Result<bool, String> {
     let folder = match made.extension() {
-        Some(_) => made.parent().unwrap_or(target),
-        None => &made,
+        Some(_) => made.parent().unwrap_or(made),
+        None => made,
     };
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut command = Command::new(interpreter);
-    let status = match command.arg(root.join(builder)).arg(&made).status() {
+    let status = match command.arg(root.join(builder)).arg(made).status() {
         Ok(status) => status,
         Err(error) => {
             println!("{builder}: left out, {interpreter} does not run: {error}");

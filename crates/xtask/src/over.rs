@@ -82,7 +82,8 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     for file in FEATURES {
         test.args(["--test", file]);
     }
-    test.arg("--").args(names).args(["--skip", "h1_only"]);
+    test.args(["--", "--show-output"]);
+    test.args(names).args(["--skip", "h1_only"]);
     // Whoever names a test wants it.
     for name in NOT_SPOKEN.iter().filter(|_| names.is_empty()) {
         test.args(["--skip", name]);

@@ -31,9 +31,9 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     sum += vitest(npm(&ui, &["run", "unit"])?);
     if Path::new(BROWSER).exists() {
         let mut build = run::cargo();
-        build.args(["build", "--locked", "--package", "hob"]);
+        build.args(["build", "--locked", "--workspace"]);
         if !run::succeeds(build.current_dir(root)) {
-            return Err("`cargo build -p hob` says why the pages cannot be tried".to_string());
+            return Err("`cargo build --workspace` says why the pages cannot be tried".to_string());
         }
         sum += vitest(npm(&ui, &["run", "browser"])?);
     } else {

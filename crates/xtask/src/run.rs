@@ -26,6 +26,24 @@ pub(crate) fn shown(
     log: &Path,
     limit: Duration,
 ) -> Result<Finished, String> {
+    watched(command, log, limit, |line| print!("{line}"))
+}
+
+/// The same without showing anything.
+pub(crate) fn unshown(
+    command: &mut Command,
+    log: &Path,
+    limit: Duration,
+) -> Result<Finished, String> {
+    watched(command, log, limit, |_| {})
+}
+
+fn watched(
+    command: &mut Command,
+    log: &Path,
+    limit: Duration,
+    show: impl Fn(&str),
+) -> Result<Finished, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let mut log_file = create(log)?;
     let mut child = command
@@ -45,7 +63,7 @@ pub(crate) fn shown(
     let deadline = Instant::now() + limit;
     let mut text = String::new();
     let mut keep = |line: &str| {
-        print!("{line}");
+        show(line);
         text.push_str(line);
         // A log that cannot be written does not change what the program did.
         let _ = log_file.write_all(line.as_bytes());

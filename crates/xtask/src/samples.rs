@@ -109,10 +109,13 @@ const FOLDERS: &[&str] = &[
     "files = \"",
     "dir = \"",
     "cgi = \"",
+    "scripts = \"",
     "sendfile = [\"",
 ];
 /// The same for programs.
 const PROGRAMS: &[&str] = &["script = \"", "dns = { run = \""];
+/// The same for an interpreter, which is made where it is a path.
+const INTERPRETER: &str = "interpreter = \"";
 
 /// The same for files of TLS: with a certificate in them, or its key.
 const CERTIFICATES: &[&str] = &["certificate = \"", "ca = \""];
@@ -168,7 +171,9 @@ fn make_paths(sample: &str, folder: &Path) -> Result<(), String> {
         for value in FOLDERS.iter().flat_map(|key| values(line, key)) {
             fs::create_dir_all(folder.join(value)).map_err(named)?;
         }
-        for value in PROGRAMS.iter().flat_map(|key| values(line, key)) {
+        let interpreters = values(line, INTERPRETER).filter(|value| value.contains('/'));
+        let programs = PROGRAMS.iter().flat_map(|key| values(line, key));
+        for value in programs.chain(interpreters) {
             let script = folder.join(value);
             run::create(&script)?;
             fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).map_err(named)?;
@@ -205,7 +210,7 @@ fn check(program: &Path, sample: &str) -> Result<Option<String>, String> {
     fs::write(&config, completed(&sample)).map_err(|e| format!("{}: {e}", config.display()))?;
     let mut command = Command::new(program);
     command
-        .args(["check", "--config"])
+        .args(["check", "--no-machine", "--config"])
         .arg(&config)
         .current_dir(&scratch.0);
     Ok(run::captured(&mut command).err())
@@ -241,7 +246,8 @@ mod tests {
         let scratch = Scratch::new("sample-paths").unwrap();
         let sample = "files = \"a/b\"\nfiles = { root = \"c\", listing = true }\n\
                       error_pages = { 404 = \"d/404.html\", 500 = \"d/500.html\" }\n\
-                      cgi = { script = \"/e/f.cgi\" }\ncgi = \"g\"\nsendfile = [\"/h\"]\n";
+                      cgi = { script = \"/e/f.cgi\" }\ncgi = \"g\"\nsendfile = [\"/h\"]\n\
+                      scripts = \"i\", interpreter = \"venv/bin/j\"\ninterpreter = \"k\"\n";
         let sample = &relocated(sample);
         make_paths(sample, &scratch.0).unwrap();
         for path in [
@@ -253,8 +259,11 @@ mod tests {
             "e/f.cgi",
             "g",
             "h",
+            "i",
+            "venv/bin/j",
         ] {
             assert!(scratch.0.join(path).exists(), "{path}");
         }
+        assert!(!scratch.0.join("k").exists());
     }
 }

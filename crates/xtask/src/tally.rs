@@ -2,6 +2,8 @@
 //!
 //! Two kinds of line count: cargo's `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, and
 //! closing lines such as `3 passed, 0 failed, 1 skipped`, as our scripts and pytest print them.
+//! A test of cargo's that prints `skipped: REASON` and passes could not run, or not all of it: with
+//! `--show-output` it counts as skipped.
 
 use std::fmt;
 use std::fs;
@@ -59,9 +61,12 @@ impl Tally {
     /// The sum of all result lines of a log.
     pub(crate) fn of_text(text: &str) -> Tally {
         let mut sum = Tally::default();
-        for line in text.lines() {
+        for line in outside_outputs(text) {
             sum += Tally::of_line(line).unwrap_or_default();
         }
+        let skipped = skipped(text).len() as u64;
+        sum.passed = sum.passed.saturating_sub(skipped);
+        sum.skipped += skipped;
         sum
     }
 
@@ -95,6 +100,108 @@ impl Tally {
         }
         Some(sum)
     }
+}
+
+/// Why tests could not run: those of cargo's, and those that other runners tell of themselves.
+pub(crate) fn reasons(text: &str) -> Vec<String> {
+    let told = outside_outputs(text).filter_map(|line| line.strip_prefix("skipped: "));
+    let told = told.map(str::to_string);
+    skipped(text).into_iter().chain(told).collect()
+}
+
+/// The tests of cargo's that could not run, with the reason: `NAME: REASON`.
+fn skipped(text: &str) -> Vec<String> {
+    let mut names = vec![];
+    let mut lines = vec![];
+    for (place, line) in placed(text) {
+        let (Some(Output::OfPassed(name)), Some(reason)) = (place, line.strip_prefix("skipped: "))
+        else {
+            continue;
+        };
+        if names.last() != Some(&name) {
+            names.push(name);
+            lines.push(format!("{name}: {}", reason.trim_end()));
+        }
+    }
+    lines
+}
+
+/// What the tests of cargo's that failed said at their end, each under its name; of another runner,
+/// or of none, the end of all it said.
+pub(crate) fn failures(text: &str) -> Vec<String> {
+    let mut names: Vec<&str> = vec![];
+    let mut said: Vec<Vec<&str>> = vec![];
+    for (place, line) in placed(text) {
+        let Some(Output::OfFailed(name)) = place else {
+            continue;
+        };
+        if names.last() != Some(&name) {
+            names.push(name);
+            said.push(vec![]);
+        }
+        said.last_mut().expect("a name was pushed").push(line);
+    }
+    if said.is_empty() {
+        said.push(text.lines().collect());
+    }
+    said.into_iter().map(|lines| end_of(&lines)).collect()
+}
+
+/// The first line that is not empty, which is the name; what the assertion said, as a server's log
+/// may come after it; and the last lines.
+fn end_of(lines: &[&str]) -> String {
+    const LINES: usize = 20;
+    const OF_PANIC: usize = 8;
+    let mut kept: Vec<&str> = lines
+        .iter()
+        .copied()
+        .filter(|line| !line.is_empty())
+        .collect();
+    if kept.len() > LINES {
+        let last = kept.len() - LINES + 1;
+        let is_panic = |line: &&str| line.starts_with("thread '") && line.contains(" panicked at ");
+        let panic = kept
+            .iter()
+            .position(is_panic)
+            .unwrap_or(last)
+            .clamp(1, last);
+        let after = (panic + OF_PANIC).min(last);
+        kept.drain(after..last);
+        kept.drain(1..panic);
+    }
+    kept.join("\n")
+}
+
+/// Whose output a line of cargo's is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Output<'a> {
+    OfPassed(&'a str),
+    OfFailed(&'a str),
+}
+
+/// The lines that are cargo's own, not those that a test printed.
+fn outside_outputs(text: &str) -> impl Iterator<Item = &str> {
+    placed(text)
+        .filter(|(place, _)| place.is_none())
+        .map(|(_, line)| line)
+}
+
+/// Each line with the test that printed it. Cargo shows outputs after the last test of a program,
+/// those of passed ones between two lines `successes:`, those of failed ones between `failures:`.
+fn placed(text: &str) -> impl Iterator<Item = (Option<Output<'_>>, &str)> {
+    let (mut place, mut is_passed) = (None, false);
+    text.lines().map(move |line| {
+        let name = line.strip_prefix("---- ");
+        let name = name.and_then(|rest| rest.strip_suffix(" stdout ----"));
+        match (line, name) {
+            ("successes:" | "failures:", _) => (place, is_passed) = (None, line == "successes:"),
+            (_, Some(name)) if is_passed => place = Some(Output::OfPassed(name)),
+            (_, Some(name)) => place = Some(Output::OfFailed(name)),
+            _ if line.starts_with("test result: ") => place = None,
+            _ => {}
+        }
+        (place, line)
+    })
 }
 
 impl AddAssign for Tally {
@@ -147,6 +254,77 @@ redbot: https://example.org 12 notes
 ==== 2 failed, 5 passed, 1 skipped in 0.31s ====
 ";
         assert_eq!(Tally::of_text(log), tally(11, 2, 2));
+    }
+
+    #[test]
+    fn test_that_says_that_it_is_skipped_is_not_counted_as_passed() {
+        let log = "\
+running 3 tests
+test a ... ok
+test b::c ... ok
+test d ... FAILED
+
+successes:
+
+---- a stdout ----
+9 passed, 0 failed, 0 skipped
+---- b::c stdout ----
+skipped: needs root
+skipped: needs curl
+
+
+successes:
+    a
+    b::c
+
+failures:
+
+---- d stdout ----
+skipped: needs root
+
+failures:
+    d
+
+test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.20s
+";
+        assert_eq!(Tally::of_text(log), tally(1, 1, 1));
+        assert_eq!(reasons(log), ["b::c: needs root"]);
+        assert_eq!(reasons("skipped: one\n1 skipped\n"), ["one"]);
+    }
+
+    #[test]
+    fn what_failed_is_told_from_its_end() {
+        let log = format!(
+            "successes:\n\n---- a stdout ----\nfine\n\nfailures:\n\n---- b::c stdout ----\n{}\n\
+             thread 'b::c' panicked at x.rs:1:2:\n\n---- d stdout ----\nshort\n\nfailures:\n    b::c\n    d\n",
+            (1..=30)
+                .map(|line| line.to_string())
+                .collect::<Vec<_>>()
+                .join("\n")
+        );
+        let told = failures(&log);
+        assert_eq!(told.len(), 2);
+        assert!(
+            told[0].starts_with("---- b::c stdout ----\n13\n14\n"),
+            "{}",
+            told[0]
+        );
+        assert!(told[0].ends_with("\n30\nthread 'b::c' panicked at x.rs:1:2:"));
+        assert_eq!(told[1], "---- d stdout ----\nshort");
+        let log = format!(
+            "failures:\n\n---- b stdout ----\n1\n\nthread 'b' (7) panicked at x.rs:1:2:\n\
+             too few\n{}\n",
+            (10..=60)
+                .map(|line| line.to_string())
+                .collect::<Vec<_>>()
+                .join("\n")
+        );
+        let told = failures(&log);
+        let head = "---- b stdout ----\nthread 'b' (7) panicked at x.rs:1:2:\ntoo few\n10\n";
+        assert!(told[0].starts_with(head), "{}", told[0]);
+        assert!(told[0].ends_with("\n59\n60"), "{}", told[0]);
+        assert_eq!(told[0].lines().count(), 28);
+        assert_eq!(failures("one\n\ntwo\n"), ["one\ntwo"]);
     }
 
     #[test]

@@ -168,7 +168,11 @@ BEGIN {
             unpack '%32C*', join ' ', (Internals::V())[0, 1];
         return 0 if !-f $file || !defined &DynaLoader::boot_DynaLoader;
         DynaLoader::boot_DynaLoader('DynaLoader') if !defined &DynaLoader::dl_load_file;
-        my $library = DynaLoader::dl_load_file($file, 0) or return 0;
+        my $library = DynaLoader::dl_load_file($file, 0);
+        if (!$library) {
+            print STDERR "hob: $file: ", DynaLoader::dl_error(), "; going on without it\n";
+            return 0;
+        }
         my $symbol = DynaLoader::dl_find_symbol($library, 'boot_Hob__Warm') or return 0;
         DynaLoader::dl_install_xsub('Hob::Warm::boot', $symbol, $file)->(__PACKAGE__);
         return interface() == $INTERFACE;

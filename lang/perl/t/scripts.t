@@ -209,6 +209,9 @@ subtest 'the path names the script where the server names the folder' => sub {
         is($ask->('/sub/deep'),     "$place/sub/deep|/bin/sub/deep|");
         is($ask->('/sub/deep/a/b'), "$place/sub/deep|/bin/sub/deep|/a/b");
         is($ask->($_), 404, $_) for '/none', '/sub', '/.hidden', '/link', '/', '', '/sub/../plain';
+        is($ask->('//sub///deep//a//'), "$place/sub/deep|/bin/sub/deep|//a//", 'slashes stay behind it');
+        is($ask->("/sub/deep/a\1b"), "$place/sub/deep|/bin/sub/deep|/a/b", 'encoded slashes are some');
+        is($ask->($_), 404, 'but lead to no script') for "/sub\1deep", "\1sub/deep", "/sub/\1deep";
     }
     is(body('env') =~ /^SCRIPT_NAME=(.*)/m ? $1 : '', '');
 };
@@ -412,6 +415,19 @@ subtest 'a worker that is told to end ends' => sub {
     kill TERM => $peer->pid;
     is($peer->wait, 143);
     like(log_text(), qr{stopped by SIGTERM.*\Q$place\E/hangs line 1}s);
+};
+
+subtest 'loops over requests get one each time the script runs' => sub {
+    start();
+    plan skip_all => 'CGI::Fast is not there' if !eval { local $SIG{__WARN__} = sub { }; require CGI::Fast; 1 };
+    script('fast', 'use CGI::Fast; my $count = 0;' . "\n"
+        . 'while (my $q = CGI::Fast->new) {' . $head . 'print $q->param("a"), " ", ++$count, "\n" }');
+    for my $value (1 .. 3) {
+        is(body('fast', env => { REQUEST_METHOD => 'GET', QUERY_STRING => "a=$value" }), "$value 1\n");
+    }
+    script('late', 'require FCGI; my $r = FCGI::Request(); my $n = 0;'
+        . 'while ($r->Accept >= 0) {' . $head . 'print "$ENV{QUERY_STRING} ", ++$n }');
+    is(body('late', env => { QUERY_STRING => $_ }), "$_ 1") for 1 .. 3;
 };
 
 done_testing;

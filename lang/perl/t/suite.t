@@ -40,7 +40,6 @@ sub response {
     $uri->port(80);
     my $path = $uri->path;
     $path =~ s/%([0-9A-Fa-f]{2})/chr hex $1/ge;
-    $path =~ s{/+}{/}g;
     my %env = (
         REQUEST_METHOD   => $request->method,
         REQUEST_URI      => $uri->path_query,

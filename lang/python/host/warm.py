@@ -250,11 +250,20 @@ def forget():
     if new > 0:
         # The last ones, because a dictionary keeps its order.
         for module in list(itertools.islice(reversed(sys.modules.values()), new)):
-            clear(getattr(module, "__dict__", None))
+            clear(names_of(module))
     clear(NAMES)
     if collects:
         collect()
     flush_files()
+
+
+def names_of(module):
+    """What a module holds. One that loads itself when it is first used stays as it is: another
+    look at it would load it, from modules that are cleared already."""
+    try:
+        return object.__getattribute__(module, "__dict__")
+    except AttributeError:
+        return None
 
 
 def flush_files():
@@ -463,9 +472,13 @@ def native_part():
         spec = importlib.machinery.ModuleSpec("_warm", loader, origin=path)
         module = loader.create_module(spec)
         loader.exec_module(module)
-    except (ImportError, OSError):
+    except (ImportError, OSError) as error:
+        print(f"hob: {path}: {error}; going on without it", file=sys.stderr)
         return None
-    return module if getattr(module, "INTERFACE", 0) == INTERFACE else None
+    if getattr(module, "INTERFACE", 0) == INTERFACE:
+        return module
+    print(f"hob: {path} is for another hob; going on without it", file=sys.stderr)
+    return None
 
 
 def find(file):

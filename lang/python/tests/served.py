@@ -77,7 +77,10 @@ class Site:
     def __init__(self, folder: Path, routes: str, environ: Optional[Dict[str, str]] = None) -> None:
         found = program()
         assert found is not None, "asked for by tests that have looked before"
-        config = folder / "hob.toml"
+        # One of its own: of a config there is one server.
+        handle, name = tempfile.mkstemp(".toml", "hob-", folder)
+        os.close(handle)
+        config = Path(name)
         config.write_text(f'[[listen]]\naddress = "127.0.0.1:0"\n\n[[site]]\n\n{routes}')
         self.log = (folder / "server.log").open("w+b")
         self.process = subprocess.Popen(

@@ -25,7 +25,16 @@ import peer
 import served
 
 SITES = served.visible(Path(__file__).resolve().parent / "sites")
-PACKAGES = ["django>=4.2,<6", "starlette>=0.37,<2", "python-multipart<1", "anyio<5", "uvloop<1", "websockets>=13,<17"]
+PACKAGES = [
+    "django>=4.2,<6",
+    "flask<4",
+    "fastapi<1",
+    "starlette>=0.37,<2",
+    "python-multipart<1",
+    "anyio<5",
+    "uvloop<1",
+    "websockets>=13,<17",
+]
 
 
 def environment() -> str:
@@ -52,7 +61,7 @@ def environment() -> str:
 
 
 def _imports(python: Path) -> bool:
-    words = [str(python), "-c", "import django, starlette, python_multipart, uvloop, websockets"]
+    words = [str(python), "-c", "import django, flask, fastapi, starlette, python_multipart, uvloop, websockets"]
     return subprocess.run(words, capture_output=True).returncode == 0
 
 

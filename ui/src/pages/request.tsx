@@ -83,7 +83,7 @@ function Same(props: { of: Request }): JSX.Element {
           slowest of this route
         </a>
       )}
-      <a href={link("watch", { path: pathOf(of.target) })}>watch this path</a>
+      <a href={link("watch", { path: pathOf(of.target ?? "") })}>watch this path</a>
       <a href={link("explain", { method: of.method, url: urlOf(of) })}>explain</a>
     </>
   );
@@ -183,6 +183,7 @@ export function pathOf(target: string): string {
 
 /** The address that was asked for, as well as it is known. */
 export function urlOf(of: Request): string {
-  if (/^[a-z]+:\/\//i.test(of.target)) return of.target;
-  return `${of.tls_version ? "https" : "http"}://${of.host || "localhost"}${of.target}`;
+  const target = of.target ?? "";
+  if (/^[a-z]+:\/\//i.test(target)) return target;
+  return `${of.tls_version ? "https" : "http"}://${of.host || "localhost"}${target}`;
 }

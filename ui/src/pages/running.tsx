@@ -54,7 +54,7 @@ export function Running(): JSX.Element {
               isMain: true,
               by: (row) => row.target,
               cell: (row) => (
-                <a class="target" href={link("watch", { path: pathOf(row.target) })}>
+                <a class="target" href={link("watch", { path: pathOf(row.target ?? "") })}>
                   <span class="method">
                     <Say text={row.method} />
                   </span>{" "}

@@ -1,57 +1,54 @@
-//! The result as JSON, every round included.
+//! The result as it is in JSON, every round included.
 
 use std::time::UNIX_EPOCH;
 
-use serde_json::{Value, json};
+use hob_load::Reuse;
+use hob_load::history::figures_of;
 
 use super::Report;
-use super::layout::FORMAT;
+use super::result::{
+    CellResult, CompareResult, FORMAT, LabelRatio, RowResult, SecureToPlain, ServerResult,
+    StandingResult, SweepResult,
+};
+use super::standing::Standing;
 use super::sweep::{Distance, Verdict};
 use super::table::heading;
-use crate::history::figures;
-use crate::interval::{Mean, median};
+use crate::interval::median;
 use crate::measure::{Cell, Measured};
-use crate::round::Round;
 use crate::rows::{Per, Scope};
 use crate::server::Settings;
-use hob_load::Reuse;
 
-pub(super) fn write(report: &Report) -> Value {
-    let servers = report.servers.iter().map(|server| {
-        json!({
-            "name": server.name,
-            "version": server.version,
-            "program": server.program,
-            "configuration": configuration(report, &server.name),
-        })
+pub(super) fn result(report: &Report) -> CompareResult {
+    let servers = report.servers.iter().map(|server| ServerResult {
+        name: server.name.clone(),
+        version: server.version.clone(),
+        program: server.program.display().to_string(),
+        configuration: configuration(report, &server.name).cloned(),
     });
-    let missing = report.missing.iter();
-    let missing = missing.map(|one| json!({ "name": one.name, "why": one.why }));
-    json!({
-        "format": FORMAT,
-        "begun_at": report.begun_at.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
-        "elapsed_s": report.elapsed.as_secs_f64(),
-        "interrupted": report.is_interrupted,
-        "scope": match report.scope {
+    let begun_at = report.begun_at.duration_since(UNIX_EPOCH);
+    CompareResult {
+        format: FORMAT,
+        begun_at: begun_at.map_or(0, |time| time.as_secs()),
+        elapsed_s: report.elapsed.as_secs_f64(),
+        interrupted: report.is_interrupted,
+        scope: match report.scope {
             Scope::Quick => "quick",
             Scope::Usual => "usual",
             Scope::Full => "full",
         },
-        "settings": match report.settings {
+        settings: match report.settings {
             Settings::Usual => "usual",
             Settings::Tuned => "tuned",
         },
-        "environment": report.machine.json(),
-        "servers": servers.collect::<Vec<_>>(),
-        "missing": missing.collect::<Vec<_>>(),
-        "notes": report.notes(),
-        "rows": report.rows.iter().map(row).collect::<Vec<_>>(),
-        "secure_to_plain": report.secure_to_plain().iter().map(|(id, ratios)| {
-            json!({ "row": id, "ratios": ratios.iter().map(|(label, ratio)| {
-                json!({ "label": label, "ratio": ratio })
-            }).collect::<Vec<_>>() })
-        }).collect::<Vec<_>>(),
-    })
+        servers: servers.collect(),
+        missing: report.missing.clone(),
+        notes: report.notes(),
+        doubts: report.doubts(),
+        standings: Standing::all(report).into_iter().map(standing).collect(),
+        rows: report.rows.iter().map(row).collect(),
+        secure_to_plain: secure_to_plain(report),
+        environment: report.machine.clone(),
+    }
 }
 
 /// What a server was told: as it is started usually, else in the first of its other ways.
@@ -62,82 +59,87 @@ fn configuration<'a>(report: &'a Report, name: &str) -> Option<&'a String> {
     ways.get(name).or_else(|| other().map(|(_, text)| text))
 }
 
-fn row(measured: &Measured) -> Value {
+fn standing(standing: Standing) -> StandingResult {
+    let (low, high) = standing.bounds.unzip();
+    StandingResult {
+        server: standing.server,
+        work: standing.work,
+        ratio: standing.ratio,
+        low,
+        high,
+        rows: standing.rows,
+        left_out: standing.left_out,
+    }
+}
+
+fn row(measured: &Measured) -> RowResult {
     let row = &measured.row;
-    let then = row.then.iter().flat_map(|id| figures(id));
-    let then = then.map(|then| {
-        json!({
-            "id": then.id,
-            "server": then.server,
-            "figure": then.figure,
-            "unit": then.unit,
-            "remark": then.remark,
-        })
-    });
     let base = measured.cells.first();
-    json!({
-        "id": row.id,
-        "title": row.title,
-        "group": heading(row.group),
-        "connections": row.connections,
-        "keep_alive": row.reuse == Reuse::KeepAlive,
-        "protocol": row.protocol.name(),
-        "streams": row.streams,
-        "tls": row.is_secure,
-        "per": match row.per {
+    RowResult {
+        id: row.id.clone(),
+        title: row.title.clone(),
+        group: heading(row.group),
+        connections: row.connections,
+        keep_alive: row.reuse == Reuse::KeepAlive,
+        protocol: row.protocol.name(),
+        streams: row.streams,
+        tls: row.is_secure,
+        per: match row.per {
             Per::Request => "request",
             Per::Megabyte => "megabyte",
         },
-        "repeated_rounds": measured.repeated,
-        "disturbed_rounds": measured.disturbed,
-        "then": then.collect::<Vec<_>>(),
-        "advice": row.advice,
-        "sweep": Verdict::of(measured).map(|verdict| json!({
-            "default": verdict.default,
-            "best": verdict.best,
-            "ratio": mean(verdict.ratio),
-            "within_5_percent": match verdict.distance {
-                Distance::Near => Some(true),
-                Distance::Far => Some(false),
-                Distance::Unknown => None,
-            },
-        })),
-        "cells": measured.cells.iter().map(|one| cell(one, base)).collect::<Vec<_>>(),
-    })
+        repeated_rounds: measured.repeated,
+        disturbed_rounds: measured.disturbed,
+        then: row
+            .then
+            .iter()
+            .flat_map(|id| figures_of(id))
+            .cloned()
+            .collect(),
+        advice: row.advice,
+        sweep: Verdict::of(measured).map(sweep),
+        cells: measured.cells.iter().map(|one| cell(one, base)).collect(),
+    }
 }
 
-fn cell(cell: &Cell, base: Option<&Cell>) -> Value {
+fn sweep(verdict: Verdict) -> SweepResult {
+    SweepResult {
+        default: verdict.default,
+        best: verdict.best,
+        ratio: verdict.ratio,
+        within_5_percent: match verdict.distance {
+            Distance::Near => Some(true),
+            Distance::Far => Some(false),
+            Distance::Unknown => None,
+        },
+    }
+}
+
+fn cell(cell: &Cell, base: Option<&Cell>) -> CellResult {
     let cpu: Vec<f64> = cell.rounds.iter().map(|round| round.cpu_us).collect();
-    json!({
-        "label": cell.entrant.label,
-        "server": cell.entrant.server,
-        "path": cell.entrant.path,
-        "cpu_us": cell.cpu().map(mean),
-        "cpu_us_median": median(&cpu),
-        "ratio": base.and_then(|base| cell.ratio_to(base)).map(mean),
-        "failed": cell.failed(),
-        "not_measured": cell.why_not.as_ref().filter(|_| cell.rounds.is_empty()),
-        "doubtful": cell.doubt(),
-        "rounds": cell.rounds.iter().map(round).collect::<Vec<_>>(),
-    })
+    CellResult {
+        label: cell.entrant.label.clone(),
+        server: cell.entrant.server.clone(),
+        path: cell.entrant.path.clone(),
+        cpu_us: cell.cpu(),
+        cpu_us_median: median(&cpu),
+        ratio: base.and_then(|base| cell.ratio_to(base)),
+        failed: cell.failed(),
+        not_measured: cell.why_not.clone().filter(|_| cell.rounds.is_empty()),
+        doubtful: cell.doubt(),
+        rounds: cell.rounds.clone(),
+    }
 }
 
-fn mean(mean: Mean) -> Value {
-    json!({ "mean": mean.mean, "half_95": mean.half, "n": mean.n })
-}
-
-fn round(round: &Round) -> Value {
-    json!({
-        "cpu_us": round.cpu_us,
-        "per_second": round.per_second,
-        "bytes_per_second": round.bytes_per_second,
-        "good": round.good,
-        "failed": round.failed,
-        "failure": round.failure,
-        "p50_us": round.p50_us,
-        "p99_us": round.p99_us,
-        "client_cpu_us": round.client_us,
-        "steal_percent": round.steal_percent,
-        "tls": round.tls,
+fn secure_to_plain(report: &Report) -> Vec<SecureToPlain> {
+    let ratio = |(label, ratio): (&str, f64)| LabelRatio {
+        label: label.to_owned(),
+        ratio,
+    };
+    let rows = report.secure_to_plain().into_iter();
+    rows.map(|(row, ratios)| SecureToPlain {
+        row: row.to_owned(),
+        ratios: ratios.into_iter().map(ratio).collect(),
     })
+    .collect()
 }

@@ -1,8 +1,10 @@
 //! What a comparison tells: a table and a page for people, JSON for machines.
 
 mod json;
-mod layout;
+mod notes;
 mod page;
+mod result;
+mod standing;
 mod sweep;
 mod table;
 
@@ -14,7 +16,7 @@ use crate::measure::{Cell, Measured};
 use crate::rows::Scope;
 use crate::server::{Installed, Missing, Settings};
 
-pub use layout::{reference, schema};
+pub use result::{reference, schema};
 
 /// The result of a comparison.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub struct Report {
     pub(crate) settings: Settings,
     pub(crate) is_interrupted: bool,
     pub(crate) machine: Machine,
+    /// How many processes wanted to run in the minute before.
+    pub(crate) load_before: f64,
     /// What each server was told, by its name.
     pub(crate) configurations: BTreeMap<String, String>,
     /// What was left out, and why.
@@ -43,74 +47,12 @@ impl Report {
 
     /// The result for machines, with every round.
     pub fn json(&self) -> serde_json::Value {
-        json::write(self)
+        serde_json::json!(json::result(self))
     }
 
     /// The result as one page of HTML that needs nothing else.
     pub fn html(&self) -> String {
         page::write(self)
-    }
-
-    /// What a reader must know before the figures: what was left out, what disturbed, what is not
-    /// equal.
-    pub(crate) fn notes(&self) -> Vec<String> {
-        let mut notes = vec![];
-        if self.is_interrupted {
-            notes.push("interrupted: rows at the end are missing or have few rounds".to_owned());
-        }
-        notes.extend(hob_load::Environment::doubt().map(str::to_owned));
-        if self.has_one_cpu {
-            notes.push(
-                "only one CPU may be used here: client and servers shared it, so rates and times \
-                 say little; CPU time per request does"
-                    .to_owned(),
-            );
-        }
-        let missing = self.missing.iter();
-        notes.extend(missing.map(|one| format!("{} is not compared: {}", one.name, one.why)));
-        notes.extend(self.lacks.iter().cloned());
-        let repeated: usize = self.rows.iter().map(|row| row.repeated).sum();
-        let disturbed: usize = self.rows.iter().map(|row| row.disturbed).sum();
-        if repeated > 0 {
-            notes.push(format!(
-                "{repeated} rounds were made again: the host took CPU time from this machine meanwhile"
-            ));
-        }
-        if disturbed > 0 {
-            notes.push(format!(
-                "{disturbed} rounds count although the host took CPU time from this machine meanwhile: \
-                 it did so again and again"
-            ));
-        }
-        notes.extend(self.unequal_tls());
-        notes
-    }
-
-    /// Servers that did not speak TLS as hob did.
-    fn unequal_tls(&self) -> Option<String> {
-        let terms = |cell: &Cell| cell.rounds.first()?.tls.clone();
-        let mut all: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        // Over QUIC suite and group are not seen.
-        let is_seen = |row: &&Measured| row.row.protocol != hob_load::Protocol::H3;
-        for cell in self.rows.iter().filter(is_seen).flat_map(|row| &row.cells) {
-            if let Some(terms) = terms(cell) {
-                let labels = all.entry(terms).or_default();
-                if !labels.contains(&cell.entrant.label.as_str()) {
-                    labels.push(&cell.entrant.label);
-                }
-            }
-        }
-        if all.len() < 2 {
-            return None;
-        }
-        let parts: Vec<String> = all
-            .iter()
-            .map(|(terms, labels)| format!("{terms} ({})", labels.join(", ")))
-            .collect();
-        Some(format!(
-            "TLS was not the same everywhere: {}",
-            parts.join("; ")
-        ))
     }
 }
 

@@ -1,16 +1,17 @@
 //! The result as one page of HTML: a summary in sentences, charts, tables, and folded below them
 //! configurations and environment.
 
+use hob_load::history::documents_of;
 use hob_load::page::{
     Axis, Bar, BarChart, Cell as TableCell, Details, Group as BarGroup, Page, Part, Sentence,
     Table, Tone, Unit, count, three_digits,
 };
 
 use super::Report;
+use super::standing::{Side, Standing};
 use super::sweep::{Distance, Verdict};
 use super::table::{heading, rate_of};
-use crate::history::{DOCUMENTS, Remarks};
-use crate::interval::Mean;
+use crate::history::Remarks;
 use crate::measure::{Cell, Measured};
 use crate::rows::{Group, Per};
 use crate::server::Settings;
@@ -54,56 +55,24 @@ pub(super) fn write(report: &Report) -> String {
 
 /// What somebody with two minutes reads: each rival in one sentence, then what to know.
 fn summary(report: &Report) -> Vec<Sentence> {
-    let is_file =
-        |row: &&Measured| matches!(row.row.group, Group::Files | Group::Close | Group::Secure);
-    let files: Vec<&Measured> = report.rows.iter().filter(is_file).collect();
-    let mut all = vec![];
-    let scripts = report.rows.iter();
-    let scripts: Vec<&Measured> = scripts
-        .filter(|row| row.row.group == Group::Scripts)
-        .collect();
-    for server in report.servers.iter().skip(1) {
-        let (rows, work) = match server.kind.has_files() {
-            true => (&files, "files"),
-            false => (&scripts, "programs"),
-        };
-        let ratios: Vec<(&str, f64)> = rows
-            .iter()
-            .filter_map(|row| {
-                let is_its = |cell: &&Cell| cell.entrant.server == server.name;
-                let (cell, base) = (row.cells.iter().find(is_its)?, row.cells.first()?);
-                let is_sound = cell.doubt().or(base.doubt()).is_none();
-                let ratio = cell.ratio_to(base).filter(|_| is_sound)?.mean;
-                Some((base.entrant.label.as_str(), ratio.ln()))
-            })
-            .collect();
-        let logs: Vec<f64> = ratios.iter().map(|(_, log)| *log).collect();
-        let Some(mean) = Mean::of(&logs) else {
-            continue;
-        };
-        let ratio = mean.mean.exp();
-        let mut bases: Vec<&str> = ratios.iter().map(|(base, _)| *base).collect();
-        bases.dedup();
-        let text = format!(
-            "{} takes {} times the CPU time of {} per request for {work} (geometric mean of {} rows)",
-            server.name,
-            three_digits(ratio),
-            bases.join(" and "),
-            mean.n
-        );
-        all.push(if ratio >= 1.0 {
-            Sentence::good(text)
-        } else {
-            Sentence::bad(text)
-        });
-    }
+    let is_doubtful = !report.doubts().is_empty();
+    let standings = Standing::all(report);
+    let sentence = |standing: &Standing| {
+        let text = standing.text();
+        match standing.side() {
+            Side::More if !is_doubtful => Sentence::good(text),
+            Side::Less if !is_doubtful => Sentence::bad(text),
+            _ => Sentence::doubtful(text),
+        }
+    };
+    let mut all: Vec<Sentence> = standings.iter().map(sentence).collect();
     for row in &report.rows {
         if let Some(verdict) = Verdict::of(row) {
             let text = format!("{}: {}", row.row.title, verdict.text());
             all.push(match verdict.distance {
-                Distance::Near => Sentence::good(text),
-                Distance::Far => Sentence::bad(text),
-                Distance::Unknown => Sentence::doubtful(text),
+                Distance::Near if !is_doubtful => Sentence::good(text),
+                Distance::Far if !is_doubtful => Sentence::bad(text),
+                _ => Sentence::doubtful(text),
             });
         }
     }
@@ -338,11 +307,11 @@ fn below(report: &Report, page: &mut Page) {
         .text("key")
         .text("document")
         .text("how");
-    for document in DOCUMENTS {
+    for document in documents_of("hob compare") {
         documents = documents.row([
             document.key.to_string(),
-            document.title.to_owned(),
-            document.method.to_owned(),
+            document.title.clone(),
+            document.method.clone(),
         ]);
     }
     page.push(Details::new("the old documents").part(documents));

@@ -94,6 +94,7 @@ mod tests {
             p99_us: 1.0,
             client_us: 1.0,
             steal_percent: 0.0,
+            stray_percent: 0.0,
             tls: None,
         };
         Cell {
@@ -130,7 +131,7 @@ mod tests {
         let far = verdict(&[120.0, 121.0, 120.0, 121.0], &[100.0, 101.0, 100.0, 101.0]);
         assert_eq!(far.distance, Distance::Far);
         assert!(far.text().ends_with("16 KiB: not within 5 %"));
-        let noise = verdict(&[100.0, 140.0, 90.0], &[100.0, 95.0, 110.0]);
+        let noise = verdict(&[100.0, 125.0, 90.0], &[100.0, 95.0, 110.0]);
         assert_eq!(noise.distance, Distance::Unknown);
         let best = verdict(&[99.0, 99.0], &[100.0, 100.0]);
         assert_eq!(best.distance, Distance::Near);

@@ -2,11 +2,13 @@
 
 use std::fmt::{self, Write};
 
+use hob_load::history;
 use hob_load::page::{count, three_digits, time_us};
 
 use super::Report;
+use super::standing::verdict;
 use super::sweep::Verdict;
-use crate::history::{DOCUMENTS, Remarks};
+use crate::history::Remarks;
 use crate::measure::{Cell, Measured};
 use crate::rows::{Group, Per};
 use crate::server::Settings;
@@ -19,6 +21,7 @@ pub(super) fn write(report: &Report) -> String {
 }
 
 fn all(report: &Report, text: &mut String) -> fmt::Result {
+    writeln!(text, "{}\n", verdict(report))?;
     writeln!(
         text,
         "CPU time per request of each server with all its processes, on one CPU; the client had another\n\
@@ -176,7 +179,7 @@ fn ratios(report: &Report, text: &mut String) -> fmt::Result {
 fn then(report: &Report, remarks: &Remarks, text: &mut String) -> fmt::Result {
     let ids = report.rows.iter().flat_map(|row| &row.row.then);
     let keys: Vec<char> = ids.filter_map(|id| id.chars().next()).collect();
-    let mut documents = DOCUMENTS
+    let mut documents = history::documents()
         .iter()
         .filter(|document| keys.contains(&document.key))
         .peekable();

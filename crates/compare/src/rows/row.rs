@@ -127,7 +127,7 @@ impl Row {
 
     /// Puts the figures of these ids beside it, where there are any.
     pub(super) fn beside(&mut self, ids: impl IntoIterator<Item = String>) {
-        let is_known = |id: &String| crate::history::figures(id).next().is_some();
+        let is_known = |id: &String| hob_load::history::figures_of(id).next().is_some();
         self.then.extend(ids.into_iter().filter(is_known));
     }
 }

@@ -1,7 +1,11 @@
 //! Which servers are installed, and which version of them.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::Kind;
 
@@ -23,13 +27,14 @@ pub(crate) struct Installed {
 }
 
 /// A server that was looked for in vain, or that does not run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Missing {
-    /// What tables call it.
+    /// The server.
     pub(crate) name: String,
-    /// Why it is not compared.
+    /// Why not.
     pub(crate) why: String,
     /// Somebody gave its path.
+    #[serde(skip)]
     pub(crate) is_named: bool,
 }
 
@@ -100,10 +105,7 @@ pub(crate) fn find(
         }
         match installed(one, folders) {
             Some(program) => search.take(one.name, how, program, false),
-            None => search.lacks(
-                one.name,
-                format!("{} is not installed", one.programs.join(" or ")),
-            ),
+            None => search.lacks(one.name, why_not(one, folders)),
         }
     }
     search.end()
@@ -215,6 +217,34 @@ fn installed(known: &Known, folders: &[PathBuf]) -> Option<PathBuf> {
     of_it.filter(|path| is_program(path)).max()
 }
 
+/// Why nothing of a server can be run: servers run as whoever compares them.
+fn why_not(known: &Known, folders: &[PathBuf]) -> String {
+    let names = known.programs.join(" or ");
+    let user = rustix::process::geteuid();
+    let is_closed = |path: &Path| {
+        let asked = rustix::fs::access(path, rustix::fs::Access::EXEC_OK);
+        asked.is_err_and(|error| error == rustix::io::Errno::ACCESS)
+    };
+    let in_folder = |folder: &PathBuf| {
+        known
+            .programs
+            .iter()
+            .map(|name| folder.join(name))
+            .collect()
+    };
+    let candidates = folders.iter().flat_map::<Vec<PathBuf>, _>(in_folder);
+    if let Some(program) = { candidates }.find(|path| path.is_file() && is_closed(path)) {
+        return format!("user {user} may not run {}", program.display());
+    }
+    match folders.iter().find(|folder| is_closed(folder)) {
+        Some(folder) => format!(
+            "{names} is not installed where user {user} may look; {} is closed to it",
+            folder.display()
+        ),
+        None => format!("{names} is not installed"),
+    }
+}
+
 /// The names of everything that is known.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once("hob").chain(KNOWN.iter().map(|known| known.name))
@@ -228,7 +258,11 @@ fn is_program(path: &Path) -> bool {
 fn ask(program: &Path, argument: &str) -> Result<String, String> {
     let mut command = Command::new(program);
     let output = command.arg(argument).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| format!("cannot be run: {error}"))?;
+    let user = rustix::process::geteuid();
+    let output = output.map_err(|error| match error.kind() {
+        ErrorKind::PermissionDenied => format!("cannot be run by user {user}: {error}"),
+        _ => format!("cannot be run: {error}"),
+    })?;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     let version = version_in(&text);

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::{Extra, Settings};
-use crate::keeper::Program;
 use crate::site::Site;
+use crate::supervisor::Program;
 
 /// Where a server stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! hob: this program or another build of it.
 
 use super::{Extra, Ground, Setup};
+use crate::supervisor::Program;
 
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     let at = |name: &str| ground.path(name);
@@ -70,9 +71,16 @@ root = \"{root}\"
     Setup {
         files: vec![("hob.toml", text)],
         folders: vec!["state"],
-        programs: vec![ground.program("hob", &["serve", "--config", &at("hob.toml")])],
+        programs: vec![program(ground)],
         ..Setup::default()
     }
+}
+
+/// Where commands that mean another server do not find it.
+fn program(ground: &Ground<'_>) -> Program {
+    let mut program = ground.program("hob", &["serve", "--config", &ground.path("hob.toml")]);
+    program.environment = vec![("XDG_RUNTIME_DIR".to_owned(), ground.path("state"))];
+    program
 }
 
 /// The control socket, in the server's folder; in a folder of its own, as hob wants it.

@@ -1,7 +1,7 @@
 //! nginx: for itself, and before servers that speak FastCGI or uwsgi.
 
 use super::{Ground, Setup};
-use crate::keeper::Program;
+use crate::supervisor::Program;
 
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     let at = |name: &str| ground.path(name);

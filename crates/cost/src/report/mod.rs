@@ -2,8 +2,8 @@
 
 mod columns;
 mod json;
-mod layout;
 mod page;
+mod result;
 mod section;
 mod table;
 
@@ -17,7 +17,7 @@ use crate::load::Asked;
 use crate::stages::Stages;
 use crate::wire::Wire;
 
-pub use layout::{reference, schema};
+pub use result::{reference, schema};
 
 /// The result of a study.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Report {
 
     /// The result for machines.
     pub fn json(&self) -> serde_json::Value {
-        json::write(self)
+        serde_json::json!(json::result(self))
     }
 
     /// The result as a page of HTML that needs nothing else.

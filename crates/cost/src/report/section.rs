@@ -159,7 +159,7 @@ fn table(stages: &Stages, requests: u64) -> Section {
         time_us(stages.unexplained_us),
         "-".to_owned(),
         "-".to_owned(),
-        past::BLOCKED_MS.to_string(),
+        past::text(past::BLOCKED),
         "the whole less the stages".to_owned(),
     ]);
     rows.push(vec![
@@ -167,7 +167,7 @@ fn table(stages: &Stages, requests: u64) -> Section {
         time_us(stages.total.p50_us),
         high(stages.total.p99_us, requests),
         time_us(stages.cpu.total()),
-        past::TOTAL_MS.to_string(),
+        past::text(past::TOTAL),
         "seen by the client".to_owned(),
     ]);
     Section {
@@ -189,6 +189,7 @@ fn table(stages: &Stages, requests: u64) -> Section {
                 "the process was waited for {} after the end of its output",
                 time_us(stages.reap_us)
             ),
+            past::source(),
         ],
         is_detail: false,
     }
@@ -226,8 +227,8 @@ fn exchanges(all: &[Exchange]) -> Section {
             if one.has_exec { " and exec" } else { "" }
         );
         let past = match (one.how.word(), one.has_exec, one.parent_bytes) {
-            ("fork", false, 0) => past::FORK_MS.to_string(),
-            ("fork", true, 0) => past::FORK_EXEC_MS.to_string(),
+            ("fork", false, 0) => past::text(past::FORK),
+            ("fork", true, 0) => past::text(past::FORK_EXEC),
             _ => "-".to_owned(),
         };
         match &one.bare {

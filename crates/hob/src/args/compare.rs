@@ -34,7 +34,7 @@ Exit codes:
 #[derive(Args)]
 #[command(after_help = COMPARE_HELP)]
 pub(crate) struct CompareOptions {
-    /// The rows that say most, in less than two minutes
+    /// The rows that say most, in a minute or two for each two servers
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
     /// All rows, in less than half an hour; about ten minutes without either

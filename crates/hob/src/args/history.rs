@@ -31,7 +31,7 @@ Exit codes:
   0  shown, even if nothing was found; with --follow, ended by Ctrl-C
   1  the running hob refused, or has no request of this id
   2  the arguments or the config are wrong
-  3  no hob answers on the control socket, or not any more";
+  3  no hob runs that was meant, or it does not answer any more";
 
 /// Which finished requests to show.
 #[derive(Args)]

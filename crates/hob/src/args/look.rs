@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use hob_load::parse_duration;
 
 const TOP_HELP: &str = "\
@@ -23,7 +23,7 @@ Exit codes:
   0  ended by q or Ctrl-C, or shown
   1  the running hob refused, or the terminal did
   2  the arguments or the config are wrong
-  3  no hob answers on the control socket";
+  3  no hob runs that was meant, or it does not answer";
 
 const WATCH_HELP: &str = "\
 Examples:
@@ -50,7 +50,20 @@ Exit codes:
   0  ended by Ctrl-C, --for or --count
   1  the running hob refused
   2  the arguments or the config are wrong
-  3  no hob answers on the control socket, or not any more";
+  3  no hob runs that was meant, or it does not answer any more";
+
+const NATIVE_HELP: &str = "\
+Examples:
+  sudo hob native build
+      for python3 and perl of PATH; workers that start from then on use them,
+      as those of `hob recycle ROUTE`
+  sudo hob native build --perl /opt/perl/bin/perl
+      for that perl alone
+
+Exit codes:
+  0  built
+  1  something is missing, as is said, or does not compile
+  2  the arguments are wrong";
 
 const STATUS_HELP: &str = "\
 Examples:
@@ -71,7 +84,36 @@ Exit codes:
   0  shown
   1  the running hob refused
   2  the arguments or the config are wrong
-  3  no hob answers on the control socket";
+  3  no hob runs that was meant, or it does not answer";
+
+const SERVERS_HELP: &str = "\
+Examples:
+  hob servers
+      your servers; for root those of all users
+  hob reload --config /srv/one/hob.toml
+      every command takes what stands in the column `config`
+  hob servers --json | jq -r '.servers[].control'
+      where each can be asked over HTTP
+
+Exit codes:
+  0  shown, even if none runs
+  2  the arguments are wrong";
+
+const RECYCLE_HELP: &str = "\
+Examples:
+  hob recycle /app
+      workers of the route /app/* are replaced: each goes when another one is ready and what it
+      has is answered
+  hob recycle app:application
+      the same by what runs, on every route that has it
+  hob recycle /app --json
+      the process ids of the workers that go, as JSON
+
+Exit codes:
+  0  others are on their way
+  1  no program that stays has this route, or no worker of it is there
+  2  the arguments or the config are wrong
+  3  no hob runs that was meant, or it does not answer";
 
 /// How to reach the running hob.
 #[derive(Args)]
@@ -79,12 +121,39 @@ pub(crate) struct ControlOptions {
     /// Control socket of the running hob
     #[arg(long, value_name = "PATH", conflicts_with = "config")]
     pub(crate) control: Option<PathBuf>,
-    /// Config of the running hob, which may name the control socket
+    /// Config of the running hob, or the folder that it serves without one; else the one that
+    /// serves ./hob.toml, else the only one that runs
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Answer as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What is told of the servers that run.
+#[derive(Args)]
+#[command(after_help = SERVERS_HELP)]
+pub(crate) struct ServersOptions {
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the JSON schema of that instead
+    #[arg(long, exclusive = true)]
+    pub(crate) schema: bool,
+    /// Print the reference of its fields instead, in Markdown
+    #[arg(long, exclusive = true)]
+    pub(crate) reference: bool,
+}
+
+/// Which program's workers are renewed.
+#[derive(Args)]
+#[command(after_help = RECYCLE_HELP)]
+pub(crate) struct RecycleOptions {
+    /// Path of the route, as `/app` or `/app/*`, or what runs there, as `app:application`
+    #[arg(value_name = "ROUTE")]
+    pub(crate) route: String,
+    #[command(flatten)]
+    pub(crate) control: ControlOptions,
 }
 
 /// What of the state to show.
@@ -119,6 +188,12 @@ pub(crate) struct StatusOptions {
     /// Set those counts to zero first
     #[arg(long, requires = "statistics")]
     pub(crate) zero: bool,
+    /// Print the JSON schema of the whole state instead
+    #[arg(long, exclusive = true)]
+    pub(crate) schema: bool,
+    /// Print the reference of its fields instead, in Markdown
+    #[arg(long, exclusive = true)]
+    pub(crate) reference: bool,
 }
 
 /// What a screen of `hob top` shows.
@@ -190,4 +265,24 @@ pub(crate) struct WatchOptions {
     /// End after so many events
     #[arg(long, short = 'n', value_name = "COUNT")]
     pub(crate) count: Option<u64>,
+}
+
+/// What to do about native parts.
+#[derive(Subcommand)]
+pub(crate) enum NativeCommand {
+    /// Build them with the system's compiler into `lib/hob`, where servers look; as root or as the
+    /// owner of hob. Both languages unless one is named
+    #[command(after_help = NATIVE_HELP)]
+    Build(NativeBuildOptions),
+}
+
+/// What to build native parts for.
+#[derive(Args)]
+pub(crate) struct NativeBuildOptions {
+    /// Interpreter of Python to build for, a path or a name in PATH
+    #[arg(long, value_name = "PATH")]
+    pub(crate) python: Option<PathBuf>,
+    /// Interpreter of Perl to build for, a path or a name in PATH
+    #[arg(long, value_name = "PATH")]
+    pub(crate) perl: Option<PathBuf>,
 }

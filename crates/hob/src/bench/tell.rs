@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use hob_load::{Change, Comparison, Written};
 
 use super::{CROSSED, wrong};
-use crate::Refusal;
 use crate::args::MergeOptions;
+use crate::{Refusal, output};
 
 /// Longest result that is read.
 const RESULT_BYTES_MAX: u64 = 1 << 30;
@@ -87,9 +87,9 @@ pub(super) fn merge(options: &MergeOptions) -> Result<(), Refusal> {
     }
     let merged = Written::merge(&all).map_err(wrong)?;
     if options.json {
-        println!("{}", merged.json());
+        output::line(&merged.json().to_string());
     } else {
-        print!("{}", merged.summary());
+        output::write(&merged.summary());
     }
     files.write(&merged)?;
     match merged.has_failed() {
@@ -111,9 +111,9 @@ pub(super) fn compare(files: &[PathBuf], limits: &[String], is_json: bool) -> Re
     };
     let comparison = Comparison::of(&read(before)?, &read(after)?, &limits).map_err(wrong)?;
     if is_json {
-        println!("{}", comparison.json());
+        output::line(&comparison.json().to_string());
     } else {
-        print!("{}", comparison.table());
+        output::write(&comparison.table());
     }
     match comparison.has_failed() {
         true => Err(Refusal {

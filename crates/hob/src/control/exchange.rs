@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use hob_load::{AnswerReader, Asked, Progress};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::socket_peercred;
 use serde_json::Value;
 
 use super::event_stream::{Event, EventStream};
@@ -27,10 +28,14 @@ const ASKED: Asked<'_> = Asked {
 /// The running hob, at its control socket.
 pub(crate) struct Hob {
     path: PathBuf,
+    /// Who must have started it; anybody, for root with a socket that was named.
+    user_id: Option<u32>,
     /// Longest wait for bytes of an answer.
     patience: Duration,
     /// The connection that the last answer came over.
     kept: Option<UnixStream>,
+    /// Where the same hob is reached now.
+    is_now_at: Option<Box<dyn Fn() -> Option<PathBuf> + Send>>,
 }
 
 /// What it answered.
@@ -60,12 +65,29 @@ impl Answer {
     }
 }
 
+/// The exit code of a command whose hob does not run.
+pub(crate) const NOBODY: u8 = 3;
+
 impl Hob {
-    pub(crate) fn new(path: PathBuf, patience: Duration) -> Hob {
+    pub(crate) fn new(path: PathBuf, user_id: Option<u32>, patience: Duration) -> Hob {
         Hob {
             path,
+            user_id,
             patience,
             kept: None,
+            is_now_at: None,
+        }
+    }
+
+    /// The same, found again where an upgrade has moved its control socket.
+    pub(crate) fn that_may_move(
+        self,
+        is_now_at: impl Fn() -> Option<PathBuf> + Send + 'static,
+    ) -> Hob {
+        let is_now_at: Box<dyn Fn() -> Option<PathBuf> + Send> = Box::new(is_now_at);
+        Hob {
+            is_now_at: Some(is_now_at),
+            ..self
         }
     }
 
@@ -132,18 +154,41 @@ impl Hob {
     }
 
     fn connect(&self) -> Result<UnixStream, Refusal> {
-        let stream = UnixStream::connect(&self.path).map_err(|error| Refusal {
-            code: 3,
+        let connected = UnixStream::connect(&self.path).or_else(|error| {
+            let moved = self.is_now_at.as_ref().and_then(|find| find());
+            moved.map_or(Err(error), UnixStream::connect)
+        });
+        let stream = connected.map_err(|error| Refusal {
+            code: NOBODY,
             text: format!(
-                "no hob answers at {}: {error} (is it running? --control names another socket)",
+                "no hob answers at {}: {error} (`hob servers` lists those that run)",
                 self.path.display()
             ),
         })?;
+        self.refuse_others(&stream)?;
         stream
             .set_read_timeout(Some(self.patience))
             .and_then(|()| stream.set_write_timeout(Some(self.patience)))
             .map_err(|error| broken(&self.path, &error))?;
         Ok(stream)
+    }
+}
+
+impl Hob {
+    /// Whoever has put a socket of his own there is told nothing.
+    fn refuse_others(&self, stream: &UnixStream) -> Result<(), Refusal> {
+        let peer = socket_peercred(stream).map_err(|errno| broken(&self.path, &errno.into()))?;
+        let user_id = peer.uid.as_raw();
+        if self.user_id.is_none_or(|wanted| wanted == user_id) {
+            return Ok(());
+        }
+        Err(Refusal {
+            code: 3,
+            text: format!(
+                "what answers at {} belongs to user {user_id}: nothing was asked",
+                self.path.display()
+            ),
+        })
     }
 }
 

@@ -57,7 +57,11 @@ fn processes(state: Facts<'_>) -> String {
     let pool = state.count("file_pool.threads").map(|threads| {
         let idle = number("file_pool.idle").unwrap_or_default();
         let queued = number("file_pool.queued").unwrap_or_default();
-        format!("{threads} threads, {idle} idle, {queued} jobs waiting")
+        let left = match state.count("file_pool.left") {
+            None | Some(0) => String::new(),
+            Some(left) => format!(", {left} besides that hang at a disk"),
+        };
+        format!("{threads} threads, {idle} idle, {queued} jobs waiting{left}")
     });
     pairs(&[
         ("hob", text("version")),

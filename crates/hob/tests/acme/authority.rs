@@ -175,19 +175,38 @@ impl Helper {
         Helper { child, printed }
     }
 
-    /// Waits until it answers on a port; false when it has ended, because somebody else has one of
-    /// its ports.
+    /// Waits until it listens on a TCP port; false when it has ended, because somebody else has one
+    /// of its ports.
     fn is_up(&mut self, port: u16) -> bool {
         let until = Instant::now() + DEADLINE;
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+        while !self.listens(port) {
             if self.child.try_wait().unwrap().is_some() {
                 return false;
             }
             assert!(Instant::now() < until, "{}", self.printed.lock().unwrap());
             std::thread::yield_now();
         }
-        // Somebody else may be the one who answers.
-        self.child.try_wait().unwrap().is_none()
+        true
+    }
+
+    /// Somebody else may listen there: the socket must be one of its own.
+    fn listens(&self, port: u16) -> bool {
+        const LISTEN: &str = "0A";
+        let folder = format!("/proc/{}/fd", self.child.id());
+        let links = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let own: Vec<_> = links
+            .filter_map(|link| std::fs::read_link(link.path()).ok())
+            .collect();
+        ["/proc/net/tcp", "/proc/net/tcp6"].iter().any(|table| {
+            let table = std::fs::read_to_string(table).unwrap_or_default();
+            table.lines().any(|line| {
+                let fields: Vec<&str> = line.split_whitespace().collect();
+                fields.len() > 9
+                    && fields[1].ends_with(&format!(":{port:04X}"))
+                    && fields[3] == LISTEN
+                    && own.contains(&format!("socket:[{}]", fields[9]).into())
+            })
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use crate::authority::Authority;
-use crate::harness::client::get;
+use crate::harness::client::ask;
 use crate::harness::{Place, is_root};
 use crate::{
     CLEAR_TEXT, TLS, config, curl, kept, reload, serve, shown, site, wait_for_state,
@@ -41,7 +41,8 @@ fn page_in_clear_text_proves_every_name_before_any_redirect() {
     assert_eq!(mode(""), 0o700);
     // The proof is gone, and the path is the site's again.
     let token = "LoqXcYV8q5ONbJQxbmR7SCTNo3tiAXDfowyjxAjEuX0";
-    let answer = get(hob.port(), &format!("/.well-known/acme-challenge/{token}")).unwrap();
+    let path = format!("/.well-known/acme-challenge/{token}");
+    let answer = ask(hob.port(), "GET", &path, "Host: one.example.test\r\n");
     assert_eq!(answer.status, 301);
     hob.stop();
 }

@@ -1,11 +1,11 @@
 //! Where certificates are kept: by one at a time, and not at all where nothing can be.
 
 use crate::authority::Authority;
-use crate::harness::client::get;
+use crate::harness::client::ask;
 use crate::harness::{Hob, Place, text_of};
 use crate::{
-    config, error_of, kept, reload, serve, shown, wait_for_state, wait_until_shown_differs,
-    wait_until_trusted,
+    Failed, config, error_of, fail_an_order, kept, reload, serve, shown, wait_for_state,
+    wait_until_shown_differs, wait_until_trusted,
 };
 
 const HOST: &str = "one.example.test";
@@ -22,7 +22,9 @@ fn nothing_is_ordered_where_nothing_can_be_kept() {
     hob.wait_for("no certificates are asked for: ");
     let error = error_of(&place);
     assert!(error.contains("`state` names another folder"), "{error}");
-    assert_eq!(get(hob.port(), "/hello.txt").unwrap().text(), "hello\n");
+    let host = format!("Host: {HOST}\r\n");
+    let answer = ask(hob.port(), "GET", "/hello.txt", &host);
+    assert_eq!(answer.text(), "hello\n");
     assert!(!shown(&hob, HOST).is_empty());
     assert!(!authority.printed().contains("POST /sign-me-up"));
     place.write("hob.toml", &config(&authority, ""));
@@ -117,16 +119,13 @@ fn file_that_is_removed_is_served_on_and_got_anew_by_a_reload() {
     let hob = serve(&place, &authority, &config(&authority, ""));
     hob.wait_for("a certificate was got");
     wait_until_trusted(&hob, &authority, HOST);
-    let before = shown(&hob, HOST);
     let file = kept(&place).join("one.example.test.pem");
-    std::fs::remove_file(&file).unwrap();
-    authority.http.close();
-    reload(&place);
-    hob.wait_for("no certificate: ");
+    let want = |_: &str| std::fs::remove_file(&file).unwrap();
+    let Failed { before, got, .. } = fail_an_order(&place, &hob, &authority, HOST, want);
     assert_eq!(shown(&hob, HOST), before);
     authority.http.lead_to(hob.port());
     reload(&place);
-    hob.wait_for_count("a certificate was got", 2);
+    hob.wait_for_count("a certificate was got", got + 1);
     wait_until_shown_differs(&hob, HOST, &before);
     wait_until_trusted(&hob, &authority, HOST);
     assert!(file.exists());

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::authority::{Authority, EXTERNAL_KEY};
-use crate::harness::client::get;
+use crate::harness::client::ask;
 use crate::harness::{Place, text_of};
 use crate::{
     CLEAR_TEXT, TLS, config, error_of, reload, serve, shown, site, wait_for_state,
@@ -37,7 +37,9 @@ fn authority_that_is_not_there_is_told_and_tried_again() {
     assert!(error.contains("is `acme.directory` right"), "{error}");
     let signed = issuer(&shown(&hob, HOST));
     assert!(signed.contains("hob self-signed"), "{signed}");
-    assert_eq!(get(hob.port(), "/hello.txt").unwrap().text(), "hello\n");
+    let host = format!("Host: {HOST}\r\n");
+    let answer = ask(hob.port(), "GET", "/hello.txt", &host);
+    assert_eq!(answer.text(), "hello\n");
     authority.resume();
     reload(&place);
     hob.wait_for("a certificate was got");

@@ -191,3 +191,104 @@ fn what_root_started_is_not_changed_from_a_page() {
     assert_eq!(answer.status, 403);
     hob.stop();
 }
+
+/// Whoever may look may have a text checked: that must tell of no other file of the machine, and
+/// wait for none.
+#[test]
+fn text_that_is_checked_includes_nothing_outside_the_config() {
+    let place = Place::new();
+    let hob = serve_own(&place, "edit = true");
+    let pages = Pages::of(&hob);
+    let visitor = pages.operator();
+    let before = file(&visitor);
+    let own = place.path("");
+    let own = own.display();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        place.path("pipe.toml"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o666),
+        0,
+    )
+    .unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::write(
+        elsewhere.path().join("secret.toml"),
+        "password = \"hidden\"\n",
+    )
+    .unwrap();
+    let elsewhere = elsewhere.path().display();
+    let outside = "is not below the folder of the config";
+    for (include, told) in [
+        ("/dev/ptmx".to_owned(), outside),
+        ("/etc/*".to_owned(), outside),
+        (format!("{elsewhere}/secret.toml"), outside),
+        (format!("{own}/../*/secret.toml"), outside),
+        (format!("{own}/pipe.toml"), "it is no regular file"),
+        ("missing.toml".to_owned(), "there is no such file"),
+    ] {
+        let text = before["text"].as_str().unwrap();
+        let text = format!("include = [{include:?}]\n{text}");
+        let asked = json!({ "path": before["path"], "text": text });
+        let checked = visitor.act("/v1/config/check", &asked).to_string();
+        assert!(checked.contains(told), "{include}: {checked}");
+        assert!(!checked.contains("hidden"), "{checked}");
+    }
+    hob.stop();
+}
+
+/// Values of variables are passwords of databases and keys of others' services.
+#[test]
+fn who_may_only_look_sees_and_learns_no_values_of_variables() {
+    let place = Place::new();
+    let hob = serve_own(
+        &place,
+        &format!(
+            "edit = true\n[[admin.user]]\nname = \"ben\"\npassword = \"{KETTLE}\"\n\
+             [program]\nenv = {{ TOKEN = \"sesame\", FOLDER = \"${{XDG_STATE_HOME}}\" }}\n"
+        ),
+    );
+    let pages = Pages::of(&hob);
+    let operator = pages.operator();
+    assert!(file(&operator)["text"].as_str().unwrap().contains("sesame"));
+    let ben = pages.visitor(&json!({ "user": "ben", "password": "kettle" }));
+    let seen = file(&ben);
+    let text = seen["text"].as_str().unwrap();
+    let hidden = "env = { TOKEN = \"(hidden)\", FOLDER = \"(hidden)\" }\n";
+    assert!(text.contains(hidden), "{text}");
+    let act = |visitor: &Visitor<'_>, what: &str, text: &str| {
+        let body = json!({ "path": seen["path"], "text": text });
+        visitor
+            .act(&format!("/v1/config/{what}"), &body)
+            .to_string()
+    };
+    assert_eq!(act(&ben, "diff", text), json!({ "diff": "" }).to_string());
+    let all = act(&ben, "diff", "");
+    assert!(!all.contains("sesame") && !all.contains("$argon2"), "{all}");
+    // What is told of a text could tell a variable that the config has as such a value.
+    let asks = "[[listen]]\naddress = \"${XDG_STATE_HOME}\"\n";
+    let folder = place.path("run").display().to_string();
+    let told = act(&operator, "check", asks);
+    assert!(told.contains(&folder), "{told}");
+    let told = act(&ben, "check", asks);
+    assert!(!told.contains(&folder), "{told}");
+    hob.stop();
+}
+
+#[test]
+fn a_pipe_in_the_place_of_the_config_holds_nobody_up() {
+    let place = Place::new();
+    let hob = serve_own(&place, "");
+    let pages = Pages::of(&hob);
+    let visitor = pages.operator();
+    let (before, pipe) = (file(&visitor), place.path("pipe"));
+    let mode = rustix::fs::Mode::from_raw_mode(0o666);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
+    std::fs::rename(pipe, place.path("hob.toml")).unwrap();
+    let now = file(&visitor);
+    assert_eq!(now["on_disk"], false);
+    assert_eq!(now["text"], before["text"]);
+    let body = json!({ "path": before["path"], "text": "" });
+    assert_eq!(visitor.post("/v1/config/diff", &body).status, 409);
+    hob.stop();
+}

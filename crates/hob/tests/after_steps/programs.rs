@@ -375,6 +375,50 @@ fn other_path_of_the_site_is_answered_in_the_place_of_output() {
 }
 
 #[test]
+fn encoded_slash_in_a_place_a_program_names_separates_nothing() {
+    let redirect = |path: &str| format!("printf 'X-Accel-Redirect: %s\\n\\n' '{path}'");
+    let local = |path: &str| format!("printf 'Location: %s\\n\\n' '{path}'");
+    let sendfile = |path: &str| format!("printf 'X-Sendfile: %s\\n\\n' 'DIR/{path}'");
+    let show = "printf 'Content-Type: text/plain\\n\\n'\necho \"$SCRIPT_NAME|$PATH_INFO\"";
+    let cases = [
+        (redirect("/inside%2Fsecret.html"), 404, ""),
+        (redirect("/inside/%2Fsecret.html"), 404, ""),
+        (redirect("/inside/secret.html"), 200, "<p>secret</p>"),
+        (redirect("/inside/..%2fcgi/show"), 502, ""),
+        (
+            redirect("/cgi//show//a%2fb/%252F"),
+            200,
+            "/cgi/show|//a/b/%2F\n",
+        ),
+        (local("/cgi/show/a%2fb//c?x=//"), 200, "/cgi/show|/a/b//c\n"),
+        (local("/cgi%2Fshow"), 404, ""),
+        (local("/cgi/show/%2F..%2f"), 502, ""),
+        // Files are named as they are, not as in a URL.
+        (sendfile("files/report.txt"), 200, PAGE),
+        (sendfile("files/a%2Fb"), 200, "named so\n"),
+        (sendfile("files/x%2F..%2Freport.txt"), 404, ""),
+        (sendfile("files%2Freport.txt"), 502, ""),
+        (sendfile("files/..%2Foutside.txt"), 404, ""),
+    ];
+    let names: Vec<String> = (0..cases.len())
+        .map(|number| format!("n{number}"))
+        .collect();
+    let named = names.iter().zip(&cases);
+    let mut scripts: Vec<(&str, &str)> = named.map(|(name, case)| (&**name, &*case.0)).collect();
+    scripts.push(("show", show));
+    let site = Site::new(&scripts);
+    site.place.write("files/a%2Fb", "named so\n");
+    for (name, (script, status, text)) in names.iter().zip(&cases) {
+        let answer = site.get(&format!("/cgi/{name}"), "");
+        assert_eq!(answer.status, *status, "{script}");
+        if *status == 200 {
+            assert_eq!(answer.text(), *text, "{script}");
+        }
+    }
+    site.hob.stop();
+}
+
+#[test]
 fn output_is_collected_when_the_program_wants_that() {
     let slow = |head: &str| {
         format!("printf '{head}Content-Type: text/plain\\n\\none '\nread line < DIR/go\nprintf two")

@@ -33,7 +33,7 @@ impl Aioquic {
             .args([&format!("{FOLDER}/h3/client.py"), "install"])
             .output();
         if !install.as_ref().is_ok_and(|output| output.status.success()) {
-            println!("left out: aioquic cannot be installed: {install:?}");
+            println!("skipped: aioquic cannot be installed: {install:?}");
             return None;
         }
         let place = Place::new();

@@ -37,7 +37,7 @@ fn start(name: &str, command: impl Fn(u16) -> Command) -> Option<Other> {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let Ok(program) = command.spawn() else {
-            println!("left out: {name} is not installed");
+            println!("skipped: {name} is not installed");
             return None;
         };
         let mut other = Other { program, port };

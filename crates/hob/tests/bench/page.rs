@@ -163,11 +163,12 @@ fn who_comes_again_asks_only_for_what_may_have_changed() {
     let (place, hob) = served(fresh);
     let [clear, secure] = urls(&hob);
     for (url, arguments) in [
-        (&clear, &["-n", "9"][..]),
-        (&secure, &["-n", "9"]),
-        (&secure, &["--http", "2", "-n", "9"]),
-        (&secure, &["--http", "3", "-n", "9", "-t", "3"]),
-        (&clear, &["--rate", "60", "-n", "9"]),
+        (&clear, &["-c", "3"][..]),
+        (&secure, &["-c", "3"]),
+        (&secure, &["--http", "2", "-c", "3"]),
+        (&secure, &["--http", "3", "-c", "3", "-t", "3"]),
+        // As many as may come before the first has gone.
+        (&clear, &["--rate", "60", "-c", "9"]),
     ] {
         let before = place.counter("requests");
         // Whoever comes while a text is compressed gets it as it is, with another entity tag.
@@ -175,8 +176,8 @@ fn who_comes_again_asks_only_for_what_may_have_changed() {
             url,
             "--page",
             "--warm",
-            "-c",
-            "3",
+            "-n",
+            "9",
             "-H",
             "Accept-Encoding:identity",
         ];

@@ -12,6 +12,11 @@ pub(crate) fn conforms(value: &Value, schema: &Value, root: &Value, path: &str) 
         let choice = usize::from(value.is_null());
         return conforms(value, &choices[choice], root, path);
     }
+    if let Some(choices) = schema.get("oneOf").and_then(Value::as_array) {
+        let is_one = choices.iter().any(|choice| choice["const"] == *value);
+        assert!(is_one, "{path} is {value}, not of {choices:?}");
+        return;
+    }
     let of_type = |name: &str| match name {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),

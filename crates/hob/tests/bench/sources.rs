@@ -218,10 +218,6 @@ fn addresses_that_cannot_be_had_are_refused() {
             &[&url, "--sources", "2", "--unix", &socket],
             "only to a server of this machine at 127.0.0.0/8",
         ),
-        (
-            &[&url, "--exercise", "--sources", "2"],
-            "cannot be used with",
-        ),
     ] {
         let output = bench(arguments);
         let text = text_of(&output);

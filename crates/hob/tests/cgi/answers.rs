@@ -201,7 +201,16 @@ fn announced_length_is_held_against_the_body() {
             "printf 'Content-Length: 300000\\nContent-Type: a/b\\n\\n'\n\
              head -c 200000 /dev/zero\n",
         )
+        .with_sh(
+            "longer-late.cgi",
+            "printf 'Content-Length: 200000\nContent-Type: a/b\n\n'\n\
+             head -c 300000 /dev/zero\n",
+        )
         .serve("");
+    let late = programs.get("/cgi/longer-late.cgi");
+    assert_eq!((late.answer.body.len(), late.is_whole), (200_000, true));
+    let cut = "the body was cut to its Content-Length";
+    assert_eq!(programs.record("/cgi/longer-late.cgi")["note"], cut);
     for name in ["exact", "longer"] {
         let reply = programs.get(&format!("/cgi/{name}.cgi"));
         assert_eq!(
@@ -211,6 +220,8 @@ fn announced_length_is_held_against_the_body() {
         );
         assert_eq!(reply.answer.header("content-length"), Some("4"));
     }
+    assert_eq!(programs.record("/cgi/longer.cgi")["note"], cut);
+    assert_ne!(programs.record("/cgi/exact.cgi")["note"], cut);
     let shorter = programs.get("/cgi/shorter.cgi");
     assert_eq!(shorter.answer.status, 502);
     let record = programs.record("/cgi/shorter.cgi");

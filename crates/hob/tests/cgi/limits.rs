@@ -4,8 +4,9 @@ use crate::harness::client::{Connection, call};
 use crate::site::Programs;
 
 /// Waits at a fifo until someone writes to it, after it has created a file that says so.
+/// Who finds the gate open as the one before left it gets no line, and waits on.
 const WAITS: &str = "printf 'Content-Type: text/plain\\n\\n'\n: > \"$RUN/started-$$\"\n\
-                     read line < \"$RUN/gate\"\necho \"$line\"\n";
+                     until read line < \"$RUN/gate\"; do :; done\necho \"$line\"\n";
 
 fn waiting(keys: &str) -> Programs {
     let programs = Programs::new().with_sh("waits.cgi", WAITS);
@@ -113,7 +114,7 @@ fn client_that_leaves_the_queue_takes_no_place() {
     programs
         .place
         .wait_for_counter("limit_program_concurrent", 1);
-    drop(second);
+    second.leave();
     programs.place.wait_for_counter("client_left", 1);
     release(&programs);
     assert_eq!(first.read_reply().answer.text(), "released\n");
@@ -131,7 +132,7 @@ fn silent_program_is_ended_and_answered_for() {
             "sleeps.cgi",
             "echo 'about to sleep' >&2\nsleep 1000 & wait\n",
         )
-        .serve("first_byte = \"200ms\"");
+        .serve("first_byte = \"2s\"");
     let reply = programs.get("/cgi/sleeps.cgi");
     assert_eq!(reply.answer.status, 504);
     let record = programs.record("/cgi/sleeps.cgi");
@@ -161,7 +162,7 @@ fn program_that_runs_for_too_long_is_ended_with_all_it_started() {
              sleep 1000 & echo $! > pid-child\nwait\n",
         )
         .with_sh("headless.cgi", "sleep 1000\n");
-    let programs = programs.serve("total = \"300ms\", grace = \"100ms\"");
+    let programs = programs.serve("total = \"2s\", grace = \"100ms\"");
     let late = programs.get("/cgi/headless.cgi");
     assert_eq!(late.answer.status, 504);
     let reason = "limits: total: the program ran for too long";

@@ -50,7 +50,13 @@ fn folder_of_programs() {
         ("/cgi/out.cgi", 404),
         ("/cgi/site/hello.txt", 404),
         ("/cgi/../../../../bin/ls", 400),
-        ("/cgi/a.cgi%2fx", 400),
+        ("/cgi/a.cgi%2fx", 404),
+        ("/cgi/sub%2Fb.cgi", 404),
+        ("/cgi%2Fa.cgi", 404),
+        ("/cgi/%2Fa.cgi", 404),
+        ("/cgi/a.cgi/x%2F..", 400),
+        ("/cgi/a.cgi/%2F..%2F..%2Fetc/passwd", 400),
+        ("/cgi/plain.cgi/a%2Fb", 403),
         ("/cgi/", 403),
         ("/cgi/empty/", 403),
         ("/cgi/empty/note.txt", 403),
@@ -128,6 +134,131 @@ fn suffix_route_runs_programs_among_the_sites_files() {
     programs.stop();
 }
 
+/// What is told of the path, and that no file that is named by it lies outside of the root.
+const TOLD: &str = "printf 'Content-Type: text/plain\\n\\n'\n\
+                    echo \"$SCRIPT_NAME|$PATH_INFO|$PATH_TRANSLATED|$REQUEST_URI\"\n";
+
+#[test]
+fn encoded_slash_comes_to_a_program_and_separates_nothing() {
+    let programs = Programs::new()
+        .with_sh("a.cgi", TOLD)
+        .with_sh("user.cgi", TOLD)
+        .serve_route(
+            "path = \"/cgi/secret/*\"\nrespond = { status = 403 }\n\
+             [[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\n\
+             [[site.route]]\npath = \"/user/{name}/*\"\n\
+             cgi = { script = \"cgi/user.cgi\" }\n\
+             [[site.route]]\npath = \"/go/{name}\"\nredirect = \"/went/{name}?of={path}\"\n",
+        );
+    let site = programs.place.path("site").display().to_string();
+    for (path, expected) in [
+        ("/cgi/a.cgi/x%2Fy", "/cgi/a.cgi|/x/y|/x/y"),
+        ("/cgi/a.cgi/%2fy%2F", "/cgi/a.cgi|//y/|/y/"),
+        ("/cgi/a.cgi/x%252Fy", "/cgi/a.cgi|/x%2Fy|/x%2Fy"),
+        ("/cgi/a.cgi/x%2Fy/../z", "/cgi/a.cgi|/z|/z"),
+        (
+            "/cgi/a.cgi/secret%2F.hidden",
+            "/cgi/a.cgi|/secret/.hidden|/secret/.hidden",
+        ),
+        ("/user/group%2fname/x%2Fy", "/user/group/name|/x/y|/x/y"),
+    ] {
+        let (told, translated) = expected.rsplit_once('|').unwrap();
+        let expected = format!("{told}|{site}{translated}|{path}\n");
+        assert_eq!(programs.text(path), expected, "{path}");
+    }
+    for (path, status) in [
+        ("/cgi/secret/x", 403),
+        ("/cgi/secret%2Fx", 404),
+        ("/user%2Fa/x", 404),
+        ("/user/a%2F../x", 400),
+        ("/user/a%2f%2e%2e%2fb/x", 400),
+    ] {
+        assert_eq!(programs.get(path).answer.status, status, "{path}");
+    }
+    let moved = programs.get("/go/a%2fb%252Fc").answer;
+    assert_eq!(
+        moved.header("location"),
+        Some("/went/a%2Fb%252Fc?of=%2Fgo%2Fa%2Fb%252Fc")
+    );
+    let refused = programs.record("/user/a%2F../x");
+    assert_eq!(refused["reason"], "dot segment beside an encoded slash");
+    programs.stop();
+}
+
+#[test]
+fn route_with_an_encoded_slash_is_for_one_name() {
+    let programs = Programs::new().serve_route(
+        "path = \"/@scope%2fname\"\nrespond = { status = 204 }\n\
+         [[site.route]]\npath = \"/old\"\nrewrite = \"/@scope%2Fname\"\nfiles = \"site\"\n",
+    );
+    for (path, status) in [
+        ("/@scope%2Fname", 204),
+        ("/@scope%2fname", 204),
+        ("/@scope/name", 404),
+        ("/@scope%252Fname", 404),
+        ("/@scope%2Fname/", 404),
+        ("/old", 404),
+    ] {
+        assert_eq!(programs.get(path).answer.status, status, "{path}");
+    }
+    programs.stop();
+}
+
+#[test]
+fn slashes_behind_a_program_stay_as_they_were_sent() {
+    let programs = Programs::new()
+        .with_sh("a.cgi", TOLD)
+        .with_sh("sub/index.cgi", TOLD)
+        .serve_route(
+            "path = \"/cgi/*\"\ncgi = { dir = \"cgi\", index = [\"index.cgi\"] }\n\
+             [[site.route]]\npath = \"/app/*\"\n\
+             cgi = { script = \"cgi/a.cgi\" }\n\
+             [[site.route]]\npath = \"/old/{rest*}\"\nrewrite = \"/cgi/{rest}\"\n\
+             cgi = { script = \"cgi/a.cgi\" }\n",
+        );
+    let site = programs.place.path("site").display().to_string();
+    for (path, expected) in [
+        ("/cgi/a.cgi//a///b//", "/cgi/a.cgi|//a///b//|/a/b/"),
+        ("//cgi//a.cgi//a//b", "/cgi/a.cgi|//a//b|/a/b"),
+        ("//%63gi/./x/..//a.cgi/%2e//a", "/cgi/a.cgi|//a|/a"),
+        (
+            "/cgi/a.cgi/https://a.test//x",
+            "/cgi/a.cgi|/https://a.test//x|/https:/a.test/x",
+        ),
+        ("/cgi/a.cgi/x//../y", "/cgi/a.cgi|/y|/y"),
+        // The same dot segments lead to the same program, whatever slashes are between them.
+        ("/cgi/x.cgi//../a.cgi//y", "/cgi/a.cgi|//y|/y"),
+        ("//app//a", "/app|//a|/a"),
+        ("/app//", "/app|//|/"),
+        // It is the config that has put such a path together.
+        ("/old//a//b", "|/cgi/a/b|/cgi/a/b"),
+    ] {
+        let (told, translated) = expected.rsplit_once('|').unwrap();
+        let expected = format!("{told}|{site}{translated}|{path}\n");
+        assert_eq!(programs.text(path), expected, "{path}");
+    }
+    let index = programs.text("/cgi//sub//");
+    assert_eq!(index, "/cgi/sub/index.cgi|||/cgi//sub//\n");
+    programs.stop();
+}
+
+#[test]
+fn explain_tells_encoded_slashes_and_those_behind_a_program() {
+    let programs = Programs::new().with_sh("a.cgi", "touch ran\n").serve("");
+    let explain = |path: &str| {
+        let output = programs.place.run(&["explain", "--json", "GET", path]);
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let told = explain("//cgi//a.cgi//x%2fy%252F");
+    assert_eq!(told["path"]["normal"], "/cgi/a.cgi/x%2Fy%252F");
+    assert_eq!(told["program"]["script_name"], "/cgi/a.cgi");
+    assert_eq!(told["program"]["path_info"], "//x/y%2F");
+    let told = explain("/cgi%2Fa.cgi");
+    assert_eq!(told["path"]["normal"], "/cgi%2Fa.cgi");
+    assert_eq!(told["answer"]["status"], 404);
+    programs.stop();
+}
+
 #[test]
 fn explain_says_what_would_run_and_runs_nothing() {
     let programs = Programs::new()
@@ -163,5 +294,57 @@ fn explain_says_what_would_run_and_runs_nothing() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["program"]["script_name"], "/cgi/a.cgi");
     assert_eq!(json["answer"]["status"], serde_json::Value::Null);
+    programs.stop();
+}
+
+#[test]
+fn link_leads_into_places_that_are_allowed_and_the_record_says_where_another_one_leads() {
+    let programs = Programs::new()
+        .with_sh(
+            "../lib/tool.cgi",
+            "printf 'Content-Type: text/plain\\n\\n%s %s %s\\n' \"$SCRIPT_NAME\" \"$SCRIPT_FILENAME\" \"$(pwd)\"\n",
+        )
+        .with_sh("../other/secret.cgi", "printf '\\nno\\n'\n")
+        .with_sh("own.cgi", "printf 'Content-Type: text/plain\\n\\nown\\n'\n");
+    let link = |to: &str, name: &str| {
+        std::os::unix::fs::symlink(to, programs.path(name)).unwrap();
+    };
+    link("../lib/tool.cgi", "tool.cgi");
+    link(&programs.place.path("lib").display().to_string(), "lib");
+    link(&programs.path("own.cgi").display().to_string(), "whole.cgi");
+    link("../other/secret.cgi", "secret.cgi");
+    let programs = programs.serve("symlinks_to = [\"lib\"]");
+    let lib = programs.place.path("lib");
+    for name in ["tool.cgi", "lib/tool.cgi"] {
+        let told = programs.text(&format!("/cgi/{name}"));
+        let expected = format!("/cgi/{name} {0}/tool.cgi {0}\n", lib.display());
+        assert_eq!(told, expected);
+    }
+    assert_eq!(programs.text("/cgi/whole.cgi"), "own\n");
+    assert_eq!(programs.get("/cgi/secret.cgi").answer.status, 404);
+    let record = programs.record("/cgi/secret.cgi");
+    let says = |field: &str, text: &str| record[field].as_str().unwrap().contains(text);
+    assert!(
+        says("reason", "`symlinks_to`") && says("detail", "/other/secret.cgi"),
+        "{record}"
+    );
+    let explained = programs.place.run(&["explain", "GET", "/cgi/secret.cgi"]);
+    let text = String::from_utf8_lossy(&explained.stdout);
+    assert!(text.contains("`symlinks_to`"), "{text}");
+    // A link that is changed to lead elsewhere is not followed there.
+    std::fs::remove_file(programs.path("tool.cgi")).unwrap();
+    std::os::unix::fs::symlink("../other/secret.cgi", programs.path("tool.cgi")).unwrap();
+    let until = std::time::Instant::now() + crate::harness::DEADLINE;
+    loop {
+        let answer = programs.get("/cgi/tool.cgi").answer;
+        match answer.status {
+            404 => break,
+            _ => assert!(answer.text().contains("/lib/tool.cgi"), "{answer:?}"),
+        }
+        assert!(
+            std::time::Instant::now() < until,
+            "it is believed for too long"
+        );
+    }
     programs.stop();
 }

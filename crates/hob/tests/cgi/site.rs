@@ -17,7 +17,11 @@ pub(crate) struct Programs {
 impl Programs {
     /// A folder `cgi` and nothing in it.
     pub(crate) fn new() -> Programs {
-        let place = Place::new();
+        Programs::at(Place::new())
+    }
+
+    /// The same at a place of its own.
+    pub(crate) fn at(place: Place) -> Programs {
         place.folder("cgi");
         Programs { place, hob: None }
     }

@@ -2,11 +2,12 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::harness::{Place, User, send_signal, text_of};
+use super::harness::{Place, User, library, send_signal, text_of};
 use super::{compare, endless_with, groups, left};
 
 /// Is one of these programs installed? Else a line says what is not tested.
@@ -15,18 +16,24 @@ fn has(name: &str, programs: &[&str]) -> bool {
     let folders = std::env::split_paths(&folders).chain([PathBuf::from("/usr/sbin")]);
     let found = { folders }.any(|folder| programs.iter().any(|one| folder.join(one).is_file()));
     if !found {
-        println!("{name} is not installed: its rows are not tested");
+        println!("skipped: {name} is not installed");
     }
     found
 }
 
 /// Measures rows with these servers, and returns them.
 fn rows(place: &Place, servers: &str, only: &[&str]) -> Vec<Value> {
+    rows_with(place, servers, only, &[])
+}
+
+/// The same with more arguments.
+fn rows_with(place: &Place, servers: &str, only: &[&str], more: &[&str]) -> Vec<Value> {
     let json = place.path("run/it.json");
     let only = only.iter().flat_map(|only| ["--only", only]);
     let mut arguments: Vec<&str> = only.collect();
     arguments.extend(["--servers", servers, "--round", "20ms", "--rounds", "1"]);
     arguments.extend(["--json", json.to_str().unwrap()]);
+    arguments.extend(more);
     let output = compare(place, &arguments).output().unwrap();
     let text = text_of(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
@@ -72,37 +79,56 @@ fn scripts_are_run_by_apache_and_lighttpd_too() {
     assert_eq!(labels(&rows[2]), ["hob cgi", "apache cgi", "lighttpd cgi"]);
 }
 
+/// Servers of applications from PyPI, in a folder of their own: what stands in PATH may be any
+/// version, of any account. The reason where they cannot be had.
+fn application_servers() -> Result<PathBuf, String> {
+    const INSTALL: &str = "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n\
+        from client import install; sys.exit(install(Path(sys.argv[2]), sys.argv[3:]) or None)";
+    let folder = library::root().join("target/application-servers");
+    let output = Command::new("python3")
+        .args(["-c", INSTALL])
+        .args([&library::root().join("crates/hob/tests/h3"), &folder])
+        .args(["granian==2.8.7", "gunicorn==27.0.1", "uvicorn==0.54.0"])
+        .output()
+        .map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(folder.canonicalize().unwrap().join("bin")),
+        false => Err(text_of(&output)),
+    }
+}
+
 #[test]
 fn servers_of_applications_stand_beside_resident_programs() {
-    let place = Place::new();
-    let mut servers = vec!["nginx"];
-    let mut wsgi = vec!["hob resident WSGI"];
-    let mut asgi = vec!["hob resident ASGI"];
-    let has_nginx = super::has_nginx();
-    if has("Granian", &["granian"]) {
-        servers.push("granian");
-        wsgi.push("granian WSGI");
-        asgi.push("granian ASGI");
+    if !super::has_nginx() | !has("uWSGI", &["uwsgi"]) {
+        return;
     }
-    if has("uWSGI", &["uwsgi"]) {
-        servers.push("uwsgi");
-        wsgi.push("uwsgi own router");
-        wsgi.extend(has_nginx.then_some("uwsgi behind nginx"));
-    }
-    if has("gunicorn", &["gunicorn"]) {
-        servers.push("gunicorn");
-        wsgi.push("gunicorn WSGI");
-    }
-    if has("uvicorn", &["uvicorn"]) {
-        servers.push("uvicorn");
-        asgi.push("uvicorn ASGI");
-    }
+    let folder = match application_servers() {
+        Ok(folder) => folder,
+        Err(why) => return println!("skipped: Granian and others cannot be installed: {why}"),
+    };
+    let [granian, gunicorn, uvicorn] = ["granian", "gunicorn", "uvicorn"].map(|name| {
+        let program = folder.join(name);
+        program.to_str().unwrap().to_owned()
+    });
+    // The folder may be one that only whoever runs the tests may enter.
+    let place = Place::for_user(User::Same);
+    let rivals = [
+        "--rival", &granian, "--rival", &gunicorn, "--rival", &uvicorn,
+    ];
     let only = [
         "script.wsgi.clear.keep.16k.c1",
         "script.asgi.clear.keep.16k.c1",
     ];
-    let rows = rows(&place, &servers.join(","), &only);
+    let rows = rows_with(&place, "nginx,uwsgi", &only, &rivals);
+    let wsgi = [
+        "hob resident WSGI",
+        "granian WSGI",
+        "uwsgi own router",
+        "uwsgi behind nginx",
+        "gunicorn WSGI",
+    ];
     assert_eq!(labels(&rows[0]), wsgi);
+    let asgi = ["hob resident ASGI", "granian ASGI", "uvicorn ASGI"];
     assert_eq!(labels(&rows[1]), asgi);
 }
 
@@ -115,7 +141,7 @@ fn php() -> Option<String> {
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let found = { names }.find(|name| name.starts_with("php-fpm"));
     if found.is_none() {
-        println!("php-fpm is not installed: its rows are not tested");
+        println!("skipped: php-fpm is not installed");
     }
     found
 }
@@ -206,7 +232,7 @@ fn sweep_says_how_the_default_stands_to_the_best() {
     let place = Place::new();
     let json = place.path("run/it.json");
     let mut arguments = vec!["--sweep", "--only", "sweep.piece.cgi", "--json"];
-    arguments.extend([json.to_str().unwrap(), "--round", "1ms", "--rounds", "2"]);
+    arguments.extend([json.to_str().unwrap(), "--round", "200ms", "--rounds", "2"]);
     let output = compare(&place, &arguments).output().unwrap();
     let text = text_of(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
@@ -242,7 +268,7 @@ fn sweep_over_shared_memory_gives_programs_other_chunks() {
     let mut arguments = vec!["--sweep", "--only", "sweep.chunks", "--only", "sweep.chunk"];
     arguments.extend(["--json", json.to_str().unwrap()]);
     arguments.extend(["--html", html.to_str().unwrap()]);
-    arguments.extend(["--round", "1ms", "--rounds", "2"]);
+    arguments.extend(["--round", "200ms", "--rounds", "2"]);
     let output = compare(&place, &arguments).output().unwrap();
     let text = text_of(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");

@@ -28,7 +28,8 @@ fn path_is_understood_in_one_way_or_refused() {
         ("/%2e%2e/secret", 400),
         ("/..%2fsecret", 400),
         ("/%2e%2e%2fsecret", 400),
-        ("/docs%2fa.txt", 400),
+        ("/docs%2f..%2Fhello.txt", 400),
+        ("/.%2Fhello.txt", 400),
         ("/..\\secret", 400),
         ("/..%5csecret", 400),
         ("/hello.txt%00", 400),
@@ -37,6 +38,12 @@ fn path_is_understood_in_one_way_or_refused() {
         ("/hello.txt%", 400),
         ("/hello.txt%4", 400),
         ("/hello.txt%zz", 400),
+        // No name has a slash in it.
+        ("/docs%2fa.txt", 404),
+        ("/docs%2Fa.txt", 404),
+        ("/%2Fhello.txt", 404),
+        ("/hello.txt%2f", 404),
+        ("/docs%2F/../hello.txt", 200),
         // Decoded once: these are names, and there are none such.
         ("/%252e%252e/secret", 404),
         ("/%252e%252e%252fsecret", 404),

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::harness::{Place, wait_for_end};
-use super::{CGI, begin, certificate, config, has_client, run, script, site};
+use super::harness::{Place, program, send_signal, wait_for_end};
+use super::{CGI, begin, config, has_client, run, script, site};
 
 /// A file that no window and no buffer holds whole.
 pub(super) fn write_long(place: &Place) {
@@ -67,8 +67,8 @@ fn reload_changes_certificates_and_leaves_downloads_alone() {
     }
     let place = Place::new();
     write_long(&place);
-    certificate(&place, "site", "old.test");
-    certificate(&place, "new", "new.test");
+    place.certificate("site", "old.test");
+    place.certificate("new", "new.test");
     let files = "{ certificate = \"site.pem\", key = \"site.key\" }";
     let hob = place.serve_text(&config("", files, ""));
     assert_eq!(run(&hob, &["named", "x.test"]), "CN=old.test\n");
@@ -123,7 +123,7 @@ fn upgrade_passes_the_datagrams_of_a_download_on_to_the_server_that_drains() {
     let place = Place::new();
     write_long(&place);
     place.replace_program(|path| {
-        std::fs::copy(env!("CARGO_BIN_EXE_hob"), path).unwrap();
+        std::fs::copy(program(), path).unwrap();
     });
     let hob = place.serve_text(&config("threads = 2", "true", ""));
     let old = hob.server();
@@ -143,6 +143,53 @@ fn upgrade_passes_the_datagrams_of_a_download_on_to_the_server_that_drains() {
 }
 
 #[test]
+fn clients_of_a_server_that_was_killed_are_told_at_once() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    write_long(&place);
+    // Connections are of both threads, whose sockets the next server has.
+    let hob = place.serve_text(&config("threads = 2", "true", ""));
+    let clients = [0; 4].map(|_| begin(&hob, &["stray", "long.txt"]));
+    send_signal(hob.server(), Signal::KILL);
+    hob.wait_for_count("server ready", 2);
+    for client in clients {
+        assert_eq!(client.finish(), "reset\n");
+    }
+    assert!(place.counter("h3_stateless_resets") >= 4);
+    assert_eq!(place.counter("limit_h3_stateless_resets"), 0);
+    run(&hob, &["fetch", "/hello.txt"]);
+    hob.stop();
+}
+
+#[test]
+fn clients_of_an_old_server_are_told_when_it_has_ended_and_not_before() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    write_long(&place);
+    place.replace_program(|path| {
+        std::fs::copy(program(), path).unwrap();
+    });
+    let hob = place.serve_text(&config("threads = 2", "true", ""));
+    let old = hob.server();
+    let kept = begin(&hob, &["slow", &site(&place), "long.txt"]);
+    let lost = [0; 3].map(|_| begin(&hob, &["stray", "long.txt"]));
+    hob.signal(Signal::USR2);
+    hob.wait_for("upgraded, the new server is process");
+    assert_eq!(kept.finish(), "goaway\n");
+    assert_eq!(place.counter("h3_stateless_resets"), 0);
+    send_signal(old, Signal::KILL);
+    hob.wait_for("old server ended");
+    for client in lost {
+        assert_eq!(client.finish(), "reset\n");
+    }
+    hob.stop();
+}
+
+#[test]
 fn request_behind_the_last_one_is_rejected_and_answered_when_it_comes_again() {
     if !has_client() {
         return;
@@ -150,7 +197,7 @@ fn request_behind_the_last_one_is_rejected_and_answered_when_it_comes_again() {
     let place = Place::new();
     write_long(&place);
     place.replace_program(|path| {
-        std::fs::copy(env!("CARGO_BIN_EXE_hob"), path).unwrap();
+        std::fs::copy(program(), path).unwrap();
     });
     let hob = place.serve_text(&config("", "true", ""));
     let old = hob.server();

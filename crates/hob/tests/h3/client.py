@@ -369,6 +369,34 @@ def many_unread(port: int, path: str, count: str, size: str, small: str, go: str
     client.end()
 
 
+def all_unread(port: int, path: str, clients: str, count: str, size: str, small: str, held_back: str = "") -> None:
+    """Clients one after the other, all of whose bodies nobody reads, or can read for want of a byte, and who are
+    answered all the same."""
+    kept = []
+    for _ in range(int(clients)):
+        client = Client(port, idle_timeout=600.0)
+        more = [(b"content-length", size.encode())]
+        streams = [client.ask(path, "POST", bytes(int(size)), more) for _ in range(int(count))]
+        for stream in streams if held_back else []:
+            client.quic._streams[stream].sender._pending.subtract(int(held_back), int(held_back) + 1)
+
+        def is_settled(stream: int) -> bool:
+            sent = client.quic._streams.get(stream)
+            if stream in client.ended or sent is None:
+                return True
+            most = min(sent.max_stream_data_remote, int(size))
+            return sent.sender.highest_offset >= most
+
+        client.until(lambda: all(map(is_settled, streams)))
+        # All that was sent before it has been read, and refused or not.
+        expect(b"hello\n", client.get(small), small)
+        refused = [stream for stream in streams if client.fields.get(stream)]
+        expect({"503"} if refused else set(), {client.status(stream) for stream in refused}, "refused")
+        kept.append(client)
+    for client in kept:
+        client.end()
+
+
 def echo(port: int, path: str) -> None:
     """A body in pieces without a size, each sent when the one before was acknowledged."""
     client = Client(port)
@@ -469,6 +497,8 @@ def malformed(port: int) -> None:
         "status": [(":status", "200")] + USUAL,
         "line break": USUAL + [("accept", "a\r\nb")],
         "host differs": USUAL + [("host", "other")],
+        "no authority": USUAL[:2] + USUAL[3:],
+        "empty authority": USUAL[:2] + [(":authority", "")] + USUAL[3:],
         "two sizes": USUAL + [("content-length", "1"), ("content-length", "2")],
         "protocol": USUAL + [(":protocol", "websocket")],
     }
@@ -679,6 +709,29 @@ def slow(port: int, folder: str, name: str) -> None:
     client.end()
 
 
+def stray(port: int, name: str) -> None:
+    """Begins to fetch a file, waits for a line of input, and goes on until it is told by a stateless reset that
+    the connection is gone."""
+    client = Client(port, max_data=200_000, max_stream_data=100_000, idle_timeout=600.0)
+    stream = client.ask(f"/{name}")
+    client.until(lambda: len(client.body(stream)) > 50_000)
+    print("begun", flush=True)
+    sys.stdin.readline()
+    # The library knows nothing of stateless resets.
+    is_reset = []
+    receive = client.quic.receive_datagram
+
+    def look(data: bytes, address, now: float) -> None:
+        token = client.quic._peer_cid.stateless_reset_token
+        if data[0] & 0xC0 == 0x40 and data.endswith(token) and len(token) == 16:
+            is_reset.append(True)
+        receive(data, address, now=now)
+
+    client.quic.receive_datagram = look
+    client.until(lambda: is_reset)
+    print("reset")
+
+
 def silent(port: int, *states: str) -> None:
     """Connections from which nothing more comes, each in one of these states."""
     clients = []
@@ -766,8 +819,8 @@ def certified(port: int, path: str, name: str, *files: str) -> None:
 CASES = {
     case.__name__: case
     for case in [
-        fetch, whole, files, sixty, tiny, upload, unread, many_unread, echo, resets, keys, migrate, resume, early, malformed, broken, unknown,
-        floods, unfinished, long_heads, pieces, retry, refused, rejected, slow, silent, stuck, idle, leave, named, certified,
+        fetch, whole, files, sixty, tiny, upload, unread, many_unread, all_unread, echo, resets, keys, migrate, resume, early, malformed, broken, unknown,
+        floods, unfinished, long_heads, pieces, retry, refused, rejected, slow, stray, silent, stuck, idle, leave, named, certified,
     ]
 }  # fmt: skip
 

@@ -104,3 +104,39 @@ fn reader_that_stops_loses_its_answer_and_not_its_connection() {
     let log = std::fs::read_to_string(place.path("access.log")).unwrap();
     assert_eq!(log, "timeout /big.bin\ncomplete /hello.txt\n");
 }
+
+/// Requests refused of so many clients whose bodies wait, one after the other; what they hold back.
+fn refused(clients: &str, body_bytes: &str, held_back: &str) -> u64 {
+    let place = Place::new();
+    script(&place, "cgi/never", "#!/bin/sh\nexec sleep 600\n");
+    let limits = "[limits]\nh3_unread = \"8MiB\"\n";
+    let hob = place.serve_text(&config(limits, "true", CGI));
+    let asked = ["/cgi/never", clients, "8", body_bytes, "/hello.txt"];
+    run(&hob, &[&["all_unread"], &asked[..], &[held_back]].concat());
+    let refused = place.counter("limit_h3_unread");
+    hob.stop();
+    refused
+}
+
+#[test]
+fn bodies_that_nobody_reads_have_a_limit_over_all_connections() {
+    if !has_client() {
+        return;
+    }
+    // Two MiB of each at most, and one at least: what a program that starts late has in its pipe
+    // was read after its client had been looked at.
+    assert_eq!(refused("2", "600000", ""), 0);
+    assert!(refused("9", "600000", "") > 0);
+}
+
+#[test]
+fn bytes_behind_one_that_is_held_back_count_as_unread() {
+    if !has_client() {
+        return;
+    }
+    // In a head, and in a body; some 800 kB and 1600 kB of each.
+    for held_back in ["5", "100000"] {
+        assert_eq!(refused("2", "200000", held_back), 0);
+        assert!(refused("12", "200000", held_back) > 0);
+    }
+}

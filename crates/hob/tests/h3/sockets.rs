@@ -6,7 +6,7 @@ use std::process::Command;
 use rustix::process::Signal;
 
 use super::changes::write_long;
-use super::harness::{Hob, Place, text_of, wait_for_end};
+use super::harness::{Hob, Place, program, text_of, wait_for_end};
 use super::{begin_from, client, config, has_client, run, site};
 
 #[test]
@@ -44,7 +44,7 @@ fn one_listener_serves_both_families_through_an_upgrade_too() {
     let place = Place::new();
     write_long(&place);
     place.replace_program(|path| {
-        std::fs::copy(env!("CARGO_BIN_EXE_hob"), path).unwrap();
+        std::fs::copy(program(), path).unwrap();
     });
     let keys = "threads = 2\ndefault_log = \"a\"\n[[log]]\nname = \"a\"\n\
         file = \"access.log\"\nformat = \"{client} {target}\"\n";

@@ -11,7 +11,7 @@ pub mod load;
 pub mod over;
 pub mod terminal;
 
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,20 @@ const NOBODY: u32 = 65534;
 
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
+}
+
+/// The program that is tested: the one just built, or the one `HOB_PROGRAM` names, so that a test
+/// can be shown to fail with a program of before its mend.
+pub fn program() -> PathBuf {
+    let built = || PathBuf::from(env!("CARGO_BIN_EXE_hob"));
+    std::env::var_os("HOB_PROGRAM").map_or_else(built, PathBuf::from)
+}
+
+/// Copies a file that is to be executed. Another process does it: what a test of this one starts
+/// meanwhile would hold the file open for writing until its exec, and it could not be executed.
+pub fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg(from).arg(to).status().unwrap();
+    assert!(copied.success(), "cp {} {}", from.display(), to.display());
 }
 
 /// Who a program runs as.
@@ -59,7 +73,7 @@ impl Place {
         let place = Place { folder, user };
         let open = PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(place.path(""), open).unwrap();
-        std::fs::copy(env!("CARGO_BIN_EXE_hob"), place.path("hob")).unwrap();
+        copy_program(&program(), &place.path("hob"));
         place.own("");
         place.folder("site");
         place.folder("run");
@@ -93,10 +107,27 @@ impl Place {
         self.own(name);
     }
 
+    /// Makes a certificate that signs itself for a name: `FILE.pem` and `FILE.key`.
+    pub fn certificate(&self, file: &str, name: &str) {
+        let path = |end: &str| self.path(&format!("{file}{end}")).display().to_string();
+        let made = Command::new("openssl")
+            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt"])
+            .args(["ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
+            .args(["-subj", &format!("/CN={name}")])
+            .args(["-addext", &format!("subjectAltName=DNS:{name}")])
+            .args(["-keyout", &path(".key"), "-out", &path(".pem")])
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", text_of(&made));
+        // As openssl leaves it only its maker reads the key; the tests serve as somebody else.
+        std::fs::set_permissions(path(".key"), PermissionsExt::from_mode(0o644)).unwrap();
+    }
+
     /// Puts another file in place of the program, as a package does: under its name at once.
     pub fn replace_program(&self, make: impl FnOnce(&Path)) {
-        let next = self.path("hob.next");
-        make(&next);
+        let (made, next) = (self.path("hob.made"), self.path("hob.next"));
+        make(&made);
+        copy_program(&made, &next);
         std::fs::set_permissions(&next, PermissionsExt::from_mode(0o755)).unwrap();
         std::fs::rename(next, self.path("hob")).unwrap();
     }
@@ -146,6 +177,34 @@ impl Place {
         let hob = Hob::start(command);
         hob.wait_for("listening on ");
         hob
+    }
+
+    /// Serves `/kept` with so many open files at most, to clients that may take their time.
+    pub fn serve_with_open_files(&self, count: u64) -> Hob {
+        let route =
+            "[[site.route]]\npath = \"/kept\"\nrespond = { status = 200, body = \"hello\\n\" }\n";
+        let keys = "[limits]\nhead_time = \"10m\"\n";
+        self.write("hob.toml", &format!("{}{route}", config(keys, "site")));
+        let mut command = self.command_of(Path::new("prlimit"));
+        command.arg(format!("--nofile={count}:{count}"));
+        command
+            .arg(self.path("hob"))
+            .args(["serve", "--config", "hob.toml"]);
+        let hob = Hob::start(command);
+        hob.wait_for("listening on ");
+        hob
+    }
+
+    /// The same with more connections allowed than there are descriptors left, and how many are
+    /// left.
+    pub fn serve_with_few_left(&self) -> (Hob, u64) {
+        let usual = self.serve_with_open_files(1024);
+        let told = self.run(&["status", "--environment", "--json"]);
+        let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+        let held = told["server"]["descriptors"].as_u64().unwrap();
+        usual.stop();
+        let room = held - 8;
+        (self.serve_with_open_files(held + room), room)
     }
 
     /// The same with keys and tables of the site after its root.
@@ -217,15 +276,7 @@ pub struct Hob {
 impl Hob {
     pub fn start(mut command: Command) -> Hob {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = loop {
-            match command.spawn() {
-                // Another test's fork holds the fresh copy open for writing until its exec.
-                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
-                    std::thread::yield_now()
-                }
-                child => break child.unwrap(),
-            }
-        };
+        let mut child = command.spawn().unwrap();
         let printed = Arc::new(Printed::default());
         collect(child.stdout.take().unwrap(), printed.clone());
         collect(child.stderr.take().unwrap(), printed.clone());
@@ -365,6 +416,12 @@ impl Hob {
     pub fn stop_and_print(mut self) -> String {
         self.signal(Signal::TERM);
         assert_eq!(self.exit_code(), Some(0), "{}", self.printed());
+        self.all_printed()
+    }
+
+    /// All that was printed by a program that has ended. Its two streams are read side by side: a
+    /// line of one says nothing about the other.
+    pub fn all_printed(&self) -> String {
         let until = Instant::now() + DEADLINE;
         // Who reads has a share of it until the pipes have ended.
         while Arc::strong_count(&self.printed) > 1 {

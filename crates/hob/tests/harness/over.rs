@@ -68,10 +68,21 @@ pub struct Carrier {
 
 impl Carrier {
     pub fn start(protocol: Protocol, port: u16) -> Carrier {
+        Carrier::start_with(protocol, port, &[])
+    }
+
+    /// Over HTTP/3, with a client that asks now and then whether the server still knows their
+    /// connection, and never gives one up because nothing comes.
+    pub fn start_asking(port: u16) -> Carrier {
+        Carrier::start_with(Protocol::H3, port, &["asking"])
+    }
+
+    fn start_with(protocol: Protocol, port: u16, more: &[&str]) -> Carrier {
         let name = format!("{protocol:?}").to_lowercase();
-        let path = program();
+        let path = example("over");
         let program = Command::new(&path)
             .args([name, port.to_string()])
+            .args(more)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn();
@@ -94,11 +105,8 @@ impl Drop for Carrier {
     }
 }
 
-/// Where cargo puts examples: beside the folder of tests.
-fn program() -> PathBuf {
+/// Where cargo puts an example: beside the folder of tests.
+pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    test.parent()
-        .unwrap()
-        .with_file_name("examples")
-        .join("over")
+    test.parent().unwrap().with_file_name("examples").join(name)
 }

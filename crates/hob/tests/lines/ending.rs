@@ -14,7 +14,7 @@ fn worker_whose_client_left_finishes_and_lives_on() {
     let site = serve("workers = { max = 1 }, grace = \"60s\"");
     let worker = site.worker();
     let client = site.begin("/app/hold/one", "one");
-    drop(client);
+    client.leave();
     site.place.wait_for_counter("client_left", 1);
     site.go("one");
     assert_eq!(site.worker(), worker);
@@ -101,8 +101,7 @@ fn program_that_answers_and_ends_has_answered() {
 
 #[test]
 fn sleeper_is_answered_with_504_and_ended() {
-    let site =
-        serve("workers = { max = 1 }, timeout = { first_byte = \"200ms\" }, grace = \"100ms\"");
+    let site = serve("workers = { max = 1 }, timeout = { first_byte = \"2s\" }, grace = \"100ms\"");
     let worker = site.worker();
     assert_eq!(site.get("/app/sleeper/one").answer.status, 504);
     let (reason, _) = site.reason("/app/sleeper/one");

@@ -1,4 +1,6 @@
 //! The native parts, built once, and a site with a route for every host.
+// Every test program uses its own part of this.
+#![allow(dead_code)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -30,6 +32,10 @@ pub(crate) enum Uses {
     Broken,
     /// The native parts, which anybody may change.
     Writable,
+    /// What they are built of.
+    Sources,
+    /// What `hob native build` makes of that.
+    Built,
     /// Nothing.
     Nothing,
 }
@@ -106,16 +112,20 @@ pub(crate) fn serve(uses: Uses, workers: &str) -> Programs {
 }
 
 /// Puts `lib/hob` into a folder.
-fn lay(folder: &Path, uses: Uses) {
+pub(crate) fn lay(folder: &Path, uses: Uses) {
     let (mode, text) = match uses {
         Uses::Nothing => return,
-        Uses::Parts => (0o755, None),
+        Uses::Parts | Uses::Sources | Uses::Built => (0o755, None),
         Uses::Broken => (0o755, Some("this is no library")),
         Uses::Writable => (0o757, None),
     };
     let mut left = vec![PathBuf::from("")];
     while let Some(path) = left.pop() {
         let (from, to) = (built().join(&path), folder.join("lib/hob").join(&path));
+        let is_built = path.starts_with("python") || path.starts_with("perl");
+        if is_built && matches!(uses, Uses::Sources | Uses::Built) {
+            continue;
+        }
         if from.is_dir() {
             fs::create_dir_all(&to).unwrap();
             let entries = fs::read_dir(&from).unwrap();
@@ -128,4 +138,14 @@ fn lay(folder: &Path, uses: Uses) {
         fs::set_permissions(&to, PermissionsExt::from_mode(mode)).unwrap();
     }
     fs::set_permissions(folder.join("lib"), PermissionsExt::from_mode(0o755)).unwrap();
+    if let Uses::Built = uses {
+        let program = folder.join("hob");
+        let mut build = Command::new(&program);
+        let output = build.args(["native", "build"]).output().unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            crate::harness::text_of(&output)
+        );
+    }
 }

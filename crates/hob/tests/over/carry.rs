@@ -165,8 +165,11 @@ fn request_of(head: &Head) -> io::Result<Request<()>> {
     };
     fields.remove(header::HOST);
     let (host, path) = match head.target.split_once("://") {
-        Some((_, rest)) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
-        None => (host.as_str(), head.target.as_str()),
+        // A path may have a URL in it.
+        Some((scheme, rest)) if !scheme.starts_with('/') => {
+            rest.split_at(rest.find('/').unwrap_or(rest.len()))
+        }
+        _ => (host.as_str(), head.target.as_str()),
     };
     let uri = Uri::builder().scheme("https").authority(host);
     let uri = uri.path_and_query(path).build();

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::UdpSocket;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use h3::client::{RequestStream, SendRequest};
@@ -23,8 +24,28 @@ pub(crate) fn endpoint(client: Arc<ClientConfig>) -> Endpoint {
     endpoint_over(UdpSocket::bind(("127.0.0.1", 0)).unwrap(), client)
 }
 
-/// The same over a socket that is there.
+/// The same with connections that ask now and then whether the server is still there, as clients
+/// do that wait for an answer, and that end only because somebody says so: a server that does not
+/// know a connection any more has to tell.
+pub(crate) fn asking_endpoint(client: Arc<ClientConfig>) -> Endpoint {
+    let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+    endpoint_with(socket, client, |transport| {
+        transport
+            .keep_alive_interval(Some(ASK_EVERY))
+            .max_idle_timeout(None);
+    })
+}
+
+/// A socket that is there, for all connections.
 pub(crate) fn endpoint_over(socket: UdpSocket, client: Arc<ClientConfig>) -> Endpoint {
+    endpoint_with(socket, client, |_| {})
+}
+
+fn endpoint_with(
+    socket: UdpSocket,
+    client: Arc<ClientConfig>,
+    change: impl FnOnce(&mut TransportConfig),
+) -> Endpoint {
     let runtime = Arc::new(TokioRuntime);
     let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, runtime);
     let mut endpoint = endpoint.unwrap();
@@ -36,15 +57,31 @@ pub(crate) fn endpoint_over(socket: UdpSocket, client: Arc<ClientConfig>) -> End
     transport
         .stream_receive_window(window)
         .send_window(window.into_inner());
+    change(&mut transport);
     config.transport_config(Arc::new(transport));
     endpoint.set_default_client_config(config);
     endpoint
 }
 
+/// How often an asking client asks.
+const ASK_EVERY: Duration = Duration::from_millis(250);
+/// How long a handshake may take before it is given up: nobody can tell a client that a server has
+/// died amid one.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
+
 /// A connection.
 pub(crate) struct Connection {
     requests: SendRequest<OpenStreams, Bytes>,
     driver: JoinHandle<()>,
+}
+
+/// The same where the server may die amid the handshake.
+pub(crate) async fn connect_in_time(endpoint: Endpoint, port: u16) -> io::Result<Connection> {
+    let connecting = connect(endpoint, port);
+    match tokio::time::timeout(HANDSHAKE_TIME, connecting).await {
+        Ok(connected) => connected,
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    }
 }
 
 pub(crate) async fn connect(endpoint: Endpoint, port: u16) -> io::Result<Connection> {

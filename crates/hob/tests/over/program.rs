@@ -32,15 +32,19 @@ const PIECE_BYTES: usize = 64 * 1024;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [protocol, port] = &arguments[..] else {
-        eprintln!("usage: over tls|h2|h3 PORT");
-        std::process::exit(2);
+    let (protocol, port, is_asking) = match &arguments[..] {
+        [protocol, port] => (protocol, port, false),
+        [protocol, port, word] if protocol == "h3" && word == "asking" => (protocol, port, true),
+        _ => {
+            eprintln!("usage: over tls|h2|h3 PORT, or over h3 PORT asking");
+            std::process::exit(2);
+        }
     };
     let port: u16 = port.parse().expect("the port of hob");
     std::thread::spawn(end_with_input);
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build().unwrap();
-    LocalSet::new().block_on(&runtime, accept(protocol, port));
+    LocalSet::new().block_on(&runtime, accept(protocol, port, is_asking));
 }
 
 /// Whoever started this holds the other end of standard input: when it is gone, so is this.
@@ -49,7 +53,7 @@ fn end_with_input() {
     std::process::exit(0);
 }
 
-async fn accept(protocol: &str, port: u16) {
+async fn accept(protocol: &str, port: u16, is_asking: bool) {
     let serve: Rc<dyn Fn(TcpStream)> = match protocol {
         "tls" => {
             let client = tls::client(b"http/1.1");
@@ -61,6 +65,15 @@ async fn accept(protocol: &str, port: u16) {
                 drop(spawn_local(carry::serve(
                     test,
                     h2::connect(client.clone(), port),
+                )));
+            })
+        }
+        "h3" if is_asking => {
+            let endpoint = h3::asking_endpoint(tls::client(b"h3"));
+            Rc::new(move |test| {
+                drop(spawn_local(carry::serve(
+                    test,
+                    h3::connect_in_time(endpoint.clone(), port),
                 )));
             })
         }

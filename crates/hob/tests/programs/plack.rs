@@ -23,22 +23,13 @@ const RUNNER: &str = "use strict;\nuse warnings;\nuse Test::More;\nuse Plack::Te
     done_testing;\n";
 
 /// Tests that hob fails, the peers that do too, and why.
-const FAILURES: &[Failure] = &[
-    Failure {
-        test: "Do not crash when the app dies",
-        peers: &[],
-        reason: "A server of PSGI catches what an application throws and answers 500. Over CGI it \
+const FAILURES: &[Failure] = &[Failure {
+    test: "Do not crash when the app dies",
+    peers: &[],
+    reason: "A server of PSGI catches what an application throws and answers 500. Over CGI it \
                  is a process that ended without an answer: 500 for Apache and lighttpd, 502 for \
                  hob, as for every program whose output is no answer. The suite wants 500.",
-    },
-    Failure {
-        test: "repeated slashes",
-        peers: &[Peer::Apache, Peer::Lighttpd],
-        reason: "PATH_INFO comes from the path by which the server found the program, with \
-                 repeated slashes made one; RFC 3875 section 4.1.5 leaves that to the server. \
-                 REQUEST_URI has them as they were sent.",
-    },
-];
+}];
 
 /// A test that is known to fail.
 struct Failure {

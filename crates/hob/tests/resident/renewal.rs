@@ -118,3 +118,40 @@ fn version_that_does_not_start_is_told_of_until_the_next_change() {
     ask_until(site.port(), "two", 1);
     site.stop();
 }
+
+#[test]
+fn recycle_has_new_workers_take_the_places_of_those_of_a_route() {
+    let site = crate::place::serve("workers = { min = 1, max = 1 }");
+    let mut last = site.worker();
+    for route in [
+        "/app",
+        "/app/*",
+        "app:application",
+        "/app/* app:application",
+    ] {
+        let output = site.place.run(&["recycle", route, "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(told["pids"], serde_json::json!([last]), "{route}");
+        crate::harness::wait_for_end(last);
+        let next = site.worker();
+        assert_ne!(next, last, "{route}");
+        last = next;
+    }
+    let output = site.place.run(&["recycle", "/app"]);
+    let text = crate::harness::text_of(&output);
+    assert_eq!(
+        text,
+        format!("others take the places of {last} once they are ready\n")
+    );
+    let output = site.place.run(&["recycle", "/none"]);
+    let text = crate::harness::text_of(&output);
+    assert_eq!(
+        (output.status.code(), text.as_str()),
+        (
+            Some(1),
+            "hob: there is no such program; those that stay are /app/* app:application\n"
+        )
+    );
+    site.stop();
+}

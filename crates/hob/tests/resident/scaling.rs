@@ -75,3 +75,26 @@ fn program_without_a_least_is_started_on_demand_and_goes_again() {
     assert_eq!(site.place.counter("worker_crashes"), 0);
     site.stop();
 }
+
+#[test]
+fn program_that_waits_answers_fifty_clients_with_defaults() {
+    let site = Programs::new()
+        .with_mode(
+            "app.py",
+            "import time\n\
+             def application(environ, start):\n    \
+             time.sleep(3)\n    start('200 OK', [])\n    return [b'done']\n",
+            0o644,
+        )
+        .serve_route(
+            "path = \"/app/*\"\nresident = { wsgi = \"app:application\", dir = \"cgi\" }\n",
+        );
+    let port = site.port();
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let ask = || call(port, "GET", "/app/x", "", b"").answer.status;
+        let clients: Vec<_> = (0..50).map(|_| scope.spawn(ask)).collect();
+        clients.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert_eq!(statuses, vec![200; 50], "{}", site.pool()["growth"]);
+    site.stop();
+}

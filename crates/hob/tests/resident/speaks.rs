@@ -95,6 +95,63 @@ fn every_kind_of_program_answers() {
 }
 
 #[test]
+fn what_follows_a_program_is_as_it_was_sent_in_every_kind_of_program() {
+    let site = Programs::new()
+        .with_mode("asgi_app.py", ASGI, 0o644)
+        .with_mode("app.psgi", PSGI, 0o644)
+        .with_mode("looping.py", PYTHON, 0o644)
+        .with("scripts/one.pl", SCRIPT)
+        .with("scripts/sub/two.pl", SCRIPT);
+    let routes = [
+        ("asgi", "asgi = \"asgi_app:app\", dir = \"cgi\""),
+        ("psgi", "psgi = \"cgi/app.psgi\""),
+        ("python", "python = \"cgi/looping.py\""),
+        ("scripts", "scripts = \"cgi/scripts\""),
+    ];
+    let tables = routes.map(|(name, keys)| {
+        format!("path = \"/{name}/*\"\nresident = {{ {keys}, workers = {{ max = 1, min = 0 }} }}\n")
+    });
+    let site = site.serve_route(&tables.join("[[site.route]]\n"));
+    for (sent, told) in [
+        ("//a///b//", "//a///b//"),
+        ("/x/..//./a", "//a"),
+        ("/https:%2F%2fhost//a", "/https://host//a"),
+        ("/a%252Fb", "/a%2Fb"),
+    ] {
+        assert_eq!(
+            site.text(&format!("//asgi{sent}")),
+            format!("/asgi /asgi{told}")
+        );
+        for name in ["psgi", "python"] {
+            let text = site.text(&format!("//{name}{sent}"));
+            assert_eq!(text, format!("/{name} {told}"));
+        }
+        let text = site.text(&format!("/scripts//sub//two.pl{sent}"));
+        assert_eq!(text, format!("/scripts/sub/two.pl {told}"));
+    }
+    // Also when it is known what leads to the script, an encoded slash does not.
+    for path in ["/sub/two.pl", "/sub/two.pl/a/b", "/one.pl"] {
+        for _ in 0..3 {
+            assert_eq!(site.get(&format!("/scripts{path}")).answer.status, 200);
+        }
+    }
+    for path in [
+        "/sub%2Ftwo.pl",
+        "/sub%2ftwo.pl/a/b",
+        "/%2Fone.pl",
+        "%2Fone.pl",
+    ] {
+        assert_eq!(
+            site.get(&format!("/scripts{path}")).answer.status,
+            404,
+            "{path}"
+        );
+    }
+    assert_eq!(site.get("/scripts/one.pl/..%2Fsub").answer.status, 400);
+    site.stop();
+}
+
+#[test]
 fn a_failing_application_is_answered_with_500_and_goes_on() {
     let site = serve("workers = { max = 1 }");
     let worker = site.worker();

@@ -205,10 +205,13 @@ fn interim_answers_and_trailers_go_around_the_answer() {
 fn answers_without_a_body_leave_the_worker_as_it_was() {
     let site = serve("workers = { max = 1 }");
     let worker = site.worker();
-    for status in [204, 304] {
+    for status in [204, 205, 304] {
         let answer = ask(site.port(), "GET", &format!("/app/status?{status}"), "");
         assert_eq!((answer.status, answer.body.len()), (status, 0));
         assert_eq!(answer.header("etag"), Some("\"a\""));
+        //= rfc9110#15.3.6
+        let announced = (status == 205).then_some("0");
+        assert_eq!(answer.header("content-length"), announced);
     }
     // The program writes its body all the same, however long.
     for (bytes, action) in [(10, "sized"), (20 << 20, "sized"), (5 << 20, "blocks")] {

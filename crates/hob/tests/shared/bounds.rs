@@ -135,7 +135,7 @@ fn worker_with_a_request_that_nobody_waits_for_goes_once_the_others_are_answered
     );
     let left = site.hold("left");
     let mut stays = site.hold("stays");
-    drop(left);
+    left.leave();
     site.wait_for_pool("to leave", |pool| pool["workers"][0]["state"] == "leaving");
     assert_eq!(site.place.counter("worker_terms"), 0);
     site.go("left");
@@ -176,7 +176,8 @@ fn interim_answers_beyond_their_limit_are_left_out() {
             "GET /app/early?{count} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         );
         let answer = raw(site.port(), request.as_bytes());
-        assert!(answer.ends_with("\r\n\r\nlate"), "{answer}");
+        // Its body may come in chunks.
+        assert!(answer.contains("\r\nlate"), "{answer}");
         answer.matches("HTTP/1.1 103 ").count()
     };
     assert_eq!(all(100), 100);
@@ -225,6 +226,7 @@ fn programs_ask_the_server() {
     assert_eq!(mapped("/a/../b"), format!("{}/b", root.display()));
     assert_eq!(mapped("a"), "refused");
     assert_eq!(mapped("/../b"), "refused");
+    assert_eq!(mapped("/a%2fb"), "refused");
     assert_eq!(asked("LOG:+warning+the+kettle+is+on"), "ok");
     site.hob().wait_for("the kettle is on");
     assert_eq!(asked("TRACE:+steam"), "ok");

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::harness::client::Connection;
-use crate::harness::library;
+use crate::harness::{copy_program, library};
 use crate::site::Programs;
 
 /// Serves the program at `/app/` with further keys of its table.
@@ -17,7 +17,7 @@ pub(crate) fn serve(keys: &str) -> Programs {
 pub(crate) fn program() -> Programs {
     let programs = Programs::new();
     for name in ["libhob.so.1", "program"] {
-        std::fs::copy(compiled().join(name), programs.path(name)).unwrap();
+        copy_program(&compiled().join(name), &programs.path(name));
     }
     programs
 }

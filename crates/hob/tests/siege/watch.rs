@@ -24,6 +24,15 @@ pub(crate) fn long() -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
+/// How long a siege goes on in CI; what it claims may want it to go on for longer.
+const SHORT: Duration = Duration::from_secs(2);
+
+/// Whether a siege that begins now is to go on.
+pub(crate) fn besieged() -> impl Fn() -> bool {
+    let (began, lasts) = (Instant::now(), long().unwrap_or(SHORT));
+    move || began.elapsed() < lasts
+}
+
 /// Says that it is over also when an assertion ends it.
 pub(crate) struct OnDrop<'a>(pub(crate) &'a AtomicBool);
 

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::harness::{BIG_BYTES, Place, text_of};
-use super::{certificate, config, curl, fetched, s_client};
+use super::{config, curl, fetched, s_client};
 
 #[test]
 fn folder_on_this_machine_is_served_over_tls_without_any_file() {
@@ -125,7 +125,7 @@ fn renegotiation_is_refused() {
 #[test]
 fn python_speaks_every_version_allowed_and_no_other() {
     let place = Place::new();
-    certificate(&place, "site", "localhost");
+    place.certificate("site", "localhost");
     let files = "{ certificate = \"site.pem\", key = \"site.key\", minimum = \"1.3\" }";
     let hob = place.serve_text(&config(files, ""));
     place.write("ask.py", PYTHON);

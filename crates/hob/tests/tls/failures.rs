@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::harness::{DEADLINE, Hob, Place};
 use super::rules::client_certificate;
 use super::watcher::{Watcher, object, of};
-use super::{certificate, config, s_client};
+use super::{config, s_client};
 
 /// A client that fails, and what is then told.
 struct Case {
@@ -103,8 +103,8 @@ const CASES: &[Case] = &[
 ];
 
 fn serve(place: &Place) -> Hob {
-    certificate(place, "own", "own.test");
-    certificate(place, "ca", "ca.test");
+    place.certificate("own", "own.test");
+    place.certificate("ca", "ca.test");
     client_certificate(place, "ada", "/CN=Ada");
     let site = "[[site]]\nnames = [\"closed.test\"]\nroot = \"site\"\n\
                 tls = { client = \"require\", client_ca = \"ca.pem\" }\n";
@@ -160,7 +160,7 @@ fn wait_for_connection(place: &Place, client_port: u16, is_there: bool) {
 #[test]
 fn connection_that_ends_without_a_byte_was_no_handshake() {
     let place = Place::new();
-    certificate(&place, "own", "own.test");
+    place.certificate("own", "own.test");
     // One place: what is not counted out leaves no room for the next. The kernel keeps none back.
     let tls = "{ certificate = \"own.pem\", key = \"own.key\" }\ndefer_accept = \"0s\"";
     let limits = "[limits]\nhandshakes = 1\n";

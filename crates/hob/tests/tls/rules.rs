@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::harness::client::ask;
 use super::harness::{Hob, Place, text_of};
-use super::{certificate, curl, fetched, s_client};
+use super::{curl, fetched, s_client};
 
 /// Makes a certificate `NAME.pem` for a client, signed by `ca`.
 pub(super) fn client_certificate(place: &Place, name: &str, subject: &str) {
@@ -80,7 +80,7 @@ cgi = { dir = "cgi" }
 "#;
 
 fn serve(place: &Place) -> Hob {
-    certificate(place, "ca", "ca.test");
+    place.certificate("ca", "ca.test");
     client_certificate(place, "ada", "/C=DE/O=Example, Inc/CN=Ada");
     place.folder("cgi");
     place.write(
@@ -127,7 +127,7 @@ fn site_that_requires_a_certificate_answers_nobody_without() {
         "NONE   \n"
     );
     // One that somebody else has signed is no good anywhere.
-    certificate(&place, "stranger", "Ada");
+    place.certificate("stranger", "Ada");
     let path = |file: &str| place.path(file).display().to_string();
     let (file, key) = (path("stranger.pem"), path("stranger.key"));
     let stranger = ["--cert", &file, "--key", &key, "-k"];
@@ -151,7 +151,8 @@ fn host_whose_rule_differs_from_the_handshakes_gets_421() {
     assert_eq!(ask("open.test", "Host: closed.test", &["-k"]), "421");
     assert_eq!(ask("open.test", "Host: asking.test", &["-k"]), "421");
     assert_eq!(ask("closed.test", "Host: open.test", &words(&ada)), "421");
-    assert_eq!(ask("open.test", "Host: nobody.test", &["-k"]), "200");
+    // No site at all has this one.
+    assert_eq!(ask("open.test", "Host: nobody.test", &["-k"]), "421");
     assert_eq!(ask("closed.test", "X: y", &words(&ada)), "200");
     // In clear text there is no certificate at all.
     let answer =

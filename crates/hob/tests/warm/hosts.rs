@@ -26,9 +26,13 @@ fn requests_get_random_numbers_of_their_own() {
         (PERL, "seeded.pl", seeded),
     ] {
         let programs = serve(&[Case::new(name, text)], keys);
+        // Until a script is kept compiled each of its runs is a first one, as with CGI.
+        let first = programs.text(&format!("/cold/{name}"));
         let path = format!("/warm/{name}");
-        let all: BTreeSet<String> = (0..6).map(|_| programs.text(&path)).collect();
-        assert_eq!(all.len(), 6, "{name}: {all:?}");
+        let numbers = std::iter::repeat_with(|| programs.text(&path)).take(1000);
+        let all: Vec<String> = numbers.filter(|one| *one != first).take(6).collect();
+        let different: BTreeSet<&String> = all.iter().collect();
+        assert_eq!(different.len(), 6, "{name}: {all:?}");
         programs.stop();
     }
 }
@@ -198,7 +202,7 @@ fn script_is_ended_when_its_time_is_up_with_all_it_started() {
                  time.sleep(1000)\n";
     let other = "import os\nprint('Content-Type: text/plain\\n')\nprint(os.getppid())\n";
     let cases = [Case::new("waits.py", waits), Case::new("parent.py", other)];
-    let keys = "interpreter = \"python3\", first_byte = \"300ms\", grace = \"100ms\"";
+    let keys = "interpreter = \"python3\", first_byte = \"2s\", grace = \"100ms\"";
     let programs = serve(&cases, keys);
     let host = host_of(&programs, "/warm/parent.py");
     let reply = programs.get("/warm/waits.py");
@@ -222,7 +226,7 @@ fn client_that_leaves_ends_the_script() {
     let mut connection = Connection::open(programs.port()).unwrap();
     connection.send_get("/warm/waits.pl").unwrap();
     let pid = crate::compare::number_in(&programs, "pid");
-    drop(connection);
+    connection.leave();
     wait_for_end(pid);
     programs.hob().wait_for("stderr: asked");
     assert_eq!(programs.record("/warm/waits.pl")["outcome"], "client-left");

@@ -282,7 +282,7 @@ fn hosts_killed_under_load_cost_nothing_but_their_own_requests() {
 
 #[test]
 fn script_that_is_too_slow_is_answered_as_one_that_was_started() {
-    let keys = "first_byte = \"150ms\", total = \"400ms\", grace = \"50ms\"";
+    let keys = "first_byte = \"2s\", total = \"3s\", grace = \"50ms\"";
     let silent = "import time\ntime.sleep(1000)\n";
     let stops = "import time\nprint('Content-Type: text/plain\\n')\n\
                  print('x' * 200_000, flush=True)\ntime.sleep(1000)\n";
@@ -306,5 +306,42 @@ fn script_that_is_too_slow_is_answered_as_one_that_was_started() {
         });
         assert_eq!(seen[0], seen[1], "{name}");
     }
+    programs.stop();
+}
+
+/// Tells that it has begun, and goes on when there is a file with the name in its query.
+const WAITS: &str = "#!/usr/bin/env python3\nimport os, time\n\
+    print('Content-Type: text/plain\\n\\nbegun', flush=True)\n\
+    while not os.path.exists(os.environ['QUERY_STRING']): time.sleep(0.01)\n\
+    print('end')\n";
+
+#[test]
+fn scripts_under_way_when_the_server_is_upgraded_end_whole_on_every_thread() {
+    let mut programs = Programs::new().with("waits.py", WAITS);
+    programs.serve_whole(
+        "threads = 4\ndrain = \"600s\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n\
+         [[site]]\nroot = \"site\"\n[[site.route]]\npath = \"/warm/*\"\n\
+         warm = { dir = \"cgi\", interpreter = \"python3\" }\n",
+    );
+    let begin = |number: usize| {
+        let mut client = Connection::open(programs.port()).unwrap();
+        client
+            .send_get(&format!("/warm/waits.py?go-{number}"))
+            .unwrap();
+        assert_eq!(client.read_head().unwrap().0, 200);
+        client.read_until("begun\n");
+        client
+    };
+    let clients: Vec<Connection> = (0..12).map(begin).collect();
+    let output = programs.place.run(&["upgrade"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    // One after the other, so that a thread is done while others still have some.
+    for (number, mut client) in clients.into_iter().enumerate() {
+        std::fs::write(programs.path(&format!("go-{number}")), "").unwrap();
+        let rest = String::from_utf8(client.read_to_end()).unwrap();
+        let is_whole = rest.contains("end\n") && rest.ends_with("0\r\n\r\n");
+        assert!(is_whole, "{number}: {rest:?}");
+    }
+    assert!(programs.text("/warm/waits.py?go-0").ends_with("end\n"));
     programs.stop();
 }

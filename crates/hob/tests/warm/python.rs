@@ -44,7 +44,7 @@ fn script_ends_as_it_would_if_it_was_started() {
             Case::new("raises.py", RAISES),
             Case::new(
                 "raises-late.py",
-                head("print(1)\nraise ValueError('late')\n"),
+                head("print(MUCH, flush=True)\nraise ValueError('late')\n"),
             ),
             Case::new("chained.py", CHAINED),
             Case::new("syntax.py", "print('x'\nif\n"),
@@ -84,7 +84,7 @@ fn script_ends_as_it_would_if_it_was_started() {
             Case::new(
                 "full.py",
                 head(
-                    "import sys\nprint('x', flush=True)\nsys.stdout = open('/dev/full', 'w')\nprint('lost')\n",
+                    "import sys\nprint(MUCH, flush=True)\nsys.stdout = open('/dev/full', 'w')\nprint('lost')\n",
                 ),
             ),
             Case::new(

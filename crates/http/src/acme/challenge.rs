@@ -33,13 +33,6 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them, by their names.
-    pub const NAMES: [(&'static str, Method); 3] = [
-        ("http-01", Method::Http),
-        ("tls-alpn-01", Method::TlsAlpn),
-        ("dns-01", Method::Dns),
-    ];
-
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {

@@ -6,7 +6,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
 use crate::acme::leaf::Leaf;
-use crate::tls::{Certificate, CertificateError};
+use crate::tls::{Certificate, CertificateError, ClientCertificate};
 
 /// Why a certificate is not to be served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +49,14 @@ pub fn check(chain: &[u8], key: &[u8], names: &[String], now_unix_s: i64) -> Res
 /// What the first certificate of a chain says of itself.
 pub fn leaf_of(chain: &[u8]) -> Option<Leaf> {
     Leaf::from_der(&CertificateDer::from_pem_slice(chain).ok()?)
+}
+
+/// Whose each certificate of a chain is, and who signed it, in its order.
+pub fn names_in(chain: &[u8]) -> Vec<ClientCertificate> {
+    let certificates = CertificateDer::pem_slice_iter(chain).filter_map(Result::ok);
+    certificates
+        .filter_map(|der| ClientCertificate::from_der(&der))
+        .collect()
 }
 
 /// The certificates of a PEM text that may hold keys as well.

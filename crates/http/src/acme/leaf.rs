@@ -1,12 +1,12 @@
 //! What a certificate says of itself, as far as renewing it needs: names, validity, number, and
 //! who signed it.
-//!
-//! ```text
-//! TBS  SEQUENCE { [0] version, serial, algorithm, issuer, validity, subject, key, ...,
-//!      [3] SEQUENCE of SEQUENCE { OID, BOOLEAN?, OCTET STRING } }
-//! ```
 
-use crate::tls::x509::{Der, INTEGER, OBJECT, SEQUENCE, VERSION, name_text};
+use x509_parser::oid_registry::{
+    OID_X509_EXT_AUTHORITY_KEY_IDENTIFIER, OID_X509_EXT_SUBJECT_ALT_NAME,
+};
+use x509_parser::prelude::{FromDer, GeneralName, ParsedExtension, X509Certificate, X509Extension};
+
+use crate::tls::x509::name_text;
 
 /// A certificate, without those between it and its root.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,72 +25,47 @@ pub struct Leaf {
     pub authority_key: Option<Vec<u8>>,
 }
 
-const OCTETS: u8 = 0x04;
-const BOOLEAN: u8 = 0x01;
-const EXTENSIONS: u8 = 0xa3;
-const DNS_NAME: u8 = 0x82;
-const KEY_IDENTIFIER: u8 = 0x80;
-/// 2.5.29.17
-const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 0x11];
-/// 2.5.29.35
-const AUTHORITY_KEY: &[u8] = &[0x55, 0x1d, 0x23];
-
 impl Leaf {
     /// Reads a certificate; `None` when it is not one.
     pub fn from_der(der: &[u8]) -> Option<Leaf> {
-        let mut tbs = Der(Der(Der(der).take(SEQUENCE)?).take(SEQUENCE)?);
-        if tbs.0.first() == Some(&VERSION) {
-            tbs.take(VERSION)?;
-        }
-        let serial = tbs.take(INTEGER)?.to_vec();
-        tbs.take(SEQUENCE)?;
-        let issuer = tbs.take(SEQUENCE)?;
-        let mut validity = Der(tbs.take(SEQUENCE)?);
+        let (_, certificate) = X509Certificate::from_der(der).ok()?;
+        let validity = certificate.validity();
         let mut leaf = Leaf {
             names: Vec::new(),
             // A name that cannot be told makes no certificate bad.
-            issuer: name_text(issuer).unwrap_or_default(),
-            not_before_unix_s: validity.moment()?.to_unix_s()?,
-            not_after_unix_s: validity.moment()?.to_unix_s()?,
-            serial,
+            issuer: name_text(certificate.issuer()).unwrap_or_default(),
+            not_before_unix_s: validity.not_before.timestamp(),
+            not_after_unix_s: validity.not_after.timestamp(),
+            serial: certificate.raw_serial().to_vec(),
             authority_key: None,
         };
-        while let Some((tag, value)) = tbs.next() {
-            if tag == EXTENSIONS {
-                leaf.take_extensions(Der(Der(value).take(SEQUENCE)?))?;
-            }
+        for extension in certificate.extensions() {
+            leaf.take_extension(extension)?;
         }
         Some(leaf)
     }
 
-    fn take_extensions(&mut self, mut extensions: Der<'_>) -> Option<()> {
-        while !extensions.0.is_empty() {
-            let mut extension = Der(extensions.take(SEQUENCE)?);
-            let kind = extension.take(OBJECT)?;
-            if extension.0.first() == Some(&BOOLEAN) {
-                extension.take(BOOLEAN)?;
+    fn take_extension(&mut self, extension: &X509Extension<'_>) -> Option<()> {
+        match extension.parsed_extension() {
+            ParsedExtension::SubjectAlternativeName(names) => {
+                let names = names.general_names.iter().filter_map(|name| match name {
+                    GeneralName::DNSName(name) => Some(name.to_ascii_lowercase()),
+                    _ => None,
+                });
+                self.names.extend(names);
             }
-            let mut value = Der(extension.take(OCTETS)?);
-            match kind {
-                SUBJECT_ALT_NAME => {
-                    let mut names = Der(value.take(SEQUENCE)?);
-                    while let Some((tag, name)) = names.next() {
-                        if tag == DNS_NAME {
-                            let name = std::str::from_utf8(name).ok()?;
-                            self.names.push(name.to_ascii_lowercase());
-                        }
-                    }
-                }
-                AUTHORITY_KEY => {
-                    let mut parts = Der(value.take(SEQUENCE)?);
-                    while let Some((tag, part)) = parts.next() {
-                        if tag == KEY_IDENTIFIER {
-                            self.authority_key = Some(part.to_vec());
-                        }
-                    }
-                }
-                _ => {}
+            ParsedExtension::AuthorityKeyIdentifier(key) => {
+                self.authority_key = key.key_identifier.as_ref().map(|key| key.0.to_vec());
             }
+            // What else is wrong with it is for others to judge.
+            ParsedExtension::ParseError { .. } => {
+                let read = [
+                    OID_X509_EXT_SUBJECT_ALT_NAME,
+                    OID_X509_EXT_AUTHORITY_KEY_IDENTIFIER,
+                ];
+                return (!read.contains(&extension.oid)).then_some(());
+            }
+            _ => {}
         }
         Some(())
     }

@@ -25,7 +25,7 @@ mod trouble;
 
 pub use account::{Authority, ExternalAccount, Session};
 pub use challenge::{ALPN, Challenge, Challenges, Method, PATH, Token};
-pub use check::{Unfit, certificates_only, check, leaf_of};
+pub use check::{Unfit, certificates_only, check, leaf_of, names_in};
 pub use leaf::Leaf;
 pub use order::{Obtained, Stage, Wanted, obtain};
 pub use renewal::{Pace, Window, due_unix_s, seed_of};

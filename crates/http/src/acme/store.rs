@@ -6,19 +6,16 @@
 //!                      lock              held by the one hob that makes orders
 //! ```
 //!
-//! A file is written whole under another name, brought to the disk, and renamed. Only its owner may
-//! read it.
+//! Only its owner may write to the folder, and read the files.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest;
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+
+use crate::private_folder::PrivateFolder;
 
 /// Something that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +67,7 @@ pub struct Folder {
 
 /// Largest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
+const LOCK: &str = "lock";
 
 impl Folder {
     /// The folder for an authority, by the address of its directory, below the folder for what is
@@ -98,40 +96,18 @@ impl Folder {
 
     /// The file of something.
     pub fn file(&self, item: &Item) -> PathBuf {
-        let name = match item {
-            Item::Account => "account.json".to_owned(),
-            Item::Certificate(name) => format!("{}.pem", file_name(name)),
-        };
-        self.path.join(name)
+        self.path.join(name_of(item))
     }
 
-    fn make(&self) -> Result<(), StoreError> {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.path)
-            .map_err(fail("made", &self.path))
+    fn make(&self) -> Result<PrivateFolder, StoreError> {
+        PrivateFolder::make(&self.path).map_err(fail("made", &self.path))
     }
+}
 
-    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let beside = self.path.join(format!(".{}.new", std::process::id()));
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&beside)?;
-        let written = file
-            .set_permissions(Permissions::from_mode(0o600))
-            .and_then(|()| file.write_all(bytes))
-            .and_then(|()| file.sync_all())
-            .and_then(|()| fs::rename(&beside, path));
-        if written.is_err() {
-            // It would only be in the way.
-            let _ = fs::remove_file(&beside);
-            return written;
-        }
-        File::open(&self.path)?.sync_all()
+fn name_of(item: &Item) -> String {
+    match item {
+        Item::Account => "account.json".to_owned(),
+        Item::Certificate(name) => format!("{}.pem", file_name(name)),
     }
 }
 
@@ -160,40 +136,26 @@ fn fail(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreErr
 
 impl Store for Folder {
     fn load(&self, item: &Item) -> Result<Option<Vec<u8>>, StoreError> {
-        let path = self.file(item);
-        let mut bytes = Vec::new();
-        let read = File::open(&path).and_then(|file| {
-            file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
-            Ok(())
-        });
+        let name = name_of(item);
+        let read =
+            PrivateFolder::open(&self.path).and_then(|folder| folder.read(&name, FILE_BYTES_MAX));
         match read {
-            Ok(()) => Ok(Some(bytes)),
+            Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(fail("read", &path)(error)),
+            Err(error) => Err(fail("read", &self.path.join(name))(error)),
         }
     }
 
     fn save(&self, item: &Item, bytes: &[u8]) -> Result<(), StoreError> {
-        self.make()?;
-        let path = self.file(item);
-        self.write(&path, bytes).map_err(fail("written", &path))
+        let name = name_of(item);
+        let written = self.make()?.write(&name, bytes);
+        written.map_err(fail("written", &self.path.join(name)))
     }
 
     fn lock(&self) -> Result<Option<Held>, StoreError> {
-        self.make()?;
-        let path = self.path.join("lock");
-        let open = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path);
-        let file = OwnedFd::from(open.map_err(fail("opened", &path))?);
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Held(file))),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(fail("locked", &path)(error.into())),
-        }
+        let held = self.make()?.lock(LOCK);
+        let held = held.map_err(fail("locked", &self.path.join(LOCK)))?;
+        Ok(held.map(Held))
     }
 }
 
@@ -212,6 +174,9 @@ impl std::error::Error for StoreError {}
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     const DIRECTORY: &str = "https://acme.example.org/directory";

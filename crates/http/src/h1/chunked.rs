@@ -7,8 +7,9 @@
 
 use bytes::Bytes;
 
-use crate::h1::parse::{HEAD_TOO_LONG, Refusal, TOO_MANY_HEADERS};
+use crate::head;
 use crate::limits::{CHUNK_LINE_BYTES_MAX, CHUNK_OVERHEAD_BYTES_MAX, Limits};
+use crate::refusal::{HEAD_TOO_LONG, Refusal, TOO_MANY_HEADERS};
 
 /// Decodes one chunked body.
 #[derive(Debug, Default)]
@@ -123,14 +124,7 @@ impl Decoder {
             return Err(Refusal::bad("a chunk size is malformed"));
         }
         //= rfc9112#7.1.1
-        let after = &line[digits..];
-        let blanks = after.iter().take_while(|b| matches!(b, b' ' | b'\t'));
-        let extension = &after[blanks.count()..];
-        if !(extension.is_empty() && digits == line.len() || extension.first() == Some(&b';'))
-            || extension
-                .iter()
-                .any(|&byte| byte < b' ' && byte != b'\t' || byte == 0x7f)
-        {
+        if !are_extensions(&line[digits..]) {
             return Err(Refusal::bad("a chunk size is malformed"));
         }
         let size = line[..digits].iter().fold(0u64, |sum, &digit| {
@@ -162,6 +156,66 @@ impl Decoder {
         }
         Ok(Some(line_len))
     }
+}
+
+/// True for extensions of a chunk, or none. They are not used, but who reads past what they may be
+/// could see another end of the line than the next server. White space stands before and within an
+/// extension, never for itself behind the size.
+//= rfc9112#7.1.1
+fn are_extensions(mut text: &[u8]) -> bool {
+    while !text.is_empty() {
+        let Some(rest) = after_blanks(text).strip_prefix(b";") else {
+            return false;
+        };
+        let name = after_blanks(rest);
+        let name_len = token_len(name);
+        if name_len == 0 {
+            return false;
+        }
+        text = &name[name_len..];
+        let Some(value) = after_blanks(text).strip_prefix(b"=") else {
+            continue;
+        };
+        let value = after_blanks(value);
+        let Some(value_len) = quoted_len(value).or(Some(token_len(value)).filter(|&len| len > 0))
+        else {
+            return false;
+        };
+        text = &value[value_len..];
+    }
+    true
+}
+
+fn after_blanks(text: &[u8]) -> &[u8] {
+    let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t'));
+    &text[blanks.count()..]
+}
+
+fn token_len(text: &[u8]) -> usize {
+    let is_token = |&&byte: &&u8| head::is_token_byte(byte);
+    text.iter().take_while(is_token).count()
+}
+
+/// Length of the quoted string at the start, its quotes included.
+//= rfc9110#5.6.4
+fn quoted_len(text: &[u8]) -> Option<usize> {
+    if text.first() != Some(&b'"') {
+        return None;
+    }
+    let mut at = 1;
+    loop {
+        match text.get(at..)? {
+            [b'"', ..] => return Some(at + 1),
+            [b'\\', escaped, ..] if is_text(*escaped) => at += 2,
+            [b'\\', ..] | [] => return None,
+            [byte, ..] if is_text(*byte) => at += 1,
+            _ => return None,
+        }
+    }
+}
+
+fn is_text(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
 fn refused(reason: &'static str) -> (usize, Decoded) {

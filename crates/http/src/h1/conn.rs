@@ -17,12 +17,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hob_trace::Protocol;
 
+use crate::deadline::Deadline;
 use crate::h1::chunked::{Decoded, Decoder};
 use crate::h1::encode::Writing;
-use crate::h1::parse::{self, Framing, Length, Refusal, Scan, Scanner};
+use crate::h1::parse::{self, Framing, Length, Scan, Scanner};
 use crate::h1::quick;
 use crate::head::RequestHead;
 use crate::limits::{DISCARD_BYTES_MAX, Limits};
+use crate::refusal::{BODY_TOO_LARGE, Refusal};
 
 /// The state of one connection.
 #[derive(Debug)]
@@ -55,25 +57,6 @@ pub(super) enum Reading {
     Raw,
     Done,
     Refused,
-}
-
-/// Which clock is running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deadline {
-    /// None.
-    None,
-    /// A new connection's first byte, or the time between requests.
-    Idle,
-    /// The rest of a head.
-    Head,
-    /// The next piece of a request body.
-    Body,
-    /// The client taking bytes.
-    Write,
-    /// Closing with unread input.
-    Linger,
-    /// TLS being established; no engine has this one.
-    Handshake,
 }
 
 /// What reading gave.
@@ -295,6 +278,12 @@ impl Conn {
         )
     }
 
+    /// True when the client said that this is its last request (HTTP/1.0, `Connection: close`):
+    /// that it sends no more tells nothing new.
+    pub fn client_closes(&self) -> bool {
+        self.client_closes
+    }
+
     /// True when what is left of a request body is too large to be read and dropped.
     pub fn rest_is_large(&self) -> bool {
         matches!(self.reading, Reading::Length(left) if left > DISCARD_BYTES_MAX)
@@ -444,8 +433,3 @@ impl Conn {
         self.awaited_by_ms = now_ms + time.as_millis() as u64;
     }
 }
-
-pub(crate) const BODY_TOO_LARGE: Refusal = Refusal::of(
-    413,
-    "limits.body: the request body is larger than its limit",
-);

@@ -1,7 +1,8 @@
 //! Answers to bytes: head, framing, pieces of body, end (RFC 9112 sections 4, 6 and 7).
 
 use crate::date::DateLine;
-use crate::h1::conn::{Conn, Deadline, Reading};
+use crate::deadline::Deadline;
+use crate::h1::conn::{Conn, Reading};
 use crate::head::Fields;
 use crate::response::{self, ResponseHead};
 use crate::status;

@@ -5,19 +5,20 @@
 //! - `chunked` decodes the chunked coding
 //! - `conn` the state of one connection: what is read next, what comes after, when time is up
 //! - `encode` how an answer is framed
+//! - `offline` requests that came over no connection
 //!
 //! No socket and no clock in here; `thread` carries the bytes.
 
 pub mod chunked;
 pub mod conn;
 mod encode;
+mod offline;
 pub mod parse;
 pub mod quick;
 mod target;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use conn::BODY_TOO_LARGE;
 pub use conn::{Conn, Eof, Event, Next};
 pub use encode::Sending;
-pub use parse::{Framing, Length, Refusal};
+pub use parse::{Framing, Length};

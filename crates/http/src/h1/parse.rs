@@ -9,41 +9,11 @@ use std::mem::MaybeUninit;
 
 use hob_trace::Protocol;
 
+use crate::framing::{expects_continue, read_decimal};
 use crate::h1::target::{read_host, read_target};
 use crate::head::{self, Known, RequestHead, Span};
 use crate::limits::{HEADER_COUNT_MAX, HEADERS_INLINE, Limits};
-
-pub use crate::h1::target::is_host;
-
-/// Why a request is refused by the engine, and with which status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The answer's status code.
-    pub status: u16,
-    /// Why, for the record.
-    pub reason: &'static str,
-}
-
-impl Refusal {
-    pub(crate) const fn bad(reason: &'static str) -> Refusal {
-        Refusal {
-            status: 400,
-            reason,
-        }
-    }
-
-    pub(crate) const fn of(status: u16, reason: &'static str) -> Refusal {
-        Refusal { status, reason }
-    }
-}
-
-/// Refusals that limits cause; their texts name the limit.
-pub const TARGET_TOO_LONG: Refusal =
-    Refusal::of(414, "limits.target: the request target is too long");
-/// The head is longer than its limit.
-pub const HEAD_TOO_LONG: Refusal = Refusal::of(431, "limits.head: the request head is too long");
-/// There are more fields than allowed.
-pub const TOO_MANY_HEADERS: Refusal = Refusal::of(431, "limits.headers: too many header fields");
+use crate::refusal::{HEAD_TOO_LONG, Refusal, TARGET_TOO_LONG, TOO_MANY_HEADERS};
 
 /// Method, two spaces and version of a request line may have so many bytes beside the target.
 const REQUEST_LINE_REST_BYTES: usize = 64;
@@ -112,7 +82,7 @@ impl Scanner {
         while let Some(found) = memchr::memchr(b'\n', &window[self.scanned..]) {
             let at = self.scanned + found;
             if self.line_count == 0 && at > limits.target_bytes + REQUEST_LINE_REST_BYTES {
-                return Scan::Refused(TARGET_TOO_LONG);
+                return Scan::Refused(line_too_long(window));
             }
             //= rfc9112#2.2
             // A line ended by LF alone is read differently by different servers.
@@ -136,12 +106,22 @@ impl Scanner {
         }
         self.scanned = window.len();
         if self.line_count == 0 && window.len() > limits.target_bytes + REQUEST_LINE_REST_BYTES {
-            return Scan::Refused(TARGET_TOO_LONG);
+            return Scan::Refused(line_too_long(window));
         }
         if input.len() >= limits.head_bytes {
             return Scan::Refused(HEAD_TOO_LONG);
         }
         Scan::Incomplete
+    }
+}
+
+/// Which part of a request line makes it too long.
+//= rfc9112#3
+fn line_too_long(line: &[u8]) -> Refusal {
+    let start = &line[..line.len().min(REQUEST_LINE_REST_BYTES)];
+    match memchr::memchr(b' ', start) {
+        Some(_) => TARGET_TOO_LONG,
+        None => Refusal::of(501, "the method is longer than any that is known"),
     }
 }
 
@@ -171,11 +151,26 @@ fn read_with<'b>(
         Ok(httparse::Status::Complete(used)) if used == bytes.len() => {}
         Ok(_) => return Err(Refusal::bad("the request head is malformed")),
         Err(error) => {
+            if let (httparse::Error::Version, Some(at)) = (error, later_minor(bytes)) {
+                let mut known = bytes.to_vec();
+                known[at] = b'1';
+                return read_head(&known, head, limits);
+            }
             keep_refused_line(bytes, head);
             return Err(refusal_of(error, bytes));
         }
     }
     fill(&parsed, bytes, head, limits)
+}
+
+/// Where the minor version stands, if it is a later one of HTTP/1: it is read as the latest known.
+//= rfc9110#2.5
+fn later_minor(bytes: &[u8]) -> Option<usize> {
+    let line_len = memchr::memchr(b'\r', bytes)?;
+    let minor_at = line_len.checked_sub(1)?;
+    let is_later =
+        matches!(bytes[minor_at], b'2'..=b'9') && bytes[..minor_at].ends_with(b" HTTP/1.");
+    is_later.then_some(minor_at)
 }
 
 /// Takes over what was parsed of `bytes` and checks what the head says as a whole.
@@ -306,55 +301,32 @@ pub(crate) fn read_framing(head: &RequestHead) -> Result<Framing, Refusal> {
     })
 }
 
-//= rfc9110#10.1.1
-pub(crate) fn expects_continue(head: &RequestHead) -> Result<bool, Refusal> {
-    let Some(first) = head.value(Known::Expect) else {
-        return Ok(false);
-    };
-    let is_known = |value: &[u8]| value.eq_ignore_ascii_case(b"100-continue");
-    if is_known(first) && (!head.is_repeated(Known::Expect) || head.values(b"expect").all(is_known))
-    {
-        Ok(true)
-    } else {
-        Err(Refusal::of(417, "an expectation other than 100-continue"))
-    }
-}
-
+/// Chunked alone is understood. A list that ends with it names others before it (501), and anything
+/// else leaves open where the body ends (400).
+//= rfc9112#6.1
 fn read_transfer_encoding(head: &RequestHead, value: &[u8]) -> Result<Length, Refusal> {
-    if head.is_repeated(Known::TransferEncoding) {
-        return Err(Refusal::bad("more than one Transfer-Encoding field"));
-    }
-    if value.eq_ignore_ascii_case(b"chunked") {
+    let is_chunked = |coding: &[u8]| coding.eq_ignore_ascii_case(b"chunked");
+    if is_chunked(value) && !head.is_repeated(Known::TransferEncoding) {
         return Ok(Length::Chunked);
     }
-    let mut codings = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
-    //= rfc9112#6.1
-    if codings
-        .next_back()
-        .is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"))
-        && codings.all(|coding| {
-            head::is_name(coding)
-                && !coding.eq_ignore_ascii_case(b"chunked")
-                && !coding.eq_ignore_ascii_case(b"identity")
-        })
-    {
-        return Err(Refusal::of(501, "a transfer coding other than chunked"));
+    let values = head.values(b"transfer-encoding");
+    let codings = values.flat_map(|value| value.split(|&byte| byte == b','));
+    let mut codings: Vec<_> = codings.map(<[u8]>::trim_ascii).collect();
+    let ends_chunked = codings.pop().is_some_and(is_chunked);
+    let is_other = |coding: &&[u8]| {
+        let name = coding
+            .split(|&byte| byte == b';')
+            .next()
+            .unwrap_or_default();
+        head::is_name(name.trim_ascii_end()) && !is_chunked(name.trim_ascii_end())
+    };
+    //= rfc9112#6.3
+    if !ends_chunked || codings.is_empty() || !codings.iter().all(is_other) {
+        return Err(Refusal::bad(
+            "Transfer-Encoding does not end with chunked, once",
+        ));
     }
-    Err(Refusal::bad(
-        "Transfer-Encoding does not end with chunked, once",
-    ))
-}
-
-/// Digits only, no sign, no list, no overflow.
-pub(crate) fn read_decimal(value: &[u8]) -> Result<u64, Refusal> {
-    const BAD: Refusal = Refusal::bad("Content-Length is not a number");
-    if value.is_empty() || value.len() > 19 {
-        return Err(BAD);
-    }
-    value.iter().try_fold(0u64, |sum, byte| match byte {
-        b'0'..=b'9' => Ok(sum * 10 + u64::from(byte - b'0')),
-        _ => Err(BAD),
-    })
+    Err(Refusal::of(501, "a transfer coding other than chunked"))
 }
 
 //= rfc9112#9.3

@@ -2,8 +2,10 @@
 
 use hob_trace::Protocol;
 
-use crate::h1::parse::{Refusal, span_in};
-use crate::head::{self, Known, RequestHead, Span};
+use crate::h1::parse::span_in;
+use crate::head::{Known, RequestHead, Span};
+use crate::host::is_host;
+use crate::refusal::Refusal;
 
 /// Sorts out the four forms of a target.
 //= rfc9112#3.2
@@ -112,7 +114,8 @@ fn split_query(text: &[u8], start: u32) -> (Span, Option<Span>) {
     }
 }
 
-/// Exactly one valid `Host` in HTTP/1.1, at most one in 1.0; the target's own host wins.
+/// Exactly one valid `Host` in HTTP/1.1, at most one in 1.0. A target with a host of its own names
+/// the same one: else whoever decides by one of them is passed by with the other.
 //= rfc9112#3.2
 pub(crate) fn read_host(head: &mut RequestHead) -> Result<(), Refusal> {
     if head.is_repeated(Known::Host) {
@@ -127,37 +130,28 @@ pub(crate) fn read_host(head: &mut RequestHead) -> Result<(), Refusal> {
         Some(host) => {
             if head.host.len == 0 {
                 head.host = span_in(&head.bytes, host);
+            } else if !is_same_host(head, host) {
+                return Err(Refusal::bad(
+                    "Host and the host in the request target differ",
+                ));
             }
             Ok(())
         }
     }
 }
 
-/// Bytes of a registered name.
-const HOST_BYTES: [bool; 256] = head::letters_digits_and(b"-._~%!$&'()*+;=");
-
-/// True for `name`, `name:port`, `1.2.3.4`, `[v6]`, `[v6]:port`; no user part.
-//= rfc3986#3.2.2
-pub fn is_host(host: &[u8]) -> bool {
-    let (name_is_good, port) = if let Some(rest) = host.strip_prefix(b"[") {
-        let Some(end) = memchr::memchr(b']', rest) else {
-            return false;
-        };
-        let inner = &rest[..end];
-        let good = !inner.is_empty()
-            && inner
-                .iter()
-                .all(|&b| b.is_ascii_hexdigit() || b":.".contains(&b));
-        (good, &rest[end + 1..])
-    } else {
-        let end = host.iter().position(|&byte| !HOST_BYTES[byte as usize]);
-        let end = end.unwrap_or(host.len());
-        (end > 0, &host[end..])
+/// True when the target's host is the one of the field; the port its scheme has anyway may stand in
+/// one of them only.
+fn is_same_host(head: &RequestHead, host: &[u8]) -> bool {
+    let target = head.target.of(&head.bytes);
+    let own = head.host.of(&head.bytes);
+    let port: &[u8] = match () {
+        () if starts_with_no_case(target, b"http://") => b":80",
+        () if starts_with_no_case(target, b"https://") => b":443",
+        // CONNECT, which always has one.
+        () => &own[memchr::memrchr(b':', own).unwrap_or(own.len())..],
     };
-    let port_is_good = match port {
-        [] => true,
-        [b':', digits @ ..] => digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit),
-        _ => false,
-    };
-    name_is_good && port_is_good
+    let without_port =
+        |text: &'_ [u8]| text.len() - if text.ends_with(port) { port.len() } else { 0 };
+    own[..without_port(own)].eq_ignore_ascii_case(&host[..without_port(host)])
 }

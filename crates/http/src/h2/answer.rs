@@ -1,14 +1,13 @@
 //! Answers to frames: heads, pieces of body, ends (RFC 9113 sections 8.1 and 6).
 
 use crate::date::DateLine;
-use crate::digits::decimal;
+use crate::fields_coding::hpack::push_content_length;
 use crate::h2::conn::Conn;
 use crate::h2::frame::{self, Code, HEADER_BYTES, PAYLOAD_BYTES};
-use crate::h2::hpack::{Encoder, Stored, encode_field, place_of};
 use crate::h2::stream::{Receiving, Stream, Writing};
 use crate::head::Fields;
 use crate::limits::{H2_STREAM_WINDOW_BYTES_MAX, H2_TINY_DATA_BYTES, H2_WINDOW_GROWTH_BYTES_MAX};
-use crate::response::{Prepared, ResponseHead};
+use crate::response::ResponseHead;
 use crate::status;
 
 /// What follows a head.
@@ -18,56 +17,6 @@ pub enum Sending {
     Nothing,
     /// A body.
     Body,
-}
-
-/// What a prepared head adds for HTTP/2, made when it is first asked for.
-#[derive(Debug)]
-pub struct PreparedBlock {
-    /// Fields that other answers have too, in lower case.
-    repeated: Fields,
-    /// Where the encoder of a connection notes each of them.
-    places: Box<[u8]>,
-    /// The others, encoded without a table.
-    own: Box<[u8]>,
-}
-
-impl PreparedBlock {
-    pub(crate) fn new(prepared: &Prepared) -> PreparedBlock {
-        let mut repeated = Fields::new();
-        let mut places = Vec::new();
-        let mut own = Vec::new();
-        for (name, value) in prepared.fields().iter() {
-            match Stored::of(name, value) {
-                Stored::InTable => {
-                    let name = name.to_ascii_lowercase();
-                    places.push(place_of(&name, value));
-                    repeated.add(&name, value);
-                }
-                stored => encode_field(name, value, stored, &mut own),
-            }
-        }
-        if !status::is_bodiless(prepared.status()) {
-            push_content_length(prepared.body_bytes(), &mut own);
-        }
-        PreparedBlock {
-            repeated,
-            places: places.into(),
-            own: own.into(),
-        }
-    }
-
-    fn push(&self, encoder: &mut Encoder, out: &mut Vec<u8>) {
-        for ((name, value), place) in self.repeated.iter().zip(&self.places) {
-            encoder.repeated_at(*place, name, value, out);
-        }
-        out.extend_from_slice(&self.own);
-    }
-}
-
-fn push_content_length(body_bytes: u64, out: &mut Vec<u8>) {
-    let mut digits = [0; 20];
-    let digits = decimal(body_bytes, &mut digits);
-    encode_field(b"content-length", digits, Stored::AsText, out);
 }
 
 impl Conn {

@@ -5,13 +5,14 @@
 //! ends the connection with ENHANCE_YOUR_CALM.
 
 use crate::limits;
+use crate::rate::{Bucket, Rate};
 
 /// What a client did too much of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flood {
     /// Requests taken back, or sent so that they had to be refused.
     Resets,
-    /// Frames and bytes of one field block.
+    /// Frames and bytes of one field block, and bytes of the fields it comes to.
     Continuation,
     /// SETTINGS.
     Settings,
@@ -30,7 +31,9 @@ impl Flood {
     pub fn reason(self) -> &'static str {
         match self {
             Flood::Resets => "h2_resets: too many requests were taken back or had to be reset",
-            Flood::Continuation => "h2_continuation: a field block has too many pieces",
+            Flood::Continuation => {
+                "h2_continuation: a field block has too many pieces, or too much in it"
+            }
             Flood::Settings => "h2_settings: too many SETTINGS frames",
             Flood::Ping => "h2_ping: too many PING frames",
             Flood::TinyData => "h2_tiny_data: too many DATA frames with little in them",
@@ -49,21 +52,6 @@ pub(super) struct Budgets {
     tiny_data: Bucket,
     empty: Bucket,
     window: Bucket,
-}
-
-/// A bucket's size, and what it gets back a second.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rate {
-    pub(crate) most: u32,
-    pub(crate) per_second: u32,
-}
-
-/// Tokens, in thousandths, so that milliseconds give some.
-#[derive(Debug)]
-pub(crate) struct Bucket {
-    rate: Rate,
-    milli_tokens: u32,
-    filled_ms: u64,
 }
 
 impl Budgets {
@@ -107,68 +95,5 @@ impl Budgets {
     pub(super) fn answered(&mut self) {
         self.empty.give(limits::H2_EMPTY_PER_REQUEST);
         self.resets.give(1);
-    }
-}
-
-impl Bucket {
-    /// A full one.
-    pub(crate) fn new(rate: Rate, now_ms: u64) -> Bucket {
-        Bucket {
-            rate,
-            milli_tokens: rate.most * 1000,
-            filled_ms: now_ms,
-        }
-    }
-
-    /// Takes a token; false when there is none.
-    pub(crate) fn take(&mut self, now_ms: u64) -> bool {
-        if let Some(left) = self.milli_tokens.checked_sub(1000) {
-            self.milli_tokens = left;
-            return true;
-        }
-        let elapsed_ms = now_ms.saturating_sub(self.filled_ms);
-        self.filled_ms = now_ms;
-        let back = elapsed_ms.saturating_mul(u64::from(self.rate.per_second));
-        let most = u64::from(self.rate.most) * 1000;
-        self.milli_tokens = (u64::from(self.milli_tokens) + back).min(most) as u32;
-        match self.milli_tokens.checked_sub(1000) {
-            Some(left) => {
-                self.milli_tokens = left;
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Gives some back.
-    pub(crate) fn give(&mut self, tokens: u32) {
-        let most = self.rate.most * 1000;
-        self.milli_tokens = self.milli_tokens.saturating_add(tokens * 1000).min(most);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bucket_is_empty_after_its_size_and_fills_with_time() {
-        let rate = Rate {
-            most: 3,
-            per_second: 10,
-        };
-        let mut bucket = Bucket {
-            rate,
-            milli_tokens: 3000,
-            filled_ms: 50,
-        };
-        let mut takes =
-            |now_ms: u64, count: usize| (0..count).filter(|_| bucket.take(now_ms)).count();
-        assert_eq!(takes(50, 5), 3);
-        assert_eq!(takes(149, 5), 0);
-        assert_eq!(takes(250, 5), 2, "elapsed time is counted once");
-        assert_eq!(takes(10_000, 5), 3, "never more than its size");
-        bucket.give(2);
-        assert!(bucket.take(10_000) && bucket.take(10_000) && !bucket.take(10_000));
     }
 }

@@ -15,18 +15,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::h1::Refusal;
-use crate::h1::conn::Deadline;
+use crate::deadline::Deadline;
+use crate::fields_coding::Malformed;
+use crate::fields_coding::hpack::{Decoder, Encoder, TOO_LARGE};
 use crate::h2::budget::{Budgets, Flood};
 use crate::h2::data::Payload;
 use crate::h2::fields::Block;
 use crate::h2::frame::{self, Code, HEADER_BYTES, Header, PAYLOAD_BYTES, PREFACE, WINDOW_BYTES};
-use crate::h2::hpack::{Decoder, Encoder, Malformed};
-use crate::h2::priority::Priority;
 use crate::h2::schedule::Schedule;
 use crate::h2::stream::{Receiving, Stream, Streams, Writing};
 use crate::head::RequestHead;
-use crate::limits::{H2_CONNECTION_WINDOW_BYTES, Limits};
+use crate::limits::{H2_BLOCK_HEADS_MAX, H2_CONNECTION_WINDOW_BYTES, Limits};
+use crate::priority::Priority;
+use crate::refusal::Refusal;
 
 /// The state of one connection.
 #[derive(Debug)]
@@ -152,7 +153,10 @@ impl From<Flood> for Failure {
 
 impl From<Malformed> for Failure {
     fn from(malformed: Malformed) -> Failure {
-        Failure::of(Code::Compression, malformed.0)
+        match malformed {
+            TOO_LARGE => Flood::Continuation.into(),
+            Malformed(reason) => Failure::of(Code::Compression, reason),
+        }
     }
 }
 
@@ -182,12 +186,13 @@ impl Conn {
     /// for the client's first bytes runs.
     pub fn new(limits: Rc<Limits>, now_ms: u64, out: &mut Vec<u8>) -> Conn {
         let idle_by_ms = now_ms + limits.head_time.as_millis() as u64;
+        let block_bytes_max = H2_BLOCK_HEADS_MAX * limits.head_bytes;
         let conn = Conn {
             limits,
             stage: Stage::Preface,
             streams: Streams::default(),
             schedule: Schedule::default(),
-            decoder: Decoder::default(),
+            decoder: Decoder::with_limit(block_bytes_max),
             encoder: Encoder::default(),
             budgets: Budgets::new(now_ms),
             send_window: WINDOW_BYTES,

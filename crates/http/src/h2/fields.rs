@@ -1,9 +1,10 @@
 //! Field blocks among the frames: a request's head or trailers, in one frame or several.
 
+use crate::fields_coding::head::{Sound, Wrong};
+use crate::fields_coding::hpack;
 use crate::h2::budget::Flood;
 use crate::h2::conn::{Conn, Desk, Event, Failure, Given, Opened};
 use crate::h2::frame::{self, Code, Header};
-use crate::h2::head::{self, Sound, Wrong};
 use crate::h2::stream::{Receiving, Stream};
 use crate::limits::{H2_BLOCK_FRAMES_MAX, H2_STREAMS_MAX};
 
@@ -104,10 +105,13 @@ impl Conn {
         if id > self.last_stream {
             return self.handle_request(id, flags, block, desk);
         }
-        head::pass_over(&mut self.decoder, block)?;
+        hpack::pass_over(&mut self.decoder, block)?;
         //= rfc9113#5.1
         match () {
-            () if self.streams.was_reset(id) || self.is_beyond(id) => Ok(None),
+            () if self.streams.was_reset(id) || self.is_beyond(id) => {
+                self.budgets.take(Flood::Empty, desk.now_ms)?;
+                Ok(None)
+            }
             () if self.streams.was_left(id) => {
                 self.reset_by_fault(id, Code::StreamClosed, desk)?;
                 Ok(None)
@@ -132,8 +136,9 @@ impl Conn {
         self.last_stream = id;
         let is_full = self.streams.len() >= H2_STREAMS_MAX;
         if is_beyond || is_full || flags.depends_on_itself {
-            head::pass_over(&mut self.decoder, block)?;
+            hpack::pass_over(&mut self.decoder, block)?;
             if is_beyond {
+                self.budgets.take(Flood::Empty, desk.now_ms)?;
                 return Ok(None);
             }
             //= rfc9113#5.1.2
@@ -145,7 +150,7 @@ impl Conn {
             return Ok(is_full.then_some(Event::TooMany));
         }
         let limits = std::rc::Rc::clone(&self.limits);
-        let read = head::read_head(&mut self.decoder, block, desk.head, &limits)?;
+        let read = hpack::read_head(&mut self.decoder, block, desk.head, &limits)?;
         let mut stream = Stream::new(id, self.peer_window_bytes);
         stream.is_head_method = desk.head.method() == b"HEAD";
         let mut early = self.take_early_priority(id);
@@ -178,7 +183,7 @@ impl Conn {
     //= rfc9113#8.1
     fn handle_trailers(&mut self, id: u32, ends: bool, block: &[u8], desk: &mut Desk<'_>) -> Given {
         let limits = std::rc::Rc::clone(&self.limits);
-        let trailers = head::read_trailers(&mut self.decoder, block, &limits)?;
+        let trailers = hpack::read_trailers(&mut self.decoder, block, &limits)?;
         let Some(stream) = self.streams.find(id) else {
             return Ok(None);
         };

@@ -108,6 +108,15 @@ impl Conn {
             .is_some_and(|stream| stream.is_ready && !stream.may_end && stream.send_window <= 0)
     }
 
+    /// True when the stream has bytes to send, and its window or the connection's has no room: from
+    /// a client that sends nothing more there will never be any.
+    pub fn has_no_room(&mut self, stream: u32) -> bool {
+        let most = self.send_window;
+        self.streams.find(stream).is_some_and(|stream| {
+            stream.is_ready && !stream.may_end && stream.send_window.min(most) <= 0
+        })
+    }
+
     /// True when a stream has bytes to send, whether or not there is room for them.
     pub fn has_bytes(&mut self, stream: u32) -> bool {
         self.streams

@@ -3,8 +3,8 @@
 use crate::h2::budget::Flood;
 use crate::h2::conn::{Conn, Desk, Event, Failure, Given};
 use crate::h2::frame::{self, Code, Header, WINDOW_BYTES_MAX};
-use crate::h2::priority::Priority;
 use crate::limits::{H2_EARLY_PRIORITIES_MAX, H2_STREAMS_MAX};
+use crate::priority::Priority;
 
 const HEADER_TABLE_SIZE: u16 = 1;
 const ENABLE_PUSH: u16 = 2;

@@ -1,8 +1,8 @@
 //! The streams of a connection: those that are open, and what is known of those that are not.
 
 use crate::h2::frame::WINDOW_BYTES;
-use crate::h2::priority::Priority;
 use crate::limits::H2_RESETS_REMEMBERED;
+use crate::priority::Priority;
 
 /// One stream, from its HEADERS until both sides have ended it.
 #[derive(Debug)]

@@ -3,9 +3,10 @@
 
 use std::rc::Rc;
 
-use crate::h2::{Bucket, Priority, Rate};
 use crate::h3::frame::{self, Code, HeaderReader, take_integer};
 use crate::limits::{self, Limits};
+use crate::priority::Priority;
+use crate::rate::{Bucket, Rate};
 
 /// Why a connection must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

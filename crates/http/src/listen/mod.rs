@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use datagrams::{adopt_datagrams, open_datagrams};
-pub use open::{BoundFile, adopt, has_address, open, shown};
+pub use open::{BoundFile, adopt, has_address, open, probe, shown};
 pub use tune::tune;
 
 /// An address that a socket can be bound to.

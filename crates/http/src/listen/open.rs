@@ -5,12 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat};
 use rustix::io::{Errno, FdFlags};
 use rustix::net::{
     AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
     getsockname, listen, socket_with, sockopt,
 };
+use rustix::process::umask;
 
 use super::{Address, Error, Opened, Options, tune};
 
@@ -43,6 +44,22 @@ pub fn open(address: &Address, options: &Options) -> Result<Opened, Error> {
         file,
         warnings,
     })
+}
+
+/// Sees whether [`open`] would get an address, and leaves it free. Of a port it gives the bound
+/// socket, which listens to nothing.
+pub fn probe(address: &Address, options: &Options) -> Result<Option<OwnedFd>, Error> {
+    let path = match address {
+        Address::Tcp(address) => return open_tcp(*address, options).map(Some),
+        Address::Unix(path) => path,
+    };
+    let refuse = |step, errno| error(unix_name(path), step, errno);
+    let at = SocketAddrUnix::new(path).map_err(|errno| refuse("bind to", errno))?;
+    is_stale(path, &at)?;
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let wanted = Access::WRITE_OK | Access::EXEC_OK;
+    accessat(CWD, folder, wanted, AtFlags::EACCESS).map_err(|errno| refuse("bind to", errno))?;
+    Ok(None)
 }
 
 /// True when the machine has this address, as far as the kernel lets us use it.
@@ -150,23 +167,37 @@ fn open_unix(path: &Path) -> Result<(OwnedFd, BoundFile), Error> {
     remove_stale(path, &address)?;
     let socket =
         stream_socket(AddressFamily::UNIX).map_err(|errno| refuse("make a socket for", errno))?;
-    bind(&socket, &address).map_err(|errno| refuse("bind to", errno))?;
+    // The file takes the mode that the socket has when it is bound. Changed by its name, it could
+    // be another's: whoever owns the folder may put a link in its place.
+    rustix::fs::fchmod(&socket, Mode::from_raw_mode(UNIX_LISTENER_MODE))
+        .map_err(|errno| refuse("set the mode of", errno))?;
+    let usual_mask = umask(Mode::empty());
+    let bound = bind(&socket, &address);
+    umask(usual_mask);
+    bound.map_err(|errno| refuse("bind to", errno))?;
     let file = BoundFile::of(path).map_err(|source| Error {
         address: unix_name(path),
         step: "look at",
         advice: "",
         source,
     })?;
-    rustix::fs::chmod(path, Mode::from_raw_mode(UNIX_LISTENER_MODE))
-        .map_err(|errno| refuse("set the mode of", errno))?;
     Ok((socket, file))
 }
 
 /// Removes the socket file of a server that is gone. Anything else that stands there stays.
 fn remove_stale(path: &Path, address: &SocketAddrUnix) -> Result<(), Error> {
+    let refuse = |errno| error(unix_name(path), "remove the stale socket file", errno);
+    match is_stale(path, address)? {
+        true => rustix::fs::unlink(path).map_err(refuse),
+        false => Ok(()),
+    }
+}
+
+/// True for the socket file of a server that is gone; false where nothing stands.
+fn is_stale(path: &Path, address: &SocketAddrUnix) -> Result<bool, Error> {
     let refuse = |step, errno| error(unix_name(path), step, errno);
     let Ok(stat) = rustix::fs::lstat(path) else {
-        return Ok(());
+        return Ok(false);
     };
     if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::Socket {
         let mut error = refuse("bind to", Errno::EXIST);
@@ -176,10 +207,8 @@ fn remove_stale(path: &Path, address: &SocketAddrUnix) -> Result<(), Error> {
     let probe =
         stream_socket(AddressFamily::UNIX).map_err(|errno| refuse("make a socket for", errno))?;
     match connect(&probe, address) {
-        Err(Errno::CONNREFUSED) => {
-            rustix::fs::unlink(path).map_err(|errno| refuse("remove the stale socket file", errno))
-        }
-        Err(Errno::NOENT) => Ok(()),
+        Err(Errno::CONNREFUSED) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
         Err(errno) if errno != Errno::AGAIN => Err(refuse("ask who holds", errno)),
         _ => Err(refuse("bind to", Errno::ADDRINUSE)),
     }

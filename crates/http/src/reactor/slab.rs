@@ -47,6 +47,13 @@ impl<T> Slab<T> {
         place.value.as_mut()
     }
 
+    /// Every value there is.
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.places
+            .iter_mut()
+            .filter_map(|place| place.value.as_mut())
+    }
+
     /// Takes a value out; its key means nothing from now on.
     pub(super) fn remove(&mut self, key: u64) -> Option<T> {
         let place = self.places.get_mut((key & 0xffff_ffff) as usize)?;

@@ -38,7 +38,7 @@ struct Task {
     care: Care,
 }
 
-/// While one is there, a drain of its thread waits as it does for a task; see [`Reactor::hold`].
+/// While one is there, its thread does not end; see [`Reactor::hold`] and [`Reactor::stay`].
 #[derive(Debug)]
 pub struct Hold {
     _count: Rc<()>,
@@ -49,6 +49,17 @@ impl Reactor {
         Hold {
             _count: Rc::clone(&self.0.holds),
         }
+    }
+
+    pub(super) fn add_stay(&self) -> Hold {
+        Hold {
+            _count: Rc::clone(&self.0.stays),
+        }
+    }
+
+    /// True while there is something that ends after the drain.
+    pub(crate) fn has_stays(&self) -> bool {
+        Rc::strong_count(&self.0.stays) > 1
     }
 
     pub(super) fn add_task(&self, work: Work, care: Care) {
@@ -64,7 +75,7 @@ impl Reactor {
         });
         tasks.awaited_count += usize::from(care == Care::Awaited);
         if let Some(home) = &self.0.home {
-            let waker = KeyWaker::new(&home.mailbox, key | REACTOR);
+            let waker = KeyWaker::new(Arc::clone(&home.bell), key | REACTOR);
             if let Some(task) = tasks.tasks.get_mut(key) {
                 task.waker = Some(waker);
             }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::reactor::Reactor;
 use crate::reactor::slab::Slab;
 use crate::reactor::watched::keep;
-use crate::thread::{TICK_MS, Wheel};
+use crate::reactor::wheel::{TICK_MS, Wheel};
 
 /// A timer of this thread. Setting it costs no system call; it is up to a tick late, unless it is
 /// set to be precise.

@@ -9,7 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 
 use crate::reactor::{REACTOR, Reactor};
-use crate::thread::{Letter, Mailbox};
+
+/// What a thread that runs the loop of a reactor is woken with from others: its mailbox.
+pub(crate) trait Bell: Send + Sync {
+    /// Has a connection or a task go on. A thread that has ended has nothing to wake.
+    fn wake(&self, key: u64);
+}
 
 thread_local! {
     /// The reactor whose loop runs on this thread.
@@ -39,15 +44,15 @@ impl Reactor {
         HERE.try_with(|here| here.borrow().clone()).ok().flatten()
     }
 
-    /// Lets a connection or a task of this thread go on, if the mailbox is this thread's.
-    fn wake_here(mailbox: &Arc<Mailbox>, key: u64) -> bool {
+    /// Lets a connection or a task of this thread go on, if the bell is this thread's.
+    fn wake_here(bell: &Arc<dyn Bell>, key: u64) -> bool {
         let woken = HERE.try_with(|here| {
             let here = here.borrow();
             let Some(reactor) = here.as_ref() else {
                 return false;
             };
             let home = reactor.0.home.as_ref();
-            let is_home = home.is_some_and(|home| Arc::ptr_eq(&home.mailbox, mailbox));
+            let is_home = home.is_some_and(|home| Arc::ptr_eq(&home.bell, bell));
             if is_home {
                 reactor.wake(key);
             }
@@ -67,16 +72,16 @@ impl Reactor {
 
 /// Wakes one connection or task of one thread, from anywhere.
 pub(crate) struct KeyWaker {
-    mailbox: Arc<Mailbox>,
+    bell: Arc<dyn Bell>,
     key: u64,
     /// A wake is on its way; another would say the same.
     is_sent: AtomicBool,
 }
 
 impl KeyWaker {
-    pub(crate) fn new(mailbox: &Arc<Mailbox>, key: u64) -> Arc<KeyWaker> {
+    pub(crate) fn new(bell: Arc<dyn Bell>, key: u64) -> Arc<KeyWaker> {
         Arc::new(KeyWaker {
-            mailbox: Arc::clone(mailbox),
+            bell,
             key,
             is_sent: AtomicBool::new(false),
         })
@@ -95,11 +100,8 @@ impl Wake for KeyWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if !self.is_sent.swap(true, Ordering::SeqCst)
-            && !Reactor::wake_here(&self.mailbox, self.key)
-        {
-            // A thread that has ended has nothing to wake.
-            let _ = self.mailbox.send(Letter::Wake(self.key));
+        if !self.is_sent.swap(true, Ordering::SeqCst) && !Reactor::wake_here(&self.bell, self.key) {
+            self.bell.wake(self.key);
         }
     }
 }

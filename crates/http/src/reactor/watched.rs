@@ -114,7 +114,7 @@ impl Watched {
             && self.is_in_set.get()
             && let Err(error) = epoll::modify(&home.epoll, &self.fd, self.data(), self.flags())
         {
-            tracing::warn!(%error, "a descriptor could not be changed in the epoll set");
+            hob_trace::warn_seldom!(%error, "a descriptor could not be changed in the epoll set");
         }
     }
 

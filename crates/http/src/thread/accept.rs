@@ -1,25 +1,28 @@
 //! New connections: accepted by any thread, served by the one that has the fewest.
 
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags};
 
 use crate::h1::{self, Next};
 use crate::h2::{PREFACE, frame};
 use crate::limits::{
-    ACCEPTS_PER_TURN, ASIDE_CONNECTIONS_MAX, REFUSED_CONNECTIONS_MAX, REFUSED_GREETING_MS,
+    ACCEPT_ERROR_QUIET_MS, ACCEPT_PAUSE_MS, ACCEPTS_PER_TURN, ASIDE_CONNECTIONS_MAX,
+    REFUSED_CONNECTIONS_MAX, REFUSED_GREETING_MS,
 };
 use crate::request::Facts;
 use crate::response::Answer;
 use crate::thread::conn::{Conn, Counted, Stage};
 use crate::thread::drive::{Fate, Greeting, Step};
-use crate::thread::pump::Read;
-use crate::thread::run::Thread;
+use crate::thread::receive::Read;
+use crate::thread::run::{SPECIAL, Thread};
 use crate::thread::shared::{Crew, Letter};
 use crate::thread::visit::{Visit, Visits};
 use crate::tls::Terms;
@@ -102,10 +105,31 @@ pub(crate) struct Accepted {
 /// are no more costs a system call, for most connections one each; a listener that still has some
 /// is reported again anyway.
 #[derive(Debug)]
-pub(crate) struct Accepts {
+struct Accepts {
     expected: usize,
     /// Visits in a row that did not come to the end.
     full_visits: usize,
+}
+
+/// The listening sockets of a thread, and how it accepts from them.
+#[derive(Default)]
+pub(crate) struct Accepting {
+    pub(crate) listeners: Vec<Listening>,
+    /// Connections there was no room for, being told so.
+    pub(crate) refused_count: usize,
+    accepts: Accepts,
+    pause: AcceptPause,
+}
+
+/// Accepting while there is nothing to accept with.
+#[derive(Debug, Default)]
+struct AcceptPause {
+    /// Listeners are not watched until then.
+    until_ms: Option<u64>,
+    /// Until when the log is told no more of it.
+    quiet_until_ms: u64,
+    /// Pauses the log has not been told of.
+    untold: u64,
 }
 
 impl Default for Accepts {
@@ -144,7 +168,12 @@ const FULL_TLS: &[u8] = &[21, 3, 3, 0, 2, 2, 80];
 
 impl<A: Answer + 'static> Thread<A> {
     pub(crate) fn accept(&mut self, listener: u16) {
-        let Some(listening) = self.listeners.iter().find(|l| l.number == listener) else {
+        let Some(listening) = self
+            .accepting
+            .listeners
+            .iter()
+            .find(|l| l.number == listener)
+        else {
             return;
         };
         let is_counted = listening.is_counted;
@@ -152,7 +181,7 @@ impl<A: Answer + 'static> Thread<A> {
         let alt_svc = listening.alt_svc.clone();
         let visits = Arc::clone(&listening.visits);
         let listening = Arc::clone(&listening.socket);
-        let asked = self.accepts.next_visit();
+        let asked = self.accepting.accepts.next_visit();
         for taken in 0..asked {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             match rustix::net::acceptfrom_with(&listening, flags) {
@@ -174,17 +203,59 @@ impl<A: Answer + 'static> Thread<A> {
                     };
                     self.place(accepted, entered);
                 }
-                Err(Errno::AGAIN) => return self.accepts.came_to_the_end(taken),
+                Err(Errno::AGAIN) => return self.accepting.accepts.came_to_the_end(taken),
                 Err(Errno::CONNABORTED | Errno::INTR) => {}
                 Err(error) => {
-                    // Out of descriptors or memory: the connection stays in the kernel's queue and
-                    // the level-triggered listener reports it again.
                     self.counters.accept_errors.add(1);
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    return;
+                    return self.pause_accepting(error);
                 }
             }
         }
+    }
+
+    /// Out of descriptors or memory: the connection stays in the kernel's queue, and the listener,
+    /// which would report it again and again, is left alone for a moment.
+    fn pause_accepting(&mut self, error: Errno) {
+        if self.accepting.pause.until_ms.is_some() {
+            return;
+        }
+        for listening in &self.accepting.listeners {
+            if let Err(error) = epoll::delete(&self.epoll, &listening.socket) {
+                tracing::warn!(%error, "a listener could not be left alone");
+            }
+        }
+        let until_ms = self.turn.now_ms + ACCEPT_PAUSE_MS;
+        self.accepting.pause.until_ms = Some(until_ms);
+        self.timer.arm(until_ms);
+        self.accepting.pause.untold += 1;
+        if self.turn.now_ms >= self.accepting.pause.quiet_until_ms {
+            self.accepting.pause.quiet_until_ms = self.turn.now_ms + ACCEPT_ERROR_QUIET_MS;
+            let times = std::mem::take(&mut self.accepting.pause.untold);
+            tracing::warn!(%error, times, "connections could not be accepted; they wait");
+        }
+    }
+
+    /// The pause is over, or there are other listeners now.
+    pub(crate) fn resume_accepting(&mut self, now_ms: u64) -> io::Result<()> {
+        match self.accepting.pause.until_ms {
+            None => return Ok(()),
+            Some(until_ms) if now_ms < until_ms => {
+                self.timer.arm(until_ms);
+                return Ok(());
+            }
+            Some(_) => self.accepting.pause.until_ms = None,
+        }
+        for listening in &self.accepting.listeners {
+            self.watch_listener(listening)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn watch_listener(&self, listening: &Listening) -> io::Result<()> {
+        let key = EventData::new_u64(SPECIAL | u64::from(listening.number));
+        let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
+        epoll::add(&self.epoll, &listening.socket, key, flags)?;
+        Ok(())
     }
 
     /// Gives a connection to the thread with the fewest, unless a limit is reached.
@@ -219,20 +290,20 @@ impl<A: Answer + 'static> Thread<A> {
             Full::Client => self.counters.limit_connections_per_client.add(1),
             Full::Server => self.counters.limit_connections.add(1),
         }
-        if self.refused_count >= REFUSED_CONNECTIONS_MAX || self.draining.is_some() {
+        if self.accepting.refused_count >= REFUSED_CONNECTIONS_MAX || self.draining.is_some() {
             let said = full_text(&accepted);
             let _ = rustix::net::send(&accepted.socket, said, SendFlags::NOSIGNAL);
             self.counters.connections_closed.add(1);
             return;
         }
-        self.refused_count += 1;
+        self.accepting.refused_count += 1;
         self.mailbox.conn_count.fetch_add(1, Ordering::Relaxed);
         let is_secure = accepted.tls.is_some();
         let mut conn = self.conn_of(accepted);
         if is_secure {
             self.say_full(&mut conn, FULL_TLS);
         } else {
-            let by_ms = self.now_ms + REFUSED_GREETING_MS;
+            let by_ms = self.turn.now_ms + REFUSED_GREETING_MS;
             conn.core.wait_for_first_bytes(by_ms);
             conn.stage = Stage::TurnedAway;
         }
@@ -299,12 +370,12 @@ impl<A: Answer + 'static> Thread<A> {
             number: self.crew.next_number.fetch_add(1, Ordering::Relaxed),
             tls: None,
         });
-        let core = h1::Conn::new(Rc::clone(&self.limits), self.now_ms);
+        let core = h1::Conn::new(Rc::clone(&self.limits), self.turn.now_ms);
         let mut conn = Box::new(Conn::new(accepted.socket, core, facts));
         conn.counted = accepted.counted;
         conn.visit = Some(accepted.visit);
-        conn.opened_ms = self.now_ms;
-        conn.key = self.seat();
+        conn.opened_ms = self.turn.now_ms;
+        conn.key = self.seats.reserve();
         conn
     }
 }
@@ -353,10 +424,7 @@ impl Crew {
         let (Some(peer), true) = (peer, limits.connection_count_per_client > 0) else {
             return Ok(Counted::Server);
         };
-        let mut per_client = self
-            .per_client
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut per_client = self.per_client.lock();
         let count = per_client.entry(peer.ip()).or_insert(0);
         if *count >= limits.connection_count_per_client {
             self.open.fetch_sub(1, Ordering::Relaxed);
@@ -398,10 +466,7 @@ impl Crew {
         let (Counted::ServerAndClient, Some(peer)) = (counted, peer) else {
             return;
         };
-        let mut per_client = self
-            .per_client
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut per_client = self.per_client.lock();
         if let Some(count) = per_client.get_mut(&peer.ip()) {
             *count -= 1;
             if *count == 0 {

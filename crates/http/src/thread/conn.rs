@@ -9,17 +9,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rustix::event::epoll::EventFlags;
+use rustix::net::sockopt;
 
 use crate::body::{BodyStream, FetchFuture, FileBody, Region};
+use crate::deadline::Deadline;
 use crate::h1;
-use crate::h1::conn::Deadline;
 use crate::reactor::wake::KeyWaker;
 use crate::request::{Facts, HalfClose, Request};
 use crate::response::Response;
 use crate::thread::h2::Session;
 use crate::thread::pipe::Splicing;
-use crate::thread::secure::Secure;
+use crate::thread::tls::Secure;
 use crate::thread::visit::Visit;
+
+/// How often a client that has ended its side is asked whether it is still there.
+const HALF_CLOSED_PROBE: std::time::Duration = std::time::Duration::from_secs(15);
 
 pub(crate) struct Conn {
     pub(crate) socket: OwnedFd,
@@ -197,13 +201,30 @@ impl Conn {
         }
     }
 
-    /// True when the client has sent FIN and the answer under way takes that for its leaving.
+    /// True when the client has ended its side and the answer under way takes that for its leaving.
+    //= rfc9112#9.6
     pub(crate) fn has_left_by_fin(&self) -> bool {
-        self.is_half_closed
-            && self
-                .request
-                .as_ref()
-                .is_some_and(|request| request.exchange.half_close.get() == HalfClose::Cancel)
+        let Some(request) = self.request.as_ref().filter(|_| self.is_half_closed) else {
+            return false;
+        };
+        // Who announced its last request may end its side behind it and wait for the answer.
+        let may_wait = self.core.client_closes() && !request.exchange.body.borrow().is_broken();
+        !may_wait && request.exchange.said.half_close.get() == HalfClose::Cancel
+    }
+
+    /// An answer is made for a client that has ended its side: one that has closed its socket as
+    /// well says so to the kernel's probes, once its own kernel has forgotten the connection.
+    pub(crate) fn probe_half_closed(&self) {
+        if !self.is_half_closed || sockopt::socket_keepalive(&self.socket) != Ok(false) {
+            return;
+        }
+        let probed = sockopt::set_tcp_keepidle(&self.socket, HALF_CLOSED_PROBE)
+            .and_then(|()| sockopt::set_tcp_keepintvl(&self.socket, HALF_CLOSED_PROBE))
+            .and_then(|()| sockopt::set_socket_keepalive(&self.socket, true));
+        if let Err(error) = probed {
+            // A Unix socket tells its other end's close by itself.
+            tracing::debug!(%error, "a connection cannot be probed");
+        }
     }
 
     /// True when the kernel says that both directions are closed, and one of them was not by us.
@@ -220,7 +241,7 @@ impl Conn {
     pub(crate) fn close_with_reset(&mut self) {
         self.must_reset = true;
         let at_once = Some(std::time::Duration::ZERO);
-        if let Err(error) = rustix::net::sockopt::set_socket_linger(&self.socket, at_once) {
+        if let Err(error) = sockopt::set_socket_linger(&self.socket, at_once) {
             tracing::debug!(%error, "a connection could not be set to reset");
         }
     }

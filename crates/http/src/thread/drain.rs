@@ -1,5 +1,6 @@
 //! How a thread ends: it accepts no more, answers what is under way, closes what is idle, and waits
-//! for its tasks.
+//! for its tasks. Then it waits for the other threads, whose requests may need what it has started,
+//! and in the end for that to end.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -17,6 +18,8 @@ pub(crate) struct Draining {
     pub(crate) grace_ms: u64,
     /// Connections over QUIC were told which request is the last one.
     has_told_last: bool,
+    /// Nobody has a request any more: until then it waits for what stays.
+    leave_until_ms: Option<u64>,
 }
 
 /// How often a draining thread looks whether it is done, at least.
@@ -31,22 +34,23 @@ impl<A: Answer + 'static> Thread<A> {
         if self.draining.is_none() {
             self.turn_relays();
         }
-        let by = |time: Duration| self.now_ms + time.as_millis() as u64;
+        let by = |time: Duration| self.turn.now_ms + time.as_millis() as u64;
         self.draining = Some(Draining {
             deadline_ms: by(drain.deadline),
             grace_ms: by(drain.grace),
             has_told_last: false,
+            leave_until_ms: self.draining.and_then(|before| before.leave_until_ms),
         });
         self.tell_to_leave();
+        self.reactor.begin_drain();
         self.end_when_drained();
     }
 
     /// Clients that may ask again over their connection hear that they are not to.
     fn tell_to_leave(&mut self) {
-        self.tell_to_leave_h3();
-        for index in 0..self.slots.len() {
-            let slot = &mut self.slots[index];
-            if let Some(conn) = slot.conn.take_if(|conn| conn.h2.is_some()) {
+        self.mark_sessions();
+        for index in 0..self.seats.len() {
+            if let Some(conn) = self.seats.take_if(index, |conn| conn.h2.is_some()) {
                 self.drive_and_keep(conn);
             }
         }
@@ -56,26 +60,43 @@ impl<A: Answer + 'static> Thread<A> {
         let Some(draining) = self.draining else {
             return;
         };
-        if self.now_ms >= draining.grace_ms {
+        if self.turn.now_ms >= draining.grace_ms {
             self.close_idle();
         }
-        if self.now_ms >= draining.deadline_ms {
+        if self.turn.now_ms >= draining.deadline_ms {
             self.close_all();
         }
-        let waits_for_tasks =
-            self.now_ms < draining.deadline_ms && self.reactor.has_awaited_tasks();
+        let is_late = self.turn.now_ms >= draining.deadline_ms;
+        let waits_for_tasks = !is_late && self.reactor.has_awaited_tasks();
         // Those on their way to this thread count too.
         let conn_count = self.mailbox.conn_count.load(Ordering::Relaxed);
-        if !waits_for_tasks && conn_count == 0 && self.mailbox.close() {
-            self.must_stop = true;
-            return;
-        }
-        let next = if self.now_ms < draining.grace_ms {
+        let is_quiet = !waits_for_tasks && conn_count == 0;
+        self.crew.set_quiet(self.index, is_quiet);
+        let mut next = if self.turn.now_ms < draining.grace_ms {
             draining.grace_ms
         } else {
             draining.deadline_ms
         };
-        self.arm_timer(next.min(self.now_ms + DRAIN_LOOK_MS));
+        if is_late || self.crew.is_quiet() {
+            next = self.leave();
+            let waits_for_stays = self.turn.now_ms < next && self.reactor.has_stays();
+            if is_quiet && !waits_for_stays && self.mailbox.close() {
+                self.must_stop = true;
+                return;
+            }
+        }
+        self.timer.arm(next.min(self.turn.now_ms + DRAIN_LOOK_MS));
+    }
+
+    /// What serves requests is to end, as nobody has one any more; until when that may take.
+    fn leave(&mut self) -> u64 {
+        let Some(draining) = &mut self.draining else {
+            return self.turn.now_ms;
+        };
+        *draining.leave_until_ms.get_or_insert_with(|| {
+            let time = self.answer.leave();
+            self.turn.now_ms.saturating_add(time.as_millis() as u64)
+        })
     }
 
     /// Closes connections without a request, after a last look for one.
@@ -85,11 +106,10 @@ impl<A: Answer + 'static> Thread<A> {
         if let Some(draining) = &mut self.draining
             && !std::mem::replace(&mut draining.has_told_last, true)
         {
-            self.tell_to_leave_h3();
+            self.mark_sessions();
         }
-        for index in 0..self.slots.len() {
-            let idle = self.slots[index].conn.take_if(|conn| conn.is_idle());
-            if let Some(mut conn) = idle {
+        for index in 0..self.seats.len() {
+            if let Some(mut conn) = self.seats.take_if(index, |conn| conn.is_idle()) {
                 if self.drive_if_busy(&mut conn) == Fate::Keep && !conn.is_idle() {
                     self.keep(conn);
                 } else {
@@ -101,9 +121,9 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// The time to drain is over.
     fn close_all(&mut self) {
-        self.close_all_h3();
-        for index in 0..self.slots.len() {
-            if let Some(conn) = self.slots[index].conn.take() {
+        self.close_sessions();
+        for index in 0..self.seats.len() {
+            if let Some(conn) = self.seats.take_if(index, |_| true) {
                 self.close_because(conn, Why::ServerStops);
             }
         }

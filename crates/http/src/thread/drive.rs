@@ -4,14 +4,16 @@
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use crate::h1::{Eof, Event, Framing, Length, Next, Refusal};
+use crate::h1::{Eof, Event, Framing, Length, Next};
 use crate::h2::PREFACE;
 use crate::head::RequestHead;
 use crate::limits::{READ_BYTES_PER_TURN, REQUESTS_PER_TURN};
+use crate::refusal::Refusal;
 use crate::request::{Incoming, IncomingState, Request};
 use crate::response::{Answer, Answered};
 use crate::thread::conn::{Conn, Piece, Stage};
-use crate::thread::pump::{Discarded, Pumped, Read};
+use crate::thread::pump::{Discarded, Pumped};
+use crate::thread::receive::Read;
 use crate::thread::run::Thread;
 use crate::thread::send::Flushed;
 
@@ -76,7 +78,7 @@ impl<A: Answer + 'static> Thread<A> {
         if fate == Fate::Keep
             && let Err(error) = self.watch(conn)
         {
-            tracing::error!(%error, "a connection could not be watched");
+            hob_trace::warn_seldom!(%error, "a connection could not be watched");
             return Fate::Close;
         }
         fate
@@ -87,7 +89,7 @@ impl<A: Answer + 'static> Thread<A> {
         let mut waits = false;
         loop {
             if conn.h2.is_some()
-                && let Some(fate) = self.drive_h2(conn)
+                && let Some(fate) = self.drive_frames(conn)
             {
                 return fate;
             }
@@ -97,7 +99,7 @@ impl<A: Answer + 'static> Thread<A> {
             }
             if self.has_output(conn) {
                 match self.flush(conn) {
-                    Flushed::All => conn.core.wrote_all(self.now_ms),
+                    Flushed::All => conn.core.wrote_all(self.turn.now_ms),
                     Flushed::Blocked => return self.read_beside(conn),
                     Flushed::Fetching => return Fate::Keep,
                     Flushed::Yield => {
@@ -253,7 +255,7 @@ impl<A: Answer + 'static> Thread<A> {
         if may_be_h2 && input.starts_with(b"PR") {
             match Greeting::of(input) {
                 Greeting::Whole => {
-                    self.begin_h2(conn);
+                    self.begin_frames(conn);
                     return 0;
                 }
                 Greeting::Part => return self.wait_for_greeting(conn, input),
@@ -270,9 +272,9 @@ impl<A: Answer + 'static> Thread<A> {
                 debug_assert!(false, "a fresh request has one owner");
                 return used;
             };
-            let (count, event) = conn
-                .core
-                .read(&input[used..], &mut exchange.head, self.now_ms);
+            let (count, event) =
+                conn.core
+                    .read(&input[used..], &mut exchange.head, self.turn.now_ms);
             used += count;
             match event {
                 Event::Request(framing) => self.begin(conn, request, framing),
@@ -299,7 +301,9 @@ impl<A: Answer + 'static> Thread<A> {
     fn wait_for_greeting(&mut self, conn: &mut Conn, input: &[u8]) -> usize {
         const LINE: usize = b"PRI * HTTP/2.0\r\n".len();
         let part = &input[..input.len().min(LINE)];
-        let (used, _) = conn.core.read(part, &mut RequestHead::empty(), self.now_ms);
+        let (used, _) = conn
+            .core
+            .read(part, &mut RequestHead::empty(), self.turn.now_ms);
         debug_assert_eq!(used, 0, "it is no whole head");
         0
     }
@@ -357,6 +361,7 @@ impl<A: Answer + 'static> Thread<A> {
         if conn.has_left_by_fin() {
             return Step::Close;
         }
+        conn.probe_half_closed();
         match self.pump(conn) {
             Pumped::Something => Step::Again,
             Pumped::Nothing => Step::Wait,
@@ -365,10 +370,10 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     fn push_interims(&mut self, conn: &mut Conn, request: &Request) {
-        if request.exchange.line.borrow().interim.is_empty() {
+        if request.exchange.said.interim.borrow().is_empty() {
             return;
         }
-        let interims = std::mem::take(&mut request.exchange.line.borrow_mut().interim);
+        let interims = request.exchange.said.interim.take();
         for (status, fields) in interims {
             conn.core.push_interim(status, &fields, &mut self.output);
             self.counters.responses_1xx.add(1);
@@ -384,7 +389,7 @@ impl<A: Answer + 'static> Thread<A> {
             }
             Next::Discard => {
                 conn.stage = Stage::Discarding;
-                conn.core.wait_for_body(self.now_ms);
+                conn.core.wait_for_body(self.turn.now_ms);
                 Step::Again
             }
             // Closing with unread input would reset the connection and destroy the answer on its
@@ -393,7 +398,7 @@ impl<A: Answer + 'static> Thread<A> {
                 Step::Close
             }
             Next::Linger | Next::Close => {
-                conn.core.begin_linger(self.now_ms);
+                conn.core.begin_linger(self.turn.now_ms);
                 conn.end_session();
                 if rustix::net::shutdown(&conn.socket, rustix::net::Shutdown::Write).is_err() {
                     return Step::Close;
@@ -408,7 +413,7 @@ impl<A: Answer + 'static> Thread<A> {
         match self.discard(conn) {
             Discarded::End => {
                 let next = conn.core.finish();
-                conn.core.wrote_all(self.now_ms);
+                conn.core.wrote_all(self.turn.now_ms);
                 self.go_on(conn, next)
             }
             Discarded::More => Step::Wait,

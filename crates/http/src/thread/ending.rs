@@ -1,26 +1,22 @@
-//! How requests and connections begin and end for the books: records, deadlines, what is told to
-//! whom.
+//! How requests and connections end for the books: records, deadlines, what is told to whom.
 
 use std::rc::Rc;
 
-use hob_trace::{Fault, Outcome, TlsHandshake};
+use hob_trace::{Fault, Outcome};
 
 use crate::body::BodyError;
-use crate::h1::Refusal;
-use crate::h1::conn::Deadline;
-use crate::limits::REQUEST_POOL_MAX;
+use crate::clock::clock_us;
+use crate::deadline::Deadline;
 use crate::network::Way;
-use crate::request::{Exchange, Facts, IncomingState, Request};
+use crate::refusal::HEAD_TOO_SLOW;
+use crate::request::{IncomingState, Request};
 use crate::response::Answer;
 use crate::thread::conn::{Conn, Piece, Stage};
 use crate::thread::drive::Fate;
+use crate::thread::exchange::note_end;
 use crate::thread::run::Thread;
 use crate::tls::failure::HandshakeFailure;
 
-pub(super) const HEAD_TOO_SLOW: Refusal = Refusal {
-    status: 408,
-    reason: "limits.head_time: the request head did not come in time",
-};
 /// A body and its announced size do not agree.
 pub(super) const LONGER: &str = "the body is longer than its announced size";
 pub(super) const SHORTER: &str = "the body is shorter than its announced size";
@@ -35,72 +31,12 @@ pub(crate) enum Why {
 }
 
 impl<A: Answer + 'static> Thread<A> {
-    /// A request for the next head of this connection.
-    pub(crate) fn fresh_request(&mut self, conn: &Conn) -> Request {
-        self.request_for(&conn.facts)
-    }
-
-    /// A request for the next head of a connection of which this is known.
-    pub(super) fn request_for(&mut self, facts: &Rc<Facts>) -> Request {
-        while let Some(mut request) = self.pool.pop() {
-            if let Some(exchange) = Rc::get_mut(&mut request.exchange) {
-                exchange.renew(facts);
-                return request;
-            }
-        }
-        let exchange = Exchange::new(Rc::clone(facts), self.reactor.clone());
-        Request {
-            exchange: Rc::new(exchange),
-        }
-    }
-
-    /// Keeps the memory of a request whose last owner this is.
-    pub(crate) fn recycle(&mut self, request: Request) {
-        if self.pool.len() < REQUEST_POOL_MAX && Rc::strong_count(&request.exchange) == 1 {
-            self.pool.push(request);
-        }
-    }
-
-    /// Opens a request's record.
-    pub(crate) fn note_start(&self, conn: &mut Conn, request: &Request) {
-        self.note_start_of(&conn.facts, conn.request_count, request);
-        conn.request_count = conn.request_count.wrapping_add(1);
-    }
-
-    /// Opens the record of the request that comes after so many on its connection.
-    pub(super) fn note_start_of(&self, facts: &Facts, request_count: u32, request: &Request) {
-        let mut record = request.record_mut();
-        record.started_us = self.now_us;
-        record.started_unix_ms = self.now_ms.wrapping_add(self.unix_offset_ms);
-        record.protocol = request.head().protocol();
-        record.bytes_in = request.head().byte_count() as u64;
-        record.connection = facts.number;
-        record.request = request_count;
-        if let Some(peer) = facts.peer {
-            record.client = peer.ip();
-            record.client_port = peer.port();
-        }
-        if let Some(tls) = &facts.tls {
-            record.tls_version = tls.version;
-            record.tls_suite = tls.suite;
-            record.tls_handshake = match tls.is_resumed {
-                true => TlsHandshake::Resumed,
-                false => TlsHandshake::Full,
-            };
-            if request_count == 0 {
-                record.handshake_us = u32::try_from(tls.handshake_us).unwrap_or(u32::MAX);
-            }
-        }
-        drop(record);
-        self.answer.begun(request);
-    }
-
     /// Everything of these answers was handed to the kernel.
     pub(crate) fn finish_all(&mut self, way: &dyn Way) {
         if self.finishing.is_empty() {
             return;
         }
-        let written_us = Self::clock_us();
+        let written_us = clock_us();
         let mut finishing = std::mem::take(&mut self.finishing);
         for request in finishing.drain(..) {
             self.close_record(&request, written_us, way);
@@ -115,7 +51,7 @@ impl<A: Answer + 'static> Thread<A> {
         let waiting = conn.request.take();
         let mut session = conn.h2.take();
         for stream in session.iter_mut().flat_map(|session| &mut session.streams) {
-            stream.end_wait(self.now_us);
+            stream.end_wait(self.turn.now_us);
         }
         let streams = session.iter().flat_map(|session| session.requests());
         let queued = std::mem::take(&mut conn.out.pieces);
@@ -164,7 +100,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Nothing more happens with this request.
     pub(super) fn end_record(&mut self, request: Request, way: &dyn Way) {
-        self.close_record(&request, Self::clock_us(), way);
+        self.close_record(&request, clock_us(), way);
         self.recycle(request);
     }
 
@@ -191,7 +127,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// A deadline has passed.
     pub(crate) fn time_out(&mut self, conn: &mut Conn, deadline: Deadline) -> Fate {
         if conn.h2.is_some() {
-            return self.time_out_h2(conn);
+            return self.time_out_session(conn);
         }
         match deadline {
             Deadline::None => return Fate::Keep,
@@ -278,9 +214,6 @@ fn mark_slow(conn: &Conn, reason: &'static str) {
         _ => None,
     });
     if let Some(request) = conn.request.as_ref().or(queued) {
-        let mut record = request.record_mut();
-        record.outcome = Outcome::Timeout;
-        record.fault = Fault::Client;
-        record.reason = Some(reason);
+        note_end(request, Outcome::Timeout, Fault::Client, reason);
     }
 }

@@ -4,15 +4,15 @@
 use std::net::SocketAddr;
 
 use hob_trace::history::kept;
-use hob_trace::{HandlerKind, Protocol, Record, Texts, TlsVersion};
+use hob_trace::{Protocol, Record, Texts, TlsVersion};
 
 use crate::head::Known;
 use crate::network::{Network, Way};
 use crate::request::{Facts, Phase, Request};
 use crate::response::Answer;
 use crate::thread::conn::{Conn, Piece, Stage};
-use crate::thread::h2::stream::Work;
 use crate::thread::run::Thread;
+use crate::thread::work::Work;
 
 /// A request under way.
 #[derive(Clone, Debug)]
@@ -108,16 +108,24 @@ enum Far {
 }
 
 impl<A: Answer + 'static> Thread<A> {
+    /// Shows every request under way.
+    pub fn each_request(&self, mut show: impl FnMut(&Request)) {
+        for conn in self.seats.iter() {
+            requests_of(conn, &mut |request: &Request, _| show(request));
+        }
+        self.quic.each_request(|request, _, _| show(request));
+    }
+
     /// Requests under way, at most so many, and whether there are more.
     pub fn running(&self, count_max: usize) -> (Vec<Running>, bool) {
         let mut running = Vec::new();
         let mut is_more = false;
-        let now_us = self.now_us;
+        let now_us = self.turn.now_us;
         let mut take = |request: &Request, far: Far| match running.len() < count_max {
             true => running.push(tell(request, far, now_us)),
             false => is_more = true,
         };
-        for conn in self.slots.iter().filter_map(|slot| slot.conn.as_ref()) {
+        for conn in self.seats.iter() {
             requests_of(conn, &mut take);
         }
         self.quic.each_request(|request, work, is_blocked| {
@@ -129,10 +137,10 @@ impl<A: Answer + 'static> Thread<A> {
     /// Open connections, at most so many, and whether there are more. Those of listeners that
     /// stand aside are left out.
     pub fn connections(&self, count_max: usize) -> (Vec<Open>, bool) {
-        let unix_ms = |ms: u64| ms.wrapping_add(self.unix_offset_ms);
+        let unix_ms = |ms: u64| ms.wrapping_add(self.turn.unix_offset_ms);
         let mut open = Vec::new();
         let mut is_more = false;
-        for conn in self.slots.iter().filter_map(|slot| slot.conn.as_ref()) {
+        for conn in self.seats.iter() {
             match open.len() < count_max {
                 true => open.push(open_conn(conn, unix_ms(conn.opened_ms))),
                 false => is_more = true,
@@ -219,10 +227,7 @@ fn tell(request: &Request, far: Far, now_us: u64) -> Running {
 }
 
 fn state_of(request: &Request, record: &Record, far: Far) -> State {
-    let is_program = matches!(
-        record.handler,
-        HandlerKind::Cgi | HandlerKind::Warm | HandlerKind::Resident
-    );
+    let is_program = record.handler.runs_program();
     match (far, request.phase()) {
         (Far::Tunnel, _) => State::Tunnel,
         (Far::Blocked, _) => State::Sending,

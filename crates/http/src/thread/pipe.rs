@@ -271,13 +271,13 @@ impl<A: Answer + 'static> Thread<A> {
         match rustix::net::send(&conn.socket, &self.output, flags) {
             Ok(count) if count == self.output.len() => {
                 self.output.clear();
-                note_first_byte::<A>(conn);
+                note_first_byte(conn);
                 self.finish_all(&conn.socket);
                 Ok(())
             }
             Ok(count) => {
                 self.output.drain(..count);
-                note_first_byte::<A>(conn);
+                note_first_byte(conn);
                 Err(Moved::Output)
             }
             Err(Errno::AGAIN | Errno::INTR) => Err(Moved::Output),

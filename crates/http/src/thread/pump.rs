@@ -3,29 +3,17 @@
 
 use bytes::Bytes;
 use hob_trace::Fault;
-use rustix::io::Errno;
-use rustix::net::RecvFlags;
 
 use crate::body::BodyError;
-use crate::h1::{Event, Refusal};
+use crate::h1::Event;
 use crate::head::RequestHead;
 use crate::limits::{BODY_WINDOW_BYTES, READ_BYTES_PER_TURN};
+use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::response::Answer;
 use crate::thread::conn::Conn;
+use crate::thread::receive::Read;
 use crate::thread::run::Thread;
-
-/// What reading a socket gave.
-pub(crate) enum Read {
-    /// So many bytes stand in `input`.
-    Bytes(usize),
-    /// None for now.
-    Nothing,
-    /// The client has sent FIN.
-    Eof,
-    /// The connection is broken.
-    Broken,
-}
 
 /// What moving a request body gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,35 +43,6 @@ pub(crate) enum Discarded {
 const READ_BYTES_MIN: usize = 4 * 1024;
 
 impl<A: Answer + 'static> Thread<A> {
-    /// Reads what there is into `input`, at most `len_max` bytes.
-    pub(crate) fn receive(&mut self, conn: &mut Conn, len_max: usize) -> Read {
-        if conn.opens_input() {
-            return self.receive_sealed(conn, len_max);
-        }
-        let room = &mut self.input[..len_max];
-        match rustix::net::recv(&conn.socket, room, RecvFlags::empty()) {
-            Ok((0, _)) => {
-                conn.is_half_closed = true;
-                conn.is_readable = false;
-                Read::Eof
-            }
-            Ok((count, _)) => {
-                // Fewer bytes than there was room for: what comes later gives a new event. FIN is
-                // known by its own flag, so it need not be looked for.
-                if count < len_max && !conn.is_half_closed {
-                    conn.is_readable = false;
-                }
-                Read::Bytes(count)
-            }
-            Err(Errno::AGAIN) => {
-                conn.is_readable = false;
-                Read::Nothing
-            }
-            Err(Errno::INTR) => Read::Nothing,
-            Err(_) => Read::Broken,
-        }
-    }
-
     /// Moves request body from the socket to the handler.
     pub(crate) fn pump(&mut self, conn: &mut Conn) -> Pumped {
         let Some(request) = conn.request.clone() else {
@@ -118,7 +77,7 @@ impl<A: Answer + 'static> Thread<A> {
                     end_early(conn, &request);
                     return Pumped::Something;
                 }
-                conn.core.wait_for_body(self.now_ms);
+                conn.core.wait_for_body(self.turn.now_ms);
                 break;
             }
             match self.receive(conn, room.max(READ_BYTES_MIN)) {
@@ -167,7 +126,7 @@ impl<A: Answer + 'static> Thread<A> {
         loop {
             let (count, event) = conn
                 .core
-                .read(&input[used..], &mut unused_head, self.now_ms);
+                .read(&input[used..], &mut unused_head, self.turn.now_ms);
             used += count;
             match event {
                 Event::Data(len) => {
@@ -252,7 +211,7 @@ impl<A: Answer + 'static> Thread<A> {
         loop {
             let (count, event) = conn
                 .core
-                .read(&input[used..], &mut unused_head, self.now_ms);
+                .read(&input[used..], &mut unused_head, self.turn.now_ms);
             used += count;
             match event {
                 Event::Data(_) => {}
@@ -261,20 +220,6 @@ impl<A: Answer + 'static> Thread<A> {
                 Event::NeedMore => return (used, None),
                 Event::Busy | Event::Request(_) => return (input.len(), None),
             }
-        }
-    }
-
-    /// Counts a refusal under the limit or the fault that caused it.
-    pub(crate) fn count_refusal(&self, refusal: Refusal) {
-        let counters = &self.counters;
-        match refusal.status {
-            408 => counters.limit_head_time.add(1),
-            413 => counters.limit_body.add(1),
-            414 => counters.limit_target.add(1),
-            431 if refusal == crate::h1::parse::TOO_MANY_HEADERS => counters.limit_headers.add(1),
-            431 => counters.limit_head.add(1),
-            400 => counters.bad_request.add(1),
-            _ => counters.unsupported.add(1),
         }
     }
 }

@@ -4,13 +4,15 @@ use hob_trace::{Fault, Outcome};
 
 use crate::Fields;
 use crate::body::{Body, Chunk};
-use crate::h1::{Next, Refusal, Sending};
+use crate::h1::{Next, Sending};
 use crate::limits::COPY_BYTES_MAX;
 use crate::raw;
+use crate::refusal::Refusal;
 use crate::request::{HalfClose, Request};
 use crate::response::{Answer, Response};
 use crate::thread::conn::{Conn, Piece, Stage};
 use crate::thread::ending::{LONGER, SHORTER};
+use crate::thread::exchange::{note_end, note_fault};
 use crate::thread::run::Thread;
 
 impl<A: Answer + 'static> Thread<A> {
@@ -18,11 +20,7 @@ impl<A: Answer + 'static> Thread<A> {
     pub(crate) fn refuse(&mut self, conn: &mut Conn, request: Request, refusal: Refusal) {
         self.count_refusal(refusal);
         self.note_start(conn, &request);
-        {
-            let mut record = request.record_mut();
-            record.fault = Fault::Client;
-            record.reason = Some(refusal.reason);
-        }
+        note_fault(&request, Fault::Client, refusal.reason);
         request.exchange.key.set(conn.key);
         let mut response = self.answer.refuse(&request, refusal.status);
         response.close = true;
@@ -45,9 +43,9 @@ impl<A: Answer + 'static> Thread<A> {
         let close = close || nobody_reads || self.draining.is_some();
         let before = self.output.len();
         let status = head.status();
-        let sending = conn
-            .core
-            .push_head(&head, body.len(), close, &self.date, &mut self.output);
+        let sending =
+            conn.core
+                .push_head(&head, body.len(), close, &self.turn.date, &mut self.output);
         {
             let mut record = request.record_mut();
             record.status = status;
@@ -88,11 +86,11 @@ impl<A: Answer + 'static> Thread<A> {
     /// Raw bytes both ways from here on, if the request has been read to its end.
     fn respond_tunnel(&mut self, conn: &mut Conn, request: Request, response: Response) {
         if conn.core.body_is_open() {
-            {
-                let mut record = request.record_mut();
-                record.fault = Fault::Server;
-                record.reason = Some("a tunnel was opened before the request body was read");
-            }
+            note_fault(
+                &request,
+                Fault::Server,
+                "a tunnel was opened before the request body was read",
+            );
             let mut response = self.answer.refuse(&request, 500);
             if matches!(response.body, Body::Tunnel(_)) {
                 response.body = Body::Empty;
@@ -103,7 +101,7 @@ impl<A: Answer + 'static> Thread<A> {
         let status = response.status();
         let fields = response.fields();
         conn.core
-            .push_tunnel_head(status, fields, &self.date, &mut self.output);
+            .push_tunnel_head(status, fields, &self.turn.date, &mut self.output);
         {
             let mut record = request.record_mut();
             record.status = status;
@@ -214,12 +212,7 @@ impl<A: Answer + 'static> Thread<A> {
         fault: Fault,
         reason: &'static str,
     ) {
-        {
-            let mut record = request.record_mut();
-            record.outcome = Outcome::Broken;
-            record.fault = fault;
-            record.reason = Some(reason);
-        }
+        note_end(request, Outcome::Broken, fault, reason);
         if conn.core.ends_by_close() {
             // Without framing only a reset tells a broken answer from a whole one.
             conn.close_with_reset();

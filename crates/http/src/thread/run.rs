@@ -4,28 +4,27 @@
 //! close. Work that could not be finished in its turn (bulk answers, wakes of handlers) is done
 //! after the events, with budgets.
 
-use std::cell::Cell;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use hob_trace::metric::ThreadCounters;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::time::{TimerfdClockId, TimerfdFlags, Timespec};
+use rustix::time::Timespec;
 
-use crate::date::DateLine;
-use crate::h3::quic::Datagram;
+use crate::clock::clock_us;
 use crate::h3::quic::id::Home;
 use crate::limits::{Limits, READ_BYTES_PER_TURN};
+use crate::reactor::ready::ReadyList;
 use crate::reactor::wake::{Here, KeyWaker};
 use crate::reactor::{REACTOR, Reactor};
-use crate::request::{ReadyList, Request};
+use crate::request::Request;
 use crate::response::Answer;
-use crate::thread::accept::{Accepts, Listening};
+use crate::thread::accept::{Accepting, Listening};
 use crate::thread::bulk::Bulk;
+use crate::thread::clock::{Timer, Turn};
 use crate::thread::conn::{Conn, Counted};
 use crate::thread::drain::Draining;
 use crate::thread::drive::Fate;
@@ -33,8 +32,8 @@ use crate::thread::ending::Why;
 use crate::thread::give_way::GiveWay;
 use crate::thread::h3::{QUIC, Quic};
 use crate::thread::seal::Batch;
+use crate::thread::seats::Seats;
 use crate::thread::shared::{Crew, Letter, Mailbox};
-use crate::thread::wheel::{TICK_MS, Wheel};
 use crate::tls::failure::HandshakeFailure;
 
 /// One server thread and everything on it.
@@ -46,12 +45,9 @@ pub struct Thread<A: Answer> {
     pub(crate) limits: Rc<Limits>,
     pub(crate) counters: Arc<ThreadCounters>,
     pub(crate) epoll: Rc<OwnedFd>,
-    pub(crate) timer: OwnedFd,
-    pub(crate) timer_ms: Cell<u64>,
-    pub(crate) wheel: Wheel,
-    pub(crate) slots: Vec<Slot>,
-    pub(crate) free: Vec<u32>,
-    pub(crate) listeners: Vec<Listening>,
+    pub(crate) timer: Timer,
+    pub(crate) seats: Seats,
+    pub(crate) accepting: Accepting,
     /// Bytes as they come from a socket; empty between reads.
     pub(crate) input: Box<[u8]>,
     /// Bytes on their way to the socket of the connection being driven; empty between connections.
@@ -66,54 +62,20 @@ pub struct Thread<A: Answer> {
     pub(crate) bulk: Bulk,
     /// Each pipe that was made larger holds a count of it.
     pub(crate) large_pipes: Rc<()>,
-    pub(crate) now_us: u64,
-    pub(crate) now_ms: u64,
-    pub(crate) unix_offset_ms: u64,
-    pub(crate) date: DateLine,
-    pub(crate) next_date_ms: u64,
+    pub(crate) turn: Turn,
     pub(crate) draining: Option<Draining>,
-    /// Connections there was no room for, being told so.
-    pub(crate) refused_count: usize,
-    pub(crate) accepts: Accepts,
-    pub(crate) guest: Option<Box<dyn Guest>>,
     pub(crate) give_way: GiveWay,
     pub(crate) must_stop: bool,
     /// Sockets and connections of HTTP/3.
     pub(crate) quic: Quic,
-    /// Datagrams as they come; empty between reads.
-    pub(crate) datagrams: Vec<Datagram>,
-}
-
-/// A place for a connection; its generation tells late events of an earlier one.
-pub(crate) struct Slot {
-    pub(crate) generation: u32,
-    pub(crate) conn: Option<Box<Conn>>,
-}
-
-/// Another event source that lives on this thread, such as an async runtime whose tasks handlers
-/// wait for.
-pub trait Guest {
-    /// Readable when the guest has work.
-    fn fd(&self) -> BorrowedFd<'_>;
-    /// Does the work there is, without waiting.
-    fn turn(&mut self);
-    /// When the guest wants a turn even if its descriptor says nothing, in milliseconds on the
-    /// monotonic clock. Asked before each wait.
-    fn next_deadline_ms(&self) -> Option<u64> {
-        None
-    }
 }
 
 /// Keys of things in the epoll set that are no connections have this generation.
-const SPECIAL: u64 = 0x7fff_ffff << 32;
+pub(super) const SPECIAL: u64 = 0x7fff_ffff << 32;
 const BELL: u64 = SPECIAL | 0xffff_ffff;
 const TIMER: u64 = SPECIAL | 0xffff_fffe;
-const GUEST: u64 = SPECIAL | 0xffff_fffd;
 /// Sockets for QUIC, by their place.
 pub(crate) const SOCKETS: u64 = SPECIAL | 0x1_0000;
-/// The last two are not those of slots: the one above, and that of connections over QUIC.
-const GENERATION_MAX: u32 = 0x7fff_fffd;
-const _: () = assert!(QUIC >> 32 == GENERATION_MAX as u64 + 1);
 const EVENTS_PER_TURN: usize = 256;
 
 impl<A: Answer + 'static> Thread<A> {
@@ -126,10 +88,7 @@ impl<A: Answer + 'static> Thread<A> {
         answer: A,
     ) -> io::Result<Thread<A>> {
         let epoll = Rc::new(epoll::create(CreateFlags::CLOEXEC)?);
-        let timer = rustix::time::timerfd_create(
-            TimerfdClockId::Monotonic,
-            TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
-        )?;
+        let timer = Timer::new()?;
         let mailbox = Arc::clone(crew.mailbox(index));
         epoll::add(
             &epoll,
@@ -137,8 +96,13 @@ impl<A: Answer + 'static> Thread<A> {
             EventData::new_u64(BELL),
             EventFlags::IN,
         )?;
-        epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
-        let reactor = Reactor::new(&epoll, &mailbox);
+        epoll::add(
+            &epoll,
+            timer.fd(),
+            EventData::new_u64(TIMER),
+            EventFlags::IN,
+        )?;
+        let reactor = Reactor::new(&epoll, mailbox.clone());
         let home = Home {
             generation: crew.generation.load(Ordering::Relaxed),
             // Those beyond have no sockets for QUIC.
@@ -153,11 +117,8 @@ impl<A: Answer + 'static> Thread<A> {
             counters,
             epoll,
             timer,
-            timer_ms: Cell::new(u64::MAX),
-            wheel: Wheel::default(),
-            slots: Vec::new(),
-            free: Vec::new(),
-            listeners: Vec::new(),
+            seats: Seats::default(),
+            accepting: Accepting::default(),
             input: vec![0; READ_BYTES_PER_TURN].into_boxed_slice(),
             output: Vec::with_capacity(16 * 1024),
             batch: Batch::default(),
@@ -167,34 +128,14 @@ impl<A: Answer + 'static> Thread<A> {
             reactor,
             bulk: Bulk::default(),
             large_pipes: Rc::default(),
-            now_us: 0,
-            now_ms: 0,
-            unix_offset_ms: 0,
-            date: DateLine::new(Duration::ZERO),
-            next_date_ms: 0,
+            turn: Turn::default(),
             draining: None,
-            refused_count: 0,
-            accepts: Accepts::default(),
-            guest: None,
             give_way: GiveWay::default(),
             must_stop: false,
             quic: Quic::new(home),
-            datagrams: Vec::new(),
         };
         thread.begin_turn();
         Ok(thread)
-    }
-
-    /// Takes a guest in; handlers on this thread may wait for what it drives.
-    pub fn set_guest(&mut self, guest: Box<dyn Guest>) -> io::Result<()> {
-        epoll::add(
-            &self.epoll,
-            guest.fd(),
-            EventData::new_u64(GUEST),
-            EventFlags::IN,
-        )?;
-        self.guest = Some(guest);
-        Ok(())
     }
 
     /// The answers this thread gives.
@@ -219,17 +160,24 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Watches exactly these listening sockets from now on; all threads watch the same ones.
     pub fn set_listeners(&mut self, listeners: Vec<Listening>) -> io::Result<()> {
+        self.resume_accepting(u64::MAX)?;
         let has = |list: &[Listening], one: &Listening| list.iter().any(|l| l.is_same(one));
-        for old in self.listeners.iter().filter(|old| !has(&listeners, old)) {
+        for old in self
+            .accepting
+            .listeners
+            .iter()
+            .filter(|old| !has(&listeners, old))
+        {
             epoll::delete(&self.epoll, &old.socket)?;
         }
-        for new in listeners.iter().filter(|new| !has(&self.listeners, new)) {
-            let key = EventData::new_u64(SPECIAL | u64::from(new.number));
-            let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
-            epoll::add(&self.epoll, &new.socket, key, flags)?;
+        for new in listeners
+            .iter()
+            .filter(|new| !has(&self.accepting.listeners, new))
+        {
+            self.watch_listener(new)?;
         }
         self.set_sockets(&listeners)?;
-        self.listeners = listeners;
+        self.accepting.listeners = listeners;
         Ok(())
     }
 
@@ -271,10 +219,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Waits for events, unless there is work already.
     fn wait(&mut self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
-        if let Some(deadline_ms) = self.guest.as_ref().and_then(|g| g.next_deadline_ms()) {
-            self.arm_timer(deadline_ms);
-        }
-        self.arm_timer(self.reactor.next_timer_ms());
+        self.timer.arm(self.reactor.next_timer_ms());
         let mut has_work =
             !self.bulk.is_empty() || !self.ready.is_empty() || self.reactor.has_woken_tasks();
         has_work |= self.quic.has_work();
@@ -306,7 +251,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// How long the thread may wait for events; `None` is for ever.
     fn wait_ms_max(&self) -> Option<u64> {
         let quic_ms = self.quic.next_ms();
-        let quic_ms = quic_ms.map(|at_ms| at_ms.saturating_sub(self.now_ms));
+        let quic_ms = quic_ms.map(|at_ms| at_ms.saturating_sub(self.turn.now_ms));
         match (self.reactor.wait_ms_max(), quic_ms) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
@@ -317,11 +262,11 @@ impl<A: Answer + 'static> Thread<A> {
     fn give_way(&mut self) -> bool {
         self.reactor.look_at_standbys();
         if !self.reactor.has_woken_tasks() {
-            let begun_us = Self::clock_us();
+            let begun_us = clock_us();
             rustix::thread::sched_yield();
             self.reactor.look_at_standbys();
             let has_come = self.reactor.has_woken_tasks();
-            let taken_us = Self::clock_us().saturating_sub(begun_us);
+            let taken_us = clock_us().saturating_sub(begun_us);
             self.give_way.note(has_come, taken_us);
             self.counters.ways_given.add(1);
             self.counters.ways_given_in_vain.add(u64::from(!has_come));
@@ -339,11 +284,6 @@ impl<A: Answer + 'static> Thread<A> {
         match key {
             BELL => self.mailbox.silence(),
             TIMER => self.run_timer(),
-            GUEST => {
-                if let Some(guest) = &mut self.guest {
-                    guest.turn();
-                }
-            }
             _ if key & SOCKETS == SOCKETS => self.note_socket(key & 0xffff, flags),
             _ => self.accept((key & 0xffff) as u16),
         }
@@ -373,11 +313,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Takes a connection out of its slot; who takes it puts it back or closes it.
     pub(crate) fn take_conn(&mut self, key: u64) -> Option<Box<Conn>> {
-        let slot = self.slots.get_mut((key & 0xffff_ffff) as usize)?;
-        if u64::from(slot.generation) != key >> 32 {
-            return None;
-        }
-        slot.conn.take()
+        self.seats.find(key)?.take()
     }
 
     pub(crate) fn drive_and_keep(&mut self, mut conn: Box<Conn>) {
@@ -388,28 +324,10 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Puts a driven connection back and sees to its deadline.
-    pub(crate) fn keep(&mut self, mut conn: Box<Conn>) {
-        let (deadline_ms, _) = conn.deadline();
-        let is_earlier = conn.tick == 0 || Wheel::tick_of(deadline_ms) < conn.tick;
-        if is_earlier && deadline_ms != u64::MAX {
-            conn.tick = Wheel::tick_of(deadline_ms);
-            self.wheel.add(conn.key, conn.tick);
-            self.arm_timer(conn.tick * TICK_MS);
+    pub(crate) fn keep(&mut self, conn: Box<Conn>) {
+        if let Some(at_ms) = self.seats.keep(conn) {
+            self.timer.arm(at_ms);
         }
-        let index = (conn.key & 0xffff_ffff) as usize;
-        self.slots[index].conn = Some(conn);
-    }
-
-    /// Gives a new connection a slot; returns its key.
-    pub(crate) fn seat(&mut self) -> u64 {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot {
-                generation: 0,
-                conn: None,
-            });
-            (self.slots.len() - 1) as u32
-        });
-        u64::from(self.slots[index as usize].generation) << 32 | u64::from(index)
     }
 
     /// Ends a connection; whoever waits for it is told.
@@ -434,16 +352,9 @@ impl<A: Answer + 'static> Thread<A> {
         self.mailbox.conn_count.fetch_sub(1, Ordering::Relaxed);
         self.crew.leave(conn.counted, conn.facts.peer);
         if conn.counted == Counted::Refused {
-            self.refused_count -= 1;
+            self.accepting.refused_count -= 1;
         }
-        let index = (conn.key & 0xffff_ffff) as u32;
-        let slot = &mut self.slots[index as usize];
-        slot.generation = if slot.generation >= GENERATION_MAX {
-            0
-        } else {
-            slot.generation + 1
-        };
-        self.free.push(index);
+        self.seats.leave(conn.key);
         self.counters.connections_closed.add(1);
     }
 
@@ -464,7 +375,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     pub(crate) fn waker_of(&self, conn: &mut Conn) -> std::task::Waker {
         conn.waker
-            .get_or_insert_with(|| KeyWaker::new(&self.mailbox, conn.key))
+            .get_or_insert_with(|| KeyWaker::new(self.mailbox.clone(), conn.key))
             .waker()
     }
 }

@@ -19,8 +19,8 @@ use crate::raw;
 use crate::response::Answer;
 use crate::thread::conn::{Conn, Outgoing, Piece, Stage};
 use crate::thread::run::Thread;
-use crate::thread::secure::Secure;
 use crate::thread::send::{Flushed, Sent, break_off};
+use crate::thread::tls::Secure;
 use crate::tls::record::{Kind, OVERHEAD_BYTES_MAX, TEXT_BYTES_MAX};
 
 /// Records on their way from a connection to its socket; empty between connections.
@@ -140,7 +140,7 @@ impl<A: Answer + 'static> Thread<A> {
                 pop_spent(&mut conn.out);
                 break;
             }
-            let room = secure.record_room(waiting, self.now_ms);
+            let room = secure.record_room(waiting, self.turn.now_ms);
             let sealed = self
                 .batch
                 .seal_one(secure, &mut output, &mut conn.out, room);
@@ -148,7 +148,7 @@ impl<A: Answer + 'static> Thread<A> {
                 Ok(0) => break,
                 Ok(count) => {
                     text_bytes += count;
-                    secure.note_burst(count, self.now_ms);
+                    secure.note_burst(count, self.turn.now_ms);
                 }
                 Err(reason) => stop = Some(reason),
             }
@@ -375,8 +375,7 @@ fn read_resident(
     match rustix::io::preadv2(file.source.fd(), &mut slices, file.offset, flags) {
         Ok(0) => Err(Stop::Broke(SHORTER)),
         Ok(count) => {
-            file.offset += count as u64;
-            file.len -= count as u64;
+            file.take_resident(count).map_err(Stop::Broke)?;
             if file.len == 0 {
                 // What comes next is another file.
                 *resident_until = 0;

@@ -10,11 +10,13 @@ use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags};
 
 use crate::body::{SHORTER, UNREADABLE};
+use crate::clock::clock_us;
 use crate::limits::BULK_BYTES_PER_TURN;
 use crate::raw;
 use crate::request::Request;
 use crate::response::Answer;
 use crate::thread::conn::{Conn, Piece};
+use crate::thread::exchange::note_end;
 use crate::thread::run::Thread;
 
 /// How sending ended.
@@ -109,7 +111,7 @@ impl<A: Answer + 'static> Thread<A> {
                     self.output.clear();
                     if conn.request.is_some() {
                         // This was the head, or a piece of more.
-                        note_first_byte::<A>(conn);
+                        note_first_byte(conn);
                     }
                 }
                 Ok(count) => {
@@ -261,7 +263,7 @@ impl<A: Answer + 'static> Thread<A> {
             Ok(bytes) if bytes.is_empty() => return Ok(Sent::SourceBroke(SHORTER)),
             Ok(bytes) => bytes,
             Err(error) => {
-                tracing::warn!(%error, "a file could not be read");
+                hob_trace::warn_seldom!(%error, "a file could not be read");
                 return Ok(Sent::SourceBroke(UNREADABLE));
             }
         };
@@ -290,7 +292,7 @@ fn sending(conn: &Conn) -> Option<&Request> {
     queued.next().or(conn.request.as_ref())
 }
 
-pub(super) fn note_first_byte<A: Answer + 'static>(conn: &Conn) {
+pub(super) fn note_first_byte(conn: &Conn) {
     if let Some(request) = sending(conn) {
         if request.exchange.head_until.get() != 0 {
             // Answers of several requests stand in the queue: who made them knows whose bytes left.
@@ -298,7 +300,7 @@ pub(super) fn note_first_byte<A: Answer + 'static>(conn: &Conn) {
         }
         let mut record = request.record_mut();
         if record.first_byte_us == 0 && record.status != 0 {
-            let now_us = Thread::<A>::clock_us();
+            let now_us = clock_us();
             record.first_byte_us = now_us.saturating_sub(record.started_us).max(1);
         }
     }
@@ -307,10 +309,7 @@ pub(super) fn note_first_byte<A: Answer + 'static>(conn: &Conn) {
 /// What an answer's bytes come from has failed: the answer ends so that its client can tell.
 pub(super) fn break_off(conn: &mut Conn, reason: &'static str) -> Flushed {
     if let Some(request) = sending(conn) {
-        let mut record = request.record_mut();
-        record.outcome = Outcome::Broken;
-        record.fault = Fault::Server;
-        record.reason = Some(reason);
+        note_end(request, Outcome::Broken, Fault::Server, reason);
     }
     if conn.core.ends_by_close() {
         conn.close_with_reset();

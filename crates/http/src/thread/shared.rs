@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
+use hob_trace::Mutex;
 use rustix::event::EventfdFlags;
 
 use crate::acme::Challenges;
+use crate::h3::ResetSecret;
+use crate::reactor::wake::Bell;
 use crate::thread::accept::Accepted;
 use crate::thread::h3::Forwarded;
 use crate::thread::run::Thread;
@@ -27,11 +30,19 @@ pub struct Crew {
     pub(crate) next_number: AtomicU64,
     /// Tells this server from the one before it, in the ids of connections over QUIC.
     pub(crate) generation: AtomicU8,
+    /// The other servers that live, by their generations: a bit for each.
+    living: [AtomicU64; 4],
+    reset_secret: OnceLock<ResetSecret>,
+    /// Bytes of bodies over HTTP/3 that nobody has read, at most.
+    pub(crate) h3_unread_bytes: AtomicUsize,
     pub(crate) per_client: Mutex<HashMap<IpAddr, usize>>,
     /// There are challenges: without any, nobody looks behind the lock.
     has_challenges: AtomicBool,
     challenges: RwLock<Arc<Challenges>>,
 }
+
+/// Generations come again after 256; those further back than this are taken for later ones.
+const GENERATIONS_BACK_MAX: u8 = 127;
 
 /// One thread's letter box.
 pub(crate) struct Mailbox {
@@ -42,6 +53,8 @@ pub(crate) struct Mailbox {
     bell: OwnedFd,
     /// Connections this thread has, and those on their way to it.
     pub(crate) conn_count: AtomicUsize,
+    /// The thread drains and has nothing under way, or has ended.
+    is_quiet: AtomicBool,
 }
 
 /// What can be sent to a thread. The job's answer type is erased: see [`Handle::run`].
@@ -73,6 +86,7 @@ impl Crew {
                 is_asleep: AtomicBool::new(false),
                 bell: rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
                 conn_count: AtomicUsize::new(0),
+                is_quiet: AtomicBool::new(false),
             }))
         };
         Ok(Arc::new(Crew {
@@ -85,6 +99,9 @@ impl Crew {
             handshakes: AtomicUsize::new(0),
             next_number: AtomicU64::new(1),
             generation: AtomicU8::new(0),
+            living: Default::default(),
+            reset_secret: OnceLock::new(),
+            h3_unread_bytes: AtomicUsize::new(0),
             per_client: Mutex::default(),
             has_challenges: AtomicBool::new(false),
             challenges: RwLock::default(),
@@ -95,6 +112,39 @@ impl Crew {
     pub fn set_generation(&self, servers_started: u64) {
         self.generation
             .store((servers_started & 0xff) as u8, Ordering::Relaxed);
+    }
+
+    /// What ends connections over QUIC that an earlier server had. Set before its threads begin;
+    /// else it is one of our own, and ends none.
+    pub fn set_resets(&self, secret: ResetSecret, living: &[u8]) {
+        let _ = self.reset_secret.set(secret);
+        self.set_living(living);
+    }
+
+    pub(crate) fn reset_secret(&self) -> &ResetSecret {
+        self.reset_secret.get_or_init(ResetSecret::new)
+    }
+
+    /// These other servers live: datagrams of their connections are passed on to them.
+    pub fn set_living(&self, generations: &[u8]) {
+        let mut bits = [0u64; 4];
+        for generation in generations {
+            bits[usize::from(generation / 64)] |= 1 << (generation % 64);
+        }
+        for (words, bits) in self.living.iter().zip(bits) {
+            words.store(bits, Ordering::Relaxed);
+        }
+    }
+
+    /// A server before this one that lives no more. One that follows is not known here yet when
+    /// its first datagrams come.
+    pub(crate) fn has_ended(&self, generation: u8) -> bool {
+        let ago = self
+            .generation
+            .load(Ordering::Relaxed)
+            .wrapping_sub(generation);
+        let living = self.living[usize::from(generation / 64)].load(Ordering::Relaxed);
+        (1..=GENERATIONS_BACK_MAX).contains(&ago) && living >> (generation % 64) & 1 == 0
     }
 
     /// How many threads.
@@ -133,6 +183,27 @@ impl Crew {
         }
         let current = self.challenges.read();
         Some(Arc::clone(&current.unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// True when all threads drain and none has anything under way.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let mut mailboxes = self.mailboxes.iter();
+        mailboxes.all(|one| {
+            one.is_quiet.load(Ordering::SeqCst) && one.conn_count.load(Ordering::SeqCst) == 0
+        })
+    }
+
+    /// A draining thread has nothing under way any more, or has again. The last one tells all.
+    pub(crate) fn set_quiet(&self, index: usize, is_quiet: bool) {
+        let was_quiet = self.mailboxes[index]
+            .is_quiet
+            .swap(is_quiet, Ordering::SeqCst);
+        if is_quiet && !was_quiet && self.is_quiet() {
+            for mailbox in &self.mailboxes {
+                // Who has mail looks again whether it is done.
+                let _ = mailbox.send(Letter::Job(Box::new(|_| {})));
+            }
+        }
     }
 
     pub(crate) fn mailbox(&self, index: usize) -> &Arc<Mailbox> {
@@ -186,11 +257,18 @@ impl Handle {
     }
 }
 
+impl Bell for Mailbox {
+    fn wake(&self, key: u64) {
+        // A thread that has ended has nothing to wake.
+        let _ = self.send(Letter::Wake(key));
+    }
+}
+
 impl Mailbox {
     /// Puts a letter in and wakes the thread if it sleeps. A thread that has ended takes none: the
     /// letter comes back.
     pub(crate) fn send(&self, letter: Letter) -> Result<(), Letter> {
-        match &mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &mut *self.letters.lock() {
             Some(letters) => letters.push(letter),
             None => return Err(letter),
         }
@@ -204,7 +282,7 @@ impl Mailbox {
 
     /// Takes no more letters, unless there are some to be read first.
     pub(crate) fn close(&self) -> bool {
-        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut letters = self.letters.lock();
         if letters.as_ref().is_some_and(|letters| !letters.is_empty()) {
             return false;
         }
@@ -214,11 +292,8 @@ impl Mailbox {
 
     /// Takes no more letters; those that were not read are lost with their connections.
     pub(crate) fn shut(&self) {
-        let unread = self
-            .letters
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        self.is_quiet.store(true, Ordering::SeqCst);
+        let unread = self.letters.lock().take();
         drop(unread);
     }
 
@@ -238,7 +313,7 @@ impl Mailbox {
 
     pub(crate) fn take(&self, into: &mut Vec<Letter>) {
         self.has_mail.store(false, Ordering::SeqCst);
-        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut letters = self.letters.lock();
         if let Some(letters) = &mut *letters {
             into.append(letters);
         }
@@ -250,5 +325,23 @@ impl Mailbox {
 
     pub(crate) fn silence(&self) {
         let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn earlier_servers_have_ended_unless_they_live_and_later_ones_never() {
+        let crew = Crew::new(1).unwrap();
+        crew.set_generation(256 + 3);
+        crew.set_living(&[1, 255]);
+        let ended = |generation: u8| crew.has_ended(generation);
+        assert!(ended(2) && ended(0) && ended(254));
+        assert!(!ended(1) && !ended(255), "they live");
+        assert!(!ended(3) && !ended(4), "this one, and the next");
+        crew.set_living(&[]);
+        assert!(ended(1) && ended(255));
     }
 }

@@ -4,6 +4,7 @@
 use hob_trace::verdict::SLOW_US;
 use hob_trace::{Outcome, Record};
 
+use crate::clock::clock_us;
 use crate::network::Way;
 use crate::request::{IncomingState, Request};
 use crate::response::Answer;
@@ -14,16 +15,16 @@ use crate::thread::send::note_first_byte;
 impl<A: Answer + 'static> Thread<A> {
     /// The socket takes no more for now: from here on it is the client's time that runs.
     pub(super) fn note_blocked(&self, conn: &mut Conn) {
-        conn.core.wait_for_write(self.now_ms);
+        conn.core.wait_for_write(self.turn.now_ms);
         if conn.take_since_us == 0 {
-            conn.take_since_us = Self::clock_us();
+            conn.take_since_us = clock_us();
         }
     }
 
     /// The socket has taken some bytes.
     pub(super) fn note_sent(&self, conn: &mut Conn) {
-        note_first_byte::<A>(conn);
-        conn.core.wrote_some(self.now_ms);
+        note_first_byte(conn);
+        conn.core.wrote_some(self.turn.now_ms);
         if conn.take_since_us != 0 {
             self.note_taken(conn);
         }
@@ -41,7 +42,7 @@ impl<A: Answer + 'static> Thread<A> {
             _ => None,
         });
         for request in queued.chain(&conn.request).chain(&self.finishing) {
-            note_wait(&mut request.record_mut(), since_us, self.now_us);
+            note_wait(&mut request.record_mut(), since_us, self.turn.now_us);
         }
     }
 

@@ -76,6 +76,54 @@ impl ClientRule {
     }
 }
 
+/// The certificates of a client in what rustls keeps in a ticket, its own first; none of a client
+/// that has shown none, and `None` when it is not written as it was known to be.
+///
+/// ```text
+/// 0, or 1 and name (length 1) | version 2, suite 2, secret (length 1), 1 |
+/// 0, or 1 and list (length 3) of certificates (length 3) | more
+/// ```
+pub(super) fn chain_in(mut text: &[u8]) -> Option<Vec<CertificateDer<'_>>> {
+    if take_flag(&mut text)? {
+        take_block(&mut text, 1)?;
+    }
+    text = text.get(2 + 2..)?;
+    take_block(&mut text, 1)?;
+    take_flag(&mut text)?;
+    let mut chain = Vec::new();
+    if take_flag(&mut text)? {
+        let mut list = take_block(&mut text, 3)?;
+        while !list.is_empty() {
+            chain.push(CertificateDer::from(take_block(&mut list, 3)?));
+        }
+        if chain.is_empty() {
+            return None;
+        }
+    }
+    Some(chain)
+}
+
+fn take_flag(text: &mut &[u8]) -> Option<bool> {
+    let (first, rest) = text.split_first()?;
+    *text = rest;
+    match first {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    }
+}
+
+/// Takes a block behind its length of so many bytes.
+fn take_block<'t>(text: &mut &'t [u8], len_bytes: usize) -> Option<&'t [u8]> {
+    let (len, rest) = text.split_at_checked(len_bytes)?;
+    let len = len
+        .iter()
+        .fold(0, |len, byte| len << 8 | usize::from(*byte));
+    let (block, rest) = rest.split_at_checked(len)?;
+    *text = rest;
+    Some(block)
+}
+
 /// The number of those whom nobody asks for a certificate.
 pub const NO_RULE: u64 = 0;
 
@@ -89,3 +137,6 @@ impl fmt::Debug for ClientRule {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -54,6 +54,10 @@ impl Handshake {
         }))
     }
 
+    fn is_tls13(&self) -> bool {
+        self.conn.protocol_version() == Some(ProtocolVersion::TLSv1_3)
+    }
+
     /// Goes on with what has come in. Returns how many bytes of `input` were used; what is to be
     /// sent is appended to `out`. The rest of `input` must be given again, as it is left.
     pub(crate) fn read(
@@ -89,6 +93,9 @@ impl Handshake {
                 };
                 return (used, progress);
             }
+            if self.seen == 0 && self.is_tls13() {
+                used += idle_records(&input[used..]);
+            }
             let fresh = &input[used + self.seen..];
             match record_len(fresh) {
                 Some(len) if len <= fresh.len() => self.seen += len,
@@ -98,6 +105,15 @@ impl Handshake {
             }
         }
     }
+}
+
+/// Bytes of the records at the begin that change no cipher and are to be dropped, however many;
+/// rustls would refuse the third. How much a client may send in all has a limit of its own.
+//= rfc8446#5
+fn idle_records(input: &[u8]) -> usize {
+    let records = input.chunks_exact(6);
+    let is_idle = |record: &&[u8]| matches!(record, [20, 3, _, 0, 1, 1]);
+    records.take_while(is_idle).count() * 6
 }
 
 enum Step {

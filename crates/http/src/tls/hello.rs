@@ -19,6 +19,8 @@ pub enum Hello {
     Client(Option<String>),
     /// A request in clear text.
     ClearText,
+    /// A ClientHello in a version that nobody may speak.
+    Outdated,
     /// Neither.
     Foreign,
 }
@@ -35,6 +37,7 @@ pub fn look(input: &[u8]) -> Hello {
         return Hello::Foreign;
     }
     match message(input) {
+        Gathered::Whole(body) if is_outdated(&body) => Hello::Outdated,
         Gathered::Whole(body) => Hello::Client(server_name(&body)),
         Gathered::Partial => Hello::Partial,
         Gathered::Foreign => Hello::Foreign,
@@ -87,6 +90,7 @@ pub(crate) fn look_at_message(message: &[u8]) -> Gathering {
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
+const SSL_3: u16 = 0x0300;
 const SERVER_NAME: u16 = 0;
 const PROTOCOLS: u16 = 16;
 const RECORD_HEADER_BYTES: usize = 5;
@@ -128,6 +132,13 @@ fn message(mut input: &[u8]) -> Gathered {
         }
         input = &rest[len..];
     }
+}
+
+/// It says SSL 3.0 or less, whatever its extensions say.
+//= rfc8446#D.5
+fn is_outdated(body: &[u8]) -> bool {
+    body.first_chunk()
+        .is_some_and(|version| u16::from_be_bytes(*version) <= SSL_3)
 }
 
 /// The host a ClientHello names.

@@ -187,14 +187,15 @@ impl Key {
         if record.len() > RECORD_BYTES_MAX {
             return Err(Bad::TooLong);
         }
-        if record.len() < text_at + typed_bytes + TAG_BYTES {
-            return Err(Bad::Record);
-        }
-        let outer = kind_of(record[0]);
+        let outer = record.first().and_then(|byte| kind_of(*byte));
+        //= rfc8446#5
         if self.shape == Shape::Typed && outer != Some(Kind::Data) {
             return Err(Bad::Unexpected);
         }
         let outer = outer.ok_or(Bad::Unexpected)?;
+        if record.len() < text_at + typed_bytes + TAG_BYTES {
+            return Err(Bad::Record);
+        }
         let mut nonce = self.next_nonce();
         if self.shape == Shape::Nonced {
             nonce[..4].copy_from_slice(&self.vector[..4]);

@@ -47,6 +47,7 @@ pub(crate) mod alert {
     pub(crate) const UNEXPECTED_MESSAGE: u8 = 10;
     pub(crate) const BAD_RECORD_MAC: u8 = 20;
     pub(crate) const RECORD_OVERFLOW: u8 = 22;
+    pub(crate) const PROTOCOL_VERSION: u8 = 70;
     pub(crate) const DECODE_ERROR: u8 = 50;
     pub(crate) const INTERNAL_ERROR: u8 = 80;
     pub(crate) const USER_CANCELED: u8 = 90;
@@ -169,6 +170,8 @@ impl Session {
             // Warnings are a thing of TLS 1.2; none of them says anything to a server.
             [1, _] if self.kernel.is_none() => None,
             [_, number] => Some(End::GaveUp(*number)),
+            //= rfc8446#5.4
+            [] => Some(self.refuse(alert::UNEXPECTED_MESSAGE, "a TLS alert is empty", out)),
             _ => Some(self.refuse(alert::DECODE_ERROR, "a TLS alert is malformed", out)),
         }
     }

@@ -10,7 +10,6 @@ use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, ServerConfig, SupportedProtocolVersion};
 
-use crate::h3::quic;
 use crate::tls::certificate::Certificate;
 use crate::tls::client::{ClientRule, NO_RULE};
 use crate::tls::ticket::TicketKeys;
@@ -61,6 +60,8 @@ pub struct Terms {
 
 /// What HTTP/2 is called in a handshake (RFC 9113 section 3.2).
 pub(crate) const ALPN_H2: &[u8] = b"h2";
+/// What HTTP/3 is called in a handshake (RFC 9114 section 3.1).
+pub(crate) const ALPN_H3: &[u8] = b"h3";
 
 /// What those get who ask for one of some names.
 pub(crate) struct Host {
@@ -106,24 +107,23 @@ impl Terms {
             let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
                 .with_protocol_versions(versions)
                 .map_err(|error| TermsError::NoSuite(error.to_string()))?;
-            let builder = match &host.client {
+            let verifier = host.client.as_ref().map(|rule| rule.verifier(&provider));
+            let verifier = verifier.transpose().map_err(TermsError::Client)?;
+            let builder = match &verifier {
                 None => builder.with_no_client_auth(),
-                Some(rule) => {
-                    let verifier = rule.verifier(&provider).map_err(TermsError::Client)?;
-                    builder.with_client_cert_verifier(verifier)
-                }
+                Some(verifier) => builder.with_client_cert_verifier(Arc::clone(verifier)),
             };
             let rule = host.client.as_ref().map_or(NO_RULE, ClientRule::number);
             let mut config =
                 builder.with_cert_resolver(Arc::new(Fixed(Arc::clone(&host.certificate.key))));
             config.alpn_protocols = [ALPN_H2, b"http/1.1", b"http/1.0"].map(Vec::from).to_vec();
             config.session_storage = Arc::new(NoServerSessionStorage {});
-            config.ticketer = tickets.under(rule);
+            config.ticketer = tickets.under(rule, verifier);
             config.ignore_client_order = !offer.suites.is_empty();
             // Our records are sealed with the keys that rustls agrees on.
             config.enable_secret_extraction = true;
             terms.hosts.push(Host {
-                quic: quic::config_of(&config),
+                quic: over_quic(&config),
                 config: Arc::new(config),
                 rule,
             });
@@ -217,6 +217,24 @@ fn provider_with(suites: &[String]) -> Result<Arc<CryptoProvider>, TermsError> {
         provider.cipher_suites = suites.iter().map(named).collect::<Result<_, _>>()?;
     }
     Ok(Arc::new(provider))
+}
+
+/// The config of a host for handshakes over QUIC, made of the one for TCP; `None` without a suite
+/// of TLS 1.3.
+fn over_quic(config: &ServerConfig) -> Option<Arc<ServerConfig>> {
+    let suites = &config.crypto_provider().cipher_suites;
+    let is_usable = |suite: &rustls::SupportedCipherSuite| {
+        suite.tls13().is_some_and(|suite| suite.quic.is_some())
+    };
+    if !suites.iter().any(is_usable) {
+        return None;
+    }
+    let mut config = config.clone();
+    config.alpn_protocols = vec![ALPN_H3.to_vec()];
+    config.enable_secret_extraction = false;
+    // What comes before the handshake is done may have been sent by another before: none of that.
+    config.max_early_data_size = 0;
+    Some(Arc::new(config))
 }
 
 /// One certificate, whatever is asked for: the name has chosen it already.

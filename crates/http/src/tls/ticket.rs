@@ -7,23 +7,27 @@
 //!
 //! A ticket can be opened only under the client rule it was made under: the key of a rule is the
 //! secret of the time, put through HMAC with the rule's digest. So nobody who once connected to a
-//! site that asks for no certificate comes back to one that does.
+//! site that asks for no certificate comes back to one that does. The client's certificate in a
+//! ticket is verified again each time: one that has run out since makes a whole handshake of it.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::{hmac, rand};
+use hob_trace::Mutex;
+use rustls::pki_types::UnixTime;
 use rustls::server::ProducesTickets;
+use rustls::server::danger::ClientCertVerifier;
 
-use crate::h3::quic::RetryKey;
+use crate::tls::client::chain_in;
 
 /// The keys. Cheap to share.
 pub struct TicketKeys {
     epochs: Mutex<Option<Epochs>>,
-    /// What proofs of addresses are sealed with over QUIC.
-    retry: RetryKey,
+    /// What proofs of addresses are made with, where clients are asked for one.
+    address_secret: [u8; 64],
 }
 
 /// The secret that is in use, and the one before it.
@@ -48,28 +52,44 @@ const NONCE_BYTES: usize = 12;
 impl TicketKeys {
     /// New keys, which nobody else has.
     pub fn new() -> Arc<TicketKeys> {
+        let mut address_secret = [0; 64];
+        // Without randomness there is no handshake that a proof would be for.
+        let _ = rand::fill(&mut address_secret);
         Arc::new(TicketKeys {
             epochs: Mutex::new(None),
-            retry: RetryKey::new(),
+            address_secret,
         })
     }
 
-    /// What proofs of addresses are sealed with over QUIC.
-    pub(crate) fn retry(&self) -> &RetryKey {
-        &self.retry
+    /// What proofs of addresses are made with, on every thread.
+    pub(crate) fn address_secret(&self) -> &[u8] {
+        &self.address_secret
     }
 
-    /// What makes tickets under a rule.
-    pub(crate) fn under(self: &Arc<TicketKeys>, rule: u64) -> Arc<dyn ProducesTickets> {
-        Arc::new(Ticketer {
+    /// What makes tickets under a rule, whose certificates of clients this verifies.
+    pub(crate) fn under(
+        self: &Arc<TicketKeys>,
+        rule: u64,
+        verifier: Option<Arc<dyn ClientCertVerifier>>,
+    ) -> Arc<dyn ProducesTickets> {
+        Arc::new(self.ticketer(rule, verifier))
+    }
+
+    pub(super) fn ticketer(
+        self: &Arc<TicketKeys>,
+        rule: u64,
+        verifier: Option<Arc<dyn ClientCertVerifier>>,
+    ) -> Ticketer {
+        Ticketer {
             keys: Arc::clone(self),
             rule,
-        })
+            verifier,
+        }
     }
 
     /// The secrets of this moment; `None` without randomness.
     fn epochs(&self, now: Instant) -> Option<Epochs> {
-        let mut epochs = self.epochs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut epochs = self.epochs.lock();
         let is_due = match &*epochs {
             None => true,
             Some(epochs) => now.saturating_duration_since(epochs.since) >= EPOCH,
@@ -139,9 +159,10 @@ impl Epoch {
 
 /// Makes and opens the tickets of one client rule.
 #[derive(Debug)]
-struct Ticketer {
+pub(super) struct Ticketer {
     keys: Arc<TicketKeys>,
     rule: u64,
+    verifier: Option<Arc<dyn ClientCertVerifier>>,
 }
 
 impl Ticketer {
@@ -155,6 +176,18 @@ impl Ticketer {
             .into_iter()
             .flatten();
         all.find_map(|epoch| epoch.open(self.rule, ticket))
+    }
+
+    /// The certificate in what a ticket says would be taken now as well.
+    pub(super) fn is_good(&self, text: &[u8], now: UnixTime) -> bool {
+        let Some(verifier) = &self.verifier else {
+            return true;
+        };
+        match chain_in(text).as_deref() {
+            Some([own, others @ ..]) => verifier.verify_client_cert(own, others, now).is_ok(),
+            Some([]) => !verifier.client_auth_mandatory(),
+            None => false,
+        }
     }
 }
 
@@ -172,7 +205,8 @@ impl ProducesTickets for Ticketer {
     }
 
     fn decrypt(&self, cipher: &[u8]) -> Option<Vec<u8>> {
-        self.open(cipher, Instant::now())
+        let text = self.open(cipher, Instant::now())?;
+        self.is_good(&text, UnixTime::now()).then_some(text)
     }
 }
 
@@ -187,10 +221,7 @@ mod tests {
     use super::*;
 
     fn ticketer(keys: &Arc<TicketKeys>, rule: u64) -> Ticketer {
-        Ticketer {
-            keys: Arc::clone(keys),
-            rule,
-        }
+        keys.ticketer(rule, None)
     }
 
     #[test]

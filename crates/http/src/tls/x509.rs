@@ -1,15 +1,11 @@
 //! What a certificate says about whom it is of: for people, logs and programs. It was checked by
 //! others before; here it is only put into words.
-//!
-//! ```text
-//! Certificate  SEQUENCE { TBS SEQUENCE { [0] version, serial, algorithm, issuer, validity, subject
-//! Name         SEQUENCE of SET of SEQUENCE { type OID, value string }
-//! Validity     SEQUENCE { UTCTime or GeneralizedTime, the same }
-//! ```
 
 use std::fmt::Write as _;
 
 use hob_trace::calendar::Moment;
+use x509_parser::asn1_rs::{Any, BmpString, Tag, UniversalString};
+use x509_parser::prelude::{ASN1Time, AttributeTypeAndValue, FromDer, X509Certificate, X509Name};
 
 /// A client's certificate in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,202 +27,123 @@ pub struct ClientCertificate {
 impl ClientCertificate {
     /// Reads a certificate; `None` when it is not one.
     pub fn from_der(der: &[u8]) -> Option<ClientCertificate> {
-        let mut tbs = Der(Der(Der(der).take(SEQUENCE)?).take(SEQUENCE)?);
-        if tbs.0.first() == Some(&VERSION) {
-            tbs.take(VERSION)?;
-        }
-        let serial = tbs.take(INTEGER)?;
-        tbs.take(SEQUENCE)?;
-        let issuer = tbs.take(SEQUENCE)?;
-        let mut validity = Der(tbs.take(SEQUENCE)?);
-        let subject = tbs.take(SEQUENCE)?;
-        let serial = serial.strip_prefix(&[0]).unwrap_or(serial);
+        let (_, certificate) = X509Certificate::from_der(der).ok()?;
+        let (serial, validity) = (certificate.raw_serial(), certificate.validity());
         Some(ClientCertificate {
-            subject: name_text(subject)?,
-            common_name: common_name(subject)?,
-            issuer: name_text(issuer)?,
-            serial: hex(serial),
-            not_before: validity.time()?,
-            not_after: validity.time()?,
+            subject: name_text(certificate.subject())?,
+            common_name: common_name(certificate.subject()),
+            issuer: name_text(certificate.issuer())?,
+            serial: hex(serial.strip_prefix(&[0]).unwrap_or(serial)),
+            not_before: time_text(validity.not_before),
+            not_after: time_text(validity.not_after),
         })
     }
 }
 
-pub(crate) const INTEGER: u8 = 0x02;
-pub(crate) const OBJECT: u8 = 0x06;
-const UTF8: u8 = 0x0c;
-const PRINTABLE: u8 = 0x13;
-const TELETEX: u8 = 0x14;
-const IA5: u8 = 0x16;
-const UTC_TIME: u8 = 0x17;
-const TIME: u8 = 0x18;
-const UNIVERSAL: u8 = 0x1c;
-const BMP: u8 = 0x1e;
-pub(crate) const SEQUENCE: u8 = 0x30;
-const SET: u8 = 0x31;
-pub(crate) const VERSION: u8 = 0xa0;
-
 /// Types of attributes that have a short name.
-const ATTRIBUTES: &[(&[u8], &str)] = &[
+const ATTRIBUTES: &[(&str, &str)] = &[
     (COMMON_NAME, "CN"),
-    (&[0x55, 4, 4], "SN"),
-    (&[0x55, 4, 5], "serialNumber"),
-    (&[0x55, 4, 6], "C"),
-    (&[0x55, 4, 7], "L"),
-    (&[0x55, 4, 8], "ST"),
-    (&[0x55, 4, 9], "street"),
-    (&[0x55, 4, 10], "O"),
-    (&[0x55, 4, 11], "OU"),
-    (&[0x55, 4, 12], "title"),
-    (&[0x55, 4, 42], "GN"),
-    (
-        &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 1],
-        "emailAddress",
-    ),
-    (&[9, 0x92, 0x26, 0x89, 0x93, 0xf2, 0x2c, 0x64, 1, 1], "UID"),
-    (&[9, 0x92, 0x26, 0x89, 0x93, 0xf2, 0x2c, 0x64, 1, 25], "DC"),
+    ("2.5.4.4", "SN"),
+    ("2.5.4.5", "serialNumber"),
+    ("2.5.4.6", "C"),
+    ("2.5.4.7", "L"),
+    ("2.5.4.8", "ST"),
+    ("2.5.4.9", "street"),
+    ("2.5.4.10", "O"),
+    ("2.5.4.11", "OU"),
+    ("2.5.4.12", "title"),
+    ("2.5.4.42", "GN"),
+    ("1.2.840.113549.1.9.1", "emailAddress"),
+    ("0.9.2342.19200300.100.1.1", "UID"),
+    ("0.9.2342.19200300.100.1.25", "DC"),
 ];
-const COMMON_NAME: &[u8] = &[0x55, 4, 3];
+const COMMON_NAME: &str = "2.5.4.3";
 
-/// Values one after the other, each a tag, a length and so many bytes.
-#[derive(Clone, Copy)]
-pub(crate) struct Der<'a>(pub(crate) &'a [u8]);
-
-impl<'a> Der<'a> {
-    /// The next value; `None` at the end.
-    pub(crate) fn next(&mut self) -> Option<(u8, &'a [u8])> {
-        let (tag, rest) = self.0.split_first()?;
-        let (first, rest) = rest.split_first()?;
-        let (len, rest) = match *first {
-            short @ 0..0x80 => (usize::from(short), rest),
-            long => {
-                let count = usize::from(long & 0x7f);
-                let (digits, rest) = rest.split_at_checked(count)?;
-                if count == 0 || count > 4 {
-                    return None;
-                }
-                let len = digits
-                    .iter()
-                    .fold(0, |len, digit| len << 8 | usize::from(*digit));
-                (len, rest)
-            }
-        };
-        let (value, rest) = rest.split_at_checked(len)?;
-        self.0 = rest;
-        Some((*tag, value))
-    }
-
-    /// The next value, which must have this tag.
-    pub(crate) fn take(&mut self, tag: u8) -> Option<&'a [u8]> {
-        let (found, value) = self.next()?;
-        (found == tag).then_some(value)
-    }
-
-    /// A moment, as OpenSSL writes it.
-    fn time(&mut self) -> Option<String> {
-        let moment = self.moment()?;
-        let month = std::str::from_utf8(moment.month_name()).ok()?;
-        Some(format!(
-            "{month} {:2} {:02}:{:02}:{:02} {} GMT",
-            moment.day, moment.hour, moment.minute, moment.second, moment.year
-        ))
-    }
-
-    /// A moment.
-    pub(crate) fn moment(&mut self) -> Option<Moment> {
-        let (tag, text) = self.next()?;
-        let text = std::str::from_utf8(text).ok()?.strip_suffix('Z')?;
-        let (year, rest) = match tag {
-            UTC_TIME => {
-                let (year, rest) = text.split_at_checked(2)?;
-                let year: u32 = year.parse().ok()?;
-                (year + if year < 50 { 2000 } else { 1900 }, rest)
-            }
-            TIME => {
-                let (year, rest) = text.split_at_checked(4)?;
-                (year.parse().ok()?, rest)
-            }
-            _ => return None,
-        };
-        let two = |at: usize| rest.get(at..at + 2)?.parse::<u32>().ok();
-        let moment = Moment {
-            year,
-            month: two(0)?,
-            day: two(2)?,
-            hour: two(4)?,
-            minute: two(6)?,
-            second: two(8)?,
-        };
-        moment.to_unix_s()?;
-        Some(moment)
-    }
+/// A moment, as OpenSSL writes it.
+fn time_text(time: ASN1Time) -> String {
+    let moment = Moment::from_unix_s(time.timestamp());
+    let month = moment.month_name().escape_ascii();
+    let (day, year) = (moment.day, moment.year);
+    let (hour, minute, second) = (moment.hour, moment.minute, moment.second);
+    format!("{month} {day:2} {hour:02}:{minute:02}:{second:02} {year} GMT")
 }
 
-/// A distinguished name as RFC 2253 writes it: the last part first.
-pub(crate) fn name_text(name: &[u8]) -> Option<String> {
-    let mut sets = Vec::new();
-    let mut parts = Der(name);
-    while !parts.0.is_empty() {
-        let mut set = Der(parts.take(SET)?);
-        let mut pairs = Vec::new();
-        while !set.0.is_empty() {
-            pairs.push(pair_text(set.take(SEQUENCE)?)?);
-        }
-        sets.push(pairs.join("+"));
+/// A distinguished name as RFC 2253 writes it: the last part first. None where it is no whole one.
+pub(crate) fn name_text(name: &X509Name<'_>) -> Option<String> {
+    let counts = counts(name)?;
+    // The parser leaves out what it cannot read, and all behind that: another name would be left.
+    if !counts
+        .into_iter()
+        .eq(name.iter().map(|set| set.iter().count()))
+    {
+        return None;
     }
+    let sets = name.iter().map(|set| {
+        let pairs: Vec<String> = set.iter().map(pair_text).collect();
+        pairs.join("+")
+    });
+    let mut sets: Vec<String> = sets.collect();
     sets.reverse();
     Some(sets.join(","))
 }
 
-fn pair_text(pair: &[u8]) -> Option<String> {
-    let mut pair = Der(pair);
-    let object = pair.take(OBJECT)?;
-    let (tag, value) = pair.next()?;
-    let known = ATTRIBUTES.iter().find(|(known, _)| *known == object);
-    let (kind, text) = match known {
-        Some((_, kind)) => ((*kind).to_owned(), string(tag, value)),
-        // The value of a type nobody knows is told as it stands.
-        None => (object_text(object), None),
+/// How many pairs are in each set of a name, whatever they are.
+fn counts(name: &X509Name<'_>) -> Option<Vec<usize>> {
+    let (_, list) = Any::from_der(name.as_raw()).ok()?;
+    let is_pair = |pair: &Any<'_>| {
+        let kind = Any::from_der(pair.data);
+        kind.is_ok_and(|(_, kind)| kind.tag() == Tag::Oid)
     };
-    let text = text.map_or_else(|| format!("#{}", hex(value)), |text| escaped(&text));
-    Some(format!("{kind}={text}"))
+    let pairs = |set: &Any<'_>| {
+        let pairs = values(set.data, Tag::Sequence)?;
+        pairs.iter().all(is_pair).then_some(pairs.len())
+    };
+    values(list.data, Tag::Set)?.iter().map(pairs).collect()
 }
 
-fn common_name(name: &[u8]) -> Option<String> {
-    let mut last = String::new();
-    let mut parts = Der(name);
-    while !parts.0.is_empty() {
-        let mut set = Der(parts.take(SET)?);
-        while !set.0.is_empty() {
-            let mut pair = Der(set.take(SEQUENCE)?);
-            let is_it = pair.take(OBJECT)? == COMMON_NAME;
-            let (tag, value) = pair.next()?;
-            if let (true, Some(text)) = (is_it, string(tag, value)) {
-                // A value for an environment: nothing in it may end a line.
-                last = text.chars().filter(|c| !c.is_control()).collect();
-            }
+/// Values of one kind that stand one after the other, and nothing else.
+fn values(mut bytes: &[u8], tag: Tag) -> Option<Vec<Any<'_>>> {
+    let mut all = Vec::new();
+    while !bytes.is_empty() {
+        let (rest, value) = Any::from_der(bytes).ok()?;
+        if value.tag() != tag {
+            return None;
         }
+        all.push(value);
+        bytes = rest;
     }
-    Some(last)
+    Some(all)
 }
 
-fn string(tag: u8, value: &[u8]) -> Option<String> {
-    match tag {
-        UTF8 | PRINTABLE | IA5 => String::from_utf8(value.to_vec()).ok(),
-        TELETEX => Some(value.iter().map(|byte| char::from(*byte)).collect()),
-        BMP => {
-            let units = value.chunks_exact(2);
-            let units: Vec<u16> = units
-                .map(|two| u16::from_be_bytes([two[0], two[1]]))
-                .collect();
-            String::from_utf16(&units).ok()
+fn pair_text(pair: &AttributeTypeAndValue<'_>) -> String {
+    let kind = object_text(pair.attr_type().as_bytes());
+    let known = ATTRIBUTES.iter().find(|(known, _)| *known == kind);
+    // The value of a type nobody knows is told as it stands.
+    let text = known.and_then(|_| string(pair.attr_value()));
+    let text = text.map_or_else(
+        || format!("#{}", hex(pair.as_slice())),
+        |text| escaped(&text),
+    );
+    let kind = known.map_or(kind.as_str(), |(_, name)| name);
+    format!("{kind}={text}")
+}
+
+fn common_name(name: &X509Name<'_>) -> String {
+    let names = name.iter_common_name();
+    let last = names.filter_map(|pair| string(pair.attr_value())).last();
+    // A value for an environment: nothing in it may end a line.
+    let last = last.unwrap_or_default();
+    last.chars().filter(|c| !c.is_control()).collect()
+}
+
+fn string(value: &Any<'_>) -> Option<String> {
+    match value.tag() {
+        Tag::Utf8String | Tag::PrintableString | Tag::Ia5String => {
+            String::from_utf8(value.data.to_vec()).ok()
         }
-        UNIVERSAL => {
-            let points = value.chunks_exact(4);
-            let points =
-                points.map(|four| u32::from_be_bytes([four[0], four[1], four[2], four[3]]));
-            points.map(char::from_u32).collect()
-        }
+        Tag::T61String => Some(value.data.iter().map(|byte| char::from(*byte)).collect()),
+        Tag::BmpString => Some(BmpString::try_from(value).ok()?.string()),
+        Tag::UniversalString => Some(UniversalString::try_from(value).ok()?.string()),
         _ => None,
     }
 }
@@ -341,6 +258,51 @@ mod tests {
         assert_eq!(read.common_name, "aSSL_X=1");
         assert_eq!(read.subject, "CN=a\\0ASSL_X=1");
     }
+
+    #[test]
+    fn strings_of_every_kind_are_read() {
+        let values = [
+            DnValue::TeletexString("Ada".try_into().unwrap()),
+            DnValue::BmpString("Ada".try_into().unwrap()),
+            DnValue::UniversalString("Ada".try_into().unwrap()),
+            DnValue::PrintableString("Ada".try_into().unwrap()),
+            DnValue::Ia5String("Ada".try_into().unwrap()),
+        ];
+        for value in values {
+            let der = certificate(|params| {
+                params
+                    .distinguished_name
+                    .push(DnType::CommonName, value.clone());
+            });
+            let read = ClientCertificate::from_der(&der).unwrap();
+            assert_eq!(
+                (read.subject.as_str(), read.common_name.as_str()),
+                ("CN=Ada", "Ada")
+            );
+        }
+    }
+
+    #[test]
+    fn name_that_is_broken_off_is_none_and_not_a_shorter_one() {
+        let der = certificate(|params| {
+            let name = &mut params.distinguished_name;
+            name.push(DnType::OrganizationName, "Example");
+            name.push(DnType::CommonName, "Ada");
+        });
+        // The set of the common name, in issuer and subject, and the type and tag within.
+        let pair = [&[SET, 12, 0x30, 10, 6, 3, 0x55, 4, 3, 12, 3], &b"Ada"[..]].concat();
+        let at = der
+            .windows(pair.len())
+            .rposition(|part| part == pair)
+            .unwrap();
+        for (offset, wrong) in [(0, 0x30), (2, SET), (4, 0x0c), (1, 11), (3, 9)] {
+            let mut changed = der.clone();
+            changed[at + offset] = wrong;
+            assert_eq!(ClientCertificate::from_der(&changed), None, "{offset}");
+        }
+    }
+
+    const SET: u8 = 0x31;
 
     #[test]
     fn types_without_a_name_are_told_as_numbers() {

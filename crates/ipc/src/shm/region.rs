@@ -5,7 +5,7 @@
 //! are offsets from its start. With the default sizes:
 //!
 //! ```text
-//!      0  u32 magic "hobm"    4 u32 layout 1      8 u32 bytes of the region   12 u32 slots, 64
+//!      0  u32 magic "hobm"    4 u32 layout 1      8 u32 bytes of the region   12 u32 slots
 //!     16  u32 ring to the worker at              20 u32 ring to the server at
 //!     24  u32 bytes of a ring                    28 u32 chunks at
 //!     32  u32 count of chunks                    36 u32 bytes of a chunk, 65536
@@ -17,11 +17,16 @@
 //!    384  u32 the server's sleep word            the server sets it, the worker clears it
 //!   1024  32 x u32 chunk words, every 64 bytes   1 taken: the worker; 0 free: the server, or the
 //!                                                worker if it did not send it
-//!   4096  64 x u32 slot words, every 64 bytes    see `slot`
+//!   4096  64 x u32 slot words, every 64 bytes    see `slot`; where there are more slots, all that
+//!                                                follows lies so much further back
 //!   8192  ring to the worker, 256 KiB            the server writes between tail and head
 //! 270336  ring to the server, 256 KiB            the worker writes between tail and head
 //! 532480  32 chunks of 64 KiB                    the worker writes those it took and has not sent
 //! ```
+//!
+//! There are as many slots as requests may be handed over at a time, in steps of 64, 64 at least. A
+//! library of the time when there always were 64 takes a region with more for one it cannot read,
+//! and uses the socket.
 //!
 //! The header is written before the worker exists; the server never reads it back. The worker
 //! believes its numbers after a check against the size of the memfd.
@@ -49,8 +54,10 @@ use crate::limits::{MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX, RING_DATA_BYTES_MAX};
 const MAGIC: u32 = u32::from_le_bytes(*b"hobm");
 const LAYOUT: u32 = 1;
 
-/// How many requests can be handed over at a time.
-pub const SLOT_COUNT: usize = 64;
+/// Slots come in so many: at least one such step.
+pub const SLOT_STEP: usize = 64;
+/// How many requests can be handed over at a time, at most.
+pub const SLOT_COUNT_MAX: usize = 1088;
 /// How many chunks there are at most, and at least: some for clients that take their time, and some
 /// to go on with.
 pub const CHUNK_COUNT_MAX: usize = 32;
@@ -64,12 +71,14 @@ pub const CHUNK_BYTES_MIN: usize = PAGE;
 const LINE: usize = 64;
 const CHUNK_WORDS_AT: usize = 1024;
 const SLOT_WORDS_AT: usize = 4096;
-const RINGS_AT: usize = 8192;
 const PAGE: usize = 4096;
 const REGION_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 const _: () = assert!(CHUNK_WORDS_AT + CHUNK_COUNT_MAX * LINE <= SLOT_WORDS_AT);
-const _: () = assert!(SLOT_WORDS_AT + SLOT_COUNT * LINE <= RINGS_AT);
+// Rings begin with a page.
+const _: () =
+    assert!((SLOT_STEP * LINE).is_multiple_of(PAGE) && SLOT_WORDS_AT.is_multiple_of(PAGE));
+const _: () = assert!(SLOT_COUNT_MAX.is_multiple_of(SLOT_STEP));
 const _: () = assert!(RING_DATA_BYTES_MAX <= CHUNK_BYTES_MIN);
 
 /// Words at fixed places.
@@ -93,6 +102,8 @@ pub enum Place {
 /// How large a region is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
+    /// Slots: a multiple of [`SLOT_STEP`], [`SLOT_COUNT_MAX`] at most.
+    pub slot_count: usize,
     /// Bytes of each ring: a power of two that holds the longest message.
     pub ring_bytes: usize,
     /// Chunks, [`CHUNK_COUNT_MIN`] to [`CHUNK_COUNT_MAX`].
@@ -104,6 +115,7 @@ pub struct Sizes {
 impl Default for Sizes {
     fn default() -> Sizes {
         Sizes {
+            slot_count: SLOT_STEP,
             ring_bytes: 256 * 1024,
             chunk_count: CHUNK_COUNT_MAX,
             chunk_bytes: CHUNK_BYTES_MAX,
@@ -114,10 +126,16 @@ impl Default for Sizes {
 impl Sizes {
     fn check(self) -> Result<Sizes, &'static str> {
         let Sizes {
+            slot_count,
             ring_bytes,
             chunk_count,
             chunk_bytes,
         } = self;
+        if !(SLOT_STEP..=SLOT_COUNT_MAX).contains(&slot_count)
+            || !slot_count.is_multiple_of(SLOT_STEP)
+        {
+            return Err("so many slots are not possible");
+        }
         if !ring_bytes.is_power_of_two()
             || !(MESSAGE_BYTES_MAX..=REGION_BYTES_MAX / 4).contains(&ring_bytes)
         {
@@ -134,8 +152,22 @@ impl Sizes {
         Ok(self)
     }
 
+    /// These sizes with slots for so many requests, or as many as there may be.
+    #[must_use]
+    pub fn with_slots_for(self, requests: usize) -> Sizes {
+        let slot_count = requests.next_multiple_of(SLOT_STEP);
+        Sizes {
+            slot_count: slot_count.clamp(SLOT_STEP, SLOT_COUNT_MAX),
+            ..self
+        }
+    }
+
+    fn rings_at(self) -> usize {
+        SLOT_WORDS_AT + self.slot_count * LINE
+    }
+
     fn chunks_at(self) -> usize {
-        RINGS_AT + 2 * self.ring_bytes
+        self.rings_at() + 2 * self.ring_bytes
     }
 
     fn region_bytes(self) -> usize {
@@ -147,9 +179,9 @@ impl Sizes {
             MAGIC,
             LAYOUT,
             self.region_bytes() as u32,
-            SLOT_COUNT as u32,
-            RINGS_AT as u32,
-            (RINGS_AT + self.ring_bytes) as u32,
+            self.slot_count as u32,
+            self.rings_at() as u32,
+            (self.rings_at() + self.ring_bytes) as u32,
             self.ring_bytes as u32,
             self.chunks_at() as u32,
             self.chunk_count as u32,
@@ -218,6 +250,7 @@ impl Region {
             u32::from_le(region.at(place * 4).load(order)) as usize
         };
         let sizes = Sizes {
+            slot_count: number(3),
             ring_bytes: number(6),
             chunk_count: number(8),
             chunk_bytes: number(9),
@@ -267,7 +300,10 @@ impl Region {
     ///
     /// When there is no such slot.
     pub fn slot(&self, index: usize) -> &AtomicU32 {
-        assert!(index < SLOT_COUNT, "slots are checked where they come in");
+        assert!(
+            index < self.sizes.slot_count,
+            "slots are checked where they come in"
+        );
         self.at(SLOT_WORDS_AT + index * LINE)
     }
 
@@ -332,7 +368,7 @@ impl Region {
     pub fn ring_to_worker(&self) -> RingBytes<'_> {
         RingBytes {
             region: self,
-            at: RINGS_AT,
+            at: self.sizes.rings_at(),
         }
     }
 
@@ -340,7 +376,7 @@ impl Region {
     pub fn ring_to_server(&self) -> RingBytes<'_> {
         RingBytes {
             region: self,
-            at: RINGS_AT + self.sizes.ring_bytes,
+            at: self.sizes.rings_at() + self.sizes.ring_bytes,
         }
     }
 

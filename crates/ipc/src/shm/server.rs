@@ -18,7 +18,7 @@ use rustix::pipe::PipeFlags;
 use super::chunk::{ChunkHold, Shared};
 use super::gifts::Gifts;
 use super::lie::{Full, Lie};
-use super::region::{Place, Region, SLOT_COUNT, Sizes};
+use super::region::{Place, Region, Sizes};
 use super::ring::{Reader, Writer};
 use super::slot;
 use super::wake::{self, ASLEEP, AWAKE, WANTS_ROOM};
@@ -64,7 +64,7 @@ pub struct Counters {
 /// A request that was handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotRef {
-    index: u8,
+    index: u16,
     generation: u32,
 }
 
@@ -113,7 +113,7 @@ impl ServerEnd {
             bell,
             to_worker: Writer::new(ring_bytes),
             to_server: Reader::new(ring_bytes),
-            slots: Slots::new(),
+            slots: Slots::new(sizes.slot_count),
             payload: Vec::new(),
             lie: None,
             owes_room: false,
@@ -153,7 +153,7 @@ impl ServerEnd {
     ///
     /// # Errors
     ///
-    /// [`Full`] when there is no room, or 64 requests are handed over already.
+    /// [`Full`] when there is no room, or no slot is free.
     pub fn hand(&mut self, request: u32, flags: u8, block: &[u8]) -> Result<SlotRef, Full> {
         let Some(slot) = self
             .slots
@@ -165,7 +165,7 @@ impl ServerEnd {
         };
         let head = Head::new(Kind::Request, request)
             .flags(flags)
-            .small(slot.index.into())
+            .small(slot.index)
             .large(slot.generation);
         let ring = self.shared.region.ring_to_worker();
         self.to_worker.push(&ring, head, &[block])?;
@@ -331,42 +331,55 @@ impl ServerEnd {
 /// Which slots are taken, in the server's own memory.
 #[derive(Debug)]
 struct Slots {
-    /// A bit for each slot that is free.
-    free: u64,
-    generations: [u32; SLOT_COUNT],
+    /// Those that are free; the last is taken next, so that few are in use.
+    free: Vec<u16>,
+    all: Vec<Slot>,
 }
 
-const _: () = assert!(SLOT_COUNT == u64::BITS as usize);
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    is_taken: bool,
+    generation: u32,
+}
 
 impl Slots {
-    fn new() -> Slots {
+    fn new(count: usize) -> Slots {
+        // Sizes were checked: there are far fewer than 65536.
+        let count = u16::try_from(count).unwrap_or(u16::MAX);
         Slots {
-            free: u64::MAX,
-            generations: [0; SLOT_COUNT],
+            free: (0..count).rev().collect(),
+            all: vec![Slot::default(); usize::from(count)],
         }
     }
 
     /// A free slot with the generation that its next request has.
     fn next_free(&self) -> Option<SlotRef> {
-        let index = self.free.trailing_zeros() as usize;
-        let generation = self.generations.get(index)?;
+        let index = *self.free.last()?;
+        let generation = self.all[usize::from(index)].generation;
         Some(SlotRef {
-            index: index as u8,
+            index,
             generation: (generation + 1) & slot::GENERATION_MAX,
         })
     }
 
+    /// Takes what `next_free` gave.
     fn take(&mut self, slot: SlotRef) {
-        self.free &= !(1 << slot.index);
-        self.generations[usize::from(slot.index)] = slot.generation;
+        let taken = self.free.pop();
+        debug_assert_eq!(taken, Some(slot.index), "nothing came between");
+        self.all[usize::from(slot.index)] = Slot {
+            is_taken: true,
+            generation: slot.generation,
+        };
     }
 
     fn is_current(&self, slot: SlotRef) -> bool {
-        self.free & 1 << slot.index == 0
-            && self.generations[usize::from(slot.index)] == slot.generation
+        let now = self.all[usize::from(slot.index)];
+        now.is_taken && now.generation == slot.generation
     }
 
+    /// Frees one that is current.
     fn free(&mut self, slot: SlotRef) {
-        self.free |= 1 << slot.index;
+        self.all[usize::from(slot.index)].is_taken = false;
+        self.free.push(slot.index);
     }
 }

@@ -15,7 +15,7 @@ use rustix::thread::futex;
 use super::chunk;
 use super::gifts::Gifts;
 use super::lie::{Full, Lie};
-use super::region::{Place, Region, SLOT_COUNT};
+use super::region::{Place, Region};
 use super::ring::{Reader, Writer};
 use super::slot;
 use super::wake::{self, ASLEEP, AWAKE, ON_BELL, WANTS_ROOM};
@@ -95,7 +95,10 @@ impl WorkerEnd {
             self.owes_room |= self.to_worker.release(region.word(Place::ToWorkerHead));
         }
         match popped {
-            Some(head) if head.kind == Kind::Request && usize::from(head.small) >= SLOT_COUNT => {
+            Some(head)
+                if head.kind == Kind::Request
+                    && usize::from(head.small) >= region.sizes().slot_count =>
+            {
                 Err(Lie::Slot(head.small))
             }
             popped => Ok(popped),

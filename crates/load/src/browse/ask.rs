@@ -1,8 +1,8 @@
 //! Requests as browsers write them: what they accept, and what they have already.
 
-use super::found::Kind;
 use super::unpack::ACCEPTED;
 use super::visitor::Wanted;
+use crate::measure::AssetKind;
 use crate::plan::{Plan, Protocol};
 use crate::request::Fields;
 use crate::send::{h2, h3};
@@ -73,7 +73,7 @@ impl Asker {
         };
         put("Accept", wanted.kind.accept());
         put("Accept-Encoding", ACCEPTED);
-        if matches!(wanted.kind, Kind::Document | Kind::Frame) {
+        if matches!(wanted.kind, AssetKind::Document | AssetKind::Frame) {
             put("Upgrade-Insecure-Requests", "1");
         }
         if let Some(etag) = &wanted.etag {

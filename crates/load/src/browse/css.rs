@@ -4,7 +4,8 @@
 //! Whether a rule applies to anything is not looked at: browsers load an image or a font only once
 //! something on the page needs it.
 
-use super::found::{Kind, Scan};
+use super::found::Scan;
+use crate::measure::AssetKind;
 
 /// Formats of fonts that no browser reads any more.
 const OLD_FORMATS: &[&str] = &["embedded-opentype", "svg"];
@@ -24,7 +25,7 @@ pub(super) fn scan(text: &[u8], scan: &mut Scan) {
                 let word = reader.word();
                 if word.eq_ignore_ascii_case("import") {
                     if let Some(reference) = reader.import() {
-                        scan.push(Kind::Style, &reference);
+                        scan.push(AssetKind::Style, &reference);
                     }
                 } else if word.eq_ignore_ascii_case("namespace") {
                     reader.skip_to(b';');
@@ -40,7 +41,7 @@ pub(super) fn scan(text: &[u8], scan: &mut Scan) {
                 if byte == b'}'
                     && let Some(source) = font.take().and_then(|face| face.source)
                 {
-                    scan.push(Kind::Font, &source);
+                    scan.push(AssetKind::Font, &source);
                 }
             }
             _ if is_name(byte) => {
@@ -54,7 +55,7 @@ pub(super) fn scan(text: &[u8], scan: &mut Scan) {
                 };
                 match &mut font {
                     Some(face) => face.take(reference, reader.format()),
-                    None => scan.push(Kind::Image, &reference),
+                    None => scan.push(AssetKind::Image, &reference),
                 }
             }
             _ => reader.at += 1,
@@ -259,14 +260,14 @@ fn is_name(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn named(text: &str) -> Vec<(Kind, String)> {
+    fn named(text: &str) -> Vec<(AssetKind, String)> {
         let mut all = Scan::default();
         scan(text.as_bytes(), &mut all);
         let found = all.found.into_iter();
         found.map(|one| (one.kind, one.reference)).collect()
     }
 
-    fn pairs(all: &[(Kind, &str)]) -> Vec<(Kind, String)> {
+    fn pairs(all: &[(AssetKind, &str)]) -> Vec<(AssetKind, String)> {
         let all = all.iter();
         all.map(|(kind, text)| (*kind, (*text).to_owned()))
             .collect()
@@ -281,13 +282,13 @@ mod tests {
             @font-face { font-family: x; src: local(y), url(f.woff2) format("woff2"), url(g.woff) }
             c { background: url(data:image/png;base64,AA==), url(#id), url(\68.png) }"#;
         let wanted = [
-            (Kind::Style, "a.css"),
-            (Kind::Style, "b.css"),
-            (Kind::Style, "c.css"),
-            (Kind::Image, "d.png"),
-            (Kind::Image, "e f.png"),
-            (Kind::Font, "f.woff2"),
-            (Kind::Image, "h.png"),
+            (AssetKind::Style, "a.css"),
+            (AssetKind::Style, "b.css"),
+            (AssetKind::Style, "c.css"),
+            (AssetKind::Image, "d.png"),
+            (AssetKind::Image, "e f.png"),
+            (AssetKind::Font, "f.woff2"),
+            (AssetKind::Image, "h.png"),
         ];
         assert_eq!(named(text), pairs(&wanted));
     }
@@ -296,7 +297,7 @@ mod tests {
     fn font_has_the_first_source_of_its_last_list_that_can_be_read() {
         let text = r#"@font-face { src: url("a.eot"); src: url("a.eot?#iefix")
             format("embedded-opentype"), url(a.woff) format(woff), url(a.svg#a) format("svg"); }"#;
-        assert_eq!(named(text), pairs(&[(Kind::Font, "a.woff")]));
+        assert_eq!(named(text), pairs(&[(AssetKind::Font, "a.woff")]));
     }
 
     #[test]
@@ -320,6 +321,9 @@ mod tests {
         ] {
             assert_eq!(named(text), [], "{text}");
         }
-        assert_eq!(named("a{b:'x\n} c{d:url(e)}"), pairs(&[(Kind::Image, "e")]));
+        assert_eq!(
+            named("a{b:'x\n} c{d:url(e)}"),
+            pairs(&[(AssetKind::Image, "e")])
+        );
     }
 }

@@ -6,8 +6,9 @@ use std::borrow::Cow;
 use memchr::{memchr, memmem};
 
 use super::css;
-use super::found::{Kind, Scan};
+use super::found::Scan;
 use crate::limits::ATTRIBUTE_COUNT_MAX;
+use crate::measure::AssetKind;
 
 /// Elements whose content is text up to their end tag. Browsers run scripts, so what `noscript`
 /// holds is text too.
@@ -316,15 +317,15 @@ impl Scanner {
                     .get("type")
                     .is_some_and(|kind| kind.eq_ignore_ascii_case("image")) =>
             {
-                self.push(tag, "src", Kind::Image);
+                self.push(tag, "src", AssetKind::Image);
             }
-            "video" => self.push(tag, "poster", Kind::Image),
-            "body" | "table" | "td" | "th" => self.push(tag, "background", Kind::Image),
-            "image" | "feimage" => self.vector(tag, Kind::Image),
-            "use" => self.vector(tag, Kind::Other),
-            "iframe" | "frame" => self.push(tag, "src", Kind::Frame),
-            "embed" => self.push(tag, "src", Kind::Other),
-            "object" => self.push(tag, "data", Kind::Other),
+            "video" => self.push(tag, "poster", AssetKind::Image),
+            "body" | "table" | "td" | "th" => self.push(tag, "background", AssetKind::Image),
+            "image" | "feimage" => self.vector(tag, AssetKind::Image),
+            "use" => self.vector(tag, AssetKind::Other),
+            "iframe" | "frame" => self.push(tag, "src", AssetKind::Frame),
+            "embed" => self.push(tag, "src", AssetKind::Other),
+            "object" => self.push(tag, "data", AssetKind::Other),
             _ => {}
         }
         if let Some(style) = tag.get("style") {
@@ -332,7 +333,7 @@ impl Scanner {
         }
     }
 
-    fn push(&mut self, tag: &Tag<'_>, attribute: &str, kind: Kind) {
+    fn push(&mut self, tag: &Tag<'_>, attribute: &str, kind: AssetKind) {
         if let Some(reference) = tag.get(attribute) {
             self.scan.push(kind, &reference);
         }
@@ -345,7 +346,7 @@ impl Scanner {
         let words = tag.get("rel").unwrap_or_default().to_ascii_lowercase();
         let is = |wanted: &str| words.split_ascii_whitespace().any(|word| word == wanted);
         if is("stylesheet") && !tag.has("disabled") && tag.is_any("type", &["text/css"]) {
-            self.scan.push(Kind::Style, &href);
+            self.scan.push(AssetKind::Style, &href);
         } else if is("icon") {
             // Of several the last one, unless one fits every size.
             let fits_all = tag.get("type").is_some_and(|kind| kind.contains("svg"))
@@ -354,16 +355,16 @@ impl Scanner {
                 self.icon = Some((fits_all, href.into_owned()));
             }
         } else if is("modulepreload") {
-            self.scan.push(Kind::Script, &href);
+            self.scan.push(AssetKind::Script, &href);
         } else if is("preload") {
             let kind = match &*tag.get("as").unwrap_or_default() {
-                "style" => Kind::Style,
-                "script" => Kind::Script,
-                "font" => Kind::Font,
-                "image" => Kind::Image,
-                _ => Kind::Other,
+                "style" => AssetKind::Style,
+                "script" => AssetKind::Script,
+                "font" => AssetKind::Font,
+                "image" => AssetKind::Image,
+                _ => AssetKind::Other,
             };
-            let several = tag.get("imagesrcset").filter(|_| kind == Kind::Image);
+            let several = tag.get("imagesrcset").filter(|_| kind == AssetKind::Image);
             let first = several.as_deref().and_then(first_candidate);
             self.scan.push(kind, first.unwrap_or(&href));
         }
@@ -373,8 +374,8 @@ impl Scanner {
         let kind = tag.get("type").unwrap_or_default();
         let is_module = kind.trim().eq_ignore_ascii_case("module");
         if is_module || !tag.has("nomodule") && tag.is_any("type", SCRIPTS) {
-            self.push(tag, "src", Kind::Script);
-            self.vector(tag, Kind::Script);
+            self.push(tag, "src", AssetKind::Script);
+            self.vector(tag, AssetKind::Script);
         }
     }
 
@@ -386,7 +387,7 @@ impl Scanner {
         }
         let several = tag.get("srcset").unwrap_or_default();
         if let Some(first) = first_candidate(&several) {
-            self.scan.push(Kind::Image, first);
+            self.scan.push(AssetKind::Image, first);
             self.picture = Some(true);
         }
     }
@@ -397,13 +398,13 @@ impl Scanner {
         }
         let several = tag.get("srcset").unwrap_or_default();
         match first_candidate(&several) {
-            Some(first) => self.scan.push(Kind::Image, first),
-            None => self.push(tag, "src", Kind::Image),
+            Some(first) => self.scan.push(AssetKind::Image, first),
+            None => self.push(tag, "src", AssetKind::Image),
         }
     }
 
     /// What a drawing within the document refers to.
-    fn vector(&mut self, tag: &Tag<'_>, kind: Kind) {
+    fn vector(&mut self, tag: &Tag<'_>, kind: AssetKind) {
         let attribute = if tag.has("href") {
             "href"
         } else {
@@ -414,7 +415,7 @@ impl Scanner {
 
     fn finish(mut self) -> Scan {
         if let Some((_, icon)) = self.icon {
-            self.scan.push(Kind::Icon, &icon);
+            self.scan.push(AssetKind::Icon, &icon);
         }
         self.scan
     }

@@ -5,12 +5,11 @@
 //! of it; `send::visits` drives it over the same connections that single requests use. `html` and
 //! `css` find what is named, `reference` says where that is, `unpack` undoes codings, `cache` is
 //! what a second view need not ask for, `ahead` reads documents that are still coming, `ask` writes
-//! requests, `count` counts.
+//! requests; what came of it is counted in `measure::pages`.
 
 mod ahead;
 mod ask;
 mod cache;
-mod count;
 mod css;
 mod found;
 mod html;
@@ -20,8 +19,7 @@ mod visitor;
 
 pub(crate) use ahead::Ahead;
 pub(crate) use ask::Asker;
-pub(crate) use count::PageCount;
-pub use found::{Found, Kind, Scan};
+pub use found::{Found, Scan};
 pub(crate) use reference::Base;
 pub(crate) use visitor::{Answered, Ended, Outcome, Readings, Visitor, Wanted, What};
 

@@ -16,18 +16,17 @@ use std::sync::Arc;
 
 use super::ahead::Ahead;
 use super::cache::Entry;
-use super::count::{AssetEnd, PageCount};
-use super::found::{Kind, Scan};
+use super::found::Scan;
 use super::reference::{Base, Place};
 use super::unpack::unpack;
 use crate::limits::{ASSET_COUNT_MAX, ASSET_TOLD_COUNT_MAX, REDIRECT_COUNT_MAX};
-use crate::measure::Failure;
+use crate::measure::{AssetEnd, AssetKind, Failure, PageCount};
 use crate::send::{Kept, Name};
 
 /// What a document or stylesheet names, with where it is.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scanned {
-    here: Vec<(Kind, Arc<str>)>,
+    here: Vec<(AssetKind, Arc<str>)>,
     elsewhere: Vec<String>,
     left_out: u64,
     /// It is longer than is looked at.
@@ -44,7 +43,7 @@ pub(crate) struct Readings {
 /// Something that is to be asked for.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
-    pub(crate) kind: Kind,
+    pub(crate) kind: AssetKind,
     pub(crate) target: Arc<str>,
     /// What results call it: where it was before a redirect.
     name: Arc<str>,
@@ -149,7 +148,8 @@ impl Visitor {
                 fault: None,
             },
         };
-        view.urgent.push_back(Wanted::new(Kind::Document, target));
+        view.urgent
+            .push_back(Wanted::new(AssetKind::Document, target));
         self.view = Some(view);
     }
 
@@ -171,7 +171,7 @@ impl Visitor {
             let known = self.cache.as_ref();
             if let Some(entry) = known.and_then(|cache| cache.get(&wanted.target)) {
                 // The page itself is asked for always, as when somebody presses "reload".
-                if entry.is_fresh(now) && wanted.kind != Kind::Document {
+                if entry.is_fresh(now) && wanted.kind != AssetKind::Document {
                     count.from_cache += u64::from(view.what == What::Measured);
                     if let Some(scanned) = entry.scanned.clone() {
                         view.add(&scanned, count);
@@ -212,7 +212,7 @@ impl Visitor {
         };
         if ahead.is_none() {
             // A redirect is no page.
-            let is_page = wanted.kind != Kind::Style && !(300..400).contains(&status);
+            let is_page = wanted.kind != AssetKind::Style && !(300..400).contains(&status);
             if !is_page || !is_readable(wanted.kind, kept) {
                 return false;
             }
@@ -245,7 +245,7 @@ impl Visitor {
             Outcome::Failed(kind, text) => Some((kind, text)),
             Outcome::Answered(answered) => {
                 (body_bytes, is_answered) = (answered.body_bytes, true);
-                if kind == Kind::Document {
+                if kind == AssetKind::Document {
                     view.ended.status = Some(answered.status);
                     view.ended.first_byte_ns.get_or_insert(now);
                 }
@@ -356,7 +356,7 @@ impl View {
         }
         match self.base.at(&wanted.target).join(location) {
             Place::Here(target) => {
-                if wanted.kind == Kind::Document {
+                if wanted.kind == AssetKind::Document {
                     self.ended.first_byte_ns = None;
                 }
                 let next = Wanted {
@@ -369,7 +369,7 @@ impl View {
                 self.queue(next);
                 Ok(())
             }
-            Place::Elsewhere(origin) if wanted.kind == Kind::Document => {
+            Place::Elsewhere(origin) if wanted.kind == AssetKind::Document => {
                 let text = format!("it redirects to {origin}, another server");
                 Err((Failure::Status, text))
             }
@@ -429,7 +429,7 @@ impl View {
 }
 
 impl Wanted {
-    fn new(kind: Kind, target: Arc<str>) -> Wanted {
+    fn new(kind: AssetKind, target: Arc<str>) -> Wanted {
         Wanted {
             kind,
             name: target.clone(),
@@ -457,7 +457,7 @@ impl Readings {
         let codings = kept.get(Name::ContentEncoding).unwrap_or_default();
         let unpacked = unpack(std::mem::take(&mut kept.body), kept.is_cut, &codings)?;
         let scan = match wanted.kind {
-            Kind::Style => super::scan_css(&unpacked.text),
+            AssetKind::Style => super::scan_css(&unpacked.text),
             _ => super::scan_html(&unpacked.text),
         };
         let mut scanned = Scanned::new(scan, own);
@@ -500,13 +500,13 @@ impl Scanned {
 }
 
 /// Is it what its kind says, as far as the server says what it is?
-fn is_readable(kind: Kind, kept: &Kept) -> bool {
+fn is_readable(kind: AssetKind, kept: &Kept) -> bool {
     let media = kept.get(Name::ContentType).unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
     let media = media.to_ascii_lowercase();
     match kind {
-        Kind::Style => media.is_empty() || media == "text/css",
-        Kind::Document | Kind::Frame => {
+        AssetKind::Style => media.is_empty() || media == "text/css",
+        AssetKind::Document | AssetKind::Frame => {
             media.is_empty() || media == "text/html" || media == "application/xhtml+xml"
         }
         _ => false,

@@ -2,17 +2,28 @@
 
 /// The kinds of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub enum Failure {
+    /// No connection.
     Connect,
+    /// A handshake that failed, or what is no TLS.
     Tls,
+    /// A connection or stream that broke.
     Reset,
+    /// A connection that ended too early.
     Closed,
+    /// What is no answer.
     Malformed,
+    /// None in time.
     Timeout,
+    /// A request that was due and not sent.
     Unsent,
+    /// Another status than expected.
     Status,
+    /// Another size.
     Size,
+    /// Another header field.
     Header,
+    /// Another body.
     Hash,
 }
 
@@ -73,7 +84,7 @@ pub(crate) const FAILURES: &[(Failure, &str, &str)] = &[
 
 /// How many there were of each kind, and what the first of them was.
 #[derive(Debug, Default)]
-pub(crate) struct Failures {
+pub struct Failures {
     kinds: [(u64, Option<String>); FAILURES.len()],
 }
 
@@ -96,12 +107,13 @@ impl Failures {
         }
     }
 
-    pub(crate) fn count(&self) -> u64 {
+    /// All of them.
+    pub fn count(&self) -> u64 {
         self.kinds.iter().map(|(count, _)| count).sum()
     }
 
     /// The kinds there were: name, count, first example.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, u64, &str)> {
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, u64, &str)> {
         let kinds = FAILURES.iter().zip(&self.kinds);
         kinds
             .filter(|(_, (count, _))| *count > 0)

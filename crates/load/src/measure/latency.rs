@@ -10,7 +10,7 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Times of one kind.
 #[derive(Debug)]
-pub(crate) struct Latency(Histogram<u64>);
+pub struct Latency(Histogram<u64>);
 
 impl Latency {
     pub(crate) fn new() -> Latency {
@@ -27,12 +27,13 @@ impl Latency {
         self.0.add(&other.0).expect("all have the same bounds");
     }
 
-    pub(crate) fn count(&self) -> u64 {
+    /// How many times were recorded.
+    pub fn count(&self) -> u64 {
         self.0.len()
     }
 
     /// So many percent of the times are at most this, in nanoseconds.
-    pub(crate) fn percentile(&self, percent: f64) -> u64 {
+    pub fn percentile(&self, percent: f64) -> u64 {
         self.0.value_at_quantile(percent / 100.0)
     }
 
@@ -40,7 +41,8 @@ impl Latency {
         self.0.min()
     }
 
-    pub(crate) fn max(&self) -> u64 {
+    /// The longest one, in nanoseconds.
+    pub fn max(&self) -> u64 {
         self.0.max()
     }
 

@@ -1,20 +1,16 @@
 //! What the machine did during a run, from `/proc`: CPU time of a process with its children, time
 //! in which the CPUs were busy, and time the host kept for itself (steal).
 
-use std::fs;
-
+use hob_machine::process::proportional_bytes;
+use hob_machine::text::{CpuTime, cpu_time};
+use hob_machine::{Cgroup, Processes, read};
 use rustix::time::{ClockId, clock_gettime};
-
-use super::cgroup::Cgroup;
-use super::process::Processes;
 
 /// What was so at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Moment {
-    /// Ticks of all CPUs: all, idle, stolen.
-    total: u64,
-    idle: u64,
-    stolen: u64,
+    /// Of all CPUs together.
+    cpus: CpuTime,
     /// CPU time of the watched processes, that of children that ended included.
     processes_cpu_ns: Option<u64>,
     /// Bytes of memory they have, shared pages by share.
@@ -42,15 +38,13 @@ pub(crate) struct Passed {
 
 /// Looks at the machine, at a process and everything below it, and at a control group.
 pub(crate) fn moment(pid: Option<u32>, cgroup: Option<&Cgroup>) -> Moment {
-    let mut moment = fs::read_to_string("/proc/stat")
-        .map(|text| of_machine(&text))
-        .unwrap_or_default();
+    let mut moment = of_machine(&read("/proc/stat"));
     if let Some(pid) = pid {
         let processes = Processes::now();
         let tree = processes.tree(pid);
         let used = tree.iter().filter_map(|pid| processes.get(*pid));
         moment.processes_cpu_ns = (!tree.is_empty()).then(|| used.map(|one| one.cpu_ns()).sum());
-        let memory: Option<Vec<u64>> = tree.iter().map(|pid| memory_of(*pid)).collect();
+        let memory: Option<Vec<u64>> = tree.iter().map(|pid| proportional_bytes(*pid)).collect();
         moment.memory_bytes = memory
             .filter(|all| !all.is_empty())
             .map(|all| all.iter().sum());
@@ -62,21 +56,19 @@ pub(crate) fn moment(pid: Option<u32>, cgroup: Option<&Cgroup>) -> Moment {
 
 /// What passed from one moment to another.
 pub(crate) fn passed(before: &Moment, after: &Moment) -> Passed {
-    let total = after.total.saturating_sub(before.total);
-    let percent = |part: u64| match total {
+    let total = after.cpus.all.saturating_sub(before.cpus.all);
+    let percent = |part: fn(&CpuTime) -> u64| match total {
         0 => 0.0,
-        total => part as f64 * 100.0 / total as f64,
+        total => part(&after.cpus).saturating_sub(part(&before.cpus)) as f64 * 100.0 / total as f64,
     };
-    let idle = after.idle.saturating_sub(before.idle);
-    let stolen = after.stolen.saturating_sub(before.stolen);
     let used = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?));
     Passed {
         cpu_ns: used(before.processes_cpu_ns, after.processes_cpu_ns),
         memory_bytes: after.memory_bytes,
         cgroup_cpu_ns: used(before.cgroup_cpu_ns, after.cgroup_cpu_ns),
         cgroup_memory_bytes: after.cgroup_memory_bytes,
-        steal_percent: percent(stolen),
-        busy_percent: percent(total.saturating_sub(idle + stolen)),
+        steal_percent: percent(|cpus| cpus.stolen),
+        busy_percent: percent(CpuTime::busy),
     }
 }
 
@@ -86,29 +78,11 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The first line of `/proc/stat`: user nice system idle iowait irq softirq steal guest guest_nice.
-fn of_machine(text: &str) -> Moment {
-    let line = text
-        .lines()
-        .next()
-        .and_then(|line| line.strip_prefix("cpu "));
-    let fields = line.unwrap_or_default().split_whitespace();
-    let ticks: Vec<u64> = fields.map(|field| field.parse().unwrap_or(0)).collect();
-    let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
+fn of_machine(stat: &str) -> Moment {
     Moment {
-        // Guest time is in user time already.
-        total: ticks.iter().take(8).sum(),
-        idle: at(3) + at(4),
-        stolen: at(7),
+        cpus: cpu_time(stat, "cpu").unwrap_or_default(),
         ..Moment::default()
     }
-}
-
-fn memory_of(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
-    Some(kib * 1024)
 }
 
 #[cfg(test)]

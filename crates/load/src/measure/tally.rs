@@ -1,12 +1,12 @@
 //! What one thread counts. Only what was due after the warm-up is measured.
 
+use super::answer::Answer;
 use super::failure::{Failure, Failures};
 use super::latency::Latency;
+use super::pages::PageCount;
 use super::series::Series;
-use crate::browse::PageCount;
 use crate::expect::{Expected, hex};
 use crate::limits::CELL_COUNT_MAX;
-use crate::send::h1::Answer;
 
 /// How a request ended.
 pub(crate) struct Outcome<'a> {
@@ -37,25 +37,27 @@ pub(crate) struct Part {
 
 /// What one thread has counted, or several together.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub struct Tally {
     /// From the intended start; requests without an answer are in it with what they waited.
-    pub(crate) response: Latency,
+    pub response: Latency,
     /// From the actual start, of answered requests; empty in a closed loop, where it is the same.
     pub(crate) service: Latency,
     pub(crate) connect: Latency,
-    pub(crate) failures: Failures,
+    /// Why requests got no good answer.
+    pub failures: Failures,
     /// Measured requests that were due, and answered, well or not.
-    pub(crate) due: u64,
+    pub due: u64,
     pub(crate) answered: u64,
     /// Answered as expected.
-    pub(crate) good: u64,
+    pub good: u64,
     /// Sent late although a connection was free: the load generator's fault.
     pub(crate) late: u64,
     /// Sent late because all connections were in use.
     pub(crate) waited: u64,
     /// Sent again because the server had not begun them.
     pub(crate) again: u64,
-    pub(crate) body_bytes: u64,
+    /// Bytes of bodies of answers.
+    pub body_bytes: u64,
     pub(crate) received_bytes: u64,
     pub(crate) sent_bytes: u64,
     /// Connections opened for measured requests.
@@ -65,7 +67,7 @@ pub(crate) struct Tally {
     pub(crate) handshakes_resumed: u64,
     pub(crate) tls: Option<String>,
     /// Answers by status, from 100.
-    pub(crate) statuses: Vec<u64>,
+    pub statuses: Vec<u64>,
     /// By URL and by step of the rate, where there are several.
     pub(crate) classes: Vec<Part>,
     pub(crate) steps: Vec<Part>,
@@ -88,7 +90,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn new(class_count: usize, step_count: usize, connection_count: usize) -> Tally {
+    /// Counts of nothing yet, told apart by classes, steps and connections where there are several.
+    pub fn new(class_count: usize, step_count: usize, connection_count: usize) -> Tally {
         let parts = |count: usize, connections: usize| {
             let count = if count > 1 { count } else { 0 };
             (0..count).map(|_| Part::new(connections)).collect()
@@ -230,7 +233,7 @@ impl Tally {
     }
 
     /// Adds what another thread counted.
-    pub(crate) fn merge(&mut self, other: Tally) {
+    pub fn merge(&mut self, other: Tally) {
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.connect.merge(&other.connect);

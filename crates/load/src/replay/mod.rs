@@ -17,7 +17,6 @@ use std::sync::Arc;
 use crate::entry::Entry;
 use crate::limits::LOG_METHOD_COUNT_MAX;
 use crate::page::count;
-use crate::plan::Plan;
 use crate::url::Url;
 
 pub(crate) use feed::{Due, Fed, Feed, Logged};
@@ -50,10 +49,10 @@ impl Replay {
         format!("requests of {file} {speed}")
     }
 
-    /// What about it, in a plan, makes no sense.
-    pub(crate) fn check(&self, plan: &Plan) -> Result<(), String> {
+    /// What about it, in a plan of so many entries, makes no sense.
+    pub(crate) fn check(&self, entry_count: usize) -> Result<(), String> {
         let count = self.methods.len();
-        if !(1..=LOG_METHOD_COUNT_MAX).contains(&count) || plan.entries.len() != count {
+        if !(1..=LOG_METHOD_COUNT_MAX).contains(&count) || entry_count != count {
             return Err(format!(
                 "a log is replayed with 1 to {LOG_METHOD_COUNT_MAX} methods"
             ));

@@ -1,35 +1,24 @@
 //! What each of several client addresses got. Connections take them in turn, so what was counted of
 //! each connection is all there is to know.
 
-use std::net::Ipv4Addr;
-
-use serde_json::{Value, json};
-
 use super::Report;
+use super::result::Address;
 use crate::measure::jain;
 use crate::send::source_address;
 
-/// One client address.
-pub(super) struct Source {
-    pub(super) address: Ipv4Addr,
-    /// Connections that it had at once, or visitors.
-    pub(super) connections: u64,
-    pub(super) answered: u64,
-}
-
 impl Report {
     /// The client addresses in their order; none where the system chose.
-    pub(super) fn addresses(&self) -> Vec<Source> {
+    pub(super) fn addresses(&self) -> Vec<Address> {
         let count = match self.plan.sources {
             1 => 0,
             count => count,
         };
-        let source = |number| Source {
-            address: source_address(number),
+        let source = |number| Address {
+            address: source_address(number).to_string(),
             connections: 0,
             answered: 0,
         };
-        let mut all: Vec<Source> = (0..count).map(source).collect();
+        let mut all: Vec<Address> = (0..count).map(source).collect();
         if all.is_empty() {
             return all;
         }
@@ -45,18 +34,6 @@ impl Report {
     pub(super) fn fairness_over_addresses(&self) -> Option<f64> {
         let all = self.addresses();
         fairness_over(all.iter().map(|one| (one.connections, one.answered)))
-    }
-
-    /// The client addresses as JSON.
-    pub(super) fn addresses_json(&self) -> Vec<Value> {
-        let one = |one: &Source| {
-            json!({
-                "address": one.address.to_string(),
-                "connections": one.connections,
-                "answered": one.answered,
-            })
-        };
-        self.addresses().iter().map(one).collect()
     }
 }
 

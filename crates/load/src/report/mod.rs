@@ -1,16 +1,13 @@
 //! What a run tells: a table for people, JSON for machines, and whether to believe it.
 
 mod addresses;
-mod comparison;
-mod exercise;
-mod fields;
 mod figures;
 mod json;
 pub(crate) mod pages;
+mod result;
 mod rows;
 mod schema;
 mod table;
-mod time_fields;
 mod verdict;
 
 use std::time::SystemTime;
@@ -23,10 +20,12 @@ use crate::replay::Counts;
 use crate::written::Written;
 
 pub(crate) use addresses::fairness_over;
-pub(crate) use fields::FORMAT;
-pub(crate) use json::{series, times};
+pub(crate) use json::series;
+pub use json::{failures, times};
+pub(crate) use result::{Compared, Crossed, FORMAT, Figure};
+pub use result::{Failure, Times};
 pub(crate) use schema::check;
-pub use schema::{environment_fields, reference, schema};
+pub use schema::{reference, schema};
 
 /// The result of a run.
 #[derive(Debug)]
@@ -38,7 +37,8 @@ pub struct Report {
     pub(crate) stopped: Option<String>,
     /// Where the server was found.
     pub(crate) address: String,
-    pub(crate) tally: Tally,
+    /// What was counted.
+    pub tally: Tally,
     pub(crate) machine: Passed,
     /// What there was in the log that was replayed.
     pub(crate) log: Option<Counts>,
@@ -56,7 +56,7 @@ impl Report {
 
     /// The result for machines, as [`schema`] describes it.
     pub fn json(&self) -> serde_json::Value {
-        json::write(self)
+        serde_json::json!(json::result(self))
     }
 
     /// The result as it is written down, from which pages and logs are made.

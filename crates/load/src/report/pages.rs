@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::browse::{Kind, PageCount};
+use super::result::{Asset, Origin, PageResult, PerPage};
+use super::times;
+use crate::measure::{AssetKind, PageCount};
 use crate::measure::{Interval, Latency};
 use crate::page::{bytes, count, time};
-use crate::report::times;
 
 /// Assets a table for people lists; JSON has all.
 const ASSET_COUNT_MAX: usize = 15;
@@ -30,44 +31,44 @@ impl Totals {
     }
 }
 
-/// Writes everything.
-pub(crate) fn write(all: &PageCount, totals: Totals) -> Value {
+/// Gathers everything.
+pub(crate) fn result(all: &PageCount, totals: Totals) -> PageResult {
     let us = |times: &Interval, percent: f64| times.percentile(percent).map(|ns| ns as f64 / 1e3);
-    let assets = all.slowest().into_iter().map(|(target, asset)| {
-        json!({
-            "url": target,
-            "kind": asset.kind.name(),
-            "count": asset.times.answered,
-            "good": asset.times.good,
-            "failed": asset.times.failed,
-            "not_modified": asset.not_modified,
-            "body_bytes": asset.body_bytes,
-            "p50_us": us(&asset.times, 50.0),
-            "p99_us": us(&asset.times, 99.0),
-            "max_us": us(&asset.times, 100.0),
-            "histogram": asset.times.histogram(),
-        })
+    let assets = all.slowest().into_iter().map(|(target, asset)| Asset {
+        url: target.to_owned(),
+        kind: asset.kind.name(),
+        count: asset.times.answered,
+        good: asset.times.good,
+        failed: asset.times.failed,
+        not_modified: asset.not_modified,
+        body_bytes: asset.body_bytes,
+        p50_us: us(&asset.times, 50.0),
+        p99_us: us(&asset.times, 99.0),
+        max_us: us(&asset.times, 100.0),
+        histogram: asset.times.histogram(),
     });
-    let origins = all.origins.iter();
-    let origins = origins.map(|(origin, count)| json!({ "origin": origin, "count": count }));
-    json!({
-        "first_byte": times(&all.first_byte),
-        "per_page": {
-            "requests": totals.each(all.requests),
-            "received_bytes": totals.each(totals.received_bytes),
-            "not_modified": totals.each(all.not_modified),
-            "from_cache": totals.each(all.from_cache),
-            "connections": totals.each(totals.connections),
+    let origins = all.origins.iter().map(|(origin, &count)| Origin {
+        origin: origin.clone(),
+        count,
+    });
+    PageResult {
+        first_byte: times(&all.first_byte),
+        per_page: PerPage {
+            requests: totals.each(all.requests),
+            received_bytes: totals.each(totals.received_bytes),
+            not_modified: totals.each(all.not_modified),
+            from_cache: totals.each(all.from_cache),
+            connections: totals.each(totals.connections),
         },
-        "requests": all.requests,
-        "not_modified": all.not_modified,
-        "from_cache": all.from_cache,
-        "elsewhere": all.elsewhere,
-        "left_out": all.left_out,
-        "cut": all.cut,
-        "assets": assets.collect::<Vec<_>>(),
-        "origins": origins.collect::<Vec<_>>(),
-    })
+        requests: all.requests,
+        not_modified: all.not_modified,
+        from_cache: all.from_cache,
+        elsewhere: all.elsewhere,
+        left_out: all.left_out,
+        cut: all.cut,
+        assets: assets.collect(),
+        origins: origins.collect(),
+    }
 }
 
 /// Reads it back; none where it is no such thing.
@@ -89,7 +90,7 @@ pub(crate) fn read(value: &Value) -> Option<PageCount> {
         all.elsewhere(origin["origin"].as_str()?, number(&origin["count"]));
     }
     for asset in value["assets"].as_array()? {
-        let kind = Kind::named(asset["kind"].as_str()?)?;
+        let kind = AssetKind::named(asset["kind"].as_str()?)?;
         let counts = ["count", "good", "failed"].map(|field| number(&asset[field]));
         let times = Interval::read(counts, asset["histogram"].as_str()?)?;
         let own = all.asset(asset["url"].as_str()?, kind);

@@ -25,7 +25,7 @@ impl Report {
         let rows = Rows::of(&plan.entries);
         let row = |first: &usize| {
             let entry = &plan.entries[*first];
-            let (url, method) = (entry.url.text.as_str(), entry.method(plan));
+            let (url, method) = (entry.url.text.as_str(), plan.method_of(entry));
             let name = match &entry.name {
                 Some(name) => name.clone(),
                 None if method == "GET" => url.to_owned(),

@@ -1,35 +1,19 @@
 //! The JSON schema of a result, the page about it in the docs, and the check of one that was
-//! written down: all made of its fields.
+//! written down: all made of its types.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::comparison::COMPARISON;
-use super::exercise::EXERCISE;
-use super::fields::FIELDS;
-use super::time_fields::TIMES;
-use crate::layout::{self, Field};
+use super::result::{BenchResult, Compared, Times};
+use crate::layout;
 
 /// The JSON schema of a result.
 pub fn schema() -> Value {
-    let mut times = layout::object(TIMES);
-    times["title"] = "times in microseconds, right to a thousandth".into();
-    let mut comparison = layout::object(COMPARISON);
-    comparison["title"] = "result of `hob bench --compare --json`".into();
-    let mut exercise = layout::object(EXERCISE);
-    exercise["title"] = "result of `hob bench --exercise --json`".into();
-    let defined = json!({ "times": times, "comparison": comparison, "exercise": exercise });
-    layout::schema("result of `hob bench --json`", FIELDS, defined)
+    layout::schema_with::<BenchResult, Compared>("result of `hob bench --json`")
 }
 
 /// Whether a result that was written down is laid out like this; else what is not.
 pub(crate) fn check(result: &Value) -> Result<(), String> {
-    layout::check(result, FIELDS, TIMES)
-}
-
-/// The fields below `environment`: the machine a result was made on, as other results have it too.
-pub fn environment_fields() -> Vec<Field> {
-    let of_environment = |(path, ..): &&Field| path.starts_with("environment.");
-    FIELDS.iter().filter(of_environment).copied().collect()
+    layout::check(result, &schema())
 }
 
 /// The reference page, in Markdown.
@@ -40,19 +24,14 @@ pub fn reference() -> String {
          its JSON schema. Every field is always there; those marked *or null* hold null where \
          there is nothing to tell. New fields may be added; `format` grows when one changes its meaning.\n\n",
     );
-    text.push_str(&layout::table(FIELDS));
+    text.push_str(&layout::table::<BenchResult>());
     text.push_str("\n## Times\n\nIn microseconds, each right to a thousandth of itself.\n\n");
-    text.push_str(&layout::table(TIMES));
+    text.push_str(&layout::table::<Times>());
     text.push_str(
         "\n## Comparison\n\nWhat `hob bench --compare A B --json` prints; its schema is \
          `#/$defs/comparison` of that of results.\n\n",
     );
-    text.push_str(&layout::table(COMPARISON));
-    text.push_str(
-        "\n## Mischief\n\nWhat `hob bench --exercise --json` prints; its schema is \
-         `#/$defs/exercise` of that of results.\n\n",
-    );
-    text.push_str(&layout::table(EXERCISE));
+    text.push_str(&layout::table::<Compared>());
     text.push_str("\n## Kinds of failure\n\n| kind | means |\n| --- | --- |\n");
     for (_, name, means) in crate::measure::FAILURES {
         text.push_str(&format!("| `{name}` | {means} |\n"));
@@ -66,23 +45,4 @@ pub fn reference() -> String {
         text.push_str(&format!("| `{name}` | {means} |\n"));
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn schema_has_every_field_of_the_table() {
-        let schema = schema();
-        for (path, ..) in FIELDS {
-            let pointer = path
-                .replace("[].", "/items/properties/")
-                .replace('.', "/properties/");
-            let found = schema.pointer(&format!("/properties/{pointer}"));
-            assert!(found.is_some(), "{path}");
-        }
-        let rate = &schema["properties"]["rate"]["properties"]["offered_per_s"];
-        assert_eq!(rate["type"], json!(["number", "null"]));
-    }
 }

@@ -1,8 +1,8 @@
 //! Whether a result can be believed, and whether it is good enough.
 
 use super::Report;
-use crate::browse::PageCount;
 use crate::limits::{ASSET_COUNT_MAX, DOCUMENT_BYTES_MAX};
+use crate::measure::PageCount;
 use crate::threshold::{Metric, Threshold, Unit};
 
 /// A thread that is busy for more of its time may have been the limit itself.

@@ -1,22 +1,37 @@
 //! What comes of requests on a connection that carries several.
 
-use super::h1::Answer;
 use super::kept::Kept;
+use crate::measure::Answer;
 
 /// What came of a request.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub enum Event {
     /// The answer is complete.
     Answered {
+        /// The request's place.
         lane: u32,
+        /// The answer.
         answer: Answer,
         /// What of it is read, where somebody does.
         kept: Option<Box<Kept>>,
     },
     /// The server has broken it off; why.
-    Reset { lane: u32, why: &'static str },
+    Reset {
+        /// The request's place.
+        lane: u32,
+        /// The server's reason.
+        why: &'static str,
+    },
     /// The answer is none.
-    Malformed { lane: u32, why: &'static str },
+    Malformed {
+        /// The request's place.
+        lane: u32,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// The server has not looked at it: it may be sent again.
-    Again { lane: u32 },
+    Again {
+        /// The request's place.
+        lane: u32,
+    },
 }

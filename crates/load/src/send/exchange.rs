@@ -10,7 +10,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::conn::Phase;
 use super::fields::Wrong;
-use super::h1::{Answer, BadAnswer, Progress};
+use super::h1::{BadAnswer, Progress};
 use super::kept::Kept;
 use super::lane::State;
 use super::secure::told;
@@ -18,6 +18,7 @@ use super::socket;
 use super::thread::Thread;
 use super::visits::request;
 use crate::limits::{KNOCK_PAUSE, RETRY_PAUSE, TURN_BYTES_MAX};
+use crate::measure::Answer;
 use crate::measure::{Failure, Outcome};
 use crate::plan::{Protocol, Reuse};
 

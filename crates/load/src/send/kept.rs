@@ -38,7 +38,7 @@ pub(crate) enum Keep {
 
 /// What was kept of one answer.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Kept {
+pub struct Kept {
     fields: Vec<(Name, String)>,
     pub(crate) body: Vec<u8>,
     has_body: bool,

@@ -16,8 +16,10 @@ use crate::plan::Protocol;
 
 /// Where the server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Address {
+pub enum Address {
+    /// A host's.
     Inet(SocketAddr),
+    /// A Unix socket.
     Unix(PathBuf),
 }
 
@@ -67,11 +69,12 @@ pub(crate) fn source_address(number: usize) -> Ipv4Addr {
 
 /// Which client addresses the connections of a thread come from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Sources {
+pub enum Sources {
     /// The system's choice, and others when its ports are used up.
     Any,
     /// So many in turn over all threads.
     Spread {
+        /// How many.
         count: usize,
         /// The number of the thread's first connection, or visitor, among all.
         first: usize,
@@ -81,15 +84,16 @@ pub(crate) enum Sources {
 }
 
 /// A connection that was begun.
-pub(crate) struct Opened {
-    pub(crate) socket: OwnedFd,
+pub struct Opened {
+    /// The socket; it does not block.
+    pub socket: OwnedFd,
     /// It is complete; else the socket becomes writable when it is.
-    pub(crate) is_complete: bool,
+    pub is_complete: bool,
 }
 
 /// Opens connections to one address.
 #[derive(Debug)]
-pub(crate) struct Opener {
+pub struct Opener {
     address: Address,
     /// TCP, or UDP below QUIC.
     kind: SocketType,
@@ -99,7 +103,8 @@ pub(crate) struct Opener {
 }
 
 impl Opener {
-    pub(crate) fn new(address: Address, protocol: Protocol, sources: Sources) -> Opener {
+    /// Opens connections to an address, which come from such sources.
+    pub fn new(address: Address, protocol: Protocol, sources: Sources) -> Opener {
         let kind = match protocol {
             Protocol::H3 => SocketType::DGRAM,
             _ => SocketType::STREAM,
@@ -113,7 +118,7 @@ impl Opener {
     }
 
     /// Begins a connection, by its number in the thread.
-    pub(crate) fn open(&mut self, conn: usize) -> io::Result<Opened> {
+    pub fn open(&mut self, conn: usize) -> io::Result<Opened> {
         if let Sources::Spread { count, first, own } = self.sources {
             // Those of one visitor lie as far apart as there are visitors.
             let source = source_address((first + conn % own) % count);

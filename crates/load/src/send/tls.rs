@@ -16,28 +16,25 @@ const RECORD_EXTRA_BYTES: usize = 128;
 /// Content of a record at most.
 const RECORD_BYTES: usize = 16 * 1024;
 /// Plaintext that is encrypted at once.
-pub(crate) const PIECE_BYTES: usize = 4 * RECORD_BYTES;
+pub const PIECE_BYTES: usize = 4 * RECORD_BYTES;
 
 /// One connection's TLS.
-pub(crate) struct Tls {
+pub struct Tls {
     conn: UnbufferedClientConnection,
     /// Received bytes of a record that is not whole yet.
-    pub(crate) kept: Vec<u8>,
+    pub kept: Vec<u8>,
     /// Bytes to be sent, and how many of them are.
     out: Vec<u8>,
     out_sent: usize,
     /// The handshake is over as far as requests may be sent.
-    pub(crate) is_ready: bool,
+    pub is_ready: bool,
     /// The server has said that nothing more will come.
-    pub(crate) is_closed: bool,
+    pub is_closed: bool,
 }
 
 impl Tls {
     /// Begins a handshake; its first message is there to be sent.
-    pub(crate) fn new(
-        config: Arc<ClientConfig>,
-        name: ServerName<'static>,
-    ) -> Result<Tls, rustls::Error> {
+    pub fn new(config: Arc<ClientConfig>, name: ServerName<'static>) -> Result<Tls, rustls::Error> {
         let mut tls = Tls {
             conn: UnbufferedClientConnection::new(config, name)?,
             kept: Vec::new(),
@@ -52,7 +49,7 @@ impl Tls {
 
     /// Works through received bytes, gives plaintext to `take`, and says how many bytes are done
     /// with. The others are to be given again with what follows them.
-    pub(crate) fn process(
+    pub fn process(
         &mut self,
         bytes: &mut [u8],
         mut take: impl FnMut(&[u8]),
@@ -103,7 +100,7 @@ impl Tls {
     }
 
     /// Encrypts a piece of a request behind what is to be sent already.
-    pub(crate) fn encrypt(&mut self, piece: &[u8]) -> Result<(), rustls::Error> {
+    pub fn encrypt(&mut self, piece: &[u8]) -> Result<(), rustls::Error> {
         debug_assert!(piece.len() <= PIECE_BYTES);
         let UnbufferedStatus { state, .. } = self.conn.process_tls_records(&mut []);
         let ConnectionState::WriteTraffic(mut traffic) = state? else {
@@ -123,7 +120,7 @@ impl Tls {
     }
 
     /// Says, behind what is to be sent already, that nothing more will come.
-    pub(crate) fn close(&mut self) -> Result<(), rustls::Error> {
+    pub fn close(&mut self) -> Result<(), rustls::Error> {
         let UnbufferedStatus { state, .. } = self.conn.process_tls_records(&mut []);
         if let ConnectionState::WriteTraffic(mut traffic) = state? {
             append(&mut self.out, RECORD_EXTRA_BYTES, |room| {
@@ -139,12 +136,12 @@ impl Tls {
     }
 
     /// What is to be sent.
-    pub(crate) fn to_send(&self) -> &[u8] {
+    pub fn to_send(&self) -> &[u8] {
         &self.out[self.out_sent..]
     }
 
     /// So many bytes of it were sent.
-    pub(crate) fn sent(&mut self, count: usize) {
+    pub fn sent(&mut self, count: usize) {
         self.out_sent += count;
         if self.out_sent == self.out.len() {
             self.out.clear();

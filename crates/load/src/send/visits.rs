@@ -9,16 +9,16 @@
 use std::collections::VecDeque;
 
 use super::conn::{Conn, Phase};
-use super::h1::Answer;
 use super::kept::{Keep, Kept};
 use super::lane::{Lane, State};
 use super::prepared::Prepared;
 use super::thread::Thread;
 use crate::browse::{
-    Ahead, Answered, Asker, Base, Ended, Outcome, PageCount, Readings, Visitor, Wanted, What,
+    Ahead, Answered, Asker, Base, Ended, Outcome, Readings, Visitor, Wanted, What,
 };
 use crate::limits::RETRY_PAUSE;
-use crate::measure::{Failure, Outcome as Counted};
+use crate::measure::Answer;
+use crate::measure::{Failure, Outcome as Counted, PageCount};
 
 /// What threads need to know of the pages.
 #[derive(Debug)]

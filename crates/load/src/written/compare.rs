@@ -12,6 +12,7 @@ use super::sample::{
     of_runs,
 };
 use crate::page::{rate, time};
+use crate::report::{Compared, Crossed, Figure};
 use crate::threshold::{Metric, Unit};
 
 /// What a figure is better for.
@@ -228,26 +229,27 @@ impl Comparison {
         let percent = |factor: f64| (factor - 1.0) * 100.0;
         let figures = self.rows.iter().map(|row| {
             let interval = row.ratio.and_then(|ratio| ratio.interval).unzip();
-            json!({
-                "name": row.kind.name,
-                "before": row.before,
-                "after": row.after,
-                "change_percent": row.ratio.map(|ratio| percent(ratio.estimate)),
-                "low_percent": interval.0.map(percent),
-                "high_percent": interval.1.map(percent),
-                "verdict": row.verdict,
-            })
+            Figure {
+                name: row.kind.name,
+                before: row.before,
+                after: row.after,
+                change_percent: row.ratio.map(|ratio| percent(ratio.estimate)),
+                low_percent: interval.0.map(percent),
+                high_percent: interval.1.map(percent),
+                verdict: row.verdict,
+            }
         });
-        let limits = self.limits.iter();
-        json!({
-            "format": 1,
-            "confidence_percent": CONFIDENCE_PERCENT,
-            "method": self.method,
-            "figures": figures.collect::<Vec<_>>(),
-            "notes": self.notes,
-            "thresholds": limits
-                .map(|(limit, is_crossed)| json!({ "text": limit.text, "crossed": is_crossed }))
-                .collect::<Vec<_>>(),
+        let thresholds = self.limits.iter().map(|(limit, crossed)| Crossed {
+            text: limit.text.clone(),
+            crossed: *crossed,
+        });
+        json!(Compared {
+            format: 1,
+            confidence_percent: CONFIDENCE_PERCENT,
+            method: self.method.clone(),
+            figures: figures.collect(),
+            notes: self.notes.clone(),
+            thresholds: thresholds.collect(),
         })
     }
 }

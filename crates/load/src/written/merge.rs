@@ -70,12 +70,12 @@ impl Written {
         for kind in ["response", "service", "connect"] {
             let path = format!("latency.{kind}");
             let parts = all.iter().map(|one| one.at(&path));
-            value["latency"][kind] = times(&added(parts)?);
+            value["latency"][kind] = json!(times(&added(parts)?));
         }
         for group in ["urls", "steps"] {
             value[group] = parts(all, group)?;
         }
-        value["series"] = series(&together(all, begun_ms)?);
+        value["series"] = json!(series(&together(all, begun_ms)?));
         value["page"] = merged(all, &value)?;
         fairness(&mut value, all);
         machines(&mut value, all);
@@ -268,7 +268,7 @@ fn parts(all: &[Written], group: &str) -> Result<Value, String> {
             entry["fairness"] = Value::Null;
         }
         for kind in ["response", "service"] {
-            entry[kind] = times(&added(every().map(|one| &one[kind]))?);
+            entry[kind] = json!(times(&added(every().map(|one| &one[kind]))?));
         }
     }
     Ok(whole.into())

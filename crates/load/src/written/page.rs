@@ -1,6 +1,7 @@
 //! A result as a page that a person reads in two minutes: what came of it in words, key figures,
 //! curves, and everything else folded.
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::curve::curve_of;
@@ -445,7 +446,7 @@ impl Written {
             ]);
         }
         let mut details = Details::new("The run, the machine and its limits").part(table);
-        if let Some(environment) = Environment::read(self.at("environment")) {
+        if let Ok(environment) = Environment::deserialize(self.at("environment")) {
             details = details.part(environment.table());
         }
         page.push(details);

@@ -1,9 +1,9 @@
 //! Pages in what is written down of a run: put together of several machines, and told to people.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Written;
-use crate::browse::PageCount;
+use crate::measure::PageCount;
 use crate::page::{Cell, Page, Table, Unit, bytes, count};
 use crate::report::pages::{self, Totals};
 
@@ -107,5 +107,5 @@ pub(super) fn merged(all: &[Written], whole: &Value) -> Result<Value, String> {
         received_bytes: number("bytes", "received"),
         connections: number("connections", "opened"),
     };
-    Ok(pages::write(&together, totals))
+    Ok(json!(pages::result(&together, totals)))
 }

@@ -74,7 +74,7 @@ impl Link {
                     tracing::error!(%malformed, "the keeper's message makes no sense");
                     return None;
                 }
-                Err(NotReceived::Gone) => return None,
+                Err(NotReceived::Gone | NotReceived::NoRoom) => return None,
             }
         }
     }

@@ -2,18 +2,20 @@
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use hob_http::acme::{Authority, ExternalAccount, Method, NAMES_MAX, Wanted};
 use hob_http::post::check_roots;
 
-use crate::config::{CertificateSource, Config};
+use crate::config::{self, Acme, CertificateSource, Config};
 use crate::life::memory;
 use crate::life::privileges::Identity;
-use crate::life::wire::{Malformed, Reader, Writer};
+use crate::life::wire::{Malformed, Wire, Writer, wire_enum, wire_struct};
 use crate::process::hook::Hook;
 use crate::tls;
+
+const _: () = assert!(NAMES_MAX == config::NAMES_MAX);
 
 /// What is to be got.
 #[derive(Clone, PartialEq, Eq)]
@@ -37,10 +39,7 @@ pub(crate) struct Kept {
     pub(crate) chains: Vec<Option<Vec<u8>>>,
 }
 
-const VERSION: u8 = 1;
-const WANTED_MAX: usize = 10_000;
-const TEXT_BYTES_MAX: usize = 64 * 1024;
-const FILE_BYTES_MAX: usize = 1024 * 1024;
+const VERSION: u8 = 2;
 
 impl Plan {
     /// What a config wants. `read` gives the content of a file that it names.
@@ -65,7 +64,11 @@ impl Plan {
                 let is_wild = names.iter().any(|name| name.starts_with("*."));
                 Wanted {
                     names,
-                    method: if is_wild { Method::Dns } else { acme.method },
+                    method: if is_wild {
+                        Method::Dns
+                    } else {
+                        usual_method(acme)
+                    },
                     pause: acme.dns.as_ref().map_or(Duration::ZERO, |dns| dns.wait),
                 }
             })
@@ -74,11 +77,7 @@ impl Plan {
             return Ok(None);
         }
         let external_account = acme.external_account.as_ref().map(|(id, path)| {
-            let text = read(path)?;
-            let key = base64(&text).ok_or_else(|| {
-                let path = path.display();
-                format!("{path}: this is no key; it must hold what the authority gave, in base64")
-            })?;
+            let key = external_key(path, &read(path)?)?;
             let id = id.clone();
             Ok::<_, String>(ExternalAccount { id, key })
         });
@@ -119,156 +118,39 @@ impl Plan {
 
     fn encode(&self, kept: &Kept) -> Vec<u8> {
         let mut writer = Writer::default();
-        let authority = &self.authority;
-        writer
-            .u8(VERSION)
-            .text(&authority.directory)
-            .block(&authority.roots);
-        put_list(&mut writer, &authority.contact);
-        match &authority.external_account {
-            None => writer.u8(0),
-            Some(account) => writer.u8(1).text(&account.id).block(&account.key),
-        };
-        match &authority.profile {
-            None => writer.u8(0),
-            Some(profile) => writer.u8(1).text(profile),
-        };
-        match &self.hook {
-            None => writer.u8(0),
-            Some(hook) => {
-                writer.u8(1).path(&hook.program);
-                put_list(&mut writer, &hook.arguments);
-                writer.u64(millis(hook.time_max))
-            }
-        };
-        match &self.identity {
-            None => writer.u8(0),
-            Some(identity) => identity.encode(writer.u8(1)),
-        };
-        put_block(&mut writer, kept.account.as_deref());
-        writer.count(self.wanted.len());
-        for (index, wanted) in self.wanted.iter().enumerate() {
-            put_list(&mut writer, &wanted.names);
-            writer.u8(method_number(wanted.method));
-            writer.u64(millis(wanted.pause));
-            let chain = kept.chains.get(index).and_then(Option::as_deref);
-            put_block(&mut writer, chain);
-        }
+        self.put(writer.u8(VERSION));
+        kept.put(&mut writer);
         writer.finish()
     }
 
     fn decode(bytes: &[u8]) -> Result<(Plan, Kept), Malformed> {
-        let mut reader = Reader::new(bytes, "plan for certificates");
-        if reader.u8()? != VERSION {
-            return Err(reader.malformed());
+        let part = "plan for certificates";
+        let (plan, kept) = <(Plan, Kept)>::decode_whole(bytes, VERSION, part)?;
+        let mut names = plan.wanted.iter().map(|wanted| wanted.names.len());
+        match names.all(|count| (1..=NAMES_MAX).contains(&count)) {
+            true => Ok((plan, kept)),
+            false => Err(Malformed(part)),
         }
-        let authority = Authority {
-            directory: reader.text(TEXT_BYTES_MAX)?,
-            roots: reader.block(FILE_BYTES_MAX)?.to_vec(),
-            contact: take_list(&mut reader)?,
-            external_account: match reader.flag()? {
-                false => None,
-                true => Some(ExternalAccount {
-                    id: reader.text(TEXT_BYTES_MAX)?,
-                    key: reader.block(FILE_BYTES_MAX)?.to_vec(),
-                }),
-            },
-            profile: match reader.flag()? {
-                false => None,
-                true => Some(reader.text(TEXT_BYTES_MAX)?),
-            },
-        };
-        let hook = match reader.flag()? {
-            false => None,
-            true => Some(Hook {
-                program: take_path(&mut reader)?,
-                arguments: take_list(&mut reader)?,
-                time_max: Duration::from_millis(reader.u64()?),
-            }),
-        };
-        let identity = match reader.flag()? {
-            false => None,
-            true => Some(Identity::decode(&mut reader)?),
-        };
-        let mut kept = Kept {
-            account: take_block(&mut reader)?,
-            chains: Vec::new(),
-        };
-        let mut wanted = Vec::new();
-        for _ in 0..reader.count(WANTED_MAX)? {
-            let names = take_list(&mut reader)?;
-            if names.is_empty() || names.len() > NAMES_MAX {
-                return Err(reader.malformed());
-            }
-            wanted.push(Wanted {
-                names,
-                method: method_of(reader.u8()?).ok_or(reader.malformed())?,
-                pause: Duration::from_millis(reader.u64()?),
-            });
-            kept.chains.push(take_block(&mut reader)?);
-        }
-        reader.end()?;
-        let plan = Plan {
-            authority,
-            hook,
-            identity,
-            wanted,
-        };
-        Ok((plan, kept))
     }
 }
 
-/// A method as a number.
-pub(crate) fn method_number(method: Method) -> u8 {
-    match method {
-        Method::Http => 0,
-        Method::TlsAlpn => 1,
-        Method::Dns => 2,
-    }
-}
+wire_struct!(Plan: authority, hook, identity, wanted);
+wire_struct!(Kept: account, chains);
+wire_struct!(Authority: directory, roots, contact, external_account, profile);
+wire_struct!(ExternalAccount: id, key);
+wire_struct!(Hook: program, arguments, time_max);
+wire_struct!(Wanted: names, method, pause);
+wire_enum!(Method: 0 => Http, 1 => TlsAlpn, 2 => Dns);
 
-/// The method of a number.
-pub(crate) fn method_of(number: u8) -> Option<Method> {
-    match number {
-        0 => Some(Method::Http),
-        1 => Some(Method::TlsAlpn),
-        2 => Some(Method::Dns),
-        _ => None,
-    }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-pub(super) fn put_list(writer: &mut Writer, list: &[String]) {
-    writer.count(list.len());
-    for text in list {
-        writer.text(text);
-    }
-}
-
-pub(super) fn take_list(reader: &mut Reader<'_>) -> Result<Vec<String>, Malformed> {
-    let count = reader.count(WANTED_MAX)?;
-    (0..count).map(|_| reader.text(TEXT_BYTES_MAX)).collect()
-}
-
-fn put_block(writer: &mut Writer, block: Option<&[u8]>) {
-    match block {
-        None => writer.u8(0),
-        Some(block) => writer.u8(1).block(block),
-    };
-}
-
-fn take_block(reader: &mut Reader<'_>) -> Result<Option<Vec<u8>>, Malformed> {
-    match reader.flag()? {
-        false => Ok(None),
-        true => Ok(Some(reader.block(FILE_BYTES_MAX)?.to_vec())),
-    }
-}
-
-fn take_path(reader: &mut Reader<'_>) -> Result<PathBuf, Malformed> {
-    reader.path()
+/// The key of an account that was agreed on elsewhere, from the text of its file.
+///
+/// # Errors
+/// It is none, in words.
+pub(crate) fn external_key(path: &Path, text: &[u8]) -> Result<Vec<u8>, String> {
+    base64(text).ok_or_else(|| {
+        let path = path.display();
+        format!("{path}: this is no key; it must hold what the authority gave, in base64")
+    })
 }
 
 /// The bytes that a base64 text of either alphabet stands for, with or without its `=`.
@@ -294,6 +176,15 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
         }
     }
     (!bytes.is_empty() && bits == 0 && bit_count < 6).then_some(bytes)
+}
+
+/// How names are proved, where nothing else is needed.
+fn usual_method(acme: &Acme) -> Method {
+    match acme.method {
+        config::Method::Http => Method::Http,
+        config::Method::TlsAlpn => Method::TlsAlpn,
+        config::Method::Dns => Method::Dns,
+    }
 }
 
 #[cfg(test)]

@@ -5,11 +5,10 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use hob_http::acme::Method;
 use hob_trace::calendar::Moment;
-use serde_json::{Value, json};
 
-use super::plan::{method_number, method_of, put_list, take_list};
+use crate::api::Order;
 use crate::life::memory;
-use crate::life::wire::{Malformed, Reader, Writer, cut};
+use crate::life::wire::{Malformed, Reader, Wire, Writer, cut};
 
 /// How it stands with a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +33,8 @@ const STATES_MAX: usize = 10_000;
 
 impl CertificateState {
     pub(super) fn encode(&self, writer: &mut Writer) {
-        put_list(writer, &self.names);
-        writer.u8(method_number(self.method));
+        self.names.put(writer);
+        self.method.put(writer);
         put_time(writer, self.until_unix_s);
         put_time(writer, self.next_unix_s);
         writer.u8(self.is_ordering.into());
@@ -47,8 +46,8 @@ impl CertificateState {
 
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<CertificateState, Malformed> {
         Ok(CertificateState {
-            names: take_list(reader)?,
-            method: method_of(reader.u8()?).ok_or(reader.malformed())?,
+            names: Wire::take(reader)?,
+            method: Wire::take(reader)?,
             until_unix_s: take_time(reader)?,
             next_unix_s: take_time(reader)?,
             is_ordering: reader.flag()?,
@@ -57,23 +56,23 @@ impl CertificateState {
     }
 
     /// As `hob status --json` shows it.
-    pub(crate) fn json(&self) -> Value {
+    pub(crate) fn told(&self) -> Order {
         let state = match (self.is_ordering, self.until_unix_s, &self.error) {
             (true, _, _) => "ordering",
             (false, _, Some(_)) => "failed",
             (false, Some(_), None) => "served",
             (false, None, None) => "waiting",
         };
-        json!({
-            "names": self.names,
-            "challenge": self.method.name(),
-            "state": state,
-            "until": self.until_unix_s.map(moment),
-            "until_unix": self.until_unix_s,
-            "next_try": self.next_unix_s.map(moment),
-            "next_try_unix": self.next_unix_s,
-            "error": self.error,
-        })
+        Order {
+            names: self.names.clone(),
+            challenge: self.method.name().to_owned(),
+            state: state.to_owned(),
+            until: self.until_unix_s.map(moment),
+            until_unix: self.until_unix_s,
+            next_try: self.next_unix_s.map(moment),
+            next_try_unix: self.next_unix_s,
+            error: self.error.clone(),
+        }
     }
 }
 
@@ -154,15 +153,15 @@ mod tests {
     #[test]
     fn status_says_how_it_stands_and_until_when() {
         let mut state = state();
-        let word = |state: &CertificateState| state.json()["state"].clone();
+        let word = |state: &CertificateState| state.told().state;
         assert_eq!(word(&state), "served");
-        assert_eq!(state.json()["until"], "2027-01-15 08:00 UTC");
+        assert_eq!(state.told().until.as_deref(), Some("2027-01-15 08:00 UTC"));
         state.error = Some("no answer".to_owned());
         assert_eq!(word(&state), "failed");
         state.is_ordering = true;
         assert_eq!(word(&state), "ordering");
         (state.is_ordering, state.until_unix_s, state.error) = (false, None, None);
         assert_eq!(word(&state), "waiting");
-        assert_eq!(state.json()["until"], Value::Null);
+        assert_eq!(state.told().until, None);
     }
 }

@@ -11,9 +11,10 @@ pub(crate) mod recent;
 mod sampler;
 pub(crate) mod workers;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hob_trace::Mutex;
 use hob_trace::activity::{Activity, Row};
 use hob_trace::history::{History, Waiting};
 
@@ -82,22 +83,18 @@ impl Inside {
 
     /// A thread keeps requests to itself for a while, and this tells whether it has some.
     pub fn watch(&self, thread: usize, waiting: Arc<Waiting>) {
-        lock(&self.waiting).push((thread, waiting));
+        self.waiting.lock().push((thread, waiting));
     }
 
     /// Threads that have something to hand over.
     fn waiting_threads(&self) -> Vec<usize> {
-        let all = lock(&self.waiting);
+        let all = self.waiting.lock();
         let waiting = all.iter().filter(|(_, waiting)| waiting.is_any());
         waiting.map(|(thread, _)| *thread).collect()
     }
 
     /// What was seen last.
     pub(crate) fn seen(&self) -> Seen {
-        lock(&self.seen).clone()
+        self.seen.lock().clone()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

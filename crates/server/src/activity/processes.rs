@@ -1,8 +1,9 @@
 //! CPU time and memory of processes, as the kernel counts them.
 
 use std::collections::HashMap;
-use std::fs;
 
+use hob_machine::Process;
+use hob_machine::process::resident_bytes;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Processes looked at in one round; with more, each is looked at less often.
@@ -60,7 +61,7 @@ impl Processes {
         let count = pids.len().min(LOOKS_MAX);
         for index in 0..count {
             let pid = pids[(self.next + index) % pids.len()];
-            let Some(now) = Use::of(&pid.to_string(), self.whose) else {
+            let Some(now) = Use::of(pid, self.whose) else {
                 continue;
             };
             match self.known.insert(pid, now) {
@@ -79,11 +80,15 @@ impl Processes {
 
 impl Use {
     /// What a process in `/proc` has used; `None` when it is gone or hidden.
-    fn of(name: &str, whose: Whose) -> Option<Use> {
-        let stat = fs::read_to_string(format!("/proc/{name}/stat")).ok()?;
+    fn of(pid: u32, whose: Whose) -> Option<Use> {
+        let process = Process::of(pid)?;
+        let cpu_ns = match whose {
+            Whose::Own => process.own_ns,
+            Whose::Family => process.cpu_ns(),
+        };
         Some(Use {
-            cpu_us: cpu_us(&stat, whose)?,
-            memory_bytes: memory_bytes(name)?,
+            cpu_us: cpu_ns / 1000,
+            memory_bytes: resident_bytes(pid)?,
         })
     }
 }
@@ -91,32 +96,7 @@ impl Use {
 /// CPU time of a process so far, and of its children that have ended, in microseconds; `None` when
 /// it is gone or hidden.
 pub(crate) fn cpu_us_of(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    cpu_us(&stat, Whose::Family)
-}
-
-/// Memory of a process in `/proc`, in bytes.
-fn memory_bytes(name: &str) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{name}/statm")).ok()?;
-    let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
-    Some(pages * rustix::param::page_size() as u64)
-}
-
-/// CPU time out of `/proc/PID/stat`, user and system.
-fn cpu_us(stat: &str, whose: Whose) -> Option<u64> {
-    // The name, in parentheses, may hold anything.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let fields = rest.split_ascii_whitespace().skip(11);
-    let count = match whose {
-        Whose::Own => 2,
-        Whose::Family => 4,
-    };
-    let ticks: Vec<u64> = fields
-        .map_while(|field| field.parse().ok())
-        .take(count)
-        .collect();
-    let ticks = (ticks.len() == count).then(|| ticks.iter().sum::<u64>())?;
-    Some(ticks * (1_000_000 / rustix::param::clock_ticks_per_second().max(1)))
+    Some(Process::of(pid)?.cpu_ns() / 1000)
 }
 
 /// CPU time of this process so far, in microseconds.
@@ -127,28 +107,12 @@ pub(crate) fn own_cpu_us() -> u64 {
 
 /// Memory of this process, in bytes.
 pub(crate) fn own_memory_bytes() -> u64 {
-    memory_bytes("self").unwrap_or(0)
+    resident_bytes("self").unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cpu_time_is_read_whatever_the_process_is_called() {
-        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 9 9 20 0 1 0 5 1 1";
-        assert_eq!(cpu_us(stat, Whose::Own), Some(2_000_000));
-        assert_eq!(cpu_us(stat, Whose::Family), Some(2_180_000));
-        for bad in [
-            "",
-            "7 (a",
-            "7 (a) S 1 2 3",
-            "7 (a) S 1 7 7 0 -1 4 1 0 0 0 x y",
-        ] {
-            assert_eq!(cpu_us(bad, Whose::Own), None, "{bad}");
-            assert_eq!(cpu_us(bad, Whose::Family), None, "{bad}");
-        }
-    }
 
     #[test]
     fn own_process_has_used_something() {

@@ -6,11 +6,12 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::sync::{Arc, Condvar, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hob_http::thread::{Handle, Thread};
+use hob_trace::Mutex;
 use hob_trace::activity::{ActivityFile, Row};
 use hob_trace::histogram::Times;
 use hob_trace::history::HistoryFile;
@@ -19,10 +20,10 @@ use hob_trace::series::Sum;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use super::Seen;
 use super::processes::{self, Processes};
 use super::recent::Looks;
 use super::workers::Workers;
-use super::{Seen, lock};
 use crate::answer::Answers;
 use crate::handle::admin::Admin;
 
@@ -79,7 +80,7 @@ impl Sampler {
 
 impl Drop for Sampler {
     fn drop(&mut self) {
-        *lock(&self.stop.is_due) = true;
+        *self.stop.is_due.lock() = true;
         self.stop.changed.notify_all();
         if let Some(thread) = self.thread.take() {
             // It has said so itself if it panicked.
@@ -91,7 +92,7 @@ impl Drop for Sampler {
 impl Stop {
     /// Waits; true when it is time to end.
     fn wait(&self, time: Duration) -> bool {
-        let is_due = lock(&self.is_due);
+        let is_due = self.is_due.lock();
         let waited = self.changed.wait_timeout_while(is_due, time, |due| !*due);
         waited.is_ok_and(|(due, _)| *due)
     }
@@ -270,14 +271,14 @@ impl Watch {
         let written = self.activity.as_ref().map(|file| file.write(&changed));
         self.note(ACTIVITY, written, &mut seen);
         self.refresh(&mut seen, second);
-        *lock(&self.admin.inside.seen) = seen;
+        *self.admin.inside.seen.lock() = seen;
     }
 
     /// What the overview has where no activity is kept.
     fn look_without_activity(&mut self) {
         let workers = Workers::of(&self.admin);
         let (_, programs_bytes) = self.processes.look(&workers.pids);
-        let mut seen = lock(&self.admin.inside.seen);
+        let mut seen = self.admin.inside.seen.lock();
         seen.workers = workers;
         seen.programs_bytes = programs_bytes;
         seen.server_bytes = processes::own_memory_bytes();
@@ -331,7 +332,7 @@ impl Watch {
             // Ends when every thread has done it, or is gone.
             while let Ok(()) = all_done.recv_timeout(until.duration_since(Instant::now())) {}
             let written = file.append(&inside.history, &self.admin.shared.series);
-            self.note(HISTORY, Some(written), &mut lock(&inside.seen));
+            self.note(HISTORY, Some(written), &mut inside.seen.lock());
         }
     }
 

@@ -1,14 +1,14 @@
 //! Programs followed over time: every few seconds it is noted what each has used so far.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use hob_trace::HandlerKind;
+use hob_trace::Mutex;
 
 use super::learner::Learner;
 use super::trend::{MINUTE_EVERY_S, Span, Trend, Used};
 use crate::activity::processes::Processes;
-use crate::handle::Handler;
 use crate::handle::admin::Admin;
 use crate::handle::cgi::Cgi;
 use crate::handle::resident::pool::Pool;
@@ -94,22 +94,20 @@ impl Inventory {
         let mut routes = Vec::new();
         let sites = shared.sites();
         for (site, route) in sites.each_route() {
-            match &route.handler {
-                Handler::Cgi(cgi) => routes.push(RunRoute {
+            if let Some(cgi) = route.handler.runs() {
+                routes.push(RunRoute {
                     site: site.name.clone(),
                     route: route.path.clone(),
                     handler: route.handler.kind(),
                     cgi: Arc::clone(cgi),
-                }),
-                Handler::Resident(resident) => {
-                    let mut pools = pools.iter_mut();
-                    let its = pools.find(|one| Arc::ptr_eq(&one.pool, &resident.pool.0));
-                    if let Some(its) = its {
-                        let names = (site.name.clone(), route.path.clone(), route.series);
-                        its.routes.push(names);
-                    }
+                });
+            } else if let Some(resident) = route.handler.resident() {
+                let mut pools = pools.iter_mut();
+                let its = pools.find(|one| Arc::ptr_eq(&one.pool, &resident.pool.0));
+                if let Some(its) = its {
+                    let names = (site.name.clone(), route.path.clone(), route.series);
+                    its.routes.push(names);
                 }
-                _ => {}
             }
         }
         Inventory { routes, pools }
@@ -129,7 +127,7 @@ impl Advice {
         admin.shared.scripts.tick(unix_ms);
         let now_s = admin.started.elapsed().as_secs();
         let generation = admin.shared.generation();
-        let is_due = lock(&self.rounds).is_due(now_s, generation);
+        let is_due = self.rounds.lock().is_due(now_s, generation);
         if !is_due {
             return;
         }
@@ -144,12 +142,12 @@ impl Advice {
         for one in &inventory.pools {
             keys.insert(self.look_at_pool(one, &requests, now_s).0);
         }
-        lock(&self.followed).retain(|key, _| keys.contains(key));
+        self.followed.lock().retain(|key, _| keys.contains(key));
     }
 
     /// Notes what a program has used in all by now, if that is due; what it used of late.
     pub(crate) fn look(&self, key: &str, used: Used, now_s: u64) -> Lately {
-        let mut followed = lock(&self.followed);
+        let mut followed = self.followed.lock();
         let one = followed
             .entry(key.to_owned())
             .or_insert_with(|| Followed::new(now_s, used));
@@ -171,7 +169,7 @@ impl Advice {
             let count = requests.get(number).copied().unwrap_or(0);
             (*number, count)
         });
-        let mut followed = lock(&self.followed);
+        let mut followed = self.followed.lock();
         let seen = followed
             .entry(key.clone())
             .or_insert_with(|| Followed::new(now_s, Used::default()));
@@ -220,10 +218,6 @@ impl Followed {
 /// Whether all that was ever used was used of late.
 fn is_begin(now_s: u64) -> bool {
     now_s < MINUTE_EVERY_S
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

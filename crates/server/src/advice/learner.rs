@@ -4,10 +4,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use hob_http::thread::Crew;
+use hob_trace::Mutex;
 
 use super::runner::{Runner, runner_of};
 use super::start_cost::{self, BareStart, Unmeasured};
@@ -82,7 +83,7 @@ struct Cost {
 impl Learner {
     /// What is known of a script. What is not, or may have changed, is learned from now on.
     pub(crate) fn ask(self: &Arc<Learner>, subject: &Subject, crew: &Arc<Crew>) -> Option<Learned> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let key = (subject.cgi.way, subject.file.clone());
         let known = state.scripts.get(&key);
         let is_old = known.is_none_or(Known::is_old);
@@ -125,7 +126,7 @@ impl Learner {
                 at: Instant::now(),
                 is_passing,
             };
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             if state.scripts.len() >= SCRIPTS_MAX {
                 state
                     .scripts
@@ -140,7 +141,7 @@ impl Learner {
 
     /// The next one that is wanted; when there is none, the thread is over.
     fn next(&self) -> Option<Subject> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let next = state.wanted.pop_front();
         state.is_learning = next.is_some();
         next
@@ -155,13 +156,13 @@ impl Learner {
         };
         let changed = found.modified().ok();
         let key = (path.to_owned(), cgi.way);
-        if let Some(cost) = self.lock().costs.get(&key)
+        if let Some(cost) = self.0.lock().costs.get(&key)
             && cost.changed == changed
             && (cost.start_us.is_ok() || cost.at.elapsed() < FAILED_AGAIN)
         {
             return cost.start_us.clone().map_err(Unmeasured::Its);
         }
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.costs.len() >= COSTS_MAX && !state.costs.contains_key(&key) {
             // Those of earlier configs and of pages that nobody opens any more.
             state
@@ -190,12 +191,8 @@ impl Learner {
             at: Instant::now(),
             start_us: start_us.clone(),
         };
-        self.lock().costs.insert(key, cost);
+        self.0.lock().costs.insert(key, cost);
         start_us.map_err(Unmeasured::Its)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use super::shebang::{Interpreter, LINE_BYTES_MAX, Shebang, shebang};
 use crate::config::{self, Language};
-use crate::handle::cgi::build::resolve;
 use crate::handle::cgi::find::interpreter_of;
 use crate::handle::cgi::{Cgi, Runs};
+use crate::handle::script::build::resolve;
 use crate::process::bare;
 
 /// Who runs a script.

@@ -6,7 +6,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+use hob_trace::Mutex;
 
 use super::trend::Used;
 
@@ -64,7 +66,7 @@ impl Scripts {
 
     /// The scripts of a route: those it had before a reload, if it was there.
     pub(crate) fn route(&self, name: &str) -> Arc<RouteScripts> {
-        let mut routes = lock(&self.routes);
+        let mut routes = self.routes.lock();
         routes.retain(|_, known| known.strong_count() > 0);
         if let Some(scripts) = routes.get(name).and_then(Weak::upgrade) {
             return scripts;
@@ -80,9 +82,9 @@ impl Scripts {
             return;
         }
         self.since_unix_ms.store(unix_ms, Ordering::Relaxed);
-        let routes = lock(&self.routes);
+        let routes = self.routes.lock();
         for scripts in routes.values().filter_map(Weak::upgrade) {
-            let mut tallies = lock(&scripts.0);
+            let mut tallies = scripts.0.lock();
             tallies.by_file.clear();
             tallies.others = Tally::default();
         }
@@ -97,7 +99,7 @@ impl Scripts {
 impl RouteScripts {
     /// A run has ended that used so much CPU time, in microseconds.
     pub(crate) fn note(&self, file: &[u8], cpu_us: u64, now_ms: u64) {
-        let mut tallies = lock(&self.0);
+        let mut tallies = self.0.lock();
         tallies.ever.add(cpu_us);
         let is_known = tallies.by_file.contains_key(file);
         let tally = match is_known || tallies.by_file.len() < SCRIPTS_MAX {
@@ -115,12 +117,12 @@ impl RouteScripts {
 
     /// What all of them have used since the route is there.
     pub(crate) fn ever(&self) -> Used {
-        lock(&self.0).ever
+        self.0.lock().ever
     }
 
     /// What is known by now.
     pub(crate) fn told(&self) -> Told {
-        let tallies = lock(&self.0);
+        let tallies = self.0.lock();
         let scripts = tallies.by_file.iter();
         let mut told = Told {
             scripts: scripts
@@ -135,10 +137,6 @@ impl RouteScripts {
         told.scripts.sort_by_cached_key(order);
         told
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

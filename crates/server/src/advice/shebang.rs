@@ -1,5 +1,9 @@
 //! The first line of a script, as the kernel reads it: who is to run it.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 /// Bytes of a first line that are looked at; the kernel takes as many.
 pub const LINE_BYTES_MAX: usize = 256;
 
@@ -44,6 +48,29 @@ pub fn shebang(begin: &[u8]) -> Option<Shebang<'_>> {
         },
         has_options: words.any(|word| !(is_perl && word == b"-w")),
     })
+}
+
+/// What is wrong with the line that names a script's interpreter: who is named is not there, as
+/// `is_there` has it.
+pub fn line_fault(begin: &[u8], is_there: impl Fn(&Path) -> bool) -> Option<String> {
+    let begin = &begin[..begin.len().min(LINE_BYTES_MAX)];
+    let line = begin.strip_prefix(b"#!")?;
+    let line = line.split(|byte| *byte == b'\n').next()?;
+    let (line, has_return) = match line.strip_suffix(b"\r") {
+        Some(line) => (line, true),
+        None => (line, false),
+    };
+    let name = line.trim_ascii();
+    let name = name.split(|byte| matches!(byte, b' ' | b'\t')).next()?;
+    let shown = String::from_utf8_lossy(name);
+    if has_return {
+        return Some(format!(
+            "its first line ends with CR LF, so its interpreter is \"{shown}\\r\"; save it with LF \
+             alone"
+        ));
+    }
+    (!is_there(Path::new(OsStr::from_bytes(name))))
+        .then(|| format!("there is no interpreter {shown:?}, which its first line names"))
 }
 
 fn file_name(path: &[u8]) -> &[u8] {

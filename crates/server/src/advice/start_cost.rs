@@ -159,7 +159,7 @@ pub(crate) fn begin(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::Usage;
+    use crate::process::{Process, Usage};
 
     #[test]
     fn only_what_has_run_is_to_blame() {
@@ -168,6 +168,7 @@ mod tests {
             signal,
             core: false,
             usage: Usage::default(),
+            process: Process::default(),
         };
         assert_eq!(cost_us(&ended(Some(0), None)), Ok(0));
         let not_started = |errno: Errno| Exit::NotStarted {

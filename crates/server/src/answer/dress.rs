@@ -3,6 +3,7 @@
 use hob_http::{Body, Response, ResponseHead};
 
 use crate::route::sites::{ErrorPage, Route, Site};
+use crate::step::headers;
 
 /// Dresses an answer of a route, or of a site where no route answers.
 pub(crate) fn dress(site: &Site, route: Option<&Route>, mut response: Response) -> Response {
@@ -10,7 +11,7 @@ pub(crate) fn dress(site: &Site, route: Option<&Route>, mut response: Response) 
         response = with_page(response, page);
     }
     let rules = route.map_or(&site.headers, |route| &route.headers);
-    rules.dress(&mut response);
+    headers::dress(rules, &mut response);
     response
 }
 

@@ -13,12 +13,14 @@ use hob_trace::watch::Stage;
 
 use super::dress::{dress, is_prepared};
 use super::{Desk, note_fault};
+use crate::handle::files::find::ELSEWHERE;
 use crate::handle::plain;
-use crate::handle::script_control::{Buffer, Control, Instead, REDIRECTS_MAX};
+use crate::handle::script::control::{Buffer, Control, Instead, REDIRECTS_MAX};
 use crate::route::sites::{Route, Site, Sites};
 use crate::route::target;
 use crate::step::after::{self, narrow};
 use crate::step::collect::{Collected, collect, look_ahead};
+use crate::step::headers;
 
 /// A request on its way through programs.
 pub(super) struct Way {
@@ -29,6 +31,8 @@ pub(super) struct Way {
     /// The route that answers now.
     route: u32,
     redirects: usize,
+    /// Times a file turned out to be a program's to answer for.
+    led_on: usize,
     /// What programs said that do not answer themselves.
     said: Vec<Said>,
 }
@@ -63,6 +67,7 @@ impl Way {
             site,
             route,
             redirects: 0,
+            led_on: 0,
             said: Vec::new(),
         }
     }
@@ -75,6 +80,13 @@ impl Way {
             let Some((site, route)) = sites.route(self.site, self.route) else {
                 return response;
             };
+            if response.status() == ELSEWHERE {
+                match self.go_on(site, &response) {
+                    Ok(next) => answered = next,
+                    Err(status) => return self.dress(site, route, plain::error(status)),
+                }
+                continue;
+            }
             if !route.handler.runs_programs() || response.is_stand_in {
                 return self.dress(site, route, response);
             }
@@ -118,15 +130,47 @@ impl Way {
         asked.unwrap_or_else(|status| Next::Done(plain::error(status)))
     }
 
-    /// Has the site answer another path. The error is a status.
-    fn redirect(&mut self, site: &Site, target: &[u8]) -> Result<Answered, u16> {
-        self.redirects += 1;
-        if self.redirects > REDIRECTS_MAX {
+    /// The file that was found is a program's to answer for, with all that came: a folder's index,
+    /// or a fallback. The error is a status.
+    fn go_on(&mut self, site: &Site, response: &Response) -> Result<Answered, u16> {
+        self.led_on += 1;
+        self.check_redirects()?;
+        let location = response.fields().value(b"Location").unwrap_or_default();
+        let mut room = Vec::new();
+        let normal = target::normalise(location, &mut room).map_err(|_| 404u16)?;
+        let path = normal.path(location, &room);
+        let shown = target::Shown(path);
+        self.request
+            .tell(Stage::Step, format_args!("answered as {shown:#}"));
+        let (index, below) = site.find(path).ok_or(404u16)?;
+        let route = enter(&self.request, site, index);
+        self.route = index;
+        if !self.request.limit_body(route.body_bytes_max) {
+            note_fault(
+                &self.request,
+                Fault::Client,
+                "limits.body: the announced body is too large",
+            );
+            return Err(413);
+        }
+        Ok(self.desk.ask(site, route, &self.request, path, below))
+    }
+
+    /// That it does not go on and on. The error is a status.
+    fn check_redirects(&mut self) -> Result<(), u16> {
+        if self.redirects + self.led_on > REDIRECTS_MAX {
             self.desk.counters.limit_redirects.add(1);
-            self.request.set_detail(target);
             self.blame("redirect: more than 10 internal redirects");
             return Err(500);
         }
+        Ok(())
+    }
+
+    /// Has the site answer another path. The error is a status.
+    fn redirect(&mut self, site: &Site, target: &[u8]) -> Result<Answered, u16> {
+        self.redirects += 1;
+        self.check_redirects()
+            .inspect_err(|_| self.request.set_detail(target))?;
         let shown = target.escape_ascii();
         self.request
             .tell(Stage::Step, format_args!("internal redirect to {shown}"));
@@ -140,15 +184,9 @@ impl Way {
         })?;
         let path = normal.path(raw, &room);
         let (index, below) = site.find(path).ok_or(404u16)?;
-        let route = &site.routes[index as usize];
+        let route = enter(&self.request, site, index);
         self.route = index;
-        {
-            let mut record = self.request.record_mut();
-            record.route = index;
-            record.series = route.series;
-            record.handler = route.handler.kind();
-        }
-        Ok(self.desk.ask(route, &self.request, path, below))
+        Ok(self.desk.ask(site, route, &self.request, path, below))
     }
 
     /// Has a file sent, if it lies below one of the route's folders. The error is a status.
@@ -178,7 +216,7 @@ impl Way {
             let target = head.target().to_vec();
             self.request.detour(&target, preconditions);
         }
-        Ok(self.desk.file(files, &self.request, below))
+        Ok(self.desk.file(files, &self.request, below, None, None))
     }
 
     /// The program's own output: a page for an error without words, then collected if it is to be,
@@ -245,7 +283,7 @@ impl Way {
         response = dress(site, Some(route), response);
         if was_prepared {
             // It had followed them before the program's fields came in.
-            route.headers.follow_again(response.fields_mut());
+            headers::follow_again(&route.headers, response.fields_mut());
         }
         response
     }
@@ -253,6 +291,16 @@ impl Way {
     fn blame(&self, reason: &'static str) {
         note_fault(&self.request, Fault::Script, reason);
     }
+}
+
+/// Tells the record that this route of the site answers from here on.
+fn enter<'s>(request: &Request, site: &'s Site, index: u32) -> &'s Route {
+    let route = &site.routes[index as usize];
+    let mut record = request.record_mut();
+    record.route = index;
+    record.series = route.series;
+    record.handler = route.handler.kind();
+    route
 }
 
 async fn wait(answered: Answered) -> Response {

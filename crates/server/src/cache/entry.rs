@@ -60,6 +60,8 @@ pub struct Entry {
     pub key: Key,
     /// The states of the file and of its precompressed siblings.
     pub stamps: Vec<(Option<Coding>, Stamp)>,
+    /// Of a folder: the name of the file in it that answers.
+    pub index: Option<Box<[u8]>>,
     /// `Content-Type`.
     pub media_type: String,
     /// Time of the last change in seconds since the Unix epoch.
@@ -110,6 +112,8 @@ pub struct OpenFile {
     pub stamp: Stamp,
     /// On a file system whose reads of cached pages never wait.
     pub is_local: bool,
+    /// It is only ever appended to, so it may grow while it is sent.
+    may_grow: bool,
     /// When all of it was last seen in memory, in milliseconds; 0 is never.
     seen_resident_ms: AtomicU64,
     /// Its bytes, for answers that cannot leave by sendfile.
@@ -128,10 +132,16 @@ impl OpenFile {
             fd,
             stamp,
             is_local,
+            may_grow: false,
             seen_resident_ms: AtomicU64::new(0),
             copy: OnceLock::new(),
             is_copying: AtomicBool::new(false),
         }
+    }
+
+    /// The same file where it may grow while it is sent: it is only appended to.
+    pub fn that_may_grow(self, may_grow: bool) -> OpenFile {
+        OpenFile { may_grow, ..self }
     }
 
     /// Its bytes in our memory, once they were found worth that.
@@ -165,11 +175,12 @@ impl OpenFile {
     }
 
     /// True while its first `stamp.size` bytes are still those of that state, as far as can be
-    /// known: it was not written to, or has grown and so was appended to. Names and rights may
-    /// change.
+    /// known: it was not written to, or it is one that is only appended to and has grown. That a
+    /// file has grown says nothing by itself: it may have been overwritten by a longer one. Names
+    /// and rights may change.
     pub fn keeps_its_bytes(&self) -> bool {
         self.now().is_ok_and(|now| {
-            now.size > self.stamp.size
+            (self.may_grow && now.size > self.stamp.size)
                 || (now.size == self.stamp.size && now.modified_ns == self.stamp.modified_ns)
         })
     }
@@ -193,6 +204,7 @@ impl Entry {
             memory_bytes: AtomicU64::new(ENTRY_BYTES + parts.key.len() as u64 + held),
             key: parts.key,
             stamps: parts.stamps,
+            index: parts.index,
             media_type: parts.media_type,
             modified_secs: parts.modified_secs,
             modified_text: parts.modified_text,
@@ -208,6 +220,12 @@ impl Entry {
             hits: AtomicU64::new(0),
             is_pinned: parts.is_pinned,
         }
+    }
+
+    /// The file's path below its handler's root.
+    pub fn file_path(&self) -> (&[u8], &[u8]) {
+        let folder_or_file = self.key.get(size_of::<u32>()..).unwrap_or_default();
+        (folder_or_file, self.index.as_deref().unwrap_or_default())
     }
 
     /// The file as it is.
@@ -334,6 +352,8 @@ pub struct Parts {
     pub key: Key,
     /// See [`Entry::stamps`].
     pub stamps: Vec<(Option<Coding>, Stamp)>,
+    /// See [`Entry::index`].
+    pub index: Option<Box<[u8]>>,
     /// See [`Entry::media_type`].
     pub media_type: String,
     /// See [`Entry::modified_secs`].

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use hob_trace::Mutex;
+
+use crate::cache::disk_threads::{DiskThreads, Full};
 use crate::cache::entry::Key;
-use crate::cache::pool::{Full, Pool};
 
 /// Jobs under way, by key.
 pub struct Flights<T> {
@@ -35,7 +37,7 @@ impl<T: Clone + Send + 'static> Flights<T> {
     /// Waits for the job of this key that is under way, or starts it.
     pub fn join(
         &self,
-        pool: &Pool,
+        pool: &DiskThreads,
         key: Key,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<Waiting<T>, Full> {
@@ -45,7 +47,7 @@ impl<T: Clone + Send + 'static> Flights<T> {
         });
         let flight = Arc::new(Flight { state });
         {
-            let mut under_way = lock(&self.under_way);
+            let mut under_way = self.under_way.lock();
             if let Some(flight) = under_way.get(&key) {
                 return Ok(Waiting {
                     flight: Arc::clone(flight),
@@ -79,8 +81,8 @@ struct Landing<T> {
 
 impl<T> Drop for Landing<T> {
     fn drop(&mut self) {
-        lock(&self.under_way).remove(&self.key);
-        let mut state = lock(&self.flight.state);
+        self.under_way.lock().remove(&self.key);
+        let mut state = self.flight.state.lock();
         state.outcome = Some(self.outcome.take());
         let waiters = std::mem::take(&mut state.waiters);
         drop(state);
@@ -97,7 +99,7 @@ impl<T: Clone> Future for Waiting<T> {
     type Output = Option<T>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        let mut state = lock(&self.flight.state);
+        let mut state = self.flight.state.lock();
         if let Some(outcome) = &state.outcome {
             return Poll::Ready(outcome.clone());
         }
@@ -110,8 +112,4 @@ impl<T: Clone> Future for Waiting<T> {
         }
         Poll::Pending
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

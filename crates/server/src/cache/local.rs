@@ -156,6 +156,7 @@ mod tests {
             Parts {
                 key: key.into_boxed_slice(),
                 stamps: Vec::new(),
+                index: None,
                 media_type: String::new(),
                 modified_secs: 0,
                 modified_text: [b' '; 29],

@@ -4,10 +4,10 @@
 //! - `store` all entries under one budget; a crawl does not push out what is hot
 //! - `flight` one look at the disk for all who wait for it
 //! - `local` each thread's own view, without a lock
-//! - `pool` a few threads that may wait for a disk
+//! - `disk_threads` a few threads that may wait for a disk
 
+pub mod disk_threads;
 pub mod entry;
 pub mod flight;
 pub mod local;
-pub mod pool;
 pub mod store;

@@ -6,10 +6,11 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::BuildHasher;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
+use hob_trace::Mutex;
 
 use crate::cache::entry::{Entry, handler_of};
 
@@ -100,13 +101,9 @@ impl Store {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The entry of a key.
     pub fn find(&self, key: &[u8]) -> Option<Arc<Entry>> {
-        let state = self.lock();
+        let state = self.state.lock();
         let entry = &state.entries.get(key)?.entry;
         entry.warm_up();
         Some(Arc::clone(entry))
@@ -115,7 +112,7 @@ impl Store {
     /// Takes an entry in; an older one of its key is retired. What does not fit is not kept:
     /// returns false then, and the entry serves only who brought it.
     pub fn insert(&self, entry: Arc<Entry>) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let bytes = self.weight(&entry, state.bytes_max);
         self.take_out(&mut state, &entry.key);
         if bytes + state.pinned_bytes > state.bytes_max {
@@ -149,7 +146,7 @@ impl Store {
     /// False when an entry of this store would not fit with so many bytes more, whatever else
     /// leaves: to take them would empty the store, and then throw the entry itself out.
     pub fn has_room_for(&self, entry: &Entry, bytes: u64) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         let seat = state.entries.get(&entry.key);
         let Some(seat) = seat.filter(|seat| std::ptr::eq(Arc::as_ptr(&seat.entry), entry)) else {
             return true;
@@ -163,7 +160,7 @@ impl Store {
 
     /// An entry has become larger by a representation made for it.
     pub fn grew(&self, entry: &Entry, bytes: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(seat) = state.entries.get_mut(&entry.key) else {
             return;
         };
@@ -178,7 +175,7 @@ impl Store {
 
     /// Entries of other handlers than these are pinned no more: they leave as others do.
     pub fn unpin_all_but(&self, handlers: &HashSet<u32>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let is_left = |seat: &&mut Seat| {
             seat.queue == Queue::Pinned
                 && handler_of(&seat.entry.key).is_none_or(|handler| !handlers.contains(&handler))
@@ -198,7 +195,7 @@ impl Store {
 
     /// Retires an entry whose file has changed or gone.
     pub fn remove(&self, entry: &Arc<Entry>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state
             .entries
             .get(&entry.key)
@@ -211,14 +208,14 @@ impl Store {
 
     /// Sets the budget, in bytes; entries leave until it is kept.
     pub fn set_bytes_max(&self, bytes_max: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.bytes_max = bytes_max;
         self.make_room(&mut state);
     }
 
     /// Retires every entry.
     pub fn clear(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         for (_, seat) in state.entries.drain() {
             seat.entry.retire();
         }
@@ -229,7 +226,7 @@ impl Store {
 
     /// Every entry, with the bytes that are counted for it and whether it is pinned.
     pub fn entries(&self) -> Vec<(Arc<Entry>, u64, bool)> {
-        let state = self.lock();
+        let state = self.state.lock();
         let seats = state.entries.values();
         let told = |seat: &Seat| {
             let entry = Arc::clone(&seat.entry);
@@ -240,7 +237,7 @@ impl Store {
 
     /// What it holds.
     pub fn holdings(&self) -> Holdings {
-        let state = self.lock();
+        let state = self.state.lock();
         Holdings {
             entries: state.entries.len(),
             bytes: state.bytes,
@@ -429,6 +426,7 @@ mod tests {
         Parts {
             key: name.as_bytes().into(),
             stamps: Vec::new(),
+            index: None,
             media_type: String::new(),
             modified_secs: 0,
             modified_text: [0; 29],
@@ -499,7 +497,7 @@ mod tests {
             store.insert(entry("a", 10, false));
         }
         assert_eq!(Arc::strong_count(&first), 1);
-        let state = store.lock();
+        let state = store.state.lock();
         assert!(state.small.len() <= 2 + 64, "{}", state.small.len());
     }
 

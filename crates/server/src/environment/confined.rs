@@ -1,13 +1,15 @@
 //! What the server and each program are held to: accounts, limits, and the sandbox as it was
 //! applied.
 
+use hob_machine::cgroup::membership;
+use hob_machine::read;
+use hob_machine::text::line_of;
 use rustix::process::{Resource, Rlimit, getrlimit};
 use serde_json::{Value, json};
 
-use crate::config::{Cgroup, Config, Handler, Namespace, Program, Sandbox};
+use crate::config::{Cgroup, Config, Namespace, Program, Sandbox};
 use crate::handle::resident::status::pids;
 use crate::process::landlock_version;
-use crate::resources::{parse, read};
 use crate::shared::fleet::Fleet;
 
 /// Limits of the server process, by the names the config has for those of programs.
@@ -37,8 +39,8 @@ pub(super) fn limits() -> Value {
 
 /// What the kernel says of a process: who it is, and what it may not do any more.
 pub(super) fn process(pid: u32) -> Value {
-    let status = read(&format!("/proc/{pid}/status"));
-    let word = |name: &str| parse::line_of(&status, name);
+    let status = read(format!("/proc/{pid}/status"));
+    let word = |name: &str| line_of(&status, name);
     let number = |name: &str| {
         word(name)?
             .split_ascii_whitespace()
@@ -52,8 +54,7 @@ pub(super) fn process(pid: u32) -> Value {
         Some(2) => Some("filter"),
         _ => None,
     };
-    let groups = read(&format!("/proc/{pid}/cgroup"));
-    let group = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    let groups = read(format!("/proc/{pid}/cgroup"));
     json!({
         "pid": pid,
         "user_id": number("Uid"),
@@ -61,7 +62,7 @@ pub(super) fn process(pid: u32) -> Value {
         "no_new_privileges": number("NoNewPrivs").map(|flag| flag == 1),
         "seccomp": seccomp,
         "capabilities": word("CapEff"),
-        "cgroup": group,
+        "cgroup": membership(&groups, ""),
     })
 }
 
@@ -72,12 +73,8 @@ pub(super) fn programs(config: &Config, fleet: &Fleet) -> Value {
     let mut all = Vec::new();
     for site in &config.sites {
         for route in &site.routes {
-            let index = match &route.handler {
-                Handler::Cgi(cgi) => cgi.program,
-                Handler::Resident(resident) => resident.program,
-                _ => continue,
-            };
-            let Some(program) = config.programs.get(index) else {
+            let index = route.handler.program();
+            let Some(program) = index.and_then(|index| config.programs.get(index)) else {
                 continue;
             };
             // A pool is called by its route, and what runs.

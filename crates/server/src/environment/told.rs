@@ -1,12 +1,13 @@
 //! `GET /v1/environment`: all of it as one object.
 
+use hob_machine::process::descriptors;
+use hob_machine::read;
 use rustix::system::uname;
 use serde_json::{Value, json};
 
 use super::{confined, machine};
 use crate::handle::admin::Admin;
 use crate::process::landlock_version;
-use crate::resources::read;
 
 /// Checks for developers are in it.
 const HAS_ASSERTIONS: bool = cfg!(debug_assertions);
@@ -53,7 +54,7 @@ pub(crate) fn environment(admin: &Admin) -> Value {
             "process": confined::process(std::process::id()),
             "threads": admin.crew.thread_count(),
             "scripts_separated": report.keeper_uid == 0 && !is_root,
-            "descriptors": crate::resources::descriptors(),
+            "descriptors": descriptors().unwrap_or(0),
         },
         "limits": confined::limits(),
         "listeners": report.addresses,

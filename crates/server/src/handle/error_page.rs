@@ -56,7 +56,10 @@ pub fn explanation(status: u16) -> &'static str {
 /// Sorted by status code.
 const EXPLANATIONS: &[(u16, &str)] = &[
     (400, "The server did not understand the request."),
-    (401, "This address asks for a name and a password."),
+    (
+        401,
+        "This address asks who you are: a name and a password, or a token.",
+    ),
     (403, "You are not allowed to see this address."),
     (404, "There is nothing at this address."),
     (405, "This address does not answer this kind of request."),

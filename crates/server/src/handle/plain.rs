@@ -84,6 +84,27 @@ pub fn redirect(status: u16, location: &[u8]) -> Response {
     Response::new(status, fields, Body::Bytes(Bytes::from(page)))
 }
 
+/// The same answer, but no redirect that a client may keep for good.
+pub fn for_now(response: Response) -> Response {
+    let before = response.status();
+    let status = match before {
+        301 => 302,
+        308 => 307,
+        _ => return response,
+    };
+    let fields = response.fields().clone();
+    let location = fields.value(b"Location").unwrap_or_default();
+    let body = match response.body {
+        Body::Bytes(page) if page == redirect_page(before, location) => {
+            Body::Bytes(Bytes::from(redirect_page(status, location)))
+        }
+        body => body,
+    };
+    let mut temporary = Response::new(status, fields, body);
+    temporary.close = response.close;
+    temporary
+}
+
 /// To the same place with a slash, so that links on its page are right.
 pub fn add_slash(request: &Request) -> Response {
     let head = request.head();
@@ -107,8 +128,24 @@ pub fn add_slash(request: &Request) -> Response {
 
 /// Too much to do; the client may try again.
 pub fn busy() -> Response {
+    busy_for(1)
+}
+
+/// The server could not do its part; where it lacked something, the client may try again.
+pub fn failed(is_lack: bool) -> Response {
+    match is_lack {
+        true => busy(),
+        false => error(500),
+    }
+}
+
+/// The same, where it is known for how many seconds.
+pub fn busy_for(seconds: u64) -> Response {
     let mut response = error(503);
-    response.fields_mut().add(b"Retry-After", b"1");
+    let seconds = seconds.to_string();
+    response
+        .fields_mut()
+        .add(b"Retry-After", seconds.as_bytes());
     response
 }
 

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! keeper -> server                                server -> keeper
-//!  1 Start       generation, papers, sockets       32 Ready
+//!  1 Start       generation, papers, sockets,      32 Ready
+//!                secret of resets, servers
 //!  2 Reload      the same, for a running server    33 StartFailed   text
 //!  3 Drain       deadline, grace                   34 Reloaded      generation
 //!  4 LogFile     a log opened again                35 ReloadFailed  text
@@ -12,6 +13,7 @@
 //!  8 Keys        certificates that have changed
 //!  9 Challenges  number, proofs for an authority
 //! 10 Certificates  how it stands with those of an authority
+//! 11 Servers     which others live
 //!                                                  37 Rotate        a log
 //!                                                  38 Leaving       draining on its own account
 //!                                                  39 Drained
@@ -23,6 +25,8 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
+
+use hob_http::h3::ResetSecret;
 
 use super::parcel::{DESCRIPTORS_MAX, Inbox, NotReceived, NotSent, Outbox, Parcel, Slot};
 use super::wire::{Malformed, Reader, Writer, cut};
@@ -40,6 +44,9 @@ const SLOT_CHALLENGES: u8 = 6;
 const SLOT_CERTIFICATES: u8 = 7;
 const SLOT_DATAGRAM: u8 = 8;
 const SLOT_KEPT: u8 = 9;
+
+/// There are no more numbers of servers than fit a byte.
+const LIVING_MAX: usize = 256;
 
 /// The file of the history among `Outfit::kept`.
 pub(crate) const KEPT_HISTORY: u16 = 0;
@@ -70,7 +77,7 @@ pub(crate) struct Outfit {
 /// From the keeper.
 #[derive(Debug)]
 pub(crate) enum ToServer {
-    Start(Outfit),
+    Start(Outfit, Resets),
     Reload(Outfit),
     Drain {
         deadline: Duration,
@@ -105,6 +112,18 @@ pub(crate) enum ToServer {
         /// Memory with a list of states.
         memory: OwnedFd,
     },
+    Servers {
+        living: Vec<u8>,
+    },
+}
+
+/// How a server ends connections over QUIC that one before it had.
+#[derive(Clone, Debug)]
+pub(crate) struct Resets {
+    /// What tokens are made from; all servers of a keeper have the same.
+    pub(crate) secret: ResetSecret,
+    /// Which other servers live, by the last eight bits of their numbers.
+    pub(crate) living: Vec<u8>,
 }
 
 /// From the server.
@@ -136,7 +155,11 @@ impl ToServer {
     pub(crate) fn encode(self) -> Parcel {
         let mut writer = Writer::default();
         let (kind, descriptors) = match self {
-            ToServer::Start(outfit) => (1, outfit.encode(&mut writer)),
+            ToServer::Start(outfit, resets) => {
+                let descriptors = outfit.encode(&mut writer);
+                writer.block(resets.secret.bytes()).block(&resets.living);
+                (1, descriptors)
+            }
             ToServer::Reload(outfit) => (2, outfit.encode(&mut writer)),
             ToServer::Drain { deadline, grace } => {
                 writer.u64(millis(deadline)).u64(millis(grace));
@@ -185,6 +208,10 @@ impl ToServer {
                 let kind = SLOT_CERTIFICATES;
                 (10, vec![(Slot { kind, index: 0 }, memory)])
             }
+            ToServer::Servers { living } => {
+                writer.block(&living);
+                (11, vec![])
+            }
         };
         Parcel {
             kind,
@@ -201,10 +228,10 @@ impl ToServer {
         } = parcel;
         let mut reader = Reader::new(&body, "message to the server");
         let message = match kind {
-            1 => ToServer::Start(Outfit::decode(
-                &mut reader,
-                std::mem::take(&mut descriptors),
-            )?),
+            1 => {
+                let outfit = Outfit::decode(&mut reader, std::mem::take(&mut descriptors))?;
+                ToServer::Start(outfit, Resets::decode(&mut reader)?)
+            }
             2 => ToServer::Reload(Outfit::decode(
                 &mut reader,
                 std::mem::take(&mut descriptors),
@@ -252,6 +279,9 @@ impl ToServer {
                 }
                 _ => return Err(reader.malformed()),
             },
+            11 => ToServer::Servers {
+                living: reader.block(LIVING_MAX)?.to_vec(),
+            },
             _ => return Err(reader.malformed()),
         };
         reader.end()?;
@@ -260,6 +290,15 @@ impl ToServer {
         } else {
             Err(reader.malformed())
         }
+    }
+}
+
+impl Resets {
+    fn decode(reader: &mut Reader<'_>) -> Result<Resets, Malformed> {
+        let secret = ResetSecret::from_bytes(reader.block(ResetSecret::BYTES)?);
+        let secret = secret.ok_or(reader.malformed())?;
+        let living = reader.block(LIVING_MAX)?.to_vec();
+        Ok(Resets { secret, living })
     }
 }
 

@@ -1,14 +1,13 @@
 //! Certificates and private keys on their way from the keeper, who may read them, to the server,
 //! who may not: as sealed memory, whose descriptor nobody else gets.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::path::PathBuf;
-
-use hob_http::acme::NAMES_MAX;
+use std::path::{Path, PathBuf};
 
 use super::memory;
-use super::wire::{Malformed, Reader, Writer};
+use super::wire::{wire_enum, wire_struct};
 use crate::config::CertificateSource;
 
 /// Everything the TLS of a config is made with.
@@ -33,83 +32,41 @@ pub struct Pair {
 
 /// Largest file of a certificate or key, in bytes.
 pub(crate) const FILE_BYTES_MAX: usize = 1024 * 1024;
-const PAIRS_MAX: usize = 10_000;
-const NAME_BYTES_MAX: usize = 255;
 const VERSION: u8 = 2;
+
+/// The text of a file of a certificate or key.
+///
+/// # Errors
+/// Why there is none, for the operator.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let fail = |error: io::Error| format!("cannot read {}: {error}", path.display());
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(fail)?;
+    file.take(FILE_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(fail)?;
+    match bytes.len() > FILE_BYTES_MAX {
+        true => Err(format!("{} is larger than any certificate", path.display())),
+        false => Ok(bytes),
+    }
+}
 
 impl KeyFiles {
     /// Writes everything to sealed memory.
     pub(crate) fn to_memory(&self) -> io::Result<OwnedFd> {
-        memory::sealed("hob-keys", &self.encode())
+        memory::sealed_value("hob-keys", VERSION, self)
     }
 
     /// Reads what was written.
     pub(crate) fn from_memory(memory: BorrowedFd<'_>) -> io::Result<KeyFiles> {
-        KeyFiles::decode(&memory::read(memory)?).map_err(io::Error::other)
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
-        writer.u8(VERSION).count(self.pairs.len());
-        for pair in &self.pairs {
-            match &pair.source {
-                CertificateSource::SelfSigned => writer.u8(0),
-                CertificateSource::Auto { names } => {
-                    writer.u8(2).count(names.len());
-                    names
-                        .iter()
-                        .fold(&mut writer, |writer, name| writer.text(name))
-                }
-                CertificateSource::Files { certificate, key } => {
-                    writer.u8(1).path(certificate).path(key)
-                }
-            };
-            writer.block(&pair.certificate).block(&pair.key);
-        }
-        writer.count(self.authorities.len());
-        for (path, text) in &self.authorities {
-            writer.path(path).block(text);
-        }
-        writer.finish()
-    }
-
-    fn decode(bytes: &[u8]) -> Result<KeyFiles, Malformed> {
-        let mut reader = Reader::new(bytes, "key files");
-        if reader.u8()? != VERSION {
-            return Err(reader.malformed());
-        }
-        let mut files = KeyFiles::default();
-        for _ in 0..reader.count(PAIRS_MAX)? {
-            let source = match reader.u8()? {
-                0 => CertificateSource::SelfSigned,
-                1 => CertificateSource::Files {
-                    certificate: reader.path()?,
-                    key: reader.path()?,
-                },
-                2 => {
-                    let count = reader.count(NAMES_MAX)?;
-                    let names = (0..count).map(|_| reader.text(NAME_BYTES_MAX));
-                    CertificateSource::Auto {
-                        names: names.collect::<Result<_, _>>()?,
-                    }
-                }
-                _ => return Err(reader.malformed()),
-            };
-            files.pairs.push(Pair {
-                source,
-                certificate: reader.block(FILE_BYTES_MAX)?.to_vec(),
-                key: reader.block(FILE_BYTES_MAX)?.to_vec(),
-            });
-        }
-        for _ in 0..reader.count(PAIRS_MAX)? {
-            let path = reader.path()?;
-            let text = reader.block(FILE_BYTES_MAX)?.to_vec();
-            files.authorities.push((path, text));
-        }
-        reader.end()?;
-        Ok(files)
+        memory::read_value(memory, VERSION, "key files")
     }
 }
+
+wire_struct!(KeyFiles: pairs, authorities);
+wire_struct!(Pair: source, certificate, key);
+wire_enum!(CertificateSource: 0 => SelfSigned, 1 => Files { certificate, key },
+    2 => Auto { names });
 
 /// Keys are never shown.
 impl std::fmt::Debug for KeyFiles {
@@ -122,6 +79,7 @@ impl std::fmt::Debug for KeyFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::life::wire::Wire;
 
     fn files() -> KeyFiles {
         KeyFiles {
@@ -161,15 +119,15 @@ mod tests {
 
     #[test]
     fn cut_or_changed_files_never_panic() {
-        let bytes = files().encode();
+        let bytes = files().encode_whole(VERSION);
         for end in 0..bytes.len() {
-            KeyFiles::decode(&bytes[..end]).unwrap_err();
+            KeyFiles::decode_whole(&bytes[..end], VERSION, "key files").unwrap_err();
         }
         for position in 0..bytes.len() {
             for value in [0, 1, 0x7f, 0x80, 0xff] {
                 let mut changed = bytes.clone();
                 changed[position] = value;
-                let _ = KeyFiles::decode(&changed);
+                let _ = KeyFiles::decode_whole(&changed, VERSION, "key files");
             }
         }
     }

@@ -65,7 +65,11 @@ mod tests {
         let text = format!(
             "{text}\n[[site]]\n[[site.route]]\npath = \"/*\"\nrespond = {{ status = 204 }}\n"
         );
-        let sources = Sources::from_text("test", &text, "/".as_ref(), &|_| None).unwrap();
+        let sources =
+            Sources::from_text(&crate::config::SCHEMA, "test", &text, "/".as_ref(), &|_| {
+                None
+            })
+            .unwrap();
         let (config, _) = config::load(&sources)
             .map_err(|errors| errors.to_string())
             .unwrap();

@@ -7,6 +7,8 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
+use super::wire::Wire;
+
 /// Largest block that is read, in bytes: sources, papers, what a check printed.
 pub(crate) const MEMORY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
@@ -21,6 +23,20 @@ pub(crate) fn sealed(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
         SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE,
     )?;
     Ok(file.into())
+}
+
+/// Sealed memory with a value, in a version of its layout.
+pub(crate) fn sealed_value(name: &str, version: u8, value: &impl Wire) -> io::Result<OwnedFd> {
+    sealed(name, &value.encode_whole(version))
+}
+
+/// The value that was written so. A failure names the `part`.
+pub(crate) fn read_value<T: Wire>(
+    memory: BorrowedFd<'_>,
+    version: u8,
+    part: &'static str,
+) -> io::Result<T> {
+    T::decode_whole(&read(memory)?, version, part).map_err(io::Error::other)
 }
 
 /// Memory that a child writes its output to.

@@ -1,7 +1,8 @@
 //! The life of the processes: start, drop privileges, reload, drain, upgrade, stop.
 //!
 //! `keeper` is the first process; `server_side` is what the server process calls; they speak over
-//! `channel`, which sends `parcel`s. Unsafe code stands in `privileges` and `exec` only.
+//! `channel`, which sends `parcel`s. `servers` is where commands find them. Unsafe code stands in
+//! `privileges` and `exec` only.
 
 pub(crate) mod channel;
 pub(crate) mod exec;
@@ -12,8 +13,10 @@ pub(crate) mod memory;
 mod notify;
 mod papers;
 pub(crate) mod parcel;
+pub mod preflight;
 pub(crate) mod privileges;
 mod server_side;
+pub mod servers;
 pub(crate) mod signals;
 pub(crate) mod wire;
 

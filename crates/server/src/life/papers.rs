@@ -3,16 +3,15 @@
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::path::PathBuf;
+use std::time::SystemTime;
 
 use super::memory;
 use super::privileges::Identity;
-use super::wire::{Malformed, Reader, Writer};
+use super::wire::wire_struct;
 
 /// Version of the layout; keeper and server are one program, so another one is a mistake.
-const VERSION: u8 = 2;
-const LIST_LEN_MAX: usize = 4096;
-const TEXT_BYTES_MAX: usize = 64 * 1024;
+const VERSION: u8 = 4;
 
 /// The papers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,93 +45,32 @@ pub struct Facts {
     pub warnings: Vec<String>,
     /// The first server's token for one login to the admin pages; others have none.
     pub admin_token: Option<String>,
+    /// The config that is served, without symbolic links; none where a folder is.
+    pub config: Option<PathBuf>,
 }
 
 impl Papers {
     /// Writes the papers to sealed memory.
     pub(crate) fn to_memory(&self) -> io::Result<OwnedFd> {
-        memory::sealed("hob-papers", &self.encode())
+        memory::sealed_value("hob-papers", VERSION, self)
     }
 
     /// Reads papers from memory.
     pub(crate) fn from_memory(memory: BorrowedFd<'_>) -> io::Result<Papers> {
-        Papers::decode(&memory::read(memory)?).map_err(io::Error::other)
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let facts = &self.facts;
-        let mut writer = Writer::default();
-        writer.u8(VERSION).block(&self.sources);
-        match &self.identity {
-            None => writer.u8(0),
-            Some(identity) => identity.encode(writer.u8(1)),
-        };
-        // The sign travels in the bits.
-        writer.u32(self.nice as u32).count(self.cpus.len());
-        for cpu in &self.cpus {
-            writer.count(*cpu);
-        }
-        writer.u32(facts.keeper_pid).u32(facts.keeper_uid);
-        let started = facts.started.duration_since(UNIX_EPOCH).unwrap_or_default();
-        writer.u64(u64::try_from(started.as_millis()).unwrap_or(u64::MAX));
-        writer.u64(facts.servers_started);
-        for list in [&facts.addresses, &facts.warnings] {
-            writer.count(list.len());
-            for text in list {
-                writer.text(text);
-            }
-        }
-        writer.text(facts.admin_token.as_deref().unwrap_or_default());
-        writer.finish()
-    }
-
-    fn decode(bytes: &[u8]) -> Result<Papers, Malformed> {
-        let mut reader = Reader::new(bytes, "papers");
-        if reader.u8()? != VERSION {
-            return Err(Malformed("version of the papers"));
-        }
-        let sources = reader.block(memory::MEMORY_BYTES_MAX as usize)?.to_vec();
-        let identity = match reader.flag()? {
-            true => Some(Identity::decode(&mut reader)?),
-            false => None,
-        };
-        let nice = reader.u32()? as i32;
-        let cpu_count = reader.count(LIST_LEN_MAX)?;
-        let cpus = (0..cpu_count)
-            .map(|_| Ok(reader.u32()? as usize))
-            .collect::<Result<_, _>>()?;
-        let facts = Facts {
-            keeper_pid: reader.u32()?,
-            keeper_uid: reader.u32()?,
-            started: time(reader.u64()?).ok_or(reader.malformed())?,
-            servers_started: reader.u64()?,
-            addresses: texts(&mut reader)?,
-            warnings: texts(&mut reader)?,
-            admin_token: Some(reader.text(TEXT_BYTES_MAX)?).filter(|token| !token.is_empty()),
-        };
-        reader.end()?;
-        Ok(Papers {
-            sources,
-            identity,
-            nice,
-            cpus,
-            facts,
-        })
+        memory::read_value(memory, VERSION, "papers")
     }
 }
 
-fn time(millis: u64) -> Option<SystemTime> {
-    UNIX_EPOCH.checked_add(Duration::from_millis(millis))
-}
-
-fn texts(reader: &mut Reader<'_>) -> Result<Vec<String>, Malformed> {
-    let count = reader.count(LIST_LEN_MAX)?;
-    (0..count).map(|_| reader.text(TEXT_BYTES_MAX)).collect()
-}
+wire_struct!(Papers: sources, identity, nice, cpus, facts);
+wire_struct!(Facts: keeper_pid, keeper_uid, started, servers_started, addresses, warnings,
+    admin_token, config);
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
     use super::*;
+    use crate::life::wire::Wire;
 
     fn papers() -> Papers {
         Papers {
@@ -148,11 +86,12 @@ mod tests {
             facts: Facts {
                 keeper_pid: 12,
                 keeper_uid: 0,
-                started: time(1_700_000_000_123).unwrap(),
+                started: UNIX_EPOCH + Duration::from_millis(1_700_000_000_123),
                 servers_started: 2,
                 addresses: vec!["127.0.0.1:80".to_owned()],
                 warnings: vec![],
                 admin_token: Some("ab12".to_owned()),
+                config: Some("/etc/hob/hob.toml".into()),
             },
         }
     }
@@ -166,15 +105,15 @@ mod tests {
 
     #[test]
     fn cut_or_changed_papers_never_panic() {
-        let bytes = papers().encode();
+        let bytes = papers().encode_whole(VERSION);
         for end in 0..bytes.len() {
-            Papers::decode(&bytes[..end]).unwrap_err();
+            Papers::decode_whole(&bytes[..end], VERSION, "papers").unwrap_err();
         }
         for position in 0..bytes.len() {
             for value in [0, 1, 0x7f, 0x80, 0xff] {
                 let mut changed = bytes.clone();
                 changed[position] = value;
-                let _ = Papers::decode(&changed);
+                let _ = Papers::decode_whole(&changed, VERSION, "papers");
             }
         }
     }

@@ -23,7 +23,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, recvmsg,
     sendmsg, socketpair,
 };
 
@@ -81,6 +81,8 @@ pub(crate) enum NotReceived {
     Nothing,
     /// The other side is gone.
     Gone,
+    /// One is there whose descriptors find no room in this process; it stays where it is.
+    NoRoom,
     /// It broke the rules.
     Malformed(Malformed),
 }
@@ -223,14 +225,18 @@ impl Inbox {
         socket: BorrowedFd<'_>,
     ) -> Result<(usize, Vec<OwnedFd>), NotReceived> {
         // Without room for descriptors the kernel drops what a sender smuggles in.
-        let room = if self.descriptors_max == 0 {
-            0
-        } else {
+        let takes_descriptors = self.descriptors_max > 0;
+        let room = if takes_descriptors {
             control_bytes()
+        } else {
+            0
         };
         let mut space = vec![MaybeUninit::uninit(); room];
         let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let mut flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        // What cannot be taken whole, because the process has as many descriptors as it may, is
+        // left for later: taken, the rest of it would be lost.
+        flags.set(RecvFlags::PEEK, takes_descriptors);
         let received = loop {
             let mut parts = [IoSliceMut::new(&mut self.buffer)];
             match recvmsg(socket, &mut parts, &mut control, flags) {
@@ -250,13 +256,27 @@ impl Inbox {
         if received.bytes == 0 {
             return Err(NotReceived::Gone);
         }
-        if received
-            .flags
-            .intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC)
-        {
+        let is_cut = received.flags.contains(ReturnFlags::CTRUNC);
+        if is_cut && takes_descriptors && self.has_too_few(received.bytes, descriptors.len()) {
+            return Err(NotReceived::NoRoom);
+        }
+        if takes_descriptors {
+            // It is here; the one that waits goes.
+            let _ = recv(socket, &mut [0; 1], RecvFlags::DONTWAIT);
+        }
+        if is_cut || received.flags.contains(ReturnFlags::TRUNC) {
             return Err(NotReceived::Malformed(Malformed("size of a packet")));
         }
         Ok((received.bytes, descriptors))
+    }
+
+    /// Whether the packet that was read had more descriptors than came, and no more than it may.
+    fn has_too_few(&self, len: usize, count: usize) -> bool {
+        let announced = match self.buffer[..len] {
+            [_, _, _, _, low, high, ..] => usize::from(u16::from_le_bytes([low, high])),
+            _ => 0,
+        };
+        count < announced && announced <= DESCRIPTORS_PER_PACKET
     }
 }
 

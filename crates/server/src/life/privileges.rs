@@ -17,7 +17,7 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
 };
 
-use super::wire::{Malformed, Reader, Writer};
+use super::wire::wire_struct;
 use crate::config::Config;
 
 /// Users that are tried when the config names none.
@@ -208,32 +208,9 @@ fn verify(identity: &Identity) -> io::Result<()> {
     )))
 }
 
-impl Identity {
-    pub(crate) fn encode<'w>(&self, writer: &'w mut Writer) -> &'w mut Writer {
-        writer
-            .text(&self.name)
-            .u32(self.uid)
-            .u32(self.gid)
-            .count(self.groups.len());
-        for group in &self.groups {
-            writer.u32(*group);
-        }
-        writer
-    }
+impl Identity {}
 
-    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Identity, Malformed> {
-        let name = reader.text(NAME_BYTES_MAX)?;
-        let (uid, gid) = (reader.u32()?, reader.u32()?);
-        let count = reader.count(GROUPS_MAX)?;
-        let groups = (0..count).map(|_| reader.u32()).collect::<Result<_, _>>()?;
-        Ok(Identity {
-            name,
-            uid,
-            gid,
-            groups,
-        })
-    }
-}
+wire_struct!(Identity: name, uid, gid, groups);
 
 /// A user by name or number, with a group by name or number instead of the user's own.
 fn find(user: &str, group: Option<&str>) -> Result<Identity, String> {

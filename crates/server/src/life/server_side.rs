@@ -7,13 +7,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use hob_http::acme::{CHALLENGES_MAX, Challenge};
+use hob_http::thread::Crew;
 use rustix::event::{PollFd, PollFlags, epoll, poll};
 use rustix::net::{SocketType, sockopt};
 use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use signal_hook::consts::SIGTERM;
 
-use super::channel::{End, KEPT_HISTORY, Outfit, ToKeeper, ToServer, Wish};
+use super::channel::{End, KEPT_HISTORY, Outfit, Resets, ToKeeper, ToServer, Wish};
 use super::key_files::KeyFiles;
 use super::papers::{Facts, Papers};
 use super::parcel::NotReceived;
@@ -54,6 +55,18 @@ pub struct Generation {
     pub control: Option<OwnedFd>,
     /// What only the keeper knows.
     pub facts: Facts,
+    /// Of the first generation: how connections end that an earlier server had.
+    pub(crate) resets: Option<Resets>,
+}
+
+impl Generation {
+    /// Tells threads that have not begun which server they are of, and which others there are.
+    pub fn tell(&self, crew: &Crew) {
+        crew.set_generation(self.facts.servers_started);
+        if let Some(resets) = &self.resets {
+            crew.set_resets(resets.secret.clone(), &resets.living);
+        }
+    }
 }
 
 /// What a server is told.
@@ -107,6 +120,8 @@ pub enum Event {
     },
     /// How it stands with certificates that come from an authority.
     Certificates(Vec<CertificateState>),
+    /// Which other servers live, by the last eight bits of their numbers.
+    Servers(Vec<u8>),
     /// Nobody holds the sockets any more: drain quickly and end.
     KeeperGone,
 }
@@ -119,6 +134,8 @@ pub struct ServerLife {
     watch: OwnedFd,
     is_watching_output: bool,
     is_keeper_gone: bool,
+    /// A message waits until there are descriptors for it.
+    lacks_room: bool,
     /// Reloads that came before the start was finished, and the like.
     events: VecDeque<Event>,
     drain: Duration,
@@ -157,6 +174,7 @@ impl ServerLife {
             watch,
             is_watching_output: false,
             is_keeper_gone: false,
+            lacks_room: false,
             events: VecDeque::new(),
             drain: Duration::ZERO,
             last_request: 0,
@@ -174,7 +192,7 @@ impl ServerLife {
     }
 
     fn try_start(&mut self) -> Result<Generation, Failure> {
-        let outfit = self.wait_for_start()?;
+        let (outfit, resets) = self.wait_for_start()?;
         let papers = Papers::from_memory(outfit.papers.as_fd())
             .map_err(|error| Failure::System(format!("cannot read the papers: {error}")))?;
         take_place(&papers).map_err(Failure::Config)?;
@@ -183,15 +201,16 @@ impl ServerLife {
             None => privileges::close_the_door(),
         };
         dropped.map_err(|error| Failure::System(format!("cannot drop privileges: {error}")))?;
-        let generation = generation(outfit, papers)?;
+        let mut generation = generation(outfit, papers)?;
+        generation.resets = Some(resets);
         self.drain = generation.config.drain;
         Ok(generation)
     }
 
-    fn wait_for_start(&mut self) -> Result<Outfit, Failure> {
+    fn wait_for_start(&mut self) -> Result<(Outfit, Resets), Failure> {
         loop {
             match self.end.receive().map(ToServer::decode) {
-                Ok(Ok(ToServer::Start(outfit))) => return Ok(outfit),
+                Ok(Ok(ToServer::Start(outfit, resets))) => return Ok((outfit, resets)),
                 Ok(Ok(other)) => {
                     return Err(Failure::System(format!("expected a start, got {other:?}")));
                 }
@@ -216,6 +235,12 @@ impl ServerLife {
         self.watch.as_fd()
     }
 
+    /// A message waits for descriptors, which nobody tells of: `next` is to be called now and then,
+    /// and `fd` not to be waited for meanwhile.
+    pub fn lacks_room(&self) -> bool {
+        self.lacks_room
+    }
+
     /// The next event, if there is one. Never waits.
     #[allow(clippy::should_implement_trait)] // It ends and begins again; it is no iterator.
     pub fn next(&mut self) -> Option<Event> {
@@ -238,11 +263,21 @@ impl ServerLife {
         loop {
             match self.end.receive().map(ToServer::decode) {
                 Ok(Ok(message)) => {
+                    self.lacks_room = false;
                     if let Some(event) = self.event(message) {
                         return Some(event);
                     }
                 }
                 Err(NotReceived::Nothing) => return None,
+                Err(NotReceived::NoRoom) => {
+                    if !std::mem::replace(&mut self.lacks_room, true) {
+                        tracing::warn!(
+                            "out of descriptors, a message of the keeper waits (LimitNOFILE= of a \
+                             service, `ulimit -Hn`)"
+                        );
+                    }
+                    return None;
+                }
                 Ok(Err(malformed)) | Err(NotReceived::Malformed(malformed)) => {
                     tracing::error!(%malformed, "the keeper's message makes no sense");
                     return Some(self.lose_keeper());
@@ -260,7 +295,7 @@ impl ServerLife {
 
     fn event(&mut self, message: ToServer) -> Option<Event> {
         match message {
-            ToServer::Start(_) => {
+            ToServer::Start(..) => {
                 tracing::error!("a second start from the keeper");
                 None
             }
@@ -279,6 +314,7 @@ impl ServerLife {
                 is_ok,
                 text,
             }),
+            ToServer::Servers { living } => Some(Event::Servers(living)),
             ToServer::Spawner { pid, end } => Some(Event::Spawner { pid, end }),
             ToServer::Note { text } => Some(Event::Note { text }),
             ToServer::Keys { memory } => match KeyFiles::from_memory(memory.as_fd()) {
@@ -493,6 +529,7 @@ fn generation(outfit: Outfit, papers: Papers) -> Result<Generation, Failure> {
             .unwrap_or_default(),
         control: outfit.control,
         facts: papers.facts,
+        resets: None,
     })
 }
 

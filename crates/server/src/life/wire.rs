@@ -2,11 +2,15 @@
 //!
 //! Integers are little-endian; texts and blocks are a `u32` length and the bytes. Reading checks
 //! every length against what is there and what is allowed, and never panics on any bytes.
+//!
+//! Messages of somebody less trusted are read value by value, each with a limit. What the keeper
+//! writes for the processes it starts is [`Wire`], whole.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Bytes that are not what they should be: which part, as a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,6 +161,155 @@ impl<'a> Reader<'a> {
         Ok(head)
     }
 }
+
+/// A value that travels whole. Its texts and lists are bounded by the bytes that are there.
+pub(crate) trait Wire: Sized {
+    /// Writes it.
+    fn put(&self, writer: &mut Writer);
+
+    /// Reads it.
+    fn take(reader: &mut Reader<'_>) -> Result<Self, Malformed>;
+
+    /// The bytes of it alone, behind the version of its layout.
+    fn encode_whole(&self, version: u8) -> Vec<u8> {
+        let mut writer = Writer::default();
+        self.put(writer.u8(version));
+        writer.finish()
+    }
+
+    /// What was written so, and nothing behind it. A failure names the `part`.
+    fn decode_whole(bytes: &[u8], version: u8, part: &'static str) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes, part);
+        if reader.u8()? != version {
+            return Err(reader.malformed());
+        }
+        let value = Self::take(&mut reader)?;
+        reader.end()?;
+        Ok(value)
+    }
+}
+
+/// Values that are written and read by an expression each.
+macro_rules! wire_values {
+    ($($kind:ty: |$value:ident, $writer:ident| $put:expr, |$reader:ident| $take:expr;)+) => {$(
+        impl Wire for $kind {
+            fn put(&self, $writer: &mut Writer) {
+                let $value = self;
+                $put;
+            }
+
+            fn take($reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+                $take
+            }
+        }
+    )+};
+}
+
+wire_values! {
+    bool: |value, writer| writer.u8((*value).into()), |reader| reader.flag();
+    u8: |value, writer| writer.u8(*value), |reader| reader.u8();
+    u32: |value, writer| writer.u32(*value), |reader| reader.u32();
+    u64: |value, writer| writer.u64(*value), |reader| reader.u64();
+    i32: |value, writer| writer.u32(value.cast_unsigned()),
+        |reader| Ok(reader.u32()?.cast_signed());
+    usize: |value, writer| writer.count(*value), |reader| Ok(reader.u32()? as usize);
+    String: |value, writer| writer.text(value), |reader| reader.text(usize::MAX);
+    PathBuf: |value, writer| writer.path(value), |reader| reader.path();
+    Duration: |value, writer| writer.u64(millis(*value)),
+        |reader| Ok(Duration::from_millis(reader.u64()?));
+    SystemTime: |value, writer| value.duration_since(UNIX_EPOCH).unwrap_or_default().put(writer),
+        |reader| UNIX_EPOCH.checked_add(Duration::take(reader)?).ok_or(reader.malformed());
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl<T: Wire> Wire for Vec<T> {
+    fn put(&self, writer: &mut Writer) {
+        writer.count(self.len());
+        self.iter().for_each(|one| one.put(writer));
+    }
+
+    fn take(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        // Each takes a byte at least.
+        let count = reader.count(reader.rest.len())?;
+        (0..count).map(|_| T::take(reader)).collect()
+    }
+}
+
+impl<T: Wire> Wire for Option<T> {
+    fn put(&self, writer: &mut Writer) {
+        self.is_some().put(writer);
+        self.iter().for_each(|one| one.put(writer));
+    }
+
+    fn take(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        reader.flag()?.then(|| T::take(reader)).transpose()
+    }
+}
+
+impl<A: Wire, B: Wire> Wire for (A, B) {
+    fn put(&self, writer: &mut Writer) {
+        self.0.put(writer);
+        self.1.put(writer);
+    }
+
+    fn take(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok((A::take(reader)?, B::take(reader)?))
+    }
+}
+
+/// A struct travels as its fields, in this order.
+macro_rules! wire_struct {
+    ($kind:ident: $($field:ident),+) => {
+        impl $crate::life::wire::Wire for $kind {
+            fn put(&self, writer: &mut $crate::life::wire::Writer) {
+                $($crate::life::wire::Wire::put(&self.$field, writer);)+
+            }
+
+            fn take(
+                reader: &mut $crate::life::wire::Reader<'_>,
+            ) -> Result<Self, $crate::life::wire::Malformed> {
+                Ok($kind { $($field: $crate::life::wire::Wire::take(reader)?,)+ })
+            }
+        }
+    };
+}
+
+/// An enum travels as the number of its variant and what that holds.
+macro_rules! wire_enum {
+    ($kind:ident: $(
+        $number:literal => $variant:ident $(($inner:ident))? $({ $($field:ident),+ })?
+    ),+) => {
+        impl $crate::life::wire::Wire for $kind {
+            fn put(&self, writer: &mut $crate::life::wire::Writer) {
+                match self {
+                    $($kind::$variant $(($inner))? $({ $($field),+ })? => {
+                        writer.u8($number);
+                        $($crate::life::wire::Wire::put($inner, writer);)?
+                        $($($crate::life::wire::Wire::put($field, writer);)+)?
+                    })+
+                }
+            }
+
+            fn take(
+                reader: &mut $crate::life::wire::Reader<'_>,
+            ) -> Result<Self, $crate::life::wire::Malformed> {
+                Ok(match reader.u8()? {
+                    $($number => {
+                        $(let $inner = $crate::life::wire::Wire::take(reader)?;)?
+                        $($(let $field = $crate::life::wire::Wire::take(reader)?;)+)?
+                        $kind::$variant $(($inner))? $({ $($field),+ })?
+                    })+
+                    _ => return Err(reader.malformed()),
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use {wire_enum, wire_struct};
 
 /// A text cut to a limit at a character's border, for messages that must fit.
 pub(crate) fn cut(text: &str, limit_bytes: usize) -> &str {

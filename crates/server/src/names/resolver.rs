@@ -3,18 +3,19 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, PoisonError};
 use std::time::{Duration, Instant};
 
+use hob_machine::read;
+use hob_trace::Mutex;
 use hob_trace::ThreadCounters;
 use hob_trace::metric::Counters;
-use serde_json::{Value, json};
 
 use super::asking::{Looked, Servers};
 use super::cache::{Cache, Found};
 use super::files;
+use crate::api::Names;
 use crate::config;
-use crate::resources::read;
 use crate::shared::fleet::now_ms;
 
 /// Threads that ask: one slow answer does not keep the others waiting.
@@ -93,7 +94,7 @@ impl ClientNames {
     /// Starts the threads that ask, unless they run. They end with the server; nothing of theirs is
     /// waited for.
     pub(crate) fn start(self: &Arc<Self>, counters: &Counters) -> io::Result<()> {
-        if std::mem::replace(&mut self.lock().has_threads, true) {
+        if std::mem::replace(&mut self.state.lock().has_threads, true) {
             return Ok(());
         }
         for _ in 0..THREAD_COUNT {
@@ -113,7 +114,7 @@ impl ClientNames {
             own.entry(address).or_insert_with(|| Arc::from(name));
         }
         let settings = names.map(Settings::of);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.own = own;
         if state.settings != settings {
             state.cache.clear();
@@ -130,14 +131,14 @@ impl ClientNames {
 
     /// The threads may end.
     pub(crate) fn end(&self) {
-        self.lock().is_over = true;
+        self.state.lock().is_over = true;
         self.wanted.notify_all();
         self.settled.notify_all();
     }
 
     /// The name of a client, if it is known. Where it is not, it is looked up: ask again later.
     pub fn name_of(&self, client: IpAddr) -> Option<Arc<str>> {
-        match self.ask(&mut self.lock(), client.to_canonical()) {
+        match self.ask(&mut self.state.lock(), client.to_canonical()) {
             Found::Name(name) | Found::Wanted(name) => name,
             Found::Full => None,
         }
@@ -146,7 +147,7 @@ impl ClientNames {
     /// The name of a client, waited for a while: for the thread that writes a log, and no other.
     pub fn await_name(&self, client: IpAddr) -> Option<Arc<str>> {
         let client = client.to_canonical();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let known = match self.ask(&mut state, client) {
             Found::Name(name) => return name,
             Found::Full => return None,
@@ -182,7 +183,7 @@ impl ClientNames {
 
     /// How often its limits were reached.
     pub(crate) fn limits(&self) -> Limits {
-        let state = self.lock();
+        let state = self.state.lock();
         Limits {
             entries: state.cache.forgotten,
             wait: state.unwaited,
@@ -190,16 +191,16 @@ impl ClientNames {
     }
 
     /// How full it is.
-    pub(crate) fn json(&self) -> Value {
-        let state = self.lock();
+    pub(crate) fn told(&self) -> Names {
+        let state = self.state.lock();
         let (entries, waiting) = state.cache.counts();
-        json!({
-            "on": state.settings.is_some(),
-            "entries": entries,
-            "entries_max": state.cache.entry_count_max,
-            "waiting": waiting,
-            "waiting_max": state.cache.waiting_count_max,
-        })
+        Names {
+            on: state.settings.is_some(),
+            entries,
+            entries_max: state.cache.entry_count_max,
+            waiting,
+            waiting_max: state.cache.waiting_count_max,
+        }
     }
 
     fn ask(&self, state: &mut State, client: IpAddr) -> Found {
@@ -241,14 +242,14 @@ impl ClientNames {
                 }
             };
             let until_ms = now_ms() + keep.as_millis() as u64;
-            self.lock().cache.settle(client, name, until_ms);
+            self.state.lock().cache.settle(client, name, until_ms);
             self.settled.notify_all();
         }
     }
 
     /// Waits for the next address; none when it is over.
     fn next(&self, counters: &ThreadCounters) -> Option<(IpAddr, Settings)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             counters
                 .limit_names_queue
@@ -266,10 +267,6 @@ impl ClientNames {
             let waited = self.wanted.wait(state);
             state = waited.unwrap_or_else(PoisonError::into_inner);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,14 +3,15 @@
 //! While a batch is on its way the rings fill; a ring that is full refuses. So what waits is
 //! bounded by the rings and one batch, whatever the collector does.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use hob_http::Bytes;
-use hob_http::post::{Poster, Reply};
+use hob_http::post::{Destination, Poster, Reply};
+use hob_trace::Mutex;
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::{Consumer, Producer, ring};
 use hob_trace::series::{Series, SeriesName};
@@ -103,7 +104,7 @@ impl Exporter {
     /// A ring for one more thread.
     pub(super) fn new_ring(&self) -> Producer {
         let (producer, consumer) = ring(self.settings.queue_bytes);
-        lock(&self.desk.new_rings).push(consumer);
+        self.desk.new_rings.lock().push(consumer);
         self.thread.unpark();
         producer
     }
@@ -112,7 +113,7 @@ impl Exporter {
     pub fn close(&self, patience: Duration) -> bool {
         self.desk.is_closing.store(true, Ordering::Release);
         self.thread.unpark();
-        let ended = lock(&self.ended).recv_timeout(patience);
+        let ended = self.ended.lock().recv_timeout(patience);
         ended == Err(RecvTimeoutError::Disconnected)
     }
 }
@@ -165,7 +166,12 @@ enum Sent {
 
 impl Work {
     fn run(mut self) {
-        let destination = self.settings.destination.clone();
+        let destination = &self.settings.destination;
+        let destination = Destination {
+            url: destination.url.clone(),
+            fields: destination.fields.clone(),
+            timeout: destination.timeout,
+        };
         let poster = match Poster::new(destination, &self.roots, KEY) {
             Ok(poster) => Some(poster),
             Err(error) => {
@@ -208,7 +214,7 @@ impl Work {
     }
 
     fn take_rings(&mut self) {
-        for consumer in lock(&self.desk.new_rings).drain(..) {
+        for consumer in self.desk.new_rings.lock().drain(..) {
             consumer.attach(thread::current());
             self.rings.push(Ring {
                 consumer,
@@ -367,8 +373,4 @@ fn judge(answer: Result<Reply, String>) -> Sent {
         }
         status => Sent::Refused(format!("it answered {status}")),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

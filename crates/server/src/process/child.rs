@@ -16,8 +16,8 @@
 //! slot and nothing else. The kernel clears the slot's word when the child no longer uses the
 //! memory (CLONE_CHILD_CLEARTID). Where sharing would not do (namespaces, control groups whose
 //! limit could kill whoever shares the memory, a kernel that makes such memory readable, no slot
-//! free) it is a plain fork of this small process. Reports stand in memory that forks share too,
-//! so no pipe is needed in either case.
+//! free, qemu-user, which cannot) it is a plain fork of this small process. Reports stand in memory
+//! that forks share too, so no pipe is needed in either case.
 //!
 //! Unsafe because of all that. What keeps it sound: a child makes raw system calls only (libc's
 //! would write to an `errno` it shares with us), allocates nothing, never returns, reads what its
@@ -57,6 +57,8 @@ pub(super) struct Recipe {
     pub(super) identity: Option<Ids>,
     pub(super) no_new_privileges: bool,
     pub(super) sandbox: Option<OwnedFd>,
+    /// Variables of every process, each with its NUL.
+    pub(super) variables: Vec<u8>,
     /// The memory must not be shared with children of this program.
     pub(super) must_fork: bool,
 }
@@ -176,10 +178,24 @@ impl Slot {
     }
 
     /// The arguments of a start, without their NULs.
-    pub(super) fn arguments(&self, layout: Layout) -> impl Iterator<Item = &[u8]> {
+    pub(super) fn arguments(&self, layout: Layout) -> impl Iterator<Item = &[u8]> + Clone {
+        self.some(layout, 2, layout.argument_count)
+    }
+
+    /// The variables of a start, without their NULs.
+    pub(super) fn variables(&self, layout: Layout) -> impl Iterator<Item = &[u8]> + Clone {
+        self.some(layout, 2 + layout.argument_count, layout.variable_count)
+    }
+
+    fn some(
+        &self,
+        layout: Layout,
+        first: usize,
+        count: usize,
+    ) -> impl Iterator<Item = &[u8]> + Clone {
         let strings = self.strings(layout).unwrap_or_default();
         let strings = strings.split(|byte| *byte == 0);
-        strings.skip(2).take(layout.argument_count)
+        strings.skip(first).take(count)
     }
 
     fn strings(&self, layout: Layout) -> Option<&[u8]> {
@@ -204,7 +220,8 @@ impl Slot {
         assert!(self.is_free(), "a child still reads this slot");
         let mut pointers = std::mem::take(&mut self.pointers);
         let strings = self.strings(layout);
-        let is_right = strings.is_some_and(|strings| point(&mut pointers, strings, layout));
+        let own = &particulars.recipe.variables;
+        let is_right = strings.is_some_and(|strings| point(&mut pointers, strings, layout, own));
         self.pointers = pointers;
         if !is_right {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -219,7 +236,8 @@ impl Slot {
             spawner,
             outlives,
         } = particulars;
-        // SAFETY: `point` left path, folder, arguments, null, variables, null.
+        // SAFETY: `point` left path, folder, arguments, null, variables, null; `own` is the
+        // recipe's, which lives as long as the strings.
         let (arguments, variables) = unsafe {
             let arguments = self.pointers.as_ptr().add(2);
             (arguments, arguments.add(layout.argument_count + 1))
@@ -243,22 +261,22 @@ impl Slot {
             report: report.0,
         }));
         let plan: *mut Plan = &raw mut **plan;
-        let started = if shares_memory {
-            self.recipe = Some(Rc::clone(&recipe));
-            self.word.store(1, Ordering::Release);
-            self.clone_sharing(plan)
-        } else {
-            // SAFETY: the plan and what it points to live until the call returns here; the child
-            // has a copy of all of it.
-            unsafe { fork(plan, recipe.namespaces, born_in) }
-        };
-        if started.is_err() {
-            self.word.store(0, Ordering::Release);
+        if shares_memory {
+            match self.clone_sharing(plan, &recipe) {
+                // qemu-user says so: it knows no such clone.
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
+                started => return started,
+            }
         }
-        started
+        // SAFETY: the plan and what it points to live until the call returns here; the child has
+        // a copy of all of it.
+        unsafe { fork(plan, recipe.namespaces, born_in) }
     }
 
-    fn clone_sharing(&mut self, plan: *mut Plan) -> io::Result<i32> {
+    /// A child in our memory; while it may use it, the slot keeps the recipe and is not free.
+    fn clone_sharing(&mut self, plan: *mut Plan, recipe: &Rc<Recipe>) -> io::Result<i32> {
+        self.recipe = Some(Rc::clone(recipe));
+        self.word.store(1, Ordering::Release);
         if self.stack.is_empty() {
             self.stack = vec![0; STACK_BYTES / size_of::<u128>()];
         }
@@ -279,10 +297,11 @@ impl Slot {
             )
         };
         if pid < 0 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(pid)
+            let error = io::Error::last_os_error();
+            self.word.store(0, Ordering::Release);
+            return Err(error);
         }
+        Ok(pid)
     }
 }
 
@@ -302,26 +321,32 @@ impl Drop for Slot {
     }
 }
 
-/// Fills in the addresses: path, folder, arguments, null, variables, null. False when the strings
-/// are not what the layout says.
-fn point(pointers: &mut Vec<*const u8>, strings: &[u8], layout: Layout) -> bool {
+/// Fills in the addresses: path, folder, arguments, null, variables (`own` first), null. False when
+/// the strings are not what the layout says.
+fn point(pointers: &mut Vec<*const u8>, strings: &[u8], layout: Layout, own: &[u8]) -> bool {
     pointers.clear();
-    let count = 2 + layout.argument_count + layout.variable_count;
-    pointers.reserve(count + 2);
-    let mut start = 0;
-    for end in memchr::memchr_iter(0, strings) {
-        if pointers.len() == 2 + layout.argument_count {
-            pointers.push(ptr::null());
-        }
-        pointers.push(strings[start..].as_ptr());
-        start = end + 1;
-    }
-    if pointers.len() == 2 + layout.argument_count {
-        pointers.push(ptr::null());
-    }
-    let is_right = pointers.len() == count + 1 && start == strings.len();
+    let first_variable = 2 + layout.argument_count;
+    pointers.reserve(first_variable + layout.variable_count + 2);
+    let mut starts = starts_of(strings);
+    pointers.extend(starts.by_ref().take(first_variable));
+    let has_arguments = pointers.len() == first_variable;
     pointers.push(ptr::null());
-    is_right
+    pointers.extend(starts_of(own));
+    let before = pointers.len();
+    pointers.extend(starts);
+    let has_variables = pointers.len() - before == layout.variable_count;
+    pointers.push(ptr::null());
+    has_arguments && has_variables && strings.last() == Some(&0)
+}
+
+/// Where the strings in a block begin, each with its NUL.
+fn starts_of(block: &[u8]) -> impl Iterator<Item = *const u8> {
+    let mut start = 0;
+    memchr::memchr_iter(0, block).map(move |end| {
+        let string = block[start..].as_ptr();
+        start = end + 1;
+        string
+    })
 }
 
 /// `struct clone_args` up to what is used of it.

@@ -26,6 +26,12 @@ pub(super) struct Ended {
     pub(super) usage: Usage,
 }
 
+/// The monotonic clock, in microseconds.
+pub(crate) fn now_us() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1_000_000 + now.tv_nsec.cast_unsigned() / 1000
+}
+
 /// The next child that ended, if there is one.
 pub(super) fn reap() -> Option<Ended> {
     let mut status = 0;

@@ -33,7 +33,7 @@ use super::packet::{self, Received, Sent};
 use super::strings::Strings;
 use crate::life::{memory, parcel};
 
-pub use super::message::{End, Usage};
+pub use super::message::{End, Process, Usage};
 
 /// Most starts of one thread that wait for the spawner; more are refused (`limit_starts`).
 pub const STARTS_WAITING_MAX: usize = 1024;
@@ -54,15 +54,15 @@ pub struct ProgramRef {
 pub struct Start {
     /// The rules it runs under.
     pub program: ProgramRef,
-    /// What is executed: absolute, below a root of the program or one of its executables.
+    /// What is executed: absolute, below a root of the program or named by it.
     pub path: Vec<u8>,
     /// Where it works: a root, or below one.
     pub dir: Vec<u8>,
-    /// Arguments, its name first.
+    /// Arguments, its name first: as the config has them, but for the file and words of a request.
     pub arguments: Strings,
-    /// Its whole environment.
+    /// What the request adds to the variables of the config.
     pub environment: Strings,
-    /// Standard input: a pipe, or a file; `None` for one that is empty.
+    /// Standard input: a pipe, or a file; `None` for one that is empty, or a host's source.
     pub stdin: Option<OwnedFd>,
     /// Standard output.
     pub stdout: OwnedFd,
@@ -89,6 +89,8 @@ pub enum Exit {
         core: bool,
         /// What it used.
         usage: Usage,
+        /// Its process.
+        process: Process,
     },
     /// It did not run.
     NotStarted {
@@ -103,6 +105,31 @@ pub enum Exit {
     HostGone,
     /// Too many starts wait, or this one waited too long.
     Busy,
+}
+
+/// True where processes, descriptors, memory or room are used up: later it may go well.
+pub(crate) fn is_lack(errno: i32) -> bool {
+    matches!(
+        errno,
+        libc::EAGAIN
+            | libc::ENOMEM
+            | libc::EMFILE
+            | libc::ENFILE
+            | libc::ENOBUFS
+            | libc::ENOSPC
+            | libc::EDQUOT
+    )
+}
+
+impl Exit {
+    /// It did not run for want of something, and is not to blame for it.
+    pub(crate) fn is_lack(&self) -> bool {
+        match self {
+            Exit::NotStarted { errno, .. } => is_lack(*errno),
+            Exit::SpawnerGone | Exit::Busy => true,
+            Exit::Ended { .. } | Exit::HostGone => false,
+        }
+    }
 }
 
 impl std::fmt::Display for Exit {
@@ -212,7 +239,7 @@ impl Launcher {
             self.0.counters.limit_starts.add(1);
             entry.finish(Exit::Busy);
         } else {
-            match pack(id, start) {
+            match packed(id, start) {
                 Err(exit) => entry.finish(exit),
                 Ok((packet, descriptors)) => {
                     self.enqueue(Waiting {
@@ -300,7 +327,7 @@ impl Launcher {
                         return Poll::Ready(());
                     }
                 }
-                Received::Gone => {
+                Received::Gone | Received::Bare(_) => {
                     self.lose_link();
                     return Poll::Ready(());
                 }
@@ -326,29 +353,13 @@ impl Launcher {
     }
 
     fn handle(&self, message: ToServer) {
-        let (id, exit) = match message {
-            ToServer::Started { id, pid } => {
-                if let Some(entry) = self.0.core.borrow().sent.get(&id) {
-                    entry.set_pid(pid);
-                }
-                return;
-            }
-            ToServer::Exited {
-                id,
-                code,
-                signal,
-                core,
-                usage,
-            } => {
-                let exit = Exit::Ended {
-                    code,
-                    signal,
-                    core,
-                    usage,
-                };
-                (id, exit)
-            }
-            ToServer::Failed { id, step, errno } => (id, not_started(step, errno)),
+        if let ToServer::Started { id, pid } = message
+            && let Some(entry) = self.0.core.borrow().sent.get(&id)
+        {
+            entry.set_pid(pid);
+        }
+        let Some((id, exit)) = ended(message) else {
+            return;
         };
         let entry = self.0.core.borrow_mut().sent.remove(&id);
         if let Some(entry) = entry {
@@ -527,13 +538,41 @@ pub(crate) fn end_for_thread(server: &OwnedFd) -> io::Result<OwnedFd> {
     }
 }
 
+/// Which start a message says is over, and how.
+pub(crate) fn ended(message: ToServer) -> Option<(u64, Exit)> {
+    match message {
+        ToServer::Started { .. } => None,
+        ToServer::Exited {
+            id,
+            code,
+            signal,
+            core,
+            usage,
+            process,
+        } => {
+            let exit = Exit::Ended {
+                code,
+                signal,
+                core,
+                usage,
+                process,
+            };
+            Some((id, exit))
+        }
+        ToServer::Failed { id, step, errno } => Some((id, not_started(step, errno))),
+    }
+}
+
 fn not_started(step: Step, errno: i32) -> Exit {
-    let step = step.text();
+    let step = match errno {
+        libc::EPERM => step.text_unpermitted(),
+        _ => step.text(),
+    };
     Exit::NotStarted { step, errno }
 }
 
 /// The packet of a start, and what goes with it.
-fn pack(id: u64, start: Start) -> Result<(Vec<u8>, Vec<OwnedFd>), Exit> {
+pub(crate) fn packed(id: u64, start: Start) -> Result<(Vec<u8>, Vec<OwnedFd>), Exit> {
     let Start {
         program,
         path,

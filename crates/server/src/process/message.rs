@@ -13,14 +13,14 @@
 //!  33 failed   a program was not started: at which step, and the error
 //!  34 started  a program with a channel has a process; it may yet fail
 //!
-//! offset 0   u8   version (1)          every number little-endian
+//! offset 0   u8   version (2)          every number little-endian
 //!        1   u8   kind
 //!        2   u16  start: flags, 1 = it outlives the spawner, 2 = its strings are in memory,
 //!                 4 = its standard input is empty, 8 = a channel, which becomes its
 //!                 descriptor 3, 16 = it takes along what it started when it ends otherwise
 //!                 than with exit code 0
 //!                 kill: 1 = SIGTERM, 2 = SIGKILL; failed: the step
-//!        4   u32  failed: the error number; started: the process id; else 0
+//!        4   u32  failed: the error number; started, exited: the process id; else 0
 //!        8   u64  id: chosen by the server, unique on this end; thread: 0
 //! start  16  u64  generation of the policy
 //!        24  u16  index of the program in it
@@ -28,14 +28,16 @@
 //!        28  u32  count of arguments
 //!        32  u32  count of variables
 //!        36  u32  bytes of strings
-//!        40       the strings, each with a NUL: path, folder, arguments, variables;
-//!                 or nothing, and they stand at the start of the last descriptor, sealed memory
+//!        40       the strings, each with a NUL: path, folder, arguments, variables of the
+//!                 request; or nothing, and they stand at the start of the last descriptor,
+//!                 sealed memory
 //! kill   16  u64  of what it started, that whose soft RLIMIT_LOCKS is this; 0 = all of it
 //! exited 16  i32  exit code, or -1     20  i32  signal, or 0
 //!        24  u32  1 = dumped core      28  u32  largest resident size, KiB
 //!        32  u64  user time, us        40  u64  system time, us
 //!        48  u64  pages from disk      56  u64  pages without
 //!        64  u64  voluntary switches   72  u64  forced switches
+//!        80  u64  when it had its process, us on the monotonic clock
 //! ```
 //!
 //! Nothing here is trusted: the server is the less privileged one, and a message that is not
@@ -55,10 +57,10 @@ pub const TO_SERVER_BYTES_MAX: usize = 16 * EXITED_BYTES;
 /// Bytes before the strings of a start.
 pub const START_HEAD_BYTES: usize = 40;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const HEAD_BYTES: usize = 16;
 /// Bytes of the longest message to the server.
-pub const EXITED_BYTES: usize = 80;
+pub const EXITED_BYTES: usize = 88;
 const KIND_THREAD: u8 = 1;
 const KIND_START: u8 = 2;
 const KIND_KILL: u8 = 3;
@@ -152,6 +154,8 @@ pub enum ToServer {
         core: bool,
         /// What it used.
         usage: Usage,
+        /// Its process.
+        process: Process,
     },
     /// A program was not started.
     Failed {
@@ -169,6 +173,15 @@ pub enum ToServer {
         /// Its number as the spawner sees it.
         pid: u32,
     },
+}
+
+/// The process of a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Its number; 0 where it is not known.
+    pub pid: u32,
+    /// When it was there, in microseconds on the monotonic clock; 0 where it is not known.
+    pub since_us: u64,
 }
 
 /// What a program and the children it waited for used.
@@ -191,7 +204,7 @@ pub struct Usage {
 }
 
 macro_rules! steps {
-    ($($name:ident $number:literal $text:literal;)+) => {
+    ($($name:ident $number:literal $text:literal $($right:literal)?;)+) => {
         /// The steps of a start, in the order they are taken.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
@@ -212,6 +225,14 @@ macro_rules! steps {
                     $(Step::$name => $text,)+
                 }
             }
+
+            /// The same for one that was not permitted: names the capability that root needs for
+            /// it, if there is one.
+            pub fn text_unpermitted(self) -> &'static str {
+                match self {
+                    $(Step::$name => concat!($text $(, " without ", $right)?),)+
+                }
+            }
         }
     };
 }
@@ -221,24 +242,26 @@ steps! {
     Policy 2 "find it in the config that is in force";
     Path 3 "start a program outside the route's folders and programs";
     Folder 4 "work in a folder outside the route's folders";
-    Descriptors 5 "take its standard input, output and error";
-    Room 6 "start one more: too many are running";
-    Clone 7 "make a process";
-    Cgroup 8 "put it into its control group";
-    Namespaces 9 "give it namespaces of its own";
-    Limits 10 "set its resource limits";
-    Priority 11 "set its nice level, I/O class or CPUs";
-    Groups 12 "give it its groups";
-    Group 13 "give it its group";
-    User 14 "give it its user";
-    DeathSignal 15 "tie it to the spawner";
-    NoNewPrivileges 16 "keep it from gaining privileges";
-    Sandbox 17 "restrict which files it reaches";
-    ChangeFolder 18 "change to its folder";
-    StandardStreams 19 "connect its standard input, output and error";
-    Session 20 "give it a process group of its own";
-    Signals 21 "reset its signals";
-    Exec 22 "execute it";
+    Arguments 5 "pass arguments that the config does not have";
+    Variables 6 "pass a variable that is neither a request's nor the config's";
+    Descriptors 7 "take its standard input, output and error" "CAP_CHOWN";
+    Room 8 "start one more: too many are running";
+    Clone 9 "make a process" "CAP_SYS_ADMIN";
+    Cgroup 10 "put it into its control group";
+    Namespaces 11 "give it namespaces of its own" "CAP_SYS_ADMIN";
+    Limits 12 "set its resource limits" "CAP_SYS_RESOURCE";
+    Priority 13 "set its nice level, I/O class or CPUs" "CAP_SYS_NICE";
+    Groups 14 "give it its groups" "CAP_SETGID";
+    Group 15 "give it its group" "CAP_SETGID";
+    User 16 "give it its user" "CAP_SETUID";
+    DeathSignal 17 "tie it to the spawner";
+    NoNewPrivileges 18 "keep it from gaining privileges";
+    Sandbox 19 "restrict which files it reaches";
+    ChangeFolder 20 "change to its folder";
+    StandardStreams 21 "connect its standard input, output and error";
+    Session 22 "give it a process group of its own";
+    Signals 23 "reset its signals";
+    Exec 24 "execute it";
 }
 
 impl<'a> ToSpawner<'a> {
@@ -360,9 +383,10 @@ impl ToServer {
         let id = reader.id;
         match reader.kind {
             KIND_EXITED => {
-                if reader.small != 0 || reader.number != 0 {
+                if reader.small != 0 {
                     return Err(Malformed);
                 }
+                let pid = reader.number;
                 let (code, signal) = (reader.u32()? as i32, reader.u32()? as i32);
                 let core = reader.u32()?;
                 let usage = Usage {
@@ -374,6 +398,7 @@ impl ToServer {
                     voluntary_switches: reader.u64()?,
                     forced_switches: reader.u64()?,
                 };
+                let since_us = reader.u64()?;
                 if core > 1 {
                     return Err(Malformed);
                 }
@@ -383,6 +408,7 @@ impl ToServer {
                     signal: (signal > 0).then_some(signal),
                     core: core == 1,
                     usage,
+                    process: Process { pid, since_us },
                 };
                 Ok((exited, reader.rest))
             }
@@ -411,8 +437,9 @@ impl ToServer {
                 signal,
                 core,
                 usage,
+                process,
             } => {
-                head(packet, KIND_EXITED, 0, 0, id);
+                head(packet, KIND_EXITED, 0, process.pid, id);
                 packet.extend_from_slice(&code.unwrap_or(-1).to_le_bytes());
                 packet.extend_from_slice(&signal.unwrap_or(0).to_le_bytes());
                 packet.extend_from_slice(&u32::from(core).to_le_bytes());
@@ -424,6 +451,7 @@ impl ToServer {
                     usage.minor_faults,
                     usage.voluntary_switches,
                     usage.forced_switches,
+                    process.since_us,
                 ] {
                     packet.extend_from_slice(&number.to_le_bytes());
                 }
@@ -583,6 +611,10 @@ mod tests {
             signal,
             core,
             usage,
+            process: Process {
+                pid: 4_194_303,
+                since_us: 77,
+            },
         };
         let messages = [
             exited(Some(0), None, false),
@@ -692,7 +724,7 @@ mod tests {
     #[test]
     fn every_step_has_a_number_and_a_text() {
         let steps: Vec<Step> = (0..=u16::from(u8::MAX)).filter_map(Step::of).collect();
-        assert_eq!(steps.len(), 22);
+        assert_eq!(steps.len(), 24);
         for step in steps {
             assert_eq!(Step::of(step as u16), Some(step));
             assert!(!step.text().is_empty());

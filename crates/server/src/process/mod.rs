@@ -9,13 +9,14 @@
 //! ```
 //!
 //! The server never forks. It asks for a start with a program of the policy, a path, arguments,
-//! an environment, standard streams and perhaps a channel; who the program runs as, what it may
-//! use and which paths may be started at all is in the policy, which the keeper makes and the
-//! server never touches.
+//! the variables of a request, standard streams and perhaps a channel; who the program runs as,
+//! what it may use and what may be started at all, with which arguments and which variables of the
+//! config, is in the policy, which the keeper makes and the server never touches.
 //!
 //! `launcher` is what handlers use, `awaited` how they hear of an end, `message` what travels,
 //! `policy` the rules, `spawner` the process, `child` what happens between clone and exec,
-//! `kernel` the system calls no crate has, `bare` starts of interpreters with nothing to do.
+//! `kernel` the system calls no crate has, `bare` starts of interpreters with nothing to do,
+//! `hosts` what interpreters that stay are given to read.
 //! `hook` is no program of a site: it sets records for certificates, and runs with the rights of
 //! the process that gets them.
 
@@ -23,6 +24,7 @@ mod awaited;
 pub(crate) mod bare;
 mod child;
 pub(crate) mod hook;
+mod hosts;
 mod kernel;
 mod launcher;
 pub mod message;
@@ -33,8 +35,10 @@ pub mod spawner;
 mod strings;
 
 pub(crate) use awaited::Awaited;
+pub use hosts::native_folder;
 pub(crate) use kernel::landlock_version;
-pub(crate) use launcher::end_for_thread;
+pub(crate) use kernel::now_us;
 pub use launcher::{Child, End, Exit, Launcher, ProgramRef, SPAWNER_WAIT_MAX, STARTS_WAITING_MAX};
-pub use launcher::{Start, Usage};
+pub use launcher::{Process, Start, Usage};
+pub(crate) use launcher::{end_for_thread, ended, is_lack, packed};
 pub use strings::{HasNul, Strings};

@@ -4,7 +4,7 @@
 //! keeper -> spawner                                       spawner -> keeper
 //!  1 Policy   sealed memory, for one generation             32 Ready
 //!  2 Server   an end whose other one a server has           33 Trouble   text
-//!  3 Retire   end when no server is left
+//!  3 Retire   end when no server is left                    34 Refused   text
 //! ```
 //!
 //! The spawner takes no wish of a server to the keeper; it only says what the operator should know.
@@ -33,7 +33,13 @@ pub(crate) enum Order {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
     Ready,
-    Trouble { text: String },
+    Trouble {
+        text: String,
+    },
+    /// A server asked for what the policy does not allow.
+    Refused {
+        text: String,
+    },
 }
 
 impl Order {
@@ -76,6 +82,10 @@ impl Said {
                 writer.text(cut(text, TEXT_BYTES_MAX));
                 33
             }
+            Said::Refused { text } => {
+                writer.text(cut(text, TEXT_BYTES_MAX));
+                34
+            }
         };
         Parcel {
             kind,
@@ -89,6 +99,9 @@ impl Said {
         let said = match parcel.kind {
             32 => Said::Ready,
             33 => Said::Trouble {
+                text: reader.text(TEXT_BYTES_MAX)?,
+            },
+            34 => Said::Refused {
                 text: reader.text(TEXT_BYTES_MAX)?,
             },
             _ => return Err(reader.malformed()),
@@ -127,7 +140,10 @@ mod tests {
         let trouble = Said::Trouble {
             text: "no cgroup".to_owned(),
         };
-        for said in [Said::Ready, trouble] {
+        let refused = Said::Refused {
+            text: "LD_PRELOAD".to_owned(),
+        };
+        for said in [Said::Ready, trouble, refused] {
             assert_eq!(Said::decode(&said.encode()), Ok(said));
         }
     }

@@ -22,6 +22,8 @@ pub(crate) type Descriptors = [Option<OwnedFd>; DESCRIPTORS_MAX];
 pub(crate) enum Received {
     /// A packet of so many bytes.
     Packet(usize, Descriptors),
+    /// The same, but there was no room here for all of its descriptors.
+    Bare(usize),
     /// Nothing there now.
     Nothing,
     /// The other side is gone, or broke the rules of packets.
@@ -94,9 +96,11 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Received {
             }
         }
     }
-    let cut = ReturnFlags::TRUNC | ReturnFlags::CTRUNC;
-    if received.bytes == 0 || received.flags.intersects(cut) {
+    if received.bytes == 0 || received.flags.contains(ReturnFlags::TRUNC) {
         return Received::Gone;
+    }
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        return Received::Bare(received.bytes);
     }
     Received::Packet(received.bytes, descriptors)
 }

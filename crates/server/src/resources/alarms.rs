@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+pub use crate::api::{Alert, Level};
 
 /// Share of a link or a limit from which it is told, once it lasts.
 pub(crate) const SHARE_ON: f64 = 0.60;
@@ -17,53 +17,6 @@ pub(crate) const SHARE_OFF: f64 = 0.50;
 pub(crate) const EVENT_MS: u64 = 10 * 60 * 1000;
 /// Alerts at a time; more are counted in one.
 pub(crate) const ALERT_COUNT_MAX: usize = 32;
-
-/// How much it matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Good to know.
-    Notice,
-    /// It should be seen to.
-    Warning,
-    /// Somebody is not served.
-    Bad,
-}
-
-impl Level {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Level::Notice => "notice",
-            Level::Warning => "warning",
-            Level::Bad => "bad",
-        }
-    }
-}
-
-/// One thing to look at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alert {
-    /// How much it matters.
-    pub level: Level,
-    /// What it is, in words.
-    pub text: String,
-    /// Since when it is so.
-    pub since_unix_ms: u64,
-    /// The page that tells more.
-    pub page: &'static str,
-}
-
-impl Alert {
-    /// For machines.
-    pub fn json(&self) -> Value {
-        json!({
-            "level": self.level.word(),
-            "text": self.text,
-            "since_unix_ms": self.since_unix_ms,
-            "page": self.page,
-        })
-    }
-}
 
 /// What is so now, for one alarm.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,7 +82,7 @@ impl Alarms {
             level,
             text,
             since_unix_ms,
-            page,
+            page: page.to_owned(),
         };
         self.on.insert(key.to_owned(), alert);
     }
@@ -213,7 +166,7 @@ impl Alarms {
                 level: Level::Notice,
                 text: format!("{} more alerts", more.len()),
                 since_unix_ms: since.unwrap_or_default(),
-                page: "overview",
+                page: "overview".to_owned(),
             });
         }
         all

@@ -8,6 +8,7 @@ use hob_trace::Snapshot;
 use super::alarms::{Alarms, Finding, Level, SHARE_ON, Used};
 use super::minute::Minute;
 use crate::cache::store::Holdings;
+use crate::handle::script::stderr::cause;
 
 /// What the server knows of itself at a moment.
 #[derive(Clone, Debug, Default)]
@@ -264,7 +265,7 @@ fn pools(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
                 "{}: its workers do not start ({} in a row): {}",
                 pool.name,
                 pool.failures,
-                last_line(&pool.last_failure)
+                cause(&pool.last_failure)
             ),
             page,
         });
@@ -272,12 +273,6 @@ fn pools(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
         keys.extend([queue, start]);
     }
     alarms.keep("pool ", &keys);
-}
-
-/// What a program said last, which is what went wrong.
-fn last_line(text: &str) -> &str {
-    let mut lines = text.lines().map(str::trim);
-    lines.rfind(|line| !line.is_empty()).unwrap_or_default()
 }
 
 fn certificates(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {

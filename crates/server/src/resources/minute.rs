@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::parse::Pressure;
 use super::reading::{Part, Reading};
+use hob_machine::text::Pressure;
 
 /// Interfaces that are told apart.
 pub(crate) const INTERFACE_COUNT_MAX: usize = 8;
@@ -303,7 +303,7 @@ fn shares(before: &Reading, now: &Reading, passed_ms: u64) -> Minute {
         let all = now.all.saturating_sub(before.all);
         permille(now.softirq.saturating_sub(before.softirq), all)
     });
-    let of_all = |ticks: fn(&super::parse::CpuTime) -> u64| {
+    let of_all = |ticks: fn(&hob_machine::text::CpuTime) -> u64| {
         let (before, now) = cpus.clone().next()?;
         let all = now.all.saturating_sub(before.all);
         Some(permille(ticks(now).saturating_sub(ticks(before)), all))

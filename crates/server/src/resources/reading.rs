@@ -1,13 +1,10 @@
 //! One look at the machine: everything that is read at a moment, as the kernel counts it.
 
-use std::fs;
-
+use hob_machine::cgroup::membership;
+use hob_machine::process::descriptors;
+use hob_machine::text::{self, CpuTime, Pressure, Traffic};
+use hob_machine::{Process, read};
 use rustix::process::{Resource, getrlimit};
-
-use super::parse::{self, CpuTime, Pressure, Traffic};
-
-/// Largest file below `/proc` that is read, in bytes; what is longer is cut.
-const FILE_BYTES_MAX: usize = 256 * 1024;
 
 /// What was counted until a moment.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,25 +64,25 @@ impl Reading {
     pub(crate) fn take(now_ms: u64, pools: Vec<(String, Vec<u32>)>) -> Reading {
         let (stat, softirqs) = (read("/proc/stat"), read("/proc/softirqs"));
         let (netstat, memory) = (read("/proc/net/netstat"), read("/proc/meminfo"));
-        let counted = |name| parse::netstat(&netstat, "TcpExt", name).unwrap_or(0);
+        let counted = |name| text::netstat(&netstat, "TcpExt", name).unwrap_or(0);
         let pressure = |kind: &str| {
-            parse::pressure(&read(&format!("/proc/pressure/{kind}"))).unwrap_or_default()
+            text::pressure(&read(format!("/proc/pressure/{kind}"))).unwrap_or_default()
         };
-        let bytes = |name| parse::kib_line(&memory, name).unwrap_or(0);
+        let bytes = |name| text::kib_line(&memory, name).unwrap_or(0);
         Reading {
             now_ms,
             interfaces: interfaces(),
-            cpus: parse::cpu_times(&stat),
-            net_rx: parse::softirqs(&softirqs, "NET_RX"),
+            cpus: text::cpu_times(&stat),
+            net_rx: text::softirqs(&softirqs, "NET_RX"),
             listen_overflows: counted("ListenOverflows"),
             listen_drops: counted("ListenDrops"),
-            disk_busy_ms: parse::disk_busy_ms(&read("/proc/diskstats")),
+            disk_busy_ms: text::disk_busy_ms(&read("/proc/diskstats")),
             io: pressure("io"),
             memory: pressure("memory"),
             memory_bytes: bytes("MemTotal"),
             memory_available_bytes: bytes("MemAvailable"),
             server: part(&[std::process::id()]),
-            descriptors: descriptors(),
+            descriptors: descriptors().unwrap_or(0),
             pools: pools
                 .into_iter()
                 .map(|(name, pids)| (name, part(&pids)))
@@ -94,16 +91,9 @@ impl Reading {
     }
 }
 
-/// A small file of the kernel's; empty where it cannot be read.
-pub(crate) fn read(path: &str) -> String {
-    let mut bytes = fs::read(path).unwrap_or_default();
-    bytes.truncate(FILE_BYTES_MAX);
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 fn interfaces() -> Vec<Interface> {
-    let text = read("/proc/net/dev");
-    let named = parse::interfaces(&text).map(|(name, traffic)| Interface {
+    let dev = read("/proc/net/dev");
+    let named = text::interfaces(&dev).map(|(name, traffic)| Interface {
         speed_bits_s: speed_bits_s(name),
         name: name.to_owned(),
         traffic,
@@ -116,19 +106,18 @@ fn speed_bits_s(name: &str) -> Option<u64> {
     if name.contains('/') || name.starts_with('.') {
         return None;
     }
-    let text = read(&format!("/sys/class/net/{name}/speed"));
+    let text = read(format!("/sys/class/net/{name}/speed"));
     let megabits: u64 = text.trim().parse().ok()?;
     megabits.checked_mul(1_000_000).filter(|speed| *speed > 0)
 }
 
 fn part(pids: &[u32]) -> Part {
     let mut sum = Part::default();
-    let page = rustix::param::page_size() as u64;
     for pid in pids {
-        let Some(process) = parse::process(&read(&format!("/proc/{pid}/stat"))) else {
+        let Some(process) = Process::of(pid) else {
             continue;
         };
-        sum.memory_bytes += process.resident_pages.saturating_mul(page);
+        sum.memory_bytes = sum.memory_bytes.saturating_add(process.resident_bytes);
         sum.major_faults = sum.major_faults.saturating_add(process.major_faults);
     }
     if let Some(pid) = pids.first() {
@@ -139,28 +128,16 @@ fn part(pids: &[u32]) -> Part {
 
 /// The memory pressure of a process's control group (v2), where it has one of its own.
 fn group_pressure(pid: u32) -> Option<Pressure> {
-    let groups = read(&format!("/proc/{pid}/cgroup"));
-    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let path = path.trim().trim_matches('/');
+    let groups = read(format!("/proc/{pid}/cgroup"));
+    let path = membership(&groups, "")?.trim_matches('/');
     if path.is_empty() || path.contains("..") {
         return None;
     }
     let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
     let mut texts = mounts
         .iter()
-        .map(|mount| read(&format!("{mount}/{path}/memory.pressure")));
-    texts.find_map(|text| parse::pressure(&text))
-}
-
-/// Descriptors this process has open.
-pub(crate) fn descriptors() -> u64 {
-    let folder = "/proc/self/fd";
-    // Since Linux 6.2 the folder's size is their number.
-    let size = fs::metadata(folder).map_or(0, |folder| folder.len());
-    match size {
-        0 => fs::read_dir(folder).map_or(0, |entries| entries.count() as u64),
-        size => size,
-    }
+        .map(|mount| read(format!("{mount}/{path}/memory.pressure")));
+    texts.find_map(|text| text::pressure(&text))
 }
 
 /// Descriptors this process may have; none for no limit.
@@ -190,6 +167,5 @@ mod tests {
         for name in ["lo", "../../etc", ".", "no-such-link"] {
             assert_eq!(speed_bits_s(name), None);
         }
-        assert_eq!(read("/proc/no/such/file"), "");
     }
 }

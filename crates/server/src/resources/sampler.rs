@@ -1,14 +1,17 @@
 //! The look at everything, once a second, and the board where others read what came of it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use hob_machine::process::descriptors;
+use hob_trace::Mutex;
 use serde_json::{Value, json};
 
 use super::alarms::{Alarms, Alert};
 use super::conditions::{self, Facts};
 use super::minute::Minutes;
-use super::reading::{Reading, descriptors, descriptors_max};
+use super::reading::{Reading, descriptors_max};
+use super::trim::Trim;
 use crate::cache::store::Holdings;
 use crate::handle::admin::Admin;
 use crate::handle::admin::certificates::Held;
@@ -26,14 +29,14 @@ pub struct Resources {
 impl Resources {
     /// What an operator should look at, the worst first.
     pub fn alerts(&self) -> Vec<Alert> {
-        lock(&self.alerts).clone()
+        self.alerts.lock().clone()
     }
 
     /// Minutes from one Unix time to another, in rows of `step_s` seconds.
     pub fn json(&self, from_s: u64, to_s: u64, step_s: u64) -> Value {
-        let mut told = lock(&self.minutes).json(from_s, to_s, step_s);
+        let mut told = self.minutes.lock().json(from_s, to_s, step_s);
         told["descriptors_max"] = json!(descriptors_max());
-        told["alerts"] = self.alerts().iter().map(Alert::json).collect();
+        told["alerts"] = json!(self.alerts());
         told
     }
 }
@@ -43,6 +46,7 @@ pub struct Sampler {
     admin: Arc<Admin>,
     alarms: Alarms,
     before: Facts,
+    trim: Trim,
     /// The last minute's end: its number, what was read, and what the cache held.
     minute: (u64, Reading, Facts, Holdings),
 }
@@ -56,6 +60,7 @@ impl Sampler {
         Sampler {
             alarms: Alarms::default(),
             before: facts.clone(),
+            trim: Trim::default(),
             minute: (minute, reading, facts, admin.shared.store.holdings()),
             admin: Arc::clone(admin),
         }
@@ -71,15 +76,18 @@ impl Sampler {
         if unix_ms / 60_000 > self.minute.0 {
             self.end_minute(&facts, unix_ms);
         }
+        let counters = &facts.counters;
+        self.trim
+            .look(counters.requests, counters.connections_closed);
         self.before = facts;
-        *lock(&self.admin.resources.alerts) = self.alarms.alerts();
+        *self.admin.resources.alerts.lock() = self.alarms.alerts();
     }
 
     fn end_minute(&mut self, facts: &Facts, unix_ms: u64) {
         let reading = Reading::take(now_ms(), pools(&self.admin));
         let holdings = self.admin.shared.store.holdings();
         let (_, before, facts_before, holdings_before) = &self.minute;
-        let mut minutes = lock(&self.admin.resources.minutes);
+        let mut minutes = self.admin.resources.minutes.lock();
         let number = unix_ms / 60_000;
         let minute = minutes.add(number, before, &reading);
         conditions::machine(&mut self.alarms, &minute, minutes.links(), unix_ms);
@@ -104,7 +112,7 @@ fn pools(admin: &Admin) -> Vec<(String, Vec<u32>)> {
 /// What the server knows of itself now.
 fn facts(admin: &Admin) -> Facts {
     let (workers, workers_max) = admin.shared.fleet.load();
-    let report = lock(&admin.report);
+    let report = admin.report.lock();
     let refused = report.certificates.iter().filter_map(|state| {
         let name = state.names.first().cloned().unwrap_or_default();
         Some((name, state.error.clone()?))
@@ -112,12 +120,12 @@ fn facts(admin: &Admin) -> Facts {
     let refused_certificates = refused.collect();
     let seen = admin.inside.seen();
     drop(report);
-    let certificates = lock(&admin.certificates).iter().map(Held::expiry).collect();
+    let certificates = admin.certificates.lock().iter().map(Held::expiry).collect();
     Facts {
         counters: admin.counters.merged(),
         connections: admin.crew.open_connections() as u64,
         connections_max: admin.config().limits.connections as u64,
-        descriptors: descriptors(),
+        descriptors: descriptors().unwrap_or(0),
         descriptors_max: descriptors_max(),
         workers: workers as u64,
         workers_max: workers_max as u64,
@@ -138,8 +146,4 @@ fn facts(admin: &Admin) -> Facts {
 pub(crate) fn unix_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |now| now.as_millis() as u64)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,6 +10,8 @@ use std::net::Ipv6Addr;
 
 use foldhash::fast::FixedState;
 
+use super::template::without_port;
+
 /// Longest host name, in bytes, without a final dot. A longer one means the default site.
 //= rfc1035#2.3.4
 pub const HOST_BYTES_MAX: usize = 253;
@@ -21,6 +23,8 @@ pub struct HostTable {
     /// By what follows the star: `*.example.org` is `.example.org`.
     wildcard: Map,
     default: u32,
+    /// There is no site that is for all other hosts.
+    all_named: bool,
 }
 
 /// The site of a host.
@@ -42,8 +46,10 @@ pub enum ChosenBy {
         /// How many bytes of the host follow the star.
         parent_bytes: usize,
     },
-    /// No site bears a name of the host: this one answers for all such hosts.
+    /// No site bears a name of the host, or there is no host: this one answers for all such.
     Default,
+    /// No site bears a name of the host, and each has names: this is the first.
+    Unknown,
 }
 
 /// Keys come from the config, never from clients, so a fixed seed will do.
@@ -62,6 +68,7 @@ impl HostTable {
             exact: Map::default(),
             wildcard: Map::default(),
             default: 0,
+            all_named: false,
         };
         let mut nameless = None;
         for (site, names) in (0..).zip(sites) {
@@ -74,21 +81,21 @@ impl HostTable {
                 nameless = nameless.or(Some(site));
             }
         }
+        let is_empty = table.exact.is_empty() && table.wildcard.is_empty();
+        table.all_named = nameless.is_none() && !is_empty;
         table.default = nameless.unwrap_or(0);
         table
     }
 
-    /// Index of the site that answers for `host`, as it stood in the request; empty when it has
-    /// none.
-    pub fn find(&self, host: &[u8]) -> u32 {
-        self.choose(host).site
-    }
-
-    /// As [`HostTable::find`], and what decided it.
+    /// The site that answers for `host`, as it stood in the request (empty when it has none), and
+    /// what decided it.
     pub fn choose(&self, host: &[u8]) -> Chosen {
         let default = Chosen {
             site: self.default,
-            by: ChosenBy::Default,
+            by: match self.all_named && !without_port(host).is_empty() {
+                true => ChosenBy::Unknown,
+                false => ChosenBy::Default,
+            },
         };
         if self.exact.is_empty() && self.wildcard.is_empty() {
             return default;
@@ -148,18 +155,6 @@ pub fn normalise_host<'a>(host: &[u8], buffer: &'a mut [u8; HOST_BYTES_MAX]) -> 
         *to = from.to_ascii_lowercase();
     }
     Some(name)
-}
-
-/// The host without `:port`. An IPv6 literal keeps its brackets.
-pub fn without_port(host: &[u8]) -> &[u8] {
-    let Some(colon) = memchr::memrchr(b':', host) else {
-        return host;
-    };
-    if host[colon + 1..].iter().all(u8::is_ascii_digit) {
-        &host[..colon]
-    } else {
-        host
-    }
 }
 
 /// `[::1]` in one spelling.
@@ -257,7 +252,7 @@ mod tests {
             ("127.0.0.1:80", 4),
         ];
         for (host, site) in cases {
-            assert_eq!(table.find(host.as_bytes()), site, "{host}");
+            assert_eq!(table.choose(host.as_bytes()).site, site, "{host}");
         }
         let by = |host: &str| table.choose(host.as_bytes()).by;
         let parent_bytes = ".b.example.org".len();
@@ -272,11 +267,19 @@ mod tests {
     #[test]
     fn without_a_nameless_site_the_first_is_the_default() {
         let table = HostTable::build([["a"], ["b"]]);
-        assert_eq!(
-            [table.find(b"b"), table.find(b"c"), table.find(b"")],
-            [1, 0, 0]
-        );
+        let chosen = |host: &str| {
+            let Chosen { site, by } = table.choose(host.as_bytes());
+            (site, by)
+        };
+        assert_eq!(chosen("b"), (1, ChosenBy::Name));
+        for unknown in ["c", "c:80", "a b"] {
+            assert_eq!(chosen(unknown), (0, ChosenBy::Unknown), "{unknown}");
+        }
+        // Who names no host asks for the server, not for another.
+        assert_eq!(chosen(""), (0, ChosenBy::Default));
+        assert_eq!(chosen(":80"), (0, ChosenBy::Default));
         let nameless = HostTable::build([[""; 0], [""; 0]]);
-        assert_eq!(nameless.find(b"anything"), 0);
+        let by = ChosenBy::Default;
+        assert_eq!(nameless.choose(b"anything"), Chosen { site: 0, by });
     }
 }

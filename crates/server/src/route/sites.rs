@@ -6,26 +6,28 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hob_http::tls::{ClientRule, NO_RULE};
+use hob_http::{Request, Response};
 use hob_trace::HandlerKind;
 use hob_trace::series::SeriesName;
 
-use crate::config::{self, AfterSteps, Argument, CgiRuns, ClientNeed, Config, LogChoice, Program};
+use crate::config::{
+    self, AfterSteps, CacheMode, CgiRuns, ClientNeed, Config, HeaderRules, LogChoice, Program,
+    UnknownHost,
+};
 use crate::handle::Handler;
 use crate::handle::cgi::{Cgi, build};
 use crate::handle::files::Files;
 use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
-use crate::handle::metrics::Metrics;
-use crate::handle::redirect::Redirect;
+use crate::handle::plain;
 use crate::handle::resident::{self, Resident};
-use crate::handle::respond::Respond;
 use crate::process::ProgramRef;
 use crate::route::host::{Chosen, HostTable};
 use crate::route::pattern::Pattern;
 use crate::route::table::RouteTable;
-use crate::route::template::{Location, Rewrite};
+use crate::route::target;
+use crate::route::template::Rewrite;
 use crate::shared::Shared;
-use crate::step::headers::HeaderRules;
 
 /// All sites.
 #[derive(Default)]
@@ -36,6 +38,8 @@ pub struct Sites {
     pub listener_logs: HashMap<u16, u16, foldhash::fast::RandomState>,
     /// The port that clients in clear text are sent to.
     pub https_port: u16,
+    /// What is done for hosts that no site names, where each has names.
+    pub unknown_host: UnknownHost,
 }
 
 /// One site.
@@ -44,7 +48,11 @@ pub struct Site {
     pub name: String,
     /// Its number among series, for what no route answers.
     pub series: u16,
-    table: RouteTable,
+    table: Arc<RouteTable>,
+    /// Which paths are programs' to answer; `None` where the site has no programs.
+    pub claims: Option<Arc<Claims>>,
+    /// Which paths only lack a slash; `None` where none does.
+    pub slashes: Option<Arc<Slashes>>,
     /// Its routes, in order.
     pub routes: Vec<Route>,
     /// Bodies for error statuses.
@@ -61,6 +69,68 @@ pub struct Site {
     pub requires_client: bool,
     /// Its number in the table of counts.
     pub tally: u16,
+}
+
+/// Paths of a site that a program answers: what stands there as a file is never sent, also when it
+/// is found by another path, as a folder's index or a fallback.
+pub struct Claims {
+    table: Arc<RouteTable>,
+    runs_programs: Vec<bool>,
+}
+
+impl Claims {
+    fn of(table: &Arc<RouteTable>, routes: &[Route]) -> Option<Arc<Claims>> {
+        let runs_programs = routes.iter().map(|route| route.handler.runs_programs());
+        let runs_programs: Vec<bool> = runs_programs.collect();
+        runs_programs.contains(&true).then(|| {
+            Arc::new(Claims {
+                table: Arc::clone(table),
+                runs_programs,
+            })
+        })
+    }
+
+    /// True when the route of this normal path runs a program.
+    pub fn is_program(&self, path: &[u8]) -> bool {
+        let found = self.table.find(path);
+        found.is_some_and(|found| self.runs_programs.get(found.route as usize) == Some(&true))
+    }
+}
+
+/// Paths that lack nothing but a slash: `/notes`, where a route has `/notes/*`. Asked for paths
+/// that nobody answers, and only for them.
+pub struct Slashes {
+    table: RouteTable,
+    routes: Vec<u32>,
+}
+
+impl Slashes {
+    fn of(routes: &[Route], site: &config::Site) -> Option<Arc<Slashes>> {
+        let lacking = (0..).zip(routes.iter().zip(&site.routes));
+        let lacking = lacking.filter(|(_, (route, said))| !route.is_internal && !said.strict);
+        let lacking =
+            lacking.filter_map(|(index, (route, _))| Some((index, route.pattern.without_star()?)));
+        let (routes, patterns): (Vec<u32>, Vec<Pattern>) = lacking.unzip();
+        (!routes.is_empty()).then(|| {
+            Arc::new(Slashes {
+                table: RouteTable::build(&patterns),
+                routes,
+            })
+        })
+    }
+
+    /// Index of the route that would match the request's path if it ended in a slash.
+    pub fn route(&self, request: &Request) -> Option<u32> {
+        let (raw, mut room) = (request.head().path(), Vec::new());
+        let normal = target::normalise(raw, &mut room).ok()?;
+        let found = self.table.find(normal.path(raw, &room))?;
+        self.routes.get(found.route as usize).copied()
+    }
+
+    /// Where a request is sent that nobody answers as it came.
+    pub fn redirect(&self, request: &Request) -> Option<Response> {
+        self.route(request).map(|_| plain::add_slash(request))
+    }
 }
 
 /// One route.
@@ -140,6 +210,7 @@ impl Sites {
             sites,
             listener_logs: HashMap::default(),
             https_port: 443,
+            unknown_host: config.unknown_host,
         })
     }
 
@@ -150,12 +221,7 @@ impl Sites {
         }
     }
 
-    /// Index of the site for a host.
-    pub fn site_of(&self, host: &[u8]) -> u32 {
-        self.hosts.find(host)
-    }
-
-    /// As [`Sites::site_of`], and what decided it.
+    /// The site for a host by its index, and what decided it.
     pub fn choose_site(&self, host: &[u8]) -> Chosen {
         self.hosts.choose(host)
     }
@@ -192,13 +258,11 @@ impl Sites {
     }
 }
 
-/// A route's files handlers, those of files that its program may have sent too.
+/// A route's files handlers, those of a fallback and of files that its program may have sent too.
 fn files_of(route: &Route) -> impl Iterator<Item = &Arc<Files>> {
-    let own = match &route.handler {
-        Handler::Files(files) => Some(files),
-        _ => None,
-    };
-    own.into_iter().chain(&route.sendfile)
+    let own = route.handler.files();
+    let fallback = own.and_then(|files| files.fallback.as_ref());
+    own.into_iter().chain(fallback).chain(&route.sendfile)
 }
 
 /// What is wrong with a route, and where it stands.
@@ -216,8 +280,7 @@ impl Site {
             LogChoice::Inherit => inherited,
         };
         let site_log = log_of(site.log, None);
-        let name = site.names.first().cloned();
-        let name = name.unwrap_or_else(|| "*".to_owned());
+        let name = site.names.first().map_or("*", String::as_str).to_owned();
         around.site.clone_from(&name);
         let numbers = &around.shared.series;
         let series = |route: &str, handler: HandlerKind, program: String| {
@@ -238,7 +301,7 @@ impl Site {
                 .map(|text| Rewrite::parse(text, &pattern))
                 .transpose();
             let rewrite = rewrite.map_err(|error| at(error.to_string()))?;
-            let handler = around.handler(route, &pattern).map_err(&at)?;
+            let handler = Handler::build(&route.handler, around, (route, &pattern)).map_err(&at)?;
             let folders = route.sendfile.iter();
             let sendfile = folders.filter(|_| handler.runs_programs()).map(|folder| {
                 // Rules are followed when a program's own fields are known.
@@ -250,7 +313,7 @@ impl Site {
                     && !route.server_timing
                     && site.error_pages.is_empty()
                     && route.headers.is_empty(),
-                series: series(&route.path, handler.kind(), program_name(&route.handler)),
+                series: series(&route.path, handler.kind(), route.handler.runs()),
                 path: route.path.clone(),
                 pattern,
                 handler,
@@ -264,8 +327,10 @@ impl Site {
                 log: log_of(route.log, site_log),
             });
         }
-        let table = RouteTable::build(routes.iter().map(|route| &route.pattern));
+        let table = Arc::new(RouteTable::build(routes.iter().map(|route| &route.pattern)));
         Ok(Site {
+            claims: Claims::of(&table, &routes),
+            slashes: Slashes::of(&routes, site),
             tally: around.shared.tallies.number(&name),
             series: own_series,
             name,
@@ -294,7 +359,7 @@ impl Site {
 }
 
 /// What sites and routes are made with.
-struct Around<'a> {
+pub(crate) struct Around<'a> {
     shared: &'a Shared,
     log_ids: &'a [u16],
     generation: u64,
@@ -306,35 +371,12 @@ struct Around<'a> {
 }
 
 impl<'a> Around<'a> {
-    fn handler(&mut self, route: &config::Route, pattern: &Pattern) -> Result<Handler, String> {
-        match &route.handler {
-            config::Handler::Files(settings) => {
-                self.files(settings, &route.headers).map(Handler::Files)
-            }
-            config::Handler::Cgi(settings) => self.cgi(settings, route, pattern).map(Handler::Cgi),
-            config::Handler::Resident(settings) => self
-                .resident(settings, route, pattern)
-                .map(Handler::Resident),
-            config::Handler::Redirect(redirect) => Ok(Handler::Redirect(Redirect {
-                to: Location::parse(&redirect.to, pattern).map_err(|error| error.to_string())?,
-                status: redirect.status,
-            })),
-            config::Handler::Respond(respond) => {
-                Ok(Handler::Respond(Respond::new(respond, &route.after)))
-            }
-            config::Handler::Metrics(settings) => Metrics::new(settings).map(Handler::Metrics),
-            config::Handler::Admin => {
-                Err("the control API is served on the control socket only".into())
-            }
-        }
-    }
-
-    fn cgi(
+    pub(crate) fn cgi(
         &mut self,
         settings: &config::Cgi,
         route: &config::Route,
         pattern: &Pattern,
-    ) -> Result<Arc<Cgi>, String> {
+    ) -> Result<Cgi, String> {
         let program = self.program(settings.program)?;
         let root = match &settings.runs {
             CgiRuns::Folder { dir, .. } => Some(self.root(dir)?),
@@ -346,10 +388,10 @@ impl<'a> Around<'a> {
             pattern,
             root,
         };
-        build::build(settings, on, program, self.shared).map(Arc::new)
+        build::build(settings, on, program, self.shared)
     }
 
-    fn resident(
+    pub(crate) fn resident(
         &self,
         settings: &config::Resident,
         route: &config::Route,
@@ -374,12 +416,22 @@ impl<'a> Around<'a> {
         Ok((program, reference))
     }
 
-    fn files(
+    pub(crate) fn files(
         &mut self,
         settings: &config::Files,
         headers: &HeaderRules,
     ) -> Result<Arc<Files>, String> {
         let root = self.root(&settings.root)?;
+        let fallback = settings.fallback.is_some().then(|| config::Files {
+            fallback: None,
+            cache_control: settings.fallback_cache_control.clone(),
+            cache: match settings.cache {
+                CacheMode::Pin => CacheMode::Auto,
+                other => other,
+            },
+            ..settings.clone()
+        });
+        let fallback = fallback.map(|settings| self.files(&settings, headers));
         let types = settings.types.iter().map(|(a, b)| (a.as_str(), b.as_str()));
         Ok(Arc::new(Files {
             id: self.shared.handler_id(format!("{settings:?} {headers:?}")),
@@ -388,6 +440,7 @@ impl<'a> Around<'a> {
             pool: self.shared.pool.for_lane(root.lane()),
             root,
             headers: headers.clone(),
+            fallback: fallback.transpose()?,
         }))
     }
 
@@ -407,25 +460,6 @@ impl<'a> Around<'a> {
         let opened = Arc::new(opened);
         self.roots.insert(path.to_owned(), Arc::clone(&opened));
         Ok(opened)
-    }
-}
-
-/// What a handler runs, for people; empty where it runs nothing.
-fn program_name(handler: &config::Handler) -> String {
-    match handler {
-        config::Handler::Cgi(cgi) => match &cgi.runs {
-            CgiRuns::Folder { dir, .. } => dir.display().to_string(),
-            CgiRuns::Script { file, .. } => file.display().to_string(),
-            CgiRuns::Command { arguments, .. } => {
-                let texts = arguments.iter().filter_map(|argument| match argument {
-                    Argument::Text(text) => Some(text.as_str()),
-                    Argument::Query(_) => None,
-                });
-                texts.take(1).collect()
-            }
-        },
-        config::Handler::Resident(resident) => resident.runs.name().to_owned(),
-        _ => String::new(),
     }
 }
 

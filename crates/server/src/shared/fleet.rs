@@ -3,11 +3,14 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use hob_http::thread::{Crew, Handle, Thread};
+use hob_trace::Mutex;
 
 use crate::answer::Answers;
+use crate::environment::usable_memory_bytes;
 use crate::handle::resident::grow::Order;
 use crate::handle::resident::pool::{Keep, Pool};
 use crate::handle::warm::Host;
@@ -20,6 +23,8 @@ pub(crate) struct Fleet {
     lost_threads: AtomicU64,
     /// When an idle worker was last told to make room, in loop time.
     room_ms: AtomicU64,
+    /// Read when it is first asked for.
+    memory_bytes: OnceLock<u64>,
     crew: OnceLock<Arc<Crew>>,
     /// By name of their program and all its settings.
     pools: Mutex<HashMap<String, Known>>,
@@ -62,6 +67,7 @@ impl Fleet {
             workers: AtomicUsize::new(0),
             lost_threads: AtomicU64::new(0),
             room_ms: AtomicU64::new(0),
+            memory_bytes: OnceLock::new(),
             crew: OnceLock::new(),
             pools: Mutex::default(),
         })
@@ -89,9 +95,14 @@ impl Fleet {
         std::thread::available_parallelism().map_or(1, usize::from)
     }
 
+    /// Memory that there is for all of it, in bytes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        *self.memory_bytes.get_or_init(usable_memory_bytes)
+    }
+
     /// The pool of this name, or the one that `make` makes.
     pub(crate) fn pool(&self, name: &str, make: impl FnOnce() -> Pool) -> Arc<Keep> {
-        let mut pools = self.lock();
+        let mut pools = self.pools.lock();
         pools.retain(|_, known| known.pool.strong_count() > 0);
         if let Some(keep) = pools.get(name).and_then(|known| known.keep.upgrade()) {
             return keep;
@@ -110,7 +121,7 @@ impl Fleet {
 
     /// All pools, by their names; those too that only finish what they have.
     pub(crate) fn pools(&self) -> Vec<Arc<Pool>> {
-        let pools = self.lock();
+        let pools = self.pools.lock();
         let mut all: Vec<_> = pools.iter().collect();
         all.sort_by_key(|(name, _)| *name);
         all.into_iter()
@@ -123,6 +134,14 @@ impl Fleet {
         for pool in self.pools() {
             pool.drain_tunnels();
         }
+    }
+
+    /// The server ends, and no thread has a request any more: all workers go. Returns how long that
+    /// may take.
+    pub(crate) fn leave(&self) -> Duration {
+        let pools = self.pools();
+        let times = pools.iter().map(|pool| pool.leave());
+        times.max().unwrap_or_default()
     }
 
     /// Sees to it that every pool has the workers it should have.
@@ -196,10 +215,6 @@ impl Fleet {
     /// A thread has ended, so the others will too.
     pub(crate) fn is_stopping(&self) -> bool {
         self.lost_threads.load(Ordering::Relaxed) != 0
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
-        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -18,7 +18,7 @@ use super::weights::weighted;
 use crate::config::{AfterSteps, Coding};
 use crate::handle::files::media_type::MediaType;
 use crate::handle::plain;
-use crate::handle::script_control::{Buffer, Compress, Control};
+use crate::handle::script::control::{Buffer, Compress, Control};
 
 /// Narrows an answer to what the request asks for. A body that is not sent is dropped, which tells
 /// its source to end.

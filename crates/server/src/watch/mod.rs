@@ -11,10 +11,11 @@ mod moments;
 mod tap;
 mod told;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hob_http::Request;
-use hob_trace::watch::{Full, Hidden, Hub, Terms};
+use hob_trace::Mutex;
+use hob_trace::watch::{Hidden, Hub, Refused, Terms};
 
 pub(crate) use feed::Feed;
 pub(crate) use moments::{begin, finish, trail_of};
@@ -31,23 +32,26 @@ pub struct Watching {
 impl Watching {
     /// What those who begin to watch from now on are not shown.
     pub fn set_hidden(&self, hidden: Hidden) {
-        *self.hidden.lock().unwrap_or_else(PoisonError::into_inner) = hidden;
+        *self.hidden.lock() = hidden;
+    }
+
+    /// What is not shown of requests.
+    pub fn hidden(&self) -> Hidden {
+        self.hidden.lock().clone()
     }
 
     /// Somebody begins to watch, and does so while they may.
     ///
     /// # Errors
-    /// As many watch as may.
+    /// As many watch as may, or the server ends.
     pub(crate) fn begin(
         &self,
         terms: Terms,
         request: &Request,
         may_go_on: impl Fn() -> bool + 'static,
-    ) -> Result<Feed, Full> {
-        let hidden = self.hidden.lock();
-        let hidden = hidden.unwrap_or_else(PoisonError::into_inner).clone();
+    ) -> Result<Feed, Refused> {
         let reactor = request.reactor();
-        let watcher = self.hub.add(terms, hidden)?;
+        let watcher = self.hub.add(terms, self.hidden())?;
         let may_go_on = Box::new(may_go_on);
         Ok(Feed::new(&self.hub, watcher, reactor, may_go_on))
     }

@@ -54,7 +54,7 @@ pub(crate) fn finish(request: &Request, record: &Record, sites: &Sites) {
         (trail.live, trail.held) = (0, live | held);
         trail.generation = station.generation();
     }
-    if !trail.is_watched() {
+    if !trail.is_traced() {
         return;
     }
     let route = site.and_then(|site| site.routes.get(record.route as usize));
@@ -81,7 +81,7 @@ fn subject<'a>(request: &'a Request, record: &Record, site: &'a str) -> Subject<
 
 /// Who watches, without a request at hand.
 pub(crate) fn trail_of(request: &Request) -> Trail {
-    match request.is_watched() {
+    match request.is_traced() {
         true => request.trail(),
         false => Trail::default(),
     }

@@ -25,7 +25,7 @@ pub(crate) fn tap(request: &Request, answered: Answered) -> Answered {
 
 fn tap_response(request: &Request, mut response: Response) -> Response {
     let (station, trail) = (request.reactor().station(), request.trail());
-    if !trail.is_watched() {
+    if !trail.is_traced() {
         return response;
     }
     let now_us = trail.started_us + request.age_us();
@@ -80,7 +80,7 @@ impl BodyStream for Tapped {
         if let Some(Ok(Chunk::Bytes(bytes))) = &polled {
             let before = self.seen_bytes;
             self.seen_bytes += bytes.len() as u64;
-            if self.request.is_watched() {
+            if self.request.is_traced() {
                 self.request.tell_body(Stage::AnswerBody, before, bytes);
             }
         }

@@ -3,7 +3,7 @@
 use hob_http::{Known as Name, Request, RequestHead};
 use hob_trace::verdict::Verdict;
 use hob_trace::watch::{Hidden, Pen, Stage, Station, TextPart, Trail};
-use hob_trace::{CacheOutcome, Fault, Record, TlsVersion};
+use hob_trace::{CacheOutcome, Fault, ProgramEnd, Record, TlsVersion};
 
 use crate::route::host::ChosenBy;
 use crate::route::sites::{Route, Site};
@@ -127,7 +127,7 @@ pub(super) fn route(pen: &mut Pen<'_>, by: ChosenBy, (index, count): (u32, usize
     let by = match by {
         ChosenBy::Name => "the host is a name of the site; route ",
         ChosenBy::Wildcard { .. } => "the host is below a name of the site; route ",
-        ChosenBy::Default => "no site has the host's name; route ",
+        ChosenBy::Default | ChosenBy::Unknown => "no site has the host's name; route ",
     };
     pen.parts(
         "text",
@@ -180,6 +180,18 @@ fn done(pen: &mut Pen<'_>, known: &Known<'_>) {
     pen.number_above_zero("start_us", record.start_us);
     pen.number_above_zero("program_us", record.program_us);
     pen.number_above_zero("cpu_us", record.cpu_us);
+    pen.number_above_zero("pid", record.pid.into());
+    if record.program_end != ProgramEnd::Unknown {
+        pen.word("program_end", record.program_end.word());
+    }
+    for (name, number) in [
+        ("exit_code", record.exit_code()),
+        ("signal", record.signal()),
+    ] {
+        if let Some(number) = number {
+            pen.number(name, number.into());
+        }
+    }
     pen.number_above_zero("disk_wait_us", record.disk_wait_us);
     pen.number_above_zero("client_take_us", record.client_take_us);
     pen.number_above_zero("client_body_us", record.client_body_us);

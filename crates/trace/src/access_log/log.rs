@@ -4,13 +4,14 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::num::NonZeroU16;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::format::{Format, Names};
 use crate::metric::ThreadCounters;
+use crate::mutex::Mutex;
 use crate::ring::Consumer;
 
 use super::writer::Writer;
@@ -115,7 +116,7 @@ impl AccessLog {
         target: Target,
     ) -> Result<LogId, LogIdsUsedUp> {
         let log = {
-            let mut letters = self.mailbox.letters();
+            let mut letters = self.mailbox.letters.lock();
             let last = letters.last_log.checked_add(1).ok_or(LogIdsUsedUp)?;
             letters.last_log = last;
             LogId(NonZeroU16::new(last).ok_or(LogIdsUsedUp)?)
@@ -155,7 +156,7 @@ impl AccessLog {
             return true;
         };
         let (done, wait) = channel();
-        self.mailbox.letters().commands.push(Command::Close {
+        self.mailbox.letters.lock().commands.push(Command::Close {
             deadline: Instant::now() + patience,
             done,
         });
@@ -171,7 +172,7 @@ impl AccessLog {
     }
 
     pub(super) fn send(&self, command: Command) {
-        self.mailbox.letters().commands.push(command);
+        self.mailbox.letters.lock().commands.push(command);
         if let Some(thread) = &self.thread {
             thread.thread().unpark();
         }
@@ -218,8 +219,4 @@ pub(super) struct Letters {
     pub(super) last_log: u16,
 }
 
-impl Mailbox {
-    pub(super) fn letters(&self) -> MutexGuard<'_, Letters> {
-        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Mailbox {}

@@ -150,7 +150,7 @@ fn log_numbers_are_never_used_twice() {
     bench.log.retire(first);
     let second = bench.log.register(settings(), Target::Stdout).unwrap();
     assert_eq!((first.number(), second.number()), (1, 2));
-    bench.log.mailbox.letters().last_log = u16::MAX;
+    bench.log.mailbox.letters.lock().last_log = u16::MAX;
     assert_eq!(
         bench.log.register(settings(), Target::Stdout),
         Err(LogIdsUsedUp)

@@ -16,7 +16,7 @@ use crate::ring::Consumer;
 /// How long a retired log that cannot be written is kept.
 const RETIRED_PATIENCE: Duration = Duration::from_secs(5);
 /// The least time between two complaints about full rings.
-const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
+const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
 
 /// The thread's state.
 pub(super) struct Writer {
@@ -78,7 +78,7 @@ impl Writer {
             self.take_commands(&me, looked_at);
             let drained = self.drain(looked_at);
             self.write(looked_at);
-            self.count_losses(looked_at);
+            self.count_losses(looked_at, Complain::InTurn);
             let is_clear = !self.logs.have_lines();
             if is_clear {
                 self.flushing.drain(..).for_each(|done| answer(&done, true));
@@ -158,7 +158,7 @@ impl Writer {
         self.count(lost);
     }
 
-    fn count_losses(&mut self, now: Instant) {
+    fn count_losses(&mut self, now: Instant, complain: Complain) {
         let mut in_rings = 0;
         self.rings.retain_mut(|ring| {
             // Asked first: whoever is finished has counted its last loss.
@@ -177,21 +177,11 @@ impl Writer {
             self.counters.log_dropped.add(losses.lines);
             self.counters.log_write_errors.add(losses.write_errors);
         }
-        self.complaint.records += in_rings;
-        let may_tell = self
-            .complaint
-            .told_at
-            .is_none_or(|at| now.duration_since(at) >= COMPLAIN_EVERY);
-        if self.complaint.records > 0 && may_tell {
-            let records = self.complaint.records;
+        if let Some(records) = self.complaint.take(in_rings, now, complain) {
             tracing::error!(
                 records,
                 "access log is written too slowly; records were dropped"
             );
-            self.complaint = Complaint {
-                told_at: Some(now),
-                records: 0,
-            };
         }
     }
 
@@ -212,7 +202,7 @@ impl Writer {
             .destinations
             .iter_mut()
             .for_each(Destination::give_up);
-        self.count_losses(Instant::now());
+        self.count_losses(Instant::now(), Complain::Now);
         if let Some((_, done)) = self.closing.take() {
             answer(&done, is_clear);
         }
@@ -244,7 +234,42 @@ impl Writer {
                 .iter_mut()
                 .for_each(Destination::rest);
         }
-        pause
+        match (pause, self.complaint.due_in(Instant::now())) {
+            // The rest of a burst is told, too, when nothing comes after it.
+            (Pause::UntilWoken, Some(time)) => Pause::For(time),
+            (pause, _) => pause,
+        }
+    }
+}
+
+/// When losses are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Complain {
+    /// As often as they may be.
+    InTurn,
+    /// At once: there will be no other time.
+    Now,
+}
+
+impl Complaint {
+    /// Adds losses; says how many are to be told now.
+    fn take(&mut self, records: u64, now: Instant, complain: Complain) -> Option<u64> {
+        self.records += records;
+        let is_due = complain == Complain::Now || self.due_in(now) == Some(Duration::ZERO);
+        if self.records == 0 || !is_due {
+            return None;
+        }
+        self.told_at = Some(now);
+        Some(std::mem::take(&mut self.records))
+    }
+
+    /// When what has not been told may be.
+    fn due_in(&self, now: Instant) -> Option<Duration> {
+        let waited = self.told_at.map(|at| now.saturating_duration_since(at));
+        let left = waited.map_or(Duration::ZERO, |waited| {
+            COMPLAIN_EVERY.saturating_sub(waited)
+        });
+        (self.records > 0).then_some(left)
     }
 }
 
@@ -320,7 +345,8 @@ impl Logs {
 
     /// Fetches commands. An idle writer comes here for nothing but to find it empty.
     fn open_mailbox(&mut self) {
-        self.letters.append(&mut self.mailbox.letters().commands);
+        self.letters
+            .append(&mut self.mailbox.letters.lock().commands);
     }
 
     fn have_lines(&self) -> bool {
@@ -347,3 +373,38 @@ impl Logs {
 }
 
 const _: () = assert!(size_of::<LogId>() == size_of::<u16>());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_losses_are_told_and_not_more_often_than_they_may_be() {
+        let mut complaint = Complaint::default();
+        let begin = Instant::now();
+        let at = |ms| begin + Duration::from_millis(ms);
+        assert_eq!(complaint.take(0, at(0), Complain::InTurn), None);
+        assert_eq!(complaint.due_in(at(0)), None);
+        assert_eq!(complaint.take(3, at(0), Complain::InTurn), Some(3));
+        assert_eq!(complaint.take(1000, at(1), Complain::InTurn), None);
+        assert_eq!(complaint.take(769, at(2000), Complain::InTurn), None);
+        // Nothing more comes, and the writer looks again when it may tell of the rest.
+        assert_eq!(
+            complaint.due_in(at(2000)),
+            Some(COMPLAIN_EVERY - Duration::from_secs(2))
+        );
+        assert_eq!(
+            complaint.take(0, begin + COMPLAIN_EVERY, Complain::InTurn),
+            Some(1769)
+        );
+        assert_eq!(complaint.due_in(begin + COMPLAIN_EVERY), None);
+        assert_eq!(
+            complaint.take(5, begin + COMPLAIN_EVERY, Complain::InTurn),
+            None
+        );
+        assert_eq!(
+            complaint.take(0, begin + COMPLAIN_EVERY, Complain::Now),
+            Some(5)
+        );
+    }
+}

@@ -54,7 +54,7 @@ impl ActivityFile {
 
     /// Takes over what was recorded; says how many rows were damaged.
     pub fn load(&self, activity: &Activity) -> io::Result<u64> {
-        let mut rows = activity.lock();
+        let mut rows = activity.rows.lock();
         let rows = &mut *rows;
         let seconds = self.load_ring(&mut rows.seconds, HEAD_BYTES)?;
         Ok(seconds + self.load_ring(&mut rows.minutes, MINUTES_AT)?)

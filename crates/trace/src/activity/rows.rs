@@ -1,8 +1,8 @@
 //! Rows by the second and the minute, in memory.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use super::row::Row;
+
+use crate::mutex::Mutex;
 
 /// Seconds that are kept.
 pub const SECONDS_KEPT: u64 = 3600;
@@ -14,7 +14,7 @@ pub const ROWS_MAX: u64 = 2000;
 /// What a server did, second by second.
 #[derive(Debug)]
 pub struct Activity {
-    rows: Mutex<Rows>,
+    pub(super) rows: Mutex<Rows>,
 }
 
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl Activity {
     /// Records a second. `minute` has the percentiles (50, 90, 99) of its whole minute so far,
     /// where they are known; else they follow from those of its seconds.
     pub fn add(&self, unix_s: u64, row: &Row, minute: Option<[u32; 3]>) -> Changed {
-        let mut rows = self.lock();
+        let mut rows = self.rows.lock();
         let second = *rows.seconds.add(unix_s, row);
         let whole = rows.minutes.add(unix_s / 60, row);
         if let Some(percentiles) = minute {
@@ -139,7 +139,7 @@ impl Activity {
         step_s: u64,
         now_unix_s: u64,
     ) -> Stretch {
-        let rows = self.lock();
+        let rows = self.rows.lock();
         let kept_s = now_unix_s.saturating_sub(MINUTES_KEPT * 60);
         let to_s = to_unix_s.min(now_unix_s);
         let from_s = from_unix_s.clamp(kept_s.min(to_s), to_s);
@@ -171,9 +171,5 @@ impl Activity {
     pub fn last_seconds(&self, count: u64, now_unix_s: u64) -> Stretch {
         let from_s = now_unix_s.saturating_sub(count);
         self.stretch(from_s, now_unix_s, 1, now_unix_s)
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, Rows> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -133,7 +133,7 @@ fn torn_slots_are_holes_and_foreign_files_are_left_alone() {
 fn memory_comes_with_rows() {
     let activity = Activity::new();
     activity.add(NOW, &row(1), None);
-    let rows = activity.lock();
+    let rows = activity.rows.lock();
     let used = |ring: &Ring| ring.pieces.iter().filter(|piece| !piece.is_empty()).count();
     assert_eq!((used(&rows.seconds), used(&rows.minutes)), (1, 1));
 }

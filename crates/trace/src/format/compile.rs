@@ -78,6 +78,7 @@ const JSON: &[(&str, Field)] = &[
     ("first_byte_us", Field::FirstByteUs),
     ("queue_us", Field::QueueUs),
     ("program_us", Field::ProgramUs),
+    ("program_end", Field::ProgramEnd),
     ("disk_wait_us", Field::DiskWaitUs),
     ("site", Field::Site),
     ("route", Field::Route),
@@ -323,6 +324,7 @@ fields! {
     FirstByteUs = "first_byte_us", Number, "Microseconds until the answer's head was handed to the kernel.";
     QueueUs = "queue_us", Number, "Microseconds in a program's queue.";
     ProgramUs = "program_us", Number, "Microseconds from asking for a program's start to the head of its answer.";
+    ProgramEnd = "program_end", Text, "How the process that ran for the request ended: `clean`, `code 1`, `failed 1`, `killed 9`.";
     DiskWaitUs = "disk_wait_us", Number, "Microseconds waited for a disk.";
     Site = "site", Text, "The site's first name.";
     Route = "route", Text, "The route's path pattern.";

@@ -9,7 +9,7 @@ use crate::address::push_ip;
 use crate::calendar::{Moment, two_digits};
 use crate::escape::{put_json, put_text, put_word};
 use crate::pen::{Block, Pen};
-use crate::record::{Record, Texts};
+use crate::record::{ProgramEnd, Record, Texts};
 
 /// The names behind a record's numbers, as in the config that the record's request was answered by.
 #[derive(Clone, Debug, Default)]
@@ -281,6 +281,15 @@ impl Line<'_> {
             Field::FirstByteUs => pen.put_number(record.first_byte_us),
             Field::QueueUs => pen.put_number(record.queue_us),
             Field::ProgramUs => pen.put_number(record.program_us),
+            Field::ProgramEnd => match record.program_end {
+                ProgramEnd::Unknown => self.put_absent(pen),
+                ProgramEnd::Clean => pen.put(record.program_end.word().as_bytes()),
+                end => {
+                    pen.put(end.word().as_bytes());
+                    pen.put_array(b" ");
+                    pen.put_number(record.end_number.into());
+                }
+            },
             Field::DiskWaitUs => pen.put_number(record.disk_wait_us),
             Field::Site => self.put_word(self.names.site(record), pen),
             Field::Route => self.put_word(self.names.route(record), pen),

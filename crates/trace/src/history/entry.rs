@@ -21,7 +21,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
 use crate::record::{
-    CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record, Texts, TlsHandshake, TlsVersion,
+    CacheOutcome, Fault, HandlerKind, Outcome, ProgramEnd, Protocol, Record, Texts, TlsHandshake,
+    TlsVersion,
 };
 
 /// Bytes of a method that are kept.
@@ -44,7 +45,7 @@ pub(super) const WORDS_BYTES_MAX: usize = 255;
 /// Bytes before the groups.
 const HEAD_BYTES: usize = 60;
 /// Bytes of all groups that are numbers.
-const NUMBERS_BYTES_MAX: usize = 6 * 8 + 4 * 4 + 3 * 4 + 3 * 4 + 4 + 16;
+const NUMBERS_BYTES_MAX: usize = 6 * 8 + 4 * 4 + 3 * 4 + 3 * 4 + 4 + 16 + 2 * 4;
 /// The largest entry.
 pub(super) const ENTRY_BYTES_MAX: usize = HEAD_BYTES
     + NUMBERS_BYTES_MAX
@@ -83,7 +84,9 @@ const SUITE: u32 = 1 << 14;
 /// The text of the kind four groups before is that of the last entry that had one.
 const SAME: u32 = 4;
 const TRACE: u32 = SUITE << SAME << 1;
-const GROUPS: u32 = (TRACE << 1) - 1;
+/// The process and its end.
+const PROCESS: u32 = TRACE << 1;
+const GROUPS: u32 = (PROCESS << 1) - 1;
 
 /// Methods that are one byte, from 1.
 const METHODS: [&[u8]; 8] = [
@@ -183,6 +186,15 @@ pub(super) fn encode(
     if record.trace.is_some() {
         groups |= TRACE;
         out.extend_from_slice(&record.trace.id);
+    }
+    if record.pid != 0 || record.program_end != ProgramEnd::Unknown {
+        groups |= PROCESS;
+        let end = [record.program_end as u8, record.end_number, 0, 0];
+        push_all(
+            &[record.pid, u32::from_le_bytes(end)],
+            u32::to_le_bytes,
+            out,
+        );
     }
     out.extend_from_slice(target);
     let size = (out.len() - start) as u16;
@@ -403,6 +415,9 @@ pub(super) fn decode<'a>(
     if groups & TRACE != 0 {
         record.trace.id = *reader.take(TRACE_BYTES)?.first_chunk()?;
     }
+    if groups & PROCESS != 0 {
+        reader.process(&mut record)?;
+    }
     let target = reader.take(usize::from(u16_at(head, 2)))?;
     let finished = Finished {
         record,
@@ -493,6 +508,16 @@ impl<'a> Reader<'a> {
         if groups & V6 != 0 {
             record.client = IpAddr::V6(Ipv6Addr::from(self.array::<16>()?));
         }
+        Some(())
+    }
+
+    fn process(&mut self, record: &mut Record) -> Option<()> {
+        record.pid = self.u32()?;
+        let [end, number, 0, 0] = self.array()? else {
+            return None;
+        };
+        record.program_end = *ProgramEnd::ALL.get(usize::from(end))?;
+        record.end_number = number;
         Some(())
     }
 

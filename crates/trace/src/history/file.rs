@@ -91,7 +91,7 @@ impl HistoryFile {
         let Retention {
             bytes_max,
             time_max,
-        } = history.lock().retention;
+        } = history.state.lock().retention;
         let time_ms = u64::try_from(time_max.as_millis()).unwrap_or(u64::MAX);
         let since_ms = now_unix_ms.saturating_sub(time_ms);
         let mut segments = Vec::new();

@@ -1,11 +1,13 @@
 //! What is kept: sealed segments, bounded by bytes and time.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::segment::{Extent, Origin, SEGMENT_BYTES, Segment};
+
+use crate::mutex::Mutex;
 
 /// Buffers of full segments that are kept for the next ones.
 const SPARE_BUFFERS_MAX: usize = 8;
@@ -39,7 +41,7 @@ pub struct History {
     is_on: AtomicBool,
     /// Segments that left memory before the file had them.
     unwritten: AtomicU64,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
 }
 
 #[derive(Debug)]
@@ -80,7 +82,7 @@ impl History {
     /// Keeps so much from now on.
     pub fn set_retention(&self, retention: Retention) {
         self.is_on.store(retention.bytes_max > 0, Ordering::Relaxed);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.retention = retention;
         let gone = state.evict(0, &self.unwritten);
         drop(state);
@@ -99,7 +101,7 @@ impl History {
 
     /// How much is kept, without what is still in open segments.
     pub fn holdings(&self) -> Holdings {
-        let state = self.lock();
+        let state = self.state.lock();
         let first = state.segments.front();
         Holdings {
             count: state.count,
@@ -110,7 +112,7 @@ impl History {
 
     /// Lets go of what is too old at this moment.
     pub fn expire(&self, now_unix_ms: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let time_ms = u64::try_from(state.retention.time_max.as_millis()).unwrap_or(u64::MAX);
         let gone = state.evict(now_unix_ms.saturating_sub(time_ms), &self.unwritten);
         drop(state);
@@ -123,7 +125,7 @@ impl History {
     }
 
     pub(super) fn take_in(&self, bytes: Vec<u8>, extent: Extent) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let number = state.next_number;
         state.next_number += 1;
         let segment = Segment {
@@ -143,7 +145,7 @@ impl History {
 
     /// Puts older segments, in their order, before all that is there.
     pub(super) fn put_before(&self, older: Vec<Segment>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         for mut segment in older.into_iter().rev() {
             let bytes = state.bytes + segment.memory_bytes();
             if bytes > state.retention.bytes_max {
@@ -158,13 +160,13 @@ impl History {
     }
 
     pub(super) fn buffer(&self) -> Vec<u8> {
-        let spare = self.lock().spare.pop();
+        let spare = self.state.lock().spare.pop();
         spare.unwrap_or_else(|| Vec::with_capacity(SEGMENT_BYTES))
     }
 
     /// Those that the file does not have, oldest first. From now on there is a file.
     pub(super) fn unwritten_segments(&self) -> Vec<Arc<Segment>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let written = *state.written.get_or_insert(NUMBER_FIRST - 1);
         let newest_first = state.segments.iter().rev();
         let mut new: Vec<_> = newest_first
@@ -177,22 +179,18 @@ impl History {
 
     /// The file has all up to this number.
     pub(super) fn set_written(&self, number: u64) {
-        self.lock().written = Some(number);
+        self.state.lock().written = Some(number);
     }
 
     /// All sealed segments, oldest first.
     pub(super) fn segments(&self) -> Vec<Arc<Segment>> {
-        self.lock().segments.iter().cloned().collect()
+        self.state.lock().segments.iter().cloned().collect()
     }
 
     /// The same, and the number that the next one will have.
     pub(super) fn arrivals(&self) -> (Vec<Arc<Segment>>, u64) {
-        let state = self.lock();
+        let state = self.state.lock();
         (state.segments.iter().cloned().collect(), state.next_number)
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

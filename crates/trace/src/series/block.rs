@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::book::{OTHER, SERIES_MAX, Series};
 use crate::histogram::{Histogram, Times};
 use crate::metric::Cell;
-use crate::record::{HandlerKind, Outcome, Record};
+use crate::record::{Outcome, ProgramLife, Record};
 use crate::verdict::Split;
 
 /// One series on one thread. Written by that thread, read by any.
@@ -109,10 +109,7 @@ impl Block {
         if record.status == SWITCHED {
             return;
         }
-        let is_program = matches!(
-            record.handler,
-            HandlerKind::Cgi | HandlerKind::Warm | HandlerKind::Resident
-        );
+        let is_program = record.handler.runs_program();
         if is_program {
             self.record_program(record);
         } else {
@@ -138,7 +135,7 @@ impl Block {
         if record.cpu_us > 0 {
             program.cpu.record(record.cpu_us);
         }
-        if record.handler != HandlerKind::Resident {
+        if record.handler.program() != Some(ProgramLife::Kept) {
             self.run_cpu_us.add(record.cpu_us);
         }
     }

@@ -1,9 +1,10 @@
 //! Names and numbers of series, and where each is counted.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::block::{self, Sum, ThreadSeries};
+use crate::mutex::Mutex;
 use crate::record::HandlerKind;
 
 /// Most series with a name; further routes share number 0.
@@ -76,7 +77,7 @@ impl Series {
 
     /// The number of a series: the one it has, or a new one. 0 when there are too many.
     pub fn number(&self, name: SeriesName) -> u16 {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(number) = state.numbers.get(&name) {
             return *number;
         }
@@ -92,19 +93,19 @@ impl Series {
 
     /// The names of all series, by their numbers.
     pub fn names(&self) -> Vec<Arc<SeriesName>> {
-        self.lock().names.clone()
+        self.state.lock().names.clone()
     }
 
     /// Blocks for one more thread.
     pub fn new_thread(&self) -> Arc<ThreadSeries> {
         let thread = Arc::new(ThreadSeries::new(self.places_max));
-        self.lock().threads.push(Arc::clone(&thread));
+        self.state.lock().threads.push(Arc::clone(&thread));
         thread
     }
 
     /// The place of a series among each thread's blocks.
     pub(super) fn place(&self, series: u16) -> u16 {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if series == 0 || usize::from(series) >= state.names.len() {
             return OTHER;
         }
@@ -123,7 +124,7 @@ impl Series {
     /// What was counted of each series that had a request, with its number; number 0 is all that
     /// has no block of its own.
     pub fn sums(&self) -> Vec<(u16, Sum)> {
-        let state = self.lock();
+        let state = self.state.lock();
         let (places, threads) = (state.places.clone(), state.threads.clone());
         drop(state);
         let sum_at = |place: usize| {
@@ -139,7 +140,7 @@ impl Series {
 
     /// How many requests each series has had so far.
     pub fn requests(&self) -> HashMap<u16, u64> {
-        let state = self.lock();
+        let state = self.state.lock();
         let (places, threads) = (state.places.clone(), state.threads.clone());
         drop(state);
         let all = places.into_iter().enumerate();
@@ -152,7 +153,7 @@ impl Series {
 
     /// What was counted of all requests together.
     pub fn all(&self) -> Sum {
-        let state = self.lock();
+        let state = self.state.lock();
         let (places, threads) = (state.places.len(), state.threads.clone());
         drop(state);
         let mut sum = Sum::default();
@@ -160,9 +161,5 @@ impl Series {
             threads.iter().for_each(|one| one.add_to(place, &mut sum));
         }
         sum
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,9 @@
 //! All watchers of a server, shared by its threads.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::mutex::Mutex;
 use crate::watch::{Hidden, Terms, WATCHERS_MAX, Watcher};
 
 /// All watchers.
@@ -23,31 +24,36 @@ struct Slots {
     is_over: bool,
 }
 
-/// There are as many watchers as may be.
+/// Why somebody may not watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
+pub enum Refused {
+    /// There are as many watchers as may be.
+    Full,
+    /// The server ends, and whoever watches would see nothing of the one that follows.
+    Over,
+}
 
 impl Hub {
     /// Lets somebody watch from now on.
     ///
     /// # Errors
-    /// There are [`WATCHERS_MAX`] already.
-    pub fn add(&self, terms: Terms, hidden: Hidden) -> Result<Arc<Watcher>, Full> {
-        let mut slots = self.lock();
+    /// There are [`WATCHERS_MAX`] already, or [`Hub::end_all`] was called.
+    pub fn add(&self, terms: Terms, hidden: Hidden) -> Result<Arc<Watcher>, Refused> {
+        let mut slots = self.slots.lock();
+        if slots.is_over {
+            return Err(Refused::Over);
+        }
         let places = (0..WATCHERS_MAX).map(|step| (slots.next + step) % WATCHERS_MAX);
         let Some(slot) = places
             .into_iter()
             .find(|slot| slots.watchers[*slot].is_none())
         else {
             slots.refused += 1;
-            return Err(Full);
+            return Err(Refused::Full);
         };
         let watcher = Arc::new(Watcher::new(terms, hidden, slot as u32));
         slots.watchers[slot] = Some(Arc::clone(&watcher));
         slots.next = (slot + 1) % WATCHERS_MAX;
-        if slots.is_over {
-            watcher.end();
-        }
         drop(slots);
         self.generation.fetch_add(1, Ordering::Release);
         Ok(watcher)
@@ -55,7 +61,7 @@ impl Hub {
 
     /// Somebody watches no more.
     pub fn remove(&self, watcher: &Arc<Watcher>) {
-        let mut slots = self.lock();
+        let mut slots = self.slots.lock();
         slots.dropped += watcher.dropped_so_far();
         let place = &mut slots.watchers[watcher.slot as usize];
         if place
@@ -68,9 +74,9 @@ impl Hub {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// The server ends: so do all who watch, and those who begin at once.
+    /// The server ends: so do all who watch, and nobody begins.
     pub fn end_all(&self) {
-        let mut slots = self.lock();
+        let mut slots = self.slots.lock();
         slots.is_over = true;
         slots
             .watchers
@@ -81,17 +87,17 @@ impl Hub {
 
     /// How many watch.
     pub fn count(&self) -> usize {
-        self.lock().watchers.iter().flatten().count()
+        self.slots.lock().watchers.iter().flatten().count()
     }
 
     /// How many were refused.
     pub fn refused(&self) -> u64 {
-        self.lock().refused
+        self.slots.lock().refused
     }
 
     /// Events that did not fit, of all watchers there were.
     pub fn dropped(&self) -> u64 {
-        let slots = self.lock();
+        let slots = self.slots.lock();
         let now = slots
             .watchers
             .iter()
@@ -106,10 +112,6 @@ impl Hub {
     }
 
     pub(super) fn watchers(&self) -> [Option<Arc<Watcher>>; WATCHERS_MAX] {
-        self.lock().watchers.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Slots> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.lock().watchers.clone()
     }
 }

@@ -27,7 +27,7 @@ mod watcher;
 
 pub use event::{Pen, Stage, TextPart};
 pub use hide::Hidden;
-pub use hub::{Full, Hub};
+pub use hub::{Hub, Refused};
 pub use pattern::Pattern;
 pub use station::{Station, Trail};
 pub use terms::{FieldsOf, Subject, Terms, TermsError};

@@ -50,7 +50,7 @@ pub struct Trail {
 
 impl Trail {
     /// Somebody watches, or may turn out to.
-    pub fn is_watched(&self) -> bool {
+    pub fn is_traced(&self) -> bool {
         self.live | self.held != 0
     }
 

@@ -2,15 +2,15 @@
 //! not fit is dropped and counted, and whoever is watched never waits.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
+use crate::Record;
+use crate::mutex::Mutex;
 use crate::watch::event::{self, GAP};
 use crate::watch::{
     DECIDED_COUNT_MAX, FLUSH_BYTES, HELD_BYTES_MAX, HELD_COUNT_MAX, Hidden, QUEUE_BYTES_MAX, Terms,
     Trail,
 };
-use crate::{HandlerKind, Record};
 
 /// A watcher.
 pub struct Watcher {
@@ -52,10 +52,7 @@ struct Decided {
 impl Decided {
     /// Remembers one whose program may print still.
     fn note(&mut self, trail: &Trail, record: &Record, is_shown: bool) {
-        let is_program = matches!(
-            record.handler,
-            HandlerKind::Cgi | HandlerKind::Warm | HandlerKind::Resident
-        );
+        let is_program = record.handler.runs_program();
         if !is_program {
             return;
         }
@@ -96,7 +93,7 @@ impl Watcher {
 
     /// Takes whole events of a request that is known to match.
     pub(super) fn push(&self, events: &[u8]) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let waker = state.push_all(events, &self.terms);
         drop(state);
         if let Some(waker) = waker {
@@ -106,7 +103,7 @@ impl Watcher {
 
     /// Takes an event of a request whose end decides.
     pub(super) fn hold(&self, trail: &Trail, event: &[u8]) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let key = (trail.connection, trail.request);
         if let Some(is_shown) = state.decided.is_shown.get(&key).copied() {
             // A program prints after its request is over.
@@ -137,7 +134,7 @@ impl Watcher {
     /// The end of such a request has come: its events are shown after `before` and followed by
     /// `after`, or forgotten.
     pub(super) fn settle(&self, trail: &Trail, record: &Record, before: &[u8], after: &[u8]) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let held = state.held.remove(&(trail.connection, trail.request));
         let held = held.unwrap_or_default();
         state.held_bytes -= held.events.len();
@@ -159,7 +156,7 @@ impl Watcher {
 
     /// Forgets what is held of a request that will not be told of.
     pub(super) fn forget(&self, trail: &Trail, record: &Record) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.decided.note(trail, record, false);
         if let Some(held) = state.held.remove(&(trail.connection, trail.request)) {
             state.held_bytes -= held.events.len();
@@ -169,7 +166,7 @@ impl Watcher {
     /// How many bytes wait. When there are few, `waker` is woken for the next event, and once there
     /// are [`FLUSH_BYTES`].
     pub fn waiting_bytes(&self, waker: &Waker) -> usize {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.out.len() < FLUSH_BYTES {
             state.waker = Some(waker.clone());
         }
@@ -178,7 +175,7 @@ impl Watcher {
 
     /// Nothing more comes.
     pub(super) fn end(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_over = true;
         let waker = state.waker.take();
         drop(state);
@@ -189,12 +186,12 @@ impl Watcher {
 
     /// Nothing more comes; what waits is the last.
     pub fn is_over(&self) -> bool {
-        self.lock().is_over
+        self.state.lock().is_over
     }
 
     /// Takes what waits, and last what did not fit.
     pub fn take(&self) -> Vec<u8> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let mut out = std::mem::take(&mut state.out);
         let dropped = std::mem::take(&mut state.dropped);
         if dropped > 0 {
@@ -205,11 +202,7 @@ impl Watcher {
 
     /// Events that did not fit, since it began.
     pub fn dropped_so_far(&self) -> u64 {
-        self.lock().dropped_total
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().dropped_total
     }
 }
 

@@ -6,21 +6,22 @@ use super::tree::{File, Tree};
 /// Each crate, and the crates of ours it may depend on.
 const ARROWS: &[(&str, &[&str])] = &[
     ("hob", &["server", "compare", "cost", "load", "trace"]),
-    ("compare", &["load"]),
-    ("server", &["http", "page", "trace", "ipc"]),
+    ("compare", &["load", "machine"]),
+    ("server", &["config", "http", "trace", "ipc", "machine"]),
+    ("config", &["trace"]),
     ("http", &["trace"]),
-    ("cost", &["load"]),
-    ("load", &["trace"]),
-    ("page", &[]),
+    ("cost", &["load", "machine"]),
+    ("load", &["machine"]),
     ("libhob", &["ipc"]),
     ("trace", &[]),
     ("ipc", &[]),
+    ("machine", &[]),
     ("xtask", &[]),
 ];
 
 /// What tests of a crate may depend on besides: programs linked with libhob run behind the server,
-/// so cargo builds the library whenever it builds those tests.
-const TEST_ARROWS: &[(&str, &str)] = &[("hob", "libhob")];
+/// so cargo builds the library whenever it builds those tests, and clients that misbehave.
+const TEST_ARROWS: &[(&str, &str)] = &[("hob", "libhob"), ("hob", "mischief")];
 
 const LOCKED_PACKAGES_MAX: usize = 400;
 

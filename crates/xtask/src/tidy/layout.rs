@@ -35,8 +35,13 @@ pub(super) fn forbidden_names(tree: &Tree, report: &mut Report) {
     }
 }
 
+/// The folder of handlers, and the one of what several of them share.
+const HANDLERS: &str = "crates/server/src/handle/";
+const SHARED: &str = "script";
+/// Where the list of handlers is.
+const LIST: &str = "crates/trace/src/record.rs";
+
 pub(super) fn five_places(tree: &Tree, report: &mut Report) {
-    const HANDLERS: &str = "crates/server/src/handle/";
     for folder in &tree.folders {
         let Some(name) = folder
             .strip_prefix(HANDLERS)
@@ -46,8 +51,8 @@ pub(super) fn five_places(tree: &Tree, report: &mut Report) {
         };
         // Folders without code hold what tests compare with.
         let is_inside = |file: &File| file.path.starts_with(&format!("{folder}/"));
-        // What belongs to a file of the same name is no handler's.
-        let is_part = tree.has(&format!("{folder}.rs"));
+        // What belongs to a file of the same name, or to several handlers, is no handler's.
+        let is_part = tree.has(&format!("{folder}.rs")) || name == SHARED;
         if is_part || !tree.rust().any(|(file, _)| is_inside(file)) {
             continue;
         }
@@ -57,6 +62,87 @@ pub(super) fn five_places(tree: &Tree, report: &mut Report) {
         ];
         for path in needed.iter().filter(|path| !tree.has(path)) {
             report.add(folder, 1, format!("the handler {name} needs {path}"));
+        }
+    }
+}
+
+/// One line of the list of handlers.
+struct Listed<'a> {
+    /// Its folder's name.
+    name: &'a str,
+    /// What it is called among types.
+    variant: &'a str,
+    runs_programs: bool,
+    line: usize,
+}
+
+/// Lines such as `cgi Cgi = 4, program started;`, between `handlers` and its end.
+fn listed(tree: &Tree) -> Vec<Listed<'_>> {
+    let text = tree.file(LIST).map_or("", |file| file.text.as_str());
+    let lines = text.lines().enumerate();
+    let lines = lines.skip_while(|(_, line)| *line != "macro_rules! handlers {");
+    let lines = lines.take_while(|(_, line)| *line != "}");
+    let listed = lines.filter_map(|(at, line)| {
+        let (words, number) = line.trim().strip_suffix(';')?.split_once(" = ")?;
+        let (name, variant) = words.split_once(' ')?;
+        Some(Listed {
+            name,
+            variant,
+            runs_programs: number.contains("program "),
+            line: at + 1,
+        })
+    });
+    listed.collect()
+}
+
+pub(super) fn handler_shape(tree: &Tree, report: &mut Report) {
+    for handler in listed(tree) {
+        for file in ["mod.rs", "config.rs", "answer.rs", "explain.rs"] {
+            let path = format!("{HANDLERS}{}/{file}", handler.name);
+            if !tree.has(&path) {
+                report.add(LIST, handler.line, format!("there is no {path}"));
+            }
+        }
+    }
+}
+
+pub(super) fn handler_named(tree: &Tree, report: &mut Report) {
+    let listed = listed(tree);
+    let outside = tree.product();
+    let outside = outside.filter(|(file, _)| !file.path.starts_with(HANDLERS));
+    for (file, source) in outside {
+        for variant in listed.iter().map(|handler| handler.variant) {
+            for kind in ["Handler", "HandlerKind", "HandlerSettings"] {
+                let found = source.find(&format!("{kind}::{variant}"));
+                for at in found.into_iter().filter(|at| !source.in_test(*at)) {
+                    let text = format!("{kind}::{variant} is named; ask the handler instead");
+                    report.add(&file.path, source.line(at), text);
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn handlers_apart(tree: &Tree, report: &mut Report) {
+    // A warm handler is `cgi` with processes from elsewhere: each has the other.
+    const TOGETHER: [&str; 2] = ["cgi", "warm"];
+    let handlers = listed(tree);
+    let programs = || handlers.iter().filter(|handler| handler.runs_programs);
+    for own in programs() {
+        let folder = format!("{HANDLERS}{}/", own.name);
+        let inside = tree
+            .rust()
+            .filter(|(file, _)| file.path.starts_with(&folder));
+        for (file, source) in inside {
+            for other in programs().filter(|other| other.name != own.name) {
+                if TOGETHER.contains(&own.name) && TOGETHER.contains(&other.name) {
+                    continue;
+                }
+                for at in source.find(&format!("handle::{}", other.name)) {
+                    let text = format!("{} knows {}; share it in {SHARED}/", own.name, other.name);
+                    report.add(&file.path, source.line(at), text);
+                }
+            }
         }
     }
 }

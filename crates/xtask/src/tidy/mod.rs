@@ -10,6 +10,7 @@ mod documents;
 mod exceptions;
 mod layout;
 mod places;
+mod reasons;
 mod report;
 mod rules;
 mod rust;

@@ -2,7 +2,7 @@
 
 use super::report::Report;
 use super::tree::Tree;
-use super::{crates, documents, layout, places, rust};
+use super::{crates, documents, layout, places, reasons, rust};
 
 /// One rule of the house.
 pub(super) struct Rule {
@@ -21,10 +21,10 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "crate-arrows",
         asks: "a crate depends only on the crates below it",
-        why: "hob -> server, cost, load, trace; cost -> load; server -> http, page, trace, ipc; \
-              http -> trace; load -> trace; libhob -> ipc; the others know nothing of ours. Tests \
-              of hob have libhob built. A load generator that shares the server's parser shares \
-              its mistakes; a page language that knows HTTP cannot be tested without it.",
+        why: "hob -> server, compare, cost, load, trace; compare -> load; cost -> load; server -> \
+              http, trace, ipc; http -> trace; libhob -> ipc; the others know nothing of ours. \
+              Tests of hob have libhob built. A load generator that shares the server's parser \
+              shares its mistakes.",
         check: crates::arrows,
     },
     Rule {
@@ -63,6 +63,27 @@ pub(super) const RULES: &[Rule] = &[
         why: "One word leads to a feature's code, keys, test and page. What has no test does not work; \
               what has no page is not there.",
         check: layout::five_places,
+    },
+    Rule {
+        name: "handler-shape",
+        asks: "every handler of the list has `config.rs`, `answer.rs` and `explain.rs`",
+        why: "The list is `handlers!` in crates/trace/src/record.rs. Files of the same names everywhere: \
+              who knows one handler finds his way in the next.",
+        check: layout::handler_shape,
+    },
+    Rule {
+        name: "handler-named",
+        asks: "outside handle/ no code names a handler",
+        why: "A new handler is a folder and a line of the list. Whoever has to know something of a \
+              handler asks it: `handler.program()`, `kind.runs_program()`.",
+        check: layout::handler_named,
+    },
+    Rule {
+        name: "handlers-apart",
+        asks: "a handler of programs knows no other one",
+        why: "What they share stands in handle/script/, so that each can be read, changed and removed \
+              alone. Only `warm` is `cgi` with processes from elsewhere.",
+        check: layout::handlers_apart,
     },
     Rule {
         name: "example-shape",
@@ -196,15 +217,16 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "config-reader",
-        asks: "TOML is read only in crates/server/src/config/",
+        asks: "TOML is read only in crates/config/src/",
         why: "Strictness, positions and error messages are one piece of code.",
         check: places::config_reader,
     },
     Rule {
         name: "protocol-pure",
         asks: "protocol code reads no clock and opens no socket",
-        why: "crates/http/src/h1, h2, h3 and ws take bytes and time and give bytes and events, so that \
-              tests need neither network nor waiting.",
+        why: "crates/http/src/fields_coding, h1, h2 and h3 take bytes and time and give bytes and \
+              events, so that tests need neither network nor waiting. Only h3/quic/socket.rs sends \
+              datagrams.",
         check: places::protocol_pure,
     },
     Rule {
@@ -237,6 +259,13 @@ pub(super) const RULES: &[Rule] = &[
         asks: "links between documents lead somewhere, and every page is in SUMMARY.md",
         why: "A page nobody can reach is not documentation.",
         check: documents::links,
+    },
+    Rule {
+        name: "reason-told",
+        asks: "every reason why a program's answer failed stands in docs/src/how-to/502.md",
+        why: "Who meets a reason in a log searches for it there. Put it into the table of its status, \
+              word for word, with what to do.",
+        check: reasons::told,
     },
 ];
 

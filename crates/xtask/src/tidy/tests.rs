@@ -121,10 +121,86 @@ const SAMPLES: &[Sample] = &[
         places: &["crates/server/src/handle/cgi:1"],
         keeps: &[
             ("crates/server/src/handle/cgi/parts/mod.rs", "//! x"),
+            ("crates/server/src/handle/script/head.rs", "//! x"),
             ("crates/server/src/handle/mod.rs", "//! x"),
             ("crates/server/src/handle/golden/list.html", "x"),
             ("crates/hob/tests/cgi.rs", "//! x"),
             ("docs/src/how-to/cgi.md", "x"),
+        ],
+    },
+    Sample {
+        rule: "handler-shape",
+        breaks: &[
+            (
+                "crates/trace/src/record.rs",
+                "macro_rules! handlers {\n    tea Tea = 1;\n}\n    no No = 2;\n",
+            ),
+            ("crates/server/src/handle/tea/mod.rs", "//! x"),
+            ("crates/server/src/handle/tea/answer.rs", "//! x"),
+            ("crates/server/src/handle/tea/config.rs", "//! x"),
+        ],
+        places: &["crates/trace/src/record.rs:2"],
+        keeps: &[
+            (
+                "crates/trace/src/record.rs",
+                "macro_rules! handlers {\n    tea Tea = 1, program started;\n}\n",
+            ),
+            ("crates/server/src/handle/tea/mod.rs", "//! x"),
+            ("crates/server/src/handle/tea/answer.rs", "//! x"),
+            ("crates/server/src/handle/tea/config.rs", "//! x"),
+            ("crates/server/src/handle/tea/explain.rs", "//! x"),
+        ],
+    },
+    Sample {
+        rule: "handler-named",
+        breaks: &[
+            (
+                "crates/trace/src/record.rs",
+                "macro_rules! handlers {\n    tea Tea = 1;\n}\n",
+            ),
+            (
+                "crates/http/src/x.rs",
+                "//! x\nfn f() {\n    HandlerKind::Tea;\n}\n",
+            ),
+        ],
+        places: &["crates/http/src/x.rs:3"],
+        keeps: &[
+            (
+                "crates/trace/src/record.rs",
+                "macro_rules! handlers {\n    tea Tea = 1;\n}\n",
+            ),
+            (
+                "crates/server/src/handle/x.rs",
+                "//! x\nfn f() {\n    Handler::Tea;\n}\n",
+            ),
+            (
+                "crates/http/src/x.rs",
+                "//! x\nfn f() {\n    HandlerKind::None;\n}\n",
+            ),
+        ],
+    },
+    Sample {
+        rule: "handlers-apart",
+        breaks: &[
+            (
+                "crates/trace/src/record.rs",
+                "macro_rules! handlers {\n    cgi C = 1, program started;\n    tea T = 2, program kept;\n}\n",
+            ),
+            (
+                "crates/server/src/handle/tea/pot.rs",
+                "//! x\nuse crate::handle::cgi::Cgi;\n",
+            ),
+        ],
+        places: &["crates/server/src/handle/tea/pot.rs:2"],
+        keeps: &[
+            (
+                "crates/trace/src/record.rs",
+                "macro_rules! handlers {\n    cgi C = 1, program started;\n    warm W = 2, program forked;\n    files F = 3;\n}\n",
+            ),
+            (
+                "crates/server/src/handle/cgi/start.rs",
+                "//! x\nuse crate::handle::warm::W;\nuse crate::handle::files::F;\n",
+            ),
         ],
     },
     Sample {
@@ -390,17 +466,26 @@ const SAMPLES: &[Sample] = &[
         breaks: &[("crates/hob/src/a.rs", "//! a\nuse toml_edit::Document;\n")],
         places: &["crates/hob/src/a.rs:2"],
         keeps: &[(
-            "crates/server/src/config/load.rs",
+            "crates/config/src/load.rs",
             "//! a\nuse toml_edit::Document;\n",
         )],
     },
     Sample {
         rule: "protocol-pure",
-        breaks: &[(
-            "crates/http/src/h1/conn.rs",
-            "//! a\nfn a() { Instant::now() }\n",
-        )],
-        places: &["crates/http/src/h1/conn.rs:2"],
+        breaks: &[
+            (
+                "crates/http/src/h1/conn.rs",
+                "//! a\nfn a() { Instant::now() }\n",
+            ),
+            (
+                "crates/http/src/h3/conn.rs",
+                "//! a\nuse quinn_udp::Transmit;\n",
+            ),
+        ],
+        places: &[
+            "crates/http/src/h1/conn.rs:2",
+            "crates/http/src/h3/conn.rs:2",
+        ],
         keeps: &[
             (
                 "crates/http/src/h1/conn.rs",
@@ -413,6 +498,10 @@ const SAMPLES: &[Sample] = &[
             (
                 "crates/http/src/listen/tcp.rs",
                 "//! a\nfn a() { Instant::now() }\n",
+            ),
+            (
+                "crates/http/src/h3/quic/socket.rs",
+                "//! a\nuse quinn_udp::Transmit;\n",
             ),
         ],
     },
@@ -475,6 +564,32 @@ const SAMPLES: &[Sample] = &[
             ),
             ("docs/src/SUMMARY.md", "[a](a.md)\n"),
             ("docs/src/a.md", "x\n"),
+        ],
+    },
+    Sample {
+        rule: "reason-told",
+        breaks: &[
+            (
+                "crates/server/src/handle/cgi/fail.rs",
+                "//! a\nconst A: &str = \"the program sang\";\nconst B: &str = \"a long \\\n    word\";\n",
+            ),
+            ("docs/src/how-to/502.md", "the program\n"),
+        ],
+        places: &[
+            "crates/server/src/handle/cgi/fail.rs:2",
+            "crates/server/src/handle/cgi/fail.rs:3",
+        ],
+        keeps: &[
+            (
+                "crates/server/src/handle/cgi/fail.rs",
+                "//! a\nconst A: &str = \"the program sang\";\nconst B: &str = \"exit code {code}\";\n\
+                 #[cfg(test)]\nmod tests { const A: &str = \"a test of it\"; }\n",
+            ),
+            (
+                "crates/server/src/handle/files/find.rs",
+                "//! a\nconst A: &str = \"the file was sung\";\n",
+            ),
+            ("docs/src/how-to/502.md", "| `the program sang` |\n"),
         ],
     },
 ];

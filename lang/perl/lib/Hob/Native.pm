@@ -47,8 +47,13 @@ sub _load {
         return;
     }
     my $file = defined $folder ? "$folder/perl/" . build_name() . '.so' : '';
-    return 1 if length $file && -e $file && eval { _load_file($file) };
-    return eval {
+    if (length $file && -e $file) {
+        return 1 if eval { _load_file($file) };
+        my $problem = $@ || "it is for another hob\n";
+        chomp $problem;
+        print STDERR "hob: $file: $problem; going on without it\n";
+    }
+    my $is_installed = eval {
         require Cwd;
         my $here = Cwd::getcwd();    # not from there, whoever it belongs to
         local @INC = grep { !ref && m{\A/} && $_ ne $here } @INC;
@@ -56,6 +61,11 @@ sub _load {
         XSLoader::load(__PACKAGE__, $VERSION);
         interface() == INTERFACE;
     };
+    return 1 if $is_installed;
+    print STDERR "hob: there is no $file for this perl (`hob native build --perl $^X` makes it)",
+        "; going on without it\n"
+        if length $file && !-e $file;
+    return;
 }
 
 sub _load_file {
@@ -72,11 +82,14 @@ sub _load_file {
 sub _open {
     my $named = $ENV{HOB_LIBRARY};
     my $near  = defined $folder ? "$folder/" . LIBRARY : '';
+    my $last = '';
     for my $path (defined $named ? $named : ((grep { length && -e } $near), LIBRARY)) {
         my $problem = open_library($path);
         return 1 if !defined $problem;
-        print STDERR "HOB_LIBRARY=$path: $problem; going on without it\n" if defined $named;
+        $last = "$path: $problem";
     }
+    my $begin = defined $named ? 'HOB_LIBRARY=' : 'hob: ';
+    print STDERR "$begin$last; going on without it\n";
     return;
 }
 
@@ -124,8 +137,8 @@ Hob::Native - requests through libhob, in shared memory
 
 Used by L<Hob>, L<Hob::PSGI> and L<Hob::Scripts> in place of L<Hob::Stream> when it is there: it
 needs a compiled module for this very perl, and C<libhob.so.1>. Both come with the server, in its
-folder C<lib/hob>, for the perl that it was built beside; C<Makefile.PL> builds and installs the
-module for any other.
+folder C<lib/hob>, for Debian's perls; C<hob native build> builds it there for any other, and
+C<Makefile.PL> installs it for programs that no server starts.
 
 C<HOB_LIBRARY> names the library where the loader does not find it, C<HOB_NATIVE> the compiled
 module where Perl does not (a path with a slash); C<HOB_NATIVE=off> keeps both out of use.

@@ -55,7 +55,6 @@ sub serve {
         };
         @$env{qw(psgi.input CONTENT_LENGTH)} = _body($request) if $request->has_body;
         $env->{'psgi.url_scheme'} = 'https' if ($env->{REQUEST_SCHEME} // '') eq 'https';
-        _keep_slashes($env) if index($env->{REQUEST_URI} // '', '//') >= 0;
         eval {
             my $response = $app->($env);
             if    ($is_native && $request->send_array($response)) { }
@@ -183,20 +182,6 @@ sub _body {
     }
     open my $memory, '<', \$bytes or die "a body cannot be read from memory: $!\n";
     return ($memory, length $bytes);
-}
-
-# PATH_INFO has repeated slashes made one; PSGI wants those that were sent. Only if it is the same
-# path otherwise: a rewritten one stays what it was rewritten to.
-sub _keep_slashes {
-    my ($env) = @_;
-    my ($sent) = $env->{REQUEST_URI} =~ /\A([^?#]*)/;
-    $sent =~ s/%([0-9A-Fa-f]{2})/chr hex $1/ge;
-    my $name = $env->{SCRIPT_NAME} // '';
-    return if substr($sent, 0, length $name) ne $name;
-    my $path = substr $sent, length $name;
-    (my $squeezed = $path) =~ s{/+}{/}g;
-    $env->{PATH_INFO} = $path if $squeezed eq ($env->{PATH_INFO} // '');
-    return;
 }
 
 sub _clean_up {

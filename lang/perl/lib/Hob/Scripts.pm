@@ -66,6 +66,7 @@ my @CGI_HASHES  = qw(QUERY_PARAM QUERY_FIELDNAMES QUERY_TMPFILES);
 # The process runs one script at a time, and standard output is one: this is what the layer, `exit`
 # and `fork` need of it.
 my ($request, $output, $file_taken, $is_begun, $is_ending, $is_running, $has_exited, $has_forked);
+my ($has_accepted, $is_accept_ours);
 my ($server_pid, $input_file, $output_file, $stream, $is_native);
 
 BEGIN {
@@ -103,7 +104,7 @@ sub serve {
     _renew_files();
     Hob::Native::remember_handles() if $is_native;
     while ($request = $stream->next) {
-        $is_begun = $is_ending = $has_exited = $has_forked = $file_taken = 0;
+        $is_begun = $is_ending = $has_exited = $has_forked = $file_taken = $has_accepted = 0;
         $output = '';
         $is_native && !$self->{has_left} ? $self->_serve_usual : $self->_serve_one;
         undef $request;
@@ -162,10 +163,12 @@ sub _find {
     my ($name, $path) = map { $request->indexed($_) } 2, 3;    # SCRIPT_NAME and PATH_INFO as they came
     my $found = $self->{found}{$path} //= $self->_look_up($path) // return;
     %{ $self->{found} } = () if keys %{ $self->{found} } > FOUND_COUNT_MAX;
+    (my $script = $found) =~ tr{/}{}s;
+    (my $rest   = substr $path, length $found) =~ tr{\x01}{/};
     my @resolved = (
-        SCRIPT_FILENAME => $self->{folder} . $found,
-        SCRIPT_NAME     => $name . $found,
-        PATH_INFO       => substr($path, length $found),
+        SCRIPT_FILENAME => $self->{folder} . $script,
+        SCRIPT_NAME     => $name . $script,
+        PATH_INFO       => $rest,
     );
     my %resolved = @resolved;
     for my $variable (keys %resolved) {
@@ -179,7 +182,8 @@ sub _find {
     return $resolved{SCRIPT_FILENAME};
 }
 
-# The part of a path that leads to a file in the folder; nothing hidden, no links that lead out.
+# The part of a path that leads to a file in the folder; nothing hidden, no links that lead out. An
+# encoded slash comes as byte 1: it is part of a name, and no file has such a one.
 sub _look_up {
     my ($self, $path) = @_;
     return if $path !~ m{\A/} || $path =~ m{/\.|\0};
@@ -188,7 +192,8 @@ sub _look_up {
         my $end = index $path, '/', $at + 1;
         $at = $end < 0 ? length $path : $end;
         my $file = $self->{folder} . substr $path, 0, $at;
-        next if -d $file;
+        return if $file =~ m{\x01};
+        next   if -d $file;
         return if !-f _;
         require Cwd;
         my ($inside, $folder) = map { Cwd::realpath($_) // '' } $file, $self->{folder};
@@ -320,6 +325,7 @@ sub _compile {
     }
     my $end_count = _end_count();
     my $error     = $self->_compile_source($script, $options, $source, $before);
+    _take_accept() if $INC{'FCGI.pm'} && !$is_accept_ours;
     return $error if defined $error;
     $script->{ends}      = _take_ends($end_count, $script->{package});
     $script->{inc}       = [@INC];
@@ -684,7 +690,17 @@ sub _clean_up {
     my $script = $self->{scripts}{ $self->{current} };
     @INC = @{ $script->{inc} } if $script && @INC != @{ $script->{inc} };
     _forget_cgi($script) if $INC{'CGI.pm'};
+    _take_accept()       if $INC{'FCGI.pm'} && !$is_accept_ours;
     $self->_restore_handles($traces);
+    return;
+}
+
+# A script that asks for requests in a loop of its own (`while (my $q = CGI::Fast->new)`) gets one
+# each time it runs. FCGI would give one in the life of the process, as to a CGI program.
+sub _take_accept {
+    no warnings 'redefine';
+    *FCGI::Accept   = sub { return $has_accepted++ ? -1 : 0 };
+    $is_accept_ours = 1;
     return;
 }
 
@@ -884,6 +900,11 @@ CGI.pm with its parameters of this request; C<fatalsToBrowser> of CGI::Carp.
 
 =item *
 
+Loops of CGI::Fast and FCGI (C<< while (my $q = CGI::Fast->new) >>): each run of the script gets one
+request, and then the end of the loop.
+
+=item *
+
 Libraries that it requires and that are no modules (C<require './lib.pl'>) are its own.
 
 =item *
@@ -956,7 +977,8 @@ needs a route, and a user, of its own.
 =item new($folder)
 
 Remembers the environment, which is that of every script beside its request's variables. Where
-C<SCRIPT_FILENAME> of a request is the folder, C<PATH_INFO> names the script.
+C<SCRIPT_FILENAME> of a request is the folder, C<PATH_INFO> names the script; an encoded slash
+(C<%2F>) is byte 1 there, and a slash again in what the script finds.
 
 =item serve($stream)
 

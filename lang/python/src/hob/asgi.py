@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-import traceback
 from typing import (
     Any,
     Callable,
@@ -45,6 +44,7 @@ from .stream import (
     comes_of_leaving,
     greeting,
     pack,
+    print_failure,
 )
 
 Pairs = Iterable[Iterable[bytes]]
@@ -248,7 +248,7 @@ class Call(Incoming):
         except (Exception, SystemExit) as error:
             reason = f"{type(error).__name__}: {error}"
             if not (self.is_cancelled and comes_of_leaving(error)):
-                traceback.print_exc()
+                print_failure(self, error, is_one_of_many=self.channel.concurrency > 1)
             self._fail(reason)
         finally:
             if not self.is_over:

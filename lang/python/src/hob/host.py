@@ -15,7 +15,8 @@ import signal
 import socket
 import sys
 import traceback
-from typing import Any, Callable, Dict, List, NoReturn, Sequence
+from types import TracebackType
+from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence
 
 from . import loop
 from .stream import Disconnected, Malformed, NotOurs, opened
@@ -56,8 +57,13 @@ def load(target: str) -> Any:
         raise NotLoaded(f"{target!r} is not MODULE:NAME")
     try:
         found: Any = importlib.import_module(module_name)
-    except Exception:
-        traceback.print_exc()
+    except SystemExit as error:
+        # What it says by itself comes after this.
+        said = f"{module_name!r} calls sys.exit({error.code!r}) when it is imported"
+        print(f"hob: {said}", file=sys.stderr)
+        raise
+    except Exception as error:
+        traceback.print_exception(type(error), error, _of_program(error.__traceback__))
         sys.exit(1)
     for word in name.split("."):
         try:
@@ -67,6 +73,17 @@ def load(target: str) -> Any:
     if not callable(found):
         raise NotLoaded(f"{target!r} is a {type(found).__name__}, not an application")
     return found
+
+
+def _of_program(trace: Optional[TracebackType]) -> Optional[TracebackType]:
+    """A traceback from the program's first line on: how that came to be loaded explains nothing."""
+    ours = (main.__code__.co_filename, importlib.__file__, runpy.__file__)
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if file not in ours and not file.startswith("<frozen "):
+            break
+        trace = trace.tb_next
+    return trace
 
 
 def _wsgi(words: List[str]) -> None:
@@ -112,7 +129,13 @@ def _loop(words: List[str]) -> None:
     if not os.path.isfile(file):
         raise NotLoaded(f"no file {file!r} in {os.getcwd()!r}")
     sys.argv = words
-    runpy.run_path(file, run_name="__main__")
+    try:
+        runpy.run_path(file, run_name="__main__")
+    except (NotOurs, Disconnected, Malformed):
+        raise
+    except Exception as error:
+        sys.excepthook(type(error), error, _of_program(error.__traceback__))
+        sys.exit(1)
 
 
 VERBS: Dict[str, Callable[[List[str]], None]] = {"wsgi": _wsgi, "asgi": _asgi, "loop": _loop}

@@ -55,7 +55,9 @@ def _modules() -> Iterator[str]:
 
 
 def _loaded(path: str, *, is_named: bool) -> Any:
-    """The module; None when it is not there, not for this Python, or not for this package."""
+    """The module; None when it is not there, not for this Python, or not for this package. One that
+    is there and cannot be used is told of; the server's log has that once for all workers."""
+    named = "HOB_NATIVE=" if is_named else ""
     try:
         loader = ExtensionFileLoader(MODULE, path)
         spec = importlib.util.spec_from_file_location(MODULE, path, loader=loader)
@@ -64,25 +66,26 @@ def _loaded(path: str, *, is_named: bool) -> Any:
         module = importlib.util.module_from_spec(spec)
         loader.exec_module(module)
     except ImportError as error:
-        if is_named:
-            print(f"hob: HOB_NATIVE={path}: {error}; going on without it", file=sys.stderr)
+        if is_named or os.path.isfile(path):
+            print(f"hob: {named}{path}: {error}; going on without it", file=sys.stderr)
         return None
     if getattr(module, "INTERFACE", 0) == INTERFACE:
         return module
-    if is_named:
-        print(f"hob: HOB_NATIVE={path} is for another hob; going on without it", file=sys.stderr)
+    print(f"hob: {named}{path} is for another hob; going on without it", file=sys.stderr)
     return None
 
 
 def _opened(module: Any, beside: str) -> bool:
     """Has the module open its library, from the first place that has it."""
     named = os.environ.get("HOB_LIBRARY")
+    problem = ""
     near = [os.path.join(place, LIBRARY) for place in (beside, os.path.dirname(beside))]
     for path in [named] if named else [*filter(os.path.isfile, near), LIBRARY]:
         try:
             module.open(path, Disconnected, Cancelled, Malformed)
             return True
         except OSError as error:
-            if named:
-                print(f"hob: HOB_LIBRARY={path}: {error}; going on without it", file=sys.stderr)
+            problem = f"{path}: {error}"
+    begin = "HOB_LIBRARY=" if named else ""
+    print(f"hob: {begin}{problem}; going on without it", file=sys.stderr)
     return False

@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import sys
-import traceback
 from typing import Any, Awaitable, Dict, List, Optional, Set, Tuple
 
 from .asgi import Pairs, field_lines, serve_websocket
 from .bell import Bell
 from .lifespan import VERSIONS, Application, Message, Scope
-from .stream import Cancelled, Disconnected, Malformed, checked_status, comes_of_leaving
+from .stream import (
+    Cancelled,
+    Disconnected,
+    Malformed,
+    checked_status,
+    comes_of_leaving,
+    print_failure,
+)
 
 # So many requests are answered before the loop sees to other things.
 REQUESTS_PER_TURN_MAX = 64
@@ -188,7 +194,8 @@ class Shared:
         try:
             if isinstance(error, (Exception, SystemExit)):
                 if not (exchange.is_cancelled and comes_of_leaving(error)):
-                    traceback.print_exception(type(error), error, error.__traceback__)
+                    many = self._concurrency > 1
+                    print_failure(exchange, error, is_one_of_many=many)
                 exchange.fail(f"{type(error).__name__}: {error}")
             elif error is None and not exchange.is_over and not exchange.look():
                 print("hob: the application ended before its answer was complete", file=sys.stderr)

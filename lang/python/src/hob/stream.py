@@ -16,8 +16,10 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import sys
 import threading
 import time
+import traceback
 from collections import deque
 from typing import Any, Callable, Deque, Dict, Generic, List, Optional, Sequence, Tuple, TypeVar
 
@@ -74,6 +76,19 @@ def comes_of_leaving(error: Optional[BaseException]) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def print_failure(exchange: Any, error: BaseException, *, is_one_of_many: bool) -> None:
+    """A traceback on standard error. Where a worker has several requests at a time, each line
+    begins with the one it is of, which the server takes off and tells in its log."""
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    # What is over has no variables any more.
+    has_ident = is_one_of_many and not exchange.is_over
+    ident = exchange.environ.get("UNIQUE_ID") if has_ident else None
+    if ident:
+        text = "".join(f"\x1e{ident}\x1f{line}\n" for line in text.splitlines())
+    sys.stderr.write(text)
+    sys.stderr.flush()
 
 
 class Incoming:

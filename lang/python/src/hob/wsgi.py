@@ -7,11 +7,10 @@ import os
 import stat
 import sys
 import threading
-import traceback
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 from .loop import Accepted, Body, Cgi, Source
-from .stream import Cancelled, Disconnected, checked_status, field_lines
+from .stream import Cancelled, Disconnected, checked_status, field_lines, print_failure
 
 Environ = Dict[str, Any]
 Fields = List[Tuple[str, str]]
@@ -104,7 +103,9 @@ class Server:
 
     def answer_for(self, exchange: Accepted, is_head: object) -> Answer:
         """The state of an answer that has not begun."""
-        return Answer(exchange, bool(is_head))
+        answer = Answer(exchange, bool(is_head))
+        answer.is_one_of_many = self._always["wsgi.multithread"]
+        return answer
 
     def conclude(self, answer: Answer, result: Iterable[bytes]) -> None:
         """Sends what the application returned, and closes it."""
@@ -136,6 +137,8 @@ class Answer:
     #: The whole answer may leave at once, with all its body.
     is_plain = False
     left: Optional[int] = None
+    #: Its worker has others at the same time.
+    is_one_of_many = False
 
     def __init__(self, exchange: Accepted, is_head: bool) -> None:
         self._exchange = exchange
@@ -207,7 +210,7 @@ class Answer:
         if isinstance(error, Cancelled) and (exchange.is_cancelled or exchange.is_over):
             exchange.fail("the client left")
             return
-        traceback.print_exception(type(error), error, error.__traceback__)
+        print_failure(exchange, error, is_one_of_many=self.is_one_of_many)
         exchange.fail(f"{type(error).__name__}: {error}")
 
     def _send_head(self) -> None:

@@ -1,7 +1,7 @@
 //! Deadlines: time is an argument.
 
 use super::date;
-use crate::h1::conn::Deadline;
+use crate::deadline::Deadline;
 use crate::h1::{Conn, Event, Next};
 use crate::head::{Fields, RequestHead};
 use crate::limits::Limits;

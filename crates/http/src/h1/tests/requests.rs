@@ -51,34 +51,45 @@ fn the_four_forms_of_a_target() {
         "OPTIONS path=* host=h keep\n",
     );
     assert_seen(
-        "CONNECT h:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+        "CONNECT h:443 HTTP/1.1\r\nHost: H\r\n\r\n",
         "CONNECT path= host=h:443 last\nClose\n",
     );
     assert_seen(
-        "CONNECT [::1]:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+        "CONNECT [::1]:443 HTTP/1.1\r\nHost: [::1]\r\n\r\n",
         "CONNECT path= host=[::1]:443 last\nClose\n",
     );
 }
 
 //= rfc9112#3.2.2
 #[test]
-fn the_host_of_an_absolute_target_wins() {
+fn an_absolute_target_names_the_host_of_the_field() {
     assert_seen(
-        "GET http://t:8080/a?b HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET http://t:8080/a?b HTTP/1.1\r\nHost: T:8080\r\n\r\n",
         "GET path=/a query=b host=t:8080 keep\n",
     );
     assert_seen(
-        "GET HTTPS://t HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET HTTPS://t HTTP/1.1\r\nHost: t:443\r\n\r\n",
         "GET path=/ host=t keep\n",
     );
     assert_seen(
-        "GET http://t?a HTTP/1.1\r\nHost: h\r\n\r\n",
-        "GET path=/ query=a host=t keep\n",
+        "GET http://t:80?a HTTP/1.1\r\nHost: t\r\n\r\n",
+        "GET path=/ query=a host=t:80 keep\n",
     );
     assert_seen(
         "GET http://t/ HTTP/1.0\r\n\r\n",
         "GET path=/ host=t last\nClose\n",
     );
+}
+
+//= rfc9110#2.5
+#[test]
+fn later_minor_versions_are_read_as_the_latest() {
+    for minor in 2..10 {
+        assert_seen(
+            &format!("GET / HTTP/1.{minor}\r\nHost: a\r\n\r\n"),
+            "GET path=/ host=a keep\n",
+        );
+    }
 }
 
 #[test]
@@ -230,7 +241,7 @@ fn what_the_end_of_input_means_depends_on_what_was_read() {
 #[test]
 fn any_split_into_two_pieces_is_read_the_same() {
     let input = b"\r\nPOST /a?b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n\
-        4;x=y\r\nabcd\r\n0\r\nT: u\r\n\r\nGET http://t HTTP/1.1\r\nHost: h\r\n\r\n\
+        4;x=y\r\nabcd\r\n0\r\nT: u\r\n\r\nGET http://t HTTP/1.1\r\nHost: t\r\n\r\n\
         PUT /c HTTP/1.1\r\nContent-Length: 3\r\nHost: h\r\n\r\nxyzGET /d HTTP/1.0\r\n\r\n";
     let whole = seen(input);
     assert_eq!(whole.lines().count(), 8, "{whole}");

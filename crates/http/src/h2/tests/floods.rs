@@ -3,7 +3,7 @@
 use super::super::budget::{Budgets, Flood};
 use super::super::conn::Event;
 use super::super::frame;
-use super::{Server, data, frame as raw, get, post, reset, settings, window};
+use super::{Server, data, fields, frame as raw, get, post, reset, settings, window};
 use crate::limits::{self, Limits};
 
 /// Feeds `frame_of(n)` until the connection is over; returns how often, and why.
@@ -173,18 +173,52 @@ fn client_that_takes_what_it_is_sent_may_say_so_for_ever() {
 #[test]
 fn header_bomb_is_refused_and_costs_little() {
     let mut server = Server::greeted();
-    // A large entry, then sixteen thousand references to it: 64 MB, were they written out.
+    // A large entry, then references to it that come to three heads of the longest.
     let value = vec![b'v'; 4000];
     let mut block = super::block(&super::fields("GET", "/", &[]));
     block.extend_from_slice(&[0x40, 1, b'a', 0x7f, 0xa1, 0x1e]);
     block.extend_from_slice(&value);
     let head = raw(frame::HEADERS, frame::END_STREAM, 1, &block);
-    let bomb = raw(frame::CONTINUATION, frame::END_HEADERS, 1, &[0xbe; 16_384]);
+    let bomb = raw(frame::CONTINUATION, frame::END_HEADERS, 1, &[0xbe; 46]);
     server.feed(&[head, bomb, get(3, "/")].concat());
     let seen = server.seen();
     assert!(seen.starts_with("1 431 "), "{seen}");
     assert!(seen.ends_with("3 GET / host=h\n"), "{seen}");
     assert!(server.head.bytes.capacity() < 200_000);
+}
+
+#[test]
+fn block_that_grows_without_end_ends_the_connection() {
+    // One entry of 4,000 bytes, and then a byte for each time it is named again.
+    let named = "n".repeat(4_000);
+    let mut block = super::block(&fields("GET", "/", &[]));
+    block.extend_from_slice(&[0x40, 1, b'x', 0x7f]);
+    block.extend_from_slice(&[0xa1, 0x1e]);
+    block.extend_from_slice(named.as_bytes());
+    block.extend_from_slice(&[0xbe; 200]);
+    for number in [1, 2] {
+        // A new request, and one that comes after its stream was reset: both are read.
+        let mut server = Server::greeted();
+        if number == 2 {
+            server.feed(&[get(1, "/"), window(1, 0)].concat());
+        }
+        let headers = raw(
+            frame::HEADERS,
+            frame::END_HEADERS | frame::END_STREAM,
+            1,
+            &block,
+        );
+        let (_, flood) = until_over(&mut server, |_| headers.clone());
+        assert_eq!(flood, Flood::Continuation);
+    }
+}
+
+#[test]
+fn blocks_for_a_stream_that_was_reset_are_counted() {
+    let mut server = Server::greeted();
+    server.feed(&[get(1, "/"), window(1, 0)].concat());
+    let (count, flood) = until_over(&mut server, |_| get(1, "/"));
+    assert_eq!((count, flood), (limits::H2_EMPTY.most, Flood::Empty));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! HPACK against the examples of RFC 7541, and against itself.
 
-use super::super::hpack::{Decoder, Encoder, Stored, encode_field};
+use crate::fields_coding::hpack::{Decoder, Encoder, Stored, encode_field};
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(|byte| *byte != b' ').collect();

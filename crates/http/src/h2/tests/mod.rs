@@ -6,15 +6,15 @@ mod frames;
 mod heads;
 mod hpack;
 mod order;
-mod random;
+pub(crate) mod random;
 
 use std::fmt::Write;
 use std::rc::Rc;
 
 use crate::date::DateLine;
+use crate::fields_coding::hpack::{Decoder, Stored, encode_field};
 use crate::h2::conn::{Conn, Event};
 use crate::h2::frame::{self, Code, HEADER_BYTES, Header, PREFACE};
-use crate::h2::hpack::{Decoder, Stored, encode_field};
 use crate::head::{Fields, RequestHead};
 use crate::limits::Limits;
 use crate::response::ResponseHead;

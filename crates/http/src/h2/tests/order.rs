@@ -2,7 +2,7 @@
 
 use super::super::frame;
 use super::{Server, fields, frame as raw, get, post, request, window};
-use crate::h1::conn::Deadline;
+use crate::deadline::Deadline;
 use crate::limits::Limits;
 
 fn asked(stream: u32, priority: &str) -> Vec<u8> {

@@ -1,13 +1,17 @@
 //! Properties, with numbers from a generator whose seeds are fixed.
 
-use super::super::hpack::{Decoder, Encoder, huffman};
+use super::super::conn::Event;
+use super::super::frame as frames;
 use super::{Server, data, fields, frame, get, post, request, reset, settings, window};
+use crate::fields_coding::hpack::{Decoder, Encoder};
+use crate::fields_coding::huffman;
+use crate::head::Known;
 
 /// A small generator (xorshift): the same numbers in every run.
-pub(super) struct Random(pub(super) u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub(super) fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -151,5 +155,64 @@ fn windows_are_kept_by_random_answers() {
                 break;
             }
         }
+    }
+}
+
+/// Cookies in pieces among other fields: those of a request in a random order, and the one value a
+/// program is to see.
+pub(crate) fn scattered_cookies(
+    random: &mut Random,
+    budget_bytes: usize,
+) -> (Vec<(String, String)>, String) {
+    let (mut list, mut pieces, mut used) = (Vec::new(), Vec::new(), 0);
+    for number in 0..random.below(300) {
+        let len_max = [4, 40, 4000][random.below(3)];
+        let value = "v".repeat(random.below(len_max));
+        let (name, value) = match random.below(3) {
+            0 => (format!("x-{number}"), value),
+            _ => ("cookie".to_owned(), format!("c{number}={value}")),
+        };
+        used += name.len() + value.len() + 32;
+        let is_field = name != "cookie";
+        if used > budget_bytes || (is_field && list.len() - pieces.len() >= 90) {
+            break;
+        }
+        if !is_field {
+            pieces.push(value.clone());
+        }
+        list.push((name, value));
+    }
+    (list, pieces.join("; "))
+}
+
+#[test]
+fn cookie_is_whole_and_held_little_whatever_the_order_of_its_pieces() {
+    let limits = crate::limits::Limits::default();
+    let mut random = Random(4711);
+    for _ in 0..300 {
+        let (list, whole) = scattered_cookies(&mut random, limits.head_bytes - 500);
+        let list: Vec<_> = list.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        let block = super::block(&fields("GET", "/", &list));
+        let mut server = Server::greeted();
+        let mut input = Vec::new();
+        for (at, piece) in block.chunks(16_000).enumerate() {
+            let is_last = (at + 1) * 16_000 >= block.len();
+            let kind = if at == 0 {
+                frames::HEADERS
+            } else {
+                frames::CONTINUATION
+            };
+            let ends = if at == 0 { frames::END_STREAM } else { 0 };
+            let flags = ends | if is_last { frames::END_HEADERS } else { 0 };
+            input.extend_from_slice(&frame(kind, flags, 1, piece));
+        }
+        let (used, event) = server
+            .core
+            .read(&input, &mut server.head, &mut Vec::new(), 0);
+        assert!(matches!(event, Event::Request(_)), "{event:?}");
+        assert_eq!(used, input.len());
+        let cookie = server.head.value(Known::Cookie).unwrap_or_default();
+        assert_eq!(cookie, whole.as_bytes());
+        assert!(server.head.bytes.capacity() <= 2 * limits.head_bytes);
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Connection {
     pub(super) ended_us: Option<u64>,
     /// It has been kept for long enough since.
     pub(super) is_late: bool,
+    /// Bytes that were read of its streams.
+    read_bytes: u64,
 }
 
 /// What has happened to a connection.
@@ -91,6 +93,7 @@ impl Connection {
             send_window: H3_SEND_WINDOW_BYTES_MIN,
             ended_us: None,
             is_late: false,
+            read_bytes: 0,
         }
     }
 
@@ -158,7 +161,10 @@ impl Connection {
             return Readout::Gone;
         };
         let read = match chunks.next(bytes_max) {
-            Ok(Some(chunk)) => Readout::Bytes(chunk.bytes),
+            Ok(Some(chunk)) => {
+                self.read_bytes += chunk.bytes.len() as u64;
+                Readout::Bytes(chunk.bytes)
+            }
             Ok(None) => Readout::End,
             Err(ReadError::Blocked) => Readout::Nothing,
             Err(ReadError::Reset(_)) => Readout::Gone,
@@ -166,6 +172,13 @@ impl Connection {
         // The connection is asked for what it has to send in any case.
         let _ = chunks.finalize();
         read
+    }
+
+    /// Bytes that have come from the client and were not read of its streams: what is held of them,
+    /// and what was no stream's; and in how many datagrams all bytes came.
+    pub(crate) fn unread_bytes(&self) -> (u64, u64) {
+        let rx = self.inner.stats().udp_rx;
+        (rx.bytes.saturating_sub(self.read_bytes), rx.datagrams)
     }
 
     /// True when the client has given up sending over a stream; nobody knows that half of it then.

@@ -4,7 +4,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use aws_lc_rs::hmac;
 use quinn_proto::{
     AcceptError, ConnectionError, ConnectionEvent, ConnectionHandle, ConnectionId, DatagramEvent,
     EndpointConfig, EndpointEvent, IdleTimeout, Incoming, ServerConfig, Transmit, TransportConfig,
@@ -13,18 +12,21 @@ use quinn_proto::{
 
 use crate::h3::quic::connection::{Connection, failure_of};
 use crate::h3::quic::id::{Home, Ids};
+use crate::h3::quic::reset::ResetSecret;
 use crate::h3::quic::session::{Offered, RetryKey};
 use crate::h3::quic::socket::{Datagram, Socket};
 use crate::limits::{
     H3_CONNECTION_WINDOW_BYTES, H3_ENDED_US_MAX, H3_REFUSED_REMEMBERED, H3_SEND_WINDOW_BYTES_MIN,
-    H3_STREAM_WINDOW_BYTES, H3_STREAMS_MAX, H3_UNI_STREAMS_MAX,
+    H3_STATELESS_RESETS, H3_STREAM_WINDOW_BYTES, H3_STREAMS_MAX, H3_UNI_STREAMS_MAX,
 };
+use crate::rate::Bucket;
 use crate::tls::failure::HandshakeFailure;
 
 /// A socket and the connections that go over it.
 pub(crate) struct Endpoint {
     inner: quinn_proto::Endpoint,
     socket: Socket,
+    address: Option<SocketAddr>,
     /// What the kernel had no room for; nothing else is sent before it.
     unsent: Option<(Transmit, Vec<u8>)>,
     /// Answers to what belongs to no connection.
@@ -33,6 +35,8 @@ pub(crate) struct Endpoint {
     /// Who was refused lately, or failed with the first datagram; the oldest goes first.
     refused: [Option<Asked>; H3_REFUSED_REMEMBERED],
     refused_at: usize,
+    /// Stateless resets that may be sent.
+    resets: Bucket,
 }
 
 /// Who asked for a connection, and the id they gave it.
@@ -63,9 +67,14 @@ pub(crate) enum Arrival {
     For(usize, ConnectionEvent),
     /// The first of a connection.
     New(Newcomer),
+    /// For a connection that is not here; the client can be told so.
+    Stray(Stray),
     /// Nothing to be done about.
     Nothing,
 }
+
+/// What tells a client that its connection is not here; the bytes are the last that were made.
+pub(crate) struct Stray(Transmit);
 
 /// A connection that has not been taken yet.
 pub(crate) struct Newcomer(Incoming);
@@ -94,30 +103,37 @@ impl Newcomer {
 impl Endpoint {
     /// Begins with a socket, at a time that is known in both ways there are; it takes no
     /// connections before [`Endpoint::offer`].
-    pub(crate) fn new(socket: Socket, home: Home, begin: Instant, begin_us: u64) -> Endpoint {
-        let mut secret = [0u8; 64];
-        // Whoever can guess it can only end connections of others.
-        let _ = aws_lc_rs::rand::fill(&mut secret);
-        let reset_key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
-        let mut config = EndpointConfig::new(Arc::new(reset_key));
+    pub(crate) fn new(
+        socket: Socket,
+        address: Option<SocketAddr>,
+        home: Home,
+        secret: &ResetSecret,
+        begin: Instant,
+        begin_us: u64,
+    ) -> Endpoint {
+        let mut config = EndpointConfig::new(Arc::new(secret.key_at(address)));
+        // There is a limit of our own, which lets a whole crowd be told at once.
+        config.min_reset_interval(Duration::ZERO);
         config.cid_generator(move || Box::new(Ids(home)));
         config.supported_versions(vec![1]);
         let keeps_whole = socket.keeps_whole();
         Endpoint {
             inner: quinn_proto::Endpoint::new(Arc::new(config), None, keeps_whole, None),
             socket,
+            address,
             unsent: None,
             scratch: Vec::new(),
             clock: Clock { begin, begin_us },
             refused: [None; H3_REFUSED_REMEMBERED],
             refused_at: 0,
+            resets: Bucket::new(H3_STATELESS_RESETS, begin_us / 1000),
         }
     }
 
     /// What new connections are offered; `None` takes no more.
-    pub(crate) fn offer(&mut self, offered: Option<(Arc<Offered>, &RetryKey)>, idle: Duration) {
+    pub(crate) fn offer(&mut self, offered: Option<(Arc<Offered>, RetryKey)>, idle: Duration) {
         let config = offered.map(|(offered, key)| {
-            let mut config = ServerConfig::new(offered, Arc::clone(&key.0));
+            let mut config = ServerConfig::new(offered, key.0);
             config.transport_config(Arc::new(transport(idle)));
             Arc::new(config)
         });
@@ -127,6 +143,11 @@ impl Endpoint {
     /// The socket.
     pub(crate) fn socket(&self) -> &Socket {
         &self.socket
+    }
+
+    /// Where the socket is bound.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.address
     }
 
     /// Reads datagrams; true when there may be more.
@@ -149,12 +170,32 @@ impl Endpoint {
         match event {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => Arrival::For(handle.0, event),
             Some(DatagramEvent::NewConnection(incoming)) => Arrival::New(Newcomer(incoming)),
+            Some(DatagramEvent::Response(transmit)) if self.is_reset() => {
+                Arrival::Stray(Stray(transmit))
+            }
             Some(DatagramEvent::Response(transmit)) => {
                 self.respond(&transmit);
                 Arrival::Nothing
             }
             None => Arrival::Nothing,
         }
+    }
+
+    /// What was made to be sent has a short header: all else that belongs to no connection has a
+    /// long one.
+    fn is_reset(&self) -> bool {
+        self.scratch.first().is_some_and(|first| first & 0x80 == 0)
+    }
+
+    /// Tells a client that its connection is not here, right after [`Endpoint::handle`] said so;
+    /// false when that was told too often lately.
+    //= rfc9000#10.3
+    pub(crate) fn reset(&mut self, stray: &Stray, now_us: u64) -> bool {
+        let may = self.resets.take(now_us / 1000);
+        if may {
+            self.respond(&stray.0);
+        }
+        may
     }
 
     /// Takes a new connection; or says why its handshake failed with the very first datagram, of

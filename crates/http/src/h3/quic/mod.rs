@@ -5,6 +5,7 @@
 //! - `connection` streams of bytes
 //! - `session` the TLS handshake within, by rustls, with the certificate that the name asks for
 //! - `relay` datagrams from one server to the other during an upgrade
+//! - `reset` how connections end that a server before this one had
 //! - `id` connection ids: they say which thread of which server has the connection
 //!
 //! The library makes no call to the kernel and asks no clock: both are our thread's.
@@ -13,13 +14,15 @@ mod connection;
 mod endpoint;
 pub(crate) mod id;
 pub(crate) mod relay;
+mod reset;
 mod session;
 mod socket;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use connection::{Connection, Happened, Lost, Readout, Wrote};
-pub(crate) use endpoint::{Arrival, Endpoint, Newcomer, Sent};
+pub(crate) use endpoint::{Arrival, Endpoint, Newcomer, Sent, Stray};
 pub(crate) use id::ID_BYTES;
-pub(crate) use session::{Offered, RetryKey, config_of};
+pub use reset::ResetSecret;
+pub(crate) use session::{Offered, RetryKey};
 pub(crate) use socket::{Datagram, Socket};

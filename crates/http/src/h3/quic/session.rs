@@ -19,9 +19,6 @@ use rustls::{AlertDescription, HandshakeKind};
 use crate::tls::hello::{self, Gathering};
 use crate::tls::{ClientCertificate, Terms, suite_name};
 
-/// What HTTP/3 is called in a handshake (RFC 9114 section 3.1).
-pub(crate) const ALPN_H3: &[u8] = b"h3";
-
 /// The algorithms of the first datagrams, which everybody can read.
 //= rfc9001#5.2
 fn first_suite() -> Option<Suite> {
@@ -45,24 +42,6 @@ impl Offered {
             first: Arc::new(first),
         }))
     }
-}
-
-/// The config of a host for handshakes over QUIC, made of the one for TCP; `None` without a suite
-/// of TLS 1.3.
-pub(crate) fn config_of(config: &rustls::ServerConfig) -> Option<Arc<rustls::ServerConfig>> {
-    let suites = &config.crypto_provider().cipher_suites;
-    let is_usable = |suite: &rustls::SupportedCipherSuite| {
-        suite.tls13().is_some_and(|suite| suite.quic.is_some())
-    };
-    if !suites.iter().any(is_usable) {
-        return None;
-    }
-    let mut config = config.clone();
-    config.alpn_protocols = vec![ALPN_H3.to_vec()];
-    config.enable_secret_extraction = false;
-    // What comes before the handshake is done may have been sent by another before: none of that.
-    config.max_early_data_size = 0;
-    Some(Arc::new(config))
 }
 
 impl Offers for Offered {
@@ -306,12 +285,9 @@ impl Session for Shaking {
 pub(crate) struct RetryKey(pub(super) Arc<dyn HandshakeTokenKey>);
 
 impl RetryKey {
-    /// A new one, which nobody else has.
-    pub(crate) fn new() -> RetryKey {
-        let mut secret = [0u8; 64];
-        // Without randomness there is no handshake that a proof would be for.
-        let _ = aws_lc_rs::rand::fill(&mut secret);
+    /// The one of a secret.
+    pub(crate) fn of(secret: &[u8]) -> RetryKey {
         let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]);
-        RetryKey(Arc::new(salt.extract(&secret)))
+        RetryKey(Arc::new(salt.extract(secret)))
     }
 }

@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use quinn_proto::crypto::rustls::QuicClientConfig;
-use quinn_proto::{ClientConfig, ConnectionHandle, DatagramEvent, EndpointConfig, VarInt};
+use quinn_proto::{
+    ClientConfig, ConnectionHandle, ConnectionIdGenerator, DatagramEvent, EndpointConfig, VarInt,
+};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-use super::id::Home;
-use super::{Arrival, Connection, Datagram, Endpoint, Offered, Socket};
-use crate::limits::H3_ENDED_US_MAX;
+use super::id::{Home, Ids};
+use super::{Arrival, Connection, Datagram, Endpoint, Offered, ResetSecret, RetryKey, Socket};
+use crate::limits::{H3_ENDED_US_MAX, H3_STATELESS_RESETS};
 use crate::tls::{Certificate, HostOffer, Offer, SelfSigned, Terms, TicketKeys, Version};
 
 /// A server and a client with one connection, whose datagrams take as long as a test wants.
@@ -73,10 +75,11 @@ impl Pair {
             thread: 0,
         };
         let socket = Socket::new(Arc::new(bound.into())).unwrap();
-        let mut server = Endpoint::new(socket, home, begin, 0);
+        let mut server = Endpoint::new(socket, Some(address), home, &ResetSecret::new(), begin, 0);
         let offered = Offered::new(&terms).unwrap();
         let idle = Duration::from_secs(3600);
-        server.offer(Some((offered, terms.tickets().retry())), idle);
+        let retry = RetryKey::of(terms.tickets().address_secret());
+        server.offer(Some((offered, retry)), idle);
         let mut client =
             quinn_proto::Endpoint::new(Arc::new(EndpointConfig::default()), None, true, None);
         let (handle, client_conn) = client.connect(begin, config, address, "localhost").unwrap();
@@ -128,7 +131,7 @@ impl Pair {
             match self.server.handle(datagram, self.now_us) {
                 Arrival::For(_, event) => self.conn.as_mut().unwrap().take(event),
                 Arrival::New(new) => self.conn = self.server.accept(new, self.now_us).ok(),
-                Arrival::Nothing => {}
+                Arrival::Stray(_) | Arrival::Nothing => {}
             }
         }
         self.drive();
@@ -186,4 +189,92 @@ fn connection_that_has_ended_is_kept_by_its_round_trips_and_not_for_long() {
     assert!((30_000..1_000_000).contains(&near_us), "{near_us}");
     let far_us = Pair::connect(Duration::from_secs(10)).kept_us();
     assert_eq!(far_us, H3_ENDED_US_MAX);
+}
+
+/// A datagram for a connection that is not here.
+fn stray(home: Home, remote: SocketAddr) -> Datagram {
+    let id = Ids(home).generate_cid();
+    Datagram {
+        remote,
+        local: None,
+        ecn: None,
+        bytes: BytesMut::from(&[&[0x40][..], &id, &[7; 40]].concat()[..]),
+    }
+}
+
+fn endpoint(secret: &ResetSecret, bound: UdpSocket) -> Endpoint {
+    let address = bound.local_addr().ok();
+    let socket = Socket::new(Arc::new(bound.into())).unwrap();
+    let home = Home {
+        generation: 2,
+        thread: 0,
+    };
+    Endpoint::new(socket, address, home, secret, Instant::now(), 0)
+}
+
+/// The last bytes of what says that a connection is not here.
+fn told(endpoint: &mut Endpoint, datagram: Datagram, client: &UdpSocket) -> Vec<u8> {
+    let Arrival::Stray(stray) = endpoint.handle(datagram, 0) else {
+        panic!("nobody knows the connection");
+    };
+    assert!(endpoint.reset(&stray, 0));
+    let mut buffer = [0; 100];
+    let len = client.recv(&mut buffer).unwrap();
+    buffer[len - 16..len].to_vec()
+}
+
+#[test]
+fn next_server_makes_the_same_reset_and_another_address_another_one() {
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let remote = client.local_addr().unwrap();
+    let datagram = stray(
+        Home {
+            generation: 1,
+            thread: 0,
+        },
+        remote,
+    );
+    let again = || Datagram {
+        bytes: datagram.bytes.clone(),
+        ..datagram
+    };
+    let secret = ResetSecret::new();
+    let bound = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut first = endpoint(&secret, bound.try_clone().unwrap());
+    let mut next = endpoint(
+        &ResetSecret::from_bytes(secret.bytes()).unwrap(),
+        bound.try_clone().unwrap(),
+    );
+    let mut elsewhere = endpoint(&secret, other);
+    let mut stranger = endpoint(&ResetSecret::new(), bound);
+    let token = told(&mut first, again(), &client);
+    assert_eq!(told(&mut next, again(), &client), token);
+    assert_ne!(told(&mut elsewhere, again(), &client), token);
+    assert_ne!(told(&mut stranger, again(), &client), token);
+}
+
+#[test]
+fn resets_are_as_many_a_second_as_their_limit_and_answer_nothing_short() {
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let remote = client.local_addr().unwrap();
+    let home = Home {
+        generation: 1,
+        thread: 0,
+    };
+    let bound = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut server = endpoint(&ResetSecret::new(), bound);
+    let mut short = stray(home, remote);
+    short.bytes.truncate(21);
+    assert!(matches!(server.handle(short, 0), Arrival::Nothing));
+    for round in 0..=H3_STATELESS_RESETS.most {
+        let Arrival::Stray(stray) = server.handle(stray(home, remote), 0) else {
+            panic!("nobody knows the connection");
+        };
+        assert_eq!(server.reset(&stray, 0), round < H3_STATELESS_RESETS.most);
+    }
+    let Arrival::Stray(stray) = server.handle(stray(home, remote), 1_000_000) else {
+        panic!("nobody knows the connection");
+    };
+    assert!(server.reset(&stray, 1_000_000));
 }

@@ -1,13 +1,13 @@
 //! Streams that go one way, and how a connection is left.
 
 use super::{frame, integer};
-use crate::h2::Priority;
 use crate::h3::frame::{
     CANCEL_PUSH, DATA, GOAWAY, HEADERS, HeaderReader, INTEGER_MAX, MAX_PUSH_ID, PRIORITY_UPDATE,
     SETTINGS, take_integer,
 };
 use crate::h3::{Code, Conn, ControlEvent, Failure, Flood, Kind, Uni};
 use crate::limits::Limits;
+use crate::priority::Priority;
 
 fn conn() -> Conn {
     Conn::new(Limits::default().into(), 0)

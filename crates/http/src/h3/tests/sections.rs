@@ -1,7 +1,8 @@
 //! Field sections to heads and back.
 
-use crate::h2::head::Wrong;
-use crate::h3::qpack;
+use crate::fields_coding::head::Wrong;
+use crate::fields_coding::qpack;
+use crate::h2::tests::random::{Random, scattered_cookies};
 use crate::head::{Fields, Known, RequestHead};
 use crate::limits::Limits;
 use crate::response::Prepared;
@@ -37,6 +38,26 @@ fn fields(section: &[u8]) -> Result<Vec<(String, String)>, &'static str> {
 fn pairs(fields: &[(&str, &str)]) -> Vec<(String, String)> {
     let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     fields.iter().map(pair).collect()
+}
+
+#[test]
+fn cookie_is_whole_and_held_little_whatever_the_order_of_its_pieces() {
+    let limits = Limits::default();
+    let mut random = Random(1147);
+    for _ in 0..300 {
+        let (list, whole) = scattered_cookies(&mut random, limits.head_bytes - 500);
+        let list = list
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let section = section(&USUAL.into_iter().chain(list).collect::<Vec<_>>());
+        let mut head = RequestHead::empty();
+        assert!(qpack::read_request(&section, &mut head, &limits));
+        assert_eq!(
+            head.value(Known::Cookie).unwrap_or_default(),
+            whole.as_bytes()
+        );
+        assert!(head.bytes.capacity() <= 2 * limits.head_bytes);
+    }
 }
 
 //= rfc9204#appendix-B.1

@@ -1,6 +1,7 @@
 //! What happens when a connection that speaks HTTP/2 can go on: send, look at streams, read, fill,
 //! until nothing moves.
 
+use crate::clock::clock_us;
 use crate::h1::Next;
 use crate::h2;
 use crate::limits::{BULK_BYTES_PER_TURN, H2_FILL_BYTES, READ_BYTES_PER_TURN};
@@ -8,23 +9,23 @@ use crate::response::Answer;
 use crate::thread::conn::{Conn, Piece, Stage};
 use crate::thread::drive::Fate;
 use crate::thread::h2::Session;
-use crate::thread::pump::Read;
+use crate::thread::receive::Read;
 use crate::thread::run::Thread;
 use crate::thread::send::Flushed;
 
 impl<A: Answer + 'static> Thread<A> {
     /// From here on the connection speaks HTTP/2, whose first bytes have yet to be read.
-    pub(crate) fn begin_h2(&mut self, conn: &mut Conn) {
+    pub(crate) fn begin_frames(&mut self, conn: &mut Conn) {
         let limits = std::rc::Rc::clone(&self.limits);
-        let mut core = h2::Conn::new(limits, self.now_ms, &mut self.output);
+        let mut core = h2::Conn::new(limits, self.turn.now_ms, &mut self.output);
         core.set_alt_svc(conn.core.take_alt_svc());
-        conn.h2 = Some(Box::new(Session::new(core, self.now_ms)));
+        conn.h2 = Some(Box::new(Session::new(core, self.turn.now_ms)));
         self.counters.h2_connections.add(1);
     }
 
     /// Lets the connection go as far as it can. `None` when it speaks HTTP/2 no more: what is left
     /// is to end it, which is done as for HTTP/1.
-    pub(crate) fn drive_h2(&mut self, conn: &mut Conn) -> Option<Fate> {
+    pub(crate) fn drive_frames(&mut self, conn: &mut Conn) -> Option<Fate> {
         let mut session = conn.h2.take()?;
         let fate = self.drive_session(conn, &mut session);
         if fate.is_some() {
@@ -105,7 +106,7 @@ impl<A: Answer + 'static> Thread<A> {
                 break;
             }
         }
-        session.core.settle(self.now_ms);
+        session.core.settle(self.turn.now_ms);
         if session.streams.is_empty() && session.streams.capacity() > 0 {
             session.streams = Vec::new();
         }
@@ -145,7 +146,7 @@ impl<A: Answer + 'static> Thread<A> {
             // Answers that were made just now have not waited since the socket was full.
             let fresh = std::mem::take(&mut self.finishing);
             // The socket may be full since later than this turn of the loop.
-            let since_us = conn.take_since_us.max(self.now_us);
+            let since_us = conn.take_since_us.max(self.turn.now_us);
             self.note_taken(conn);
             conn.take_since_us = since_us;
             self.finishing = fresh;
@@ -216,7 +217,7 @@ impl<A: Answer + 'static> Thread<A> {
         }
         let is_past_grace = self
             .draining
-            .is_some_and(|draining| self.now_ms >= draining.grace_ms);
+            .is_some_and(|draining| self.turn.now_ms >= draining.grace_ms);
         let has_input = conn.is_readable || session.is_cut;
         (conn.is_half_closed && !has_input) || (is_past_grace && !has_input && session.is_idle())
     }
@@ -228,7 +229,7 @@ impl<A: Answer + 'static> Thread<A> {
             return;
         };
         session.core.announce_leaving(&mut self.output);
-        if self.now_ms >= draining.grace_ms {
+        if self.turn.now_ms >= draining.grace_ms {
             session.core.leave(&mut self.output);
         }
     }
@@ -252,7 +253,7 @@ impl<A: Answer + 'static> Thread<A> {
             }
             let mut record = request.record_mut();
             if record.first_byte_us == 0 {
-                let now_us = Self::clock_us();
+                let now_us = clock_us();
                 record.first_byte_us = now_us.saturating_sub(record.started_us).max(1);
             }
         }

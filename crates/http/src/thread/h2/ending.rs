@@ -3,17 +3,20 @@
 use hob_trace::{Fault, Outcome};
 
 use crate::body::BodyError;
-use crate::h1::conn::Deadline;
+use crate::deadline::Deadline;
 use crate::h2::Code;
+use crate::refusal::HEAD_TOO_SLOW;
 use crate::request::Request;
 use crate::response::Answer;
 use crate::thread::conn::Conn;
 use crate::thread::drive::Fate;
-use crate::thread::ending::{BODY_TOO_SLOW, HEAD_TOO_SLOW, WRITE_TOO_SLOW, Why};
+use crate::thread::ending::{BODY_TOO_SLOW, WRITE_TOO_SLOW, Why};
+use crate::thread::exchange::note_end;
 use crate::thread::h2::Session;
-use crate::thread::h2::stream::{Stream, Work};
+use crate::thread::h2::stream::Stream;
 use crate::thread::run::Thread;
 use crate::thread::waits::set_wait;
+use crate::thread::work::Work;
 
 impl<A: Answer + 'static> Thread<A> {
     /// The client has taken a request back.
@@ -22,7 +25,7 @@ impl<A: Answer + 'static> Thread<A> {
             return;
         };
         let stream = session.streams.swap_remove(at);
-        let request = dismiss(stream, self.now_us);
+        let request = dismiss(stream, self.turn.now_us);
         self.note_left(&request, Why::ClientLeft);
         self.end_record(request, &conn.socket);
     }
@@ -46,20 +49,15 @@ impl<A: Answer + 'static> Thread<A> {
             .body
             .borrow_mut()
             .break_off(BodyError::Malformed(reason));
-        let request = dismiss(stream, self.now_us);
-        {
-            let mut record = request.record_mut();
-            record.outcome = Outcome::Broken;
-            record.fault = Fault::Client;
-            record.reason = Some(reason);
-        }
+        let request = dismiss(stream, self.turn.now_us);
+        note_end(&request, Outcome::Broken, Fault::Client, reason);
         self.end_record(request, &conn.socket);
     }
 
     /// The connection ends with streams open: those who wait are told, records are closed.
     pub(super) fn abandon_streams(&mut self, conn: &Conn, session: &mut Session) {
         for stream in std::mem::take(&mut session.streams) {
-            let request = dismiss(stream, self.now_us);
+            let request = dismiss(stream, self.turn.now_us);
             self.note_left(&request, Why::ClientLeft);
             self.end_record(request, &conn.socket);
         }
@@ -67,7 +65,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Sets the clocks of streams whose client has no room for what they have.
     pub(super) fn set_clocks(&mut self, conn: &Conn, session: &mut Session) {
-        let by_ms = self.now_ms + self.limits.write_progress.as_millis() as u64;
+        let by_ms = self.turn.now_ms + self.limits.write_progress.as_millis() as u64;
         let is_waited_for = conn.has_unsent() || session.core.is_full();
         session.write_by_ms = match session.write_by_ms {
             _ if !is_waited_for => u64::MAX,
@@ -75,7 +73,7 @@ impl<A: Answer + 'static> Thread<A> {
             set => set,
         };
         for stream in &mut session.streams {
-            let (id, now_us) = (stream.id, self.now_us);
+            let (id, now_us) = (stream.id, self.turn.now_us);
             let is_waiting =
                 session.core.is_held_up(id) || (is_waited_for && session.core.has_bytes(id));
             set_wait(
@@ -93,16 +91,21 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// A deadline has passed.
-    pub(crate) fn time_out_h2(&mut self, conn: &mut Conn) -> Fate {
+    pub(crate) fn time_out_session(&mut self, conn: &mut Conn) -> Fate {
         let Some(mut session) = conn.h2.take() else {
             return Fate::Close;
         };
         let (by_ms, deadline) = session.core.deadline();
-        let is_core_s = by_ms <= self.now_ms;
-        if session.write_by_ms <= self.now_ms {
+        let is_core_s = by_ms <= self.turn.now_ms;
+        if session.write_by_ms <= self.turn.now_ms {
             self.counters.limit_write_progress.add(1);
             for stream in &session.streams {
-                note_slow(&stream.request, WRITE_TOO_SLOW);
+                note_end(
+                    &stream.request,
+                    Outcome::Timeout,
+                    Fault::Client,
+                    WRITE_TOO_SLOW,
+                );
             }
             conn.h2 = Some(session);
             // What the kernel holds for a client that takes nothing goes at once.
@@ -118,7 +121,7 @@ impl<A: Answer + 'static> Thread<A> {
             }
             Deadline::Idle if is_core_s => {
                 conn.h2 = Some(session);
-                return self.time_out_idle_h2(conn);
+                return self.time_out_idle_session(conn);
             }
             _ => {}
         }
@@ -127,9 +130,9 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// No request for as long as a connection may be idle, unless one came in this very turn.
-    fn time_out_idle_h2(&mut self, conn: &mut Conn) -> Fate {
+    fn time_out_idle_session(&mut self, conn: &mut Conn) -> Fate {
         let fate = self.drive_if_busy(conn);
-        let is_late = |session: &Session| session.core.deadline().0 <= self.now_ms;
+        let is_late = |session: &Session| session.core.deadline().0 <= self.turn.now_ms;
         if fate == Fate::Keep
             && let Some(session) = conn.h2.as_mut().filter(|session| is_late(session))
         {
@@ -144,8 +147,8 @@ impl<A: Answer + 'static> Thread<A> {
     fn time_out_streams(&mut self, session: &mut Session) {
         let mut at = 0;
         while let Some(stream) = session.streams.get_mut(at) {
-            let is_body_late = stream.body_by_ms <= self.now_ms;
-            let is_write_late = stream.write_by_ms <= self.now_ms;
+            let is_body_late = stream.body_by_ms <= self.turn.now_ms;
+            let is_write_late = stream.write_by_ms <= self.turn.now_ms;
             if !is_body_late && !is_write_late {
                 at += 1;
                 continue;
@@ -158,7 +161,7 @@ impl<A: Answer + 'static> Thread<A> {
                 WRITE_TOO_SLOW
             };
             let stream = session.streams.swap_remove(at);
-            note_slow(&stream.request, reason);
+            note_end(&stream.request, Outcome::Timeout, Fault::Client, reason);
             self.time_out_stream(session, stream);
         }
     }
@@ -173,9 +176,9 @@ impl<A: Answer + 'static> Thread<A> {
         if is_unanswered {
             drop(stream);
             let response = self.answer.refuse(&request, 408);
-            return self.respond_stream(session, request, id, response);
+            return self.respond_on(session, id, request, response);
         }
-        drop(dismiss(stream, self.now_us));
+        drop(dismiss(stream, self.turn.now_us));
         session.core.break_off(id, Code::Cancel, &mut self.output);
         self.finishing.push(request);
     }
@@ -188,11 +191,4 @@ fn dismiss(mut stream: Stream, now_us: u64) -> Request {
     request.exchange.leave();
     drop(stream);
     request
-}
-
-fn note_slow(request: &Request, reason: &'static str) {
-    let mut record = request.record_mut();
-    record.outcome = Outcome::Timeout;
-    record.fault = Fault::Client;
-    record.reason = Some(reason);
 }

@@ -3,7 +3,7 @@
 //! - `drive` what happens when a connection can go on: send, look at streams, read, fill
 //! - `requests` what has come: requests, their bodies, their ends
 //! - `respond` answers: heads at once, bodies in the order of their urgency
-//! - `stream` a request being answered, `source` where the bytes of its body come from
+//! - `stream` a request being answered
 //! - `ending` deadlines, and how streams and connections end
 //!
 //! All frames of a turn, of however many streams, are made in the thread's output and leave in one
@@ -14,14 +14,13 @@ mod drive;
 mod ending;
 mod requests;
 mod respond;
-pub(super) mod source;
-pub(super) mod stream;
+mod stream;
 
-use crate::h1::conn::Deadline;
+use crate::deadline::Deadline;
 use crate::h2;
 use crate::request::Request;
 
-use source::Tiny;
+use crate::thread::source::Tiny;
 use stream::Stream;
 
 /// What a connection has beside its socket while it speaks HTTP/2.

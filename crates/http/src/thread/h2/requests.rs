@@ -1,22 +1,22 @@
 //! What has come over a connection: requests, their bodies, their ends.
 
 use std::rc::Rc;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hob_trace::{Fault, Outcome};
 
 use crate::body::BodyError;
-use crate::h1::{BODY_TOO_LARGE, Refusal};
 use crate::h2::conn::Opened;
 use crate::h2::{Code, Event, Failure, Flood};
 use crate::limits::{READ_BYTES_PER_TURN, REQUESTS_PER_TURN};
 use crate::request::{HalfClose, Incoming, IncomingState, Request};
-use crate::response::{Answer, Answered};
+use crate::response::Answer;
 use crate::thread::conn::Conn;
+use crate::thread::exchange::note_end;
 use crate::thread::h2::Session;
-use crate::thread::h2::stream::{Stream, Work};
+use crate::thread::h2::stream::Stream;
 use crate::thread::run::Thread;
+use crate::thread::work::Work;
 
 impl<A: Answer + 'static> Thread<A> {
     /// Reads the frames in `input` and answers their requests; returns how many bytes were used.
@@ -50,7 +50,7 @@ impl<A: Answer + 'static> Thread<A> {
                 &input[used..],
                 &mut exchange.head,
                 &mut self.output,
-                self.now_ms,
+                self.turn.now_ms,
             );
             used += count;
             let body = match event {
@@ -86,19 +86,34 @@ impl<A: Answer + 'static> Thread<A> {
         body: &[u8],
     ) -> Option<Request> {
         match event {
+            Event::Request(Opened { stream: id, .. }) | Event::Refused(id, _)
+                if !has_room(session, &request) =>
+            {
+                self.counters.limit_heads.add(1);
+                //= rfc9113#8.7
+                session.core.break_off(id, Code::Refused, &mut self.output);
+                self.recycle(request);
+                return None;
+            }
             Event::Request(opened) => {
                 self.begin_stream(conn, session, request, opened, bytes_in);
                 return None;
             }
             Event::Refused(id, refusal) => {
-                self.refuse_stream(conn, session, request, id, refusal);
+                self.note_start(conn, &request);
+                request.exchange.key.set(conn.key);
+                self.refuse_on(session, id, request, refusal);
                 return None;
             }
             Event::Malformed(reason) => {
                 self.note_malformed(conn, request, reason);
                 return None;
             }
-            Event::Data(id, _) => self.take_data(session, id, body),
+            Event::Data(id, _) => {
+                if let Some(at) = session.find(id) {
+                    self.take_data(session, at, body);
+                }
+            }
             Event::BodyEnd(id, trailers) => self.end_body(session, id, trailers),
             Event::TooMany => self.counters.limit_h2_streams.add(1),
             Event::Left(id) => self.leave_stream(conn, session, id),
@@ -123,124 +138,56 @@ impl<A: Answer + 'static> Thread<A> {
         self.note_start(conn, &request);
         request.record_mut().bytes_in = bytes_in;
         request.exchange.key.set(conn.key);
-        request.exchange.body_limit.set(self.limits.body_bytes);
         let has_body = opened.length != Some(0) || session.core.body_is_open(opened.stream);
-        if has_body {
-            *request.exchange.body.borrow_mut() = Incoming {
-                state: IncomingState::Open,
-                announced: opened.length,
-                ..Incoming::default()
-            };
-        }
-        match self.answer.answer(&request) {
-            Answered::Ready(response) => {
-                if has_body && response.status() == 413 {
-                    // Who reads a body that is too large is counted when that shows.
-                    self.counters.limit_body.add(1);
-                }
-                self.push_stream_interims(session, opened.stream, &request);
-                self.respond_stream(session, request, opened.stream, response);
-            }
-            Answered::Later(future) => {
-                let stream = Stream::new(opened.stream, request, Work::Later(future));
-                session.streams.push(stream);
-            }
-        }
-    }
-
-    /// Answers what the engine refused.
-    fn refuse_stream(
-        &mut self,
-        conn: &mut Conn,
-        session: &mut Session,
-        request: Request,
-        id: u32,
-        refusal: Refusal,
-    ) {
-        self.count_refusal(refusal);
-        self.note_start(conn, &request);
-        {
-            let mut record = request.record_mut();
-            record.fault = Fault::Client;
-            record.reason = Some(refusal.reason);
-        }
-        request.exchange.key.set(conn.key);
-        let response = self.answer.refuse(&request, refusal.status);
-        self.respond_stream(session, request, id, response);
+        let body = has_body.then(|| Incoming {
+            state: IncomingState::Open,
+            announced: opened.length,
+            ..Incoming::default()
+        });
+        self.answer_on(session, opened.stream, request, body);
     }
 
     /// What came was no request: it has a record all the same.
     fn note_malformed(&mut self, conn: &mut Conn, request: Request, reason: &'static str) {
         self.counters.bad_request.add(1);
         self.note_start(conn, &request);
-        {
-            let mut record = request.record_mut();
-            record.outcome = Outcome::Broken;
-            record.fault = Fault::Client;
-            record.reason = Some(reason);
-        }
+        note_end(&request, Outcome::Broken, Fault::Client, reason);
         self.finishing.push(request);
-    }
-
-    /// The one copy of a request body: out of the thread's buffer, to live as long as needed.
-    fn take_data(&mut self, session: &mut Session, id: u32, bytes: &[u8]) {
-        let Some(at) = session.find(id) else {
-            return;
-        };
-        let stream = &mut session.streams[at];
-        stream.body_bytes += bytes.len() as u64;
-        stream.request.record_mut().bytes_in += bytes.len() as u64;
-        if stream.body_by_ms != u64::MAX {
-            stream.body_by_ms = self.now_ms + self.limits.body_progress.as_millis() as u64;
-        }
-        if stream.body_bytes > stream.request.exchange.body_limit.get() {
-            return self.refuse_body(session, at);
-        }
-        let mut body = stream.request.exchange.body.borrow_mut();
-        if body.state == IncomingState::Open {
-            body.push(Bytes::copy_from_slice(bytes));
-        }
-    }
-
-    /// More has come than anyone wants, or more is announced.
-    fn refuse_body(&mut self, session: &mut Session, at: usize) {
-        let stream = &mut session.streams[at];
-        {
-            let mut record = stream.request.record_mut();
-            record.fault = Fault::Client;
-            record.reason = Some(BODY_TOO_LARGE.reason);
-            // One that was announced is counted already.
-            if record.status != 413 {
-                self.counters.limit_body.add(1);
-            }
-        }
-        stream.body_by_ms = u64::MAX;
-        session.core.ignore_body(stream.id);
-        let mut body = stream.request.exchange.body.borrow_mut();
-        body.break_off(BodyError::TooLarge);
     }
 
     fn end_body(&mut self, session: &mut Session, id: u32, trailers: Vec<(Bytes, Bytes)>) {
         let Some(at) = session.find(id) else {
             return;
         };
+        let held = |stream: &Stream| stream.request.exchange.body.borrow().trailer_bytes();
+        let others_bytes = match trailers.is_empty() {
+            true => 0,
+            false => session.streams.iter().map(held).sum(),
+        };
         let stream = &mut session.streams[at];
         stream.body_by_ms = u64::MAX;
         let mut body = stream.request.exchange.body.borrow_mut();
-        if body.state == IncomingState::Open {
-            body.trailers = trailers;
+        if body.state != IncomingState::Open {
+            return;
+        }
+        if body.take_trailers(trailers, others_bytes) {
             body.end();
+        } else {
+            self.counters.limit_heads.add(1);
+            body.break_off(BodyError::TooLarge);
         }
     }
 
-    /// The client will send nothing more; says whether that changes anything.
+    /// The client will send nothing more, windows neither: what has none left cannot be sent. Says
+    /// whether that changes anything.
     pub(super) fn end_of_frames(&mut self, conn: &Conn, session: &mut Session) -> bool {
         let mut has_changed = false;
         let mut at = 0;
         while let Some(stream) = session.streams.get(at) {
             let exchange = &stream.request.exchange;
-            if exchange.half_close.get() == HalfClose::Cancel {
-                let id = stream.id;
+            let id = stream.id;
+            let is_cancelled = exchange.said.half_close.get() == HalfClose::Cancel;
+            if is_cancelled || session.core.has_no_room(id) {
                 session.core.break_off(id, Code::Cancel, &mut self.output);
                 self.leave_stream(conn, session, id);
                 has_changed = true;
@@ -294,50 +241,24 @@ impl<A: Answer + 'static> Thread<A> {
             }
             Work::Later(_) if is_woken => {
                 let waker = stream.waker(&self.key_waker(conn));
-                if let Work::Later(future) = &mut stream.work
-                    && let Poll::Ready(response) =
-                        future.as_mut().poll(&mut Context::from_waker(&waker))
-                {
-                    answer = Some(response);
-                }
+                answer = stream.work.poll_answer(&waker);
             }
             _ => {}
         }
-        self.push_stream_interims(session, id, &request);
+        self.push_interims_on(session, id, &request);
         if let Some(response) = answer {
             let stream = session.streams.swap_remove(at);
             // The handler's future goes before its answer is sent.
             drop(stream);
-            self.respond_stream(session, request, id, response);
+            self.respond_on(session, id, request, response);
             return;
         }
         self.look_at_body(session, at);
     }
+}
 
-    /// Lets the client send what the handler has room for.
-    pub(super) fn look_at_body(&mut self, session: &mut Session, at: usize) {
-        let stream = &mut session.streams[at];
-        let exchange = &stream.request.exchange;
-        let (held_bytes, announced) = {
-            let body = exchange.body.borrow();
-            if body.state != IncomingState::Open || !body.is_wanted {
-                return;
-            }
-            (body.held_bytes, body.announced)
-        };
-        if announced.is_some_and(|announced| announced > exchange.body_limit.get()) {
-            return self.refuse_body(session, at);
-        }
-        session.core.continue_now(stream.id, &mut self.output);
-        session.core.offer(stream.id, held_bytes, &mut self.output);
-        // Whoever has not read what is there does not wait for the client.
-        stream.body_by_ms = match held_bytes {
-            0 if session.core.is_tunnel(stream.id) => u64::MAX,
-            0 if stream.body_by_ms == u64::MAX => {
-                self.now_ms + self.limits.body_progress.as_millis() as u64
-            }
-            0 => stream.body_by_ms,
-            _ => u64::MAX,
-        };
-    }
+/// True when the connection may hold one more head.
+fn has_room(session: &Session, request: &Request) -> bool {
+    let others = session.streams.iter().map(|stream| stream.request.head());
+    request.head().has_room_beside(others)
 }

@@ -6,143 +6,29 @@ use std::task::{Context, Poll};
 use hob_trace::{Fault, Outcome};
 
 use crate::body::Body;
+use crate::date::DateLine;
 use crate::h2::frame::{HEADER_BYTES, PAYLOAD_BYTES};
 use crate::h2::{Code, Sending, Turn};
 use crate::head::Fields;
 use crate::reactor::wake::KeyWaker;
 use crate::request::Request;
-use crate::response::{Answer, Response};
+use crate::response::{Answer, ResponseHead};
 use crate::thread::conn::Conn;
 use crate::thread::ending::{LONGER, SHORTER};
+use crate::thread::exchange::{End, Follows, Reading, Wire, note_end};
 use crate::thread::h2::Session;
-use crate::thread::h2::source::{Gave, Source};
-use crate::thread::h2::stream::{Stream, Work};
+use crate::thread::h2::stream::Stream;
 use crate::thread::pull::fault_of;
 use crate::thread::run::Thread;
+use crate::thread::source::{Gave, Source};
+use crate::thread::work::Work;
 
 impl<A: Answer + 'static> Thread<A> {
     pub(super) fn key_waker(&self, conn: &mut Conn) -> Arc<KeyWaker> {
         let waker = conn
             .waker
-            .get_or_insert_with(|| KeyWaker::new(&self.mailbox, conn.key));
+            .get_or_insert_with(|| KeyWaker::new(self.mailbox.clone(), conn.key));
         Arc::clone(waker)
-    }
-
-    pub(super) fn push_stream_interims(
-        &mut self,
-        session: &mut Session,
-        id: u32,
-        request: &Request,
-    ) {
-        if request.exchange.line.borrow().interim.is_empty() {
-            return;
-        }
-        let interims = std::mem::take(&mut request.exchange.line.borrow_mut().interim);
-        for (status, fields) in interims {
-            session
-                .core
-                .push_interim(id, status, &fields, &mut self.output);
-            self.counters.responses_1xx.add(1);
-        }
-    }
-
-    /// Sends an answer's head, and its body at once when that is short; else it takes its turns.
-    pub(super) fn respond_stream(
-        &mut self,
-        session: &mut Session,
-        request: Request,
-        id: u32,
-        response: Response,
-    ) {
-        if matches!(response.body, Body::Tunnel(_)) {
-            return self.respond_tunnel_stream(session, request, id, response);
-        }
-        let Response { head, body, .. } = response;
-        let before = self.output.len();
-        let body_len = body.len();
-        let sending = session
-            .core
-            .push_head(id, &head, body_len, &self.date, &mut self.output);
-        self.note_head(session, &request, head.status(), before);
-        if sending == Sending::Nothing {
-            self.finishing.push(request);
-            return;
-        }
-        match body {
-            Body::Empty => self.end_stream(session, request, id, None),
-            Body::Bytes(bytes)
-                if bytes.len() <= PAYLOAD_BYTES.min(session.core.room(id)) && !bytes.is_empty() =>
-            {
-                let sending = session.core.push_data(id, bytes.len(), &mut self.output);
-                if sending.is_none() {
-                    return self.break_answer_stream(session, request, id, Fault::Server, LONGER);
-                }
-                self.output.extend_from_slice(&bytes);
-                request.record_mut().body_bytes_out += bytes.len() as u64;
-                self.end_stream(session, request, id, None);
-            }
-            body => {
-                let source = match session.core.body_is_open(id) {
-                    true => Source::of(body),
-                    false => Source::paced(body),
-                };
-                self.begin_body(session, request, id, source);
-            }
-        }
-    }
-
-    /// An answer's head stands at the end of the output, which was so long before it.
-    fn note_head(&self, session: &Session, request: &Request, status: u16, before: usize) {
-        let until = session.made_bytes + self.output.len() as u64;
-        request.exchange.head_until.set(until);
-        let mut record = request.record_mut();
-        record.status = status;
-        record.head_bytes_out = (self.output.len() - before) as u64;
-    }
-
-    fn begin_body(&mut self, session: &mut Session, request: Request, id: u32, source: Source) {
-        let may_end = source.may_end();
-        let mut stream = Stream::new(id, request, Work::Body(source));
-        stream.is_new = false;
-        session.streams.push(stream);
-        session.core.set_ready(id, true);
-        session.core.set_may_end(id, may_end);
-    }
-
-    /// Raw bytes both ways from here on, if the request asked for that.
-    fn respond_tunnel_stream(
-        &mut self,
-        session: &mut Session,
-        request: Request,
-        id: u32,
-        response: Response,
-    ) {
-        if !session.core.is_tunnel(id) {
-            {
-                let mut record = request.record_mut();
-                record.fault = Fault::Server;
-                record.reason = Some("a tunnel was opened for a request that is not CONNECT");
-            }
-            let mut response = self.answer.refuse(&request, 500);
-            if matches!(response.body, Body::Tunnel(_)) {
-                response.body = Body::Empty;
-            }
-            return self.respond_stream(session, request, id, response);
-        }
-        let before = self.output.len();
-        let status = match response.status() {
-            101 => 200,
-            status => status,
-        };
-        let fields = response.fields();
-        session
-            .core
-            .push_tunnel_head(id, status, fields, &self.date, &mut self.output);
-        self.note_head(session, &request, status, before);
-        if session.core.body_is_open(id) {
-            request.exchange.body.borrow_mut().begin_tunnel();
-        }
-        self.begin_body(session, request, id, Source::of(response.body));
     }
 
     /// A stream's turn to send: a frame's worth of its body.
@@ -154,7 +40,7 @@ impl<A: Answer + 'static> Thread<A> {
         turn: Turn,
     ) {
         let stream = &mut session.streams[at];
-        stream.end_wait(self.now_us);
+        stream.end_wait(self.turn.now_us);
         let waker = stream.waker(&self.key_waker(conn));
         let Work::Body(source) = &mut stream.work else {
             session.core.set_ready(turn.stream, false);
@@ -183,7 +69,8 @@ impl<A: Answer + 'static> Thread<A> {
                 self.output.truncate(start);
                 session.core.set_ready(turn.stream, false);
                 // It may wait for the request's body.
-                return self.look_at_body(session, at);
+                self.look_at_body(session, at);
+                return;
             }
         };
         self.output.truncate(start);
@@ -194,11 +81,13 @@ impl<A: Answer + 'static> Thread<A> {
         let (request, id) = (stream.request.clone(), stream.id);
         drop(stream);
         match gave {
-            Ok(Gave::End(trailers)) => self.end_stream(session, request, id, trailers.as_ref()),
+            Ok(Gave::End(trailers)) => {
+                session.end_answer(self, id, request, End::Body(trailers.as_ref()));
+            }
             Ok(Gave::Bytes(_) | Gave::HalfClose) => {}
             Err(error) => {
                 let (fault, reason) = fault_of(error);
-                self.break_answer_stream(session, request, id, fault, reason);
+                session.break_answer(self, id, request, fault, reason);
             }
         }
     }
@@ -240,11 +129,11 @@ impl<A: Answer + 'static> Thread<A> {
                 self.finishing.push(request);
             }
             Ok(Gave::Bytes(_) | Gave::HalfClose) => {
-                self.break_answer_stream(session, request, id, Fault::Server, LONGER);
+                session.break_answer(self, id, request, Fault::Server, LONGER);
             }
             Err(error) => {
                 let (fault, reason) = fault_of(error);
-                self.break_answer_stream(session, request, id, fault, reason);
+                session.break_answer(self, id, request, fault, reason);
             }
         }
         true
@@ -265,50 +154,131 @@ impl<A: Answer + 'static> Thread<A> {
                 let stream = session.streams.swap_remove(at);
                 let request = stream.request.clone();
                 drop(stream);
-                self.end_stream(session, request, id, None);
+                session.end_answer(self, id, request, End::Body(None));
             }
             None => {
                 self.output.truncate(start);
                 let stream = session.streams.swap_remove(at);
                 let request = stream.request.clone();
                 drop(stream);
-                self.break_answer_stream(session, request, id, Fault::Server, LONGER);
+                session.break_answer(self, id, request, Fault::Server, LONGER);
             }
         }
     }
+}
 
-    /// All of the answer is made: the record ends when it has left.
-    fn end_stream(
+impl Wire for Session {
+    type Stream = u32;
+
+    fn keep(&mut self, id: u32, request: Request, work: Work) {
+        self.streams.push(Stream::new(id, request, work));
+    }
+
+    fn open_tunnel(&mut self, id: u32) -> bool {
+        self.core.body_is_open(id)
+    }
+
+    fn push_interim(&mut self, id: u32, status: u16, fields: &Fields, out: &mut Vec<u8>) {
+        self.core.push_interim(id, status, fields, out);
+    }
+
+    fn push_head(
         &mut self,
-        session: &mut Session,
-        request: Request,
         id: u32,
-        trailers: Option<&Fields>,
+        request: &Request,
+        head: &ResponseHead,
+        follows: Follows,
+        date: &DateLine,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let has_body = match follows {
+            Follows::Body(len) => self.core.push_head(id, head, len, date, out) == Sending::Body,
+            Follows::Tunnel => {
+                let (status, fields) = (head.status(), head.fields());
+                self.core.push_tunnel_head(id, status, fields, date, out);
+                true
+            }
+        };
+        let until = self.made_bytes + out.len() as u64;
+        request.exchange.head_until.set(until);
+        has_body
+    }
+
+    fn bytes_at_once(&mut self, id: u32) -> usize {
+        PAYLOAD_BYTES.min(self.core.room(id))
+    }
+
+    fn push_data(&mut self, id: u32, bytes: &[u8], out: &mut Vec<u8>) -> bool {
+        let fits = self.core.push_data(id, bytes.len(), out).is_some();
+        if fits {
+            out.extend_from_slice(bytes);
+        }
+        fits
+    }
+
+    fn take_output(&mut self, _id: u32, _out: &mut Vec<u8>) {}
+
+    fn begin_body(&mut self, id: u32, request: Request, body: Body) {
+        let is_answered = matches!(body, Body::Tunnel(_)) || self.core.body_is_open(id);
+        let source = match is_answered {
+            true => Source::of(body),
+            false => Source::paced(body),
+        };
+        let may_end = source.may_end();
+        let mut stream = Stream::new(id, request, Work::Body(source));
+        stream.is_new = false;
+        self.streams.push(stream);
+        self.core.set_ready(id, true);
+        self.core.set_may_end(id, may_end);
+    }
+
+    fn reading(&mut self, at: usize) -> Option<Reading<'_>> {
+        let stream = self.streams.get_mut(at)?;
+        Some(Reading {
+            request: &stream.request,
+            body_bytes: &mut stream.body_bytes,
+            body_by_ms: &mut stream.body_by_ms,
+        })
+    }
+
+    fn stop_body(&mut self, at: usize) {
+        self.core.ignore_body(self.streams[at].id);
+    }
+
+    fn ask_for_body(&mut self, at: usize, held_bytes: usize, out: &mut Vec<u8>) {
+        let id = self.streams[at].id;
+        self.core.continue_now(id, out);
+        self.core.offer(id, held_bytes, out);
+    }
+
+    /// The record ends when the answer has left.
+    fn end_answer<A: Answer + 'static>(
+        &mut self,
+        thread: &mut Thread<A>,
+        id: u32,
+        request: Request,
+        end: End<'_>,
     ) {
-        if !session.core.push_end(id, trailers, &mut self.output) {
+        if let End::Body(trailers) = end
+            && !self.core.push_end(id, trailers, &mut thread.output)
+        {
             let mut record = request.record_mut();
             record.outcome = Outcome::Broken;
             record.reason.get_or_insert(SHORTER);
         }
-        self.finishing.push(request);
+        thread.finishing.push(request);
     }
 
-    /// The answer breaks off so that the client sees that something is missing.
-    fn break_answer_stream(
+    fn break_answer<A: Answer + 'static>(
         &mut self,
-        session: &mut Session,
-        request: Request,
+        thread: &mut Thread<A>,
         id: u32,
+        request: Request,
         fault: Fault,
         reason: &'static str,
     ) {
-        {
-            let mut record = request.record_mut();
-            record.outcome = Outcome::Broken;
-            record.fault = fault;
-            record.reason = Some(reason);
-        }
-        session.core.break_off(id, Code::Internal, &mut self.output);
-        self.finishing.push(request);
+        note_end(&request, Outcome::Broken, fault, reason);
+        self.core.break_off(id, Code::Internal, &mut thread.output);
+        thread.finishing.push(request);
     }
 }

@@ -1,16 +1,12 @@
 //! A request that is being answered over a stream of its own.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Wake, Waker};
+use std::task::Waker;
 
 use crate::reactor::wake::KeyWaker;
 use crate::request::Request;
-use crate::response::Response;
-use crate::thread::h2::source::Source;
 use crate::thread::waits::set_wait;
+use crate::thread::work::{StreamWaker, Work};
 
 /// A request that is being answered.
 pub(crate) struct Stream {
@@ -28,47 +24,6 @@ pub(crate) struct Stream {
     pub(super) write_by_ms: u64,
     /// Since when bytes wait for room, in microseconds; 0 while none do.
     pub(super) take_since_us: u64,
-}
-
-/// How far an answer is.
-pub(in crate::thread) enum Work {
-    /// It is on its way.
-    Later(Pin<Box<dyn Future<Output = Response>>>),
-    /// Its body is being sent.
-    Body(Source),
-    /// A tunnel whose client gets no more bytes, and may still send.
-    HalfClosed(Source),
-}
-
-/// Wakes one stream of a connection, from anywhere.
-pub(in crate::thread) struct StreamWaker {
-    conn: Arc<KeyWaker>,
-    is_woken: AtomicBool,
-}
-
-impl Wake for StreamWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.is_woken.store(true, Ordering::SeqCst);
-        self.conn.wake_by_ref();
-    }
-}
-
-impl StreamWaker {
-    pub(in crate::thread) fn new(conn: &Arc<KeyWaker>) -> Arc<StreamWaker> {
-        Arc::new(StreamWaker {
-            conn: Arc::clone(conn),
-            is_woken: AtomicBool::new(false),
-        })
-    }
-
-    /// True once after each wake.
-    pub(in crate::thread) fn take(&self) -> bool {
-        self.is_woken.swap(false, Ordering::SeqCst)
-    }
 }
 
 impl Stream {

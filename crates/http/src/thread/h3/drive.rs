@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use hob_trace::TlsVersion;
 
+use crate::clock::clock_us;
 use crate::h3::quic::{Happened, Lost, Sent};
 use crate::h3::{Code, ControlEvent, Failure, Uni};
 use crate::limits::{BULK_BYTES_PER_ROUND, BULK_BYTES_PER_TURN};
@@ -25,7 +26,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// Drives the connections for which something came, or whose time has come.
     pub(crate) fn drive_marked(&mut self) {
         while let Some((at_ms, index)) = self.quic.timers.first().copied()
-            && at_ms <= self.now_ms
+            && at_ms <= self.turn.now_ms
         {
             self.quic.timers.pop_first();
             if let Some(Some(session)) = self.quic.sessions.get_mut(index as usize) {
@@ -58,7 +59,7 @@ impl<A: Answer + 'static> Thread<A> {
             // Wakes from now on count anew.
             drop(waker.waker());
         }
-        let now_us = self.now_us;
+        let now_us = self.turn.now_us;
         if let Some(place) = self.quic.place(session.place) {
             place.endpoint.pass_time(&mut session.conn, now_us);
         }
@@ -90,7 +91,7 @@ impl<A: Answer + 'static> Thread<A> {
             if session.stage != Stage::Open {
                 break;
             }
-            self.take_leave_h3(session);
+            self.announce_leaving(session);
             let mut has_moved = self.read_unis(session);
             has_moved |= self.look_at_all(session, &mut budget);
             has_moved |= self.fill_streams(session, &mut budget);
@@ -103,6 +104,7 @@ impl<A: Answer + 'static> Thread<A> {
             }
             is_cut = true;
         }
+        self.weigh_unread(session);
         self.look_at_clocks(session);
         self.sweep(session);
         self.close_if_done(session);
@@ -112,7 +114,7 @@ impl<A: Answer + 'static> Thread<A> {
     fn take_happenings(&mut self, session: &mut Session) {
         while let Some(happened) = session.conn.next() {
             match happened {
-                Happened::Connected => self.establish_h3(session),
+                Happened::Connected => self.open_session(session),
                 Happened::Lost(lost, failure) => {
                     session.failure.get_or_insert(failure);
                     self.lose(session, lost);
@@ -130,7 +132,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// The handshake is done: requests may come.
-    fn establish_h3(&mut self, session: &mut Session) {
+    fn open_session(&mut self, session: &mut Session) {
         if !matches!(session.stage, Stage::Handshake { .. }) {
             return;
         }
@@ -150,12 +152,12 @@ impl<A: Answer + 'static> Thread<A> {
                     is_resumed: shaken.is_resumed,
                     rule: shaken.rule,
                     client: shaken.client,
-                    handshake_us: Self::clock_us().saturating_sub(session.started_us),
+                    handshake_us: clock_us().saturating_sub(session.started_us),
                 })),
                 ..Facts::clone(&session.facts)
             });
         }
-        session.idle_by_ms = self.now_ms + self.limits.idle.as_millis() as u64;
+        session.idle_by_ms = self.turn.now_ms + self.limits.idle.as_millis() as u64;
         session.control = session.conn.open_one_way();
         if session.control.is_none() {
             let reason = "there is no room for our control stream";
@@ -182,7 +184,7 @@ impl<A: Answer + 'static> Thread<A> {
                 session.conn.reset(id, Code::RequestRejected as u64);
                 continue;
             }
-            let head_by_ms = self.now_ms + self.limits.head_time.as_millis() as u64;
+            let head_by_ms = self.turn.now_ms + self.limits.head_time.as_millis() as u64;
             let mut stream = Stream::new(id, self.limits.head_bytes, head_by_ms);
             if let Some(at) = session.early.iter().position(|(early, _)| *early == id) {
                 stream.set_priority(session.early.swap_remove(at).1);
@@ -199,7 +201,7 @@ impl<A: Answer + 'static> Thread<A> {
         let mut priorities = Vec::new();
         let mut at = 0;
         while at < session.unis.len() {
-            let read = session.read_uni(at, self.now_ms, |event| {
+            let read = session.read_uni(at, self.turn.now_ms, |event| {
                 let ControlEvent::Priority(stream, priority) = event;
                 priorities.push((stream, priority));
             });
@@ -227,7 +229,7 @@ impl<A: Answer + 'static> Thread<A> {
             if session.stage != Stage::Open {
                 return true;
             }
-            has_moved |= self.look_at_h3(session, at);
+            has_moved |= self.look_at_request(session, at);
             at += 1;
         }
         has_moved
@@ -241,13 +243,13 @@ impl<A: Answer + 'static> Thread<A> {
         session.streams.retain(|stream| !stream.is_over());
         if session.streams.is_empty() {
             session.streams = Vec::new();
-            session.idle_by_ms = self.now_ms + self.limits.idle.as_millis() as u64;
+            session.idle_by_ms = self.turn.now_ms + self.limits.idle.as_millis() as u64;
         }
     }
 
     /// Sends what there is. Returns how many bytes, and whether the connection is over for good.
     pub(super) fn send_datagrams(&mut self, session: &mut Session, is_cut: bool) -> (usize, bool) {
-        let (place, now_us) = (session.place, self.now_us);
+        let (place, now_us) = (session.place, self.turn.now_us);
         let mut buffer = std::mem::take(&mut self.quic.buffer);
         let Some(socket) = self.quic.place(place) else {
             return (0, true);
@@ -292,11 +294,11 @@ impl<A: Answer + 'static> Thread<A> {
         }
     }
 
-    pub(super) fn key_waker_h3(&self, session: &mut Session) -> Arc<KeyWaker> {
+    pub(super) fn session_waker(&self, session: &mut Session) -> Arc<KeyWaker> {
         let key = session.key();
         let waker = session
             .waker
-            .get_or_insert_with(|| KeyWaker::new(&self.mailbox, key));
+            .get_or_insert_with(|| KeyWaker::new(self.mailbox.clone(), key));
         Arc::clone(waker)
     }
 

@@ -7,20 +7,22 @@ use hob_trace::{Fault, Outcome};
 use crate::body::BodyError;
 use crate::h3::{Code, Failure, Flood};
 use crate::limits::{H3_LEAVE_MS, H3_PING_MS};
+use crate::refusal::HEAD_TOO_SLOW;
 use crate::response::Answer;
-use crate::thread::ending::{BODY_TOO_SLOW, HEAD_TOO_SLOW, WRITE_TOO_SLOW, Why};
-use crate::thread::h2::stream::Work;
+use crate::thread::ending::{BODY_TOO_SLOW, WRITE_TOO_SLOW, Why};
+use crate::thread::exchange::note_end;
 use crate::thread::h3::stream::{Receiving, Sending};
 use crate::thread::h3::{Session, Stage};
+use crate::thread::handshake_failures::Attempt;
 use crate::thread::run::Thread;
-use crate::thread::shaken::Attempt;
+use crate::thread::work::Work;
 use crate::tls::failure::HandshakeFailure;
 
 impl<A: Answer + 'static> Thread<A> {
     /// The client has taken a request back, or does not want its answer.
-    pub(super) fn leave_h3(&mut self, session: &mut Session, at: usize) {
+    pub(super) fn leave_request(&mut self, session: &mut Session, at: usize) {
         let stream = &mut session.streams[at];
-        stream.set_wait(false, self.now_us);
+        stream.set_wait(false, self.turn.now_us);
         let request = stream.request.take();
         // Before the answer is dropped: who makes it looks whether the client has left.
         if let Some(request) = &request {
@@ -31,7 +33,7 @@ impl<A: Answer + 'static> Thread<A> {
             self.note_left(&request, Why::ClientLeft);
             self.end_record(request, &session.conn);
         }
-        self.note_reset_h3(session);
+        self.count_reset(session);
     }
 
     /// The client wants no more of an answer.
@@ -39,14 +41,14 @@ impl<A: Answer + 'static> Thread<A> {
         let Some(at) = session.find(id) else {
             return;
         };
-        self.leave_h3(session, at);
+        self.leave_request(session, at);
     }
 
     /// A request turned out malformed.
-    pub(super) fn break_h3(&mut self, session: &mut Session, at: usize, reason: &'static str) {
+    pub(super) fn break_request(&mut self, session: &mut Session, at: usize, reason: &'static str) {
         self.counters.bad_request.add(1);
         let stream = &mut session.streams[at];
-        stream.set_wait(false, self.now_us);
+        stream.set_wait(false, self.turn.now_us);
         let request = stream.request.take();
         if let Some(request) = &request {
             let error = BodyError::Malformed(reason);
@@ -55,21 +57,16 @@ impl<A: Answer + 'static> Thread<A> {
         }
         session.cut(at, Code::Message);
         if let Some(request) = request {
-            {
-                let mut record = request.record_mut();
-                record.outcome = Outcome::Broken;
-                record.fault = Fault::Client;
-                record.reason = Some(reason);
-            }
+            note_end(&request, Outcome::Broken, Fault::Client, reason);
             self.end_record(request, &session.conn);
         }
-        self.note_reset_h3(session);
+        self.count_reset(session);
     }
 
     /// A request was taken back, or broken off for a fault: not too many of them.
-    pub(super) fn note_reset_h3(&mut self, session: &mut Session) {
+    pub(super) fn count_reset(&mut self, session: &mut Session) {
         if session.stage == Stage::Open
-            && let Err(failure) = session.core.note_reset(self.now_ms)
+            && let Err(failure) = session.core.note_reset(self.turn.now_ms)
         {
             self.fail(session, failure);
         }
@@ -85,12 +82,18 @@ impl<A: Answer + 'static> Thread<A> {
             Some(Flood::Empty) => counters.limit_h3_empty.add(1),
         }
         tracing::debug!(reason = failure.reason, "an HTTP/3 connection was ended");
-        self.close_h3(session, failure.code, failure.reason, Why::ClientLeft);
+        self.close_session(session, failure.code, failure.reason, Why::ClientLeft);
     }
 
     /// Ends a connection from our side.
-    pub(super) fn close_h3(&mut self, session: &mut Session, code: Code, reason: &str, why: Why) {
-        let now_us = self.now_us;
+    pub(super) fn close_session(
+        &mut self,
+        session: &mut Session,
+        code: Code,
+        reason: &str,
+        why: Why,
+    ) {
+        let now_us = self.turn.now_us;
         if let Some(place) = self.quic.place(session.place) {
             let code = code as u64;
             place
@@ -120,7 +123,7 @@ impl<A: Answer + 'static> Thread<A> {
             Stage::Open => {}
         }
         for mut stream in std::mem::take(&mut session.streams) {
-            stream.set_wait(false, self.now_us);
+            stream.set_wait(false, self.turn.now_us);
             let Some(request) = stream.request.take() else {
                 continue;
             };
@@ -137,6 +140,7 @@ impl<A: Answer + 'static> Thread<A> {
             self.end_record(request, &session.conn);
         }
         session.unis = Vec::new();
+        session.unread.set(0);
         self.mailbox.conn_count.fetch_sub(1, Ordering::Relaxed);
         self.crew.leave(session.counted, session.counted_peer);
         self.counters.connections_closed.add(1);
@@ -158,31 +162,31 @@ impl<A: Answer + 'static> Thread<A> {
     /// Looks which time is up.
     pub(super) fn look_at_clocks(&mut self, session: &mut Session) {
         match session.stage {
-            Stage::Handshake { by_ms } if by_ms <= self.now_ms => {
+            Stage::Handshake { by_ms } if by_ms <= self.turn.now_ms => {
                 session.failure = Some(HandshakeFailure::Late);
                 let reason = "limits.handshake_time: it took too long";
-                self.close_h3(session, Code::NoError, reason, Why::ClientLeft);
+                self.close_session(session, Code::NoError, reason, Why::ClientLeft);
             }
             Stage::Open if session.streams.is_empty() => {
                 session.ping_by_ms = u64::MAX;
-                if session.idle_by_ms <= self.now_ms {
+                if session.idle_by_ms <= self.turn.now_ms {
                     self.counters.limit_idle.add(1);
                     let mut out = Vec::new();
                     session.core.leave(&mut out);
                     session.push_control(out);
-                    self.close_h3(session, Code::NoError, "", Why::ClientLeft);
+                    self.close_session(session, Code::NoError, "", Why::ClientLeft);
                 }
             }
             Stage::Open => {
-                if session.ping_by_ms <= self.now_ms {
+                if session.ping_by_ms <= self.turn.now_ms {
                     // An answer may take longer than either side would wait for nothing.
                     session.conn.ping();
                     session.ping_by_ms = u64::MAX;
                 }
                 if session.ping_by_ms == u64::MAX {
-                    session.ping_by_ms = self.now_ms + H3_PING_MS;
+                    session.ping_by_ms = self.turn.now_ms + H3_PING_MS;
                 }
-                self.time_out_h3(session);
+                self.time_out_requests(session);
                 self.look_for_silence(session);
             }
             Stage::Handshake { .. } | Stage::Over => {}
@@ -199,31 +203,31 @@ impl<A: Answer + 'static> Thread<A> {
         if session.silent_by_ms == u64::MAX {
             // One that is only slow to read has nothing to say by itself: it is asked, and answers.
             session.conn.ping();
-            session.silent_by_ms = self.now_ms + H3_LEAVE_MS;
+            session.silent_by_ms = self.turn.now_ms + H3_LEAVE_MS;
         }
-        session.ping_by_ms = session.ping_by_ms.min(self.now_ms + H3_LEAVE_MS / 2);
+        session.ping_by_ms = session.ping_by_ms.min(self.turn.now_ms + H3_LEAVE_MS / 2);
         session.silent_by_ms = session.silent_by_ms.max(delivered_ms + H3_LEAVE_MS);
-        if session.silent_by_ms <= self.now_ms {
-            self.close_h3(session, Code::NoError, "", Why::ClientLeft);
+        if session.silent_by_ms <= self.turn.now_ms {
+            self.close_session(session, Code::NoError, "", Why::ClientLeft);
         }
     }
 
-    fn time_out_h3(&mut self, session: &mut Session) {
+    fn time_out_requests(&mut self, session: &mut Session) {
         for at in 0..session.streams.len() {
             if session.stage != Stage::Open {
                 return;
             }
             let stream = &mut session.streams[at];
-            if stream.next_ms() > self.now_ms {
+            if stream.next_ms() > self.turn.now_ms {
                 continue;
             }
-            if stream.head_by_ms <= self.now_ms {
-                self.refuse_head_h3(session, at, HEAD_TOO_SLOW);
+            if stream.head_by_ms <= self.turn.now_ms {
+                self.refuse_unfinished(session, at, HEAD_TOO_SLOW);
                 // The answer is handed over in the next turn, whether or not the client says more.
                 session.is_marked = true;
                 continue;
             }
-            let reason = if stream.body_by_ms <= self.now_ms {
+            let reason = if stream.body_by_ms <= self.turn.now_ms {
                 self.counters.limit_body_progress.add(1);
                 BODY_TOO_SLOW
             } else {
@@ -232,31 +236,34 @@ impl<A: Answer + 'static> Thread<A> {
             };
             stream.body_by_ms = u64::MAX;
             stream.write_by_ms = u64::MAX;
-            self.time_out_stream_h3(session, at, reason);
+            let (outcome, error) = (Outcome::Timeout, BodyError::TooSlow);
+            self.give_up_request(session, at, reason, outcome, error, 408);
         }
     }
 
-    /// 408 unless an answer is under way.
-    fn time_out_stream_h3(&mut self, session: &mut Session, at: usize, reason: &'static str) {
+    /// This status unless an answer is under way.
+    pub(super) fn give_up_request(
+        &mut self,
+        session: &mut Session,
+        at: usize,
+        reason: &'static str,
+        outcome: Outcome,
+        error: BodyError,
+        status: u16,
+    ) {
         let stream = &mut session.streams[at];
         let Some(request) = stream.request.clone() else {
             return session.cut(at, Code::RequestCancelled);
         };
-        {
-            let mut record = request.record_mut();
-            record.outcome = Outcome::Timeout;
-            record.fault = Fault::Client;
-            record.reason = Some(reason);
-        }
-        let error = BodyError::TooSlow;
+        note_end(&request, outcome, Fault::Client, reason);
         request.exchange.body.borrow_mut().break_off(error);
         if matches!(stream.work, Some(Work::Later(_))) {
             stream.work = None;
-            let response = self.answer.refuse(&request, 408);
-            return self.respond_h3(session, at, response);
+            let response = self.answer.refuse(&request, status);
+            return self.respond_on(session, at, request, response);
         }
         request.exchange.leave();
-        stream.set_wait(false, self.now_us);
+        stream.set_wait(false, self.turn.now_us);
         stream.request = None;
         session.cut(at, Code::RequestCancelled);
         self.end_record(request, &session.conn);
@@ -264,13 +271,13 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// A draining thread tells its clients to go: first to open no more requests, later which one
     /// was the last.
-    pub(super) fn take_leave_h3(&mut self, session: &mut Session) {
+    pub(super) fn announce_leaving(&mut self, session: &mut Session) {
         let Some(draining) = self.draining else {
             return;
         };
         let mut out = Vec::new();
         session.core.announce_leaving(&mut out);
-        if self.now_ms >= draining.grace_ms {
+        if self.turn.now_ms >= draining.grace_ms {
             session.core.leave(&mut out);
         }
         if !out.is_empty() {
@@ -281,25 +288,25 @@ impl<A: Answer + 'static> Thread<A> {
     /// Closes a connection that was told to go and has its answers.
     pub(super) fn close_if_done(&mut self, session: &mut Session) {
         if self.is_past_grace() && session.stage == Stage::Open && session.is_idle() {
-            self.close_h3(session, Code::NoError, "", Why::ServerStops);
+            self.close_session(session, Code::NoError, "", Why::ServerStops);
         }
     }
 
     fn is_past_grace(&self) -> bool {
         self.draining
-            .is_some_and(|draining| self.now_ms >= draining.grace_ms)
+            .is_some_and(|draining| self.turn.now_ms >= draining.grace_ms)
     }
 
     /// Has all connections look whether it is time to go.
-    pub(crate) fn tell_to_leave_h3(&mut self) {
+    pub(crate) fn mark_sessions(&mut self) {
         self.quic.mark_all();
     }
 
     /// The time to drain is over.
-    pub(crate) fn close_all_h3(&mut self) {
+    pub(crate) fn close_sessions(&mut self) {
         for index in 0..self.quic.sessions.len() {
             if let Some(mut session) = self.quic.sessions[index].take() {
-                self.close_h3(&mut session, Code::NoError, "", Why::ServerStops);
+                self.close_session(&mut session, Code::NoError, "", Why::ServerStops);
                 self.send_datagrams(&mut session, false);
                 self.quic.sessions[index] = Some(session);
             }

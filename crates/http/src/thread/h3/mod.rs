@@ -6,6 +6,7 @@
 //! - `requests` what has come: requests, their bodies, their ends
 //! - `respond` answers: heads at once, bodies in the order of their urgency
 //! - `stream` a request from its first byte to the last of its answer
+//! - `unread` how much of what has come waits for somebody to read it
 //! - `ending` deadlines, and how streams and connections end
 //!
 //! ```text
@@ -22,6 +23,7 @@ mod requests;
 mod respond;
 mod session;
 mod stream;
+mod unread;
 
 pub(crate) use packets::Forwarded;
 use session::{Place, Session, Stage};

@@ -13,18 +13,22 @@ use bytes::Bytes;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::net::{RecvFlags, SendFlags};
 
+use crate::clock::clock_us;
 use crate::h3;
 use crate::h3::quic::id::{Home, home_of};
 use crate::h3::quic::relay;
-use crate::h3::quic::{Arrival, Connection, Datagram, Endpoint, Newcomer, Offered, Socket};
+use crate::h3::quic::{
+    Arrival, Connection, Datagram, Endpoint, Newcomer, Offered, RetryKey, Socket, Stray,
+};
 use crate::limits::{H3_READS_PER_TURN, H3_RETRY_PART};
 use crate::request::Facts;
 use crate::response::Answer;
 use crate::thread::accept::{Full, Listening};
 use crate::thread::conn::Counted;
+use crate::thread::h3::unread::Unread;
 use crate::thread::h3::{Place, Session, Stage};
+use crate::thread::handshake_failures::Attempt;
 use crate::thread::run::{SOCKETS, Thread};
-use crate::thread::shaken::Attempt;
 use crate::thread::shared::Letter;
 use crate::thread::visit::Visit;
 use crate::tls::Terms;
@@ -74,6 +78,8 @@ impl<A: Answer + 'static> Thread<A> {
                 place.listener == listening.number && Arc::ptr_eq(place.fd(), &socket)
             };
             if !self.quic.places.iter().flatten().any(is_it) {
+                let bound = rustix::net::getsockname(&socket).ok();
+                let address = bound.and_then(|bound| SocketAddr::try_from(bound).ok());
                 let socket = Socket::new(socket)?;
                 let Some([relay, ours]) = listening.datagrams.first_chunk::<RELAY_ENDS>() else {
                     continue;
@@ -83,9 +89,11 @@ impl<A: Answer + 'static> Thread<A> {
                     relay: [Arc::clone(relay), Arc::clone(ours)],
                     endpoint: Endpoint::new(
                         socket,
+                        address,
                         self.quic.home,
+                        self.crew.reset_secret(),
                         Instant::now(),
-                        Self::clock_us(),
+                        clock_us(),
                     ),
                     sessions: Vec::new(),
                     session_count: 0,
@@ -163,7 +171,7 @@ impl<A: Answer + 'static> Thread<A> {
         if !flags.intersects(EventFlags::IN | EventFlags::ERR) {
             return;
         }
-        let mut datagrams = std::mem::take(&mut self.datagrams);
+        let mut datagrams = std::mem::take(&mut self.quic.datagrams);
         for _ in 0..H3_READS_PER_TURN {
             let Some(socket) = self.quic.place(place) else {
                 break;
@@ -183,7 +191,7 @@ impl<A: Answer + 'static> Thread<A> {
             }
         }
         datagrams.clear();
-        self.datagrams = datagrams;
+        self.quic.datagrams = datagrams;
     }
 
     /// Datagrams that the other server has read.
@@ -197,8 +205,9 @@ impl<A: Answer + 'static> Thread<A> {
             let Some(datagram) = receive_relayed(&socket.relay[end], &mut buffer) else {
                 break;
             };
+            let home = home_of(&datagram.bytes);
             // What is for neither is dropped: it would go to and fro.
-            if self.is_ours(home_of(&datagram.bytes)) {
+            if self.is_ours(home) || self.is_orphan(home) {
                 self.sort(place, datagram);
             }
         }
@@ -214,9 +223,26 @@ impl<A: Answer + 'static> Thread<A> {
         }
     }
 
+    /// It is for a connection of a server that lives no more, and here is who follows it.
+    fn is_orphan(&self, home: Option<Home>) -> bool {
+        let has_ended = |home: Home| self.crew.has_ended(home.generation);
+        self.draining.is_none() && home.is_some_and(has_ended)
+    }
+
     /// Gives a datagram to the thread it is for.
     fn sort(&mut self, place: usize, datagram: Datagram) {
         let home = home_of(&datagram.bytes);
+        if self.is_orphan(home) {
+            // One with a long header is not for a connection whose client knows how to end it.
+            if datagram
+                .bytes
+                .first()
+                .is_some_and(|first| first & 0x80 == 0)
+            {
+                self.take_datagram(place, datagram);
+            }
+            return;
+        }
         if !self.is_ours(home) {
             let end = usize::from(self.draining.is_none());
             if let Some(socket) = self.quic.place(place) {
@@ -255,7 +281,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     fn take_datagram(&mut self, place: usize, datagram: Datagram) {
-        let (now_us, now_ms) = (self.now_us, self.now_ms);
+        let (now_us, now_ms) = (self.turn.now_us, self.turn.now_ms);
         let Some(socket) = self.quic.place(place) else {
             return;
         };
@@ -270,7 +296,27 @@ impl<A: Answer + 'static> Thread<A> {
                 }
             }
             Arrival::New(newcomer) => self.take_newcomer(place, newcomer),
+            Arrival::Stray(stray) => self.reset_stray(place, &stray),
             Arrival::Nothing => {}
+        }
+    }
+
+    /// Tells a client that its connection is not here, unless another socket of the address may
+    /// have it: a listener that went and came again has two for a while.
+    fn reset_stray(&mut self, place: usize, stray: &Stray) {
+        let address = self.quic.place(place).map(|place| place.endpoint.address());
+        let places = self.quic.places.iter().flatten();
+        let same = places.filter(|other| Some(other.endpoint.address()) == address);
+        if same.count() > 1 {
+            return;
+        }
+        let now_us = self.turn.now_us;
+        let Some(socket) = self.quic.place(place) else {
+            return;
+        };
+        match socket.endpoint.reset(stray, now_us) {
+            true => self.counters.h3_stateless_resets.add(1),
+            false => self.counters.limit_h3_stateless_resets.add(1),
         }
     }
 
@@ -291,7 +337,7 @@ impl<A: Answer + 'static> Thread<A> {
             return endpoint.refuse(newcomer);
         }
         self.counters.connections_accepted.add(1);
-        let mut listeners = self.listeners.iter();
+        let mut listeners = self.accepting.listeners.iter();
         let listening = listeners.find(|listening| listening.number == listener);
         let visit = listening.map(|listening| Visit::begin(&listening.visits));
         let peer = newcomer.remote();
@@ -323,13 +369,13 @@ impl<A: Answer + 'static> Thread<A> {
                 endpoint.refuse(newcomer);
                 Err(HandshakeFailure::Full)
             }
-            false => endpoint.accept(newcomer, self.now_us),
+            false => endpoint.accept(newcomer, self.turn.now_us),
         };
         match begun {
             Ok(conn) => self.begin_session(place, conn, facts, counted, visit),
             Err(failure) => {
                 let attempt = Attempt {
-                    started_us: self.now_us,
+                    started_us: self.turn.now_us,
                     server_name: None,
                     over: "QUIC",
                 };
@@ -363,13 +409,13 @@ impl<A: Answer + 'static> Thread<A> {
         }
         socket.sessions[handle] = index;
         socket.session_count += 1;
-        let by_ms = self.now_ms + self.limits.handshake_time.as_millis() as u64;
+        let by_ms = self.turn.now_ms + self.limits.handshake_time.as_millis() as u64;
         let session = Session {
             _visit: visit,
             index,
             place,
             conn,
-            core: h3::Conn::new(Rc::clone(&self.limits), self.now_ms),
+            core: h3::Conn::new(Rc::clone(&self.limits), self.turn.now_ms),
             counted_peer: facts.peer,
             facts: Rc::new(facts),
             counted,
@@ -377,7 +423,7 @@ impl<A: Answer + 'static> Thread<A> {
             waker: None,
             stage: Stage::Handshake { by_ms },
             failure: None,
-            started_us: self.now_us,
+            started_us: self.turn.now_us,
             control: None,
             unsent: Bytes::new(),
             unis: Vec::new(),
@@ -386,10 +432,11 @@ impl<A: Answer + 'static> Thread<A> {
             early: Vec::new(),
             idle_by_ms: u64::MAX,
             ping_by_ms: u64::MAX,
-            heard_ms: self.now_ms,
+            heard_ms: self.turn.now_ms,
             silent_by_ms: u64::MAX,
             timer_ms: u64::MAX,
             is_marked: false,
+            unread: Unread::of(&self.crew),
         };
         self.quic.sessions[index as usize] = Some(Box::new(session));
         self.quic.mark(index);
@@ -439,14 +486,12 @@ impl Place {
     }
 
     fn port(&self) -> u16 {
-        let bound = rustix::net::getsockname(self.fd()).ok();
-        let bound = bound.and_then(|bound| SocketAddr::try_from(bound).ok());
-        bound.map_or(0, |bound| bound.port())
+        self.endpoint.address().map_or(0, |bound| bound.port())
     }
 
     /// Sets what new connections are offered; none are taken without.
     fn offer(&mut self, terms: Option<&Arc<Terms>>, idle: Duration) {
-        let retry = terms.map(|terms| terms.tickets().retry());
+        let retry = terms.map(|terms| RetryKey::of(terms.tickets().address_secret()));
         let offered = terms.and_then(Offered::new).zip(retry);
         self.is_offered = offered.is_some();
         self.endpoint.offer(offered, idle);

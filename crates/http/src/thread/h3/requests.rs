@@ -1,24 +1,24 @@
 //! What has come over a connection: requests, their bodies, their ends.
 
 use std::rc::Rc;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hob_trace::{Fault, Outcome};
 
 use crate::body::BodyError;
-use crate::h1::parse::HEAD_TOO_LONG;
-use crate::h1::{BODY_TOO_LARGE, Refusal};
-use crate::h2::head::{Sound, Wrong};
+use crate::fields_coding::head::{Sound, Wrong};
+use crate::fields_coding::qpack;
 use crate::h3::quic::Readout;
-use crate::h3::{Code, Event, Failure, Receiver, qpack};
+use crate::h3::{Code, Event, Failure, Receiver};
 use crate::limits::BODY_WINDOW_BYTES;
+use crate::refusal::{HEAD_TOO_LONG, Refusal};
 use crate::request::{Incoming, IncomingState, Request};
-use crate::response::{Answer, Answered};
-use crate::thread::h2::stream::Work;
-use crate::thread::h3::stream::{Receiving, Sending};
+use crate::response::Answer;
+use crate::thread::exchange::{Looked, note_end};
+use crate::thread::h3::stream::Receiving;
 use crate::thread::h3::{Session, Stage};
 use crate::thread::run::Thread;
+use crate::thread::work::Work;
 
 const WRONG_SIZE: &str = "the body has not the size that was announced";
 /// Bytes read from a stream at a time.
@@ -41,7 +41,7 @@ impl<A: Answer + 'static> Thread<A> {
             }
             if room == 0 {
                 if session.conn.was_reset(stream.id) {
-                    self.leave_h3(session, at);
+                    self.leave_request(session, at);
                     return true;
                 }
                 break;
@@ -60,7 +60,7 @@ impl<A: Answer + 'static> Thread<A> {
                     break;
                 }
                 Readout::End => self.end_input(session, at),
-                Readout::Gone => self.leave_h3(session, at),
+                Readout::Gone => self.leave_request(session, at),
             }
             has_moved = true;
         }
@@ -86,7 +86,7 @@ impl<A: Answer + 'static> Thread<A> {
         self.take_bytes(session, at, bytes, has_ended);
         match end {
             Readout::End if session.stage == Stage::Open => self.end_input(session, at),
-            Readout::Gone if session.stage == Stage::Open => self.leave_h3(session, at),
+            Readout::Gone if session.stage == Stage::Open => self.leave_request(session, at),
             // Whatever is there is asked for once more.
             _ => {}
         }
@@ -100,20 +100,20 @@ impl<A: Answer + 'static> Thread<A> {
             used += count;
             stream.bytes_in += count as u64;
             let is_tiny = stream.receiver.take_tiny();
-            if is_tiny && let Err(failure) = session.core.note_tiny_data(self.now_ms) {
+            if is_tiny && let Err(failure) = session.core.note_tiny_data(self.turn.now_ms) {
                 return self.fail(session, failure);
             }
             match event {
                 Event::NeedMore => return,
                 Event::Head(section) => {
                     let is_last = has_ended && Receiver::is_idle(&bytes[used..]);
-                    self.begin_h3(session, at, &section, is_last);
+                    self.take_head(session, at, &section, is_last);
                 }
-                Event::Data(len) => self.take_data_h3(session, at, &bytes[used - len..used]),
+                Event::Data(len) => self.take_piece(session, at, &bytes[used - len..used]),
                 Event::Trailers(section) => self.end_with_trailers(session, at, &section),
-                Event::TooLong => self.refuse_head_h3(session, at, HEAD_TOO_LONG),
+                Event::TooLong => self.refuse_unfinished(session, at, HEAD_TOO_LONG),
                 Event::Idle => {
-                    if let Err(failure) = session.core.note_idle(self.now_ms) {
+                    if let Err(failure) = session.core.note_idle(self.turn.now_ms) {
                         self.fail(session, failure);
                     }
                 }
@@ -130,14 +130,27 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// A request's head is there.
-    fn begin_h3(&mut self, session: &mut Session, at: usize, section: &[u8], is_last: bool) {
+    fn take_head(&mut self, session: &mut Session, at: usize, section: &[u8], is_last: bool) {
         let mut request = self.request_for(&session.facts);
         let Some(exchange) = Rc::get_mut(&mut request.exchange) else {
             debug_assert!(false, "a fresh request has one owner");
             return;
         };
         let limits = Rc::clone(&self.limits);
-        match qpack::read_head(section, &mut exchange.head, &limits) {
+        let read = qpack::read_head(section, &mut exchange.head, &limits);
+        let others = session
+            .streams
+            .iter()
+            .filter_map(|stream| stream.request.as_ref());
+        let others = others.map(Request::head);
+        if read.is_ok() && !request.head().has_room_beside(others) {
+            self.counters.limit_heads.add(1);
+            self.recycle(request);
+            //= rfc9114#4.1.1
+            session.cut(at, Code::RequestRejected);
+            return self.count_reset(session);
+        }
+        match read {
             Err(malformed) => {
                 self.recycle(request);
                 self.fail(session, Failure::new(Code::Decompression, malformed.0));
@@ -150,10 +163,10 @@ impl<A: Answer + 'static> Thread<A> {
                 self.open_request(session, at, request, sound, announced);
             }
             Ok(Err(Wrong::Refused(refusal))) => {
-                self.refuse_h3(session, at, request, refusal);
+                self.refuse_request(session, at, request, refusal);
             }
             Ok(Err(Wrong::Malformed(reason))) => {
-                self.note_malformed_h3(session, at, request, reason);
+                self.end_malformed(session, at, request, reason);
             }
         }
     }
@@ -166,7 +179,7 @@ impl<A: Answer + 'static> Thread<A> {
         sound: Sound,
         announced: Option<u64>,
     ) {
-        self.note_start_h3(session, at, &request);
+        self.open_record(session, at, &request);
         let stream = &mut session.streams[at];
         let id = stream.id;
         stream.head_by_ms = u64::MAX;
@@ -183,34 +196,17 @@ impl<A: Answer + 'static> Thread<A> {
         let (urgency, age) = stream.order();
         session.conn.set_order(id, urgency, age);
         request.exchange.key.set(session.key());
-        request.exchange.body_limit.set(self.limits.body_bytes);
-        if announced != Some(0) {
-            *request.exchange.body.borrow_mut() = Incoming {
-                state: IncomingState::Open,
-                announced,
-                ..Incoming::default()
-            };
-        }
-        match self.answer.answer(&request) {
-            Answered::Ready(response) => {
-                if announced != Some(0) && response.status() == 413 {
-                    // Who reads a body that is too large is counted when that shows.
-                    self.counters.limit_body.add(1);
-                }
-                session.streams[at].request = Some(request);
-                self.push_interims_h3(session, at);
-                self.respond_h3(session, at, response);
-            }
-            Answered::Later(future) => {
-                let stream = &mut session.streams[at];
-                stream.request = Some(request);
-                stream.work = Some(Work::Later(future));
-            }
-        }
+        session.streams[at].request = Some(request.clone());
+        let body = (announced != Some(0)).then(|| Incoming {
+            state: IncomingState::Open,
+            announced,
+            ..Incoming::default()
+        });
+        self.answer_on(session, at, request, body);
     }
 
     /// Opens the record of a request.
-    pub(super) fn note_start_h3(&mut self, session: &mut Session, at: usize, request: &Request) {
+    pub(super) fn open_record(&mut self, session: &mut Session, at: usize, request: &Request) {
         let count = session.request_count;
         self.note_start_of(&session.facts, count, request);
         request.record_mut().bytes_in = session.streams[at].bytes_in;
@@ -218,42 +214,35 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// A head that is longer than any that is read.
-    pub(super) fn refuse_head_h3(&mut self, session: &mut Session, at: usize, refusal: Refusal) {
+    pub(super) fn refuse_unfinished(&mut self, session: &mut Session, at: usize, refusal: Refusal) {
         if session.streams[at].request.is_some() {
             // Trailers: the request was sound so far.
-            return self.break_h3(session, at, "limits.head: the trailers are too long");
+            return self.break_request(session, at, "limits.head: the trailers are too long");
         }
         let request = self.request_for(&session.facts);
-        self.refuse_h3(session, at, request, refusal);
+        self.refuse_request(session, at, request, refusal);
     }
 
     /// Answers what is refused.
-    pub(super) fn refuse_h3(
+    pub(super) fn refuse_request(
         &mut self,
         session: &mut Session,
         at: usize,
         request: Request,
         refusal: Refusal,
     ) {
-        self.count_refusal(refusal);
-        self.note_start_h3(session, at, &request);
-        {
-            let mut record = request.record_mut();
-            record.fault = Fault::Client;
-            record.reason = Some(refusal.reason);
-        }
-        request.exchange.key.set(session.key());
+        self.open_record(session, at, &request);
         let stream = &mut session.streams[at];
         stream.head_by_ms = u64::MAX;
         stream.receiving = Receiving::Body(None);
-        let response = self.answer.refuse(&request, refusal.status);
         stream.is_head_method = request.head().method() == b"HEAD";
-        stream.request = Some(request);
-        self.respond_h3(session, at, response);
+        stream.request = Some(request.clone());
+        request.exchange.key.set(session.key());
+        self.refuse_on(session, at, request, refusal);
     }
 
     /// What came was no request: it has a record all the same.
-    fn note_malformed_h3(
+    fn end_malformed(
         &mut self,
         session: &mut Session,
         at: usize,
@@ -261,20 +250,15 @@ impl<A: Answer + 'static> Thread<A> {
         reason: &'static str,
     ) {
         self.counters.bad_request.add(1);
-        self.note_start_h3(session, at, &request);
-        {
-            let mut record = request.record_mut();
-            record.outcome = Outcome::Broken;
-            record.fault = Fault::Client;
-            record.reason = Some(reason);
-        }
+        self.open_record(session, at, &request);
+        note_end(&request, Outcome::Broken, Fault::Client, reason);
         self.end_record(request, &session.conn);
         session.cut(at, Code::Message);
-        self.note_reset_h3(session);
+        self.count_reset(session);
     }
 
-    /// The one copy of a request body out of the datagrams, to live as long as needed.
-    fn take_data_h3(&mut self, session: &mut Session, at: usize, bytes: &[u8]) {
+    /// Bytes of a body, which has no more of them than was announced.
+    fn take_piece(&mut self, session: &mut Session, at: usize, bytes: &[u8]) {
         let stream = &mut session.streams[at];
         let Receiving::Body(left) = &mut stream.receiving else {
             return;
@@ -287,41 +271,9 @@ impl<A: Answer + 'static> Thread<A> {
             }
         }
         if is_wrong {
-            return self.break_h3(session, at, WRONG_SIZE);
+            return self.break_request(session, at, WRONG_SIZE);
         }
-        let Some(request) = stream.request.clone() else {
-            return;
-        };
-        stream.body_bytes += bytes.len() as u64;
-        request.record_mut().bytes_in += bytes.len() as u64;
-        if stream.body_by_ms != u64::MAX {
-            stream.body_by_ms = self.now_ms + self.limits.body_progress.as_millis() as u64;
-        }
-        let mut body = request.exchange.body.borrow_mut();
-        if body.state != IncomingState::Open {
-            return;
-        }
-        if stream.body_bytes > request.exchange.body_limit.get() {
-            drop(body);
-            return self.refuse_body_h3(session, at, &request);
-        }
-        body.push(Bytes::copy_from_slice(bytes));
-    }
-
-    /// More has come than anyone wants, or more is announced.
-    fn refuse_body_h3(&mut self, session: &mut Session, at: usize, request: &Request) {
-        {
-            let mut record = request.record_mut();
-            record.fault = Fault::Client;
-            record.reason = Some(BODY_TOO_LARGE.reason);
-            if record.status != 413 {
-                // Else it was counted with its head, and now the body comes.
-                self.counters.limit_body.add(1);
-            }
-        }
-        session.stop_reading(at, Code::NoError);
-        let mut body = request.exchange.body.borrow_mut();
-        body.break_off(BodyError::TooLarge);
+        self.take_data(session, at, bytes);
     }
 
     fn end_with_trailers(&mut self, session: &mut Session, at: usize, section: &[u8]) {
@@ -330,10 +282,20 @@ impl<A: Answer + 'static> Thread<A> {
             Err(malformed) => {
                 self.fail(session, Failure::new(Code::Decompression, malformed.0));
             }
-            Ok(Err(reason)) => self.break_h3(session, at, reason),
+            Ok(Err(reason)) => self.break_request(session, at, reason),
             Ok(Ok(trailers)) => {
+                let requests = session
+                    .streams
+                    .iter()
+                    .filter_map(|one| one.request.as_ref());
+                let held = |request: &Request| request.exchange.body.borrow().trailer_bytes();
+                let others_bytes = requests.map(held).sum();
                 if let Some(request) = &session.streams[at].request {
-                    request.exchange.body.borrow_mut().trailers = trailers;
+                    let mut body = request.exchange.body.borrow_mut();
+                    if !body.take_trailers(trailers, others_bytes) {
+                        self.counters.limit_heads.add(1);
+                        body.break_off(BodyError::TooLarge);
+                    }
                 }
             }
         }
@@ -352,10 +314,10 @@ impl<A: Answer + 'static> Thread<A> {
             Receiving::Head => {
                 stream.head_by_ms = u64::MAX;
                 session.cut(at, Code::RequestIncomplete);
-                self.note_reset_h3(session);
+                self.count_reset(session);
             }
             Receiving::Body(Some(1..)) if !stream.is_tunnel => {
-                self.break_h3(session, at, WRONG_SIZE);
+                self.break_request(session, at, WRONG_SIZE);
             }
             _ => {
                 let Some(request) = &stream.request else {
@@ -371,7 +333,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// What a stream's handler has asked for, and its answer if it is there now; says whether
     /// something changed.
-    pub(super) fn look_at_h3(&mut self, session: &mut Session, at: usize) -> bool {
+    pub(super) fn look_at_request(&mut self, session: &mut Session, at: usize) -> bool {
         let stream = &mut session.streams[at];
         if stream.request.is_none() {
             // A new one is looked at as such when its whole head has come.
@@ -380,62 +342,39 @@ impl<A: Answer + 'static> Thread<A> {
         let is_woken = stream.take_woken();
         let mut answer = None;
         if is_woken && matches!(stream.work, Some(Work::Later(_))) {
-            let conn = self.key_waker_h3(session);
+            let conn = self.session_waker(session);
             let stream = &mut session.streams[at];
             let waker = stream.waker(&conn);
-            if let Some(Work::Later(future)) = &mut stream.work
-                && let Poll::Ready(response) =
-                    future.as_mut().poll(&mut Context::from_waker(&waker))
-            {
-                answer = Some(response);
-            }
+            answer = stream
+                .work
+                .as_mut()
+                .and_then(|work| work.poll_answer(&waker));
         }
-        session.streams[at].may_have_more |= is_woken;
-        self.push_interims_h3(session, at);
-        if let Some(response) = answer {
-            // The handler's future goes before its answer is sent.
-            session.streams[at].work = None;
-            self.respond_h3(session, at, response);
-            return true;
-        }
-        self.look_at_body_h3(session, at)
-    }
-
-    /// Lets the client send what the handler has room for.
-    pub(super) fn look_at_body_h3(&mut self, session: &mut Session, at: usize) -> bool {
         let stream = &mut session.streams[at];
-        if stream.receiving == Receiving::Ended {
-            // The answer may be over before the body is, which nobody reads any more then.
-            return false;
-        }
+        stream.may_have_more |= is_woken;
         let Some(request) = stream.request.clone() else {
             return false;
         };
-        let (held_bytes, announced) = {
-            let body = request.exchange.body.borrow();
-            if body.state != IncomingState::Open || !body.is_wanted {
-                return false;
-            }
-            (body.held_bytes, body.announced)
-        };
-        if announced.is_some_and(|announced| announced > request.exchange.body_limit.get()) {
-            self.refuse_body_h3(session, at, &request);
+        self.push_interims_on(session, at, &request);
+        if let Some(response) = answer {
+            // The handler's future goes before its answer is sent.
+            session.streams[at].work = None;
+            self.respond_on(session, at, request, response);
             return true;
         }
-        if stream.continue_is_due && stream.sending == Sending::Nothing {
-            self.push_interim_h3(session, at, 100, &crate::head::Fields::new());
-        }
-        let stream = &mut session.streams[at];
-        // Whoever has not read what is there does not wait for the client.
-        stream.body_by_ms = match held_bytes {
-            0 if stream.is_tunnel => u64::MAX,
-            0 if stream.body_by_ms == u64::MAX => {
-                self.now_ms + self.limits.body_progress.as_millis() as u64
+        self.look_at_input(session, at)
+    }
+
+    /// Lets the client send what the handler has room for; says whether something can be read, or
+    /// changed.
+    pub(super) fn look_at_input(&mut self, session: &mut Session, at: usize) -> bool {
+        match self.look_at_body(session, at) {
+            Looked::Unwanted => false,
+            Looked::Refused => true,
+            Looked::Wanted(held_bytes) => {
+                session.streams[at].is_readable && held_bytes < BODY_WINDOW_BYTES
             }
-            0 => stream.body_by_ms,
-            _ => u64::MAX,
-        };
-        stream.is_readable && held_bytes < BODY_WINDOW_BYTES
+        }
     }
 }
 

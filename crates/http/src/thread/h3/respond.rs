@@ -2,172 +2,30 @@
 
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use hob_trace::{Fault, Outcome};
 
 use crate::body::Body;
+use crate::clock::clock_us;
+use crate::date::DateLine;
+use crate::fields_coding::qpack;
 use crate::h3::frame::{self, Code, DATA_HEADER_BYTES};
-use crate::h3::qpack;
 use crate::h3::quic::Wrote;
 use crate::head::Fields;
 use crate::limits::{COPY_BYTES_MAX, H3_PIECE_BYTES};
-use crate::response::{Answer, Response, ResponseHead};
+use crate::request::Request;
+use crate::response::{Answer, ResponseHead};
 use crate::status;
 use crate::thread::ending::{LONGER, SHORTER};
-use crate::thread::h2::source::{Gave, Source};
-use crate::thread::h2::stream::Work;
+use crate::thread::exchange::{End, Follows, Reading, Wire, note_end};
 use crate::thread::h3::Session;
 use crate::thread::h3::stream::{Receiving, Sending, Stream};
 use crate::thread::pull::fault_of;
 use crate::thread::run::Thread;
+use crate::thread::source::{Gave, Source};
+use crate::thread::work::Work;
 
 impl<A: Answer + 'static> Thread<A> {
-    pub(super) fn push_interims_h3(&mut self, session: &mut Session, at: usize) {
-        let Some(request) = &session.streams[at].request else {
-            return;
-        };
-        if request.exchange.line.borrow().interim.is_empty() {
-            return;
-        }
-        let interims = std::mem::take(&mut request.exchange.line.borrow_mut().interim);
-        for (status, fields) in interims {
-            self.push_interim_h3(session, at, status, &fields);
-            self.counters.responses_1xx.add(1);
-        }
-    }
-
-    /// Sends an interim answer, unless the head of the final one was sent.
-    pub(super) fn push_interim_h3(
-        &mut self,
-        session: &mut Session,
-        at: usize,
-        status: u16,
-        fields: &Fields,
-    ) {
-        let stream = &mut session.streams[at];
-        if stream.sending != Sending::Nothing {
-            return;
-        }
-        if status == 100 {
-            stream.continue_is_due = false;
-        }
-        let mut out = Vec::new();
-        let begun = frame::begin_headers(&mut out);
-        qpack::push_prefix(&mut out);
-        qpack::push_status(status, &mut out);
-        for (name, value) in fields.iter() {
-            qpack::push_field(name, value, &mut out);
-        }
-        frame::end_headers(begun, &mut out);
-        stream.queue(out);
-    }
-
-    /// Sends an answer's head, and its body at once when that is short; else it takes its turns.
-    pub(super) fn respond_h3(&mut self, session: &mut Session, at: usize, response: Response) {
-        let stream = &mut session.streams[at];
-        let Some(request) = stream.request.clone() else {
-            return;
-        };
-        let Response { mut head, body, .. } = response;
-        let is_tunnel = matches!(body, Body::Tunnel(_));
-        if is_tunnel && !stream.is_tunnel {
-            {
-                let mut record = request.record_mut();
-                record.fault = Fault::Server;
-                record.reason = Some("a tunnel was opened for a request that is not CONNECT");
-            }
-            let mut response = self.answer.refuse(&request, 500);
-            if matches!(response.body, Body::Tunnel(_)) {
-                response.body = Body::Empty;
-            }
-            return self.respond_h3(session, at, response);
-        }
-        // What HTTP/1 says by changing the protocol is success here.
-        //= rfc9220#3
-        if is_tunnel
-            && let ResponseHead::Fields(status, _) = &mut head
-            && *status == 101
-        {
-            *status = 200;
-        }
-        let body_len = if is_tunnel { None } else { body.len() };
-        let mut out = Vec::with_capacity(256);
-        self.push_head_h3(stream, &head, body_len, &mut out);
-        {
-            let mut record = request.record_mut();
-            record.status = head.status();
-            record.head_bytes_out = out.len() as u64;
-            let now_us = Self::clock_us();
-            record.first_byte_us = now_us.saturating_sub(record.started_us).max(1);
-        }
-        if is_tunnel && matches!(stream.receiving, Receiving::Body(_)) {
-            stream.receiving = Receiving::Body(None);
-            request.exchange.body.borrow_mut().begin_tunnel();
-        }
-        if stream.sending == Sending::Ended {
-            stream.must_end = true;
-            return stream.queue(out);
-        }
-        match body {
-            Body::Empty => {
-                stream.queue(out);
-                self.end_h3(session, at, None);
-            }
-            Body::Bytes(bytes) if bytes.len() <= COPY_BYTES_MAX && !bytes.is_empty() => {
-                if !stream.count_out(bytes.len()) {
-                    return self.break_answer_h3(session, at, Fault::Server, LONGER);
-                }
-                out.extend_from_slice(&frame::data_header(bytes.len()));
-                out.extend_from_slice(&bytes);
-                stream.queue(out);
-                request.record_mut().body_bytes_out += bytes.len() as u64;
-                self.end_h3(session, at, None);
-            }
-            body => {
-                stream.queue(out);
-                // No client is known to count tiny frames of HTTP/3: they are not paced.
-                stream.work = Some(Work::Body(Source::of(body)));
-                stream.may_have_more = true;
-            }
-        }
-    }
-
-    /// Appends the head of an answer and says what follows it. `body_len` is the body's size when
-    /// known, unless the head announces one itself.
-    fn push_head_h3(
-        &self,
-        stream: &mut Stream,
-        head: &ResponseHead,
-        body_len: Option<u64>,
-        out: &mut Vec<u8>,
-    ) {
-        let (status, body_len) = match head {
-            ResponseHead::Prepared(prepared) => (prepared.status(), Some(prepared.body_bytes())),
-            ResponseHead::Fields(status, _) => (*status, body_len),
-        };
-        let is_bodiless =
-            stream.is_head_method || status::is_bodiless(status) || body_len == Some(0);
-        stream.sending = match is_bodiless {
-            true => Sending::Ended,
-            false => Sending::Body(body_len),
-        };
-        let begun = frame::begin_headers(out);
-        match head {
-            ResponseHead::Prepared(prepared) => out.extend_from_slice(prepared.section().bytes()),
-            ResponseHead::Fields(_, fields) => {
-                qpack::push_prefix(out);
-                qpack::push_status(status, out);
-                for (name, value) in fields.iter() {
-                    qpack::push_field(name, value, out);
-                }
-                if let (Some(len), false) = (body_len, status::is_bodiless(status)) {
-                    qpack::push_content_length(len, out);
-                }
-            }
-        }
-        qpack::push_field(b"date", self.date.date(), out);
-        frame::end_headers(begun, out);
-    }
-
     /// Fills streams with what their answers have, the most urgent first; says whether something
     /// moved.
     pub(super) fn fill_streams(&mut self, session: &mut Session, budget: &mut usize) -> bool {
@@ -217,13 +75,13 @@ impl<A: Answer + 'static> Thread<A> {
         }
         let stream = &mut session.streams[at];
         if std::mem::take(&mut stream.must_end) {
-            self.finish_h3(session, at);
+            self.finish_answer(session, at);
             return true;
         }
         if !matches!(stream.work, Some(Work::Body(_))) || !stream.may_have_more || *budget == 0 {
             return before > 0;
         }
-        let conn = self.key_waker_h3(session);
+        let conn = self.session_waker(session);
         let stream = &mut session.streams[at];
         let waker = stream.waker(&conn);
         let Some(Work::Body(source)) = &mut stream.work else {
@@ -237,7 +95,7 @@ impl<A: Answer + 'static> Thread<A> {
             Poll::Pending => {
                 stream.may_have_more = false;
                 // It may wait for the request's body.
-                let is_readable = self.look_at_body_h3(session, at);
+                let is_readable = self.look_at_input(session, at);
                 before > 0 || is_readable
             }
             Poll::Ready(Ok(Gave::HalfClose)) => {
@@ -249,11 +107,11 @@ impl<A: Answer + 'static> Thread<A> {
             Poll::Ready(Ok(Gave::Bytes(count))) => {
                 *budget = budget.saturating_sub(count);
                 if !stream.count_out(count) {
-                    self.break_answer_h3(session, at, Fault::Server, LONGER);
+                    self.break_off_answer(session, at, Fault::Server, LONGER);
                     return true;
                 }
                 out[..DATA_HEADER_BYTES].copy_from_slice(&frame::data_header(count));
-                stream.queue(out);
+                stream.queue(out.into());
                 if let Some(request) = &stream.request {
                     request.record_mut().body_bytes_out += count as u64;
                 }
@@ -265,12 +123,12 @@ impl<A: Answer + 'static> Thread<A> {
             }
             Poll::Ready(Ok(Gave::End(trailers))) => {
                 stream.work = None;
-                self.end_h3(session, at, trailers.as_ref());
+                self.complete_answer(session, at, trailers.as_ref());
                 true
             }
             Poll::Ready(Err(error)) => {
                 let (fault, reason) = fault_of(error);
-                self.break_answer_h3(session, at, fault, reason);
+                self.break_off_answer(session, at, fault, reason);
                 true
             }
         }
@@ -283,34 +141,34 @@ impl<A: Answer + 'static> Thread<A> {
         match session.conn.write(stream.id, &mut stream.unsent) {
             Wrote::All => {
                 stream.write_by_ms = u64::MAX;
-                stream.set_wait(false, self.now_us);
+                stream.set_wait(false, self.turn.now_us);
                 None
             }
             Wrote::Blocked => {
                 let has_moved = stream.unsent.len() < before;
-                stream.set_wait(true, self.now_us);
+                stream.set_wait(true, self.turn.now_us);
                 if has_moved || stream.write_by_ms == u64::MAX {
                     let patience_ms = self.limits.write_progress.as_millis() as u64;
-                    stream.write_by_ms = self.now_ms + patience_ms;
+                    stream.write_by_ms = self.turn.now_ms + patience_ms;
                 }
                 Some(has_moved)
             }
             Wrote::Gone => {
-                self.leave_h3(session, at);
+                self.leave_request(session, at);
                 Some(true)
             }
         }
     }
 
     /// All of the answer is made.
-    fn end_h3(&mut self, session: &mut Session, at: usize, trailers: Option<&Fields>) {
+    fn complete_answer(&mut self, session: &mut Session, at: usize, trailers: Option<&Fields>) {
         let stream = &mut session.streams[at];
         if stream.is_half_closed {
-            return self.end_half_closed_h3(session, at);
+            return self.end_tunnel(session, at);
         }
         match stream.sending {
             Sending::Nothing | Sending::Body(Some(1..)) => {
-                return self.break_answer_h3(session, at, Fault::Server, SHORTER);
+                return self.break_off_answer(session, at, Fault::Server, SHORTER);
             }
             Sending::Body(_) => stream.sending = Sending::Ended,
             Sending::Ended => {}
@@ -324,7 +182,7 @@ impl<A: Answer + 'static> Thread<A> {
                 qpack::push_field(name, value, &mut out);
             }
             frame::end_headers(begun, &mut out);
-            stream.queue(out);
+            stream.queue(out.into());
         }
         stream.work = None;
         stream.must_end = true;
@@ -332,15 +190,15 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// The last byte of an answer is handed over. What is left of the request nobody reads.
     //= rfc9114#4.1
-    fn finish_h3(&mut self, session: &mut Session, at: usize) {
+    fn finish_answer(&mut self, session: &mut Session, at: usize) {
         let stream = &mut session.streams[at];
         if !session.conn.finish(stream.id) {
-            return self.leave_h3(session, at);
+            return self.leave_request(session, at);
         }
         if stream.is_half_closed {
             return;
         }
-        stream.ended_us = Self::clock_us();
+        stream.ended_us = clock_us();
         stream.work = None;
         session.core.note_answered();
         session.stop_reading(at, Code::NoError);
@@ -348,10 +206,10 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// A tunnel is over whose client was told before that it gets no more. One that still sends is
     /// told to stop.
-    fn end_half_closed_h3(&mut self, session: &mut Session, at: usize) {
+    fn end_tunnel(&mut self, session: &mut Session, at: usize) {
         let stream = &mut session.streams[at];
         stream.is_half_closed = false;
-        stream.ended_us = Self::clock_us();
+        stream.ended_us = clock_us();
         stream.work = None;
         let (id, has_arrived) = (stream.id, stream.sending == Sending::Over);
         session.core.note_answered();
@@ -362,7 +220,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// The answer breaks off so that the client sees that something is missing.
-    pub(super) fn break_answer_h3(
+    pub(super) fn break_off_answer(
         &mut self,
         session: &mut Session,
         at: usize,
@@ -370,26 +228,178 @@ impl<A: Answer + 'static> Thread<A> {
         reason: &'static str,
     ) {
         let stream = &mut session.streams[at];
-        stream.set_wait(false, self.now_us);
+        stream.set_wait(false, self.turn.now_us);
         let request = stream.request.take();
         session.cut(at, Code::Internal);
         if let Some(request) = request {
-            {
-                let mut record = request.record_mut();
-                record.outcome = Outcome::Broken;
-                record.fault = fault;
-                record.reason = Some(reason);
-            }
+            note_end(&request, Outcome::Broken, fault, reason);
             self.end_record(request, &session.conn);
         }
     }
 }
 
+impl Wire for Session {
+    /// The place of the stream.
+    type Stream = usize;
+
+    fn keep(&mut self, at: usize, _request: Request, work: Work) {
+        self.streams[at].work = Some(work);
+    }
+
+    fn open_tunnel(&mut self, at: usize) -> bool {
+        let receiving = &mut self.streams[at].receiving;
+        let is_open = matches!(receiving, Receiving::Body(_));
+        if is_open {
+            *receiving = Receiving::Body(None);
+        }
+        is_open
+    }
+
+    fn push_interim(&mut self, at: usize, status: u16, fields: &Fields, out: &mut Vec<u8>) {
+        let stream = &mut self.streams[at];
+        if stream.sending != Sending::Nothing {
+            return;
+        }
+        if status == 100 {
+            stream.continue_is_due = false;
+        }
+        let begun = frame::begin_headers(out);
+        qpack::push_prefix(out);
+        qpack::push_status(status, out);
+        for (name, value) in fields.iter() {
+            qpack::push_field(name, value, out);
+        }
+        frame::end_headers(begun, out);
+    }
+
+    fn push_head(
+        &mut self,
+        at: usize,
+        request: &Request,
+        head: &ResponseHead,
+        follows: Follows,
+        date: &DateLine,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let stream = &mut self.streams[at];
+        let status = head.status();
+        let body_len = match (head, follows) {
+            (ResponseHead::Prepared(prepared), _) => Some(prepared.body_bytes()),
+            (ResponseHead::Fields(..), Follows::Body(len)) => len,
+            (ResponseHead::Fields(..), Follows::Tunnel) => None,
+        };
+        let is_bodiless =
+            stream.is_head_method || status::is_bodiless(status) || body_len == Some(0);
+        stream.sending = match is_bodiless {
+            true => Sending::Ended,
+            false => Sending::Body(body_len),
+        };
+        let begun = frame::begin_headers(out);
+        match head {
+            ResponseHead::Prepared(prepared) => out.extend_from_slice(prepared.section().bytes()),
+            ResponseHead::Fields(_, fields) => {
+                qpack::push_prefix(out);
+                qpack::push_status(status, out);
+                for (name, value) in fields.iter() {
+                    qpack::push_field(name, value, out);
+                }
+                if let (Some(len), false) = (body_len, status::is_bodiless(status)) {
+                    qpack::push_content_length(len, out);
+                }
+            }
+        }
+        qpack::push_field(b"date", date.date(), out);
+        frame::end_headers(begun, out);
+        // It leaves with the datagrams of this turn.
+        let age_us = request.age_us();
+        request.record_mut().first_byte_us = age_us.max(1);
+        !is_bodiless
+    }
+
+    fn bytes_at_once(&mut self, _at: usize) -> usize {
+        COPY_BYTES_MAX
+    }
+
+    fn push_data(&mut self, at: usize, bytes: &[u8], out: &mut Vec<u8>) -> bool {
+        let fits = self.streams[at].count_out(bytes.len());
+        if fits {
+            out.extend_from_slice(&frame::data_header(bytes.len()));
+            out.extend_from_slice(bytes);
+        }
+        fits
+    }
+
+    fn take_output(&mut self, at: usize, out: &mut Vec<u8>) {
+        if !out.is_empty() {
+            self.streams[at].queue(Bytes::copy_from_slice(out));
+            out.clear();
+        }
+    }
+
+    fn begin_body(&mut self, at: usize, _request: Request, body: Body) {
+        let stream = &mut self.streams[at];
+        // No client is known to count tiny frames of HTTP/3: they are not paced.
+        stream.work = Some(Work::Body(Source::of(body)));
+        stream.may_have_more = true;
+    }
+
+    /// The answer may be over before the body is, which nobody reads any more then.
+    fn reading(&mut self, at: usize) -> Option<Reading<'_>> {
+        let stream = &mut self.streams[at];
+        if stream.receiving == Receiving::Ended {
+            return None;
+        }
+        Some(Reading {
+            request: stream.request.as_ref()?,
+            body_bytes: &mut stream.body_bytes,
+            body_by_ms: &mut stream.body_by_ms,
+        })
+    }
+
+    fn stop_body(&mut self, at: usize) {
+        self.stop_reading(at, Code::NoError);
+    }
+
+    fn ask_for_body(&mut self, at: usize, _held_bytes: usize, out: &mut Vec<u8>) {
+        if self.streams[at].continue_is_due {
+            self.push_interim(at, 100, &Fields::new(), out);
+            self.take_output(at, out);
+        }
+    }
+
+    /// The record ends when all of the answer has arrived.
+    fn end_answer<A: Answer + 'static>(
+        &mut self,
+        thread: &mut Thread<A>,
+        at: usize,
+        request: Request,
+        end: End<'_>,
+    ) {
+        drop(request);
+        match end {
+            End::Head => self.streams[at].must_end = true,
+            End::Body(trailers) => thread.complete_answer(self, at, trailers),
+        }
+    }
+
+    fn break_answer<A: Answer + 'static>(
+        &mut self,
+        thread: &mut Thread<A>,
+        at: usize,
+        request: Request,
+        fault: Fault,
+        reason: &'static str,
+    ) {
+        drop(request);
+        thread.break_off_answer(self, at, fault, reason);
+    }
+}
+
 impl Stream {
     /// Bytes that leave behind what waits.
-    fn queue(&mut self, bytes: Vec<u8>) {
+    fn queue(&mut self, bytes: Bytes) {
         self.unsent = match self.unsent.is_empty() {
-            true => bytes.into(),
+            true => bytes,
             false => [&self.unsent[..], &bytes].concat().into(),
         };
     }

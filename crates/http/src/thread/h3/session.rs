@@ -8,19 +8,20 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::h2::Priority;
 use crate::h3;
 use crate::h3::quic::id::Home;
-use crate::h3::quic::{Connection, Endpoint, Readout};
+use crate::h3::quic::{Connection, Datagram, Endpoint, Readout};
 use crate::h3::{Code, ControlEvent, Failure, Kind, Uni};
 use crate::limits::H2_EARLY_PRIORITIES_MAX;
 use crate::network::Way;
+use crate::priority::Priority;
 use crate::reactor::wake::KeyWaker;
 use crate::request::{Facts, Request};
 use crate::thread::conn::Counted;
-use crate::thread::h2::stream::Work;
 use crate::thread::h3::stream::Stream;
+use crate::thread::h3::unread::Unread;
 use crate::thread::visit::Visit;
+use crate::thread::work::Work;
 use crate::tls::failure::HandshakeFailure;
 
 /// Keys of connections over QUIC have this generation, which no slot has.
@@ -39,6 +40,8 @@ pub(crate) struct Quic {
     pub(super) marked: VecDeque<u32>,
     /// When those are to be looked at that nothing comes for.
     pub(super) timers: BTreeSet<(u64, u32)>,
+    /// Datagrams as they come; empty between reads.
+    pub(super) datagrams: Vec<Datagram>,
     /// Datagrams on their way out; empty between connections.
     pub(super) buffer: Vec<u8>,
 }
@@ -99,6 +102,7 @@ pub(super) struct Session {
     /// When it stands among the timers.
     pub(super) timer_ms: u64,
     pub(super) is_marked: bool,
+    pub(super) unread: Unread,
 }
 
 /// How far a connection is.
@@ -121,6 +125,7 @@ impl Quic {
             free: Vec::new(),
             marked: VecDeque::new(),
             timers: BTreeSet::new(),
+            datagrams: Vec::new(),
             buffer: Vec::new(),
         }
     }

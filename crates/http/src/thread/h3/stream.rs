@@ -5,12 +5,12 @@ use std::task::Waker;
 
 use bytes::Bytes;
 
-use crate::h2::Priority;
 use crate::h3::Receiver;
+use crate::priority::Priority;
 use crate::reactor::wake::KeyWaker;
 use crate::request::Request;
-use crate::thread::h2::stream::{StreamWaker, Work};
 use crate::thread::waits::set_wait;
+use crate::thread::work::{StreamWaker, Work};
 
 /// A request and its stream.
 pub(super) struct Stream {

@@ -74,8 +74,7 @@ fn a_request_in_pieces_is_answered() {
     }
     // An idle connection holds no buffer.
     server.ask_until(|thread| {
-        thread.slots.iter().all(|slot| {
-            let conn = slot.conn.as_ref().unwrap();
+        thread.seats.iter().all(|conn| {
             conn.is_idle() && conn.carry.capacity() == 0 && conn.out.pieces.capacity() == 0
         })
     });

@@ -8,7 +8,7 @@ use hob_trace::{Fault, Outcome};
 use super::client::Client;
 use super::dummy::{pattern, pattern_byte};
 use super::{Running, serve};
-use crate::h1::conn::Deadline;
+use crate::deadline::Deadline;
 use crate::limits::{BODY_WINDOW_BYTES, Limits, OUT_WINDOW_BYTES};
 
 const HUGE: usize = 100 * 1024 * 1024;
@@ -55,7 +55,7 @@ fn a_handler_that_pauses_holds_the_client_back() {
     let sender = send_pattern(&client, HUGE);
     assert_eq!(server.note(), "waiting");
     server.ask_until(|thread| {
-        let conn = thread.slots[0].conn.as_ref().unwrap();
+        let conn = thread.seats.iter().next().unwrap();
         let request = conn.request.as_ref().unwrap();
         let held = request.exchange.body.borrow().held_bytes;
         assert!(held < BODY_WINDOW_BYTES + 4096, "{held}");
@@ -120,7 +120,7 @@ fn a_huge_stream_is_made_as_fast_as_it_is_taken() {
     client.get(&format!("/stream?{HUGE}"));
     assert!(client.head().contains("chunked"));
     server.ask_until(|thread| {
-        let conn = thread.slots[0].conn.as_ref().unwrap();
+        let conn = thread.seats.iter().next().unwrap();
         let held = conn.out.held_bytes;
         assert!(
             held <= OUT_WINDOW_BYTES + OUT_WINDOW_BYTES / 4 + 64,

@@ -73,6 +73,10 @@ fn a_body_that_breaks_breaks_in_chunks_too() {
             "shorter-cold-file?20000",
             "the file became shorter while it was sent",
         ),
+        (
+            "written-to-file?20000",
+            "the file was written to while it was sent",
+        ),
         ("unreadable-file?1", "the file could not be read"),
         ("broken", "the script broke"),
     ] {

@@ -156,6 +156,9 @@ fn answer_later(request: &Request, path: &str, probe: &Arc<Probe>) -> Option<Ans
     let (request, probe) = (request.clone(), Arc::clone(probe));
     Some(match path {
         "/later" => later(async move {
+            if has_query(&request, "cancel") {
+                request.set_half_close(HalfClose::Cancel);
+            }
             probe.note("waiting");
             Gate::passed(&probe).await;
             text("later")
@@ -165,7 +168,6 @@ fn answer_later(request: &Request, path: &str, probe: &Arc<Probe>) -> Option<Ans
         "/count" | "/limit" => later(count(request, probe)),
         "/slow-count" => later(slow_count(request, probe)),
         "/echo" => later(echo(request)),
-        "/sleep" | "/unix" | "/task" => super::guest::answer(&request, path, probe),
         "/held" | "/told" | "/first" | "/cancel" | "/cat" | "/no-pipe" => {
             super::programs::answer(&request, path, probe)
         }
@@ -207,6 +209,7 @@ fn body_of(request: &Request, path: &str, probe: Arc<Probe>) -> Option<Body> {
         "/stuck-file" => file(len, len, FileKind::Stuck, probe),
         "/shorter-file" => file(len * 2, len, FileKind::Warm, probe),
         "/shorter-cold-file" => file(len * 2, len, FileKind::Cold, probe),
+        "/written-to-file" => file(len, len, FileKind::WrittenTo, probe),
         "/unreadable-file" => file(len, len, FileKind::Unreadable, probe),
         "/endless-file" => file(1 << 40, 1 << 40, FileKind::Warm, probe),
         "/pipe" => pipe(len, None),

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use super::client::Client;
+use crate::fields_coding::hpack::{Decoder, Stored, encode_field};
 use crate::h2::PREFACE;
 use crate::h2::frame::{self, HEADER_BYTES, Header};
-use crate::h2::hpack::{Decoder, Stored, encode_field};
 
 pub(super) struct Framed {
     pub(super) line: Client,

@@ -321,7 +321,7 @@ fn a_listener_that_stands_aside_lets_clients_into_a_full_server() {
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
     server.ask(move |thread| {
-        let mut listeners = thread.listeners.clone();
+        let mut listeners = thread.accepting.listeners.clone();
         listeners.push(Listening::aside(9, Arc::new(listener.into())));
         thread.set_listeners(listeners).unwrap();
     });

@@ -7,24 +7,24 @@ mod client;
 mod crew;
 mod dummy;
 mod framed;
-mod guest;
 mod leaving;
 mod limits;
 mod pipes;
 mod programs;
 mod reactor;
 mod sealed_streams;
-mod secure;
 mod sources;
 mod standby;
 mod streams;
 mod streams_ending;
+mod tls;
+mod tls13;
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ use hob_trace::{Fault, Outcome};
 
 use crate::limits::Limits;
 use crate::request::Request;
-use crate::thread::{Crew, Drain, Guest, Handle, Listening, Thread};
+use crate::thread::{Crew, Drain, Handle, Listening, Thread};
 use crate::tls::Terms;
 use client::Client;
 use dummy::{Dummy, Gate, Probe};
@@ -83,40 +83,20 @@ impl Finished {
     }
 }
 
-/// Held while epoll sets are made, so that a test can tell which one is its own.
-fn epoll_lock() -> MutexGuard<'static, ()> {
-    static LOCK: Mutex<()> = Mutex::new(());
-    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn serve(limits: Limits) -> Running {
     serve_on(1, limits)
 }
 
 fn serve_on(thread_count: usize, limits: Limits) -> Running {
-    serve_with(thread_count, limits, || None)
-}
-
-/// A server whose threads each have the guest that `make_guest` makes on them.
-fn serve_with(
-    thread_count: usize,
-    limits: Limits,
-    make_guest: impl Fn() -> Option<Box<dyn Guest>> + Send + Clone + 'static,
-) -> Running {
-    serve_as(thread_count, limits, make_guest, None)
+    serve_as(thread_count, limits, None)
 }
 
 /// A server that speaks TLS.
 fn serve_terms(thread_count: usize, limits: Limits, terms: Terms) -> Running {
-    serve_as(thread_count, limits, || None, Some(Arc::new(terms)))
+    serve_as(thread_count, limits, Some(Arc::new(terms)))
 }
 
-fn serve_as(
-    thread_count: usize,
-    limits: Limits,
-    make_guest: impl Fn() -> Option<Box<dyn Guest>> + Send + Clone + 'static,
-    tls: Option<Arc<Terms>>,
-) -> Running {
+fn serve_as(thread_count: usize, limits: Limits, tls: Option<Arc<Terms>>) -> Running {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     rustix::net::sockopt::set_tcp_nodelay(&listener, true).unwrap();
@@ -131,16 +111,9 @@ fn serve_as(
         let dummy = Dummy::new(Arc::clone(&probe), finished_sender.clone());
         let (crew, limits) = (Arc::clone(&crew), limits.clone());
         let (counters, listener) = (Arc::clone(&counters[index]), Arc::clone(&listener));
-        let (make_guest, tls) = (make_guest.clone(), tls.clone());
+        let tls = tls.clone();
         std::thread::spawn(move || {
-            let guest = make_guest();
-            let mut thread = {
-                let _lock = epoll_lock();
-                Thread::new(&crew, index, limits, counters, dummy).unwrap()
-            };
-            if let Some(guest) = guest {
-                thread.set_guest(guest).unwrap();
-            }
+            let mut thread = Thread::new(&crew, index, limits, counters, dummy).unwrap();
             let listening = Listening {
                 tls,
                 ..Listening::new(7, listener)

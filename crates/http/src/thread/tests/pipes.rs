@@ -15,7 +15,7 @@ use super::client::Client;
 use super::dummy::{pattern, pattern_byte};
 use super::{Running, serve};
 use crate::body::BodyError;
-use crate::h1::conn::Deadline;
+use crate::deadline::Deadline;
 use crate::limits::{LARGE_PIPE_BYTES, LARGE_PIPES_MAX, Limits};
 
 const LARGE: u64 = 50_000_000;
@@ -324,7 +324,7 @@ fn a_client_that_takes_nothing_holds_the_program_back() {
             Ok(count) => written += count,
             Err(Errno::AGAIN) => {
                 let is_stuck = server.ask(|thread| {
-                    let conn = thread.slots[0].conn.as_ref().unwrap();
+                    let conn = thread.seats.iter().next().unwrap();
                     assert_eq!(conn.out.held_bytes, 0, "nothing is read into memory");
                     conn.core.deadline().1 == Deadline::Write
                 });

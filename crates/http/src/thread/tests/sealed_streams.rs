@@ -2,7 +2,7 @@
 
 use super::dummy::pattern;
 use super::framed::Framed;
-use super::secure::{Sealed, seal};
+use super::tls::{Sealed, seal};
 use super::*;
 
 /// A client with room for everything, whose system holds little.

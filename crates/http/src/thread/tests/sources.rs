@@ -12,6 +12,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hob_trace::Fault;
+use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::pipe::PipeFlags;
 
 use super::dummy::{Gate, Probe, pattern};
@@ -77,6 +78,8 @@ impl BodyStream for Regions {
 pub(super) enum FileKind {
     /// In memory.
     Warm,
+    /// In memory, and written to before the last of it was read.
+    WrittenTo,
     /// On a disk that answers at once.
     Cold,
     /// On a disk that answers when the gate opens.
@@ -97,14 +100,21 @@ impl FileSource for Source {
     }
 
     fn resident(&self, _: u64, len: u64) -> u64 {
-        if self.kind == FileKind::Warm { len } else { 0 }
+        match self.kind {
+            FileKind::Warm | FileKind::WrittenTo => len,
+            _ => 0,
+        }
+    }
+
+    fn is_unchanged(&self) -> bool {
+        self.kind != FileKind::WrittenTo
     }
 
     fn fetch(&self, offset: u64, len: usize) -> FetchFuture {
         let (file, kind) = (Rc::clone(&self.file), self.kind);
         let probe = Arc::clone(&self.probe);
         Box::pin(async move {
-            if kind == FileKind::Unreadable {
+            if matches!(kind, FileKind::Unreadable | FileKind::WrittenTo) {
                 return Err(io::Error::from(rustix::io::Errno::IO));
             }
             if kind == FileKind::Stuck {
@@ -121,8 +131,16 @@ impl FileSource for Source {
 
 /// A file of `len` bytes that is said to have `announced`.
 pub(super) fn file(announced: u64, len: u64, kind: FileKind, probe: Arc<Probe>) -> Body {
-    let memory = rustix::fs::memfd_create("file", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
-    let mut file = File::from(memory);
+    let file = match kind {
+        // Beside this program: of a file without a disk the kernel may read nothing at once.
+        FileKind::WrittenTo => rustix::fs::open(
+            std::env::current_exe().unwrap().parent().unwrap(),
+            OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC,
+            Mode::RUSR | Mode::WUSR,
+        ),
+        _ => rustix::fs::memfd_create("file", MemfdFlags::CLOEXEC),
+    };
+    let mut file = File::from(file.unwrap());
     if len < 1 << 30 {
         file.write_all(&pattern(len)).unwrap();
     } else {

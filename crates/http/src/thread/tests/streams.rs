@@ -181,7 +181,7 @@ fn a_handler_that_pauses_holds_its_stream_back_and_no_other() {
     client.send(other, &pattern(1_000_000), true);
     assert_eq!(client.answer(other).text(), "1000000");
     let held = server.ask(|thread| {
-        let conn = thread.slots[0].conn.as_ref().unwrap();
+        let conn = thread.seats.iter().next().unwrap();
         let session = conn.h2.as_ref().unwrap();
         let held = session.streams[0].request.exchange.body.borrow().held_bytes;
         assert!(conn.carry.is_empty(), "nothing stands before others");
@@ -202,8 +202,8 @@ fn bodies_come_with_their_trailers_and_however_they_are_cut() {
         client.send(id, &pattern(len), false);
     }
     let mut block = Vec::new();
-    let stored = crate::h2::hpack::Stored::AsText;
-    crate::h2::hpack::encode_field(b"check", b"sum", stored, &mut block);
+    let stored = crate::fields_coding::hpack::Stored::AsText;
+    crate::fields_coding::hpack::encode_field(b"check", b"sum", stored, &mut block);
     client.frame(1, 5, id, &block);
     let mut expected: Vec<u8> = [1u64, 10, 4096, 16_384, 3]
         .iter()
@@ -340,7 +340,7 @@ fn idle_connection_holds_no_buffers() {
     }
     client.ping();
     server.ask(|thread| {
-        let conn = thread.slots[0].conn.as_ref().unwrap();
+        let conn = thread.seats.iter().next().unwrap();
         let session = conn.h2.as_ref().unwrap();
         assert!(conn.is_idle());
         assert_eq!(conn.carry.capacity() + conn.out.pieces.capacity(), 0);

@@ -114,6 +114,11 @@ fn answers_that_break_reset_their_stream_alone() {
             30_000,
             "the file became shorter while it was sent",
         ),
+        (
+            "/written-to-file?10000",
+            0,
+            "the file was written to while it was sent",
+        ),
         ("/unreadable-file?1000", 0, "the file could not be read"),
     ] {
         let got = client.ask(path);

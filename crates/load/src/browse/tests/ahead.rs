@@ -4,7 +4,8 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 
 use super::*;
-use crate::browse::{Kind, scan_html};
+use crate::browse::scan_html;
+use crate::measure::AssetKind;
 
 const TEXT: &str = "<!doctype html><base href=/b/><link rel=stylesheet href=a.css><script>\
                     document.write('<img src=no>')</script><!-- <img src=no> --><style>\
@@ -78,7 +79,7 @@ fn document_that_comes_byte_by_byte_names_the_same_as_one_that_is_whole() {
     }
     let mut whole = scan_html(TEXT.as_bytes()).found;
     // Which icon it is shows at the end.
-    whole.retain(|one| one.kind != Kind::Icon);
+    whole.retain(|one| one.kind != AssetKind::Icon);
     assert_eq!(found, whole);
 }
 

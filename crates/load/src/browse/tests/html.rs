@@ -2,12 +2,12 @@
 
 use super::*;
 
-fn named(text: &str) -> Vec<(Kind, String)> {
+fn named(text: &str) -> Vec<(AssetKind, String)> {
     let found = scan(text.as_bytes()).found.into_iter();
     found.map(|one| (one.kind, one.reference)).collect()
 }
 
-fn pairs(all: &[(Kind, &str)]) -> Vec<(Kind, String)> {
+fn pairs(all: &[(AssetKind, &str)]) -> Vec<(AssetKind, String)> {
     let all = all.iter();
     all.map(|(kind, text)| (*kind, (*text).to_owned()))
         .collect()
@@ -26,24 +26,24 @@ fn assets_are_found_in_the_order_of_the_document() {
         <div style="background:url(&quot;k.png&quot;)"></div><input type=IMAGE src=l.png>
         <iframe src="/frame">no</iframe><svg><image xlink:href=m.png /><use href="n.svg#x"/><use href="#y"/></svg>"##;
     let wanted = [
-        (Kind::Style, "a.css?x=1&y=2"),
-        (Kind::Font, "f.woff2"),
-        (Kind::Image, "p.png"),
-        (Kind::Script, "m.js"),
-        (Kind::Script, "b.js"),
-        (Kind::Script, "c.js"),
-        (Kind::Style, "d.css"),
-        (Kind::Image, "e.png"),
-        (Kind::Image, "f.gif"),
-        (Kind::Image, "g.png/"),
-        (Kind::Image, "h.png"),
-        (Kind::Image, "j.png"),
-        (Kind::Image, "k.png"),
-        (Kind::Image, "l.png"),
-        (Kind::Frame, "/frame"),
-        (Kind::Image, "m.png"),
-        (Kind::Other, "n.svg#x"),
-        (Kind::Icon, "i.svg"),
+        (AssetKind::Style, "a.css?x=1&y=2"),
+        (AssetKind::Font, "f.woff2"),
+        (AssetKind::Image, "p.png"),
+        (AssetKind::Script, "m.js"),
+        (AssetKind::Script, "b.js"),
+        (AssetKind::Script, "c.js"),
+        (AssetKind::Style, "d.css"),
+        (AssetKind::Image, "e.png"),
+        (AssetKind::Image, "f.gif"),
+        (AssetKind::Image, "g.png/"),
+        (AssetKind::Image, "h.png"),
+        (AssetKind::Image, "j.png"),
+        (AssetKind::Image, "k.png"),
+        (AssetKind::Image, "l.png"),
+        (AssetKind::Frame, "/frame"),
+        (AssetKind::Image, "m.png"),
+        (AssetKind::Other, "n.svg#x"),
+        (AssetKind::Icon, "i.svg"),
     ];
     assert_eq!(named(text), pairs(&wanted));
 }
@@ -67,9 +67,9 @@ fn source_of_a_picture_takes_the_place_of_its_image() {
                 </picture><picture><source media=print srcset=no><img src=c.png></picture>\
                 <img src=d.png>";
     let wanted = [
-        (Kind::Image, "a.webp"),
-        (Kind::Image, "c.png"),
-        (Kind::Image, "d.png"),
+        (AssetKind::Image, "a.webp"),
+        (AssetKind::Image, "c.png"),
+        (AssetKind::Image, "d.png"),
     ];
     assert_eq!(named(text), pairs(&wanted));
 }
@@ -107,7 +107,10 @@ fn what_is_malformed_is_passed_over() {
     }
     assert_eq!(
         named("<!--><img src=a><img src=&#x62;&#99;&#xffffffffff;&no;><img src=x"),
-        pairs(&[(Kind::Image, "a"), (Kind::Image, "bc&#xffffffffff;&no;")])
+        pairs(&[
+            (AssetKind::Image, "a"),
+            (AssetKind::Image, "bc&#xffffffffff;&no;")
+        ])
     );
 }
 

@@ -4,9 +4,9 @@
 use super::{TOO_LONG, Wrong};
 use crate::expect::ExpectedField;
 use crate::limits::INTERIM_COUNT_MAX;
+use crate::measure::Answer;
 use crate::send::body::Body;
 use crate::send::digits::number;
-use crate::send::h1::Answer;
 use crate::send::kept::{Kept, Name, name_of};
 
 /// No field of this kind.
@@ -73,7 +73,7 @@ impl Meaning {
 
 /// What the fields of one block say together.
 #[derive(Debug, Clone)]
-pub(crate) struct Block {
+pub struct Block {
     status: u16,
     length: u64,
     seen: u64,
@@ -125,7 +125,7 @@ impl Block {
 
 /// One answer that arrives in blocks of fields and pieces of data.
 #[derive(Debug, Clone)]
-pub(crate) struct Arriving {
+pub struct Arriving {
     answer: Answer,
     body: Body,
     /// What the head said of the body's length.
@@ -135,7 +135,7 @@ pub(crate) struct Arriving {
 
 impl Arriving {
     /// An answer of which nothing has come.
-    pub(crate) const NEW: Arriving = Arriving {
+    pub const NEW: Arriving = Arriving {
         answer: Answer {
             status: 0,
             body_bytes: 0,
@@ -180,7 +180,7 @@ impl Arriving {
     }
 
     /// A block of fields has come: an interim answer, the head, or trailers.
-    pub(crate) fn fields(&mut self, block: &mut Block, is_last: bool) -> Result<(), Wrong> {
+    pub fn fields(&mut self, block: &mut Block, is_last: bool) -> Result<(), Wrong> {
         if self.has_head() {
             return match (block.status, is_last) {
                 (0, true) => Ok(()),
@@ -211,7 +211,7 @@ impl Arriving {
     }
 
     /// More of the body has come.
-    pub(crate) fn data(&mut self, bytes: &[u8]) -> Result<(), Wrong> {
+    pub fn data(&mut self, bytes: &[u8]) -> Result<(), Wrong> {
         if !self.has_head() {
             return Err("the body comes before the head");
         }
@@ -220,7 +220,7 @@ impl Arriving {
     }
 
     /// The answer is complete.
-    pub(crate) fn end(&mut self, is_head: bool) -> Result<&Answer, Wrong> {
+    pub fn end(&mut self, is_head: bool) -> Result<&Answer, Wrong> {
         if !self.has_head() {
             return Err("the answer ended before it began");
         }

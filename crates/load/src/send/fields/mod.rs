@@ -4,7 +4,8 @@ pub(crate) mod huffman;
 pub(crate) mod meaning;
 pub(crate) mod number;
 
-pub(crate) use meaning::{Arriving, Block, Meaning, Size};
+pub use meaning::{Arriving, Block};
+pub(crate) use meaning::{Meaning, Size};
 pub(crate) use number::Wrong;
 
 /// A head of which no more is read.

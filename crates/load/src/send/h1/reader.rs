@@ -14,6 +14,7 @@ use super::chunks::Chunks;
 use super::head::{self, Framing, Head};
 use crate::expect::ExpectedField;
 use crate::limits::{HEAD_BYTES_MAX, INTERIM_COUNT_MAX};
+use crate::measure::Answer;
 use crate::send::body::Body;
 use crate::send::kept::{Keep, Kept};
 
@@ -26,21 +27,6 @@ pub struct Asked<'a> {
     pub fields: &'a [ExpectedField],
     /// The body's hash is wanted.
     pub is_hashed: bool,
-}
-
-/// What is known of an answer, complete once [`Progress::Complete`] was returned.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Answer {
-    /// The status code; 0 while the head is not there.
-    pub status: u16,
-    /// Bytes of the body, without what frames chunks.
-    pub body_bytes: u64,
-    /// The connection may be used again.
-    pub is_reusable: bool,
-    /// One bit for each field of [`Asked::fields`] that was there with the expected value.
-    pub fields_seen: u64,
-    /// SHA-256 of the body, where [`Asked::is_hashed`].
-    pub body_hash: Option<[u8; 32]>,
 }
 
 /// How far an answer has come.

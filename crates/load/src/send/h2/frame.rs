@@ -5,54 +5,78 @@
 //! ```
 
 /// What every connection begins with. //= rfc9113#3.4
-pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Bytes before a payload.
-pub(crate) const HEAD_BYTES: usize = 9;
+pub const HEAD_BYTES: usize = 9;
 /// The longest payload either side may send without a setting. //= rfc9113#6.5.2
-pub(crate) const PAYLOAD_BYTES_MAX: usize = 16_384;
+pub const PAYLOAD_BYTES_MAX: usize = 16_384;
 
 /// Kinds of frames.
-pub(crate) mod kind {
-    pub(crate) const DATA: u8 = 0;
-    pub(crate) const HEADERS: u8 = 1;
-    pub(crate) const RST_STREAM: u8 = 3;
-    pub(crate) const SETTINGS: u8 = 4;
-    pub(crate) const PUSH_PROMISE: u8 = 5;
-    pub(crate) const PING: u8 = 6;
-    pub(crate) const GOAWAY: u8 = 7;
-    pub(crate) const WINDOW_UPDATE: u8 = 8;
-    pub(crate) const CONTINUATION: u8 = 9;
+pub mod kind {
+    /// A piece of a body.
+    pub const DATA: u8 = 0;
+    /// The beginning of a block of fields.
+    pub const HEADERS: u8 = 1;
+    /// The end of a stream, by error.
+    pub const RST_STREAM: u8 = 3;
+    /// Settings, or their acknowledgement.
+    pub const SETTINGS: u8 = 4;
+    /// An answer that nobody asked for.
+    pub const PUSH_PROMISE: u8 = 5;
+    /// A question whether the other side is there.
+    pub const PING: u8 = 6;
+    /// No more streams.
+    pub const GOAWAY: u8 = 7;
+    /// Room for more of bodies.
+    pub const WINDOW_UPDATE: u8 = 8;
+    /// More of a block of fields.
+    pub const CONTINUATION: u8 = 9;
 }
 
 /// Flags of frames.
-pub(crate) mod flag {
-    pub(crate) const ACK: u8 = 1;
-    pub(crate) const END_STREAM: u8 = 1;
-    pub(crate) const END_HEADERS: u8 = 4;
-    pub(crate) const PADDED: u8 = 8;
-    pub(crate) const PRIORITY: u8 = 0x20;
+pub mod flag {
+    /// Settings or a ping are acknowledged.
+    pub const ACK: u8 = 1;
+    /// Nothing follows on the stream.
+    pub const END_STREAM: u8 = 1;
+    /// The block of fields is whole.
+    pub const END_HEADERS: u8 = 4;
+    /// There is padding.
+    pub const PADDED: u8 = 8;
+    /// There is a priority.
+    pub const PRIORITY: u8 = 0x20;
 }
 
 /// Settings. //= rfc9113#6.5.2
-pub(crate) mod setting {
-    pub(crate) const TABLE_BYTES: u16 = 1;
-    pub(crate) const PUSH: u16 = 2;
-    pub(crate) const STREAM_COUNT: u16 = 3;
-    pub(crate) const WINDOW: u16 = 4;
-    pub(crate) const PAYLOAD_BYTES: u16 = 5;
-    pub(crate) const HEAD_BYTES: u16 = 6;
+pub mod setting {
+    /// Size of the table of fields.
+    pub const TABLE_BYTES: u16 = 1;
+    /// May there be pushes?
+    pub const PUSH: u16 = 2;
+    /// Streams at once.
+    pub const STREAM_COUNT: u16 = 3;
+    /// The window of each stream.
+    pub const WINDOW: u16 = 4;
+    /// The longest payload.
+    pub const PAYLOAD_BYTES: u16 = 5;
+    /// The longest head.
+    pub const HEAD_BYTES: u16 = 6;
 }
 
 /// Codes of errors. //= rfc9113#7
-pub(crate) mod code {
-    pub(crate) const NONE: u32 = 0;
-    pub(crate) const PROTOCOL: u32 = 1;
-    pub(crate) const REFUSED: u32 = 7;
-    pub(crate) const CANCEL: u32 = 8;
+pub mod code {
+    /// No error.
+    pub const NONE: u32 = 0;
+    /// The protocol was broken.
+    pub const PROTOCOL: u32 = 1;
+    /// The request was not looked at.
+    pub const REFUSED: u32 = 7;
+    /// Nobody wants it any more.
+    pub const CANCEL: u32 = 8;
 }
 
 /// The name of a code, as the standard has it.
-pub(crate) fn code_name(code: u32) -> &'static str {
+pub fn code_name(code: u32) -> &'static str {
     const NAMES: [&str; 14] = [
         "NO_ERROR",
         "PROTOCOL_ERROR",
@@ -74,16 +98,20 @@ pub(crate) fn code_name(code: u32) -> &'static str {
 
 /// The beginning of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head {
-    pub(crate) len: usize,
-    pub(crate) kind: u8,
-    pub(crate) flags: u8,
-    pub(crate) stream: u32,
+pub struct Head {
+    /// Bytes of the payload.
+    pub len: usize,
+    /// What it is, of [`kind`].
+    pub kind: u8,
+    /// Of [`flag`].
+    pub flags: u8,
+    /// The stream; 0 for the connection.
+    pub stream: u32,
 }
 
 impl Head {
     /// Reads one; none while it is not whole.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Head> {
+    pub fn read(bytes: &[u8]) -> Option<Head> {
         let (head, _) = bytes.split_first_chunk::<HEAD_BYTES>()?;
         let [a, b, c, kind, flags, stream @ ..] = *head;
         Some(Head {
@@ -94,11 +122,13 @@ impl Head {
         })
     }
 
-    pub(crate) fn has(self, flag: u8) -> bool {
+    /// Has it this flag?
+    pub fn has(self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
-    pub(crate) fn write(self, out: &mut Vec<u8>) {
+    /// Writes it.
+    pub fn write(self, out: &mut Vec<u8>) {
         let [_, a, b, c] = (self.len as u32).to_be_bytes();
         let [d, e, f, g] = self.stream.to_be_bytes();
         out.extend_from_slice(&[a, b, c, self.kind, self.flags, d, e, f, g]);
@@ -106,7 +136,7 @@ impl Head {
 }
 
 /// Appends a whole frame.
-pub(crate) fn write(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>) {
+pub fn write(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>) {
     let len = payload.len();
     Head {
         len,

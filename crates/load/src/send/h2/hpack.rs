@@ -16,12 +16,19 @@ const ENTRY_BYTES: usize = 32;
 
 /// What is the same for all connections of a run.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub struct Known {
     /// The meaning of each entry of the fixed table.
     fixed: Vec<Result<Meaning, Wrong>>,
     expected: Vec<ExpectedField>,
     /// Somebody reads values of fields.
     is_kept: bool,
+}
+
+impl Default for Known {
+    /// Nothing is expected of fields.
+    fn default() -> Known {
+        Known::new(&[])
+    }
 }
 
 impl Known {
@@ -57,7 +64,7 @@ struct Entry {
 
 /// The table of one connection.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub struct Table {
     /// The newest first.
     entries: VecDeque<Entry>,
     bytes: usize,
@@ -66,8 +73,9 @@ pub(crate) struct Table {
     value: Vec<u8>,
 }
 
-impl Table {
-    pub(crate) fn new() -> Table {
+impl Default for Table {
+    /// A table without entries.
+    fn default() -> Table {
         Table {
             entries: VecDeque::new(),
             bytes: 0,
@@ -76,14 +84,12 @@ impl Table {
             value: Vec::new(),
         }
     }
+}
 
+impl Table {
     /// Reads a whole block. The error of a block ends the connection, because nothing after it can
     /// be read; what is wrong with its fields alone is in the result.
-    pub(crate) fn read(
-        &mut self,
-        mut bytes: &[u8],
-        known: &Known,
-    ) -> Result<Result<Block, Wrong>, Wrong> {
+    pub fn read(&mut self, mut bytes: &[u8], known: &Known) -> Result<Result<Block, Wrong>, Wrong> {
         let mut block = Block::new();
         let mut size = Size::default();
         let mut bad = None;
@@ -224,7 +230,7 @@ mod tests {
     //= rfc7541#C.6: three answers in a table of 256 bytes.
     #[test]
     fn answers_of_the_standard_are_read_with_their_table() {
-        let (known, mut table) = (known(), Table::new());
+        let (known, mut table) = (known(), Table::default());
         let blocks = [
             (
                 "3fe101 4882 6402 5885 aec3 771a 4b61 96d0 7abe 9410 54d4 44a8 2005 9504 0b81 66e0 \
@@ -256,14 +262,14 @@ mod tests {
     #[test]
     fn block_that_cannot_be_read_ends_the_connection() {
         for wrong in ["80", "be", "3fe21f", "40", "4003", "0001618118", "0f"] {
-            let read = Table::new().read(&bytes(wrong), &known());
+            let read = Table::default().read(&bytes(wrong), &known());
             assert!(read.is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn field_that_must_not_be_there_leaves_the_table_readable() {
-        let (known, mut table) = (known(), Table::new());
+        let (known, mut table) = (known(), Table::default());
         // Capital letters, kept in the table; then an answer with a good field behind it.
         assert!(
             table
@@ -283,7 +289,7 @@ mod tests {
 
     #[test]
     fn head_of_more_than_is_read_is_refused() {
-        let mut table = Table::new();
+        let mut table = Table::default();
         let mut block = bytes("40 01 61 7f a1 1e");
         block.extend_from_slice(&[b'x'; 4000]);
         table.read(&block, &known()).unwrap().unwrap();

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use crate::request::Ask;
 
 mod fixed;
-pub(crate) mod frame;
+pub mod frame;
 mod hpack;
 mod receive;
 mod request;
 mod session;
 
-pub(crate) use hpack::{Known, Table};
+pub use hpack::{Known, Table};
 pub(crate) use request::Requests;
 pub(crate) use session::{Common, Session};
 
 /// The fields of one request, packed without any table of the connection.
-pub(crate) fn pack_alone(fields: &crate::request::Fields) -> Vec<u8> {
+pub fn pack_alone(fields: &crate::request::Fields) -> Vec<u8> {
     request::pack_alone(fields)
 }
 
@@ -35,7 +35,7 @@ pub fn replay(pieces: &[&[u8]]) -> String {
             is_head: false,
             is_hashed: false,
         }],
-        known: Known::new(&[]),
+        known: Known::default(),
     };
     let mut session = Session::new(STREAMS as usize);
     session.begin_all(&common);

@@ -112,7 +112,7 @@ impl Session {
             kept: Vec::new(),
             data: None,
             block: None,
-            table: Table::new(),
+            table: Table::default(),
             used: 0,
             has_settings: false,
             out: PREFACE.to_vec(),

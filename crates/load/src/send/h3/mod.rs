@@ -11,11 +11,11 @@ mod socket;
 
 pub(crate) use qpack::Known;
 pub use replay::{replay_answer, replay_control};
-pub(crate) use session::{Common, Session, Step};
-pub(crate) use socket::Datagrams;
+pub use session::{Common, Session, Step};
+pub use socket::Datagrams;
 
 /// A request of its own without a body: the frame of its fields.
-pub(crate) fn pack_alone(fields: &crate::request::Fields) -> Vec<u8> {
+pub fn pack_alone(fields: &crate::request::Fields) -> Vec<u8> {
     frames::request(&qpack::pack(fields).bytes, 0)
 }
 
@@ -34,7 +34,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const SEND_BYTES: u64 = 8 << 20;
 
 /// What connections of one thread say.
-pub(crate) fn config(tls: Arc<rustls::ClientConfig>) -> Result<ClientConfig, String> {
+pub fn config(tls: Arc<rustls::ClientConfig>) -> Result<ClientConfig, String> {
     // What comes before a handshake is in this suite, whatever is offered. //= rfc9001#5.2
     let initial = TLS13_AES_128_GCM_SHA256
         .tls13()

@@ -20,6 +20,13 @@ pub(crate) struct Known {
     is_kept: bool,
 }
 
+impl Default for Known {
+    /// Nothing is expected of fields.
+    fn default() -> Known {
+        Known::new(&[])
+    }
+}
+
 impl Known {
     pub(crate) fn new(expected: &[ExpectedField]) -> Known {
         let meaning =

@@ -32,17 +32,27 @@ const PIECE_BYTES: usize = 64 * 1024;
 
 /// What all sessions of a run read.
 #[derive(Debug)]
-pub(crate) struct Common {
+pub struct Common {
     /// What is sent before the body, for each kind of request.
-    pub(crate) heads: Vec<Vec<u8>>,
+    pub heads: Vec<Vec<u8>>,
     /// The fields of each, for those that get a path later.
     blocks: Vec<Block>,
     /// What else is to be known of each.
-    pub(crate) asks: Vec<Ask>,
+    pub asks: Vec<Ask>,
     pub(crate) known: Known,
 }
 
 impl Common {
+    /// Requests that are written out already.
+    pub fn written(heads: Vec<Vec<u8>>) -> Common {
+        Common {
+            asks: heads.iter().map(|_| Ask::plain()).collect(),
+            heads,
+            blocks: Vec::new(),
+            known: Known::default(),
+        }
+    }
+
     /// Writes the requests out.
     pub(crate) fn new(fields: &[crate::request::Fields], asks: Vec<Ask>, known: Known) -> Common {
         let blocks: Vec<Block> = fields.iter().map(qpack::pack).collect();
@@ -82,7 +92,7 @@ struct Stream {
 
 /// What became of the connection itself.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub enum Step {
     /// As it was.
     Same,
     /// The handshake is over.
@@ -93,7 +103,7 @@ pub(crate) enum Step {
 
 /// One connection.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub struct Session {
     endpoint: Endpoint,
     handle: ConnectionHandle,
     quic: quinn_proto::Connection,
@@ -104,7 +114,7 @@ pub(crate) struct Session {
     spare: Option<StreamId>,
     is_connected: bool,
     /// What our control stream begins with, and the stream.
-    pub(crate) control: Vec<u8>,
+    pub control: Vec<u8>,
     control_id: Option<StreamId>,
     pub(crate) is_going_away: bool,
     /// When its timer is due, as the thread knows it.
@@ -117,7 +127,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// Begins a handshake, for a connection with so many requests at once.
-    pub(crate) fn new(
+    pub fn new(
         config: ClientConfig,
         (remote, name): (SocketAddr, &str),
         wanted: usize,
@@ -146,7 +156,7 @@ impl Session {
     }
 
     /// Can another request begin?
-    pub(crate) fn has_room(&mut self) -> bool {
+    pub fn has_room(&mut self) -> bool {
         if self.is_going_away || !self.is_connected || self.streams.len() >= self.wanted {
             return false;
         }
@@ -155,7 +165,7 @@ impl Session {
     }
 
     /// Requests that have no answer yet.
-    pub(crate) fn active(&self) -> usize {
+    pub fn active(&self) -> usize {
         self.streams.len()
     }
 
@@ -176,7 +186,7 @@ impl Session {
     }
 
     /// Begins a request of a kind; a path is of one that had none yet.
-    pub(crate) fn start(&mut self, lane: u32, kind: usize, path: Option<&[u8]>, common: &Common) {
+    pub fn start(&mut self, lane: u32, kind: usize, path: Option<&[u8]>, common: &Common) {
         let head = path.map(|path| common.head_with(kind, path));
         let arriving = Arriving::new(common.asks[kind].is_hashed);
         self.open(lane, (kind, head), arriving, common);
@@ -245,7 +255,7 @@ impl Session {
     }
 
     /// Gives a request up, of whatever stream its lane has.
-    pub(crate) fn cancel(&mut self, lane: u32) {
+    pub fn cancel(&mut self, lane: u32) {
         let is_it = |(_, stream): &(&StreamId, &Stream)| stream.lane == lane;
         if let Some(id) = self.streams.iter().find(is_it).map(|(id, _)| *id) {
             self.give_up(id, REQUEST_CANCELLED);
@@ -260,7 +270,7 @@ impl Session {
     }
 
     /// Takes a datagram.
-    pub(crate) fn receive(
+    pub fn receive(
         &mut self,
         now: Instant,
         remote: SocketAddr,
@@ -277,22 +287,17 @@ impl Session {
     }
 
     /// The time has come that was asked for.
-    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+    pub fn handle_timeout(&mut self, now: Instant) {
         self.quic.handle_timeout(now);
     }
 
     /// When the connection wants to be looked at.
-    pub(crate) fn timeout(&mut self) -> Option<Instant> {
+    pub fn timeout(&mut self) -> Option<Instant> {
         self.quic.poll_timeout()
     }
 
     /// Looks at what has happened, and reads what has come.
-    pub(crate) fn advance(
-        &mut self,
-        now: Instant,
-        common: &Common,
-        events: &mut Vec<Event>,
-    ) -> Step {
+    pub fn advance(&mut self, now: Instant, common: &Common, events: &mut Vec<Event>) -> Step {
         let mut step = Step::Same;
         loop {
             while let Some(event) = self.quic.poll_endpoint_events() {
@@ -341,7 +346,7 @@ impl Session {
     }
 
     /// Opens a stream on which we alone speak, as far as the server allows one.
-    pub(crate) fn open_uni(&mut self, bytes: &[u8], is_ended: bool) {
+    pub fn open_uni(&mut self, bytes: &[u8], is_ended: bool) {
         if let Some(id) = self.quic.streams().open(Dir::Uni) {
             let mut stream = self.quic.send_stream(id);
             // What the window does not hold, or the server has stopped, is not sent.
@@ -353,7 +358,7 @@ impl Session {
     }
 
     /// Ends our control stream, which no client may.
-    pub(crate) fn end_control(&mut self) {
+    pub fn end_control(&mut self) {
         if let Some(id) = self.control_id {
             // A server that has stopped it is told all the same by its other streams.
             let _ = self.quic.send_stream(id).finish();
@@ -502,7 +507,7 @@ impl Session {
     }
 
     /// The next datagrams to send, at most so many in one call.
-    pub(crate) fn transmit(
+    pub fn transmit(
         &mut self,
         now: Instant,
         datagrams: usize,
@@ -512,7 +517,7 @@ impl Session {
     }
 
     /// Ends the connection in order; one more datagram says so.
-    pub(crate) fn close(&mut self, now: Instant) {
+    pub fn close(&mut self, now: Instant) {
         self.quic
             .close(now, VarInt::from_u32(NO_ERROR), Bytes::new());
     }

@@ -13,10 +13,11 @@ const DATAGRAMS_PER_SEND: usize = 32;
 
 /// What the kernel can do with a socket's datagrams.
 #[derive(Debug)]
-pub(crate) struct Datagrams(UdpSocketState);
+pub struct Datagrams(UdpSocketState);
 
 impl Datagrams {
-    pub(crate) fn new(socket: &OwnedFd) -> io::Result<Datagrams> {
+    /// Datagrams of a socket.
+    pub fn new(socket: &OwnedFd) -> io::Result<Datagrams> {
         UdpSocketState::new(UdpSockRef::from(socket)).map(Datagrams)
     }
 
@@ -27,7 +28,7 @@ impl Datagrams {
 
     /// Reads what one call gives into `buffer`, hands each datagram on, and says how many bytes
     /// came; none when there is nothing.
-    pub(crate) fn receive(
+    pub fn receive(
         &self,
         socket: &OwnedFd,
         buffer: &mut [u8],
@@ -55,12 +56,7 @@ impl Datagrams {
     }
 
     /// Sends datagrams; false when the kernel has no room for them.
-    pub(crate) fn send(
-        &self,
-        socket: &OwnedFd,
-        transmit: &Transmit,
-        bytes: &[u8],
-    ) -> io::Result<bool> {
+    pub fn send(&self, socket: &OwnedFd, transmit: &Transmit, bytes: &[u8]) -> io::Result<bool> {
         let transmit = quinn_udp::Transmit {
             destination: transmit.destination,
             ecn: transmit.ecn.map(ecn_out),

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::ask::Ask;
 use super::query::value_of;
 use super::{Admin, reply};
+use crate::api::Series;
 
 /// Seconds told of where nobody says.
 const USUAL_S: u64 = 600;
@@ -22,7 +23,7 @@ pub(super) fn answer(ask: &Ask) -> Answered {
     let from_s = ask.number("from", to_s.saturating_sub(USUAL_S));
     let activity = &ask.admin.inside.activity;
     let stretch = activity.stretch(from_s, to_s, ask.number("step", 1), now_s);
-    Answered::Ready(reply::object(200, &json(&stretch)))
+    Answered::Ready(reply::object(200, &json!(series(&stretch))))
 }
 
 /// The newest rows of a `step`, the one under way among them: what a chart that is shown lacks.
@@ -32,22 +33,20 @@ pub(super) fn newest(admin: &Admin, query: &[u8]) -> Value {
     let now_s = now_unix_ms() / 1000;
     let from_s = now_s.saturating_sub(NEWEST_ROWS * step_s);
     let activity = &admin.inside.activity;
-    json(&activity.stretch(from_s, now_s, step_s, now_s))
+    json!(series(&activity.stretch(from_s, now_s, step_s, now_s)))
 }
 
 /// Rows as the API tells them.
-pub(super) fn json(stretch: &Stretch) -> Value {
-    let rows: Vec<Value> = stretch
-        .rows
-        .iter()
-        .map(|row| row.as_ref().map_or(Value::Null, |row| json!(row.values())))
-        .collect();
-    json!({
-        "step_s": stretch.step_s,
-        "from_unix_s": stretch.from_unix_s,
-        "columns": COLUMNS,
-        "rows": rows,
-    })
+pub(super) fn series(stretch: &Stretch) -> Series {
+    let rows = stretch.rows.iter();
+    Series {
+        step_s: stretch.step_s,
+        from_unix_s: stretch.from_unix_s,
+        columns: COLUMNS.map(str::to_owned).to_vec(),
+        rows: rows
+            .map(|row| Some(row.as_ref()?.values().to_vec()))
+            .collect(),
+    }
 }
 
 /// The wall clock.

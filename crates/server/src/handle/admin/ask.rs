@@ -7,9 +7,10 @@ use std::sync::Arc;
 use hob_http::{BodyError, Request, Response};
 use serde_json::Value;
 
-use super::endpoints::Role;
 use super::query::{pairs_of, value_of};
 use super::{Admin, reply};
+use crate::cache::disk_threads::{self, Full, Undone};
+use crate::config::Role;
 
 /// Largest body of a request to the API, in bytes (413).
 const BODY_BYTES_MAX: u64 = 1024 * 1024;
@@ -98,6 +99,20 @@ impl Ask {
     pub fn number(&self, key: &str, usual: u64) -> u64 {
         let value = self.query(key);
         value.and_then(|value| value.parse().ok()).unwrap_or(usual)
+    }
+
+    /// What a job of the file pool found; an answer that says why not, where it did not run or does
+    /// not end. One that does not end is left to itself.
+    pub(super) async fn done<T>(
+        &self,
+        job: Result<disk_threads::Answer<T>, Full>,
+    ) -> Result<T, Response> {
+        let job = job.map_err(|Full| reply::busy())?;
+        match job.in_time(self.request.reactor()).await {
+            Ok(done) => Ok(done),
+            Err(Undone::Panicked) => Err(reply::busy()),
+            Err(Undone::Hangs) => Err(reply::text(503, "the disk does not answer; try again")),
+        }
     }
 
     /// The request's body, which must be a JSON object; an answer that refuses, where it is not.

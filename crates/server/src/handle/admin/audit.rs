@@ -6,16 +6,17 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hob_http::Answered;
+use hob_trace::Mutex;
 use serde_json::{Value, json};
 
 use super::ask::Ask;
-use super::{lock, reply};
-use crate::cache::pool::Pool;
+use super::reply;
+use crate::cache::disk_threads::DiskThreads;
 
 /// Entries kept in memory; at one more the oldest goes.
 const ENTRIES_MAX: usize = 1000;
@@ -29,7 +30,7 @@ const LANE: u64 = u64::MAX - 2;
 /// The audit log.
 pub struct Audit {
     state: Arc<Mutex<State>>,
-    pool: Pool,
+    pool: DiskThreads,
 }
 
 #[derive(Default)]
@@ -61,7 +62,7 @@ pub struct Action {
 
 impl Audit {
     /// Nothing has happened yet; a file is written by this pool.
-    pub fn new(pool: &Pool) -> Audit {
+    pub fn new(pool: &DiskThreads) -> Audit {
         Audit {
             state: Arc::default(),
             pool: pool.for_lane(LANE),
@@ -70,7 +71,7 @@ impl Audit {
 
     /// Writes to this file from now on.
     pub fn set_file(&self, file: Option<File>) {
-        lock(&self.state).file = file.map(Arc::new);
+        self.state.lock().file = file.map(Arc::new);
     }
 
     /// Takes an entry in.
@@ -96,7 +97,7 @@ impl Audit {
             .unwrap_or_default();
         let unix_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         let entry = Entry { unix_ms, action };
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.file.is_some() {
             match state.lines.len() < LINES_MAX {
                 true => state.lines.push_back(format!("{}\n", entry.told())),
@@ -112,17 +113,17 @@ impl Audit {
         drop(state);
         let shared = Arc::clone(&self.state);
         if must_write && self.pool.run(move || write_lines(&shared)).is_err() {
-            lock(&self.state).is_writing = false;
+            self.state.lock().is_writing = false;
         }
     }
 
     /// Lines that are not in the file.
     pub(super) fn lost(&self) -> u64 {
-        lock(&self.state).lost.load(Ordering::Relaxed)
+        self.state.lock().lost.load(Ordering::Relaxed)
     }
 
     fn told(&self) -> Value {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         let newest_first: Vec<Value> = state.entries.iter().rev().map(Entry::told).collect();
         json!({ "entries": newest_first, "lost": state.lost.load(Ordering::Relaxed) })
     }
@@ -141,7 +142,7 @@ pub fn open(path: &Path) -> Result<File, String> {
 /// One job writes at a time, so lines keep their order.
 fn write_lines(state: &Mutex<State>) {
     loop {
-        let mut locked = lock(state);
+        let mut locked = state.lock();
         let (Some(line), Some(file)) = (locked.lines.pop_front(), locked.file.clone()) else {
             locked.is_writing = false;
             return;
@@ -149,7 +150,7 @@ fn write_lines(state: &Mutex<State>) {
         drop(locked);
         if let Err(error) = (&*file).write_all(line.as_bytes()) {
             tracing::error!(%error, "a line of the audit log could not be written");
-            lock(state).lost.fetch_add(1, Ordering::Relaxed);
+            state.lock().lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -189,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_last_entries_are_kept_and_long_parts_cut() {
-        let audit = Audit::new(&Pool::default());
+        let audit = Audit::new(&DiskThreads::default());
         (0..=ENTRIES_MAX).for_each(|number| audit.add(action(number)));
         let told = audit.told();
         let entries = told["entries"].as_array().unwrap();
@@ -215,11 +216,11 @@ mod tests {
         let state = Mutex::new(state);
         write_lines(&state);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "0\n1\n2\n");
-        assert!(!lock(&state).is_writing);
-        lock(&state).file = Some(Arc::new(File::open(&path).unwrap()));
-        lock(&state).lines.push_back("3\n".to_owned());
+        assert!(!state.lock().is_writing);
+        state.lock().file = Some(Arc::new(File::open(&path).unwrap()));
+        state.lock().lines.push_back("3\n".to_owned());
         write_lines(&state);
-        assert_eq!(lock(&state).lost.load(Ordering::Relaxed), 1);
+        assert_eq!(state.lock().lost.load(Ordering::Relaxed), 1);
         assert!(open(folder.path()).unwrap_err().contains("admin.audit"));
     }
 }

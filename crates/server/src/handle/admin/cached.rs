@@ -8,7 +8,7 @@ use hob_http::Answered;
 use serde_json::{Value, json};
 
 use super::ask::Ask;
-use super::{lock, reply, threads};
+use super::{reply, threads};
 use crate::cache::entry::{Entry, handler_of};
 use crate::cache::local::HANDED_OVER_AT_ONCE;
 use crate::route::sites::Sites;
@@ -40,13 +40,8 @@ pub(super) fn answer(ask: &Ask) -> Answered {
         let (shared, names) = (Arc::clone(&ask.admin.shared), site_names(&ask));
         let pool = shared.pool.for_lane(LANE);
         let job = pool.run(move || told(&shared, &names, limit, (&sort, &wanted)));
-        let Ok(job) = job else {
-            return reply::busy();
-        };
-        match job.await {
-            Some(value) => reply::object(200, &value),
-            None => reply::busy(),
-        }
+        let done = ask.done(job).await;
+        done.map_or_else(|refusal| refusal, |value| reply::object(200, &value))
     }))
 }
 
@@ -176,7 +171,7 @@ fn throw_out(shared: &Shared, names: &[String], what: &What) -> usize {
 
 /// Names of the sites, in their order.
 fn site_names(ask: &Ask) -> Vec<String> {
-    lock(&ask.admin.report).sites.clone()
+    ask.admin.report.lock().sites.clone()
 }
 
 /// Where the files of each handler are, by its number.

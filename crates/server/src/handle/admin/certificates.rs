@@ -1,5 +1,6 @@
 //! Certificates that are served: for whom, until when, and where they come from.
 
+use std::collections::HashSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hob_http::Answered;
@@ -7,8 +8,9 @@ use hob_http::acme::leaf_of;
 use serde_json::{Value, json};
 
 use super::ask::Ask;
-use super::{lock, reply};
+use super::reply;
 use crate::acme::CertificateState;
+use crate::api::Order;
 use crate::config::{CertificateSource, Config};
 use crate::life::KeyFiles;
 use crate::resources::Expiry;
@@ -43,24 +45,30 @@ impl Held {
 
 /// The certificates of a config's listeners; `addresses` has the real address of each.
 pub fn held(config: &Config, keys: &KeyFiles, addresses: &[String]) -> Vec<Held> {
+    // What each listener shows, looked up once: sites may be thousands.
+    let shown: Vec<(HashSet<CertificateSource>, &String)> = (config.listeners.iter())
+        .zip(addresses)
+        .map(|(listener, address)| {
+            let alone = Config {
+                listeners: vec![listener.clone()],
+                ..config.clone()
+            };
+            (tls::sources(&alone).into_iter().collect(), address)
+        })
+        .collect();
     let pairs = keys.pairs.iter();
     let of = |pair: &crate::life::Pair| {
         let leaf = leaf_of(&pair.certificate)?;
-        let listeners = config.listeners.iter().zip(addresses);
-        let shows = listeners.filter(|(listener, _)| {
-            let alone = Config {
-                listeners: vec![(*listener).clone()],
-                ..config.clone()
-            };
-            tls::sources(&alone).contains(&pair.source)
-        });
+        let shows = shown
+            .iter()
+            .filter(|(sources, _)| sources.contains(&pair.source));
         Some(Held {
             source: pair.source.clone(),
             names: leaf.names,
             issuer: leaf.issuer,
             not_before_unix_s: leaf.not_before_unix_s,
             not_after_unix_s: leaf.not_after_unix_s,
-            listeners: shows.map(|(_, shown)| shown.clone()).collect(),
+            listeners: shows.map(|(_, address)| (*address).clone()).collect(),
         })
     };
     pairs.filter_map(of).collect()
@@ -73,13 +81,13 @@ pub(super) fn answer(ask: &Ask) -> Answered {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let now_unix_s = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
-    let ordered = lock(&admin.report).certificates.clone();
-    let held = lock(&admin.certificates);
+    let ordered = admin.report.lock().certificates.clone();
+    let held = admin.certificates.lock();
     let list: Vec<Value> = held
         .iter()
         .map(|one| told(one, &ordered, now_unix_s))
         .collect();
-    let orders: Vec<Value> = ordered.iter().map(CertificateState::json).collect();
+    let orders: Vec<Order> = ordered.iter().map(CertificateState::told).collect();
     Answered::Ready(reply::object(
         200,
         &json!({ "certificates": list, "orders": orders }),

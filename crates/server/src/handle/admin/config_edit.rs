@@ -15,8 +15,8 @@ use serde_json::json;
 use super::ask::Ask;
 use super::configured::{Change, faults, hash, pool, why_not};
 use super::helm::Outcome;
-use super::{Admin, lock, reply};
-use crate::config::{Sources, load};
+use super::{Admin, reply};
+use crate::config::{SCHEMA, Sources, load, read_file};
 use crate::life::Wish;
 
 /// Changes that can be gone back to; at one more the oldest is forgotten.
@@ -48,7 +48,7 @@ pub(super) fn apply(ask: &Ask) -> Answered {
         };
         match change(&ask, edit).await {
             Ok((text, done)) => {
-                let mut configured = lock(&ask.admin.configured);
+                let mut configured = ask.admin.configured.lock();
                 if configured.changes.len() >= CHANGES_MAX {
                     configured.changes.remove(0);
                 }
@@ -65,7 +65,7 @@ pub(super) fn apply(ask: &Ask) -> Answered {
 pub(super) fn roll_back(ask: &Ask) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
-        let Some(last) = lock(&ask.admin.configured).changes.last().cloned() else {
+        let Some(last) = ask.admin.configured.lock().changes.last().cloned() else {
             return reply::text(
                 409,
                 "nothing was changed from here since the server started",
@@ -79,7 +79,7 @@ pub(super) fn roll_back(ask: &Ask) -> Answered {
         };
         match change(&ask, edit).await {
             Ok((text, _)) => {
-                lock(&ask.admin.configured).changes.pop();
+                ask.admin.configured.lock().changes.pop();
                 told(&ask.admin, &format!("went back by one change: {text}"))
             }
             Err(refusal) => refusal,
@@ -109,14 +109,13 @@ async fn change(ask: &Ask, edit: Edit) -> Result<(String, Change), Response> {
             "another change is being made; look at it first",
         ));
     };
-    let sources = Arc::clone(&lock(&admin.configured).sources);
+    let sources = Arc::clone(&admin.configured.lock().sources);
     let (path, after_hash) = (edit.path.clone(), hash(&edit.text));
     let job = pool(ask).run(move || write_checked(&sources, &edit));
-    let before = match job.map_err(|_| reply::busy())?.await {
-        Some(Ok(before)) => before,
-        Some(Err(Trouble::No((status, text)))) => return Err(reply::text(status, text)),
-        Some(Err(Trouble::Faults(value))) => return Err(reply::object(422, &value)),
-        None => return Err(reply::busy()),
+    let before = match ask.done(job).await? {
+        Ok(before) => before,
+        Err(Trouble::No((status, text))) => return Err(reply::text(status, text)),
+        Err(Trouble::Faults(value)) => return Err(reply::object(422, &value)),
     };
     let Outcome { is_ok, text } = admin.helm.ask(Wish::Reload).await;
     if is_ok {
@@ -128,10 +127,7 @@ async fn change(ask: &Ask, edit: Edit) -> Result<(String, Change), Response> {
         return Ok((text, done));
     }
     let restored = pool(ask).run(move || replace(&path, &before));
-    let restored = match restored {
-        Ok(job) => matches!(job.await, Some(Ok(()))),
-        Err(_) => false,
-    };
+    let restored = matches!(ask.done(restored).await, Ok(Ok(())));
     let end = match restored {
         true => "the file is as it was before",
         false => "the file could not be put back: look at it",
@@ -158,12 +154,12 @@ fn write_checked(sources: &Sources, edit: &Edit) -> Result<String, Trouble> {
         let text = format!("{shown} belongs to another user than hob's");
         return Err(no(403, text));
     }
-    let before = std::fs::read_to_string(&edit.path).map_err(fail)?;
+    let before = read_file(&edit.path).map_err(|text| no(409, format!("{shown}: {text}")))?;
     if hash(&before) != edit.base_hash {
         let text = format!("{shown} has changed meanwhile; look at it again");
         return Err(no(409, text));
     }
-    let edited = sources.edited(&edit.path, &edit.text);
+    let edited = sources.edited(&SCHEMA, &edit.path, &edit.text);
     if let Err(errors) = edited.and_then(|sources| load(&sources)) {
         let text = errors.to_string();
         return Err(Trouble::Faults(
@@ -201,7 +197,7 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
 }
 
 fn told(admin: &Admin, text: &str) -> Response {
-    let generation = lock(&admin.report).generation;
+    let generation = admin.report.lock().generation;
     reply::object(200, &json!({ "text": text, "generation": generation }))
 }
 
@@ -210,7 +206,7 @@ struct Turn<'a>(&'a Admin);
 
 impl Turn<'_> {
     fn take(admin: &Admin) -> Option<Turn<'_>> {
-        let mut configured = lock(&admin.configured);
+        let mut configured = admin.configured.lock();
         if configured.is_changing {
             return None;
         }
@@ -222,7 +218,7 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        lock(&self.0.configured).is_changing = false;
+        self.0.configured.lock().is_changing = false;
     }
 }
 

@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 
 use super::ask::Ask;
-use super::endpoints::Role;
-use super::{Admin, audit, door, lock, reply};
-use crate::cache::pool::Pool;
-use crate::config::{Config, Errors, Fault, Sources, load};
+use super::{Admin, audit, door, reply};
+use crate::cache::disk_threads::DiskThreads;
+use crate::config::{
+    Config, Errors, Fault, Role, SCHEMA, Sources, load, read_file, without_secrets,
+};
 
 /// The lane of the file pool in which config files are read and written.
 const LANE: u64 = u64::MAX - 6;
@@ -66,7 +67,7 @@ impl Admin {
     ) {
         self.audit.set_file(audit);
         self.door.set(door::Settings::of(config, addresses));
-        let mut configured = lock(&self.configured);
+        let mut configured = self.configured.lock();
         configured.config = Arc::new(config.clone());
         configured.sources = Arc::new(sources.clone());
     }
@@ -84,22 +85,22 @@ pub(super) struct Change {
 
 /// `GET /v1/config`
 pub(super) fn answer(ask: &Ask) -> Answered {
-    let sources = Arc::clone(&lock(&ask.admin.configured).sources);
+    let sources = Arc::clone(&ask.admin.configured.lock().sources);
     let why_not = why_not(ask);
     let (is_operator, generation) = (
         ask.visitor.role == Role::Operate,
-        lock(&ask.admin.report).generation,
+        ask.admin.report.lock().generation,
     );
-    let can_go_back = !lock(&ask.admin.configured).changes.is_empty();
+    let can_go_back = !ask.admin.configured.lock().changes.is_empty();
     run(ask, move || {
         let files: Vec<Value> = sources
             .files()
             .map(|(path, in_force)| {
-                let on_disk = std::fs::read_to_string(&path).ok();
+                let on_disk = read_file(&path).ok();
                 let text = on_disk.as_deref().unwrap_or(in_force);
                 let shown = match is_operator {
                     true => text.to_owned(),
-                    false => without_hashes(text),
+                    false => without_secrets(text),
                 };
                 json!({
                     "path": path.display().to_string(), "text": shown, "hash": hash(text),
@@ -120,13 +121,13 @@ pub(super) fn answer(ask: &Ask) -> Answered {
 /// Why the visitor may not change the config; `None` when they may.
 pub(super) fn why_not(ask: &Ask) -> Option<String> {
     let admin = &ask.admin;
-    let configured = lock(&admin.configured);
+    let configured = admin.configured.lock();
     let may_edit = configured
         .config
         .admin
         .as_ref()
         .is_some_and(|table| table.may_edit);
-    let keeper_uid = lock(&admin.report).keeper_uid;
+    let keeper_uid = admin.report.lock().keeper_uid;
     let files = configured.sources.files();
     let why = match () {
         () if ask.visitor.role < Role::Operate => "your role may look and not change things",
@@ -147,10 +148,13 @@ pub(super) fn why_not(ask: &Ask) -> Option<String> {
 
 /// `POST /v1/config/check`
 pub(super) fn check(ask: &Ask) -> Answered {
-    with_text(ask, |sources, path, text| {
-        let edited = sources
-            .edited(path, text)
-            .and_then(|sources| load(&sources));
+    let is_operator = ask.visitor.role == Role::Operate;
+    with_text(ask, move |sources, path, text| {
+        let edited = match is_operator {
+            true => sources.edited(&SCHEMA, path, text),
+            false => sources.edited_by_visitor(&SCHEMA, path, text),
+        };
+        let edited = edited.and_then(|sources| load(&sources));
         let told = match edited {
             Ok((_, warnings)) => json!({
                 "ok": true, "faults": [],
@@ -164,8 +168,13 @@ pub(super) fn check(ask: &Ask) -> Answered {
 
 /// `POST /v1/config/diff`
 pub(super) fn diff(ask: &Ask) -> Answered {
-    with_text(ask, |_, path, text| match std::fs::read_to_string(path) {
+    let is_operator = ask.visitor.role == Role::Operate;
+    with_text(ask, move |_, path, text| match read_file(path) {
         Ok(before) => {
+            let before = match is_operator {
+                true => before,
+                false => without_secrets(&before),
+            };
             let name = path.display().to_string();
             let diff = TextDiff::from_lines(before.as_str(), text);
             let mut unified = diff.unified_diff();
@@ -195,7 +204,7 @@ fn with_text(
         let (Some(path), Some(text)) = (body["path"].as_str(), body["text"].as_str()) else {
             return reply::text(400, "give the `path` of a file and its new `text`");
         };
-        let sources = Arc::clone(&lock(&ask.admin.configured).sources);
+        let sources = Arc::clone(&ask.admin.configured.lock().sources);
         let (path, text) = (PathBuf::from(path), text.to_owned());
         if !sources.files().any(|(known, _)| known == path) {
             return reply::text(404, "this file is no part of the config");
@@ -209,18 +218,16 @@ fn with_text(
 
 /// Runs a job in the file pool; its status and object are the answer.
 fn run(ask: &Ask, job: impl FnOnce() -> (u16, Value) + Send + 'static) -> Answered {
-    let Ok(job) = pool(ask).run(job) else {
-        return Answered::Ready(reply::busy());
-    };
+    let (ask, job) = (ask.clone(), pool(ask).run(job));
     Answered::Later(Box::pin(async move {
-        match job.await {
-            Some((status, value)) => reply::object(status, &value),
-            None => reply::busy(),
+        match ask.done(job).await {
+            Ok((status, value)) => reply::object(status, &value),
+            Err(refusal) => refusal,
         }
     }))
 }
 
-pub(super) fn pool(ask: &Ask) -> Pool {
+pub(super) fn pool(ask: &Ask) -> DiskThreads {
     ask.admin.shared.pool.for_lane(LANE)
 }
 
@@ -245,35 +252,9 @@ pub(super) fn hash(text: &str) -> String {
     format!("{hash:016x}-{:x}", text.len())
 }
 
-/// A text whose hashes of passwords are left out: who may only look could guess at them.
-fn without_hashes(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("$argon2") {
-        let (before, hash) = rest.split_at(at);
-        shown.push_str(before);
-        shown.push_str("(a hash)");
-        let is_part = |one: char| one.is_ascii_alphanumeric() || "$=,+/.-_".contains(one);
-        rest = hash.trim_start_matches(is_part);
-    }
-    shown.push_str(rest);
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hashes_of_passwords_are_left_out() {
-        let text =
-            "a = 1\npassword = \"$argon2id$v=19$m=64,t=1,p=1$c29t$eW+/z\" # x\nb = \"$argon2\"";
-        assert_eq!(
-            without_hashes(text),
-            "a = 1\npassword = \"(a hash)\" # x\nb = \"(a hash)\""
-        );
-        assert_eq!(without_hashes("plain"), "plain");
-    }
 
     #[test]
     fn a_hash_tells_texts_apart() {

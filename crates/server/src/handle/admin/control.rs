@@ -5,12 +5,13 @@ use std::sync::Arc;
 use hob_http::{Answered, Request};
 
 use super::ask::{Ask, Visitor};
-use super::endpoints::{self, Role};
-use super::{Admin, lock, reply};
+use super::endpoints;
+use super::{Admin, reply};
+use crate::config::Role;
 
 /// Answers a request on the control socket.
 pub(super) fn answer(admin: &Arc<Admin>, request: &Request) -> Answered {
-    let allowed_uid = lock(&admin.report).keeper_uid;
+    let allowed_uid = admin.report.lock().keeper_uid;
     let uid = request.facts().peer_uid;
     // The socket's own mode says the same; this holds when it is passed on or its mode is changed.
     let Some(uid) = uid.filter(|uid| *uid == 0 || *uid == allowed_uid) else {

@@ -12,6 +12,7 @@ use super::{
     live, logs, overview, programs, reply, resources, routes, running, statistics, status, steer,
     watch,
 };
+use crate::config::Role;
 use crate::handle::metrics;
 
 /// One endpoint.
@@ -35,25 +36,6 @@ pub enum Method {
     Get,
     /// POST: something happens.
     Post,
-}
-
-/// What a visitor may do; more comes later in the order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
-    /// See everything.
-    Look,
-    /// Do everything.
-    Operate,
-}
-
-impl Role {
-    /// Its word in configs and answers.
-    pub fn word(self) -> &'static str {
-        match self {
-            Look => "look",
-            Operate => "operate",
-        }
-    }
 }
 
 use Method::{Get, Post};
@@ -209,7 +191,8 @@ pub static ENDPOINTS: &[Endpoint] = &[
         path: "/v1/programs/recycle",
         role: Operate,
         answer: programs::recycle,
-        text: "New workers take the places of those of a program (`name`, perhaps `pid`).",
+        text: "New workers take the places of those of a program (`name`, perhaps `pid`), or of all \
+               programs of a route (`route` in the query).",
     },
     Endpoint {
         method: Post,

@@ -9,17 +9,18 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hob_http::reactor::Timer;
 use hob_http::{Body, BodyError, BodyStream, Chunk, Response};
+use hob_trace::Mutex;
 use serde_json::{Value, json};
 
 use super::ask::Ask;
-use super::{Admin, lock, reply};
+use super::{Admin, reply};
 use crate::handle::plain;
 use crate::shared::fleet::now_ms;
 
@@ -57,7 +58,7 @@ impl Mailbox {
 
     /// Puts an event in, or drops it where the reader is behind. False when the reader has left.
     pub fn push(&self, frame: Bytes) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.is_closed {
             return false;
         }
@@ -77,7 +78,7 @@ impl Mailbox {
     /// Puts the newest event of a page in. One of the same name that still waits is out of date and
     /// goes: a reader that is behind misses what was, and never what is.
     pub fn put(&self, name: &str, frame: Bytes) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.is_closed {
             return;
         }
@@ -94,23 +95,23 @@ impl Mailbox {
 
     /// Nothing more will come: the reader gets what there is, and its end.
     pub fn end(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.is_ended = true;
         wake(state);
     }
 
     /// True when the reader has left.
     pub fn is_closed(&self) -> bool {
-        lock(&self.state).is_closed
+        self.state.lock().is_closed
     }
 
     /// Events that there was no room for.
     fn dropped_so_far(&self) -> u64 {
-        lock(&self.state).dropped_total
+        self.state.lock().dropped_total
     }
 
     fn take(&self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.dropped > 0 && state.frames.is_empty() {
             let count = std::mem::take(&mut state.dropped);
             return Poll::Ready(Some(frame("dropped", &json!({ "count": count }))));
@@ -129,11 +130,11 @@ impl Mailbox {
     /// Events that wait for the reader.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
-        lock(&self.state).frames.len()
+        self.state.lock().frames.len()
     }
 
     pub(super) fn close(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.is_closed = true;
         state.frames.clear();
         state.waker = None;
@@ -202,7 +203,7 @@ pub struct Readers {
 impl Readers {
     /// How many there are.
     pub(super) fn count(&self) -> usize {
-        let mailboxes = lock(&self.mailboxes);
+        let mailboxes = self.mailboxes.lock();
         mailboxes
             .iter()
             .filter(|one| one.strong_count() > 0)
@@ -216,7 +217,7 @@ impl Readers {
 
     /// Events that there was no room for, of all readers there were.
     pub(super) fn dropped(&self) -> u64 {
-        let mailboxes = lock(&self.mailboxes);
+        let mailboxes = self.mailboxes.lock();
         let open = mailboxes.iter().filter_map(Weak::upgrade);
         let now: u64 = open.map(|mailbox| mailbox.dropped_so_far()).sum();
         now + self.dropped.load(Ordering::Relaxed)
@@ -225,7 +226,9 @@ impl Readers {
     /// The server stops: readers get their end, and no more come. A stop would wait for them.
     pub fn end_all(&self) {
         self.is_over.store(true, Ordering::Relaxed);
-        let all: Vec<_> = lock(&self.mailboxes)
+        let all: Vec<_> = self
+            .mailboxes
+            .lock()
             .iter()
             .filter_map(Weak::upgrade)
             .collect();
@@ -236,7 +239,7 @@ impl Readers {
 impl Seat {
     fn take(admin: &Arc<Admin>, mailbox: &Arc<Mailbox>) -> Option<Seat> {
         let readers = &admin.readers;
-        let mut mailboxes = lock(&readers.mailboxes);
+        let mut mailboxes = readers.mailboxes.lock();
         if readers.is_over.load(Ordering::Relaxed) {
             return None;
         }
@@ -256,7 +259,7 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         let readers = &self.admin.readers;
-        let mut mailboxes = lock(&readers.mailboxes);
+        let mut mailboxes = readers.mailboxes.lock();
         let dropped = self
             .mailbox
             .upgrade()

@@ -7,8 +7,8 @@ use hob_http::Answered;
 use serde_json::{Value, json};
 
 use super::ask::Ask;
-use super::{lock, reply};
-use crate::config::{self, Asked};
+use super::reply;
+use crate::explain::{self, Asked};
 
 /// The lane of the file pool in which the disk is looked at.
 const LANE: u64 = u64::MAX - 4;
@@ -23,21 +23,19 @@ pub(super) fn answer(ask: &Ask) -> Answered {
         url,
         fields: Vec::new(),
     };
-    let config = Arc::clone(&lock(&ask.admin.configured).config);
+    let config = Arc::clone(&ask.admin.configured.lock().config);
     let pool = ask.admin.shared.pool.for_lane(LANE);
     let job = pool.run(move || {
-        let explanation = config::explain(&config, &asked)?;
+        let explanation = explain::explain(&config, &asked)?;
         let lines: Vec<String> = explanation.to_string().lines().map(str::to_owned).collect();
         Ok::<Value, String>(told(&explanation.to_json(), &lines))
     });
+    let ask = ask.clone();
     Answered::Later(Box::pin(async move {
-        let Ok(job) = job else {
-            return reply::busy();
-        };
-        match job.await {
-            Some(Ok(value)) => reply::object(200, &value),
-            Some(Err(text)) => reply::text(400, text),
-            None => reply::busy(),
+        match ask.done(job).await {
+            Ok(Ok(value)) => reply::object(200, &value),
+            Ok(Err(text)) => reply::text(400, text),
+            Err(refusal) => refusal,
         }
     }))
 }

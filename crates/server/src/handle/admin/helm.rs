@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::os::fd::OwnedFd;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
 
+use hob_trace::Mutex;
 use rustix::event::EventfdFlags;
+use tokio::sync::oneshot::{Sender, channel};
 
 use crate::life::Wish;
 
@@ -19,13 +18,8 @@ pub struct Helm {
 
 #[derive(Default)]
 struct State {
-    new: Vec<(Wish, Arc<Wait>)>,
-    asked: HashMap<u64, Arc<Wait>>,
-}
-
-#[derive(Default)]
-struct Wait {
-    state: Mutex<(Option<Outcome>, Option<Waker>)>,
+    new: Vec<(Wish, Sender<Outcome>)>,
+    asked: HashMap<u64, Sender<Outcome>>,
 }
 
 /// What came of a wish.
@@ -48,12 +42,17 @@ impl Helm {
     }
 
     /// Asks; the future is ready when it is known what came of it.
-    pub fn ask(&self, wish: Wish) -> Asked {
-        let wait = Arc::new(Wait::default());
-        lock(&self.state).new.push((wish, Arc::clone(&wait)));
+    pub fn ask(&self, wish: Wish) -> impl Future<Output = Outcome> + use<> {
+        let (sender, outcome) = channel();
+        self.state.lock().new.push((wish, sender));
         // A full counter is as good as a ring.
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
-        Asked { wait }
+        async {
+            outcome.await.unwrap_or_else(|_| Outcome {
+                is_ok: false,
+                text: "nobody is left to answer".to_owned(),
+            })
+        }
     }
 
     /// Readable when something was asked.
@@ -64,48 +63,17 @@ impl Helm {
     /// Passes every new wish to `send`, which gives the number its answer will have.
     pub fn pass_on(&self, mut send: impl FnMut(Wish) -> u64) {
         let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
-        let mut state = lock(&self.state);
-        for (wish, wait) in std::mem::take(&mut state.new) {
+        let mut state = self.state.lock();
+        for (wish, sender) in std::mem::take(&mut state.new) {
             let number = send(wish);
-            state.asked.insert(number, wait);
+            state.asked.insert(number, sender);
         }
     }
 
     /// Tells the one who asked.
     pub fn answer(&self, number: u64, outcome: Outcome) {
-        let Some(wait) = lock(&self.state).asked.remove(&number) else {
-            return;
-        };
-        let mut state = lock(&wait.state);
-        state.0 = Some(outcome);
-        let waker = state.1.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        let asked = self.state.lock().asked.remove(&number);
+        // Who asked may have left.
+        asked.map(|sender| sender.send(outcome));
     }
-}
-
-/// An answer to come.
-pub struct Asked {
-    wait: Arc<Wait>,
-}
-
-impl Future for Asked {
-    type Output = Outcome;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
-        let mut state = lock(&self.wait.state);
-        match state.0.take() {
-            Some(outcome) => Poll::Ready(outcome),
-            None => {
-                state.1 = Some(cx.waker().clone());
-                Poll::Pending
-            }
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,14 +10,16 @@ use std::task::Poll;
 use hob_http::{Answered, Response};
 use hob_trace::history::{FOUND_MAX, Filter, Found, Mark, Page, Rank, RequestId, Search, Statuses};
 use hob_trace::series::SeriesName;
+use hob_trace::watch::Hidden;
 use hob_trace::{Fault, HandlerKind};
 use serde_json::{Value, json};
 
 use super::activity::now_unix_ms;
 use super::ask::Ask;
 use super::query::value_of;
-use super::told::{Told, named};
+use super::told::{Told, known, name_of};
 use super::{Admin, reply, threads};
+use crate::api;
 use crate::config::parse_duration;
 
 /// Requests of an answer where nobody says.
@@ -48,7 +50,15 @@ pub(super) fn one(ask: &Ask) -> Answered {
         hand_over(&ask).await;
         let names = ask.admin.shared.series.names();
         match find(&ask, id).await {
-            Some(found) => reply::object(200, &named(&ask.admin.names, told(&found, &names))),
+            Some(found) => reply::object(
+                200,
+                &json!(told(
+                    &ask.admin,
+                    &found,
+                    &names,
+                    &ask.admin.shared.watching.hidden()
+                )),
+            ),
             None => reply::text(404, "no such request is in the history"),
         }
     }))
@@ -196,27 +206,25 @@ pub(super) fn list_now(admin: &Admin, query: &[u8]) -> Value {
 }
 
 fn list_told(admin: &Admin, page: &Page) -> Value {
+    let hidden = admin.shared.watching.hidden();
     if page.is_cut {
         admin.inside.count_cut_search();
     }
     let names = admin.shared.series.names();
-    let requests: Vec<Value> = page
-        .found
-        .iter()
-        .map(|found| named(&admin.names, told(found, &names)))
-        .collect();
+    let requests = page.found.iter();
     let holdings = page.holdings;
-    let oldest = (holdings.count > 0).then_some(holdings.oldest_unix_ms);
-    json!({
-        "requests": requests,
-        "kept": holdings.count,
-        "kept_bytes": holdings.bytes,
-        "oldest_unix_ms": oldest,
-        "scanned": page.scanned,
-        "more": page.has_more,
-        "next": page.next.map(|next| next.to_string()),
-        "cut": page.is_cut,
-        "gap": page.is_gap,
+    json!(api::History {
+        requests: requests
+            .map(|found| told(admin, found, &names, &hidden))
+            .collect(),
+        kept: holdings.count,
+        kept_bytes: holdings.bytes,
+        oldest_unix_ms: (holdings.count > 0).then_some(holdings.oldest_unix_ms),
+        scanned: page.scanned,
+        more: page.has_more,
+        next: page.next.map(|next| next.to_string()),
+        cut: page.is_cut,
+        gap: page.is_gap,
     })
 }
 
@@ -302,31 +310,27 @@ fn filter(query: &[u8]) -> Result<Filter, Refusal> {
 }
 
 /// A finished request as the API tells it.
-fn told(found: &Found, names: &[Arc<SeriesName>]) -> Value {
+fn told(admin: &Admin, found: &Found, names: &[Arc<SeriesName>], hidden: &Hidden) -> api::Request {
     let finished = found.finished();
     let name = names.get(usize::from(finished.record.series));
-    let mut value = Told {
+    let request = Told {
         server: found.id.server,
         record: &finished.record,
         texts: finished.texts,
         site: name.map_or("", |name| &name.site),
         route: name.map_or("", |name| &name.route),
+        hidden,
     }
     .finished();
-    value["id"] = found.id.to_string().into();
-    if finished.record.trace.is_some() {
-        let id = finished.record.trace.id_text();
-        value["trace_id"] = String::from_utf8_lossy(&id).into();
+    let trace = Some(finished.record.trace).filter(|trace| trace.is_some());
+    api::Request {
+        id: found.id.to_string(),
+        client_name: name_of(&admin.names, request.client.as_ref()),
+        trace_id: trace.map(|trace| String::from_utf8_lossy(&trace.id_text()).into_owned()),
+        tls_suite: known(finished.tls_suite),
+        reason: known(finished.reason).or(request.reason),
+        note: known(finished.note).or(request.note),
+        program: known(name.map_or("", |name| &name.program).as_bytes()),
+        ..request
     }
-    for (key, text) in [
-        ("tls_suite", finished.tls_suite),
-        ("reason", finished.reason),
-        ("note", finished.note),
-        ("program", name.map_or("", |name| &name.program).as_bytes()),
-    ] {
-        if !text.is_empty() {
-            value[key] = String::from_utf8_lossy(text).into();
-        }
-    }
-    value
 }

@@ -20,7 +20,7 @@ pub(crate) struct Limit {
 pub(crate) static LIMITS: &[Limit] = &[
     Limit {
         name: "limit_admin_logins",
-        text: "Logins refused: as many from this address had failed as may (429).",
+        text: "Logins refused: as many of this client had failed as may (429).",
         count: |admin| admin.door.count(|tally| &tally.logins_limited),
     },
     Limit {
@@ -30,7 +30,7 @@ pub(crate) static LIMITS: &[Limit] = &[
     },
     Limit {
         name: "limit_admin_addresses",
-        text: "Addresses with failed logins forgotten: more than are remembered.",
+        text: "Clients with failed logins forgotten: more than are remembered.",
         count: |admin| admin.door.count(|tally| &tally.addresses_limited),
     },
     Limit {
@@ -47,6 +47,11 @@ pub(crate) static LIMITS: &[Limit] = &[
         name: "limit_admin_bodies",
         text: "Requests to the admin API refused: body larger than it may be (413).",
         count: |admin| admin.door.count(|tally| &tally.bodies_limited),
+    },
+    Limit {
+        name: "limit_disk_time",
+        text: "Looks at files given up for the admin pages: the disk did not answer in time (503).",
+        count: |admin| admin.shared.pool.hung(),
     },
     Limit {
         name: "limit_admin_readers",

@@ -9,13 +9,14 @@
 //! routes   made                                    made    not sent where it is as it was
 //! ```
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hob_http::Answered;
+use hob_trace::Mutex;
 use serde_json::Value;
 
 use super::ask::Ask;
@@ -23,7 +24,7 @@ use super::events::{self, Mailbox};
 use super::history::Refusal;
 use super::query::value_of;
 use super::{
-    Admin, activity, history, lock, overview, programs, reply, routes, running, statistics, status,
+    Admin, activity, history, overview, programs, reply, routes, running, statistics, status,
 };
 
 /// Pages that one reader follows at a time (400).
@@ -137,7 +138,7 @@ pub(super) fn answer(ask: &Ask) -> Answered {
         Ok(wanted) => wanted,
         Err(Refusal(status, text)) => return Answered::Ready(reply::text(status, &text)),
     };
-    if !lock(&ask.admin.live.0).has_room(&wanted) {
+    if !ask.admin.live.0.lock().has_room(&wanted) {
         ask.admin.live.1.fetch_add(1, Ordering::Relaxed);
         let text = format!("{TOPICS_MAX} pages with queries of their own are watched already");
         return Answered::Ready(reply::text(503, &text));
@@ -189,7 +190,7 @@ fn wanted(pairs: &[(String, String)]) -> Result<Vec<Wanted>, Refusal> {
 }
 
 fn join(admin: &Arc<Admin>, wanted: Vec<Wanted>, mailbox: &Arc<Mailbox>) {
-    let mut state = lock(&admin.live.0);
+    let mut state = admin.live.0.lock();
     for one in wanted {
         state.topic(one).readers.push(Reader {
             mailbox: Arc::clone(mailbox),
@@ -225,12 +226,12 @@ fn produce(admin: &Admin) {
         // Seconds that were missed are not made up for.
         let second = (told_s != Some(now_s)).then_some(now_s);
         told_s = Some(now_s);
-        let due = lock(&admin.live.0).due(second);
+        let due = admin.live.0.lock().due(second);
         for (index, page, query) in due {
             let frame = events::frame(page.name, &(page.make)(admin, &query));
-            lock(&admin.live.0).push(index, &frame);
+            admin.live.0.lock().push(index, &frame);
         }
-        let mut state = lock(&admin.live.0);
+        let mut state = admin.live.0.lock();
         let next_s = state.clear(now_s);
         let Some(next_s) = next_s else {
             state.is_running = false;

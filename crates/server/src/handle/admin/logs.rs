@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::ask::Ask;
 use super::events::{self, Mailbox};
-use super::{lock, reply};
-use crate::cache::pool::Pool;
+use super::reply;
+use crate::cache::disk_threads::DiskThreads;
 use crate::config::LogTarget;
 
 /// Lines of one answer.
@@ -48,13 +48,10 @@ pub(super) fn answer(ask: &Ask) -> Answered {
         });
         json!({ "logs": logs.collect::<Vec<_>>() })
     });
+    let ask = ask.clone();
     Answered::Later(Box::pin(async move {
-        match job {
-            Ok(job) => job
-                .await
-                .map_or_else(reply::busy, |value| reply::object(200, &value)),
-            Err(_) => reply::busy(),
-        }
+        let done = ask.done(job).await;
+        done.map_or_else(|refusal| refusal, |value| reply::object(200, &value))
     }))
 }
 
@@ -65,14 +62,12 @@ pub(super) fn last(ask: &Ask) -> Answered {
     };
     let most = ask.number("lines", 200).min(LINES_MAX) as usize;
     let job = pool(ask).run(move || last_lines(&path, most));
+    let ask = ask.clone();
     Answered::Later(Box::pin(async move {
-        let Ok(job) = job else {
-            return reply::busy();
-        };
-        match job.await {
-            Some(Ok(lines)) => reply::object(200, &json!({ "lines": lines })),
-            Some(Err(error)) => reply::text(409, format!("the log cannot be read: {error}")),
-            None => reply::busy(),
+        match ask.done(job).await {
+            Ok(Ok(lines)) => reply::object(200, &json!({ "lines": lines })),
+            Ok(Err(error)) => reply::text(409, format!("the log cannot be read: {error}")),
+            Err(refusal) => refusal,
         }
     }))
 }
@@ -207,13 +202,13 @@ impl Follower {
     }
 }
 
-fn pool(ask: &Ask) -> Pool {
+fn pool(ask: &Ask) -> DiskThreads {
     ask.admin.shared.pool.for_lane(LANE)
 }
 
 /// Files of the logs, by their numbers; none for standard output.
 fn paths(ask: &Ask) -> Vec<Option<PathBuf>> {
-    let config = Arc::clone(&lock(&ask.admin.configured).config);
+    let config = Arc::clone(&ask.admin.configured.lock().config);
     let logs = config.logs.iter();
     logs.map(|log| match &log.target {
         LogTarget::File(path) => Some(path.clone()),

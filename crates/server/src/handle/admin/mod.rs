@@ -36,13 +36,13 @@ mod threads;
 mod told;
 mod watch;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use hob_http::thread::Crew;
 use hob_http::{Answered, Request};
-use hob_trace::HandlerKind;
 use hob_trace::metric::Counters;
+use hob_trace::{HandlerKind, Mutex};
 
 use crate::activity::Inside;
 use crate::advice::Advice;
@@ -110,21 +110,17 @@ pub fn answer(admin: &Arc<Admin>, request: &Request) -> Answered {
 
 /// The number of this server process among those the keeper started.
 pub fn servers_started(admin: &Admin) -> u64 {
-    lock(&admin.report).servers_started
+    admin.report.lock().servers_started
 }
 
 impl Admin {
     /// The config in force.
     pub(crate) fn config(&self) -> Arc<Config> {
-        Arc::clone(&lock(&self.configured).config)
+        Arc::clone(&self.configured.lock().config)
     }
 
     /// What is told of the generation being served.
     pub(crate) fn report(&self) -> MutexGuard<'_, Report> {
-        lock(&self.report)
+        self.report.lock()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::ask::Ask;
 use super::routes::{rounded, times};
-use super::{Admin, activity, lock, reply};
-use crate::resources::Alert;
+use super::{Admin, activity, reply};
+use crate::api::{CacheUse, CpuUse, MemoryUse, Overview, Rates, WorkersUse};
 use crate::serve::usable_cores;
 
 /// Seconds of activity that come with it.
@@ -23,7 +23,7 @@ pub(super) fn answer(ask: &Ask) -> Answered {
 /// The overview.
 pub(super) fn overview(admin: &Admin) -> Value {
     let now_unix_ms = activity::now_unix_ms();
-    let generation = lock(&admin.report).generation;
+    let generation = admin.report.lock().generation;
     let seen = admin.inside.seen();
     let seconds = admin
         .inside
@@ -46,45 +46,48 @@ pub(super) fn overview(admin: &Admin) -> Value {
     };
     let cores = |value: fn(&Row) -> u64| rounded(per_second(value) / 1_000_000.0);
     let workers = &seen.workers;
-    json!({
-        "now_unix_ms": now_unix_ms,
-        "version": env!("CARGO_PKG_VERSION"),
-        "uptime_s": admin.started.elapsed().as_secs(),
-        "generation": generation,
-        "hostname": rustix::system::uname().nodename().to_string_lossy(),
-        "rate": {
-            "requests_s": per_second(|row| row.requests.into()),
-            "errors_s": per_second(|row| row.errors.into()),
-            "bytes_in_s": per_second(|row| row.bytes_in),
-            "bytes_out_s": per_second(|row| row.bytes_out),
+    json!(Overview {
+        now_unix_ms,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        uptime_s: admin.started.elapsed().as_secs(),
+        generation,
+        hostname: rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned(),
+        rate: Rates {
+            requests_s: per_second(|row| row.requests.into()),
+            errors_s: per_second(|row| row.errors.into()),
+            bytes_in_s: per_second(|row| row.bytes_in),
+            bytes_out_s: per_second(|row| row.bytes_out),
         },
-        "latency": times(&seen.recent.total),
-        "running": counters.running(),
-        "connections_open": admin.crew.open_connections(),
-        "workers": {
-            "busy": workers.busy,
-            "idle": workers.idle,
-            "starting": workers.starting,
-            "max": workers.max,
-            "queued": workers.queued,
-            "queue_wait_p99_us": seen.recent.queue.percentile_us(990),
+        latency: times(&seen.recent.total),
+        running: counters.running(),
+        connections_open: admin.crew.open_connections(),
+        workers: WorkersUse {
+            busy: workers.busy,
+            idle: workers.idle,
+            starting: workers.starting,
+            max: workers.max,
+            queued: workers.queued,
+            queue_wait_p99_us: seen.recent.queue.percentile_us(990),
         },
-        "cache": {
-            "entries": holdings.entries,
-            "bytes": holdings.bytes,
-            "bytes_max": holdings.bytes_max,
-            "hit_ratio": hit_ratio,
+        cache: CacheUse {
+            entries: holdings.entries,
+            bytes: holdings.bytes,
+            bytes_max: holdings.bytes_max,
+            hit_ratio,
         },
-        "memory": {
-            "server_bytes": seen.server_bytes,
-            "programs_bytes": seen.programs_bytes,
+        memory: MemoryUse {
+            server_bytes: seen.server_bytes,
+            programs_bytes: seen.programs_bytes,
         },
-        "cpu": {
-            "server_cores": cores(|row| row.server_cpu_us),
-            "programs_cores": cores(|row| row.programs_cpu_us),
-            "machine_cores": usable_cores(),
+        cpu: CpuUse {
+            server_cores: cores(|row| row.server_cpu_us),
+            programs_cores: cores(|row| row.programs_cpu_us),
+            machine_cores: usable_cores(),
         },
-        "alerts": admin.resources.alerts().iter().map(Alert::json).collect::<Vec<_>>(),
-        "seconds": activity::json(&seconds),
+        alerts: admin.resources.alerts(),
+        seconds: activity::series(&seconds),
     })
 }

@@ -21,14 +21,10 @@ pub(super) fn answer(ask: &Ask) -> Answered {
     let admin = Arc::clone(&ask.admin);
     let job = admin.shared.pool.for_lane(LANE);
     let job = job.run(move || told(&admin));
+    let ask = ask.clone();
     Answered::Later(Box::pin(async move {
-        match job {
-            Ok(job) => match job.await {
-                Some(value) => reply::object(200, &value),
-                None => reply::busy(),
-            },
-            Err(_) => reply::busy(),
-        }
+        let done = ask.done(job).await;
+        done.map_or_else(|refusal| refusal, |value| reply::object(200, &value))
     }))
 }
 
@@ -54,19 +50,36 @@ fn operate(ask: &Ask, operation: Operation) -> Answered {
             Ok(body) => body,
             Err(refusal) => return refusal,
         };
-        let Some(name) = body["name"].as_str() else {
-            return reply::text(400, "give the `name` of a program, and perhaps a `pid`");
+        let route = ask.query("route");
+        let pools = ask.admin.shared.fleet.pools();
+        let chosen: Vec<_> = match (body["name"].as_str(), &route) {
+            (Some(name), _) => pools.iter().filter(|pool| pool.name() == name).collect(),
+            (None, Some(route)) => pools.iter().filter(|pool| pool.is_of(route)).collect(),
+            (None, None) => {
+                let wanted = "give the `name` of a program, and perhaps a `pid`, or a `route`";
+                return reply::text(400, wanted);
+            }
         };
         let pid = body["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+        let name = body["name"].as_str().or(route.as_deref());
+        let name = name.unwrap_or_default();
         ask.note(match pid {
             Some(pid) => format!("{name} {pid}"),
             None => name.to_owned(),
         });
-        let pools = ask.admin.shared.fleet.pools();
-        let Some(pool) = pools.iter().find(|pool| pool.name() == name) else {
-            return reply::text(404, "there is no such program");
-        };
-        let pids = pool.operate(operation, pid);
+        if chosen.is_empty() {
+            let names: Vec<_> = pools.iter().map(|pool| pool.name()).collect();
+            let text = match names[..] {
+                [] => "there is no such program: none stays (`resident`)".to_owned(),
+                _ => format!(
+                    "there is no such program; those that stay are {}",
+                    names.join(", ")
+                ),
+            };
+            return reply::text(404, text);
+        }
+        let told = chosen.iter().map(|pool| pool.operate(operation, pid));
+        let pids: Vec<u32> = told.flatten().collect();
         if pids.is_empty() {
             return reply::text(409, "no worker of it is there to be told that now");
         }

@@ -14,6 +14,7 @@ use super::ask::Ask;
 use super::history::Refusal;
 use super::query::value_of;
 use super::{Admin, reply};
+use crate::api::{Quantiles, Route, Routes};
 
 /// What a row is of: what it has no word for is everything.
 type Labels = [Option<String>; LABELS.len()];
@@ -70,8 +71,10 @@ pub(super) fn routes(admin: &Admin, query: &[u8]) -> Value {
         rows.truncate(limit);
     }
     let told = |(labels, (sum, rate_s)): &(Labels, (Box<Sum>, f64))| row(labels, sum, *rate_s);
-    let routes: Vec<Value> = rows.iter().map(told).collect();
-    json!({ "routes": routes, "more": more })
+    json!(Routes {
+        routes: rows.iter().map(told).collect(),
+        more,
+    })
 }
 
 fn labels(name: &SeriesName, is_other: bool) -> Labels {
@@ -90,59 +93,53 @@ fn labels(name: &SeriesName, is_other: bool) -> Labels {
     ]
 }
 
-fn row(labels: &Labels, sum: &Sum, rate_s: f64) -> Value {
-    let [site, route, handler, class, program] = labels;
-    json!({
-        "site": site,
-        "route": route,
-        "handler": handler,
-        "class": class,
-        "program": program,
-        "requests": sum.requests,
-        "errors": sum.errors,
-        "bytes_in": sum.bytes_in,
-        "bytes_out": sum.bytes_out,
-        "rate_s": rounded(rate_s),
-        "last_unix_ms": sum.last_unix_ms,
-        "server_us": sum.server_us,
-        "program_us": sum.program_us,
-        "client_us": sum.client_us,
-        "total": times(&sum.total),
-        "first_byte": times(&sum.first_byte),
-        "queue": times(&sum.queue),
-        "start": times(&sum.start),
-        "cpu": times(&sum.cpu),
-    })
+fn row(labels: &Labels, sum: &Sum, rate_s: f64) -> Route {
+    let [site, route, handler, class, program] = labels.clone();
+    Route {
+        site,
+        route,
+        handler,
+        class,
+        program,
+        requests: sum.requests,
+        errors: sum.errors,
+        bytes_in: sum.bytes_in,
+        bytes_out: sum.bytes_out,
+        rate_s: rounded(rate_s),
+        last_unix_ms: sum.last_unix_ms,
+        server_us: sum.server_us,
+        program_us: sum.program_us,
+        client_us: sum.client_us,
+        total: times(&sum.total),
+        first_byte: times(&sum.first_byte),
+        queue: times(&sum.queue),
+        start: times(&sum.start),
+        cpu: times(&sum.cpu),
+    }
 }
 
 /// Requests that are planned together: those that cost alike.
 fn class(handler: HandlerKind) -> &'static str {
     match handler {
         HandlerKind::Files => "static",
-        HandlerKind::Cgi => "cgi",
-        HandlerKind::Warm => "warm",
-        HandlerKind::Resident => "resident",
-        HandlerKind::None
-        | HandlerKind::Redirect
-        | HandlerKind::Respond
-        | HandlerKind::Metrics
-        | HandlerKind::Admin => "short",
+        program if program.runs_program() => program.word(),
+        _ => "short",
     }
 }
 
 /// Percentiles as the API tells them; null, all but the count, when there are no times.
-pub(super) fn times(times: &Times) -> Value {
+pub(super) fn times(times: &Times) -> Quantiles {
     let count = times.count();
     let known = |value_us: u64| (count > 0).then_some(value_us);
     let [p50_us, p90_us, p99_us] = times.percentiles_us([500, 900, 990]).map(known);
-    json!({
-        "p50_us": p50_us,
-        "p90_us": p90_us,
-        "p99_us": p99_us,
-        "max_us": known(times.max_us()),
-        "mean_us": known(times.mean_us()),
-        "count": count,
-    })
+    Quantiles {
+        p50_us,
+        p90_us,
+        p99_us,
+        max_us: known(times.max_us()),
+        mean_us: known(times.mean_us()),
+        count,
+    }
 }
 
 /// A rate with two digits after the point.

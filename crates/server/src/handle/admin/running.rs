@@ -2,14 +2,16 @@
 
 use hob_http::Answered;
 use hob_http::thread::{Open, Running};
+use hob_trace::watch::Hidden;
 use hob_trace::{HandlerKind, Texts, TlsVersion};
 use serde_json::{Value, json};
 
 use super::ask::Ask;
 use super::query::value_of;
-use super::told::{self, Told};
-use super::{Admin, lock, reply, threads};
+use super::told::{Told, name_of};
+use super::{Admin, reply, threads};
 use crate::answer::CONTROL_LISTENER;
+use crate::api;
 use crate::route::sites::Sites;
 
 /// Requests, and connections, of one thread that are told of; `limit` asks for fewer in all.
@@ -41,7 +43,7 @@ fn limit(query: &[u8]) -> usize {
 type Found<T> = (Vec<(Vec<T>, bool)>, bool);
 
 fn requests_of(admin: &Admin, (found, is_more): Found<Running>, limit: usize) -> Value {
-    let server = lock(&admin.report).servers_started;
+    let server = admin.report.lock().servers_started;
     let sites = admin.shared.sites();
     let is_more = is_more || found.iter().any(|(_, is_more)| *is_more);
     let mut all: Vec<Running> = found.into_iter().flat_map(|(running, _)| running).collect();
@@ -50,9 +52,18 @@ fn requests_of(admin: &Admin, (found, is_more): Found<Running>, limit: usize) ->
     all.sort_by_key(|running| std::cmp::Reverse(running.age_us));
     let is_more = is_more || all.len() > limit;
     all.truncate(limit);
-    let named = |one: &Running| told::named(&admin.names, request(one, server, &sites));
-    let requests: Vec<Value> = all.iter().map(named).collect();
-    json!({ "requests": requests, "more": is_more })
+    let hidden = admin.shared.watching.hidden();
+    let request = |one: &Running| {
+        let request = request(one, server, &sites, &hidden);
+        api::Request {
+            client_name: name_of(&admin.names, request.client.as_ref()),
+            ..request
+        }
+    };
+    json!(api::Running {
+        requests: all.iter().map(request).collect(),
+        more: is_more,
+    })
 }
 
 /// `GET /v1/connections`
@@ -81,16 +92,18 @@ fn connections_of(admin: &Admin, (found, is_more): Found<Open>, limit: usize) ->
     all.sort_by_key(|open| open.number);
     let is_more = is_more || all.len() > limit;
     all.truncate(limit);
-    let named = |open: &Open| told::named(&admin.names, connection(open));
-    let connections: Vec<Value> = all.iter().map(named).collect();
-    json!({ "connections": connections, "more": is_more })
+    json!(api::Connections {
+        connections: all.iter().map(|open| connection(admin, open)).collect(),
+        more: is_more,
+    })
 }
 
-fn request(running: &Running, server: u64, sites: &Sites) -> Value {
+fn request(running: &Running, server: u64, sites: &Sites, hidden: &Hidden) -> api::Request {
     let record = &running.record;
     let site = sites.site(record.site.into());
     let route = site.and_then(|site| site.routes.get(record.route as usize));
     let told = Told {
+        hidden,
         server,
         record,
         texts: Texts {
@@ -105,28 +118,29 @@ fn request(running: &Running, server: u64, sites: &Sites) -> Value {
         site: site.map_or("", |site| &site.name),
         route: route.map_or("", |route| &route.path),
     };
-    let state = running.state.word();
-    told::running(&told, state, running.age_us, running.worker_pid)
+    told.running(running)
 }
 
-fn connection(open: &Open) -> Value {
-    let tls = (open.tls_version != TlsVersion::None).then(|| open.tls_version.word());
+fn connection(admin: &Admin, open: &Open) -> api::Connection {
+    let tls = (open.tls_version != TlsVersion::None).then(|| open.tls_version.word().to_owned());
     let network = open.network.as_ref();
-    json!({
-        "number": open.number,
-        "client": open.client.map(|client| client.ip().to_string()),
-        "client_port": open.client.map(|client| client.port()),
-        "protocol": open.protocol.word(),
-        "tls_version": tls,
-        "tls_suite": tls.map(|_| open.tls_suite),
-        "listener": open.local.map(|local| local.to_string()),
-        "opened_unix_ms": open.opened_unix_ms,
-        "requests": open.requests,
-        "bytes_in": network.map(|network| network.bytes_in),
-        "bytes_out": network.map(|network| network.bytes_out),
-        "state": open.state,
-        "rtt_us": network.map(|network| network.rtt_us),
-        "retransmits": network.map(|network| network.retransmits),
-        "window_bytes": network.map(|network| network.window_bytes),
-    })
+    let client = open.client.map(|client| client.ip().to_string());
+    api::Connection {
+        number: open.number,
+        client_name: name_of(&admin.names, client.as_ref()),
+        client,
+        client_port: open.client.map(|client| client.port()),
+        protocol: open.protocol.word().to_owned(),
+        tls_suite: tls.as_ref().map(|_| open.tls_suite.to_owned()),
+        tls_version: tls,
+        listener: open.local.map(|local| local.to_string()),
+        opened_unix_ms: open.opened_unix_ms,
+        requests: open.requests,
+        bytes_in: network.map(|network| network.bytes_in),
+        bytes_out: network.map(|network| network.bytes_out),
+        state: open.state.to_owned(),
+        rtt_us: network.map(|network| network.rtt_us),
+        retransmits: network.map(|network| network.retransmits),
+        window_bytes: network.map(|network| network.window_bytes),
+    }
 }

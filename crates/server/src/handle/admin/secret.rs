@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use aws_lc_rs::constant_time::verify_slices_are_equal;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 /// Random bytes of a secret.
@@ -23,10 +24,8 @@ pub(crate) fn new() -> Option<String> {
 }
 
 /// True when two secrets are the same. How long it takes depends on their lengths alone.
-pub(super) fn is_same(one: &str, other: &str) -> bool {
-    let pairs = one.bytes().zip(other.bytes());
-    let difference = pairs.fold(0, |all, (a, b)| std::hint::black_box(all | (a ^ b)));
-    one.len() == other.len() && difference == 0
+pub(crate) fn is_same(one: impl AsRef<[u8]>, other: impl AsRef<[u8]>) -> bool {
+    verify_slices_are_equal(one.as_ref(), other.as_ref()).is_ok()
 }
 
 #[cfg(test)]
@@ -38,7 +37,7 @@ mod tests {
         let (one, other) = (new().unwrap(), new().unwrap());
         assert_eq!((one.len(), other.len()), (64, 64));
         assert_ne!(one, other);
-        assert!(is_same(&one, &one.clone()));
+        assert!(is_same(&one, one.clone()));
         for wrong in [&one[..63], "", &other, &format!("{one}0")] {
             assert!(!is_same(&one, wrong), "{wrong}");
         }

@@ -3,9 +3,10 @@
 //!
 //! Counts themselves only grow; a span is what they are now less what they were at its begin.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use hob_http::Answered;
+use hob_trace::Mutex;
 use hob_trace::metric::Counters;
 use hob_trace::record::{CacheOutcome, Fault, HandlerKind, Outcome, Protocol};
 use hob_trace::statistics::METHODS;
@@ -13,7 +14,7 @@ use hob_trace::{AllStatistics, Snapshot, Statistics, ThreadStatistics};
 use serde_json::{Map, Value, json};
 
 use super::ask::Ask;
-use super::{Admin, lock, reply};
+use super::{Admin, reply};
 
 /// Milliseconds of a day.
 const DAY_MS: u64 = 86_400_000;
@@ -71,23 +72,23 @@ impl Ledger {
 
     /// Begins the day's counts anew when there is a new day. To be called every second or so.
     pub fn tick(&self, unix_ms: u64) {
-        let is_new_day = lock(&self.marks).day.unix_ms / DAY_MS != unix_ms / DAY_MS;
+        let is_new_day = self.marks.lock().day.unix_ms / DAY_MS != unix_ms / DAY_MS;
         if is_new_day {
             let mark = self.mark(unix_ms);
-            lock(&self.marks).day = mark;
+            self.marks.lock().day = mark;
         }
     }
 
     /// Counts from now on.
     pub fn zero(&self, unix_ms: u64) {
         let mark = self.mark(unix_ms);
-        lock(&self.marks).zero = mark;
+        self.marks.lock().zero = mark;
     }
 
     /// All spans.
     pub fn json(&self, unix_ms: u64) -> Value {
         let now = self.mark(unix_ms);
-        let marks = lock(&self.marks);
+        let marks = self.marks.lock();
         json!({
             "now_unix_ms": unix_ms,
             "start": now.since(&marks.start),

@@ -1,5 +1,6 @@
 //! What `hob status` shows.
 
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hob_http::Answered;
@@ -7,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::ask::Ask;
 use super::limits::LIMITS;
-use super::{Admin, lock, reply};
+use super::{Admin, reply};
 use crate::acme::CertificateState;
-use crate::handle::resident::status::programs;
+use crate::api;
 use crate::handle::warm::status::hosts;
 
 /// What is told of a generation of the config.
@@ -29,6 +30,8 @@ pub struct Report {
     pub spawner_pid: Option<u32>,
     /// Certificates that come from an authority.
     pub certificates: Vec<CertificateState>,
+    /// The config that is served, without symbolic links; none where a folder is.
+    pub config: Option<PathBuf>,
     /// Addresses listened on.
     pub addresses: Vec<String>,
     /// What the operator should know.
@@ -42,75 +45,80 @@ pub(super) fn answer(ask: &Ask) -> Answered {
     Answered::Ready(reply::object(200, &status(&ask.admin)))
 }
 
-/// What is told of the admin pages; null without them.
-fn admin_told(admin: &Admin) -> Value {
-    let mut told = admin.door.told();
-    if told.is_object() {
-        told["readers"] = json!(admin.readers.count());
-        told["limit_readers"] = json!(admin.readers.limited());
-    }
-    told
-}
-
 /// Everything `hob status` shows.
 pub(super) fn status(admin: &Admin) -> Value {
-    let report = lock(&admin.report).clone();
+    let report = admin.report.lock().clone();
     let holdings = admin.shared.store.holdings();
     let load = admin.shared.pool.load();
     let mut snapshot = admin.counters.merged();
     snapshot.cache_evictions = holdings.evictions;
     let limits = LIMITS.iter().map(|limit| (limit.name, limit.count(admin)));
     let counters = snapshot.metrics().map(|metric| (metric.name, metric.value));
-    let counters: serde_json::Map<String, Value> = counters
-        .chain(limits)
-        .map(|(name, value)| (name.to_owned(), value.into()))
-        .collect();
-    let started = report
-        .keeper_started
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let counters = counters.chain(limits);
+    let counters = counters.map(|(name, value)| (name.to_owned(), value));
+    let started = report.keeper_started.duration_since(UNIX_EPOCH);
     let is_root = rustix::process::geteuid().is_root();
-    let mut all = programs(&admin.shared.fleet);
-    all["hosts"] = hosts(&admin.shared.hosts);
-    json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "generation": report.generation,
-        "listening": report.addresses,
-        "sites": report.sites,
-        "warnings": report.warnings,
-        "certificates": report.certificates.iter().map(CertificateState::json).collect::<Vec<_>>(),
-        "keeper": {
-            "pid": report.keeper_pid,
-            "started_unix": started.as_secs(),
-            "servers_started": report.servers_started,
+    json!(api::Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        generation: report.generation,
+        config: report.config.map(|path| path.display().to_string()),
+        listening: report.addresses,
+        sites: report.sites,
+        warnings: report.warnings,
+        certificates: report
+            .certificates
+            .iter()
+            .map(CertificateState::told)
+            .collect(),
+        keeper: api::KeeperProcess {
+            pid: report.keeper_pid,
+            started_unix: started.unwrap_or_default().as_secs(),
+            servers_started: report.servers_started,
         },
-        "server": {
-            "pid": std::process::id(),
-            "uptime_s": admin.started.elapsed().as_secs(),
-            "user_id": rustix::process::geteuid().as_raw(),
-            "scripts_separated": report.keeper_uid == 0 && !is_root,
-            "threads": admin.crew.thread_count(),
-            "connections_by_thread": admin.crew.connections_by_thread(),
+        server: api::ServerProcess {
+            pid: std::process::id(),
+            uptime_s: admin.started.elapsed().as_secs(),
+            user_id: rustix::process::geteuid().as_raw(),
+            scripts_separated: report.keeper_uid == 0 && !is_root,
+            threads: admin.crew.thread_count(),
+            connections_by_thread: admin.crew.connections_by_thread(),
         },
-        "spawner": report.spawner_pid.map(|pid| json!({ "pid": pid })),
-        "cache": {
-            "entries": holdings.entries,
-            "bytes": holdings.bytes,
-            "bytes_max": holdings.bytes_max,
-            "pinned_bytes": holdings.pinned_bytes,
-            "hits": snapshot.cache_hits,
-            "misses": snapshot.cache_misses,
-            "revalidations": snapshot.cache_revalidations,
-            "evictions": holdings.evictions,
+        spawner: report.spawner_pid.map(|pid| api::SpawnerProcess { pid }),
+        cache: api::Cache {
+            entries: holdings.entries,
+            bytes: holdings.bytes,
+            bytes_max: holdings.bytes_max,
+            pinned_bytes: holdings.pinned_bytes,
+            hits: snapshot.cache_hits,
+            misses: snapshot.cache_misses,
+            revalidations: snapshot.cache_revalidations,
+            evictions: holdings.evictions,
         },
-        "file_pool": {
-            "threads": load.threads,
-            "idle": load.idle,
-            "queued": load.queued,
+        file_pool: api::Threads {
+            threads: load.threads,
+            idle: load.idle,
+            queued: load.queued,
+            left: load.left,
         },
-        "names": admin.names.json(),
-        "programs": all,
-        "admin": admin_told(admin),
-        "counters": counters,
+        names: admin.names.told(),
+        programs: programs(admin),
+        admin: admin.door.told().map(|door| api::AdminPages {
+            readers: admin.readers.count(),
+            limit_readers: admin.readers.limited(),
+            ..door
+        }),
+        counters: counters.collect(),
     })
+}
+
+fn programs(admin: &Admin) -> api::Programs {
+    let fleet = &admin.shared.fleet;
+    let (workers, workers_max) = fleet.load();
+    api::Programs {
+        workers,
+        // No limit is no number.
+        workers_max: Some(workers_max).filter(|most| *most != usize::MAX),
+        pools: fleet.pools().iter().map(|pool| pool.told()).collect(),
+        hosts: hosts(&admin.shared.hosts),
+    }
 }

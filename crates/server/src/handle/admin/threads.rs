@@ -1,14 +1,15 @@
 //! Questions to all server threads: each answers between its events, by its mailbox.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use hob_http::thread::{Handle, Thread};
+use hob_trace::Mutex;
 
+use super::Admin;
 use super::ask::Ask;
-use super::{Admin, lock};
 use crate::answer::Answers;
 
 /// How long threads are waited for; what one that is busy for longer has is left out.
@@ -29,7 +30,7 @@ pub(super) async fn look_at_all<T: Send + 'static>(
     let timer = ask.request.reactor().timer();
     timer.set(PATIENCE);
     poll_fn(|cx| {
-        let mut gathered = lock(&gathered);
+        let mut gathered = gathered.lock();
         if gathered.missing == 0 || timer.poll_elapsed(cx).is_ready() {
             return Poll::Ready((std::mem::take(&mut gathered.found), gathered.missing > 0));
         }
@@ -49,7 +50,7 @@ pub(super) fn wait_for_all<T: Send + 'static>(
     let waker = Waker::from(Arc::new(Parked(std::thread::current())));
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        let mut state = lock(&gathered);
+        let mut state = gathered.lock();
         if state.missing == 0 || left.is_zero() {
             return (std::mem::take(&mut state.found), state.missing > 0);
         }
@@ -90,7 +91,7 @@ fn send_out<T: Send + 'static>(
 }
 
 fn put<T>(gathered: &Mutex<Gathered<T>>, found: Option<T>) {
-    let mut gathered = lock(gathered);
+    let mut gathered = gathered.lock();
     gathered.found.extend(found);
     gathered.missing -= 1;
     let waker = match gathered.missing {

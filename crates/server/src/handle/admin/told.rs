@@ -1,9 +1,11 @@
-//! One request in JSON, running or finished, as every part of the API tells it.
+//! One request, running or finished, as every part of the API tells it.
 
+use hob_http::thread::Running;
 use hob_trace::verdict::{Split, Verdict};
-use hob_trace::{CacheOutcome, Fault, Record, Texts, TlsHandshake, TlsVersion};
-use serde_json::{Map, Value, json};
+use hob_trace::watch::Hidden;
+use hob_trace::{CacheOutcome, Fault, ProgramEnd, Record, Texts, TlsHandshake, TlsVersion};
 
+use crate::api::Request;
 use crate::names::ClientNames;
 
 /// What is told of a request.
@@ -18,128 +20,111 @@ pub(super) struct Told<'a> {
     pub(super) site: &'a str,
     /// Path pattern of the route; empty where none was chosen.
     pub(super) route: &'a str,
+    /// What is not shown of it: secrets in queries.
+    pub(super) hidden: &'a Hidden,
 }
 
 impl Told<'_> {
-    /// The JSON object. What is not known is left out.
-    pub(super) fn json(&self) -> Map<String, Value> {
-        let record = self.record;
-        let mut map = Map::new();
-        let mut add = |key: &str, value: Value| {
-            map.insert(key.to_owned(), value);
-        };
+    /// What is the same of running and of finished requests.
+    fn request(&self) -> Request {
+        let (record, texts) = (self.record, &self.texts);
         let (connection, request) = (record.connection, record.request);
-        add(
-            "id",
-            format!("{}.{connection}.{request}", self.server).into(),
-        );
-        add("started_unix_ms", record.started_unix_ms.into());
-        if !record.client.is_unspecified() {
-            add("client", record.client.to_string().into());
-            add("client_port", record.client_port.into());
-        }
-        add("protocol", record.protocol.word().into());
-        if record.tls_version != TlsVersion::None {
-            add("tls_version", record.tls_version.word().into());
-        }
-        if record.tls_handshake != TlsHandshake::None {
-            add("tls_handshake", record.tls_handshake.word().into());
-        }
-        let texts = &self.texts;
-        for (key, text) in [
-            ("method", texts.method),
-            ("target", texts.target),
-            ("host", texts.host),
-            ("referer", texts.referer),
-            ("user_agent", texts.user_agent),
-            ("user", texts.user),
-            ("detail", texts.detail),
-        ] {
-            if !text.is_empty() {
-                add(key, String::from_utf8_lossy(text).into());
-            }
-        }
-        for (key, text) in [("site", self.site), ("route", self.route)] {
-            if !text.is_empty() {
-                add(key, text.into());
-            }
-        }
-        add("handler", record.handler.word().into());
-        for (key, text) in [("reason", record.reason), ("note", record.note)] {
-            if let Some(text) = text {
-                add(key, text.into());
-            }
-        }
-        if record.status != 0 {
-            add("status", record.status.into());
-        }
-        if record.cache != CacheOutcome::None {
-            add("cache", record.cache.word().into());
-        }
-        if record.fault != Fault::None {
-            add("fault", record.fault.word().into());
-        }
-        self.add_numbers(&mut map);
-        map
-    }
-
-    fn add_numbers(&self, map: &mut Map<String, Value>) {
-        let record = self.record;
-        for (key, number) in [
-            ("bytes_in", record.bytes_in),
-            ("head_bytes_out", record.head_bytes_out),
-            ("body_bytes_out", record.body_bytes_out),
-            ("queue_us", record.queue_us),
-            ("start_us", record.start_us),
-            ("program_us", record.program_us),
-            ("cpu_us", record.cpu_us),
-            ("disk_wait_us", record.disk_wait_us),
-            ("client_take_us", record.client_take_us),
-            ("client_body_us", record.client_body_us),
-            ("handshake_us", record.handshake_us.into()),
-        ] {
-            map.insert(key.to_owned(), number.into());
-        }
-        if !record.is_start_known() {
-            map.remove("start_us");
-        }
-        if record.rtt_us > 0 {
-            map.insert("rtt_us".to_owned(), record.rtt_us.into());
-            map.insert("retransmits".to_owned(), record.retransmits.into());
-            map.insert("window_bytes".to_owned(), record.window_bytes.into());
+        let url = |text: &[u8]| {
+            let mut shown = Vec::with_capacity(text.len());
+            self.hidden.push_target(text, &mut shown);
+            known(&shown)
+        };
+        let client = Some(record.client).filter(|client| !client.is_unspecified());
+        let has_network = record.rtt_us > 0;
+        let [rtt_us, retransmits, window_bytes] =
+            [record.rtt_us, record.retransmits, record.window_bytes]
+                .map(|number| has_network.then_some(number));
+        Request {
+            id: format!("{}.{connection}.{request}", self.server),
+            started_unix_ms: record.started_unix_ms,
+            client: client.map(|client| client.to_string()),
+            client_port: client.map(|_| record.client_port),
+            protocol: record.protocol.word().to_owned(),
+            tls_version: (record.tls_version != TlsVersion::None)
+                .then(|| record.tls_version.word().to_owned()),
+            tls_handshake: (record.tls_handshake != TlsHandshake::None)
+                .then(|| record.tls_handshake.word().to_owned()),
+            method: known(texts.method),
+            target: url(texts.target),
+            host: known(texts.host),
+            referer: url(texts.referer),
+            user_agent: known(texts.user_agent),
+            user: known(texts.user),
+            detail: known(texts.detail),
+            site: known(self.site.as_bytes()),
+            route: known(self.route.as_bytes()),
+            handler: record.handler.word().to_owned(),
+            reason: record.reason.map(str::to_owned),
+            note: record.note.map(str::to_owned),
+            status: Some(record.status).filter(|status| *status != 0),
+            cache: (record.cache != CacheOutcome::None).then(|| record.cache.word().to_owned()),
+            fault: (record.fault != Fault::None).then(|| record.fault.word().to_owned()),
+            rtt_us,
+            retransmits,
+            window_bytes,
+            ..self.numbers()
         }
     }
 
-    /// The same of a request that is over.
-    pub(super) fn finished(&self) -> Value {
+    fn numbers(&self) -> Request {
         let record = self.record;
-        let mut map = self.json();
-        map.insert("outcome".to_owned(), record.outcome.word().into());
-        map.insert("first_byte_us".to_owned(), record.first_byte_us.into());
-        map.insert("total_us".to_owned(), record.total_us.into());
-        let split = Split::of(record);
-        map.insert("server_us".to_owned(), split.server_us().into());
-        if let Some(verdict) = Verdict::of(record) {
-            map.insert("verdict".to_owned(), verdict.to_string().into());
+        Request {
+            bytes_in: record.bytes_in,
+            head_bytes_out: record.head_bytes_out,
+            body_bytes_out: record.body_bytes_out,
+            queue_us: record.queue_us,
+            start_us: Some(record.start_us).filter(|_| record.is_start_known()),
+            program_us: record.program_us,
+            cpu_us: record.cpu_us,
+            disk_wait_us: record.disk_wait_us,
+            client_take_us: record.client_take_us,
+            client_body_us: record.client_body_us,
+            handshake_us: record.handshake_us.into(),
+            pid: Some(record.pid).filter(|pid| *pid > 0),
+            program_end: (record.program_end != ProgramEnd::Unknown)
+                .then(|| record.program_end.word().to_owned()),
+            exit_code: record.exit_code(),
+            signal: record.signal(),
+            ..Request::default()
         }
-        Value::Object(map)
+    }
+
+    /// A request that is over.
+    pub(super) fn finished(&self) -> Request {
+        let record = self.record;
+        Request {
+            outcome: Some(record.outcome.word().to_owned()),
+            first_byte_us: Some(record.first_byte_us),
+            total_us: Some(record.total_us),
+            server_us: Some(Split::of(record).server_us()),
+            verdict: Verdict::of(record).map(|verdict| verdict.to_string()),
+            ..self.request()
+        }
+    }
+
+    /// A request under way.
+    pub(super) fn running(&self, running: &Running) -> Request {
+        Request {
+            state: Some(running.state.word().to_owned()),
+            age_us: Some(running.age_us),
+            worker_pid: Some(running.worker_pid),
+            ..self.request()
+        }
     }
 }
 
-/// A request with its client's name, where that is known; else it is looked up for the next time.
-pub(super) fn named(names: &ClientNames, mut told: Value) -> Value {
-    let client = told["client"].as_str().and_then(|text| text.parse().ok());
-    if let Some(name) = client.and_then(|client| names.name_of(client)) {
-        told["client_name"] = json!(&*name);
-    }
-    told
+/// A text that is not empty.
+pub(super) fn known(text: &[u8]) -> Option<String> {
+    (!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned())
 }
 
-/// The same of a request under way.
-pub(super) fn running(told: &Told<'_>, state: &str, age_us: u64, worker_pid: Option<u32>) -> Value {
-    let mut map = told.json();
-    map.insert("state".to_owned(), state.into());
-    map.insert("age_us".to_owned(), age_us.into());
-    map.insert("worker_pid".to_owned(), json!(worker_pid));
-    Value::Object(map)
+/// The name of a client, where it is known; else it is looked up for the next time.
+pub(super) fn name_of(names: &ClientNames, client: Option<&String>) -> Option<String> {
+    let name = names.name_of(client?.parse().ok()?)?;
+    Some(name.to_string())
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use hob_http::{Answered, Body, HalfClose, Response};
-use hob_trace::watch::{Terms, WATCHERS_MAX};
+use hob_trace::watch::{Refused, Terms, WATCHERS_MAX};
 
 use super::ask::Ask;
-use super::endpoints::Role;
 use super::reply;
+use crate::api::SERVER_ENDS;
+use crate::config::Role;
 use crate::handle::plain;
 use crate::shared::fleet::now_ms;
 
@@ -40,10 +41,11 @@ fn begin(ask: &Ask) -> Response {
             ask.request.set_half_close(HalfClose::Cancel);
             Response::new(200, fields, Body::Stream(Box::new(feed)))
         }
-        Err(_) => {
+        Err(Refused::Full) => {
             let text = format!("{WATCHERS_MAX} watch already, which is as many as may");
             reply::text(503, &text)
         }
+        Err(Refused::Over) => reply::text(503, SERVER_ENDS),
     }
 }
 

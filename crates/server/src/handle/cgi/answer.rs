@@ -15,8 +15,9 @@ use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
 use hob_trace::watch::Stage;
 
+use crate::answer::OnRoute;
 use crate::cache::entry::write_key;
-use crate::handle::cgi::body::{Body, Trouble};
+use crate::handle::AnswersRoute;
 use crate::handle::cgi::fail::{self, Failure};
 use crate::handle::cgi::find::{Folder, Found};
 use crate::handle::cgi::gate::{Entry, Gate, Permit};
@@ -25,6 +26,8 @@ use crate::handle::cgi::limits::{PLACE_BYTES_MAX, PLACES_MAX};
 use crate::handle::cgi::{Cgi, Runs, start};
 use crate::handle::files::open::May;
 use crate::handle::plain;
+use crate::handle::script::body::{Body, Trouble};
+use crate::handle::script::fail::{broken_body, note};
 use crate::handle::warm::Links;
 use crate::process::Launcher;
 use crate::shared::Shared;
@@ -86,8 +89,28 @@ impl Places {
     }
 }
 
+impl AnswersRoute for Cgi {
+    fn answer(self: &Arc<Cgi>, on: &OnRoute<'_>) -> Answered {
+        let desk = on.desk;
+        let Some(launcher) = desk.launcher.get() else {
+            return Answered::Ready(plain::busy());
+        };
+        let ask = Ask {
+            cgi: Arc::clone(self),
+            request: on.request.clone(),
+            shared: Arc::clone(&desk.shared),
+            counters: Arc::clone(&desk.counters),
+            launcher: launcher.clone(),
+            places: Rc::clone(&desk.places),
+            links: Rc::clone(&desk.links),
+            now_ms: desk.now_ms.get(),
+        };
+        answer(ask, on.path, on.below)
+    }
+}
+
 /// Answers a request. `path` is normal; from `below` on it is the program's.
-pub fn answer(ask: Ask, path: &[u8], below: usize) -> Answered {
+fn answer(ask: Ask, path: &[u8], below: usize) -> Answered {
     if let Some(refusal) = refuse_method(&ask.cgi, &ask.request) {
         return Answered::Ready(refusal);
     }
@@ -168,12 +191,6 @@ async fn find_and_run(ask: Ask, path: Box<[u8]>, below: usize) -> Response {
     }
 }
 
-fn note(request: &Request, fault: Fault, reason: &'static str) {
-    let mut record = request.record_mut();
-    record.fault = fault;
-    record.reason = Some(reason);
-}
-
 /// Collects a body that does not say its length, waits for a place, and runs the program.
 async fn run(ask: Ask, job: Job) -> Response {
     let is_command = matches!(job.kind, Kind::Command(_));
@@ -244,26 +261,5 @@ impl std::fmt::Display for Full<'_> {
             f,
             "{running} run, which is as many as may, and {waiting} wait"
         )
-    }
-}
-
-/// The answer to a request whose body could not be collected.
-pub(crate) fn broken_body(request: &Request, trouble: Trouble) -> Response {
-    match trouble {
-        Trouble::Broken(error) => {
-            note(request, Fault::Client, "the request body broke off");
-            request.set_detail(error.to_string().as_bytes());
-            plain::error(error.status())
-        }
-        Trouble::Unkept(error) => {
-            tracing::warn!(%error, "a request body could not be kept for a program");
-            note(
-                request,
-                Fault::Server,
-                "the request body could not be kept for the program",
-            );
-            request.set_detail(error.to_string().as_bytes());
-            plain::error(500)
-        }
     }
 }

@@ -1,20 +1,18 @@
 //! A handler as the config has it: folders opened, names of programs looked up, patterns compiled.
 
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use hob_http::HalfClose;
-
 use crate::advice::scripts::{RouteScripts, Scripts};
-use crate::config::{self, Argument, CgiRuns, PATH, Program, candidates, parameter_pattern};
+use crate::config::{self, Argument, CgiRuns, Program, parameter_pattern};
 use crate::handle::cgi::command::Command;
-use crate::handle::cgi::find::{Folder, Interpreter, interpreter_of};
-use crate::handle::cgi::stderr::Pace;
+use crate::handle::cgi::find::{Allowed, Folder, Interpreter, interpreter_of};
 use crate::handle::cgi::{Cgi, Runs, Script};
 use crate::handle::files::open::Root;
-use crate::handle::warm::{self, Warm};
+use crate::handle::script::build::{half_close, resolve};
+use crate::handle::script::stderr::Pace;
+use crate::handle::warm::{self, RouteHosts};
 use crate::process::{ProgramRef, Strings};
 use crate::route::pattern::Pattern;
 use crate::shared::Shared;
@@ -42,20 +40,50 @@ pub fn build(
     shared: &Shared,
 ) -> Result<Cgi, String> {
     let (environment, set_names) = environment(program)?;
-    let path = program.path();
-    let runs = match &settings.runs {
+    let runs = runs(settings, &on, program.path(), shared)?;
+    let warm = forked_from(settings, (program, reference), shared)?;
+    Ok(Cgi {
+        warm,
+        id: shared.handler_id(format!("cgi {settings:?}")),
+        way: shared.handler_id(way(settings, program)),
+        runs,
+        program: reference,
+        environment,
+        set_names,
+        document_root: bytes(&settings.document_root),
+        gate: shared.gate(
+            &gate_name(settings, on.route),
+            program_name(settings, on.route),
+            &settings.limits,
+        ),
+        scripts: scripts(settings, &shared.scripts, (on.site, on.route)),
+        pace: Pace::default(),
+        half_close: half_close(on.route),
+        settings: settings.clone(),
+    })
+}
+
+/// What runs, with folders opened and names of programs looked up in `path`.
+fn runs(settings: &config::Cgi, on: &On<'_>, path: &str, shared: &Shared) -> Result<Runs, String> {
+    Ok(match &settings.runs {
         CgiRuns::Folder {
             dir,
             index,
+            symlinks_to,
             interpreters,
         } => {
-            let Some(root) = on.root else {
+            let Some(root) = on.root.clone() else {
                 return Err(format!("the folder {} is not open", dir.display()));
             };
             Runs::Folder(Folder {
                 pool: shared.pool.for_lane(root.lane()),
                 root,
                 index: index.clone(),
+                places: [dir]
+                    .into_iter()
+                    .chain(symlinks_to)
+                    .map(|place| Allowed::of(place))
+                    .collect(),
                 interpreters: resolved(interpreters, path)?,
             })
         }
@@ -90,44 +118,15 @@ pub fn build(
                 output: output.clone(),
             })
         }
-    };
-    let warm = forked_from(settings, (program, reference), &environment, shared)?;
-    Ok(Cgi {
-        warm,
-        id: shared.handler_id(format!("cgi {settings:?}")),
-        way: shared.handler_id(way(settings, program)),
-        runs,
-        program: reference,
-        environment,
-        set_names,
-        document_root: bytes(&settings.document_root),
-        gate: shared.gate(
-            &gate_name(settings, on.route),
-            program_name(settings, on.route),
-            &settings.limits,
-        ),
-        scripts: scripts(settings, &shared.scripts, (on.site, on.route)),
-        pace: Pace::default(),
-        half_close: half_close(on.route),
-        settings: settings.clone(),
     })
-}
-
-/// What it means that a client has sent everything.
-pub(crate) fn half_close(route: &config::Route) -> HalfClose {
-    match route.half_close {
-        config::HalfClose::Cancel => HalfClose::Cancel,
-        config::HalfClose::Serve => HalfClose::Serve,
-    }
 }
 
 /// What its processes are forked from, when they are.
 fn forked_from(
     settings: &config::Cgi,
     (program, reference): (&Program, ProgramRef),
-    environment: &Strings,
     shared: &Shared,
-) -> Result<Option<Warm>, String> {
+) -> Result<Option<RouteHosts>, String> {
     let Some(warm) = &settings.warm else {
         return Ok(None);
     };
@@ -136,14 +135,7 @@ fn forked_from(
         CgiRuns::Folder { dir, .. } | CgiRuns::Command { dir, .. } => dir,
         CgiRuns::Script { file, .. } => file.parent().unwrap_or(Path::new("/")),
     };
-    warm::build::build(
-        warm,
-        &interpreter,
-        dir,
-        (program, reference),
-        (environment, shared),
-    )
-    .map(Some)
+    warm::build::build(warm, &interpreter, dir, (program, reference), shared).map(Some)
 }
 
 /// How scripts are run. The program's number in the config is no part of it: other routes move it.
@@ -177,16 +169,12 @@ fn program_name(settings: &config::Cgi, route: &config::Route) -> String {
 }
 
 /// Variables that every run has, and their names.
-pub(crate) fn environment(program: &Program) -> Result<(Strings, Vec<String>), String> {
+fn environment(program: &Program) -> Result<(Strings, Vec<String>), String> {
     let mut environment = Strings::new();
     let mut names = Vec::new();
-    if !program.env.iter().any(|(name, _)| name == "PATH") {
-        push(&mut environment, "PATH", PATH)?;
-        names.push("PATH".to_owned());
-    }
-    for (name, value) in &program.env {
+    for (name, value) in program.variables() {
         push(&mut environment, name, value)?;
-        names.push(name.clone());
+        names.push(name.to_owned());
     }
     names.sort_unstable();
     Ok((environment, names))
@@ -215,19 +203,6 @@ fn resolved(
             })
         })
         .collect()
-}
-
-/// The file a name of a program means.
-pub(crate) fn resolve(name: &str, path: &str) -> Result<PathBuf, String> {
-    let is_executable = |file: &PathBuf| {
-        let found = std::fs::metadata(file);
-        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
-    let found = candidates(name, path).into_iter().find(is_executable);
-    found.ok_or_else(|| match name.contains('/') {
-        true => format!("{name} is no program: it is not there, or not executable"),
-        false => format!("there is no program {name:?} in {path}; install it, or write its path"),
-    })
 }
 
 fn bytes(path: &Path) -> Vec<u8> {

@@ -5,13 +5,17 @@ use std::sync::Arc;
 
 use hob_http::{Body, Bytes, Request, Response};
 use hob_trace::Fault;
+use rustix::fs::{Mode, OFlags};
 
+use crate::advice::shebang::{LINE_BYTES_MAX, line_fault};
 use crate::handle::cgi::Cgi;
-use crate::handle::cgi::head::BadHead;
+use crate::handle::cgi::limits::STDERR_TOLD_BYTES;
 use crate::handle::cgi::run::Run;
-use crate::handle::{html, plain};
-use crate::process::Exit;
+use crate::handle::plain;
+use crate::handle::script::fail::explain_page;
+use crate::handle::script::head::BadHead;
 use crate::process::message::Step;
+use crate::process::{Exit, is_lack};
 
 /// Why there is no answer, or no whole one.
 #[derive(Debug)]
@@ -24,8 +28,10 @@ pub(super) enum Failure {
     FirstByte,
     /// It ran for too long.
     Total,
-    /// What it printed is no answer.
-    Head(BadHead, Option<Exit>),
+    /// Its stream of events was silent for too long.
+    Silent,
+    /// What it printed is no answer; and how it ended, in words.
+    Head(Box<BadHead>, String),
     /// A body where the status allows none.
     Bodiless(u16),
     /// The body ended before the length that was announced.
@@ -41,6 +47,8 @@ pub(super) enum Failure {
     Killed(i32),
     /// A command ended with this exit code.
     Code(i32),
+    /// A program ended with this exit code after its head, and said why.
+    Failed(i32),
     /// It could not be started.
     NotStarted {
         /// What could not be done.
@@ -83,15 +91,10 @@ impl Failure {
         }
     }
 
-    /// Of an end that makes its output worthless.
-    pub(super) fn of_end(exit: Exit, is_code_checked: bool) -> Option<Failure> {
+    /// Of an end that leaves no answer, whatever was printed.
+    pub(super) fn of_end(exit: Exit) -> Option<Failure> {
         match exit {
-            Exit::Ended {
-                signal: None, code, ..
-            } => {
-                let failed = is_code_checked && code != Some(0);
-                failed.then(|| Failure::of_exit(exit))
-            }
+            Exit::Ended { signal: None, .. } => None,
             exit => Some(Failure::of_exit(exit)),
         }
     }
@@ -106,6 +109,7 @@ impl Failure {
                 | Failure::Chunks
                 | Failure::Killed(_)
                 | Failure::Code(_)
+                | Failure::Failed(_)
                 | Failure::NotStarted { .. }
         )
     }
@@ -117,9 +121,11 @@ impl Failure {
             | Failure::QueueTime
             | Failure::HostTime
             | Failure::Busy
-            | Failure::SpawnerGone => 503,
-            Failure::FirstByte | Failure::Total => 504,
-            Failure::Code(_) | Failure::Unreadable | Failure::NoPipes(_) => 500,
+            | Failure::SpawnerGone
+            | Failure::NoPipes(_) => 503,
+            Failure::NotStarted { errno, .. } if is_lack(*errno) => 503,
+            Failure::FirstByte | Failure::Total | Failure::Silent => 504,
+            Failure::Code(_) | Failure::Unreadable => 500,
             Failure::NotStarted { .. } if self.fault() == Fault::Server => 500,
             Failure::Unpassable => 400,
             Failure::Refused(_) => 403,
@@ -138,7 +144,11 @@ impl Failure {
             | Failure::Unreadable
             | Failure::NoPipes(_)
             | Failure::Refused(_) => Fault::Server,
-            Failure::NotStarted { step, .. } if *step != Step::Exec.text() => Fault::Server,
+            Failure::NotStarted { step, errno }
+                if *step != Step::Exec.text() || is_lack(*errno) =>
+            {
+                Fault::Server
+            }
             Failure::Unpassable => Fault::Client,
             _ => Fault::Script,
         }
@@ -151,12 +161,14 @@ impl Failure {
             Failure::QueueTime => "limits: queue_time: no process became free in time",
             Failure::FirstByte => "limits: first_byte: no head of an answer in time",
             Failure::Total => "limits: total: the program ran for too long",
+            Failure::Silent => "limits: events: the stream of events fell silent",
             Failure::Head(bad, _) => bad.reason,
             Failure::Bodiless(_) => "the program sent a body with a status that has none",
             Failure::Short { .. } => "the program's output is shorter than its Content-Length",
             Failure::Chunks => "the program's output is not in chunks, as its head says",
             Failure::Killed(_) => "a signal ended the program",
             Failure::Code(_) => "the command failed",
+            Failure::Failed(_) => "the program failed after its head",
             Failure::NotStarted { .. } => "the program could not be started",
             Failure::Busy => "limits: too many programs wait to be started",
             Failure::SpawnerGone => {
@@ -175,12 +187,12 @@ impl Failure {
     /// What the reason leaves open.
     fn details(&self) -> String {
         match self {
-            Failure::Head(bad, exit) => {
+            Failure::Head(bad, ending) => {
                 let line = match bad.line.is_empty() {
                     true => String::new(),
                     false => format!("{:?}", String::from_utf8_lossy(&bad.line)),
                 };
-                [line, exit.map(ending).unwrap_or_default()]
+                [line, ending.clone()]
                     .into_iter()
                     .filter(|text| !text.is_empty())
                     .collect::<Vec<_>>()
@@ -189,7 +201,7 @@ impl Failure {
             Failure::Bodiless(status) => format!("status {status}"),
             Failure::Short { announced, came } => format!("{came} bytes of {announced}"),
             Failure::Killed(signal) => format!("signal {signal}"),
-            Failure::Code(code) => format!("exit code {code}"),
+            Failure::Code(code) | Failure::Failed(code) => format!("exit code {code}"),
             Failure::NotStarted { step, errno } => {
                 format!("cannot {step}: {}", io::Error::from_raw_os_error(*errno))
             }
@@ -200,8 +212,30 @@ impl Failure {
     }
 }
 
+/// What is wrong with the line that names a script's interpreter, where the kernel says no more
+/// than that there is no such file. It has just read that line, so reading it waits for no disk.
+fn interpreter_line(file: &[u8]) -> Option<String> {
+    let mut bytes = [0; LINE_BYTES_MAX];
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(file, flags, Mode::empty()).ok()?;
+    let len = rustix::io::read(&file, &mut bytes).ok()?;
+    line_fault(&bytes[..len], |_| false)
+}
+
+/// Says in hob's own log that a program did not start: no standard error tells it.
+fn log_not_started(cgi: &Cgi, request: &Request, file: &[u8], details: &str) {
+    let Some(left_out) = cgi.pace.allows(request.reactor().now_ms()) else {
+        return;
+    };
+    if left_out > 0 {
+        tracing::warn!(lines = left_out, "more lines of programs than are logged");
+    }
+    let program = String::from_utf8_lossy(file);
+    tracing::warn!(%program, "the program could not be started: {details}");
+}
+
 /// How a process ended, for people; nothing for a usual end.
-fn ending(exit: Exit) -> String {
+pub(super) fn ending(exit: Exit) -> String {
     match exit {
         Exit::Ended {
             signal: Some(signal),
@@ -219,19 +253,39 @@ pub(super) fn note_detail(request: &Request, run: &Run, failure: &Failure) {
     request.set_detail(&detail(&run.file, failure, &run.printed()));
 }
 
+/// The same of a run that ended after its answer, or well.
+pub(super) fn note_end_detail(request: &Request, run: &Run, exit: Exit) {
+    request.set_detail(&told(&run.file, &ending(exit), &run.printed()));
+}
+
 fn detail(file: &[u8], failure: &Failure, printed: &[u8]) -> Vec<u8> {
+    told(file, &failure.details(), printed)
+}
+
+fn told(file: &[u8], details: &str, printed: &[u8]) -> Vec<u8> {
     let mut text = file.to_vec();
-    let details = failure.details();
     if !details.is_empty() {
         text.extend_from_slice(b": ");
         text.extend_from_slice(details.as_bytes());
     }
-    let printed = printed.trim_ascii();
+    let printed = last_lines(printed.trim_ascii());
     if !printed.is_empty() {
         text.extend_from_slice(b"; stderr: ");
         text.extend_from_slice(printed);
     }
     text
+}
+
+/// As many of the last lines as a record takes; of one that is too long its end.
+fn last_lines(printed: &[u8]) -> &[u8] {
+    let Some(over) = printed.len().checked_sub(STDERR_TOLD_BYTES) else {
+        return printed;
+    };
+    // A line that begins right there is whole.
+    match memchr::memchr(b'\n', &printed[over.saturating_sub(1)..]) {
+        Some(end) => &printed[over.saturating_sub(1) + end + 1..],
+        None => &printed[over..],
+    }
 }
 
 /// The answer to a request that failed.
@@ -247,7 +301,19 @@ pub(super) fn respond(
         record.fault = failure.fault();
         record.reason = Some(failure.reason());
     }
-    request.set_detail(&detail(file, failure, printed));
+    let mut told = detail(file, failure, printed);
+    if let Failure::NotStarted { step, errno } = failure {
+        let mut details = failure.details();
+        if *step == Step::Exec.text()
+            && *errno == libc::ENOENT
+            && let Some(line) = interpreter_line(file)
+        {
+            details = format!("{details}: {line}");
+            told.extend_from_slice(format!(": {line}").as_bytes());
+        }
+        log_not_started(cgi, request, file, &details);
+    }
+    request.set_detail(&told);
     let status = failure.status();
     let mut response = match status {
         503 => plain::busy(),
@@ -266,45 +332,4 @@ pub(super) fn respond(
         response.is_stand_in = false;
     }
     response
-}
-
-/// The failure as a page for whoever writes the program; `key` is why it is shown.
-pub(crate) fn explain_page(
-    (status, reason): (u16, &str),
-    file: &[u8],
-    details: &str,
-    printed: &[u8],
-    key: &str,
-) -> Vec<u8> {
-    let mut page = Vec::with_capacity(1024 + printed.len());
-    let mut put = |text: &str| page.extend_from_slice(text.as_bytes());
-    put("<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>");
-    put(&format!("{status}: {reason}"));
-    put("</title>\n<style>\n");
-    put(html::STYLE);
-    put("</style>\n<h1>");
-    put(&status.to_string());
-    put("</h1>\n<p>");
-    html::escape(reason.as_bytes(), &mut page);
-    page.extend_from_slice(b".\n<p><code>");
-    html::escape(file, &mut page);
-    page.extend_from_slice(b"</code>");
-    if !details.is_empty() {
-        page.extend_from_slice(b": ");
-        html::escape(details.as_bytes(), &mut page);
-    }
-    page.extend_from_slice(b"\n");
-    if printed.trim_ascii().is_empty() {
-        page.extend_from_slice(b"<p>It printed nothing on standard error.\n");
-    } else {
-        page.extend_from_slice(b"<p>On standard error it printed\n<pre>");
-        for line in printed.split_inclusive(|&byte| byte == b'\n') {
-            html::escape(line.strip_suffix(b"\n").unwrap_or(line), &mut page);
-            page.extend_from_slice(b"\n");
-        }
-        page.extend_from_slice(b"</pre>\n");
-    }
-    let shown = format!("<p>This page is shown because <code>{key}</code> is set.\n");
-    page.extend_from_slice(shown.as_bytes());
-    page
 }

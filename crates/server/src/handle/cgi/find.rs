@@ -2,27 +2,58 @@
 //! the path is the program's own (`PATH_INFO`).
 //!
 //! A file is run or refused; it is never sent. Links and `..` lead nowhere outside of the folder,
-//! because the kernel is asked to look below it only.
+//! because the kernel is asked to look below it only. What a link to elsewhere leads to is opened,
+//! and runs under the path that it has then, without links, if that is in a place allowed: a link
+//! that is changed meanwhile changes nothing.
 
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{FileType, Stat};
 
-use crate::cache::pool::Pool;
+use crate::cache::disk_threads::DiskThreads;
 use crate::config::Symlinks;
 use crate::handle::files::open::{May, Root, Trouble};
+use crate::process::is_lack;
 
 /// A folder of programs.
 pub struct Folder {
     /// Where it is.
     pub root: Arc<Root>,
     /// Threads that may wait for its disk.
-    pub pool: Pool,
+    pub pool: DiskThreads,
     /// Programs that answer for a folder.
     pub index: Vec<String>,
+    /// Where links may lead.
+    pub places: Vec<Allowed>,
     /// Who runs files that cannot run by themselves.
     pub interpreters: Vec<Interpreter>,
+}
+
+/// A folder that links may lead into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allowed {
+    /// As configured, which is what the spawner knows it by.
+    path: PathBuf,
+    /// Where that is without links.
+    real: PathBuf,
+}
+
+impl Allowed {
+    /// A place of the config. May wait for a disk.
+    pub fn of(path: &Path) -> Allowed {
+        Allowed {
+            path: path.to_owned(),
+            real: std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
+        }
+    }
+
+    /// The path of a file in it.
+    fn holds(&self, real: &Path) -> Option<PathBuf> {
+        let below = real.strip_prefix(&self.real).ok()?;
+        Some(self.path.join(below))
+    }
 }
 
 /// Who runs files with an ending.
@@ -43,10 +74,17 @@ pub enum Found {
     FolderWithoutSlash,
     /// Nothing (404).
     Missing,
+    /// A link that leads here, where none may lead (404).
+    Outside(Box<[u8]>),
     /// Something that is not run (403), and why.
     Refused(&'static str),
     /// The system failed (500).
-    Failed(Arc<str>),
+    Failed {
+        /// Why.
+        error: Arc<str>,
+        /// Something is used up.
+        is_lack: bool,
+    },
 }
 
 /// A program in its folder.
@@ -58,6 +96,27 @@ pub struct Place {
     pub named_bytes: usize,
     /// Index of the interpreter, for a file that needs one.
     pub interpreter: Option<usize>,
+    /// The file, where a link leads out of the folder.
+    pub target: Option<Box<[u8]>>,
+}
+
+/// What stands at a path.
+struct At {
+    stat: Stat,
+    /// Where it is, outside of the folder.
+    target: Option<Box<[u8]>>,
+}
+
+/// Why a path is not walked on.
+enum Stop {
+    Trouble(Trouble),
+    Outside(Box<[u8]>),
+}
+
+impl From<Trouble> for Stop {
+    fn from(trouble: Trouble) -> Stop {
+        Stop::Trouble(trouble)
+    }
 }
 
 const NOT_EXECUTABLE: &str = "the file is not executable and its ending has no interpreter; \
@@ -70,28 +129,38 @@ impl Folder {
     /// What `path` means, which is normal, below the folder and without its first slash. `None`
     /// when only the pool can tell.
     pub fn find(&self, path: &[u8], now_ms: u64, age_ms: u64, may: May) -> Option<Found> {
-        let found = self
-            .root
-            .refresh(now_ms, age_ms, may)
-            .and_then(|_| self.walk(path, may));
-        match found {
-            Ok(found) => Some(found),
-            Err(Trouble::WouldWait) if may == May::TouchMemoryOnly => None,
-            Err(Trouble::Missing | Trouble::WouldWait) => Some(Found::Missing),
-            Err(Trouble::Forbidden) => Some(Found::Refused(NOT_REACHABLE)),
-            Err(Trouble::Failed(error)) => Some(Found::Failed(error.to_string().into())),
+        let known = self.root.refresh(now_ms, age_ms, may);
+        let trouble = match known
+            .map_err(Stop::Trouble)
+            .and_then(|_| self.walk(path, may))
+        {
+            Ok(found) => return Some(found),
+            Err(Stop::Outside(target)) => return Some(Found::Outside(target)),
+            Err(Stop::Trouble(trouble)) => trouble,
+        };
+        match trouble {
+            Trouble::WouldWait if may == May::TouchMemoryOnly => None,
+            Trouble::Missing | Trouble::WouldWait => Some(Found::Missing),
+            Trouble::Forbidden => Some(Found::Refused(NOT_REACHABLE)),
+            Trouble::Failed(error) => Some(Found::Failed {
+                is_lack: error.raw_os_error().is_some_and(is_lack),
+                error: error.to_string().into(),
+            }),
         }
     }
 
     /// The file of a program.
     pub fn file(&self, place: &Place) -> Vec<u8> {
+        if let Some(target) = &place.target {
+            return target.to_vec();
+        }
         let mut file = self.root.path().as_os_str().as_bytes().to_vec();
         file.push(b'/');
         file.extend_from_slice(&place.path);
         file
     }
 
-    fn walk(&self, path: &[u8], may: May) -> Result<Found, Trouble> {
+    fn walk(&self, path: &[u8], may: May) -> Result<Found, Stop> {
         let slashes = memchr::memchr_iter(b'/', path);
         let mut begin = 0;
         for end in slashes.chain([path.len()]) {
@@ -103,9 +172,10 @@ impl Folder {
             if name.starts_with(b".") {
                 return Ok(Found::Missing);
             }
-            match self.state(&path[..end], may)? {
-                (FileType::Directory, _) => begin = end + 1,
-                (FileType::RegularFile, stat) => return Ok(self.program(&path[..end], end, &stat)),
+            let at = self.at(&path[..end], may)?;
+            match FileType::from_raw_mode(at.stat.st_mode) {
+                FileType::Directory => begin = end + 1,
+                FileType::RegularFile => return Ok(self.program(&path[..end], end, at)),
                 _ => return Ok(Found::Refused(NO_FILE)),
             }
         }
@@ -115,34 +185,49 @@ impl Folder {
         Ok(Found::FolderWithoutSlash)
     }
 
-    fn index(&self, folder: &[u8], may: May) -> Result<Found, Trouble> {
+    fn index(&self, folder: &[u8], may: May) -> Result<Found, Stop> {
         for name in &self.index {
             let path = [folder, name.as_bytes()].concat();
-            match self.state(&path, may) {
-                Ok((FileType::RegularFile, stat)) => {
-                    return Ok(self.program(&path, folder.len(), &stat));
+            match self.at(&path, may) {
+                Ok(at) if FileType::from_raw_mode(at.stat.st_mode) == FileType::RegularFile => {
+                    return Ok(self.program(&path, folder.len(), at));
                 }
-                Ok(_) | Err(Trouble::Missing) => {}
-                Err(trouble) => return Err(trouble),
+                Ok(_) | Err(Stop::Trouble(Trouble::Missing)) => {}
+                Err(stop) => return Err(stop),
             }
         }
         Ok(Found::Refused(NO_INDEX))
     }
 
-    fn state(&self, path: &[u8], may: May) -> Result<(FileType, Stat), Trouble> {
-        let stat = self.root.dir().state(path, Symlinks::Inside, may)?;
-        Ok((FileType::from_raw_mode(stat.st_mode), stat))
+    fn at(&self, path: &[u8], may: May) -> Result<At, Stop> {
+        let dir = self.root.dir();
+        match dir.state(path, Symlinks::Inside, may) {
+            Ok(stat) => return Ok(At { stat, target: None }),
+            // On a serving thread a link that leads out is for the pool.
+            Err(Trouble::Missing) if may == May::Wait => {}
+            Err(trouble) => return Err(trouble.into()),
+        }
+        let (real, stat) = dir.follow(path).map_err(|_| Trouble::Missing)?;
+        let bytes = |path: &Path| path.as_os_str().as_bytes().into();
+        match self.places.iter().find_map(|place| place.holds(&real)) {
+            Some(target) => Ok(At {
+                stat,
+                target: Some(bytes(&target)),
+            }),
+            None => Err(Stop::Outside(bytes(&real))),
+        }
     }
 
-    fn program(&self, path: &[u8], named_bytes: usize, stat: &Stat) -> Found {
+    fn program(&self, path: &[u8], named_bytes: usize, at: At) -> Found {
         let interpreter = interpreter_of(&self.interpreters, path);
-        if interpreter.is_none() && !is_executable(stat) {
+        if interpreter.is_none() && !is_executable(&at.stat) {
             return Found::Refused(NOT_EXECUTABLE);
         }
         Found::Program(Place {
             path: path.into(),
             named_bytes,
             interpreter,
+            target: at.target,
         })
     }
 }
@@ -162,11 +247,9 @@ fn is_executable(stat: &Stat) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
-    use std::path::Path;
-
-    use super::*;
 
     fn folder(path: &Path) -> Folder {
         let by = |ending: &str, program: &str| Interpreter {
@@ -175,8 +258,9 @@ mod tests {
         };
         Folder {
             root: Arc::new(Root::open(path).unwrap()),
-            pool: Pool::default(),
+            pool: DiskThreads::default(),
             index: vec!["index.cgi".to_owned(), "index.py".to_owned()],
+            places: vec![Allowed::of(path), Allowed::of(&path.join("../shared"))],
             interpreters: vec![by(".py", "/python"), by(".x.py", "/other")],
         }
     }
@@ -192,6 +276,7 @@ mod tests {
             path: path.as_bytes().into(),
             named_bytes: named.len(),
             interpreter,
+            target: None,
         })
     }
 
@@ -210,12 +295,28 @@ mod tests {
             ("cgi/.hidden/c.cgi", 0o755),
             ("cgi/.d.cgi", 0o755),
             ("outside.cgi", 0o755),
+            ("shared/tool.cgi", 0o755),
+            ("shared/deep/plain", 0o644),
         ] {
             write(&top.path().join(name), mode);
         }
         symlink("a.cgi", root.join("inside.cgi")).unwrap();
         symlink("../outside.cgi", root.join("outside.cgi")).unwrap();
         symlink("/etc", root.join("etc")).unwrap();
+        symlink(top.path().join("shared"), root.join("to")).unwrap();
+        symlink("../shared/tool.cgi", root.join("tool.cgi")).unwrap();
+        symlink(root.join("a.cgi"), root.join("whole.cgi")).unwrap();
+        symlink("../nothing", root.join("dangling")).unwrap();
+        let outside = |path: &Path| Found::Outside(path.as_os_str().as_bytes().into());
+        let at = |path: &str, named: &str, target: &Path| {
+            let Found::Program(place) = program(path, named, None) else {
+                panic!("a program");
+            };
+            let target = Some(target.as_os_str().as_bytes().into());
+            Found::Program(Place { target, ..place })
+        };
+        let shared = root.join("../shared");
+        let real_outside = fs::canonicalize(top.path().join("outside.cgi")).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, root.join("pipe"), rustix::fs::Mode::RWXU).unwrap();
         let folder = folder(&root);
         for (path, expected) in [
@@ -238,8 +339,22 @@ mod tests {
             (".hidden/c.cgi", Found::Missing),
             ("sub/../a.cgi", Found::Missing),
             ("../outside.cgi", Found::Missing),
-            ("outside.cgi", Found::Missing),
-            ("etc/passwd", Found::Missing),
+            ("outside.cgi", outside(&real_outside)),
+            ("etc/passwd", outside(&fs::canonicalize("/etc").unwrap())),
+            ("dangling", Found::Missing),
+            (
+                "tool.cgi/x",
+                at("tool.cgi", "tool.cgi", &shared.join("tool.cgi")),
+            ),
+            (
+                "to/tool.cgi",
+                at("to/tool.cgi", "to/tool.cgi", &shared.join("tool.cgi")),
+            ),
+            ("to/deep/plain", Found::Refused(NOT_EXECUTABLE)),
+            (
+                "whole.cgi",
+                at("whole.cgi", "whole.cgi", &root.join("a.cgi")),
+            ),
             ("pipe", Found::Refused(NO_FILE)),
         ] {
             let found = folder.find(path.as_bytes(), 1_000, 1_000, May::Wait);

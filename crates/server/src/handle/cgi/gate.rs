@@ -4,8 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+
+use hob_trace::Mutex;
 
 /// The gate of one program.
 #[derive(Debug, Default)]
@@ -57,7 +59,7 @@ impl Gate {
 
     /// Other limits. Who is inside stays; who waits may go in at once.
     pub fn set_limits(&self, running_max: usize, queue_max: usize) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         (state.running_max, state.queue_max) = (running_max, queue_max);
         let wakers = state.call();
         drop(state);
@@ -66,7 +68,7 @@ impl Gate {
 
     /// Asks for a place.
     pub fn enter(self: &Arc<Gate>) -> Entry {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.running < state.running_max && state.waiting.is_empty() {
             state.running += 1;
             return Entry::Permit(Permit(Arc::clone(self)));
@@ -85,21 +87,17 @@ impl Gate {
 
     /// How many are inside and how many wait.
     pub fn load(&self) -> (usize, usize) {
-        let state = self.lock();
+        let state = self.state.lock();
         (state.running, state.waiting.len())
     }
 
     /// Most that may be inside.
     pub fn running_max(&self) -> usize {
-        self.lock().running_max
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().running_max
     }
 
     fn leave(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         debug_assert!(state.running > 0, "who leaves was inside");
         state.running -= 1;
         let wakers = state.call();
@@ -138,7 +136,7 @@ impl Future for Waiting {
         let Some(ticket) = self.ticket else {
             return Poll::Pending;
         };
-        let mut state = gate.lock();
+        let mut state = gate.state.lock();
         if state.called.remove(&ticket) {
             self.ticket = None;
             drop(state);
@@ -154,7 +152,7 @@ impl Future for Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
-        let mut state = self.gate.lock();
+        let mut state = self.gate.state.lock();
         state.waiting.remove(&ticket);
         let was_called = state.called.remove(&ticket);
         drop(state);

@@ -8,8 +8,13 @@ use crate::handle::cgi::fail::{self, Failure};
 use crate::handle::cgi::find::{Folder, Found, Interpreter, Place};
 use crate::handle::cgi::{Cgi, Runs, Script, arguments};
 use crate::handle::plain;
-use crate::handle::variables::{self, Asked};
+use crate::handle::script::variables::{self, Asked};
 use crate::process::{HasNul, Strings};
+use crate::route::target::{Shown, rest_as_sent, told};
+
+/// Why what a link names is not run.
+const LEADS_OUT: &str = "a symbolic link leads out of the folder of programs; name the folder it \
+                         leads into in `symlinks_to`";
 
 /// A program that is to run for a request.
 pub(crate) struct Job {
@@ -68,14 +73,21 @@ impl Cgi {
             Found::Program(place) => self.program(request, folder, &place, path, below),
             Found::FolderWithoutSlash => Err(Box::new(plain::add_slash(request))),
             Found::Missing => Err(Box::new(plain::error(404))),
-            Found::Refused(reason) => Err(self.refuse(request, path, &Failure::Refused(reason))),
-            Found::Failed(error) => {
-                let path = String::from_utf8_lossy(path);
-                tracing::warn!(%path, %error, "a program could not be looked for");
+            Found::Outside(target) => {
+                request.record_mut().reason = Some(LEADS_OUT);
+                request.set_detail(&target);
+                Err(Box::new(plain::error(404)))
+            }
+            Found::Refused(reason) => {
+                Err(self.refuse_path(request, path, &Failure::Refused(reason)))
+            }
+            Found::Failed { error, is_lack } => {
+                let path = Shown(path);
+                hob_trace::warn_seldom!(%path, %error, "a program could not be looked for");
                 let mut record = request.record_mut();
                 record.fault = Fault::Server;
                 record.reason = Some("the program could not be looked for");
-                Err(Box::new(plain::error(500)))
+                Err(Box::new(plain::failed(is_lack)))
             }
         }
     }
@@ -88,13 +100,15 @@ impl Cgi {
         path: &[u8],
         below: usize,
     ) -> Result<Job, Box<Response>> {
-        let name = [&path[..below], &place.path].concat();
-        let path_info = path[below + place.named_bytes..].to_vec();
+        let name = told([&path[..below], &place.path].concat().into());
+        let named = below + place.named_bytes;
+        let path_info = told(rest_as_sent(request.head().path(), path, named));
         let interpreter = place.interpreter.map(|index| &folder.interpreters[index]);
         // One that is kept has started already.
         let interpreter = interpreter.filter(|_| self.warm.is_none());
-        Job::program(request, folder.file(place), interpreter, name, path_info)
-            .map_err(|_| self.refuse(request, path, &Failure::Unpassable))
+        let parts = (name.into_owned(), path_info.into_owned());
+        Job::program(request, folder.file(place), interpreter, parts)
+            .map_err(|_| self.refuse_path(request, path, &Failure::Unpassable))
     }
 
     fn script(
@@ -109,24 +123,19 @@ impl Cgi {
             true => below.saturating_sub(1),
             false => path.len(),
         };
-        let (name, path_info) = path.split_at(split);
-        let file = script.file.clone();
+        let name = told(path[..split].into());
+        let path_info = told(rest_as_sent(request.head().path(), path, split));
+        let parts = (name.into_owned(), path_info.into_owned());
         let interpreter = script.interpreter.as_ref().filter(|_| self.warm.is_none());
-        Job::program(
-            request,
-            file,
-            interpreter,
-            name.to_vec(),
-            path_info.to_vec(),
-        )
-        .map_err(|_| self.refuse(request, path, &Failure::Unpassable))
+        Job::program(request, script.file.clone(), interpreter, parts)
+            .map_err(|_| self.refuse_path(request, path, &Failure::Unpassable))
     }
 
     fn command(&self, request: &Request) -> Result<Job, Box<Response>> {
         let Runs::Command(command) = &self.runs else {
             return Err(Box::new(plain::error(500)));
         };
-        let query = request.head().query().unwrap_or_default();
+        let query = request.query().unwrap_or_default();
         let words = command.arguments(query).map_err(|(misfit, name)| {
             let mut record = request.record_mut();
             record.fault = Fault::Client;
@@ -148,19 +157,24 @@ impl Cgi {
         })
     }
 
+    /// `path` is the request's, in normal form.
+    fn refuse_path(&self, request: &Request, path: &[u8], failure: &Failure) -> Box<Response> {
+        self.refuse(request, Shown(path).to_string().as_bytes(), failure)
+    }
+
     fn refuse(&self, request: &Request, file: &[u8], failure: &Failure) -> Box<Response> {
         Box::new(fail::respond(self, request, file, failure, b""))
     }
 }
 
 impl Job {
-    /// A CGI program. `interpreter` runs it when it cannot run by itself.
+    /// A CGI program. `interpreter` runs it when it cannot run by itself; the parts of the path are
+    /// what names it, and what follows.
     fn program(
         request: &Request,
         file: Vec<u8>,
         interpreter: Option<&Interpreter>,
-        name: Vec<u8>,
-        path_info: Vec<u8>,
+        (name, path_info): (Vec<u8>, Vec<u8>),
     ) -> Result<Job, HasNul> {
         let mut words = Strings::new();
         let mut path = None;
@@ -172,9 +186,8 @@ impl Job {
             words.push(word)?;
         }
         words.push(&file)?;
-        let head = request.head();
-        if matches!(head.method(), b"GET" | b"HEAD") {
-            for word in arguments::of_query(head.query().unwrap_or_default()) {
+        if matches!(request.head().method(), b"GET" | b"HEAD") {
+            for word in arguments::of_query(request.query().unwrap_or_default()) {
                 words.push(&word)?;
             }
         }
@@ -187,14 +200,18 @@ impl Job {
         })
     }
 
-    /// The environment, for a request with a body of so many bytes.
+    /// The environment, for a request with a body of so many bytes; what every run has is in it for
+    /// scripts that are forked, and the spawner's to add for others.
     pub(super) fn environment(
         &self,
         cgi: &Cgi,
         request: &Request,
         body_bytes: u64,
     ) -> Result<Strings, HasNul> {
-        let mut environment = cgi.environment.clone();
+        let mut environment = match cgi.warm {
+            Some(_) => cgi.environment.clone(),
+            None => Strings::new(),
+        };
         let Kind::Program { name, path_info } = &self.kind else {
             return Ok(environment);
         };

@@ -3,35 +3,18 @@
 
 use std::time::Duration;
 
-/// Bytes of a request's body that are held in memory; a longer one goes through a file when its
-/// length is not known, and straight to the program when it is.
-pub(super) const BODY_HELD_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of output read ahead: an answer that has ended within them leaves with its length.
 pub(super) const OUTPUT_HELD_BYTES_MAX: usize = 64 * 1024;
 /// How long the beginning of an answer waits for its end, so that a short one leaves at once and
 /// with its length; so late is the first byte of a slow one. Events and what asks for it do not
 /// wait.
 pub(super) const OUTPUT_HELD_TIME: Duration = Duration::from_millis(10);
-/// Bytes of a command's output for which its exit code is waited for: a longer one leaves before
-/// the code is known.
-pub(super) const COMMAND_HELD_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of output read at a time.
 pub(super) const READ_BYTES: usize = 16 * 1024;
 /// The same for the beginning: most answers are short, and room costs its clearing.
 pub(super) const FIRST_READ_BYTES: usize = 4 * 1024;
-/// Bytes of standard error, or of output nobody wants, read before others have their turn.
-pub(super) const ASIDE_BYTES_PER_TURN: usize = 64 * 1024;
-/// Bytes of standard error read at a time: mostly there are none.
-pub(super) const STDERR_READ_BYTES: usize = 2 * 1024;
-/// Longest line of standard error in the log, in bytes; the rest is left out.
-pub(super) const STDERR_LINE_BYTES_MAX: usize = 1024;
-/// Lines of standard error that a route may log at once, and then in each second
-/// (`program_stderr_dropped`).
-pub(super) const STDERR_LINES_AT_ONCE: u64 = 200;
-/// See [`STDERR_LINES_AT_ONCE`].
-pub(super) const STDERR_LINES_PER_SECOND: u64 = 20;
-/// Bytes of standard error kept to explain a failure.
-pub(super) const STDERR_KEPT_BYTES: usize = 4 * 1024;
+/// Bytes of standard error in a record, the last whole lines.
+pub(super) const STDERR_TOLD_BYTES: usize = 640;
 /// How long a program runs before its standard error wakes anyone: of most that is read once, when
 /// they have ended.
 pub(super) const STDERR_UNSEEN: Duration = Duration::from_millis(100);

@@ -1,42 +1,42 @@
 //! A process for each request: CGI programs (RFC 3875), and commands that know nothing of the web.
 //!
 //! - `answer` from a request to a running program and its answer
+//! - `explain` what would run, without running it
 //! - `find` which program a path means
 //! - `arguments`, `command`, `job` what it is started with, `start` starting it
-//! - `body` the request's body on its way to it
 //! - `gate` how many run at once, and who waits
 //! - `run` what is known of a running program, and the task that looks after it; `running` its
 //!   process, which is started or forked (`handle/warm`)
-//! - `output`, `head`, `dechunk`, `reply` what it prints, and the answer made of that
-//! - `stderr`, `fail` what it says when something goes wrong, and who is told
-//! - `build` a handler as the config has it, `limits` what nobody needs to set
+//! - `output`, `reply` what it prints, and the answer made of that
+//! - `fail` what goes wrong, and who is told
+//! - `keys` its keys, `config` what they say, `build` a handler as the config has it, `limits`
+//!   what nobody needs to set
 
 pub mod answer;
 pub mod arguments;
-pub(crate) mod body;
 pub mod build;
 pub mod command;
-pub(crate) mod dechunk;
-pub(crate) mod fail;
+pub mod config;
+mod explain;
+mod fail;
 pub mod find;
 pub mod gate;
-pub mod head;
 pub(crate) mod job;
+pub(crate) mod keys;
 mod limits;
 mod output;
-pub(crate) mod reply;
+mod reply;
 mod run;
 mod running;
 mod start;
-pub mod stderr;
 
 use std::sync::Arc;
 
 use hob_http::HalfClose;
 
 use crate::advice::scripts::RouteScripts;
-use crate::config;
-use crate::handle::warm::Warm;
+use crate::handle::script::stderr::Pace;
+use crate::handle::warm::RouteHosts;
 use crate::process::{ProgramRef, Strings};
 
 /// A handler of this kind, ready to answer.
@@ -47,12 +47,12 @@ pub struct Cgi {
     /// What is learned of interpreters is kept by it.
     pub way: u32,
     /// As configured.
-    pub settings: config::Cgi,
+    pub settings: crate::config::Cgi,
     /// What runs.
     pub runs: Runs,
     /// The rules it runs under.
     pub program: ProgramRef,
-    /// Variables that every run has.
+    /// Variables that every run has. The spawner gives them to what it starts.
     pub environment: Strings,
     /// Their names, sorted.
     pub set_names: Vec<String>,
@@ -63,11 +63,11 @@ pub struct Cgi {
     /// What its scripts have used.
     pub scripts: Arc<RouteScripts>,
     /// How much standard error is logged.
-    pub pace: stderr::Pace,
+    pub pace: Pace,
     /// What FIN from a client means while a program runs for it.
     pub half_close: HalfClose,
     /// Where its processes are forked from, when they are not started.
-    pub warm: Option<Warm>,
+    pub warm: Option<RouteHosts>,
 }
 
 /// What runs.

@@ -5,13 +5,15 @@ use std::cell::Cell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use hob_http::reactor::Timer;
-use hob_http::{BodyError, PipeEnd, Request, Watched};
+use hob_http::{BodyError, DrainWatch, PipeEnd, Request, Watched};
 
 use crate::handle::cgi::fail::{self, Failure};
 use crate::handle::cgi::limits::{FIRST_READ_BYTES, READ_BYTES};
 use crate::handle::cgi::run::{Run, Why};
+use crate::handle::script::reply::note_cut;
 use crate::process::Exit;
 
 /// The output of a program whose answer is being made. Dropped before it is taken apart, it ends
@@ -181,23 +183,63 @@ impl Drop for Output {
     }
 }
 
+/// How long the body of an answer goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Span {
+    /// It has an end, which is waited for until `total`.
+    ToItsEnd,
+    /// A stream of events: `total` does not hold.
+    Events,
+    /// The same, and the program has said when it is to end.
+    EventsUntilTotal,
+}
+
 /// The end of a body that comes out of a program's pipe.
 pub(super) struct OutputEnd {
     run: Rc<Run>,
     request: Request,
-    /// An exit code other than 0 breaks the answer off.
-    is_code_checked: bool,
+    span: Span,
+    /// Of a stream of events.
+    events: Option<Events>,
     linger: Timer,
     is_lingering: Cell<bool>,
     is_over: Cell<bool>,
 }
 
+/// What ends a stream of events.
+struct Events {
+    /// Since the last piece.
+    silence: Timer,
+    silence_max: Duration,
+    drain: DrainWatch,
+}
+
+impl Events {
+    fn begin_silence(&self) {
+        if !self.silence_max.is_zero() {
+            self.silence.set(self.silence_max);
+        }
+    }
+}
+
 impl OutputEnd {
-    pub(super) fn new(run: &Rc<Run>, request: &Request, is_code_checked: bool) -> OutputEnd {
+    pub(super) fn new(run: &Rc<Run>, request: &Request, span: Span) -> OutputEnd {
+        if span == Span::Events {
+            run.set_total(Duration::MAX);
+        }
+        let events = (span != Span::ToItsEnd).then(|| Events {
+            silence: run.reactor.timer(),
+            silence_max: run.cgi.settings.limits.events,
+            drain: run.reactor.watch_drain(),
+        });
+        if let Some(events) = &events {
+            events.begin_silence();
+        }
         OutputEnd {
             run: Rc::clone(run),
             request: request.clone(),
-            is_code_checked,
+            span,
+            events,
             linger: run.reactor.timer(),
             is_lingering: Cell::new(false),
             is_over: Cell::new(false),
@@ -217,7 +259,7 @@ impl OutputEnd {
             return Poll::Ready(Err(Failure::Total));
         }
         if let Some(exit) = exit
-            && let Some(failure) = Failure::of_end(exit, self.is_code_checked)
+            && let Some(failure) = self.run.failure(exit)
         {
             return Poll::Ready(Err(failure));
         }
@@ -228,8 +270,26 @@ impl OutputEnd {
                 self.run.counters.limit_program_linger.add(1);
                 Ok(())
             }),
-            (None, false) => Poll::Pending,
+            (None, false) => self.look_at_events(cx),
         }
+    }
+
+    /// A stream of events that is waited for: it ends when the server stops, so that its client
+    /// asks again elsewhere, and breaks off when it is silent for too long.
+    fn look_at_events(&self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        let Some(events) = &self.events else {
+            return Poll::Pending;
+        };
+        if events.drain.poll_begun(cx).is_ready() {
+            self.run.end(Why::ServerStops);
+            return Poll::Ready(Ok(()));
+        }
+        if events.silence.poll_elapsed(cx).is_ready() {
+            self.run.counters.limit_program_events.add(1);
+            self.run.end(Why::Silent);
+            return Poll::Ready(Err(Failure::Silent));
+        }
+        Poll::Pending
     }
 }
 
@@ -238,7 +298,7 @@ impl PipeEnd for OutputEnd {
         let decided = self.decide(cx, at_eof);
         self.is_over.set(decided.is_ready());
         if decided.is_ready() {
-            self.run.note_use(&self.request);
+            self.run.note_end(&self.request);
         }
         decided.map_err(|failure| {
             fail::note_detail(&self.request, &self.run, &failure);
@@ -246,10 +306,24 @@ impl PipeEnd for OutputEnd {
             BodyError::Source(fault, reason)
         })
     }
+
+    fn note_surplus(&self) {
+        note_cut(&self.request);
+    }
+
+    fn note_progress(&self) {
+        if let Some(events) = &self.events {
+            events.begin_silence();
+        }
+    }
 }
 
 impl Drop for OutputEnd {
     fn drop(&mut self) {
+        if self.span == Span::Events {
+            // What goes on without its answer does so for as long as any.
+            self.run.set_total(self.run.cgi.settings.limits.total);
+        }
         // A body of an announced length is complete without anyone asking.
         if !self.is_over.get() && self.request.has_left() {
             self.run.end(Why::ClientLeft);

@@ -1,23 +1,20 @@
 //! From a program's output to an answer.
 
 use std::rc::Rc;
-use std::task::{Context, Poll};
 use std::time::Instant;
 
-use hob_http::status::is_bodiless;
-use hob_http::{Body, BodyError, BodyStream, Bytes, Chunk, Fields, Request, Response};
+use hob_http::status::has_no_content;
+use hob_http::{Body, Bytes, Fields, Request, Response};
 use hob_trace::watch::Stage;
 
-use crate::handle::cgi::dechunk::{Dechunked, dechunk};
-use crate::handle::cgi::fail::Failure;
-use crate::handle::cgi::head::{BadHead, CgiHead, HeadReader, Progress};
-use crate::handle::cgi::limits::{COMMAND_HELD_BYTES_MAX, OUTPUT_HELD_BYTES_MAX, OUTPUT_HELD_TIME};
-use crate::handle::cgi::output::{More, Output, OutputEnd};
+use crate::handle::cgi::fail::{Failure, ending};
+use crate::handle::cgi::limits::{OUTPUT_HELD_BYTES_MAX, OUTPUT_HELD_TIME};
+use crate::handle::cgi::output::{More, Output, OutputEnd, Span};
 use crate::handle::plain;
-use crate::handle::script_control::{self, Buffer, Control};
-
-/// The type of a body whose program does not say what it is. Browsers show it and run nothing.
-pub(crate) const TYPE_UNSAID: &[u8] = b"text/plain; charset=utf-8";
+use crate::handle::script::control::{Buffer, Control, is_event_stream};
+use crate::handle::script::dechunk::{Dechunked, dechunk};
+use crate::handle::script::head::{BadHead, CgiHead, HeadReader, Progress};
+use crate::handle::script::reply::{Unsent, inside, note_cut, say_type};
 
 /// The answer of a CGI program.
 pub(super) async fn of_program(
@@ -30,6 +27,7 @@ pub(super) async fn of_program(
     };
     let (head, body_at) = read_head(reading).await?;
     reading.has_head();
+    reading.run.has_head(head.status);
     request.record_mut().program_us = started.elapsed().as_micros() as u64;
     request.tell(
         Stage::Program,
@@ -39,15 +37,21 @@ pub(super) async fn of_program(
     if let Some(total) = control.timeout {
         reading.run.set_total(total);
     }
-    let is_sent = request.head().method() != b"HEAD" && !is_bodiless(head.status);
+    let is_sent = request.head().method() != b"HEAD" && !has_no_content(head.status);
     let announced = head.body_bytes.filter(|_| is_sent);
-    let is_held = control.buffer != Buffer::Never && !is_event_stream(&head.fields);
+    let is_events = announced.is_none() && is_event_stream(&head.fields);
+    let span = match (is_events, control.timeout) {
+        (false, _) => Span::ToItsEnd,
+        (true, None) => Span::Events,
+        (true, Some(_)) => Span::EventsUntilTotal,
+    };
+    let is_held = control.buffer != Buffer::Never && !is_events;
     if is_sent && announced != Some(0) && head.local.is_none() {
         await_untyped(reading, body_at, &head.fields).await?;
     }
     read_ahead(reading, body_at, announced, is_held).await?;
     let first = reading.bytes.split_off(body_at);
-    if is_bodiless(head.status) && !first.trim_ascii().is_empty() {
+    if has_no_content(head.status) && !first.trim_ascii().is_empty() {
         return Err(Failure::Bodiless(head.status));
     }
     if reading.is_over() {
@@ -56,7 +60,7 @@ pub(super) async fn of_program(
     // What is sent in its place has a type of its own.
     let is_typed = is_sent && control.instead.is_none();
     match output.take() {
-        Some(reading) if is_sent => with_body(request, reading, head, first, is_typed),
+        Some(reading) if is_sent => with_body(request, reading, head, first, is_typed, span),
         Some(reading) => Ok(without_body(reading, head)),
         None => Err(Failure::Unreadable),
     }
@@ -70,7 +74,7 @@ fn without_body(reading: Output, head: CgiHead) -> Response {
     if let Some(target) = &head.local {
         return inside(fields, target);
     }
-    let body = match is_bodiless(head.status) {
+    let body = match has_no_content(head.status) {
         true => Body::Empty,
         false => Body::Stream(Box::new(Unsent(head.body_bytes))),
     };
@@ -84,6 +88,7 @@ fn with_body(
     head: CgiHead,
     mut first: Vec<u8>,
     is_typed: bool,
+    span: Span,
 ) -> Result<Response, Failure> {
     let mut fields = head.fields;
     fields.set(b"Server", plain::SERVER);
@@ -97,7 +102,10 @@ fn with_body(
         if head.is_chunked {
             first = dechunk(&first).ok_or(Failure::Chunks)?;
         }
-        first.truncate(usize::try_from(wanted_bytes).unwrap_or(usize::MAX));
+        if first.len() as u64 > wanted_bytes {
+            note_cut(request);
+            first.truncate(wanted_bytes as usize);
+        }
         if is_typed && !first.is_empty() {
             say_type(&mut fields);
         }
@@ -114,23 +122,18 @@ fn with_body(
         first: first.into(),
         fd: source.into_fd(),
         len: head.body_bytes,
-        end: Some(Rc::new(OutputEnd::new(&run, request, false))),
+        end: Some(Rc::new(OutputEnd::new(&run, request, span))),
     };
+    let drain = (span != Span::ToItsEnd).then(|| run.reactor.watch_drain());
     let body = match head.is_chunked {
-        true => Body::Stream(Box::new(Dechunked::new(body.into_stream()))),
+        true => Body::Stream(Box::new(Dechunked::new(body.into_stream(), drain))),
         false => body,
     };
     Ok(Response::new(head.status, fields, body))
 }
 
-/// What this site has for a path answers.
-pub(crate) fn inside(mut fields: Fields, target: &[u8]) -> Response {
-    // The target has no control characters, so it can stand in a field.
-    script_control::redirect_inside(&mut fields, target);
-    Response::new(200, fields, Body::Empty)
-}
-
-/// The answer of a command: all it prints, if it ends well.
+/// The answer of a command: what it prints. It begins with its first byte, as that of a program
+/// begins with its head; one that fails before is told by the status.
 pub(super) async fn of_command(
     request: &Request,
     output: &mut Option<Output>,
@@ -140,21 +143,21 @@ pub(super) async fn of_command(
     let Some(reading) = output.as_mut() else {
         return Err(Failure::Unreadable);
     };
-    while reading.bytes.len() < COMMAND_HELD_BYTES_MAX {
-        match reading.more().await? {
-            More::Bytes => reading.has_head(),
-            More::End => break,
-        }
-    }
+    reading.more().await?;
+    reading.has_head();
+    reading.run.has_head(200);
     request.record_mut().program_us = started.elapsed().as_micros() as u64;
-    if reading.is_over()
-        && let Some(exit) = reading.exit().await
-        && let Some(failure) = Failure::of_end(exit, true)
-    {
-        return Err(failure);
-    }
     let mut fields = plain::named();
     fields.add(b"Content-Type", media_type.as_bytes());
+    let is_events = is_event_stream(&fields);
+    let span = match is_events {
+        true => Span::Events,
+        false => Span::ToItsEnd,
+    };
+    read_ahead(reading, 0, None, !is_events).await?;
+    if reading.is_over() {
+        check_end(reading, None, 0).await?;
+    }
     let Some(mut reading) = output.take() else {
         return Err(Failure::Unreadable);
     };
@@ -175,7 +178,7 @@ pub(super) async fn of_command(
             first: first.into(),
             fd: source.into_fd(),
             len: None,
-            end: Some(Rc::new(OutputEnd::new(&run, request, true))),
+            end: Some(Rc::new(OutputEnd::new(&run, request, span))),
         },
     };
     Ok(Response::new(200, fields, body))
@@ -192,10 +195,11 @@ async fn read_head(reading: &mut Output) -> Result<(CgiHead, usize), Failure> {
             Progress::NeedMore if more == More::Bytes => {}
             Progress::NeedMore => {
                 let exit = reading.exit().await;
-                if let Some(failure) = exit.and_then(|exit| Failure::of_end(exit, false)) {
+                if let Some(failure) = exit.and_then(Failure::of_end) {
                     return Err(failure);
                 }
-                return Err(Failure::Head(reader.at_end(&reading.bytes), exit));
+                let bad = Box::new(reader.at_end(&reading.bytes));
+                return Err(Failure::Head(bad, exit.map(ending).unwrap_or_default()));
             }
         }
     }
@@ -205,7 +209,7 @@ fn refused(reading: &Output, bad: BadHead) -> Failure {
     if bad.is_too_long() {
         reading.run.counters.limit_program_head.add(1);
     }
-    Failure::Head(bad, None)
+    Failure::Head(Box::new(bad), String::new())
 }
 
 /// Only a body gets a type. Where the program says none, waits until it is known whether there is
@@ -255,14 +259,6 @@ async fn read_ahead(
     }
 }
 
-/// Each event is for the client at once.
-fn is_event_stream(fields: &Fields) -> bool {
-    const EVENTS: &[u8] = b"text/event-stream";
-    let media_type = fields.value(b"Content-Type").unwrap_or_default();
-    let begin = media_type.get(..EVENTS.len());
-    begin.is_some_and(|begin| begin.eq_ignore_ascii_case(EVENTS))
-}
-
 /// The output has ended: whether it is all that was meant.
 async fn check_end(
     reading: &mut Output,
@@ -274,7 +270,7 @@ async fn check_end(
         return Ok(());
     }
     if let Some(exit) = reading.exit().await
-        && let Some(failure) = Failure::of_end(exit, false)
+        && let Some(failure) = reading.run.failure(exit)
     {
         return Err(failure);
     }
@@ -284,32 +280,9 @@ async fn check_end(
     }
 }
 
-pub(crate) fn say_type(fields: &mut Fields) {
-    if fields.value(b"Content-Type").is_none() {
-        fields.add(b"Content-Type", TYPE_UNSAID);
-    }
-}
-
 fn whole(bytes: Vec<u8>) -> Body {
     match bytes.is_empty() {
         true => Body::Empty,
         false => Body::Bytes(Bytes::from(bytes)),
-    }
-}
-
-/// A body that is only announced, for HEAD.
-pub(crate) struct Unsent(pub(crate) Option<u64>);
-
-impl BodyStream for Unsent {
-    fn poll_chunk(
-        &mut self,
-        _: &mut Context<'_>,
-        _: usize,
-    ) -> Poll<Option<Result<Chunk, BodyError>>> {
-        Poll::Ready(None)
-    }
-
-    fn len(&self) -> Option<u64> {
-        self.0
     }
 }

@@ -10,7 +10,7 @@
 //! The place among the running is given back when the process has ended, not when its answer has:
 //! a program may go on working after it has closed its output, until `total`.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,16 +18,24 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use hob_http::reactor::Timer;
-use hob_http::{Reactor, Request, Watched};
+use hob_http::{Aftermath, Reactor, Request, Watched};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::watch::{Hidden, Pen, Stage as Event, Trail};
+use hob_trace::{Fault, ProgramEnd};
 
-use crate::handle::cgi::Cgi;
+use crate::config::ExitRule;
+use crate::handle::cgi::fail::{self, Failure};
 use crate::handle::cgi::gate::Permit;
-use crate::handle::cgi::limits::{ASIDE_BYTES_PER_TURN, KILLED_WAIT, READ_BYTES, STDERR_UNSEEN};
+use crate::handle::cgi::limits::{KILLED_WAIT, READ_BYTES, STDERR_UNSEEN};
 use crate::handle::cgi::running::Running;
-use crate::handle::cgi::stderr::Stderr;
+use crate::handle::cgi::{Cgi, Runs};
+use crate::handle::script::limits::ASIDE_BYTES_PER_TURN;
+use crate::handle::script::stderr::{Stderr, one_line};
 use crate::process::{End, Exit};
+
+/// An exit code that is recorded, and counts for nothing.
+const ODD_CODE: &str = "the program ended with an exit code other than 0";
+const FAILED_LATE: &str = "the program failed after its answer was complete";
 
 /// Why a program is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +48,10 @@ pub(super) enum Why {
     Total,
     /// Its output is no answer.
     Unusable,
+    /// Its stream of events fell silent.
+    Silent,
+    /// Its stream of events has ended because the server stops.
+    ServerStops,
 }
 
 /// What runs, as its answer sees it.
@@ -51,6 +63,10 @@ pub(super) struct Run {
     pub(super) id: Box<str>,
     /// The program's file.
     pub(super) file: Box<[u8]>,
+    /// When its start was asked for, in microseconds on the monotonic clock.
+    asked_us: u64,
+    /// The status of its answer, once it has a head; else 0.
+    status: Cell<u16>,
     /// Who watches the request.
     trail: Trail,
     state: RefCell<State>,
@@ -64,6 +80,8 @@ struct State {
     total: Option<Duration>,
     printed: Vec<u8>,
     is_stderr_over: bool,
+    /// How long the record waits for the end of what has answered already.
+    told_late: Option<Timer>,
     /// Output that nobody wants.
     unwanted: Option<Watched>,
     answer: Option<Waker>,
@@ -78,6 +96,7 @@ impl Run {
         id: Box<str>,
         file: Box<[u8]>,
         trail: Trail,
+        asked_us: u64,
     ) -> Rc<Run> {
         Rc::new(Run {
             cgi,
@@ -85,6 +104,8 @@ impl Run {
             counters,
             id,
             file,
+            asked_us,
+            status: Cell::new(0),
             trail,
             state: RefCell::default(),
         })
@@ -120,15 +141,89 @@ impl Run {
         exit
     }
 
-    /// Tells the record what the process has used, if that is known by now.
-    pub(super) fn note_use(&self, request: &Request) {
+    /// The head of its answer is there.
+    pub(super) fn has_head(&self, status: u16) {
+        self.status.set(status);
+    }
+
+    /// Why an answer whose output has ended is not whole, as the end of its program tells.
+    ///
+    /// An exit code alone says little: that of a shell script is its last command's, and old
+    /// scripts end with `exit 1` out of habit. What an uncaught error leaves in every language is
+    /// a code and words on standard error. A program whose own status says that it failed (pages of
+    /// `CGI::Carp`) has told its client already.
+    pub(super) fn failure(&self, exit: Exit) -> Option<Failure> {
+        let (code, signal) = match exit {
+            Exit::Ended { code, signal, .. } => (code.unwrap_or_default(), signal),
+            exit => return Some(Failure::of_exit(exit)),
+        };
+        let is_told = || self.status.get() >= 400 || self.printed().trim_ascii().is_empty();
+        match (self.cgi.settings.exit, signal, &self.cgi.runs) {
+            (ExitRule::Trust, ..) => None,
+            (_, Some(signal), _) => Some(Failure::Killed(signal)),
+            (_, None, _) if code == 0 => None,
+            (_, None, Runs::Command(_)) => Some(Failure::Code(code)),
+            (_, None, _) => (!is_told()).then_some(Failure::Failed(code)),
+        }
+    }
+
+    /// Tells the record how the process ended and what it has used, if that is known by now.
+    pub(super) fn note_end(&self, request: &Request) {
         let Some(exit) = self.state.borrow().exit else {
             return;
         };
-        if let Exit::Ended { usage, .. } = exit {
-            request.record_mut().cpu_us = usage.user_us + usage.system_us;
-        }
         request.tell(Event::Program, format_args!("{exit}"));
+        let Exit::Ended {
+            code,
+            signal,
+            usage,
+            process,
+            ..
+        } = exit
+        else {
+            return;
+        };
+        let (end, number) = match (signal, code.unwrap_or_default()) {
+            (Some(signal), _) => (ProgramEnd::Killed, signal),
+            (None, 0) => (ProgramEnd::Clean, 0),
+            (None, code) if self.failure(exit).is_some() => (ProgramEnd::Failed, code),
+            (None, code) => (ProgramEnd::Code, code),
+        };
+        let mut record = request.record_mut();
+        record.cpu_us = usage.user_us + usage.system_us;
+        record.pid = process.pid;
+        (record.program_end, record.end_number) = (end, number as u8);
+        if process.since_us > 0 {
+            record.start_us = process.since_us.saturating_sub(self.asked_us).max(1);
+        }
+        if end == ProgramEnd::Code {
+            record.note.get_or_insert(ODD_CODE);
+        }
+    }
+
+    /// The answer has left: what the end of its program adds to the record.
+    fn note_late_end(&self, request: &Request) {
+        let state = self.state.borrow();
+        let (exit, ended_for) = (state.exit, state.ended_for);
+        drop(state);
+        let Some(exit) = exit else {
+            return;
+        };
+        if request.record().program_end == ProgramEnd::Unknown {
+            self.note_end(request);
+        }
+        let mut record = request.record_mut();
+        let is_clean = record.fault == Fault::None;
+        if is_clean && ended_for.is_none() && self.failure(exit).is_some() {
+            record.fault = Fault::Script;
+            record.reason = Some(FAILED_LATE);
+        }
+        drop(record);
+        let says_more = !matches!(exit, Exit::Ended { code: Some(0), .. })
+            || !self.printed().trim_ascii().is_empty();
+        if request.detail().is_empty() && says_more {
+            fail::note_end_detail(request, self, exit);
+        }
     }
 
     /// Why it is ended, if it is.
@@ -143,7 +238,8 @@ impl Run {
         wake(state.overseer.take());
     }
 
-    /// Gives it so long from now on, instead of what is left of `total`.
+    /// Gives it so long from now on, instead of what is left of `total`; `Duration::MAX` is for
+    /// ever.
     pub(super) fn set_total(&self, total: Duration) {
         let mut state = self.state.borrow_mut();
         state.total = Some(total);
@@ -159,7 +255,7 @@ impl Run {
         drop(old);
     }
 
-    /// The beginning of what it printed on standard error.
+    /// The last of what it printed on standard error.
     pub(super) fn printed(&self) -> Vec<u8> {
         self.state.borrow().printed.clone()
     }
@@ -170,7 +266,7 @@ impl Run {
     }
 
     fn log(&self, line: &[u8]) {
-        if self.trail.is_watched() {
+        if self.trail.is_traced() {
             let now_us = self.reactor.now_us();
             let tell = |pen: &mut Pen<'_>, _: Option<&Hidden>| pen.text("text", line);
             self.reactor
@@ -190,18 +286,23 @@ impl Run {
     }
 }
 
-/// A line as it was printed, but what cannot be seen is made visible: it cannot move a terminal's
-/// cursor, or look like a line of ours. Quotes and backslashes stay, messages are full of them.
-fn one_line(text: &str) -> String {
-    const STAY: [char; 3] = ['\'', '"', '\\'];
-    let text = text.trim_end();
-    let mut shown = String::with_capacity(text.len());
-    for piece in text.split_inclusive(STAY) {
-        let before = piece.strip_suffix(STAY).unwrap_or(piece);
-        shown.extend(before.escape_debug());
-        shown.push_str(&piece[before.len()..]);
+impl Aftermath for Run {
+    fn poll_told(&self, cx: &mut Context<'_>, request: &Request) -> Poll<()> {
+        if self.exit(cx).is_none() {
+            let linger = self.cgi.settings.limits.linger;
+            let mut state = self.state.borrow_mut();
+            let timer = state.told_late.get_or_insert_with(|| {
+                let timer = self.reactor.timer();
+                timer.set(linger);
+                timer
+            });
+            if timer.poll_elapsed(cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
+        self.note_late_end(request);
+        Poll::Ready(())
     }
-    shown
 }
 
 fn wake(waker: Option<Waker>) {
@@ -266,7 +367,7 @@ impl Overseer {
 
     fn read_stderr(&mut self, cx: &mut Context<'_>) {
         let is_due = self.stage != Stage::Runs
-            || self.run.trail.is_watched()
+            || self.run.trail.is_traced()
             || self.run.ended_for().is_some()
             || self.next.poll_elapsed(cx).is_ready();
         if is_due {
@@ -349,22 +450,5 @@ impl Overseer {
         self.run.state.borrow_mut().unwanted = Some(output);
         cx.waker().wake_by_ref();
         true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn line_of_standard_error_is_shown_as_it_was_printed() {
-        assert_eq!(
-            one_line("env: 'x': \"no\" C:\\a é\r\n"),
-            "env: 'x': \"no\" C:\\a é"
-        );
-        assert_eq!(
-            one_line("a\tb\x1b[2Jc\0\u{85}d"),
-            "a\\tb\\u{1b}[2Jc\\0\\u{85}d"
-        );
     }
 }

@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
-use hob_http::{Phase, Request, Response};
+use hob_http::{Aftermath, Phase, Request, Response};
 use hob_trace::watch::Stage;
 use rustix::fs::Mode;
 use rustix::pipe::PipeFlags;
 
 use crate::handle::cgi::answer::Ask;
-use crate::handle::cgi::body::{self, Body};
 use crate::handle::cgi::fail::{self, Failure};
 use crate::handle::cgi::gate::Permit;
 use crate::handle::cgi::job::{Job, Kind};
@@ -23,10 +22,11 @@ use crate::handle::cgi::output::Output;
 use crate::handle::cgi::reply;
 use crate::handle::cgi::run::{Run, Why};
 use crate::handle::cgi::running::Running;
-use crate::handle::variables::push_unique_id;
+use crate::handle::script::body::{self, Body};
+use crate::handle::script::variables::push_unique_id;
 use crate::handle::warm::keep::Means;
-use crate::handle::warm::{self, Host, Warm, Way};
-use crate::process::{Child, Start, Strings};
+use crate::handle::warm::{self, Host, NoWay, RouteHosts, Way};
+use crate::process::{Child, Start, Strings, now_us};
 use crate::watch::trail_of;
 
 /// Runs a program and gives its answer, or that to its failure.
@@ -65,7 +65,7 @@ impl Attempt {
     fn note(&self, request: &Request) {
         request.set_phase(Phase::Server);
         if let Some(run) = &self.running {
-            run.note_use(request);
+            run.note_end(request);
         }
         let mut record = request.record_mut();
         if let (Some(started), 0) = (self.started, record.program_us) {
@@ -88,7 +88,7 @@ async fn answer(
         .map_err(|_| Failure::Unpassable)?;
     let reactor = request.reactor();
     request.set_phase(Phase::Program);
-    let started = Instant::now();
+    let (started, asked_us) = (Instant::now(), now_us());
     attempt.started = Some(started);
     let host = match &ask.cgi.warm {
         None => None,
@@ -132,7 +132,8 @@ async fn answer(
             Running::Started(launch(ask, job, environment, standard))
         }
     };
-    let run = run_of(ask, job);
+    let run = run_of(ask, job, asked_us);
+    request.set_aftermath(Rc::clone(&run) as Rc<dyn Aftermath>);
     run.oversee(child, stderr, permit);
     attempt.running = Some(Rc::clone(&run));
     let mut output = Some(Output::new(&run, stdout));
@@ -149,7 +150,7 @@ async fn answer(
 }
 
 /// What the program's answer, its overseer and its feeder share.
-fn run_of(ask: &Ask, job: &Job) -> Rc<Run> {
+fn run_of(ask: &Ask, job: &Job, asked_us: u64) -> Rc<Run> {
     let request = &ask.request;
     let mut id = Vec::new();
     push_unique_id(request, &mut id);
@@ -160,6 +161,7 @@ fn run_of(ask: &Ask, job: &Job) -> Rc<Run> {
         String::from_utf8_lossy(&id).into(),
         job.file.as_slice().into(),
         trail_of(request),
+        asked_us,
     )
 }
 
@@ -214,7 +216,7 @@ fn opened_again(
 }
 
 /// A way to the interpreter that is kept, which may have to start first.
-async fn reach_host(ask: &Ask, warm: &Warm) -> Result<Way, Failure> {
+async fn reach_host(ask: &Ask, warm: &RouteHosts) -> Result<Way, Failure> {
     let reactor = ask.request.reactor();
     let timer = reactor.timer();
     timer.set(ask.cgi.settings.limits.queue_time);
@@ -226,7 +228,11 @@ async fn reach_host(ask: &Ask, warm: &Warm) -> Result<Way, Failure> {
     let program = ask.cgi.program;
     poll_fn(|cx| {
         let asked = ask.links.poll_link(cx, warm, program, &means);
-        match asked.map_err(|broken| Failure::NoHost(broken.0)) {
+        let asked = asked.map_err(|no_way| match no_way {
+            NoWay::Broken(broken) => Failure::NoHost(broken.0),
+            NoWay::Lack(error) => Failure::NoPipes(error),
+        });
+        match asked {
             Poll::Ready(way) => Poll::Ready(way),
             Poll::Pending => timer.poll_elapsed(cx).map(|()| Err(Failure::HostTime)),
         }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hob_http::{Answered, Body, Known, Request, Response};
+use hob_http::{Answered, Body, Fields, Known, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::{CacheOutcome, Fault};
 
@@ -20,6 +20,9 @@ use crate::handle::files::open::{May, Trouble};
 use crate::handle::files::respond::{self, Choice};
 use crate::handle::files::{Files, folder};
 use crate::handle::{html, plain};
+use crate::process::is_lack;
+use crate::route::percent::{Part, encode};
+use crate::route::sites::{Claims, Route, Site, Slashes};
 use crate::shared::Shared;
 use crate::step::negotiate::{self, ListingForm};
 
@@ -37,7 +40,51 @@ pub struct Ask<'a> {
     pub counters: &'a Arc<ThreadCounters>,
     /// Loop time, in milliseconds.
     pub now_ms: u64,
+    /// Who else of the site may answer for the file that is found.
+    pub others: Option<Others<'a>>,
+    /// Paths of the site that are sent to a slash where there is no file.
+    pub slashes: Option<&'a Arc<Slashes>>,
 }
+
+/// What finds out whether a file is a program's to answer for.
+#[derive(Clone, Copy)]
+pub struct Others<'a> {
+    /// The site's programs.
+    pub claims: &'a Arc<Claims>,
+    /// The path that was asked for, or that it was rewritten to.
+    pub path: &'a [u8],
+    /// Where it leaves the part that stands for the handler's root.
+    pub below: usize,
+    /// The route was found by this path: the file at it is the route's to send.
+    pub is_routed: bool,
+}
+
+impl<'a> Others<'a> {
+    /// What else a site has for a path on one of its routes, if programs have some of its files;
+    /// and where the path leaves what stands for the root of `files`.
+    pub(super) fn on(
+        files: &Files,
+        (site, route): (&'a Site, &Route),
+        path: &'a [u8],
+        below: usize,
+    ) -> (Option<Others<'a>>, usize) {
+        let below = match files.settings.keep_prefix {
+            true => 1,
+            false => below,
+        };
+        let others = site.claims.as_ref().map(|claims| Others {
+            claims,
+            path,
+            below,
+            is_routed: route.rewrite.is_none(),
+        });
+        (others, below)
+    }
+}
+
+/// The status of an answer that another route gives: it is never sent. Its `Location` is the path,
+/// encoded.
+pub const ELSEWHERE: u16 = 0;
 
 /// The same for an answer that comes later.
 struct LaterAsk {
@@ -46,6 +93,16 @@ struct LaterAsk {
     shared: Arc<Shared>,
     counters: Arc<ThreadCounters>,
     now_ms: u64,
+    others: Option<LaterOthers>,
+    slashes: Option<Arc<Slashes>>,
+}
+
+/// [`Others`] likewise.
+struct LaterOthers {
+    claims: Arc<Claims>,
+    path: Box<[u8]>,
+    below: usize,
+    is_routed: bool,
 }
 
 impl Ask<'_> {
@@ -56,7 +113,41 @@ impl Ask<'_> {
             shared: Arc::clone(self.shared),
             counters: Arc::clone(self.counters),
             now_ms: self.now_ms,
+            others: self.others.map(|others| LaterOthers {
+                claims: Arc::clone(others.claims),
+                path: others.path.into(),
+                below: others.below,
+                is_routed: others.is_routed,
+            }),
+            slashes: self.slashes.cloned(),
         }
+    }
+
+    /// The way to the slash that the path lacks, where that is all it lacks.
+    fn slash(&self) -> Option<Response> {
+        self.slashes?.redirect(self.request)
+    }
+
+    /// True for methods that files answer.
+    fn is_reading(&self) -> bool {
+        matches!(self.request.head().method(), b"GET" | b"HEAD")
+    }
+
+    /// The answer when a program answers for this file: a folder's index, or a fallback.
+    fn elsewhere(&self, entry: &Entry) -> Option<Response> {
+        let others = self.others?;
+        let (file, index) = entry.file_path();
+        let (above, below) = others.path.split_at_checked(others.below)?;
+        if others.is_routed && index.is_empty() && file == below {
+            return None;
+        }
+        let path = [above, file, index].concat();
+        others.claims.is_program(&path).then(|| {
+            let (mut fields, mut location) = (Fields::new(), Vec::new());
+            encode(&path, Part::Path, &mut location);
+            fields.add(b"Location", &location);
+            Response::new(ELSEWHERE, fields, Body::Empty)
+        })
     }
 }
 
@@ -68,6 +159,13 @@ impl LaterAsk {
             shared: &self.shared,
             counters: &self.counters,
             now_ms: self.now_ms,
+            others: self.others.as_ref().map(|others| Others {
+                claims: &others.claims,
+                path: &others.path,
+                below: others.below,
+                is_routed: others.is_routed,
+            }),
+            slashes: self.slashes.as_ref(),
         }
     }
 }
@@ -78,6 +176,8 @@ pub enum Step {
     Done(Response),
     /// The file pool must look.
     Fetch(Box<[u8]>),
+    /// The fallback answers, if the pool finds it.
+    FallBack(Box<[u8]>),
     /// A coding must be made.
     Make(Rc<View>, Coding),
     /// The folder must be read.
@@ -97,8 +197,11 @@ pub enum Fetched {
     Missing,
     /// Not to be read (403).
     Forbidden,
-    /// The system failed (500).
-    Failed,
+    /// The system failed (500), or something is used up (503).
+    Failed {
+        /// Something is used up.
+        is_lack: bool,
+    },
 }
 
 /// Answers a request for `path`, which is normal and below the handler's root, without its first
@@ -107,6 +210,8 @@ pub fn answer(ask: &Ask<'_>, path: &[u8], local: &mut Local, key: &mut Vec<u8>) 
     match ask.request.head().method() {
         b"GET" | b"HEAD" => {}
         b"OPTIONS" => return Answered::Ready(plain::options(plain::READING)),
+        // A program may take it, when the path leads to one, or only lacks a slash to lead there.
+        _ if ask.others.is_some() || ask.slashes.is_some() => {}
         method => return Answered::Ready(plain::wrong_method(method, plain::READING)),
     }
     let is_hidden = !ask.files.settings.dot_files && has_dot_name(path);
@@ -120,7 +225,7 @@ pub fn answer(ask: &Ask<'_>, path: &[u8], local: &mut Local, key: &mut Vec<u8>) 
     };
     match step {
         Step::Done(response) => Answered::Ready(response),
-        step => Answered::Later(Box::pin(finish_later(ask.keep(), path.into(), step))),
+        step => Answered::Later(Box::pin(finish_later(ask.keep(), step))),
     }
 }
 
@@ -200,13 +305,21 @@ fn fetched(loaded: Result<Loaded, Trouble>, files: &Files) -> Fetched {
         Err(Trouble::Missing | Trouble::WouldWait) => Fetched::Missing,
         Err(Trouble::Forbidden) => Fetched::Forbidden,
         Err(Trouble::Failed(error)) => {
-            tracing::warn!(root = %files.root.path().display(), %error, "a file could not be read");
-            Fetched::Failed
+            hob_trace::warn_seldom!(root = %files.root.path().display(), %error, "a file could not be read");
+            Fetched::Failed {
+                is_lack: error.raw_os_error().is_some_and(is_lack),
+            }
         }
     }
 }
 
 fn serve(ask: &Ask<'_>, view: Rc<View>) -> Step {
+    if let Some(response) = ask.elsewhere(&view.entry) {
+        return Step::Done(response);
+    }
+    if !ask.is_reading() {
+        return Step::Done(wrong_method(ask));
+    }
     match respond::choose(ask.files, &view.entry, ask.request.head()) {
         Choice::Send(coding) => {
             if !respond::can_sendfile(ask.request) {
@@ -235,36 +348,47 @@ fn settle(ask: &Ask<'_>, path: &[u8], found: Fetched) -> Step {
     let settings = &ask.files.settings;
     match found {
         Fetched::File(entry) => serve(ask, passing_view(entry)),
+        Fetched::FolderWithoutSlash | Fetched::Folder | Fetched::Forbidden if !ask.is_reading() => {
+            Step::Done(wrong_method(ask))
+        }
         Fetched::FolderWithoutSlash => Step::Done(plain::add_slash(ask.request)),
         Fetched::Folder if settings.listing => Step::List(path.into()),
         Fetched::Folder | Fetched::Forbidden => Step::Done(plain::error(403)),
-        Fetched::Missing => match &settings.fallback {
-            Some(fallback) if fallback.as_bytes() != path => {
-                Step::Fetch(fallback.as_bytes().into())
+        Fetched::Missing => match (ask.slash(), &settings.fallback) {
+            (Some(redirect), _) => Step::Done(redirect),
+            (None, Some(fallback)) if fallback.as_bytes() != path => {
+                Step::FallBack(fallback.as_bytes().into())
             }
+            _ if !ask.is_reading() => Step::Done(wrong_method(ask)),
             _ => Step::Done(plain::error(404)),
         },
-        Fetched::Failed => {
+        Fetched::Failed { is_lack } => {
             let mut record = ask.request.record_mut();
             record.fault = Fault::Server;
             record.reason = Some("the file could not be read");
-            Step::Done(plain::error(500))
+            Step::Done(plain::failed(is_lack))
         }
     }
 }
 
 /// Does what has to wait, step by step.
-async fn finish_later(kept: LaterAsk, path: Box<[u8]>, mut step: Step) -> Response {
-    let ask = kept.ask();
+async fn finish_later(kept: LaterAsk, mut step: Step) -> Response {
+    let mut ask = kept.ask();
     loop {
         step = match step {
             Step::Done(response) => return response,
             Step::Fetch(wanted) => match fetch(&ask, &wanted).await {
-                // A missing fallback must not be looked for again and again.
-                Some(Fetched::Missing) if wanted != path => return plain::error(404),
                 Some(found) => settle(&ask, &wanted, found),
                 None => return no_room(&ask),
             },
+            Step::FallBack(wanted) => {
+                ask.files = kept.files.fallback.as_ref().unwrap_or(&kept.files);
+                match fetch(&ask, &wanted).await {
+                    Some(Fetched::Missing) => return plain::error(404),
+                    Some(found) => settle(&ask, &wanted, found),
+                    None => return no_room(&ask),
+                }
+            }
             Step::Make(view, coding) => {
                 let coding = make(&ask, &view, coding).await;
                 let pool = &ask.files.pool;
@@ -273,6 +397,10 @@ async fn finish_later(kept: LaterAsk, path: Box<[u8]>, mut step: Step) -> Respon
             Step::List(wanted) => return list(&ask, wanted).await,
         };
     }
+}
+
+fn wrong_method(ask: &Ask<'_>) -> Response {
+    plain::wrong_method(ask.request.head().method(), plain::READING)
 }
 
 fn no_room(ask: &Ask<'_>) -> Response {

@@ -36,6 +36,10 @@ pub struct Moment {
     pub content_bytes_max: u64,
 }
 
+/// How names of files end that line after line is written to. Nothing the kernel tells of a file
+/// shows whether it was appended to or overwritten.
+const APPENDED_ENDINGS: &[&[u8]] = &[b".log"];
+
 /// Reads of a file that changes meanwhile are tried again so often.
 const TRIES: usize = 3;
 
@@ -127,7 +131,10 @@ pub fn load(
                 },
                 may,
             };
-            let entry = loading.entry(key, &file, (fd, stamp), as_of_ms)?;
+            let index = file.strip_prefix(path).filter(|name| !name.is_empty());
+            let index = index.map(Box::from);
+            let mut entry = loading.entry(key, &file, (fd, stamp), as_of_ms)?;
+            entry.index = index;
             Ok(Loaded::File(Box::new(entry)))
         }
     }
@@ -175,7 +182,7 @@ impl Loading<'_> {
     ) -> Result<Entry, Trouble> {
         let settings = &self.files.settings;
         let media = self.files.types.of(file_name(path));
-        let (file, stamp) = self.representation(None, fd, stamp)?;
+        let (file, stamp) = self.representation(path, None, fd, stamp)?;
         let may_compress = stamp.size >= settings.compress_min
             && stamp.size <= COMPRESS_BYTES_MAX
             && !settings.compress.is_empty()
@@ -183,7 +190,7 @@ impl Loading<'_> {
         let mut stamps = vec![(None, stamp)];
         let mut stored = vec![file];
         for (coding, fd, sibling) in siblings(settings, self.dir, path, self.may)? {
-            let (one, sibling) = self.representation(Some(coding), fd, sibling)?;
+            let (one, sibling) = self.representation(path, Some(coding), fd, sibling)?;
             stamps.push((Some(coding), sibling));
             stored.push(one);
         }
@@ -194,6 +201,7 @@ impl Loading<'_> {
             key: key.clone(),
             varies: stored.len() > 1 || may_compress,
             stamps,
+            index: None,
             media_type: media.to_string(),
             modified_secs,
             modified_text: imf_fixdate(modified_secs as i64),
@@ -209,6 +217,7 @@ impl Loading<'_> {
     /// the file: when it changes while it is read, it is read again.
     fn representation(
         &self,
+        path: &[u8],
         coding: Option<Coding>,
         fd: OwnedFd,
         mut stamp: Stamp,
@@ -233,7 +242,9 @@ impl Loading<'_> {
         }
         // A file that never stands still is sent from its descriptor as it is found then.
         let file = if content.is_none() {
-            Some(Arc::new(OpenFile::new(fd, stamp, self.dir.is_local)))
+            let file = OpenFile::new(fd, stamp, self.dir.is_local);
+            let may_grow = APPENDED_ENDINGS.iter().any(|ending| path.ends_with(ending));
+            Some(Arc::new(file.that_may_grow(may_grow)))
         } else {
             None
         };

@@ -7,18 +7,20 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
+use hob_trace::Mutex;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
 use crate::cache::entry::Stamp;
 use crate::config::Symlinks;
+use crate::route::target::ENCODED_SLASH;
 
 /// A root folder, looked at again now and then so that a replaced folder, link or mount is seen.
 pub struct Root {
@@ -131,7 +133,7 @@ impl Root {
     }
 
     fn open_again(&self) {
-        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let _opening = self.opening.lock();
         match RootDir::open_root(&self.path) {
             Ok(dir) => {
                 self.is_lost.store(false, Ordering::Relaxed);
@@ -207,6 +209,15 @@ impl RootDir {
         rustix::fs::fstat(&fd).map_err(|error| Trouble::Failed(error.into()))
     }
 
+    /// What stands at `path` whatever links lead there, and where that is. May wait for a disk.
+    pub fn follow(&self, path: &[u8]) -> io::Result<(PathBuf, Stat)> {
+        let fd = self.open(path, OFlags::PATH | OFlags::CLOEXEC, Symlinks::Follow)?;
+        let stat = rustix::fs::fstat(&fd)?;
+        // Of what was opened, not of the path: that may lead elsewhere by now.
+        let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
+        Ok((std::fs::read_link(link)?, stat))
+    }
+
     /// Opens a folder to read its names. May wait for a disk.
     pub fn open_folder(&self, path: &[u8], symlinks: Symlinks) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -231,7 +242,12 @@ impl RootDir {
     ) -> rustix::io::Result<OwnedFd> {
         let name = if path.is_empty() { b"." } else { path };
         let path = Path::new(OsStr::from_bytes(name));
-        rustix::fs::openat2(&self.fd, path, flags, Mode::empty(), resolve)
+        let opened = rustix::fs::openat2(&self.fd, path, flags, Mode::empty(), resolve);
+        opened.map_err(|error| match error {
+            // No name has a slash in it.
+            Errno::INVAL if name.contains(&ENCODED_SLASH) => Errno::NOENT,
+            error => error,
+        })
     }
 }
 

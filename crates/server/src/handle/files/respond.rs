@@ -11,14 +11,15 @@ use hob_http::{
 };
 use hob_trace::Protocol;
 
+use crate::cache::disk_threads::DiskThreads;
 use crate::cache::entry::{Entry, Representation};
 use crate::cache::local::View;
-use crate::cache::pool::Pool;
 use crate::config::Coding;
 use crate::handle::files::Files;
 use crate::handle::files::source::file_body;
 use crate::handle::plain;
 use crate::step::conditional::{self, Conditions, Method, Validators, Verdict};
+use crate::step::headers;
 use crate::step::negotiate::{self, Negotiated};
 use crate::step::range::{self, ByteRange, Multipart, PartPlace, Selection};
 
@@ -70,7 +71,7 @@ pub fn respond(
     view: &Rc<View>,
     coding: Option<Coding>,
     request: &Request,
-    pool: &Pool,
+    pool: &DiskThreads,
 ) -> Response {
     let entry = &view.entry;
     let one = entry.representation(coding);
@@ -131,18 +132,24 @@ fn whole(
     view: &Rc<View>,
     one: &Representation,
     request: &Request,
-    pool: &Pool,
+    pool: &DiskThreads,
 ) -> Response {
     let index = one.coding.map_or(0, |coding| 1 + coding as usize);
     let prepared = view.heads[index].get_or_init(|| {
         let mut fields = fields(files, &view.entry, one);
-        files.headers.apply(&mut fields);
+        headers::apply(&files.headers, &mut fields);
         Rc::new(Prepared::new(200, fields, one.len))
     });
     Response::prepared(Rc::clone(prepared), body(one, 0, one.len, request, pool))
 }
 
-fn body(one: &Representation, offset: u64, len: u64, request: &Request, pool: &Pool) -> Body {
+fn body(
+    one: &Representation,
+    offset: u64,
+    len: u64,
+    request: &Request,
+    pool: &DiskThreads,
+) -> Body {
     if len == 0 {
         return Body::Empty;
     }
@@ -159,7 +166,7 @@ fn chunk(
     offset: u64,
     len: u64,
     request: &Request,
-    pool: &Pool,
+    pool: &DiskThreads,
 ) -> Option<Chunk> {
     let slice = |bytes: &Bytes| bytes.slice(offset as usize..(offset + len) as usize);
     if let Some(content) = &one.content {
@@ -183,7 +190,7 @@ fn ranges(
     view: &Rc<View>,
     one: &Representation,
     request: &Request,
-    pool: &Pool,
+    pool: &DiskThreads,
     wanted: &[u8],
 ) -> Response {
     match range::select(wanted, one.len) {
@@ -217,7 +224,7 @@ fn several(
     view: &Rc<View>,
     one: &Representation,
     request: &Request,
-    pool: &Pool,
+    pool: &DiskThreads,
     wanted: &[ByteRange],
 ) -> Response {
     // Nobody who could choose the file's content can foresee this number.

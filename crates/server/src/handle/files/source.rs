@@ -9,21 +9,21 @@ use std::time::Instant;
 use bytes::Bytes;
 use hob_http::{FileBody, FileSource, Request};
 
+use crate::cache::disk_threads::DiskThreads;
 use crate::cache::entry::OpenFile;
-use crate::cache::pool::Pool;
 use crate::handle::files::resident::resident_bytes;
 
 /// An open file as an answer sees it.
 struct DiskFile {
     file: Arc<OpenFile>,
-    pool: Pool,
+    pool: DiskThreads,
     request: Request,
 }
 
 /// The body for a range of an open file.
 pub fn file_body(
     file: &Arc<OpenFile>,
-    pool: &Pool,
+    pool: &DiskThreads,
     request: &Request,
     offset: u64,
     len: u64,
@@ -59,6 +59,10 @@ impl FileSource for DiskFile {
             self.file.set_resident(now_ms);
         }
         found
+    }
+
+    fn is_unchanged(&self) -> bool {
+        self.file.keeps_its_bytes()
     }
 
     fn fetch(&self, offset: u64, len: usize) -> hob_http::body::FetchFuture {

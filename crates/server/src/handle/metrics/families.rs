@@ -60,7 +60,7 @@ families! {
     DURATION = "hob_request_duration_seconds", Histogram, &["site", "handler"], "From a request's first byte to the last of its answer.";
     FIRST_BYTE = "hob_first_byte_seconds", Histogram, &["handler"], "From a request's first byte to the head of its answer.";
     QUEUE_WAIT = "hob_queue_wait_seconds", Histogram, &["handler"], "What requests waited in a program's queue.";
-    PROGRAM_START = "hob_program_start_seconds", Histogram, &["handler"], "From asking for a program until a worker had the request, or its warm interpreter was there; of CGI it is not known.";
+    PROGRAM_START = "hob_program_start_seconds", Histogram, &["handler"], "From asking for a program until a worker had the request, its warm interpreter was there, or its process was started.";
     PROGRAM_CPU = "hob_program_cpu_seconds", Histogram, &["handler"], "CPU time a request took in its program, where it is known.";
 }
 

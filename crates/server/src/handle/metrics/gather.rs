@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use hob_ipc::message::Carrier;
+use hob_machine::process::resident_bytes;
 use hob_trace::Snapshot;
 use hob_trace::exposition::{Exposition, Family};
 use hob_trace::tally::CLASSES;
@@ -11,7 +12,6 @@ use super::families::{self, OfCounter, of_counter};
 use super::process::Process;
 use super::times;
 use crate::handle::admin::{Admin, limits};
-use crate::handle::resident::scale::resident_bytes;
 use crate::handle::resident::status::PoolLoad;
 
 /// The label of programs that have no numbers of their own.
@@ -55,7 +55,6 @@ fn put_process(all: &mut Exposition, admin: &Admin) {
         }
     }
     let report = admin.report.lock();
-    let report = report.unwrap_or_else(std::sync::PoisonError::into_inner);
     all.whole(&families::GENERATION, &[], report.generation);
     all.whole(&families::SERVERS, &[], report.servers_started);
 }

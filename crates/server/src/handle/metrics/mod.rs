@@ -1,9 +1,12 @@
 //! The numbers of the server for Prometheus: a route with a token, and `/metrics` of the admin API.
 //!
-//! `families` is the table of what there is, `gather` what it comes to at a moment, `process` the
-//! part that the kernel knows, `times` the histograms. A page is made by a thread of the file pool:
-//! nobody's request waits for it.
+//! `config`, `answer` and `explain` are the route. `families` is the table of what there is,
+//! `gather` what it comes to at a moment, `process` the part that the kernel knows, `times` the
+//! histograms. A page is made by a thread of the file pool: nobody's request waits for it.
 
+mod answer;
+pub mod config;
+mod explain;
 pub mod families;
 mod gather;
 mod process;
@@ -14,8 +17,10 @@ use std::sync::Arc;
 use hob_http::{Answered, Body, Known, Request, Response};
 use hob_trace::exposition::Format;
 
-use crate::config::RouteMetrics;
+use crate::cache::disk_threads::Undone;
 use crate::handle::admin::Admin;
+use crate::handle::admin::secret::is_same;
+use crate::handle::metrics::config::MetricsSettings;
 use crate::handle::plain;
 
 pub use families::reference;
@@ -30,6 +35,9 @@ const TOKEN_BYTES_MIN: usize = 16;
 const TOKEN_BYTES_MAX: usize = 1024;
 /// Jobs of the file pool stand in a lane of their own.
 const LANE: u64 = u64::MAX;
+/// What whoever has no token, or another, is told.
+const ASKS_FOR_TOKEN: &str = "These numbers are for who has the token that the server's config names (token_file). \
+     Send it in a field: Authorization: Bearer TOKEN";
 /// What may be done here.
 const READING: &[u8] = b"GET, HEAD";
 
@@ -38,7 +46,7 @@ impl Metrics {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn new(settings: &RouteMetrics) -> Result<Metrics, String> {
+    pub fn new(settings: &MetricsSettings) -> Result<Metrics, String> {
         let file = &settings.token_file;
         let fail = |text: String| format!("token file {}: {text}", file.display());
         let size = std::fs::metadata(file).map_err(|error| fail(error.to_string()))?;
@@ -77,24 +85,11 @@ impl Metrics {
         if is_bearer && is_same(given[7..].trim_ascii(), &self.token) {
             return None;
         }
-        let mut refusal = plain::error(401);
+        let mut refusal = Response::text(401, ASKS_FOR_TOKEN);
         let fields = refusal.fields_mut();
+        fields.add(b"Server", plain::SERVER);
         fields.add(b"WWW-Authenticate", b"Bearer realm=\"metrics\"");
         Some(refusal)
-    }
-
-    /// What would be answered, without the numbers.
-    pub(crate) fn explain(&self, request: &Request) -> Response {
-        let allowed = || ready(String::new(), Format::Prometheus);
-        self.refusal(request).unwrap_or_else(allowed)
-    }
-}
-
-/// Answers a request on a route.
-pub fn answer(metrics: &Metrics, admin: &Arc<Admin>, request: &Request) -> Answered {
-    match metrics.refusal(request) {
-        None => page(admin, request),
-        Some(refusal) => Answered::Ready(refusal),
     }
 }
 
@@ -104,11 +99,13 @@ pub(crate) fn page(admin: &Arc<Admin>, request: &Request) -> Answered {
     let format = Format::for_accept(&accept.unwrap_or_default());
     let pool = admin.shared.pool.for_lane(LANE);
     let admin = Arc::clone(admin);
+    let reactor = request.reactor().clone();
     match pool.run(move || gather::gather(&admin).write(format)) {
         Ok(made) => Answered::Later(Box::pin(async move {
-            match made.await {
-                Some(text) => ready(text, format),
-                None => plain::error(500),
+            match made.in_time(&reactor).await {
+                Ok(text) => ready(text, format),
+                Err(Undone::Panicked) => plain::error(500),
+                Err(Undone::Hangs) => plain::busy(),
             }
         })),
         Err(_) => Answered::Ready(plain::busy()),
@@ -121,10 +118,4 @@ fn ready(text: String, format: Format) -> Response {
     fields.add(b"Cache-Control", b"no-store");
     fields.add(b"Vary", b"Accept");
     Response::new(200, fields, Body::Bytes(text.into()))
-}
-
-/// Compares in a time that says nothing of where two texts of one length differ.
-fn is_same(given: &[u8], token: &[u8]) -> bool {
-    let differences = given.iter().zip(token).fold(0, |all, (a, b)| all | (a ^ b));
-    given.len() == token.len() && std::hint::black_box(differences) == 0
 }

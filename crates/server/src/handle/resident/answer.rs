@@ -1,5 +1,6 @@
 //! From a request to its answer: the block, a worker, the head, and a body that follows.
 
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -7,20 +8,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hob_http::reactor::Timer;
-use hob_http::status::is_bodiless;
+use hob_http::status::has_no_content;
 use hob_http::{Answered, Body, BodyError, Fields, Reactor, Request, Response};
 use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
 use hob_trace::watch::Stage;
 
-use crate::cache::pool::{self, Pool as FilePool};
+use crate::answer::OnRoute;
+use crate::cache::disk_threads::DiskThreads;
 use crate::config::CarrierChoice;
-use crate::handle::cgi::answer::broken_body;
-use crate::handle::cgi::body::Body as RequestBody;
-use crate::handle::cgi::dechunk::{Dechunked, dechunk};
-use crate::handle::cgi::head::{CgiHead, read_fields};
-use crate::handle::cgi::reply::{Unsent, inside, say_type};
-use crate::handle::plain;
 use crate::handle::resident::body::{AnswerBody, bytes_of};
 use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::exchange::{Exchange, HeadSaid, Piece, Seen};
@@ -30,15 +26,22 @@ use crate::handle::resident::limits::LOOK_EVERY;
 use crate::handle::resident::pool::Entry;
 use crate::handle::resident::spooled::Spooled;
 use crate::handle::resident::{Home, Resident};
-use crate::handle::script_control::Control;
+use crate::handle::script::body::Body as RequestBody;
+use crate::handle::script::control::{Control, is_event_stream};
+use crate::handle::script::dechunk::{Dechunked, dechunk};
+use crate::handle::script::fail::broken_body;
+use crate::handle::script::head::{CgiHead, read_fields};
+use crate::handle::script::reply::{Unsent, inside, note_cut, say_type};
+use crate::handle::{AnswersRoute, plain};
+use crate::route::target::{rest_as_sent, told};
 
 /// One request for a resident program.
-pub(crate) struct Ask<'a> {
-    pub(crate) resident: Arc<Resident>,
-    pub(crate) request: Request,
-    pub(crate) home: Rc<Home>,
+struct Ask<'a> {
+    resident: Arc<Resident>,
+    request: Request,
+    home: Rc<Home>,
     /// Who waits for files.
-    pub(crate) files: &'a FilePool,
+    files: &'a DiskThreads,
 }
 
 /// A request's place with a worker, or among those who wait for one. Dropped before its answer is
@@ -64,8 +67,25 @@ struct Queued {
     timer: Timer,
 }
 
+impl AnswersRoute for Resident {
+    const OPENS_TUNNELS: bool = true;
+
+    fn answer(self: &Arc<Resident>, on: &OnRoute<'_>) -> Answered {
+        let Some(home) = on.desk.home.get() else {
+            return Answered::Ready(plain::busy());
+        };
+        let ask = Ask {
+            resident: Arc::clone(self),
+            request: on.request.clone(),
+            home: Rc::clone(home),
+            files: &on.desk.shared.pool,
+        };
+        answer(ask, on.path, on.below)
+    }
+}
+
 /// Answers a request. `path` is normal; from `below` on it is the program's.
-pub(crate) fn answer(ask: Ask<'_>, path: &[u8], below: usize) -> Answered {
+fn answer(ask: Ask<'_>, path: &[u8], below: usize) -> Answered {
     let Ask {
         resident,
         request,
@@ -100,7 +120,7 @@ async fn collect(
     resident: Arc<Resident>,
     request: Request,
     home: Rc<Home>,
-    files: FilePool,
+    files: DiskThreads,
     path: Box<[u8]>,
     below: usize,
 ) -> Response {
@@ -174,13 +194,21 @@ pub(crate) fn refuse_method(request: &Request) -> Option<Response> {
 }
 
 impl Resident {
-    /// What a path means to the program: what names it, and what follows.
-    pub(crate) fn split<'p>(&self, path: &'p [u8], below: usize) -> (&'p [u8], &'p [u8]) {
-        path.split_at(match self.splits_path {
+    /// What a path means to the program: what names it, and what follows. An encoded slash in the
+    /// latter is still one of a normal path.
+    pub(crate) fn split<'p>(
+        &self,
+        request: &Request,
+        path: &'p [u8],
+        below: usize,
+    ) -> (Cow<'p, [u8]>, Cow<'p, [u8]>) {
+        let split = match self.splits_path {
             // The slash before the rest belongs to it.
             true => below.saturating_sub(1),
             false => path.len(),
-        })
+        };
+        let rest = rest_as_sent(request.head().path(), path, split);
+        (told(path[..split].into()), rest)
     }
 }
 
@@ -384,7 +412,7 @@ impl Place {
     }
 
     /// Who looks at files that the program passes.
-    pub(super) fn disk(&self) -> &pool::Pool {
+    pub(super) fn disk(&self) -> &DiskThreads {
         &self.resident.pool.0.disk
     }
 
@@ -427,9 +455,9 @@ impl Place {
             return Ok(inside(fields, target));
         }
         let is_head = self.request.head().method() == b"HEAD";
-        if is_head || is_bodiless(status) {
+        if is_head || has_no_content(status) {
             self.take_no_body();
-            let body = match is_bodiless(status) {
+            let body = match has_no_content(status) {
                 true => Body::Empty,
                 false => Body::Stream(Box::new(Unsent(body_bytes))),
             };
@@ -466,6 +494,10 @@ impl Place {
                     },
                     false => pieces,
                 };
+                let came: usize = pieces.iter().map(Piece::len).sum();
+                if said.announced.is_some_and(|most| came as u64 > most) {
+                    note_cut(&self.request);
+                }
                 match whole(status, fields, pieces, said.announced, said.is_typed) {
                     Ok(response) => Ok(response),
                     Err(failure) => Err((self, failure)),
@@ -506,9 +538,19 @@ impl Place {
         if said.is_typed && said.announced != Some(0) {
             say_type(&mut fields);
         }
-        let body = Body::Stream(Box::new(AnswerBody::new(self, said.announced, first)));
+        let is_events = said.announced.is_none() && is_event_stream(&fields);
+        if is_events {
+            self.exchange.begin_events();
+        }
+        let watch = |place: &Place| is_events.then(|| place.request.reactor().watch_drain());
+        let (drain, drain_of_chunks) = (watch(&self), watch(&self).filter(|_| said.is_chunked));
+        let body = AnswerBody::new(self, said.announced, first).until_drain(drain);
+        let body = Body::Stream(Box::new(body));
         let body = match said.is_chunked {
-            true => Body::Stream(Box::new(Dechunked::new(body.into_stream()))),
+            true => Body::Stream(Box::new(Dechunked::new(
+                body.into_stream(),
+                drain_of_chunks,
+            ))),
             false => body,
         };
         Response::new(status, fields, body)

@@ -10,7 +10,8 @@ use hob_ipc::request::{BlockBuilder, Unfit};
 use crate::handle::resident::Resident;
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::limits::{BEGINNINGS_KEPT, BLOCK_BYTES_KEPT, BLOCKS_KEPT};
-use crate::handle::variables::{self, Asked, Layout};
+use crate::handle::script::variables::{self, Asked, Layout, SLASH_IN_A_NAME};
+use crate::route::target::{told, told_as};
 
 /// How the blocks of one connection for one program begin.
 struct Beginning {
@@ -84,13 +85,18 @@ impl Resident {
         path: &[u8],
         below: usize,
     ) -> Result<Vec<u8>, Failure> {
-        let (name, path_info) = self.split(path, below);
+        let (name, path_info) = self.split(request, path, below);
+        let path_info = match self.finds_scripts {
+            false => told(path_info),
+            // It must not take what is no separator for one.
+            true => told_as(path_info, SLASH_IN_A_NAME),
+        };
         let asked = Asked {
             request,
             body_bytes,
             script: variables::Script {
-                name,
-                path_info,
+                name: &name,
+                path_info: &path_info,
                 file: &self.file,
                 document_root: &self.document_root,
             },

@@ -5,14 +5,15 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use hob_http::{BodyError, BodyStream, Bytes, Chunk, Fields};
+use hob_http::{BodyError, BodyStream, Bytes, Chunk, DrainWatch, Fields};
 
-use crate::handle::cgi::head::read_fields;
 use crate::handle::resident::answer::Place;
 use crate::handle::resident::exchange::{Piece, Taken};
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::file::KnownFile;
 use crate::handle::resident::limits::{STREAM_WINDOW_BYTES, TRAILER_BYTES_MAX};
+use crate::handle::script::head::read_fields;
+use crate::handle::script::reply::note_cut;
 
 /// A body on its way.
 pub(super) struct AnswerBody {
@@ -24,6 +25,8 @@ pub(super) struct AnswerBody {
     rest: Bytes,
     file: Option<FileOnItsWay>,
     trailers: Option<Fields>,
+    /// Of a stream of events: it ends when the server stops.
+    drain: Option<DrainWatch>,
 }
 
 /// A file that is the body's next piece.
@@ -44,7 +47,14 @@ impl AnswerBody {
             rest: Bytes::new(),
             file: first.map(FileOnItsWay::Known),
             trailers: None,
+            drain: None,
         }
+    }
+
+    /// It ends when the thread drains, whole as far as it came.
+    pub(super) fn until_drain(mut self, drain: Option<DrainWatch>) -> AnswerBody {
+        self.drain = drain;
+        self
     }
 
     /// The file that is next, once it is known.
@@ -130,7 +140,30 @@ impl AnswerBody {
                 Poll::Ready(Some(Err(self.broken(&failure))))
             }
             Taken::Nothing if self.place.may_feed_more(fed) => self.poll_next(cx, max),
-            Taken::Nothing => Poll::Pending,
+            Taken::Nothing => self.poll_drain(cx).map(|()| None),
+        }
+    }
+
+    /// Nothing has come: whether nothing more is waited for, because the server stops and the
+    /// client is to ask again elsewhere.
+    fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(drain) = &self.drain else {
+            return Poll::Pending;
+        };
+        ready!(drain.poll_begun(cx));
+        self.place.exchange.leave();
+        self.place.is_over = true;
+        Poll::Ready(())
+    }
+}
+
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        let Some(announced) = self.len.filter(|len| self.came >= *len) else {
+            return;
+        };
+        if self.came > announced || !self.rest.is_empty() || self.place.exchange.has_data() {
+            note_cut(&self.place.request);
         }
     }
 }

@@ -8,7 +8,8 @@ use hob_trace::watch::Stage;
 
 use crate::config::parse_duration;
 use crate::handle::resident::driver::Core;
-use crate::handle::resident::ladder::limit;
+use crate::handle::resident::termination::limit;
+use crate::route::target;
 
 /// Longest text of a program's own log line, in bytes.
 const TEXT_BYTES_MAX: usize = 4 * 1024;
@@ -95,11 +96,14 @@ impl Core {
     /// The file that a path of the site would be, below the site's root.
     fn map_path(&self, path: &str) -> String {
         let mut room = Vec::new();
-        let Ok(normal) = crate::route::target::normalise(path.as_bytes(), &mut room) else {
+        let Ok(normal) = target::normalise(path.as_bytes(), &mut room) else {
             return "400 MAP-PATH wants a path that begins with a slash".to_owned();
         };
         let root = self.pool.settings.document_root.to_string_lossy();
         let path = normal.path(path.as_bytes(), &room);
+        if path.contains(&target::ENCODED_SLASH) {
+            return "400 MAP-PATH: no file has a slash in its name".to_owned();
+        }
         let path = String::from_utf8_lossy(path);
         format!("200 {}{path}", root.strip_suffix('/').unwrap_or(&root))
     }

@@ -17,13 +17,13 @@ use hob_ipc::shm::Payload;
 use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::exchange::{Ending, Exchange, HeadSaid, Piece};
 use crate::handle::resident::fail::Failure;
-use crate::handle::resident::ladder::{Rung, after, jitter, limit};
 use crate::handle::resident::limits::{CHUNKS_HELD_SHARE, STREAM_WINDOW_BYTES};
+use crate::handle::resident::mailbox::{Greeting, WorkerMailbox};
 use crate::handle::resident::pool::Pool;
-use crate::handle::resident::post::{Greeting, Post};
 use crate::handle::resident::requests::Requests;
 use crate::handle::resident::said::Said;
 use crate::handle::resident::service::Service;
+use crate::handle::resident::termination::{Termination, after, jitter, limit};
 use crate::handle::resident::wire::Offer;
 use crate::handle::resident::worker::Home;
 
@@ -31,7 +31,7 @@ use crate::handle::resident::worker::Home;
 pub(super) struct Core {
     pub(super) home: Rc<Home>,
     pub(super) pool: Arc<Pool>,
-    pub(super) post: Arc<Post>,
+    pub(super) mailbox: Arc<WorkerMailbox>,
     pub(super) requests: Requests,
     pub(super) said: Said,
     pub(super) stage: Stage,
@@ -40,7 +40,7 @@ pub(super) struct Core {
     /// Chunks that are held for clients; when they are many, what comes is copied.
     pub(super) chunks_held: u32,
     pub(super) service: Service,
-    pub(super) rung: Rung,
+    pub(super) termination: Termination,
     /// Messages for it.
     pub(super) answers: Vec<(Head, Vec<u8>)>,
     /// Bytes of those, at most, that found no room on their way.
@@ -58,6 +58,8 @@ pub(super) struct Core {
     pub(super) idle: Duration,
     /// Bodies wait for room on the way to it.
     pub(super) is_crowded: bool,
+    /// When it is to be gone because the server ends, whatever it has under way.
+    pub(super) leave_by_ms: u64,
     /// When it is due to be replaced.
     pub(super) age_due_ms: u64,
     pub(super) requests_left: u64,
@@ -97,13 +99,13 @@ impl Core {
     pub(super) fn new(
         home: Rc<Home>,
         pool: Arc<Pool>,
-        post: Arc<Post>,
+        mailbox: Arc<WorkerMailbox>,
         said: Said,
         offer: Offer,
     ) -> Core {
         let now_ms = home.reactor.now_ms();
         let settings = &pool.settings;
-        let jitter = jitter(post.number, now_ms);
+        let jitter = jitter(mailbox.number, now_ms);
         Core {
             requests: Requests::new(&home.reactor),
             stage: Stage::Starting {
@@ -112,9 +114,10 @@ impl Core {
             offer,
             chunks_held: 0,
             service: Service::new(now_ms),
-            rung: Rung::Serves,
+            termination: Termination::Serves,
             answers: Vec::new(),
             unread_bytes: 0,
+            leave_by_ms: u64::MAX,
             is_crowded: false,
             wakers: Vec::new(),
             attentions: Vec::new(),
@@ -138,7 +141,7 @@ impl Core {
             said,
             home,
             pool,
-            post,
+            mailbox,
         }
     }
 }
@@ -229,7 +232,10 @@ impl Core {
         };
         self.offer = chosen;
         self.passes_files = head.has(message::FILES);
-        let _ = self.post.greeting.set(Greeting::new(head.large, library));
+        let _ = self
+            .mailbox
+            .greeting
+            .set(Greeting::new(head.large, library));
         self.be_ready();
     }
 
@@ -238,7 +244,7 @@ impl Core {
         self.stage = Stage::Ready;
         let now_us = self.home.reactor.now_us();
         self.idle_since_ms = now_us / 1000;
-        self.pool.ready(&self.post, now_us, &mut self.begun);
+        self.pool.ready(&self.mailbox, now_us, &mut self.begun);
     }
 
     fn take_head(&mut self, index: usize, head: Head, payload: &[u8]) {
@@ -268,7 +274,7 @@ impl Core {
         one.total_due_ms = u64::MAX;
         // Bytes come for a request that had no body.
         one.is_body_sent &= one.exchange.has_body;
-        self.post.tunnels.fetch_add(1, Ordering::Relaxed);
+        self.mailbox.tunnels.fetch_add(1, Ordering::Relaxed);
         self.home.counters.tunnels.add(1);
     }
 

@@ -3,15 +3,18 @@
 use std::mem;
 use std::sync::atomic::Ordering;
 
+use crate::config;
 use crate::handle::resident::driver::{Core, Stage};
 use crate::handle::resident::exchange::Ending;
 use crate::handle::resident::fail::Failure;
-use crate::handle::resident::ladder::{Rung, Step, after, limit};
 use crate::handle::resident::limits::{CLOSED_WAIT, EXIT_WAIT, LAST_WORDS_WAIT};
+use crate::handle::resident::mailbox::ToDriver;
 use crate::handle::resident::pool::Gone;
-use crate::handle::resident::post::Letter;
 use crate::handle::resident::requests::Underway;
+use crate::handle::resident::termination::{SignalSent, Termination, after, limit};
 use crate::handle::resident::wire::Wire;
+use crate::handle::script::stderr::cause;
+use crate::handle::script::stderr::one_line;
 use crate::process::{Child, Exit};
 use hob_ipc::message::{Head, Kind};
 
@@ -31,7 +34,7 @@ impl Core {
         let is_idle = self.requests.is_empty();
         let own = match self.stage {
             Stage::Starting { until_ms } => until_ms,
-            Stage::Ready if is_idle && self.rung == Rung::Serves => {
+            Stage::Ready if is_idle && self.termination == Termination::Serves => {
                 self.idle_due_ms().min(self.age_due_ms)
             }
             Stage::Ready => u64::MAX,
@@ -42,7 +45,8 @@ impl Core {
             } => exit_until_ms.min(words_until_ms),
         };
         own.min(self.requests.due_ms())
-            .min(self.rung.due_ms(is_idle))
+            .min(self.termination.due_ms(is_idle))
+            .min(self.leave_by_ms)
     }
 
     fn idle_due_ms(&self) -> u64 {
@@ -64,6 +68,7 @@ impl Core {
                 false if now_ms >= one.step_due_ms => Failure::FirstByte,
                 true if now_ms < one.step_due_ms => continue,
                 true if one.is_tunnel => Failure::TunnelIdle,
+                true if one.is_events => Failure::Silent,
                 true => Failure::Progress,
                 _ => continue,
             };
@@ -72,6 +77,7 @@ impl Core {
                 Failure::Total => counters.limit_resident_total.add(1),
                 Failure::FirstByte => counters.limit_resident_first_byte.add(1),
                 Failure::TunnelIdle => counters.limit_resident_tunnel.add(1),
+                Failure::Silent => counters.limit_resident_events.add(1),
                 _ => counters.limit_resident_progress.add(1),
             }
             one.give_up(wire, after(now_ms, grace));
@@ -85,7 +91,7 @@ impl Core {
                 .requests
                 .iter()
                 .all(|one| one.given_up_until_ms.is_some());
-            if is_all && self.rung.ask(child, now_ms, grace) == Step::Term {
+            if is_all && self.termination.ask(child, now_ms, grace) == SignalSent::Term {
                 self.home.counters.worker_terms.add(1);
                 self.home.counters.limit_resident_grace.add(1);
                 self.is_asked = true;
@@ -100,21 +106,23 @@ impl Core {
     pub(super) fn look_at_itself(&mut self, child: &Child, now_ms: u64) {
         let grace = self.pool.settings.grace;
         match self.stage {
-            Stage::Starting { until_ms } if now_ms >= until_ms && self.rung == Rung::Serves => {
+            Stage::Starting { until_ms }
+                if now_ms >= until_ms && self.termination == Termination::Serves =>
+            {
                 self.home.counters.limit_resident_start.add(1);
                 self.blame = Some("it was not ready in time (resident.timeout.start)".to_owned());
-                self.rung.ask(child, now_ms, grace);
+                self.termination.ask(child, now_ms, grace);
             }
-            Stage::Ready if self.rung == Rung::Serves && self.requests.is_empty() => {
+            Stage::Ready if self.termination == Termination::Serves && self.requests.is_empty() => {
                 if now_ms >= self.age_due_ms {
-                    if self.pool.replace(&self.post, now_ms) {
+                    if self.pool.replace(&self.mailbox, now_ms) {
                         self.home.counters.limit_resident_age.add(1);
                     }
                     // Asked again in a while, should the new one not come.
                     self.age_due_ms = after(now_ms, grace.max(CLOSED_WAIT));
                 }
                 if now_ms >= self.idle_due_ms() {
-                    match self.pool.may_go(&self.post) {
+                    match self.pool.may_go(&self.mailbox) {
                         true => {
                             self.home.counters.limit_resident_idle.add(1);
                             self.drain();
@@ -126,33 +134,66 @@ impl Core {
             _ => {}
         }
         let is_idle = self.requests.is_empty();
-        match self.rung.climb(child, now_ms, is_idle, grace) {
-            Step::Term => self.home.counters.worker_terms.add(1),
-            Step::Kill => self.home.counters.worker_kills.add(1),
-            Step::None => {}
+        let step = match now_ms >= self.leave_by_ms {
+            true => self.end_late(child, now_ms),
+            false => self
+                .termination
+                .take_due_step(child, now_ms, is_idle, grace),
+        };
+        match step {
+            SignalSent::Term => self.home.counters.worker_terms.add(1),
+            SignalSent::Kill => self.home.counters.worker_kills.add(1),
+            SignalSent::None => {}
         }
     }
 
     /// It is to finish what it has, and go.
     pub(super) fn drain(&mut self) {
-        if self.rung != Rung::Serves {
+        if self.termination != Termination::Serves {
             return;
         }
         let now_ms = self.home.reactor.now_ms();
-        self.pool.close(&self.post);
+        self.pool.close(&self.mailbox);
         self.answers.push((Head::new(Kind::Drain, 0), Vec::new()));
         self.is_asked = true;
-        self.rung = Rung::Drains {
+        self.termination = Termination::Drains {
             until_ms: after(now_ms, self.pool.settings.grace),
         };
+    }
+
+    /// The server ends: the same, within `grace`, whatever it has under way.
+    pub(super) fn leave(&mut self) {
+        self.drain();
+        let now_ms = self.home.reactor.now_ms();
+        let by_ms = after(now_ms, self.pool.settings.grace);
+        self.leave_by_ms = self.leave_by_ms.min(by_ms);
+    }
+
+    /// It was to be gone by now: SIGTERM, and soon after that SIGKILL.
+    fn end_late(&mut self, child: &Child, now_ms: u64) -> SignalSent {
+        if self.termination == Termination::Killed {
+            self.leave_by_ms = u64::MAX;
+            return SignalSent::None;
+        }
+        self.is_asked = true;
+        let step = self.termination.ask(child, now_ms, LAST_WORDS_WAIT);
+        self.leave_by_ms = after(now_ms, LAST_WORDS_WAIT);
+        match step {
+            SignalSent::Term => {
+                self.home.counters.limit_resident_grace.add(1);
+                step
+            }
+            // It was asked before.
+            _ => self.termination.kill(child),
+        }
     }
 
     /// It is asked what it is doing, which ends it.
     pub(super) fn ask(&mut self, child: &Child) {
         let now_ms = self.home.reactor.now_ms();
-        self.pool.close(&self.post);
+        self.pool.close(&self.mailbox);
         let grace = self.pool.settings.grace;
-        if self.rung.ask(child, now_ms, grace) == Step::Term {
+        if self.termination.ask(child, now_ms, grace) == SignalSent::Term {
             self.home.counters.worker_terms.add(1);
             self.is_asked = true;
             self.blame
@@ -166,20 +207,22 @@ impl Core {
             return;
         }
         let now_ms = self.home.reactor.now_ms();
-        self.pool.close(&self.post);
+        self.pool.close(&self.mailbox);
         let was_starting = matches!(self.stage, Stage::Starting { .. });
         self.stage = Stage::Closed {
             is_unread,
             exit_until_ms: after(now_ms, EXIT_WAIT),
             words_until_ms: u64::MAX,
         };
-        if child.exit().is_none() && self.rung != Rung::Killed {
+        // One that was told to go has the time it was given: code after its loop may run.
+        let may_take_its_time = self.is_asked && self.blame.is_none();
+        if child.exit().is_none() && self.termination != Termination::Killed && !may_take_its_time {
             // It ends by itself, or is made to.
             let grace = match self.blame.is_some() && !was_starting {
                 true => LAST_WORDS_WAIT,
                 false => CLOSED_WAIT,
             };
-            self.rung.hasten(after(now_ms, grace));
+            self.termination.hasten(after(now_ms, grace));
         }
     }
 
@@ -198,7 +241,7 @@ impl Core {
         let back = mem::take(&mut self.unbegun);
         self.home.counters.worker_handbacks.add(back.len() as u64);
         let now_ms = self.home.reactor.now_ms();
-        self.pool.give_back(&self.post, back, now_ms);
+        self.pool.give_back(&self.mailbox, back, now_ms);
     }
 
     /// Tells everybody who waits that nothing more comes. Requests that it had not started are for
@@ -226,24 +269,33 @@ impl Core {
         let text = self.obituary(exit);
         let now_ms = self.home.reactor.now_ms();
         self.fail_all(exit, is_unread);
-        for letter in self.post.close() {
-            if let Letter::Begin(exchange) = letter {
+        for message in self.mailbox.close() {
+            if let ToDriver::Begin(exchange) = message {
                 self.unbegun.push(exchange);
             }
         }
         let program = self.pool.settings.runs.name();
-        let (pid, served) = (self.post.pid(), self.post.served.load(Ordering::Relaxed));
+        let (pid, served) = (
+            self.mailbox.pid(),
+            self.mailbox.served.load(Ordering::Relaxed),
+        );
+        // What it printed has its own lines in the log, or is told by its cause.
+        let how = one_line(&self.end_in_words(exit));
         match self.is_asked {
-            true => tracing::debug!(program, pid, served, "a worker is gone: {text}"),
+            true => tracing::debug!(program, pid, served, "a worker is gone: {how}"),
             false => {
                 self.home.counters.worker_crashes.add(1);
-                tracing::warn!(program, pid, served, "a worker ended: {text}");
+                match self.said.was_ready() {
+                    true => self.log_end(now_ms, &how),
+                    false => self.log_failed_start(&how),
+                }
             }
         }
         let gone = Gone {
             unstarted: mem::take(&mut self.unbegun),
             is_crash: !self.is_asked,
-            was_killed: self.rung != Rung::Killed && is_kill(exit),
+            is_blameless: (self.termination != Termination::Killed && is_kill(exit))
+                || exit.is_some_and(|exit| exit.is_lack()),
             text,
         };
         let handbacks = gone.unstarted.len() as u64;
@@ -251,39 +303,91 @@ impl Core {
             self.home.counters.worker_handbacks.add(handbacks);
         }
         self.is_concluded = true;
-        self.pool.gone(&self.post, gone, now_ms);
+        self.pool.gone(&self.mailbox, gone, now_ms);
         self.home.tend_later(&self.pool);
+    }
+
+    /// Nobody asked it to end. A client may have each request end one, and the log has a rate.
+    fn log_end(&self, now_ms: u64, how: &str) {
+        let program = self.pool.settings.runs.name();
+        let (pid, served) = (
+            self.mailbox.pid(),
+            self.mailbox.served.load(Ordering::Relaxed),
+        );
+        let Some(left_out) = self.pool.ends.allows(now_ms) else {
+            return;
+        };
+        if left_out > 0 {
+            tracing::warn!(program, ends = left_out, "more workers ended, not logged");
+        }
+        tracing::warn!(program, pid, served, "a worker ended: {how}");
+    }
+
+    /// It was never ready. The same cause again is told once: starts are tried again and again.
+    fn log_failed_start(&self, how: &str) {
+        let config::Resident { runs, place, .. } = &self.pool.settings;
+        let (program, pid) = (runs.name(), self.mailbox.pid());
+        let printed = self.said.last_words();
+        let why = match cause(&printed) {
+            "" => how.to_owned(),
+            cause => format!("{} ({how})", one_line(cause)),
+        };
+        match self.pool.is_new_failure(&why) {
+            true => tracing::warn!(
+                program,
+                pid,
+                "{place}: {}; all that it printed is told by `hob status --programs`, and for a \
+                 request that failed by `hob history`",
+                unstarted(&why)
+            ),
+            false => tracing::debug!(program, pid, "a worker did not start again: {why}"),
+        }
     }
 
     /// How it ended, what it did wrong, and what it printed last.
     fn obituary(&self, exit: Option<Exit>) -> String {
-        let mut text = self.blame.clone().unwrap_or_default();
-        let ended = match exit {
-            Some(Exit::Ended {
-                signal: Some(signal),
-                ..
-            }) => format!("signal {signal}"),
-            Some(Exit::Ended { code, .. }) => format!("exit code {}", code.unwrap_or_default()),
-            Some(Exit::NotStarted { step, errno }) => {
-                let error = std::io::Error::from_raw_os_error(errno);
-                format!("cannot {step}: {error}")
-            }
-            Some(Exit::SpawnerGone | Exit::HostGone) => {
-                "the process that starts programs died".to_owned()
-            }
-            Some(Exit::Busy) => "too many programs wait to be started".to_owned(),
-            None => "its channel has ended".to_owned(),
-        };
-        if !text.is_empty() {
-            text.push_str("; ");
-        }
-        text.push_str(&ended);
+        let mut text = self.end_in_words(exit);
         let printed = self.said.last_words();
         if !printed.is_empty() {
             text.push_str("; it printed: ");
             text.push_str(&printed);
         }
         text
+    }
+
+    /// How it ended, and what it did wrong.
+    fn end_in_words(&self, exit: Option<Exit>) -> String {
+        let mut text = self.blame.clone().unwrap_or_default();
+        if !text.is_empty() {
+            text.push_str("; ");
+        }
+        text.push_str(&ended_in_words(exit));
+        text
+    }
+}
+
+/// That a worker did not start, as the log and `hob check` have it.
+pub(crate) fn unstarted(why: &str) -> String {
+    format!("a worker did not start: {}", one_line(why))
+}
+
+/// How a worker's process ended.
+pub(crate) fn ended_in_words(exit: Option<Exit>) -> String {
+    match exit {
+        Some(Exit::Ended {
+            signal: Some(signal),
+            ..
+        }) => format!("signal {signal}"),
+        Some(Exit::Ended { code, .. }) => format!("exit code {}", code.unwrap_or_default()),
+        Some(Exit::NotStarted { step, errno }) => {
+            let error = std::io::Error::from_raw_os_error(errno);
+            format!("cannot {step}: {error}")
+        }
+        Some(Exit::SpawnerGone | Exit::HostGone) => {
+            "the process that starts programs died".to_owned()
+        }
+        Some(Exit::Busy) => "too many programs wait to be started".to_owned(),
+        None => "its channel has ended".to_owned(),
     }
 }
 

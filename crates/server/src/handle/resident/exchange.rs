@@ -8,19 +8,20 @@
 //!      left                   '- left: what still comes is thrown away
 //! ```
 //!
-//! Locks: the pool's before an exchange's, that before a post's. Wakers are called with none held.
+//! Locks: the pool's before an exchange's, that before a mailbox's. Wakers are called with none
+//! held.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use hob_http::{AtWork, Bytes, Phase, Request};
 use hob_ipc::limits::FILE_WINDOW_BYTES;
+use hob_trace::Mutex;
 use hob_trace::watch::Trail;
 
-use crate::handle::cgi::head::{BadHead, CgiHead, read_fields};
 use crate::handle::resident::block;
 use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::fail::Failure;
@@ -29,7 +30,8 @@ use crate::handle::resident::limits::{
     BODY_HELD_BYTES_MAX, BODY_PIECES_MAX, INTERIM_BYTES_MAX, PIECE_APART_BYTES_MIN,
     PIECES_APART_MAX,
 };
-use crate::handle::resident::post::{Letter, Post};
+use crate::handle::resident::mailbox::{ToDriver, WorkerMailbox};
+use crate::handle::script::head::{BadHead, CgiHead, read_fields};
 use crate::watch::trail_of;
 
 /// One request on its way through a worker.
@@ -56,7 +58,7 @@ pub(super) struct Name {
 #[derive(Default)]
 struct State {
     /// The worker that has it.
-    post: Option<Arc<Post>>,
+    mailbox: Option<Arc<WorkerMailbox>>,
     /// Its number with that worker, once the driver has begun it; 0 before.
     number: u32,
     /// When a worker got it, in microseconds of loop time; 0 before.
@@ -80,6 +82,8 @@ struct State {
     taken_bytes: usize,
     /// A new limit for the whole, from now on.
     total: Option<Duration>,
+    /// The answer is a stream of events, which the driver has not heard yet.
+    is_events: bool,
     /// Nobody waits for the answer any more.
     has_left: bool,
     /// The answer's body is not sent.
@@ -170,6 +174,8 @@ pub(super) struct News {
     pub(super) is_body_over: bool,
     pub(super) taken_bytes: usize,
     pub(super) total: Option<Duration>,
+    /// The answer is a stream of events; told once.
+    pub(super) is_events: bool,
     pub(super) has_left: bool,
 }
 
@@ -211,10 +217,6 @@ impl Exchange {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Method and target, for people.
     pub(super) fn label(&self) -> String {
         let mut label = String::new();
@@ -232,7 +234,7 @@ impl Exchange {
 impl Exchange {
     /// How many bytes of the request's body may be put here.
     pub(super) fn body_room(&self) -> usize {
-        let state = self.lock();
+        let state = self.state.lock();
         match state.is_body_over {
             true => 0,
             false if state.body.len() >= BODY_PIECES_MAX => 0,
@@ -242,7 +244,7 @@ impl Exchange {
 
     /// A piece of the request's body, or its end.
     pub(super) fn put_body(self: &Arc<Self>, piece: Option<Bytes>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match piece {
             Some(piece) => {
                 state.body_bytes += piece.len();
@@ -255,7 +257,7 @@ impl Exchange {
 
     /// Looks for a head. Interim answers go to `interim`.
     pub(super) fn see(&self, cx: &Context<'_>, mut interim: impl FnMut(u16, Vec<u8>)) -> Seen {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         for (status, lines) in state.interims.drain(..) {
             interim(status, lines);
         }
@@ -276,12 +278,12 @@ impl Exchange {
 
     /// Its number in the queue, if it has come back there; told once.
     pub(super) fn requeued(&self) -> Option<u64> {
-        self.lock().requeued.take()
+        self.state.lock().requeued.take()
     }
 
     /// The file that the body begins with, if it is here.
     pub(super) fn take_first_file(&self) -> Option<PassedFile> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.end_tail();
         match state.data.pop_front()? {
             Piece::File(file) => {
@@ -295,9 +297,15 @@ impl Exchange {
         }
     }
 
+    /// More of the answer's body has come, which nobody has taken.
+    pub(super) fn has_data(&self) -> bool {
+        let state = self.state.lock();
+        !state.data.is_empty() || !state.tail.is_empty()
+    }
+
     /// Takes the end of the body, if that and nothing else is next.
     pub(super) fn take_end(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let is_next = state.data.is_empty()
             && state.tail.is_empty()
             && matches!(&state.ending, Some(Ending::Whole(trailers)) if trailers.is_empty());
@@ -309,7 +317,7 @@ impl Exchange {
 
     /// The whole body, if all of it is here, in memory.
     pub(super) fn take_whole(&self) -> Option<Result<Vec<Piece>, Failure>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.end_tail();
         if state
             .data
@@ -333,7 +341,7 @@ impl Exchange {
 
     /// The next piece of the answer's body.
     pub(super) fn take(self: &Arc<Self>, cx: &Context<'_>, window_bytes: usize) -> Taken {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.data.is_empty() {
             state.end_tail();
         }
@@ -358,14 +366,23 @@ impl Exchange {
 
     /// The program wants another limit for the whole.
     pub(super) fn set_total(self: &Arc<Self>, total: Duration) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.total = Some(total);
+        self.tell(state);
+    }
+
+    /// The answer is a stream of events: it has no limit for the whole, unless the program wants
+    /// one.
+    pub(super) fn begin_events(self: &Arc<Self>) {
+        let mut state = self.state.lock();
+        state.is_events = true;
+        state.total.get_or_insert(Duration::ZERO);
         self.tell(state);
     }
 
     /// Only the head is wanted: the body is thrown away, and the worker may finish it.
     pub(super) fn release(self: &Arc<Self>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_unwanted = true;
         state.end_tail();
         let (data, old) = (std::mem::take(&mut state.data), state.answer.take());
@@ -378,7 +395,7 @@ impl Exchange {
 
     /// Nobody waits any more.
     pub(super) fn leave(self: &Arc<Self>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.has_left || state.ending.is_some() {
             return;
         }
@@ -390,14 +407,14 @@ impl Exchange {
     }
 
     fn tell(self: &Arc<Self>, state: MutexGuard<'_, State>) {
-        let post = match state.number {
+        let mailbox = match state.number {
             // A driver that has not begun it looks when it begins.
             0 => None,
-            _ => state.post.clone(),
+            _ => state.mailbox.clone(),
         };
         drop(state);
-        if let Some(post) = post {
-            post.post(Letter::Attend(Arc::clone(self)));
+        if let Some(mailbox) = mailbox {
+            mailbox.send(ToDriver::Attend(Arc::clone(self)));
         }
     }
 }
@@ -405,9 +422,9 @@ impl Exchange {
 /// The pool's and the driver's side.
 impl Exchange {
     /// A worker gets it.
-    pub(super) fn give(&self, post: &Arc<Post>, now_us: u64) {
-        let mut state = self.lock();
-        state.post = Some(Arc::clone(post));
+    pub(super) fn give(&self, mailbox: &Arc<WorkerMailbox>, now_us: u64) {
+        let mut state = self.state.lock();
+        state.mailbox = Some(Arc::clone(mailbox));
         state.number = 0;
         state.given_us = now_us;
     }
@@ -415,8 +432,8 @@ impl Exchange {
     /// No worker has it any more, and it waits under this number, unless nobody waits for it. Its
     /// side is to be woken.
     pub(super) fn requeue(&self, ticket: u64) -> Requeued {
-        let mut state = self.lock();
-        state.post = None;
+        let mut state = self.state.lock();
+        state.mailbox = None;
         state.number = 0;
         (state.given_us, state.begun_us) = (0, 0);
         if state.has_left {
@@ -428,23 +445,23 @@ impl Exchange {
 
     /// Its number with its worker; 0 without one.
     pub(super) fn number(&self) -> u32 {
-        self.lock().number
+        self.state.lock().number
     }
 
     /// When a worker got it, in milliseconds of loop time; 0 while it waits.
     pub(super) fn given_ms(&self) -> u64 {
-        self.lock().given_us.div_ceil(1000)
+        self.state.lock().given_us.div_ceil(1000)
     }
 
     /// When a worker got it, and when the worker's driver began it, in microseconds of loop time.
     pub(super) fn given_and_begun_us(&self) -> (u64, u64) {
-        let state = self.lock();
+        let state = self.state.lock();
         (state.given_us, state.begun_us)
     }
 
     /// The driver begins it under this number; false when nobody waits any more.
     pub(super) fn begin(&self, number: u32, now_us: u64) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.number = number;
         state.begun_us = now_us;
         !state.has_left
@@ -453,7 +470,7 @@ impl Exchange {
     /// What is new since the driver last looked; a piece of body only as long as the worker's
     /// credit allows.
     pub(super) fn news(&self, body_credit: usize) -> News {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let body = match state.body.front_mut() {
             Some(piece) if piece.len() > body_credit => match body_credit {
                 0 => None,
@@ -474,6 +491,7 @@ impl Exchange {
             is_body_over: state.is_body_over && state.body.is_empty(),
             taken_bytes: std::mem::take(&mut state.taken_bytes),
             total: state.total.take(),
+            is_events: std::mem::take(&mut state.is_events),
             has_left: state.has_left,
         };
         drop(state);
@@ -486,7 +504,7 @@ impl Exchange {
 
     /// The answer's head. The waker is to be called once everything that has come is here.
     pub(super) fn put_head(&self, head: HeadSaid) -> Option<Waker> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let HeadSaid::Tunnel(..) = head {
             // Where no body was announced, the client's bytes come now.
             state.is_body_over &= self.has_body;
@@ -497,7 +515,7 @@ impl Exchange {
 
     /// An interim answer; false when the request has had as many as it may.
     pub(super) fn put_interim(&self, status: u16, lines: &[u8]) -> (bool, Option<Waker>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.interim_bytes += lines.len() + 64;
         if state.interim_bytes > INTERIM_BYTES_MAX {
             state.interim_bytes = INTERIM_BYTES_MAX;
@@ -509,7 +527,7 @@ impl Exchange {
 
     /// A piece of the answer's body; false when nobody wants it.
     pub(super) fn put_data(&self, piece: impl FnOnce() -> Piece) -> (bool, Option<Waker>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.is_unwanted || state.has_left {
             return (false, None);
         }
@@ -525,8 +543,8 @@ impl Exchange {
 
     /// The answer ends.
     pub(super) fn end(&self, ending: Ending) -> Option<Waker> {
-        let mut state = self.lock();
-        state.post = None;
+        let mut state = self.state.lock();
+        state.mailbox = None;
         state.number = 0;
         state.ending.get_or_insert(ending);
         state.answer.take()
@@ -542,7 +560,11 @@ impl AtWork for Exchange {
     }
 
     fn worker_pid(&self) -> Option<u32> {
-        self.lock().post.as_ref().and_then(|post| post.pid())
+        self.state
+            .lock()
+            .mailbox
+            .as_ref()
+            .and_then(|mailbox| mailbox.pid())
     }
 }
 

@@ -5,10 +5,11 @@ use hob_http::{Body, Bytes, Request, Response};
 use hob_trace::Fault;
 use hob_trace::ring::DETAIL_BYTES_MAX;
 
-use crate::handle::cgi::fail::explain_page;
-use crate::handle::cgi::head::BadHead;
 use crate::handle::plain;
 use crate::handle::resident::Resident;
+use crate::handle::script::fail::explain_page;
+use crate::handle::script::head::BadHead;
+use crate::shared::fleet::now_ms;
 
 /// Why there is no answer, or no whole one.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub(super) enum Failure {
     Total,
     /// It fell silent.
     Progress,
+    /// No more of a stream of events in time.
+    Silent,
     /// Nothing came through its tunnel either way.
     TunnelIdle,
     /// It opened a tunnel that the client has not asked for, or with a status that opens none.
@@ -73,7 +76,11 @@ impl Failure {
             | Failure::NoWorkers
             | Failure::TooManyFiles
             | Failure::Stopping => 503,
-            Failure::FirstByte | Failure::Total | Failure::Progress | Failure::TunnelIdle => 504,
+            Failure::FirstByte
+            | Failure::Total
+            | Failure::Progress
+            | Failure::Silent
+            | Failure::TunnelIdle => 504,
             Failure::NoTunnel => 501,
             Failure::Said(_) => 500,
             Failure::Unpassable(_) => 400,
@@ -105,6 +112,7 @@ impl Failure {
             }
             Failure::Total => "limits: resident.timeout.total: the answer took too long",
             Failure::Progress => "limits: resident.timeout.progress: the answer fell silent",
+            Failure::Silent => "limits: resident.timeout.events: the stream of events fell silent",
             Failure::TunnelIdle => {
                 "limits: resident.timeout.tunnel: nothing came through the tunnel either way"
             }
@@ -185,7 +193,12 @@ pub(super) fn respond(request: &Request, resident: &Resident, failure: &Failure)
     note(request, resident, failure);
     let status = failure.status();
     let mut response = match status {
-        503 => plain::busy(),
+        503 => plain::busy_for(match failure {
+            Failure::QueueFull(_) | Failure::QueueWait(_) => {
+                resident.pool.0.retry_after_s(now_ms())
+            }
+            _ => 1,
+        }),
         _ => plain::error(status),
     };
     if resident.settings.dev {

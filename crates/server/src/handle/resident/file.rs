@@ -17,15 +17,15 @@ use hob_ipc::limits::FILE_WINDOW_BYTES;
 use hob_ipc::message::Head;
 use rustix::fs::{FileType, OFlags};
 
+use crate::cache::disk_threads::DiskThreads;
 use crate::cache::entry::{OpenFile, Stamp};
-use crate::cache::pool;
 use crate::handle::files::open::is_local;
 use crate::handle::files::source::file_body;
 use crate::handle::resident::driver::Core;
 use crate::handle::resident::exchange::{Ending, Piece};
 use crate::handle::resident::fail::Failure;
-use crate::handle::resident::ladder::{after, limit};
 use crate::handle::resident::limits::FILES_HELD_MAX;
+use crate::handle::resident::termination::{after, limit};
 use crate::handle::resident::wire::Wire;
 
 /// A part of a file as a worker has passed it: nothing of it has been looked at.
@@ -53,7 +53,7 @@ impl PassedFile {
     }
 
     /// Looks at it, where that may take its time.
-    pub(super) async fn examine(self, pool: &pool::Pool) -> Result<KnownFile, Failure> {
+    pub(super) async fn examine(self, pool: &DiskThreads) -> Result<KnownFile, Failure> {
         let examined = pool.run(move || self.look());
         let examined = examined.map_err(|_| Failure::File("limits: the file pool's queue is full"));
         examined?.await.unwrap_or(Err(Failure::File(UNKNOWN)))
@@ -81,8 +81,10 @@ impl PassedFile {
                 "the program passed a file that is shorter than it says",
             ));
         }
+        // Which part of it stands is the program's to say: more may come behind.
+        let file = OpenFile::new(self.fd, stamp, is_local(magic)).that_may_grow(true);
         Ok(KnownFile {
-            file: Arc::new(OpenFile::new(self.fd, stamp, is_local(magic))),
+            file: Arc::new(file),
             range: self.range,
             count: self.count,
         })
@@ -96,7 +98,7 @@ impl KnownFile {
     }
 
     /// Its part as a body.
-    pub(super) fn into_body(self, pool: &pool::Pool, request: &Request) -> FileBody {
+    pub(super) fn into_body(self, pool: &DiskThreads, request: &Request) -> FileBody {
         let FileRange { offset, len } = self.range;
         let body = file_body(&self.file, pool, request, offset, len);
         FileBody {
@@ -123,6 +125,10 @@ impl FileSource for Counted {
 
     fn resident(&self, offset: u64, len: u64) -> u64 {
         self.source.resident(offset, len)
+    }
+
+    fn is_unchanged(&self) -> bool {
+        self.source.is_unchanged()
     }
 
     fn fetch(&self, offset: u64, len: usize) -> FetchFuture {

@@ -5,9 +5,9 @@ use std::sync::{Arc, MutexGuard};
 
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::limits::LOOK_EVERY;
+use crate::handle::resident::mailbox::WorkerMailbox;
 use crate::handle::resident::members::{Member, Stage, State};
 use crate::handle::resident::pool::{Gone, Pool, fail_all};
-use crate::handle::resident::post::Post;
 use crate::handle::resident::scale::Measured;
 use crate::shared::fleet::{NoSeat, now_ms};
 
@@ -21,20 +21,20 @@ enum Wanted {
 /// A worker to be started on a thread. Dropped unheard, it is as if the worker had ended.
 pub(crate) struct Order {
     pub(super) pool: Arc<Pool>,
-    pub(super) post: Arc<Post>,
+    pub(super) mailbox: Arc<WorkerMailbox>,
     is_taken: bool,
 }
 
 impl Order {
     /// The thread it is to be started on.
     pub(crate) fn thread(&self) -> usize {
-        self.post.thread
+        self.mailbox.thread
     }
 
     /// Whoever starts the worker answers for it from now on.
-    pub(super) fn take(mut self) -> (Arc<Pool>, Arc<Post>) {
+    pub(super) fn take(mut self) -> (Arc<Pool>, Arc<WorkerMailbox>) {
         self.is_taken = true;
-        (Arc::clone(&self.pool), Arc::clone(&self.post))
+        (Arc::clone(&self.pool), Arc::clone(&self.mailbox))
     }
 }
 
@@ -44,10 +44,10 @@ impl Drop for Order {
             let gone = Gone {
                 unstarted: Vec::new(),
                 is_crash: true,
-                was_killed: false,
+                is_blameless: false,
                 text: "its thread has ended".to_owned(),
             };
-            self.pool.gone(&self.post, gone, now_ms());
+            self.pool.gone(&self.mailbox, gone, now_ms());
         }
     }
 }
@@ -67,7 +67,7 @@ impl Pool {
                 // It reads many files: others have the pool meanwhile.
                 drop(state);
                 let measured = Measured::of(&pids);
-                state = self.lock();
+                state = self.state.lock();
                 self.more(&mut state, measured, now_ms)
             }
         };
@@ -79,7 +79,9 @@ impl Pool {
                     break;
                 }
                 Err(NoSeat::Full) => {
-                    state.gauge.why = "every worker of the server is in use".to_owned();
+                    let (_, most) = self.fleet.load();
+                    state.gauge.why =
+                        format!("every worker of the server is in use: `limits.workers` is {most}");
                     if state.members.is_empty() {
                         refused = Some(Failure::NoWorkers);
                     }
@@ -127,12 +129,19 @@ impl Pool {
             state.next_look_ms = 0;
             return Wanted::Workers(0);
         }
-        if state.starting() > 0 || alive >= self.workers_max || now_ms < state.next_look_ms {
+        if alive >= self.workers_max {
+            state.gauge.why = match self.settings.workers.max {
+                Some(most) => format!("`workers.max` is {most}"),
+                None => format!("without `workers.max` there are {alive} at most"),
+            };
+            return Wanted::Workers(0);
+        }
+        if state.starting() > 0 || now_ms < state.next_look_ms {
             return Wanted::Workers(0);
         }
         state.next_look_ms = now_ms + LOOK_EVERY.as_millis() as u64;
         let members = state.members.iter();
-        Wanted::Look(members.filter_map(|one| one.post.pid()).collect())
+        Wanted::Look(members.filter_map(|one| one.mailbox.pid()).collect())
     }
 
     /// How many workers to start after a look at those there are.
@@ -141,6 +150,16 @@ impl Pool {
         if state.is_retired || state.starting() > 0 || room == 0 {
             return 0;
         }
+        let (bytes, count) = measured.memory;
+        let memory_room = self.memory_room(bytes, count, state.alive());
+        if memory_room == 0 {
+            state.gauge.why = format!(
+                "they have {} MiB, the share of memory a program has without workers.max",
+                bytes >> 20
+            );
+            return 0;
+        }
+        let room = room.min(memory_room);
         let most = state.waiting.len().min(room).min(state.at_once_max());
         state.gauge.more(measured, now_ms, self.fleet.cores(), most)
     }
@@ -155,14 +174,14 @@ impl Pool {
         let seat = self.fleet.seat(self, now_ms)?;
         let thread = self.fleet.choose_thread(|thread| {
             let members = state.members.iter();
-            members.filter(|one| one.post.thread == thread).count()
+            members.filter(|one| one.mailbox.thread == thread).count()
         });
         let thread = thread.ok_or(NoSeat::Full)?;
-        let post = Post::new(state.next_number, thread, now_ms);
+        let mailbox = WorkerMailbox::new(state.next_number, thread, now_ms);
         state.next_number += 1;
         state.started += 1;
         state.members.push(Member {
-            post: Arc::clone(&post),
+            mailbox: Arc::clone(&mailbox),
             stage: Stage::Starting,
             version: state.version,
             room_max: 0,
@@ -175,7 +194,7 @@ impl Pool {
         });
         Ok(Order {
             pool: Arc::clone(self),
-            post,
+            mailbox,
             is_taken: false,
         })
     }

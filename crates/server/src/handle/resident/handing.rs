@@ -5,19 +5,19 @@ use std::sync::atomic::Ordering;
 
 use hob_ipc::limits::PAYLOAD_BYTES_MAX;
 use hob_ipc::message::{self, Head, Kind};
+use hob_machine::process::resident_bytes;
 use hob_trace::metric::Cell;
 use hob_trace::watch::{Hidden, Pen, Stage as Event};
 
 use crate::handle::resident::driver::{Core, Stage};
 use crate::handle::resident::exchange::{Ending, Exchange, Name};
 use crate::handle::resident::fail::Failure;
-use crate::handle::resident::ladder::{Rung, after, limit};
 use crate::handle::resident::limits::{
     BODY_WINDOW_BYTES, MEMORY_EVERY, OUT_BYTES_MAX, STREAM_WINDOW_BYTES,
 };
 use crate::handle::resident::pool::Pool;
 use crate::handle::resident::requests::Underway;
-use crate::handle::resident::scale::resident_bytes;
+use crate::handle::resident::termination::{Termination, after, limit};
 use crate::handle::resident::wire::{Offer, Wire};
 
 impl Core {
@@ -52,12 +52,16 @@ impl Core {
         self.sent_last = number;
         self.tell(&exchange.name, Event::Worker, |text| {
             text.push_str("handed to worker ");
-            match self.post.pid() {
+            match self.mailbox.pid() {
                 Some(pid) => text.push_str(&pid.to_string()),
                 None => text.push_str("just started"),
             }
         });
+        if self.pool.settings.workers.concurrency > 1 {
+            self.said.begin_one_of_many(exchange.name);
+        }
         if self.requests.is_empty() {
+            self.said.begin_request();
             self.service.resume(self.idle_since_ms, now_ms);
         }
         let for_body = exchange.has_body.then(|| Arc::clone(&exchange));
@@ -71,7 +75,7 @@ impl Core {
 
     /// Tells those who watch a request what happens to it.
     pub(super) fn tell(&self, name: &Name, stage: Event, write: impl FnOnce(&mut String)) {
-        if !name.trail.is_watched() {
+        if !name.trail.is_traced() {
             return;
         }
         let mut text = String::new();
@@ -94,7 +98,7 @@ impl Core {
         let (ahead, now_us) = (self.ahead(), self.home.reactor.now_us());
         let more = &mut self.begun;
         self.pool
-            .finished(&self.post, exchange, ahead, now_us, more);
+            .finished(&self.mailbox, exchange, ahead, now_us, more);
     }
 
     /// Passes on what is new in an exchange.
@@ -113,6 +117,10 @@ impl Core {
             let news = exchange.news(credit.min(PAYLOAD_BYTES_MAX));
             if let Some(total) = news.total {
                 one.total_due_ms = limit(now_ms, total);
+            }
+            if news.is_events {
+                one.begin_events(self.pool.settings.timeout.events, now_ms);
+                self.mailbox.event_streams.fetch_add(1, Ordering::Relaxed);
             }
             if news.taken_bytes > 0 {
                 one.data_credit += news.taken_bytes;
@@ -155,26 +163,29 @@ impl Core {
         let one = self.requests.remove(index);
         self.over.push(one.number);
         if one.is_tunnel {
-            self.post.tunnels.fetch_sub(1, Ordering::Relaxed);
+            self.mailbox.tunnels.fetch_sub(1, Ordering::Relaxed);
+        }
+        if one.is_events {
+            self.mailbox.event_streams.fetch_sub(1, Ordering::Relaxed);
         }
         let now_us = self.home.reactor.now_us();
         let now_ms = now_us / 1000;
         self.wakers.extend(one.exchange.end(ending));
-        let served = self.post.served.fetch_add(1, Ordering::Relaxed) + 1;
+        let served = self.mailbox.served.fetch_add(1, Ordering::Relaxed) + 1;
         if served > 1 {
             self.home.counters.worker_reuses.add(1);
         }
         self.idle_since_ms = now_ms;
         self.requests_left = self.requests_left.saturating_sub(1);
         if let Some(counter) = self.outgrown(served, now_ms)
-            && self.pool.replace(&self.post, now_ms)
+            && self.pool.replace(&self.mailbox, now_ms)
         {
             counter.add(1);
         }
         self.service.note(now_ms);
         let ahead = self.ahead();
         self.pool
-            .finished(&self.post, &one.exchange, ahead, now_us, &mut self.begun);
+            .finished(&self.mailbox, &one.exchange, ahead, now_us, &mut self.begun);
     }
 
     /// What follows from messages, once they are no longer looked at.
@@ -196,7 +207,7 @@ impl Core {
     /// How many requests it is handed ahead of those it works on.
     fn ahead(&self) -> usize {
         match self.offer {
-            Offer::SharedMemory if self.rung == Rung::Serves => self.service.ahead(),
+            Offer::SharedMemory if self.termination == Termination::Serves => self.service.ahead(),
             _ => 0,
         }
     }
@@ -208,7 +219,7 @@ impl Core {
         let back = self.reclaim(wire);
         if !back.is_empty() {
             self.home.counters.worker_takebacks.add(back.len() as u64);
-            self.pool.give_back(&self.post, back, now_ms);
+            self.pool.give_back(&self.mailbox, back, now_ms);
         }
     }
 
@@ -252,10 +263,10 @@ impl Core {
         if most == 0 || !served.is_multiple_of(MEMORY_EVERY) && served > 8 {
             return false;
         }
-        let Some(bytes) = self.post.pid().and_then(resident_bytes) else {
+        let Some(bytes) = self.mailbox.pid().and_then(resident_bytes) else {
             return false;
         };
-        self.post.memory_bytes.store(bytes, Ordering::Relaxed);
+        self.mailbox.memory_bytes.store(bytes, Ordering::Relaxed);
         bytes > most
     }
 }
@@ -268,6 +279,7 @@ fn underway(number: u32, exchange: Arc<Exchange>, pool: &Pool, now_ms: u64) -> U
         exchange,
         has_head: false,
         is_tunnel: false,
+        is_events: false,
         has_ended_half: false,
         is_started: false,
         body_credit: BODY_WINDOW_BYTES as usize,

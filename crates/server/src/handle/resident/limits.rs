@@ -61,6 +61,13 @@ pub(super) const LINES_HEAD_BYTES_MAX: usize = 64 * 1024;
 pub(super) const TRAILER_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of what a worker printed last that are kept to explain its end.
 pub(super) const LAST_WORDS_BYTES: usize = 4 * 1024;
+/// Remarks of workers about all of them that are logged, each once.
+pub(super) const REMARKS_MAX: usize = 16;
+/// Requests of a worker with several at a time that lines of its output may name, the last ones.
+pub(super) const LATELY_MAX: usize = 1024;
+/// Lines of a worker that wait to be logged until it is ready, the last ones
+/// (`program_stderr_dropped`).
+pub(super) const HELD_LINES_MAX: usize = 100;
 /// How long the end of a worker's process is waited for once its channel has ended, so that the
 /// record can say how it ended.
 pub(super) const EXIT_WAIT: Duration = Duration::from_millis(500);
@@ -68,12 +75,26 @@ pub(super) const EXIT_WAIT: Duration = Duration::from_millis(500);
 pub(super) const LAST_WORDS_WAIT: Duration = Duration::from_millis(300);
 /// How long a worker whose channel has ended may take to end by itself.
 pub(super) const CLOSED_WAIT: Duration = Duration::from_secs(2);
+/// How much longer than `grace` a server that ends waits for a worker: after SIGTERM and SIGKILL.
+pub(super) const LEAVE_SLACK: Duration = Duration::from_secs(1);
+/// Ends of workers that nobody asked for which are logged at once, and then each second; the others
+/// are counted.
+pub(super) const ENDS_AT_ONCE: u64 = 20;
+/// See [`ENDS_AT_ONCE`].
+pub(super) const ENDS_PER_SECOND: u64 = 1;
 /// The first pause after a worker that ended before it was of use; it doubles each time.
 pub(super) const BACKOFF_FIRST: Duration = Duration::from_millis(200);
 /// The longest pause.
 pub(super) const BACKOFF_MAX: Duration = Duration::from_secs(30);
 /// The longest after one that ended with its request.
 pub(super) const BACKOFF_REQUEST_MAX: Duration = Duration::from_secs(1);
+/// Most workers of a pool whose `workers.max` is not set.
+pub(super) const UNSET_WORKERS_MAX: usize = 256;
+/// Of the memory there is, the workers of such a pool may have one part in so many, once they are
+/// more than twice the cores.
+pub(super) const UNSET_MEMORY_SHARE: u64 = 2;
+/// The longest time a client that was turned away is told to wait, in seconds.
+pub(super) const RETRY_S_MAX: u64 = 600;
 /// How often a pool with waiting requests asks whether one more worker would help.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Requests between two looks at a worker's memory.

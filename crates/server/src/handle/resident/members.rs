@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::handle::resident::exchange::{Exchange, Requeued};
 use crate::handle::resident::limits::{BACKOFF_FIRST, BACKOFF_MAX, BACKOFF_REQUEST_MAX};
-use crate::handle::resident::post::{Letter, Post};
+use crate::handle::resident::mailbox::{ToDriver, WorkerMailbox};
 use crate::handle::resident::scale::Gauge;
 use crate::shared::fleet::Seat;
 
@@ -27,7 +27,13 @@ pub(super) struct State {
     pub(super) is_unstartable: bool,
     pub(super) retry_at_ms: u64,
     pub(super) last_failure: String,
+    /// Why a worker did not start, as the log was told last; until one does.
+    pub(super) told_failure: String,
+    /// What workers said of all of them, as the log was told.
+    pub(super) told_remarks: Vec<Box<[u8]>>,
     pub(super) gauge: Gauge,
+    /// When a waiting request was last given to a worker, and the time between two, smoothed.
+    pub(super) pace_ms: (u64, u64),
     pub(super) next_look_ms: u64,
     pub(super) started: u64,
     pub(super) lost: u64,
@@ -38,7 +44,7 @@ pub(super) struct State {
 
 /// One worker as its pool sees it.
 pub(super) struct Member {
-    pub(super) post: Arc<Post>,
+    pub(super) mailbox: Arc<WorkerMailbox>,
     pub(super) stage: Stage,
     /// Of the program's files when it was started.
     pub(super) version: u64,
@@ -68,7 +74,7 @@ pub(super) enum Stage {
 #[derive(Default)]
 pub(super) struct Back {
     /// Workers that have them now.
-    pub(super) given: Vec<(Arc<Post>, Arc<Exchange>)>,
+    pub(super) given: Vec<(Arc<WorkerMailbox>, Arc<Exchange>)>,
     /// Whoever waits again.
     pub(super) wakers: Vec<Waker>,
 }
@@ -100,9 +106,9 @@ impl State {
     /// A worker ended that nobody had asked to. One that ended by itself before it was ready shows
     /// that the program cannot be started; requests that end their workers, and whoever kills them,
     /// must not keep others waiting.
-    pub(super) fn note_crash(&mut self, was_ready: bool, was_killed: bool, now_ms: u64) {
+    pub(super) fn note_crash(&mut self, was_ready: bool, is_blameless: bool, now_ms: u64) {
         self.failures += 1;
-        self.is_unstartable = !was_ready && !was_killed;
+        self.is_unstartable = !was_ready && !is_blameless;
         let pause = match self.is_unstartable {
             true => backoff(self.failures),
             false if self.failures == 1 => Duration::ZERO,
@@ -119,9 +125,9 @@ impl State {
             && stages.all(|stage| stage == Stage::Draining)
     }
 
-    pub(super) fn member(&mut self, post: &Arc<Post>) -> Option<&mut Member> {
+    pub(super) fn member(&mut self, mailbox: &Arc<WorkerMailbox>) -> Option<&mut Member> {
         let mut members = self.members.iter_mut();
-        members.find(|one| Arc::ptr_eq(&one.post, post))
+        members.find(|one| Arc::ptr_eq(&one.mailbox, mailbox))
     }
 
     /// Gives a request to the worker with the most room, one of this thread first.
@@ -130,26 +136,26 @@ impl State {
         exchange: &Arc<Exchange>,
         thread: usize,
         now_us: u64,
-    ) -> Option<Arc<Post>> {
+    ) -> Option<Arc<WorkerMailbox>> {
         let members = self.members.iter_mut();
         let free = members.filter(|one| one.has_room_for(exchange));
         let best = free.min_by_key(|one| {
             let is_ahead = one.active.len() >= one.concurrency;
-            (is_ahead, one.post.thread != thread, one.active.len())
+            (is_ahead, one.mailbox.thread != thread, one.active.len())
         })?;
         best.give(exchange, now_us);
-        Some(Arc::clone(&best.post))
+        Some(Arc::clone(&best.mailbox))
     }
 
     /// The requests that wait longest go to this worker, as far as it has room.
     pub(super) fn fill(
         &mut self,
-        post: &Arc<Post>,
+        mailbox: &Arc<WorkerMailbox>,
         now_us: u64,
         next: &mut VecDeque<Arc<Exchange>>,
     ) {
         let mut members = self.members.iter_mut();
-        let Some(member) = members.find(|one| Arc::ptr_eq(&one.post, post)) else {
+        let Some(member) = members.find(|one| Arc::ptr_eq(&one.mailbox, mailbox)) else {
             return;
         };
         while let Some(first) = self.waiting.first_entry()
@@ -157,6 +163,14 @@ impl State {
         {
             let exchange = first.remove();
             member.give(&exchange, now_us);
+            let (last_ms, pace_ms) = self.pace_ms;
+            let since_ms = (now_us / 1000).saturating_sub(last_ms);
+            let pace_ms = if pace_ms == 0 {
+                since_ms
+            } else {
+                (7 * pace_ms + since_ms) / 8
+            };
+            self.pace_ms = (now_us / 1000, pace_ms);
             next.push_back(exchange);
         }
     }
@@ -173,7 +187,7 @@ impl State {
         let mut waiting = Vec::new();
         for exchange in exchanges {
             match self.assign(&exchange, thread, now_ms * 1000) {
-                Some(post) => back.given.push((post, exchange)),
+                Some(mailbox) => back.given.push((mailbox, exchange)),
                 None => waiting.push(exchange),
             }
         }
@@ -189,7 +203,7 @@ impl State {
 
     pub(super) fn drain(&mut self, number: u64) {
         let mut members = self.members.iter_mut();
-        if let Some(member) = members.find(|one| one.post.number == number) {
+        if let Some(member) = members.find(|one| one.mailbox.number == number) {
             member.drain();
         }
     }
@@ -197,10 +211,28 @@ impl State {
     /// Workers with open tunnels go, when they have finished what they have.
     pub(super) fn drain_tunnels(&mut self) {
         let members = self.members.iter_mut();
-        let has_tunnels = |one: &Member| one.post.tunnels.load(Ordering::Relaxed) > 0;
+        let has_tunnels = |one: &Member| one.mailbox.tunnels.load(Ordering::Relaxed) > 0;
         members
             .filter(|one| has_tunnels(one) && one.stage != Stage::Draining)
             .for_each(Member::drain);
+    }
+
+    /// How many places have requests without an end of their own, where there are any.
+    pub(super) fn long_lived(&self) -> String {
+        let of = |one: &Member| {
+            let mailbox = &one.mailbox;
+            let streams = mailbox.event_streams.load(Ordering::Relaxed);
+            (mailbox.tunnels.load(Ordering::Relaxed) + streams) as usize
+        };
+        let long: usize = self.members.iter().map(of).sum();
+        let places: usize = self.members.iter().map(|one| one.concurrency).sum();
+        match long {
+            0 => String::new(),
+            long => format!(
+                "; WebSockets and streams of events have {long} of their {places} places \
+                 (`workers.concurrency`)"
+            ),
+        }
     }
 
     /// Workers of versions before this one go, when they have finished what they have.
@@ -225,7 +257,7 @@ impl Member {
     /// It takes no more requests, and goes when it has finished what it has.
     pub(super) fn drain(&mut self) {
         self.stage = Stage::Draining;
-        self.post.post(Letter::Drain);
+        self.mailbox.send(ToDriver::Drain);
     }
 
     /// It does not have this request any more.
@@ -234,7 +266,7 @@ impl Member {
     }
 
     fn give(&mut self, exchange: &Arc<Exchange>, now_us: u64) {
-        exchange.give(&self.post, now_us);
+        exchange.give(&self.mailbox, now_us);
         self.active.push(Arc::clone(exchange));
     }
 }

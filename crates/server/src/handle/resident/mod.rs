@@ -2,25 +2,27 @@
 //!
 //! ```text
 //! connection's thread            anywhere            worker's thread           process
-//!   answer, body  <--Exchange-->  pool   <--Post-->   worker (driver)  <-wire->  program
+//!   answer, body  <--Exchange-->  pool   <--WorkerMailbox-->   worker (driver)  <-wire->  program
 //! ```
 //!
 //! - `answer` from a request to its answer, `block` the request as its program gets it, `body` the
 //!   answer's body, `spooled` the body of a request that was collected first
-//! - `exchange` where a request and its worker meet, `post` the letters to a driver
+//! - `explain` who would be asked
+//! - `exchange` where a request and its worker meet, `mailbox` the messages to a driver
 //! - `pool` who has room and who waits, `members` its workers, `grow` what it starts, `scale` when
 //!   one more worker helps
 //! - `worker` the driver of one process, `driver` what it knows and hears, `requests` what it has
 //!   under way, `handing` how that comes and goes,
 //!   `wire` how messages travel, `lines` the carrier of lines, `callout` what the program asks,
-//!   `said` what it prints, `ladder` and `ending` how it is ended
+//!   `said` what it prints, `termination` and `ending` how it is ended
 //! - `start` starting a process, `host` the hosts that hob brings along, `native` the compiled
 //!   parts that make them faster
 //! - `watch` files whose change replaces the workers, `renew` how
 //! - `tunnel` answers after which raw bytes flow both ways
 //! - `file` files that a program passes by their descriptors
 //! - `fail` what went wrong, `status` what is told of pools
-//! - `build` a handler as the config has it, `limits` what nobody needs to set
+//! - `keys` its keys, `config` what they say, `build` a handler as the config has it, `limits`
+//!   what nobody needs to set
 
 pub(crate) mod answer;
 mod block;
@@ -28,41 +30,41 @@ mod body;
 pub mod build;
 mod callout;
 mod chunk;
+pub mod config;
 mod driver;
-mod ending;
+pub(crate) mod ending;
 mod exchange;
+mod explain;
 mod fail;
 mod file;
 pub(crate) mod grow;
 mod handing;
-pub(in crate::handle) mod host;
-mod ladder;
+pub(crate) mod keys;
 mod limits;
 mod lines;
+mod mailbox;
 mod members;
-pub(in crate::handle) mod native;
 pub(crate) mod operate;
 pub(crate) mod pool;
-mod post;
 mod renew;
 mod requests;
-mod said;
+pub(crate) mod said;
 pub(crate) mod scale;
 mod service;
 mod shared;
 mod spooled;
-mod start;
+pub(crate) mod start;
 pub(crate) mod status;
+mod termination;
 mod tunnel;
 mod watch;
 mod wire;
 pub(crate) mod worker;
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use hob_http::HalfClose;
 
-use crate::config;
 pub(crate) use worker::Home;
 
 /// A handler of this kind, ready to answer.
@@ -70,7 +72,7 @@ pub struct Resident {
     /// Tells it from all others of this process.
     pub(crate) number: u64,
     /// As configured.
-    pub settings: config::Resident,
+    pub settings: crate::config::Resident,
     /// The program's workers; they are told to go when the last handler of theirs does.
     pub(crate) pool: Arc<pool::Keep>,
     /// What the program is told is the site's root.
@@ -79,6 +81,8 @@ pub struct Resident {
     pub file: Vec<u8>,
     /// The route stands for many paths: what follows its fixed part is the program's own.
     pub splits_path: bool,
+    /// The program looks in its folder for what the rest of the path names.
+    pub finds_scripts: bool,
     /// What FIN from a client means while the program works for it.
     pub half_close: HalfClose,
 }
@@ -86,7 +90,6 @@ pub struct Resident {
 impl Resident {
     /// How its processes are started.
     pub(crate) fn recipe(&self) -> start::Recipe {
-        let recipe = self.pool.0.recipe.lock();
-        recipe.unwrap_or_else(PoisonError::into_inner).clone()
+        self.pool.0.recipe.lock().clone()
     }
 }

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use crate::handle::resident::mailbox::{ToDriver, WorkerMailbox};
 use crate::handle::resident::members::Stage;
 use crate::handle::resident::pool::Pool;
-use crate::handle::resident::post::{Letter, Post};
 use crate::shared::fleet::now_ms;
 
 /// What is to be done.
@@ -25,31 +25,45 @@ impl Pool {
         &self.name
     }
 
+    /// A route means it: by its path, with or without the `/*` at its end, by what runs, or by
+    /// both.
+    pub(crate) fn is_of(&self, wanted: &str) -> bool {
+        let runs = self.settings.runs.name();
+        let path = self
+            .name
+            .strip_suffix(runs)
+            .unwrap_or(&self.name)
+            .trim_end();
+        let plain = |path: &str| path.trim_end_matches('*').trim_end_matches('/').to_owned();
+        let is_path = wanted.starts_with('/') && plain(wanted) == plain(path);
+        is_path || wanted == runs || wanted == self.name
+    }
+
     /// Does this to its workers, or to the one with this process id. Returns their process ids.
     pub(crate) fn operate(self: &Arc<Self>, operation: Operation, pid: Option<u32>) -> Vec<u32> {
-        let chosen: Vec<Arc<Post>> = {
-            let state = self.lock();
+        let chosen: Vec<Arc<WorkerMailbox>> = {
+            let state = self.state.lock();
             let there = state
                 .members
                 .iter()
                 .filter(|one| one.stage != Stage::Draining);
-            let posts = there.map(|one| Arc::clone(&one.post));
+            let posts = there.map(|one| Arc::clone(&one.mailbox));
             posts
-                .filter(|post| pid.is_none() || post.pid() == pid)
+                .filter(|mailbox| pid.is_none() || mailbox.pid() == pid)
                 .collect()
         };
         let mut reached = Vec::new();
-        for post in chosen {
+        for mailbox in chosen {
             let is_done = match operation {
-                Operation::Recycle => self.replace(&post, now_ms()),
+                Operation::Recycle => self.replace(&mailbox, now_ms()),
                 Operation::Stop => {
-                    self.lock().drain(post.number);
+                    self.state.lock().drain(mailbox.number);
                     true
                 }
-                Operation::Stack => post.post(Letter::Ask),
+                Operation::Stack => mailbox.send(ToDriver::Ask),
             };
             if is_done {
-                reached.extend(post.pid());
+                reached.extend(mailbox.pid());
             }
         }
         self.tend(now_ms());

@@ -5,22 +5,27 @@
 //! else it waits. A worker that gets room takes the request that waits longest.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
+use hob_trace::Mutex;
+
 use crate::cache;
 use crate::config::{self, CarrierChoice};
-use crate::handle::cgi::stderr::Pace;
 use crate::handle::resident::exchange::{Ending, Exchange};
 use crate::handle::resident::fail::Failure;
-use crate::handle::resident::limits::LOOK_EVERY;
+use crate::handle::resident::limits::{
+    ENDS_AT_ONCE, ENDS_PER_SECOND, LEAVE_SLACK, LOOK_EVERY, REMARKS_MAX, RETRY_S_MAX,
+    UNSET_MEMORY_SHARE, UNSET_WORKERS_MAX,
+};
+use crate::handle::resident::mailbox::{ToDriver, WorkerMailbox};
 use crate::handle::resident::members::{Back, Member, Stage, State};
-use crate::handle::resident::post::{Letter, Post};
 use crate::handle::resident::scale::Gauge;
 use crate::handle::resident::start::Recipe;
 use crate::handle::resident::watch::Watch;
+use crate::handle::script::stderr::Pace;
 use crate::shared::fleet::Fleet;
 
 /// The workers of one program.
@@ -33,14 +38,18 @@ pub(crate) struct Pool {
     pub(super) settings: config::Resident,
     /// Most workers.
     pub(super) workers_max: usize,
+    /// How many are there whatever memory they take, where the most is not set.
+    workers_usual: Option<usize>,
     /// How its processes are started.
     pub(super) recipe: Mutex<Recipe>,
     /// How much of what they print is logged.
     pub(super) pace: Pace,
+    /// How many ends of workers it may log.
+    pub(super) ends: Pace,
     /// Threads that may wait for files the program passes.
-    pub(super) disk: cache::pool::Pool,
+    pub(super) disk: cache::disk_threads::DiskThreads,
     pub(super) fleet: Arc<Fleet>,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
 }
 
 /// Handlers hold this; when the last of them goes, so do the workers.
@@ -62,8 +71,9 @@ pub(super) struct Gone {
     pub(super) unstarted: Vec<Arc<Exchange>>,
     /// It was not asked to end.
     pub(super) is_crash: bool,
-    /// Somebody else sent SIGKILL: an administrator, or the kernel for want of memory.
-    pub(super) was_killed: bool,
+    /// Somebody else sent SIGKILL (an administrator, or the kernel for want of memory), or there
+    /// was nothing to start it with.
+    pub(super) is_blameless: bool,
     /// What happened, for people.
     pub(super) text: String,
 }
@@ -89,19 +99,22 @@ impl Pool {
         name: String,
         settings: config::Resident,
         recipe: Recipe,
-        disk: cache::pool::Pool,
+        disk: cache::disk_threads::DiskThreads,
         fleet: &Arc<Fleet>,
     ) -> Pool {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let workers = &settings.workers;
         let usual = (fleet.cores() * 2).max(workers.min);
+        let most = UNSET_WORKERS_MAX.max(usual);
         Pool {
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
             name,
-            workers_max: workers.max.unwrap_or(usual).max(1),
+            workers_max: workers.max.unwrap_or(most).max(1),
+            workers_usual: workers.max.is_none().then_some(usual),
             settings,
             recipe: Mutex::new(recipe),
             pace: Pace::default(),
+            ends: Pace::new(ENDS_AT_ONCE, ENDS_PER_SECOND),
             disk,
             fleet: Arc::clone(fleet),
             state: Mutex::new(State {
@@ -115,7 +128,10 @@ impl Pool {
                 is_unstartable: false,
                 retry_at_ms: 0,
                 last_failure: String::new(),
+                told_failure: String::new(),
+                told_remarks: Vec::new(),
                 gauge: Gauge::default(),
+                pace_ms: (0, 0),
                 next_look_ms: 0,
                 started: 0,
                 lost: 0,
@@ -123,10 +139,6 @@ impl Pool {
                 version: 0,
             }),
         }
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks for a worker for a request of this thread.
@@ -137,11 +149,14 @@ impl Pool {
         now_us: u64,
     ) -> Entry {
         let now_ms = now_us / 1000;
-        let mut state = self.lock();
-        if let Some(post) = state.assign(exchange, thread, now_us) {
+        let mut state = self.state.lock();
+        if let Some(mailbox) = state.assign(exchange, thread, now_us) {
             drop(state);
-            self.hand(&post, exchange, now_ms);
+            self.hand(&mailbox, exchange, now_ms);
             return Entry::Given;
+        }
+        if state.is_retired {
+            return Entry::Refused(Failure::Stopping);
         }
         if state.waiting.len() >= self.settings.queue {
             let why = self.why_no_more(&state);
@@ -149,6 +164,9 @@ impl Pool {
         }
         if state.is_hopeless(now_ms) {
             return Entry::Refused(Failure::Unstartable(state.last_failure.clone()));
+        }
+        if state.waiting.is_empty() {
+            state.pace_ms.0 = now_ms;
         }
         let ticket = state.next_ticket;
         state.next_ticket += 1;
@@ -163,25 +181,25 @@ impl Pool {
 
     /// A request waits no longer. False when a worker has got it meanwhile.
     pub(super) fn withdraw(&self, ticket: u64) -> bool {
-        self.lock().waiting.remove(&ticket).is_some()
+        self.state.lock().waiting.remove(&ticket).is_some()
     }
 
     /// Sees to it that there are as many workers as there should be.
     pub(crate) fn tend(self: &Arc<Self>, now_ms: u64) {
-        let state = self.lock();
+        let state = self.state.lock();
         self.tend_locked(state, now_ms);
     }
 
     /// A worker is ready for its first requests: those that wait.
     pub(super) fn ready(
         self: &Arc<Self>,
-        post: &Arc<Post>,
+        mailbox: &Arc<WorkerMailbox>,
         now_us: u64,
         next: &mut VecDeque<Arc<Exchange>>,
     ) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let mut drained = None;
-        if let Some(member) = state.member(post) {
+        if let Some(member) = state.member(mailbox) {
             if member.stage != Stage::Starting {
                 return;
             }
@@ -192,11 +210,14 @@ impl Pool {
             let version = member.version;
             state.drain_before(version);
         }
+        if self.settings.carrier != CarrierChoice::Lines {
+            state.told_failure.clear();
+        }
         if let Some(number) = drained {
             state.drain(number);
             state.replaced += 1;
         }
-        state.fill(post, now_us, next);
+        state.fill(mailbox, now_us, next);
         self.tend_locked(state, now_us / 1000);
     }
 
@@ -204,68 +225,87 @@ impl Pool {
     /// next ones.
     pub(super) fn finished(
         &self,
-        post: &Arc<Post>,
+        mailbox: &Arc<WorkerMailbox>,
         exchange: &Arc<Exchange>,
         ahead: usize,
         now_us: u64,
         next: &mut VecDeque<Arc<Exchange>>,
     ) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.failures = 0;
-        let Some(member) = state.member(post) else {
+        state.told_failure.clear();
+        let Some(member) = state.member(mailbox) else {
             return;
         };
         member.lose(exchange);
         member.idle_since_ms = now_us / 1000;
         member.room_max = member.concurrency + ahead;
-        state.fill(post, now_us, next);
+        state.fill(mailbox, now_us, next);
     }
 
     /// A worker has not come to requests that it was handed ahead: others get them, or they wait
     /// again, in front.
     pub(super) fn give_back(
         self: &Arc<Self>,
-        post: &Arc<Post>,
+        mailbox: &Arc<WorkerMailbox>,
         exchanges: Vec<Arc<Exchange>>,
         now_ms: u64,
     ) {
-        let mut state = self.lock();
-        if let Some(member) = state.member(post) {
+        let mut state = self.state.lock();
+        if let Some(member) = state.member(mailbox) {
             member.room_max = member.concurrency.min(member.room_max);
             exchanges.iter().for_each(|exchange| member.lose(exchange));
         }
-        let back = state.take_in(exchanges, post.thread, now_ms);
+        let back = state.take_in(exchanges, mailbox.thread, now_ms);
         self.tend_locked(state, now_ms);
         self.see_to(back, now_ms);
     }
 
     /// A worker is told of a request that it was given. If it has ended meanwhile, others are.
-    fn hand(self: &Arc<Self>, post: &Arc<Post>, exchange: &Arc<Exchange>, now_ms: u64) {
-        if !post.post(Letter::Begin(Arc::clone(exchange))) {
-            self.give_back(post, vec![Arc::clone(exchange)], now_ms);
+    fn hand(self: &Arc<Self>, mailbox: &Arc<WorkerMailbox>, exchange: &Arc<Exchange>, now_ms: u64) {
+        if !mailbox.send(ToDriver::Begin(Arc::clone(exchange))) {
+            self.give_back(mailbox, vec![Arc::clone(exchange)], now_ms);
         }
     }
 
     fn see_to(self: &Arc<Self>, back: Back, now_ms: u64) {
-        for (post, exchange) in back.given {
-            self.hand(&post, &exchange, now_ms);
+        for (mailbox, exchange) in back.given {
+            self.hand(&mailbox, &exchange, now_ms);
         }
         back.wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// Whether no worker has said this of all of them yet.
+    pub(super) fn is_new_remark(&self, line: &[u8]) -> bool {
+        let told = &mut self.state.lock().told_remarks;
+        let is_new = told.len() < REMARKS_MAX && !told.iter().any(|one| **one == *line);
+        if is_new {
+            told.push(line.into());
+        }
+        is_new
+    }
+
+    /// Whether the log has not been told of this failed start yet.
+    pub(super) fn is_new_failure(&self, why: &str) -> bool {
+        let mut state = self.state.lock();
+        let is_new = state.told_failure != why;
+        why.clone_into(&mut state.told_failure);
+        is_new
+    }
+
     /// A worker takes no more requests.
-    pub(super) fn close(&self, post: &Arc<Post>) {
-        if let Some(member) = self.lock().member(post) {
+    pub(super) fn close(&self, mailbox: &Arc<WorkerMailbox>) {
+        if let Some(member) = self.state.lock().member(mailbox) {
             member.stage = Stage::Draining;
         }
     }
 
     /// A worker that is idle asks whether it may go: there are more than `min`.
-    pub(super) fn may_go(&self, post: &Arc<Post>) -> bool {
-        let mut state = self.lock();
+    pub(super) fn may_go(&self, mailbox: &Arc<WorkerMailbox>) -> bool {
+        let mut state = self.state.lock();
         let alive = state.alive();
         let min = self.settings.workers.min;
-        match state.member(post) {
+        match state.member(mailbox) {
             Some(member) if member.active.is_empty() && alive > min => {
                 member.stage = Stage::Draining;
                 true
@@ -276,22 +316,22 @@ impl Pool {
 
     /// A worker is due to be replaced: another is started, and when that is ready this one goes;
     /// before, where there may be none beside it. False when it stays for now.
-    pub(super) fn replace(self: &Arc<Self>, post: &Arc<Post>, now_ms: u64) -> bool {
-        let mut state = self.lock();
+    pub(super) fn replace(self: &Arc<Self>, mailbox: &Arc<WorkerMailbox>, now_ms: u64) -> bool {
+        let mut state = self.state.lock();
         let may_start = now_ms >= state.retry_at_ms && !state.is_retired;
-        match state.member(post) {
+        match state.member(mailbox) {
             Some(member) if may_start && !member.is_being_replaced => {
                 member.is_being_replaced = true;
             }
             _ => return false,
         }
-        match self.order(&mut state, Some(post.number), now_ms) {
+        match self.order(&mut state, Some(mailbox.number), now_ms) {
             Ok(order) => {
                 drop(state);
                 self.fleet.start(order);
             }
             Err(_) => {
-                state.drain(post.number);
+                state.drain(mailbox.number);
                 state.replaced += 1;
             }
         }
@@ -299,19 +339,19 @@ impl Pool {
     }
 
     /// A worker's process has ended.
-    pub(super) fn gone(self: &Arc<Self>, post: &Arc<Post>, gone: Gone, now_ms: u64) {
-        let mut state = self.lock();
+    pub(super) fn gone(self: &Arc<Self>, mailbox: &Arc<WorkerMailbox>, gone: Gone, now_ms: u64) {
+        let mut state = self.state.lock();
         let Some(index) = state
             .members
             .iter()
-            .position(|one| Arc::ptr_eq(&one.post, post))
+            .position(|one| Arc::ptr_eq(&one.mailbox, mailbox))
         else {
             return;
         };
         let member = state.members.swap_remove(index);
         if let Some(old) = member.replaces {
             let mut members = state.members.iter_mut();
-            if let Some(old) = members.find(|one| one.post.number == old) {
+            if let Some(old) = members.find(|one| one.mailbox.number == old) {
                 old.is_being_replaced = false;
             }
         }
@@ -323,15 +363,15 @@ impl Pool {
                 let begun = member.active.len().saturating_sub(gone.unstarted.len());
                 let was_ready = match self.settings.carrier {
                     // It does not say that it is.
-                    CarrierChoice::Lines => begun > 0 || post.served.load(Ordering::Relaxed) > 0,
+                    CarrierChoice::Lines => begun > 0 || mailbox.served.load(Ordering::Relaxed) > 0,
                     _ => member.room_max > 0,
                 };
-                state.note_crash(was_ready, gone.was_killed, now_ms);
+                state.note_crash(was_ready, gone.is_blameless, now_ms);
                 // Nor do those answer for them: clients are told what is wrong.
                 state.drain_before(member.version);
             }
         }
-        let back = state.take_in(gone.unstarted, post.thread, now_ms);
+        let back = state.take_in(gone.unstarted, mailbox.thread, now_ms);
         // Its seat may be the one that the next needs.
         drop(member);
         self.tend_locked(state, now_ms);
@@ -340,7 +380,7 @@ impl Pool {
 
     /// How long until a failed start may be tried again.
     pub(super) fn pause(&self, now_ms: u64) -> Option<Duration> {
-        let state = self.lock();
+        let state = self.state.lock();
         let left = state
             .retry_at_ms
             .checked_sub(now_ms)
@@ -352,7 +392,7 @@ impl Pool {
     ///
     /// Whoever asks holds the lock of its own pool, so this never waits for one.
     pub(crate) fn make_room(&self) -> bool {
-        let Ok(mut state) = self.state.try_lock() else {
+        let Some(mut state) = self.state.try_lock() else {
             return false;
         };
         if state.alive() <= self.settings.workers.min {
@@ -362,7 +402,7 @@ impl Pool {
         let idle = ready.filter(|one| one.active.is_empty());
         let Some(number) = idle
             .min_by_key(|one| one.idle_since_ms)
-            .map(|one| one.post.number)
+            .map(|one| one.mailbox.number)
         else {
             return false;
         };
@@ -372,12 +412,22 @@ impl Pool {
 
     /// The server stops: programs end their tunnels when they hear that no more requests come.
     pub(crate) fn drain_tunnels(&self) {
-        self.lock().drain_tunnels();
+        self.state.lock().drain_tunnels();
     }
 
-    /// The program is no longer in the config.
+    /// The server ends, and no thread has a request any more. Returns the time its workers have.
+    pub(crate) fn leave(&self) -> Duration {
+        self.retire();
+        let state = self.state.lock();
+        state.members.iter().for_each(|one| {
+            one.mailbox.send(ToDriver::Leave);
+        });
+        self.settings.grace + LEAVE_SLACK
+    }
+
+    /// The program is no longer in the config, or the server ends.
     fn retire(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_retired = true;
         state.members.iter_mut().for_each(Member::drain);
         let waiting = std::mem::take(&mut state.waiting);
@@ -387,14 +437,49 @@ impl Pool {
 
     /// Why there is no further worker, for people.
     pub(super) fn why(&self) -> String {
-        self.why_no_more(&self.lock())
+        self.why_no_more(&self.state.lock())
+    }
+
+    /// How many more workers there is memory for, when those there are take so much.
+    pub(super) fn memory_room(&self, bytes: u64, count: usize, alive: usize) -> usize {
+        let Some(usual) = self.workers_usual else {
+            return usize::MAX;
+        };
+        let each = bytes.checked_div(count as u64).unwrap_or_default().max(1);
+        let fit = self.fleet.memory_bytes() / UNSET_MEMORY_SHARE / each;
+        let fit = usize::try_from(fit).unwrap_or(usize::MAX);
+        fit.max(usual).saturating_sub(alive)
+    }
+
+    /// Seconds after which a client that was turned away may try again: as long as those before it
+    /// will take, at the pace of the last ones.
+    pub(super) fn retry_after_s(&self, now_ms: u64) -> u64 {
+        let state = self.state.lock();
+        let count = state.waiting.len() as u64 + 1;
+        let since_last_ms = now_ms.saturating_sub(state.pace_ms.0);
+        let each_ms = match state.pace_ms.1 {
+            0 => since_last_ms,
+            pace_ms => pace_ms,
+        };
+        (count * each_ms).div_ceil(1000).clamp(1, RETRY_S_MAX)
     }
 
     fn why_no_more(&self, state: &State) -> String {
         let alive = state.alive();
+        let long = state.long_lived();
         match alive >= self.workers_max {
-            true => format!("{alive} workers, the most there may be"),
-            false => format!("{alive} workers; {}", state.gauge.why),
+            true => format!("{alive} workers, the most there may be{long}"),
+            false => format!("{alive} workers; {}{long}", state.gauge.why),
+        }
+    }
+
+    /// What holds it back, for people.
+    pub(super) fn growth(&self, state: &State) -> String {
+        let long = state.long_lived();
+        let is_full = state.alive() >= self.workers_max && !state.waiting.is_empty();
+        match is_full && !long.is_empty() {
+            true => format!("as many workers as there may be{long}"),
+            false => state.gauge.why.clone(),
         }
     }
 }

@@ -36,7 +36,7 @@ impl Pool {
 
     /// The program's files have changed.
     fn renew(self: &Arc<Self>, now_ms: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.is_retired || self.fleet.is_stopping() {
             return;
         }
@@ -47,7 +47,7 @@ impl Pool {
         // Who starts right now may read something of both.
         let is_starting = |one: &&Member| one.stage == Stage::Starting;
         let starting = state.members.iter().filter(is_starting);
-        let starting: Vec<u64> = starting.map(|one| one.post.number).collect();
+        let starting: Vec<u64> = starting.map(|one| one.mailbox.number).collect();
         for number in starting {
             state.drain(number);
         }

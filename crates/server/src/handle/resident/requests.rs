@@ -6,7 +6,7 @@ use std::time::Duration;
 use hob_http::{Hold, Reactor};
 
 use crate::handle::resident::exchange::Exchange;
-use crate::handle::resident::ladder::limit;
+use crate::handle::resident::termination::limit;
 
 /// One of them.
 pub(super) struct Underway {
@@ -15,6 +15,8 @@ pub(super) struct Underway {
     pub(super) has_head: bool,
     /// What follows its head is raw both ways.
     pub(super) is_tunnel: bool,
+    /// Its answer is a stream of events.
+    pub(super) is_events: bool,
     /// The worker has ended its direction of the tunnel.
     pub(super) has_ended_half: bool,
     /// The worker has said something of it.
@@ -37,6 +39,13 @@ pub(super) struct Underway {
 }
 
 impl Underway {
+    /// Its answer is a stream of events, with a limit of its own for its pauses.
+    pub(super) fn begin_events(&mut self, pause_max: Duration, now_ms: u64) {
+        self.is_events = true;
+        self.pause_max = pause_max;
+        self.begin_pause(now_ms);
+    }
+
     /// A piece of it has moved, or its head is there: its next pause begins.
     pub(super) fn begin_pause(&mut self, now_ms: u64) {
         self.step_due_ms = limit(now_ms, self.pause_max);

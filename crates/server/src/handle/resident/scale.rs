@@ -5,6 +5,9 @@
 use std::collections::HashMap;
 use std::fs;
 
+use hob_machine::process::resident_bytes;
+use hob_machine::{Process, read};
+
 /// What is known of the CPU time of a pool's workers.
 #[derive(Default)]
 pub(super) struct Gauge {
@@ -20,6 +23,8 @@ pub(super) struct Measured {
     now: HashMap<u32, Wanted>,
     /// There were no processes.
     is_of_none: bool,
+    /// Memory they have together, and how many have it.
+    pub(super) memory: (u64, usize),
 }
 
 /// CPU time a process used, and waited for a core to use.
@@ -52,7 +57,9 @@ impl Gauge {
         if span_ms < SPAN_MS_MIN {
             return 0;
         }
-        let Measured { now, is_of_none } = measured;
+        let Measured {
+            now, is_of_none, ..
+        } = measured;
         let grown: Vec<u64> = now
             .iter()
             .filter_map(|(pid, wanted)| Some(wanted.us_since(self.before.get(pid)?)))
@@ -91,21 +98,18 @@ impl Measured {
         let pairs = pids
             .iter()
             .filter_map(|pid| Some((*pid, Wanted::of(*pid)?)));
+        let memory: Vec<u64> = pids.iter().filter_map(|pid| resident_bytes(*pid)).collect();
         Measured {
             now: pairs.collect(),
             is_of_none: pids.is_empty(),
+            memory: (memory.iter().sum(), memory.len()),
         }
     }
 }
 
 impl Wanted {
     fn of(pid: u32) -> Option<Wanted> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name may hold anything, parentheses too; it ends at the last one.
-        let rest = stat.get(stat.rfind(')')? + 2..)?;
-        let mut fields = rest.split(' ').skip(11);
-        let user: u64 = fields.next()?.parse().ok()?;
-        let system: u64 = fields.next()?.parse().ok()?;
+        let used_us = Process::of(pid)?.own_ns / 1000;
         let mut waited_us = HashMap::new();
         for entry in fs::read_dir(format!("/proc/{pid}/task"))
             .ok()?
@@ -121,10 +125,7 @@ impl Wanted {
                 waited_us.insert(thread, us);
             }
         }
-        Some(Wanted {
-            used_us: (user + system) * 1_000_000 / ticks_per_second(),
-            waited_us,
-        })
+        Some(Wanted { used_us, waited_us })
     }
 
     /// What was wanted since then. What threads waited that have ended meanwhile is not known.
@@ -139,20 +140,9 @@ impl Wanted {
 
 /// Time a thread was ready to run and had no core, in microseconds.
 fn waited_us_of(pid: u32, thread: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
+    let text = read(format!("/proc/{pid}/task/{thread}/schedstat"));
     let nanoseconds: u64 = text.split(' ').nth(1)?.parse().ok()?;
     Some(nanoseconds / 1000)
-}
-
-fn ticks_per_second() -> u64 {
-    rustix::param::clock_ticks_per_second().max(1)
-}
-
-/// Resident size of a process, in bytes.
-pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-    let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
-    Some(pages * rustix::param::page_size() as u64)
 }
 
 #[cfg(test)]

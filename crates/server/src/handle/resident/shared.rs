@@ -24,8 +24,6 @@ use hob_ipc::shm::region::Sizes;
 use hob_ipc::shm::{Counters, Full, Gifts, ServerEnd, SlotRef};
 use hob_trace::metric::ThreadCounters;
 
-use crate::config::SharedSizes;
-
 /// Messages and requests through shared memory.
 pub(super) struct Shared {
     reactor: Reactor,
@@ -88,12 +86,8 @@ impl Shared {
     ///
     /// # Errors
     /// No memory, or no descriptors.
-    pub(super) fn new(reactor: &Reactor, sizes: SharedSizes) -> io::Result<(Shared, Gifts)> {
-        let (end, gifts) = ServerEnd::create(Sizes {
-            chunk_count: sizes.chunk_count,
-            chunk_bytes: sizes.chunk_bytes,
-            ..Sizes::default()
-        })?;
+    pub(super) fn new(reactor: &Reactor, sizes: Sizes) -> io::Result<(Shared, Gifts)> {
+        let (end, gifts) = ServerEnd::create(sizes)?;
         let bell: OwnedFd = end.bell().try_clone_to_owned()?;
         let bell = reactor.watch(bell)?;
         // Nobody has rung.

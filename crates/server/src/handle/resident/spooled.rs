@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 use hob_http::{BodyError, Bytes};
 use hob_trace::Fault;
 
-use crate::cache::pool::{Answer, Pool};
-use crate::handle::cgi::body::Body;
+use crate::cache::disk_threads::{Answer, DiskThreads};
 use crate::handle::resident::limits::BODY_HELD_BYTES_MAX;
+use crate::handle::script::body::Body;
 
 /// All of a body.
 pub(super) enum Spooled {
@@ -23,7 +23,7 @@ pub(super) struct File {
     file: Arc<OwnedFd>,
     at: u64,
     len: u64,
-    pool: Pool,
+    pool: DiskThreads,
     reading: Option<Answer<rustix::io::Result<Vec<u8>>>>,
 }
 
@@ -34,7 +34,7 @@ const UNREADABLE: BodyError = BodyError::Source(
 
 impl Spooled {
     /// `None` when it has come already, or there is none.
-    pub(super) fn new(body: Body, pool: Pool) -> Option<Spooled> {
+    pub(super) fn new(body: Body, pool: DiskThreads) -> Option<Spooled> {
         match body {
             Body::Held(bytes) => Some(Spooled::Held(bytes)),
             Body::Spooled(file, len) => Some(Spooled::File(File {

@@ -2,16 +2,18 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use hob_http::{Reactor, Watched};
+use hob_ipc::shm::region::Sizes;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::PipeFlags;
 
-use crate::config::{Host, SharedSizes};
-use crate::handle::resident::host;
-use crate::handle::resident::lines::{self, Lines};
+use crate::config::{self, Program};
+use crate::handle::resident::limits::AHEAD_MAX;
+use crate::handle::resident::lines::Lines;
 use crate::handle::resident::wire::{Messages, Offer, Wire};
+use crate::handle::script::build::resolve;
 use crate::process::{Child, Launcher, ProgramRef, Start, Strings};
 
 /// How the processes of a pool are started.
@@ -23,14 +25,8 @@ pub(crate) struct Recipe {
     pub(super) path: Vec<u8>,
     pub(super) arguments: Strings,
     pub(super) dir: Vec<u8>,
-    /// Without what is particular to one of them.
-    pub(super) environment: Strings,
     /// What lies in the memory that is shared with it, where some is.
-    pub(super) shared: SharedSizes,
-    /// Its standard input is the source of this host.
-    pub(super) host: Option<Host>,
-    /// Where the host finds native parts.
-    pub(super) native: Option<PathBuf>,
+    pub(super) shared: Sizes,
 }
 
 /// A process that was asked for, and our ends.
@@ -52,10 +48,39 @@ impl Recipe {
         &self.dir
     }
 
+    /// How processes of a program are started. May wait for a disk.
+    ///
+    /// # Errors
+    /// What is not there, or not as it should be.
+    pub(crate) fn of(
+        settings: &config::Resident,
+        program: &Program,
+        reference: ProgramRef,
+    ) -> Result<Recipe, String> {
+        let path = resolve(settings.runs.program(), program.path())?;
+        let path = path.into_os_string().into_vec();
+        let mut arguments = Strings::new();
+        let mut push = |word: &[u8]| {
+            let pushed = arguments.push(word);
+            pushed.map_err(|error| format!("an argument: {error}"))
+        };
+        push(&path)?;
+        for word in settings.runs.words() {
+            push(word.as_bytes())?;
+        }
+        Ok(Recipe {
+            program: reference,
+            path,
+            arguments,
+            dir: settings.dir.as_os_str().as_bytes().to_vec(),
+            shared: sizes(settings),
+        })
+    }
+
     /// Has a process started.
     ///
     /// # Errors
-    /// No descriptors, or no memory for the host's source.
+    /// No descriptors.
     pub(super) fn start(
         &self,
         reactor: &Reactor,
@@ -80,23 +105,17 @@ impl Recipe {
             SocketFlags::CLOEXEC,
             None,
         )?;
-        let stdin = match self.host {
-            Some(host) => Some(host::source(host, self.native.as_deref())?),
-            None => None,
-        };
         let (stdout, program_stdout) = pipe_from_program(reactor)?;
         let (stderr, program_stderr) = pipe_from_program(reactor)?;
         let wire = Messages::new(reactor, ours, offer, self.shared)?;
-        let mut environment = self.environment.clone();
-        set(&mut environment, "HOB_FD", "3");
         let streams = Streams {
-            stdin,
+            stdin: None,
             stdout: program_stdout,
             stderr: program_stderr,
             channel: theirs,
         };
         Ok(Started {
-            child: self.launch(launcher, environment, streams),
+            child: self.launch(launcher, Strings::new(), streams),
             wire: Wire::Messages(wire),
             stdout: Some(stdout),
             stderr,
@@ -107,11 +126,11 @@ impl Recipe {
     fn start_lines(&self, reactor: &Reactor, launcher: &Launcher) -> io::Result<Started> {
         let (stderr, program_stderr) = pipe_from_program(reactor)?;
         let (lines, theirs) = Lines::new(reactor)?;
-        let mut environment = self.environment.clone();
+        let mut environment = Strings::new();
         for (name, value) in theirs.sentinels.environment() {
-            set(&mut environment, name, value);
+            let pushed = environment.push_pair(name.as_bytes(), value.as_bytes());
+            debug_assert!(pushed.is_ok(), "there is no NUL in it");
         }
-        set(&mut environment, "CGIPLUSIN", lines::INPUT);
         let streams = Streams {
             stdin: Some(theirs.stdin),
             stdout: theirs.stdout,
@@ -127,7 +146,12 @@ impl Recipe {
     }
 
     fn launch(&self, launcher: &Launcher, environment: Strings, streams: Streams) -> Child {
-        launcher.start(Start {
+        launcher.start(self.start_with(environment, streams))
+    }
+
+    /// A process with these ends.
+    pub(crate) fn start_with(&self, environment: Strings, streams: Streams) -> Start {
+        Start {
             program: self.program,
             path: self.path.clone(),
             dir: self.dir.clone(),
@@ -139,16 +163,28 @@ impl Recipe {
             channel: Some(streams.channel),
             outlives: true,
             takes_along: false,
-        })
+        }
     }
 }
 
 /// What a process is started with.
-struct Streams {
-    stdin: Option<OwnedFd>,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
-    channel: OwnedFd,
+pub(crate) struct Streams {
+    /// `None` where a host's source is put there by the spawner.
+    pub(crate) stdin: Option<OwnedFd>,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+    pub(crate) channel: OwnedFd,
+}
+
+/// What a worker and the server share: slots for all that a worker may have at a time.
+fn sizes(settings: &config::Resident) -> Sizes {
+    let sizes = Sizes {
+        chunk_count: settings.shared.chunk_count,
+        chunk_bytes: settings.shared.chunk_bytes,
+        ..Sizes::default()
+    };
+    let requests = usize::from(settings.workers.concurrency) + AHEAD_MAX;
+    sizes.with_slots_for(requests)
 }
 
 /// A pipe for what a program prints: our end, which nobody has written to yet, and the program's.
@@ -157,9 +193,4 @@ pub(super) fn pipe_from_program(reactor: &Reactor) -> io::Result<(Watched, Owned
     let ours = reactor.watch(ours)?;
     ours.clear_readable();
     Ok((ours, theirs))
-}
-
-fn set(environment: &mut Strings, name: &str, value: &str) {
-    let pushed = environment.push_pair(name.as_bytes(), value.as_bytes());
-    debug_assert!(pushed.is_ok(), "there is no NUL in it");
 }

@@ -4,23 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hob_ipc::message::Carrier;
-use serde_json::{Value, json};
+use hob_machine::process::resident_bytes;
 
 use crate::activity::workers::Workers;
+use crate::api;
 use crate::handle::resident::members::{Member, Stage};
 use crate::handle::resident::pool::Pool;
-use crate::handle::resident::scale::resident_bytes;
 use crate::resources::PoolFacts;
 use crate::shared::fleet::{Fleet, now_ms};
-
-/// All pools.
-pub(crate) fn programs(fleet: &Fleet) -> Value {
-    let (workers, workers_max) = fleet.load();
-    let pools: Vec<Value> = fleet.pools().iter().map(|pool| pool.told()).collect();
-    // No limit is no number.
-    let workers_max = Some(workers_max).filter(|most| *most != usize::MAX);
-    json!({ "workers": workers, "workers_max": workers_max, "pools": pools })
-}
 
 /// How busy a pool is, for `/metrics`.
 #[derive(Default)]
@@ -62,8 +53,8 @@ impl PoolLoad {
 /// Process ids of the workers of each pool, by its name.
 pub(crate) fn pids(fleet: &Fleet) -> Vec<(String, Vec<u32>)> {
     let of = |pool: &Arc<Pool>| {
-        let state = pool.lock();
-        let pids = state.members.iter().filter_map(|one| one.post.pid());
+        let state = pool.state.lock();
+        let pids = state.members.iter().filter_map(|one| one.mailbox.pid());
         (pool.name.clone(), pids.collect())
     };
     fleet.pools().iter().map(of).collect()
@@ -72,7 +63,7 @@ pub(crate) fn pids(fleet: &Fleet) -> Vec<(String, Vec<u32>)> {
 /// How it stands with each pool.
 pub(crate) fn pool_facts(fleet: &Fleet) -> Vec<PoolFacts> {
     let of = |pool: &Arc<Pool>| {
-        let state = pool.lock();
+        let state = pool.state.lock();
         let is_failing = state.is_unstartable && state.failures > 0;
         PoolFacts {
             name: pool.name.clone(),
@@ -88,7 +79,7 @@ pub(crate) fn pool_facts(fleet: &Fleet) -> Vec<PoolFacts> {
 impl Pool {
     /// How busy it is.
     pub(crate) fn load(&self) -> PoolLoad {
-        let state = self.lock();
+        let state = self.state.lock();
         let mut load = PoolLoad {
             name: self.name.clone(),
             workers_max: self.workers_max as u64,
@@ -98,9 +89,9 @@ impl Pool {
         for member in &state.members {
             let at = STATES.iter().position(|state| *state == member.state());
             load.by_stage[at.unwrap_or_default()] += 1;
-            load.pids.extend(member.post.pid());
+            load.pids.extend(member.mailbox.pid());
             if member.stage != Stage::Starting {
-                let greeting = member.post.greeting.get();
+                let greeting = member.mailbox.greeting.get();
                 load.carriers.push(greeting.and_then(|said| said.carrier));
             }
         }
@@ -109,40 +100,39 @@ impl Pool {
 
     /// Adds its workers, and who waits for one.
     pub(crate) fn add_to(&self, workers: &mut Workers) {
-        let state = self.lock();
+        let state = self.state.lock();
         for member in &state.members {
             match member.stage {
                 Stage::Starting => workers.starting += 1,
                 _ if !member.active.is_empty() => workers.busy += 1,
                 _ => workers.idle += 1,
             }
-            workers.pids.extend(member.post.pid());
+            workers.pids.extend(member.mailbox.pid());
         }
         workers.max += self.workers_max;
         workers.queued += state.waiting.len();
     }
 
     /// What it does, and its workers.
-    pub(crate) fn told(&self) -> Value {
-        let state = self.lock();
+    pub(crate) fn told(&self) -> api::Pool {
+        let state = self.state.lock();
         let now_ms = now_ms();
-        let workers: Vec<Value> = state.members.iter().map(|one| one.told(now_ms)).collect();
         let workers_settings = &self.settings.workers;
-        json!({
-            "name": self.name,
-            "runs": self.settings.runs.name(),
-            "min": workers_settings.min,
-            "max": self.workers_max,
-            "concurrency": workers_settings.concurrency,
-            "waiting": state.waiting.len(),
-            "started": state.started,
-            "crashed": state.lost,
-            "replaced": state.replaced,
-            "changes": state.version,
-            "growth": state.gauge.why,
-            "last_failure": state.last_failure,
-            "workers": workers,
-        })
+        api::Pool {
+            name: self.name.clone(),
+            runs: self.settings.runs.name().to_owned(),
+            min: workers_settings.min,
+            max: self.workers_max,
+            concurrency: workers_settings.concurrency,
+            waiting: state.waiting.len(),
+            started: state.started,
+            crashed: state.lost,
+            replaced: state.replaced,
+            changes: state.version,
+            growth: self.growth(&state),
+            last_failure: state.last_failure.clone(),
+            workers: state.members.iter().map(|one| one.told(now_ms)).collect(),
+        }
     }
 }
 
@@ -156,33 +146,29 @@ impl Member {
         }
     }
 
-    fn told(&self, now_ms: u64) -> Value {
-        let pid = self.post.pid();
-        let requests: Vec<Value> = self
-            .active
-            .iter()
-            .map(|exchange| {
-                json!({
-                    "id": exchange.name.to_string(),
-                    "request": exchange.label(),
-                    "ms": now_ms.saturating_sub(exchange.given_ms()),
-                })
-            })
-            .collect();
-        let greeting = self.post.greeting.get();
-        json!({
-            "pid": pid,
-            "thread": self.post.thread,
-            "state": self.state(),
-            "carrier": greeting.and_then(|said| said.carrier).map(|carrier| match carrier {
-                Carrier::Shm => "shm",
-                Carrier::Stream => "stream",
-            }),
-            "library": greeting.map(|said| &said.library),
-            "age_s": now_ms.saturating_sub(self.post.started_ms) / 1000,
-            "served": self.post.served.load(Ordering::Relaxed),
-            "memory_bytes": pid.and_then(resident_bytes),
-            "requests": requests,
-        })
+    fn told(&self, now_ms: u64) -> api::Worker {
+        let pid = self.mailbox.pid();
+        let requests = self.active.iter().map(|exchange| api::WorkerRequest {
+            id: exchange.name.to_string(),
+            request: exchange.label(),
+            ms: now_ms.saturating_sub(exchange.given_ms()),
+        });
+        let greeting = self.mailbox.greeting.get();
+        let carrier = greeting.and_then(|said| said.carrier);
+        let carrier = carrier.map(|carrier| match carrier {
+            Carrier::Shm => "shm",
+            Carrier::Stream => "stream",
+        });
+        api::Worker {
+            pid,
+            thread: self.mailbox.thread,
+            state: self.state().to_owned(),
+            carrier: carrier.map(str::to_owned),
+            library: greeting.map(|said| said.library.clone()),
+            age_s: now_ms.saturating_sub(self.mailbox.started_ms) / 1000,
+            served: self.mailbox.served.load(Ordering::Relaxed),
+            memory_bytes: pid.and_then(resident_bytes),
+            requests: requests.collect(),
+        }
     }
 }

@@ -8,12 +8,12 @@
 use hob_http::{Body, Response};
 
 use crate::config::CarrierChoice;
-use crate::handle::cgi::head::read_fields;
 use crate::handle::plain;
 use crate::handle::resident::Resident;
 use crate::handle::resident::answer::Place;
 use crate::handle::resident::body::AnswerBody;
 use crate::handle::resident::fail::Failure;
+use crate::handle::script::head::read_fields;
 
 impl Resident {
     /// Its programs can answer with a tunnel.

@@ -10,9 +10,9 @@ use hob_http::{Reactor, Watched};
 use hob_ipc::file;
 use hob_ipc::message::{Head, Side};
 use hob_ipc::shm::Gifts;
+use hob_ipc::shm::region::Sizes;
 use hob_ipc::stream::{self, Decoder};
 
-use crate::config::SharedSizes;
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::limits::{BODY_WINDOW_BYTES, FILES_AHEAD_MAX};
 use crate::handle::resident::lines::Lines;
@@ -172,7 +172,7 @@ impl Messages {
         reactor: &Reactor,
         socket: OwnedFd,
         offer: Offer,
-        sizes: SharedSizes,
+        sizes: Sizes,
     ) -> io::Result<Messages> {
         let socket = reactor.watch(socket)?;
         // Nobody has written yet: the first look would be in vain.

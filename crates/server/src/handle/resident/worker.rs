@@ -1,38 +1,38 @@
 //! The driver of one worker: a task on the thread that started it, from its start to its end.
 //!
-//! Each poll takes letters, writes, reads what the worker says, writes again, then looks at the
+//! Each poll takes messages, writes, reads what the worker says, writes again, then looks at the
 //! clock, at what it printed and whether it still lives. Requests are woken at the end, when
 //! everything that came with one read is in their exchanges.
 
 use std::future::poll_fn;
 use std::mem;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hob_http::Reactor;
 use hob_http::reactor::Timer;
+use hob_http::{Hold, Reactor};
 use hob_ipc::hello::Hello;
 use hob_ipc::limits::HEAD_BYTES;
 use hob_ipc::message::{self, Carrier, Head, Kind};
 use hob_ipc::shm::Payload;
 use hob_trace::metric::ThreadCounters;
 
-use crate::config::CarrierChoice;
+use crate::config::{self, CarrierChoice};
 use crate::handle::resident::driver::{Core, Stage};
 use crate::handle::resident::grow::Order;
-use crate::handle::resident::ladder::{Rung, after};
 use crate::handle::resident::limits::{
     AHEAD_WAIT, BODY_WINDOW_BYTES, CLOSED_TURNS_MAX, LAST_WORDS_WAIT, READ_BYTES_PER_TURN,
     STREAM_WINDOW_BYTES, UNREAD_BYTES_MAX,
 };
 use crate::handle::resident::lines::Heard;
+use crate::handle::resident::mailbox::{ToDriver, WorkerMailbox};
 use crate::handle::resident::pool::{Gone, Pool};
-use crate::handle::resident::post::{Letter, Post};
 use crate::handle::resident::said::{Said, Speaker};
 use crate::handle::resident::start::Started;
+use crate::handle::resident::termination::{Termination, after};
 use crate::handle::resident::wire::{FILES_LOST, Filled, Offer, Wire};
 use crate::process::{Child, Exit, Launcher};
 use crate::shared::fleet::Fleet;
@@ -57,9 +57,8 @@ impl Home {
     /// Starts a worker on this thread.
     pub(crate) fn start(self: &Rc<Self>, order: Order) {
         self.counters.worker_starts.add(1);
-        let (pool, post) = order.take();
-        let recipe = pool.recipe.lock();
-        let recipe = recipe.unwrap_or_else(PoisonError::into_inner).clone();
+        let (pool, mailbox) = order.take();
+        let recipe = pool.recipe.lock().clone();
         let offer = match pool.settings.carrier {
             CarrierChoice::Auto | CarrierChoice::Shm => Offer::SharedMemory,
             CarrierChoice::Stream => Offer::Stream,
@@ -67,7 +66,7 @@ impl Home {
         };
         match recipe.start(&self.reactor, &self.launcher, offer) {
             Ok(started) => {
-                let mut worker = Worker::new(Rc::clone(self), pool, post, started);
+                let mut worker = Worker::new(Rc::clone(self), pool, mailbox, started);
                 self.reactor
                     .spawn_standing(async move { poll_fn(|cx| worker.poll(cx)).await });
             }
@@ -75,10 +74,10 @@ impl Home {
                 let gone = Gone {
                     unstarted: Vec::new(),
                     is_crash: true,
-                    was_killed: false,
+                    is_blameless: true,
                     text: format!("there are no descriptors for it: {error}"),
                 };
-                pool.gone(&post, gone, self.reactor.now_ms());
+                pool.gone(&mailbox, gone, self.reactor.now_ms());
                 self.tend_later(&pool);
             }
         }
@@ -100,13 +99,15 @@ impl Home {
 
 /// One worker.
 struct Worker {
+    /// Its thread ends after it.
+    _stay: Hold,
     wire: Wire,
     child: Child,
     core: Core,
     /// Elapses when `due_ms` is there.
     clock: Timer,
     due_ms: u64,
-    letters: Vec<Letter>,
+    messages: Vec<ToDriver>,
     /// Elapses when requests that were handed ahead have waited for a while, and how many had been
     /// answered when it was set.
     ahead: Timer,
@@ -115,18 +116,24 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(home: Rc<Home>, pool: Arc<Pool>, post: Arc<Post>, started: Started) -> Worker {
+    fn new(
+        home: Rc<Home>,
+        pool: Arc<Pool>,
+        mailbox: Arc<WorkerMailbox>,
+        started: Started,
+    ) -> Worker {
         let mut wire = started.wire;
         greet(&mut wire, &pool);
         let said = Said::new(&pool, started.stdout, started.stderr);
-        let core = Core::new(home, pool, post, said, wire.offer());
+        let core = Core::new(home, pool, mailbox, said, wire.offer());
         Worker {
+            _stay: core.home.reactor.stay(),
             clock: core.home.reactor.timer(),
             ahead: core.home.reactor.timer(),
             is_ahead_set: false,
             ahead_served: 0,
             due_ms: u64::MAX,
-            letters: Vec::new(),
+            messages: Vec::new(),
             wire,
             child: started.child,
             core,
@@ -140,14 +147,14 @@ impl Worker {
         }
         self.read_letters(cx);
         self.send_answers();
-        self.wire.flush(cx);
+        self.flush(cx);
         self.read(cx);
         self.send_answers();
-        self.wire.flush(cx);
+        self.flush(cx);
         self.look_at_clock(cx);
         self.go_on_with_bodies();
         self.send_answers();
-        self.wire.flush(cx);
+        self.flush(cx);
         self.look_at_unread();
         if self.core.is_crowded && self.wire.waiting_bytes() == 0 {
             // All of it left at once: others first, then the rest.
@@ -168,6 +175,15 @@ impl Worker {
         Poll::Pending
     }
 
+    /// Sends what there is. Before a request goes to an idle worker, what that has printed is read:
+    /// it is not of this one.
+    fn flush(&mut self, cx: &mut Context<'_>) {
+        if self.core.said.must_forget() {
+            let _ = self.listen(cx);
+        }
+        self.wire.flush(cx);
+    }
+
     /// Lines have no numbers: what a worker wrote before it had a request has to be seen before it
     /// gets one.
     fn begin_turn_in_lines(&mut self, cx: &mut Context<'_>) {
@@ -181,20 +197,21 @@ impl Worker {
     }
 
     fn read_letters(&mut self, cx: &Context<'_>) {
-        let mut letters = mem::take(&mut self.letters);
-        self.core.post.collect(cx, &mut letters);
-        for letter in letters.drain(..) {
-            match letter {
-                Letter::Begin(exchange) => {
+        let mut messages = mem::take(&mut self.messages);
+        self.core.mailbox.collect(cx, &mut messages);
+        for message in messages.drain(..) {
+            match message {
+                ToDriver::Begin(exchange) => {
                     self.core.begun.push_back(exchange);
                     self.core.begin_all(&mut self.wire);
                 }
-                Letter::Attend(exchange) => self.core.attend(&mut self.wire, &exchange),
-                Letter::Drain => self.core.drain(),
-                Letter::Ask => self.core.ask(&self.child),
+                ToDriver::Attend(exchange) => self.core.attend(&mut self.wire, &exchange),
+                ToDriver::Drain => self.core.drain(),
+                ToDriver::Ask => self.core.ask(&self.child),
+                ToDriver::Leave => self.core.leave(),
             }
         }
-        self.letters = letters;
+        self.messages = messages;
         if matches!(self.core.stage, Stage::Closed { .. }) {
             self.core.hand_back();
         }
@@ -372,7 +389,7 @@ impl Worker {
         if shared.set_busy(count > 0) {
             cx.waker().wake_by_ref();
         }
-        let served = self.core.post.served.load(Ordering::Relaxed);
+        let served = self.core.mailbox.served.load(Ordering::Relaxed);
         if self.ahead.poll_elapsed(cx).is_ready() {
             self.ahead.clear();
             self.is_ahead_set = false;
@@ -395,22 +412,30 @@ impl Worker {
     /// True when nothing more is heard of it.
     fn listen(&mut self, cx: &mut Context<'_>) -> bool {
         let core = &mut self.core;
-        if core.post.pid().is_none()
+        if core.mailbox.pid().is_none()
             && let Some(pid) = self.child.pid()
         {
-            core.post.pid.store(pid, Ordering::Relaxed);
+            core.mailbox.pid.store(pid, Ordering::Relaxed);
         }
         let request = match core.requests.len() {
             1 => core.requests.iter().next().map(|one| one.exchange.name),
             _ => None,
         };
         let speaker = Speaker {
-            pid: core.post.pid(),
+            pid: core.mailbox.pid(),
             request,
             now_ms: core.home.reactor.now_ms(),
             counters: &core.home.counters,
             reactor: &core.home.reactor,
         };
+        // Lines do not say that they are ready: answers do.
+        let is_of_use = matches!(core.stage, Stage::Ready)
+            && (core.offer != Offer::Lines
+                || !core.requests.is_empty()
+                || core.mailbox.served.load(Ordering::Relaxed) > 0);
+        if is_of_use && !core.said.was_ready() {
+            core.said.be_ready(&speaker);
+        }
         core.said.poll(cx, &speaker).is_ready()
     }
 
@@ -420,7 +445,9 @@ impl Worker {
         let is_open = !matches!(self.core.stage, Stage::Closed { .. });
         let exit = match self.child.poll_exit(cx) {
             // The process goes on; only nobody tells any more how it ends.
-            Poll::Ready(Exit::SpawnerGone) if is_open && self.core.rung != Rung::Killed => {
+            Poll::Ready(Exit::SpawnerGone)
+                if is_open && self.core.termination != Termination::Killed =>
+            {
                 return false;
             }
             Poll::Ready(exit) => Some(exit),
@@ -488,18 +515,23 @@ impl Worker {
 
 /// Says what the worker is offered.
 fn greet(wire: &mut Wire, pool: &Pool) {
-    let hello = Hello {
-        concurrency: pool.settings.workers.concurrency,
-        data_window_bytes: STREAM_WINDOW_BYTES,
-        body_window_bytes: BODY_WINDOW_BYTES,
-        carrier: match wire.offer() {
-            Offer::SharedMemory => Carrier::Shm,
-            Offer::Stream => Carrier::Stream,
-            Offer::Lines => return,
-        },
-        takes_files: true,
-        takes_half_close: true,
+    let carrier = match wire.offer() {
+        Offer::SharedMemory => Carrier::Shm,
+        Offer::Stream => Carrier::Stream,
+        Offer::Lines => return,
     };
     let head = Head::new(Kind::Hello, 0).small(message::VERSION);
-    wire.push(head, &hello.encode());
+    wire.push(head, &hello(&pool.settings, carrier).encode());
+}
+
+/// What a worker is offered.
+pub(crate) fn hello(settings: &config::Resident, carrier: Carrier) -> Hello {
+    Hello {
+        concurrency: settings.workers.concurrency,
+        data_window_bytes: STREAM_WINDOW_BYTES,
+        body_window_bytes: BODY_WINDOW_BYTES,
+        carrier,
+        takes_files: true,
+        takes_half_close: true,
+    }
 }

@@ -1,13 +1,21 @@
 //! Fixed answers written in the config.
+//!
+//! - `config` its keys
+//! - `answer` the answer, in the coding that its client takes
+//! - `explain` the same, for whoever asks what would be answered
+
+mod answer;
+pub mod config;
+mod explain;
 
 use bytes::Bytes;
-use hob_http::{Body, Fields, Known, Request, Response};
+use hob_http::Fields;
 
-use crate::config::{self, AfterSteps, Coding};
+use crate::config::{AfterSteps, Coding};
 use crate::handle::files::media_type::MediaType;
 use crate::handle::plain;
+use crate::handle::respond::config::RespondSettings;
 use crate::step::compress::{compress, default_level};
-use crate::step::negotiate::{self, Negotiated};
 
 /// A fixed answer, ready to give.
 pub struct Respond {
@@ -23,7 +31,7 @@ pub struct Respond {
 
 impl Respond {
     /// Makes it ready, compressed as the route says for answers of its kind.
-    pub fn new(settings: &config::Respond, steps: &AfterSteps) -> Respond {
+    pub fn new(settings: &RespondSettings, steps: &AfterSteps) -> Respond {
         let media_type = MediaType {
             name: &settings.content_type,
             charset: None,
@@ -53,33 +61,4 @@ impl Respond {
         }
         respond
     }
-}
-
-/// Gives the answer.
-pub fn answer(respond: &Respond, request: &Request) -> Response {
-    let mut fields = respond.fields.clone();
-    if respond.body.is_empty() {
-        let mut response = Response::new(respond.status, fields, Body::Empty);
-        // The config says a status and no more.
-        response.is_stand_in = true;
-        return response;
-    }
-    let mut body = &respond.body;
-    if !respond.codings.is_empty()
-        && let Some((coding, coded)) = chosen(respond, request)
-    {
-        let name = negotiate::coding_name(coding);
-        fields.add(b"Content-Encoding", name.as_bytes());
-        body = coded;
-    }
-    Response::new(respond.status, fields, Body::Bytes(body.clone()))
-}
-
-fn chosen<'r>(respond: &'r Respond, request: &Request) -> Option<(Coding, &'r Bytes)> {
-    let accept = request.head().joined(Known::AcceptEncoding)?;
-    let Negotiated::Coded(coding) = negotiate::coding(Some(&accept), &respond.codings) else {
-        return None;
-    };
-    let index = respond.codings.iter().position(|one| *one == coding)?;
-    Some((coding, &respond.coded[index]))
 }

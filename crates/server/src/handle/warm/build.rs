@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::config::{Program, Warm as Settings};
+use crate::handle::warm::RouteHosts;
 use crate::handle::warm::host::{Birth, Host};
-use crate::handle::warm::{Warm, source};
 use crate::process::{ProgramRef, Strings};
 use crate::shared::Shared;
 
@@ -16,16 +16,12 @@ pub(crate) fn build(
     interpreter: &[u8],
     dir: &Path,
     (program, reference): (&Program, ProgramRef),
-    (environment, shared): (&Strings, &Shared),
-) -> Result<Warm, String> {
+    shared: &Shared,
+) -> Result<RouteHosts, String> {
     let has_nul = |_| "a name of a module has a NUL character".to_owned();
     let mut arguments = Strings::new();
-    let language = source::arguments(settings.language);
-    let seconds = settings.cpu.map_or(0, |time| time.as_secs()).to_string();
-    let how = if settings.compile { "compile" } else { "each" };
     arguments.push(interpreter).map_err(has_nul)?;
-    let words = language.iter().copied().chain([how, &*seconds]);
-    for word in words.chain(settings.preload.iter().map(String::as_str)) {
+    for word in settings.words() {
         arguments.push(word.as_bytes()).map_err(has_nul)?;
     }
     let birth = Birth {
@@ -34,7 +30,6 @@ pub(crate) fn build(
         compiles: settings.compile,
         interpreter: interpreter.to_vec(),
         arguments,
-        environment: environment.clone(),
         dir: std::os::unix::ffi::OsStrExt::as_bytes(dir.as_os_str()).to_vec(),
     };
     let name = host_name(&birth, program, !settings.preload.is_empty());
@@ -44,7 +39,7 @@ pub(crate) fn build(
         host.set_program(reference);
         host
     };
-    Ok(Warm {
+    Ok(RouteHosts {
         hosts: (0..settings.hosts).map(host).collect::<Vec<Arc<Host>>>(),
     })
 }
@@ -55,7 +50,7 @@ fn host_name(birth: &Birth, program: &Program, has_modules: bool) -> String {
     let same = Program {
         roots: Vec::new(),
         folders: Vec::new(),
-        executables: Vec::new(),
+        files: Vec::new(),
         ..program.clone()
     };
     let mut birth = birth.clone();

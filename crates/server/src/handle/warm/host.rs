@@ -20,11 +20,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use hob_trace::Mutex;
+
 use crate::config::Language;
+use crate::handle::script::stderr::cause;
+use crate::handle::script::stderr::one_line;
 use crate::handle::warm::limits::{BACK_OFF, BACK_OFF_MAX, LAST_LINES, PROVEN_AFTER};
 use crate::handle::warm::protocol;
 use crate::handle::warm::tally::Tally;
@@ -40,7 +44,7 @@ pub struct Hosts(Mutex<HashMap<String, Weak<Host>>>);
 impl Hosts {
     /// The host of this name, or a new one.
     pub(super) fn find(&self, name: String, make: impl FnOnce() -> Host) -> Arc<Host> {
-        let mut hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hosts = self.0.lock();
         hosts.retain(|_, host| host.strong_count() > 0);
         if let Some(host) = hosts.get(&name).and_then(Weak::upgrade) {
             return host;
@@ -52,7 +56,7 @@ impl Hosts {
 
     /// Those that some route wants, by name.
     pub(super) fn all(&self) -> Vec<Arc<Host>> {
-        let hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let hosts = self.0.lock();
         let mut all: Vec<_> = hosts.iter().collect();
         all.sort_by_key(|(name, _)| *name);
         all.into_iter()
@@ -98,8 +102,6 @@ pub(super) struct Birth {
     /// The interpreter's file.
     pub(super) interpreter: Vec<u8>,
     pub(super) arguments: Strings,
-    /// What every request's environment begins with.
-    pub(super) environment: Strings,
     /// Where it loads modules from.
     pub(super) dir: Vec<u8>,
 }
@@ -126,6 +128,8 @@ struct State {
     deaths: u32,
     /// Why it last could not start, or died.
     last_failure: Option<Arc<str>>,
+    /// Why it could not start, as the log was told last; until it does.
+    told_failure: String,
 }
 
 /// What a thread wants done to a host that another thread started.
@@ -204,6 +208,7 @@ impl Host {
                 last_lines: VecDeque::new(),
                 deaths: 0,
                 last_failure: None,
+                told_failure: String::new(),
             }),
             last_run: AtomicU64::new(FIRST_RUN),
         }
@@ -211,17 +216,17 @@ impl Host {
 
     /// The rules it is started under.
     pub(super) fn program(&self) -> ProgramRef {
-        self.lock().program
+        self.state.lock().program
     }
 
     /// The same rules as they are called in another config.
     pub(super) fn set_program(&self, program: ProgramRef) {
-        self.lock().program = program;
+        self.state.lock().program = program;
     }
 
     /// Whether whoever asks has to start it: nobody has yet, or it could not be started.
     fn is_begun(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let is_idle = matches!(state.phase, Phase::Off | Phase::Failed { .. });
         if is_idle {
             state.begin();
@@ -231,7 +236,7 @@ impl Host {
 
     /// Its keeper starts it once more.
     pub(super) fn begin_again(&self) {
-        self.lock().begin();
+        self.state.lock().begin();
     }
 
     /// A number for one more run.
@@ -241,7 +246,7 @@ impl Host {
 
     /// The host, or what is to be done for one.
     pub(super) fn ask(&self, cx: &mut Context<'_>) -> Asked {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match &state.phase {
             Phase::Up(up) => return Asked::Up(Arc::clone(up)),
             Phase::Failed { until, reason } if Instant::now() < *until => {
@@ -259,7 +264,7 @@ impl Host {
 
     /// It is ready, and says what it is.
     pub(super) fn is_up(&self, serial: u64, first: OwnedFd, what: String) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.phase = Phase::Up(Arc::new(Up {
             serial,
             first,
@@ -268,13 +273,14 @@ impl Host {
             ended_before: self.tally.ends.load(Ordering::Relaxed),
         }));
         self.tally.is_up.store(true, Ordering::Relaxed);
+        state.told_failure.clear();
         state.wake_waiting();
     }
 
     /// It died, or could not be started. When it had been ready, or was not to blame, it is to be
     /// started again after this time; else who asks before the back-off is over is told why.
     pub(super) fn is_gone(&self, why: &str, is_blameless: bool) -> Option<Duration> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.tally.is_up.store(false, Ordering::Relaxed);
         self.tally.pid.store(0, Ordering::Relaxed);
         let was_up = match &state.phase {
@@ -309,9 +315,24 @@ impl Host {
         is_again.then_some(pause)
     }
 
+    /// Why it could not start, in a line, unless the log has been told just that.
+    pub(super) fn new_cause(&self, why: &str) -> Option<String> {
+        let mut state = self.state.lock();
+        let printed: Vec<&str> = state.last_lines.iter().map(String::as_str).collect();
+        let text = match cause(&printed.join("\n")) {
+            "" => why.to_owned(),
+            cause => format!("{why}: {}", one_line(cause)),
+        };
+        if state.told_failure == text {
+            return None;
+        }
+        text.clone_into(&mut state.told_failure);
+        Some(text)
+    }
+
     /// Remembers what it said.
     pub(super) fn note_line(&self, line: &[u8]) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.last_lines.len() == LAST_LINES {
             state.last_lines.pop_front();
         }
@@ -322,7 +343,7 @@ impl Host {
 
     /// Why it died, once that is known; nothing when there is another one already.
     pub(crate) fn poll_death(&self, cx: &mut Context<'_>) -> Poll<Arc<str>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match &state.phase {
             Phase::Up(_) => {
                 state.waiting.push(cx.waker().clone());
@@ -335,7 +356,7 @@ impl Host {
     /// What is told of it: its state, what it says it is, how long it has been ready, and why it
     /// last failed.
     pub(super) fn condition(&self) -> Condition {
-        let state = self.lock();
+        let state = self.state.lock();
         let (name, up) = match &state.phase {
             Phase::Off => ("off", None),
             Phase::Starting => ("starting", None),
@@ -353,7 +374,7 @@ impl Host {
 
     /// Has its keeper do something.
     pub(super) fn order(&self, order: Order) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.orders.push_back(order);
         let keeper = state.keeper.take();
         drop(state);
@@ -362,23 +383,19 @@ impl Host {
 
     /// What its keeper is to do; it is woken for more.
     pub(super) fn poll_order(&self, cx: &mut Context<'_>) -> Poll<Order> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(order) = state.orders.pop_front() {
             return Poll::Ready(order);
         }
         state.keeper = Some(cx.waker().clone());
         Poll::Pending
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Host {
     /// No route wants it: its keeper sees that and lets it end.
     fn drop(&mut self) {
-        let keeper = self.lock().keeper.take();
+        let keeper = self.state.lock().keeper.take();
         keeper.into_iter().for_each(Waker::wake);
     }
 }
@@ -435,7 +452,6 @@ mod tests {
             compiles: true,
             interpreter: Vec::new(),
             arguments: Strings::new(),
-            environment: Strings::new(),
             dir: Vec::new(),
         };
         let program = ProgramRef {

@@ -13,14 +13,13 @@ use hob_http::{Reactor, Watched};
 use hob_trace::metric::ThreadCounters;
 use rustix::pipe::PipeFlags;
 
-use crate::handle::cgi::stderr::Stderr;
+use crate::handle::script::stderr::{Pace, Stderr, one_line};
 use crate::handle::warm::host::{Host, Order};
-use crate::handle::warm::limits::{LAST_WORDS_WAIT, START_TIME};
+use crate::handle::warm::limits::{HELD_LINES_MAX, LAST_WORDS_WAIT, START_TIME};
 use crate::handle::warm::protocol::{FROM_HOST_BYTES_MAX, FromHost};
-use crate::handle::warm::source;
-use crate::life::{memory, parcel};
+use crate::life::parcel;
 use crate::process::packet::{self, Received};
-use crate::process::{Child, End, Exit, Launcher, Start};
+use crate::process::{Child, End, Exit, Launcher, Start, Strings};
 
 /// What a thread starts hosts with.
 #[derive(Clone)]
@@ -66,7 +65,7 @@ async fn run(host: &Weak<Host>, means: &Means) -> Option<Duration> {
         }
     };
     let host = host.upgrade()?;
-    let is_blameless = matches!(exit, Exit::SpawnerGone | Exit::HostGone | Exit::Busy);
+    let is_blameless = exit.is_lack() || exit == Exit::HostGone;
     let is_crash = host.tally.is_up.load(Ordering::Relaxed);
     match is_crash {
         true => means.counters.warm_crashes.add(1),
@@ -74,11 +73,20 @@ async fn run(host: &Weak<Host>, means: &Means) -> Option<Duration> {
     }
     let why = ending(exit);
     let name = String::from_utf8_lossy(&host.birth.interpreter);
-    tracing::warn!(interpreter = %name, "warm: {why}");
+    match is_crash {
+        true => tracing::warn!(interpreter = %name, "warm: {why}"),
+        false => match host.new_cause(&why) {
+            Some(cause) => tracing::warn!(
+                interpreter = %name,
+                "warm: {cause}; all that it printed is told by `hob status --programs`"
+            ),
+            None => tracing::debug!(interpreter = %name, "warm: {why} again"),
+        },
+    }
     host.is_gone(&why, is_blameless)
 }
 
-fn begin(host: &Arc<Host>, means: &Means) -> io::Result<Keeper> {
+fn begin(host: &Arc<Host>, means: &Means) -> io::Result<HostTask> {
     let (launcher, reactor) = (&means.launcher, &means.reactor);
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let birth = &host.birth;
@@ -89,11 +97,9 @@ fn begin(host: &Arc<Host>, means: &Means) -> io::Result<Keeper> {
         path: birth.interpreter.clone(),
         dir: birth.dir.clone(),
         arguments: birth.arguments.clone(),
-        environment: birth.environment.clone(),
-        stdin: Some(memory::sealed(
-            "hob-warm",
-            source::of(birth.language).as_bytes(),
-        )?),
+        // Both are the spawner's to give.
+        environment: Strings::new(),
+        stdin: None,
         stdout: printed.try_clone()?,
         stderr: printed,
         channel: Some(theirs),
@@ -105,7 +111,7 @@ fn begin(host: &Arc<Host>, means: &Means) -> io::Result<Keeper> {
     let for_others = first.try_clone()?;
     let timer = reactor.timer();
     timer.set(START_TIME);
-    Ok(Keeper {
+    Ok(HostTask {
         host: Arc::downgrade(host),
         name: String::from_utf8_lossy(&birth.interpreter).into_owned(),
         serial: SERIAL.fetch_add(1, Ordering::Relaxed) + 1,
@@ -114,12 +120,15 @@ fn begin(host: &Arc<Host>, means: &Means) -> io::Result<Keeper> {
         for_others: Some(for_others),
         output,
         is_output_over: false,
+        held: Vec::new(),
+        pace: Pace::default(),
+        means: means.clone(),
         timer,
         gone: None,
     })
 }
 
-struct Keeper {
+struct HostTask {
     host: Weak<Host>,
     name: String,
     serial: u64,
@@ -130,12 +139,17 @@ struct Keeper {
     for_others: Option<OwnedFd>,
     output: Stderr,
     is_output_over: bool,
+    /// What it printed before it was ready: of one that never is, the cause alone is logged.
+    held: Vec<String>,
+    /// How many lines of it are logged.
+    pace: Pace,
+    means: Means,
     /// Until it is ready; when it is gone, until its last words are in.
     timer: Timer,
     gone: Option<Exit>,
 }
 
-impl Keeper {
+impl HostTask {
     /// How the host ended, once it has and what it said is in.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
         let host = self.host.upgrade();
@@ -174,12 +188,18 @@ impl Keeper {
     }
 
     fn read_output(&mut self, cx: &mut Context<'_>, host: Option<&Host>) {
-        let name = &self.name;
+        let (name, held) = (&self.name, &mut self.held);
+        let (pace, means) = (&self.pace, &self.means);
+        let is_starting = self.for_others.is_some();
         let each = |line: &[u8]| {
-            let text = String::from_utf8_lossy(line);
-            tracing::warn!(interpreter = %name, "warm: {}", text.trim_end().escape_debug());
+            let text = one_line(&String::from_utf8_lossy(line));
             if let Some(host) = host {
                 host.note_line(line);
+            }
+            match is_starting {
+                false => log(name, pace, means, &text),
+                true if held.len() < HELD_LINES_MAX => held.push(text),
+                true => {}
             }
         };
         let over = self.output.poll(cx, &mut Vec::new(), each);
@@ -210,7 +230,7 @@ impl Keeper {
                         self.child.end(End::Kill);
                     }
                 },
-                Received::Gone => self.first = None,
+                Received::Gone | Received::Bare(_) => self.first = None,
             }
         }
     }
@@ -218,6 +238,9 @@ impl Keeper {
     fn note_ready(&mut self, host: &Host, what: &[u8]) {
         if let Some(first) = self.for_others.take() {
             self.timer.clear();
+            for text in self.held.drain(..) {
+                tracing::warn!(interpreter = %self.name, "warm: {text}");
+            }
             let what = String::from_utf8_lossy(what);
             tracing::info!(interpreter = %self.name, "warm: {} is ready", what.escape_debug());
             if let Some(pid) = self.child.pid() {
@@ -226,6 +249,17 @@ impl Keeper {
             host.is_up(self.serial, first, what.into_owned());
         }
     }
+}
+
+/// Tells the log a line that an interpreter printed, as long as there are not too many.
+fn log(name: &str, pace: &Pace, means: &Means, text: &str) {
+    let Some(left_out) = pace.allows(means.reactor.now_ms()) else {
+        return means.counters.program_stderr_dropped.add(1);
+    };
+    if left_out > 0 {
+        tracing::warn!(interpreter = %name, lines = left_out, "more output than is logged");
+    }
+    tracing::warn!(interpreter = %name, "warm: {text}");
 }
 
 /// How it went, for whoever waits for an answer.

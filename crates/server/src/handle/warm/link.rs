@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,14 +13,14 @@ use std::task::{Context, Poll, Waker};
 use hob_http::Watched;
 use hob_trace::metric::ThreadCounters;
 
-use crate::handle::warm::Warm;
+use crate::handle::warm::RouteHosts;
 use crate::handle::warm::host::{Asked, Broken, Host, Order};
 use crate::handle::warm::keep::{self, Means};
 use crate::handle::warm::limits::{KILLS_MAX, RUNS_WAITING_MAX};
 use crate::handle::warm::protocol::{self, FROM_HOST_BYTES_MAX, FromHost, Script};
 use crate::life::memory;
 use crate::process::packet::{self, Received, Sent};
-use crate::process::{Awaited, End, Exit, ProgramRef};
+use crate::process::{Awaited, End, Exit, ProgramRef, is_lack};
 
 /// One thread's links, by the host they go to.
 pub struct Links {
@@ -36,6 +37,14 @@ impl Default for Links {
             by_serial: Rc::default(),
         }
     }
+}
+
+/// Why there is no way to a host.
+pub(crate) enum NoWay {
+    /// There is no host.
+    Broken(Broken),
+    /// There is no descriptor for a link to it.
+    Lack(io::Error),
 }
 
 /// A link, and the host it goes to.
@@ -77,7 +86,7 @@ pub(crate) struct Forked {
 
 impl Links {
     /// The host that has the fewest runs; threads do not all begin with the same.
-    fn choose<'w>(&self, warm: &'w Warm) -> &'w Arc<Host> {
+    fn choose<'w>(&self, warm: &'w RouteHosts) -> &'w Arc<Host> {
         let count = warm.hosts.len();
         let turns = (0..count).map(|turn| &warm.hosts[(self.number + turn) % count]);
         turns
@@ -89,15 +98,15 @@ impl Links {
     pub(crate) fn poll_link(
         &self,
         cx: &mut Context<'_>,
-        warm: &Warm,
+        warm: &RouteHosts,
         program: ProgramRef,
         means: &Means,
-    ) -> Poll<Result<Way, Broken>> {
+    ) -> Poll<Result<Way, NoWay>> {
         let host = self.choose(warm);
         loop {
             match host.ask(cx) {
                 Asked::Wait => return Poll::Pending,
-                Asked::Broken(broken) => return Poll::Ready(Err(broken)),
+                Asked::Broken(broken) => return Poll::Ready(Err(NoWay::Broken(broken))),
                 Asked::Start => {
                     host.set_program(program);
                     keep::start(host, means);
@@ -109,9 +118,13 @@ impl Links {
                     let socket = up.link().and_then(|end| means.reactor.watch(end));
                     let socket = match socket {
                         Ok(socket) => socket,
+                        Err(error) if error.raw_os_error().is_some_and(is_lack) => {
+                            return Poll::Ready(Err(NoWay::Lack(error)));
+                        }
+                        // It has died, and is not known to have yet.
                         Err(error) => {
                             let reason = format!("the warm interpreter cannot be reached: {error}");
-                            return Poll::Ready(Err(Broken(reason.into())));
+                            return Poll::Ready(Err(NoWay::Broken(Broken(reason.into()))));
                         }
                     };
                     let link = self.add(host, socket, up.serial, means);
@@ -238,7 +251,7 @@ impl Link {
                         return self.end();
                     }
                 },
-                Received::Gone => return self.end(),
+                Received::Gone | Received::Bare(_) => return self.end(),
             }
         }
         while !self.core.borrow().waiting.is_empty() && self.socket.poll_writable(cx).is_ready() {

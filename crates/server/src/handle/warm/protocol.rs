@@ -44,7 +44,7 @@
 //! The server believes a host as little as any program: a packet that is not exactly so ends the
 //! link it came on, and an id that no run has is passed over.
 
-use crate::process::message::{Malformed, PACKET_BYTES_MAX, Usage};
+use crate::process::message::{Malformed, PACKET_BYTES_MAX, Process, Usage};
 use crate::process::{Exit, Strings};
 
 /// Bytes before the strings of a run.
@@ -165,7 +165,8 @@ impl<'a> FromHost<'a> {
 
 fn ended(rest: &[u8]) -> Result<Exit, Malformed> {
     let (status, rest) = rest.split_first_chunk::<8>().ok_or(Malformed)?;
-    let status = u64::from_le_bytes(*status) as u32 as i32;
+    let first = u64::from_le_bytes(*status);
+    let (status, pid) = (first as u32 as i32, (first >> 32) as u32);
     let mut numbers = [0; 7];
     for (number, bytes) in numbers.iter_mut().zip(rest.as_chunks::<8>().0) {
         *number = u64::from_le_bytes(*bytes);
@@ -190,6 +191,8 @@ fn ended(rest: &[u8]) -> Result<Exit, Malformed> {
             voluntary_switches: voluntary,
             forced_switches: forced,
         },
+        // When it was forked its host does not say.
+        process: Process { pid, since_us: 0 },
     })
 }
 
@@ -231,6 +234,10 @@ mod tests {
             signal,
             core,
             usage,
+            process: Process {
+                pid: 77,
+                since_us: 0,
+            },
         }
     }
 

@@ -2,14 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
-use serde_json::{Value, json};
+use hob_machine::process::resident_bytes;
 
+use crate::api;
 use crate::config::Language;
-use crate::handle::resident::scale::resident_bytes;
 use crate::handle::warm::host::{Host, Hosts};
 
 /// All hosts.
-pub(crate) fn hosts(hosts: &Hosts) -> Value {
+pub(crate) fn hosts(hosts: &Hosts) -> Vec<api::Host> {
     hosts.all().iter().map(|host| told(host)).collect()
 }
 
@@ -45,29 +45,30 @@ pub(crate) fn pids(hosts: &Hosts) -> Vec<(String, Vec<u32>)> {
     of.collect()
 }
 
-fn told(host: &Host) -> Value {
+fn told(host: &Host) -> api::Host {
     let (birth, tally, condition) = (&host.birth, &host.tally, host.condition());
     let pid = Some(tally.pid.load(Ordering::Relaxed)).filter(|pid| *pid != 0);
     let language = match birth.language {
         Language::Python => "python",
         Language::Perl => "perl",
     };
-    json!({
-        "interpreter": String::from_utf8_lossy(&birth.interpreter),
-        "language": language,
-        "version": condition.what,
-        "preload": birth.preload,
-        "compile": birth.compiles,
-        "dir": String::from_utf8_lossy(&birth.dir),
-        "state": condition.name,
-        "pid": pid,
-        "age_s": condition.age.map(|age| age.as_secs()),
-        "served": tally.ends.load(Ordering::Relaxed),
-        "running": tally.running.load(Ordering::Relaxed),
-        "memory_bytes": pid.and_then(resident_bytes),
-        "starts": tally.starts.load(Ordering::Relaxed),
-        "failures": tally.failures.load(Ordering::Relaxed),
-        "crashes": tally.crashes.load(Ordering::Relaxed),
-        "last_failure": condition.last_failure.as_deref(),
-    })
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    api::Host {
+        interpreter: text(&birth.interpreter),
+        language: language.to_owned(),
+        version: condition.what,
+        preload: birth.preload.clone(),
+        compile: birth.compiles,
+        dir: text(&birth.dir),
+        state: condition.name.to_owned(),
+        pid,
+        age_s: condition.age.map(|age| age.as_secs()),
+        served: tally.ends.load(Ordering::Relaxed),
+        running: tally.running.load(Ordering::Relaxed),
+        memory_bytes: pid.and_then(resident_bytes),
+        starts: tally.starts.load(Ordering::Relaxed),
+        failures: tally.failures.load(Ordering::Relaxed),
+        crashes: tally.crashes.load(Ordering::Relaxed),
+        last_failure: condition.last_failure.map(|text| text.to_string()),
+    }
 }

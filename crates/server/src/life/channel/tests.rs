@@ -24,7 +24,13 @@ fn outfit() -> Outfit {
 
 fn to_server() -> Vec<ToServer> {
     vec![
-        ToServer::Start(outfit()),
+        ToServer::Start(
+            outfit(),
+            Resets {
+                secret: ResetSecret::new(),
+                living: vec![3, 255],
+            },
+        ),
         ToServer::Reload(Outfit {
             control: None,
             logs: vec![],
@@ -53,6 +59,7 @@ fn to_server() -> Vec<ToServer> {
         ToServer::Certificates {
             memory: descriptor(),
         },
+        ToServer::Servers { living: vec![1] },
     ]
 }
 

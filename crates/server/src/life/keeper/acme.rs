@@ -134,7 +134,9 @@ impl Keeper {
 
     /// Tries to become the one who orders.
     fn lock_store(&mut self, plan: &Plan, now: Instant) -> bool {
-        let trouble = match self.store(plan).lock() {
+        let store = self.store(plan);
+        let locked = store.and_then(|store| store.lock().map_err(|error| error.to_string()));
+        let trouble = match locked {
             Ok(Some(lock)) => {
                 self.orders.lock = Some(lock);
                 self.orders.trouble = None;
@@ -170,9 +172,9 @@ impl Keeper {
         false
     }
 
-    fn store(&self, plan: &Plan) -> impl Store + use<> {
-        let state = self.settings.state(&self.options);
-        Folder::new(state, &plan.authority.directory)
+    fn store(&self, plan: &Plan) -> Result<Folder, String> {
+        let state = self.settings.state.as_ref().map_err(Clone::clone)?;
+        Ok(Folder::new(state, &plan.authority.directory))
     }
 
     /// The chain that is kept for a certificate of a plan.
@@ -180,6 +182,7 @@ impl Keeper {
         let name = plan.wanted.get(index)?.names.first()?;
         let text = self
             .store(plan)
+            .ok()?
             .load(&Item::Certificate(name.clone()))
             .ok()??;
         // One whose key is another's is as good as none.
@@ -208,7 +211,11 @@ impl Keeper {
     }
 
     fn send_plan(&mut self, pid: Pid, plan: &Plan) {
-        let account = self.store(plan).load(&Item::Account);
+        let store = self.store(plan);
+        let account = store.and_then(|store| {
+            let account = store.load(&Item::Account);
+            account.map_err(|error| error.to_string())
+        });
         let kept = Kept {
             account: account.unwrap_or_else(|error| {
                 tracing::warn!("the account is not known: {error}");
@@ -312,7 +319,7 @@ impl Keeper {
         let plan = self.settings.acme.as_ref();
         let plan = plan.filter(|plan| plan.authority.directory == directory);
         let plan = plan.ok_or("the config has another authority now")?;
-        self.store(plan)
+        self.store(plan)?
             .save(item, bytes)
             .map_err(|error| error.to_string())
     }

@@ -1,19 +1,19 @@
 //! Certificates and keys: read by the keeper, because the server and its programs may not; and the
 //! one that signs itself, made once and kept.
 
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::IpAddr;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hob_http::acme::{Folder, Item, Store};
+use hob_http::private_folder::PrivateFolder;
 use hob_http::tls::{Certificate, SelfSigned};
 
 use super::Failure;
+use super::state::State;
 use crate::config::{CertificateSource, Config, ListenAddress};
-use crate::life::key_files::{FILE_BYTES_MAX, KeyFiles, Pair};
+use crate::life::key_files::{self, FILE_BYTES_MAX, KeyFiles, Pair};
 use crate::tls;
 
 /// The one that signs itself is made again when it is good for no longer than this, in seconds.
@@ -23,19 +23,24 @@ type Certified = (Vec<u8>, Vec<u8>);
 
 /// First words of its file; then come its names and until when it is good.
 const MARK: &str = "hob self-signed";
+/// Its name in its folder.
+const FILE: &str = "self-signed.pem";
 
 /// Reads every certificate that a config names, and sees whether they can be served with. `state`
 /// is where one that is made here is kept.
 pub(super) fn read_all(
     config: &Config,
-    state: &Path,
+    state: &State,
     warnings: &mut Vec<String>,
 ) -> Result<KeyFiles, Failure> {
     let mut files = KeyFiles::default();
     for source in tls::sources(config) {
         let (certificate, key) = match &source {
             CertificateSource::SelfSigned => own(config, state, warnings)?,
-            CertificateSource::Files { certificate, key } => (read(certificate)?, read(key)?),
+            CertificateSource::Files { certificate, key } => {
+                let read = |path| key_files::read(path).map_err(Failure::Config);
+                (read(certificate)?, read(key)?)
+            }
             CertificateSource::Auto { names } => match got(config, state, names, warnings) {
                 Some(pair) => pair,
                 // Until there is one.
@@ -49,16 +54,17 @@ pub(super) fn read_all(
         });
     }
     for path in tls::authorities(config) {
-        files.authorities.push((path.to_owned(), read(path)?));
+        let text = key_files::read(path).map_err(Failure::Config)?;
+        files.authorities.push((path.to_owned(), text));
     }
     tls::offers(config, &files).map_err(Failure::Config)?;
     Ok(files)
 }
 
 /// The file of a certificate that comes from an authority.
-pub(super) fn kept_file(config: &Config, state: &Path, names: &[String]) -> Option<PathBuf> {
+pub(super) fn kept_file(config: &Config, state: &State, names: &[String]) -> Option<PathBuf> {
     let (acme, name) = (config.acme.as_ref()?, names.first()?);
-    let folder = Folder::new(state, &acme.directory);
+    let folder = Folder::new(state.as_ref().ok()?, &acme.directory);
     Some(folder.file(&Item::Certificate(name.clone())))
 }
 
@@ -66,12 +72,12 @@ pub(super) fn kept_file(config: &Config, state: &Path, names: &[String]) -> Opti
 /// about to end, or lack a name that is new.
 fn got(
     config: &Config,
-    state: &Path,
+    state: &State,
     names: &[String],
     warnings: &mut Vec<String>,
 ) -> Option<Certified> {
     let (acme, name) = (config.acme.as_ref()?, names.first()?);
-    let folder = Folder::new(state, &acme.directory);
+    let folder = Folder::new(state.as_ref().ok()?, &acme.directory);
     let item = Item::Certificate(name.clone());
     let unusable = match folder.load(&item) {
         Ok(None) => return None,
@@ -87,23 +93,8 @@ fn got(
     None
 }
 
-pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let fail =
-        |error: io::Error| Failure::Config(format!("cannot read {}: {error}", path.display()));
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(fail)?;
-    file.take(FILE_BYTES_MAX as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(fail)?;
-    if bytes.len() > FILE_BYTES_MAX {
-        let text = format!("{} is larger than any certificate", path.display());
-        return Err(Failure::Config(text));
-    }
-    Ok(bytes)
-}
-
 /// The certificate that signs itself: as it was kept, else a new one.
-fn own(config: &Config, state: &Path, warnings: &mut Vec<String>) -> Result<Certified, Failure> {
+fn own(config: &Config, state: &State, warnings: &mut Vec<String>) -> Result<Certified, Failure> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -111,8 +102,10 @@ fn own(config: &Config, state: &Path, warnings: &mut Vec<String>) -> Result<Cert
     let (names, addresses) = own_names(config);
     let shown: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
     let for_whom = [names.clone(), shown].concat().join(" ");
-    let path = state.join("tls").join("self-signed.pem");
-    if let Some(kept) = kept(&path, &for_whom, now_unix_s) {
+    let folder = state.as_ref().map(|state| state.join("tls"));
+    if let Ok(folder) = &folder
+        && let Some(kept) = kept(folder, &for_whom, now_unix_s)
+    {
         return Ok(kept);
     }
     let made = SelfSigned::new(&names, &addresses, now_unix_s).map_err(|error| {
@@ -123,11 +116,20 @@ fn own(config: &Config, state: &Path, warnings: &mut Vec<String>) -> Result<Cert
         "{MARK}\n{for_whom}\n{until}\n{}{}",
         made.certificate, made.key
     );
-    if let Err(error) = keep(&path, &text) {
-        let path = path.display();
+    let not_kept = match folder {
+        Ok(folder) => keep(&folder, &text).err().map(|error| {
+            let path = folder.join(FILE);
+            format!(
+                "the self-signed certificate cannot be kept in {}: {error}",
+                path.display()
+            )
+        }),
+        Err(text) => Some(text.clone()),
+    };
+    if let Some(why) = not_kept {
         let text = format!(
-            "the self-signed certificate cannot be kept in {path}: {error}; it is made anew at \
-             each start (`state` names another folder)"
+            "{why}; the self-signed certificate is made anew at each start (`state` names another \
+             folder)"
         );
         if !warnings.contains(&text) {
             warnings.push(text);
@@ -162,8 +164,11 @@ fn own_names(config: &Config) -> (Vec<String>, Vec<IpAddr>) {
     (names, addresses)
 }
 
-fn kept(path: &Path, for_whom: &str, now_unix_s: i64) -> Option<Certified> {
-    let text = fs::read_to_string(path).ok()?;
+fn kept(folder: &Path, for_whom: &str, now_unix_s: i64) -> Option<Certified> {
+    let bytes = PrivateFolder::open(folder)
+        .ok()?
+        .read(FILE, FILE_BYTES_MAX as u64);
+    let text = String::from_utf8(bytes.ok()?).ok()?;
     let mut lines = text.lines();
     let is_it = lines.next() == Some(MARK) && lines.next() == Some(for_whom);
     let until: i64 = lines.next()?.parse().ok()?;
@@ -180,23 +185,7 @@ fn pair_of(text: &str) -> Certified {
     (text.as_bytes().to_vec(), text.as_bytes().to_vec())
 }
 
-/// Writes a file that only we may read, whole or not at all.
-fn keep(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
-    let mut beside = PathBuf::from(path);
-    beside.set_extension(format!("{}.new", std::process::id()));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&beside)?;
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&beside, path)
+/// Writes the file that only we may read, whole or not at all.
+fn keep(folder: &Path, text: &str) -> io::Result<()> {
+    PrivateFolder::make(folder)?.write(FILE, text.as_bytes())
 }

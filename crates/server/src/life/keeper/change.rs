@@ -7,7 +7,7 @@ use rustix::process::Pid;
 
 use super::listeners::{KeptListener, give_up_new};
 use super::logs;
-use super::settings::Settings;
+use super::settings::{Look, Settings};
 use super::turn::{Keeper, Phase, announce};
 use super::upgrade::{Checking, Replacing};
 use crate::life::channel::ToServer;
@@ -50,7 +50,7 @@ impl Keeper {
         let built = built.and_then(|sources| {
             let generation = self.settings.generation + 1;
             let kept = &self.settings.listeners;
-            Settings::build(sources, generation, kept, &self.options)
+            Settings::build(sources, generation, kept, &self.options, Look::AtMachine)
                 .map_err(|failure| failure.to_string())
         });
         match built {
@@ -115,6 +115,7 @@ impl Keeper {
         let stuck = settings.needs_new_server(&self.settings.config);
         let before = std::mem::replace(&mut self.settings, settings);
         self.spread_policy();
+        self.tell_of_itself();
         self.retire_listeners(&before.listeners);
         for warning in &self.settings.warnings {
             tracing::warn!("{warning}");
@@ -188,7 +189,10 @@ impl Keeper {
                 }
                 self.answer(checking.ask, false, reason);
             }
-            Some(Change::Replace(replacing)) => self.answer(replacing.ask, false, reason),
+            Some(Change::Replace(replacing)) => {
+                self.leave_control(replacing.old_control.as_ref());
+                self.answer(replacing.ask, false, reason);
+            }
         }
     }
 

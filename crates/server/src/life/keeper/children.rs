@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 
 use super::Failure;
+use crate::config::Config;
 use crate::life::channel::{End, ToServer};
 use crate::life::parcel::{self, Parcel};
 use crate::process::orders::Order;
@@ -81,6 +82,8 @@ pub(super) struct Child {
     pub(super) last_words: Option<String>,
     /// Of a server: the spawner it has an end to.
     pub(super) spawner: Option<Pid>,
+    /// Of a server: how many there were, this one included; none when an older program started it.
+    pub(super) number: Option<u64>,
 }
 
 impl Child {
@@ -112,12 +115,19 @@ impl Child {
         }
     }
 
-    /// Asks a server to finish within a deadline; it is killed some time after that.
-    pub(super) fn drain(&mut self, deadline: Duration, grace: Duration, now: Instant) {
+    /// Asks a server to finish within a deadline; it is killed some time after that, which is
+    /// longer by what its programs may take to end.
+    pub(super) fn drain(&mut self, drain: Drain, now: Instant) {
         /// Between the deadline, when the server cuts off what is left, and the kill.
-        const SLACK: Duration = Duration::from_secs(2);
+        const SLACK: Duration = Duration::from_secs(3);
+        let Drain {
+            deadline,
+            grace,
+            programs,
+        } = drain;
         self.state = State::Draining;
-        self.kill_at = now.checked_add(deadline.saturating_add(SLACK));
+        let most = deadline.saturating_add(programs).saturating_add(SLACK);
+        self.kill_at = now.checked_add(most);
         self.send(ToServer::Drain { deadline, grace });
     }
 
@@ -129,6 +139,35 @@ impl Child {
             tracing::error!(pid = pid_number(self.pid), %error, "cannot kill");
         }
     }
+}
+
+/// How long a server may take to end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drain {
+    /// Until it cuts off what is under way.
+    pub(super) deadline: Duration,
+    /// How long idle connections may stay.
+    pub(super) grace: Duration,
+    /// How long programs that stay may take to end after that.
+    pub(super) programs: Duration,
+}
+
+impl Drain {
+    /// As this config has it.
+    pub(super) fn of(config: &Config) -> Drain {
+        Drain {
+            deadline: config.drain,
+            grace: Duration::ZERO,
+            programs: longest_grace(config),
+        }
+    }
+}
+
+/// How long programs that stay may take to end, the slowest of them.
+fn longest_grace(config: &Config) -> Duration {
+    let routes = config.sites.iter().flat_map(|site| &site.routes);
+    let graces = routes.filter_map(|route| Some(route.handler.resident()?.grace));
+    graces.max().unwrap_or_default()
 }
 
 /// All children.
@@ -161,6 +200,16 @@ impl Children {
 
     pub(super) fn pids(&self) -> Vec<Pid> {
         self.rows.iter().map(|child| child.pid).collect()
+    }
+
+    /// Which servers live, by the last eight bits of their numbers; all may when one has none.
+    pub(super) fn servers(&self) -> Vec<u8> {
+        let mut servers = self.iter().filter(|child| child.role == Role::Server);
+        let numbers = servers.try_fold(Vec::new(), |mut numbers, child| {
+            numbers.push((child.number? & 0xff) as u8);
+            Some(numbers)
+        });
+        numbers.unwrap_or_else(|| (0..=u8::MAX).collect())
     }
 
     pub(super) fn count(&self, role: Role) -> usize {
@@ -206,6 +255,7 @@ pub(super) fn start_own(
         kill_at: now.checked_add(start_limit),
         last_words: None,
         spawner: None,
+        number: None,
     })
 }
 
@@ -237,6 +287,7 @@ pub(super) fn start_check(
         kill_at: now.checked_add(limit),
         last_words: None,
         spawner: None,
+        number: None,
     })
 }
 
@@ -261,6 +312,7 @@ pub(super) fn start_compress(
         kill_at: None,
         last_words: None,
         spawner: None,
+        number: None,
     })
 }
 

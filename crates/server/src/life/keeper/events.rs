@@ -7,7 +7,7 @@ use rustix::process::{Pid, WaitStatus};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR2};
 
 use super::change::Ask;
-use super::children::{self, Child, Role, State, ending, pid_number};
+use super::children::{self, Child, Drain, Role, State, ending, pid_number};
 use super::turn::{Keeper, Phase, announce};
 use crate::acme::message;
 use crate::life::channel::{ToKeeper, ToServer, Wish};
@@ -58,7 +58,8 @@ impl Keeper {
             };
             match handled {
                 Ok(()) => {}
-                Err(NotReceived::Nothing) => return,
+                // What comes here brings no descriptors.
+                Err(NotReceived::Nothing | NotReceived::NoRoom) => return,
                 Err(NotReceived::Gone) => {
                     child.end = None;
                     let limit = Instant::now() + CLOSED_LIMIT;
@@ -118,6 +119,7 @@ impl Keeper {
         tracing::info!(pid = pid_number(pid), "server ready");
         if self.phase == Phase::Starting {
             self.phase = Phase::Running;
+            self.tell_of_itself();
             let token = self.admin_token.take();
             announce(&self.settings, &[], token.as_deref());
             self.notify.ready();
@@ -128,10 +130,10 @@ impl Keeper {
     /// A server that was told to end by somebody else: it drains on its own account, and another
     /// one takes its place while it does.
     fn handle_leaving(&mut self, pid: Pid) {
-        let drain = self.settings.config.drain;
+        let drain = Drain::of(&self.settings.config);
         let now = Instant::now();
         if let Some(child) = self.children.find(pid) {
-            child.drain(drain, Duration::ZERO, now);
+            child.drain(drain, now);
         }
         if self.current == Some(pid) && self.phase == Phase::Running {
             tracing::warn!(
@@ -152,7 +154,7 @@ impl Keeper {
         };
         let reason = ending(status);
         match child.role {
-            Role::Server => {}
+            Role::Server => self.tell_who_lives(),
             Role::Spawner => return self.handle_spawner_exit(&child, &reason),
             Role::Check => return self.handle_checked(pid, status),
             Role::Acme => return self.handle_orders_exit(&child, &reason),
@@ -176,6 +178,17 @@ impl Keeper {
             Phase::Running if was_current => self.handle_loss(&child, &reason),
             Phase::Running => {
                 tracing::info!(pid = pid_number(pid), reason, "old server ended");
+            }
+        }
+    }
+
+    /// A server has ended. Those of an older program do not know what they are told then.
+    fn tell_who_lives(&mut self) {
+        let living = self.children.servers();
+        for child in self.children.iter_mut() {
+            if child.role == Role::Server && child.number.is_some() {
+                let living = living.clone();
+                child.send(ToServer::Servers { living });
             }
         }
     }
@@ -290,12 +303,12 @@ impl Keeper {
         self.notify.stopping();
         self.lose_change("hob is stopping");
         self.dismiss_orders();
-        let deadline = self.settings.config.drain;
-        tracing::info!(deadline_ms = deadline.as_millis(), "stopping");
+        let drain = Drain::of(&self.settings.config);
+        tracing::info!(deadline_ms = drain.deadline.as_millis(), "stopping");
         let now = Instant::now();
         for child in self.children.iter_mut() {
             match child.role {
-                Role::Server => child.drain(deadline, Duration::ZERO, now),
+                Role::Server => child.drain(drain, now),
                 Role::Check => child.kill(),
                 // It ends when nothing can be started any more.
                 Role::Spawner => {}

@@ -9,9 +9,17 @@
 //! listeners:  address, shown, file, number of sockets for HTTP/3
 //! inherited:  name
 //! control:    file, warning
+//! seat:       path
 //! children:   role, pid, state, is current, kill after (ms), a server's spawner
 //! ask:        pid, request
 //! logs:       paths that wait to be compressed
+//! ```
+//!
+//! Beside it, in memory of its own, what a program may leave out and one that does not know it
+//! passes over:
+//!
+//! ```text
+//! resets:     secret; pid and number of each server
 //! ```
 //!
 //! Before the exec the new program is run with the same arguments and `--handover-check=VERSION`:
@@ -22,6 +30,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use hob_http::h3::ResetSecret;
 use hob_http::listen::BoundFile;
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::process::Pid;
@@ -30,11 +39,11 @@ use super::acme::Orders;
 use super::backoff::{Backoff, LONGEST_SERVER};
 use super::change::{Ask, Change};
 use super::children::{self, Child, Children, Role, State, pid_number};
-use super::control::KeptControl;
+use super::control::{self, KeptControl, Opened};
 use super::key_watch::KeyWatch;
-use super::listeners::KeptListener;
+use super::listeners::{KeptListener, give_up_new};
 use super::logs::Rotations;
-use super::settings::Settings;
+use super::settings::{Look, Settings};
 use super::spawners::Spawners;
 use super::turn::{Keeper, Phase, system};
 use super::upgrade::{READY_LIMIT, Replacing};
@@ -43,13 +52,14 @@ use crate::config::{self, ListenAddress, Sources, TrustedDisk};
 use crate::life::channel::End;
 use crate::life::notify::Notify;
 use crate::life::parcel::{self, DESCRIPTORS_MAX, Inbox, Outbox, Parcel, Slot};
+use crate::life::servers::Seat;
 use crate::life::signals::Signals;
 use crate::life::wire::{Malformed, Reader, Writer};
 use crate::life::{exec, memory, privileges};
 use crate::process::policy::Policy;
 
 /// Version of the handover; a program takes over only from one with the same.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 const KIND: u8 = 64;
 const SLOT_BODY: u8 = 0;
@@ -58,6 +68,9 @@ const SLOT_INHERITED: u8 = 2;
 const SLOT_CONTROL: u8 = 3;
 const SLOT_SERVER: u8 = 4;
 const SLOT_DATAGRAM: u8 = 5;
+/// The last one.
+const SLOT_RESETS: u8 = 6;
+const SLOT_SEAT: u8 = 7;
 const LIST_LEN_MAX: usize = DESCRIPTORS_MAX;
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// The whole parcel waits in the socket; the kernel clamps this to net.core.wmem_max.
@@ -117,11 +130,16 @@ fn post(keeper: &Keeper, sources: &Sources, ask: Option<Ask>) -> std::io::Result
     if let Some(control) = &keeper.control {
         add(SLOT_CONTROL, 0, control.socket.try_clone()?);
     }
+    if let Some(seat) = &keeper.seat {
+        add(SLOT_SEAT, 0, seat.file.try_clone()?);
+    }
     for (index, child) in kept_children(keeper).enumerate() {
         if let Some(end) = &child.end {
             add(SLOT_SERVER, index, end.socket().try_clone_to_owned()?);
         }
     }
+    let resets = memory::sealed("hob-resets", &encode_resets(keeper))?;
+    add(SLOT_RESETS, 0, resets);
     let mut outbox = Outbox::default();
     let sent = outbox.send(
         ours.as_fd(),
@@ -178,6 +196,10 @@ fn encode(keeper: &Keeper, sources: &Sources, ask: Option<Ask>) -> Vec<u8> {
         keeper.control.as_ref().map(|control| &control.file),
     );
     writer.text(keeper.control_warning.as_deref().unwrap_or_default());
+    match &keeper.seat {
+        None => writer.u8(0),
+        Some(seat) => writer.u8(1).path(&seat.path),
+    };
     writer.count(kept_children(keeper).count());
     let now = Instant::now();
     for child in kept_children(keeper) {
@@ -212,6 +234,43 @@ fn encode(keeper: &Keeper, sources: &Sources, ask: Option<Ask>) -> Vec<u8> {
     writer.finish()
 }
 
+fn encode_resets(keeper: &Keeper) -> Vec<u8> {
+    let numbered = |child: &Child| Some((pid_number(child.pid), child.number?));
+    let numbers: Vec<_> = keeper.children.iter().filter_map(numbered).collect();
+    let mut writer = Writer::default();
+    writer.block(keeper.reset_secret.bytes());
+    writer.count(numbers.len());
+    for (pid, number) in numbers {
+        writer.u32(pid as u32).u64(number);
+    }
+    writer.finish()
+}
+
+/// The secret goes on, and servers get their numbers back.
+fn take_resets(
+    memory: Option<OwnedFd>,
+    children: &mut [(Child, bool)],
+) -> std::io::Result<ResetSecret> {
+    let Some(memory) = memory else {
+        return Ok(ResetSecret::new());
+    };
+    let bytes = memory::read(memory.as_fd())?;
+    let mut reader = Reader::new(&bytes, "resets in the handover");
+    let mut decode = || {
+        let secret = ResetSecret::from_bytes(reader.block(ResetSecret::BYTES)?);
+        let secret = secret.ok_or(reader.malformed())?;
+        for _ in 0..reader.count(LIST_LEN_MAX)? {
+            let (pid, number) = (decode_pid(&mut reader)?, reader.u64()?);
+            let mut children = children.iter_mut().map(|(child, _)| child);
+            if let Some(child) = children.find(|child| child.pid == pid) {
+                child.number = Some(number);
+            }
+        }
+        Ok(secret)
+    };
+    decode().map_err(|error: Malformed| std::io::Error::other(error))
+}
+
 fn encode_file(writer: &mut Writer, file: Option<&BoundFile>) {
     match file {
         None => writer.u8(0),
@@ -232,9 +291,11 @@ struct Handed {
     servers_started: u64,
     listeners: Vec<Rc<KeptListener>>,
     inherited: Vec<(String, OwnedFd)>,
-    control: Option<KeptControl>,
+    control: Option<Rc<KeptControl>>,
     control_warning: Option<String>,
+    seat: Option<Seat>,
     children: Vec<(Child, bool)>,
+    reset_secret: ResetSecret,
     ask: Option<Ask>,
     logs_to_compress: Vec<PathBuf>,
 }
@@ -242,16 +303,16 @@ struct Handed {
 /// The new program's side: takes what waits on standard input, and starts the new server.
 pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper, Failure> {
     let parcel = receive().map_err(system("take over"))?;
-    let handed = decode(parcel).map_err(system("take over"))?;
-    options.inherited = handed.inherited;
+    let mut handed = decode(parcel).map_err(system("take over"))?;
+    options.inherited = std::mem::take(&mut handed.inherited);
     let (generation, kept) = (handed.generation, &handed.listeners);
-    let built = Settings::build(handed.new_sources, generation + 1, kept, &options);
-    let (settings, refusal) = match built {
-        Ok(settings) => (settings, None),
+    let (settings, (control, control_warning), refusal) = match build_new(&handed, &options) {
+        Ok((settings, control)) => (settings, control, None),
         Err(failure) => {
             let old = handed.old_sources.clone();
-            let settings = Settings::build(old, generation, kept, &options)?;
-            (settings, Some(failure))
+            let settings = Settings::build(old, generation, kept, &options, Look::AtConfig)?;
+            let control = (handed.control.clone(), handed.control_warning.clone());
+            (settings, control, Some(failure))
         }
     };
     let mut children = Children::default();
@@ -270,8 +331,9 @@ pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper
         options,
         signals,
         settings,
-        control: handed.control,
-        control_warning: handed.control_warning,
+        seat: handed.seat,
+        control,
+        control_warning,
         children,
         current,
         phase: Phase::Running,
@@ -286,6 +348,7 @@ pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper
         orders: Orders::default(),
         started: handed.started,
         servers_started: handed.servers_started,
+        reset_secret: handed.reset_secret,
         admin_token: None,
         finished: None,
     };
@@ -299,9 +362,31 @@ pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper
         old_sources: handed.old_sources,
         old_generation: generation,
         old_listeners: handed.listeners,
+        old_control: handed.control,
     };
     keeper.begin_replacing(replacing, refusal);
     Ok(keeper)
+}
+
+/// The new config and its control socket: that of before where the place is the same.
+fn build_new(handed: &Handed, options: &Options) -> Result<(Settings, Opened), Failure> {
+    let (sources, kept) = (handed.new_sources.clone(), &handed.listeners);
+    let settings = Settings::build(
+        sources,
+        handed.generation + 1,
+        kept,
+        options,
+        Look::AtMachine,
+    )?;
+    let own = handed.seat.as_ref().map(Seat::socket);
+    let place = control::place(&options.control, &settings.config, own.clone());
+    let kept_place = handed.control.as_ref().map(|control| &control.file.path);
+    let control = match place.as_ref() == kept_place {
+        true => (handed.control.clone(), handed.control_warning.clone()),
+        false => control::open(&options.control, &settings.config, own)
+            .inspect_err(|_| give_up_new(&settings.listeners, kept))?,
+    };
+    Ok((settings, control))
 }
 
 impl Keeper {
@@ -350,7 +435,9 @@ fn decode(parcel: Parcel) -> std::io::Result<Handed> {
     let body = take(SLOT_BODY, 0).ok_or_else(|| std::io::Error::other("no body"))?;
     let bytes = memory::read(body.as_fd())?;
     let result = decode_body(&bytes, &mut take);
-    result.map_err(std::io::Error::other)
+    let mut handed = result.map_err(std::io::Error::other)?;
+    handed.reset_secret = take_resets(take(SLOT_RESETS, 0), &mut handed.children)?;
+    Ok(handed)
 }
 
 fn decode_body(
@@ -382,14 +469,9 @@ fn decode_body(
         let name = reader.text(TEXT_BYTES_MAX)?;
         inherited.push((name, take(SLOT_INHERITED, index).ok_or(reader.malformed())?));
     }
-    let control = match decode_file(&mut reader)? {
-        None => None,
-        Some(file) => Some(KeptControl {
-            socket: take(SLOT_CONTROL, 0).ok_or(reader.malformed())?,
-            file,
-        }),
-    };
+    let control = decode_control(&mut reader, &mut || take(SLOT_CONTROL, 0))?;
     let control_warning = Some(reader.text(TEXT_BYTES_MAX)?).filter(|text| !text.is_empty());
+    let seat = decode_seat(&mut reader, &mut || take(SLOT_SEAT, 0))?;
     let mut children = Vec::new();
     for index in 0..reader.count(LIST_LEN_MAX)? {
         children.push(decode_child(&mut reader, || take(SLOT_SERVER, index))?);
@@ -416,7 +498,9 @@ fn decode_body(
         inherited,
         control,
         control_warning,
+        seat,
         children,
+        reset_secret: ResetSecret::new(),
         ask,
         logs_to_compress,
     })
@@ -447,6 +531,29 @@ fn decode_listener(
         socket: socket.ok_or(reader.malformed())?,
         datagrams: Vec::new(),
     })
+}
+
+fn decode_control(
+    reader: &mut Reader<'_>,
+    take: &mut dyn FnMut() -> Option<OwnedFd>,
+) -> Result<Option<Rc<KeptControl>>, Malformed> {
+    let Some(file) = decode_file(reader)? else {
+        return Ok(None);
+    };
+    let socket = take().ok_or(reader.malformed())?;
+    Ok(Some(Rc::new(KeptControl { socket, file })))
+}
+
+fn decode_seat(
+    reader: &mut Reader<'_>,
+    take: &mut dyn FnMut() -> Option<OwnedFd>,
+) -> Result<Option<Seat>, Malformed> {
+    if !reader.flag()? {
+        return Ok(None);
+    }
+    let path = reader.path()?;
+    let file = take().ok_or(reader.malformed())?;
+    Ok(Some(Seat { path, file }))
 }
 
 fn decode_file(reader: &mut Reader<'_>) -> Result<Option<BoundFile>, Malformed> {
@@ -498,6 +605,7 @@ fn decode_child(
             kill_at,
             last_words: None,
             spawner: Pid::from_raw(spawner),
+            number: None,
         },
         is_current,
     ))

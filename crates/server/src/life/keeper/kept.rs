@@ -10,6 +10,7 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 
 use super::Failure;
+use super::state::State;
 use crate::config::{Config, KeptFile};
 use crate::life::channel::{KEPT_ACTIVITY, KEPT_HISTORY};
 
@@ -17,6 +18,7 @@ use crate::life::channel::{KEPT_ACTIVITY, KEPT_HISTORY};
 /// activity may fail, which becomes a warning.
 pub(super) fn open_all(
     config: &Config,
+    state: &State,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<(u16, OwnedFd)>, Failure> {
     let mut open_files = Vec::new();
@@ -27,8 +29,11 @@ pub(super) fn open_all(
         let file = open(path).map_err(|error| failure("the history", path, error));
         open_files.push((KEPT_HISTORY, file.map_err(Failure::System)?));
     }
-    if let Some(path) = config.activity.path(config.state.as_deref()) {
-        let is_usual = config.activity.file == KeptFile::Usual;
+    let is_usual = config.activity.file == KeptFile::Usual;
+    let named = config.state.as_deref();
+    if let (Some(_), true, Err(text)) = (config.activity.path(named), is_usual, state) {
+        warnings.push(format!("{text}; activity is kept in memory only"));
+    } else if let Some(path) = config.activity.path(named) {
         if let (true, Some(folder)) = (is_usual, path.parent()) {
             // Whether that worked shows when the file is opened.
             let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);

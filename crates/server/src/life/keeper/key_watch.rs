@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::certificates;
+use super::settings::Settings;
+use super::state::State;
 use super::turn::{Keeper, Phase};
 use crate::config::{CertificateSource, Config};
 use crate::life::channel::ToServer;
@@ -37,7 +39,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
 }
 
 /// The files of certificates and keys that a config names.
-fn files(config: &Config, state: &Path) -> Vec<PathBuf> {
+fn files(config: &Config, state: &State) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for source in tls::sources(config) {
         match source {
@@ -53,7 +55,7 @@ fn files(config: &Config, state: &Path) -> Vec<PathBuf> {
 }
 
 /// As the files are now.
-pub(super) fn stamps(config: &Config, state: &Path) -> Vec<Option<Stamp>> {
+pub(super) fn stamps(config: &Config, state: &State) -> Vec<Option<Stamp>> {
     files(config, state)
         .iter()
         .map(|path| stamp(path))
@@ -80,7 +82,7 @@ impl Keeper {
             return;
         }
         self.key_watch.due = Some(now + INTERVAL);
-        let stamps = stamps(&self.settings.config, self.settings.state(&self.options));
+        let stamps = stamps(&self.settings.config, &self.settings.state);
         if stamps == self.key_watch.stamps {
             return;
         }
@@ -120,9 +122,8 @@ impl Keeper {
     }
 
     pub(super) fn read_keys_again(&mut self) -> Result<(), String> {
-        let state = self.settings.state(&self.options).to_owned();
-        let config = &self.settings.config;
-        let read = certificates::read_all(config, &state, &mut Vec::new());
+        let Settings { config, state, .. } = &self.settings;
+        let read = certificates::read_all(config, state, &mut Vec::new());
         let mut keys = read.map_err(|failure| failure.to_string())?;
         self.keep_what_works(&mut keys);
         // Who may sign certificates of clients is a matter of the config: a reload takes it over.

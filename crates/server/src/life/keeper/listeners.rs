@@ -6,7 +6,6 @@ use std::rc::Rc;
 use hob_http::listen::{self, Address, BoundFile, Options};
 use rustix::net::{SocketType, sockopt};
 
-use super::Failure;
 use crate::config::{ListenAddress, Listener};
 use crate::life::localhost;
 
@@ -32,7 +31,7 @@ pub(super) fn open_all(
     kept: &[Rc<KeptListener>],
     inherited: &[(String, OwnedFd)],
     thread_count: usize,
-) -> Result<(Vec<Rc<KeptListener>>, Vec<String>), Failure> {
+) -> Result<(Vec<Rc<KeptListener>>, Vec<String>), NotOpened> {
     let mut all: Vec<Rc<KeptListener>> = Vec::with_capacity(listeners.len());
     // Which of the kept ones each of them is.
     let mut taken: Vec<Option<usize>> = Vec::with_capacity(listeners.len());
@@ -41,6 +40,7 @@ pub(super) fn open_all(
     let mut told: Vec<usize> = Vec::with_capacity(listeners.len());
     let mut tries_left = PORT_TRIES;
     let mut is_anew = false;
+    let wanted_count = listeners.len();
     let mut at = 0;
     while let Some(listener) = listeners.get(at) {
         let before = all.last().map(|before| &before.socket);
@@ -88,17 +88,39 @@ pub(super) fn open_all(
                 at -= 1;
                 warnings.truncate(told[at]);
             }
-            Err(failure) => {
+            Err(error) => {
                 give_up_new(&all, kept);
-                return Err(failure);
+                let index = at + wanted_count - listeners.len();
+                return Err(NotOpened { index, error });
             }
         }
     }
     Ok((all, warnings))
 }
 
+/// A listener that was not opened.
+#[derive(Debug)]
+pub(super) struct NotOpened {
+    /// Which, of those of the config.
+    pub(super) index: usize,
+    pub(super) error: listen::Error,
+}
+
 /// Ports of the kernel's choice that are tried.
 const PORT_TRIES: usize = 20;
+
+/// What a listener's socket is set to.
+pub(in crate::life) fn socket_options(listener: &Listener) -> Options {
+    Options {
+        backlog: listener.backlog,
+        send_buffer: listener.send_buffer,
+        receive_buffer: listener.receive_buffer,
+        notsent_lowat: listener.notsent_lowat,
+        user_timeout: listener.user_timeout,
+        defer_accept: listener.defer_accept,
+        v6only: listener.v6only,
+    }
+}
 
 /// A listener that was open before, with its options of now.
 fn keep(
@@ -107,8 +129,8 @@ fn keep(
     inherited: &[(String, OwnedFd)],
     thread_count: usize,
     warnings: &mut Vec<String>,
-) -> Result<Rc<KeptListener>, Failure> {
-    let options = options_of(listener);
+) -> Result<Rc<KeptListener>, listen::Error> {
+    let options = socket_options(listener);
     let notes = listen::tune(&known.socket, &options);
     warnings.extend(notes.iter().map(|note| format!("{}: {note}", known.shown)));
     with_datagrams(known, listener, &options, inherited, thread_count)
@@ -121,12 +143,12 @@ fn open_new(
     inherited: &[(String, OwnedFd)],
     thread_count: usize,
     warnings: &mut Vec<String>,
-) -> Result<Rc<KeptListener>, Failure> {
+) -> Result<Rc<KeptListener>, listen::Error> {
     let real = Listener {
         address: localhost::address_beside(listener, before),
         ..listener.clone()
     };
-    let (opened, datagrams) = open_both(&real, &options_of(listener), inherited, thread_count)?;
+    let (opened, datagrams) = open_both(&real, &socket_options(listener), inherited, thread_count)?;
     warnings.extend(opened.warnings);
     Ok(Rc::new(KeptListener {
         address: listener.address.clone(),
@@ -163,21 +185,20 @@ fn with_datagrams(
     options: &Options,
     inherited: &[(String, OwnedFd)],
     thread_count: usize,
-) -> Result<Rc<KeptListener>, Failure> {
+) -> Result<Rc<KeptListener>, listen::Error> {
     let speaks_http3 = speaks_http3(listener, inherited);
     if speaks_http3 != known.datagrams.is_empty() {
         return Ok(Rc::clone(known));
     }
     let datagrams = match speaks_http3 {
-        true => open_datagrams(listener, &known.socket, options, inherited, thread_count)
-            .map_err(|error| Failure::System(error.to_string()))?,
+        true => open_datagrams(listener, &known.socket, options, inherited, thread_count)?,
         false => Vec::new(),
     };
     let socket = known.socket.try_clone();
     Ok(Rc::new(KeptListener {
         address: known.address.clone(),
         shown: known.shown.clone(),
-        socket: socket.map_err(|error| Failure::System(error.to_string()))?,
+        socket: socket.map_err(|source| copying(&known.shown, source))?,
         datagrams,
         file: known.file.clone(),
     }))
@@ -194,12 +215,7 @@ fn open_datagrams(
     if let ListenAddress::Inherited(name) = &listener.address
         && let Some(socket) = find_inherited(name, SocketType::DGRAM, inherited)
     {
-        let socket = socket.try_clone().map_err(|source| listen::Error {
-            address: format!("the inherited socket `{name}`"),
-            step: "use",
-            advice: "",
-            source,
-        })?;
+        let socket = socket.try_clone().map_err(|source| copying(name, source))?;
         return listen::adopt_datagrams(socket, name, thread_count, options);
     }
     listen::open_datagrams(listening, thread_count, options)
@@ -212,7 +228,7 @@ fn open_both(
     options: &Options,
     inherited: &[(String, OwnedFd)],
     thread_count: usize,
-) -> Result<(listen::Opened, Vec<OwnedFd>), Failure> {
+) -> Result<(listen::Opened, Vec<OwnedFd>), listen::Error> {
     let any_port = matches!(&listener.address, ListenAddress::Tcp(address) if address.port() == 0);
     let mut tries_left = if any_port { PORT_TRIES } else { 1 };
     loop {
@@ -225,7 +241,7 @@ fn open_both(
         match datagrams {
             Ok(datagrams) => return Ok((opened, datagrams)),
             Err(_) if tries_left > 0 => {}
-            Err(error) => return Err(Failure::System(error.to_string())),
+            Err(error) => return Err(error),
         }
     }
 }
@@ -234,20 +250,20 @@ fn open_one(
     listener: &Listener,
     options: &Options,
     inherited: &[(String, OwnedFd)],
-) -> Result<listen::Opened, Failure> {
+) -> Result<listen::Opened, listen::Error> {
     let address = match &listener.address {
         ListenAddress::Tcp(address) => Address::Tcp(*address),
         ListenAddress::Unix(path) => Address::Unix(path.clone()),
         ListenAddress::Inherited(name) => return adopt(name, options, inherited),
     };
-    listen::open(&address, options).map_err(|error| Failure::System(error.to_string()))
+    listen::open(&address, options)
 }
 
 fn adopt(
     name: &str,
     options: &Options,
     inherited: &[(String, OwnedFd)],
-) -> Result<listen::Opened, Failure> {
+) -> Result<listen::Opened, listen::Error> {
     // A unit's sockets have one name: its UDP sockets are for HTTP/3.
     let any = || inherited.iter().find(|(known, _)| known == name);
     let stream = find_inherited(name, SocketType::STREAM, inherited);
@@ -258,15 +274,25 @@ fn adopt(
         } else {
             known.join(", ")
         };
-        return Err(Failure::System(format!(
-            "no socket named `{name}` was handed down (there: {known}); \
-             set FileDescriptorName= in the socket unit"
-        )));
+        return Err(listen::Error {
+            address: format!("the inherited socket `{name}`"),
+            step: "find",
+            advice: "set FileDescriptorName= in the socket unit",
+            source: std::io::Error::other(format!("those handed down are: {known}")),
+        });
     };
-    let socket = socket
-        .try_clone()
-        .map_err(|error| Failure::System(error.to_string()))?;
-    listen::adopt(socket, name, options).map_err(|error| Failure::System(error.to_string()))
+    let socket = socket.try_clone().map_err(|source| copying(name, source))?;
+    listen::adopt(socket, name, options)
+}
+
+/// There is no descriptor left for a socket.
+fn copying(name: &str, source: std::io::Error) -> listen::Error {
+    listen::Error {
+        address: format!("the socket {name}"),
+        step: "copy",
+        advice: "",
+        source,
+    }
 }
 
 /// The first socket of a name and kind that was handed down.
@@ -288,18 +314,6 @@ pub(super) fn give_up_new(list: &[Rc<KeptListener>], kept: &[Rc<KeptListener>]) 
         if let (false, Some(file)) = (is_kept, &listener.file) {
             file.remove();
         }
-    }
-}
-
-fn options_of(listener: &Listener) -> Options {
-    Options {
-        backlog: listener.backlog,
-        send_buffer: listener.send_buffer,
-        receive_buffer: listener.receive_buffer,
-        notsent_lowat: listener.notsent_lowat,
-        user_timeout: listener.user_timeout,
-        defer_accept: listener.defer_accept,
-        v6only: listener.v6only,
     }
 }
 
@@ -360,7 +374,11 @@ mod tests {
             text += &format!("[[listen]]\naddress = \"{address}\"\n{more}\n");
         }
         text += "[[site]]\n[[site.route]]\npath = \"/*\"\nrespond = { status = 204 }\n";
-        let sources = Sources::from_text("test", &text, "/".as_ref(), &|_| None).unwrap();
+        let sources =
+            Sources::from_text(&crate::config::SCHEMA, "test", &text, "/".as_ref(), &|_| {
+                None
+            })
+            .unwrap();
         let loaded = config::load(&sources).map_err(|errors| errors.to_string());
         loaded.unwrap().0.listeners
     }
@@ -422,7 +440,7 @@ mod tests {
             listener(unix("taken")),
         ];
         let failure = open_all(&mut wanted, &kept, &[], 2).unwrap_err();
-        assert_eq!(failure.exit_code(), 1);
+        assert_eq!(failure.index, 2);
         drop(taken);
         let exists = |name: &str| folder.path().join(name).exists();
         assert_eq!(
@@ -437,11 +455,10 @@ mod tests {
         let inherited = [("web".to_owned(), OwnedFd::from(socket))];
         let mut wanted = vec![listener(ListenAddress::Inherited("wbe".to_owned()))];
         let failure = open_all(&mut wanted, &[], &inherited, 2).unwrap_err();
-        assert!(
-            failure
-                .to_string()
-                .contains("`wbe` was handed down (there: web)"),
-            "{failure}"
+        assert_eq!(
+            failure.error.to_string(),
+            "cannot find the inherited socket `wbe`: those handed down are: web; set \
+             FileDescriptorName= in the socket unit"
         );
         let mut wanted = vec![listener(ListenAddress::Inherited("web".to_owned()))];
         assert_eq!(

@@ -13,8 +13,9 @@
 //!
 //! `turn` is the loop, `events` what happens in it, `change` the reload, `upgrade` the upgrade,
 //! `handover` what crosses its exec, `settings` one generation of the config with everything opened
-//! for it, `spawners` who starts programs, `certificates` and `key_watch` what TLS needs,
-//! `acme` who gets certificates from an authority.
+//! for it, `seat` how commands find it, `state` where things are kept, `spawners` who starts
+//! programs, `certificates` and `key_watch` what TLS needs, `acme` who gets certificates from an
+//! authority.
 
 mod acme;
 mod backoff;
@@ -28,8 +29,10 @@ mod kept;
 mod key_watch;
 mod listeners;
 mod logs;
+mod seat;
 mod settings;
 mod spawners;
+mod state;
 mod turn;
 mod upgrade;
 
@@ -38,19 +41,25 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
+use super::servers::{Origin, Runtime};
 use crate::config::{Errors, Sources};
 
 pub use handover::VERSION as HANDOVER_VERSION;
+pub(super) use listeners::socket_options;
 pub use turn::run;
 
 /// What a keeper is told by the command line and the environment.
 pub struct Options {
     /// Reads the sources of the config, now and at every reload.
     pub sources: Box<dyn Fn() -> Result<Sources, Errors>>,
+    /// What is served.
+    pub origin: Origin,
+    /// Where this server tells of itself; none for one that commands are not to find.
+    pub runtime: Option<Runtime>,
     /// Where the control socket stands.
     pub control: ControlChoice,
     /// Where things are kept over restarts, unless the config says otherwise.
-    pub usual_state: PathBuf,
+    pub usual_state: Option<PathBuf>,
     /// The program as it can be found on disk: what an upgrade goes over to.
     pub program: PathBuf,
     /// The arguments this process was started with, the program's name included.
@@ -72,11 +81,8 @@ pub enum ControlChoice {
     Off,
     /// Where the command line says.
     At(PathBuf),
-    /// Where the config says, else here.
-    Config {
-        /// The usual place for this user.
-        usual: PathBuf,
-    },
+    /// Where the config says, else in a place of its own in the runtime folder.
+    Config,
 }
 
 /// Why a keeper could not start or go on.
@@ -86,13 +92,15 @@ pub enum Failure {
     Config(String),
     /// The system refused something, or the server did not start.
     System(String),
+    /// The system refused what the config names: a report with its place.
+    Refused(String),
 }
 
 impl Failure {
     /// The exit code that tells the two apart.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::System(_) => 1,
+            Failure::System(_) | Failure::Refused(_) => 1,
             Failure::Config(_) => 2,
         }
     }
@@ -101,7 +109,9 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Config(text) | Failure::System(text) => f.write_str(text),
+            Failure::Config(text) | Failure::System(text) | Failure::Refused(text) => {
+                f.write_str(text)
+            }
         }
     }
 }

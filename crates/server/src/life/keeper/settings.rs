@@ -1,18 +1,19 @@
 //! One generation of the config with everything that was opened for it.
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::rc::Rc;
 
 use super::key_watch::{self, Stamp};
-use super::listeners::{self, KeptListener};
-use super::{Failure, Options, certificates, kept, logs};
+use super::listeners::{self, KeptListener, NotOpened};
+use super::state::{self, State};
+use super::{ControlChoice, Failure, Options, certificates, kept, logs};
 use crate::acme::plan::Plan;
-use crate::config::{self, Config, Sources};
+use crate::config::{self, Built, Config, RealDisk, Sources};
 use crate::life::channel::Outfit;
-use crate::life::key_files::KeyFiles;
+use crate::life::key_files::{self, KeyFiles};
 use crate::life::papers::{Facts, Papers};
 use crate::life::parcel::DESCRIPTORS_MAX;
+use crate::life::preflight::{self, Extent};
 use crate::life::privileges::{self, Identity};
 use crate::process::policy::Policy;
 
@@ -26,6 +27,8 @@ pub(super) struct Settings {
     pub(super) logs: Vec<(u16, OwnedFd)>,
     /// Files in which history and activity outlive the server.
     pub(super) kept: Vec<(u16, OwnedFd)>,
+    /// Where things are kept over restarts.
+    pub(super) state: State,
     /// Certificates and private keys.
     pub(super) keys: KeyFiles,
     /// Their files as they were when they were read.
@@ -39,6 +42,25 @@ pub(super) struct Settings {
     pub(super) warnings: Vec<String>,
 }
 
+/// What is looked at before anything is opened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Everything that `hob check` looks at.
+    AtMachine,
+    /// What was served before, and is to be served again whatever has become of its programs.
+    AtConfig,
+}
+
+/// Addresses show by being opened.
+fn extent(options: &Options) -> Extent<'_> {
+    Extent {
+        opens_control: matches!(options.control, ControlChoice::Config),
+        runtime: options.runtime.as_ref(),
+        running: None,
+        starts: false,
+    }
+}
+
 impl Settings {
     /// Loads sources and opens what they name. A listener whose address is kept keeps its socket;
     /// on failure nothing that was kept has changed.
@@ -47,9 +69,14 @@ impl Settings {
         generation: u64,
         before: &[Rc<KeptListener>],
         options: &Options,
+        look: Look,
     ) -> Result<Settings, Failure> {
-        let (mut config, notes) =
-            config::load(&sources).map_err(|errors| Failure::Config(errors.to_string()))?;
+        let loaded = match look {
+            Look::AtMachine => preflight::load_for_start(&sources, &extent(options)),
+            Look::AtConfig => config::load_built(&sources, &RealDisk, &mut |_, _| {}),
+        };
+        let (Built { mut config, spots }, notes) =
+            loaded.map_err(|errors| Failure::Config(errors.to_string()))?;
         let descriptor_count = config.listeners.len() + config.logs.len() + 5;
         if descriptor_count > DESCRIPTORS_MAX {
             return Err(Failure::Config(format!(
@@ -64,21 +91,26 @@ impl Settings {
         if !notes.is_empty() {
             warnings.push(notes.to_string());
         }
-        let state = config.state.as_ref().unwrap_or(&options.usual_state);
+        let state = state::choose(config.state.as_deref(), options.usual_state.as_deref());
         // Before they are read: what changes meanwhile is seen later.
-        let key_stamps = key_watch::stamps(&config, state);
-        let keys = certificates::read_all(&config, state, &mut warnings)?;
-        let read = |path: &Path| certificates::read(path).map_err(|failure| failure.to_string());
-        let acme = Plan::of(&config, identity.clone(), read).map_err(Failure::Config)?;
+        let key_stamps = key_watch::stamps(&config, &state);
+        let keys = certificates::read_all(&config, &state, &mut warnings)?;
+        let acme = Plan::of(&config, identity.clone(), key_files::read).map_err(Failure::Config)?;
         let logs = logs::open_all(&config.logs)?;
-        let kept = kept::open_all(&config, &mut warnings)?;
+        let kept = kept::open_all(&config, &state, &mut warnings)?;
         let thread_count = config.threads.unwrap_or_else(crate::serve::usable_cores);
         let (listeners, clamped) = listeners::open_all(
             &mut config.listeners,
             before,
             &options.inherited,
             thread_count,
-        )?;
+        )
+        .map_err(|NotOpened { index, error }| {
+            let at = spots.listeners[index].address;
+            Failure::Refused(
+                preflight::not_opened(&sources, at, &error, options.runtime.as_ref()).to_string(),
+            )
+        })?;
         warnings.extend(clamped);
         warnings.extend(policy_warnings);
         Ok(Settings {
@@ -88,6 +120,7 @@ impl Settings {
             listeners,
             logs,
             kept,
+            state,
             keys,
             key_stamps,
             identity,
@@ -95,11 +128,6 @@ impl Settings {
             policy,
             warnings,
         })
-    }
-
-    /// Where things are kept over restarts.
-    pub(super) fn state<'s>(&'s self, options: &'s Options) -> &'s Path {
-        self.config.state.as_ref().unwrap_or(&options.usual_state)
     }
 
     /// Copies of everything a server needs.

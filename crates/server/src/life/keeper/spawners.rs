@@ -179,6 +179,8 @@ impl Keeper {
                     child.kill_at = None;
                 }
             }
+            // The spawner has a rate for it.
+            Said::Refused { text } => tracing::warn!("{text}"),
             Said::Trouble { text } => {
                 if self.spawners.troubles.contains(&text) {
                     return;

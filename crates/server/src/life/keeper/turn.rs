@@ -4,6 +4,7 @@ use std::io::Write;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
+use hob_http::h3::ResetSecret;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     DumpableBehavior, Pid, Resource, Rlimit, getrlimit, set_child_subreaper, set_dumpable_behavior,
@@ -18,15 +19,16 @@ use super::control::{self, KeptControl};
 use super::key_watch::KeyWatch;
 use super::listeners::{KeptListener, announcement};
 use super::logs::Rotations;
-use super::settings::Settings;
+use super::settings::{Look, Settings};
 use super::spawners::Spawners;
-use super::{Failure, Options, handover};
+use super::{Failure, Options, handover, seat};
 use crate::config::Purpose;
 use crate::handle::admin::secret;
-use crate::life::channel::ToServer;
+use crate::life::channel::{Resets, ToServer};
 use crate::life::localhost;
 use crate::life::notify::Notify;
 use crate::life::papers::Facts;
+use crate::life::servers::{Origin, Seat};
 use crate::life::signals::{self, Signals};
 
 /// A server that is not ready after this is killed and started again.
@@ -46,7 +48,9 @@ pub(super) struct Keeper {
     pub(super) signals: Signals,
     pub(super) notify: Notify,
     pub(super) settings: Settings,
-    pub(super) control: Option<KeptControl>,
+    /// Where this server tells of itself.
+    pub(super) seat: Option<Seat>,
+    pub(super) control: Option<Rc<KeptControl>>,
     /// Said at the start and again by `hob status`.
     pub(super) control_warning: Option<String>,
     pub(super) children: Children,
@@ -66,6 +70,8 @@ pub(super) struct Keeper {
     pub(super) orders: Orders,
     pub(super) started: SystemTime,
     pub(super) servers_started: u64,
+    /// What servers end connections over QUIC with that one before them had.
+    pub(super) reset_secret: ResetSecret,
     /// For one login to the admin pages; none once it was printed.
     pub(super) admin_token: Option<String>,
     pub(super) finished: Option<Result<(), Failure>>,
@@ -77,7 +83,7 @@ pub(super) struct Keeper {
 /// When it cannot start, or its first server does not; `Failure::exit_code` says which.
 pub fn run(options: Options) -> Result<(), Failure> {
     let signals = Signals::register(signals::OF_KEEPER).map_err(system("handle signals"))?;
-    set_child_subreaper(Pid::from_raw(1)).map_err(system("adopt orphans"))?;
+    adopt_orphans();
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(system("hide memory"))?;
     raise_descriptor_limit();
     let mut keeper = match options.is_resumed {
@@ -89,11 +95,18 @@ pub fn run(options: Options) -> Result<(), Failure> {
 
 fn begin(options: Options, signals: Signals) -> Result<Keeper, Failure> {
     let sources = (options.sources)().map_err(|errors| Failure::Config(errors.to_string()))?;
-    let settings = Settings::build(sources, 1, &[], &options)?;
-    let opened = control::open(&options.control, &settings.config);
+    // Before listeners are opened: who runs already has their addresses.
+    let (seat, unseated) = seat::take(&options)?;
+    let settings =
+        Settings::build(sources, 1, &[], &options, Look::AtMachine).inspect_err(|_| {
+            seat.iter().for_each(Seat::leave);
+        })?;
+    let own = seat.as_ref().map(Seat::socket);
+    let opened = control::open(&options.control, &settings.config, own);
     let (control, control_warning) = opened.inspect_err(|_| {
         super::listeners::give_up_new(&settings.listeners, &[]);
     })?;
+    let control_warning = control_warning.or(unseated);
     for warning in settings.warnings.iter().chain(&control_warning) {
         tracing::warn!("{warning}");
     }
@@ -102,6 +115,7 @@ fn begin(options: Options, signals: Signals) -> Result<Keeper, Failure> {
         options,
         signals,
         settings,
+        seat,
         control,
         control_warning,
         children: Children::default(),
@@ -118,6 +132,7 @@ fn begin(options: Options, signals: Signals) -> Result<Keeper, Failure> {
         orders: Orders::default(),
         started: SystemTime::now(),
         servers_started: 0,
+        reset_secret: ResetSecret::new(),
         admin_token: secret::new(),
         finished: None,
     };
@@ -233,7 +248,12 @@ impl Keeper {
         let environment = &self.options.environment;
         let mut child = children::start_own(Role::Server, &name, environment, limit)
             .map_err(system("start the server"))?;
-        child.send(ToServer::Start(outfit));
+        child.number = Some(self.servers_started);
+        let resets = Resets {
+            secret: self.reset_secret.clone(),
+            living: self.children.servers(),
+        };
+        child.send(ToServer::Start(outfit, resets));
         tracing::info!(pid = pid_number(child.pid), "server started");
         let pid = child.pid;
         self.current = Some(pid);
@@ -261,6 +281,10 @@ impl Keeper {
                 .collect(),
             warnings,
             admin_token: self.admin_token.clone(),
+            config: match &self.options.origin {
+                config @ Origin::Config(_) => Some(config.real_path()),
+                Origin::Folder(_) => None,
+            },
         };
         let control = self.control.as_ref().map(|control| &control.socket);
         let mut outfit = settings.outfit(facts, control)?;
@@ -271,9 +295,8 @@ impl Keeper {
     /// Removes what only a running hob should leave in the file system.
     fn remove_files(&self) {
         super::listeners::give_up_new(&self.settings.listeners, &[]);
-        if let Some(control) = &self.control {
-            control.file.remove();
-        }
+        self.control.iter().for_each(|control| control.remove());
+        self.seat.iter().for_each(Seat::leave);
     }
 }
 
@@ -304,6 +327,18 @@ pub(super) fn announce(
 
 pub(super) fn system<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> Failure {
     move |error| Failure::System(format!("cannot {what}: {error}"))
+}
+
+/// Processes whose parent has ended come to us, and to each spawner those of its programs. Only
+/// qemu-user and filters of system calls refuse that; all the rest works without.
+fn adopt_orphans() {
+    if let Err(error) = set_child_subreaper(Pid::from_raw(1)) {
+        tracing::warn!(
+            %error,
+            "this system lets hob adopt no orphans: what programs leave behind is not reaped, and \
+             may go on when they have ended"
+        );
+    }
 }
 
 /// Every connection is a descriptor; the hard limit is what the administrator allows.

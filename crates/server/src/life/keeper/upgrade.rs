@@ -17,9 +17,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, WaitStatus};
 
 use super::change::{Ask, Change};
-use super::children::{self, Role, State, ending, pid_number};
+use super::children::{self, Drain, Role, State, ending, pid_number};
+use super::control::KeptControl;
 use super::listeners::{KeptListener, give_up_new};
-use super::settings::Settings;
+use super::settings::{Look, Settings};
 use super::turn::Keeper;
 use super::{Options, handover};
 use crate::config::Sources;
@@ -53,6 +54,7 @@ pub(super) struct Replacing {
     pub(super) old_sources: Sources,
     pub(super) old_generation: u64,
     pub(super) old_listeners: Vec<Rc<KeptListener>>,
+    pub(super) old_control: Option<Rc<KeptControl>>,
 }
 
 impl Keeper {
@@ -148,15 +150,22 @@ impl Keeper {
         };
         let text = format!("upgraded, the new server is process {}", pid_number(pid));
         tracing::info!("{text}");
+        self.leave_control(replacing.old_control.as_ref());
+        self.tell_of_itself();
         self.retire_listeners(&replacing.old_listeners);
         self.retire_spawner(replacing.old_spawner);
         self.notify.ready();
         self.answer(replacing.ask, true, &text);
         let now = Instant::now();
         if let Some(old) = replacing.old.and_then(|old| self.children.find(old)) {
-            old.drain(OLD_SERVER_DRAIN, OLD_SERVER_GRACE, now);
+            let drain = Drain {
+                deadline: OLD_SERVER_DRAIN,
+                grace: OLD_SERVER_GRACE,
+                ..Drain::of(&self.settings.config)
+            };
+            old.drain(drain, now);
         }
-        let short = self.settings.config.drain;
+        let short = Drain::of(&self.settings.config);
         let draining = self
             .children
             .iter()
@@ -167,7 +176,7 @@ impl Keeper {
             .iter_mut()
             .filter(|child| child.role == Role::Server && child.state == State::Draining);
         for child in draining.take(surplus) {
-            child.drain(short, Duration::ZERO, now);
+            child.drain(short, now);
         }
     }
 
@@ -197,6 +206,7 @@ impl Keeper {
             replacing.old_generation,
             &replacing.old_listeners,
             &self.options,
+            Look::AtConfig,
         );
         match restored {
             Ok(settings) => {
@@ -204,6 +214,19 @@ impl Keeper {
                 give_up_new(&failed.listeners, &self.settings.listeners);
             }
             Err(failure) => tracing::error!(%failure, "the old config no longer loads"),
+        }
+        let failed = std::mem::replace(&mut self.control, replacing.old_control.clone());
+        self.leave_control(failed.as_ref());
+        self.tell_of_itself();
+    }
+
+    /// Removes the files of a control socket that is another one than that of now.
+    pub(super) fn leave_control(&self, other: Option<&Rc<KeptControl>>) {
+        let kept = self.control.as_ref();
+        if let Some(other) = other
+            && !kept.is_some_and(|kept| Rc::ptr_eq(kept, other))
+        {
+            other.remove();
         }
     }
 }

@@ -14,7 +14,14 @@ fn pair() -> (End, ServerLife) {
 }
 
 fn outfit(number: u64, text: &str, listener_count: usize) -> Outfit {
-    let sources = Sources::from_text("test", text, std::path::Path::new("/"), &|_| None).unwrap();
+    let sources = Sources::from_text(
+        &crate::config::SCHEMA,
+        "test",
+        text,
+        std::path::Path::new("/"),
+        &|_| None,
+    )
+    .unwrap();
     let papers = Papers {
         sources: sources.encode(),
         identity: None,
@@ -23,6 +30,7 @@ fn outfit(number: u64, text: &str, listener_count: usize) -> Outfit {
         facts: Facts {
             keeper_pid: 1,
             keeper_uid: 0,
+            config: None,
             started: SystemTime::UNIX_EPOCH,
             servers_started: 1,
             addresses: vec![],

@@ -22,7 +22,7 @@ fn while_names_are_off_nothing_is_asked() {
     let names = ClientNames::new();
     assert_eq!(names.name_of([192, 0, 2, 7].into()), None);
     assert_eq!(names.await_name([192, 0, 2, 7].into()), None);
-    assert_eq!(names.json()["on"], false);
+    assert!(!names.told().on);
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn own_files_are_believed_and_sockets_without_address_have_no_name() {
         assert_eq!(names.name_of(address).as_deref(), Some(name));
     }
     assert_eq!(names.name_of([0, 0, 0, 0].into()), None);
-    assert_eq!(names.json()["waiting"], 0);
+    assert_eq!(names.told().waiting, 0);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn queue_is_bounded_and_counted() {
     for number in 0..5 {
         assert_eq!(names.name_of([192, 0, 2, number].into()), None);
     }
-    assert_eq!(names.json()["waiting"], 2);
+    assert_eq!(names.told().waiting, 2);
     let counters = Counters::new();
     names.start(&counters).unwrap();
     let begin = Instant::now();

@@ -10,7 +10,7 @@ fn pointed(strings: &[u8], argument_count: usize, variable_count: usize) -> Opti
         variable_count,
     };
     let mut pointers = vec![ptr::null(); 3];
-    let is_right = point(&mut pointers, strings, layout);
+    let is_right = point(&mut pointers, strings, layout, b"");
     let start = strings.as_ptr() as usize;
     let offset = |pointer: &*const u8| match pointer.is_null() {
         true => usize::MAX,
@@ -33,6 +33,34 @@ fn pointers_are_path_folder_arguments_null_variables_null() {
         Some(vec![0, 3, 5, 7, 10, NULL, NULL])
     );
     assert_eq!(pointed(b"\0\0\0", 1, 0), Some(vec![0, 1, 2, NULL, NULL]));
+}
+
+#[test]
+fn variables_of_the_config_stand_before_those_of_the_request() {
+    let (strings, own) = (b"/p\0/\0a\0N=v\0", b"A=1\0B=\0");
+    let layout = Layout {
+        offset: 40,
+        len: strings.len(),
+        argument_count: 1,
+        variable_count: 1,
+    };
+    let mut pointers = vec![];
+    assert!(point(&mut pointers, strings, layout, own));
+    let expected = [
+        &strings[..],
+        &strings[3..],
+        &strings[5..],
+        b"",
+        own,
+        &own[4..],
+        &strings[7..],
+        b"",
+    ];
+    let expected = expected.map(|part| match part.is_empty() {
+        true => ptr::null(),
+        false => part.as_ptr(),
+    });
+    assert_eq!(pointers, expected);
 }
 
 #[test]

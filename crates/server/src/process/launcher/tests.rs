@@ -99,6 +99,7 @@ fn ended(id: u64) -> ToServer {
         signal: None,
         core: false,
         usage: Usage::default(),
+        process: Process::default(),
     }
 }
 

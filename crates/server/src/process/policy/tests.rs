@@ -1,9 +1,11 @@
 //! Policies travel whole, and are made with names looked up.
 
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use super::*;
 use crate::config::{self, Sources};
+use crate::life::wire::Wire;
 
 fn policy() -> Policy {
     let program = Program {
@@ -42,7 +44,27 @@ fn policy() -> Policy {
         },
         roots: vec!["/srv".into()],
         folders: vec!["/var".into()],
-        executables: vec!["/bin/sh".into()],
+        files: vec!["/a/b".into()],
+        command_lines: vec![
+            CommandLine {
+                name: "sh".to_owned(),
+                executables: vec!["/bin/sh".into()],
+                arguments: vec![
+                    Argument::Text("-c".to_owned()),
+                    Argument::Query("day".to_owned()),
+                ],
+                file_ending: Some(".sh".to_owned()),
+                host: None,
+            },
+            CommandLine {
+                name: String::new(),
+                executables: vec![],
+                arguments: vec![],
+                file_ending: None,
+                host: Some(HostSource::ResidentPerl),
+            },
+        ],
+        env: vec![("LANG".to_owned(), "C".to_owned())],
         ..Program::default()
     };
     let identity = Identity {
@@ -68,22 +90,29 @@ fn policy_arrives_as_written() {
 
 #[test]
 fn cut_or_changed_policies_never_panic() {
-    let bytes = policy().encode();
+    let bytes = policy().encode_whole(VERSION);
     for end in 0..bytes.len() {
-        Policy::decode(&bytes[..end]).unwrap_err();
+        Policy::decode_whole(&bytes[..end], VERSION, "policy").unwrap_err();
     }
     for position in 0..bytes.len() {
         for value in [0, 1, 0x7f, 0x80, 0xff] {
             let mut changed = bytes.clone();
             changed[position] = value;
-            let _ = Policy::decode(&changed);
+            let _ = Policy::decode_whole(&changed, VERSION, "policy");
         }
     }
 }
 
 fn config_with(programs: Vec<Program>) -> Config {
     let text = "[[site]]\nroot = \"/\"\n";
-    let sources = Sources::from_text("test", text, std::path::Path::new("/"), &|_| None).unwrap();
+    let sources = Sources::from_text(
+        &crate::config::SCHEMA,
+        "test",
+        text,
+        std::path::Path::new("/"),
+        &|_| None,
+    )
+    .unwrap();
     Config {
         programs,
         ..config::load(&sources).unwrap().0

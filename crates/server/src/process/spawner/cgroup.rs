@@ -17,85 +17,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use hob_machine::{OwnGroups, Process};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::system::uname;
 
 use crate::config::Cgroup;
 
 /// Seats that are looked at for one that is empty again before another is made.
 const SEATS_TRIED_MAX: usize = 4;
-
-/// Where groups can be made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Places {
-    /// Where this process is in the v2 hierarchy.
-    v2: Option<PathBuf>,
-    /// Where it is in v1 hierarchies, by controller.
-    v1: Vec<(String, PathBuf)>,
-    /// A child can be born in a v2 group.
-    can_be_born: bool,
-}
-
-impl Places {
-    /// Where this process is.
-    pub(crate) fn find() -> Places {
-        let read = |path| fs::read_to_string(path).unwrap_or_default();
-        let places = Places::parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
-        Places {
-            can_be_born: is_since(rustix::system::uname().release().to_bytes(), (5, 7)),
-            ..places
-        }
-    }
-
-    fn parse(mounts: &str, groups: &str) -> Places {
-        let mut places = Places::default();
-        for mount in mounts.lines() {
-            let Some((fields, kind)) = mount.split_once(" - ") else {
-                continue;
-            };
-            let mut fields = fields.split(' ').skip(3);
-            let (Some(root), Some(place)) = (fields.next(), fields.next()) else {
-                continue;
-            };
-            let mut kind = kind.split(' ');
-            let (name, options) = (kind.next(), kind.nth(1).unwrap_or_default());
-            let own = |controller: &str| own_group(groups, controller);
-            let path = |group: &str| {
-                // A container may see only a part of the hierarchy, and its group as the whole.
-                let below = group.strip_prefix(root.trim_end_matches('/')).unwrap_or("");
-                Path::new(place).join(below.trim_start_matches('/'))
-            };
-            match name {
-                Some("cgroup2") if places.v2.is_none() => places.v2 = own("").map(path),
-                Some("cgroup") => {
-                    for controller in ["memory", "pids", "cpu"] {
-                        let is_its = options.split(',').any(|option| option == controller);
-                        if let Some(group) = own(controller).filter(|_| is_its) {
-                            places.v1.push((controller.to_owned(), path(group)));
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        places
-    }
-
-    /// The group of this process in the hierarchy of v2.
-    pub(crate) fn v2(&self) -> Option<&Path> {
-        self.v2.as_deref()
-    }
-
-    /// Its groups in those of v1, by controller.
-    pub(crate) fn all_v1(&self) -> &[(String, PathBuf)] {
-        &self.v1
-    }
-
-    fn v1(&self, controller: &str) -> Option<&PathBuf> {
-        let found = self.v1.iter().find(|(name, _)| name == controller);
-        found.map(|(_, path)| path)
-    }
-}
 
 /// Whether a kernel's release is this version or a later one.
 fn is_since(release: &[u8], version: (u32, u32)) -> bool {
@@ -103,18 +33,6 @@ fn is_since(release: &[u8], version: (u32, u32)) -> bool {
         .split(|byte| !byte.is_ascii_digit())
         .map_while(|digits| std::str::from_utf8(digits).ok()?.parse::<u32>().ok());
     (numbers.next(), numbers.next()) >= (Some(version.0), Some(version.1))
-}
-
-/// The group of this process under a controller of v1, or in v2 for an empty name.
-fn own_group<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
-    groups.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (fields.next()?, fields.next()?);
-        controllers
-            .split(',')
-            .any(|name| name == controller)
-            .then_some(path)
-    })
 }
 
 /// The group of one program.
@@ -153,7 +71,7 @@ impl Group {
     /// Makes a group with its limits. `trouble` gets what could not be applied; without any group
     /// there is none.
     pub(super) fn make(
-        places: &Places,
+        places: &OwnGroups,
         name: &str,
         limits: &Cgroup,
         trouble: &mut dyn FnMut(String),
@@ -206,7 +124,7 @@ impl Group {
         Some(Rc::new(Group {
             seats,
             is_v2: v2.is_some(),
-            can_be_born: v2.is_some() && places.can_be_born,
+            can_be_born: v2.is_some() && is_since(uname().release().to_bytes(), (5, 7)),
             entered,
             made,
             free: RefCell::default(),
@@ -331,13 +249,10 @@ impl Place {
 }
 
 /// Removes groups of spawners that are gone, where nobody is left in them.
-pub(super) fn remove_stale(places: &Places) {
+pub(super) fn remove_stale(places: &OwnGroups) {
     let own = format!("hob-{}", std::process::id());
-    for place in places
-        .v2
-        .iter()
-        .chain(places.v1.iter().map(|(_, path)| path))
-    {
+    let all_v1 = places.all_v1.iter().map(|(_, path)| path);
+    for place in places.v2.iter().chain(all_v1) {
         for entry in fs::read_dir(place).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let Some(pid) = name.to_str().and_then(|name| name.strip_prefix("hob-")) else {
@@ -434,12 +349,8 @@ fn make_room(base: &Path) -> io::Result<()> {
     let keeper = rustix::process::getppid().map_or(0, Pid::as_raw_pid);
     let listed = fs::read_to_string(base.join("cgroup.procs"))?;
     for pid in listed.lines() {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let parent = stat
-            .rsplit(')')
-            .next()
-            .and_then(|rest| rest.split_whitespace().nth(1));
-        if pid != keeper.to_string() && parent != Some(keeper.to_string().as_str()) {
+        let parent = Process::of(pid).map(|process| process.parent);
+        if pid != keeper.to_string() && parent != u32::try_from(keeper).ok() {
             return Err(io::Error::other(format!(
                 "process {pid} is in {} too; give hob a group of its own, as a service has",
                 base.display()
@@ -471,36 +382,6 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const HYBRID: &str = "\
-31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
-35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
-39 31 0:36 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids
-33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
-41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
-";
-
-    #[test]
-    fn places_are_where_this_process_is_in_each_hierarchy() {
-        let groups = "8:pids:/\n4:memory:/box/one\n1:cpu,cpuacct:/\n0::/user.slice\n";
-        let places = Places::parse(HYBRID, groups);
-        let at = |path: &str| PathBuf::from(format!("/sys/fs/cgroup/{path}"));
-        assert_eq!(places.v2, Some(at("unified/user.slice")));
-        assert_eq!(places.v1("memory"), Some(&at("memory/box/one")));
-        assert_eq!(places.v1("pids"), Some(&at("pids/")));
-        assert_eq!(places.v1("cpu"), Some(&at("cpu,cpuacct/")));
-        assert_eq!(places.v1("io"), None);
-        assert_eq!(Places::parse("", ""), Places::default());
-    }
-
-    #[test]
-    fn container_that_sees_its_own_group_as_the_top_finds_itself_there() {
-        let mounts = "40 31 0:38 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n";
-        let places = Places::parse(mounts, "0::/docker/abc/hob.service\n");
-        assert_eq!(places.v2, Some("/sys/fs/cgroup/hob.service".into()));
-        let places = Places::parse(mounts, "0::/\n");
-        assert_eq!(places.v2, Some("/sys/fs/cgroup".into()));
-    }
 
     #[test]
     fn versions_compare_by_number() {

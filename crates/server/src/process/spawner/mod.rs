@@ -8,20 +8,22 @@
 //!  signals            a child ended
 //! ```
 //!
-//! `turn` is the loop, `starts` a start from packet to process, `prepare` what is made of a policy
+//! `turn` is the loop, `starts` a start from packet to process, `asked` what of it a server may
+//! choose, `refusals` how the operator hears of what it may not, `prepare` what is made of a policy
 //! when it comes, `cgroup` the control group of a program, `ending` the end of one with everything
 //! it started, `tree` who that is.
 
+mod asked;
 mod cgroup;
 mod ending;
 mod links;
 mod prepare;
+mod refusals;
 mod running;
 mod starts;
 mod tree;
 mod turn;
 
-pub(crate) use cgroup::Places;
 pub(crate) use tree::end_session;
 pub use turn::run;
 

@@ -5,10 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use hob_machine::OwnGroups;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, geteuid, getpriority_process, getrlimit, setpriority_process};
 
-use super::cgroup::{Group, Places};
+use super::asked::{Line, Sources};
+use super::cgroup::Group;
 use super::starts;
 use crate::config::{IoClass, Namespace, Rlimits, Sandbox};
 use crate::process::child::{Ids, Recipe};
@@ -40,7 +42,10 @@ pub(super) struct Prepared {
     pub(super) group: Option<Rc<Group>>,
     roots: Vec<PathBuf>,
     folders: Vec<PathBuf>,
-    executables: Vec<PathBuf>,
+    files: Vec<PathBuf>,
+    pub(super) lines: Vec<Line>,
+    /// Names of the variables that the policy has.
+    variables: Vec<String>,
 }
 
 impl Prepared {
@@ -48,7 +53,7 @@ impl Prepared {
     pub(super) fn of(
         rules: &Rules,
         name: &str,
-        places: &Places,
+        (places, sources): (&OwnGroups, &mut Sources),
         trouble: &mut dyn FnMut(String),
     ) -> Prepared {
         let identity = rules.identity.as_ref();
@@ -80,7 +85,8 @@ impl Prepared {
             // Landlock demands it: otherwise a program that gains rights would be confused by it.
             no_new_privileges: rules.sandbox.no_new_privileges || files.is_some(),
             sandbox: files,
-            must_fork: identity.is_some() && is_shared_memory_shown(),
+            variables: block(&rules.variables),
+            must_fork: identity.is_some() && is_shared_memory_exposed(),
         };
         Prepared {
             recipe: Rc::new(recipe),
@@ -92,7 +98,17 @@ impl Prepared {
             },
             roots: rules.roots.clone(),
             folders: rules.folders.clone(),
-            executables: rules.executables.clone(),
+            files: rules.files.clone(),
+            lines: rules
+                .command_lines
+                .iter()
+                .map(|line| Line::of(line, sources, trouble))
+                .collect(),
+            variables: rules
+                .variables
+                .iter()
+                .map(|(name, _)| name.clone())
+                .collect(),
         }
     }
 
@@ -117,14 +133,26 @@ impl Prepared {
             identity: recipe.identity.clone(),
             no_new_privileges: recipe.no_new_privileges,
             sandbox: sandbox.transpose().ok()?,
+            variables: Vec::new(),
             must_fork: recipe.must_fork,
         }))
     }
 
-    /// Whether this path may be executed.
+    /// Whether this is a program of the route.
     pub(super) fn may_run(&self, path: &[u8]) -> bool {
         is_below(path, &self.roots, Itself::No)
-            || self.executables.iter().any(|known| bytes(known) == path)
+            || self.files.iter().any(|known| bytes(known) == path)
+    }
+
+    /// Whether it is one, or who runs one.
+    pub(super) fn is_named(&self, path: &[u8]) -> bool {
+        let mut named = self.lines.iter().flat_map(|line| &line.line.executables);
+        self.may_run(path) || named.any(|known| bytes(known) == path)
+    }
+
+    /// Whether the policy has a variable of this name.
+    pub(super) fn has_variable(&self, name: &[u8]) -> bool {
+        self.variables.iter().any(|own| own.as_bytes() == name)
     }
 
     /// Whether a program may be started in this folder.
@@ -156,7 +184,15 @@ fn is_below(path: &[u8], roots: &[PathBuf], itself: Itself) -> bool {
     })
 }
 
-fn bytes(path: &Path) -> &[u8] {
+/// Variables, each with its NUL.
+fn block(variables: &[(String, String)]) -> Vec<u8> {
+    let lines = variables
+        .iter()
+        .map(|(name, value)| format!("{name}={value}\0"));
+    lines.collect::<String>().into_bytes()
+}
+
+pub(super) fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
@@ -260,11 +296,27 @@ fn cpu_bits(cpus: &[usize]) -> Vec<u64> {
     bits
 }
 
-/// Where the kernel lets the owner of a process look into the memory of one that changed its user,
-/// a child that changes its user must not share ours.
-fn is_shared_memory_shown() -> bool {
-    let text = std::fs::read_to_string("/proc/sys/fs/suid_dumpable").unwrap_or_default();
-    text.trim() == "1"
+/// Whether a child that changes its user must not share our memory: that makes the memory as
+/// dumpable as `fs.suid_dumpable` says. With 1 its new owner may look into it. With 2 a signal of
+/// its new owner makes a core of it, which only root can read, but before Linux 5.16 that ends
+/// whoever shares the memory: us, and with us all programs.
+fn is_shared_memory_exposed() -> bool {
+    let setting = std::fs::read_to_string("/proc/sys/fs/suid_dumpable").unwrap_or_default();
+    let release = rustix::system::uname();
+    exposes_shared_memory(setting.trim(), &release.release().to_string_lossy())
+}
+
+fn exposes_shared_memory(suid_dumpable: &str, release: &str) -> bool {
+    const DUMPS_ALONE: (u32, u32) = (5, 16);
+    let mut numbers = release
+        .split(['.', '-'])
+        .map(|part| part.parse().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    match suid_dumpable {
+        "1" => true,
+        "2" => version < DUMPS_ALONE,
+        _ => false,
+    }
 }
 
 /// Landlock rules; `None` when files are not restricted, or cannot be.
@@ -344,7 +396,9 @@ mod tests {
             group: None,
             roots: vec!["/srv/cgi".into(), "/opt/x/".into()],
             folders: vec!["/var/jobs".into()],
-            executables: vec!["/usr/bin/python3".into()],
+            files: vec!["/usr/bin/python3".into()],
+            lines: Vec::new(),
+            variables: Vec::new(),
         }
     }
 
@@ -382,7 +436,7 @@ mod tests {
         let prepared = Prepared {
             roots: vec!["/srv/site/../cgi".into()],
             folders: vec!["/srv/site/../jobs".into()],
-            executables: vec!["/srv/site/../run".into()],
+            files: vec!["/srv/site/../run".into()],
             ..prepared()
         };
         assert!(prepared.may_run(b"/srv/site/../cgi/a") && prepared.may_run(b"/srv/site/../run"));
@@ -419,6 +473,23 @@ mod tests {
             ..prepared
         };
         assert!(everything.may_run(b"/bin/sh") && everything.may_work_in(b"/"));
+    }
+
+    #[test]
+    fn memory_is_not_shared_where_a_program_could_see_it_or_end_all_with_a_core() {
+        for (setting, release, is_exposed) in [
+            ("0", "5.10.0", false),
+            ("1", "6.8.0-45-generic", true),
+            ("2", "5.15.0-117-generic", true),
+            ("2", "4.19.0", true),
+            ("2", "5.16.0", false),
+            ("2", "6.1.0-18-amd64", false),
+            ("2", "unknown", true),
+            ("", "5.10.0", false),
+        ] {
+            let got = exposes_shared_memory(setting, release);
+            assert_eq!(got, is_exposed, "{setting} {release}");
+        }
     }
 
     #[test]

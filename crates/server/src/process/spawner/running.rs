@@ -27,6 +27,8 @@ pub(super) struct Run {
     pub(super) seat: Option<Rc<Seat>>,
     /// What it started ends with it.
     pub(super) takes_along: bool,
+    /// When its process was there, in microseconds on the monotonic clock.
+    pub(super) since_us: u64,
     report: usize,
 }
 
@@ -109,6 +111,7 @@ impl Running {
             mark,
             seat,
             takes_along,
+            since_us: kernel::now_us(),
             report,
         };
         self.by_pid.insert(pid, run);

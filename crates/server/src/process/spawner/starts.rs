@@ -1,15 +1,17 @@
 //! A start, from the packet that asks for it to the process.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 
-use rustix::fs::{FileType, SealFlags, Uid, fchown, fcntl_get_seals, fstat, fstatfs};
+use rustix::fs::{FileType, Mode, OFlags, SealFlags, Uid, fchown, fcntl_get_seals, fstat, fstatfs};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, sockopt};
 use rustix::pipe::PipeFlags;
 use rustix::process::geteuid;
 
+use super::asked::{self, Allowed};
+use super::cgroup::Seat;
 use super::prepare::Prepared;
 use super::running::{Name, Running};
 use crate::process::bare;
@@ -18,7 +20,23 @@ use crate::process::message::{START_HEAD_BYTES, StartHead, Step};
 use crate::process::packet::Descriptors;
 
 /// Why a program was not started.
-pub(super) type Refused = (Step, i32);
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) step: Step,
+    pub(super) errno: i32,
+    /// What the policy does not allow, where it is that.
+    pub(super) what: Vec<u8>,
+}
+
+impl From<(Step, i32)> for Refused {
+    fn from((step, errno): (Step, i32)) -> Refused {
+        Refused {
+            step,
+            errno,
+            what: Vec::new(),
+        }
+    }
+}
 
 /// Starts a program from the strings in `slot`.
 pub(super) fn start(
@@ -47,7 +65,7 @@ pub(super) fn start(
         let strings = read_memory(&memory, layout.len);
         slot.set_memory(strings.map_err(|errno| (Step::Message, errno.raw_os_error()))?);
     }
-    let recipe = check(prepared, slot, layout, head)?;
+    let (recipe, source) = check(prepared, slot, layout, head)?;
     for descriptor in input.iter().chain([&output, &errors]) {
         give(descriptor, prepared.owner)?;
     }
@@ -55,21 +73,17 @@ pub(super) fn start(
         give_channel(channel, prepared.owner)?;
     }
     let own_input;
-    let input = match (&input, &prepared.no_input) {
-        (Some(input), _) | (None, Some(input)) => input,
-        (None, None) => {
-            own_input = empty_pipe().map_err(|errno| (Step::Descriptors, errno.raw_os_error()))?;
+    let input = match (source, &input, &prepared.no_input) {
+        (Some(_), Some(_), _) => return Err(wrong(Step::Descriptors)),
+        (None, Some(input), _) | (None, None, Some(input)) => input,
+        (source, None, _) => {
+            own_input = source
+                .map_or_else(empty_pipe, opened_again)
+                .map_err(|errno| (Step::Descriptors, errno.raw_os_error()))?;
             &own_input
         }
     };
-    let seat = match &prepared.group {
-        None => None,
-        Some(group) => {
-            let seat = group.seat();
-            let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO);
-            Some(Rc::new(seat.map_err(|error| (Step::Cgroup, errno(error)))?))
-        }
-    };
+    let seat = seat(prepared)?;
     let (report, reserved) = running
         .reserve(head.takes_along)
         .ok_or((Step::Room, libc::EAGAIN))?;
@@ -94,39 +108,63 @@ pub(super) fn start(
                 std::io::ErrorKind::InvalidInput => Step::Message,
                 _ => Step::Clone,
             };
-            Err((step, error.raw_os_error().unwrap_or(libc::EINVAL)))
+            Err((step, error.raw_os_error().unwrap_or(libc::EINVAL)).into())
         }
     }
 }
 
-/// Refuses what the policy does not allow; gives the recipe of what it does.
-fn check(
-    prepared: &Prepared,
+/// A place in the control group of the program, if it has one.
+fn seat(prepared: &Prepared) -> Result<Option<Rc<Seat>>, Refused> {
+    let Some(group) = &prepared.group else {
+        return Ok(None);
+    };
+    let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO);
+    let seat = group.seat();
+    let seat = seat.map_err(|error| (Step::Cgroup, errno(error)))?;
+    Ok(Some(Rc::new(seat)))
+}
+
+/// Refuses what the policy does not allow; gives the recipe of what it does, and the source of a
+/// host that it is.
+fn check<'p>(
+    prepared: &'p Prepared,
     slot: &Slot,
     layout: Layout,
     head: StartHead,
-) -> Result<Rc<Recipe>, Refused> {
+) -> Result<(Rc<Recipe>, Option<&'p OwnedFd>), Refused> {
     if prepared.owner.is_none() && geteuid().is_root() {
-        return Err((Step::User, libc::EPERM));
+        return Err((Step::User, libc::EPERM).into());
     }
-    let (path, folder) = slot.path_and_folder(layout).ok_or(wrong(Step::Message))?;
-    let is_bare =
-        !head.has_channel && bare::is_bare(path, slot.arguments(layout), layout.variable_count);
-    let may_run = prepared.may_run(path) || (is_bare && bare::is_of_system(path));
-    if !may_run {
-        return Err((Step::Path, libc::EACCES));
-    }
+    let strings = slot.path_and_folder(layout);
+    let (path, folder) = strings.ok_or_else(|| wrong(Step::Message))?;
     if !prepared.may_work_in(folder) {
-        return Err((Step::Folder, libc::EACCES));
+        return Err(Refused {
+            step: Step::Folder,
+            errno: libc::EACCES,
+            what: folder.to_vec(),
+        });
     }
-    match is_bare {
-        true => prepared.bare().ok_or((Step::Sandbox, libc::EMFILE)),
-        false => Ok(Rc::clone(&prepared.recipe)),
+    let has_nothing_to_do = !head.has_channel
+        && head.no_input
+        && bare::is_bare(path, slot.arguments(layout), layout.variable_count);
+    if has_nothing_to_do && (prepared.is_named(path) || bare::is_of_system(path)) {
+        let recipe = prepared.bare().ok_or((Step::Sandbox, libc::EMFILE))?;
+        return Ok((recipe, None));
     }
+    let asked = asked::Start {
+        path,
+        arguments: slot.arguments(layout),
+        variables: slot.variables(layout),
+    };
+    let source = match asked.check(prepared)? {
+        Allowed::Plain => None,
+        Allowed::Host(source) => Some(source),
+    };
+    Ok((Rc::clone(&prepared.recipe), source))
 }
 
 fn wrong(step: Step) -> Refused {
-    (step, libc::EINVAL)
+    (step, libc::EINVAL).into()
 }
 
 /// What the descriptors of a start are.
@@ -144,7 +182,10 @@ struct Sorted {
 fn sort(descriptors: Descriptors, head: StartHead) -> Result<Sorted, Refused> {
     let mut descriptors = descriptors.into_iter().flatten();
     let mut next = |is_there: bool| match is_there {
-        true => descriptors.next().map(Some).ok_or(wrong(Step::Descriptors)),
+        true => descriptors
+            .next()
+            .map(Some)
+            .ok_or_else(|| wrong(Step::Descriptors)),
         false => Ok(None),
     };
     let input = next(!head.no_input)?;
@@ -175,6 +216,12 @@ fn give_channel(channel: &OwnedFd, owner: Option<u32>) -> Result<(), Refused> {
     }
 }
 
+/// Our own memory, to be read from its start whoever else reads it.
+fn opened_again(memory: &OwnedFd) -> rustix::io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
 /// The reading end of a pipe nobody writes to.
 pub(super) fn empty_pipe() -> rustix::io::Result<OwnedFd> {
     rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map(|(input, _)| input)
@@ -188,7 +235,7 @@ fn give(descriptor: &OwnedFd, owner: Option<u32>) -> Result<(), Refused> {
     let failed = |errno: Errno| (Step::Descriptors, errno.raw_os_error());
     if fstatfs(descriptor).map_err(failed)?.f_type as u32 == PIPES {
         return match owner {
-            Some(uid) => fchown(descriptor, Some(Uid::from_raw(uid)), None).map_err(failed),
+            Some(uid) => Ok(fchown(descriptor, Some(Uid::from_raw(uid)), None).map_err(failed)?),
             None => Ok(()),
         };
     }

@@ -9,6 +9,8 @@
 use std::collections::HashMap;
 use std::os::fd::AsFd;
 
+use hob_machine::process::pids;
+use hob_machine::{Process, read};
 use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal,
 };
@@ -136,38 +138,22 @@ fn send(seen: Seen, signal: Signal) -> bool {
 }
 
 fn processes() -> Vec<Seen> {
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let pids = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(look).collect()
+    let seen = pids().filter_map(|pid| look(i32::try_from(pid).ok()?));
+    seen.collect()
 }
 
 fn look(pid: i32) -> Option<Seen> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    parse_stat(pid, &stat)
-}
-
-/// The name may hold anything; what follows it does not.
-fn parse_stat(pid: i32, stat: &[u8]) -> Option<Seen> {
-    let after = memchr::memrchr(b')', stat)?;
-    let rest = std::str::from_utf8(stat.get(after + 1..)?).ok()?;
-    let mut fields = rest.split_ascii_whitespace();
-    let state = fields.next()?;
-    let parent = fields.next()?.parse().ok()?;
-    let _group = fields.next()?;
+    let process = Process::of(pid)?;
     Some(Seen {
         pid,
-        parent,
-        session: fields.next()?.parse().ok()?,
-        is_zombie: matches!(state, "Z" | "X"),
+        parent: i32::try_from(process.parent).ok()?,
+        session: process.session,
+        is_zombie: process.is_over,
     })
 }
 
 fn marks_of(pid: i32) -> Option<Marks> {
-    parse_marks(&std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?)
+    parse_marks(&read(format!("/proc/{pid}/limits")))
 }
 
 fn parse_marks(limits: &str) -> Option<Marks> {
@@ -276,17 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn stat_is_read_behind_any_name_and_the_mark_from_its_line() {
-        let stat = b"12 (a) b (c) S 5 12 9 0 -1";
-        let expected = Seen {
-            pid: 12,
-            parent: 5,
-            session: 9,
-            is_zombie: false,
-        };
-        assert_eq!(parse_stat(12, stat), Some(expected));
-        assert_eq!(parse_stat(12, b"12 (a) Z 5 12"), None);
-        assert_eq!(parse_stat(12, b""), None);
+    fn marks_are_read_from_their_lines() {
         let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
                       Max realtime timeout      4611686018427387905  4611686018427387905  us\n";
         let (program, part) = (4_611_686_018_427_387_905, 0);

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use hob_machine::OwnGroups;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::net::{SocketType, sockopt};
@@ -14,17 +15,20 @@ use rustix::process::{
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-use super::cgroup::{self, Places};
+use super::asked::Sources;
+use super::cgroup;
 use super::ending::Endings;
 use super::links::{Link, Links, Whose};
 use super::prepare::{self, Prepared};
+use super::refusals::Refusals;
 use super::running::{Name, Running};
+use super::starts::Refused;
 use super::{LINKS_MAX, POLICIES_MAX, SLOTS_MAX, starts};
 use crate::life::parcel::{Inbox, NotReceived, Outbox};
 use crate::life::{Failure, exec};
 use crate::process::child::Slot;
 use crate::process::kernel;
-use crate::process::message::{End, StartHead, Step, ToServer, ToSpawner};
+use crate::process::message::{End, Process, StartHead, Step, ToServer, ToSpawner};
 use crate::process::orders::{self, Order, Said};
 use crate::process::packet::{self, Received};
 use crate::process::policy::Policy;
@@ -55,6 +59,20 @@ pub fn run() -> Result<(), Failure> {
     Ok(())
 }
 
+/// How much sooner than the server programs are ended for want of memory, in thousandths of it.
+const OOM_SCORE_ADJ: i32 = 200;
+
+/// Has programs ended before the server when memory runs out: they inherit it from here. Told in
+/// each child it would hold for us as well, whose memory they share. Nobody needs a right for it,
+/// and where it cannot be told everything works all the same.
+fn offer_programs_first() {
+    let file = "/proc/self/oom_score_adj";
+    let now = std::fs::read_to_string(file).ok();
+    if let Some(now) = now.and_then(|text| text.trim().parse::<i32>().ok()) {
+        let _ = std::fs::write(file, (now + OOM_SCORE_ADJ).min(1000).to_string());
+    }
+}
+
 struct Spawner {
     keeper: OwnedFd,
     orders: Inbox,
@@ -71,7 +89,9 @@ struct Spawner {
     policy_count: u64,
     running: Running,
     endings: Endings,
-    places: Places,
+    places: OwnGroups,
+    sources: Sources,
+    refusals: Refusals,
     slots: Vec<Slot>,
     /// For when all slots have a child on its way; it is only forked from.
     spare: Slot,
@@ -85,8 +105,10 @@ impl Spawner {
         // leave behind if this process is killed. Refused only to a leader, which we were made by
         // a test then.
         let _ = setsid();
-        set_child_subreaper(Pid::from_raw(1))?;
+        // The keeper has said what is lost where this is refused.
+        let _ = set_child_subreaper(Pid::from_raw(1));
         set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+        offer_programs_first();
         keep_capabilities()?;
         let signals = kernel::take_signals()?;
         let watch = epoll::create(CreateFlags::CLOEXEC)?;
@@ -109,7 +131,9 @@ impl Spawner {
             policy_count: 0,
             running: Running::new()?,
             endings: Endings::default(),
-            places: Places::find(),
+            places: OwnGroups::find(),
+            sources: Sources::default(),
+            refusals: Refusals::default(),
             slots: Vec::new(),
             spare: Slot::spare(),
             told: Vec::new(),
@@ -206,7 +230,8 @@ impl Spawner {
             .map(|(index, rules)| {
                 let name = format!("{}-{index}", self.policy_count);
                 let mut note = |text| trouble.push(text);
-                Rc::new(Prepared::of(rules, &name, &self.places, &mut note))
+                let with = (&self.places, &mut self.sources);
+                Rc::new(Prepared::of(rules, &name, with, &mut note))
             })
             .collect();
         // A generation that was refused by the server comes again with another content.
@@ -268,7 +293,7 @@ impl Spawner {
         let mut buffer = [0; 64];
         match packet::receive(link.fd(), &mut buffer) {
             Received::Nothing => Some(false),
-            Received::Gone => None,
+            Received::Gone | Received::Bare(_) => None,
             Received::Packet(len, [Some(end), None, ..])
                 if ToSpawner::decode(&buffer[..len]) == Ok(ToSpawner::Thread) =>
             {
@@ -289,6 +314,14 @@ impl Spawner {
             Received::Nothing => return Some(false),
             Received::Gone => return None,
             Received::Packet(len, descriptors) => (len, descriptors),
+            Received::Bare(len) => {
+                let Ok(ToSpawner::Start(head, _)) = ToSpawner::decode(&buffer[..len]) else {
+                    return None;
+                };
+                let (id, step, errno) = (head.id, Step::Descriptors, libc::EMFILE);
+                self.tell(number, &ToServer::Failed { id, step, errno });
+                return Some(true);
+            }
         };
         match ToSpawner::decode(&buffer[..len]).ok()? {
             ToSpawner::Thread => None,
@@ -311,7 +344,7 @@ impl Spawner {
                     return None;
                 }
                 let started = match self.prepared(head) {
-                    None => Err((Step::Policy, libc::ENOENT)),
+                    None => Err((Step::Policy, libc::ENOENT).into()),
                     Some(prepared) => {
                         let slot = at(&mut self.slots, &mut self.spare, place);
                         starts::start(name, head, descriptors, &prepared, slot, &mut self.running)
@@ -319,7 +352,14 @@ impl Spawner {
                 };
                 let id = head.id;
                 match started {
-                    Err((step, errno)) => self.tell(number, &ToServer::Failed { id, step, errno }),
+                    Err(refused) => {
+                        let line = self.refusals.line(&refused, head.program, Instant::now());
+                        if let Some(text) = line {
+                            self.say(&Said::Refused { text });
+                        }
+                        let Refused { step, errno, .. } = refused;
+                        self.tell(number, &ToServer::Failed { id, step, errno });
+                    }
                     Ok(pid) if head.has_channel => {
                         let pid = pid.cast_unsigned();
                         self.tell(number, &ToServer::Started { id, pid });
@@ -367,7 +407,7 @@ impl Spawner {
             let Some((run, report)) = self.running.remove(ended.pid) else {
                 continue;
             };
-            let Name { link, id } = run.name;
+            let (Name { link, id }, since_us) = (run.name, run.since_us);
             let goes_along = run.takes_along && report.is_none() && ended.code != Some(0);
             if was_asked || goes_along {
                 self.endings.kill_rest(run, Instant::now());
@@ -380,6 +420,10 @@ impl Spawner {
                     signal: ended.signal,
                     core: ended.core,
                     usage: ended.usage,
+                    process: Process {
+                        pid: ended.pid.unsigned_abs(),
+                        since_us,
+                    },
                 },
             };
             self.tell(link, &message);

@@ -144,6 +144,18 @@ fn pools_are_told_of_while_they_are_there() {
 }
 
 #[test]
+fn cause_of_a_failed_start_is_told_and_not_what_perl_says_after_it() {
+    let first = "Can't locate No/Such.pm in @INC (you may need to install it) at app.pl line 2.";
+    let after = "BEGIN failed--compilation aborted at app.pl line 2.";
+    let required = "Compilation failed in require at host.pl line 9.";
+    let text = format!("exit code 2; it printed: Loading\n{first}\n{after}\n{required}\n\n");
+    assert_eq!(cause(&text), first);
+    assert_eq!(cause(after), after);
+    assert_eq!(cause("Traceback:\nValueError: no\n"), "ValueError: no");
+    assert_eq!(cause("\n"), "");
+}
+
+#[test]
 fn certificates_are_told_of_before_they_end() {
     let told = |life_days: i64, left_days: i64| {
         let mut alarms = Alarms::default();

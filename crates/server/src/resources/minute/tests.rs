@@ -1,8 +1,8 @@
 //! What minutes are made of, kept and told.
 
 use super::*;
-use crate::resources::parse::{CpuTime, Traffic};
 use crate::resources::reading::Interface;
+use hob_machine::text::{CpuTime, Traffic};
 
 fn reading(now_ms: u64, bytes: u64) -> Reading {
     let interface = |name: &str, bytes: u64| Interface {

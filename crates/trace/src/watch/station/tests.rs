@@ -8,7 +8,7 @@ use std::task::{Wake, Waker};
 use super::*;
 use crate::HandlerKind;
 use crate::watch::{
-    DECIDED_COUNT_MAX, FLUSH_BYTES, FieldsOf, Full, Hidden, QUEUE_BYTES_MAX, Terms,
+    DECIDED_COUNT_MAX, FLUSH_BYTES, FieldsOf, Hidden, QUEUE_BYTES_MAX, Refused, Terms,
 };
 
 struct NoFields;
@@ -206,7 +206,7 @@ fn request_of_an_earlier_watcher_in_its_place_is_not_told() {
     }
     assert_eq!(
         hub.add(Terms::default(), Hidden::default()).err(),
-        Some(Full)
+        Some(Refused::Full)
     );
     assert_eq!(hub.refused(), 1);
     assert!(station.is_on());
@@ -222,6 +222,16 @@ fn request_of_an_earlier_watcher_in_its_place_is_not_told() {
     assert!(stays.live & again.bit() != 0);
     tell(&station, &stays, "its own");
     assert_eq!(texts(&again), ["its own"]);
+}
+
+#[test]
+fn nobody_begins_to_watch_a_server_that_ends() {
+    let (hub, _) = pair();
+    let watcher = begin(&hub, "");
+    hub.end_all();
+    hub.remove(&watcher);
+    let refused = hub.add(Terms::default(), Hidden::default()).err();
+    assert_eq!((refused, hub.count()), (Some(Refused::Over), 0));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hob_http::{Answered, Known, Request, Response};
 
 use super::session::Session;
-use super::{Tally, lock, login, origin, pages};
+use super::{Tally, login, origin, pages};
 use crate::handle::admin::ask::{Ask, Visitor};
 use crate::handle::admin::{Admin, endpoints, reply};
 use crate::shared::fleet::now_ms;
@@ -27,7 +27,7 @@ pub(in crate::handle::admin) fn answer(admin: &Arc<Admin>, request: &Request) ->
 
 fn route(admin: &Arc<Admin>, request: &Request) -> Result<Answered, origin::Refusal> {
     let names = {
-        let state = lock(&admin.door.state);
+        let state = admin.door.state.lock();
         let table = state
             .settings
             .admin()
@@ -69,7 +69,7 @@ pub(super) fn session_of(admin: &Admin, request: &Request) -> Option<Session> {
         .split([';', ','])
         .filter_map(|pair| pair.split_once('='));
     let (_, secret) = pairs.find(|(known, _)| known.trim() == name)?;
-    let mut state = lock(&admin.door.state);
+    let mut state = admin.door.state.lock();
     state.sessions.find(secret.trim(), now_ms())
 }
 

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::enter::{cookie_name, session_of};
 use super::session::Login;
-use super::{Tally, lock, password};
+use super::{Tally, password};
+use crate::config::Role;
 use crate::handle::admin::ask::{Ask, Visitor};
 use crate::handle::admin::audit::Action;
-use crate::handle::admin::endpoints::Role;
 use crate::handle::admin::{Admin, reply, secret};
 use crate::shared::fleet::now_ms;
 
@@ -62,7 +62,7 @@ pub(super) fn log_in(admin: &Arc<Admin>, request: &Request) -> Answered {
 }
 
 fn by_token(admin: &Admin, token: &str) -> Came {
-    match lock(&admin.door.state).tokens.use_up(token, now_ms()) {
+    match admin.door.state.lock().tokens.use_up(token, now_ms()) {
         true => Came::In(Login {
             name: OPERATOR.to_owned(),
             role: Role::Operate,
@@ -101,7 +101,7 @@ async fn by_password(admin: &Arc<Admin>, name: &str, given: &str, address: Optio
     };
     match (checked.await, user) {
         (Some(true), Some(user)) => {
-            lock(&admin.door.state).tries.take_back(address);
+            admin.door.state.lock().tries.take_back(address);
             Came::In(Login {
                 name: user.name,
                 role: user.role,
@@ -117,7 +117,7 @@ fn told(admin: &Admin, request: &Request, came: Came) -> Response {
     match came {
         Came::In(login) => {
             let (name, role) = (login.name.clone(), login.role);
-            let mut state = lock(&admin.door.state);
+            let mut state = admin.door.state.lock();
             let (time, most) = match state.settings.admin() {
                 Some(table) => (table.session_time, table.sessions_max),
                 None => return reply::nothing(),
@@ -175,7 +175,7 @@ pub(in crate::handle::admin) fn log_out(ask: &Ask) -> Answered {
     let Some(session) = session_of(&ask.admin, &ask.request) else {
         return Answered::Ready(reply::text(409, "nobody logs in here"));
     };
-    lock(&ask.admin.door.state).sessions.end(session.number);
+    ask.admin.door.state.lock().sessions.end(session.number);
     let mut response = reply::text(200, "logged out");
     let cookie = cookie(&ask.request, "", 0);
     response.fields_mut().add(b"Set-Cookie", cookie.as_bytes());
@@ -191,7 +191,7 @@ pub(in crate::handle::admin) fn new_url(ask: &Ask) -> Answered {
         return Answered::Ready(reply::text(500, "the kernel gives no randomness"));
     };
     let door = &ask.admin.door;
-    let urls = lock(&door.state).settings.urls(Some(&token));
+    let urls = door.state.lock().settings.urls(Some(&token));
     let Some(url) = urls.first() else {
         let text = "there are no admin pages: add `[admin]` to the config";
         return Answered::Ready(reply::text(409, text));
@@ -218,7 +218,7 @@ pub(super) struct Turn<'d>(&'d super::Door);
 impl super::Door {
     /// A turn to check a password; `None` when as many are checked as may be at a time.
     fn turn(&self) -> Option<Turn<'_>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.checks >= CHECKS_MAX {
             Tally::add(&self.tally.checks_limited);
             return None;
@@ -231,7 +231,7 @@ impl super::Door {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        lock(&self.0.state).checks -= 1;
+        self.0.state.lock().checks -= 1;
     }
 }
 

@@ -14,12 +14,11 @@ mod settings;
 mod tokens;
 mod tries;
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde_json::{Value, json};
+use hob_trace::Mutex;
 
-use super::lock;
+use crate::api::AdminPages;
 
 pub(super) use enter::answer;
 pub(super) use login::{log_out, new_url, outcome, who_am_i};
@@ -62,7 +61,7 @@ pub(super) struct Tally {
 impl Door {
     /// Whether a session goes on.
     pub(super) fn goes_on(&self, session: u64, now_ms: u64) -> bool {
-        lock(&self.state).sessions.goes_on(session, now_ms)
+        self.state.lock().sessions.goes_on(session, now_ms)
     }
 
     /// How often something happened.
@@ -76,20 +75,18 @@ impl Door {
     }
 
     /// For `hob status`; null without admin pages.
-    pub(super) fn told(&self) -> Value {
-        let state = lock(&self.state);
-        if !state.settings.is_open() {
-            return Value::Null;
-        }
+    pub(super) fn told(&self) -> Option<AdminPages> {
+        let state = self.state.lock();
         let count = |tally: &AtomicU64| tally.load(Ordering::Relaxed);
-        json!({
-            "pages": state.settings.urls(None),
-            "sessions": state.sessions.count(),
-            "logins": count(&self.tally.logins),
-            "logins_failed": count(&self.tally.logins_failed),
-            "limit_logins": count(&self.tally.logins_limited),
-            "limit_sessions": count(&self.tally.sessions_limited),
-            "refused": count(&self.tally.refused),
+        state.settings.is_open().then(|| AdminPages {
+            pages: state.settings.urls(None),
+            sessions: state.sessions.count(),
+            logins: count(&self.tally.logins),
+            logins_failed: count(&self.tally.logins_failed),
+            limit_logins: count(&self.tally.logins_limited),
+            limit_sessions: count(&self.tally.sessions_limited),
+            refused: count(&self.tally.refused),
+            ..AdminPages::default()
         })
     }
 }

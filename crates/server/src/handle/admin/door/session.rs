@@ -1,6 +1,6 @@
 //! Who is logged in: a bounded list, each with the secret of its cookie and an end.
 
-use crate::handle::admin::endpoints::Role;
+use crate::config::Role;
 use crate::handle::admin::secret;
 
 /// Sessions, those of one browser each.

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Door, Tally, lock};
+use super::{Door, Tally};
 use crate::config::{Admin, AdminUser, Config, Loopback, Purpose};
 
 /// Settings in force.
@@ -68,7 +68,7 @@ impl Door {
     /// Puts settings in force. Sessions of users go on who are the same as before; those that came
     /// by a URL go on as long as there are admin pages.
     pub(in crate::handle::admin) fn set(&self, settings: Settings) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let before = std::mem::replace(&mut state.settings, settings);
         let state = &mut *state;
         let now = &state.settings;
@@ -80,7 +80,7 @@ impl Door {
 
     /// Takes in a token that was printed.
     pub(crate) fn take_token(&self, token: &str, now_ms: u64) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let Some(admin) = state.settings.admin() else {
             return;
         };
@@ -97,7 +97,7 @@ impl Door {
         address: Option<IpAddr>,
         now_ms: u64,
     ) -> Result<Challenge, u64> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let most = state
             .settings
             .admin()

@@ -13,6 +13,7 @@ use crate::advice::scripts::Tally;
 use crate::advice::sentence::{Case, RUNS_MIN, Saving, cpus};
 use crate::advice::trend::Span;
 use crate::advice::{Inventory, KeptPool, Lately, Learned, RunRoute, Subject};
+use crate::api::Worker;
 use crate::handle::cgi::Runs;
 use crate::handle::warm::status::hosts;
 use crate::resources::unix_ms;
@@ -46,15 +47,17 @@ pub(in crate::handle::admin) fn told(admin: &Admin) -> Value {
 fn kept(admin: &Admin, one: &KeptPool, requests: &HashMap<u16, u64>) -> Value {
     let pool = one.pool.told();
     let (_, lately) = admin.advice.look_at_pool(one, requests, uptime_s(admin));
-    let workers = pool["workers"].as_array().cloned().unwrap_or_default();
-    let busy = workers.iter().filter(|one| one["state"] == "busy").count();
-    let carrier = workers.iter().find_map(|one| one["carrier"].as_str());
-    let worker = |one: &Value| {
-        let pid = one["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+    let busy = pool
+        .workers
+        .iter()
+        .filter(|one| one.state == "busy")
+        .count();
+    let carrier = pool.workers.iter().find_map(|one| one.carrier.as_ref());
+    let worker = |one: &Worker| {
         json!({
-            "pid": pid, "state": one["state"], "requests": one["served"],
-            "age_s": one["age_s"], "memory_bytes": one["memory_bytes"],
-            "running": one["requests"], "cpu_us": pid.and_then(cpu_us_of),
+            "pid": one.pid, "state": one.state, "requests": one.served,
+            "age_s": one.age_s, "memory_bytes": one.memory_bytes,
+            "running": one.requests, "cpu_us": one.pid.and_then(cpu_us_of),
         })
     };
     let routes = one.routes.iter();
@@ -63,12 +66,12 @@ fn kept(admin: &Admin, one: &KeptPool, requests: &HashMap<u16, u64>) -> Value {
         .collect();
     let first = routes.first().cloned().unwrap_or_default();
     json!({
-        "name": pool["name"], "site": first["site"], "route": first["route"], "routes": routes,
-        "runs": pool["runs"], "handler": "resident", "carrier": carrier,
-        "workers": workers.iter().map(worker).collect::<Vec<_>>(),
-        "min": pool["min"], "max": pool["max"], "queued": pool["waiting"], "busy": busy,
-        "restarts": pool["crashed"], "started": pool["started"], "growth": pool["growth"],
-        "last_error": pool["last_failure"].as_str().filter(|text| !text.is_empty()),
+        "name": pool.name, "site": first["site"], "route": first["route"], "routes": routes,
+        "runs": pool.runs, "handler": "resident", "carrier": carrier,
+        "workers": pool.workers.iter().map(worker).collect::<Vec<_>>(),
+        "min": pool.min, "max": pool.max, "queued": pool.waiting, "busy": busy,
+        "restarts": pool.crashed, "started": pool.started, "growth": pool.growth,
+        "last_error": Some(&pool.last_failure).filter(|text| !text.is_empty()),
         "cpu": used(&lately),
         // There is no rung above.
         "advice": null,

@@ -25,7 +25,7 @@ fn many_small_pieces_wait_as_a_few_in_their_order() {
         put(&exchange, piece);
         right.extend_from_slice(piece);
     }
-    assert!(exchange.lock().data.len() <= PIECES_APART_MAX + 20);
+    assert!(exchange.state.lock().data.len() <= PIECES_APART_MAX + 20);
     let mut came = Vec::new();
     let cx = Context::from_waker(Waker::noop());
     while let Taken::Piece(Piece::Bytes(piece)) = exchange.take(&cx, usize::MAX) {

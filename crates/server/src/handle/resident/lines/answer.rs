@@ -5,12 +5,12 @@ use std::mem;
 use hob_ipc::message::{self, Head, Kind};
 use hob_ipc::shm::Payload;
 
-use crate::handle::cgi::head::{BadHead, HeadReader, Progress};
 use crate::handle::resident::driver::Core;
 use crate::handle::resident::exchange::{Ending, HeadSaid};
 use crate::handle::resident::fail::Failure;
-use crate::handle::resident::ladder::{Rung, after};
 use crate::handle::resident::limits::LINES_HEAD_BYTES_MAX;
+use crate::handle::resident::termination::{Termination, after};
+use crate::handle::script::head::{BadHead, HeadReader, Progress};
 
 /// How far an answer is.
 pub(super) enum Answer {
@@ -155,13 +155,13 @@ impl Core {
 
     /// It answered as it should, and cannot be given another request all the same.
     pub(super) fn retire(&mut self, why: &str) {
-        if self.rung != Rung::Serves {
+        if self.termination != Termination::Serves {
             return;
         }
         let now_ms = self.home.reactor.now_ms();
         if self.pool.pace.allows(now_ms).is_some() {
             let program = self.pool.settings.runs.name();
-            let pid = self.post.pid();
+            let pid = self.mailbox.pid();
             tracing::warn!(program, pid, "a worker is replaced: {why}");
         }
         self.drain();

@@ -17,9 +17,6 @@ use crate::handle::resident::lines::answer::Answer;
 use crate::handle::resident::lines::pipe::{BodyPipe, Left, OutPipe};
 use crate::handle::resident::start::pipe_from_program;
 
-/// What a program opens to read variables.
-pub(in crate::handle::resident) const INPUT: &str = "/dev/fd/3";
-
 /// The pipes of one worker, and how far both sides are.
 pub(in crate::handle::resident) struct Lines {
     input: OutPipe,
@@ -248,7 +245,7 @@ impl Lines {
             return;
         };
         if self.scanner.skip_blank() {
-            core.pool.close(&core.post);
+            core.pool.close(&core.mailbox);
             core.blame = Some("it wrote on after the end of an answer".to_owned());
         } else if let Some(why) = self.why_not_again() {
             core.retire(why);

@@ -24,4 +24,4 @@ mod answer;
 mod carrier;
 mod pipe;
 
-pub(super) use carrier::{Heard, INPUT, Lines};
+pub(super) use carrier::{Heard, Lines};

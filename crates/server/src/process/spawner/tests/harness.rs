@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::SPAWNER;
-use crate::config::Program;
+use crate::config::{Argument, CommandLine, Program};
 use crate::life::channel::End as Channel;
 use crate::life::parcel::{self, NotReceived};
 use crate::life::privileges::Identity;
@@ -254,7 +254,10 @@ pub(super) fn run(arguments: &[&str]) -> Ask {
             .iter()
             .map(|argument| argument.as_bytes().to_vec())
             .collect(),
-        variables: vec![b"PATH=/usr/bin:/bin".to_vec()],
+        variables: match arguments[0] {
+            "/bin/sh" => Vec::new(),
+            file => vec![format!("SCRIPT_FILENAME={file}").into_bytes()],
+        },
         outlives: false,
         takes_along: false,
     }
@@ -374,7 +377,7 @@ impl Link {
                     }
                 }
                 Received::Nothing => wait_readable(&self.socket),
-                Received::Gone => return None,
+                Received::Gone | Received::Bare(_) => return None,
             }
         }
     }
@@ -439,7 +442,8 @@ impl Run {
     }
 }
 
-/// Rules that let everything be started, as nobody in particular when root runs the tests.
+/// Rules that let every program be started, and shell commands with up to two words, as nobody in
+/// particular when root runs the tests.
 pub(super) fn rules() -> Rules {
     let identity = rustix::process::geteuid().is_root().then(|| identity(UID));
     Rules {
@@ -452,10 +456,25 @@ pub(super) fn rules() -> Rules {
 pub(super) fn rules_without_user() -> Rules {
     let program = Program {
         roots: vec![PathBuf::from("/")],
+        command_lines: (0..3).map(shell_line).collect(),
         nice: 1,
         ..Program::default()
     };
     Rules::of(&program, None)
+}
+
+/// `sh -c COMMAND` and so many words.
+fn shell_line(word_count: usize) -> CommandLine {
+    let any = || Argument::Query("any".to_owned());
+    let mut arguments = vec![Argument::Text("-c".to_owned()), any()];
+    arguments.extend((0..word_count).map(|_| any()));
+    CommandLine {
+        name: "sh".to_owned(),
+        executables: vec!["/bin/sh".into()],
+        arguments,
+        file_ending: None,
+        host: None,
+    }
 }
 
 pub(super) fn identity(uid: u32) -> Identity {

@@ -1,18 +1,21 @@
 //! Only what the policy allows is started, as whom it says.
 
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use rustix::process::{Pid, getpriority_process};
+use rustix::process::{Pid, Resource, Rlimit, getpriority_process, getrlimit, prlimit};
 
-use super::harness::{Outcome, Spawner, identity, is_root, rules, rules_without_user, run, shell};
-use crate::process::message::{End, Step};
+use super::harness::{
+    Outcome, Spawner, exists, identity, is_root, rules, rules_without_user, run, shell,
+};
+use crate::config::{Argument, CommandLine, HostSource};
+use crate::process::message::{End, Step, ToServer};
+use crate::process::orders::Said;
 use crate::process::policy::Rules;
 
 fn narrow() -> Rules {
     Rules {
         roots: vec!["/usr/share".into()],
-        executables: vec!["/bin/sh".into()],
         ..rules()
     }
 }
@@ -40,7 +43,7 @@ fn path_or_folder_outside_the_policy_is_refused() {
 #[test]
 fn interpreter_outside_the_policy_is_started_only_with_nothing_to_do() {
     let spawner = Spawner::with(vec![Rules {
-        executables: Vec::new(),
+        command_lines: Vec::new(),
         ..narrow()
     }]);
     let mut link = spawner.link();
@@ -63,6 +66,151 @@ fn interpreter_outside_the_policy_is_started_only_with_nothing_to_do() {
     assert_eq!(outcome(&["/bin/sh"], &[]), path);
     assert_eq!(outcome(&["/bin/../bin/sh", "-c", ":"], &[]), path);
     assert_eq!(outcome(&["/bin/cat"], &[]), path);
+}
+
+fn told(spawner: &mut Spawner) -> String {
+    match spawner.said() {
+        Said::Refused { text } => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn variable_that_is_no_requests_is_refused_and_named() {
+    let mut spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let refused = Outcome::Failed(Step::Variables, libc::EACCES);
+    let with = |variable: &str| {
+        let mut ask = run(&["/bin/true"]);
+        ask.variables.push(variable.as_bytes().to_vec());
+        ask
+    };
+    for variable in ["HTTP_ACCEPT=x", "QUERY_STRING=LD_PRELOAD=/x", "PATH_INFO="] {
+        assert_eq!(link.run(&with(variable)).0, Outcome::Code(0), "{variable}");
+    }
+    assert_eq!(link.run(&with("LD_PRELOAD=/proc/self/fd/0")).0, refused);
+    let text = told(&mut spawner);
+    assert!(text.contains("\"LD_PRELOAD\""), "{text}");
+    for variable in [
+        "PATH=/tmp",
+        "PERL5OPT=-Mx",
+        "BASH_ENV=/proc/self/fd/0",
+        "HTTP_PROXY=x",
+        "LD_PRELOAD",
+        "=x",
+        "",
+        // php-cgi would run it.
+        "SCRIPT_FILENAME=/proc/self/fd/0",
+    ] {
+        assert_eq!(link.run(&with(variable)).0, refused, "{variable}");
+    }
+    let mut nameless = run(&["/bin/cat"]);
+    nameless.variables.clear();
+    assert_eq!(link.run(&nameless).0, refused);
+    let mut command = shell("exit 0");
+    command.variables = vec![b"QUERY_STRING=x".to_vec()];
+    assert_eq!(
+        link.run(&command).0,
+        refused,
+        "a command is told of no request"
+    );
+    assert_eq!(spawner.said_already(), None, "refusals are told at a rate");
+}
+
+#[test]
+fn arguments_are_those_of_the_config_and_words_of_a_query() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let script = folder.path().join("a.sh");
+    std::fs::write(&script, "echo \"$@\"\n").unwrap();
+    let script = script.to_str().unwrap();
+    let line = CommandLine {
+        name: "sh".to_owned(),
+        executables: vec!["/bin/sh".into()],
+        arguments: vec![Argument::Text("-u".to_owned())],
+        file_ending: Some(".sh".to_owned()),
+        host: None,
+    };
+    let spawner = Spawner::with(vec![Rules {
+        roots: vec![folder.path().to_owned()],
+        command_lines: vec![line],
+        ..rules()
+    }]);
+    let mut link = spawner.link();
+    let mut outcome = |arguments: &[&str], file: &str| {
+        let mut ask = run(arguments);
+        ask.path = "/bin/sh".to_owned();
+        ask.folder = folder.path().to_str().unwrap().to_owned();
+        ask.variables = vec![format!("SCRIPT_FILENAME={file}").into_bytes()];
+        link.run(&ask)
+    };
+    let answer = outcome(&["/bin/sh", "-u", script, "one", "two"], script);
+    assert_eq!(answer, (Outcome::Code(0), "one two\n".to_owned()));
+    assert_eq!(outcome(&["sh", "-u", script], script).0, Outcome::Code(0));
+    let outside = "/proc/self/fd/0.sh";
+    let up = format!("{script}/../../a.sh");
+    for (arguments, file) in [
+        (&["/bin/sh", "-c", "echo x"][..], "x"),
+        (&["/bin/sh", "-u", "-c", "echo x"], "x"),
+        (&["/bin/sh", "-u"], script),
+        (&["/bin/sh", script], script),
+        (&["/bin/sh", "-u", "-x", script], script),
+        (&["/bin/sh", "-u", script, "-x"], script),
+        (&["-sh", "-u", script], script),
+        (&["/bin/sh", "-u", "/etc/passwd"], "/etc/passwd"),
+        (&["/bin/sh", "-u", outside], outside),
+        (&["/bin/sh", "-u", &up], &up),
+    ] {
+        let (got, text) = outcome(arguments, file);
+        assert_eq!(
+            got,
+            Outcome::Failed(Step::Arguments, libc::EACCES),
+            "{arguments:?} {text}"
+        );
+    }
+}
+
+#[test]
+fn program_that_stays_gets_what_the_policy_has_and_nothing_else() {
+    let line = CommandLine {
+        name: "cat".to_owned(),
+        executables: vec!["/bin/cat".into()],
+        arguments: vec![Argument::Text("-".to_owned())],
+        file_ending: None,
+        host: Some(HostSource::WarmPerl),
+    };
+    let spawner = Spawner::with(vec![Rules {
+        roots: Vec::new(),
+        folders: vec!["/".into()],
+        command_lines: vec![line],
+        variables: vec![("HOB_FD".to_owned(), "3".to_owned())],
+        ..rules()
+    }]);
+    let mut link = spawner.link();
+    let mut ask = run(&["/bin/cat", "-"]);
+    ask.variables.clear();
+    let source = include_str!("../../../../../../lang/perl/host/warm.pl");
+    for _ in 0..2 {
+        let (outcome, text) = link.run(&ask);
+        assert_eq!(outcome, Outcome::Code(0), "{text}");
+        assert!(text.ends_with(source), "each reads it from its start");
+    }
+    let memory = || crate::life::memory::sealed("test", b"another source").unwrap();
+    let null = || -> OwnedFd { std::fs::File::open("/dev/null").unwrap().into() };
+    let id = link.send(&ask, vec![memory(), null(), null()]);
+    let expected = ToServer::Failed {
+        id,
+        step: Step::Descriptors,
+        errno: libc::EINVAL,
+    };
+    assert_eq!(link.next(), expected);
+    let arguments = Outcome::Failed(Step::Arguments, libc::EACCES);
+    assert_eq!(link.run(&run(&["/bin/cat", "/etc/passwd"])).0, arguments);
+    assert_eq!(link.run(&run(&["/bin/cat", "-", "-"])).0, arguments);
+    let mut told = ask.clone();
+    told.variables = vec![b"HOB_FD=0".to_vec()];
+    let variables = Outcome::Failed(Step::Variables, libc::EACCES);
+    assert_eq!(link.run(&told).0, variables);
 }
 
 #[test]
@@ -88,7 +236,7 @@ fn standard_streams_are_pipes_or_files_and_three() {
     let (socket, _other) = crate::life::parcel::pair().unwrap();
     let failed = |link: &super::harness::Link, id: u64| {
         let message = link.next();
-        let expected = crate::process::message::ToServer::Failed {
+        let expected = ToServer::Failed {
             id,
             step: Step::Descriptors,
             errno: libc::EINVAL,
@@ -162,7 +310,7 @@ fn empty_input_is_a_pipe_that_has_ended_for_everyone_whatever_one_does_to_it() {
         assert_eq!(link.outcome(&reviving).0, Outcome::Signal(9));
     }
     let nonblocking = "python3 -c 'import os; os.set_blocking(0, False)' && chmod 777 /dev/stdin";
-    if super::harness::exists("/usr/bin/python3") {
+    if exists("/usr/bin/python3") {
         let failed = link.run(&shell(&format!("{nonblocking} 2> /dev/null || echo kept")));
         assert_eq!(
             failed,
@@ -225,6 +373,29 @@ fn files_given_as_streams_keep_their_owner() {
     link.send(&run(&["/bin/true"]), vec![given(), given(), given()]);
     link.next();
     assert_eq!(file.metadata().unwrap().uid(), owner);
+}
+
+#[test]
+fn packet_without_room_for_its_descriptors_fails_and_its_link_stays() {
+    if !is_root() {
+        return;
+    }
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    assert_eq!(link.print("echo before"), "before\n");
+    let pid = Pid::from_raw(spawner.pid());
+    let is_free = |number: &u64| !exists(&format!("/proc/{}/fd/{number}", spawner.pid()));
+    let first_free = (0..).find(is_free);
+    let usual = getrlimit(Resource::Nofile);
+    let none_left = Rlimit {
+        current: first_free,
+        ..usual
+    };
+    prlimit(pid, Resource::Nofile, none_left).unwrap();
+    let failed = Outcome::Failed(Step::Descriptors, libc::EMFILE);
+    assert_eq!(link.run(&shell("exit 0")).0, failed);
+    prlimit(pid, Resource::Nofile, usual).unwrap();
+    assert_eq!(link.print("echo after"), "after\n");
 }
 
 #[test]

@@ -1,0 +1,377 @@
+//! Sites, routes and handlers from their sections.
+
+use super::address::check_host;
+use super::build::Logs;
+use super::build_after::{Answering, check_answering};
+use super::check::{RouteSpots, SiteSpots};
+use super::fault::{Faults, Spot, listed};
+use super::nearest::nearest;
+use super::program::Programs;
+use super::route::pattern::Pattern;
+use super::route::template::{Rewrite, TemplateError, TemplateFault};
+use super::tls::build_site_tls;
+use super::tree::Section;
+use super::{Coding, HalfClose, Handlers, Limits, Route, Site};
+
+/// One `[[site]]`, and where its parts stand.
+pub(crate) fn build_site<H: Handlers>(
+    section: &Section,
+    limits: &Limits,
+    logs: &Logs,
+    programs: &mut Programs<'_>,
+    faults: &mut Faults<'_>,
+) -> (Site<H>, SiteSpots<H>) {
+    let mut names = Vec::new();
+    let mut name_spots = Vec::new();
+    for (name, spot) in section.texts("names") {
+        if let Err((message, hint)) = check_host(name) {
+            faults.error(spot, message).hint(hint);
+            continue;
+        }
+        names.push(name.to_owned());
+        name_spots.push(spot);
+    }
+    H::check_site_keys(section, faults);
+    check_answering(section, faults);
+    let around = Around {
+        site: section,
+        limits,
+        logs,
+    };
+    let mut routes = Vec::new();
+    let mut route_spots = Vec::new();
+    for route in section.sections("route") {
+        let (route, spots) = around.route(route, programs, faults);
+        routes.push(route);
+        route_spots.push(spots);
+    }
+    let ends_open = routes.iter().any(|route: &Route<H>| route.path == "/*");
+    if section.optional_path("root").is_some() && !ends_open {
+        let (route, spots) = around.root_route(faults);
+        routes.push(route);
+        route_spots.push(spots);
+    }
+    let (error_pages, error_page_spots) = error_pages(section, faults);
+    let answering = Answering {
+        site: section,
+        route: None,
+    };
+    let (tls, tls_spots) = build_site_tls(section, &names, faults);
+    let site = Site {
+        names,
+        routes,
+        error_pages,
+        headers: answering.headers(),
+        https_only: section.flag("https_only"),
+        tls,
+        log: logs.choice(section, "log", faults),
+        place: faults.sources().place(section.header),
+    };
+    let spots = SiteSpots {
+        header: section.header,
+        has_names: section.is_claimed("names") || !section.texts("names").is_empty(),
+        names: name_spots,
+        root: section.given("root").map(|given| given.spot),
+        https_only: section
+            .given("https_only")
+            .map_or(section.header, |given| given.key),
+        has_handlers: section.has("root") || section.has("route"),
+        tls: tls_spots,
+        error_pages: error_page_spots,
+        routes: route_spots,
+    };
+    (site, spots)
+}
+
+fn error_pages(
+    section: &Section,
+    faults: &mut Faults<'_>,
+) -> (Vec<(u16, std::path::PathBuf)>, Vec<Spot>) {
+    let mut pages = Vec::new();
+    let mut spots = Vec::new();
+    for pair in section.map("error_pages") {
+        match pair.name.parse::<u16>() {
+            Ok(status @ 400..=599) if pair.name.len() == 3 => {
+                pages.push((
+                    status,
+                    faults.sources().resolve(pair.spot.source, &pair.text),
+                ));
+                spots.push(pair.spot);
+            }
+            _ => {
+                let message = format!("`{}` is no status of an error", pair.name);
+                faults
+                    .error(pair.key, message)
+                    .hint("error pages are for 400 to 599");
+            }
+        }
+    }
+    let mut both: Vec<_> = pages.into_iter().zip(spots).collect();
+    both.sort_by_key(|((status, _), _)| *status);
+    both.into_iter().unzip()
+}
+
+/// What the section of a handler is read with.
+pub struct OnSection<'a> {
+    /// What it inherits.
+    pub around: &'a Around<'a>,
+    /// Its route's section.
+    pub route: &'a Section,
+    /// Its route's pattern; `None` for a wrong one.
+    pub pattern: Option<&'a Pattern>,
+    /// What is said of its answers.
+    pub answering: Answering<'a>,
+}
+
+/// What the routes of a site inherit.
+pub struct Around<'a> {
+    /// The site's section.
+    pub site: &'a Section,
+    limits: &'a Limits,
+    logs: &'a Logs,
+}
+
+impl Around<'_> {
+    /// The route for `/*` that a site's `root` is short for.
+    fn root_route<H: Handlers>(&self, faults: &mut Faults<'_>) -> (Route<H>, RouteSpots<H>) {
+        let spot = self.site.spot("root");
+        let answering = Answering {
+            site: self.site,
+            route: None,
+        };
+        let (handler, handler_spots) = H::of_root(self.site, faults);
+        let route = Route {
+            path: "/*".to_owned(),
+            handler,
+            rewrite: None,
+            body: self.limits.body,
+            headers: answering.headers(),
+            after: answering.after(),
+            server_timing: answering.server_timing(),
+            sendfile: Vec::new(),
+            strict: false,
+            internal: false,
+            log: super::LogChoice::Inherit,
+            half_close: HalfClose::Cancel,
+            place: faults.sources().place(spot),
+        };
+        (
+            route,
+            RouteSpots {
+                header: spot,
+                path: None,
+                handler: handler_spots,
+                sendfile: Vec::new(),
+            },
+        )
+    }
+
+    fn route<H: Handlers>(
+        &self,
+        section: &Section,
+        programs: &mut Programs<'_>,
+        faults: &mut Faults<'_>,
+    ) -> (Route<H>, RouteSpots<H>) {
+        let pattern = read_pattern(section, faults);
+        check_answering(section, faults);
+        let answering = Answering {
+            site: self.site,
+            route: Some(section),
+        };
+        let (handler, handler_spots) =
+            self.handler(section, pattern.as_ref(), answering, programs, faults);
+        let (sendfile, sendfile_spots) = self.sendfile::<H>(answering, faults);
+        let rewrite = section.optional_text("rewrite");
+        if let (Some(text), Some(pattern)) = (rewrite, &pattern)
+            && let Err(error) = Rewrite::parse(text, pattern)
+        {
+            template_wrong(&error, text, section.spot("rewrite"), faults);
+        }
+        if let Some(text) = rewrite {
+            warn_literal(text, section.text("path"), section.spot("rewrite"), faults);
+        }
+        let route = Route {
+            path: section.text("path").to_owned(),
+            handler,
+            rewrite: rewrite.map(str::to_owned),
+            body: section.optional_size("body").unwrap_or(self.limits.body),
+            headers: answering.headers(),
+            after: answering.after(),
+            server_timing: answering.server_timing(),
+            sendfile,
+            strict: section.flag("strict"),
+            internal: section.flag("internal"),
+            log: self.logs.choice(section, "log", faults),
+            half_close: match section.word("half_close") {
+                "serve" => HalfClose::Serve,
+                _ => HalfClose::Cancel,
+            },
+            place: faults.sources().place(section.header),
+        };
+        let path = pattern.map(|pattern| (section.spot("path"), pattern));
+        (
+            route,
+            RouteSpots {
+                header: section.header,
+                path,
+                handler: handler_spots,
+                sendfile: sendfile_spots,
+            },
+        )
+    }
+
+    /// The route's one handler. Where it has none or several, that is told and some handler given.
+    fn handler<H: Handlers>(
+        &self,
+        section: &Section,
+        pattern: Option<&Pattern>,
+        answering: Answering<'_>,
+        programs: &mut Programs<'_>,
+        faults: &mut Faults<'_>,
+    ) -> (H, H::Spots) {
+        let handlers = H::schema().handlers;
+        let given: Vec<_> = handlers
+            .iter()
+            .filter_map(|name| section.given(name))
+            .collect();
+        let names: Vec<&str> = handlers
+            .iter()
+            .copied()
+            .filter(|name| section.has(name))
+            .collect();
+        if names.is_empty() {
+            let message = "the route has no handler";
+            let hint = format!("add one of {}", listed(handlers.iter().copied(), " and "));
+            faults.error(section.header, message).hint(hint);
+        } else if let [first, second, ..] = given[..] {
+            let message = format!("the route has several handlers: {}", listed(names, " and "));
+            let see = faults
+                .error(second.key, message)
+                .see(first.key, "the first");
+            see.hint("keep one; write a second `[[site.route]]` for the other");
+        }
+        let on = OnSection {
+            around: self,
+            route: section,
+            pattern,
+            answering,
+        };
+        H::read(&on, programs, faults)
+    }
+
+    /// Folders of files that programs may have sent.
+    fn sendfile<H: Handlers>(
+        &self,
+        answering: Answering<'_>,
+        faults: &mut Faults<'_>,
+    ) -> (Vec<H::Folder>, Vec<Spot>) {
+        let folders = answering.sendfile(faults).into_iter();
+        folders
+            .map(|(root, spot)| (H::sent_from(root, spot, answering, faults), spot))
+            .unzip()
+    }
+}
+
+/// The texts of a list.
+pub fn owned(texts: &[(&str, Spot)]) -> Vec<String> {
+    texts.iter().map(|(text, _)| (*text).to_owned()).collect()
+}
+
+/// The codings of a list of their words.
+pub fn codings(words: &[(&str, Spot)]) -> Vec<Coding> {
+    let coding = |word: &str| match word {
+        "br" => Coding::Brotli,
+        "zst" | "zstd" => Coding::Zstd,
+        _ => Coding::Gzip,
+    };
+    words.iter().map(|(word, _)| coding(word)).collect()
+}
+
+fn read_pattern(section: &Section, faults: &mut Faults<'_>) -> Option<Pattern> {
+    let given = section.given("path")?;
+    let text = section.text("path");
+    match Pattern::parse(text) {
+        Ok(pattern) => Some(pattern),
+        Err(error) => {
+            let spot = within_segment(text, error.at, given.spot, faults);
+            let message = format!("{text:?} is no path of a route");
+            faults.error(spot, message).hint(error.to_string());
+            None
+        }
+    }
+}
+
+/// The segment of a path in which something is wrong.
+fn within_segment(text: &str, at: usize, spot: Spot, faults: &Faults<'_>) -> Spot {
+    let rest = text.get(at..).unwrap_or("");
+    let len = rest.find('/').filter(|len| *len > 0).unwrap_or(rest.len());
+    faults.sources().inside(spot, text, at..at + len)
+}
+
+/// Warns of what means something in targets of other servers and stands for itself here.
+pub fn warn_literal(target: &str, path: &str, spot: Spot, faults: &mut Faults<'_>) {
+    /// Variables of nginx and Apache that have a word here.
+    const KNOWN: [(&str, &str); 7] = [
+        ("request_uri", "{uri}"),
+        ("document_uri", "{path}"),
+        ("uri", "{path}"),
+        ("query_string", "{query}"),
+        ("args", "{query}"),
+        ("http_host", "{host}"),
+        ("host", "{host}"),
+    ];
+    let (at, hint) = if let Some(kept) = target.strip_suffix("/*") {
+        let from = path.strip_suffix("/*").unwrap_or("/old");
+        let hint = format!(
+            "capture the rest of the path: `path = \"{from}/{{rest*}}\"`, and lead to \
+             `{kept}/{{rest}}`"
+        );
+        (kept.len() + 1..target.len(), hint)
+    } else if let Some(at) = target.find('$') {
+        let behind = &target[at + 1..];
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let len = behind.find(|c| !is_name(c)).unwrap_or(behind.len());
+        let name = &behind[..len];
+        if name.is_empty() {
+            return;
+        }
+        let hint = match KNOWN.iter().find(|(known, _)| *known == name) {
+            Some((_, word)) => format!("write `{word}`"),
+            None => "name a part of the route's path, as in `/user/{name}` or `/old/{rest*}`, and \
+                     write that name here in braces"
+                .to_owned(),
+        };
+        (at..at + 1 + len, hint)
+    } else {
+        return;
+    };
+    let message = format!("`{}` stands for itself here", &target[at.clone()]);
+    let spot = faults.sources().inside(spot, target, at);
+    faults.warn(spot, message).hint(hint);
+}
+
+/// Tells what is wrong with the target of a redirect or a rewrite.
+pub fn template_wrong(error: &TemplateError, text: &str, spot: Spot, faults: &mut Faults<'_>) {
+    let TemplateFault::Unknown { name, known } = &error.fault else {
+        let spot = within_segment(text, error.at, spot, faults);
+        faults
+            .error(spot, format!("{text:?} leads nowhere"))
+            .hint(error.to_string());
+        return;
+    };
+    // They are quoted for printing.
+    let bare = known.iter().map(|word| word.trim_matches(['`', '{', '}']));
+    let hint = match nearest(name, bare) {
+        Some(meant) => format!("did you mean `{{{meant}}}`?"),
+        None => format!("known here: {}", known.join(", ")),
+    };
+    let spot = faults
+        .sources()
+        .inside(spot, text, error.at..error.at + name.len() + 2);
+    faults
+        .error(
+            spot,
+            format!("the route's path does not capture `{{{name}}}`"),
+        )
+        .hint(hint);
+}

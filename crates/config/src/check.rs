@@ -1,0 +1,599 @@
+//! Rules across keys, and what must be there on the disk.
+
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use super::acme::{self, AcmeSpots};
+use super::fault::{Faults, Spot};
+use super::find_file;
+use super::program::ProgramSpots;
+use super::route::pattern::Pattern;
+use super::tls::TlsSpots;
+use super::unreachable::EarlierRoutes;
+use super::{
+    CertificateSource, Config, Handlers, ListenAddress, LogTarget, Loopback, Site, candidates,
+};
+
+/// What is on the disk, as far as checks ask.
+pub trait Disk {
+    /// What stands at this path, symbolic links followed.
+    fn look(&self, path: &Path) -> Found;
+
+    /// Why authorities cannot be read from a file that is there, which the key `_key` names.
+    fn authorities_fault(&self, _path: &Path, _key: &str) -> Option<String> {
+        None
+    }
+
+    /// A file below a folder that is wanted.
+    fn find_file(&self, _root: &Path, _wanted: &mut dyn FnMut(&Path) -> bool) -> Option<PathBuf> {
+        None
+    }
+}
+
+/// What stands at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A folder.
+    Folder,
+    /// A file, or anything else that is no folder.
+    File,
+    /// Nothing.
+    Nothing,
+    /// It cannot be told, and why.
+    Hidden(String),
+    /// Whatever the config wants.
+    Trusted,
+}
+
+/// The disk of this machine; files of authorities are not looked into.
+#[derive(Clone, Copy, Debug)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn look(&self, path: &Path) -> Found {
+        match std::fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => Found::Folder,
+            Ok(_) => Found::File,
+            Err(error) => match error.kind() {
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Found::Nothing,
+                _ => Found::Hidden(error.to_string()),
+            },
+        }
+    }
+
+    fn find_file(&self, root: &Path, wanted: &mut dyn FnMut(&Path) -> bool) -> Option<PathBuf> {
+        find_file::find_file(root, wanted)
+    }
+}
+
+/// A disk on which everything is as the config wants it: for a process that reads texts which
+/// another has checked, perhaps with more rights.
+#[derive(Clone, Copy, Debug)]
+pub struct TrustedDisk;
+
+impl Disk for TrustedDisk {
+    fn look(&self, _path: &Path) -> Found {
+        Found::Trusted
+    }
+}
+
+/// A config that is not checked yet, and where its parts stand.
+pub struct Built<H: Handlers> {
+    /// The config.
+    pub config: Config<H>,
+    /// Where its parts stand.
+    pub spots: Spots<H>,
+}
+
+/// Where the parts of a config stand, in the order of the config's lists.
+pub struct Spots<H: Handlers> {
+    /// Of the server itself.
+    pub own: OwnSpots,
+    /// Of its programs.
+    pub programs: Vec<ProgramSpots>,
+    /// Of `[acme]`, if there is one.
+    pub acme: Option<AcmeSpots>,
+    /// Where authorities of the collector's certificate are named.
+    pub otlp_ca: Option<Spot>,
+    /// Files of its logs.
+    pub logs: Vec<Spot>,
+    /// Of its listeners.
+    pub listeners: Vec<ListenSpots>,
+    /// Of its sites.
+    pub sites: Vec<SiteSpots<H>>,
+}
+
+/// Where the config says what the server itself is to have of the machine.
+pub struct OwnSpots {
+    /// Its account.
+    pub user: Spot,
+    /// The control socket.
+    pub control: Spot,
+    /// The CPUs.
+    pub cpus: Spot,
+    /// The nice level.
+    pub nice: Spot,
+    /// The most connections.
+    pub connections: Spot,
+}
+
+/// Where the parts of a listener stand.
+pub struct ListenSpots {
+    /// Its address.
+    pub address: Spot,
+    /// Where its certificate is named.
+    pub tls: Option<TlsSpots>,
+    /// Keys given that mean nothing for a Unix socket.
+    pub tcp_only: Vec<(&'static str, Spot)>,
+}
+
+/// Where the parts of a site stand.
+pub struct SiteSpots<H: Handlers> {
+    /// Its header.
+    pub header: Spot,
+    /// It names hosts, rightly or not.
+    pub has_names: bool,
+    /// Its names, without those that are wrong.
+    pub names: Vec<Spot>,
+    /// Its root, if it has one.
+    pub root: Option<Spot>,
+    /// That it answers over TLS only.
+    pub https_only: Spot,
+    /// `root` or a route is given, rightly or not.
+    pub has_handlers: bool,
+    /// Where its certificate is named.
+    pub tls: Option<TlsSpots>,
+    /// Files of its error pages, in the order of their statuses.
+    pub error_pages: Vec<Spot>,
+    /// Of its routes.
+    pub routes: Vec<RouteSpots<H>>,
+}
+
+/// Where the parts of a route stand.
+pub struct RouteSpots<H: Handlers> {
+    /// Its header.
+    pub header: Spot,
+    /// The path; `None` for the route a site's root is short for, and for a wrong path.
+    pub path: Option<(Spot, Pattern)>,
+    /// Its handler's parts.
+    pub handler: H::Spots,
+    /// Folders of files that programs may have sent.
+    pub sendfile: Vec<Spot>,
+}
+
+/// Tells everything that is wrong across the keys of a config.
+pub(crate) fn check<H: Handlers>(built: &Built<H>, disk: &dyn Disk, faults: &mut Faults<'_>) {
+    let Built { config, spots } = built;
+    listeners(config, &spots.listeners, faults);
+    logs(config, &spots.logs, disk, faults);
+    site_names(config, &spots.sites, faults);
+    let mut looked = Looked::new(disk);
+    acme::check(built, faults);
+    for (file, spot) in acme::files(config, spots) {
+        looked.file(file, spot, "write the file's own path", faults);
+    }
+    if let (Some(otlp), Some(spot)) = (&config.otlp, spots.otlp_ca)
+        && let Some(file) = &otlp.ca
+    {
+        looked.file(file, spot, "write the file's own path", faults);
+        looked.authorities(file, "otlp.ca", spot, faults);
+    }
+    if let Some((file, spot)) = acme::authorities(config, spots) {
+        looked.authorities(file, "acme.ca", spot, faults);
+    }
+    certificates_on_disk(config, spots, &mut looked, faults);
+    for (site, spots) in config.sites.iter().zip(&spots.sites) {
+        if !spots.has_handlers {
+            let hint = "add `root = \"FOLDER\"` or a `[[site.route]]`";
+            faults
+                .error(spots.header, "the site answers nothing")
+                .hint(hint);
+        }
+        reachable(spots, faults);
+        error_pages(site, spots, &mut looked, faults);
+        H::check(config, (site, spots), &mut looked, faults);
+    }
+}
+
+/// Files of certificates are there, and each TLS listener has one to show.
+fn certificates_on_disk<H: Handlers>(
+    config: &Config<H>,
+    spots: &Spots<H>,
+    looked: &mut Looked<'_>,
+    faults: &mut Faults<'_>,
+) {
+    let of_listeners = config.listeners.iter().zip(&spots.listeners);
+    let of_listeners = of_listeners.filter_map(|(listener, spots)| {
+        Some((listener.tls.as_ref()?.certificate.as_ref(), spots.tls?))
+    });
+    let of_sites = config.sites.iter().zip(&spots.sites);
+    let of_sites =
+        of_sites.filter_map(|(site, spots)| Some((site.tls.certificate.as_ref(), spots.tls?)));
+    for (source, spots) in of_listeners.chain(of_sites) {
+        let Some(CertificateSource::Files { certificate, key }) = source else {
+            continue;
+        };
+        let hint = "write the file's own path";
+        looked.file(certificate, spots.certificate, hint, faults);
+        if key != certificate {
+            looked.file(key, spots.key, hint, faults);
+        }
+    }
+    for (site, spots) in config.sites.iter().zip(&spots.sites) {
+        if let (Some((_, authorities)), Some(spots)) = (&site.tls.client, spots.tls) {
+            let hint = "write the file's own path";
+            looked.file(authorities, spots.client_ca, hint, faults);
+        }
+        if site.https_only
+            && config
+                .site_listeners()
+                .all(|listener| listener.tls.is_none())
+        {
+            faults
+                .error(
+                    spots.https_only,
+                    "`https_only` without a listener that speaks TLS",
+                )
+                .hint("give one of `[[listen]]` its `tls`, or remove `https_only`");
+        }
+    }
+    let has_any = config
+        .sites
+        .iter()
+        .any(|site| site.tls.certificate.is_some());
+    for (listener, spots) in config.listeners.iter().zip(&spots.listeners) {
+        let Some(tls) = &listener.tls else { continue };
+        if tls.certificate.is_none() && !has_any && !listener.address.is_for_this_machine_only() {
+            faults
+                .error(
+                    spots.address,
+                    "the listener speaks TLS and there is no certificate",
+                )
+                .hint(
+                    "name one in its `tls` or in a site's; `tls = \"self-signed\"` for one that \
+                     browsers warn about",
+                );
+        }
+    }
+}
+
+fn listeners<H: Handlers>(config: &Config<H>, spots: &[ListenSpots], faults: &mut Faults<'_>) {
+    let mut last_told = None;
+    for (index, (listener, spot)) in config.listeners.iter().zip(spots).enumerate() {
+        if listener.localhost == Some(Loopback::V6) && last_told == Some(spot.address) {
+            continue;
+        }
+        let earlier = config.listeners[..index].iter().zip(spots);
+        for (other, first) in earlier {
+            let (see, hint) = match overlap(
+                (&listener.address, listener.v6only),
+                (&other.address, other.v6only),
+            ) {
+                Overlap::None => continue,
+                Overlap::Same => ("the first", "remove one of them"),
+                Overlap::Covered => (
+                    "this address takes its port",
+                    "keep the wider one, or use another port",
+                ),
+            };
+            let message = match see {
+                "the first" => "the address is listened on already",
+                _ => "the kernel cannot listen on this address too",
+            };
+            faults
+                .error(spot.address, message)
+                .see(first.address, see)
+                .hint(hint);
+            last_told = Some(spot.address);
+            break;
+        }
+        if let ListenAddress::Unix(_) = listener.address {
+            for (key, key_spot) in &spot.tcp_only {
+                let message = format!("`{key}` does nothing on a Unix socket");
+                faults.warn(*key_spot, message).hint("remove it");
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Overlap {
+    None,
+    Same,
+    Covered,
+}
+
+fn overlap(a: (&ListenAddress, bool), b: (&ListenAddress, bool)) -> Overlap {
+    let (ListenAddress::Tcp(first), ListenAddress::Tcp(second)) = (a.0, b.0) else {
+        return if a.0 == b.0 {
+            Overlap::Same
+        } else {
+            Overlap::None
+        };
+    };
+    if first.port() != second.port() || first.port() == 0 {
+        return Overlap::None;
+    }
+    if first == second {
+        return Overlap::Same;
+    }
+    if takes(first, a.1, second.ip()) || takes(second, b.1, first.ip()) {
+        return Overlap::Covered;
+    }
+    Overlap::None
+}
+
+/// A socket on this address gets connections to `ip` too.
+fn takes(address: &SocketAddr, v6only: bool, ip: IpAddr) -> bool {
+    match address.ip() {
+        IpAddr::V4(own) => own.is_unspecified() && ip.is_ipv4(),
+        IpAddr::V6(own) => own.is_unspecified() && (ip.is_ipv6() || !v6only),
+    }
+}
+
+fn logs<H: Handlers>(config: &Config<H>, spots: &[Spot], disk: &dyn Disk, faults: &mut Faults<'_>) {
+    let mut files: HashMap<&Path, Spot> = HashMap::new();
+    for (log, spot) in config.logs.iter().zip(spots) {
+        let LogTarget::File(path) = &log.target else {
+            continue;
+        };
+        if let Some(first) = files.insert(path, *spot) {
+            faults
+                .error(*spot, "two logs write to one file")
+                .see(first, "the first")
+                .hint("use one log for both, or another file");
+        }
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        match (disk.look(path), disk.look(folder)) {
+            (Found::Folder, _) => {
+                let message = format!("{} is a folder", path.display());
+                faults
+                    .error(*spot, message)
+                    .hint("write the name of a file");
+            }
+            (_, Found::Nothing) => {
+                let message = format!("the log's folder {} does not exist", folder.display());
+                faults
+                    .error(*spot, message)
+                    .hint("create it, or use another");
+            }
+            (_, Found::File) => {
+                let message = format!("{} is no folder", folder.display());
+                faults
+                    .error(*spot, message)
+                    .hint("use another folder for the log");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn site_names<H: Handlers>(config: &Config<H>, spots: &[SiteSpots<H>], faults: &mut Faults<'_>) {
+    let mut seen: HashMap<&str, Spot> = HashMap::new();
+    let mut nameless: Option<Spot> = None;
+    for (site, spots) in config.sites.iter().zip(spots) {
+        for (name, spot) in site.names.iter().zip(&spots.names) {
+            if let Some(first) = seen.get(name.as_str()) {
+                faults
+                    .error(*spot, format!("`{name}` names a site already"))
+                    .see(*first, "the first")
+                    .hint("remove one; a name leads to one site");
+                continue;
+            }
+            seen.insert(name, *spot);
+        }
+        if spots.has_names {
+            continue;
+        }
+        match nameless {
+            Some(first) => {
+                faults
+                    .error(spots.header, "a second site has no `names`")
+                    .see(first, "the first")
+                    .hint("give it `names`; one site alone answers all other hosts");
+            }
+            None => nameless = Some(spots.header),
+        }
+    }
+}
+
+fn reachable<H: Handlers>(spots: &SiteSpots<H>, faults: &mut Faults<'_>) {
+    let mut seen = EarlierRoutes::default();
+    for (index, route_spots) in spots.routes.iter().enumerate() {
+        let Some((spot, pattern)) = &route_spots.path else {
+            continue;
+        };
+        let Some(earlier) = seen.add(index, pattern) else {
+            continue;
+        };
+        let Some((first, wider)) = &spots.routes[earlier].path else {
+            continue;
+        };
+        let (message, hint) = if pattern.covers(wider) {
+            (
+                "a route for these paths stands above",
+                "remove one of the two",
+            )
+        } else {
+            (
+                "this route is never reached",
+                "move it above the route that matches all of its paths",
+            )
+        };
+        faults
+            .error(*spot, message)
+            .see(*first, "this route answers first")
+            .hint(hint);
+    }
+}
+
+/// Each path is looked up once, however many routes name it.
+pub struct Looked<'d> {
+    disk: &'d dyn Disk,
+    found: HashMap<PathBuf, Found>,
+    /// Where roots stand that are wrong, as source and offset.
+    told: HashSet<(usize, usize)>,
+}
+
+impl<'d> Looked<'d> {
+    pub(crate) fn new(disk: &'d dyn Disk) -> Looked<'d> {
+        Looked {
+            disk,
+            found: HashMap::new(),
+            told: HashSet::new(),
+        }
+    }
+
+    /// The disk that is looked at.
+    pub fn disk(&self) -> &'d dyn Disk {
+        self.disk
+    }
+
+    /// What stands at a path.
+    pub fn look(&mut self, path: &Path) -> Found {
+        if let Some(found) = self.found.get(path) {
+            return found.clone();
+        }
+        let found = self.disk.look(path);
+        self.found.insert(path.to_path_buf(), found.clone());
+        found
+    }
+
+    /// True once for a place in the sources where a root stands: what is wrong there is told once.
+    pub fn is_first(&mut self, spot: Spot) -> bool {
+        self.told.insert((spot.source, spot.start))
+    }
+
+    /// Tells once, however many routes take a root from one place, when it is no folder. Gives what
+    /// was found unless that is told already.
+    pub fn root(&mut self, path: &Path, spot: Spot, faults: &mut Faults<'_>) -> Option<Found> {
+        if self.told.contains(&(spot.source, spot.start)) {
+            return None;
+        }
+        let root = path.display();
+        let found = self.look(path);
+        let (message, hint) = match &found {
+            Found::Folder | Found::Trusted => return Some(found),
+            Found::File => (
+                format!("{root} is a file, not a folder"),
+                "write the folder it is in",
+            ),
+            Found::Nothing => (format!("there is no folder {root}"), BEGIN_OF_PATHS),
+            Found::Hidden(why) => (format!("{root} cannot be looked at: {why}"), HIDDEN),
+        };
+        self.told.insert((spot.source, spot.start));
+        faults.error(spot, message).hint(hint);
+        None
+    }
+
+    /// Tells when a file is not there; `not_folder` is what to do about a folder in its place.
+    pub fn file(&mut self, file: &Path, spot: Spot, not_folder: &str, faults: &mut Faults<'_>) {
+        let (message, hint) = match self.look(file) {
+            Found::File | Found::Trusted => return,
+            Found::Hidden(why) => return hidden(file, &why, spot, faults),
+            Found::Folder => (format!("{} is a folder", file.display()), not_folder),
+            Found::Nothing => (
+                format!("there is no file {}", file.display()),
+                BEGIN_OF_PATHS,
+            ),
+        };
+        faults.error(spot, message).hint(hint);
+    }
+
+    /// Tells when a folder of programs is not there.
+    pub fn folder(&mut self, dir: &Path, spot: Spot, faults: &mut Faults<'_>) {
+        if dir.as_os_str().is_empty() {
+            // That is told already.
+            return;
+        }
+        let (message, hint) = match self.look(dir) {
+            Found::Folder | Found::Trusted => return,
+            Found::Hidden(why) => return hidden(dir, &why, spot, faults),
+            Found::File => (
+                format!("{} is a file, not a folder", dir.display()),
+                "write `script` for one program",
+            ),
+            Found::Nothing => (
+                format!("there is no folder {}", dir.display()),
+                BEGIN_OF_PATHS,
+            ),
+        };
+        faults.error(spot, message).hint(hint);
+    }
+
+    /// Tells when a program is not there, neither where its name leads nor in a folder of `path`.
+    pub fn program(&mut self, name: &str, path: &str, spot: Spot, faults: &mut Faults<'_>) {
+        let may_be = candidates(name, path);
+        let is_there = |path: &PathBuf| !matches!(self.look(path), Found::Nothing | Found::Folder);
+        if name.is_empty() || may_be.iter().any(is_there) {
+            return;
+        }
+        let message = format!("there is no program {name}");
+        let hint = match name.contains('/') {
+            true => BEGIN_OF_PATHS.to_owned(),
+            false => format!("install it, or write its whole path; it was looked for in {path}"),
+        };
+        faults.error(spot, message).hint(hint);
+    }
+
+    /// A file that holds no authorities is as good as none, which is noticed late.
+    fn authorities(&mut self, file: &Path, key: &str, spot: Spot, faults: &mut Faults<'_>) {
+        if self.look(file) == Found::File
+            && let Some(fault) = self.disk.authorities_fault(file, key)
+        {
+            let hint = "write the certificates of your authority there, in PEM, or remove `ca`";
+            faults.error(spot, fault).hint(hint);
+        }
+    }
+}
+
+fn error_pages<H: Handlers>(
+    site: &Site<H>,
+    spots: &SiteSpots<H>,
+    looked: &mut Looked<'_>,
+    faults: &mut Faults<'_>,
+) {
+    for ((_, path), spot) in site.error_pages.iter().zip(&spots.error_pages) {
+        match looked.look(path) {
+            Found::File | Found::Trusted => {}
+            Found::Folder => {
+                let message = format!("{} is a folder", path.display());
+                faults
+                    .error(*spot, message)
+                    .hint("write the name of a file");
+            }
+            Found::Hidden(why) => hidden(path, &why, *spot, faults),
+            Found::Nothing => {
+                let hint = match page_in_root(site, path, looked) {
+                    Some(page) => format!("there is {}: write the way to it", page.display()),
+                    None => BEGIN_OF_PATHS.to_owned(),
+                };
+                let message = format!("there is no file {}", path.display());
+                faults.error(*spot, message).hint(hint);
+            }
+        }
+    }
+}
+
+const BEGIN_OF_PATHS: &str = "create it; paths begin at the folder of the file that names them";
+
+/// The page in a root of the site, where people look for it first.
+fn page_in_root<H: Handlers>(
+    site: &Site<H>,
+    path: &Path,
+    looked: &mut Looked<'_>,
+) -> Option<PathBuf> {
+    let name = path.file_name()?;
+    let roots = site.routes.iter().filter_map(|route| route.handler.root());
+    roots
+        .map(|root| root.join(name))
+        .find(|page| looked.look(page) == Found::File)
+}
+
+const HIDDEN: &str = "let the user that starts hob search its folders";
+
+fn hidden(path: &Path, why: &str, spot: Spot, faults: &mut Faults<'_>) {
+    let message = format!("{} cannot be looked at: {why}", path.display());
+    faults.error(spot, message).hint(HIDDEN);
+}

@@ -1,0 +1,402 @@
+//! The config as types: complete once it is built. Its handlers are a type parameter.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::acme::Acme;
+use crate::admin::Admin;
+use crate::handlers::Handlers;
+use crate::headers::HeaderRules;
+use crate::inside::{Activity, History};
+use crate::metrics::{Metrics, Otlp};
+use crate::names::ClientNames;
+use crate::program::Program;
+use crate::tls::{ListenTls, SiteTls};
+
+/// Everything a server runs on, made from one set of sources.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config<H: Handlers> {
+    /// Server threads; `None` is one per usable core (affinity and CPU quota counted).
+    pub threads: Option<usize>,
+    /// CPUs the server may run on; empty is all it is allowed.
+    pub cpus: Vec<usize>,
+    /// Nice level of the server process, -20 to 19.
+    pub nice: i32,
+    /// User the server drops to when started as root.
+    pub user: Option<String>,
+    /// Group the server drops to when started as root; `None` is the user's own.
+    pub group: Option<String>,
+    /// What is done for hosts that no site names, where each has names.
+    pub unknown_host: UnknownHost,
+    /// The control socket; `None` leaves it to the caller, unless `control_off` is set.
+    pub control: Option<PathBuf>,
+    /// The config wants no control socket.
+    pub control_off: bool,
+    /// Folder for what is kept over restarts; `None` leaves it to the caller.
+    pub state: Option<PathBuf>,
+    /// How long running requests may finish when the server stops.
+    pub drain: Duration,
+    /// Limits of connections and requests.
+    pub limits: Limits,
+    /// The cache of files.
+    pub cache: CacheSettings,
+    /// What those who watch requests are not shown.
+    pub watch: WatchSettings,
+    /// What is counted for Prometheus.
+    pub metrics: Metrics,
+    /// Where traces are sent; `None` is nowhere.
+    pub otlp: Option<Otlp>,
+    /// How names of clients are looked up; `None` when they have none.
+    pub names: Option<ClientNames>,
+    /// The history of requests.
+    pub history: History,
+    /// The server's activity.
+    pub activity: Activity,
+    /// How certificates are got by themselves; `None` when none is.
+    pub acme: Option<Acme>,
+    /// The admin pages; `None` when there are none.
+    pub admin: Option<Admin>,
+    /// Programs that routes run, by the index that their handlers name.
+    pub programs: Vec<Program>,
+    /// Access logs, by the index that listeners, sites and routes name.
+    pub logs: Vec<LogSettings>,
+    /// Where to listen, in file order; those of the admin pages come last.
+    pub listeners: Vec<Listener>,
+    /// Sites, in file order. The one without names, else the first, answers unknown hosts.
+    pub sites: Vec<Site<H>>,
+}
+
+/// Limits of connections and requests; each has a counter of the same name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Longest request target, in bytes (414).
+    pub target: usize,
+    /// Longest request head, in bytes (431).
+    pub head: usize,
+    /// Most header fields of a request (431).
+    pub headers: usize,
+    /// Time for a whole request head from its first byte, and for a new connection's first byte
+    /// (408).
+    pub head_time: Duration,
+    /// Longest pause between two pieces of a request body (408).
+    pub body_progress: Duration,
+    /// Longest pause in which a client takes no byte of an answer (closed).
+    pub write_progress: Duration,
+    /// How long a connection may stay idle between requests.
+    pub idle: Duration,
+    /// How long, at most, bytes are read and dropped before a connection with unread input closes.
+    pub linger: Duration,
+    /// Time for a whole TLS handshake (closed).
+    pub handshake_time: Duration,
+    /// Bytes before a TLS handshake is done (closed).
+    pub handshake_bytes: usize,
+    /// TLS handshakes under way at a time (closed).
+    pub handshakes: usize,
+    /// Bytes of bodies over HTTP/3 that nobody reads, of all connections (503).
+    pub h3_unread: usize,
+    /// Open connections of the server.
+    pub connections: usize,
+    /// Open connections of one client address; 0 is no limit.
+    pub connections_per_client: usize,
+    /// Largest request body, in bytes, unless a route says otherwise (413).
+    pub body: u64,
+    /// Workers of all resident programs together (503).
+    pub workers: usize,
+}
+
+/// The cache of files.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CacheSettings {
+    /// Memory for contents and prepared heads, in bytes; 0 turns the cache off.
+    pub bytes: u64,
+    /// Largest file whose content is kept, in bytes.
+    pub max_file: u64,
+    /// Largest file whose content is kept for answers that must be sealed or framed, in bytes.
+    pub max_file_tls: u64,
+    /// How old what we know about a file may get before it is looked at again.
+    pub recheck: Duration,
+}
+
+/// One access log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogSettings {
+    /// Where lines go.
+    pub target: LogTarget,
+    /// `common`, `combined`, `json`, or a format of `{field}` words.
+    pub format: String,
+    /// Rotate when the file reaches this many bytes; 0 is never.
+    pub rotate_bytes: u64,
+    /// Rotate when a new day begins (UTC).
+    pub rotate_daily: bool,
+    /// Rotated files kept.
+    pub keep: usize,
+    /// Rotated files are compressed with gzip.
+    pub compress: bool,
+}
+
+/// Where access log lines go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogTarget {
+    /// Appended to a file.
+    File(PathBuf),
+    /// Standard output.
+    Stdout,
+}
+
+/// Which access log a listener, site or route chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogChoice {
+    /// Whatever the level above says.
+    Inherit,
+    /// None.
+    Off,
+    /// The log with this index in [`Config::logs`].
+    Log(usize),
+}
+
+/// One address to listen on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listener {
+    /// Where.
+    pub address: ListenAddress,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The config says `localhost`: that is two listeners, of which this is one.
+    pub localhost: Option<Loopback>,
+    /// Connections the kernel holds until we accept them.
+    pub backlog: u32,
+    /// SO_SNDBUF in bytes; `None` leaves it to the kernel.
+    pub send_buffer: Option<usize>,
+    /// SO_RCVBUF in bytes; `None` leaves it to the kernel.
+    pub receive_buffer: Option<usize>,
+    /// TCP_NOTSENT_LOWAT in bytes; `None` leaves it to the kernel.
+    pub notsent_lowat: Option<usize>,
+    /// TCP_USER_TIMEOUT; `None` leaves it to the kernel.
+    pub user_timeout: Option<Duration>,
+    /// TCP_DEFER_ACCEPT; zero is off.
+    pub defer_accept: Duration,
+    /// IPV6_V6ONLY.
+    pub v6only: bool,
+    /// TLS; `None` is clear text.
+    pub tls: Option<ListenTls>,
+    /// Access log of connections from here.
+    pub log: LogChoice,
+}
+
+/// Where a listener listens.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ListenAddress {
+    /// TCP.
+    Tcp(SocketAddr),
+    /// A Unix socket.
+    Unix(PathBuf),
+    /// A socket handed down by systemd, by its name (`FileDescriptorName=`).
+    Inherited(String),
+}
+
+/// What a listener is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The sites.
+    Sites,
+    /// The admin pages.
+    Admin,
+}
+
+/// One of the two listeners that `localhost` stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loopback {
+    /// `127.0.0.1`.
+    V4,
+    /// `::1`, at the port of the listener before it; a machine may have no such address.
+    V6,
+}
+
+impl<H: Handlers> Config<H> {
+    /// Listeners of the sites: all but those of the admin pages.
+    pub fn site_listeners(&self) -> impl Iterator<Item = &Listener> {
+        let listeners = self.listeners.iter();
+        listeners.filter(|listener| listener.purpose == Purpose::Sites)
+    }
+}
+
+impl ListenAddress {
+    /// Nobody on another machine can reach it.
+    pub fn is_for_this_machine_only(&self) -> bool {
+        match self {
+            ListenAddress::Tcp(address) => address.ip().is_loopback(),
+            ListenAddress::Unix(_) => true,
+            ListenAddress::Inherited(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ListenAddress::Tcp(address) => write!(f, "{address}"),
+            ListenAddress::Unix(path) => write!(f, "unix:{}", path.display()),
+            ListenAddress::Inherited(name) => write!(f, "systemd:{name}"),
+        }
+    }
+}
+
+/// What those who watch requests are not shown unless they ask for secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchSettings {
+    /// Words at which names of keys of a query end that are hidden.
+    pub hidden_query: Vec<String>,
+    /// Header fields that are hidden beside those that always are.
+    pub hidden_fields: Vec<String>,
+}
+
+/// A virtual host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site<H: Handlers> {
+    /// Host names: exact, or `*.name`; lower case. Empty: the default site.
+    pub names: Vec<String>,
+    /// Routes in order; the first that matches wins. A site with a root ends in a route for `/*`.
+    pub routes: Vec<Route<H>>,
+    /// Pages for error statuses: status and file.
+    pub error_pages: Vec<(u16, PathBuf)>,
+    /// Header rules for answers that no route gives.
+    pub headers: HeaderRules,
+    /// Requests in clear text are sent to TLS.
+    pub https_only: bool,
+    /// What TLS listeners offer for it.
+    pub tls: SiteTls,
+    /// Access log of this site.
+    pub log: LogChoice,
+    /// Where the site stands: file and line, for messages.
+    pub place: Place,
+}
+
+impl<H: Handlers> Site<H> {
+    /// What it is called where one name must do: its first, `*` for the default site.
+    pub fn name(&self) -> &str {
+        self.names.first().map_or("*", String::as_str)
+    }
+}
+
+/// A path pattern, settings and one handler.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Route<H: Handlers> {
+    /// Path pattern as written: exact, `prefix/*`, `*.suffix`, `/a/{name}/b`, `/a/{rest*}`.
+    pub path: String,
+    /// Who answers.
+    pub handler: H,
+    /// Rewritten path, before the handler sees it: a pattern with `{name}` captures.
+    pub rewrite: Option<String>,
+    /// Largest request body, in bytes (413).
+    pub body: u64,
+    /// Header rules: the site's, then the route's own.
+    pub headers: HeaderRules,
+    /// What is done to a program's answers.
+    pub after: AfterSteps,
+    /// Folders whose files a program may have sent.
+    pub sendfile: Vec<H::Folder>,
+    /// Answers tell their clients how long they took.
+    pub server_timing: bool,
+    /// What lacks the slash in front of the pattern's star is not sent there.
+    pub strict: bool,
+    /// Only reached by internal redirects.
+    pub internal: bool,
+    /// Access log of this route.
+    pub log: LogChoice,
+    /// What a half-closed connection means for a program's answer.
+    pub half_close: HalfClose,
+    /// Where the route stands: file and line, for messages.
+    pub place: Place,
+}
+
+/// What is done to a program's answers after its handler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AfterSteps {
+    /// Codings in which answers are compressed, in order of preference; empty is none.
+    pub compress: Vec<Coding>,
+    /// Smallest answer compressed, in bytes, where its size is known.
+    pub compress_min: u64,
+    /// Media types that are compressed; `text/*` patterns allowed.
+    pub compress_types: Vec<String>,
+    /// The site's error pages take the place of a program's own, too.
+    pub intercept_errors: bool,
+    /// Largest answer that is collected when a program asks for it, in bytes.
+    pub buffer_max: u64,
+}
+
+impl<H: Handlers> Config<H> {
+    /// What becomes of hosts that no site names; `None` where a site answers for all of them.
+    pub fn unknown_hosts(&self) -> Option<&'static str> {
+        let all_named = self.sites.iter().all(|site| !site.names.is_empty());
+        all_named.then_some(match self.unknown_host {
+            UnknownHost::Refuse => {
+                "hosts that no site names get 421; `unknown_host = \"first\"` has the first site \
+                 answer"
+            }
+            UnknownHost::First => "hosts that no site names are answered by the first site",
+        })
+    }
+}
+
+/// What is done for hosts that no site names, where each site has names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownHost {
+    /// They get 421.
+    #[default]
+    Refuse,
+    /// The first site answers; its permanent redirects are temporary ones then.
+    First,
+}
+
+/// What FIN after a complete request means while its answer is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HalfClose {
+    /// The client has left.
+    Cancel,
+    /// The client still reads.
+    Serve,
+}
+
+/// A content coding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Coding {
+    /// Brotli, RFC 7932.
+    Brotli,
+    /// Zstandard, RFC 8878.
+    Zstd,
+    /// gzip, RFC 1952.
+    Gzip,
+}
+
+impl Coding {
+    /// As the config says it, and `Content-Encoding`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Coding::Brotli => "br",
+            Coding::Zstd => "zstd",
+            Coding::Gzip => "gzip",
+        }
+    }
+
+    /// The ending of precompressed files, without its dot.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Coding::Brotli => "br",
+            Coding::Zstd => "zst",
+            Coding::Gzip => "gz",
+        }
+    }
+}
+
+/// A place in a source.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The file as named.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+}

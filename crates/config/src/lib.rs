@@ -1,0 +1,76 @@
+//! The config: complete once built, nothing is looked up by string afterwards.
+//!
+//! `schema` says every key that is nobody's handler once, `key` what an entry is made of; a
+//! server's handlers bring theirs (`handlers`). `load` reads the texts (`sources`, `parse`), walks
+//! them by the schema into one tree (`walk`, `values`, `tree`), builds the types of `config` from
+//! it (`build`, `build_site`) and holds the rules across keys against them (`check`,
+//! `unreachable`). What is wrong is a `fault` with its place. `reference` and `json_schema` are
+//! made from the schema too. `route` are the paths of requests and what routes say of them. This
+//! crate knows no handler.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod acme;
+mod address;
+mod admin;
+mod build;
+pub mod build_after;
+pub mod build_site;
+pub mod check;
+mod config;
+mod expand;
+pub mod fault;
+mod find_file;
+pub mod foreign;
+mod handlers;
+mod headers;
+mod hidden;
+mod inside;
+mod json_schema;
+pub mod key;
+mod load;
+mod log_format;
+mod metrics;
+mod names;
+mod nearest;
+mod parse;
+pub mod program;
+mod reference;
+pub mod route;
+pub mod schema;
+mod sources;
+pub mod text;
+mod tls;
+pub mod tree;
+pub mod units;
+mod unreachable;
+mod values;
+mod walk;
+
+pub use acme::AcmeSpots;
+pub use acme::{Acme, DnsHook, Method, NAMES_MAX, is_certifiable};
+pub use admin::{Admin, AdminUser, Role};
+pub use check::{Built, Disk, Found, RealDisk, Spots, TrustedDisk};
+pub use config::{
+    AfterSteps, CacheSettings, Coding, Config, HalfClose, Limits, ListenAddress, Listener,
+    LogChoice, LogSettings, LogTarget, Loopback, Place, Purpose, Route, Site, UnknownHost,
+    WatchSettings,
+};
+pub use fault::{COMMAND_LINE, Errors, Fault, Faults, Spot, Warnings, printable};
+pub use handlers::Handlers;
+pub use headers::{HeaderRule, HeaderRules};
+pub use hidden::without_secrets;
+pub use inside::{Activity, History, KeptFile};
+pub use load::{load_built, load_with, read_file};
+pub use metrics::{Destination, Metrics, Otlp, Parent};
+pub use names::ClientNames;
+pub use nearest::nearest;
+pub use program::{
+    Cgroup, CommandLine, HostSource, IoClass, Namespace, PATH, Program, ProgramSpots, Rlimits,
+    Sandbox, candidates,
+};
+pub use schema::Schema;
+pub use sources::{Environment, Sources};
+pub use tls::{CertificateSource, ClientNeed, ListenTls, SUITES, SiteTls, TlsSpots};
+pub use tree::Argument;
+pub use units::parse_duration;

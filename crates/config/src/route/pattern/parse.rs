@@ -1,0 +1,266 @@
+//! Patterns from text. Everything that could never match, or that would match something else than
+//! it seems to, is an error with its place and a way out.
+
+use std::fmt;
+
+use super::regex;
+use super::{CAPTURES_MAX, Pattern, SEGMENTS_MAX, Segment, Tail};
+use crate::route::percent::decode_pair;
+use crate::route::target::{has_dots_beside_encoded_slash, with_encoded_slashes};
+
+/// A pattern that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatternError {
+    /// Where in the text, in bytes from its start.
+    pub at: usize,
+    /// What is wrong.
+    pub fault: PatternFault,
+}
+
+/// What is wrong with a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PatternFault {
+    /// A regular expression; the pattern that says the same, if there is one.
+    Regex(Option<String>),
+    /// Neither `/` nor `*.` at the start.
+    Start,
+    /// `*` where it has no meaning.
+    Star,
+    /// A brace outside of a capture that is a whole segment.
+    Brace,
+    /// A capture's name is not a letter or `_` followed by letters, digits and `_`.
+    Name(String),
+    /// A capture's name means something else in redirects.
+    NameReserved(String),
+    /// Two captures of one name.
+    NameTwice(String),
+    /// `{rest*}` is not the last segment.
+    RestNotLast,
+    /// A percent-encoded byte.
+    Encoded,
+    /// `?` or `#`.
+    NotPath(char),
+    /// A segment that no normalised path has.
+    NeverMatches,
+    /// More than [`CAPTURES_MAX`] captures.
+    TooManyCaptures,
+    /// More than [`SEGMENTS_MAX`] segments.
+    TooManySegments,
+}
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.fault {
+            PatternFault::Regex(Some(meant)) => {
+                write!(f, "patterns are no regular expressions; write `{meant}`")
+            }
+            PatternFault::Regex(None) => f.write_str(
+                "patterns are no regular expressions; write `/name`, `/name/*`, `/{name}` for one \
+                 segment, or `*.php` for an ending",
+            ),
+            PatternFault::Start => f.write_str(
+                "a path pattern begins with `/` or `*.`; write `/name`, `/name/*` or `*.suffix`",
+            ),
+            PatternFault::Star => f.write_str(
+                "`*` stands only at the end, as `/*` or `/*.suffix`; write `{name}` for one segment",
+            ),
+            PatternFault::Brace => f.write_str(
+                "a capture is a whole segment: write `/{name}/`, or `/{name*}` at the end",
+            ),
+            PatternFault::Name(name) => write!(
+                f,
+                "`{name}` cannot name a capture; use letters, digits and `_`, no digit first"
+            ),
+            PatternFault::NameReserved(name) => write!(
+                f,
+                "a capture cannot be called `{name}`, which stands for a part of the request; \
+                 choose another name"
+            ),
+            PatternFault::NameTwice(name) => {
+                write!(f, "two captures are called `{name}`; rename one")
+            }
+            PatternFault::RestNotLast => f.write_str(
+                "`{name*}` takes all that follows, so it must be last; write `{name}` for one segment",
+            ),
+            PatternFault::Encoded => f.write_str(
+                "patterns are compared with the decoded path; write the character itself, not `%XX` \
+                 (only `%2F` stands for itself)",
+            ),
+            PatternFault::NotPath(mark) => {
+                write!(f, "a pattern matches the path only; remove `{mark}` and what follows it")
+            }
+            PatternFault::NeverMatches => f.write_str(
+                "this can never match: empty, `.` and `..` segments are taken out of paths, and \
+                 backslashes and control bytes are refused; remove it",
+            ),
+            PatternFault::TooManyCaptures => {
+                write!(f, "more than {CAPTURES_MAX} captures; use `{{rest*}}` for what follows")
+            }
+            PatternFault::TooManySegments => {
+                write!(f, "more than {SEGMENTS_MAX} segments; use `/*` for what follows")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PatternError {}
+
+pub(super) fn parse(text: &str) -> Result<Pattern, PatternError> {
+    let parsed = parse_plain(text);
+    if !regex::is_meant(text, parsed.is_err()) {
+        return parsed;
+    }
+    let meant = regex::as_pattern(text).filter(|pattern| parse_plain(pattern).is_ok());
+    Err(PatternError {
+        at: 0,
+        fault: PatternFault::Regex(meant),
+    })
+}
+
+fn parse_plain(text: &str) -> Result<Pattern, PatternError> {
+    let mut parser = Parser {
+        pattern: Pattern {
+            segments: Vec::new(),
+            tail: Tail::End,
+            names: Vec::new(),
+        },
+    };
+    if let Some(at) = impossible_byte(text) {
+        return Err(at);
+    }
+    if text.starts_with("*.") {
+        parser.star(text, 0, Place::Last)?;
+        return Ok(parser.pattern);
+    }
+    let Some(inner) = text.strip_prefix('/') else {
+        return Err(PatternError {
+            at: 0,
+            fault: PatternFault::Start,
+        });
+    };
+    let mut at = 1;
+    let mut pieces = inner.split('/').peekable();
+    while let Some(piece) = pieces.next() {
+        let place = if pieces.peek().is_some() {
+            Place::Inner
+        } else {
+            Place::Last
+        };
+        parser.piece(piece, at, place)?;
+        at += piece.len() + 1;
+    }
+    Ok(parser.pattern)
+}
+
+/// Bytes that mean a mistake wherever they stand.
+fn impossible_byte(text: &str) -> Option<PatternError> {
+    text.bytes().enumerate().find_map(|(at, byte)| {
+        let fault = match byte {
+            b'%' => match decode_pair(text.as_bytes().get(at + 1..at + 3)?)? {
+                b'/' => return None,
+                _ => PatternFault::Encoded,
+            },
+            b'?' | b'#' => PatternFault::NotPath(char::from(byte)),
+            b'\\' | 0..0x20 | 0x7f => PatternFault::NeverMatches,
+            _ => return None,
+        };
+        Some(PatternError { at, fault })
+    })
+}
+
+/// Where a piece stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Inner,
+    Last,
+}
+
+struct Parser {
+    pattern: Pattern,
+}
+
+impl Parser {
+    fn piece(&mut self, piece: &str, at: usize, place: Place) -> Result<(), PatternError> {
+        let error = |fault| Err(PatternError { at, fault });
+        if piece.contains(['{', '}']) {
+            return self.capture(piece, at, place);
+        }
+        if piece.contains('*') {
+            return self.star(piece, at, place);
+        }
+        let literal = with_encoded_slashes(piece.as_bytes());
+        if matches!(piece, "." | "..")
+            || (piece.is_empty() && place == Place::Inner)
+            || has_dots_beside_encoded_slash(&literal)
+        {
+            return error(PatternFault::NeverMatches);
+        }
+        if self.pattern.segments.len() == SEGMENTS_MAX {
+            return error(PatternFault::TooManySegments);
+        }
+        self.pattern.segments.push(Segment::Literal(literal.into()));
+        Ok(())
+    }
+
+    fn star(&mut self, piece: &str, at: usize, place: Place) -> Result<(), PatternError> {
+        let after = piece.strip_prefix('*').unwrap_or("*");
+        let is_suffix = after.len() > 1 && after.starts_with('.') && !after.contains(['*', '/']);
+        self.pattern.tail = match after {
+            "" if place == Place::Last => Tail::Rest,
+            _ if place == Place::Last && is_suffix => {
+                Tail::Suffix(with_encoded_slashes(after.as_bytes()).into())
+            }
+            _ => {
+                return Err(PatternError {
+                    at,
+                    fault: PatternFault::Star,
+                });
+            }
+        };
+        Ok(())
+    }
+
+    fn capture(&mut self, piece: &str, at: usize, place: Place) -> Result<(), PatternError> {
+        let error = |fault| Err(PatternError { at, fault });
+        let inner = piece
+            .strip_prefix('{')
+            .and_then(|piece| piece.strip_suffix('}'));
+        let Some(inner) = inner.filter(|inner| !inner.contains(['{', '}'])) else {
+            return error(PatternFault::Brace);
+        };
+        let name = inner.strip_suffix('*').unwrap_or(inner);
+        if !is_name(name) {
+            return error(PatternFault::Name(name.to_owned()));
+        }
+        if matches!(name, "path" | "query" | "host" | "uri") {
+            return error(PatternFault::NameReserved(name.to_owned()));
+        }
+        if self.pattern.names().any(|known| known == name) {
+            return error(PatternFault::NameTwice(name.to_owned()));
+        }
+        if self.pattern.names.len() == CAPTURES_MAX {
+            return error(PatternFault::TooManyCaptures);
+        }
+        if name.len() == inner.len() {
+            if self.pattern.segments.len() == SEGMENTS_MAX {
+                return error(PatternFault::TooManySegments);
+            }
+            self.pattern.segments.push(Segment::Capture);
+        } else if place == Place::Last {
+            self.pattern.tail = Tail::NamedRest;
+        } else {
+            return error(PatternFault::RestNotLast);
+        }
+        self.pattern.names.push(name.into());
+        Ok(())
+    }
+}
+
+/// True for a letter or `_`, then letters, digits and `_`.
+fn is_name(name: &str) -> bool {
+    !name.starts_with(|first: char| first.is_ascii_digit())
+        && !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}

@@ -1,0 +1,186 @@
+//! Routes that are never reached: an earlier one matches everything they match.
+//!
+//! A tree of the patterns seen so far, by segment. A later pattern is looked up along every branch
+//! that covers it, so ten thousand routes take no longer than their text is long.
+
+use std::collections::HashMap;
+
+use super::route::pattern::{Pattern, Segment, Tail};
+
+/// The patterns of a site's routes so far.
+#[derive(Default)]
+pub(crate) struct EarlierRoutes {
+    root: Node,
+}
+
+#[derive(Default)]
+struct Node {
+    literal: HashMap<Box<[u8]>, Node>,
+    capture: Option<Box<Node>>,
+    /// The first route that ends here.
+    exact: Option<usize>,
+    /// The first that takes everything below.
+    anything: Option<usize>,
+    /// The first that takes everything below with this ending.
+    endings: HashMap<Box<[u8]>, usize>,
+}
+
+impl EarlierRoutes {
+    /// Takes the next pattern; the answer is the earlier route that covers it.
+    pub(crate) fn add(&mut self, index: usize, pattern: &Pattern) -> Option<usize> {
+        let covered = self.root.covering(&pattern.segments, &pattern.tail);
+        let mut node = &mut self.root;
+        for segment in &pattern.segments {
+            node = match segment {
+                Segment::Literal(text) => node.literal.entry(text.clone()).or_default(),
+                Segment::Capture => node.capture.get_or_insert_default(),
+            };
+        }
+        match &pattern.tail {
+            Tail::End => node.exact.get_or_insert(index),
+            Tail::Rest | Tail::NamedRest => node.anything.get_or_insert(index),
+            Tail::Suffix(ending) => node.endings.entry(ending.clone()).or_insert(index),
+        };
+        covered
+    }
+}
+
+impl Node {
+    /// The first route at or below this node that matches all that the rest of a pattern matches.
+    fn covering(&self, segments: &[Segment], tail: &Tail) -> Option<usize> {
+        // What is taken below a node begins with one more piece.
+        let has_more = !segments.is_empty() || *tail != Tail::End;
+        let below = has_more.then(|| [self.anything, self.ending(segments, tail)]);
+        let here = below.into_iter().flatten().flatten().min();
+        let Some((first, rest)) = segments.split_first() else {
+            let exact = self.exact.filter(|_| *tail == Tail::End);
+            return here.into_iter().chain(exact).min();
+        };
+        let literal = match first {
+            Segment::Literal(text) => self.literal.get(text),
+            Segment::Capture => None,
+        };
+        // A capture takes any segment but the empty one.
+        let capture = self
+            .capture
+            .as_deref()
+            .filter(|_| !matches!(first, Segment::Literal(text) if text.is_empty()));
+        let further = literal.into_iter().chain(capture);
+        here.into_iter()
+            .chain(further.filter_map(|node| node.covering(rest, tail)))
+            .min()
+    }
+
+    fn ending(&self, segments: &[Segment], tail: &Tail) -> Option<usize> {
+        if self.endings.is_empty() {
+            return None;
+        }
+        let last = match (tail, segments.last()) {
+            (Tail::Suffix(ending), _) => ending,
+            (Tail::End, Some(Segment::Literal(last))) => last,
+            _ => return None,
+        };
+        let endings = memchr::memchr_iter(b'.', last).map(|at| &last[at..]);
+        endings
+            .filter_map(|ending| self.endings.get(ending).copied())
+            .min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Indexes of the routes that cover each pattern in turn.
+    fn covered(patterns: &[&str]) -> Vec<Option<usize>> {
+        let mut seen = EarlierRoutes::default();
+        let all = patterns.iter().map(|text| Pattern::parse(text).unwrap());
+        all.enumerate()
+            .map(|(index, pattern)| seen.add(index, &pattern))
+            .collect()
+    }
+
+    #[test]
+    fn later_route_inside_an_earlier_one_is_found() {
+        for (wide, narrow) in [
+            ("/a", "/a"),
+            ("/*", "/a/b"),
+            ("/*", "*.php"),
+            ("/*", "/a/{b}/*"),
+            ("/a/*", "/a/"),
+            ("/a/*", "/a/b/*"),
+            ("/a/*", "/a/*.php"),
+            ("/a/{rest*}", "/a/*"),
+            ("/a/{b}", "/a/c"),
+            ("/a/{b}", "/a/{c}"),
+            ("/{a}/*", "/b/c/*"),
+            ("*.php", "/a/b.php"),
+            ("*.gz", "/a/*.tar.gz"),
+        ] {
+            assert_eq!(
+                covered(&[wide, narrow]),
+                [None, Some(0)],
+                "{wide} before {narrow}"
+            );
+        }
+    }
+
+    #[test]
+    fn routes_that_match_something_of_their_own_are_kept() {
+        for (first, second) in [
+            ("/a", "/a/"),
+            ("/a/*", "/a"),
+            ("/a/*", "/ab"),
+            ("/a/b", "/a/*"),
+            ("/a/{b}", "/a/"),
+            ("/a/{b}", "/a/{b}/"),
+            ("/a/c", "/a/{b}"),
+            ("*.php", "/a/*"),
+            ("/a/*.php", "*.php"),
+            ("*.tar.gz", "*.gz"),
+        ] {
+            assert_eq!(
+                covered(&[first, second]),
+                [None, None],
+                "{first} before {second}"
+            );
+        }
+    }
+
+    /// The tree against the patterns' own pairwise comparison, on every pattern of up to two
+    /// segments from a few words.
+    #[test]
+    fn answers_equal_comparing_each_pair() {
+        let words = ["a", "b.php", "{x}"];
+        let ends = [
+            "",
+            "a",
+            "b.php",
+            "c.tar.php",
+            "{y}",
+            "*",
+            "{r*}",
+            "*.php",
+            "*.tar.php",
+        ];
+        let mut texts: Vec<String> = Vec::new();
+        for end in ends {
+            texts.push(format!("/{end}"));
+            texts.extend(words.iter().map(|word| format!("/{word}/{end}")));
+        }
+        let patterns: Vec<_> = texts
+            .iter()
+            .map(|text| Pattern::parse(text).unwrap())
+            .collect();
+        for (wide, wide_pattern) in texts.iter().zip(&patterns) {
+            for (narrow, narrow_pattern) in texts.iter().zip(&patterns) {
+                let found = covered(&[wide, narrow])[1].is_some();
+                assert_eq!(
+                    found,
+                    wide_pattern.covers(narrow_pattern),
+                    "{wide} before {narrow}"
+                );
+            }
+        }
+    }
+}

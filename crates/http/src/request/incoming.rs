@@ -1,0 +1,198 @@
+//! The body of a request on its way to the handler.
+
+use std::collections::VecDeque;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use hob_trace::watch::Stage;
+
+use crate::body::BodyError;
+use crate::request::{Exchange, Request};
+
+/// The request's body on its way to the handler.
+pub(crate) struct Incoming {
+    pub(crate) chunks: VecDeque<Bytes>,
+    pub(crate) held_bytes: usize,
+    pub(crate) state: IncomingState,
+    pub(crate) announced: Option<u64>,
+    pub(crate) is_wanted: bool,
+    /// Since when the handler waits for bytes that the client has not sent, in microseconds of
+    /// loop time; 0 while it does not.
+    pub(crate) wait_since_us: u64,
+    /// Bytes that whoever watches has been shown, or could have been.
+    pub(crate) shown_bytes: u64,
+    /// It is what comes in through a tunnel: silence is nobody's fault.
+    pub(crate) is_tunnel: bool,
+    pub(crate) trailers: Vec<(Bytes, Bytes)>,
+    pub(crate) waker: Option<Waker>,
+}
+
+impl Default for Incoming {
+    /// No body.
+    fn default() -> Incoming {
+        Incoming {
+            chunks: VecDeque::new(),
+            held_bytes: 0,
+            state: IncomingState::Ended,
+            announced: Some(0),
+            is_wanted: false,
+            wait_since_us: 0,
+            shown_bytes: 0,
+            is_tunnel: false,
+            trailers: Vec::new(),
+            waker: None,
+        }
+    }
+}
+
+/// Whether more of a request's body will come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum IncomingState {
+    #[default]
+    Ended,
+    Open,
+    Broken(BodyError),
+}
+
+impl Incoming {
+    /// What comes from here on came through a tunnel.
+    pub(crate) fn begin_tunnel(&mut self) {
+        self.is_tunnel = true;
+        self.wait_since_us = 0;
+        self.state = IncomingState::Open;
+    }
+
+    pub(crate) fn push(&mut self, bytes: Bytes) {
+        self.held_bytes += bytes.len();
+        self.chunks.push_back(bytes);
+        self.wake();
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.state = IncomingState::Ended;
+        self.wake();
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        matches!(self.state, IncomingState::Broken(_))
+    }
+
+    pub(crate) fn break_off(&mut self, error: BodyError) {
+        self.state = IncomingState::Broken(error);
+        self.wake();
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Request {
+    /// True while its handler waits for bytes that the client has not sent.
+    pub(crate) fn waits_for_body(&self) -> bool {
+        self.exchange.body.borrow().wait_since_us != 0
+    }
+
+    /// True once raw bytes flow both ways.
+    pub(crate) fn is_tunnel(&self) -> bool {
+        self.exchange.body.borrow().is_tunnel
+    }
+
+    /// Sets the largest body accepted, in bytes; it holds for what has not been read yet. Returns
+    /// false when the announced size is already over it.
+    pub fn limit_body(&self, bytes: u64) -> bool {
+        debug_assert!(!self.is_on_detour(), "there is no body to limit");
+        self.exchange.body_limit.set(bytes);
+        self.exchange
+            .body
+            .borrow()
+            .announced
+            .is_none_or(|announced| announced <= bytes)
+    }
+
+    /// What the client asks to speak through a tunnel, such as `websocket`: by `Upgrade`, where it
+    /// sends no body, or by extended CONNECT. Who answers such a request with
+    /// [`Body::Tunnel`](crate::Body::Tunnel) opens it; any other answer ignores the wish.
+    pub fn tunnel(&self) -> Option<&[u8]> {
+        if self.is_on_detour() {
+            return None;
+        }
+        let head = self.sent_head();
+        match head.connect_protocol() {
+            None if self.body_len() == Some(0) => head.upgrade(),
+            protocol => protocol,
+        }
+    }
+
+    /// The announced size of the body in bytes; `None` when it comes in chunks.
+    pub fn body_len(&self) -> Option<u64> {
+        if self.is_on_detour() {
+            return Some(0);
+        }
+        self.exchange.body.borrow().announced
+    }
+
+    /// The next piece of the body; `None` at its end. Asking is what sends `100 Continue` to a
+    /// client that waits for it, and what lets more bytes in: at most 64 KiB are held unread.
+    pub fn poll_body(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if self.is_on_detour() {
+            return Poll::Ready(None);
+        }
+        let mut body = self.exchange.body.borrow_mut();
+        if let Some(chunk) = body.chunks.pop_front() {
+            body.held_bytes -= chunk.len();
+            self.exchange.end_body_wait(&mut body);
+            self.exchange.notify();
+            if self.is_traced() {
+                let before = body.shown_bytes;
+                body.shown_bytes += chunk.len() as u64;
+                self.tell_body(Stage::RequestBody, before, &chunk);
+            }
+            return Poll::Ready(Some(Ok(chunk)));
+        }
+        match body.state {
+            IncomingState::Ended => {
+                self.exchange.end_body_wait(&mut body);
+                Poll::Ready(None)
+            }
+            IncomingState::Broken(error) => {
+                self.exchange.end_body_wait(&mut body);
+                Poll::Ready(Some(Err(error)))
+            }
+            IncomingState::Open => {
+                if body.wait_since_us == 0 && !body.is_tunnel {
+                    body.wait_since_us = self.exchange.reactor.now_us();
+                }
+                body.waker = Some(cx.waker().clone());
+                if !body.is_wanted {
+                    body.is_wanted = true;
+                    self.exchange.notify();
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    /// The next piece of the body, awaited.
+    pub async fn next_body(&self) -> Option<Result<Bytes, BodyError>> {
+        std::future::poll_fn(|cx| self.poll_body(cx)).await
+    }
+
+    /// Fields after a chunked body; complete once the body has ended.
+    pub fn trailers(&self) -> Vec<(Bytes, Bytes)> {
+        self.exchange.body.borrow().trailers.clone()
+    }
+}
+
+impl Exchange {
+    /// The handler waits no more for bytes of the body.
+    pub(crate) fn end_body_wait(&self, body: &mut Incoming) {
+        if body.wait_since_us != 0 {
+            let since_us = std::mem::take(&mut body.wait_since_us);
+            let waited_us = self.reactor.now_us().saturating_sub(since_us);
+            self.record.borrow_mut().client_body_us += waited_us;
+        }
+    }
+}

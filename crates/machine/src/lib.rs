@@ -1,0 +1,17 @@
+//! What the kernel tells of the machine, its processes and control groups, for everybody here who
+//! asks: below `/proc`, `/sys/fs/cgroup` and `/sys`.
+//!
+//! [`text`] makes numbers of what it prints and opens nothing; [`process`] reads processes, one or
+//! all; [`cgroup`] finds the groups of this process, what they allow, and what a group used;
+//! [`hardware`] what the machine is made of.
+#![forbid(unsafe_code)]
+
+pub mod cgroup;
+pub mod hardware;
+pub mod process;
+mod read;
+pub mod text;
+
+pub use cgroup::{Cgroup, OwnGroups, Quota};
+pub use process::{Process, Processes, tick_ns};
+pub use read::read;

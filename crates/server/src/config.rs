@@ -1,0 +1,70 @@
+//! The config with this server's handlers: the types of `hob_config` with them put in, all keys as
+//! one schema (`keys`), `words` of other servers for them, and the disk that checks look at.
+
+mod keys;
+mod words;
+
+use std::path::{Path, PathBuf};
+
+pub use hob_config::*;
+
+pub use crate::handle::HandlerSettings as Handler;
+pub(crate) use crate::handle::cgi::config::CgiSpots;
+pub use crate::handle::cgi::config::{Cgi, CgiRuns, ExitRule, RunLimits, parameter_pattern};
+pub use crate::handle::files::config::{CacheMode, FilesSettings as Files, Symlinks};
+pub(crate) use crate::handle::resident::config::ResidentSpots;
+pub use crate::handle::resident::config::{
+    CarrierChoice, Host, Resident, ResidentRuns, SharedSizes, Timeouts, Workers,
+};
+pub use crate::handle::warm::config::{Language, Warm};
+use crate::otlp::authorities;
+pub use keys::SCHEMA;
+
+/// Everything a server runs on.
+pub type Config = hob_config::Config<Handler>;
+/// A virtual host.
+pub type Site = hob_config::Site<Handler>;
+/// A path pattern, settings and one handler.
+pub type Route = hob_config::Route<Handler>;
+/// A config that is not checked yet, and where its parts stand.
+pub type Built = hob_config::Built<Handler>;
+/// Where the parts of a config stand.
+pub type Spots = hob_config::Spots<Handler>;
+/// Where the parts of a site stand.
+pub type SiteSpots = check::SiteSpots<Handler>;
+/// Where the parts of a route stand.
+pub type RouteSpots = check::RouteSpots<Handler>;
+
+/// The config the sources describe, checked against the disk.
+///
+/// # Errors
+/// Every mistake in the sources, in their order.
+pub fn load(sources: &Sources) -> Result<(Config, Warnings), Errors> {
+    load_with(sources, &RealDisk)
+}
+
+/// As [`load`], with another answer to what is on the disk.
+///
+/// # Errors
+/// Every mistake in the sources, in their order.
+pub fn load_with(sources: &Sources, disk: &dyn Disk) -> Result<(Config, Warnings), Errors> {
+    hob_config::load_with(sources, disk)
+}
+
+/// The disk of this machine; files of authorities are read.
+#[derive(Clone, Copy, Debug)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn look(&self, path: &Path) -> Found {
+        hob_config::RealDisk.look(path)
+    }
+
+    fn authorities_fault(&self, path: &Path, key: &str) -> Option<String> {
+        authorities::read(path, key).err()
+    }
+
+    fn find_file(&self, root: &Path, wanted: &mut dyn FnMut(&Path) -> bool) -> Option<PathBuf> {
+        hob_config::RealDisk.find_file(root, wanted)
+    }
+}

@@ -1,0 +1,43 @@
+//! Every key of a config: the server's own, with those of the handlers put in.
+
+use hob_config::Schema;
+use hob_config::key::{Key, Table, joined};
+use hob_config::schema::{
+    ROUTE_KEYS, ROUTE_PATH, SITE_KEYS, TOP_KEYS, route, routes, site, sites, top_level,
+};
+
+use super::words::WORDS;
+use crate::handle::files::config::SITE_FILES;
+use crate::handle::{HANDLER_KEYS, HANDLERS};
+
+/// Every key that can stand in a config.
+pub static SCHEMA: Schema = Schema {
+    root: &ROOT,
+    site: &SITE,
+    route: &ROUTE,
+    handlers: HANDLERS,
+    words: WORDS,
+};
+
+pub(super) static ROOT: Table = top_level(&ROOT_KEYS);
+
+static ROOT_KEYS: [Key; TOP_KEYS.len() + 1] = joined(&[TOP_KEYS, &[sites(&SITE)]]);
+
+pub(super) static SITE: Table = site(&KEYS_OF_SITE);
+
+static KEYS_OF_SITE: [Key; SITE_KEYS.len() + 2] =
+    joined(&[SITE_KEYS, &[SITE_FILES, routes(&ROUTE)]]);
+
+pub(super) static ROUTE: Table = route(
+    "A path pattern and one handler: `files`, `cgi`, `warm`, `resident`, `redirect`, `respond` or \
+     `metrics`. Routes are tried in order and the first that matches answers, so a narrow pattern \
+     stands before a wide one. Keys of `[[site]]` about answers, `headers` to `buffer_max`, may \
+     stand here too and hold for the route.",
+    &KEYS_OF_ROUTE,
+);
+
+static KEYS_OF_ROUTE: [Key; ROUTE_PATH.len() + HANDLER_KEYS.len() + ROUTE_KEYS.len()] =
+    joined(&[ROUTE_PATH, HANDLER_KEYS, ROUTE_KEYS]);
+
+#[cfg(test)]
+mod tests;

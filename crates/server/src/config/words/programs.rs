@@ -1,0 +1,387 @@
+//! Words about programs that make answers.
+
+use hob_config::foreign::{Foreign, keys, lacks};
+use hob_config::schema::{LISTEN, PROGRAM};
+
+use super::super::keys::{ROOT, ROUTE, SITE};
+use crate::handle::cgi::keys::CGI;
+use crate::handle::resident::keys::RESIDENT;
+use crate::handle::warm::keys::WARM;
+
+pub(super) static WORDS: &[Foreign] = &[
+    keys(
+        &[
+            "ScriptAlias",
+            "ScriptAliasMatch",
+            "script_alias",
+            "cgi-bin",
+            "cgi.assign",
+            "AddHandler",
+            "SetHandler",
+            "ExecCGI",
+        ],
+        "Apache, lighttpd, uWSGI",
+        &["site.route.cgi"],
+        "a `[[site.route]]` with `path = \"/cgi-bin/*\"` and `cgi = \"FOLDER\"`; scripts by \
+         their ending: `cgi = { dir = \"FOLDER\", interpreters = { \".pl\" = \"perl\" } }`",
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE]),
+    keys(
+        &[
+            "applications",
+            "application",
+            "app",
+            "apps",
+            "app_server",
+            "targets",
+        ],
+        "Unit, uWSGI",
+        &["site.route.resident"],
+        "a `[[site.route]]` with `path = \"/*\"` and `resident = { wsgi = \
+         \"MODULE:APPLICATION\", dir = \"FOLDER\" }`",
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE]),
+    keys(
+        &[
+            "wsgi-file",
+            "wsgi_app",
+            "wsgi",
+            "asgi",
+            "module",
+            "callable",
+            "WSGIScriptAlias",
+            "WSGIDaemonProcess",
+            "WSGIProcessGroup",
+            "WSGIPythonPath",
+            "python",
+        ],
+        "uWSGI, gunicorn, Unit, Apache",
+        &["site.route.resident"],
+        "`resident = { wsgi = \"MODULE:APPLICATION\", dir = \"FOLDER\" }` in a route, or `asgi`",
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE]),
+    keys(
+        &["wsgi-file", "wsgi_app", "module", "callable"],
+        "uWSGI, gunicorn, Unit",
+        &["site.route.resident.wsgi"],
+        "`wsgi = \"MODULE:APPLICATION\"`, without the `.py`; `dir` is where the module is",
+    )
+    .only_in(&[&RESIDENT]),
+    keys(
+        &[
+            "psgi",
+            "perl",
+            "PerlModule",
+            "PerlRequire",
+            "PerlResponseHandler",
+            "PerlHandler",
+        ],
+        "uWSGI, Unit, Apache",
+        &["site.route.resident"],
+        "`resident = { psgi = \"app.psgi\" }`, or `resident = { scripts = \"FOLDER\" }` for CGI \
+         scripts that stay, as Apache's Registry has them",
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE]),
+    keys(
+        &[
+            "chdir",
+            "chdir2",
+            "working_directory",
+            "pythonpath",
+            "python-path",
+            "path",
+        ],
+        "uWSGI, gunicorn, Unit",
+        &["site.route.resident.dir"],
+        "`dir = \"FOLDER\"`, where a worker starts and modules are looked for",
+    )
+    .only_in(&[&RESIDENT]),
+    keys(
+        &[
+            "virtualenv",
+            "venv",
+            "pyhome",
+            "home",
+            "python-home",
+            "plugin",
+        ],
+        "uWSGI, Unit",
+        &["site.route.resident.interpreter"],
+        "`interpreter = \"venv/bin/python\"` in `resident`",
+    ),
+    keys(
+        &[
+            "pm",
+            "pm.max_children",
+            "max_children",
+            "StartServers",
+            "MinSpareServers",
+            "MaxSpareServers",
+            "start_servers",
+            "cheaper",
+            "spare",
+            "num_workers",
+        ],
+        "php-fpm, Apache, uWSGI, Unit",
+        &["site.route.resident.workers"],
+        "`resident = { ..., workers = { min = 1, max = 8 } }`",
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE, &RESIDENT, &PROGRAM]),
+    keys(
+        &["workers", "processes"],
+        "gunicorn, uWSGI, Unit",
+        &["site.route.resident.workers"],
+        "`workers = { min = 1, max = 8 }` in `resident`",
+    )
+    .only_in(&[&SITE, &ROUTE, &PROGRAM]),
+    keys(
+        &["processes"],
+        "Unit, uWSGI",
+        &["site.route.resident.workers"],
+        "`workers = { min = 1, max = 8 }`",
+    )
+    .only_in(&[&RESIDENT]),
+    keys(
+        &["workers", "processes"],
+        "gunicorn, uWSGI",
+        &["threads", "site.route.resident.workers"],
+        "hob's own are `threads = 4`, those of a program `resident = { ..., workers = { max = 8 \
+         } }`",
+    )
+    .only_in(&[&ROOT]),
+    keys(
+        &["threads"],
+        "gunicorn, uWSGI, Unit",
+        &["site.route.resident.workers.concurrency"],
+        "`workers = { concurrency = 8 }` in `resident`: requests of a worker at a time",
+    )
+    .only_in(&[&RESIDENT, &PROGRAM]),
+    keys(
+        &[
+            "enable-threads",
+            "worker_class",
+            "gevent",
+            "thread_stack_size",
+        ],
+        "gunicorn, uWSGI, Unit",
+        &["site.route.resident.workers.concurrency"],
+        "`workers = { concurrency = 8 }` in `resident`: requests of a worker at a time",
+    )
+    .only_in(&[&SITE, &ROUTE, &RESIDENT, &PROGRAM]),
+    keys(
+        &[
+            "harakiri",
+            "request_terminate_timeout",
+            "max_execution_time",
+            "CGIDScriptTimeout",
+            "http-timeout",
+        ],
+        "uWSGI, php-fpm, Apache",
+        &[
+            "site.route.cgi.total",
+            "site.route.warm.total",
+            "site.route.resident.timeout.total",
+        ],
+        "`total = \"5m\"` in `cgi` or `warm`, `timeout = { total = \"5m\" }` in `resident`",
+    ),
+    keys(
+        &["timeout"],
+        "gunicorn, Apache, uWSGI",
+        &["site.route.cgi.first_byte", "site.route.cgi.total"],
+        "in `cgi` or `warm` of a route, as `cgi = { dir = \"cgi-bin\", first_byte = \"30s\", \
+         total = \"5m\" }`; `resident` has them in its `timeout`",
+    )
+    .only_in(&[&PROGRAM, &ROUTE, &SITE, &ROOT, &LISTEN]),
+    keys(
+        &["timeout"],
+        "gunicorn, Apache, uWSGI",
+        &[
+            "site.route.cgi.first_byte",
+            "site.route.cgi.total",
+            "site.route.warm.first_byte",
+            "site.route.warm.total",
+        ],
+        "`first_byte = \"30s\"` until the answer begins, `total = \"5m\"` for all of it",
+    )
+    .only_in(&[&CGI, &WARM]),
+    keys(
+        &[
+            "max_requests",
+            "pm.max_requests",
+            "MaxConnectionsPerChild",
+            "requests",
+        ],
+        "gunicorn, uWSGI, php-fpm, Apache, Unit",
+        &["site.route.resident.workers.max_requests"],
+        "`workers = { max_requests = 10000 }` in `resident`",
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE, &RESIDENT, &PROGRAM]),
+    keys(
+        &[
+            "reload-on-rss",
+            "reload-on-as",
+            "evil-reload-on-rss",
+            "memory_limit",
+        ],
+        "uWSGI, php-fpm",
+        &[
+            "site.route.resident.workers.max_memory",
+            "program.cgroup.memory",
+        ],
+        "`workers = { max_memory = \"512MiB\" }` in `resident` renews a worker; `cgroup = { \
+         memory = \"512MiB\" }` is a hard limit",
+    ),
+    keys(
+        &[
+            "max-worker-lifetime",
+            "process_idle_timeout",
+            "idle_timeout",
+            "cheap",
+        ],
+        "uWSGI, php-fpm, Unit",
+        &[
+            "site.route.resident.workers.max_age",
+            "site.route.resident.workers.idle_timeout",
+        ],
+        "`workers = { max_age = \"1d\", idle_timeout = \"5m\" }` in `resident`",
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE, &RESIDENT, &PROGRAM]),
+    keys(
+        &["preload_app", "lazy-apps", "lazy", "opcache.preload"],
+        "gunicorn, uWSGI, php-fpm",
+        &["site.route.warm.preload"],
+        "`warm = { dir = \"FOLDER\", preload = [\"json\"] }` forks from an interpreter that has \
+         loaded them; workers of `resident` load for themselves",
+    ),
+    keys(
+        &[
+            "reload",
+            "py-autoreload",
+            "touch-reload",
+            "reload_extra_files",
+        ],
+        "gunicorn, uWSGI",
+        &["site.route.resident.watch"],
+        "`watch = [\"*.py\"]` in `resident`; `hob recycle /app` renews workers by hand",
+    ),
+    keys(
+        &["uid", "suexec", "SuexecUserGroup"],
+        "uWSGI, Apache",
+        &["user", "program.user", "site.route.cgi.user"],
+        "`user = \"alice\"`: of the server at the top level, of programs in `[program]` or in \
+         their route's `cgi`, `warm` or `resident`",
+    ),
+    keys(
+        &["gid"],
+        "uWSGI",
+        &["group", "program.group"],
+        "`group = \"www-data\"`: of the server at the top level, of programs in `[program]`",
+    ),
+    keys(
+        &["user"],
+        "nginx, Unit, php-fpm",
+        &["program.user", "site.route.cgi.user"],
+        "`user = \"alice\"` in `cgi`, `warm` or `resident` of a route, in `[program]` for all \
+         programs; at the top level it is the server's",
+    )
+    .only_in(&[&SITE, &ROUTE]),
+    keys(
+        &[
+            "SetEnv",
+            "PassEnv",
+            "fastcgi_param",
+            "uwsgi_param",
+            "environment",
+            "raw_env",
+        ],
+        "Apache, nginx, uWSGI, Unit, gunicorn",
+        &[
+            "program.env",
+            "site.route.cgi.env",
+            "site.route.warm.env",
+            "site.route.resident.env",
+        ],
+        "`env = { NAME = \"value\" }` in `[program]` or in `cgi`, `warm` or `resident` of a route",
+    ),
+    keys(
+        &["isolation", "rootfs", "chroot", "open_basedir"],
+        "Unit, uWSGI, php-fpm",
+        &["program.sandbox"],
+        "`sandbox = { read = [\"/srv/app\"], namespaces = [\"pid\"] }` in `[program]` or in \
+         `cgi`, `warm` or `resident` of a route",
+    ),
+    keys(
+        &["XSendFile", "x-sendfile", "XSendFilePath"],
+        "Apache, lighttpd",
+        &["site.sendfile", "site.route.sendfile"],
+        "`sendfile = [\"/var/files\"]` in `[[site]]` or a route",
+    ),
+    keys(
+        &["X-Accel-Redirect"],
+        "nginx",
+        &["site.route.internal"],
+        "`internal = true` in the route that it names",
+    ),
+    keys(
+        &[
+            "fastcgi_intercept_errors",
+            "proxy_intercept_errors",
+            "error_override",
+            "ProxyErrorOverride",
+        ],
+        "nginx, Apache",
+        &["site.intercept_errors", "site.route.intercept_errors"],
+        "`intercept_errors = true` in `[[site]]` or a route",
+    ),
+    keys(
+        &["CGIPassAuth", "WSGIPassAuthorization", "pass_auth"],
+        "Apache",
+        &[
+            "site.route.cgi.pass_authorization",
+            "site.route.warm.pass_authorization",
+            "site.route.resident.pass_authorization",
+        ],
+        "`pass_authorization = true` in `cgi`, `warm` or `resident` of a route",
+    ),
+    lacks(
+        &[
+            "php",
+            "php_fastcgi",
+            "php_fpm",
+            "php_value",
+            "php_admin_value",
+            "fpm",
+            "frankenphp",
+        ],
+        "Caddy, Apache, php-fpm, Unit",
+        "PHP of its own and no FastCGI",
+        "`cgi = { dir = \"site\", interpreters = { \".php\" = \"php-cgi\" } }` starts php-cgi \
+         for each request",
+        "how-to/coming-from.md",
+    ),
+    lacks(
+        &[
+            "node",
+            "nodejs",
+            "ruby",
+            "rack",
+            "rails",
+            "java",
+            "servlet",
+            "go",
+            "external",
+            "executable",
+        ],
+        "Unit, uWSGI",
+        "host for Node, Ruby, Go or Java",
+        "what speaks CGI runs with `cgi = \"FOLDER\"`",
+        "how-to/coming-from.md",
+    ),
+    lacks(
+        &["cron", "crons", "spooler", "mule", "timer", "attach-daemon"],
+        "uWSGI",
+        "jobs and no timers",
+        "systemd timers or cron start programs by the clock",
+        "how-to/coming-from.md",
+    ),
+];

@@ -1,0 +1,472 @@
+//! The request's way through the decisions, in the order of `answer.rs`, each with its reason.
+
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+use hob_http::{Answered, Request, Response};
+
+use super::asked::{Address, Asked};
+use super::settings;
+use super::told::{
+    Answer, Explanation, Handler, Listener, Log, LogTarget, Path, Rewrite, Route, Site,
+};
+use crate::answer::{NO_SITE, dress, own_page};
+use crate::config::{Config, ListenAddress, LogChoice, LogSettings, Place, UnknownHost};
+use crate::handle::plain;
+use crate::route::host::{Chosen, ChosenBy, normalise_host};
+use crate::route::pattern::Mismatch;
+use crate::route::sites::{self, Sites};
+use crate::route::target;
+use crate::route::template::{Facts, without_port};
+use crate::serve::limits;
+use crate::shared::Shared;
+
+/// Says what would answer a request, and why. Opens the roots of the config and looks at the disk
+/// as the server would.
+///
+/// # Errors
+/// What is wrong with the request as it is written, or why this config could not be served.
+pub fn explain(config: &Config, asked: &Asked) -> Result<Explanation, String> {
+    let address = asked.address()?;
+    let head = asked.head(&address)?;
+    let shared = Arc::new(Shared::new(&config.cache, 1));
+    let log_ids: Vec<u16> = (1..).zip(&config.logs).map(|(id, _)| id).collect();
+    let sites = Sites::build(config, 0, &log_ids, &shared)?;
+    let mut told = Explanation {
+        method: asked.method.clone(),
+        url: asked.url.clone(),
+        listeners: listeners(config, &address),
+        ..Explanation::default()
+    };
+    note_listeners(&mut told, &address);
+    let request = match Request::offline(&head, &limits(&config.limits)) {
+        Ok(request) => request,
+        Err(refusal) => {
+            told.refused = Some(refusal.reason.to_owned());
+            told.log = log(LogChoice::Inherit, LogChoice::Inherit, config);
+            told.answer = answer(&plain::error(refusal.status));
+            return Ok(told);
+        }
+    };
+    let way = Way {
+        config,
+        sites: &sites,
+        shared: &shared,
+        request: &request,
+    };
+    let response = way.follow(&mut told);
+    told.answer = match told
+        .site
+        .as_ref()
+        .and_then(|site| sites.site(site.index as u32))
+    {
+        Some(site) => {
+            let route = told.routes.last().filter(|route| route.mismatch.is_none());
+            let route = route.and_then(|route| site.routes.get(route.index));
+            Answer {
+                is_own_error_page: own_page(site, &response).is_some(),
+                ..answer(&dress(site, route, response))
+            }
+        }
+        None => answer(&response),
+    };
+    told.answer.reason = request.record().reason.map(str::to_owned);
+    Ok(told)
+}
+
+/// What a request is followed with.
+pub(crate) struct Way<'a> {
+    config: &'a Config,
+    sites: &'a Sites,
+    pub(crate) shared: &'a Arc<Shared>,
+    pub(crate) request: &'a Request,
+}
+
+/// A request that has come to its route, and whose handler is asked next.
+pub(crate) struct OnExplained<'a> {
+    pub(crate) way: &'a Way<'a>,
+    /// The site, and what the config says of it.
+    pub(crate) site: (&'a sites::Site, &'a crate::config::Site),
+    pub(crate) route: &'a sites::Route,
+    /// The path in its normal form, rewritten where the route says so.
+    pub(crate) path: &'a [u8],
+    /// Where it leaves the route's fixed folder.
+    pub(crate) below: usize,
+}
+
+impl Way<'_> {
+    fn follow(&self, told: &mut Explanation) -> Response {
+        let head = self.request.head();
+        told.host = shown(head.host());
+        let chosen = self.sites.choose_site(head.host());
+        if let ChosenBy::Unknown = chosen.by {
+            match self.config.unknown_host {
+                UnknownHost::Refuse => {
+                    self.request.record_mut().reason = Some(NO_SITE);
+                    told.log = log(LogChoice::Inherit, LogChoice::Inherit, self.config);
+                    told.notes.push(format!(
+                        "{}; `unknown_host = \"first\"` has the first site answer",
+                        self.no_site()
+                    ));
+                    return plain::error(421);
+                }
+                UnknownHost::First => {
+                    return plain::for_now(self.site(chosen, told));
+                }
+            }
+        }
+        self.site(chosen, told)
+    }
+
+    fn site(&self, chosen: Chosen, told: &mut Explanation) -> Response {
+        let head = self.request.head();
+        let index = chosen.site as usize;
+        let (Some(site), Some(settings)) =
+            (self.sites.site(chosen.site), self.config.sites.get(index))
+        else {
+            return plain::error(404);
+        };
+        told.log = log(LogChoice::Inherit, settings.log, self.config);
+        told.site = Some(Site {
+            index,
+            names: settings.names.clone(),
+            by: match chosen.by {
+                ChosenBy::Name => "name",
+                ChosenBy::Wildcard { .. } => "wildcard",
+                ChosenBy::Default => "default",
+                ChosenBy::Unknown => "first",
+            },
+            why: self.why_site(chosen.by, index),
+            place: place(&settings.place),
+        });
+        let raw = head.path();
+        if raw == b"*" {
+            return plain::options(plain::READING);
+        }
+        if head.method() == b"CONNECT" {
+            return plain::wrong_method(b"CONNECT", plain::READING);
+        }
+        let mut room = Vec::new();
+        let normal = target::normalise(raw, &mut room);
+        told.path = Some(Path {
+            raw: shown(raw),
+            normal: match normal {
+                Ok(normal) => Ok(shown_path(normal.path(raw, &room))),
+                Err(bad) => Err(bad.reason().to_owned()),
+            },
+        });
+        let Ok(normal) = normal else {
+            return plain::error(400);
+        };
+        self.route(site, settings, normal.path(raw, &room), told)
+    }
+
+    pub(crate) fn route(
+        &self,
+        site: &sites::Site,
+        settings: &crate::config::Site,
+        path: &[u8],
+        told: &mut Explanation,
+    ) -> Response {
+        let found = site.find(path);
+        let tried = found.map_or(site.routes.len(), |(index, _)| index as usize + 1);
+        let all = site.routes.iter().zip(&settings.routes).enumerate();
+        told.routes = all
+            .take(tried)
+            .map(|(index, (route, settings))| compared(index, route, settings, path))
+            .collect();
+        let Some((index, below)) = found else {
+            return match self.slash((site, settings), told) {
+                true => plain::add_slash(self.request),
+                false => plain::error(404),
+            };
+        };
+        let (route, written) = (
+            &site.routes[index as usize],
+            &settings.routes[index as usize],
+        );
+        told.handler = Some(Handler {
+            name: route.handler.kind().word(),
+            settings: settings::settings(written),
+        });
+        told.log = log(written.log, settings.log, self.config);
+        if route.is_internal && told.answered_as.is_none() {
+            self.request.record_mut().reason = Some("the route is internal");
+            return plain::error(404);
+        }
+        told.body_bytes_max = Some(route.body_bytes_max);
+        if !self.request.limit_body(route.body_bytes_max) {
+            self.request.record_mut().reason = Some("the announced body is too large");
+            return plain::error(413);
+        }
+        match &route.rewrite {
+            None => self.handle((site, settings), route, path, below, told),
+            Some(rewrite) => {
+                let Some(captures) = route.pattern.matches(path) else {
+                    return plain::error(500);
+                };
+                let head = self.request.head();
+                let facts = Facts {
+                    path,
+                    raw_path: head.path(),
+                    query: head.query(),
+                    host: head.host(),
+                    captures: &captures,
+                };
+                let mut rewritten = Vec::new();
+                let made = rewrite.expand_path(&facts, &mut rewritten);
+                let query = rewrite.expand_query(&facts).map(|query| {
+                    self.request.rewrite_query(&query);
+                    format!("?{}", shown(&query))
+                });
+                let query = query.unwrap_or_default();
+                told.rewrite = Some(Rewrite {
+                    to: written.rewrite.clone().unwrap_or_default(),
+                    path: match made {
+                        Ok(()) => Ok(shown_path(&rewritten) + &query),
+                        Err(bad) => Err(bad.reason().to_owned()),
+                    },
+                });
+                match made {
+                    Ok(()) => self.handle((site, settings), route, &rewritten, 1, told),
+                    Err(_) => plain::error(400),
+                }
+            }
+        }
+    }
+
+    fn handle(
+        &self,
+        site: (&sites::Site, &crate::config::Site),
+        route: &sites::Route,
+        path: &[u8],
+        below: usize,
+        told: &mut Explanation,
+    ) -> Response {
+        let on = OnExplained {
+            way: self,
+            site,
+            route,
+            path,
+            below,
+        };
+        route.handler.explain(&on, told)
+    }
+
+    /// Tells whether a path that nobody answers is sent to its slash.
+    pub(crate) fn slash(
+        &self,
+        (site, settings): (&sites::Site, &crate::config::Site),
+        told: &mut Explanation,
+    ) -> bool {
+        let slashes = site.slashes.as_ref();
+        let Some(index) = slashes.and_then(|slashes| slashes.route(self.request)) else {
+            return false;
+        };
+        let lacking = &settings.routes[index as usize];
+        told.notes.push(format!(
+            "nobody answers the path as it is: it is sent to its slash, for {} ({}), unless that \
+             route says `strict = true`",
+            lacking.path,
+            place(&lacking.place)
+        ));
+        true
+    }
+
+    fn why_site(&self, by: ChosenBy, index: usize) -> String {
+        let host = self.request.head().host();
+        let mut buffer = [0; crate::route::host::HOST_BYTES_MAX];
+        let normal = normalise_host(host, &mut buffer);
+        match by {
+            ChosenBy::Name => "the host is one of its names".to_owned(),
+            ChosenBy::Wildcard { parent_bytes } => {
+                let name = normal.unwrap_or_default();
+                let parent = &name[name.len().saturating_sub(parent_bytes)..];
+                format!("the host fits its name \"*{}\"", shown(parent))
+            }
+            ChosenBy::Unknown => format!(
+                "{}; the first site answers, says `unknown_host`, and permanent redirects are \
+                 sent as temporary ones",
+                self.no_site()
+            ),
+            ChosenBy::Default if self.config.sites.len() == 1 => "it is the only site".to_owned(),
+            ChosenBy::Default => {
+                let site = &self.config.sites[index];
+                let default = match site.names.is_empty() {
+                    true => "the site without names is the default",
+                    false => "the first site is the default",
+                };
+                format!("{}; {default}", self.no_site())
+            }
+        }
+    }
+
+    /// Why no site is the host's by name.
+    fn no_site(&self) -> String {
+        let host = self.request.head().host();
+        let mut buffer = [0; crate::route::host::HOST_BYTES_MAX];
+        match normalise_host(host, &mut buffer) {
+            Some(name) => format!("no site is called \"{}\"", shown(name)),
+            None if without_port(host).is_empty() => "the request names no host".to_owned(),
+            None => format!("\"{}\" is no host name", shown(host)),
+        }
+    }
+}
+
+fn compared(
+    index: usize,
+    route: &sites::Route,
+    settings: &crate::config::Route,
+    path: &[u8],
+) -> Route {
+    let compared = route.pattern.compare(path);
+    let captures = match &compared {
+        Ok(captures) => (0..)
+            .zip(route.pattern.names())
+            .filter_map(|(at, name)| Some((name.to_owned(), shown_path(captures.text(at, path)?))))
+            .collect(),
+        Err(_) => Vec::new(),
+    };
+    Route {
+        index,
+        path: settings.path.clone(),
+        place: place(&settings.place),
+        mismatch: compared.err().map(|mismatch| why_not(mismatch, path)),
+        captures,
+    }
+}
+
+fn why_not(mismatch: Mismatch<'_>, path: &[u8]) -> String {
+    match mismatch {
+        Mismatch::Segment { wanted, begin, end } if begin == end => {
+            format!(
+                "the path has nothing where it has \"{}\"",
+                shown_path(wanted)
+            )
+        }
+        Mismatch::Segment { wanted, begin, end } => format!(
+            "the path has \"{}\" where it has \"{}\"",
+            shown_path(&path[begin..end]),
+            shown_path(wanted)
+        ),
+        Mismatch::Empty => "what it would capture is empty".to_owned(),
+        Mismatch::Short => "the path ends before it does".to_owned(),
+        Mismatch::Long { begin } if begin == path.len() => {
+            "the path has a slash more at its end".to_owned()
+        }
+        Mismatch::Long { begin } => {
+            format!("the path goes on with \"/{}\"", shown_path(&path[begin..]))
+        }
+        Mismatch::Suffix(suffix) => format!("the path does not end in \"{}\"", shown_path(suffix)),
+    }
+}
+
+fn listeners(config: &Config, address: &Address) -> Vec<Listener> {
+    let leads_to = |listener: &ListenAddress| match (listener, address.port) {
+        (_, None) => true,
+        (ListenAddress::Tcp(own), Some(port)) => {
+            let host = without_port(address.host.as_deref().unwrap_or_default().as_bytes());
+            let host = shown(host);
+            let wanted: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+            own.port() == port
+                && wanted.is_none_or(|wanted| own.ip().is_unspecified() || own.ip() == wanted)
+        }
+        (ListenAddress::Unix(_) | ListenAddress::Inherited(_), Some(_)) => false,
+    };
+    let listener = |listener: &crate::config::Listener| Listener {
+        address: listener.address.to_string(),
+        is_direct: leads_to(&listener.address),
+        log: match listener.log {
+            LogChoice::Log(index) => config.logs.get(index).map(log_name),
+            LogChoice::Off | LogChoice::Inherit => None,
+        },
+    };
+    config.site_listeners().map(listener).collect()
+}
+
+fn note_listeners(told: &mut Explanation, address: &Address) {
+    if address.port.is_some() && !told.listeners.iter().any(|listener| listener.is_direct) {
+        let all: Vec<&str> = told
+            .listeners
+            .iter()
+            .map(|one| one.address.as_str())
+            .collect();
+        told.notes.push(format!(
+            "no listener is where the URL leads; they are {}. What follows holds when something in \
+             front passes the request on with its host",
+            all.join(", ")
+        ));
+    }
+}
+
+fn log(route: LogChoice, site: LogChoice, config: &Config) -> Option<Log> {
+    let (choice, by) = match (route, site) {
+        (LogChoice::Inherit, LogChoice::Inherit) => (LogChoice::Inherit, "listener"),
+        (LogChoice::Inherit, choice) => (choice, "site"),
+        (choice, _) => (choice, "route"),
+    };
+    let target = match choice {
+        LogChoice::Off => LogTarget::Off,
+        LogChoice::Inherit => LogTarget::ByListener,
+        LogChoice::Log(index) => LogTarget::To(config.logs.get(index).map(log_name)?),
+    };
+    Some(Log { target, by })
+}
+
+fn log_name(log: &LogSettings) -> String {
+    match &log.target {
+        crate::config::LogTarget::File(path) => path.display().to_string(),
+        crate::config::LogTarget::Stdout => "standard output".to_owned(),
+    }
+}
+
+fn answer(response: &Response) -> Answer {
+    let fields = response.fields().iter();
+    Answer {
+        status: response.status(),
+        fields: fields
+            .map(|(name, value)| (shown(name), shown(value)))
+            .collect(),
+        body_bytes: response.body.len(),
+        reason: None,
+        is_own_error_page: false,
+    }
+}
+
+/// The answer, waited for.
+pub(crate) fn wait(answered: Answered) -> Response {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let future = match answered {
+        Answered::Ready(response) => return response,
+        Answered::Later(future) => future,
+    };
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(response) => return response,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+fn place(place: &Place) -> String {
+    format!("{}:{}", place.file, place.line)
+}
+
+/// A part of a normal path.
+pub(crate) fn shown_path(path: &[u8]) -> String {
+    target::Shown(path).to_string()
+}
+
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,24 @@
+//! `hob explain`: what would answer a request, and why, without serving it.
+//!
+//! The decisions are made by the code that serves: the engine reads the head, the sites choose, the
+//! route's handler answers. What is added here is the reason for each.
+//!
+//! - `asked` from a method and a URL to a request's head
+//! - `follow` the request's way through the decisions, as `answer.rs` makes them; handlers explain
+//!   their own (`handle/*/explain.rs`)
+//! - `settings` a route's settings by their names
+//! - `told` the explanation as data
+//! - `text`, `json` the explanation for people and for programs
+
+mod asked;
+mod follow;
+mod json;
+mod settings;
+mod text;
+mod told;
+
+pub use asked::Asked;
+pub use follow::explain;
+pub(crate) use follow::{OnExplained, shown, shown_path, wait};
+pub use told::Explanation;
+pub(crate) use told::{DiskOutcome, FileFacts, OnDisk, Program, Setting};

@@ -1,0 +1,353 @@
+//! A handler, and its settings: enums of all of them, made of the one list (`hob_trace::handlers`).
+//! What one has to say for itself stands in its folder, in files of the same names everywhere:
+//! `config.rs`, `answer.rs`, `explain.rs`.
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hob_http::{Answered, Response};
+use hob_trace::HandlerKind;
+
+use super::cgi::config::CgiSpots;
+use super::files::config::FilesSpots;
+use super::resident::config::ResidentSpots;
+use crate::answer::OnRoute;
+use crate::config::build_after::Answering;
+use crate::config::build_site::OnSection;
+use crate::config::check::Looked;
+use crate::config::key::Key;
+use crate::config::program::Programs;
+use crate::config::tree::Section;
+use crate::config::{self, Config, Faults, Handlers, Route, SCHEMA, Schema, Site, SiteSpots, Spot};
+use crate::explain::{Explanation, OnExplained, Setting};
+use crate::route::pattern::Pattern;
+use crate::route::sites::Around;
+
+/// How a handler answers: in its `answer.rs`.
+pub(crate) trait AnswersRoute {
+    /// True when it speaks through tunnels, such as those of WebSockets, too.
+    const OPENS_TUNNELS: bool = false;
+
+    /// Answers a request on one of its routes, now or later.
+    fn answer(self: &Arc<Self>, on: &OnRoute<'_>) -> Answered;
+}
+
+/// What a handler says that it would answer: in its `explain.rs`.
+pub(crate) trait ExplainsRoute: HasSettings {
+    /// Its settings, by the names that the config has for them.
+    fn settings(settings: &Self::Settings) -> Vec<(&'static str, Setting)>;
+
+    /// The answer, as far as it is known without running anything, and why in `told`.
+    fn explain(self: &Arc<Self>, on: &OnExplained<'_>, told: &mut Explanation) -> Response;
+}
+
+/// What a handler is made of.
+pub trait HasSettings {
+    /// What the config says of one.
+    type Settings: Clone + Debug + PartialEq;
+}
+
+/// How a handler stands in the config, and becomes one: in its `config.rs`.
+pub(crate) trait Configured: HasSettings + Sized {
+    /// Its key in a route.
+    const KEY: Key;
+
+    /// Reads its section, and says where parts of it stand that are looked at later.
+    fn read(
+        section: &Section,
+        on: &OnSection<'_>,
+        programs: &mut Programs<'_>,
+        faults: &mut Faults<'_>,
+    ) -> (Self::Settings, HandlerSpots);
+
+    /// Makes it ready to answer. May wait for a disk. An error says why that cannot be.
+    fn build(
+        settings: &Self::Settings,
+        around: &mut Around<'_>,
+        route: &Route,
+        pattern: &Pattern,
+    ) -> Result<Arc<Self>, String>;
+
+    /// Tells what is wrong with it beside other keys, or is not there on the disk.
+    fn check(
+        _: &Self::Settings,
+        _: &HandlerSpots,
+        _: &Config,
+        _: &mut Looked<'_>,
+        _: &mut Faults<'_>,
+    ) {
+    }
+
+    /// Which of the config's programs it runs.
+    fn program(_: &Self::Settings) -> Option<usize> {
+        None
+    }
+
+    /// What it runs, for people; empty where it runs nothing.
+    fn runs(_: &Self::Settings) -> String {
+        String::new()
+    }
+}
+
+/// Where the parts of a route's handler stand, as far as they are looked at later.
+#[derive(Default)]
+pub struct HandlerSpots {
+    pub(crate) files: Option<FilesSpots>,
+    pub(crate) cgi: Option<CgiSpots>,
+    pub(crate) resident: Option<ResidentSpots>,
+}
+
+impl HandlerSpots {
+    /// Of programs that are started.
+    pub(crate) fn of_cgi(spots: CgiSpots) -> HandlerSpots {
+        HandlerSpots {
+            cgi: Some(spots),
+            ..HandlerSpots::default()
+        }
+    }
+}
+
+macro_rules! handlers {
+    ($(
+        $(#[$doc:meta])*
+        $module:ident $variant:ident = $number:literal $(, program $life:ident)?;
+    )+) => {
+        /// Who answers a route.
+        pub enum Handler {
+            $($(#[$doc])* $variant(Arc<super::$module::$variant>),)+
+        }
+
+        /// What the config says of who answers a route.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum HandlerSettings {
+            $($(#[$doc])* $variant(Box<<super::$module::$variant as HasSettings>::Settings>),)+
+        }
+
+        /// Keys of a route, one of which it has.
+        pub(crate) const HANDLER_KEYS: &[Key] =
+            &[$(<super::$module::$variant as Configured>::KEY),+];
+
+        /// The names of these keys.
+        pub(crate) const HANDLERS: &[&str] = &[$(stringify!($module)),+];
+
+        impl Handler {
+            /// Its kind, for records.
+            pub fn kind(&self) -> HandlerKind {
+                match self {
+                    $(Handler::$variant(_) => HandlerKind::$variant,)+
+                }
+            }
+
+            /// True when requests that open a tunnel are its own to answer.
+            pub(crate) fn opens_tunnels(&self) -> bool {
+                match self {
+                    $(Handler::$variant(_) => super::$module::$variant::OPENS_TUNNELS,)+
+                }
+            }
+
+            /// Makes what its settings say for a route with this pattern.
+            pub(crate) fn build(
+                settings: &HandlerSettings,
+                around: &mut Around<'_>,
+                (route, pattern): (&Route, &Pattern),
+            ) -> Result<Handler, String> {
+                match settings {
+                    $(HandlerSettings::$variant(settings) => {
+                        super::$module::$variant::build(settings, around, route, pattern)
+                            .map(Handler::$variant)
+                    })+
+                }
+            }
+
+            /// Answers a request on its route.
+            #[inline]
+            pub(crate) fn answer(&self, on: &OnRoute<'_>) -> Answered {
+                match self {
+                    $(Handler::$variant(handler) => handler.answer(on),)+
+                }
+            }
+
+            /// What it would answer, and why.
+            pub(crate) fn explain(&self, on: &OnExplained<'_>, told: &mut Explanation) -> Response {
+                match self {
+                    $(Handler::$variant(handler) => handler.explain(on, told),)+
+                }
+            }
+        }
+
+        impl HandlerSettings {
+            /// Reads the section of a route's handler; without any, that of a fixed answer.
+            fn read_one(
+                on: &OnSection<'_>,
+                programs: &mut Programs<'_>,
+                faults: &mut Faults<'_>,
+            ) -> (HandlerSettings, HandlerSpots) {
+                $(if let Some(section) = on.route.section(stringify!($module)) {
+                    let (read, spots) =
+                        super::$module::$variant::read(section, on, programs, faults);
+                    return (HandlerSettings::$variant(Box::new(read)), spots);
+                })+
+                let none = Section::new(&super::respond::config::RESPOND, on.route.header);
+                let (read, spots) = super::respond::Respond::read(&none, on, programs, faults);
+                (HandlerSettings::Respond(Box::new(read)), spots)
+            }
+
+            /// Its settings, by the names that the config has for them.
+            pub(crate) fn settings(&self) -> Vec<(&'static str, Setting)> {
+                match self {
+                    $(HandlerSettings::$variant(of) => super::$module::$variant::settings(of),)+
+                }
+            }
+
+            fn check_own(
+                &self,
+                spots: &HandlerSpots,
+                config: &Config,
+                looked: &mut Looked<'_>,
+                faults: &mut Faults<'_>,
+            ) {
+                match self {
+                    $(HandlerSettings::$variant(of) => {
+                        super::$module::$variant::check(of, spots, config, looked, faults);
+                    })+
+                }
+            }
+
+            /// Which of the config's programs it runs.
+            pub(crate) fn program(&self) -> Option<usize> {
+                match self {
+                    $(HandlerSettings::$variant(of) => super::$module::$variant::program(of),)+
+                }
+            }
+
+            /// What it runs, for people; empty where it runs nothing.
+            pub(crate) fn runs(&self) -> String {
+                match self {
+                    $(HandlerSettings::$variant(of) => super::$module::$variant::runs(of),)+
+                }
+            }
+        }
+    };
+}
+
+hob_trace::handlers!(handlers);
+
+impl Handlers for HandlerSettings {
+    type Spots = HandlerSpots;
+    type Folder = config::Files;
+
+    fn schema() -> &'static Schema {
+        &SCHEMA
+    }
+
+    fn read(
+        on: &OnSection<'_>,
+        programs: &mut Programs<'_>,
+        faults: &mut Faults<'_>,
+    ) -> (HandlerSettings, HandlerSpots) {
+        HandlerSettings::read_one(on, programs, faults)
+    }
+
+    fn check_site_keys(site: &Section, faults: &mut Faults<'_>) {
+        super::files::config::check_site_keys(site, faults);
+    }
+
+    fn of_root(site: &Section, faults: &mut Faults<'_>) -> (HandlerSettings, HandlerSpots) {
+        let (files, spots) = super::files::config::of_root(site, faults);
+        let spots = HandlerSpots {
+            files: Some(spots),
+            ..HandlerSpots::default()
+        };
+        (HandlerSettings::Files(Box::new(files)), spots)
+    }
+
+    fn sent_from(
+        root: PathBuf,
+        spot: Spot,
+        answering: Answering<'_>,
+        faults: &mut Faults<'_>,
+    ) -> config::Files {
+        super::files::config::sent_from(root, spot, answering, faults)
+    }
+
+    fn check(
+        config: &Config,
+        (site, spots): (&Site, &SiteSpots),
+        looked: &mut Looked<'_>,
+        faults: &mut Faults<'_>,
+    ) {
+        super::files::check::site(site, spots, looked, faults);
+        for (route, spots) in site.routes.iter().zip(&spots.routes) {
+            let handler = &route.handler;
+            handler.check_own(&spots.handler, config, looked, faults);
+            for (files, spot) in route.sendfile.iter().zip(&spots.sendfile) {
+                looked.root(&files.root, *spot, faults);
+            }
+        }
+    }
+
+    fn root(&self) -> Option<&Path> {
+        self.files().map(|files| files.root.as_path())
+    }
+}
+
+impl HandlerSettings {
+    /// Of files, where it is that.
+    pub(crate) fn files(&self) -> Option<&config::Files> {
+        match self {
+            HandlerSettings::Files(files) => Some(files),
+            _ => None,
+        }
+    }
+
+    /// Of programs that are started or forked for each request, where it is that.
+    pub fn cgi(&self) -> Option<&config::Cgi> {
+        match self {
+            HandlerSettings::Cgi(cgi) => Some(cgi),
+            HandlerSettings::Warm(warm) => Some(&warm.0),
+            _ => None,
+        }
+    }
+
+    /// Of a program that stays, where it is that.
+    pub fn resident(&self) -> Option<&config::Resident> {
+        match self {
+            HandlerSettings::Resident(resident) => Some(resident),
+            _ => None,
+        }
+    }
+}
+
+impl Handler {
+    /// True when programs make its answers: they are asked for what they want done with them, and
+    /// narrowed to what the request asks for.
+    pub fn runs_programs(&self) -> bool {
+        self.kind().runs_program()
+    }
+
+    /// Its files, where it has some.
+    pub(crate) fn files(&self) -> Option<&Arc<super::files::Files>> {
+        match self {
+            Handler::Files(files) => Some(files),
+            _ => None,
+        }
+    }
+
+    /// What starts or forks a process for each request, where it does.
+    pub(crate) fn runs(&self) -> Option<&Arc<super::cgi::Cgi>> {
+        match self {
+            Handler::Cgi(cgi) => Some(cgi),
+            Handler::Warm(warm) => Some(&warm.0),
+            _ => None,
+        }
+    }
+
+    /// The program that stays, where it has one.
+    pub(crate) fn resident(&self) -> Option<&Arc<super::resident::Resident>> {
+        match self {
+            Handler::Resident(resident) => Some(resident),
+            _ => None,
+        }
+    }
+}

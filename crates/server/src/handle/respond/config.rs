@@ -1,0 +1,104 @@
+//! `respond` of a route.
+
+use std::sync::Arc;
+
+use crate::config::build_site::OnSection;
+use crate::config::key::Kind::{Integer, Text};
+use crate::config::key::Preset::Nothing;
+use crate::config::key::{Key, Kind, Preset, Table};
+use crate::config::program::Programs;
+use crate::config::text::check_media_type;
+use crate::config::tree::Section;
+use crate::config::{Faults, Route};
+use crate::handle::respond::Respond;
+use crate::handle::{Configured, HandlerSpots, HasSettings};
+use crate::route::pattern::Pattern;
+use crate::route::sites::Around;
+
+/// A fixed answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RespondSettings {
+    /// Status code.
+    pub status: u16,
+    /// Media type of the body.
+    pub content_type: String,
+    /// The body.
+    pub body: String,
+}
+
+/// `[site.route.respond]`
+pub(crate) static RESPOND: Table = Table {
+    name: "respond",
+    header: "`respond` of a route",
+    text: "A fixed answer.",
+    base: None,
+    keys: &[
+        Key::new(
+            "status",
+            Integer { min: 200, max: 599 },
+            Preset::Integer(200),
+        )
+        .says("Status code.")
+        .example("410")
+        .aka(&["code"]),
+        Key::new(
+            "content_type",
+            Text,
+            Preset::Text("text/plain; charset=utf-8"),
+        )
+        .says("Media type of the body.")
+        .example("\"application/json\"")
+        .aka(&["type", "mime"]),
+        Key::new("body", Text, Preset::Text(""))
+            .says("The body.")
+            .example("\"gone\"")
+            .aka(&["text", "content"]),
+    ],
+};
+
+impl HasSettings for Respond {
+    type Settings = RespondSettings;
+}
+
+impl Configured for Respond {
+    const KEY: Key =
+        Key::new("respond", Kind::Table(&RESPOND), Nothing("")).aka(&["response", "answer"]);
+
+    fn read(
+        section: &Section,
+        _: &OnSection<'_>,
+        _: &mut Programs<'_>,
+        faults: &mut Faults<'_>,
+    ) -> (RespondSettings, HandlerSpots) {
+        let status: u16 = section.number("status");
+        let body = section.text("body");
+        if [204, 205, 304].contains(&status) && !body.is_empty() {
+            let message = format!("an answer with status {status} has no body");
+            faults
+                .error(section.spot("body"), message)
+                .hint("remove `body`, or use another status");
+        }
+        let content_type = section.text("content_type");
+        check_media_type(
+            content_type,
+            content_type,
+            section.spot("content_type"),
+            faults,
+        );
+        let settings = RespondSettings {
+            status,
+            content_type: content_type.to_owned(),
+            body: body.to_owned(),
+        };
+        (settings, HandlerSpots::default())
+    }
+
+    fn build(
+        settings: &RespondSettings,
+        _: &mut Around<'_>,
+        route: &Route,
+        _: &Pattern,
+    ) -> Result<Arc<Respond>, String> {
+        Ok(Arc::new(Respond::new(settings, &route.after)))
+    }
+}

@@ -1,0 +1,120 @@
+//! Fields of a request as variables of its program.
+
+use crate::handle::admin::door::ADMIN_COOKIE;
+use crate::handle::script::trace_fields::is_of_trace;
+use crate::handle::script::variables::{Asked, Layout};
+
+/// Fields of the request as variables, each name once, in the order of their names.
+//= rfc3875#4.1.18
+pub(crate) fn fields(asked: &Asked<'_>, layout: &mut impl Layout) {
+    let head = asked.request.head();
+    // Programs find there what they look for before they open a tunnel.
+    let asks = asked.may_tunnel && head.upgrade().is_some() && asked.request.tunnel().is_some();
+    let is_traced = asked.request.record().trace.is_some();
+    let passed = |name: &[u8]| {
+        is_passed(name, asked.passes_authorization, asks) && !(is_traced && is_of_trace(name))
+    };
+    let mut few = [(&b""[..], &b""[..]); FIELDS_USUAL];
+    let mut many = Vec::new();
+    let mut count = 0;
+    for field in head.fields().filter(|(name, _)| passed(name)) {
+        match few.get_mut(count) {
+            Some(place) => *place = field,
+            None if many.is_empty() => {
+                many.extend_from_slice(&few);
+                many.push(field);
+            }
+            None => many.push(field),
+        }
+        count += 1;
+    }
+    let all = match count <= FIELDS_USUAL {
+        true => &mut few[..count],
+        false => &mut many[..],
+    };
+    // The sort is stable: values of one name stay in the order they came in.
+    all.sort_by(|(one, _), (other, _)| lower(one).cmp(lower(other)));
+    for same in all.chunk_by(|(one, _), (other, _)| one.eq_ignore_ascii_case(other)) {
+        layout.add(
+            |out| push_name(same[0].0, out),
+            |out| push_values(same, out),
+        );
+    }
+}
+
+/// How many fields requests usually have at most.
+const FIELDS_USUAL: usize = 24;
+
+fn push_name(name: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"HTTP_");
+    out.extend(name.iter().map(|&byte| match byte {
+        b'-' => b'_',
+        _ => byte.to_ascii_uppercase(),
+    }));
+}
+
+/// The values of fields of one name, as one.
+fn push_values(same: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> bool {
+    if same[0].0.eq_ignore_ascii_case(b"cookie") {
+        return push_cookies(same, out);
+    }
+    for (index, (_, one)) in same.iter().enumerate() {
+        if index > 0 {
+            out.extend_from_slice(b", ");
+        }
+        out.extend_from_slice(one);
+    }
+    true
+}
+
+/// The cookies of a request, without those of the admin pages: browsers send them to every port of
+/// a host, and no program is to act for who is logged in there. False when no others are there.
+fn push_cookies(same: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    for (_, one) in same {
+        if memchr::memmem::find(one, ADMIN_COOKIE).is_none() {
+            if out.len() > start {
+                out.extend_from_slice(b"; ");
+            }
+            out.extend_from_slice(one);
+            continue;
+        }
+        for cookie in one.split(|byte| *byte == b';').map(<[u8]>::trim_ascii) {
+            let name = cookie.strip_prefix(b"__Host-").unwrap_or(cookie);
+            if name.starts_with(ADMIN_COOKIE) {
+                continue;
+            }
+            if out.len() > start {
+                out.extend_from_slice(b"; ");
+            }
+            out.extend_from_slice(cookie);
+        }
+    }
+    out.len() > start || same.iter().all(|(_, one)| one.is_empty())
+}
+
+fn lower(name: &[u8]) -> impl Iterator<Item = u8> {
+    name.iter().map(u8::to_ascii_lowercase)
+}
+
+fn is_passed(name: &[u8], passes_authorization: bool, passes_upgrade: bool) -> bool {
+    const UNPASSED: &[&[u8]] = &[
+        b"connection",
+        b"content-length",
+        b"content-type",
+        b"keep-alive",
+        b"proxy",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    ];
+    const UPGRADE: &[&[u8]] = &[b"connection", b"upgrade"];
+    const SECRET: &[&[u8]] = &[b"authorization", b"proxy-authorization"];
+    let is_one_of = |names: &[&[u8]]| names.iter().any(|one| one.eq_ignore_ascii_case(name));
+    name.iter()
+        .all(|&byte| byte == b'-' || byte.is_ascii_alphanumeric())
+        && (!is_one_of(UNPASSED) || passes_upgrade && is_one_of(UPGRADE))
+        && (passes_authorization || !is_one_of(SECRET))
+}

@@ -1,0 +1,22 @@
+//! What handlers of programs share (`cgi`, `warm`, `resident`): none of them knows how the others
+//! run theirs.
+//!
+//! - `variables`, `fields`, `trace_fields` the request as a program sees it, `body` its body
+//! - `head`, `dechunk`, `reply` the answer that is made of what it prints
+//! - `control` what it asks the server for in fields of that answer
+//! - `stderr`, `fail` what it says when something goes wrong, and who is told
+//! - `build` what is made of settings, `memory` what its process takes, `limits` what nobody needs
+//!   to set
+
+pub(crate) mod body;
+pub(crate) mod build;
+pub mod control;
+pub(crate) mod dechunk;
+pub(crate) mod fail;
+mod fields;
+pub mod head;
+pub(crate) mod limits;
+pub(crate) mod reply;
+pub mod stderr;
+mod trace_fields;
+pub mod variables;

@@ -1,0 +1,15 @@
+//! A request for a script that is forked: `cgi` answers it, and takes its process from a host.
+
+use std::sync::Arc;
+
+use hob_http::Answered;
+
+use crate::answer::OnRoute;
+use crate::handle::AnswersRoute;
+use crate::handle::warm::Warm;
+
+impl AnswersRoute for Warm {
+    fn answer(self: &Arc<Warm>, on: &OnRoute<'_>) -> Answered {
+        self.0.answer(on)
+    }
+}

@@ -1,0 +1,59 @@
+//! A rule about what users look up: reasons of failures.
+
+use super::report::Report;
+use super::source::Source;
+use super::tree::Tree;
+
+/// Where users look a reason up.
+const PAGE: &str = "docs/src/how-to/502.md";
+
+/// Files whose texts are reasons of records.
+const FILES: &[&str] = &[
+    "crates/server/src/handle/cgi/fail.rs",
+    "crates/server/src/handle/cgi/head.rs",
+    "crates/server/src/handle/resident/fail.rs",
+    "crates/server/src/handle/resident/file.rs",
+    "crates/server/src/handle/resident/tunnel.rs",
+];
+
+/// How a reason begins: other texts of these files are parts of a detail, a page or a log line.
+const BEGINNINGS: &[&str] = &[
+    "the ",
+    "a ",
+    "an ",
+    "there ",
+    "limits: ",
+    "Location ",
+    "Content-Length ",
+];
+
+pub(super) fn told(tree: &Tree, report: &mut Report) {
+    let page = tree.file(PAGE).map_or("", |page| page.text.as_str());
+    for (file, source) in tree.product() {
+        if !FILES.contains(&file.path.as_str()) {
+            continue;
+        }
+        for (at, text) in texts(&file.text, source) {
+            let is_reason = BEGINNINGS.iter().any(|begin| text.starts_with(begin));
+            let is_whole = !text.contains('{');
+            if is_reason && is_whole && !source.in_test(at) && !page.contains(&text) {
+                report.add(
+                    &file.path,
+                    source.line(at),
+                    format!("{PAGE} lacks {text:?}"),
+                );
+            }
+        }
+    }
+}
+
+/// What stands in quotes, and where; lines that a backslash joins are one.
+fn texts<'a>(text: &'a str, source: &'a Source) -> impl Iterator<Item = (usize, String)> + 'a {
+    let mut quotes = source.code.match_indices('"').map(|(at, _)| at);
+    std::iter::from_fn(move || {
+        let (begin, end) = (quotes.next()?, quotes.next()?);
+        let lines = text[begin + 1..end].split("\\\n");
+        let joined: Vec<_> = lines.map(str::trim_start).collect();
+        Some((begin, joined.concat()))
+    })
+}

@@ -1,0 +1,64 @@
+//! `teapot` of a route.
+
+use std::sync::Arc;
+
+use crate::config::build_site::OnSection;
+use crate::config::key::Kind::{OrText, Text};
+use crate::config::key::Preset::Nothing;
+use crate::config::key::{Key, Preset, Table};
+use crate::config::program::Programs;
+use crate::config::tree::Section;
+use crate::config::{Faults, Route};
+use crate::handle::teapot::Teapot;
+use crate::handle::{Configured, HandlerSpots, HasSettings};
+use crate::route::pattern::Pattern;
+use crate::route::sites::Around;
+
+/// A teapot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TeapotSettings {
+    /// What it says.
+    pub words: String,
+}
+
+/// `[site.route.teapot]`
+static TEAPOT: Table = Table {
+    name: "teapot",
+    header: "`teapot` of a route",
+    text: "Brews no coffee. A plain string is what it says.",
+    base: None,
+    keys: &[Key::new("words", Text, Preset::Text("short and stout"))
+        .says("What it says.")
+        .example("\"here is my spout\"")],
+};
+
+impl HasSettings for Teapot {
+    type Settings = TeapotSettings;
+}
+
+impl Configured for Teapot {
+    const KEY: Key = Key::new("teapot", OrText("words", &TEAPOT), Nothing(""));
+
+    fn read(
+        section: &Section,
+        _: &OnSection<'_>,
+        _: &mut Programs<'_>,
+        _: &mut Faults<'_>,
+    ) -> (TeapotSettings, HandlerSpots) {
+        let settings = TeapotSettings {
+            words: section.text("words").to_owned(),
+        };
+        (settings, HandlerSpots::default())
+    }
+
+    fn build(
+        settings: &TeapotSettings,
+        _: &mut Around<'_>,
+        _: &Route,
+        _: &Pattern,
+    ) -> Result<Arc<Teapot>, String> {
+        Ok(Arc::new(Teapot {
+            words: settings.words.clone(),
+        }))
+    }
+}
