@@ -23,14 +23,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     // builds the pages for the first time touches this file (`make` does).
     println!("cargo:rerun-if-changed=build.rs");
     files.sort_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
-    let mut table = String::from("pub(super) static FILES: &[File] = &[\n");
+    let mut table = String::from("pub(super) static FILES: &[AdminPageFile] = &[\n");
     for file in &files {
         let name = file.strip_prefix(&pages)?;
         let name = name.to_str().ok_or("a name is not UTF-8")?;
         let bytes = fs::read(file)?;
         writeln!(
             table,
-            "    File {{ path: {:?}, tag: {:?}, bytes: include_bytes!({:?}) }},",
+            "    AdminPageFile {{ path: {:?}, tag: {:?}, bytes: include_bytes!({:?}) }},",
             format!("/{name}"),
             format!("\"{:016x}-{:x}\"", fnv(&bytes), bytes.len()),
             file.canonicalize()?,

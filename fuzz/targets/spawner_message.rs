@@ -2,7 +2,7 @@
 //! and writing it again gives the same packet.
 #![no_main]
 
-use hob_server::process::message::{STRINGS_BYTES_MAX, STRINGS_COUNT_MAX, ToServer, ToSpawner};
+use hob_keeper::process::message::{STRINGS_BYTES_MAX, STRINGS_COUNT_MAX, ToServer, ToSpawner};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|packet: &[u8]| {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hob_load::limits::KNOCK_PAUSE;
-use hob_load::parts::{Address, PIECE_BYTES, Tls};
+use hob_load::parts::{PIECE_BYTES, ServerAddress, Tls};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
@@ -33,7 +33,7 @@ const READ_BYTES: usize = 16 * 1024;
 
 /// What connections are made to.
 pub(crate) struct Target {
-    pub(crate) address: Address,
+    pub(crate) address: ServerAddress,
     pub(crate) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     /// A request as HTTP/3 has it on a stream.
     pub(crate) h3_head: Vec<u8>,
@@ -45,13 +45,13 @@ pub(crate) struct Target {
 fn connected(target: &Target) -> io::Result<OwnedFd> {
     let until = Instant::now() + target.timeout;
     match &target.address {
-        Address::Inet(address) => {
+        ServerAddress::Inet(address) => {
             let stream = TcpStream::connect_timeout(address, target.timeout)?;
             stream.set_nodelay(true)?;
             stream.set_nonblocking(true)?;
             Ok(stream.into())
         }
-        Address::Unix(path) => loop {
+        ServerAddress::Unix(path) => loop {
             match try_unix(path) {
                 // Its backlog is full: TCP tries again by itself then.
                 Err(Errno::AGAIN) if Instant::now() < until => std::thread::sleep(KNOCK_PAUSE),

@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use hob_load::Protocol;
-use hob_load::parts::h3::{self, Common, Datagrams, Session, Step};
-use hob_load::parts::{Address, Event, Failure, Opener, Sources};
+use hob_load::parts::h3::{self, Common, ConnectionChange, Datagrams, H3ClientSession};
+use hob_load::parts::{AnswerEvent, FailureKind, Opener, ServerAddress, SourceAddresses};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -34,7 +34,7 @@ pub(super) fn perform(quic: &Quic, target: &Target) -> Seen {
 }
 
 fn socket(target: &Target) -> io::Result<OwnedFd> {
-    let mut opener = Opener::new(target.address.clone(), Protocol::H3, Sources::Any);
+    let mut opener = Opener::new(target.address.clone(), Protocol::H3, SourceAddresses::Any);
     Ok(opener.open(0)?.socket)
 }
 
@@ -135,7 +135,7 @@ enum Turn {
 struct Conn {
     socket: OwnedFd,
     datagrams: Datagrams,
-    session: Session,
+    session: H3ClientSession,
     common: Common,
     /// Datagrams that we still send before we fall silent.
     datagrams_left: usize,
@@ -149,11 +149,11 @@ impl Conn {
         let socket = socket(target)?;
         let (tls, name) = target.tls.as_ref().ok_or(io::ErrorKind::InvalidInput)?;
         let config = h3::config(tls.clone()).map_err(io::Error::other)?;
-        let Address::Inet(address) = target.address else {
+        let ServerAddress::Inet(address) = target.address else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         let remote = (address, &*name.to_str());
-        let session = Session::new(config, remote, wanted, Instant::now());
+        let session = H3ClientSession::new(config, remote, wanted, Instant::now());
         Ok(Conn {
             datagrams: Datagrams::new(&socket)?,
             socket,
@@ -232,16 +232,16 @@ impl Conn {
         let step = self.session.advance(now, &self.common, &mut events);
         for event in events {
             match event {
-                Event::Answered { answer, .. } => self.statuses.push(answer.status),
-                Event::Reset { why, .. } => self.said.push(format!("RST {why}")),
-                Event::Again { .. } => self.said.push("RST H3_REQUEST_REJECTED".to_owned()),
-                Event::Malformed { why, .. } => self.malformed = Some(why.to_owned()),
+                AnswerEvent::Answered { answer, .. } => self.statuses.push(answer.status),
+                AnswerEvent::Reset { why, .. } => self.said.push(format!("RST {why}")),
+                AnswerEvent::Again { .. } => self.said.push("RST H3_REQUEST_REJECTED".to_owned()),
+                AnswerEvent::Malformed { why, .. } => self.malformed = Some(why.to_owned()),
             }
         }
         match step {
-            Step::Same | Step::Connected => Turn::On,
-            Step::Lost(kind, why) => {
-                if kind == Failure::Malformed
+            ConnectionChange::Same | ConnectionChange::Connected => Turn::On,
+            ConnectionChange::Lost(kind, why) => {
+                if kind == FailureKind::Malformed
                     && self.malformed.is_none()
                     && !why.contains("closed by peer")
                 {

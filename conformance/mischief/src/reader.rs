@@ -1,6 +1,6 @@
 //! Reads what comes back, as far as it matters whether it is allowed.
 
-use hob_load::{AnswerReader, Asked, BadAnswer, Progress};
+use hob_load::{AnswerProgress, AnswerReadOptions, AnswerReader, BadAnswer};
 
 use super::act::Reading;
 use super::h2::H2;
@@ -114,15 +114,15 @@ impl H1 {
         let mut rest = bytes;
         while !rest.is_empty() && self.bad.is_none() {
             let is_head = self.heads.get(self.statuses.len());
-            let asked = Asked {
+            let asked = AnswerReadOptions {
                 is_head: is_head.copied().unwrap_or(false),
                 fields: &[],
                 is_hashed: false,
             };
             self.is_within = true;
             match self.reader.read(rest, asked) {
-                Ok(Progress::More) => return,
-                Ok(Progress::Complete(used)) => {
+                Ok(AnswerProgress::More) => return,
+                Ok(AnswerProgress::Complete(used)) => {
                     let answer = self.reader.answer();
                     self.statuses.push(answer.status);
                     self.is_reusable = answer.is_reusable;

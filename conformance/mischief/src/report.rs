@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use hob_load::page::{count, time};
-use hob_load::parts::{Tally, failures, times};
+use hob_load::parts::{RequestTally, failures, times};
 use hob_load::{LoadError, Protocol};
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ pub struct Exercised {
     pub(crate) done: Vec<Done>,
     pub(crate) elapsed: Duration,
     /// Requests that behaved, beside the acts.
-    pub(crate) beside: Tally,
+    pub(crate) beside: RequestTally,
     /// Why they came to an end before the acts did.
     pub(crate) beside_fault: Option<LoadError>,
     /// The status when all was over.

@@ -2,7 +2,7 @@
 //! each field.
 
 use hob_load::layout;
-use hob_load::parts::{FailureCount, Times};
+use hob_load::parts::{FailureCount, LatencySummary};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -97,7 +97,7 @@ pub(crate) struct Beside {
     /// By kind.
     pub(crate) failures: Vec<FailureCount>,
     /// Their response times.
-    pub(crate) response: Option<Times>,
+    pub(crate) response: Option<LatencySummary>,
     /// Why they ended before the acts did; null where they did not.
     pub(crate) fault: Option<String>,
 }

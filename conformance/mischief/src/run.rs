@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use hob_load::parts::{Address, Tally, addresses, fields, h3, tls};
+use hob_load::parts::{RequestTally, ServerAddress, addresses, fields, h3, tls};
 use hob_load::{
-    Expectation, LoadError, Pace, Plan, Protocol, Report, Reuse, Terms, Url, run_through,
-    run_until, stop_at_signals,
+    BenchPlan, BenchReport, ClientTlsOffer, Expectation, LoadError, LoadModel, Protocol, Reuse,
+    Url, run_through, run_until, stop_at_signals,
 };
 
 use super::act::{Kind, draw, kinds};
@@ -96,12 +96,12 @@ pub fn exercise(exercise: Exercise) -> Result<Exercised, LoadError> {
 
 /// Asks until the acts are over, in stretches at whose end every answer is waited for.
 fn ask_beside(
-    plan: &Plan,
-    address: &Address,
+    plan: &BenchPlan,
+    address: &ServerAddress,
     is_over: &AtomicBool,
     is_stopped: &Arc<AtomicBool>,
-) -> (Tally, Option<LoadError>) {
-    let mut whole = Tally::new(1, 1, BESIDE_CONNECTION_COUNT);
+) -> (RequestTally, Option<LoadError>) {
+    let mut whole = RequestTally::new(1, 1, BESIDE_CONNECTION_COUNT);
     while !is_over.load(Ordering::Relaxed) && !is_stopped.load(Ordering::Relaxed) {
         match run_at(plan.clone(), address, is_stopped.clone()) {
             Ok(report) => whole.merge(report.tally),
@@ -112,11 +112,15 @@ fn ask_beside(
 }
 
 /// A run that goes to this address, whatever others the name has.
-fn run_at(plan: Plan, address: &Address, is_stopped: Arc<AtomicBool>) -> Result<Report, LoadError> {
+fn run_at(
+    plan: BenchPlan,
+    address: &ServerAddress,
+    is_stopped: Arc<AtomicBool>,
+) -> Result<BenchReport, LoadError> {
     match address {
-        Address::Inet(address) => run_through(plan, *address, is_stopped),
+        ServerAddress::Inet(address) => run_through(plan, *address, is_stopped),
         // The plan names it.
-        Address::Unix(_) => run_until(plan, is_stopped),
+        ServerAddress::Unix(_) => run_until(plan, is_stopped),
     }
 }
 
@@ -152,11 +156,11 @@ fn check(exercise: &Exercise) -> Result<(), LoadError> {
 /// Finds an address that may be exercised, such as a Unix socket. Of a host, all that the name has
 /// must be of this machine, or their owner must have said so. Nothing else is connected to
 /// afterwards.
-fn reach(exercise: &Exercise) -> Result<Address, LoadError> {
+fn reach(exercise: &Exercise) -> Result<ServerAddress, LoadError> {
     let url = &exercise.url;
     if let Some(path) = &exercise.unix {
         return match UnixStream::connect(path) {
-            Ok(_) => Ok(Address::Unix(path.clone())),
+            Ok(_) => Ok(ServerAddress::Unix(path.clone())),
             Err(error) => Err(LoadError::Server(format!(
                 "{}: no server answers at {}: {error} (is it running?)",
                 url.text,
@@ -180,10 +184,10 @@ fn reach(exercise: &Exercise) -> Result<Address, LoadError> {
     let mut last = None;
     for address in addresses {
         if exercise.protocol == Protocol::H3 {
-            return Ok(Address::Inet(address));
+            return Ok(ServerAddress::Inet(address));
         }
         match TcpStream::connect_timeout(&address, exercise.timeout) {
-            Ok(_) => return Ok(Address::Inet(address)),
+            Ok(_) => return Ok(ServerAddress::Inet(address)),
             Err(error) => last = Some((address, error)),
         }
     }
@@ -204,7 +208,7 @@ pub(crate) struct Usual {
 }
 
 /// Asks twice, before anything else.
-fn usual(exercise: &Exercise, address: &Address) -> Result<Usual, LoadError> {
+fn usual(exercise: &Exercise, address: &ServerAddress) -> Result<Usual, LoadError> {
     let url = &exercise.url.text;
     let (first, second) = (ask(exercise, address)?, ask(exercise, address)?);
     if !(200..500).contains(&first.status) || first.status != second.status {
@@ -227,7 +231,7 @@ fn usual(exercise: &Exercise, address: &Address) -> Result<Usual, LoadError> {
 }
 
 /// Asks once.
-fn ask(exercise: &Exercise, address: &Address) -> Result<Usual, LoadError> {
+fn ask(exercise: &Exercise, address: &ServerAddress) -> Result<Usual, LoadError> {
     let mut plan = plan(exercise);
     plan.count = Some(1);
     plan.expectations = expectations(&["status=100-599".to_owned()]);
@@ -241,21 +245,21 @@ fn ask(exercise: &Exercise, address: &Address) -> Result<Usual, LoadError> {
 }
 
 /// A request as HTTP/3 has it on a stream.
-fn h3_head(plan: &Plan) -> Result<Vec<u8>, LoadError> {
+fn h3_head(plan: &BenchPlan) -> Result<Vec<u8>, LoadError> {
     let fields = fields(plan, &plan.entries[0]).map_err(LoadError::Arguments)?;
     Ok(h3::pack_alone(&fields))
 }
 
 /// Requests of the one URL, one after the other on one connection.
-fn plan(exercise: &Exercise) -> Plan {
-    Plan {
+fn plan(exercise: &Exercise) -> BenchPlan {
+    BenchPlan {
         entries: vec![exercise.url.clone().into()],
         seed: exercise.seed,
         page: None,
         unix: exercise.unix.clone(),
         protocol: exercise.protocol,
         streams: 1,
-        pace: Pace::Closed {
+        pace: LoadModel::Closed {
             think: Duration::ZERO,
         },
         connections: 1,
@@ -263,7 +267,7 @@ fn plan(exercise: &Exercise) -> Plan {
         reuse: Reuse::KeepAlive,
         // Nothing secret is sent, and whoever exercises a server is sure whose it is.
         is_insecure: true,
-        terms: Terms::default(),
+        terms: ClientTlsOffer::default(),
         is_resumption_off: false,
         threads: 1,
         cpus: Vec::new(),
@@ -281,11 +285,11 @@ fn plan(exercise: &Exercise) -> Plan {
 }
 
 /// A stretch of the requests beside the acts.
-fn beside(exercise: &Exercise, usual: &Usual) -> Plan {
+fn beside(exercise: &Exercise, usual: &Usual) -> BenchPlan {
     let mut wanted = vec![format!("status={}", usual.status)];
     wanted.extend(usual.body_bytes.map(|bytes| format!("size={bytes}")));
-    Plan {
-        pace: Pace::Closed {
+    BenchPlan {
+        pace: LoadModel::Closed {
             think: BESIDE_PAUSE,
         },
         connections: BESIDE_CONNECTION_COUNT,

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use hob_load::parts::Address;
+use hob_load::parts::ServerAddress;
 use hob_load::{Protocol, Url};
 
 use super::act::{Act, Allowed, Doing, Leave, Opening, Quic, Script, Step, draw, kinds};
@@ -106,7 +106,7 @@ fn sent_bytes(step: &Step) -> usize {
 fn act_ends_though_the_server_goes_on_sending() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = Target {
-        address: Address::Inet(listener.local_addr().unwrap()),
+        address: ServerAddress::Inet(listener.local_addr().unwrap()),
         tls: None,
         h3_head: Vec::new(),
         timeout: Duration::from_millis(100),

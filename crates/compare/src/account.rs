@@ -11,14 +11,14 @@ use hob_machine::{Cgroup, OwnGroups};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Account {
     /// A control group: of version 1 to the nanosecond, of version 2 to the microsecond.
-    Group(Version, Group, Cgroup),
+    Group(Version, ServerCgroup, Cgroup),
     /// The tree of processes in `/proc`, in ticks of 10 ms.
     Processes,
 }
 
 /// A control group that was made for one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Group {
+pub(crate) struct ServerCgroup {
     /// The folder that was made.
     pub(crate) folder: PathBuf,
     /// The one it was made in, to which its supervisor goes back before it removes it.
@@ -38,7 +38,7 @@ impl Account {
 
     /// Makes a control group in which CPU time is counted, and which a process can be put into.
     fn make_in(home: &Path, name: &str, version: Version) -> Option<Account> {
-        let group = Group {
+        let group = ServerCgroup {
             folder: home.join(name),
             home: home.to_owned(),
         };
@@ -53,7 +53,7 @@ impl Account {
     }
 
     /// The control group, where there is one.
-    pub(crate) fn group(&self) -> Option<&Group> {
+    pub(crate) fn group(&self) -> Option<&ServerCgroup> {
         match self {
             Account::Group(_, group, _) => Some(group),
             Account::Processes => None,
@@ -78,7 +78,7 @@ impl Account {
     }
 }
 
-impl Group {
+impl ServerCgroup {
     /// Makes the calling process a member of it.
     pub(crate) fn enter(&self) -> io::Result<()> {
         enter(&self.folder)

@@ -11,21 +11,21 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::process::set_child_subreaper;
 use rustix::thread::sched_getaffinity;
 
-use crate::account::Group;
+use crate::account::ServerCgroup;
 use crate::error::CompareError;
-use crate::instance::Place;
+use crate::instance::LaunchContext;
 use crate::machine::Machine;
-use crate::measure::{Budget, Comparison};
-use crate::progress::Progress;
-use crate::report::Report;
-use crate::rows::{Row, Scope, chosen, rows, sweep};
-use crate::server::{Installed, Missing, Settings, find, names};
-use crate::site::{Around, Folder, Site, Wants};
+use crate::measure::{Budget, ComparisonRun};
+use crate::progress::ProgressPrinter;
+use crate::report::ComparisonReport;
+use crate::rows::{ComparisonRow, Scope, chosen, rows, sweep};
+use crate::server::{Installed, Missing, ServerTuning, find, names};
+use crate::site::{ComparisonSite, ScratchFolder, SearchPaths, Wants};
 use crate::tree;
 
 /// What is compared, and how long it may take.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ComparisonPlan {
     /// Which rows.
     pub scope: Scope,
     /// Rows whose id has the words of one of these beside each other, in whatever scope; all of the
@@ -36,7 +36,7 @@ pub struct Plan {
     /// Other builds of hob, and servers that are taken instead of those in `folders`.
     pub rivals: Vec<PathBuf>,
     /// Out of the box or tuned.
-    pub settings: Settings,
+    pub settings: ServerTuning,
     /// hob itself.
     pub program: PathBuf,
     /// Where programs are looked for, in this order.
@@ -58,17 +58,17 @@ const FULL: (Duration, Duration) = (Duration::from_secs(27 * 60), Duration::from
 
 /// Makes a comparison. Interrupted by SIGINT or SIGTERM, it reports what there is so far; whatever
 /// happens, what it started ends with it, and its folder goes.
-pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
+pub fn compare(plan: &ComparisonPlan) -> Result<ComparisonReport, CompareError> {
     let is_stopped = listen()?;
     // Should a supervisor be killed, what it held comes to this process.
     set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| CompareError::system("cannot become a subreaper")(error.into()))?;
     let begun = (SystemTime::now(), Instant::now());
     let (servers, missing) = found(plan)?;
-    let folder = Folder::make(&plan.temporary)?;
+    let folder = ScratchFolder::make(&plan.temporary)?;
     // Dropped before the folder: then nobody writes into it any more.
     let ended = EndAll::default();
-    let site = Site::write(folder.path(), &around(plan), wants(plan))?;
+    let site = ComparisonSite::write(folder.path(), &around(plan), wants(plan))?;
     let rows = chosen(all(plan, &servers, &site), plan.scope, &plan.only);
     if rows.is_empty() {
         return Err(no_rows(plan));
@@ -82,9 +82,9 @@ pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
         Scope::Usual => USUAL,
         Scope::Full => FULL,
     };
-    let mut progress = Progress::new();
-    let mut comparison = Comparison {
-        place: Place {
+    let mut progress = ProgressPrinter::new();
+    let mut comparison = ComparisonRun {
+        place: LaunchContext {
             program: &plan.program,
             folder: folder.path(),
             site: &site,
@@ -108,7 +108,7 @@ pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
         "CPU time from",
         comparison.account.unwrap_or("nothing").to_owned(),
     );
-    let report = Report {
+    let report = ComparisonReport {
         begun_at: begun.0,
         elapsed: begun.1.elapsed(),
         scope: plan.scope,
@@ -136,11 +136,11 @@ fn listen() -> Result<Arc<AtomicBool>, CompareError> {
 
 /// The rows there are, a line each, with the smallest scope that has them. Interrupted by SIGINT
 /// or SIGTERM, it takes its folder away all the same.
-pub fn list(plan: &Plan) -> Result<String, CompareError> {
+pub fn list(plan: &ComparisonPlan) -> Result<String, CompareError> {
     let is_stopped = listen()?;
     let (servers, missing) = found(plan)?;
-    let folder = Folder::make(&plan.temporary)?;
-    let site = Site::write(folder.path(), &around(plan), wants(plan))?;
+    let folder = ScratchFolder::make(&plan.temporary)?;
+    let site = ComparisonSite::write(folder.path(), &around(plan), wants(plan))?;
     if is_stopped.load(Ordering::Relaxed) {
         return Err(CompareError::Interrupted);
     }
@@ -173,7 +173,7 @@ pub fn list(plan: &Plan) -> Result<String, CompareError> {
 }
 
 /// The rows among which is chosen.
-fn all(plan: &Plan, servers: &[Installed], site: &Site) -> Vec<Row> {
+fn all(plan: &ComparisonPlan, servers: &[Installed], site: &ComparisonSite) -> Vec<ComparisonRow> {
     match plan.is_sweep {
         true => sweep(servers, site),
         false => rows(servers, site),
@@ -181,7 +181,7 @@ fn all(plan: &Plan, servers: &[Installed], site: &Site) -> Vec<Row> {
 }
 
 /// The servers that are to be compared, hob first, and those that cannot be.
-fn found(plan: &Plan) -> Result<(Vec<Installed>, Vec<Missing>), CompareError> {
+fn found(plan: &ComparisonPlan) -> Result<(Vec<Installed>, Vec<Missing>), CompareError> {
     let wrong = |name: &&String| !names().any(|known| known == *name);
     if let Some(name) = plan.servers.iter().find(wrong) {
         let known: Vec<&str> = names().collect();
@@ -211,7 +211,7 @@ fn found(plan: &Plan) -> Result<(Vec<Installed>, Vec<Missing>), CompareError> {
 }
 
 /// What rows that may be asked for need.
-fn wants(plan: &Plan) -> Wants {
+fn wants(plan: &ComparisonPlan) -> Wants {
     let words = |only: &String| -> Vec<String> {
         let words = only.split('.').filter(|word| !word.is_empty());
         words.map(str::to_owned).collect()
@@ -242,14 +242,14 @@ fn wants(plan: &Plan) -> Wants {
     }
 }
 
-fn around(plan: &Plan) -> Around<'_> {
-    Around {
+fn around(plan: &ComparisonPlan) -> SearchPaths<'_> {
+    SearchPaths {
         program: &plan.program,
         folders: &plan.folders,
     }
 }
 
-fn no_rows(plan: &Plan) -> CompareError {
+fn no_rows(plan: &ComparisonPlan) -> CompareError {
     CompareError::Arguments(format!(
         "no row has {} in its id; `hob compare --list` names them",
         plan.only.join(" or ")
@@ -270,7 +270,7 @@ fn cpus() -> Result<(usize, usize), CompareError> {
 #[derive(Default)]
 struct EndAll {
     /// Control groups that were made.
-    groups: RefCell<Vec<Group>>,
+    groups: RefCell<Vec<ServerCgroup>>,
 }
 
 impl Drop for EndAll {

@@ -15,24 +15,24 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket, sockopt};
 
-use crate::account::{Account, Group};
+use crate::account::{Account, ServerCgroup};
 use crate::limits::{PRINTED_BYTES_MAX, RETRY_PAUSE, SETTLE_PERIOD, SETTLE_SHARE, START};
 use crate::onlooker::Onlookers;
-use crate::server::{CONTROL, Door, Extra, Ground, Installed, Ports, Settings};
-use crate::site::Site;
-use crate::supervisor::{Order, Program};
+use crate::server::{CONTROL, Door, Extra, Ground, Installed, Ports, ServerTuning};
+use crate::site::ComparisonSite;
+use crate::supervisor::{ProgramCommand, SupervisorOrder};
 
 /// What a server is started with, the same for all of a comparison.
-pub(crate) struct Place<'a> {
+pub(crate) struct LaunchContext<'a> {
     /// The program whose hidden command is the supervisor.
     pub(crate) program: &'a Path,
     pub(crate) folder: &'a Path,
-    pub(crate) site: &'a Site,
-    pub(crate) settings: Settings,
+    pub(crate) site: &'a ComparisonSite,
+    pub(crate) settings: ServerTuning,
     pub(crate) cpu: usize,
     pub(crate) is_stopped: &'a AtomicBool,
     /// Control groups that were made, for whoever removes what is left.
-    pub(crate) groups: &'a RefCell<Vec<Group>>,
+    pub(crate) groups: &'a RefCell<Vec<ServerCgroup>>,
 }
 
 /// A running server. When it is dropped, it ends with all that it started.
@@ -51,7 +51,7 @@ pub(crate) struct Instance {
 impl Instance {
     /// Starts a server and waits until it takes connections. The error says why it does not.
     pub(crate) fn start(
-        place: &Place<'_>,
+        place: &LaunchContext<'_>,
         server: &Installed,
         extra: Extra,
         name: &str,
@@ -87,7 +87,7 @@ impl Instance {
         let shown = setup.shown();
         let account = Account::make(&format!("hob-compare-{}-{name}", std::process::id()));
         place.groups.borrow_mut().extend(account.group().cloned());
-        let order = Order {
+        let order = SupervisorOrder {
             programs: setup.programs,
             cpu: place.cpu,
             nice: 0,
@@ -163,7 +163,7 @@ struct Supervisor {
 }
 
 impl Supervisor {
-    fn start(program: &Path, order: &Order) -> Result<Supervisor, String> {
+    fn start(program: &Path, order: &SupervisorOrder) -> Result<Supervisor, String> {
         let mut command = Command::new(program);
         command.arg("compare-supervisor");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -189,7 +189,7 @@ impl Supervisor {
     fn wait_for(
         &mut self,
         door: &Door,
-        order: &Order,
+        order: &SupervisorOrder,
         is_stopped: &AtomicBool,
     ) -> Result<(), String> {
         let begun = Instant::now();
@@ -293,7 +293,7 @@ fn is_open(door: &Door, folder: &Path) -> bool {
 }
 
 /// The end of what the programs printed, and of their error logs.
-fn printed(folder: &Path, programs: &[Program]) -> String {
+fn printed(folder: &Path, programs: &[ProgramCommand]) -> String {
     let files = programs.iter().flat_map(|program| {
         ["out", "err"].map(|ending| folder.join(format!("{}.{ending}", program.name)))
     });

@@ -29,9 +29,9 @@ mod stray;
 mod supervisor;
 mod tree;
 
-pub use compare::{Plan, compare, list};
+pub use compare::{ComparisonPlan, compare, list};
 pub use error::CompareError;
-pub use report::{Report, reference, schema};
+pub use report::{ComparisonReport, reference, schema};
 pub use rows::Scope;
-pub use server::Settings;
+pub use server::ServerTuning;
 pub use supervisor::supervise;

@@ -6,24 +6,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::instance::{Instance, Place};
+use crate::instance::{Instance, LaunchContext};
 use crate::interval::Mean;
 use crate::limits::{
     DOUBT_PERCENT, INTERVAL_PERCENT, REPEAT_COUNT_MAX, ROUND_COUNT_MAX, ROUND_COUNT_MIN,
     STEAL_PERCENT_MAX,
 };
-use crate::progress::Progress;
-use crate::round::{Client, Length, Round};
-use crate::rows::{Entrant, Row};
+use crate::progress::ProgressPrinter;
+use crate::round::{ClientSetup, Length, Round};
+use crate::rows::{ComparisonRow, Entrant};
 use crate::server::{Extra, Installed};
 
 /// What came of a row.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Measured {
+pub(crate) struct RowMeasurement {
     /// What was asked.
-    pub(crate) row: Row,
+    pub(crate) row: ComparisonRow,
     /// One for each entrant of the row, in its order.
-    pub(crate) cells: Vec<Cell>,
+    pub(crate) cells: Vec<EntrantResult>,
     /// Rounds that the host disturbed and that were made again.
     pub(crate) repeated: usize,
     /// Rounds that were disturbed and count all the same.
@@ -32,7 +32,7 @@ pub(crate) struct Measured {
 
 /// What came of one entrant.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Cell {
+pub(crate) struct EntrantResult {
     /// Who.
     pub(crate) entrant: Entrant,
     /// The rounds that count, raw.
@@ -65,8 +65,8 @@ const COLD_COUNT: usize = 25;
 const ROUNDS_AIMED: u32 = 6;
 
 /// A comparison under way.
-pub(crate) struct Comparison<'a> {
-    pub(crate) place: Place<'a>,
+pub(crate) struct ComparisonRun<'a> {
+    pub(crate) place: LaunchContext<'a>,
     pub(crate) servers: &'a [Installed],
     pub(crate) client_cpu: usize,
     pub(crate) is_stopped: &'a Arc<AtomicBool>,
@@ -79,9 +79,13 @@ pub(crate) struct Comparison<'a> {
     pub(crate) account: Option<&'static str>,
 }
 
-impl Comparison<'_> {
+impl ComparisonRun<'_> {
     /// Measures all rows. What was interrupted ends early.
-    pub(crate) fn measure(&mut self, rows: &[Row], progress: &mut Progress) -> Vec<Measured> {
+    pub(crate) fn measure(
+        &mut self,
+        rows: &[ComparisonRow],
+        progress: &mut ProgressPrinter,
+    ) -> Vec<RowMeasurement> {
         let begun = Instant::now();
         let mut measured = vec![];
         for (index, row) in rows.iter().enumerate() {
@@ -102,13 +106,18 @@ impl Comparison<'_> {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
-    fn row(&mut self, row: &Row, share: Duration, progress: &mut Progress) -> Measured {
-        let cell = |entrant: &Entrant| Cell {
+    fn row(
+        &mut self,
+        row: &ComparisonRow,
+        share: Duration,
+        progress: &mut ProgressPrinter,
+    ) -> RowMeasurement {
+        let cell = |entrant: &Entrant| EntrantResult {
             entrant: entrant.clone(),
             rounds: vec![],
             why_not: None,
         };
-        let mut measured = Measured {
+        let mut measured = RowMeasurement {
             row: row.clone(),
             cells: row.entrants.iter().map(cell).collect(),
             repeated: 0,
@@ -138,11 +147,11 @@ impl Comparison<'_> {
     /// of one time stay beside each other.
     fn interleaved(
         &mut self,
-        measured: &mut Measured,
+        measured: &mut RowMeasurement,
         length: Length,
         count: usize,
         may_repeat: &dyn Fn() -> bool,
-        progress: &mut Progress,
+        progress: &mut ProgressPrinter,
     ) {
         loop {
             let mut rounds = vec![];
@@ -174,7 +183,7 @@ impl Comparison<'_> {
     }
 
     /// Sees to it that the server runs and answers this, and warms up what it keeps.
-    fn prepare(&mut self, row: &Row, entrant: &Entrant) -> Result<(), String> {
+    fn prepare(&mut self, row: &ComparisonRow, entrant: &Entrant) -> Result<(), String> {
         let key = (entrant.server.clone(), entrant.extra);
         if !self.running.contains_key(&key) {
             let started = self.start(&key);
@@ -210,9 +219,14 @@ impl Comparison<'_> {
         Ok(instance)
     }
 
-    fn round(&mut self, row: &Row, entrant: &Entrant, length: Length) -> Result<Round, String> {
+    fn round(
+        &mut self,
+        row: &ComparisonRow,
+        entrant: &Entrant,
+        length: Length,
+    ) -> Result<Round, String> {
         let key = (entrant.server.clone(), entrant.extra);
-        let client = Client {
+        let client = ClientSetup {
             cpu: self.client_cpu,
             is_stopped: self.is_stopped,
             root: &self.place.site.root,
@@ -224,7 +238,7 @@ impl Comparison<'_> {
         }
     }
 
-    fn round_length(&self, row: &Row, cells: &[Cell], left: Duration) -> Length {
+    fn round_length(&self, row: &ComparisonRow, cells: &[EntrantResult], left: Duration) -> Length {
         if row.is_single {
             return Length::Count(1);
         }
@@ -243,7 +257,7 @@ impl Comparison<'_> {
     }
 
     /// Ends servers that no row to come asks.
-    fn end_unneeded(&mut self, rows: &[Row]) {
+    fn end_unneeded(&mut self, rows: &[ComparisonRow]) {
         let is_needed = |key: &(String, Extra)| {
             let all = rows.iter().flat_map(|row| &row.entrants);
             { all }.any(|entrant| (&entrant.server, entrant.extra) == (&key.0, key.1))
@@ -258,12 +272,12 @@ fn is_disturbed<'a>(mut rounds: impl Iterator<Item = &'a Round>) -> bool {
 }
 
 /// Is a cell measured as exactly as it should be, or not at all?
-fn is_narrow(cell: &Cell) -> bool {
+fn is_narrow(cell: &EntrantResult) -> bool {
     let percent = cell.cpu().and_then(|mean| mean.percent());
     cell.why_not.is_some() || percent.is_some_and(|percent| percent < INTERVAL_PERCENT)
 }
 
-impl Cell {
+impl EntrantResult {
     fn values(&self, value: impl Fn(&Round) -> f64) -> Vec<f64> {
         self.rounds.iter().map(value).collect()
     }
@@ -274,7 +288,7 @@ impl Cell {
     }
 
     /// Its ratio to another cell of the same row, round by round.
-    pub(crate) fn ratio_to(&self, base: &Cell) -> Option<Mean> {
+    pub(crate) fn ratio_to(&self, base: &EntrantResult) -> Option<Mean> {
         let values = self.values(|round| round.cpu_us);
         Mean::ratio(&values, &base.values(|round| round.cpu_us))
     }
@@ -347,7 +361,7 @@ impl Budget {
 mod tests {
     use super::*;
 
-    fn cell(failed: u64, why_not: Option<&str>) -> Cell {
+    fn cell(failed: u64, why_not: Option<&str>) -> EntrantResult {
         let round = Round {
             cpu_us: 1.0,
             per_second: 1.0,
@@ -362,7 +376,7 @@ mod tests {
             stray_percent: 0.0,
             tls: None,
         };
-        Cell {
+        EntrantResult {
             entrant: Entrant {
                 label: "hob".to_owned(),
                 server: "hob".to_owned(),

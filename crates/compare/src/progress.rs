@@ -4,25 +4,25 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Instant;
 
-use crate::rows::Row;
+use crate::rows::ComparisonRow;
 
 /// Tells on standard error.
-pub(crate) struct Progress {
+pub(crate) struct ProgressPrinter {
     is_watched: bool,
     begun: Instant,
     row: String,
 }
 
-impl Progress {
-    pub(crate) fn new() -> Progress {
-        Progress {
+impl ProgressPrinter {
+    pub(crate) fn new() -> ProgressPrinter {
+        ProgressPrinter {
             is_watched: io::stderr().is_terminal(),
             begun: Instant::now(),
             row: String::new(),
         }
     }
 
-    pub(crate) fn row(&mut self, index: usize, count: usize, row: &Row) {
+    pub(crate) fn row(&mut self, index: usize, count: usize, row: &ComparisonRow) {
         let done = 20 * index / count.max(1);
         let bar = format!("{}{}", "#".repeat(done), "-".repeat(20 - done));
         self.row = format!("[{bar}] {} of {count}, {}", index + 1, row.id);

@@ -10,7 +10,7 @@ use rustix::fs::{Advice, fadvise, fstatfs};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use hob_load::{Expectation, LoadError, Pace, Plan, Reuse, Terms, Url};
+use hob_load::{BenchPlan, ClientTlsOffer, Expectation, LoadError, LoadModel, Reuse, Url};
 use hob_machine::tick_ns;
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ use crate::interval::median;
 use crate::limits::{
     ANSWER, STRAY_SHARE_MIN, STRAY_TICKS_MIN, WARM_UP_MAX, WARM_UP_MIN, WARM_UP_SHARE,
 };
-use crate::rows::{Entrant, Per, Row};
+use crate::rows::{ComparisonRow, Entrant, Per};
 
 /// What came of a round.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -64,18 +64,18 @@ pub(crate) enum Length {
 }
 
 /// Where the client runs, and what ends it early.
-pub(crate) struct Client<'a> {
+pub(crate) struct ClientSetup<'a> {
     pub(crate) cpu: usize,
     pub(crate) is_stopped: &'a Arc<AtomicBool>,
     /// Where the files are that are asked for.
     pub(crate) root: &'a Path,
 }
 
-impl Client<'_> {
+impl ClientSetup<'_> {
     /// Makes a round. The error says what the server did not do.
     pub(crate) fn round(
         &self,
-        row: &Row,
+        row: &ComparisonRow,
         entrant: &Entrant,
         instance: &mut Instance,
         length: Length,
@@ -113,7 +113,7 @@ impl Client<'_> {
     /// Requests one by one, of which each finds the file on the disk.
     fn cold(
         &self,
-        row: &Row,
+        row: &ComparisonRow,
         entrant: &Entrant,
         instance: &mut Instance,
         count: usize,
@@ -155,11 +155,11 @@ impl Client<'_> {
 
     fn plan(
         &self,
-        row: &Row,
+        row: &ComparisonRow,
         entrant: &Entrant,
         instance: &Instance,
         length: Length,
-    ) -> Result<Plan, String> {
+    ) -> Result<BenchPlan, String> {
         let (scheme, port) = match row.is_secure {
             true => ("https", instance.ports.secure),
             false => ("http", instance.ports.clear),
@@ -173,12 +173,12 @@ impl Client<'_> {
         };
         let connections =
             count.map_or(row.connections, |count| row.connections.min(count as usize));
-        Ok(Plan {
+        Ok(BenchPlan {
             entries: vec![url.into()],
             seed: 1,
             page: None,
             unix: None,
-            pace: Pace::Closed {
+            pace: LoadModel::Closed {
                 think: Duration::ZERO,
             },
             connections,
@@ -188,7 +188,7 @@ impl Client<'_> {
             reuse: row.reuse,
             is_insecure: true,
             // Nobody may be asked for more than the others, or choose for itself.
-            terms: Terms {
+            terms: ClientTlsOffer {
                 suite: Some("TLS_AES_256_GCM_SHA384".to_owned()),
                 group: Some("X25519".to_owned()),
             },

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use crate::error::CompareError;
 use crate::programs;
-use crate::supervisor::Program;
+use crate::supervisor::ProgramCommand;
 
 /// The files: name and bytes. The last three have the sizes of the old tables.
 pub(crate) const FILES: &[(&str, u64)] = &[
@@ -23,15 +23,15 @@ pub(crate) const FILES: &[(&str, u64)] = &[
 ];
 
 /// A folder that is gone when this is dropped.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct ScratchFolder(PathBuf);
 
 /// What is served.
-pub(crate) struct Site {
+pub(crate) struct ComparisonSite {
     /// Files, named as in [`FILES`] with `.txt` or `.bin` behind.
     pub(crate) root: PathBuf,
     /// Programs that are started for each request.
     pub(crate) cgi: PathBuf,
-    pub(crate) certificate: Option<Pair>,
+    pub(crate) certificate: Option<CertificatePaths>,
     /// The program in C as CGI, FastCGI and lines; where there is a compiler.
     pub(crate) c: Option<PathBuf>,
     /// The same work as a module of Apache; where there is what builds one.
@@ -47,14 +47,14 @@ pub(crate) struct Site {
 }
 
 /// A certificate and its key, as paths.
-pub(crate) struct Pair {
+pub(crate) struct CertificatePaths {
     pub(crate) certificate: String,
     pub(crate) key: String,
 }
 
-impl Folder {
+impl ScratchFolder {
     /// Makes a folder below another one.
-    pub(crate) fn make(place: &Path) -> Result<Folder, CompareError> {
+    pub(crate) fn make(place: &Path) -> Result<ScratchFolder, CompareError> {
         let mut tried = None;
         for number in 0..100 {
             let path = place.join(format!("hob-compare-{}-{number}", std::process::id()));
@@ -66,7 +66,7 @@ impl Folder {
                         "cannot open {}",
                         path.display()
                     )))?;
-                    return Ok(Folder(path));
+                    return Ok(ScratchFolder(path));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     tried = Some(error);
@@ -87,20 +87,20 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-impl Site {
+impl ComparisonSite {
     /// Writes everything below a folder. What cannot be made is left out and said in `lacks`.
     pub(crate) fn write(
         folder: &Path,
-        around: &Around<'_>,
+        around: &SearchPaths<'_>,
         wants: Wants,
-    ) -> Result<Site, CompareError> {
-        let mut site = Site {
+    ) -> Result<ComparisonSite, CompareError> {
+        let mut site = ComparisonSite {
             root: folder.join("www"),
             cgi: folder.join("cgi"),
             certificate: None,
@@ -135,9 +135,9 @@ impl Site {
     }
 
     /// The program that answers over FastCGI at this socket.
-    pub(crate) fn fast_cgi_program(&self, socket: &str) -> Option<Program> {
+    pub(crate) fn fast_cgi_program(&self, socket: &str) -> Option<ProgramCommand> {
         let program = self.c.as_ref()?.display().to_string();
-        Some(Program {
+        Some(ProgramCommand {
             name: "fastcgi".to_owned(),
             command: vec![program, "fastcgi".to_owned(), socket.to_owned()],
             environment: vec![],
@@ -147,7 +147,7 @@ impl Site {
 
 /// Where things are found on this machine.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Around<'a> {
+pub(crate) struct SearchPaths<'a> {
     /// hob itself.
     pub(crate) program: &'a Path,
     /// Where programs are looked for.
@@ -176,7 +176,7 @@ fn body(bytes: u64) -> Vec<u8> {
 }
 
 /// A certificate that signs itself, with a key on P-256.
-fn certificate(folder: &Path) -> Result<Pair, String> {
+fn certificate(folder: &Path) -> Result<CertificatePaths, String> {
     let certificate = folder.join("cert.pem").display().to_string();
     let key = folder.join("key.pem").display().to_string();
     let mut command = Command::new("openssl");
@@ -196,7 +196,7 @@ fn certificate(folder: &Path) -> Result<Pair, String> {
         Ok(output) if output.status.success() => {
             // H2O and others read it after they have given up root's rights.
             let _ = fs::set_permissions(&key, fs::Permissions::from_mode(0o644));
-            Ok(Pair { certificate, key })
+            Ok(CertificatePaths { certificate, key })
         }
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stderr);
@@ -214,8 +214,8 @@ mod tests {
     #[test]
     fn site_is_written_and_its_folder_goes_with_it() {
         let place = tempfile::tempdir().unwrap();
-        let folder = Folder::make(place.path()).unwrap();
-        let around = Around {
+        let folder = ScratchFolder::make(place.path()).unwrap();
+        let around = SearchPaths {
             program: Path::new("/bin/hob"),
             folders: &[],
         };
@@ -224,7 +224,7 @@ mod tests {
             programs: false,
             compiled: false,
         };
-        let site = Site::write(folder.path(), &around, wants).unwrap();
+        let site = ComparisonSite::write(folder.path(), &around, wants).unwrap();
         for (name, bytes) in FILES {
             let file = site.root.join(file_name(name, *bytes));
             assert_eq!(fs::metadata(file).unwrap().len(), *bytes);

@@ -14,13 +14,13 @@ use rustix::process::Signal;
 /// Adds up what is left over of one CPU, from look to look.
 pub(crate) struct Strays {
     cpu: usize,
-    before: Look,
+    before: CpuSnapshot,
     /// Nanoseconds; below nothing where more was seen than the CPU did.
     left_over_ns: i64,
 }
 
 /// What was known at one moment, in nanoseconds.
-struct Look {
+struct CpuSnapshot {
     busy_ns: u64,
     tree_ns: u64,
     /// CPU time and last CPU of each process that is not of the tree.
@@ -32,14 +32,14 @@ impl Strays {
     pub(crate) fn new(cpu: usize, root: u32) -> Strays {
         Strays {
             cpu,
-            before: Look::now(cpu, root, 0),
+            before: CpuSnapshot::now(cpu, root, 0),
             left_over_ns: 0,
         }
     }
 
     /// What was left over up to now, where the tree has used so much.
     pub(crate) fn look(&mut self, root: u32, tree_ns: u64) -> i64 {
-        let now = Look::now(self.cpu, root, tree_ns);
+        let now = CpuSnapshot::now(self.cpu, root, tree_ns);
         if has_forgetful(root) {
             self.left_over_ns += now.left_over_ns(&self.before, self.cpu);
         }
@@ -48,13 +48,13 @@ impl Strays {
     }
 }
 
-impl Look {
-    fn now(cpu: usize, root: u32, tree_ns: u64) -> Look {
+impl CpuSnapshot {
+    fn now(cpu: usize, root: u32, tree_ns: u64) -> CpuSnapshot {
         let all = Processes::now();
         let tree = all.below(root);
         let others = all.iter().filter(|(pid, _)| !tree.contains(pid));
         let busy = cpu_time(&read("/proc/stat"), &format!("cpu{cpu}")).unwrap_or_default();
-        Look {
+        CpuSnapshot {
             busy_ns: busy.busy() * tick_ns(),
             tree_ns,
             others: others
@@ -64,7 +64,7 @@ impl Look {
     }
 
     /// What the CPU did since another look, without what the tree and others did on it.
-    fn left_over_ns(&self, before: &Look, cpu: usize) -> i64 {
+    fn left_over_ns(&self, before: &CpuSnapshot, cpu: usize) -> i64 {
         let others = self.others.iter().filter_map(|(pid, (ns, on))| {
             let earlier = before.others.get(pid);
             let was_here = earlier.is_some_and(|(_, on)| *on == Some(cpu));
@@ -99,9 +99,9 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn look(busy: u64, tree: u64, others: &[(u32, u64, usize)]) -> Look {
+    fn look(busy: u64, tree: u64, others: &[(u32, u64, usize)]) -> CpuSnapshot {
         let others = others.iter();
-        Look {
+        CpuSnapshot {
             busy_ns: busy * SECOND,
             tree_ns: tree * SECOND,
             others: others

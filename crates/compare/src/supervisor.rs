@@ -5,7 +5,7 @@
 //! It hears through standard input and tells through standard output, a line at a time:
 //!
 //! ```text
-//! in   {"programs": [...], ...}   one line, what to start (see `Order`)
+//! in   {"programs": [...], ...}   one line, what to start (see `SupervisorOrder`)
 //!      usage                      asks for CPU time from /proc
 //!      stop                       an orderly end: what follows is the end of the input
 //! out  started                    all programs were started
@@ -29,7 +29,7 @@ use rustix::process::{
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::{Value, json};
 
-use crate::account::Group;
+use crate::account::ServerCgroup;
 use crate::limits::GRACE;
 use crate::stray::Strays;
 use crate::tree;
@@ -42,7 +42,7 @@ const REAP_PERIOD: Timespec = Timespec {
 
 /// One program to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Program {
+pub(crate) struct ProgramCommand {
     pub(crate) name: String,
     pub(crate) command: Vec<String>,
     pub(crate) environment: Vec<(String, String)>,
@@ -50,11 +50,11 @@ pub(crate) struct Program {
 
 /// What a supervisor starts, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Order {
-    pub(crate) programs: Vec<Program>,
+pub(crate) struct SupervisorOrder {
+    pub(crate) programs: Vec<ProgramCommand>,
     pub(crate) cpu: usize,
     pub(crate) nice: i32,
-    pub(crate) group: Option<Group>,
+    pub(crate) group: Option<ServerCgroup>,
     /// Where programs run and what they print is written, in `NAME.out`.
     pub(crate) folder: PathBuf,
     /// What is removed when the comparison is gone without a word.
@@ -68,7 +68,8 @@ pub fn supervise() -> Result<(), String> {
     input
         .read_line(&mut first)
         .map_err(|error| format!("cannot read what to start: {error}"))?;
-    let order = Order::parse(&first).ok_or("standard input says nothing that can be started")?;
+    let order =
+        SupervisorOrder::parse(&first).ok_or("standard input says nothing that can be started")?;
     // A terminal's Ctrl-C is for the comparison, which then says `stop`.
     let _ = setsid();
     let begun = set_child_subreaper(Some(rustix::process::getpid()))
@@ -90,7 +91,7 @@ pub fn supervise() -> Result<(), String> {
     if let Some(group) = &order.group {
         group.remove();
     }
-    if end == End::Abandoned {
+    if end == SupervisionEnd::Abandoned {
         // Other keepers of the same comparison do this too: the last one finds nobody writing.
         let _ = fs::remove_dir_all(&order.whole);
     }
@@ -99,19 +100,19 @@ pub fn supervise() -> Result<(), String> {
 
 /// How it came to an end.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum SupervisionEnd {
     Asked,
     Abandoned,
 }
 
 /// A program that runs, and a descriptor that tells of its end.
-struct Running {
+struct SupervisedProgram {
     name: String,
     child: Child,
     pidfd: OwnedFd,
 }
 
-fn begin(order: &Order) -> Result<Vec<Running>, String> {
+fn begin(order: &SupervisorOrder) -> Result<Vec<SupervisedProgram>, String> {
     if let Some(group) = &order.group {
         let entered = group.enter();
         entered.map_err(|error| format!("cannot enter {}: {error}", group.folder.display()))?;
@@ -130,7 +131,7 @@ fn begin(order: &Order) -> Result<Vec<Running>, String> {
         .collect()
 }
 
-fn start(program: &Program, folder: &Path) -> Result<Running, String> {
+fn start(program: &ProgramCommand, folder: &Path) -> Result<SupervisedProgram, String> {
     let tell = |error: io::Error| format!("cannot start {}: {error}", program.command[0]);
     let output = File::create(folder.join(format!("{}.out", program.name))).map_err(tell)?;
     let errors = output.try_clone().map_err(tell)?;
@@ -150,7 +151,7 @@ fn start(program: &Program, folder: &Path) -> Result<Running, String> {
     let child = command.spawn().map_err(tell)?;
     let pid = Pid::from_child(&child);
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| tell(error.into()))?;
-    Ok(Running {
+    Ok(SupervisedProgram {
         name: program.name.clone(),
         child,
         pidfd,
@@ -158,10 +159,14 @@ fn start(program: &Program, folder: &Path) -> Result<Running, String> {
 }
 
 /// Answers until the input ends, then asks the programs to end.
-fn watch(mut running: Vec<Running>, cpu: usize, input: &mut BufReader<io::Stdin>) -> End {
+fn watch(
+    mut running: Vec<SupervisedProgram>,
+    cpu: usize,
+    input: &mut BufReader<io::Stdin>,
+) -> SupervisionEnd {
     let own = std::process::id();
     let mut strays = Strays::new(cpu, own);
-    let mut end = End::Abandoned;
+    let mut end = SupervisionEnd::Abandoned;
     loop {
         let mut ready = vec![false; running.len() + 1];
         {
@@ -198,7 +203,7 @@ fn watch(mut running: Vec<Running>, cpu: usize, input: &mut BufReader<io::Stdin>
                 let used_ns = tree::below_cpu_ns(own);
                 say(&format!("usage {used_ns} {}", strays.look(own, used_ns)));
             }
-            Some("stop") => end = End::Asked,
+            Some("stop") => end = SupervisionEnd::Asked,
             Some(_) => {}
             None => break,
         }
@@ -207,11 +212,11 @@ fn watch(mut running: Vec<Running>, cpu: usize, input: &mut BufReader<io::Stdin>
     end
 }
 
-fn wait_for_end(input: &mut BufReader<io::Stdin>) -> End {
-    let mut end = End::Abandoned;
+fn wait_for_end(input: &mut BufReader<io::Stdin>) -> SupervisionEnd {
+    let mut end = SupervisionEnd::Abandoned;
     while let Some(word) = next_word(input) {
         if word == "stop" {
-            end = End::Asked;
+            end = SupervisionEnd::Asked;
         }
     }
     end
@@ -227,7 +232,7 @@ fn next_word(input: &mut BufReader<io::Stdin>) -> Option<String> {
 }
 
 /// SIGTERM, so that servers can remove what they made, and a while to do so.
-fn ask_to_end(running: &[Running]) {
+fn ask_to_end(running: &[SupervisedProgram]) {
     for program in running {
         let _ = pidfd_send_signal(&program.pidfd, Signal::TERM);
     }
@@ -249,7 +254,7 @@ fn say(line: &str) {
     let _ = writeln!(output, "{line}").and_then(|()| output.flush());
 }
 
-impl Order {
+impl SupervisorOrder {
     pub(crate) fn text(&self) -> String {
         let programs = self.programs.iter().map(|program| {
             json!({
@@ -271,7 +276,7 @@ impl Order {
         .to_string()
     }
 
-    pub(crate) fn parse(text: &str) -> Option<Order> {
+    pub(crate) fn parse(text: &str) -> Option<SupervisorOrder> {
         let value: Value = serde_json::from_str(text).ok()?;
         let texts = |value: &Value| -> Option<Vec<String>> {
             let all = value.as_array()?.iter();
@@ -284,19 +289,19 @@ impl Order {
                 let [name, value] = <[String; 2]>::try_from(pair?).ok()?;
                 Some((name, value))
             });
-            Some(Program {
+            Some(ProgramCommand {
                 name: value["name"].as_str()?.to_owned(),
                 command: texts(&value["command"]).filter(|command| !command.is_empty())?,
                 environment: environment.collect::<Option<_>>()?,
             })
         };
         let group = |value: &Value| {
-            Some(Group {
+            Some(ServerCgroup {
                 folder: path(&value["folder"])?,
                 home: path(&value["home"])?,
             })
         };
-        Some(Order {
+        Some(SupervisorOrder {
             programs: value["programs"]
                 .as_array()?
                 .iter()
@@ -317,23 +322,23 @@ mod tests {
 
     #[test]
     fn order_survives_the_pipe() {
-        let order = Order {
-            programs: vec![Program {
+        let order = SupervisorOrder {
+            programs: vec![ProgramCommand {
                 name: "nginx".to_owned(),
                 command: vec!["/usr/sbin/nginx".to_owned(), "-c".to_owned()],
                 environment: vec![("HOME".to_owned(), "/tmp".to_owned())],
             }],
             cpu: 1,
             nice: -5,
-            group: Some(Group {
+            group: Some(ServerCgroup {
                 folder: "/sys/a/b".into(),
                 home: "/sys/a".into(),
             }),
             folder: "/tmp/a/b".into(),
             whole: "/tmp/a".into(),
         };
-        assert_eq!(Order::parse(&order.text()), Some(order));
-        assert_eq!(Order::parse("{}"), None);
-        assert_eq!(Order::parse(""), None);
+        assert_eq!(SupervisorOrder::parse(&order.text()), Some(order));
+        assert_eq!(SupervisorOrder::parse("{}"), None);
+        assert_eq!(SupervisorOrder::parse(""), None);
     }
 }

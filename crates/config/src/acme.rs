@@ -9,7 +9,7 @@ use super::fault::{Faults, Spot};
 use super::schema::{ACME, DNS};
 use super::tls::CertificateSource;
 use super::tree::Section;
-use super::{Config, Handlers, ListenAddress, Loopback, Site};
+use super::{Config, Handlers, ListenAddress, Loopback, SiteConfig};
 
 /// How certificates are got by themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Acme {
     /// Whom the authority may write to, as URLs.
     pub contact: Vec<String>,
     /// How names are proved, where nothing else is needed.
-    pub method: Method,
+    pub method: AcmeChallengeType,
     /// Authorities that may have signed the directory's certificate, besides the system's.
     pub ca: Option<PathBuf>,
     /// Kind of certificate.
@@ -32,7 +32,7 @@ pub struct Acme {
 
 /// A way to prove that a name is ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum AcmeChallengeType {
     /// A page in clear text, on port 80: `http-01`.
     Http,
     /// A certificate, on port 443: `tls-alpn-01`.
@@ -95,8 +95,8 @@ pub(crate) fn build_acme<H: Handlers>(
         .any(|listener| listener.tls.is_none() && is_tcp(&listener.address));
     let method = match section.given("challenge") {
         Some(_) => method_of(section.word("challenge")),
-        None if has_clear_text => Method::Http,
-        None => Method::TlsAlpn,
+        None if has_clear_text => AcmeChallengeType::Http,
+        None => AcmeChallengeType::TlsAlpn,
     };
     let external = section.section("external_account");
     let external_account = external.and_then(|external| {
@@ -121,7 +121,7 @@ pub(crate) fn build_acme<H: Handlers>(
         key: external.map_or(section.header, |external| external.spot("key")),
         run: dns.map_or(section.header, |dns| dns.spot("run")),
     };
-    if method == Method::Http && !has_clear_text {
+    if method == AcmeChallengeType::Http && !has_clear_text {
         faults
             .error(
                 section.spot("challenge"),
@@ -129,7 +129,7 @@ pub(crate) fn build_acme<H: Handlers>(
             )
             .hint("add `[[listen]]` with `address = \":80\"`, or write \"tls-alpn-01\"");
     }
-    if method == Method::Dns && built.dns.is_none() && !section.has("dns") {
+    if method == AcmeChallengeType::Dns && built.dns.is_none() && !section.has("dns") {
         faults
             .error(
                 section.spot("challenge"),
@@ -140,11 +140,11 @@ pub(crate) fn build_acme<H: Handlers>(
     Some((built, spots))
 }
 
-fn method_of(word: &str) -> Method {
+fn method_of(word: &str) -> AcmeChallengeType {
     match word {
-        "tls-alpn-01" => Method::TlsAlpn,
-        "dns-01" => Method::Dns,
-        _ => Method::Http,
+        "tls-alpn-01" => AcmeChallengeType::TlsAlpn,
+        "dns-01" => AcmeChallengeType::Dns,
+        _ => AcmeChallengeType::Http,
     }
 }
 
@@ -218,7 +218,7 @@ pub(crate) fn check<H: Handlers>(built: &Built<H>, faults: &mut Faults<'_>) {
         tls.and_then(|tls| tls.certificate.as_ref())
             .is_some_and(CertificateSource::is_auto)
     });
-    let has_name = |site: &Site<H>| site.names.iter().any(|name| is_certifiable(name));
+    let has_name = |site: &SiteConfig<H>| site.names.iter().any(|name| is_certifiable(name));
     let is_any = config.sites.iter().any(has_name);
     for (listener, spots) in config.listeners.iter().zip(&spots.listeners) {
         let tls = listener.tls.as_ref();

@@ -45,24 +45,24 @@ pub struct AdminUser {
     /// Argon2 hash of the password, in its usual form.
     pub hash: String,
     /// What they may do.
-    pub role: Role,
+    pub role: AdminRole,
 }
 
 /// What somebody may do; more comes later in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
+pub enum AdminRole {
     /// See everything.
     Look,
     /// Do everything.
     Operate,
 }
 
-impl Role {
+impl AdminRole {
     /// Its word in configs and answers.
     pub fn word(self) -> &'static str {
         match self {
-            Role::Look => "look",
-            Role::Operate => "operate",
+            AdminRole::Look => "look",
+            AdminRole::Operate => "operate",
         }
     }
 }
@@ -201,8 +201,8 @@ fn build_user(
         name: name.to_owned(),
         hash: hash.to_owned(),
         role: match section.word("role") {
-            "operate" => Role::Operate,
-            _ => Role::Look,
+            "operate" => AdminRole::Operate,
+            _ => AdminRole::Look,
         },
     })
 }

@@ -21,10 +21,10 @@ use super::program::check_program;
 use super::schema::{CACHE, LIMITS, WATCH};
 use super::text::is_header_name;
 use super::tls::build_listen_tls;
-use super::tree::{Section, Value};
+use super::tree::{ConfigValue, Section};
 use super::{
-    CacheSettings, Config, Handlers, Limits, ListenAddress, Listener, LogChoice, LogSettings,
-    LogTarget, Loopback, Purpose, UnknownHost, WatchSettings,
+    CacheSettings, Config, Handlers, LimitSettings, ListenAddress, Listener, LogChoice,
+    LogSettings, LogTarget, Loopback, Purpose, UnknownHost, WatchSettings,
 };
 
 /// The config a tree describes, as far as it can be read, and where its parts stand.
@@ -55,7 +55,7 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
     let (programs, program_spots) = programs.into_lists();
     let mut config = Config {
         threads: match root.given("threads").map(|given| &given.value) {
-            Some(Value::Integer(_)) => Some(root.number("threads")),
+            Some(ConfigValue::Integer(_)) => Some(root.number("threads")),
             _ => None,
         },
         cpus: root.cpus("cpus").to_vec(),
@@ -66,7 +66,7 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
         control: root.optional_path("control").cloned(),
         control_off: matches!(
             root.given("control").map(|g| &g.value),
-            Some(Value::Word(_))
+            Some(ConfigValue::Word(_))
         ),
         state: root.optional_path("state").cloned(),
         drain: root.time("drain"),
@@ -161,10 +161,10 @@ pub(crate) fn account_spot(section: &Section) -> Spot {
     }
 }
 
-fn build_limits(root: &Section, faults: &mut Faults<'_>) -> Limits {
+fn build_limits(root: &Section, faults: &mut Faults<'_>) -> LimitSettings {
     let default = Section::new(&LIMITS, root.header);
     let section = root.section("limits").unwrap_or(&default);
-    let limits = Limits {
+    let limits = LimitSettings {
         target: section.size_usize("target"),
         head: section.size_usize("head"),
         headers: section.number("headers"),
@@ -203,7 +203,7 @@ fn build_cache(root: &Section) -> CacheSettings {
     let section = root.section("cache").unwrap_or(&default);
     let is_off = matches!(
         root.given("cache").map(|given| &given.value),
-        Some(Value::Word(_))
+        Some(ConfigValue::Word(_))
     );
     CacheSettings {
         bytes: if is_off { 0 } else { section.size("bytes") },

@@ -8,7 +8,7 @@ use super::build_site::{codings, owned};
 use super::fault::{Faults, Spot};
 use super::text::{check_media_type, header_name_wrong, header_value_wrong};
 use super::tls::hsts;
-use super::tree::{Pair, Section};
+use super::tree::{KeyTextPair, Section};
 use super::{AfterSteps, HeaderRule, HeaderRules};
 
 /// A site's keys, and those of one of its routes.
@@ -101,7 +101,7 @@ pub fn check_answering(section: &Section, faults: &mut Faults<'_>) {
     }
 }
 
-fn check_headers(pairs: &[Pair], faults: &mut Faults<'_>) {
+fn check_headers(pairs: &[KeyTextPair], faults: &mut Faults<'_>) {
     let mut seen: BTreeMap<String, Spot> = BTreeMap::new();
     for pair in pairs {
         check_name(&pair.name, pair.key, faults);

@@ -11,16 +11,16 @@ use super::route::pattern::Pattern;
 use super::route::template::{Rewrite, TemplateError, TemplateFault};
 use super::tls::build_site_tls;
 use super::tree::Section;
-use super::{Coding, HalfClose, Handlers, Limits, Route, Site};
+use super::{Coding, HalfClose, Handlers, LimitSettings, RouteConfig, SiteConfig};
 
 /// One `[[site]]`, and where its parts stand.
 pub(crate) fn build_site<H: Handlers>(
     section: &Section,
-    limits: &Limits,
+    limits: &LimitSettings,
     logs: &Logs,
     programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
-) -> (Site<H>, SiteSpots<H>) {
+) -> (SiteConfig<H>, SiteSpots<H>) {
     let mut names = Vec::new();
     let mut name_spots = Vec::new();
     for (name, spot) in section.texts("names") {
@@ -33,7 +33,7 @@ pub(crate) fn build_site<H: Handlers>(
     }
     H::check_site_keys(section, faults);
     check_answering(section, faults);
-    let around = Around {
+    let around = SiteDefaults {
         site: section,
         limits,
         logs,
@@ -45,7 +45,9 @@ pub(crate) fn build_site<H: Handlers>(
         routes.push(route);
         route_spots.push(spots);
     }
-    let ends_open = routes.iter().any(|route: &Route<H>| route.path == "/*");
+    let ends_open = routes
+        .iter()
+        .any(|route: &RouteConfig<H>| route.path == "/*");
     if section.optional_path("root").is_some() && !ends_open {
         let (route, spots) = around.root_route(faults);
         routes.push(route);
@@ -57,7 +59,7 @@ pub(crate) fn build_site<H: Handlers>(
         route: None,
     };
     let (tls, tls_spots) = build_site_tls(section, &names, faults);
-    let site = Site {
+    let site = SiteConfig {
         names,
         routes,
         error_pages,
@@ -114,7 +116,7 @@ fn error_pages(
 /// What the section of a handler is read with.
 pub struct OnSection<'a> {
     /// What it inherits.
-    pub around: &'a Around<'a>,
+    pub around: &'a SiteDefaults<'a>,
     /// Its route's section.
     pub route: &'a Section,
     /// Its route's pattern; `None` for a wrong one.
@@ -124,23 +126,23 @@ pub struct OnSection<'a> {
 }
 
 /// What the routes of a site inherit.
-pub struct Around<'a> {
+pub struct SiteDefaults<'a> {
     /// The site's section.
     pub site: &'a Section,
-    limits: &'a Limits,
+    limits: &'a LimitSettings,
     logs: &'a Logs,
 }
 
-impl Around<'_> {
+impl SiteDefaults<'_> {
     /// The route for `/*` that a site's `root` is short for.
-    fn root_route<H: Handlers>(&self, faults: &mut Faults<'_>) -> (Route<H>, RouteSpots<H>) {
+    fn root_route<H: Handlers>(&self, faults: &mut Faults<'_>) -> (RouteConfig<H>, RouteSpots<H>) {
         let spot = self.site.spot("root");
         let answering = Answering {
             site: self.site,
             route: None,
         };
         let (handler, handler_spots) = H::of_root(self.site, faults);
-        let route = Route {
+        let route = RouteConfig {
             path: "/*".to_owned(),
             handler,
             rewrite: None,
@@ -171,7 +173,7 @@ impl Around<'_> {
         section: &Section,
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
-    ) -> (Route<H>, RouteSpots<H>) {
+    ) -> (RouteConfig<H>, RouteSpots<H>) {
         let pattern = read_pattern(section, faults);
         check_answering(section, faults);
         let answering = Answering {
@@ -190,7 +192,7 @@ impl Around<'_> {
         if let Some(text) = rewrite {
             warn_literal(text, section.text("path"), section.spot("rewrite"), faults);
         }
-        let route = Route {
+        let route = RouteConfig {
             path: section.text("path").to_owned(),
             handler,
             rewrite: rewrite.map(str::to_owned),

@@ -12,13 +12,13 @@ use super::route::pattern::Pattern;
 use super::tls::TlsSpots;
 use super::unreachable::EarlierRoutes;
 use super::{
-    CertificateSource, Config, Handlers, ListenAddress, LogTarget, Loopback, Site, candidates,
+    CertificateSource, Config, Handlers, ListenAddress, LogTarget, Loopback, SiteConfig, candidates,
 };
 
 /// What is on the disk, as far as checks ask.
 pub trait Disk {
     /// What stands at this path, symbolic links followed.
-    fn look(&self, path: &Path) -> Found;
+    fn look(&self, path: &Path) -> PathStatus;
 
     /// Why authorities cannot be read from a file that is there, which the key `_key` names.
     fn authorities_fault(&self, _path: &Path, _key: &str) -> Option<String> {
@@ -33,7 +33,7 @@ pub trait Disk {
 
 /// What stands at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum PathStatus {
     /// A folder.
     Folder,
     /// A file, or anything else that is no folder.
@@ -51,13 +51,15 @@ pub enum Found {
 pub struct RealDisk;
 
 impl Disk for RealDisk {
-    fn look(&self, path: &Path) -> Found {
+    fn look(&self, path: &Path) -> PathStatus {
         match std::fs::metadata(path) {
-            Ok(metadata) if metadata.is_dir() => Found::Folder,
-            Ok(_) => Found::File,
+            Ok(metadata) if metadata.is_dir() => PathStatus::Folder,
+            Ok(_) => PathStatus::File,
             Err(error) => match error.kind() {
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Found::Nothing,
-                _ => Found::Hidden(error.to_string()),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                    PathStatus::Nothing
+                }
+                _ => PathStatus::Hidden(error.to_string()),
             },
         }
     }
@@ -73,8 +75,8 @@ impl Disk for RealDisk {
 pub struct TrustedDisk;
 
 impl Disk for TrustedDisk {
-    fn look(&self, _path: &Path) -> Found {
-        Found::Trusted
+    fn look(&self, _path: &Path) -> PathStatus {
+        PathStatus::Trusted
     }
 }
 
@@ -168,7 +170,7 @@ pub(crate) fn check<H: Handlers>(built: &Built<H>, disk: &dyn Disk, faults: &mut
     listeners(config, &spots.listeners, faults);
     logs(config, &spots.logs, disk, faults);
     site_names(config, &spots.sites, faults);
-    let mut looked = Looked::new(disk);
+    let mut looked = PathLookups::new(disk);
     acme::check(built, faults);
     for (file, spot) in acme::files(config, spots) {
         looked.file(file, spot, "write the file's own path", faults);
@@ -200,7 +202,7 @@ pub(crate) fn check<H: Handlers>(built: &Built<H>, disk: &dyn Disk, faults: &mut
 fn certificates_on_disk<H: Handlers>(
     config: &Config<H>,
     spots: &Spots<H>,
-    looked: &mut Looked<'_>,
+    looked: &mut PathLookups<'_>,
     faults: &mut Faults<'_>,
 ) {
     let of_listeners = config.listeners.iter().zip(&spots.listeners);
@@ -346,19 +348,19 @@ fn logs<H: Handlers>(config: &Config<H>, spots: &[Spot], disk: &dyn Disk, faults
         }
         let folder = path.parent().unwrap_or(Path::new("/"));
         match (disk.look(path), disk.look(folder)) {
-            (Found::Folder, _) => {
+            (PathStatus::Folder, _) => {
                 let message = format!("{} is a folder", path.display());
                 faults
                     .error(*spot, message)
                     .hint("write the name of a file");
             }
-            (_, Found::Nothing) => {
+            (_, PathStatus::Nothing) => {
                 let message = format!("the log's folder {} does not exist", folder.display());
                 faults
                     .error(*spot, message)
                     .hint("create it, or use another");
             }
-            (_, Found::File) => {
+            (_, PathStatus::File) => {
                 let message = format!("{} is no folder", folder.display());
                 faults
                     .error(*spot, message)
@@ -429,16 +431,16 @@ fn reachable<H: Handlers>(spots: &SiteSpots<H>, faults: &mut Faults<'_>) {
 }
 
 /// Each path is looked up once, however many routes name it.
-pub struct Looked<'d> {
+pub struct PathLookups<'d> {
     disk: &'d dyn Disk,
-    found: HashMap<PathBuf, Found>,
+    found: HashMap<PathBuf, PathStatus>,
     /// Where roots stand that are wrong, as source and offset.
     told: HashSet<(usize, usize)>,
 }
 
-impl<'d> Looked<'d> {
-    pub(crate) fn new(disk: &'d dyn Disk) -> Looked<'d> {
-        Looked {
+impl<'d> PathLookups<'d> {
+    pub(crate) fn new(disk: &'d dyn Disk) -> PathLookups<'d> {
+        PathLookups {
             disk,
             found: HashMap::new(),
             told: HashSet::new(),
@@ -451,7 +453,7 @@ impl<'d> Looked<'d> {
     }
 
     /// What stands at a path.
-    pub fn look(&mut self, path: &Path) -> Found {
+    pub fn look(&mut self, path: &Path) -> PathStatus {
         if let Some(found) = self.found.get(path) {
             return found.clone();
         }
@@ -467,20 +469,20 @@ impl<'d> Looked<'d> {
 
     /// Tells once, however many routes take a root from one place, when it is no folder. Gives what
     /// was found unless that is told already.
-    pub fn root(&mut self, path: &Path, spot: Spot, faults: &mut Faults<'_>) -> Option<Found> {
+    pub fn root(&mut self, path: &Path, spot: Spot, faults: &mut Faults<'_>) -> Option<PathStatus> {
         if self.told.contains(&(spot.source, spot.start)) {
             return None;
         }
         let root = path.display();
         let found = self.look(path);
         let (message, hint) = match &found {
-            Found::Folder | Found::Trusted => return Some(found),
-            Found::File => (
+            PathStatus::Folder | PathStatus::Trusted => return Some(found),
+            PathStatus::File => (
                 format!("{root} is a file, not a folder"),
                 "write the folder it is in",
             ),
-            Found::Nothing => (format!("there is no folder {root}"), BEGIN_OF_PATHS),
-            Found::Hidden(why) => (format!("{root} cannot be looked at: {why}"), HIDDEN),
+            PathStatus::Nothing => (format!("there is no folder {root}"), BEGIN_OF_PATHS),
+            PathStatus::Hidden(why) => (format!("{root} cannot be looked at: {why}"), HIDDEN),
         };
         self.told.insert((spot.source, spot.start));
         faults.error(spot, message).hint(hint);
@@ -490,10 +492,10 @@ impl<'d> Looked<'d> {
     /// Tells when a file is not there; `not_folder` is what to do about a folder in its place.
     pub fn file(&mut self, file: &Path, spot: Spot, not_folder: &str, faults: &mut Faults<'_>) {
         let (message, hint) = match self.look(file) {
-            Found::File | Found::Trusted => return,
-            Found::Hidden(why) => return hidden(file, &why, spot, faults),
-            Found::Folder => (format!("{} is a folder", file.display()), not_folder),
-            Found::Nothing => (
+            PathStatus::File | PathStatus::Trusted => return,
+            PathStatus::Hidden(why) => return hidden(file, &why, spot, faults),
+            PathStatus::Folder => (format!("{} is a folder", file.display()), not_folder),
+            PathStatus::Nothing => (
                 format!("there is no file {}", file.display()),
                 BEGIN_OF_PATHS,
             ),
@@ -508,13 +510,13 @@ impl<'d> Looked<'d> {
             return;
         }
         let (message, hint) = match self.look(dir) {
-            Found::Folder | Found::Trusted => return,
-            Found::Hidden(why) => return hidden(dir, &why, spot, faults),
-            Found::File => (
+            PathStatus::Folder | PathStatus::Trusted => return,
+            PathStatus::Hidden(why) => return hidden(dir, &why, spot, faults),
+            PathStatus::File => (
                 format!("{} is a file, not a folder", dir.display()),
                 "write `script` for one program",
             ),
-            Found::Nothing => (
+            PathStatus::Nothing => (
                 format!("there is no folder {}", dir.display()),
                 BEGIN_OF_PATHS,
             ),
@@ -525,7 +527,8 @@ impl<'d> Looked<'d> {
     /// Tells when a program is not there, neither where its name leads nor in a folder of `path`.
     pub fn program(&mut self, name: &str, path: &str, spot: Spot, faults: &mut Faults<'_>) {
         let may_be = candidates(name, path);
-        let is_there = |path: &PathBuf| !matches!(self.look(path), Found::Nothing | Found::Folder);
+        let is_there =
+            |path: &PathBuf| !matches!(self.look(path), PathStatus::Nothing | PathStatus::Folder);
         if name.is_empty() || may_be.iter().any(is_there) {
             return;
         }
@@ -539,7 +542,7 @@ impl<'d> Looked<'d> {
 
     /// A file that holds no authorities is as good as none, which is noticed late.
     fn authorities(&mut self, file: &Path, key: &str, spot: Spot, faults: &mut Faults<'_>) {
-        if self.look(file) == Found::File
+        if self.look(file) == PathStatus::File
             && let Some(fault) = self.disk.authorities_fault(file, key)
         {
             let hint = "write the certificates of your authority there, in PEM, or remove `ca`";
@@ -549,22 +552,22 @@ impl<'d> Looked<'d> {
 }
 
 fn error_pages<H: Handlers>(
-    site: &Site<H>,
+    site: &SiteConfig<H>,
     spots: &SiteSpots<H>,
-    looked: &mut Looked<'_>,
+    looked: &mut PathLookups<'_>,
     faults: &mut Faults<'_>,
 ) {
     for ((_, path), spot) in site.error_pages.iter().zip(&spots.error_pages) {
         match looked.look(path) {
-            Found::File | Found::Trusted => {}
-            Found::Folder => {
+            PathStatus::File | PathStatus::Trusted => {}
+            PathStatus::Folder => {
                 let message = format!("{} is a folder", path.display());
                 faults
                     .error(*spot, message)
                     .hint("write the name of a file");
             }
-            Found::Hidden(why) => hidden(path, &why, *spot, faults),
-            Found::Nothing => {
+            PathStatus::Hidden(why) => hidden(path, &why, *spot, faults),
+            PathStatus::Nothing => {
                 let hint = match page_in_root(site, path, looked) {
                     Some(page) => format!("there is {}: write the way to it", page.display()),
                     None => BEGIN_OF_PATHS.to_owned(),
@@ -580,15 +583,15 @@ const BEGIN_OF_PATHS: &str = "create it; paths begin at the folder of the file t
 
 /// The page in a root of the site, where people look for it first.
 fn page_in_root<H: Handlers>(
-    site: &Site<H>,
+    site: &SiteConfig<H>,
     path: &Path,
-    looked: &mut Looked<'_>,
+    looked: &mut PathLookups<'_>,
 ) -> Option<PathBuf> {
     let name = path.file_name()?;
     let roots = site.routes.iter().filter_map(|route| route.handler.root());
     roots
         .map(|root| root.join(name))
-        .find(|page| looked.look(page) == Found::File)
+        .find(|page| looked.look(page) == PathStatus::File)
 }
 
 const HIDDEN: &str = "let the user that starts hob search its folders";

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use crate::acme::Acme;
 use crate::admin::Admin;
-use crate::handlers::Handlers;
+use crate::handlers::{Handlers, NoHandlers};
 use crate::headers::HeaderRules;
-use crate::inside::{Activity, History};
+use crate::inside::{Activity, HistorySettings};
 use crate::metrics::{Metrics, Otlp};
-use crate::names::ClientNames;
-use crate::program::Program;
+use crate::names::ClientNamesSettings;
+use crate::program::ProgramConfig;
 use crate::tls::{ListenTls, SiteTls};
 
 /// Everything a server runs on, made from one set of sources.
@@ -39,7 +39,7 @@ pub struct Config<H: Handlers> {
     /// How long running requests may finish when the server stops.
     pub drain: Duration,
     /// Limits of connections and requests.
-    pub limits: Limits,
+    pub limits: LimitSettings,
     /// The cache of files.
     pub cache: CacheSettings,
     /// What those who watch requests are not shown.
@@ -49,9 +49,9 @@ pub struct Config<H: Handlers> {
     /// Where traces are sent; `None` is nowhere.
     pub otlp: Option<Otlp>,
     /// How names of clients are looked up; `None` when they have none.
-    pub names: Option<ClientNames>,
+    pub names: Option<ClientNamesSettings>,
     /// The history of requests.
-    pub history: History,
+    pub history: HistorySettings,
     /// The server's activity.
     pub activity: Activity,
     /// How certificates are got by themselves; `None` when none is.
@@ -59,18 +59,18 @@ pub struct Config<H: Handlers> {
     /// The admin pages; `None` when there are none.
     pub admin: Option<Admin>,
     /// Programs that routes run, by the index that their handlers name.
-    pub programs: Vec<Program>,
+    pub programs: Vec<ProgramConfig>,
     /// Access logs, by the index that listeners, sites and routes name.
     pub logs: Vec<LogSettings>,
     /// Where to listen, in file order; those of the admin pages come last.
     pub listeners: Vec<Listener>,
     /// Sites, in file order. The one without names, else the first, answers unknown hosts.
-    pub sites: Vec<Site<H>>,
+    pub sites: Vec<SiteConfig<H>>,
 }
 
 /// Limits of connections and requests; each has a counter of the same name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Limits {
+pub struct LimitSettings {
     /// Longest request target, in bytes (414).
     pub target: usize,
     /// Longest request head, in bytes (431).
@@ -222,6 +222,42 @@ impl<H: Handlers> Config<H> {
     }
 }
 
+impl<H: Handlers> Config<H> {
+    /// What is not about routes: all that a process needs which answers no request.
+    pub fn without_routes(self) -> Config<NoHandlers> {
+        Config {
+            threads: self.threads,
+            cpus: self.cpus,
+            nice: self.nice,
+            user: self.user,
+            group: self.group,
+            unknown_host: self.unknown_host,
+            control: self.control,
+            control_off: self.control_off,
+            state: self.state,
+            drain: self.drain,
+            limits: self.limits,
+            cache: self.cache,
+            watch: self.watch,
+            metrics: self.metrics,
+            otlp: self.otlp,
+            names: self.names,
+            history: self.history,
+            activity: self.activity,
+            acme: self.acme,
+            admin: self.admin,
+            programs: self.programs,
+            logs: self.logs,
+            listeners: self.listeners,
+            sites: self
+                .sites
+                .into_iter()
+                .map(SiteConfig::without_routes)
+                .collect(),
+        }
+    }
+}
+
 impl ListenAddress {
     /// Nobody on another machine can reach it.
     pub fn is_for_this_machine_only(&self) -> bool {
@@ -254,11 +290,11 @@ pub struct WatchSettings {
 
 /// A virtual host.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Site<H: Handlers> {
+pub struct SiteConfig<H: Handlers> {
     /// Host names: exact, or `*.name`; lower case. Empty: the default site.
     pub names: Vec<String>,
     /// Routes in order; the first that matches wins. A site with a root ends in a route for `/*`.
-    pub routes: Vec<Route<H>>,
+    pub routes: Vec<RouteConfig<H>>,
     /// Pages for error statuses: status and file.
     pub error_pages: Vec<(u16, PathBuf)>,
     /// Header rules for answers that no route gives.
@@ -270,10 +306,23 @@ pub struct Site<H: Handlers> {
     /// Access log of this site.
     pub log: LogChoice,
     /// Where the site stands: file and line, for messages.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
-impl<H: Handlers> Site<H> {
+impl<H: Handlers> SiteConfig<H> {
+    fn without_routes(self) -> SiteConfig<NoHandlers> {
+        SiteConfig {
+            routes: Vec::new(),
+            names: self.names,
+            error_pages: self.error_pages,
+            headers: self.headers,
+            https_only: self.https_only,
+            tls: self.tls,
+            log: self.log,
+            place: self.place,
+        }
+    }
+
     /// What it is called where one name must do: its first, `*` for the default site.
     pub fn name(&self) -> &str {
         self.names.first().map_or("*", String::as_str)
@@ -282,7 +331,7 @@ impl<H: Handlers> Site<H> {
 
 /// A path pattern, settings and one handler.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Route<H: Handlers> {
+pub struct RouteConfig<H: Handlers> {
     /// Path pattern as written: exact, `prefix/*`, `*.suffix`, `/a/{name}/b`, `/a/{rest*}`.
     pub path: String,
     /// Who answers.
@@ -308,7 +357,7 @@ pub struct Route<H: Handlers> {
     /// What a half-closed connection means for a program's answer.
     pub half_close: HalfClose,
     /// Where the route stands: file and line, for messages.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 /// What is done to a program's answers after its handler.
@@ -392,7 +441,7 @@ impl Coding {
 
 /// A place in a source.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file as named.
     pub file: String,
     /// Line, from 1.

@@ -2,7 +2,7 @@
 
 /// Why a text cannot be expanded.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum ExpansionError {
     /// The variable is not set.
     Undefined(String),
     /// `${` without a name and a `}`.
@@ -13,16 +13,16 @@ pub(crate) enum Trouble {
 pub(crate) fn expand<'v>(
     text: &str,
     variable: impl Fn(&str) -> Option<&'v str>,
-) -> Result<String, Trouble> {
+) -> Result<String, ExpansionError> {
     let mut out = String::with_capacity(text.len());
     for piece in pieces(text) {
         match piece {
-            Piece::Plain(plain) => out.push_str(plain),
-            Piece::Name(name) => match variable(name) {
+            ExpansionPiece::Plain(plain) => out.push_str(plain),
+            ExpansionPiece::Name(name) => match variable(name) {
                 Some(value) => out.push_str(value),
-                None => return Err(Trouble::Undefined(name.to_owned())),
+                None => return Err(ExpansionError::Undefined(name.to_owned())),
             },
-            Piece::Malformed => return Err(Trouble::Malformed),
+            ExpansionPiece::Malformed => return Err(ExpansionError::Malformed),
         }
     }
     Ok(out)
@@ -31,18 +31,18 @@ pub(crate) fn expand<'v>(
 /// The names a text mentions.
 pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
     pieces(text).filter_map(|piece| match piece {
-        Piece::Name(name) => Some(name),
+        ExpansionPiece::Name(name) => Some(name),
         _ => None,
     })
 }
 
-enum Piece<'t> {
+enum ExpansionPiece<'t> {
     Plain(&'t str),
     Name(&'t str),
     Malformed,
 }
 
-fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+fn pieces(text: &str) -> impl Iterator<Item = ExpansionPiece<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -50,19 +50,21 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
         }
         if let Some(after) = rest.strip_prefix("$${") {
             rest = after;
-            return Some(Piece::Plain("${"));
+            return Some(ExpansionPiece::Plain("${"));
         }
         if let Some(after) = rest.strip_prefix("${") {
             let name = after.split_once('}').filter(|(name, _)| is_name(name));
             rest = name.map_or("", |(_, after)| after);
-            return Some(name.map_or(Piece::Malformed, |(name, _)| Piece::Name(name)));
+            return Some(name.map_or(ExpansionPiece::Malformed, |(name, _)| {
+                ExpansionPiece::Name(name)
+            }));
         }
         // The next place where something may begin, after the first character.
         let first = rest.chars().next().map_or(0, char::len_utf8);
         let len = rest[first..].find('$').map_or(rest.len(), |at| first + at);
         let (plain, after) = rest.split_at(len);
         rest = after;
-        Some(Piece::Plain(plain))
+        Some(ExpansionPiece::Plain(plain))
     })
 }
 
@@ -76,7 +78,7 @@ fn is_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn expanded(text: &str) -> Result<String, Trouble> {
+    fn expanded(text: &str) -> Result<String, ExpansionError> {
         expand(text, |name| (name == "PORT").then_some("80"))
     }
 
@@ -92,9 +94,12 @@ mod tests {
 
     #[test]
     fn undefined_and_malformed_are_told_apart() {
-        assert_eq!(expanded("${HOST}"), Err(Trouble::Undefined("HOST".into())));
+        assert_eq!(
+            expanded("${HOST}"),
+            Err(ExpansionError::Undefined("HOST".into()))
+        );
         for text in ["${", "${}", "${1}", "${A-B}", "${A"] {
-            assert_eq!(expanded(text), Err(Trouble::Malformed), "{text}");
+            assert_eq!(expanded(text), Err(ExpansionError::Malformed), "{text}");
         }
     }
 

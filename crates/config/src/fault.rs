@@ -1,4 +1,4 @@
-//! What is wrong with a config, and where: one [`Fault`] per mistake, all of them kept.
+//! What is wrong with a config, and where: one [`Diagnostic`] per mistake, all of them kept.
 //!
 //! A fault is made from a [`Spot`] (a range of bytes in one source) and carries everything its
 //! printing needs, so that it outlives the sources. Printing is for people; `to_json` for programs.
@@ -7,20 +7,20 @@ use std::fmt::{self, Display, Write as _};
 
 use serde_json::{Value as Json, json};
 
-use super::Place;
-use super::sources::Sources;
+use super::SourceLocation;
+use super::sources::ConfigSources;
 
 /// One mistake, or one warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct Diagnostic {
     /// Where it stands; line 0 when the whole file is meant (it could not be read).
-    pub place: Place,
+    pub place: SourceLocation,
     /// What is wrong.
     pub message: String,
     /// What to do about it; empty when the message says it.
     pub hint: String,
     /// Other places that belong to it, each with a word on what is there.
-    pub related: Vec<(Place, String)>,
+    pub related: Vec<(SourceLocation, String)>,
     excerpt: Option<Excerpt>,
 }
 
@@ -49,29 +49,29 @@ pub struct Spot {
 /// Every mistake found in a config, in the order of its sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Errors {
-    faults: Vec<Fault>,
+    faults: Vec<Diagnostic>,
 }
 
 /// What a config says that probably is not meant, but can be served.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Warnings {
-    faults: Vec<Fault>,
+    faults: Vec<Diagnostic>,
 }
 
 impl Errors {
     /// The mistakes, in the order of the sources.
-    pub fn faults(&self) -> &[Fault] {
+    pub fn faults(&self) -> &[Diagnostic] {
         &self.faults
     }
 
     /// For programs: `{"errors": [{"file", "line", "column", "message", "hint", "related"}]}`.
     pub fn to_json(&self) -> Json {
-        json!({ "errors": self.faults.iter().map(Fault::to_json).collect::<Vec<_>>() })
+        json!({ "errors": self.faults.iter().map(Diagnostic::to_json).collect::<Vec<_>>() })
     }
 
     /// One mistake at a place, found when the config was complete.
-    pub fn at(sources: &Sources, spot: Spot, message: &str, hint: &str) -> Errors {
-        let mut fault = Fault::at(sources, spot, message);
+    pub fn at(sources: &ConfigSources, spot: Spot, message: &str, hint: &str) -> Errors {
+        let mut fault = Diagnostic::at(sources, spot, message);
         fault.hint = printable(hint);
         Errors {
             faults: vec![fault],
@@ -81,14 +81,14 @@ impl Errors {
     /// One mistake that has no place in a text, as when a file cannot be read.
     pub fn of_file(file: &str, message: String, hint: &str) -> Errors {
         Errors {
-            faults: vec![Fault::of_file(file, message, hint)],
+            faults: vec![Diagnostic::of_file(file, message, hint)],
         }
     }
 }
 
 impl Warnings {
     /// The warnings, in the order of the sources.
-    pub fn faults(&self) -> &[Fault] {
+    pub fn faults(&self) -> &[Diagnostic] {
         &self.faults
     }
 
@@ -99,7 +99,7 @@ impl Warnings {
 
     /// For programs: `{"warnings": [{"file", "line", "column", "message", "hint", "related"}]}`.
     pub fn to_json(&self) -> Json {
-        json!({ "warnings": self.faults.iter().map(Fault::to_json).collect::<Vec<_>>() })
+        json!({ "warnings": self.faults.iter().map(Diagnostic::to_json).collect::<Vec<_>>() })
     }
 }
 
@@ -125,11 +125,11 @@ impl Display for Warnings {
     }
 }
 
-impl Fault {
+impl Diagnostic {
     /// A fault of a whole file.
-    pub fn of_file(file: &str, message: String, hint: &str) -> Fault {
-        Fault {
-            place: Place {
+    pub fn of_file(file: &str, message: String, hint: &str) -> Diagnostic {
+        Diagnostic {
+            place: SourceLocation {
                 file: file.to_owned(),
                 line: 0,
                 column: 0,
@@ -142,14 +142,14 @@ impl Fault {
     }
 
     /// A fault at a place in the sources.
-    pub fn at(sources: &Sources, spot: Spot, message: &str) -> Fault {
+    pub fn at(sources: &ConfigSources, spot: Spot, message: &str) -> Diagnostic {
         let mut place = sources.place(spot);
         // Nobody wrote the text that is made of a command line, or knows its lines.
         let is_written = place.file != COMMAND_LINE;
         if !is_written {
             (place.line, place.column) = (0, 0);
         }
-        Fault {
+        Diagnostic {
             place,
             message: printable(message),
             hint: String::new(),
@@ -178,7 +178,7 @@ impl Fault {
 
     fn to_json(&self) -> Json {
         let related = self.related.iter().map(|(place, what)| {
-            let Place { file, line, column } = place;
+            let SourceLocation { file, line, column } = place;
             json!({ "file": file, "line": line, "column": column, "message": what })
         });
         json!({
@@ -192,7 +192,7 @@ impl Fault {
     }
 }
 
-impl Display for Place {
+impl Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = printable(&self.file);
         match self.line {
@@ -263,14 +263,14 @@ pub fn printable(text: &str) -> String {
 
 /// Collects faults while a config is read; the reading goes on after each.
 pub struct Faults<'a> {
-    sources: &'a Sources,
-    errors: Vec<(Spot, Fault)>,
-    warnings: Vec<(Spot, Fault)>,
+    sources: &'a ConfigSources,
+    errors: Vec<(Spot, Diagnostic)>,
+    warnings: Vec<(Spot, Diagnostic)>,
 }
 
 impl<'a> Faults<'a> {
     /// Of these sources, none yet.
-    pub fn new(sources: &'a Sources) -> Faults<'a> {
+    pub fn new(sources: &'a ConfigSources) -> Faults<'a> {
         Faults {
             sources,
             errors: Vec::new(),
@@ -289,16 +289,17 @@ impl<'a> Faults<'a> {
     }
 
     /// The sources in which places are.
-    pub fn sources(&self) -> &'a Sources {
+    pub fn sources(&self) -> &'a ConfigSources {
         self.sources
     }
 
     /// The errors, else the warnings, each in the order of the sources.
     pub fn finish(mut self) -> Result<Warnings, Errors> {
-        let order = |(spot, _): &(Spot, Fault)| (spot.source, spot.start);
+        let order = |(spot, _): &(Spot, Diagnostic)| (spot.source, spot.start);
         self.errors.sort_by_key(order);
         self.warnings.sort_by_key(order);
-        let bare = |list: Vec<(Spot, Fault)>| list.into_iter().map(|(_, fault)| fault).collect();
+        let bare =
+            |list: Vec<(Spot, Diagnostic)>| list.into_iter().map(|(_, fault)| fault).collect();
         if self.errors.is_empty() {
             Ok(Warnings {
                 faults: bare(self.warnings),
@@ -312,13 +313,13 @@ impl<'a> Faults<'a> {
 }
 
 fn push<'f, 's>(
-    sources: &'s Sources,
-    list: &'f mut Vec<(Spot, Fault)>,
+    sources: &'s ConfigSources,
+    list: &'f mut Vec<(Spot, Diagnostic)>,
     spot: Spot,
     message: &str,
 ) -> FaultDetail<'f, 's> {
     let index = list.len();
-    list.push((spot, Fault::at(sources, spot, message)));
+    list.push((spot, Diagnostic::at(sources, spot, message)));
     FaultDetail {
         sources,
         fault: &mut list[index].1,
@@ -327,8 +328,8 @@ fn push<'f, 's>(
 
 /// Adds to the fault just reported.
 pub struct FaultDetail<'f, 's> {
-    sources: &'s Sources,
-    fault: &'f mut Fault,
+    sources: &'s ConfigSources,
+    fault: &'f mut Diagnostic,
 }
 
 impl FaultDetail<'_, '_> {

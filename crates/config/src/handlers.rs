@@ -2,22 +2,26 @@
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::build_after::Answering;
 use crate::build_site::OnSection;
-use crate::check::{Looked, SiteSpots};
+use crate::check::{PathLookups, SiteSpots};
 use crate::fault::{Faults, Spot};
+use crate::key::{SchemaKey, SchemaTable, joined};
 use crate::program::Programs;
-use crate::schema::Schema;
+use crate::schema::{
+    ROUTE_KEYS, ROUTE_PATH, SITE_KEYS, Schema, TOP_KEYS, route, routes, site, sites, top_level,
+};
 use crate::tree::Section;
-use crate::{Config, Site};
+use crate::{Config, SiteConfig};
 
 /// What the config says of who answers a route: one of a server's handlers.
 pub trait Handlers: Clone + Debug + PartialEq + Sized {
     /// Where the parts of one stand, as far as they are looked at later.
     type Spots;
     /// A folder whose files a program may have sent.
-    type Folder: Clone + Debug + PartialEq;
+    type Folder: Clone + Debug + PartialEq + AsRef<Path>;
 
     /// Every key, those of handlers among them.
     fn schema() -> &'static Schema;
@@ -47,11 +51,84 @@ pub trait Handlers: Clone + Debug + PartialEq + Sized {
     /// of theirs is not there on the disk.
     fn check(
         config: &Config<Self>,
-        site: (&Site<Self>, &SiteSpots<Self>),
-        looked: &mut Looked<'_>,
+        site: (&SiteConfig<Self>, &SiteSpots<Self>),
+        looked: &mut PathLookups<'_>,
         faults: &mut Faults<'_>,
     );
 
     /// The folder whose files it serves by their names.
     fn root(&self) -> Option<&Path>;
+
+    /// Which of the config's programs it runs.
+    fn program(&self) -> Option<usize> {
+        None
+    }
+
+    /// How long what it runs may take to end.
+    fn grace(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// No handler at all: what is the server's own in a config, its sites without their routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoHandlers;
+
+static SCHEMA: Schema = Schema {
+    root: &ROOT,
+    site: &SITE,
+    route: &ROUTE,
+    handlers: &[],
+    words: &[],
+};
+static ROOT: SchemaTable = top_level(&ROOT_KEYS);
+static ROOT_KEYS: [SchemaKey; TOP_KEYS.len() + 1] = joined(&[TOP_KEYS, &[sites(&SITE)]]);
+static SITE: SchemaTable = site(&KEYS_OF_SITE);
+static KEYS_OF_SITE: [SchemaKey; SITE_KEYS.len() + 1] = joined(&[SITE_KEYS, &[routes(&ROUTE)]]);
+static ROUTE: SchemaTable = route("A path pattern.", &KEYS_OF_ROUTE);
+static KEYS_OF_ROUTE: [SchemaKey; ROUTE_PATH.len() + ROUTE_KEYS.len()] =
+    joined(&[ROUTE_PATH, ROUTE_KEYS]);
+
+impl Handlers for NoHandlers {
+    type Spots = ();
+    type Folder = PathBuf;
+
+    fn schema() -> &'static Schema {
+        &SCHEMA
+    }
+
+    fn read(
+        _on: &OnSection<'_>,
+        _programs: &mut Programs<'_>,
+        _faults: &mut Faults<'_>,
+    ) -> (NoHandlers, ()) {
+        (NoHandlers, ())
+    }
+
+    fn of_root(_site: &Section, _faults: &mut Faults<'_>) -> (NoHandlers, ()) {
+        (NoHandlers, ())
+    }
+
+    fn sent_from(
+        root: PathBuf,
+        _spot: Spot,
+        _answering: Answering<'_>,
+        _faults: &mut Faults<'_>,
+    ) -> PathBuf {
+        root
+    }
+
+    fn check_site_keys(_site: &Section, _faults: &mut Faults<'_>) {}
+
+    fn check(
+        _config: &Config<NoHandlers>,
+        _site: (&SiteConfig<NoHandlers>, &SiteSpots<NoHandlers>),
+        _looked: &mut PathLookups<'_>,
+        _faults: &mut Faults<'_>,
+    ) {
+    }
+
+    fn root(&self) -> Option<&Path> {
+        None
+    }
 }

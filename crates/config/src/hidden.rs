@@ -9,7 +9,7 @@ use toml_edit::Item;
 
 use super::expand;
 use super::parse::parse;
-use super::sources::Sources;
+use super::sources::ConfigSources;
 
 /// What stands in the place of a value.
 const HIDDEN: &str = "\"(hidden)\"";
@@ -36,7 +36,7 @@ pub fn without_secrets(text: &str) -> String {
 }
 
 /// Names of the variables whose values may be secret: the config has them in such values.
-pub(super) fn variables(sources: &Sources) -> HashSet<String> {
+pub(super) fn variables(sources: &ConfigSources) -> HashSet<String> {
     let mut names = HashSet::new();
     for source in 0..sources.count() {
         let text = sources.text(source);

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::fault::Faults;
 use super::schema::{ACTIVITY, HISTORY};
-use super::tree::{Section, Value};
+use super::tree::{ConfigValue, Section};
 
 /// The history of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct History {
+pub struct HistorySettings {
     /// Memory for it, in bytes; 0 keeps none.
     pub bytes: u64,
     /// How old requests get.
@@ -41,9 +41,9 @@ pub enum KeptFile {
     At(PathBuf),
 }
 
-impl Default for History {
-    fn default() -> History {
-        History {
+impl Default for HistorySettings {
+    fn default() -> HistorySettings {
+        HistorySettings {
             bytes: 8 << 20,
             time: Duration::from_secs(3600),
             file: None,
@@ -64,10 +64,10 @@ impl Activity {
     }
 }
 
-pub(crate) fn build_history(root: &Section, faults: &mut Faults<'_>) -> History {
+pub(crate) fn build_history(root: &Section, faults: &mut Faults<'_>) -> HistorySettings {
     let default = Section::new(&HISTORY, root.header);
     let section = root.section("history").unwrap_or(&default);
-    let history = History {
+    let history = HistorySettings {
         bytes: section.size("bytes"),
         time: section.time("time"),
         file: section.optional_path("file").cloned(),
@@ -96,12 +96,12 @@ pub(crate) fn build_activity(root: &Section) -> Activity {
     let section = root.section("activity").unwrap_or(&default);
     let file = match (section.optional_path("file"), section.given("file")) {
         (Some(path), _) => KeptFile::At(path.clone()),
-        (None, Some(given)) if matches!(given.value, Value::Word(_)) => KeptFile::Off,
+        (None, Some(given)) if matches!(given.value, ConfigValue::Word(_)) => KeptFile::Off,
         (None, _) => KeptFile::Usual,
     };
     let is_off = matches!(
         root.given("activity").map(|given| &given.value),
-        Some(Value::Word(_))
+        Some(ConfigValue::Word(_))
     );
     Activity { is_off, file }
 }

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::key::{Key, Kind, MapOf, Preset, Table};
+use super::key::{MapOf, Preset, SchemaKey, SchemaTable, ValueType};
 use super::schema::Schema;
 use super::units::{duration_text, size_text};
 
@@ -18,7 +18,7 @@ impl Schema {
     }
 }
 
-fn table(table: &Table) -> Value {
+fn table(table: &SchemaTable) -> Value {
     let mut properties = Map::new();
     for entry in table.all_keys() {
         properties.insert(entry.name.to_owned(), key(entry));
@@ -40,7 +40,7 @@ fn table(table: &Table) -> Value {
     schema
 }
 
-fn key(key: &Key) -> Value {
+fn key(key: &SchemaKey) -> Value {
     let mut schema = kind(&key.kind);
     schema["description"] = json!(key.kind.table().map_or(key.text, |table| table.text));
     match key.preset {
@@ -60,43 +60,45 @@ fn variable() -> Value {
     json!({ "type": "string", "pattern": "\\$\\{" })
 }
 
-fn kind(kind: &Kind) -> Value {
+fn kind(kind: &ValueType) -> Value {
     match kind {
-        Kind::Flag => json!({ "anyOf": [{ "type": "boolean" }, variable()] }),
-        Kind::Integer { min, max } => json!({
+        ValueType::Flag => json!({ "anyOf": [{ "type": "boolean" }, variable()] }),
+        ValueType::Integer { min, max } => json!({
             "anyOf": [{ "type": "integer", "minimum": min, "maximum": max }, variable()]
         }),
-        Kind::Size { min, max } => json!({ "anyOf": [
+        ValueType::Size { min, max } => json!({ "anyOf": [
             { "type": "integer", "minimum": min, "maximum": max },
             { "type": "string", "pattern": "^[0-9]+ *([KMGT]i)?B?$" },
             variable(),
         ]}),
-        Kind::Time { .. } => json!({ "anyOf": [
+        ValueType::Time { .. } => json!({ "anyOf": [
             { "type": "string", "pattern": "^([0-9]+(ms|s|m|h|d))+$" },
             variable(),
         ]}),
-        Kind::Text | Kind::Path => json!({ "type": "string" }),
-        Kind::Word(words) => json!({ "anyOf": [{ "enum": words }, variable()] }),
-        Kind::Texts | Kind::Arguments => {
+        ValueType::Text | ValueType::Path => json!({ "type": "string" }),
+        ValueType::Word(words) => json!({ "anyOf": [{ "enum": words }, variable()] }),
+        ValueType::Texts | ValueType::Arguments => {
             json!({ "type": "array", "items": { "type": "string" } })
         }
-        Kind::Words(words) => json!({
+        ValueType::Words(words) => json!({
             "type": "array",
             "uniqueItems": true,
             "items": { "anyOf": [{ "enum": words }, variable()] },
         }),
-        Kind::Cpus => json!({
+        ValueType::Cpus => json!({
             "type": "array",
             "items": { "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string" }] },
         }),
-        Kind::Map(map) => map_of(map),
-        Kind::Table(inner) => table(inner),
-        Kind::Tables(inner) => json!({ "type": "array", "items": table(inner) }),
-        Kind::OrWord(word, other) => json!({ "anyOf": [{ "const": word }, self::kind(other)] }),
-        Kind::OrFlag(_, inner) => {
+        ValueType::Map(map) => map_of(map),
+        ValueType::Table(inner) => table(inner),
+        ValueType::Tables(inner) => json!({ "type": "array", "items": table(inner) }),
+        ValueType::OrWord(word, other) => {
+            json!({ "anyOf": [{ "const": word }, self::kind(other)] })
+        }
+        ValueType::OrFlag(_, inner) => {
             json!({ "anyOf": [{ "type": "boolean" }, { "type": "string" }, table(inner)] })
         }
-        Kind::OrText(_, inner) => json!({ "anyOf": [{ "type": "string" }, table(inner)] }),
+        ValueType::OrText(_, inner) => json!({ "anyOf": [{ "type": "string" }, table(inner)] }),
     }
 }
 

@@ -8,7 +8,7 @@ use super::units::{duration_text, size_text};
 
 /// A table of keys.
 #[derive(Debug)]
-pub struct Table {
+pub struct SchemaTable {
     /// Its own name, the last part of its path; empty for the top level.
     pub name: &'static str,
     /// How it is written, for messages.
@@ -16,18 +16,18 @@ pub struct Table {
     /// What it is for.
     pub text: &'static str,
     /// A table whose keys are valid here too.
-    pub base: Option<&'static Table>,
+    pub base: Option<&'static SchemaTable>,
     /// Its keys, in the order of the reference page.
-    pub keys: &'static [Key],
+    pub keys: &'static [SchemaKey],
 }
 
 /// One key.
 #[derive(Clone, Copy, Debug)]
-pub struct Key {
+pub struct SchemaKey {
     /// Its name, the last part of its path.
     pub name: &'static str,
     /// What its value looks like.
-    pub kind: Kind,
+    pub kind: ValueType,
     /// Its value when it is not set.
     pub preset: Preset,
     /// What it means.
@@ -40,7 +40,7 @@ pub struct Key {
 
 /// What a value looks like.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum ValueType {
     /// `true` or `false`.
     Flag,
     /// A whole number, bounds included.
@@ -81,15 +81,15 @@ pub enum Kind {
     /// A table with keys of the user's.
     Map(&'static MapOf),
     /// A table.
-    Table(&'static Table),
+    Table(&'static SchemaTable),
     /// A list of tables.
-    Tables(&'static Table),
+    Tables(&'static SchemaTable),
     /// This word, or the other kind.
-    OrWord(&'static str, &'static Kind),
+    OrWord(&'static str, &'static ValueType),
     /// A table, or a string that is short for a table with only this key.
-    OrText(&'static str, &'static Table),
-    /// As [`Kind::OrText`], or `true` for a table without keys, or `false` for none.
-    OrFlag(&'static str, &'static Table),
+    OrText(&'static str, &'static SchemaTable),
+    /// As [`ValueType::OrText`], or `true` for a table without keys, or `false` for none.
+    OrFlag(&'static str, &'static SchemaTable),
 }
 
 /// A table whose keys are the user's.
@@ -119,24 +119,24 @@ pub enum Preset {
     Inherited(&'static str),
     /// The key must be set.
     Required,
-    /// Of [`Kind::Flag`].
+    /// Of [`ValueType::Flag`].
     Flag(bool),
-    /// Of [`Kind::Integer`].
+    /// Of [`ValueType::Integer`].
     Integer(i64),
-    /// Of [`Kind::Size`].
+    /// Of [`ValueType::Size`].
     Size(u64),
-    /// Of [`Kind::Time`].
+    /// Of [`ValueType::Time`].
     Time(Duration),
-    /// Of [`Kind::Text`], [`Kind::Word`] and the word of [`Kind::OrWord`].
+    /// Of [`ValueType::Text`], [`ValueType::Word`] and the word of [`ValueType::OrWord`].
     Text(&'static str),
     /// Of the lists.
     Texts(&'static [&'static str]),
 }
 
-impl Key {
+impl SchemaKey {
     /// A key of this name, kind and default.
-    pub const fn new(name: &'static str, kind: Kind, preset: Preset) -> Key {
-        Key {
+    pub const fn new(name: &'static str, kind: ValueType, preset: Preset) -> SchemaKey {
+        SchemaKey {
             name,
             kind,
             preset,
@@ -147,19 +147,19 @@ impl Key {
     }
 
     /// With its meaning.
-    pub const fn says(mut self, text: &'static str) -> Key {
+    pub const fn says(mut self, text: &'static str) -> SchemaKey {
         self.text = text;
         self
     }
 
     /// With an example value, as TOML.
-    pub const fn example(mut self, example: &'static str) -> Key {
+    pub const fn example(mut self, example: &'static str) -> SchemaKey {
         self.example = example;
         self
     }
 
     /// With what it is called elsewhere.
-    pub const fn aka(mut self, names: &'static [&'static str]) -> Key {
+    pub const fn aka(mut self, names: &'static [&'static str]) -> SchemaKey {
         self.aka = names;
         self
     }
@@ -171,7 +171,7 @@ impl Key {
 }
 
 /// Lists of keys as one, which holds `N`.
-pub const fn joined<const N: usize>(lists: &[&[Key]]) -> [Key; N] {
+pub const fn joined<const N: usize>(lists: &[&[SchemaKey]]) -> [SchemaKey; N] {
     let mut all = [lists[0][0]; N];
     let (mut list, mut at, mut count) = (0, 0, 0);
     while list < lists.len() {
@@ -188,27 +188,29 @@ pub const fn joined<const N: usize>(lists: &[&[Key]]) -> [Key; N] {
     all
 }
 
-impl Table {
+impl SchemaTable {
     /// Its keys and those of its base.
-    pub fn all_keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
+    pub fn all_keys(&self) -> impl Iterator<Item = &'static SchemaKey> + use<> {
         self.keys
             .iter()
             .chain(self.base.map_or(&[][..], |base| base.keys))
     }
 
     /// The key of this name.
-    pub fn key(&self, name: &str) -> Option<&'static Key> {
+    pub fn key(&self, name: &str) -> Option<&'static SchemaKey> {
         self.all_keys().find(|key| key.name == name)
     }
 }
 
-impl Kind {
+impl ValueType {
     /// The table in values of this kind, if there is one.
-    pub fn table(&self) -> Option<&'static Table> {
+    pub fn table(&self) -> Option<&'static SchemaTable> {
         match self {
-            Kind::Table(table) | Kind::Tables(table) | Kind::OrText(_, table) => Some(table),
-            Kind::OrFlag(_, table) => Some(table),
-            Kind::OrWord(_, kind) => kind.table(),
+            ValueType::Table(table) | ValueType::Tables(table) | ValueType::OrText(_, table) => {
+                Some(table)
+            }
+            ValueType::OrFlag(_, table) => Some(table),
+            ValueType::OrWord(_, kind) => kind.table(),
             _ => None,
         }
     }
@@ -216,8 +218,8 @@ impl Kind {
 
 /// Every key with its full path, such as `site.route.files.listing`, in the order of the table.
 /// Keys of a base table come once for each table they are valid in.
-pub fn paths(schema: &Schema) -> Vec<(String, &'static Key)> {
-    fn add(table: &'static Table, prefix: &str, all: &mut Vec<(String, &'static Key)>) {
+pub fn paths(schema: &Schema) -> Vec<(String, &'static SchemaKey)> {
+    fn add(table: &'static SchemaTable, prefix: &str, all: &mut Vec<(String, &'static SchemaKey)>) {
         for key in table.all_keys() {
             let path = format!("{prefix}{}", key.name);
             let below = format!("{path}.");
@@ -232,15 +234,15 @@ pub fn paths(schema: &Schema) -> Vec<(String, &'static Key)> {
     all
 }
 
-impl std::fmt::Display for Kind {
+impl std::fmt::Display for ValueType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Kind::Flag => f.write_str("`true` or `false`"),
-            Kind::Integer { min, max } => write!(f, "a whole number from {min} to {max}"),
-            Kind::Size { min, max } => {
+            ValueType::Flag => f.write_str("`true` or `false`"),
+            ValueType::Integer { min, max } => write!(f, "a whole number from {min} to {max}"),
+            ValueType::Size { min, max } => {
                 write!(f, "a size from {} to {}", size_text(*min), size_text(*max))
             }
-            Kind::Time { min, max } => {
+            ValueType::Time { min, max } => {
                 write!(
                     f,
                     "a duration from {} to {}",
@@ -248,19 +250,19 @@ impl std::fmt::Display for Kind {
                     duration_text(*max)
                 )
             }
-            Kind::Text => f.write_str("a string"),
-            Kind::Path => f.write_str("a path"),
-            Kind::Word(words) => f.write_str(&quoted(words, " or ")),
-            Kind::Texts => f.write_str("a list of strings"),
-            Kind::Arguments => f.write_str("a list of strings"),
-            Kind::Words(words) => write!(f, "a list of {}", quoted(words, " and ")),
-            Kind::Cpus => f.write_str("a list of CPU numbers and ranges"),
-            Kind::Map(map) => write!(f, "a table from {} to {}", map.key, map.value),
-            Kind::Table(_) => f.write_str("a table"),
-            Kind::Tables(_) => f.write_str("a list of tables"),
-            Kind::OrWord(word, kind) => write!(f, "`\"{word}\"` or {kind}"),
-            Kind::OrText(_, _) => f.write_str("a table or a string"),
-            Kind::OrFlag(_, _) => f.write_str("`true`, a table or a string"),
+            ValueType::Text => f.write_str("a string"),
+            ValueType::Path => f.write_str("a path"),
+            ValueType::Word(words) => f.write_str(&quoted(words, " or ")),
+            ValueType::Texts => f.write_str("a list of strings"),
+            ValueType::Arguments => f.write_str("a list of strings"),
+            ValueType::Words(words) => write!(f, "a list of {}", quoted(words, " and ")),
+            ValueType::Cpus => f.write_str("a list of CPU numbers and ranges"),
+            ValueType::Map(map) => write!(f, "a table from {} to {}", map.key, map.value),
+            ValueType::Table(_) => f.write_str("a table"),
+            ValueType::Tables(_) => f.write_str("a list of tables"),
+            ValueType::OrWord(word, kind) => write!(f, "`\"{word}\"` or {kind}"),
+            ValueType::OrText(_, _) => f.write_str("a table or a string"),
+            ValueType::OrFlag(_, _) => f.write_str("`true`, a table or a string"),
         }
     }
 }

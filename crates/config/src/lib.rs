@@ -48,29 +48,29 @@ mod values;
 mod walk;
 
 pub use acme::AcmeSpots;
-pub use acme::{Acme, DnsHook, Method, NAMES_MAX, is_certifiable};
-pub use admin::{Admin, AdminUser, Role};
-pub use check::{Built, Disk, Found, RealDisk, Spots, TrustedDisk};
+pub use acme::{Acme, AcmeChallengeType, DnsHook, NAMES_MAX, is_certifiable};
+pub use admin::{Admin, AdminRole, AdminUser};
+pub use check::{Built, Disk, PathStatus, RealDisk, Spots, TrustedDisk};
 pub use config::{
-    AfterSteps, CacheSettings, Coding, Config, HalfClose, Limits, ListenAddress, Listener,
-    LogChoice, LogSettings, LogTarget, Loopback, Place, Purpose, Route, Site, UnknownHost,
-    WatchSettings,
+    AfterSteps, CacheSettings, Coding, Config, HalfClose, LimitSettings, ListenAddress, Listener,
+    LogChoice, LogSettings, LogTarget, Loopback, Purpose, RouteConfig, SiteConfig, SourceLocation,
+    UnknownHost, WatchSettings,
 };
-pub use fault::{COMMAND_LINE, Errors, Fault, Faults, Spot, Warnings, printable};
-pub use handlers::Handlers;
+pub use fault::{COMMAND_LINE, Diagnostic, Errors, Faults, Spot, Warnings, printable};
+pub use handlers::{Handlers, NoHandlers};
 pub use headers::{HeaderRule, HeaderRules};
 pub use hidden::without_secrets;
-pub use inside::{Activity, History, KeptFile};
+pub use inside::{Activity, HistorySettings, KeptFile};
 pub use load::{load_built, load_with, read_file};
-pub use metrics::{Destination, Metrics, Otlp, Parent};
-pub use names::ClientNames;
+pub use metrics::{Metrics, MetricsDestination, Otlp, Parent};
+pub use names::ClientNamesSettings;
 pub use nearest::nearest;
 pub use program::{
-    Cgroup, CommandLine, HostSource, IoClass, Namespace, PATH, Program, ProgramSpots, Rlimits,
-    Sandbox, candidates,
+    Cgroup, CommandLine, HostSource, IoClass, Language, Namespace, PATH, ProgramConfig,
+    ProgramSpots, Rlimits, Sandbox, candidates,
 };
 pub use schema::Schema;
-pub use sources::{Environment, Sources};
+pub use sources::{ConfigSources, Environment};
 pub use tls::{CertificateSource, ClientNeed, ListenTls, SUITES, SiteTls, TlsSpots};
 pub use tree::Argument;
 pub use units::parse_duration;

@@ -18,7 +18,7 @@ use super::fault::{Errors, Faults, Spot, Warnings, printable};
 use super::foreign::language_of;
 use super::parse::parse;
 use super::schema::Schema;
-use super::sources::{Environment, Sources};
+use super::sources::{ConfigSources, Environment};
 use super::tree::Section;
 use super::walk::{Required, walk};
 use super::{Config, Handlers, build, expand, hidden};
@@ -28,7 +28,7 @@ use super::{Config, Handlers, build, expand, hidden};
 /// # Errors
 /// Every mistake in the sources, in their order.
 pub fn load_with<H: Handlers>(
-    sources: &Sources,
+    sources: &ConfigSources,
     disk: &dyn Disk,
 ) -> Result<(Config<H>, Warnings), Errors> {
     let (built, warnings) = load_built(sources, disk, &mut |_, _| {})?;
@@ -41,7 +41,7 @@ pub fn load_with<H: Handlers>(
 /// # Errors
 /// Every mistake in the sources, in their order.
 pub fn load_built<H: Handlers>(
-    sources: &Sources,
+    sources: &ConfigSources,
     disk: &dyn Disk,
     look: &mut dyn FnMut(&Built<H>, &mut Faults<'_>),
 ) -> Result<(Built<H>, Warnings), Errors> {
@@ -61,7 +61,7 @@ pub fn load_built<H: Handlers>(
 /// The trees of all sources as one.
 fn walk_all(
     schema: &'static Schema,
-    sources: &Sources,
+    sources: &ConfigSources,
     faults: &mut Faults<'_>,
 ) -> (Section, Required) {
     let mut root = Section::new(
@@ -158,7 +158,7 @@ fn syntax_told(text: &str, at: usize, message: String) -> (String, String) {
     (message, hint.to_owned())
 }
 
-impl Sources {
+impl ConfigSources {
     /// The file and what it includes, each read once.
     ///
     /// # Errors
@@ -167,7 +167,7 @@ impl Sources {
         schema: &'static Schema,
         path: &Path,
         env: Environment<'_>,
-    ) -> Result<Sources, Errors> {
+    ) -> Result<ConfigSources, Errors> {
         let shown = path.display().to_string();
         let fail = |message: String| {
             Errors::of_file(
@@ -183,7 +183,7 @@ impl Sources {
         let text = read_text(file, TEXT_BYTES_MAX).map_err(fail)?;
         let dir = absolute.parent().unwrap_or(Path::new("/")).to_path_buf();
         let shown_dir = path.parent().unwrap_or(Path::new("")).to_path_buf();
-        let mut reader = Reader::new(schema, env);
+        let mut reader = ConfigReader::new(schema, env);
         reader.bytes_left -= text.len() as u64;
         reader.seen.extend(fs::canonicalize(path));
         reader.add(shown, dir, &shown_dir, text, 0);
@@ -200,7 +200,7 @@ impl Sources {
         schema: &'static Schema,
         path: &Path,
         text: &str,
-    ) -> Result<Sources, Errors> {
+    ) -> Result<ConfigSources, Errors> {
         self.edited_with(schema, path, text, &|name| {
             self.variable(name).map(str::to_owned)
         })
@@ -216,7 +216,7 @@ impl Sources {
         schema: &'static Schema,
         path: &Path,
         text: &str,
-    ) -> Result<Sources, Errors> {
+    ) -> Result<ConfigSources, Errors> {
         let secret = hidden::variables(self);
         self.edited_with(schema, path, text, &|name| {
             let value = self.variable(name)?;
@@ -231,14 +231,14 @@ impl Sources {
         path: &Path,
         text: &str,
         env: Environment<'_>,
-    ) -> Result<Sources, Errors> {
+    ) -> Result<ConfigSources, Errors> {
         let main = self
             .files()
             .next()
             .map(|(path, _)| path)
             .unwrap_or_default();
         let shown = self.names().next().unwrap_or_default().to_owned();
-        let mut reader = Reader::new(schema, env);
+        let mut reader = ConfigReader::new(schema, env);
         reader.edited = fs::canonicalize(path).ok().zip(Some(text));
         reader.reach = Some(Reach::of(self, &main));
         let hint = "restore the file";
@@ -265,12 +265,12 @@ impl Sources {
         text: &str,
         base_dir: &Path,
         env: Environment<'_>,
-    ) -> Result<Sources, Errors> {
+    ) -> Result<ConfigSources, Errors> {
         let dir = std::path::absolute(base_dir).map_err(|error| {
             let message = format!("cannot find the current folder: {error}");
             Errors::of_file(name, message, "start hob in a folder that exists")
         })?;
-        let mut reader = Reader::new(schema, env);
+        let mut reader = ConfigReader::new(schema, env);
         reader.add(name.to_owned(), dir, base_dir, text.to_owned(), 0);
         reader.finish()
     }
@@ -284,10 +284,10 @@ const FILE_COUNT_MAX: usize = 10_000;
 const TEXT_BYTES_MAX: u64 = 64 << 20;
 
 /// Reads texts and follows their includes.
-struct Reader<'e> {
+struct ConfigReader<'e> {
     schema: &'static Schema,
     env: Environment<'e>,
-    sources: Sources,
+    sources: ConfigSources,
     /// What was read, by its real name: a file is read once.
     seen: HashSet<PathBuf>,
     /// Mistakes in `include`: where, what, what to do.
@@ -310,7 +310,7 @@ struct Reach {
 }
 
 impl Reach {
-    fn of(sources: &Sources, main: &Path) -> Reach {
+    fn of(sources: &ConfigSources, main: &Path) -> Reach {
         let files = sources
             .files()
             .filter_map(|(path, _)| fs::canonicalize(path).ok());
@@ -336,12 +336,12 @@ impl Reach {
     }
 }
 
-impl<'e> Reader<'e> {
-    fn new(schema: &'static Schema, env: Environment<'e>) -> Reader<'e> {
-        Reader {
+impl<'e> ConfigReader<'e> {
+    fn new(schema: &'static Schema, env: Environment<'e>) -> ConfigReader<'e> {
+        ConfigReader {
             schema,
             env,
-            sources: Sources::default(),
+            sources: ConfigSources::default(),
             seen: HashSet::new(),
             wrong: Vec::new(),
             edited: None,
@@ -388,7 +388,7 @@ impl<'e> Reader<'e> {
     }
 
     fn take_variables(&mut self, document: &Document<String>) {
-        let mut named = Names(Vec::new());
+        let mut named = VariableCollector(Vec::new());
         named.visit_table(document.as_table());
         for name in named.0 {
             if let Some(value) = (self.env)(&name) {
@@ -452,7 +452,7 @@ impl<'e> Reader<'e> {
         }
     }
 
-    fn finish(self) -> Result<Sources, Errors> {
+    fn finish(self) -> Result<ConfigSources, Errors> {
         if self.wrong.is_empty() {
             return Ok(self.sources);
         }
@@ -467,9 +467,9 @@ impl<'e> Reader<'e> {
 }
 
 /// Collects the variables that string values name.
-struct Names(Vec<String>);
+struct VariableCollector(Vec<String>);
 
-impl<'d> Visit<'d> for Names {
+impl<'d> Visit<'d> for VariableCollector {
     fn visit_string(&mut self, text: &'d Formatted<String>) {
         self.0
             .extend(expand::names(text.value()).map(str::to_owned));

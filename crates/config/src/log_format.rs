@@ -1,13 +1,13 @@
 //! Access log formats: what is wrong with one, in its place.
 
-use hob_trace::{Format, FormatError};
+use hob_trace::{AccessLogFormat, FormatError};
 
 use super::fault::{Faults, Spot};
 
 /// Tells everything that is wrong with a `log.format`.
 pub(crate) fn check_log_format(format: &str, spot: Spot, faults: &mut Faults<'_>) {
     let mut remaining = format.to_owned();
-    while let Err(error) = Format::parse(&remaining) {
+    while let Err(error) = AccessLogFormat::parse(&remaining) {
         let FormatError::UnknownField { name, at, .. } = &error else {
             // A format with unknown fields only is no format of another kind.
             if remaining == format || !matches!(error, FormatError::NoField { .. }) {

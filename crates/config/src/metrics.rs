@@ -22,7 +22,7 @@ pub struct Metrics {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Otlp {
     /// The collector.
-    pub destination: Destination,
+    pub destination: MetricsDestination,
     /// File with authorities of whom one may have signed the collector's certificate.
     pub ca: Option<PathBuf>,
     /// One in so many requests is sampled; 0 is none.
@@ -41,7 +41,7 @@ pub struct Otlp {
 
 /// Where to send, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Destination {
+pub struct MetricsDestination {
     /// An `http://` or `https://` address.
     pub url: String,
     /// Fields of each request: names and values.
@@ -75,7 +75,7 @@ pub(crate) fn build_otlp(root: &Section, faults: &mut Faults<'_>) -> Option<Otlp
     // What is missing is told already.
     section.given("endpoint")?;
     let pairs = section.map("headers").iter();
-    let destination = Destination {
+    let destination = MetricsDestination {
         url: with_path(section.text("endpoint")),
         fields: pairs
             .map(|pair| (pair.name.clone(), pair.text.clone()))

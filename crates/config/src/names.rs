@@ -8,7 +8,7 @@ use super::tree::Section;
 
 /// How names of clients are looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientNames {
+pub struct ClientNamesSettings {
     /// The name server; `None` is those of the machine.
     pub server: Option<SocketAddr>,
     /// Addresses whose names are kept.
@@ -27,7 +27,7 @@ pub struct ClientNames {
 const PORT: u16 = 53;
 
 /// What a config says about names of clients; `None` when they have none.
-pub(crate) fn build_names(root: &Section, faults: &mut Faults<'_>) -> Option<ClientNames> {
+pub(crate) fn build_names(root: &Section, faults: &mut Faults<'_>) -> Option<ClientNamesSettings> {
     let section = root.section("names")?;
     let server = section.optional_text("server").and_then(|text| {
         let address = address(text);
@@ -41,7 +41,7 @@ pub(crate) fn build_names(root: &Section, faults: &mut Faults<'_>) -> Option<Cli
         }
         address
     });
-    Some(ClientNames {
+    Some(ClientNamesSettings {
         server,
         entries: section.number("entries"),
         queue: section.number("queue"),

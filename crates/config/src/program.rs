@@ -2,17 +2,18 @@
 //! `[program]` says it for all of them, a route's handler for that route.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::build::{account, account_spot};
 use super::fault::{Faults, Spot};
 use super::schema::PROGRAM;
-use super::tree::{Argument, Section, Value};
+use super::tree::{Argument, ConfigValue, Section};
 
 /// One program of a route, with everything its start needs that no request decides.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Program {
+pub struct ProgramConfig {
     /// Account, when hob is started as root; `None` is the one for programs that name none.
     pub user: Option<String>,
     /// Group, instead of the user's own.
@@ -60,6 +61,45 @@ pub struct CommandLine {
     pub host: Option<HostSource>,
 }
 
+/// A language whose interpreters hob has hosts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// Python 3.
+    Python,
+    /// Perl 5.
+    Perl,
+}
+
+impl Language {
+    /// The language of an interpreter, by the name of its file: `/opt/python3.12` is Python.
+    pub fn of_interpreter(name: &str) -> Option<Language> {
+        let file = Path::new(name).file_name()?.to_str()?;
+        let known = [
+            ("python", Language::Python),
+            ("pypy", Language::Python),
+            ("perl", Language::Perl),
+        ];
+        let found = known.into_iter().find(|(begin, _)| file.starts_with(begin));
+        found.map(|(_, language)| language)
+    }
+
+    /// The ending of its files, which need not be executable.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Language::Python => ".py",
+            Language::Perl => ".pl",
+        }
+    }
+
+    /// The usual name of its interpreter.
+    pub fn usual_interpreter(self) -> &'static str {
+        match self {
+            Language::Python => "python3",
+            Language::Perl => "perl",
+        }
+    }
+}
+
 /// The source of a host that hob brings along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostSource {
@@ -83,7 +123,7 @@ impl HostSource {
     ];
 }
 
-impl Program {
+impl ProgramConfig {
     /// Folders in which programs are looked for.
     pub fn path(&self) -> &str {
         let own = self.env.iter().find(|(name, _)| name == "PATH");
@@ -116,6 +156,22 @@ pub fn candidates(name: &str, path: &str) -> Vec<PathBuf> {
     let folders = path.split(':').map(Path::new);
     let folders = folders.filter(|folder| folder.is_absolute());
     folders.map(|folder| folder.join(name)).collect()
+}
+
+/// The file a name of a program means.
+///
+/// # Errors
+/// There is none that can be executed: a sentence.
+pub fn resolve(name: &str, path: &str) -> Result<PathBuf, String> {
+    let is_executable = |file: &PathBuf| {
+        let found = std::fs::metadata(file);
+        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    let found = candidates(name, path).into_iter().find(is_executable);
+    found.ok_or_else(|| match name.contains('/') {
+        true => format!("{name} is no program: it is not there, or not executable"),
+        false => format!("there is no program {name:?} in {path}; install it, or write its path"),
+    })
 }
 
 /// Where the parts of a program stand that the machine may refuse.
@@ -237,7 +293,7 @@ pub fn check_program(section: &Section, faults: &mut Faults<'_>) {
 /// The programs of a config, while its routes are read.
 pub struct Programs<'a> {
     root: &'a Section,
-    list: Vec<Program>,
+    list: Vec<ProgramConfig>,
     spots: Vec<ProgramSpots>,
     /// Places that were warned of: one of `[program]` concerns many programs.
     warned: Vec<Spot>,
@@ -259,7 +315,7 @@ impl<'a> Programs<'a> {
         &mut self,
         own: &Section,
         faults: &mut Faults<'_>,
-        complete: impl FnOnce(&mut Program),
+        complete: impl FnOnce(&mut ProgramConfig),
     ) -> usize {
         let mut program = build_program(self.root, own, faults);
         self.check_sandbox(own, faults);
@@ -273,7 +329,7 @@ impl<'a> Programs<'a> {
     fn check_sandbox(&mut self, own: &Section, faults: &mut Faults<'_>) {
         let none = Section::new(&PROGRAM, self.root.header);
         let general = self.root.section("program").unwrap_or(&none);
-        let inner = Inner::of(general, own, "sandbox");
+        let inner = LayeredSection::of(general, own, "sandbox");
         let wish = inner.from(NO_NEW_PRIVS);
         let names = ["read", "write", "execute"].into_iter();
         let mut lists = names.map(|name| (name, inner.from(name)));
@@ -304,7 +360,7 @@ impl<'a> Programs<'a> {
     }
 
     /// The programs, and where their parts stand.
-    pub fn into_lists(self) -> (Vec<Program>, Vec<ProgramSpots>) {
+    pub fn into_lists(self) -> (Vec<ProgramConfig>, Vec<ProgramSpots>) {
         (self.list, self.spots)
     }
 }
@@ -313,7 +369,7 @@ const NO_NEW_PRIVS: &str = "no_new_privs";
 
 /// A program as a handler's section says, where it says nothing as `[program]` does. The handler
 /// adds what may be started, and where.
-pub fn build_program(root: &Section, own: &Section, faults: &Faults<'_>) -> Program {
+pub fn build_program(root: &Section, own: &Section, faults: &Faults<'_>) -> ProgramConfig {
     let none = Section::new(&PROGRAM, root.header);
     let general = root.section("program").unwrap_or(&none);
     let from = |key: &str| if own.has(key) { own } else { general };
@@ -324,7 +380,7 @@ pub fn build_program(root: &Section, own: &Section, faults: &Faults<'_>) -> Prog
         "idle" => IoClass::Idle,
         _ => IoClass::Normal,
     };
-    Program {
+    ProgramConfig {
         user: text("user"),
         // A group belongs to the user it is named with.
         group: match (own.has("user"), own.has("group")) {
@@ -355,7 +411,7 @@ fn program_spots(root: &Section, own: &Section) -> ProgramSpots {
     let general = root.section("program").unwrap_or(&none);
     let names_account = |section: &Section| section.has("user") || section.has("group");
     let names_cpus = if own.has("cpus") { own } else { general };
-    let inner = Inner::of(general, own, "rlimits");
+    let inner = LayeredSection::of(general, own, "rlimits");
     let given = |key| {
         let from = inner.from(key);
         from.has(key).then(|| (key, from.spot(key)))
@@ -376,17 +432,17 @@ const RLIMITS: [&str; 8] = [
 ];
 
 /// Two sections of one inner table: the route's and the general one, by key.
-struct Inner<'a> {
+struct LayeredSection<'a> {
     own: Option<&'a Section>,
     general: Option<&'a Section>,
     /// Neither is there.
     none: Section,
 }
 
-impl<'a> Inner<'a> {
-    fn of(general: &'a Section, own: &'a Section, name: &str) -> Inner<'a> {
+impl<'a> LayeredSection<'a> {
+    fn of(general: &'a Section, own: &'a Section, name: &str) -> LayeredSection<'a> {
         let inner = PROGRAM.key(name).and_then(|key| key.kind.table());
-        Inner {
+        LayeredSection {
             own: own.section(name),
             general: general.section(name),
             none: Section::new(inner.unwrap_or(&PROGRAM), own.header),
@@ -404,14 +460,14 @@ impl<'a> Inner<'a> {
 
     fn integer(&self, key: &str) -> Option<u64> {
         match self.from(key).given(key)?.value {
-            Value::Integer(number) => u64::try_from(number).ok(),
+            ConfigValue::Integer(number) => u64::try_from(number).ok(),
             _ => None,
         }
     }
 }
 
 fn limits(general: &Section, own: &Section) -> Rlimits {
-    let inner = Inner::of(general, own, "rlimits");
+    let inner = LayeredSection::of(general, own, "rlimits");
     let size = |key: &str| inner.from(key).optional_size(key);
     Rlimits {
         address_space: size("as"),
@@ -426,7 +482,7 @@ fn limits(general: &Section, own: &Section) -> Rlimits {
 }
 
 fn sandbox(general: &Section, own: &Section, faults: &Faults<'_>) -> Sandbox {
-    let inner = Inner::of(general, own, "sandbox");
+    let inner = LayeredSection::of(general, own, "sandbox");
     let paths = |key: &str| {
         let texts = inner.from(key).texts(key).into_iter();
         let path = |(text, spot): (&str, Spot)| faults.sources().resolve(spot.source, text);
@@ -453,7 +509,7 @@ fn namespace(word: &str) -> Namespace {
 }
 
 fn cgroup(general: &Section, own: &Section) -> Cgroup {
-    let inner = Inner::of(general, own, "cgroup");
+    let inner = LayeredSection::of(general, own, "cgroup");
     Cgroup {
         is_wanted: inner.own.is_some() || inner.general.is_some(),
         memory: inner.from("memory").optional_size("memory"),

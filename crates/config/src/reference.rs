@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use hob_trace::Format;
+use hob_trace::AccessLogFormat;
 
 use super::foreign;
-use super::key::{Key, Preset, Table, paths};
+use super::key::{Preset, SchemaKey, SchemaTable, paths};
 use super::nearest::nearest;
 use super::schema::{ANSWER, PROGRAM, Schema};
 
@@ -15,7 +15,7 @@ impl Schema {
         let mut page = format!("{INTRODUCTION}\n## Top level\n\n{}\n", self.root.text);
         self.add_table(&mut page, self.root, "", &mut Vec::new());
         page.push_str("\n## Fields of access logs\n\n| field | is |\n| --- | --- |\n");
-        for (name, meaning) in Format::fields() {
+        for (name, meaning) in AccessLogFormat::fields() {
             add(&mut page, format_args!("| `{{{name}}}` | {meaning} |\n"));
         }
         page
@@ -76,7 +76,7 @@ impl Schema {
         }
     }
 
-    fn explain(&self, text: &mut String, path: &str, key: &Key) {
+    fn explain(&self, text: &mut String, path: &str, key: &SchemaKey) {
         let inner = key.kind.table();
         let meaning = inner.map_or(key.text, |table| table.text);
         add(
@@ -98,7 +98,7 @@ impl Schema {
         }
     }
 
-    fn default_of(&self, path: &str, key: &Key) -> String {
+    fn default_of(&self, path: &str, key: &SchemaKey) -> String {
         let home = path.strip_suffix(key.name).unwrap_or_default();
         let says = match home {
             "site.route." if ANSWER.key(key.name).is_some() => "site".to_owned(),
@@ -121,10 +121,10 @@ impl Schema {
     }
 
     /// The table in which a site says for all routes what this key of a handler says for one.
-    fn table_of_site(&self, home: &str, key: &Key) -> Option<String> {
+    fn table_of_site(&self, home: &str, key: &SchemaKey) -> Option<String> {
         let handler = home.strip_prefix("site.route.")?.strip_suffix('.')?;
         let base = self.route.key(handler)?.kind.table()?.base?;
-        let is_base = |one: &&Key| {
+        let is_base = |one: &&SchemaKey| {
             one.kind
                 .table()
                 .is_some_and(|table| std::ptr::eq(table, base))
@@ -147,9 +147,9 @@ impl Schema {
     fn add_table(
         &self,
         page: &mut String,
-        table: &'static Table,
+        table: &'static SchemaTable,
         path: &str,
-        shown: &mut Vec<*const Table>,
+        shown: &mut Vec<*const SchemaTable>,
     ) {
         shown.push(table);
         let base = table.base.filter(|base| {

@@ -20,12 +20,12 @@ mod watch;
 use std::time::Duration;
 
 use super::foreign::Foreign;
-use super::key::Kind::{
+use super::key::Preset::{Inherited, Nothing, Required};
+use super::key::ValueType::{
     Cpus, Flag, Integer, Map, OrFlag, OrText, OrWord, Path, Size, Tables, Text, Texts, Time, Word,
     Words,
 };
-use super::key::Preset::{Inherited, Nothing, Required};
-use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
+use super::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, ValueType};
 
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
@@ -41,11 +41,11 @@ pub use watch::WATCH;
 #[derive(Debug)]
 pub struct Schema {
     /// The top level.
-    pub root: &'static Table,
+    pub root: &'static SchemaTable,
     /// `[[site]]`
-    pub site: &'static Table,
+    pub site: &'static SchemaTable,
     /// `[[site.route]]`
-    pub route: &'static Table,
+    pub route: &'static SchemaTable,
     /// Names of handlers: keys of a route, one of which it has.
     pub handlers: &'static [&'static str],
     /// Words of other servers' configs, by what they are about.
@@ -53,8 +53,8 @@ pub struct Schema {
 }
 
 /// The top level of a config file, with all its keys.
-pub const fn top_level(keys: &'static [Key]) -> Table {
-    Table {
+pub const fn top_level(keys: &'static [SchemaKey]) -> SchemaTable {
+    SchemaTable {
         name: "",
         header: "the top level",
         text: "Keys of the server as a whole. They stand before the first `[table]` of a file.",
@@ -64,16 +64,16 @@ pub const fn top_level(keys: &'static [Key]) -> Table {
 }
 
 /// The key of the top level that is a list of sites.
-pub const fn sites(site: &'static Table) -> Key {
-    Key::new("site", Tables(site), Nothing("")).aka(&["host", "sites"])
+pub const fn sites(site: &'static SchemaTable) -> SchemaKey {
+    SchemaKey::new("site", Tables(site), Nothing("")).aka(&["host", "sites"])
 }
 
-static CACHE_TABLE: Kind = Kind::Table(&CACHE);
-static ACTIVITY_TABLE: Kind = Kind::Table(&ACTIVITY);
+static CACHE_TABLE: ValueType = ValueType::Table(&CACHE);
+static ACTIVITY_TABLE: ValueType = ValueType::Table(&ACTIVITY);
 
 /// Keys of the top level, but `site`.
-pub const TOP_KEYS: &[Key] = &[
-    Key::new("include", Texts, Preset::Texts(&[]))
+pub const TOP_KEYS: &[SchemaKey] = &[
+    SchemaKey::new("include", Texts, Preset::Texts(&[]))
         .says(
             "More config files, read as if they stood at the end of this one. `*` stands for \
                  any part of a file name (not of a folder name; never for a leading dot); matches \
@@ -82,7 +82,7 @@ pub const TOP_KEYS: &[Key] = &[
                  `[[site]]` and `[[log]]` add up.",
         )
         .example("[\"conf.d/*.toml\"]"),
-    Key::new(
+    SchemaKey::new(
         "threads",
         OrWord("auto", &Integer { min: 1, max: 1024 }),
         Preset::Text("auto"),
@@ -92,26 +92,26 @@ pub const TOP_KEYS: &[Key] = &[
                  counted.",
     )
     .example("4"),
-    Key::new("cpus", Cpus, Preset::Texts(&[]))
+    SchemaKey::new("cpus", Cpus, Preset::Texts(&[]))
         .says(
             "CPUs the server may run on, as numbers or ranges, counted from 0. An empty list \
                  is every CPU it is allowed.",
         )
         .example("[\"0-3,6\"]")
         .aka(&["affinity"]),
-    Key::new("nice", Integer { min: -20, max: 19 }, Preset::Integer(0))
+    SchemaKey::new("nice", Integer { min: -20, max: 19 }, Preset::Integer(0))
         .says(
             "Nice level of the server process; lower is served first by the kernel. Below 0 \
                  needs root.",
         )
         .example("-5"),
-    Key::new("user", Text, Nothing("none"))
+    SchemaKey::new("user", Text, Nothing("none"))
         .says("Account the server runs as when it was started as root.")
         .example("\"www-data\""),
-    Key::new("group", Text, Nothing("the group of `user`"))
+    SchemaKey::new("group", Text, Nothing("the group of `user`"))
         .says("Group the server runs as when it was started as root.")
         .example("\"www-data\""),
-    Key::new(
+    SchemaKey::new(
         "unknown_host",
         Word(&["refuse", "first"]),
         Preset::Text("refuse"),
@@ -124,7 +124,7 @@ pub const TOP_KEYS: &[Key] = &[
     )
     .example("\"first\"")
     .aka(&["default_server", "default_site", "default_host"]),
-    Key::new(
+    SchemaKey::new(
         "control",
         OrWord("off", &Path),
         Nothing("one of its own for each config, in the runtime folder"),
@@ -134,7 +134,7 @@ pub const TOP_KEYS: &[Key] = &[
                  this server; `hob servers` shows where it is. `\"off\"` opens none.",
     )
     .example("\"/run/hob/site.sock\""),
-    Key::new("state", Path, Nothing("chosen by the program"))
+    SchemaKey::new("state", Path, Nothing("chosen by the program"))
         .says(
             "Folder for what hob keeps over restarts, such as a certificate that it made. It \
                  must be root's or that of the user who starts hob, and others must not be able to \
@@ -142,58 +142,60 @@ pub const TOP_KEYS: &[Key] = &[
         )
         .example("\"/var/lib/hob\"")
         .aka(&["state_dir", "data_dir", "datadir"]),
-    Key::new("drain", TIME_TO_HOUR, secs(30))
+    SchemaKey::new("drain", TIME_TO_HOUR, secs(30))
         .says(
             "How long running requests may finish when the server stops or is replaced; then \
                  they are cut.",
         )
         .example("\"1m\"")
         .aka(&["grace"]),
-    Key::new("default_log", Text, Nothing("no access log"))
+    SchemaKey::new("default_log", Text, Nothing("no access log"))
         .says("The access log of listeners that name none: the `name` of a `[[log]]`.")
         .example("\"main\""),
-    Key::new("limits", Kind::Table(&LIMITS), Nothing("")),
-    Key::new("program", Kind::Table(&PROGRAM), Nothing("")).aka(&["programs"]),
-    Key::new("cache", OrWord("off", &CACHE_TABLE), Nothing("")),
-    Key::new("names", OrFlag("server", &NAMES), Nothing(""))
+    SchemaKey::new("limits", ValueType::Table(&LIMITS), Nothing("")),
+    SchemaKey::new("program", ValueType::Table(&PROGRAM), Nothing("")).aka(&["programs"]),
+    SchemaKey::new("cache", OrWord("off", &CACHE_TABLE), Nothing("")),
+    SchemaKey::new("names", OrFlag("server", &NAMES), Nothing(""))
         .aka(&["hostname_lookups", "reverse_dns"]),
-    Key::new("acme", Kind::Table(&ACME), Nothing("")).aka(&[
+    SchemaKey::new("acme", ValueType::Table(&ACME), Nothing("")).aka(&[
         "letsencrypt",
         "certificates",
         "certbot",
         "autocert",
     ]),
-    Key::new("watch", Kind::Table(&WATCH), Nothing("")),
-    Key::new("admin", Kind::Table(&ADMIN), Nothing("no admin pages")).aka(&["dashboard", "ui"]),
-    Key::new("metrics", Kind::Table(&METRICS), Nothing("")).aka(&["prometheus", "stats"]),
-    Key::new("otlp", OrText("endpoint", &OTLP), Nothing("")).aka(&["otel", "tracing"]),
-    Key::new("history", Kind::Table(&HISTORY), Nothing("")),
-    Key::new("activity", OrWord("off", &ACTIVITY_TABLE), Nothing("")),
-    Key::new("log", Tables(&LOG), Nothing("")).aka(&["logs"]),
-    Key::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&["listener"]),
+    SchemaKey::new("watch", ValueType::Table(&WATCH), Nothing("")),
+    SchemaKey::new("admin", ValueType::Table(&ADMIN), Nothing("no admin pages"))
+        .aka(&["dashboard", "ui"]),
+    SchemaKey::new("metrics", ValueType::Table(&METRICS), Nothing(""))
+        .aka(&["prometheus", "stats"]),
+    SchemaKey::new("otlp", OrText("endpoint", &OTLP), Nothing("")).aka(&["otel", "tracing"]),
+    SchemaKey::new("history", ValueType::Table(&HISTORY), Nothing("")),
+    SchemaKey::new("activity", OrWord("off", &ACTIVITY_TABLE), Nothing("")),
+    SchemaKey::new("log", Tables(&LOG), Nothing("")).aka(&["logs"]),
+    SchemaKey::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&["listener"]),
 ];
 
 /// `[limits]`
-pub static LIMITS: Table = Table {
+pub static LIMITS: SchemaTable = SchemaTable {
     name: "limits",
     header: "`[limits]`",
     text: "Limits of connections and requests. Each has a counter of the same name in `hob \
            status`.",
     base: None,
     keys: &[
-        Key::new("target", Size { min: 64, max: MIB }, Preset::Size(8 * KIB))
+        SchemaKey::new("target", Size { min: 64, max: MIB }, Preset::Size(8 * KIB))
             .says(
                 "Longest request target (path and query); a longer one is answered with 414. Not \
                  above `head`.",
             )
             .example("\"16KiB\""),
-        Key::new("head", Size { min: KIB, max: MIB }, Preset::Size(64 * KIB))
+        SchemaKey::new("head", Size { min: KIB, max: MIB }, Preset::Size(64 * KIB))
             .says(
                 "Longest request head (request line and header fields); a longer one is answered \
                  with 431.",
             )
             .example("\"32KiB\""),
-        Key::new(
+        SchemaKey::new(
             "headers",
             Integer {
                 min: 1,
@@ -203,38 +205,38 @@ pub static LIMITS: Table = Table {
         )
         .says("Most header fields of a request; more are answered with 431.")
         .example("200"),
-        Key::new("head_time", TIME_SOME, secs(10))
+        SchemaKey::new("head_time", TIME_SOME, secs(10))
             .says(
                 "Time for a whole request head, from its first byte; then 408. A new connection \
                  that sends nothing for as long is closed without an answer.",
             )
             .example("\"5s\""),
-        Key::new("body_progress", TIME_SOME, secs(30))
+        SchemaKey::new("body_progress", TIME_SOME, secs(30))
             .says(
                 "Longest pause between two pieces of a request body; then 408, or the end of the \
                  connection where the answer has begun.",
             )
             .example("\"1m\""),
-        Key::new("write_progress", TIME_SOME, secs(60))
+        SchemaKey::new("write_progress", TIME_SOME, secs(60))
             .says(
                 "Longest time in which a client takes no byte of an answer; then the connection \
                  is closed.",
             )
             .example("\"30s\""),
-        Key::new("idle", TIME_SOME, secs(75))
+        SchemaKey::new("idle", TIME_SOME, secs(75))
             .says("How long a connection may stay idle between two requests.")
             .example("\"15s\""),
-        Key::new("linger", TIME_TO_MINUTE, secs(5))
+        SchemaKey::new("linger", TIME_TO_MINUTE, secs(5))
             .says(
                 "How long, at most, input is read and dropped before a connection with unread \
                  input is closed, so that the client can read the answer. `\"0s\"` closes at once.",
             )
             .example("\"2s\""),
-        Key::new("handshake_time", TIME_SOME, secs(10))
+        SchemaKey::new("handshake_time", TIME_SOME, secs(10))
             .says("Time for a whole TLS handshake, from the connection's begin; then it is closed.")
             .example("\"5s\"")
             .aka(&["ssl_handshake_timeout", "handshake_timeout"]),
-        Key::new(
+        SchemaKey::new(
             "handshake_bytes",
             Size {
                 min: 4 * KIB,
@@ -244,7 +246,7 @@ pub static LIMITS: Table = Table {
         )
         .says("Bytes a client may send before its TLS handshake is done; then it is closed.")
         .example("\"32KiB\""),
-        Key::new(
+        SchemaKey::new(
             "handshakes",
             Integer {
                 min: 1,
@@ -257,7 +259,7 @@ pub static LIMITS: Table = Table {
              closed.",
         )
         .example("500"),
-        Key::new(
+        SchemaKey::new(
             "h3_unread",
             Size {
                 min: MIB,
@@ -271,7 +273,7 @@ pub static LIMITS: Table = Table {
              than are left for all others get 503, or are reset before their head is whole.",
         )
         .example("\"32MiB\""),
-        Key::new(
+        SchemaKey::new(
             "connections",
             Integer {
                 min: 1,
@@ -286,7 +288,7 @@ pub static LIMITS: Table = Table {
         )
         .example("50000")
         .aka(&["max_connections"]),
-        Key::new(
+        SchemaKey::new(
             "connections_per_client",
             Integer {
                 min: 0,
@@ -296,7 +298,7 @@ pub static LIMITS: Table = Table {
         )
         .says("Open connections of one client address; 0 is no limit.")
         .example("64"),
-        Key::new(
+        SchemaKey::new(
             "body",
             Size {
                 min: 0,
@@ -310,7 +312,7 @@ pub static LIMITS: Table = Table {
         )
         .example("\"16MiB\"")
         .aka(&["max_body"]),
-        Key::new(
+        SchemaKey::new(
             "workers",
             Integer {
                 min: 1,
@@ -327,14 +329,14 @@ pub static LIMITS: Table = Table {
 };
 
 /// `[cache]`
-pub static CACHE: Table = Table {
+pub static CACHE: SchemaTable = SchemaTable {
     name: "cache",
     header: "`[cache]`",
     text: "The cache of files: contents of small ones, descriptors and facts of larger ones. \
            `cache = \"off\"` turns it off.",
     base: None,
     keys: &[
-        Key::new(
+        SchemaKey::new(
             "bytes",
             Size {
                 min: 0,
@@ -345,7 +347,7 @@ pub static CACHE: Table = Table {
         .says("Memory for contents and prepared heads; 0 turns the cache off.")
         .example("\"256MiB\"")
         .aka(&["size", "memory"]),
-        Key::new(
+        SchemaKey::new(
             "max_file",
             Size {
                 min: 0,
@@ -358,7 +360,7 @@ pub static CACHE: Table = Table {
                  cache.",
         )
         .example("\"128KiB\""),
-        Key::new(
+        SchemaKey::new(
             "max_file_tls",
             Size {
                 min: 0,
@@ -371,7 +373,7 @@ pub static CACHE: Table = Table {
                  TLS, HTTP/2 or HTTP/3, where the kernel cannot send it by itself.",
         )
         .example("\"1MiB\""),
-        Key::new("recheck", TIME_TO_HOUR, secs(1))
+        SchemaKey::new("recheck", TIME_TO_HOUR, secs(1))
             .says(
                 "How old the knowledge of a file may get before the file is looked at again. \
                  `\"0s\"` looks at every request; a changed file is seen at the latest after this \
@@ -382,29 +384,29 @@ pub static CACHE: Table = Table {
 };
 
 /// `[[log]]`
-pub static LOG: Table = Table {
+pub static LOG: SchemaTable = SchemaTable {
     name: "log",
     header: "`[[log]]`",
     text: "An access log: one line for each request. Listeners, sites and routes choose one by \
            name.",
     base: None,
     keys: &[
-        Key::new("name", Text, Required)
+        SchemaKey::new("name", Text, Required)
             .says("The name by which listeners, sites and routes choose this log.")
             .example("\"main\""),
-        Key::new("file", Path, Nothing("none; give `file` or `stdout`"))
+        SchemaKey::new("file", Path, Nothing("none; give `file` or `stdout`"))
             .says("File the lines are appended to. Its folder must exist.")
             .example("\"/var/log/hob/access.log\""),
-        Key::new("stdout", Flag, Preset::Flag(false))
+        SchemaKey::new("stdout", Flag, Preset::Flag(false))
             .says("Lines go to standard output instead of a file.")
             .example("true"),
-        Key::new("format", Text, Preset::Text("combined"))
+        SchemaKey::new("format", Text, Preset::Text("combined"))
             .says(
                 "`\"common\"`, `\"combined\"`, `\"json\"`, or a line of your own in which each \
                  `{field}` is replaced. The reference page lists the fields at its end.",
             )
             .example("\"{time} {client} {method} {target} {status} {total_us}\""),
-        Key::new(
+        SchemaKey::new(
             "rotate_size",
             Size {
                 min: 0,
@@ -414,10 +416,10 @@ pub static LOG: Table = Table {
         )
         .says("The file is rotated when it reaches this size; 0 is never.")
         .example("\"100MiB\""),
-        Key::new("rotate", Word(&["never", "daily"]), Preset::Text("never"))
+        SchemaKey::new("rotate", Word(&["never", "daily"]), Preset::Text("never"))
             .says("`\"daily\"` rotates the file when a new day begins (UTC).")
             .example("\"daily\""),
-        Key::new(
+        SchemaKey::new(
             "keep",
             Integer {
                 min: 1,
@@ -427,21 +429,21 @@ pub static LOG: Table = Table {
         )
         .says("Rotated files that are kept; older ones are deleted.")
         .example("30"),
-        Key::new("compress", Flag, Preset::Flag(true))
+        SchemaKey::new("compress", Flag, Preset::Flag(true))
             .says("Rotated files are compressed with gzip.")
             .example("false"),
     ],
 };
 
 /// `[[listen]]`
-pub static LISTEN: Table = Table {
+pub static LISTEN: SchemaTable = SchemaTable {
     name: "listen",
     header: "`[[listen]]`",
     text: "An address to listen on. Without any, hob listens on `127.0.0.1:8080`, which only this \
            machine can reach.",
     base: None,
     keys: &[
-        Key::new("address", Text, Required)
+        SchemaKey::new("address", Text, Required)
             .says(
                 "`\"127.0.0.1:8080\"`, `\"[::1]:8080\"`; `\"localhost:8080\"` is both, as browsers \
                  try both for that name (only the first on a machine without `::1`); `\":8080\"` \
@@ -450,7 +452,7 @@ pub static LISTEN: Table = Table {
             )
             .example("\":80\"")
             .aka(&["host", "addr"]),
-        Key::new(
+        SchemaKey::new(
             "backlog",
             Integer {
                 min: 1,
@@ -463,7 +465,7 @@ pub static LISTEN: Table = Table {
                  `net.core.somaxconn`.",
         )
         .example("4096"),
-        Key::new(
+        SchemaKey::new(
             "send_buffer",
             Size {
                 min: 4 * KIB,
@@ -473,7 +475,7 @@ pub static LISTEN: Table = Table {
         )
         .says("Send buffer of each connection (SO_SNDBUF).")
         .example("\"256KiB\""),
-        Key::new(
+        SchemaKey::new(
             "receive_buffer",
             Size {
                 min: 4 * KIB,
@@ -483,20 +485,20 @@ pub static LISTEN: Table = Table {
         )
         .says("Receive buffer of each connection (SO_RCVBUF).")
         .example("\"256KiB\""),
-        Key::new(
+        SchemaKey::new(
             "notsent_lowat",
             Size { min: KIB, max: GIB },
             Nothing("chosen by the kernel"),
         )
         .says("Bytes not yet sent above which a connection takes no more (TCP_NOTSENT_LOWAT).")
         .example("\"128KiB\""),
-        Key::new("user_timeout", TIME_SOME, Nothing("chosen by the kernel"))
+        SchemaKey::new("user_timeout", TIME_SOME, Nothing("chosen by the kernel"))
             .says(
                 "How long sent bytes may stay unacknowledged before the connection is given up \
                  (TCP_USER_TIMEOUT).",
             )
             .example("\"30s\""),
-        Key::new("defer_accept", TIME_TO_MINUTE, secs(1))
+        SchemaKey::new("defer_accept", TIME_TO_MINUTE, secs(1))
             .says(
                 "How long the kernel keeps a new connection to itself while it has sent nothing \
                  (TCP_DEFER_ACCEPT, in whole seconds): a request is then answered without waiting \
@@ -505,12 +507,12 @@ pub static LISTEN: Table = Table {
             )
             .example("\"0s\"")
             .aka(&["deferred", "accept_filter"]),
-        Key::new("v6only", Flag, Preset::Flag(false))
+        SchemaKey::new("v6only", Flag, Preset::Flag(false))
             .says("An IPv6 wildcard address takes no IPv4 connections (IPV6_V6ONLY).")
             .example("true")
             .aka(&["ipv6only"]),
-        Key::new("tls", OrFlag("certificate", &LISTEN_TLS), Nothing("")),
-        Key::new("log", Text, Inherited("what `default_log` says"))
+        SchemaKey::new("tls", OrFlag("certificate", &LISTEN_TLS), Nothing("")),
+        SchemaKey::new("log", Text, Inherited("what `default_log` says"))
             .says(
                 "Access log of connections from here: the `name` of a `[[log]]`, or `\"off\"`. \
                  Sites and routes may choose otherwise.",
@@ -520,8 +522,8 @@ pub static LISTEN: Table = Table {
 };
 
 /// `[[site]]`, with all its keys.
-pub const fn site(keys: &'static [Key]) -> Table {
-    Table {
+pub const fn site(keys: &'static [SchemaKey]) -> SchemaTable {
+    SchemaTable {
         name: "site",
         header: "`[[site]]`",
         text: "A virtual host. The site without names answers hosts that no site names; if all \
@@ -532,30 +534,30 @@ pub const fn site(keys: &'static [Key]) -> Table {
 }
 
 /// The key of a site that is a list of routes.
-pub const fn routes(route: &'static Table) -> Key {
-    Key::new("route", Tables(route), Nothing(""))
+pub const fn routes(route: &'static SchemaTable) -> SchemaKey {
+    SchemaKey::new("route", Tables(route), Nothing(""))
 }
 
 /// Keys of a site, but those of its handlers and `route`.
-pub const SITE_KEYS: &[Key] = &[
-    Key::new("names", Texts, Preset::Texts(&[]))
+pub const SITE_KEYS: &[SchemaKey] = &[
+    SchemaKey::new("names", Texts, Preset::Texts(&[]))
         .says(
             "Host names, in lower case and without port: exact, or `*.example.org` for every \
                  name below. Names outside ASCII are written in punycode (`xn--...`).",
         )
         .example("[\"example.org\", \"*.example.org\"]")
         .aka(&["name", "host", "hosts", "domain", "domains", "hostname"]),
-    Key::new("root", Path, Nothing("none"))
+    SchemaKey::new("root", Path, Nothing("none"))
         .says(
             "Folder whose files are served: the site ends in a route `/*` that answers with \
                  them.",
         )
         .example("\"site\"")
         .aka(&["dir", "folder", "path"]),
-    Key::new("log", Text, Inherited("the listener's"))
+    SchemaKey::new("log", Text, Inherited("the listener's"))
         .says("Access log of this site: the `name` of a `[[log]]`, or `\"off\"`.")
         .example("\"main\""),
-    Key::new(
+    SchemaKey::new(
         "error_pages",
         Map(&STATUS_TO_PATH),
         Nothing("built-in pages"),
@@ -563,7 +565,7 @@ pub const SITE_KEYS: &[Key] = &[
     .says("Files sent as the body of error answers, by status (400 to 599).")
     .example("{ 404 = \"pages/404.html\", 500 = \"pages/500.html\" }")
     .aka(&["errors"]),
-    Key::new("https_only", Flag, Preset::Flag(false))
+    SchemaKey::new("https_only", Flag, Preset::Flag(false))
         .says(
             "Requests in clear text are sent to the same address under `https://`, with 301 \
                  (GET and HEAD) or 308. Those over a Unix socket are answered.",
@@ -575,13 +577,13 @@ pub const SITE_KEYS: &[Key] = &[
             "https_redirect",
             "ssl_redirect",
         ]),
-    Key::new("hsts", OrText("age", &HSTS), Nothing("")).aka(&["strict_transport_security"]),
-    Key::new("tls", OrText("certificate", &SITE_TLS), Nothing("")),
+    SchemaKey::new("hsts", OrText("age", &HSTS), Nothing("")).aka(&["strict_transport_security"]),
+    SchemaKey::new("tls", OrText("certificate", &SITE_TLS), Nothing("")),
 ];
 
 /// `[[site.route]]`, with all its keys; `text` says which handlers there are.
-pub const fn route(text: &'static str, keys: &'static [Key]) -> Table {
-    Table {
+pub const fn route(text: &'static str, keys: &'static [SchemaKey]) -> SchemaTable {
+    SchemaTable {
         name: "route",
         header: "`[[site.route]]`",
         text,
@@ -591,7 +593,7 @@ pub const fn route(text: &'static str, keys: &'static [Key]) -> Table {
 }
 
 /// The key of a route that says for which paths it is; it stands before those of handlers.
-pub const ROUTE_PATH: &[Key] = &[Key::new("path", Text, Required)
+pub const ROUTE_PATH: &[SchemaKey] = &[SchemaKey::new("path", Text, Required)
     .says(
         "`\"/about\"` is that path alone; `\"/docs/*\"` everything below `/docs/`; \
                  `\"*.php\"` and `\"/old/*.php\"` paths with that ending; \
@@ -603,14 +605,14 @@ pub const ROUTE_PATH: &[Key] = &[Key::new("path", Text, Required)
     .aka(&["pattern", "url", "uri"])];
 
 /// Keys of a route behind those of handlers.
-pub const ROUTE_KEYS: &[Key] = &[        Key::new("rewrite", Text, Nothing("none"))
+pub const ROUTE_KEYS: &[SchemaKey] = &[        SchemaKey::new("rewrite", Text, Nothing("none"))
             .says(
                 "The path the handler sees instead of the request's; captures of `path` are put \
                  in. They come from the path in its normal form: slashes in a row are one. Behind \
                  a `?` stands the query that programs see; without one they see the request's.",
             )
             .example("\"/pages/{name}.html\""),
-        Key::new(
+        SchemaKey::new(
             "body",
             Size {
                 min: 0,
@@ -621,7 +623,7 @@ pub const ROUTE_KEYS: &[Key] = &[        Key::new("rewrite", Text, Nothing("none
         .says("Largest request body here; a larger one is answered with 413.")
         .example("\"100MiB\"")
         .aka(&["max_body"]),
-        Key::new("strict", Flag, Preset::Flag(false))
+        SchemaKey::new("strict", Flag, Preset::Flag(false))
             .says(
                 "Where only what is below a folder has a route, as `path = \"/notes/*\"` has, \
                  `/notes` is sent to `/notes/`, with 301 (GET and HEAD) or 308, unless another \
@@ -634,16 +636,16 @@ pub const ROUTE_KEYS: &[Key] = &[        Key::new("rewrite", Text, Nothing("none
                 "append_slash",
                 "redirect_slash",
             ]),
-        Key::new("internal", Flag, Preset::Flag(false))
+        SchemaKey::new("internal", Flag, Preset::Flag(false))
             .says(
                 "The route answers internal redirects of programs only (`Script-Control`, \
                  `X-Accel-Redirect`, a CGI program's local redirect); from outside it is 404.",
             )
             .example("true"),
-        Key::new("log", Text, Inherited("the site's"))
+        SchemaKey::new("log", Text, Inherited("the site's"))
             .says("Access log of this route: the `name` of a `[[log]]`, or `\"off\"`.")
             .example("\"off\""),
-        Key::new(
+        SchemaKey::new(
             "half_close",
             Word(&["cancel", "serve"]),
             Preset::Text("cancel"),
@@ -676,28 +678,28 @@ pub const MIB: u64 = 1 << 20;
 pub const GIB: u64 = 1 << 30;
 /// Of a tebibyte.
 pub const TIB: u64 = 1 << 40;
-const SIZE_ANY: Kind = Size { min: MIB, max: TIB };
-const TIME_OF_CPU: Kind = Time {
+const SIZE_ANY: ValueType = Size { min: MIB, max: TIB };
+const TIME_OF_CPU: ValueType = Time {
     min: Duration::from_secs(1),
     max: Duration::from_secs(86_400),
 };
 /// From a millisecond to a day.
-pub const TIME_SOME: Kind = Time {
+pub const TIME_SOME: ValueType = Time {
     min: Duration::from_millis(1),
     max: Duration::from_secs(86_400),
 };
 /// Up to a day.
-pub const TIME_OR_NONE: Kind = Time {
+pub const TIME_OR_NONE: ValueType = Time {
     min: Duration::ZERO,
     max: Duration::from_secs(86_400),
 };
 /// Up to a minute.
-pub const TIME_TO_MINUTE: Kind = Time {
+pub const TIME_TO_MINUTE: ValueType = Time {
     min: Duration::ZERO,
     max: Duration::from_secs(60),
 };
 /// Up to an hour.
-pub const TIME_TO_HOUR: Kind = Time {
+pub const TIME_TO_HOUR: ValueType = Time {
     min: Duration::ZERO,
     max: Duration::from_secs(3600),
 };

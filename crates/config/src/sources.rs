@@ -1,7 +1,7 @@
 //! The texts a config is made of, each read once, with the environment values they name.
 //!
 //! Keeper and server must agree on what the config says, so one reads and hands the same texts to
-//! the other: [`Sources::encode`] and [`Sources::decode`].
+//! the other: [`ConfigSources::encode`] and [`ConfigSources::decode`].
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-use super::Place;
+use super::SourceLocation;
 use super::fault::Spot;
 
 /// Looks up a variable of the environment.
@@ -17,14 +17,14 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The texts a config is made of, and the values of the variables they name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sources {
-    files: Vec<Source>,
+pub struct ConfigSources {
+    files: Vec<ConfigSource>,
     variables: BTreeMap<String, String>,
 }
 
 /// One text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Source {
+struct ConfigSource {
     /// As the user knows it; for messages.
     name: String,
     /// Where relative paths begin; absolute.
@@ -34,7 +34,7 @@ struct Source {
     lines: Vec<usize>,
 }
 
-impl Sources {
+impl ConfigSources {
     /// Names of the texts, the main one first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(|source| source.name.as_str())
@@ -76,10 +76,10 @@ impl Sources {
         out
     }
 
-    /// What [`Sources::encode`] made; `None` when the bytes are not that.
-    pub fn decode(bytes: &[u8]) -> Option<Sources> {
+    /// What [`ConfigSources::encode`] made; `None` when the bytes are not that.
+    pub fn decode(bytes: &[u8]) -> Option<ConfigSources> {
         let mut rest = bytes.strip_prefix(MAGIC)?;
-        let mut sources = Sources::default();
+        let mut sources = ConfigSources::default();
         for _ in 0..take_number(&mut rest)? {
             let name = take_text(&mut rest)?;
             let dir = OsString::from_vec(take(&mut rest)?.to_vec());
@@ -99,7 +99,7 @@ impl Sources {
         let lines = std::iter::once(0)
             .chain(newlines.map(|(at, _)| at + 1))
             .collect();
-        self.files.push(Source {
+        self.files.push(ConfigSource {
             name,
             dir,
             text,
@@ -133,12 +133,12 @@ impl Sources {
     }
 
     /// A place for people.
-    pub fn place(&self, spot: Spot) -> Place {
+    pub fn place(&self, spot: Spot) -> SourceLocation {
         let source = &self.files[spot.source];
         let line = source.lines.partition_point(|start| *start <= spot.start);
         let line_start = source.lines[line - 1];
         let column = source.text[line_start..spot.start].chars().count() + 1;
-        Place {
+        SourceLocation {
             file: source.name.clone(),
             line,
             column,
@@ -202,8 +202,8 @@ fn take_text(rest: &mut &[u8]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn sample() -> Sources {
-        let mut sources = Sources::default();
+    fn sample() -> ConfigSources {
+        let mut sources = ConfigSources::default();
         sources.add(
             "hob.toml".into(),
             "/etc/hob".into(),
@@ -216,24 +216,24 @@ mod tests {
 
     #[test]
     fn decoded_is_what_was_encoded() {
-        assert_eq!(Sources::decode(&sample().encode()), Some(sample()));
+        assert_eq!(ConfigSources::decode(&sample().encode()), Some(sample()));
     }
 
     #[test]
     fn cut_or_lengthened_bytes_are_refused() {
         let bytes = sample().encode();
         for len in 0..bytes.len() {
-            assert_eq!(Sources::decode(&bytes[..len]), None, "cut to {len}");
+            assert_eq!(ConfigSources::decode(&bytes[..len]), None, "cut to {len}");
         }
-        assert_eq!(Sources::decode(&[&bytes[..], b"x"].concat()), None);
+        assert_eq!(ConfigSources::decode(&[&bytes[..], b"x"].concat()), None);
         let mut huge = MAGIC.to_vec();
         huge.extend_from_slice(&u64::MAX.to_le_bytes());
-        assert_eq!(Sources::decode(&huge), None);
+        assert_eq!(ConfigSources::decode(&huge), None);
     }
 
     #[test]
     fn place_counts_lines_and_characters_from_one() {
-        let mut sources = Sources::default();
+        let mut sources = ConfigSources::default();
         sources.add("n".into(), "/".into(), "ä = 1\nbö = 2".into());
         let at = |start| {
             sources.place(Spot {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::fault::{Faults, Spot};
-use super::tree::{Section, Value};
+use super::tree::{ConfigValue, Section};
 
 /// Cipher suites that are safe, by their IANA names, the preferred ones first.
 pub const SUITES: &[&str] = &[
@@ -226,10 +226,10 @@ fn certificate(
         });
     }
     let own = match tls.given("certificate").map(|given| &given.value) {
-        Some(Value::Word("auto")) => Some(CertificateSource::Auto {
+        Some(ConfigValue::Word("auto")) => Some(CertificateSource::Auto {
             names: names.to_vec(),
         }),
-        Some(Value::Word(_)) => Some(CertificateSource::SelfSigned),
+        Some(ConfigValue::Word(_)) => Some(CertificateSource::SelfSigned),
         _ => None,
     };
     if key.is_some() && !tls.is_claimed("certificate") {

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::fault::{Faults, Spot};
-use super::key::{Kind, Preset, Table};
+use super::key::{Preset, SchemaTable, ValueType};
 
 /// The keys set in one table.
 #[derive(Debug)]
 pub struct Section {
-    table: &'static Table,
+    table: &'static SchemaTable,
     /// The header, or whatever begins the table.
     pub header: Spot,
     given: BTreeMap<&'static str, Given>,
@@ -28,37 +28,37 @@ pub struct Given {
     /// Its value.
     pub spot: Spot,
     /// What it is set to.
-    pub value: Value,
+    pub value: ConfigValue,
 }
 
 /// A value of the type the schema says.
 #[derive(Debug)]
-pub enum Value {
-    /// Of [`Kind::Flag`].
+pub enum ConfigValue {
+    /// Of [`ValueType::Flag`].
     Flag(bool),
-    /// Of [`Kind::Integer`].
+    /// Of [`ValueType::Integer`].
     Integer(i64),
-    /// Of [`Kind::Size`], in bytes.
+    /// Of [`ValueType::Size`], in bytes.
     Size(u64),
-    /// Of [`Kind::Time`].
+    /// Of [`ValueType::Time`].
     Time(Duration),
-    /// Of [`Kind::Text`].
+    /// Of [`ValueType::Text`].
     Text(String),
-    /// Of [`Kind::Path`], absolute.
+    /// Of [`ValueType::Path`], absolute.
     Path(PathBuf),
-    /// Of [`Kind::Word`], and the word of the kinds that have one.
+    /// Of [`ValueType::Word`], and the word of the kinds that have one.
     Word(&'static str),
-    /// Of [`Kind::Texts`] and [`Kind::Words`].
+    /// Of [`ValueType::Texts`] and [`ValueType::Words`].
     Texts(Vec<Item>),
-    /// Of [`Kind::Arguments`].
+    /// Of [`ValueType::Arguments`].
     Arguments(Vec<(Argument, Spot)>),
-    /// Of [`Kind::Cpus`].
+    /// Of [`ValueType::Cpus`].
     Cpus(Vec<usize>),
-    /// Of [`Kind::Map`].
-    Map(Vec<Pair>),
+    /// Of [`ValueType::Map`].
+    Map(Vec<KeyTextPair>),
     /// Of the kinds that are a table.
     Section(Section),
-    /// Of [`Kind::Tables`].
+    /// Of [`ValueType::Tables`].
     Sections(Vec<Section>),
 }
 
@@ -91,7 +91,7 @@ pub struct Item {
 
 /// One entry of a table whose keys are the user's.
 #[derive(Debug)]
-pub struct Pair {
+pub struct KeyTextPair {
     /// Its key.
     pub name: String,
     /// Where its key stands.
@@ -104,7 +104,7 @@ pub struct Pair {
 
 impl Section {
     /// A section in which nothing is set.
-    pub fn new(table: &'static Table, header: Spot) -> Section {
+    pub fn new(table: &'static SchemaTable, header: Spot) -> Section {
         Section {
             table,
             header,
@@ -124,7 +124,7 @@ impl Section {
     }
 
     /// The section is shaped by this table.
-    pub fn is_of(&self, table: &'static Table) -> bool {
+    pub fn is_of(&self, table: &'static SchemaTable) -> bool {
         std::ptr::eq(self.table, table)
     }
 
@@ -148,7 +148,7 @@ impl Section {
         self.given(name).map_or(self.header, |given| given.spot)
     }
 
-    fn read(&self, name: &str) -> Result<&Value, Preset> {
+    fn read(&self, name: &str) -> Result<&ConfigValue, Preset> {
         if let Some(given) = self.given.get(name) {
             return Ok(&given.value);
         }
@@ -159,7 +159,7 @@ impl Section {
     /// A flag.
     pub fn flag(&self, name: &str) -> bool {
         match self.read(name) {
-            Ok(Value::Flag(flag)) => *flag,
+            Ok(ConfigValue::Flag(flag)) => *flag,
             Err(Preset::Flag(flag)) => flag,
             _ => disagree(self.table, name),
         }
@@ -168,7 +168,7 @@ impl Section {
     /// An integer.
     pub fn integer(&self, name: &str) -> i64 {
         match self.read(name) {
-            Ok(Value::Integer(number)) => *number,
+            Ok(ConfigValue::Integer(number)) => *number,
             Err(Preset::Integer(number)) => number,
             _ => disagree(self.table, name),
         }
@@ -182,7 +182,7 @@ impl Section {
     /// A size, in bytes.
     pub fn size(&self, name: &str) -> u64 {
         match self.read(name) {
-            Ok(Value::Size(bytes)) => *bytes,
+            Ok(ConfigValue::Size(bytes)) => *bytes,
             Err(Preset::Size(bytes)) => bytes,
             _ => disagree(self.table, name),
         }
@@ -196,7 +196,7 @@ impl Section {
     /// A duration.
     pub fn time(&self, name: &str) -> Duration {
         match self.read(name) {
-            Ok(Value::Time(time)) => *time,
+            Ok(ConfigValue::Time(time)) => *time,
             Err(Preset::Time(time)) => time,
             _ => disagree(self.table, name),
         }
@@ -205,7 +205,7 @@ impl Section {
     /// A string; empty for a required one that is missing.
     pub fn text(&self, name: &str) -> &str {
         match self.read(name) {
-            Ok(Value::Text(text)) => text,
+            Ok(ConfigValue::Text(text)) => text,
             Err(Preset::Text(text)) => text,
             // A required key that is missing or wrong is reported; reading goes on with no text.
             Err(Preset::Required) => "",
@@ -216,7 +216,7 @@ impl Section {
     /// A word.
     pub fn word(&self, name: &str) -> &'static str {
         match self.read(name) {
-            Ok(Value::Word(word)) => word,
+            Ok(ConfigValue::Word(word)) => word,
             Err(Preset::Text(word)) => word,
             _ => disagree(self.table, name),
         }
@@ -225,7 +225,9 @@ impl Section {
     /// The list's strings; those of the default stand at the header.
     pub fn texts(&self, name: &str) -> Vec<(&str, Spot)> {
         match self.read(name) {
-            Ok(Value::Texts(items)) => items.iter().map(|i| (i.text.as_str(), i.spot)).collect(),
+            Ok(ConfigValue::Texts(items)) => {
+                items.iter().map(|i| (i.text.as_str(), i.spot)).collect()
+            }
             Err(Preset::Texts(texts)) => texts.iter().map(|text| (*text, self.header)).collect(),
             _ => disagree(self.table, name),
         }
@@ -234,7 +236,7 @@ impl Section {
     /// The arguments of a command; none when it is not set.
     pub fn arguments(&self, name: &str) -> Vec<(&Argument, Spot)> {
         match self.read(name) {
-            Ok(Value::Arguments(all)) => all.iter().map(|(one, spot)| (one, *spot)).collect(),
+            Ok(ConfigValue::Arguments(all)) => all.iter().map(|(one, spot)| (one, *spot)).collect(),
             Err(Preset::Nothing(_)) => Vec::new(),
             _ => disagree(self.table, name),
         }
@@ -243,8 +245,8 @@ impl Section {
     /// A string, if it is set.
     pub fn optional_text(&self, name: &str) -> Option<&str> {
         match self.read(name) {
-            Ok(Value::Text(text)) => Some(text),
-            Ok(Value::Word(_)) | Err(Preset::Nothing(_) | Preset::Inherited(_)) => None,
+            Ok(ConfigValue::Text(text)) => Some(text),
+            Ok(ConfigValue::Word(_)) | Err(Preset::Nothing(_) | Preset::Inherited(_)) => None,
             _ => disagree(self.table, name),
         }
     }
@@ -252,9 +254,9 @@ impl Section {
     /// A path, if it is set.
     pub fn optional_path(&self, name: &str) -> Option<&PathBuf> {
         match self.read(name) {
-            Ok(Value::Path(path)) => Some(path),
+            Ok(ConfigValue::Path(path)) => Some(path),
             // One that must be there and is not is told already.
-            Ok(Value::Word(_))
+            Ok(ConfigValue::Word(_))
             | Err(Preset::Nothing(_) | Preset::Inherited(_) | Preset::Required) => None,
             _ => disagree(self.table, name),
         }
@@ -263,7 +265,7 @@ impl Section {
     /// A size in bytes, if it is set.
     pub fn optional_size(&self, name: &str) -> Option<u64> {
         match self.read(name) {
-            Ok(Value::Size(bytes)) => Some(*bytes),
+            Ok(ConfigValue::Size(bytes)) => Some(*bytes),
             Err(Preset::Nothing(_) | Preset::Inherited(_)) => None,
             _ => disagree(self.table, name),
         }
@@ -272,7 +274,7 @@ impl Section {
     /// A duration, if it is set.
     pub fn optional_time(&self, name: &str) -> Option<Duration> {
         match self.read(name) {
-            Ok(Value::Time(time)) => Some(*time),
+            Ok(ConfigValue::Time(time)) => Some(*time),
             Err(Preset::Nothing(_) | Preset::Inherited(_)) => None,
             _ => disagree(self.table, name),
         }
@@ -281,16 +283,16 @@ impl Section {
     /// Numbers of CPUs; none where it is not set.
     pub fn cpus(&self, name: &str) -> &[usize] {
         match self.read(name) {
-            Ok(Value::Cpus(cpus)) => cpus,
+            Ok(ConfigValue::Cpus(cpus)) => cpus,
             Err(Preset::Texts([])) => &[],
             _ => disagree(self.table, name),
         }
     }
 
     /// Entries of the user's; none where it is not set.
-    pub fn map(&self, name: &str) -> &[Pair] {
+    pub fn map(&self, name: &str) -> &[KeyTextPair] {
         match self.read(name) {
-            Ok(Value::Map(pairs)) => pairs,
+            Ok(ConfigValue::Map(pairs)) => pairs,
             Err(Preset::Nothing(_)) => &[],
             _ => disagree(self.table, name),
         }
@@ -299,8 +301,8 @@ impl Section {
     /// The section of an inner table, if there is one.
     pub fn section(&self, name: &str) -> Option<&Section> {
         match self.read(name) {
-            Ok(Value::Section(section)) => Some(section),
-            Ok(Value::Word(_)) | Err(Preset::Nothing(_)) => None,
+            Ok(ConfigValue::Section(section)) => Some(section),
+            Ok(ConfigValue::Word(_)) | Err(Preset::Nothing(_)) => None,
             _ => disagree(self.table, name),
         }
     }
@@ -308,7 +310,7 @@ impl Section {
     /// The sections of a list of tables.
     pub fn sections(&self, name: &str) -> &[Section] {
         match self.read(name) {
-            Ok(Value::Sections(sections)) => sections,
+            Ok(ConfigValue::Sections(sections)) => sections,
             Err(Preset::Nothing(_)) => &[],
             _ => disagree(self.table, name),
         }
@@ -328,8 +330,8 @@ impl Section {
                 continue;
             };
             match (&mut old.value, new.value) {
-                (Value::Section(old), Value::Section(new)) => old.merge(new, faults),
-                (Value::Sections(old), Value::Sections(new)) => old.extend(new),
+                (ConfigValue::Section(old), ConfigValue::Section(new)) => old.merge(new, faults),
+                (ConfigValue::Sections(old), ConfigValue::Sections(new)) => old.extend(new),
                 _ => {
                     let message = format!("`{name}` is set in two files");
                     let see = faults
@@ -345,8 +347,8 @@ impl Section {
 /// What the schema says of a key and how the config is built from it have drifted apart: a mistake
 /// in this program that no text of a config can cause, and that each golden test would meet.
 #[track_caller]
-fn disagree(table: &Table, name: &str) -> ! {
-    let kind: Option<Kind> = table.key(name).map(|key| key.kind);
+fn disagree(table: &SchemaTable, name: &str) -> ! {
+    let kind: Option<ValueType> = table.key(name).map(|key| key.kind);
     unreachable!(
         "the schema has no such key of that kind: {}.{name}, {kind:?}",
         table.name

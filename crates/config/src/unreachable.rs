@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::route::pattern::{Pattern, Segment, Tail};
+use super::route::pattern::{Pattern, PatternSegment, Tail};
 
 /// The patterns of a site's routes so far.
 #[derive(Default)]
@@ -32,8 +32,8 @@ impl EarlierRoutes {
         let mut node = &mut self.root;
         for segment in &pattern.segments {
             node = match segment {
-                Segment::Literal(text) => node.literal.entry(text.clone()).or_default(),
-                Segment::Capture => node.capture.get_or_insert_default(),
+                PatternSegment::Literal(text) => node.literal.entry(text.clone()).or_default(),
+                PatternSegment::Capture => node.capture.get_or_insert_default(),
             };
         }
         match &pattern.tail {
@@ -47,7 +47,7 @@ impl EarlierRoutes {
 
 impl Node {
     /// The first route at or below this node that matches all that the rest of a pattern matches.
-    fn covering(&self, segments: &[Segment], tail: &Tail) -> Option<usize> {
+    fn covering(&self, segments: &[PatternSegment], tail: &Tail) -> Option<usize> {
         // What is taken below a node begins with one more piece.
         let has_more = !segments.is_empty() || *tail != Tail::End;
         let below = has_more.then(|| [self.anything, self.ending(segments, tail)]);
@@ -57,27 +57,27 @@ impl Node {
             return here.into_iter().chain(exact).min();
         };
         let literal = match first {
-            Segment::Literal(text) => self.literal.get(text),
-            Segment::Capture => None,
+            PatternSegment::Literal(text) => self.literal.get(text),
+            PatternSegment::Capture => None,
         };
         // A capture takes any segment but the empty one.
         let capture = self
             .capture
             .as_deref()
-            .filter(|_| !matches!(first, Segment::Literal(text) if text.is_empty()));
+            .filter(|_| !matches!(first, PatternSegment::Literal(text) if text.is_empty()));
         let further = literal.into_iter().chain(capture);
         here.into_iter()
             .chain(further.filter_map(|node| node.covering(rest, tail)))
             .min()
     }
 
-    fn ending(&self, segments: &[Segment], tail: &Tail) -> Option<usize> {
+    fn ending(&self, segments: &[PatternSegment], tail: &Tail) -> Option<usize> {
         if self.endings.is_empty() {
             return None;
         }
         let last = match (tail, segments.last()) {
             (Tail::Suffix(ending), _) => ending,
-            (Tail::End, Some(Segment::Literal(last))) => last,
+            (Tail::End, Some(PatternSegment::Literal(last))) => last,
             _ => return None,
         };
         let endings = memchr::memchr_iter(b'.', last).map(|at| &last[at..]);

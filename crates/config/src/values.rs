@@ -6,9 +6,9 @@ use std::time::Duration;
 use toml_edit::{Item as Toml, Value as TomlValue};
 
 use super::fault::{Spot, listed};
-use super::key::{Key, Kind, MapOf};
+use super::key::{MapOf, SchemaKey, ValueType};
 use super::nearest::nearest;
-use super::tree::{Argument, Item, Pair, Value};
+use super::tree::{Argument, ConfigValue, Item, KeyTextPair};
 use super::units::{duration_text, parse_duration, parse_size, size_text};
 use super::walk::{Walk, value_type};
 
@@ -19,21 +19,23 @@ impl Walk<'_, '_> {
     /// A value that is no table. `kind` is the key's, or a part of it.
     pub(super) fn plain(
         &mut self,
-        key: &'static Key,
-        kind: &Kind,
+        key: &'static SchemaKey,
+        kind: &ValueType,
         item: &Toml,
         spot: Spot,
-    ) -> Option<Value> {
+    ) -> Option<ConfigValue> {
         match (kind, item.as_value()?) {
-            (Kind::Flag, TomlValue::Boolean(flag)) => Some(Value::Flag(*flag.value())),
-            (Kind::Integer { .. }, TomlValue::Integer(number)) => {
+            (ValueType::Flag, TomlValue::Boolean(flag)) => Some(ConfigValue::Flag(*flag.value())),
+            (ValueType::Integer { .. }, TomlValue::Integer(number)) => {
                 self.integer(key, kind, *number.value(), spot)
             }
-            (Kind::Size { .. }, TomlValue::Integer(bytes)) => match u64::try_from(*bytes.value()) {
-                Ok(bytes) => self.size(key, kind, bytes, spot),
-                Err(_) => self.out_of_range(key, kind, &bytes.value().to_string(), spot),
-            },
-            (Kind::Time { .. }, TomlValue::Integer(number)) => {
+            (ValueType::Size { .. }, TomlValue::Integer(bytes)) => {
+                match u64::try_from(*bytes.value()) {
+                    Ok(bytes) => self.size(key, kind, bytes, spot),
+                    Err(_) => self.out_of_range(key, kind, &bytes.value().to_string(), spot),
+                }
+            }
+            (ValueType::Time { .. }, TomlValue::Integer(number)) => {
                 let message = format!("`{}` is a duration and needs a unit", key.name);
                 let hint = format!(
                     "write `{} = \"{}s\"`, for example",
@@ -43,17 +45,19 @@ impl Walk<'_, '_> {
                 self.faults.error(spot, message).hint(hint);
                 None
             }
-            (Kind::Texts, TomlValue::Array(list)) => self.items(key, list).map(Value::Texts),
-            (Kind::Arguments, TomlValue::Array(list)) => {
-                self.arguments(key, list).map(Value::Arguments)
+            (ValueType::Texts, TomlValue::Array(list)) => {
+                self.items(key, list).map(ConfigValue::Texts)
             }
-            (Kind::Words(words), TomlValue::Array(list)) => {
+            (ValueType::Arguments, TomlValue::Array(list)) => {
+                self.arguments(key, list).map(ConfigValue::Arguments)
+            }
+            (ValueType::Words(words), TomlValue::Array(list)) => {
                 let items = self.items(key, list)?;
                 self.words(key, words, items)
             }
-            (Kind::Cpus, TomlValue::Array(list)) => self.cpus(key, list),
+            (ValueType::Cpus, TomlValue::Array(list)) => self.cpus(key, list),
             (
-                Kind::Texts | Kind::Arguments | Kind::Words(_) | Kind::Cpus,
+                ValueType::Texts | ValueType::Arguments | ValueType::Words(_) | ValueType::Cpus,
                 TomlValue::String(text),
             ) => {
                 let message = format!("`{}` is {kind}, not a string", key.name);
@@ -68,27 +72,27 @@ impl Walk<'_, '_> {
 
     fn string(
         &mut self,
-        key: &'static Key,
-        kind: &Kind,
+        key: &'static SchemaKey,
+        kind: &ValueType,
         raw: &str,
         item: &Toml,
         spot: Spot,
-    ) -> Option<Value> {
+    ) -> Option<ConfigValue> {
         let text = self.text(raw, spot)?;
         // A variable may stand for a number or a flag, which TOML itself cannot write.
         let is_variable = raw.contains("${");
         match kind {
-            Kind::Flag if is_variable => match text.parse() {
-                Ok(flag) => Some(Value::Flag(flag)),
+            ValueType::Flag if is_variable => match text.parse() {
+                Ok(flag) => Some(ConfigValue::Flag(flag)),
                 Err(_) => self.out_of_range(key, kind, &format!("{text:?}"), spot),
             },
-            Kind::Integer { .. } if is_variable => match text.parse() {
+            ValueType::Integer { .. } if is_variable => match text.parse() {
                 Ok(number) => self.integer(key, kind, number, spot),
                 Err(_) => self.out_of_range(key, kind, &format!("{text:?}"), spot),
             },
-            Kind::Flag | Kind::Integer { .. } => {
+            ValueType::Flag | ValueType::Integer { .. } => {
                 let right = match kind {
-                    Kind::Flag => text.parse::<bool>().is_ok(),
+                    ValueType::Flag => text.parse::<bool>().is_ok(),
                     _ => text.parse::<i64>().is_ok(),
                 };
                 if !right {
@@ -99,56 +103,78 @@ impl Walk<'_, '_> {
                 self.faults.error(spot, message).hint(hint);
                 None
             }
-            Kind::Size { .. } => match parse_size(&text) {
+            ValueType::Size { .. } => match parse_size(&text) {
                 Ok(bytes) => self.size(key, kind, bytes, spot),
                 Err(hint) => self.unreadable(key, "size", &text, &hint, spot),
             },
-            Kind::Time { .. } => match parse_duration(&text) {
+            ValueType::Time { .. } => match parse_duration(&text) {
                 Ok(time) => self.time(key, kind, time, spot),
                 Err(hint) => self.unreadable(key, "duration", &text, &hint, spot),
             },
-            Kind::Text => Some(Value::Text(text)),
-            Kind::Path if text.is_empty() => {
+            ValueType::Text => Some(ConfigValue::Text(text)),
+            ValueType::Path if text.is_empty() => {
                 let hint = "write a path; `.` is the folder of this file";
                 self.faults
                     .error(spot, format!("`{}` is empty", key.name))
                     .hint(hint);
                 None
             }
-            Kind::Path => Some(Value::Path(
+            ValueType::Path => Some(ConfigValue::Path(
                 self.faults.sources().resolve(self.source, &text),
             )),
-            Kind::Word(words) => self.word(key, words, &text, spot).map(Value::Word),
+            ValueType::Word(words) => self.word(key, words, &text, spot).map(ConfigValue::Word),
             _ => self.wrong_type(key, item, spot),
         }
     }
 
-    fn integer(&mut self, key: &Key, kind: &Kind, number: i64, spot: Spot) -> Option<Value> {
+    fn integer(
+        &mut self,
+        key: &SchemaKey,
+        kind: &ValueType,
+        number: i64,
+        spot: Spot,
+    ) -> Option<ConfigValue> {
         match kind {
-            Kind::Integer { min, max } if (*min..=*max).contains(&number) => {
-                Some(Value::Integer(number))
+            ValueType::Integer { min, max } if (*min..=*max).contains(&number) => {
+                Some(ConfigValue::Integer(number))
             }
             _ => self.out_of_range(key, kind, &number.to_string(), spot),
         }
     }
 
-    fn size(&mut self, key: &Key, kind: &Kind, bytes: u64, spot: Spot) -> Option<Value> {
+    fn size(
+        &mut self,
+        key: &SchemaKey,
+        kind: &ValueType,
+        bytes: u64,
+        spot: Spot,
+    ) -> Option<ConfigValue> {
         match kind {
-            Kind::Size { min, max } if (*min..=*max).contains(&bytes) => Some(Value::Size(bytes)),
+            ValueType::Size { min, max } if (*min..=*max).contains(&bytes) => {
+                Some(ConfigValue::Size(bytes))
+            }
             _ => self.out_of_range(key, kind, &size_text(bytes), spot),
         }
     }
 
-    fn time(&mut self, key: &Key, kind: &Kind, time: Duration, spot: Spot) -> Option<Value> {
+    fn time(
+        &mut self,
+        key: &SchemaKey,
+        kind: &ValueType,
+        time: Duration,
+        spot: Spot,
+    ) -> Option<ConfigValue> {
         match kind {
-            Kind::Time { min, max } if (*min..=*max).contains(&time) => Some(Value::Time(time)),
+            ValueType::Time { min, max } if (*min..=*max).contains(&time) => {
+                Some(ConfigValue::Time(time))
+            }
             _ => self.out_of_range(key, kind, &duration_text(time), spot),
         }
     }
 
     fn word(
         &mut self,
-        key: &Key,
+        key: &SchemaKey,
         words: &'static [&'static str],
         text: &str,
         spot: Spot,
@@ -168,10 +194,10 @@ impl Walk<'_, '_> {
 
     fn words(
         &mut self,
-        key: &Key,
+        key: &SchemaKey,
         words: &'static [&'static str],
         items: Vec<Item>,
-    ) -> Option<Value> {
+    ) -> Option<ConfigValue> {
         let mut seen = BTreeSet::new();
         let mut right = true;
         for item in &items {
@@ -185,16 +211,20 @@ impl Walk<'_, '_> {
                 right = false;
             }
         }
-        right.then_some(Value::Texts(items))
+        right.then_some(ConfigValue::Texts(items))
     }
 
-    fn items(&mut self, key: &Key, list: &toml_edit::Array) -> Option<Vec<Item>> {
+    fn items(&mut self, key: &SchemaKey, list: &toml_edit::Array) -> Option<Vec<Item>> {
         self.strings(key, list, |walk, raw, spot| {
             walk.text(raw, spot).map(|text| Item { text, spot })
         })
     }
 
-    fn arguments(&mut self, key: &Key, list: &toml_edit::Array) -> Option<Vec<(Argument, Spot)>> {
+    fn arguments(
+        &mut self,
+        key: &SchemaKey,
+        list: &toml_edit::Array,
+    ) -> Option<Vec<(Argument, Spot)>> {
         self.strings(key, list, |walk, raw, spot| {
             Some((walk.argument(raw, spot)?, spot))
         })
@@ -226,7 +256,7 @@ impl Walk<'_, '_> {
     /// The strings of a list, each read by `read`; none when one of them is wrong.
     fn strings<T>(
         &mut self,
-        key: &Key,
+        key: &SchemaKey,
         list: &toml_edit::Array,
         read: impl Fn(&mut Self, &str, Spot) -> Option<T>,
     ) -> Option<Vec<T>> {
@@ -254,7 +284,7 @@ impl Walk<'_, '_> {
         right.then_some(items)
     }
 
-    fn cpus(&mut self, key: &Key, list: &toml_edit::Array) -> Option<Value> {
+    fn cpus(&mut self, key: &SchemaKey, list: &toml_edit::Array) -> Option<ConfigValue> {
         let mut cpus = BTreeSet::new();
         let mut right = true;
         for value in list {
@@ -280,16 +310,16 @@ impl Walk<'_, '_> {
             };
             cpus.extend(ranges.into_iter().flatten());
         }
-        right.then(|| Value::Cpus(cpus.into_iter().collect()))
+        right.then(|| ConfigValue::Cpus(cpus.into_iter().collect()))
     }
 
     pub(super) fn map(
         &mut self,
-        key: &'static Key,
+        key: &'static SchemaKey,
         map: &MapOf,
         item: &Toml,
         spot: Spot,
-    ) -> Option<Vec<Pair>> {
+    ) -> Option<Vec<KeyTextPair>> {
         let Some(toml) = item.as_table_like() else {
             return self.wrong_type(key, item, spot);
         };
@@ -304,7 +334,7 @@ impl Walk<'_, '_> {
                 continue;
             };
             if let Some(text) = self.text(raw, value_spot) {
-                pairs.push(Pair {
+                pairs.push(KeyTextPair {
                     name: name.to_owned(),
                     key: key_spot,
                     text,
@@ -317,7 +347,7 @@ impl Walk<'_, '_> {
 
     fn unreadable<T>(
         &mut self,
-        key: &Key,
+        key: &SchemaKey,
         what: &str,
         text: &str,
         hint: &str,
@@ -328,7 +358,13 @@ impl Walk<'_, '_> {
         None
     }
 
-    fn out_of_range<T>(&mut self, key: &Key, kind: &Kind, given: &str, spot: Spot) -> Option<T> {
+    fn out_of_range<T>(
+        &mut self,
+        key: &SchemaKey,
+        kind: &ValueType,
+        given: &str,
+        spot: Spot,
+    ) -> Option<T> {
         let message = format!("`{}` is {given}, but must be {kind}", key.name);
         let hint = format!("write `{} = {}`, for example", key.name, key.example);
         self.faults.error(spot, message).hint(hint);

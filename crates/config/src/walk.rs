@@ -7,13 +7,13 @@ use std::ops::Range;
 
 use toml_edit::{Item as Toml, TableLike, Value as TomlValue};
 
-use super::expand::{Trouble, expand};
+use super::expand::{ExpansionError, expand};
 use super::fault::{Faults, Spot, listed};
 use super::foreign::{self, Foreign};
-use super::key::{Key, Kind, Preset, Table, paths};
+use super::key::{Preset, SchemaKey, SchemaTable, ValueType, paths};
 use super::nearest::nearest;
 use super::schema::Schema;
-use super::tree::{Given, Section, Value};
+use super::tree::{ConfigValue, Given, Section};
 
 /// The tree of one source, parsed before.
 pub(crate) fn walk(
@@ -56,7 +56,7 @@ pub(super) struct Walk<'w, 's> {
 impl Walk<'_, '_> {
     pub(super) fn section(
         &mut self,
-        table: &'static Table,
+        table: &'static SchemaTable,
         toml: &dyn TableLike,
         header: Spot,
     ) -> Section {
@@ -85,7 +85,7 @@ impl Walk<'_, '_> {
         section
     }
 
-    fn missing_keys(&mut self, section: &Section, table: &'static Table) {
+    fn missing_keys(&mut self, section: &Section, table: &'static SchemaTable) {
         if self.required == Required::Ignored {
             return;
         }
@@ -101,7 +101,7 @@ impl Walk<'_, '_> {
     fn unknown_key(
         &mut self,
         section: &mut Section,
-        table: &'static Table,
+        table: &'static SchemaTable,
         name: &str,
         spot: Spot,
     ) {
@@ -129,7 +129,7 @@ impl Walk<'_, '_> {
     fn foreign_word(
         &mut self,
         section: &mut Section,
-        table: &'static Table,
+        table: &'static SchemaTable,
         word: &'static Foreign,
         message: String,
         spot: Spot,
@@ -154,29 +154,31 @@ impl Walk<'_, '_> {
 
     pub(super) fn value(
         &mut self,
-        key: &'static Key,
-        kind: &Kind,
+        key: &'static SchemaKey,
+        kind: &ValueType,
         item: &Toml,
         spot: Spot,
-    ) -> Option<Value> {
+    ) -> Option<ConfigValue> {
         match kind {
-            Kind::OrWord(word, _) if self.is_word(item, word) => Some(Value::Word(word)),
-            Kind::OrWord(_, other) => self.value(key, other, item, spot),
-            Kind::Table(inner) => self.table(key, inner, item, spot).map(Value::Section),
-            Kind::OrText(short, inner) => match item.as_str().and_then(flag_of) {
+            ValueType::OrWord(word, _) if self.is_word(item, word) => Some(ConfigValue::Word(word)),
+            ValueType::OrWord(_, other) => self.value(key, other, item, spot),
+            ValueType::Table(inner) => self.table(key, inner, item, spot).map(ConfigValue::Section),
+            ValueType::OrText(short, inner) => match item.as_str().and_then(flag_of) {
                 Some(flag) if key.name == "tls" => self.flag_for_table(key, flag, item, spot),
                 _ => self.table_or_text(key, short, inner, item, spot),
             },
-            Kind::OrFlag(short, inner) => match item.as_bool() {
-                Some(true) => Some(Value::Section(Section::new(inner, spot))),
-                Some(false) => Some(Value::Word("false")),
+            ValueType::OrFlag(short, inner) => match item.as_bool() {
+                Some(true) => Some(ConfigValue::Section(Section::new(inner, spot))),
+                Some(false) => Some(ConfigValue::Word("false")),
                 None => match item.as_str().and_then(flag_of) {
                     Some(flag) => self.quoted_flag(key, flag, item, spot),
                     None => self.table_or_text(key, short, inner, item, spot),
                 },
             },
-            Kind::Tables(inner) => self.tables(key, inner, item, spot).map(Value::Sections),
-            Kind::Map(map) => self.map(key, map, item, spot).map(Value::Map),
+            ValueType::Tables(inner) => self
+                .tables(key, inner, item, spot)
+                .map(ConfigValue::Sections),
+            ValueType::Map(map) => self.map(key, map, item, spot).map(ConfigValue::Map),
             _ if item.is_value() => self.plain(key, kind, item, spot),
             _ => self.wrong_type(key, item, spot),
         }
@@ -190,8 +192,8 @@ impl Walk<'_, '_> {
 
     fn table(
         &mut self,
-        key: &'static Key,
-        inner: &'static Table,
+        key: &'static SchemaKey,
+        inner: &'static SchemaTable,
         item: &Toml,
         spot: Spot,
     ) -> Option<Section> {
@@ -203,14 +205,14 @@ impl Walk<'_, '_> {
 
     fn table_or_text(
         &mut self,
-        key: &'static Key,
+        key: &'static SchemaKey,
         short: &'static str,
-        inner: &'static Table,
+        inner: &'static SchemaTable,
         item: &Toml,
         spot: Spot,
-    ) -> Option<Value> {
+    ) -> Option<ConfigValue> {
         let (Some(_), Some(short_key)) = (item.as_str(), inner.key(short)) else {
-            return self.table(key, inner, item, spot).map(Value::Section);
+            return self.table(key, inner, item, spot).map(ConfigValue::Section);
         };
         let mut section = Section::new(inner, spot);
         let value = self.value(short_key, &short_key.kind, item, spot)?;
@@ -222,13 +224,13 @@ impl Walk<'_, '_> {
                 value,
             },
         );
-        Some(Value::Section(section))
+        Some(ConfigValue::Section(section))
     }
 
     fn tables(
         &mut self,
-        key: &'static Key,
-        inner: &'static Table,
+        key: &'static SchemaKey,
+        inner: &'static SchemaTable,
         item: &Toml,
         spot: Spot,
     ) -> Option<Vec<Section>> {
@@ -271,7 +273,7 @@ impl Walk<'_, '_> {
             Err(trouble) => trouble,
         };
         match trouble {
-            Trouble::Undefined(name) => {
+            ExpansionError::Undefined(name) => {
                 let needle = format!("${{{name}}}");
                 let spot = within(sources.text(spot.source), spot, &needle);
                 let hint =
@@ -279,7 +281,7 @@ impl Walk<'_, '_> {
                 let message = format!("the environment has no variable `{name}`");
                 self.faults.error(spot, message).hint(hint);
             }
-            Trouble::Malformed => {
+            ExpansionError::Malformed => {
                 let spot = within(sources.text(spot.source), spot, "${");
                 self.faults
                     .error(spot, "`${` is not followed by a name and `}`")
@@ -290,18 +292,18 @@ impl Walk<'_, '_> {
     }
 
     /// Reports a value of the wrong type.
-    pub(super) fn wrong_type<T>(&mut self, key: &Key, item: &Toml, spot: Spot) -> Option<T> {
+    pub(super) fn wrong_type<T>(&mut self, key: &SchemaKey, item: &Toml, spot: Spot) -> Option<T> {
         let message = format!("`{}` is {}, not {}", key.name, key.kind, item_type(item));
         let hint = match (&key.kind, item) {
-            (Kind::Tables(inner), Toml::Table(_)) => {
+            (ValueType::Tables(inner), Toml::Table(_)) => {
                 format!("write the header with two brackets: {}", inner.header)
             }
-            (Kind::Tables(inner), _) => match (key.name, item.as_str()) {
+            (ValueType::Tables(inner), _) => match (key.name, item.as_str()) {
                 ("listen", Some(text)) => two_lines(inner, "address", text),
                 ("site", Some(text)) => two_lines(inner, "root", text),
                 _ => format!("write one {} for each", inner.header),
             },
-            (Kind::Text, Toml::Value(TomlValue::Integer(number))) => {
+            (ValueType::Text, Toml::Value(TomlValue::Integer(number))) => {
                 let number = number.value();
                 match key.name {
                     "address" => format!(
@@ -321,7 +323,13 @@ impl Walk<'_, '_> {
     }
 
     /// Reports a flag that is written as a text.
-    fn quoted_flag<T>(&mut self, key: &Key, flag: bool, item: &Toml, spot: Spot) -> Option<T> {
+    fn quoted_flag<T>(
+        &mut self,
+        key: &SchemaKey,
+        flag: bool,
+        item: &Toml,
+        spot: Spot,
+    ) -> Option<T> {
         let given = item.as_str().unwrap_or_default();
         let message = format!("`{} = {given:?}` is a text, not `{flag}`", key.name);
         let hint = format!("write `{} = {flag}`, without quotes", key.name);
@@ -330,7 +338,13 @@ impl Walk<'_, '_> {
     }
 
     /// Reports a flag in the place of a table that has none.
-    fn flag_for_table<T>(&mut self, key: &Key, flag: bool, item: &Toml, spot: Spot) -> Option<T> {
+    fn flag_for_table<T>(
+        &mut self,
+        key: &SchemaKey,
+        flag: bool,
+        item: &Toml,
+        spot: Spot,
+    ) -> Option<T> {
         let given = item.as_str().unwrap_or_default();
         let name = key.name;
         let message = format!("`{name} = {given:?}` names no certificate");
@@ -377,7 +391,7 @@ fn flag_of(text: &str) -> Option<bool> {
 }
 
 /// How a list of tables is written that was given as one text.
-fn two_lines(table: &Table, key: &str, text: &str) -> String {
+fn two_lines(table: &SchemaTable, key: &str, text: &str) -> String {
     format!(
         "write two lines, below all keys of the top level: {}, and under it `{key} = {text:?}`",
         table.header
@@ -385,7 +399,7 @@ fn two_lines(table: &Table, key: &str, text: &str) -> String {
 }
 
 /// The key with an example value.
-fn example(key: &Key) -> String {
+fn example(key: &SchemaKey) -> String {
     match key.kind.table().and_then(|table| table.keys.first()) {
         Some(first) => format!("{} = {{ {} = {} }}", key.name, first.name, first.example),
         None => format!("{} = {}", key.name, key.example),
@@ -393,11 +407,11 @@ fn example(key: &Key) -> String {
 }
 
 /// The key that was probably meant, and how that is said.
-fn likely_key(table: &'static Table, name: &str) -> Option<(&'static Key, String)> {
+fn likely_key(table: &'static SchemaTable, name: &str) -> Option<(&'static SchemaKey, String)> {
     let plain = foreign::plain(name);
     if let Some(key) = table.all_keys().find(|key| key.has_alias(&plain)) {
         let written = match key.kind {
-            Kind::Tables(inner) => format!("one {} for each", inner.header),
+            ValueType::Tables(inner) => format!("one {} for each", inner.header),
             _ => format!("`{}`", example(key)),
         };
         return Some((key, format!("hob's word is `{}`: {written}", key.name)));
@@ -409,13 +423,13 @@ fn likely_key(table: &'static Table, name: &str) -> Option<(&'static Key, String
 }
 
 /// Where the keys of this table are listed, or which they are where they are few.
-fn list_of(schema: &Schema, table: &'static Table) -> String {
+fn list_of(schema: &Schema, table: &'static SchemaTable) -> String {
     if table.all_keys().count() <= FEW {
         let names = table.all_keys().map(|key| key.name);
         return format!("keys here are {}", listed(names, " and "));
     }
     let all = paths(schema);
-    let is_it = |key: &Key| key.kind.table().is_some_and(|own| std::ptr::eq(own, table));
+    let is_it = |key: &SchemaKey| key.kind.table().is_some_and(|own| std::ptr::eq(own, table));
     match all.iter().find(|(_, key)| is_it(key)) {
         Some((path, _)) => format!(
             "`hob check --explain {path}` lists the keys of {}, `hob check --reference` all keys",
@@ -429,7 +443,7 @@ fn list_of(schema: &Schema, table: &'static Table) -> String {
 const FEW: usize = 4;
 
 /// Which other table has this key, as a hint: one inside this table, the top level, or any.
-fn home_of(schema: &Schema, table: &'static Table, name: &str) -> Option<String> {
+fn home_of(schema: &Schema, table: &'static SchemaTable, name: &str) -> Option<String> {
     let inside = table.all_keys().filter_map(|key| key.kind.table());
     if let Some(inner) = inside.into_iter().find(|inner| inner.key(name).is_some()) {
         return Some(format!("`{name}` belongs into `{}`", inner.name));

@@ -2,9 +2,9 @@
 
 use hob_load::page::time_us;
 
-use crate::ladder::{Figures, Measured};
-use crate::rungs::Subject;
-use crate::wire::{Cost, Wire};
+use crate::ladder::{Figures, RungMeasurement};
+use crate::rungs::RungProgram;
+use crate::wire::{Cost, WireCosts};
 
 /// Less than this share of the CPU time is nothing to move a script for.
 const SHARE_MIN: f64 = 0.05;
@@ -19,11 +19,11 @@ pub(crate) struct Scale {
 }
 
 /// Makes the sentence for a script.
-pub(crate) fn sentence(name: &str, rungs: &[Measured], scale: Scale) -> String {
+pub(crate) fn sentence(name: &str, rungs: &[RungMeasurement], scale: Scale) -> String {
     let rate = scale.rate;
     let of_script: Vec<(String, Figures)> = rungs
         .iter()
-        .filter(|one| one.rung.subject == Subject::Script)
+        .filter(|one| one.rung.subject == RungProgram::Script)
         .filter_map(|one| Some((one.rung.name(), *one.figures.as_ref().ok()?)))
         .collect();
     let Some((from, now)) = of_script.first() else {
@@ -86,7 +86,7 @@ fn kept_for_more(of_script: &[(String, Figures)], best: f64, scale: Scale) -> St
 }
 
 /// What a program written to stay would cost: the echo in the same language.
-fn floor(rungs: &[Measured], now: Figures, scale: Scale) -> Option<String> {
+fn floor(rungs: &[RungMeasurement], now: Figures, scale: Scale) -> Option<String> {
     let rate = scale.rate;
     let echoes = rungs.iter().filter(|one| one.rung.carrier.is_some());
     let best = echoes
@@ -106,7 +106,7 @@ fn floor(rungs: &[Measured], now: Figures, scale: Scale) -> Option<String> {
 }
 
 /// The same for the built-in echo: the whole ladder, in the language that gains most.
-pub(crate) fn echo_sentence(rungs: &[Measured], scale: Scale) -> String {
+pub(crate) fn echo_sentence(rungs: &[RungMeasurement], scale: Scale) -> String {
     let rate = scale.rate;
     let mut best: Option<(f64, String)> = None;
     for lower in rungs.iter().filter(|one| one.rung.handler == "cgi") {
@@ -143,7 +143,7 @@ pub(crate) fn echo_sentence(rungs: &[Measured], scale: Scale) -> String {
 }
 
 /// What keeping connections would save.
-pub(crate) fn of_wire(wire: &Wire) -> String {
+pub(crate) fn of_wire(wire: &WireCosts) -> String {
     let of = |name: &str| {
         let way = wire.ways.iter().find(|way| way.name.starts_with(name))?;
         way.figures.as_ref().ok()
@@ -183,23 +183,23 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::load::Times;
+    use crate::load::ResponseTimes;
     use crate::processes::CpuUs;
     use crate::rungs::Rung;
-    use crate::script::Language;
+    use crate::script::ScriptLanguage;
 
-    fn measured(handler: &'static str, subject: Subject, cpu: f64) -> Measured {
-        Measured {
+    fn measured(handler: &'static str, subject: RungProgram, cpu: f64) -> RungMeasurement {
+        RungMeasurement {
             rung: Rung {
                 handler,
                 carrier: (handler == "resident").then_some("stream"),
                 subject,
-                language: Language::Python,
+                language: ScriptLanguage::Python,
                 file: PathBuf::from("/a.py"),
                 route: Ok(String::new()),
             },
             figures: Ok(Figures {
-                times: Times {
+                times: ResponseTimes {
                     p50_us: cpu,
                     p99_us: cpu,
                     mean_us: cpu,
@@ -224,9 +224,9 @@ mod tests {
     #[test]
     fn saving_within_what_ticks_leave_open_is_none() {
         let rungs = [
-            measured("cgi", Subject::Script, 1000.0),
-            measured("warm", Subject::Script, 400.0),
-            measured("resident", Subject::Echo, 300.0),
+            measured("cgi", RungProgram::Script, 1000.0),
+            measured("warm", RungProgram::Script, 400.0),
+            measured("resident", RungProgram::Echo, 300.0),
         ];
         let coarse = Scale {
             rate: 1.0,
@@ -246,9 +246,9 @@ mod tests {
     #[test]
     fn saving_is_told_per_request_and_at_a_rate() {
         let rungs = [
-            measured("cgi", Subject::Script, 11_000.0),
-            measured("warm", Subject::Script, 1000.0),
-            measured("resident", Subject::Echo, 10.0),
+            measured("cgi", RungProgram::Script, 11_000.0),
+            measured("warm", RungProgram::Script, 1000.0),
+            measured("resident", RungProgram::Echo, 10.0),
         ];
         assert_eq!(
             sentence("a.py", &rungs, at(50.0)),
@@ -261,9 +261,9 @@ mod tests {
     #[test]
     fn script_that_costs_more_kept_than_forked_is_named() {
         let rungs = [
-            measured("cgi", Subject::Script, 11_000.0),
-            measured("warm", Subject::Script, 1000.0),
-            measured("resident", Subject::Script, 1500.0),
+            measured("cgi", RungProgram::Script, 11_000.0),
+            measured("warm", RungProgram::Script, 1000.0),
+            measured("resident", RungProgram::Script, 1500.0),
         ];
         let text = sentence("gitweb.cgi", &rungs, at(50.0));
         let told =
@@ -282,8 +282,8 @@ mod tests {
     #[test]
     fn nothing_to_save_is_said() {
         let rungs = [
-            measured("cgi", Subject::Script, 100.0),
-            measured("warm", Subject::Script, 98.0),
+            measured("cgi", RungProgram::Script, 100.0),
+            measured("warm", RungProgram::Script, 98.0),
         ];
         assert!(sentence("a", &rungs, at(1.0)).contains("would save nothing worth it"));
         assert_eq!(
@@ -292,8 +292,8 @@ mod tests {
         );
         assert!(sentence("a", &[], at(1.0)).contains("nothing can be said"));
         let with_echo = [
-            measured("cgi", Subject::Script, 1000.0),
-            measured("resident", Subject::Echo, 10.0),
+            measured("cgi", RungProgram::Script, 1000.0),
+            measured("resident", RungProgram::Echo, 10.0),
         ];
         assert!(
             sentence("a", &with_echo, at(100.0)).contains("up to 0.10 of a CPU would be saved")

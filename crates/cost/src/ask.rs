@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::error::CostError;
 use crate::limits::{ANSWER_BYTES_MAX, ANSWER_TIME_MAX};
-use crate::load::{Asked, with_query};
+use crate::load::{MeasuredRequest, with_query};
 
 /// Asks a server on loopback; the status of its answer.
-pub(crate) fn status_of(port: u16, path: &str, asked: &Asked) -> Result<u16, CostError> {
+pub(crate) fn status_of(port: u16, path: &str, asked: &MeasuredRequest) -> Result<u16, CostError> {
     let failed = |error| CostError::Server(format!("no answer to {path}: {error}"));
     let target = with_query(path, asked);
     let mut head = format!("{} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n", asked.method);

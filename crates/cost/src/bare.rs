@@ -20,12 +20,12 @@ use serde_json::{Value, json};
 
 use crate::error::CostError;
 use crate::kernel::start::{
-    Ended, How, Program, Starter, Streams, become_account, go_to, touch, wait,
+    ChildExit, ChildStreams, ExecArguments, How, Starter, become_account, go_to, touch, wait,
 };
 use crate::limits::{ANSWER_TIME_MAX, BODY_BYTES_MAX};
-use crate::load::Times;
+use crate::load::ResponseTimes;
 use crate::private::{end, read_some};
-use crate::stop::Stop;
+use crate::stop::InterruptFlag;
 
 /// Runs before those that count: the first ones read from disk.
 const WARM_UP: u64 = 3;
@@ -34,7 +34,7 @@ const TELL_PERIOD: Duration = Duration::from_secs(1);
 
 /// One thing that is done again and again.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Run {
+pub(crate) struct BareRun {
     pub(crate) how: How,
     /// Program and arguments; none for a child that copies its input itself.
     pub(crate) arguments: Vec<String>,
@@ -44,8 +44,8 @@ pub(crate) struct Run {
 
 /// What is to be done: every run in turn, so that all see the same machine.
 #[derive(Debug, Clone)]
-pub(crate) struct Job {
-    pub(crate) runs: Vec<Run>,
+pub(crate) struct BareJob {
+    pub(crate) runs: Vec<BareRun>,
     pub(crate) count: u64,
     /// What every child finds on its standard input.
     pub(crate) input: Vec<u8>,
@@ -60,20 +60,24 @@ pub(crate) struct Job {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bare {
     /// Until the call that starts it returned.
-    pub(crate) called: Times,
+    pub(crate) called: ResponseTimes,
     /// Until the first byte of its output.
-    pub(crate) first: Times,
+    pub(crate) first: ResponseTimes,
     /// Until its output ended.
-    pub(crate) end: Times,
+    pub(crate) end: ResponseTimes,
     /// Until it was waited for.
-    pub(crate) reaped: Times,
+    pub(crate) reaped: ResponseTimes,
     /// CPU time of the starter and of the child, means.
     pub(crate) starter_us: f64,
     pub(crate) child_us: f64,
 }
 
 /// Has a job done by a process of its own.
-pub(crate) fn measure(program: &Path, job: &Job, stop: &Stop) -> Result<Vec<Bare>, CostError> {
+pub(crate) fn measure(
+    program: &Path,
+    job: &BareJob,
+    stop: &InterruptFlag,
+) -> Result<Vec<Bare>, CostError> {
     stop.check()?;
     stop.tell("with no server around it");
     let failed = || CostError::system("cannot start a process that starts programs");
@@ -131,9 +135,9 @@ impl Drop for Owned {
     }
 }
 
-impl Job {
+impl BareJob {
     fn text(&self) -> Value {
-        let run = |run: &Run| {
+        let run = |run: &BareRun| {
             json!({
                 "how": run.how.word(),
                 "arguments": run.arguments,
@@ -150,20 +154,20 @@ impl Job {
         })
     }
 
-    fn read(value: &Value) -> Option<Job> {
+    fn read(value: &Value) -> Option<BareJob> {
         let strings = |value: &Value| -> Option<Vec<String>> {
             let all = value.as_array()?.iter();
             all.map(|text| text.as_str().map(str::to_owned)).collect()
         };
         let run = |value: &Value| {
-            Some(Run {
+            Some(BareRun {
                 how: How::named(value["how"].as_str()?)?,
                 arguments: strings(&value["arguments"])?,
                 variables: strings(&value["variables"])?,
             })
         };
         let bytes = |value: &Value| value.as_u64().and_then(|byte| u8::try_from(byte).ok());
-        Some(Job {
+        Some(BareJob {
             runs: value["runs"]
                 .as_array()?
                 .iter()
@@ -186,7 +190,7 @@ impl Job {
 
 impl Bare {
     fn write(&self) -> Value {
-        let times = |times: &Times| json!([times.p50_us, times.p99_us, times.mean_us]);
+        let times = |times: &ResponseTimes| json!([times.p50_us, times.p99_us, times.mean_us]);
         json!({
             "called": times(&self.called),
             "first": times(&self.first),
@@ -200,7 +204,7 @@ impl Bare {
     fn read(value: &Value) -> Option<Bare> {
         let times = |name: &str| {
             let at = |index: usize| value[name][index].as_f64();
-            Some(Times {
+            Some(ResponseTimes {
                 p50_us: at(0)?,
                 p99_us: at(1)?,
                 mean_us: at(2)?,
@@ -231,7 +235,7 @@ pub fn bare() -> Result<(), CostError> {
         .map_err(CostError::system("cannot read a job"))?;
     let job = serde_json::from_str(&text)
         .ok()
-        .and_then(|value| Job::read(&value))
+        .and_then(|value| BareJob::read(&value))
         .ok_or_else(|| CostError::Arguments("cost-bare: that is no job".to_owned()))?;
     let answer = match perform(&job) {
         Ok(runs) => json!({ "runs": runs.iter().map(Bare::write).collect::<Vec<_>>() }),
@@ -241,7 +245,7 @@ pub fn bare() -> Result<(), CostError> {
     Ok(())
 }
 
-fn perform(job: &Job) -> Result<Vec<Bare>, CostError> {
+fn perform(job: &BareJob) -> Result<Vec<Bare>, CostError> {
     let failed = |tried: &'static str| move |error| CostError::system(tried)(error);
     go_to(&job.folder).map_err(failed("cannot go to the script's folder"))?;
     if let Some(account) = job.account {
@@ -254,9 +258,11 @@ fn perform(job: &Job) -> Result<Vec<Bare>, CostError> {
     for run in &job.runs {
         let program = match run.arguments.is_empty() {
             true => None,
-            false => Some(Program::new(&run.arguments, &run.variables).ok_or_else(|| {
-                CostError::Arguments("an argument or variable has a zero in it".to_owned())
-            })?),
+            false => Some(
+                ExecArguments::new(&run.arguments, &run.variables).ok_or_else(|| {
+                    CostError::Arguments("an argument or variable has a zero in it".to_owned())
+                })?,
+            ),
         };
         series.push(Repeated {
             run,
@@ -282,7 +288,7 @@ fn perform(job: &Job) -> Result<Vec<Bare>, CostError> {
 }
 
 /// When what happened in one run, in nanoseconds from before its start.
-struct Seen {
+struct StartTimings {
     called: u64,
     first: u64,
     end: u64,
@@ -292,13 +298,13 @@ struct Seen {
 }
 
 struct Repeated<'a> {
-    run: &'a Run,
+    run: &'a BareRun,
     starter: Starter,
-    seen: Vec<Seen>,
+    seen: Vec<StartTimings>,
 }
 
 impl Repeated<'_> {
-    fn once(&mut self, input: &[u8], nowhere: &OwnedFd) -> Result<Seen, CostError> {
+    fn once(&mut self, input: &[u8], nowhere: &OwnedFd) -> Result<StartTimings, CostError> {
         let failed = |tried: &'static str| {
             move |error: rustix::io::Errno| CostError::system(tried)(error.into())
         };
@@ -315,7 +321,7 @@ impl Repeated<'_> {
         drop(ours);
         let (output, child_output) =
             pipe_with(PipeFlags::CLOEXEC).map_err(failed("cannot make a pipe"))?;
-        let streams = Streams {
+        let streams = ChildStreams {
             input: child_input.as_fd(),
             output: child_output.as_fd(),
             errors: nowhere.as_fd(),
@@ -336,14 +342,14 @@ impl Repeated<'_> {
             first.get_or_insert_with(ns);
         }
         let end = ns();
-        let Ended { is_success, cpu_ns } =
+        let ChildExit { is_success, cpu_ns } =
             wait(pid).map_err(CostError::system("cannot wait for a program"))?;
         let reaped = ns();
         let starter_cpu = own_cpu_ns() - cpu_before;
         // A child that copies nothing prints nothing.
         let first = first.or((self.run.arguments.is_empty()).then_some(end));
         match first {
-            Some(first) if is_success => Ok(Seen {
+            Some(first) if is_success => Ok(StartTimings {
                 called,
                 first,
                 end,
@@ -364,7 +370,9 @@ impl Repeated<'_> {
     }
 
     fn result(&self) -> Bare {
-        let times = |part: fn(&Seen) -> u64| Times::of(self.seen.iter().map(part).collect());
+        let times = |part: fn(&StartTimings) -> u64| {
+            ResponseTimes::of(self.seen.iter().map(part).collect())
+        };
         Bare {
             called: times(|seen| seen.called),
             first: times(|seen| seen.first),
@@ -385,9 +393,9 @@ fn own_cpu_ns() -> u64 {
 mod tests {
     use super::*;
 
-    fn job() -> Job {
-        Job {
-            runs: vec![Run {
+    fn job() -> BareJob {
+        BareJob {
+            runs: vec![BareRun {
                 how: How::PosixSpawn,
                 arguments: vec!["/bin/cat".to_owned()],
                 variables: vec!["A=é".to_owned()],
@@ -403,11 +411,11 @@ mod tests {
     #[test]
     fn job_and_result_survive_their_way() {
         let job = job();
-        let read = Job::read(&job.text()).unwrap();
+        let read = BareJob::read(&job.text()).unwrap();
         assert_eq!(read.runs, job.runs);
         assert_eq!((read.count, &read.input), (7, &job.input));
         assert_eq!((read.touch_bytes, read.account), (4096, None));
-        let times = Times {
+        let times = ResponseTimes {
             p50_us: 1.5,
             p99_us: 2.5,
             mean_us: 3.5,
@@ -421,13 +429,13 @@ mod tests {
             child_us: 5.5,
         };
         assert_eq!(Bare::read(&bare.write()), Some(bare));
-        assert!(Job::read(&json!({})).is_none());
+        assert!(BareJob::read(&json!({})).is_none());
     }
 
     #[test]
     fn way_that_does_not_exist_is_no_job() {
         let mut text = job().text();
         text["runs"][0]["how"] = "thread".into();
-        assert!(Job::read(&text).is_none());
+        assert!(BareJob::read(&text).is_none());
     }
 }

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::error::CostError;
 use crate::limits::SETTLE_TIME_MAX;
 use crate::private::{end, read_some};
-use crate::stop::Stop;
+use crate::stop::InterruptFlag;
 
 /// How often each call is made, most first.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,7 +31,7 @@ impl Counting {
         strace: &Path,
         pids: &[u32],
         file: PathBuf,
-        stop: &Stop,
+        stop: &InterruptFlag,
     ) -> Result<Result<Counting, String>, CostError> {
         let mut command = Command::new(strace);
         command
@@ -125,7 +125,7 @@ mod tests {
         let file = folder.path().join("calls");
         // It knows these options too, and finds no file of the name that follows one of them.
         let other = Path::new("/bin/ls");
-        let started = Counting::start(other, &[1], file, &Stop::never()).unwrap();
+        let started = Counting::start(other, &[1], file, &InterruptFlag::never()).unwrap();
         let reason = started.err().unwrap();
         assert!(reason.starts_with("strace could not attach: "), "{reason}");
         assert!(reason.contains("calls,name") && reason.ends_with("CAP_SYS_PTRACE)"));

@@ -96,7 +96,7 @@ impl Drop for Datagrams {
 }
 
 /// A client, by the address it sends from.
-struct Client {
+struct RelayClient {
     number: u64,
     address: SocketAddr,
     /// Connected to the server.
@@ -116,7 +116,7 @@ struct Between {
     server: SocketAddr,
     delay: Duration,
     /// The oldest first.
-    clients: VecDeque<Client>,
+    clients: VecDeque<RelayClient>,
     client_count: u64,
     /// In the order they came, and so in that they are due.
     late: VecDeque<Late>,
@@ -202,7 +202,7 @@ impl Between {
         }
         self.client_count += 1;
         self.passed.connections += 1;
-        self.clients.push_back(Client {
+        self.clients.push_back(RelayClient {
             number: self.client_count,
             address,
             socket,

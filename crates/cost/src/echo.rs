@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::elf;
 use crate::error::CostError;
 use crate::limits::ECHO_BYTES;
-use crate::load::Asked;
-use crate::private::Folder;
-use crate::script::{Language, found};
+use crate::load::MeasuredRequest;
+use crate::private::TemporaryFolder;
+use crate::script::{ScriptLanguage, found};
 
 const PYTHON: &str = r#"import os, sys
 body = sys.stdin.buffer.read(int(os.environ.get("CONTENT_LENGTH") or 0))
@@ -56,7 +56,7 @@ const READ_ANY: &str = "body=$(head -c \"$length\")";
 
 /// Which echo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum EchoKind {
     /// A CGI program.
     Cgi,
     /// A loop over requests.
@@ -66,10 +66,10 @@ pub(crate) enum Kind {
 }
 
 /// What the echo is sent: a line, because a shell reads lines.
-pub(crate) fn asked() -> Asked {
+pub(crate) fn asked() -> MeasuredRequest {
     let mut body = vec![b'x'; ECHO_BYTES - 1];
     body.push(b'\n');
-    Asked {
+    MeasuredRequest {
         method: "POST".to_owned(),
         fields: vec![("Content-Type".to_owned(), "text/plain".to_owned())],
         query: None,
@@ -80,25 +80,25 @@ pub(crate) fn asked() -> Asked {
 
 /// Writes an echo into the folder; nothing where its language is not installed, or there is none.
 pub(crate) fn write(
-    folder: &Folder,
-    language: Language,
-    kind: Kind,
+    folder: &TemporaryFolder,
+    language: ScriptLanguage,
+    kind: EchoKind,
     path: &str,
-    asked: &Asked,
+    asked: &MeasuredRequest,
 ) -> Result<Option<PathBuf>, CostError> {
     let body = asked.body.as_deref().unwrap_or_default();
     let is_line = body.iter().position(|byte| *byte == b'\n') == body.len().checked_sub(1);
     let read = if is_line { READ_LINE } else { READ_ANY };
     let (interpreter, text, name) = match (language, kind) {
-        (Language::Compiled, Kind::Cgi) if elf::IS_OURS_POSSIBLE => {
+        (ScriptLanguage::Compiled, EchoKind::Cgi) if elf::IS_OURS_POSSIBLE => {
             return folder.program("echo", &elf::echo(None)).map(Some);
         }
-        (Language::Python, Kind::Cgi) => ("python3", PYTHON, "echo.py"),
-        (Language::Python, Kind::Loop) => ("python3", PYTHON_LOOP, "echo_loop.py"),
-        (Language::Perl, Kind::Cgi) => ("perl", PERL, "echo.pl"),
-        (Language::Perl, Kind::Loop) => ("perl", PERL_LOOP, "echo_loop.pl"),
-        (Language::Shell, Kind::Cgi) => ("sh", SHELL, "echo.sh"),
-        (Language::Shell, Kind::Lines) => ("sh", SHELL_LINES, "echo_lines.sh"),
+        (ScriptLanguage::Python, EchoKind::Cgi) => ("python3", PYTHON, "echo.py"),
+        (ScriptLanguage::Python, EchoKind::Loop) => ("python3", PYTHON_LOOP, "echo_loop.py"),
+        (ScriptLanguage::Perl, EchoKind::Cgi) => ("perl", PERL, "echo.pl"),
+        (ScriptLanguage::Perl, EchoKind::Loop) => ("perl", PERL_LOOP, "echo_loop.pl"),
+        (ScriptLanguage::Shell, EchoKind::Cgi) => ("sh", SHELL, "echo.sh"),
+        (ScriptLanguage::Shell, EchoKind::Lines) => ("sh", SHELL_LINES, "echo_lines.sh"),
         _ => return Ok(None),
     };
     let Some(interpreter) = found(interpreter, path) else {
@@ -114,8 +114,8 @@ pub(crate) fn write(
 
 /// The same script with the same first line that does nothing.
 pub(crate) fn write_nothing(
-    folder: &Folder,
-    language: Language,
+    folder: &TemporaryFolder,
+    language: ScriptLanguage,
     first_line: Option<&str>,
     path: &Path,
 ) -> Result<Option<PathBuf>, CostError> {

@@ -45,7 +45,7 @@ pub(crate) const HEAD: &[u8] = b"Content-Type: text/plain\n\n";
 
 /// What a program is linked with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Links {
+pub(crate) struct DynamicLinking {
     /// The dynamic loader.
     pub(crate) loader: String,
     /// Libraries it names itself.
@@ -58,7 +58,7 @@ pub(crate) struct Links {
 pub(crate) const IS_OURS_POSSIBLE: bool = cfg!(all(target_arch = "x86_64", target_os = "linux"));
 
 /// Reads what a program is linked with; nothing for a static one, or for a file that is none.
-pub(crate) fn links(program: &Path) -> Option<Links> {
+pub(crate) fn links(program: &Path) -> Option<DynamicLinking> {
     let mut bytes = Vec::new();
     let mut file = File::open(program).ok()?.take(PROGRAM_BYTES_MAX);
     file.read_to_end(&mut bytes).ok()?;
@@ -66,7 +66,7 @@ pub(crate) fn links(program: &Path) -> Option<Links> {
     parse(&bytes, origin)
 }
 
-fn parse(bytes: &[u8], origin: &str) -> Option<Links> {
+fn parse(bytes: &[u8], origin: &str) -> Option<DynamicLinking> {
     let is_known = bytes.get(..6)? == b"\x7fELF\x02\x01" && number(bytes, 18, 2)? == 62;
     if !is_known {
         return None;
@@ -76,7 +76,7 @@ fn parse(bytes: &[u8], origin: &str) -> Option<Links> {
     let mut segments = Vec::new();
     for index in 0..count {
         let at = table.checked_add(index * size)?;
-        segments.push(Segment {
+        segments.push(ElfSegment {
             kind: number(bytes, at, 4)? as u32,
             offset: number(bytes, at.saturating_add(8), 8)?,
             address: number(bytes, at.saturating_add(16), 8)?,
@@ -103,7 +103,7 @@ fn parse(bytes: &[u8], origin: &str) -> Option<Links> {
     let name = |at: u64| text(bytes, strings.checked_add(at)?);
     let needed = entries.iter().filter(|entry| entry.0 == NEEDED);
     let path = value(RUNPATH).or_else(|| value(RPATH));
-    Some(Links {
+    Some(DynamicLinking {
         loader,
         needed: needed.map(|entry| name(entry.1)).collect::<Option<_>>()?,
         path: path
@@ -112,15 +112,15 @@ fn parse(bytes: &[u8], origin: &str) -> Option<Links> {
     })
 }
 
-struct Segment {
+struct ElfSegment {
     kind: u32,
     offset: u64,
     address: u64,
     bytes: u64,
 }
 
-fn offset_of(segments: &[Segment], address: u64) -> Option<u64> {
-    let is_in = |segment: &&Segment| {
+fn offset_of(segments: &[ElfSegment], address: u64) -> Option<u64> {
+    let is_in = |segment: &&ElfSegment| {
         segment.kind == LOAD
             && (segment.address..segment.address.saturating_add(segment.bytes)).contains(&address)
     };
@@ -143,7 +143,7 @@ fn text(bytes: &[u8], at: u64) -> Option<String> {
 }
 
 /// Our program: static, or linked like another.
-pub(crate) fn echo(links: Option<&Links>) -> Vec<u8> {
+pub(crate) fn echo(links: Option<&DynamicLinking>) -> Vec<u8> {
     let count = if links.is_some() { 5 } else { 3 };
     let loader_at = HEADER_BYTES + SEGMENT_BYTES * count;
     let loader = links.map_or(Vec::new(), |links| zero_ended(&links.loader));
@@ -223,7 +223,7 @@ fn header(entry: u64, segment_count: u16) -> Vec<u8> {
 }
 
 /// What the loader needs: libraries, where to look, and tables with nothing in them.
-fn dynamic(links: &Links) -> Vec<u8> {
+fn dynamic(links: &DynamicLinking) -> Vec<u8> {
     let mut strings = vec![0];
     let mut entries = Vec::new();
     for name in &links.needed {

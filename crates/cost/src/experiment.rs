@@ -6,13 +6,13 @@ use std::path::Path;
 
 use hob_machine::hardware::memory_available_bytes;
 
-use crate::bare::{self, Bare, Job, Run};
+use crate::bare::{self, Bare, BareJob, BareRun};
 use crate::elf;
 use crate::error::CostError;
 use crate::kernel::start::How;
 use crate::limits::EXCHANGE_BYTES;
-use crate::private::{Folder, NOBODY, is_root};
-use crate::stop::Stop;
+use crate::private::{NOBODY, TemporaryFolder, is_root};
+use crate::stop::InterruptFlag;
 
 /// Memory of the parent besides its own, and the share of the runs that is enough: a fork of 1 GB
 /// takes ten thousand times as long as a small one's.
@@ -22,7 +22,7 @@ const SPARE_BYTES: u64 = 512 * 1024 * 1024;
 
 /// One row.
 #[derive(Debug, Clone)]
-pub(crate) struct Exchange {
+pub(crate) struct ExperimentRow {
     pub(crate) parent_bytes: usize,
     pub(crate) how: How,
     pub(crate) has_exec: bool,
@@ -33,10 +33,10 @@ pub(crate) struct Exchange {
 /// Measures all rows.
 pub(crate) fn measure(
     program: &Path,
-    folder: &Folder,
+    folder: &TemporaryFolder,
     count: u64,
-    stop: &Stop,
-) -> Result<Vec<Exchange>, CostError> {
+    stop: &InterruptFlag,
+) -> Result<Vec<ExperimentRow>, CostError> {
     let executed = match elf::IS_OURS_POSSIBLE {
         true => folder.program("static", &elf::echo(None))?,
         false => Path::new("/bin/cat").to_owned(),
@@ -52,7 +52,7 @@ pub(crate) fn measure(
     let mut all = Vec::new();
     for (parent_bytes, share) in PARENTS {
         let count = count.div_ceil(share);
-        let run = |(how, has_exec): (How, bool)| Run {
+        let run = |(how, has_exec): (How, bool)| BareRun {
             how,
             arguments: if has_exec {
                 executed.clone()
@@ -61,7 +61,7 @@ pub(crate) fn measure(
             },
             variables: Vec::new(),
         };
-        let job = Job {
+        let job = BareJob {
             runs: ways.map(run).to_vec(),
             count,
             input: vec![b'x'; EXCHANGE_BYTES],
@@ -74,7 +74,7 @@ pub(crate) fn measure(
             false => Err("there is not enough free memory".to_owned()),
         };
         for (index, (how, has_exec)) in ways.into_iter().enumerate() {
-            all.push(Exchange {
+            all.push(ExperimentRow {
                 parent_bytes,
                 how,
                 has_exec,

@@ -9,11 +9,11 @@ use crate::ask;
 use crate::error::CostError;
 use crate::experiment::has_room;
 use crate::ladder::{self, Figures};
-use crate::load::{Asked, Connection, series};
-use crate::private::{Folder, Private};
+use crate::load::{ConnectionReuse, MeasuredRequest, series};
+use crate::private::{Private, TemporaryFolder};
 use crate::rungs::Rung;
 use crate::site::{self, LISTENERS, PLAIN, Records};
-use crate::stop::Stop;
+use crate::stop::InterruptFlag;
 
 /// Bytes of memory the server is to have.
 const SIZES: [usize; 3] = [10_000_000, 100_000_000, 1_000_000_000];
@@ -25,15 +25,15 @@ const BURST: usize = 200;
 const STARTS_PER_CPU: usize = 2;
 
 /// What is measured in both.
-pub(crate) struct Subject<'a> {
+pub(crate) struct GrowthSubject<'a> {
     pub(crate) program: &'a Path,
-    pub(crate) folder: &'a Folder,
+    pub(crate) folder: &'a TemporaryFolder,
     pub(crate) rungs: &'a [Rung],
     /// The rung among them that starts a process for each request.
     pub(crate) index: usize,
-    pub(crate) asked: &'a Asked,
+    pub(crate) asked: &'a MeasuredRequest,
     pub(crate) count: u64,
-    pub(crate) stop: &'a Stop,
+    pub(crate) stop: &'a InterruptFlag,
 }
 
 /// The same program with a server of some size.
@@ -55,7 +55,7 @@ pub(crate) struct Burst {
 }
 
 /// Measures with the server at each size.
-pub(crate) fn growth(subject: &Subject<'_>) -> Result<Vec<Grown>, CostError> {
+pub(crate) fn growth(subject: &GrowthSubject<'_>) -> Result<Vec<Grown>, CostError> {
     let names = SIZES[SIZES.len() - 1] / FILE_BYTES;
     let failed = || CostError::system("cannot write files for the cache");
     let first = subject.folder.path("site/0");
@@ -71,7 +71,7 @@ pub(crate) fn growth(subject: &Subject<'_>) -> Result<Vec<Grown>, CostError> {
     let hob = subject.start(&config)?;
     let mut filled = 0;
     let mut all = Vec::new();
-    let nothing = Asked::get();
+    let nothing = MeasuredRequest::get();
     for wanted_bytes in SIZES {
         if !has_room(wanted_bytes) {
             all.push(Grown {
@@ -97,7 +97,7 @@ pub(crate) fn growth(subject: &Subject<'_>) -> Result<Vec<Grown>, CostError> {
 }
 
 /// Measures a burst with a limit of starts, and without.
-pub(crate) fn burst(subject: &Subject<'_>) -> Result<Vec<Burst>, CostError> {
+pub(crate) fn burst(subject: &GrowthSubject<'_>) -> Result<Vec<Burst>, CostError> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let mut all = Vec::new();
     for limit in [Some(STARTS_PER_CPU * cpus), None] {
@@ -109,7 +109,7 @@ pub(crate) fn burst(subject: &Subject<'_>) -> Result<Vec<Burst>, CostError> {
             series(
                 &url,
                 subject.asked,
-                Connection::Close,
+                ConnectionReuse::Close,
                 connections,
                 count,
                 subject.stop,
@@ -132,7 +132,7 @@ pub(crate) fn burst(subject: &Subject<'_>) -> Result<Vec<Burst>, CostError> {
     Ok(all)
 }
 
-impl Subject<'_> {
+impl GrowthSubject<'_> {
     fn start(&self, config: &str) -> Result<Private, CostError> {
         // The log of the server before it is not this one's.
         let _ = fs::remove_file(self.folder.path("run/log"));

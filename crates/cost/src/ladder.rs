@@ -5,16 +5,16 @@ use serde_json::Value;
 
 use crate::ask;
 use crate::error::CostError;
-use crate::load::{Asked, Connection, Times, series};
+use crate::load::{ConnectionReuse, MeasuredRequest, ResponseTimes, series};
 use crate::private::Private;
 use crate::processes::CpuUs;
-use crate::rungs::{Rung, Subject};
+use crate::rungs::{Rung, RungProgram};
 use crate::site::{PLAIN, Records, TIMED};
-use crate::stop::Stop;
+use crate::stop::InterruptFlag;
 
 /// A rung with what came of it, or why nothing did.
 #[derive(Debug, Clone)]
-pub(crate) struct Measured {
+pub(crate) struct RungMeasurement {
     pub(crate) rung: Rung,
     pub(crate) figures: Result<Figures, String>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Measured {
 /// What one request costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Figures {
-    pub(crate) times: Times,
+    pub(crate) times: ResponseTimes,
     pub(crate) cpu: CpuUs,
 }
 
@@ -31,10 +31,10 @@ pub(crate) fn measure(
     hob: &Private,
     records: &Records,
     rungs: &[Rung],
-    asked: &Asked,
+    asked: &MeasuredRequest,
     count: u64,
-    stop: &Stop,
-) -> Result<Vec<Measured>, CostError> {
+    stop: &InterruptFlag,
+) -> Result<Vec<RungMeasurement>, CostError> {
     let mut all = Vec::new();
     for (index, rung) in rungs.iter().enumerate() {
         stop.check()?;
@@ -50,7 +50,7 @@ pub(crate) fn measure(
                 },
             },
         };
-        if let (Err(reason), "cgi", Subject::Script, Ok(_)) =
+        if let (Err(reason), "cgi", RungProgram::Script, Ok(_)) =
             (&figures, rung.handler, rung.subject, &rung.route)
         {
             return Err(CostError::Script(format!(
@@ -58,7 +58,7 @@ pub(crate) fn measure(
                 rung.file.display()
             )));
         }
-        all.push(Measured {
+        all.push(RungMeasurement {
             rung: rung.clone(),
             figures,
         });
@@ -71,7 +71,7 @@ pub(crate) fn refused(
     hob: &Private,
     records: &Records,
     path: &str,
-    asked: &Asked,
+    asked: &MeasuredRequest,
 ) -> Result<Option<String>, CostError> {
     let before = records.count();
     let status = ask::status_of(hob.ports[TIMED], path, asked)?;
@@ -85,16 +85,23 @@ pub(crate) fn refused(
 pub(crate) fn figures(
     hob: &Private,
     path: &str,
-    asked: &Asked,
+    asked: &MeasuredRequest,
     count: u64,
-    stop: &Stop,
+    stop: &InterruptFlag,
 ) -> Result<Figures, CostError> {
     let url = hob.url(PLAIN, path);
     // The first requests find files that are not in memory, and hosts that have not run the script.
-    series(&url, asked, Connection::Keep, 1, count.div_ceil(20), stop)?;
+    series(
+        &url,
+        asked,
+        ConnectionReuse::Keep,
+        1,
+        count.div_ceil(20),
+        stop,
+    )?;
     let running = hob.resting_programs();
     let before = hob.family.used()?;
-    let series = series(&url, asked, Connection::Keep, 1, count, stop)?;
+    let series = series(&url, asked, ConnectionReuse::Keep, 1, count, stop)?;
     hob.settle(running);
     let cpu = hob.family.used()?.since(&before, series.answered);
     Ok(Figures {

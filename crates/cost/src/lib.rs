@@ -37,8 +37,8 @@ mod wire;
 
 pub use bare::bare;
 pub use error::CostError;
-pub use load::Asked;
+pub use load::MeasuredRequest;
 pub use private::serve;
-pub use report::{Report, reference, schema};
-pub use script::Settings;
-pub use study::{Options, Part, Subject, study};
+pub use report::{StudyReport, reference, schema};
+pub use script::ScriptSettings;
+pub use study::{StudyOptions, StudyPart, StudySubject, study};

@@ -5,18 +5,18 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use hob_load::{Pace, Plan, Protocol, Reuse, Terms, Url};
+use hob_load::{BenchPlan, ClientTlsOffer, LoadModel, Protocol, Reuse, Url};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::CostError;
 use crate::limits::ANSWER_TIME_MAX;
-use crate::stop::Stop;
+use crate::stop::InterruptFlag;
 
 /// What is asked, again and again.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct MeasuredRequest {
     /// Its method.
     pub method: String,
     /// Header fields besides those that follow from the rest.
@@ -29,10 +29,10 @@ pub struct Asked {
     pub is_insecure: bool,
 }
 
-impl Asked {
+impl MeasuredRequest {
     /// A plain GET.
-    pub fn get() -> Asked {
-        Asked {
+    pub fn get() -> MeasuredRequest {
+        MeasuredRequest {
             method: "GET".to_owned(),
             fields: Vec::new(),
             query: None,
@@ -44,7 +44,7 @@ impl Asked {
 
 /// How connections are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Connection {
+pub(crate) enum ConnectionReuse {
     /// One for each request.
     Close,
     /// One for all requests.
@@ -56,7 +56,7 @@ pub(crate) enum Connection {
 /// Times of many requests, in microseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "times", title = "times")]
-pub(crate) struct Times {
+pub(crate) struct ResponseTimes {
     /// Median.
     pub(crate) p50_us: f64,
     /// 99 %; the longest of fewer than 100.
@@ -65,9 +65,9 @@ pub(crate) struct Times {
     pub(crate) mean_us: f64,
 }
 
-impl Times {
+impl ResponseTimes {
     /// Of times in nanoseconds.
-    pub(crate) fn of(mut all: Vec<u64>) -> Times {
+    pub(crate) fn of(mut all: Vec<u64>) -> ResponseTimes {
         all.sort_unstable();
         // The smallest value that so many percent are not above.
         let at = |percent: usize| {
@@ -75,16 +75,16 @@ impl Times {
             all.get(index).copied().unwrap_or(0) as f64 / 1e3
         };
         let sum: u64 = all.iter().sum();
-        Times {
+        ResponseTimes {
             p50_us: at(50),
             p99_us: at(99),
             mean_us: sum as f64 / 1e3 / all.len().max(1) as f64,
         }
     }
 
-    fn read(value: &Value) -> Option<Times> {
+    fn read(value: &Value) -> Option<ResponseTimes> {
         let figure = |name: &str| value.get(name).and_then(Value::as_f64);
-        Some(Times {
+        Some(ResponseTimes {
             p50_us: figure("p50_us")?,
             p99_us: figure("p99_us")?,
             mean_us: figure("mean_us")?,
@@ -94,8 +94,8 @@ impl Times {
 
 /// What came of a series of requests.
 #[derive(Debug, Clone)]
-pub(crate) struct Series {
-    pub(crate) times: Times,
+pub(crate) struct RequestSeries {
+    pub(crate) times: ResponseTimes,
     pub(crate) answered: u64,
     pub(crate) handshakes_resumed: u64,
     pub(crate) tls: Option<String>,
@@ -104,28 +104,28 @@ pub(crate) struct Series {
 /// So many requests over so many connections at a time; any that fails makes the whole fail.
 pub(crate) fn series(
     url: &str,
-    asked: &Asked,
-    connection: Connection,
+    asked: &MeasuredRequest,
+    connection: ConnectionReuse,
     connections: usize,
     count: u64,
-    stop: &Stop,
-) -> Result<Series, CostError> {
-    let line = Line::direct(Protocol::H1);
+    stop: &InterruptFlag,
+) -> Result<RequestSeries, CostError> {
+    let line = RequestTransport::direct(Protocol::H1);
     run(url, asked, connection, connections, count, line, stop)
 }
 
 /// What requests go over.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line<'a> {
+pub(crate) struct RequestTransport<'a> {
     pub(crate) protocol: Protocol,
-    pub(crate) way: Way<'a>,
+    pub(crate) way: ConnectTarget<'a>,
     /// Longest wait for an answer.
     pub(crate) timeout: Duration,
 }
 
 /// Where connections are made to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Way<'a> {
+pub(crate) enum ConnectTarget<'a> {
     /// The host of the URL.
     Direct,
     /// A Unix socket.
@@ -134,11 +134,11 @@ pub(crate) enum Way<'a> {
     Address(SocketAddr),
 }
 
-impl Line<'_> {
-    pub(crate) fn direct(protocol: Protocol) -> Line<'static> {
-        Line {
+impl RequestTransport<'_> {
+    pub(crate) fn direct(protocol: Protocol) -> RequestTransport<'static> {
+        RequestTransport {
             protocol,
-            way: Way::Direct,
+            way: ConnectTarget::Direct,
             timeout: ANSWER_TIME_MAX,
         }
     }
@@ -147,37 +147,37 @@ impl Line<'_> {
 /// The same, one at a time, over this.
 pub(crate) fn series_over(
     url: &str,
-    asked: &Asked,
-    connection: Connection,
+    asked: &MeasuredRequest,
+    connection: ConnectionReuse,
     count: u64,
-    line: Line<'_>,
-    stop: &Stop,
-) -> Result<Series, CostError> {
+    line: RequestTransport<'_>,
+    stop: &InterruptFlag,
+) -> Result<RequestSeries, CostError> {
     run(url, asked, connection, 1, count, line, stop)
 }
 
 fn run(
     url: &str,
-    asked: &Asked,
-    connection: Connection,
+    asked: &MeasuredRequest,
+    connection: ConnectionReuse,
     connections: usize,
     count: u64,
-    line: Line<'_>,
-    stop: &Stop,
-) -> Result<Series, CostError> {
+    line: RequestTransport<'_>,
+    stop: &InterruptFlag,
+) -> Result<RequestSeries, CostError> {
     stop.check()?;
     let url: Url = with_query(url, asked)
         .parse()
         .map_err(CostError::Arguments)?;
-    let plan = Plan {
+    let plan = BenchPlan {
         entries: vec![url.into()],
         seed: 1,
         page: None,
         unix: match line.way {
-            Way::Socket(path) => Some(path.to_owned()),
-            Way::Direct | Way::Address(_) => None,
+            ConnectTarget::Socket(path) => Some(path.to_owned()),
+            ConnectTarget::Direct | ConnectTarget::Address(_) => None,
         },
-        pace: Pace::Closed {
+        pace: LoadModel::Closed {
             think: Duration::ZERO,
         },
         connections,
@@ -185,12 +185,12 @@ fn run(
         protocol: line.protocol,
         streams: 1,
         reuse: match connection {
-            Connection::Keep => Reuse::KeepAlive,
-            Connection::Close | Connection::CloseFull => Reuse::PerRequest,
+            ConnectionReuse::Keep => Reuse::KeepAlive,
+            ConnectionReuse::Close | ConnectionReuse::CloseFull => Reuse::PerRequest,
         },
         is_insecure: asked.is_insecure,
-        terms: Terms::default(),
-        is_resumption_off: connection == Connection::CloseFull,
+        terms: ClientTlsOffer::default(),
+        is_resumption_off: connection == ConnectionReuse::CloseFull,
         threads: 1,
         cpus: Vec::new(),
         warm_up: Duration::ZERO,
@@ -206,8 +206,8 @@ fn run(
     };
     // Signals are listened to once for the whole study.
     let report = match line.way {
-        Way::Address(address) => hob_load::run_through(plan, address, stop.flag()),
-        Way::Direct | Way::Socket(_) => hob_load::run_until(plan, stop.flag()),
+        ConnectTarget::Address(address) => hob_load::run_through(plan, address, stop.flag()),
+        ConnectTarget::Direct | ConnectTarget::Socket(_) => hob_load::run_until(plan, stop.flag()),
     }?;
     let result = report.json();
     if result["interrupted"] == true {
@@ -222,8 +222,8 @@ fn run(
         )));
     }
     let number = |part: &str, name: &str| result[part][name].as_u64().unwrap_or(0);
-    Ok(Series {
-        times: Times::read(&result["latency"]["response"]).unwrap_or_default(),
+    Ok(RequestSeries {
+        times: ResponseTimes::read(&result["latency"]["response"]).unwrap_or_default(),
         answered: number("requests", "answered"),
         handshakes_resumed: number("tls", "resumed"),
         tls: result["tls"]["terms"].as_str().map(str::to_owned),
@@ -231,7 +231,7 @@ fn run(
 }
 
 /// The URL with the query that was asked for.
-pub(crate) fn with_query(url: &str, asked: &Asked) -> String {
+pub(crate) fn with_query(url: &str, asked: &MeasuredRequest) -> String {
     match &asked.query {
         Some(query) if !query.is_empty() => format!("{url}?{query}"),
         _ => url.to_owned(),
@@ -244,10 +244,10 @@ mod tests {
 
     #[test]
     fn percentiles_are_values_that_were_measured() {
-        let times = Times::of((1..=200).rev().map(|us| us * 1000).collect());
+        let times = ResponseTimes::of((1..=200).rev().map(|us| us * 1000).collect());
         assert_eq!((times.p50_us, times.p99_us), (100.0, 198.0));
         assert_eq!(times.mean_us, 100.5);
-        assert_eq!(Times::of(vec![]).p99_us, 0.0);
-        assert_eq!(Times::of(vec![7000]).p50_us, 7.0);
+        assert_eq!(ResponseTimes::of(vec![]).p99_us, 0.0);
+        assert_eq!(ResponseTimes::of(vec![7000]).p50_us, 7.0);
     }
 }

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::error::CostError;
 use crate::limits::{LOOK_PERIOD, MESSAGE_BYTES_MAX, SERVER_TIME_MAX, SETTLE_TIME_MAX};
 use crate::processes::Family;
-use crate::stop::Stop;
+use crate::stop::InterruptFlag;
 
 /// Looks in which nothing changes, after which nothing runs any more.
 const RESTING_LOOKS: u32 = 3;
@@ -26,14 +26,14 @@ pub(crate) const NOBODY: u32 = 65534;
 
 /// A temporary folder; it goes when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct TemporaryFolder {
     folder: TempDir,
 }
 
-impl Folder {
+impl TemporaryFolder {
     /// Makes one that only this user can enter. Where this is root, the accounts of the server and
     /// of programs can enter what is in it, but list nothing.
-    pub(crate) fn new() -> Result<Folder, CostError> {
+    pub(crate) fn new() -> Result<TemporaryFolder, CostError> {
         let failed = |error| CostError::system("cannot make a temporary folder")(error);
         let folder = tempfile::Builder::new()
             .prefix("hob-cost-")
@@ -49,7 +49,7 @@ impl Folder {
             fs::create_dir(&path).map_err(failed)?;
             fs::set_permissions(&path, Permissions::from_mode(mode)).map_err(failed)?;
         }
-        Ok(Folder { folder })
+        Ok(TemporaryFolder { folder })
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -84,10 +84,10 @@ impl Private {
     /// Starts it with a config that has so many listeners, and waits until all listen.
     pub(crate) fn start(
         program: &Path,
-        folder: &Folder,
+        folder: &TemporaryFolder,
         config: &str,
         listeners: usize,
-        stop: &Stop,
+        stop: &InterruptFlag,
     ) -> Result<Private, CostError> {
         let file = folder.path("run/hob.toml");
         let messages = folder.path("run/messages");
@@ -178,7 +178,7 @@ struct Starting {
 
 impl Starting {
     /// The ports in what it prints.
-    fn listeners(&mut self, count: usize, stop: &Stop) -> Result<Vec<u16>, CostError> {
+    fn listeners(&mut self, count: usize, stop: &InterruptFlag) -> Result<Vec<u16>, CostError> {
         let mut text = Vec::new();
         let begun = Instant::now();
         loop {
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn folder_is_closed_to_others_and_goes() {
-        let folder = Folder::new().unwrap();
+        let folder = TemporaryFolder::new().unwrap();
         let path = folder.path("");
         let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, if is_root() { 0o711 } else { 0o700 });

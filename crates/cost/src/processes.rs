@@ -12,7 +12,7 @@ use crate::kernel::clock::cpu_ns;
 
 /// Nanoseconds of CPU time so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Used {
+pub(crate) struct ProcessCpuTimes {
     pub(crate) server: u64,
     /// The keeper's is in it, which does nothing while requests run.
     pub(crate) spawner: u64,
@@ -33,9 +33,9 @@ impl CpuUs {
     }
 }
 
-impl Used {
+impl ProcessCpuTimes {
     /// Per request, from what was used before.
-    pub(crate) fn since(&self, before: &Used, count: u64) -> CpuUs {
+    pub(crate) fn since(&self, before: &ProcessCpuTimes, count: u64) -> CpuUs {
         let each = |after: u64, before: u64| {
             after.saturating_sub(before) as f64 / 1e3 / count.max(1) as f64
         };
@@ -73,13 +73,13 @@ impl Family {
     }
 
     /// What they have used until now.
-    pub(crate) fn used(&self) -> Result<Used, CostError> {
+    pub(crate) fn used(&self) -> Result<ProcessCpuTimes, CostError> {
         let all = Processes::now();
         let of = |name: &str, pid: u32| {
             let tried = format!("cannot read the CPU time of the {name} (process {pid})");
             cpu_ns(pid).map_err(CostError::system(tried))
         };
-        let mut used = Used {
+        let mut used = ProcessCpuTimes {
             server: of("server", self.server)?,
             spawner: of("keeper", self.keeper)?,
             programs: 0,

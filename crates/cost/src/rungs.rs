@@ -3,24 +3,24 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::echo::{self, Kind};
+use crate::echo::{self, EchoKind};
 use crate::error::CostError;
-use crate::load::Asked;
-use crate::private::Folder;
-use crate::script::{Language, Script, Stays};
+use crate::load::MeasuredRequest;
+use crate::private::TemporaryFolder;
+use crate::script::{MeasuredScript, ScriptLanguage, Stays};
 
 /// Whose program a rung runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Subject {
+pub(crate) enum RungProgram {
     Script,
     Echo,
 }
 
-impl Subject {
+impl RungProgram {
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Subject::Script => "script",
-            Subject::Echo => "echo",
+            RungProgram::Script => "script",
+            RungProgram::Echo => "echo",
         }
     }
 }
@@ -32,8 +32,8 @@ pub(crate) struct Rung {
     pub(crate) handler: &'static str,
     /// How a resident program's requests travel.
     pub(crate) carrier: Option<&'static str>,
-    pub(crate) subject: Subject,
-    pub(crate) language: Language,
+    pub(crate) subject: RungProgram,
+    pub(crate) language: ScriptLanguage,
     pub(crate) file: PathBuf,
     /// The handler's part of the route in the config, or why there is none.
     pub(crate) route: Result<String, String>,
@@ -64,11 +64,11 @@ impl Rung {
 }
 
 /// Every rung of a script, possible or not.
-pub(crate) fn of_script(script: &Script) -> Result<Vec<Rung>, CostError> {
+pub(crate) fn of_script(script: &MeasuredScript) -> Result<Vec<Rung>, CostError> {
     let rung = |handler, carrier, route| Rung {
         handler,
         carrier,
-        subject: Subject::Script,
+        subject: RungProgram::Script,
         language: script.language,
         file: script.path.clone(),
         route,
@@ -98,24 +98,49 @@ pub(crate) fn of_script(script: &Script) -> Result<Vec<Rung>, CostError> {
 
 /// The rungs of the built-in echo that this machine can run, of one language or of all.
 pub(crate) fn of_echo(
-    folder: &Folder,
+    folder: &TemporaryFolder,
     path: &str,
-    asked: &Asked,
-    wanted: impl Fn(Language) -> bool,
+    asked: &MeasuredRequest,
+    wanted: impl Fn(ScriptLanguage) -> bool,
 ) -> Result<Vec<Rung>, CostError> {
     let mut all = Vec::new();
     let table = [
-        (Language::Compiled, Kind::Cgi, "cgi", None),
-        (Language::Shell, Kind::Cgi, "cgi", None),
-        (Language::Perl, Kind::Cgi, "cgi", None),
-        (Language::Python, Kind::Cgi, "cgi", None),
-        (Language::Perl, Kind::Cgi, "warm", None),
-        (Language::Python, Kind::Cgi, "warm", None),
-        (Language::Shell, Kind::Lines, "resident", Some("lines")),
-        (Language::Perl, Kind::Loop, "resident", Some("stream")),
-        (Language::Perl, Kind::Loop, "resident", Some("shm")),
-        (Language::Python, Kind::Loop, "resident", Some("stream")),
-        (Language::Python, Kind::Loop, "resident", Some("shm")),
+        (ScriptLanguage::Compiled, EchoKind::Cgi, "cgi", None),
+        (ScriptLanguage::Shell, EchoKind::Cgi, "cgi", None),
+        (ScriptLanguage::Perl, EchoKind::Cgi, "cgi", None),
+        (ScriptLanguage::Python, EchoKind::Cgi, "cgi", None),
+        (ScriptLanguage::Perl, EchoKind::Cgi, "warm", None),
+        (ScriptLanguage::Python, EchoKind::Cgi, "warm", None),
+        (
+            ScriptLanguage::Shell,
+            EchoKind::Lines,
+            "resident",
+            Some("lines"),
+        ),
+        (
+            ScriptLanguage::Perl,
+            EchoKind::Loop,
+            "resident",
+            Some("stream"),
+        ),
+        (
+            ScriptLanguage::Perl,
+            EchoKind::Loop,
+            "resident",
+            Some("shm"),
+        ),
+        (
+            ScriptLanguage::Python,
+            EchoKind::Loop,
+            "resident",
+            Some("stream"),
+        ),
+        (
+            ScriptLanguage::Python,
+            EchoKind::Loop,
+            "resident",
+            Some("shm"),
+        ),
     ];
     for (language, kind, handler, carrier) in table {
         if !wanted(language) {
@@ -136,7 +161,7 @@ pub(crate) fn of_echo(
         all.push(Rung {
             handler,
             carrier,
-            subject: Subject::Echo,
+            subject: RungProgram::Echo,
             language,
             file,
             route: Ok(route),
@@ -151,7 +176,7 @@ const WORKERS: &str = "workers = { min = 1, max = 1 }";
 const NOT_LOOPING: &str = "it answers one request and ends; a loop over requests, or an application \
      (WSGI, ASGI, PSGI), could stay";
 
-fn cgi_route(script: &Script) -> Result<Result<String, String>, CostError> {
+fn cgi_route(script: &MeasuredScript) -> Result<Result<String, String>, CostError> {
     if !script.is_cgi {
         return Ok(Err(
             "it is written to stay, not to answer one request".to_owned()
@@ -159,7 +184,7 @@ fn cgi_route(script: &Script) -> Result<Result<String, String>, CostError> {
     }
     let place = quoted(&script.path)?;
     let is_started = script.is_executable
-        && (script.first_line.is_some() || script.language == Language::Compiled);
+        && (script.first_line.is_some() || script.language == ScriptLanguage::Compiled);
     let interpreters = match (
         is_started,
         script.usual_interpreter(),
@@ -178,37 +203,40 @@ fn cgi_route(script: &Script) -> Result<Result<String, String>, CostError> {
     )))
 }
 
-fn warm_route(script: &Script) -> Result<Result<String, String>, CostError> {
+fn warm_route(script: &MeasuredScript) -> Result<Result<String, String>, CostError> {
     if !script.is_cgi {
         return Ok(Err(
             "it is written to stay, not to answer one request".to_owned()
         ));
     }
     match (script.language, script.usual_interpreter()) {
-        (Language::Python | Language::Perl, Some(interpreter)) => Ok(Ok(format!(
+        (ScriptLanguage::Python | ScriptLanguage::Perl, Some(interpreter)) => Ok(Ok(format!(
             "warm = {{ script = {}, interpreter = {}{}{} }}",
             quoted(&script.path)?,
             text(interpreter)?,
             preload(script)?,
             env(script, None)?
         ))),
-        (Language::Compiled, _) => Ok(Err(
+        (ScriptLanguage::Compiled, _) => Ok(Err(
             "it is a compiled program: there is no interpreter to keep".to_owned(),
         )),
         (language, _) => Ok(Err(format!(
             "there is no warm host for {}, only for Python and Perl",
             match language {
-                Language::Unknown => "this interpreter",
+                ScriptLanguage::Unknown => "this interpreter",
                 language => language.word(),
             }
         ))),
     }
 }
 
-fn resident_route(script: &Script, carrier: &str) -> Result<Result<String, String>, CostError> {
+fn resident_route(
+    script: &MeasuredScript,
+    carrier: &str,
+) -> Result<Result<String, String>, CostError> {
     let place = quoted(&script.path)?;
     let interpreter = match (&script.interpreter, script.language) {
-        (Some(name), Language::Python | Language::Perl) => {
+        (Some(name), ScriptLanguage::Python | ScriptLanguage::Perl) => {
             format!(", interpreter = {}", text(name)?)
         }
         _ => String::new(),
@@ -234,7 +262,7 @@ fn resident_route(script: &Script, carrier: &str) -> Result<Result<String, Strin
 }
 
 /// The variables its route has, and one of ours.
-fn env(script: &Script, more: Option<(&str, &str)>) -> Result<String, CostError> {
+fn env(script: &MeasuredScript, more: Option<(&str, &str)>) -> Result<String, CostError> {
     let known = script.settings.env.iter();
     let known = known.map(|(name, value)| (name.as_str(), value.as_str()));
     let known = known.filter(|(name, _)| more.is_none_or(|(more, _)| more != *name));
@@ -250,7 +278,7 @@ fn env(script: &Script, more: Option<(&str, &str)>) -> Result<String, CostError>
 }
 
 /// The modules its route loads beforehand.
-fn preload(script: &Script) -> Result<String, CostError> {
+fn preload(script: &MeasuredScript) -> Result<String, CostError> {
     let names = script.settings.preload.iter().map(|name| text(name));
     let names = names.collect::<Result<Vec<_>, _>>()?;
     Ok(match names.is_empty() {
@@ -259,7 +287,7 @@ fn preload(script: &Script) -> Result<String, CostError> {
     })
 }
 
-fn looping(language: Language, place: &str, carrier: &str) -> String {
+fn looping(language: ScriptLanguage, place: &str, carrier: &str) -> String {
     let native = if carrier == "stream" {
         "env = { HOB_NATIVE = \"off\" }, "
     } else {
@@ -305,13 +333,13 @@ fn percent(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn script(text: &str, name: &str) -> Script {
+    fn script(text: &str, name: &str) -> MeasuredScript {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&path, open).unwrap();
-        Script::look(&path).unwrap()
+        MeasuredScript::look(&path).unwrap()
     }
 
     fn told(rungs: &[Rung]) -> Vec<(String, bool)> {

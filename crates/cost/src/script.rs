@@ -12,7 +12,7 @@ use crate::limits::SCRIPT_BYTES_MAX;
 
 /// The language of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Language {
+pub(crate) enum ScriptLanguage {
     Shell,
     Perl,
     Python,
@@ -25,57 +25,57 @@ pub(crate) enum Language {
     Unknown,
 }
 
-impl Language {
+impl ScriptLanguage {
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Language::Shell => "shell",
-            Language::Perl => "perl",
-            Language::Python => "python",
-            Language::Ruby => "ruby",
-            Language::Php => "php",
-            Language::Node => "node",
-            Language::Compiled => "compiled",
-            Language::Unknown => "unknown",
+            ScriptLanguage::Shell => "shell",
+            ScriptLanguage::Perl => "perl",
+            ScriptLanguage::Python => "python",
+            ScriptLanguage::Ruby => "ruby",
+            ScriptLanguage::Php => "php",
+            ScriptLanguage::Node => "node",
+            ScriptLanguage::Compiled => "compiled",
+            ScriptLanguage::Unknown => "unknown",
         }
     }
 
     /// A script that does nothing but print an empty line.
     pub(crate) fn nothing(self) -> Option<&'static str> {
         match self {
-            Language::Shell => Some("echo\n"),
-            Language::Perl => Some("print \"\\n\";\n"),
-            Language::Python => Some("print()\n"),
-            Language::Ruby => Some("puts\n"),
-            Language::Php => Some("<?php echo \"\\n\";\n"),
-            Language::Node => Some("console.log()\n"),
-            Language::Compiled | Language::Unknown => None,
+            ScriptLanguage::Shell => Some("echo\n"),
+            ScriptLanguage::Perl => Some("print \"\\n\";\n"),
+            ScriptLanguage::Python => Some("print()\n"),
+            ScriptLanguage::Ruby => Some("puts\n"),
+            ScriptLanguage::Php => Some("<?php echo \"\\n\";\n"),
+            ScriptLanguage::Node => Some("console.log()\n"),
+            ScriptLanguage::Compiled | ScriptLanguage::Unknown => None,
         }
     }
 
     /// By the name of its interpreter, versions and folders aside.
-    fn of_interpreter(name: &str) -> Language {
+    fn of_interpreter(name: &str) -> ScriptLanguage {
         let name = name.rsplit('/').next().unwrap_or_default();
         let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
         match stem {
-            "sh" | "dash" | "bash" | "ksh" | "zsh" | "busybox" => Language::Shell,
-            "perl" => Language::Perl,
-            "python" | "pypy" => Language::Python,
-            "ruby" => Language::Ruby,
-            "php" | "php-cgi" => Language::Php,
-            "node" | "nodejs" => Language::Node,
-            _ => Language::Unknown,
+            "sh" | "dash" | "bash" | "ksh" | "zsh" | "busybox" => ScriptLanguage::Shell,
+            "perl" => ScriptLanguage::Perl,
+            "python" | "pypy" => ScriptLanguage::Python,
+            "ruby" => ScriptLanguage::Ruby,
+            "php" | "php-cgi" => ScriptLanguage::Php,
+            "node" | "nodejs" => ScriptLanguage::Node,
+            _ => ScriptLanguage::Unknown,
         }
     }
 
-    fn of_ending(path: &Path) -> Language {
+    fn of_ending(path: &Path) -> ScriptLanguage {
         match path.extension().and_then(|ending| ending.to_str()) {
-            Some("sh") => Language::Shell,
-            Some("pl") => Language::Perl,
-            Some("py") => Language::Python,
-            Some("rb") => Language::Ruby,
-            Some("php") => Language::Php,
-            Some("js") => Language::Node,
-            _ => Language::Unknown,
+            Some("sh") => ScriptLanguage::Shell,
+            Some("pl") => ScriptLanguage::Perl,
+            Some("py") => ScriptLanguage::Python,
+            Some("rb") => ScriptLanguage::Ruby,
+            Some("php") => ScriptLanguage::Php,
+            Some("js") => ScriptLanguage::Node,
+            _ => ScriptLanguage::Unknown,
         }
     }
 }
@@ -95,9 +95,9 @@ pub(crate) enum Stays {
 
 /// A script that is to be measured.
 #[derive(Debug, Clone)]
-pub(crate) struct Script {
+pub(crate) struct MeasuredScript {
     pub(crate) path: PathBuf,
-    pub(crate) language: Language,
+    pub(crate) language: ScriptLanguage,
     pub(crate) stays: Stays,
     /// The whole first line, without its `#!`; nothing for a program.
     pub(crate) first_line: Option<String>,
@@ -106,21 +106,21 @@ pub(crate) struct Script {
     pub(crate) is_executable: bool,
     /// It can answer as a CGI program.
     pub(crate) is_cgi: bool,
-    pub(crate) settings: Settings,
+    pub(crate) settings: ScriptSettings,
 }
 
 /// What of a route's settings a script is measured with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct ScriptSettings {
     /// Variables of its environment, name and value.
     pub env: Vec<(String, String)>,
     /// Modules that a warm interpreter loads before the first request.
     pub preload: Vec<String>,
 }
 
-impl Script {
+impl MeasuredScript {
     /// Looks at a file.
-    pub(crate) fn look(path: &Path) -> Result<Script, CostError> {
+    pub(crate) fn look(path: &Path) -> Result<MeasuredScript, CostError> {
         let wrong = |what: String| CostError::Arguments(format!("{}: {what}", path.display()));
         let unread = |error| wrong(format!("cannot read the script: {error}"));
         let path = fs::canonicalize(path).map_err(unread)?;
@@ -134,17 +134,20 @@ impl Script {
             .read_to_end(&mut bytes)
             .map_err(unread)?;
         let mode = facts.permissions().mode();
-        let script = Script::of(path.clone(), &bytes, mode & 0o111 != 0);
-        if script.language == Language::Unknown && script.interpreter.is_none() {
+        let script = MeasuredScript::of(path.clone(), &bytes, mode & 0o111 != 0);
+        if script.language == ScriptLanguage::Unknown && script.interpreter.is_none() {
             return Err(wrong(
                 "nobody can tell what runs it: it needs a first line such as #!/usr/bin/python3"
                     .to_owned(),
             ));
         }
         let is_runnable = script.is_executable || script.first_line.is_none();
-        let has_ending = matches!(script.language, Language::Perl | Language::Python);
+        let has_ending = matches!(
+            script.language,
+            ScriptLanguage::Perl | ScriptLanguage::Python
+        );
         if !is_runnable && !has_ending
-            || script.language == Language::Compiled && !script.is_executable
+            || script.language == ScriptLanguage::Compiled && !script.is_executable
         {
             return Err(wrong(format!(
                 "it is not executable: chmod +x {}",
@@ -154,7 +157,7 @@ impl Script {
         Ok(script)
     }
 
-    fn of(path: PathBuf, bytes: &[u8], is_executable: bool) -> Script {
+    fn of(path: PathBuf, bytes: &[u8], is_executable: bool) -> MeasuredScript {
         let first_line = bytes.strip_prefix(b"#!").map(|rest| {
             let end = rest.iter().position(|byte| *byte == b'\n');
             let line = &rest[..end.unwrap_or(rest.len())];
@@ -162,22 +165,22 @@ impl Script {
         });
         let interpreter = first_line.as_deref().and_then(interpreter_of);
         let language = match (&interpreter, bytes.starts_with(b"\x7fELF")) {
-            (_, true) => Language::Compiled,
-            (Some(name), _) => Language::of_interpreter(name),
-            (None, _) => Language::of_ending(&path),
+            (_, true) => ScriptLanguage::Compiled,
+            (Some(name), _) => ScriptLanguage::of_interpreter(name),
+            (None, _) => ScriptLanguage::of_ending(&path),
         };
         let text = String::from_utf8_lossy(bytes);
         let has = |word: &str| text.contains(word);
         let stays = match language {
-            Language::Python if has("hob.requests(") => Stays::Loop,
-            Language::Perl if has("Hob->accept") => Stays::Loop,
+            ScriptLanguage::Python if has("hob.requests(") => Stays::Loop,
+            ScriptLanguage::Perl if has("Hob->accept") => Stays::Loop,
             _ if has("CGIPLUSEOF") || has("hob_accept") => Stays::Lines,
-            Language::Perl => Stays::Kept,
+            ScriptLanguage::Perl => Stays::Kept,
             _ => Stays::No,
         };
         // The shell library answers one request as plain CGI where nobody keeps it resident.
         let is_cgi = matches!(stays, Stays::No | Stays::Kept) || has("hob_accept");
-        Script {
+        MeasuredScript {
             path,
             language,
             stays,
@@ -185,7 +188,7 @@ impl Script {
             interpreter,
             is_executable,
             is_cgi,
-            settings: Settings::default(),
+            settings: ScriptSettings::default(),
         }
     }
 
@@ -216,13 +219,13 @@ impl Script {
     /// The interpreter that it names, else the usual one of its language.
     pub(crate) fn usual_interpreter(&self) -> Option<&str> {
         let usual = match self.language {
-            Language::Python => Some("python3"),
-            Language::Perl => Some("perl"),
-            Language::Shell => Some("sh"),
-            Language::Ruby => Some("ruby"),
-            Language::Php => Some("php"),
-            Language::Node => Some("node"),
-            Language::Compiled | Language::Unknown => None,
+            ScriptLanguage::Python => Some("python3"),
+            ScriptLanguage::Perl => Some("perl"),
+            ScriptLanguage::Shell => Some("sh"),
+            ScriptLanguage::Ruby => Some("ruby"),
+            ScriptLanguage::Php => Some("php"),
+            ScriptLanguage::Node => Some("node"),
+            ScriptLanguage::Compiled | ScriptLanguage::Unknown => None,
         };
         self.interpreter.as_deref().or(usual)
     }
@@ -262,29 +265,37 @@ fn interpreter_of(line: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn of(name: &str, text: &str) -> Script {
-        Script::of(PathBuf::from(name), text.as_bytes(), true)
+    fn of(name: &str, text: &str) -> MeasuredScript {
+        MeasuredScript::of(PathBuf::from(name), text.as_bytes(), true)
     }
 
     #[test]
     fn first_line_names_the_language() {
         for (line, language, interpreter) in [
-            ("#!/bin/sh\n", Language::Shell, "/bin/sh"),
-            ("#! /usr/bin/env python3\n", Language::Python, "python3"),
-            ("#!/usr/bin/env -S perl -w\n", Language::Perl, "perl"),
+            ("#!/bin/sh\n", ScriptLanguage::Shell, "/bin/sh"),
+            (
+                "#! /usr/bin/env python3\n",
+                ScriptLanguage::Python,
+                "python3",
+            ),
+            ("#!/usr/bin/env -S perl -w\n", ScriptLanguage::Perl, "perl"),
             (
                 "#!/opt/venv/bin/python3.12 -I",
-                Language::Python,
+                ScriptLanguage::Python,
                 "/opt/venv/bin/python3.12",
             ),
-            ("#!/usr/bin/awk -f\n", Language::Unknown, "/usr/bin/awk"),
+            (
+                "#!/usr/bin/awk -f\n",
+                ScriptLanguage::Unknown,
+                "/usr/bin/awk",
+            ),
         ] {
             let script = of("/a/b", line);
             assert_eq!(script.language, language, "{line}");
             assert_eq!(script.interpreter.as_deref(), Some(interpreter), "{line}");
         }
-        assert_eq!(of("/a/b.pl", "print 1;").language, Language::Perl);
-        assert_eq!(of("/a/b", "\x7fELF").language, Language::Compiled);
+        assert_eq!(of("/a/b.pl", "print 1;").language, ScriptLanguage::Perl);
+        assert_eq!(of("/a/b", "\x7fELF").language, ScriptLanguage::Compiled);
     }
 
     #[test]

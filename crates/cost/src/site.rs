@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use crate::error::CostError;
 use crate::limits::{LOOK_PERIOD, MESSAGE_BYTES_MAX, SERVER_TIME_MAX};
-use crate::load::Times;
-use crate::private::{Folder, NOBODY, is_root};
+use crate::load::ResponseTimes;
+use crate::private::{NOBODY, TemporaryFolder, is_root};
 use crate::rungs::{Rung, quoted};
 
 /// Listeners of the config, by their place in it.
@@ -21,7 +21,7 @@ pub(crate) const FIXED: &str = "/fixed";
 
 /// Writes the config. `concurrent` is the start limit of CGI routes, where it is not the usual one.
 pub(crate) fn config(
-    folder: &Folder,
+    folder: &TemporaryFolder,
     rungs: &[Rung],
     concurrent: Option<usize>,
 ) -> Result<String, CostError> {
@@ -65,9 +65,9 @@ fn unclosed(route: &str) -> &str {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Recorded {
     /// From the request's first byte until its answer was handed to the kernel.
-    pub(crate) total: Times,
+    pub(crate) total: ResponseTimes,
     /// From asking for a program's start until the head of its answer was complete.
-    pub(crate) program: Times,
+    pub(crate) program: ResponseTimes,
 }
 
 /// The log of the second listener.
@@ -76,7 +76,7 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    pub(crate) fn of(folder: &Folder) -> Records {
+    pub(crate) fn of(folder: &TemporaryFolder) -> Records {
         Records {
             file: folder.path("run/log"),
         }
@@ -108,8 +108,8 @@ impl Records {
             program.push(part * 1000);
         }
         Ok(Recorded {
-            total: Times::of(total),
-            program: Times::of(program),
+            total: ResponseTimes::of(total),
+            program: ResponseTimes::of(program),
         })
     }
 
@@ -161,7 +161,7 @@ mod tests {
     fn line_without_times_is_an_error_and_no_zero() {
         assert_eq!(times("200 15 7 -: -"), Some((15, 7)));
         assert_eq!(times("200 15"), None);
-        let folder = Folder::new().unwrap();
+        let folder = TemporaryFolder::new().unwrap();
         let records = Records::of(&folder);
         fs::write(&records.file, "200 15 7 -: -\n200 - -\n").unwrap();
         let one = records.after(0, 1).unwrap();

@@ -9,18 +9,18 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::bare::{self, Bare, Job, Run};
+use crate::bare::{self, Bare, BareJob, BareRun};
 use crate::echo;
 use crate::elf;
 use crate::error::CostError;
 use crate::kernel::start::How;
-use crate::load::{Asked, Connection, Times, series};
+use crate::load::{ConnectionReuse, MeasuredRequest, ResponseTimes, series};
 use crate::past;
-use crate::private::{Folder, NOBODY, Private, is_root};
+use crate::private::{NOBODY, Private, TemporaryFolder, is_root};
 use crate::processes::CpuUs;
-use crate::script::Script;
+use crate::script::MeasuredScript;
 use crate::site::{FIXED, PLAIN, Recorded, Records, TIMED};
-use crate::stop::Stop;
+use crate::stop::InterruptFlag;
 
 /// One stage.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -48,7 +48,7 @@ pub(crate) struct Nested {
     pub(crate) name: &'static str,
     /// How long it took.
     #[serde(rename = "wall")]
-    pub(crate) times: Times,
+    pub(crate) times: ResponseTimes,
     /// Mean CPU time, microseconds.
     pub(crate) cpu_us: Option<f64>,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Stages {
     pub(crate) rows: Vec<Stage>,
     pub(crate) nested: Vec<Nested>,
     /// The whole request, over a connection of its own.
-    pub(crate) total: Times,
+    pub(crate) total: ResponseTimes,
     pub(crate) cpu: CpuUs,
     /// What the stages together are less than the whole; more, where it is negative.
     pub(crate) unexplained_us: f64,
@@ -71,34 +71,34 @@ pub(crate) struct Stages {
 
 /// What one URL of the private hob costs.
 struct Whole {
-    times: Times,
+    times: ResponseTimes,
     cpu: CpuUs,
     recorded: Recorded,
 }
 
 /// What is to be measured.
-pub(crate) struct Subject<'a> {
+pub(crate) struct StageSubject<'a> {
     pub(crate) program: &'a Path,
-    pub(crate) folder: &'a Folder,
+    pub(crate) folder: &'a TemporaryFolder,
     pub(crate) hob: &'a Private,
     pub(crate) records: &'a Records,
-    pub(crate) script: &'a Script,
+    pub(crate) script: &'a MeasuredScript,
     /// Where the script answers as a CGI program.
     pub(crate) path: String,
-    pub(crate) asked: &'a Asked,
+    pub(crate) asked: &'a MeasuredRequest,
     /// Folders in which programs are looked for.
     pub(crate) search: &'a str,
     pub(crate) count: u64,
-    pub(crate) stop: &'a Stop,
+    pub(crate) stop: &'a InterruptFlag,
 }
 
 /// Measures the totals and makes the table.
-pub(crate) fn measure(subject: &Subject<'_>) -> Result<Stages, CostError> {
-    let kept = subject.whole(FIXED, Connection::Keep)?;
-    let fixed = subject.whole(FIXED, Connection::Close)?;
-    let whole = subject.whole(&subject.path, Connection::Close)?;
+pub(crate) fn measure(subject: &StageSubject<'_>) -> Result<Stages, CostError> {
+    let kept = subject.whole(FIXED, ConnectionReuse::Keep)?;
+    let fixed = subject.whole(FIXED, ConnectionReuse::Close)?;
+    let whole = subject.whole(&subject.path, ConnectionReuse::Close)?;
     let chain = subject.chain()?;
-    Ok(Table {
+    Ok(StageTotals {
         kept,
         fixed,
         whole,
@@ -117,8 +117,8 @@ struct Chain {
     library_count: usize,
 }
 
-impl Subject<'_> {
-    fn whole(&self, path: &str, connection: Connection) -> Result<Whole, CostError> {
+impl StageSubject<'_> {
+    fn whole(&self, path: &str, connection: ConnectionReuse) -> Result<Whole, CostError> {
         let (plain, timed) = (self.hob.url(PLAIN, path), self.hob.url(TIMED, path));
         let ask = |url: &str| series(url, self.asked, connection, 1, self.count, self.stop);
         let running = self.hob.resting_programs();
@@ -141,7 +141,7 @@ impl Subject<'_> {
 
     fn chain(&self) -> Result<Chain, CostError> {
         let variables = self.variables();
-        let run = |arguments: Vec<String>| Run {
+        let run = |arguments: Vec<String>| BareRun {
             how: How::Vfork,
             arguments,
             variables: variables.clone(),
@@ -177,7 +177,7 @@ impl Subject<'_> {
             runs.len() - 1
         });
         runs.push(run(with(&script.path)));
-        let job = Job {
+        let job = BareJob {
             runs,
             count: self.count,
             input: self.asked.body.clone().unwrap_or_default(),
@@ -250,7 +250,7 @@ impl Subject<'_> {
 }
 
 /// All totals.
-struct Table {
+struct StageTotals {
     kept: Whole,
     fixed: Whole,
     whole: Whole,
@@ -294,8 +294,8 @@ fn row(name: &'static str, point: Point, past: &str, remark: &str) -> Stage {
     }
 }
 
-impl Table {
-    fn stages(&self, script: &Script) -> Stages {
+impl StageTotals {
+    fn stages(&self, script: &MeasuredScript) -> Stages {
         let point = |whole: &Whole| Point {
             wall: whole.times.p50_us,
             p99: whole.times.p99_us,
@@ -349,7 +349,7 @@ impl Table {
         };
         let exit = script.end.p50_us - script.first.p50_us;
         let exit_p99 = script.end.p99_us - script.first.p99_us;
-        let after = |part: fn(&Times) -> f64| {
+        let after = |part: fn(&ResponseTimes) -> f64| {
             part(&total(&self.whole)) - part(&total(&self.fixed)) - part(&program)
         };
         vec![
@@ -430,7 +430,7 @@ impl Table {
                 cpu_us: Some(bare.cpu_us()),
             })
         };
-        let recorded = |name, times: Times| {
+        let recorded = |name, times: ResponseTimes| {
             Some(Nested {
                 name,
                 times,

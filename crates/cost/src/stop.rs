@@ -11,23 +11,23 @@ use crate::error::CostError;
 
 /// Whether SIGINT or SIGTERM has come.
 #[derive(Clone, Debug)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+pub(crate) struct InterruptFlag(Arc<AtomicBool>);
 
-impl Stop {
+impl InterruptFlag {
     /// Listens from now on.
-    pub(crate) fn listen() -> Result<Stop, CostError> {
+    pub(crate) fn listen() -> Result<InterruptFlag, CostError> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             signal_hook::flag::register(signal, flag.clone())
                 .map_err(CostError::system("cannot listen for signals"))?;
         }
-        Ok(Stop(flag))
+        Ok(InterruptFlag(flag))
     }
 
     /// Never comes.
     #[cfg(test)]
-    pub(crate) fn never() -> Stop {
-        Stop(Arc::default())
+    pub(crate) fn never() -> InterruptFlag {
+        InterruptFlag(Arc::default())
     }
 
     /// The same for the load generator.

@@ -5,26 +5,26 @@ use std::path::PathBuf;
 use hob_load::{Environment, Url};
 
 use crate::advice;
-use crate::echo::{self, Kind};
+use crate::echo::{self, EchoKind};
 use crate::error::CostError;
 use crate::experiment;
 use crate::growth;
-use crate::ladder::{self, Measured};
+use crate::ladder::{self, RungMeasurement};
 use crate::limits::{BODY_BYTES_MAX, COUNT_MAX};
-use crate::load::Asked;
-use crate::private::{Folder, Private};
+use crate::load::MeasuredRequest;
+use crate::private::{Private, TemporaryFolder};
 use crate::processes::{resolution_us, servers};
-use crate::report::Report;
+use crate::report::StudyReport;
 use crate::rungs::{self, Rung};
-use crate::script::{Language, Script, Settings};
+use crate::script::{MeasuredScript, ScriptLanguage, ScriptSettings};
 use crate::site::{self, LISTENERS, PLAIN, Records, SECURE};
 use crate::stages::{self, Stages};
-use crate::stop::Stop;
-use crate::wire::{self, Wire};
+use crate::stop::InterruptFlag;
+use crate::wire::{self, WireCosts};
 
 /// A part of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum StudyPart {
     /// Every way of running the script.
     Ladder,
     /// Where one request goes.
@@ -39,23 +39,23 @@ pub enum Part {
     Wire,
 }
 
-impl Part {
+impl StudyPart {
     /// As it is asked for.
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Part::Ladder => "ladder",
-            Part::Stages => "stages",
-            Part::Bare => "bare",
-            Part::Growth => "growth",
-            Part::Burst => "burst",
-            Part::Wire => "wire",
+            StudyPart::Ladder => "ladder",
+            StudyPart::Stages => "stages",
+            StudyPart::Bare => "bare",
+            StudyPart::Growth => "growth",
+            StudyPart::Burst => "burst",
+            StudyPart::Wire => "wire",
         }
     }
 }
 
 /// What is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subject {
+pub enum StudySubject {
     /// The built-in echo.
     Echo,
     /// A script.
@@ -66,21 +66,21 @@ pub enum Subject {
 
 /// What is to be measured, and how.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct StudyOptions {
     /// The hob that is started.
     pub program: PathBuf,
     /// Folders in which programs are looked for.
     pub search: String,
     /// What is measured.
-    pub subject: Subject,
+    pub subject: StudySubject,
     /// How a script runs, as its route has it.
-    pub settings: Settings,
+    pub settings: ScriptSettings,
     /// What it is asked; what is usual for it where nothing is said.
-    pub asked: Option<Asked>,
+    pub asked: Option<MeasuredRequest>,
     /// A process of a URL's server, whose system calls are counted.
     pub pid: Option<u32>,
     /// What is measured; what is usual where nothing is named.
-    pub parts: Vec<Part>,
+    pub parts: Vec<StudyPart>,
     /// Requests of each kind.
     pub count: u64,
     /// Requests per second for which savings are told.
@@ -88,28 +88,28 @@ pub struct Options {
 }
 
 /// Measures. Interrupted by SIGINT or SIGTERM, it ends what it started and reports nothing.
-pub fn study(options: &Options) -> Result<Report, CostError> {
+pub fn study(options: &StudyOptions) -> Result<StudyReport, CostError> {
     check(options)?;
-    let stop = Stop::listen()?;
-    let folder = Folder::new()?;
+    let stop = InterruptFlag::listen()?;
+    let folder = TemporaryFolder::new()?;
     let script = match &options.subject {
-        Subject::Url(url) => return of_url(options, &folder, url, &stop),
-        Subject::Script(path) => Some(Script {
+        StudySubject::Url(url) => return of_url(options, &folder, url, &stop),
+        StudySubject::Script(path) => Some(MeasuredScript {
             settings: options.settings.clone(),
-            ..Script::look(path)?
+            ..MeasuredScript::look(path)?
         }),
-        Subject::Echo => None,
+        StudySubject::Echo => None,
     };
     let asked = match (&options.asked, &script) {
         (Some(asked), _) => asked.clone(),
         (None, None) => echo::asked(),
-        (None, Some(_)) => Asked::get(),
+        (None, Some(_)) => MeasuredRequest::get(),
     };
     let rungs = rungs_of(options, &folder, script.as_ref(), &asked)?;
     let config = site::config(&folder, &rungs, None)?;
-    let has = |part: Part| options.has(part);
-    let mut outcome = Outcome::default();
-    let around = Around {
+    let has = |part: StudyPart| options.has(part);
+    let mut outcome = StudyOutcome::default();
+    let around = StudyContext {
         options,
         folder: &folder,
         script: script.as_ref(),
@@ -118,11 +118,12 @@ pub fn study(options: &Options) -> Result<Report, CostError> {
         stop: &stop,
     };
     let first = around.measured(&config, &mut outcome)?;
-    let exchanges = outcome.part(has(Part::Bare).then_some(Part::Bare), || {
+    let exchanges = outcome.part(has(StudyPart::Bare).then_some(StudyPart::Bare), || {
         experiment::measure(&options.program, &folder, options.count, &stop)
     })?;
     let is_cgi = |rung: &Rung| rung.handler == "cgi" && rung.route.is_ok();
-    let subject = rungs.iter().position(is_cgi).map(|index| growth::Subject {
+    let position = rungs.iter().position(is_cgi);
+    let subject = position.map(|index| growth::GrowthSubject {
         program: &options.program,
         folder: &folder,
         rungs: &rungs[..=index],
@@ -133,14 +134,14 @@ pub fn study(options: &Options) -> Result<Report, CostError> {
     });
     let (mut grown, mut bursts) = (None, None);
     if let Some(subject) = &subject {
-        let part = |part: Part| has(part).then_some(part);
-        grown = outcome.part(part(Part::Growth), || growth::growth(subject))?;
-        bursts = outcome.part(part(Part::Burst), || growth::burst(subject))?;
+        let part = |part: StudyPart| has(part).then_some(part);
+        grown = outcome.part(part(StudyPart::Growth), || growth::growth(subject))?;
+        bursts = outcome.part(part(StudyPart::Burst), || growth::burst(subject))?;
     }
     stop.check()?;
     stop.tell("");
     let sentence = sentence(options, script.as_ref(), &first.rungs);
-    Ok(Report {
+    Ok(StudyReport {
         subject: match &script {
             Some(script) => script.path.display().to_string(),
             None => "the built-in echo".to_owned(),
@@ -161,7 +162,11 @@ pub fn study(options: &Options) -> Result<Report, CostError> {
 }
 
 /// What moving the script, or the echo, would save.
-fn sentence(options: &Options, script: Option<&Script>, rungs: &[Measured]) -> String {
+fn sentence(
+    options: &StudyOptions,
+    script: Option<&MeasuredScript>,
+    rungs: &[RungMeasurement],
+) -> String {
     let scale = advice::Scale {
         rate: options.rate,
         resolution_us: resolution_us(options.count),
@@ -174,15 +179,20 @@ fn sentence(options: &Options, script: Option<&Script>, rungs: &[Measured]) -> S
 }
 
 /// What a URL costs on its way.
-fn of_url(options: &Options, folder: &Folder, url: &str, stop: &Stop) -> Result<Report, CostError> {
-    if options.parts.iter().any(|part| *part != Part::Wire) {
+fn of_url(
+    options: &StudyOptions,
+    folder: &TemporaryFolder,
+    url: &str,
+    stop: &InterruptFlag,
+) -> Result<StudyReport, CostError> {
+    if options.parts.iter().any(|part| *part != StudyPart::Wire) {
         return Err(CostError::Arguments(
             "of a URL only the part wire can be measured; name a script for the others".to_owned(),
         ));
     }
     let parsed: Url = url.parse().map_err(CostError::Arguments)?;
     let (is_secure, ..) = parsed.origin();
-    let asked = options.asked.clone().unwrap_or_else(Asked::get);
+    let asked = options.asked.clone().unwrap_or_else(MeasuredRequest::get);
     let there = Some(url.to_owned());
     let wire = wire::measure(&wire::Target {
         clear: there.clone().filter(|_| !is_secure),
@@ -195,7 +205,7 @@ fn of_url(options: &Options, folder: &Folder, url: &str, stop: &Stop) -> Result<
         stop,
     })?;
     stop.tell("");
-    Ok(Report {
+    Ok(StudyReport {
         subject: url.to_owned(),
         asked,
         count: options.count,
@@ -212,37 +222,37 @@ fn of_url(options: &Options, folder: &Folder, url: &str, stop: &Stop) -> Result<
     })
 }
 
-impl Options {
-    fn has(&self, part: Part) -> bool {
+impl StudyOptions {
+    fn has(&self, part: StudyPart) -> bool {
         match (self.parts.is_empty(), part) {
             (false, _) => self.parts.contains(&part),
-            (true, Part::Ladder | Part::Stages) => true,
-            (true, Part::Bare) => self.subject == Subject::Echo,
-            (true, Part::Growth | Part::Burst | Part::Wire) => false,
+            (true, StudyPart::Ladder | StudyPart::Stages) => true,
+            (true, StudyPart::Bare) => self.subject == StudySubject::Echo,
+            (true, StudyPart::Growth | StudyPart::Burst | StudyPart::Wire) => false,
         }
     }
 }
 
 /// What one hob tells.
 struct First {
-    rungs: Vec<Measured>,
+    rungs: Vec<RungMeasurement>,
     stages: Option<Stages>,
-    wire: Option<Wire>,
+    wire: Option<WireCosts>,
 }
 
 /// What is known of the parts so far.
 #[derive(Default)]
-struct Outcome {
+struct StudyOutcome {
     is_any_finished: bool,
     failed: Vec<(&'static str, String)>,
 }
 
-impl Outcome {
+impl StudyOutcome {
     /// Does a part, where it is wanted. Once another is finished, one that fails is named and the
     /// rest goes on.
     fn part<T>(
         &mut self,
-        part: Option<Part>,
+        part: Option<StudyPart>,
         measure: impl FnOnce() -> Result<T, CostError>,
     ) -> Result<Option<T>, CostError> {
         let Some(part) = part else { return Ok(None) };
@@ -263,19 +273,19 @@ impl Outcome {
 }
 
 /// What parts have in common.
-struct Around<'a> {
-    options: &'a Options,
-    folder: &'a Folder,
-    script: Option<&'a Script>,
+struct StudyContext<'a> {
+    options: &'a StudyOptions,
+    folder: &'a TemporaryFolder,
+    script: Option<&'a MeasuredScript>,
     rungs: &'a [Rung],
-    asked: &'a Asked,
-    stop: &'a Stop,
+    asked: &'a MeasuredRequest,
+    stop: &'a InterruptFlag,
 }
 
-impl Around<'_> {
+impl StudyContext<'_> {
     /// Ladder, stages and wire, with a hob that lives as long as this.
-    fn measured(&self, config: &str, outcome: &mut Outcome) -> Result<First, CostError> {
-        let &Around {
+    fn measured(&self, config: &str, outcome: &mut StudyOutcome) -> Result<First, CostError> {
+        let &StudyContext {
             options,
             folder,
             rungs,
@@ -285,18 +295,18 @@ impl Around<'_> {
         } = self;
         let hob = Private::start(&options.program, folder, config, LISTENERS, stop)?;
         let records = Records::of(folder);
-        let wanted = |part: Part| options.has(part).then_some(part);
-        let measured = outcome.part(wanted(Part::Ladder), || {
+        let wanted = |part: StudyPart| options.has(part).then_some(part);
+        let measured = outcome.part(wanted(StudyPart::Ladder), || {
             ladder::measure(&hob, &records, rungs, asked, options.count, stop)
         })?;
-        let staged = match options.has(Part::Stages) {
+        let staged = match options.has(StudyPart::Stages) {
             true => staged(options, folder, self.script, rungs, asked)?,
             false => None,
         };
         let stages = match &staged {
             None => None,
-            Some((index, script)) => outcome.part(Some(Part::Stages), || {
-                stages::measure(&stages::Subject {
+            Some((index, script)) => outcome.part(Some(StudyPart::Stages), || {
+                stages::measure(&stages::StageSubject {
                     program: &options.program,
                     folder,
                     hob: &hob,
@@ -314,7 +324,7 @@ impl Around<'_> {
         let answering = rungs.iter().position(is_possible);
         let wire = match answering {
             None => None,
-            Some(index) => outcome.part(wanted(Part::Wire), || {
+            Some(index) => outcome.part(wanted(StudyPart::Wire), || {
                 let path = rungs[index].path(index);
                 wire::measure(&wire::Target {
                     clear: Some(hob.url(PLAIN, &path)),
@@ -336,7 +346,7 @@ impl Around<'_> {
     }
 }
 
-fn check(options: &Options) -> Result<(), CostError> {
+fn check(options: &StudyOptions) -> Result<(), CostError> {
     let wrong = |text: String| Err(CostError::Arguments(text));
     if !(1..=COUNT_MAX).contains(&options.count) {
         return wrong(format!("requests of each kind: from 1 to {COUNT_MAX}"));
@@ -354,10 +364,10 @@ fn check(options: &Options) -> Result<(), CostError> {
 /// The rungs of the script, and below it those of an echo that stays, in the same language; or all
 /// of the echo.
 fn rungs_of(
-    options: &Options,
-    folder: &Folder,
-    script: Option<&Script>,
-    asked: &Asked,
+    options: &StudyOptions,
+    folder: &TemporaryFolder,
+    script: Option<&MeasuredScript>,
+    asked: &MeasuredRequest,
 ) -> Result<Vec<Rung>, CostError> {
     let Some(script) = script else {
         return rungs::of_echo(folder, &options.search, asked, |_| true);
@@ -377,28 +387,29 @@ fn rungs_of(
 
 /// Whose stages are told: the script's, or those of the echo that has most of them.
 fn staged(
-    options: &Options,
-    folder: &Folder,
-    script: Option<&Script>,
+    options: &StudyOptions,
+    folder: &TemporaryFolder,
+    script: Option<&MeasuredScript>,
     rungs: &[Rung],
-    asked: &Asked,
-) -> Result<Option<(usize, Script)>, CostError> {
+    asked: &MeasuredRequest,
+) -> Result<Option<(usize, MeasuredScript)>, CostError> {
     if let Some(script) = script {
         let is_there = rungs.first().is_some_and(|rung| rung.route.is_ok());
         return Ok(is_there.then(|| (0, script.clone())));
     }
     for language in [
-        Language::Python,
-        Language::Perl,
-        Language::Shell,
-        Language::Compiled,
+        ScriptLanguage::Python,
+        ScriptLanguage::Perl,
+        ScriptLanguage::Shell,
+        ScriptLanguage::Compiled,
     ] {
-        let Some(file) = echo::write(folder, language, Kind::Cgi, &options.search, asked)? else {
+        let Some(file) = echo::write(folder, language, EchoKind::Cgi, &options.search, asked)?
+        else {
             continue;
         };
         let is_it = |rung: &Rung| rung.handler == "cgi" && rung.file == file;
         if let Some(index) = rungs.iter().position(is_it) {
-            return Ok(Some((index, Script::look(&file)?)));
+            return Ok(Some((index, MeasuredScript::look(&file)?)));
         }
     }
     Ok(None)

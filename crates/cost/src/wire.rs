@@ -11,11 +11,14 @@ use crate::calls::{Calls, Counting};
 use crate::datagrams::Datagrams;
 use crate::error::CostError;
 use crate::limits::DATAGRAM_TIME_MAX;
-use crate::load::{self, Asked, Connection, Line, Series, Times, series_over};
-use crate::private::Folder;
+use crate::load::{
+    self, ConnectionReuse, MeasuredRequest, RequestSeries, RequestTransport, ResponseTimes,
+    series_over,
+};
+use crate::private::TemporaryFolder;
 use crate::relay::{Passed, Relay};
 use crate::script::found;
-use crate::stop::Stop;
+use crate::stop::InterruptFlag;
 
 /// How much a piece is held up to see round trips, and requests that are asked so.
 const DELAY: Duration = Duration::from_millis(40);
@@ -24,61 +27,66 @@ const DELAYED_COUNT: u64 = 5;
 const TRACED_COUNT: u64 = 100;
 
 /// Every way of connecting: its name, whether it is over TLS, what is spoken.
-const WAYS: &[(&str, bool, Protocol, Connection)] = &[
+const WAYS: &[(&str, bool, Protocol, ConnectionReuse)] = &[
     (
         "HTTP/1.1, a connection each",
         false,
         Protocol::H1,
-        Connection::Close,
+        ConnectionReuse::Close,
     ),
     (
         "HTTP/1.1, connection kept",
         false,
         Protocol::H1,
-        Connection::Keep,
+        ConnectionReuse::Keep,
     ),
     (
         "TLS, full handshake each",
         true,
         Protocol::H1,
-        Connection::CloseFull,
+        ConnectionReuse::CloseFull,
     ),
     (
         "TLS, session resumed each",
         true,
         Protocol::H1,
-        Connection::Close,
+        ConnectionReuse::Close,
     ),
-    ("TLS, connection kept", true, Protocol::H1, Connection::Keep),
+    (
+        "TLS, connection kept",
+        true,
+        Protocol::H1,
+        ConnectionReuse::Keep,
+    ),
     (
         "HTTP/2 over TLS, full handshake each",
         true,
         Protocol::H2,
-        Connection::CloseFull,
+        ConnectionReuse::CloseFull,
     ),
     (
         "HTTP/2 over TLS, connection kept",
         true,
         Protocol::H2,
-        Connection::Keep,
+        ConnectionReuse::Keep,
     ),
     (
         "HTTP/3, full handshake each",
         true,
         Protocol::H3,
-        Connection::CloseFull,
+        ConnectionReuse::CloseFull,
     ),
     (
         "HTTP/3, session resumed each",
         true,
         Protocol::H3,
-        Connection::Close,
+        ConnectionReuse::Close,
     ),
     (
         "HTTP/3, connection kept",
         true,
         Protocol::H3,
-        Connection::Keep,
+        ConnectionReuse::Keep,
     ),
 ];
 
@@ -86,19 +94,19 @@ const WAYS: &[(&str, bool, Protocol, Connection)] = &[
 pub(crate) struct Target<'a> {
     pub(crate) clear: Option<String>,
     pub(crate) secure: Option<String>,
-    pub(crate) asked: &'a Asked,
+    pub(crate) asked: &'a MeasuredRequest,
     pub(crate) count: u64,
     /// Processes of the server, where they are known.
     pub(crate) pids: Vec<u32>,
-    pub(crate) folder: &'a Folder,
+    pub(crate) folder: &'a TemporaryFolder,
     /// Folders in which programs are looked for.
     pub(crate) search: &'a str,
-    pub(crate) stop: &'a Stop,
+    pub(crate) stop: &'a InterruptFlag,
 }
 
 /// One way of connecting.
 #[derive(Debug, Clone)]
-pub(crate) struct Way {
+pub(crate) struct TransportCost {
     pub(crate) name: &'static str,
     pub(crate) figures: Result<Cost, String>,
 }
@@ -106,7 +114,7 @@ pub(crate) struct Way {
 /// What a request costs in it.
 #[derive(Debug, Clone)]
 pub(crate) struct Cost {
-    pub(crate) times: Times,
+    pub(crate) times: ResponseTimes,
     /// Per request, to the server and from it; none where the kernel does not count.
     pub(crate) packets: Option<(f64, f64)>,
     pub(crate) bytes: (f64, f64),
@@ -118,14 +126,14 @@ pub(crate) struct Cost {
 
 /// What came of all of them.
 #[derive(Debug, Clone)]
-pub(crate) struct Wire {
-    pub(crate) ways: Vec<Way>,
+pub(crate) struct WireCosts {
+    pub(crate) ways: Vec<TransportCost>,
     /// Why there are no system calls.
     pub(crate) no_calls: Option<String>,
 }
 
 /// Measures every way there is.
-pub(crate) fn measure(target: &Target<'_>) -> Result<Wire, CostError> {
+pub(crate) fn measure(target: &Target<'_>) -> Result<WireCosts, CostError> {
     let (strace, mut no_calls) = match strace(target.search, &target.pids) {
         Ok(strace) => (Some(strace), None),
         Err(reason) => (None, Some(reason)),
@@ -150,7 +158,7 @@ pub(crate) fn measure(target: &Target<'_>) -> Result<Wire, CostError> {
                     resumed(
                         cost,
                         &series,
-                        *is_secure && *connection == Connection::Close,
+                        *is_secure && *connection == ConnectionReuse::Close,
                     )
                 }
                 // Not every server speaks it.
@@ -162,9 +170,9 @@ pub(crate) fn measure(target: &Target<'_>) -> Result<Wire, CostError> {
                 if *is_secure { "http" } else { "https" }
             )),
         };
-        ways.push(Way { name, figures });
+        ways.push(TransportCost { name, figures });
     }
-    Ok(Wire { ways, no_calls })
+    Ok(WireCosts { ways, no_calls })
 }
 
 /// What counts system calls, or why nothing does.
@@ -177,7 +185,7 @@ fn strace(search: &str, pids: &[u32]) -> Result<PathBuf, String> {
 }
 
 /// A session that was to be resumed and was not is another way.
-fn resumed(cost: Cost, series: &Series, is_wanted: bool) -> Result<Cost, String> {
+fn resumed(cost: Cost, series: &RequestSeries, is_wanted: bool) -> Result<Cost, String> {
     match is_wanted && series.handshakes_resumed == 0 {
         true => Err("the server resumes no sessions".to_owned()),
         false => Ok(cost),
@@ -188,14 +196,14 @@ impl Target<'_> {
     fn cost(
         &self,
         url: &str,
-        (protocol, connection): (Protocol, Connection),
-    ) -> Result<(Cost, Series), CostError> {
+        (protocol, connection): (Protocol, ConnectionReuse),
+    ) -> Result<(Cost, RequestSeries), CostError> {
         let server = address_of(url)?;
         let line = line(protocol, server);
         if protocol == Protocol::H3 {
             // Who is not there does not say so, and every request would wait as long as one may.
             let timeout = DATAGRAM_TIME_MAX;
-            let first = Line { timeout, ..line };
+            let first = RequestTransport { timeout, ..line };
             series_over(url, self.asked, connection, 1, first, self.stop)?;
         }
         let direct = series_over(url, self.asked, connection, self.count, line, self.stop)?;
@@ -205,7 +213,7 @@ impl Target<'_> {
         let waited = (late.times.p50_us - plain.times.p50_us) / 1e6;
         // The relay takes connections at once; TCP's own handshake is one round trip.
         let begin = match (protocol, connection) {
-            (Protocol::H3, _) | (_, Connection::Keep) => 0.0,
+            (Protocol::H3, _) | (_, ConnectionReuse::Keep) => 0.0,
             _ => 1.0,
         };
         let each = |number: u64| number as f64 / plain.answered.max(1) as f64;
@@ -226,23 +234,26 @@ impl Target<'_> {
     fn relayed(
         &self,
         url: &str,
-        (protocol, connection): (Protocol, Connection),
+        (protocol, connection): (Protocol, ConnectionReuse),
         server: SocketAddr,
         (delay, count): (Duration, u64),
-    ) -> Result<(Series, Passed), CostError> {
-        let ask = |way: load::Way<'_>| {
-            let line = Line {
+    ) -> Result<(RequestSeries, Passed), CostError> {
+        let ask = |way: load::ConnectTarget<'_>| {
+            let line = RequestTransport {
                 way,
-                ..Line::direct(protocol)
+                ..RequestTransport::direct(protocol)
             };
             series_over(url, self.asked, connection, count, line, self.stop)
         };
         let (series, passed) = if protocol == Protocol::H3 {
             let relay = Datagrams::start(server, delay)?;
-            (ask(load::Way::Address(relay.address())), relay.end())
+            (
+                ask(load::ConnectTarget::Address(relay.address())),
+                relay.end(),
+            )
         } else {
             let relay = Relay::start(self.folder.path("run/relay"), server, delay)?;
-            (ask(load::Way::Socket(relay.path())), relay.end())
+            (ask(load::ConnectTarget::Socket(relay.path())), relay.end())
         };
         series.map(|series| (series, passed))
     }
@@ -251,7 +262,7 @@ impl Target<'_> {
         &self,
         strace: &Path,
         url: &str,
-        (protocol, connection): (Protocol, Connection),
+        (protocol, connection): (Protocol, ConnectionReuse),
     ) -> Result<Result<Option<Calls>, String>, CostError> {
         // Before anything is counted: it makes a connection.
         let line = line(protocol, address_of(url)?);
@@ -270,11 +281,11 @@ impl Target<'_> {
 
 /// How a server is asked with nothing in between. Over UDP nobody says whether an address is the
 /// right one of several: there it is the one at which TCP found somebody.
-fn line(protocol: Protocol, server: SocketAddr) -> Line<'static> {
-    let line = Line::direct(protocol);
+fn line(protocol: Protocol, server: SocketAddr) -> RequestTransport<'static> {
+    let line = RequestTransport::direct(protocol);
     match protocol {
-        Protocol::H3 => Line {
-            way: load::Way::Address(server),
+        Protocol::H3 => RequestTransport {
+            way: load::ConnectTarget::Address(server),
             ..line
         },
         _ => line,

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use hob_load::arrive::Rate;
-use hob_load::{Expectation, Shard, Stop, Url, parse_duration, parse_moment};
-use hob_server::life::servers::Runtime;
+use hob_keeper::servers::Runtime;
+use hob_load::arrive::ArrivalRate;
+use hob_load::{Expectation, Shard, StopCondition, Url, parse_duration, parse_moment};
 
 pub(crate) use compare::CompareOptions;
 pub(crate) use cost::{CostOptions, CostPart};
@@ -85,12 +85,12 @@ Exit codes:
 #[command(name = "hob", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 /// The commands.
 #[derive(Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Serve a folder or what a config says; SIGTERM drains, SIGHUP reloads, SIGUSR2 upgrades
     Serve(ServeOptions),
     /// Say everything that is wrong with a config
@@ -317,7 +317,7 @@ pub(crate) struct BenchOptions {
     pub(crate) warm: bool,
     /// Open loop: requests per second; A..B for a ramp, A,B,C for steps
     #[arg(long, value_name = "RATE")]
-    pub(crate) rate: Option<Rate>,
+    pub(crate) rate: Option<ArrivalRate>,
     /// Gaps between the requests of an open loop
     #[arg(
         long,
@@ -431,7 +431,7 @@ pub(crate) struct BenchOptions {
     /// What ends the run early, with exit code 5: backlog>COUNT (requests that are due and wait
     /// for a connection: the server cannot keep up with the rate), errors>COUNT
     #[arg(long, value_name = "FIGURE>COUNT")]
-    pub(crate) stop_if: Vec<Stop>,
+    pub(crate) stop_if: Vec<StopCondition>,
     /// Process whose CPU time, with that of all below it, is put beside the result
     #[arg(long)]
     pub(crate) pid: Option<u32>,
@@ -529,7 +529,7 @@ impl Surroundings {
             env::var_os("LISTEN_FDNAMES").as_deref(),
             std::process::id(),
         )?;
-        let inherited = hob_server::life::adopt_inherited(&names)
+        let inherited = hob_keeper::adopt_inherited(&names)
             .map_err(|error| format!("cannot take the sockets of the service manager: {error}"))?;
         let arguments: Vec<OsString> = env::args_os().collect();
         Ok(Surroundings {

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use hob_load::arrive::Arrivals;
 use hob_load::{
-    Conduct, LoadError, Pace, Plan, Protocol, Replay, Reuse, Terms, Threshold, View, Visit, limits,
-    parse_cpus,
+    BenchPlan, ClientTlsOffer, Conduct, LoadError, LoadModel, ProgressDisplay, Protocol, Replay,
+    Reuse, Threshold, Visit, limits, parse_cpus,
 };
 
 use crate::args::{BenchCommand, BenchOptions, Gaps, Handshake, HttpVersion, Surroundings};
 use crate::request::{body, field, wrong};
-use crate::{Refusal, output};
-use tell::Files;
+use crate::{CommandFailure, output};
+use tell::ResultFiles;
 
 /// Measured time when nothing was said.
 const DURATION: Duration = Duration::from_secs(10);
@@ -34,7 +34,10 @@ const LOG_PERIOD: Duration = Duration::from_secs(10);
 const PLAIN_PERIOD: Duration = Duration::from_secs(1);
 
 /// Makes the run and prints what came of it.
-pub(crate) fn run(options: BenchOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+pub(crate) fn run(
+    options: BenchOptions,
+    surroundings: &Surroundings,
+) -> Result<(), CommandFailure> {
     if let Some(BenchCommand::Merge(merge)) = &options.command {
         return tell::merge(merge);
     }
@@ -50,7 +53,7 @@ pub(crate) fn run(options: BenchOptions, surroundings: &Surroundings) -> Result<
         return Ok(());
     }
     let is_json = options.json;
-    let files = Files::new(options.html.as_deref(), options.hdr.as_deref())?;
+    let files = ResultFiles::new(options.html.as_deref(), options.hdr.as_deref())?;
     let conduct = conduct(&options, surroundings);
     let report = hob_load::run_with(plan(options)?, conduct).map_err(refusal)?;
     if is_json {
@@ -62,7 +65,7 @@ pub(crate) fn run(options: BenchOptions, surroundings: &Surroundings) -> Result<
     // The report says why.
     let failed = |code| {
         let text = String::new();
-        Err(Refusal { code, text })
+        Err(CommandFailure { code, text })
     };
     match (report.is_stopped(), report.has_failed()) {
         (true, _) => failed(STOPPED),
@@ -74,9 +77,9 @@ pub(crate) fn run(options: BenchOptions, surroundings: &Surroundings) -> Result<
 fn conduct(options: &BenchOptions, surroundings: &Surroundings) -> Conduct {
     let arguments = surroundings.arguments.iter();
     let view = match (options.plain, std::io::stderr().is_terminal()) {
-        (true, _) => View::Lines(PLAIN_PERIOD),
-        (false, true) => View::Screen,
-        (false, false) => View::Lines(LOG_PERIOD),
+        (true, _) => ProgressDisplay::Lines(PLAIN_PERIOD),
+        (false, true) => ProgressDisplay::Screen,
+        (false, false) => ProgressDisplay::Lines(LOG_PERIOD),
     };
     Conduct {
         command: arguments
@@ -90,7 +93,7 @@ fn conduct(options: &BenchOptions, surroundings: &Surroundings) -> Conduct {
     }
 }
 
-fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
+fn plan(options: BenchOptions) -> Result<BenchPlan, CommandFailure> {
     let is_open = options.rate.is_some() || options.replay.is_some();
     let is_log = options.replay.is_some();
     let protocol = protocol(&options);
@@ -121,11 +124,11 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
     // A log has an end of its own.
     let is_timed = (options.count.is_none() && !is_log) || options.duration.is_some();
     let entries = match &pace {
-        Pace::Log(replay) => list::of_log(&options, replay, body.as_deref())?,
+        LoadModel::Log(replay) => list::of_log(&options, replay, body.as_deref())?,
         _ => list::entries(&options)?,
     };
     let thresholds = thresholds(&options)?;
-    Ok(Plan {
+    Ok(BenchPlan {
         entries,
         seed: options.seed,
         page,
@@ -141,7 +144,7 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
             Reuse::KeepAlive
         },
         is_insecure: options.insecure,
-        terms: Terms::default(),
+        terms: ClientTlsOffer::default(),
         is_resumption_off: options.full_handshakes || options.tls == Handshake::Full,
         threads: options.threads.unwrap_or(cpus.len().max(1)),
         cpus,
@@ -158,7 +161,7 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
     })
 }
 
-fn thresholds(options: &BenchOptions) -> Result<Vec<Threshold>, Refusal> {
+fn thresholds(options: &BenchOptions) -> Result<Vec<Threshold>, CommandFailure> {
     let parsed = |text: &String| {
         text.parse()
             .map_err(|text| wrong(format!("--fail-if: {text}")))
@@ -181,19 +184,19 @@ fn page(options: &BenchOptions) -> Option<Visit> {
     })
 }
 
-fn pace(options: &BenchOptions) -> Pace {
+fn pace(options: &BenchOptions) -> LoadModel {
     if let Some(file) = &options.replay {
-        return Pace::Log(Replay {
+        return LoadModel::Log(Replay {
             file: file.clone(),
             speed_up: options.speed_up,
             methods: options.replay_methods.clone(),
         });
     }
     match options.rate.clone() {
-        None => Pace::Closed {
+        None => LoadModel::Closed {
             think: options.think.unwrap_or_default(),
         },
-        Some(rate) => Pace::Open {
+        Some(rate) => LoadModel::Open {
             rate,
             arrivals: match options.arrivals {
                 Gaps::Constant => Arrivals::Constant,
@@ -213,12 +216,12 @@ fn protocol(options: &BenchOptions) -> Protocol {
     }
 }
 
-fn refusal(error: LoadError) -> Refusal {
+fn refusal(error: LoadError) -> CommandFailure {
     let code = match error {
         LoadError::Arguments(_) => 2,
         LoadError::Server(_) | LoadError::System { .. } => 1,
     };
-    Refusal {
+    CommandFailure {
         code,
         text: error.to_string(),
     }

@@ -2,21 +2,24 @@
 
 use std::time::Duration;
 
+use hob_keeper::preflight::{self, Extent, RunningAddresses};
+use hob_keeper::servers::servers_of;
 use hob_load::layout;
 use hob_server::api::Answers;
-use hob_server::config::{self, SCHEMA, Sources};
+use hob_server::config::{self, ConfigSources, RealDisk, SCHEMA};
 use hob_server::handle::admin::endpoints;
 use hob_server::handle::metrics;
 use hob_server::handle::script::variables;
-use hob_server::life::preflight::{self, Extent, Running};
-use hob_server::life::servers::servers_of;
 use serde_json::Value;
 
 use crate::args::{CheckOptions, ControlOptions, Surroundings};
-use crate::{Refusal, control, output};
+use crate::{CommandFailure, control, output};
 
 /// Loads the config and says what came of it.
-pub(crate) fn run(options: &CheckOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+pub(crate) fn run(
+    options: &CheckOptions,
+    surroundings: &Surroundings,
+) -> Result<(), CommandFailure> {
     if let Some(key) = &options.explain {
         return explain(key, options.json);
     }
@@ -31,13 +34,12 @@ pub(crate) fn run(options: &CheckOptions, surroundings: &Surroundings) -> Result
         running: Some(&running),
         starts: !options.no_start,
     };
-    let loaded =
-        Sources::read(&SCHEMA, &options.config, &Surroundings::variable).and_then(|sources| {
-            match options.no_machine {
-                true => config::load(&sources),
-                false => preflight::load(&sources, &extent),
-            }
-        });
+    let loaded = ConfigSources::read(&SCHEMA, &options.config, &Surroundings::variable).and_then(
+        |sources| match options.no_machine {
+            true => config::load(&sources),
+            false => preflight::load(&sources, &RealDisk, &extent),
+        },
+    );
     let is_ok = loaded.is_ok();
     if options.json {
         let mut answer = match &loaded {
@@ -62,7 +64,7 @@ pub(crate) fn run(options: &CheckOptions, surroundings: &Surroundings) -> Result
     if is_ok {
         Ok(())
     } else {
-        Err(Refusal {
+        Err(CommandFailure {
             code: 2,
             text: String::new(),
         })
@@ -88,12 +90,12 @@ fn printed(options: &CheckOptions) -> Option<String> {
 }
 
 /// Addresses of the hob that runs with this config, if one does.
-fn running(options: &CheckOptions, surroundings: &Surroundings) -> Running {
+fn running(options: &CheckOptions, surroundings: &Surroundings) -> RunningAddresses {
     let servers = surroundings.runtime.servers();
     let own = servers_of(&servers, &options.config);
     if !own.is_empty() {
         let addresses = own.iter().flat_map(|server| server.addresses.clone());
-        return Running::Has(addresses.collect());
+        return RunningAddresses::Has(addresses.collect());
     }
     // One of another account is known by the control socket that the config names.
     let whose = ControlOptions {
@@ -104,20 +106,20 @@ fn running(options: &CheckOptions, surroundings: &Surroundings) -> Running {
     let asked = control::hob(&whose, surroundings);
     let status = match asked.and_then(|hob| hob.with_patience(PATIENCE).get("/v1/status")) {
         Ok(status) => status,
-        Err(refusal) if refusal.code == control::NOBODY => return Running::Has(Vec::new()),
-        Err(_) => return Running::Unknown,
+        Err(refusal) if refusal.code == control::NOBODY => return RunningAddresses::Has(Vec::new()),
+        Err(_) => return RunningAddresses::Unknown,
     };
     let addresses = status["listening"].as_array().into_iter().flatten();
     let text = |address: &Value| address.as_str().map(str::to_owned);
-    Running::Has(addresses.filter_map(text).collect())
+    RunningAddresses::Has(addresses.filter_map(text).collect())
 }
 
 /// How long the running hob may take to tell its addresses.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Says what a key means, from the table that the config is read by.
-fn explain(key: &str, as_json: bool) -> Result<(), Refusal> {
-    let text = SCHEMA.explain_key(key).ok_or_else(|| Refusal {
+fn explain(key: &str, as_json: bool) -> Result<(), CommandFailure> {
+    let text = SCHEMA.explain_key(key).ok_or_else(|| CommandFailure {
         code: 2,
         text: SCHEMA.unknown_key(key),
     })?;

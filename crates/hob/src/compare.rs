@@ -4,16 +4,19 @@
 use std::fs::{self, File};
 use std::path::PathBuf;
 
-use hob_compare::{CompareError, Plan, Scope, Settings};
+use hob_compare::{CompareError, ComparisonPlan, Scope, ServerTuning};
 
 use crate::args::{CompareOptions, Surroundings};
-use crate::{Refusal, output};
+use crate::{CommandFailure, output};
 
 /// Where servers are that are not in everybody's PATH.
 const SYSTEM_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
 /// Compares, and prints what came of it.
-pub(crate) fn run(options: CompareOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+pub(crate) fn run(
+    options: CompareOptions,
+    surroundings: &Surroundings,
+) -> Result<(), CommandFailure> {
     if options.schema {
         output::line(&format!("{:#}", hob_compare::schema()));
         return Ok(());
@@ -53,10 +56,10 @@ struct Pending {
 
 impl Pending {
     /// Sees that the file can be written.
-    fn new(flag: &str, path: PathBuf) -> Result<Pending, Refusal> {
+    fn new(flag: &str, path: PathBuf) -> Result<Pending, CommandFailure> {
         // A link stays one.
         let path = path.canonicalize().unwrap_or(path);
-        let refused = |why: String| Refusal {
+        let refused = |why: String| CommandFailure {
             code: 2,
             text: format!("{flag} {}: cannot write it: {why}", path.display()),
         };
@@ -77,13 +80,13 @@ impl Pending {
         })
     }
 
-    fn write(self, text: &str) -> Result<(), Refusal> {
+    fn write(self, text: &str) -> Result<(), CommandFailure> {
         let path = &self.path;
         let written = match &self.beside {
             None => fs::write(path, text),
             Some(Beside(beside)) => fs::write(beside, text).and_then(|()| fs::rename(beside, path)),
         };
-        written.map_err(|error| Refusal {
+        written.map_err(|error| CommandFailure {
             code: 1,
             text: format!("cannot write {}: {error}", path.display()),
         })
@@ -100,13 +103,13 @@ impl Drop for Beside {
 }
 
 /// The process that holds a server; started by `compare`.
-pub(crate) fn run_supervisor() -> Result<(), Refusal> {
-    hob_compare::supervise().map_err(|text| Refusal { code: 1, text })
+pub(crate) fn run_supervisor() -> Result<(), CommandFailure> {
+    hob_compare::supervise().map_err(|text| CommandFailure { code: 1, text })
 }
 
-fn plan(options: CompareOptions, surroundings: &Surroundings) -> Plan {
+fn plan(options: CompareOptions, surroundings: &Surroundings) -> ComparisonPlan {
     let folders = Surroundings::program_folders();
-    Plan {
+    ComparisonPlan {
         scope: match (options.quick, options.full) {
             (true, _) => Scope::Quick,
             (_, true) => Scope::Full,
@@ -116,8 +119,8 @@ fn plan(options: CompareOptions, surroundings: &Surroundings) -> Plan {
         servers: options.servers,
         rivals: options.rival,
         settings: match options.tuned {
-            true => Settings::Tuned,
-            false => Settings::Usual,
+            true => ServerTuning::Tuned,
+            false => ServerTuning::Usual,
         },
         program: surroundings.program.clone(),
         folders: folders
@@ -131,12 +134,12 @@ fn plan(options: CompareOptions, surroundings: &Surroundings) -> Plan {
     }
 }
 
-fn refusal(error: CompareError) -> Refusal {
+fn refusal(error: CompareError) -> CommandFailure {
     let code = match error {
         CompareError::Arguments(_) => 2,
         CompareError::Subject(_) | CompareError::Interrupted | CompareError::System { .. } => 1,
     };
-    Refusal {
+    CommandFailure {
         code,
         text: error.to_string(),
     }

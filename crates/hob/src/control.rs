@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use crate::args::{ControlOptions, RecycleOptions, Surroundings};
 use crate::filter::push_encoded;
-use crate::{Refusal, escape, output};
+use crate::{CommandFailure, escape, output};
 
-pub(crate) use event_stream::Event;
-pub(crate) use exchange::{Answer, Came, Hob, Listening, NOBODY};
+pub(crate) use event_stream::ServerSentEvent;
+pub(crate) use exchange::{Came, ControlAnswer, Hob, Listening, NOBODY};
 
 /// An upgrade may check for 30 s and wait for the new server for 10 s.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
@@ -22,7 +22,7 @@ pub(crate) fn act(
     verb: &str,
     options: &ControlOptions,
     surroundings: &Surroundings,
-) -> Result<(), Refusal> {
+) -> Result<(), CommandFailure> {
     let answer = hob(options, surroundings)?.ask("POST", &format!("/v1/{verb}"))?;
     tell(answer, options)
 }
@@ -31,21 +31,21 @@ pub(crate) fn act(
 pub(crate) fn recycle(
     options: &RecycleOptions,
     surroundings: &Surroundings,
-) -> Result<(), Refusal> {
+) -> Result<(), CommandFailure> {
     let mut target = "/v1/programs/recycle?route=".to_owned();
     push_encoded(&mut target, &options.route);
     let answer = hob(&options.control, surroundings)?.ask("POST", &target)?;
     tell(answer, &options.control)
 }
 
-fn tell(answer: Answer, options: &ControlOptions) -> Result<(), Refusal> {
+fn tell(answer: ControlAnswer, options: &ControlOptions) -> Result<(), CommandFailure> {
     if options.json {
         output::line(&escape::json(&answer.body));
         let text = String::new();
         return if answer.status == 200 {
             Ok(())
         } else {
-            Err(Refusal { code: 1, text })
+            Err(CommandFailure { code: 1, text })
         };
     }
     let text = answer.text();
@@ -55,7 +55,10 @@ fn tell(answer: Answer, options: &ControlOptions) -> Result<(), Refusal> {
 }
 
 /// The running hob that is meant.
-pub(crate) fn hob(options: &ControlOptions, surroundings: &Surroundings) -> Result<Hob, Refusal> {
+pub(crate) fn hob(
+    options: &ControlOptions,
+    surroundings: &Surroundings,
+) -> Result<Hob, CommandFailure> {
     let (path, user_id) = find::socket(options, surroundings)?;
     let runtime = surroundings.runtime.clone();
     let mut servers = runtime.servers().into_iter();

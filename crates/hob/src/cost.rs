@@ -3,15 +3,17 @@
 
 use std::path::{Path, PathBuf};
 
-use hob_cost::{Asked, CostError, Options, Part, Settings, Subject, limits};
-use hob_server::config::{self, CgiRuns, Host, ResidentRuns, SCHEMA, Sources};
+use hob_cost::{
+    CostError, MeasuredRequest, ScriptSettings, StudyOptions, StudyPart, StudySubject, limits,
+};
+use hob_server::config::{self, ApplicationKind, CgiRuns, ConfigSources, ResidentRuns, SCHEMA};
 
 use crate::args::{CostOptions, CostPart, Surroundings};
 use crate::request::{body, field};
-use crate::{Refusal, output};
+use crate::{CommandFailure, output};
 
 /// Measures and prints what came of it.
-pub(crate) fn run(options: CostOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+pub(crate) fn run(options: CostOptions, surroundings: &Surroundings) -> Result<(), CommandFailure> {
     if options.schema {
         output::line(&format!("{:#}", hob_cost::schema()));
         return Ok(());
@@ -28,13 +30,13 @@ pub(crate) fn run(options: CostOptions, surroundings: &Surroundings) -> Result<(
         output::write(&report.table());
     }
     if let Some(path) = html {
-        std::fs::write(&path, report.html()).map_err(|error| Refusal {
+        std::fs::write(&path, report.html()).map_err(|error| CommandFailure {
             code: 1,
             text: format!("--html {}: cannot write it: {error}", path.display()),
         })?;
     }
     match report.failure() {
-        Some(text) => Err(Refusal { code: 1, text }),
+        Some(text) => Err(CommandFailure { code: 1, text }),
         None => Ok(()),
     }
 }
@@ -45,17 +47,20 @@ pub(crate) fn run_serve(
     config: &Path,
     control: &Path,
     surroundings: &Surroundings,
-) -> Result<(), Refusal> {
+) -> Result<(), CommandFailure> {
     let error = hob_cost::serve(&surroundings.program, parent, config, control);
     Err(refusal(error))
 }
 
 /// Starts programs with nothing around them.
-pub(crate) fn run_bare() -> Result<(), Refusal> {
+pub(crate) fn run_bare() -> Result<(), CommandFailure> {
     hob_cost::bare().map_err(refusal)
 }
 
-fn study(options: CostOptions, surroundings: &Surroundings) -> Result<Options, Refusal> {
+fn study(
+    options: CostOptions,
+    surroundings: &Surroundings,
+) -> Result<StudyOptions, CommandFailure> {
     let body = options
         .body
         .as_deref()
@@ -66,7 +71,7 @@ fn study(options: CostOptions, surroundings: &Surroundings) -> Result<Options, R
         || body.is_some()
         || options.insecure
         || !options.header.is_empty();
-    let asked = is_told.then_some(Asked {
+    let asked = is_told.then_some(MeasuredRequest {
         method: match (options.method, &body) {
             (Some(method), _) => method,
             (None, Some(_)) => "POST".to_owned(),
@@ -85,7 +90,7 @@ fn study(options: CostOptions, surroundings: &Surroundings) -> Result<Options, R
         None => OfRoute::default(),
         Some(route) => of_route(route, &options.config)?,
     };
-    Ok(Options {
+    Ok(StudyOptions {
         program: surroundings.program.clone(),
         search: hob_server::config::PATH.to_owned(),
         settings: of_route.settings,
@@ -95,10 +100,10 @@ fn study(options: CostOptions, surroundings: &Surroundings) -> Result<Options, R
                     "the route does not say which script: name the one to measure".to_owned(),
                 ));
             }
-            None => Subject::Echo,
+            None => StudySubject::Echo,
             Some(subject) => match subject.to_str().filter(|text| text.contains("://")) {
-                Some(url) => Subject::Url(url.to_owned()),
-                None => Subject::Script(subject),
+                Some(url) => StudySubject::Url(url.to_owned()),
+                None => StudySubject::Script(subject),
             },
         },
         asked,
@@ -112,14 +117,14 @@ fn study(options: CostOptions, surroundings: &Surroundings) -> Result<Options, R
 /// What a route says of the script it runs.
 #[derive(Default)]
 struct OfRoute {
-    settings: Settings,
+    settings: ScriptSettings,
     /// The script, where the route has one.
     script: Option<PathBuf>,
 }
 
 /// The settings of the first route with this path, as the config has it, or without its `/*`.
-fn of_route(wanted: &str, file: &Path) -> Result<OfRoute, Refusal> {
-    let sources = Sources::read(&SCHEMA, file, &Surroundings::variable);
+fn of_route(wanted: &str, file: &Path) -> Result<OfRoute, CommandFailure> {
+    let sources = ConfigSources::read(&SCHEMA, file, &Surroundings::variable);
     let loaded = sources.and_then(|sources| config::load(&sources));
     let (config, _) = loaded.map_err(|errors| wrong(errors.to_string()))?;
     let plain = |path: &str| path.trim_end_matches('*').trim_end_matches('/').to_owned();
@@ -147,7 +152,7 @@ fn of_route(wanted: &str, file: &Path) -> Result<OfRoute, Refusal> {
         (None, Some(resident)) => {
             let script = match &resident.runs {
                 ResidentRuns::Hosted {
-                    host: Host::Python | Host::Perl,
+                    host: ApplicationKind::Python | ApplicationKind::Perl,
                     what,
                     ..
                 } => Some(PathBuf::from(what)),
@@ -160,40 +165,40 @@ fn of_route(wanted: &str, file: &Path) -> Result<OfRoute, Refusal> {
     let env = config.programs.get(program).map(|one| one.env.clone());
     let env = env.unwrap_or_default();
     Ok(OfRoute {
-        settings: Settings { env, preload },
+        settings: ScriptSettings { env, preload },
         script,
     })
 }
 
-fn wrong(text: String) -> Refusal {
-    Refusal { code: 2, text }
+fn wrong(text: String) -> CommandFailure {
+    CommandFailure { code: 2, text }
 }
 
-fn parts(part: CostPart) -> Vec<Part> {
+fn parts(part: CostPart) -> Vec<StudyPart> {
     match part {
-        CostPart::Ladder => vec![Part::Ladder],
-        CostPart::Stages => vec![Part::Stages],
-        CostPart::Bare => vec![Part::Bare],
-        CostPart::Growth => vec![Part::Growth],
-        CostPart::Burst => vec![Part::Burst],
-        CostPart::Wire => vec![Part::Wire],
+        CostPart::Ladder => vec![StudyPart::Ladder],
+        CostPart::Stages => vec![StudyPart::Stages],
+        CostPart::Bare => vec![StudyPart::Bare],
+        CostPart::Growth => vec![StudyPart::Growth],
+        CostPart::Burst => vec![StudyPart::Burst],
+        CostPart::Wire => vec![StudyPart::Wire],
         CostPart::All => vec![
-            Part::Ladder,
-            Part::Stages,
-            Part::Bare,
-            Part::Growth,
-            Part::Burst,
-            Part::Wire,
+            StudyPart::Ladder,
+            StudyPart::Stages,
+            StudyPart::Bare,
+            StudyPart::Growth,
+            StudyPart::Burst,
+            StudyPart::Wire,
         ],
     }
 }
 
-fn refusal(error: CostError) -> Refusal {
+fn refusal(error: CostError) -> CommandFailure {
     let code = match error {
         CostError::Arguments(_) => 2,
         _ => 1,
     };
-    Refusal {
+    CommandFailure {
         code,
         text: error.to_string(),
     }

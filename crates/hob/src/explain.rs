@@ -3,18 +3,18 @@
 
 use std::path::PathBuf;
 
+use hob_keeper::become_server_user;
 use hob_server::config;
-use hob_server::explain::{Asked, explain};
-use hob_server::life::become_server_user;
+use hob_server::explain::{ExplainedRequest, explain};
 
 use crate::args::{ExplainOptions, ServeOptions};
 use crate::serve;
-use crate::{Refusal, output};
+use crate::{CommandFailure, output};
 
 /// Explains one request.
-pub(crate) fn run(options: &ExplainOptions) -> Result<(), Refusal> {
-    let wrong = |text: String| Refusal { code: 2, text };
-    let asked = Asked {
+pub(crate) fn run(options: &ExplainOptions) -> Result<(), CommandFailure> {
+    let wrong = |text: String| CommandFailure { code: 2, text };
+    let asked = ExplainedRequest {
         method: options.method.clone(),
         url: options.url.clone(),
         fields: options
@@ -58,8 +58,8 @@ fn as_serve(config: Option<PathBuf>) -> ServeOptions {
     }
 }
 
-fn field(text: &str) -> Result<(String, String), Refusal> {
-    let (name, value) = text.split_once(':').ok_or_else(|| Refusal {
+fn field(text: &str) -> Result<(String, String), CommandFailure> {
+    let (name, value) = text.split_once(':').ok_or_else(|| CommandFailure {
         code: 2,
         text: format!("--header {text:?}: write NAME:VALUE"),
     })?;

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 /// An object, or what should be one.
 #[derive(Clone, Copy)]
-pub(crate) struct Facts<'a>(pub(crate) &'a Value);
+pub(crate) struct JsonView<'a>(pub(crate) &'a Value);
 
-impl<'a> Facts<'a> {
+impl<'a> JsonView<'a> {
     /// What a name or, with dots, a path of names leads to.
     fn at(self, path: &str) -> Option<&'a Value> {
         let mut names = path.split('.');
@@ -15,8 +15,8 @@ impl<'a> Facts<'a> {
     }
 
     /// What is below a name.
-    pub(crate) fn below(self, path: &str) -> Facts<'a> {
-        Facts(self.at(path).unwrap_or(&Value::Null))
+    pub(crate) fn below(self, path: &str) -> JsonView<'a> {
+        JsonView(self.at(path).unwrap_or(&Value::Null))
     }
 
     /// A text that is not empty.
@@ -47,13 +47,13 @@ impl<'a> Facts<'a> {
     }
 
     /// The same, as facts.
-    pub(crate) fn each(self, path: &str) -> impl Iterator<Item = Facts<'a>> + use<'a> {
-        self.list(path).iter().map(Facts)
+    pub(crate) fn each(self, path: &str) -> impl Iterator<Item = JsonView<'a>> + use<'a> {
+        self.list(path).iter().map(JsonView)
     }
 
     /// The items, where this is itself a list.
-    pub(crate) fn each_item(self) -> impl Iterator<Item = Facts<'a>> + use<'a> {
-        self.0.as_array().into_iter().flatten().map(Facts)
+    pub(crate) fn each_item(self) -> impl Iterator<Item = JsonView<'a>> + use<'a> {
+        self.0.as_array().into_iter().flatten().map(JsonView)
     }
 
     /// Texts of a list, joined; none where there are none.

@@ -3,7 +3,7 @@
 use hob_load::parse_duration;
 use hob_server::config::nearest;
 
-use crate::Refusal;
+use crate::CommandFailure;
 use crate::request::wrong;
 
 /// What requests are chosen by.
@@ -19,7 +19,7 @@ impl Filter {
         arguments: &[String],
         keys: &[&str],
         plain: Option<&str>,
-    ) -> Result<Filter, Refusal> {
+    ) -> Result<Filter, CommandFailure> {
         let mut filter = Filter::default();
         for argument in arguments {
             let begin = filter.pairs.len();
@@ -41,7 +41,7 @@ impl Filter {
     }
 
     /// What can be seen to be wrong before anybody is asked.
-    fn check(&self) -> Result<(), Refusal> {
+    fn check(&self) -> Result<(), CommandFailure> {
         for (key, value) in &self.pairs {
             if value.is_empty() {
                 return Err(wrong(format!("{key}= says nothing; write {key}=VALUE")));
@@ -71,7 +71,7 @@ impl Filter {
         &mut self,
         keys: &[&str],
         translated: impl Fn(&str) -> Result<String, String>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), CommandFailure> {
         for (key, value) in &mut self.pairs {
             if keys.contains(&key.as_str()) {
                 *value = translated(value).map_err(|why| wrong(format!("{key}: {why}")))?;

@@ -8,15 +8,15 @@ mod rows;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hob_load::{parse_duration, parse_moment};
-use hob_trace::calendar::Moment;
+use hob_trace::calendar::UtcDateTime;
 use serde_json::{Value, json};
 
 use crate::args::{HistoryOptions, Surroundings};
 use crate::control::{self, Hob};
-use crate::facts::Facts;
+use crate::facts::JsonView;
 use crate::filter::{Filter, push_encoded};
-use crate::{Refusal, escape, output};
-use follow::Style;
+use crate::{CommandFailure, escape, output};
+use follow::HistoryOutputStyle;
 
 pub(crate) use life::life;
 pub(crate) use remark::remark;
@@ -30,7 +30,10 @@ const KEYS: &[&str] = &[
 const PAGE_COUNT: usize = 500;
 
 /// Shows what was asked for.
-pub(crate) fn run(options: &HistoryOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+pub(crate) fn run(
+    options: &HistoryOptions,
+    surroundings: &Surroundings,
+) -> Result<(), CommandFailure> {
     if let [id] = options.filters.as_slice()
         && is_id(id)
         && !options.follow
@@ -46,8 +49,8 @@ pub(crate) fn run(options: &HistoryOptions, surroundings: &Surroundings) -> Resu
     let mut hob = control::hob(&options.control, surroundings)?;
     if options.follow {
         let style = match options.control.json {
-            true => Style::Json,
-            false => Style::Table,
+            true => HistoryOutputStyle::Json,
+            false => HistoryOutputStyle::Table,
         };
         return follow::follow(&mut hob, &filter, style);
     }
@@ -55,31 +58,35 @@ pub(crate) fn run(options: &HistoryOptions, surroundings: &Surroundings) -> Resu
     if options.control.json {
         output::line(&escape::json(&found));
     } else {
-        output::write(&list(Facts(&found), output::width()));
+        output::write(&list(JsonView(&found), output::width()));
     }
     Ok(())
 }
 
 /// One request, which may still be running.
-fn one(id: &str, options: &HistoryOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+fn one(
+    id: &str,
+    options: &HistoryOptions,
+    surroundings: &Surroundings,
+) -> Result<(), CommandFailure> {
     let mut hob = control::hob(&options.control, surroundings)?;
     let request = find_one(&mut hob, id)?;
     if options.control.json {
         output::line(&escape::json(&request));
     } else {
-        output::write(&life(Facts(&request), output::width()));
+        output::write(&life(JsonView(&request), output::width()));
     }
     Ok(())
 }
 
 /// A request by its id: finished, else running.
-pub(crate) fn find_one(hob: &mut Hob, id: &str) -> Result<Value, Refusal> {
+pub(crate) fn find_one(hob: &mut Hob, id: &str) -> Result<Value, CommandFailure> {
     let finished = hob.ask("GET", &format!("/v1/history/{id}"))?;
     if finished.status != 404 {
         return finished.told();
     }
     let running = hob.get("/v1/running")?;
-    let mut running = Facts(&running).each("requests");
+    let mut running = JsonView(&running).each("requests");
     match running.find(|request| request.text("id") == Some(id)) {
         Some(request) => Ok(request.0.clone()),
         None => finished.told(),
@@ -87,7 +94,7 @@ pub(crate) fn find_one(hob: &mut Hob, id: &str) -> Result<Value, Refusal> {
 }
 
 /// As many as are wanted, a page after the other; what the last page said of the whole.
-fn find(hob: &mut Hob, filter: &Filter, options: &HistoryOptions) -> Result<Value, Refusal> {
+fn find(hob: &mut Hob, filter: &Filter, options: &HistoryOptions) -> Result<Value, CommandFailure> {
     let mut requests: Vec<Value> = Vec::new();
     let mut next: Option<String> = None;
     let base = filter.target("/v1/history");
@@ -102,7 +109,7 @@ fn find(hob: &mut Hob, filter: &Filter, options: &HistoryOptions) -> Result<Valu
         let mut page = hob.get(&target)?;
         let came = page["requests"].as_array_mut().map(std::mem::take);
         let came = came.unwrap_or_default();
-        next = Facts(&page).text("next").map(str::to_owned);
+        next = JsonView(&page).text("next").map(str::to_owned);
         let is_end = came.is_empty() || next.is_none();
         requests.extend(came);
         if is_end || requests.len() >= options.limit {
@@ -133,7 +140,7 @@ fn unix_ms(text: &str, now: SystemTime) -> Result<String, String> {
 }
 
 /// The requests as a table, and what was looked through.
-fn list(found: Facts<'_>, width: Option<usize>) -> String {
+fn list(found: JsonView<'_>, width: Option<usize>) -> String {
     let table = rows::table(found.each("requests"), width);
     let widths = table.widths(width);
     let mut text = table.heading(&widths) + "\n";
@@ -143,7 +150,7 @@ fn list(found: Facts<'_>, width: Option<usize>) -> String {
 }
 
 /// What was looked through.
-fn summary(found: Facts<'_>, shown: usize) -> String {
+fn summary(found: JsonView<'_>, shown: usize) -> String {
     let count = |name| found.count(name).map(hob_load::page::count);
     let mut text = format!("{} shown", hob_load::page::count(shown as u64));
     if let Some(kept) = count("kept") {
@@ -162,12 +169,12 @@ fn summary(found: Facts<'_>, shown: usize) -> String {
 }
 
 /// By name where it has one.
-pub(crate) fn client(request: Facts<'_>) -> Option<&str> {
+pub(crate) fn client(request: JsonView<'_>) -> Option<&str> {
     request.text("client_name").or(request.text("client"))
 }
 
 /// Method and target.
-pub(crate) fn asked(request: Facts<'_>) -> String {
+pub(crate) fn asked(request: JsonView<'_>) -> String {
     let method = request.text("method").unwrap_or(crate::table::UNKNOWN);
     let target = request.text("target").unwrap_or_default();
     format!("{method} {target}")
@@ -175,13 +182,13 @@ pub(crate) fn asked(request: Facts<'_>) -> String {
 
 /// The time of day, in UTC.
 pub(crate) fn clock(unix_ms: u64) -> String {
-    let at = Moment::from_unix_s((unix_ms / 1000).cast_signed());
+    let at = UtcDateTime::from_unix_s((unix_ms / 1000).cast_signed());
     format!("{:02}:{:02}:{:02}", at.hour, at.minute, at.second)
 }
 
 /// Day and time, in UTC.
 pub(crate) fn moment(unix_ms: u64) -> String {
-    let at = Moment::from_unix_s((unix_ms / 1000).cast_signed());
+    let at = UtcDateTime::from_unix_s((unix_ms / 1000).cast_signed());
     let clock = clock(unix_ms);
     format!("{:04}-{:02}-{:02} {clock} UTC", at.year, at.month, at.day)
 }
@@ -228,7 +235,7 @@ mod tests {
             "kept": 1234, "oldest_unix_ms": 1000, "more": true,
         });
         assert_eq!(
-            list(Facts(&found), Some(80)),
+            list(JsonView(&found), Some(80)),
             "TIME      ID     CLIENT     STATUS   TOTAL  REQUEST\n\
              00:00:50  1.5.0  192.0.2.7     200  2.00 s  GET /slow\\x1b[31m\n          \
              network: 1.8 of 2.0 s\n\

@@ -27,7 +27,7 @@ mod watch;
 
 use std::process::ExitCode;
 
-use args::{Cli, Command, Surroundings};
+use args::{Cli, CliCommand, Surroundings};
 
 fn main() -> ExitCode {
     let surroundings = match Surroundings::take() {
@@ -37,35 +37,35 @@ fn main() -> ExitCode {
     let cli = Cli::read();
     diagnostics::begin(surroundings.log_level.as_deref());
     let result = match cli.command {
-        Command::Serve(options) => serve::run(options, surroundings),
-        Command::Server => serve::run_server(),
-        Command::Spawner => serve::run_spawner(),
-        Command::Acme => serve::run_acme(),
-        Command::CompressLog { path } => compress_log(&path),
-        Command::Check(options) => check::run(&options, &surroundings),
-        Command::Bench(options) => bench::run(*options, &surroundings),
-        Command::Cost(options) => cost::run(options, &surroundings),
-        Command::CostServe {
+        CliCommand::Serve(options) => serve::run(options, surroundings),
+        CliCommand::Server => serve::run_server(),
+        CliCommand::Spawner => serve::run_spawner(),
+        CliCommand::Acme => serve::run_acme(),
+        CliCommand::CompressLog { path } => compress_log(&path),
+        CliCommand::Check(options) => check::run(&options, &surroundings),
+        CliCommand::Bench(options) => bench::run(*options, &surroundings),
+        CliCommand::Cost(options) => cost::run(options, &surroundings),
+        CliCommand::CostServe {
             parent,
             config,
             control,
         } => cost::run_serve(parent, &config, &control, &surroundings),
-        Command::CostBare => cost::run_bare(),
-        Command::Compare(options) => compare::run(*options, &surroundings),
-        Command::CompareSupervisor => compare::run_supervisor(),
-        Command::Explain(options) => explain::run(&options),
-        Command::Manual { folder } => manual::write(&folder),
-        Command::Native { command } => native::run(&command),
-        Command::Password => password::run(),
-        Command::Servers(options) => servers::run(&options, &surroundings),
-        Command::Status(options) => status::run(&options, &surroundings),
-        Command::Top(options) => top::run(&options, &surroundings),
-        Command::History(options) => history::run(&options, &surroundings),
-        Command::Watch(options) => watch::run(&options, &surroundings),
-        Command::Reload(options) => control::act("reload", &options, &surroundings),
-        Command::Recycle(options) => control::recycle(&options, &surroundings),
-        Command::Upgrade(options) => control::act("upgrade", &options, &surroundings),
-        Command::Stop(options) => control::act("stop", &options, &surroundings),
+        CliCommand::CostBare => cost::run_bare(),
+        CliCommand::Compare(options) => compare::run(*options, &surroundings),
+        CliCommand::CompareSupervisor => compare::run_supervisor(),
+        CliCommand::Explain(options) => explain::run(&options),
+        CliCommand::Manual { folder } => manual::write(&folder),
+        CliCommand::Native { command } => native::run(&command),
+        CliCommand::Password => password::run(),
+        CliCommand::Servers(options) => servers::run(&options, &surroundings),
+        CliCommand::Status(options) => status::run(&options, &surroundings),
+        CliCommand::Top(options) => top::run(&options, &surroundings),
+        CliCommand::History(options) => history::run(&options, &surroundings),
+        CliCommand::Watch(options) => watch::run(&options, &surroundings),
+        CliCommand::Reload(options) => control::act("reload", &options, &surroundings),
+        CliCommand::Recycle(options) => control::recycle(&options, &surroundings),
+        CliCommand::Upgrade(options) => control::act("upgrade", &options, &surroundings),
+        CliCommand::Stop(options) => control::act("stop", &options, &surroundings),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -74,20 +74,20 @@ fn main() -> ExitCode {
 }
 
 /// Compresses a rotated log when the machine has nothing better to do.
-fn compress_log(path: &std::path::Path) -> Result<(), Refusal> {
+fn compress_log(path: &std::path::Path) -> Result<(), CommandFailure> {
     let _ = rustix::thread::set_name(c"hob-compress");
     // Without it the compression only competes with others on equal terms.
     let _ = rustix::process::setpriority_process(None, 19);
     hob_trace::rotate::compress(path)
         .map(|_| ())
-        .map_err(|error| Refusal {
+        .map_err(|error| CommandFailure {
             code: 1,
             text: format!("cannot compress {}: {error}", path.display()),
         })
 }
 
 /// Why a command did not do what it was asked for.
-struct Refusal {
+struct CommandFailure {
     /// Exit code, as `hob --help` lists them.
     code: u8,
     /// For people, on standard error; empty when everything was said already.

@@ -8,7 +8,7 @@ use clap::{Arg, ArgGroup, Command, CommandFactory, Id};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::Refusal;
+use crate::CommandFailure;
 use crate::args::Cli;
 
 /// Shells, and where the completions of a package are, below `/usr/share`.
@@ -19,10 +19,10 @@ const SHELLS: [(Shell, &str); 3] = [
 ];
 
 /// Writes all of them.
-pub(crate) fn write(folder: &Path) -> Result<(), Refusal> {
+pub(crate) fn write(folder: &Path) -> Result<(), CommandFailure> {
     pages(folder)
         .and_then(|()| completions(folder))
-        .map_err(|error| Refusal {
+        .map_err(|error| CommandFailure {
             code: 1,
             text: format!("cannot write into {}: {error}", folder.display()),
         })

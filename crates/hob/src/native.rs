@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::args::{NativeBuildOptions, NativeCommand};
-use crate::{Refusal, output};
+use crate::{CommandFailure, output};
 
 /// An interpreter, and what its builder is called with.
-struct Part {
+struct NativeBuild {
     interpreter: PathBuf,
     flags: &'static [&'static str],
     /// Below `lib/hob/source`.
@@ -22,7 +22,7 @@ struct Part {
 }
 
 /// Builds them; what one interpreter lacks does not keep the other from its part.
-pub(crate) fn run(command: &NativeCommand) -> Result<(), Refusal> {
+pub(crate) fn run(command: &NativeCommand) -> Result<(), CommandFailure> {
     let NativeCommand::Build(options) = command;
     let folder = folder()?;
     let faults: Vec<String> = parts(options)
@@ -36,9 +36,9 @@ pub(crate) fn run(command: &NativeCommand) -> Result<(), Refusal> {
 }
 
 /// Where the server looks, if it would load what lies there.
-fn folder() -> Result<PathBuf, Refusal> {
+fn folder() -> Result<PathBuf, CommandFailure> {
     let mut trouble = None;
-    let folder = hob_server::process::native_folder(&mut |text| trouble = Some(text));
+    let folder = hob_keeper::process::native_folder(&mut |text| trouble = Some(text));
     let folder = folder.ok_or_else(|| {
         refusal(trouble.unwrap_or_else(|| {
             "there is no lib/hob beside this program, nor beside the folder it is in: it comes \
@@ -56,19 +56,19 @@ fn folder() -> Result<PathBuf, Refusal> {
 }
 
 /// Those that are named, else both.
-fn parts(options: &NativeBuildOptions) -> Vec<Part> {
+fn parts(options: &NativeBuildOptions) -> Vec<NativeBuild> {
     let is_any = options.python.is_none() && options.perl.is_none();
     let or = |named: &Option<PathBuf>, usual: &str| {
         named.clone().or_else(|| is_any.then(|| usual.into()))
     };
-    let python = or(&options.python, "python3").map(|interpreter| Part {
+    let python = or(&options.python, "python3").map(|interpreter| NativeBuild {
         interpreter,
         flags: &["-I", "-B"],
         builder: "lang/python/build_native.py",
         folder: "python",
         files: &["_native.abi3.so", "_warm.abi3.so"],
     });
-    let perl = or(&options.perl, "perl").map(|interpreter| Part {
+    let perl = or(&options.perl, "perl").map(|interpreter| NativeBuild {
         interpreter,
         flags: &[],
         builder: "lang/perl/build_native.pl",
@@ -79,7 +79,7 @@ fn parts(options: &NativeBuildOptions) -> Vec<Part> {
 }
 
 /// Has an interpreter build its part; the builder says on standard error what is missing.
-fn build(part: &Part, folder: &Path) -> Result<(), String> {
+fn build(part: &NativeBuild, folder: &Path) -> Result<(), String> {
     let interpreter = part.interpreter.display();
     let made = folder.join(part.folder);
     fs::create_dir_all(&made).map_err(|error| {
@@ -107,6 +107,6 @@ fn build(part: &Part, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn refusal(text: String) -> Refusal {
-    Refusal { code: 1, text }
+fn refusal(text: String) -> CommandFailure {
+    CommandFailure { code: 1, text }
 }

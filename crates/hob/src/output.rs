@@ -10,22 +10,22 @@ const COLUMNS: usize = 80;
 
 /// Is it still read?
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum StdoutReader {
     Reads,
     Gone,
 }
 
 /// Writes text. A reader that has left is no fault: `hob history | head` is meant to do that.
-pub(crate) fn write(text: &str) -> Reader {
+pub(crate) fn write(text: &str) -> StdoutReader {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => Reader::Reads,
-        Err(_) => Reader::Gone,
+        Ok(()) => StdoutReader::Reads,
+        Err(_) => StdoutReader::Gone,
     }
 }
 
 /// Writes a line.
-pub(crate) fn line(text: &str) -> Reader {
+pub(crate) fn line(text: &str) -> StdoutReader {
     write(&format!("{text}\n"))
 }
 

@@ -5,22 +5,22 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use hob_server::handle::admin::door::password;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::{Refusal, output};
+use crate::{CommandFailure, output};
 
 /// Asks for a password, twice at a terminal, and prints its hash.
-pub(crate) fn run() -> Result<(), Refusal> {
-    let broken = |error: io::Error| Refusal {
+pub(crate) fn run() -> Result<(), CommandFailure> {
+    let broken = |error: io::Error| CommandFailure {
         code: 1,
         text: format!("no password can be read: {error}"),
     };
     let first = ask("password: ").map_err(broken)?;
     if io::stdin().is_terminal() && ask("again: ").map_err(broken)? != first {
-        return Err(Refusal {
+        return Err(CommandFailure {
             code: 2,
             text: "these were two different passwords".to_owned(),
         });
     }
-    let hash = password::hash(&first).map_err(|text| Refusal { code: 2, text })?;
+    let hash = password::hash(&first).map_err(|text| CommandFailure { code: 2, text })?;
     output::line(&hash);
     Ok(())
 }

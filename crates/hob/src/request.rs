@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::Refusal;
+use crate::CommandFailure;
 
 /// A header field, from `NAME:VALUE`.
-pub(crate) fn field(text: &str) -> Result<(String, String), Refusal> {
+pub(crate) fn field(text: &str) -> Result<(String, String), CommandFailure> {
     let (name, value) = text
         .split_once(':')
         .ok_or_else(|| wrong(format!("--header {text:?}: write NAME:VALUE")))?;
@@ -15,7 +15,7 @@ pub(crate) fn field(text: &str) -> Result<(String, String), Refusal> {
 }
 
 /// The body in a file, of at most so many bytes and one, which is refused later.
-pub(crate) fn body(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Refusal> {
+pub(crate) fn body(path: &Path, bytes_max: u64) -> Result<Vec<u8>, CommandFailure> {
     let unread = |error| {
         wrong(format!(
             "--body {}: cannot read it: {error}",
@@ -31,6 +31,6 @@ pub(crate) fn body(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Refusal> {
 }
 
 /// The arguments are wrong.
-pub(crate) fn wrong(text: String) -> Refusal {
-    Refusal { code: 2, text }
+pub(crate) fn wrong(text: String) -> CommandFailure {
+    CommandFailure { code: 2, text }
 }

@@ -4,12 +4,12 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hob_server::config::{self, Errors, SCHEMA, Sources};
-use hob_server::life::preflight::{self, Extent};
-use hob_server::life::servers::Origin;
-use hob_server::life::{ControlChoice, Failure, Options, keeper};
+use hob_keeper::preflight::{self, Extent};
+use hob_keeper::servers::Origin;
+use hob_keeper::{ControlChoice, KeeperFailure, KeeperOptions};
+use hob_server::config::{self, ConfigSources, Errors, RealDisk, SCHEMA};
 
-use crate::Refusal;
+use crate::CommandFailure;
 use crate::args::{ServeOptions, Surroundings};
 
 /// Where a folder is served when nobody says where.
@@ -18,7 +18,7 @@ const USUAL_ADDRESS: &str = "127.0.0.1:8080";
 pub(crate) const USUAL_CONFIG: &str = "hob.toml";
 
 /// Serves until stopped.
-pub(crate) fn run(options: ServeOptions, surroundings: Surroundings) -> Result<(), Refusal> {
+pub(crate) fn run(options: ServeOptions, surroundings: Surroundings) -> Result<(), CommandFailure> {
     if let Some(version) = options.handover_check {
         return check_handover(version, options.control.is_none());
     }
@@ -27,8 +27,9 @@ pub(crate) fn run(options: ServeOptions, surroundings: Surroundings) -> Result<(
         Some(path) => ControlChoice::At(path.clone()),
         None => ControlChoice::Config,
     };
-    let result = keeper::run(Options {
+    let result = hob_keeper::run(KeeperOptions {
         sources: sources(&options)?,
+        load: hob_keeper::loads::<config::Handler>(&RealDisk),
         origin: origin(&options)?,
         runtime: (!options.unlisted).then_some(surroundings.runtime),
         control,
@@ -44,62 +45,62 @@ pub(crate) fn run(options: ServeOptions, surroundings: Surroundings) -> Result<(
 }
 
 /// The process that serves.
-pub(crate) fn run_server() -> Result<(), Refusal> {
+pub(crate) fn run_server() -> Result<(), CommandFailure> {
     // The keeper says why, with everything else it knows.
-    hob_server::serve::run().map_err(|failure| Refusal {
+    hob_server::serve::run().map_err(|failure| CommandFailure {
         code: failure.exit_code(),
         text: String::new(),
     })
 }
 
 /// The process that starts programs.
-pub(crate) fn run_spawner() -> Result<(), Refusal> {
-    hob_server::process::spawner::run().map_err(|failure| Refusal {
+pub(crate) fn run_spawner() -> Result<(), CommandFailure> {
+    hob_keeper::process::spawner::run().map_err(|failure| CommandFailure {
         code: failure.exit_code(),
         text: failure.to_string(),
     })
 }
 
 /// The process that gets certificates.
-pub(crate) fn run_acme() -> Result<(), Refusal> {
-    hob_server::acme::run().map_err(|failure| Refusal {
+pub(crate) fn run_acme() -> Result<(), CommandFailure> {
+    hob_keeper::acme::run().map_err(|failure| CommandFailure {
         code: failure.exit_code(),
         text: failure.to_string(),
     })
 }
 
-fn refusal(failure: Failure) -> Refusal {
+fn refusal(failure: KeeperFailure) -> CommandFailure {
     let code = failure.exit_code();
     let text = match failure {
-        Failure::System(text) => text,
+        KeeperFailure::System(text) => text,
         // Errors with a place stand on lines of their own, as `hob check` prints them.
-        Failure::Config(text) | Failure::Refused(text) => {
+        KeeperFailure::Config(text) | KeeperFailure::Refused(text) => {
             eprintln!("{}", text.trim_end());
             String::new()
         }
     };
-    Refusal { code, text }
+    CommandFailure { code, text }
 }
 
 /// What the config is read from, now and at every reload.
 pub(crate) fn sources(
     options: &ServeOptions,
-) -> Result<Box<dyn Fn() -> Result<Sources, Errors>>, Refusal> {
+) -> Result<Box<dyn Fn() -> Result<ConfigSources, Errors>>, CommandFailure> {
     if let Some(file) = config_file(options) {
         return Ok(Box::new(move || {
-            Sources::read(&SCHEMA, &file, &Surroundings::variable)
+            ConfigSources::read(&SCHEMA, &file, &Surroundings::variable)
         }));
     }
     if let Some(dir) = &options.dir {
-        check_folder(dir).map_err(|text| Refusal { code: 2, text })?;
+        check_folder(dir).map_err(|text| CommandFailure { code: 2, text })?;
     }
-    let text = folder_config(options).map_err(|text| Refusal { code: 2, text })?;
-    let folder = Surroundings::current_folder().map_err(|error| Refusal {
+    let text = folder_config(options).map_err(|text| CommandFailure { code: 2, text })?;
+    let folder = Surroundings::current_folder().map_err(|error| CommandFailure {
         code: 1,
         text: format!("no current folder: {error}"),
     })?;
     Ok(Box::new(move || {
-        Sources::from_text(
+        ConfigSources::from_text(
             &SCHEMA,
             config::COMMAND_LINE,
             &text,
@@ -120,9 +121,9 @@ fn config_file(options: &ServeOptions) -> Option<PathBuf> {
 }
 
 /// What commands know this server by.
-fn origin(options: &ServeOptions) -> Result<Origin, Refusal> {
+fn origin(options: &ServeOptions) -> Result<Origin, CommandFailure> {
     let absolute = |path: &Path| {
-        std::path::absolute(path).map_err(|error| Refusal {
+        std::path::absolute(path).map_err(|error| CommandFailure {
             code: 1,
             text: format!("no current folder: {error}"),
         })
@@ -173,7 +174,7 @@ fn folder_config(options: &ServeOptions) -> Result<String, String> {
         };
         text.push_str(&format!(
             "[[listen]]\naddress = {}\n\n",
-            Sources::quote(&address)
+            ConfigSources::quote(&address)
         ));
     }
     let dir = options.dir.as_deref().unwrap_or(Path::new("."));
@@ -188,16 +189,16 @@ fn folder_config(options: &ServeOptions) -> Result<String, String> {
 fn quoted(path: &Path) -> Result<String, String> {
     let text = path.to_str();
     let text = text.ok_or_else(|| format!("{} is not UTF-8", path.display()))?;
-    Ok(Sources::quote(text))
+    Ok(ConfigSources::quote(text))
 }
 
 /// Says by the exit code whether this program understands another one's handover and the sources
 /// on standard input; that the arguments made sense was seen before. The config may say where the
 /// control socket is.
-fn check_handover(version: u32, is_by_config: bool) -> Result<(), Refusal> {
-    let refuse = |text: String| Refusal { code: 2, text };
-    if version != keeper::HANDOVER_VERSION {
-        let own = keeper::HANDOVER_VERSION;
+fn check_handover(version: u32, is_by_config: bool) -> Result<(), CommandFailure> {
+    let refuse = |text: String| CommandFailure { code: 2, text };
+    if version != hob_keeper::HANDOVER_VERSION {
+        let own = hob_keeper::HANDOVER_VERSION;
         return Err(refuse(format!(
             "the running hob hands over version {version}, this one takes {own}; restart it"
         )));
@@ -206,7 +207,7 @@ fn check_handover(version: u32, is_by_config: bool) -> Result<(), Refusal> {
     std::io::stdin()
         .read_to_end(&mut bytes)
         .map_err(|error| refuse(error.to_string()))?;
-    let sources = Sources::decode(&bytes)
+    let sources = ConfigSources::decode(&bytes)
         .ok_or_else(|| refuse("the running hob's sources make no sense here".to_owned()))?;
     let extent = Extent {
         opens_control: is_by_config,
@@ -214,7 +215,8 @@ fn check_handover(version: u32, is_by_config: bool) -> Result<(), Refusal> {
         running: None,
         starts: false,
     };
-    preflight::load(&sources, &extent).map_err(|errors| refuse(errors.to_string()))?;
+    preflight::load::<config::Handler>(&sources, &RealDisk, &extent)
+        .map_err(|errors| refuse(errors.to_string()))?;
     Ok(())
 }
 

@@ -2,15 +2,15 @@
 
 use std::time::SystemTime;
 
+use hob_keeper::servers::{Origin, Server};
 use hob_load::layout;
-use hob_server::life::servers::{Origin, Server};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::args::{ServersOptions, Surroundings};
-use crate::table::{Cell, Table, numbers, texts, words};
-use crate::{Refusal, escape, output};
+use crate::table::{TextCell, TextTable, numbers, texts, words};
+use crate::{CommandFailure, escape, output};
 
 /// Result of `hob servers --json`.
 #[derive(Serialize, JsonSchema)]
@@ -20,7 +20,10 @@ struct Servers {
 }
 
 /// Lists them.
-pub(crate) fn run(options: &ServersOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+pub(crate) fn run(
+    options: &ServersOptions,
+    surroundings: &Surroundings,
+) -> Result<(), CommandFailure> {
     if options.schema {
         let schema = layout::schema::<Servers>("result of `hob servers --json`");
         output::line(&format!("{schema:#}"));
@@ -43,10 +46,10 @@ pub(crate) fn run(options: &ServersOptions, surroundings: &Surroundings) -> Resu
     Ok(())
 }
 
-fn table(servers: &[Server]) -> Table {
+fn table(servers: &[Server]) -> TextTable {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now_s = now.unwrap_or_default().as_secs();
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         words("pid"),
         words("user"),
         texts("config"),
@@ -64,14 +67,14 @@ fn table(servers: &[Server]) -> Table {
         };
         let control = server.control.as_ref();
         table.push(vec![
-            Cell::text(Some(&server.pid.to_string())),
-            Cell::text(Some(&server.user_id.to_string())),
-            Cell::text(Some(&path)),
-            Cell::text(Some(&server.addresses.join(" "))),
-            Cell::text(Some(&server.version)),
-            Cell::age(Some(now_s.saturating_sub(server.started_unix))),
-            Cell::count(Some(server.generation)),
-            Cell::text(control.map(|path| path.display().to_string()).as_deref()),
+            TextCell::text(Some(&server.pid.to_string())),
+            TextCell::text(Some(&server.user_id.to_string())),
+            TextCell::text(Some(&path)),
+            TextCell::text(Some(&server.addresses.join(" "))),
+            TextCell::text(Some(&server.version)),
+            TextCell::age(Some(now_s.saturating_sub(server.started_unix))),
+            TextCell::count(Some(server.generation)),
+            TextCell::text(control.map(|path| path.display().to_string()).as_deref()),
         ]);
     }
     table

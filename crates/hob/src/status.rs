@@ -13,15 +13,15 @@ use serde_json::Value;
 
 use crate::args::{StatusOptions, Surroundings};
 use crate::control::{self, Hob};
-use crate::facts::Facts;
-use crate::{Refusal, escape, output};
+use crate::facts::JsonView;
+use crate::{CommandFailure, escape, output};
 
 /// How something is written for people, on a terminal of some width.
-type Written = fn(Facts<'_>, Option<usize>) -> String;
+type Written = fn(JsonView<'_>, Option<usize>) -> String;
 
 /// What can be shown: where it is asked for, which field of that it is, how it is written, and what
 /// else people are told.
-struct Part {
+struct StatusSection {
     is_wanted: bool,
     target: &'static str,
     field: Option<&'static str>,
@@ -30,7 +30,10 @@ struct Part {
 }
 
 /// Shows the state, or a part of it.
-pub(crate) fn run(options: &StatusOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+pub(crate) fn run(
+    options: &StatusOptions,
+    surroundings: &Surroundings,
+) -> Result<(), CommandFailure> {
     if options.schema {
         let schema = layout::schema::<Status>("result of `hob status --json`");
         output::line(&format!("{schema:#}"));
@@ -49,7 +52,7 @@ pub(crate) fn run(options: &StatusOptions, surroundings: &Surroundings) -> Resul
     }
     let parts = parts(options);
     let part = parts.iter().find(|part| part.is_wanted);
-    let part = part.unwrap_or(&Part {
+    let part = part.unwrap_or(&StatusSection {
         is_wanted: true,
         target: "/v1/status",
         field: None,
@@ -66,12 +69,12 @@ pub(crate) fn run(options: &StatusOptions, surroundings: &Surroundings) -> Resul
         return Ok(());
     }
     let width = output::width();
-    let mut text = (part.written)(Facts(&shown), width);
+    let mut text = (part.written)(JsonView(&shown), width);
     if let Some((target, written)) = part.more {
         // A server of another version may not tell of it.
         let told = hob.ask("GET", target)?;
         if told.status == 200 {
-            text.push_str(&written(Facts(&told.body), width));
+            text.push_str(&written(JsonView(&told.body), width));
         }
     }
     output::write(&text);
@@ -91,24 +94,24 @@ fn reference() -> String {
 }
 
 /// Prints a URL of the admin pages that is good for one login.
-fn admin_url(hob: &mut Hob, as_json: bool) -> Result<(), Refusal> {
+fn admin_url(hob: &mut Hob, as_json: bool) -> Result<(), CommandFailure> {
     let told = hob.ask("POST", "/v1/admin-url")?.told()?;
-    match Facts(&told).text("url") {
+    match JsonView(&told).text("url") {
         Some(url) if !as_json => output::line(&escape::line(url)),
         _ => output::line(&escape::json(&told)),
     };
     Ok(())
 }
 
-fn parts(options: &StatusOptions) -> [Part; 5] {
-    let of_status = |is_wanted, field, written| Part {
+fn parts(options: &StatusOptions) -> [StatusSection; 5] {
+    let of_status = |is_wanted, field, written| StatusSection {
         is_wanted,
         target: "/v1/status",
         field: Some(field),
         written,
         more: None,
     };
-    let whole = |is_wanted, target, written| Part {
+    let whole = |is_wanted, target, written| StatusSection {
         is_wanted,
         target,
         field: None,
@@ -116,11 +119,11 @@ fn parts(options: &StatusOptions) -> [Part; 5] {
         more: None,
     };
     [
-        Part {
+        StatusSection {
             more: Some(("/v1/cache?limit=20", cache::largest)),
             ..of_status(options.cache, "cache", cache::text)
         },
-        Part {
+        StatusSection {
             more: Some(("/v1/certificates", certificates::served)),
             ..of_status(options.certificates, "certificates", certificates::text)
         },

@@ -1,7 +1,7 @@
 //! Tables for people: on a terminal as wide as it is, elsewhere as wide as they are.
 //!
-//! Every text becomes a [`Cell`] on its way in, where it is escaped: nothing of the network reaches
-//! the terminal as it came.
+//! Every text becomes a [`TextCell`] on its way in, where it is escaped: nothing of the network
+//! reaches the terminal as it came.
 
 use std::cmp::Ordering;
 
@@ -19,7 +19,7 @@ const COLUMN_WIDTH_MIN: usize = 8;
 
 /// Where a column's cells stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum CellAlignment {
     Left,
     Right,
 }
@@ -28,14 +28,14 @@ pub(crate) enum Side {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
-    side: Side,
+    side: CellAlignment,
     /// What is too long for the screen is cut here.
     gives: bool,
 }
 
 /// A column of words.
 pub(crate) const fn words(name: &'static str) -> Column {
-    let side = Side::Left;
+    let side = CellAlignment::Left;
     Column {
         name,
         side,
@@ -45,7 +45,7 @@ pub(crate) const fn words(name: &'static str) -> Column {
 
 /// A column of texts of any length, which are cut where there is no room.
 pub(crate) const fn texts(name: &'static str) -> Column {
-    let side = Side::Left;
+    let side = CellAlignment::Left;
     Column {
         name,
         side,
@@ -55,7 +55,7 @@ pub(crate) const fn texts(name: &'static str) -> Column {
 
 /// A column of numbers.
 pub(crate) const fn numbers(name: &'static str) -> Column {
-    let side = Side::Right;
+    let side = CellAlignment::Right;
     Column {
         name,
         side,
@@ -65,7 +65,7 @@ pub(crate) const fn numbers(name: &'static str) -> Column {
 
 /// What rows are sorted by.
 #[derive(Debug, Clone, PartialEq)]
-enum Key {
+enum CellSortKey {
     Unknown,
     Number(f64),
     Text(String),
@@ -73,65 +73,65 @@ enum Key {
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Cell {
+pub(crate) struct TextCell {
     text: String,
-    key: Key,
+    key: CellSortKey,
 }
 
-impl Cell {
+impl TextCell {
     /// A text, of anybody.
-    pub(crate) fn text(text: Option<&str>) -> Cell {
+    pub(crate) fn text(text: Option<&str>) -> TextCell {
         match text {
-            None => Cell::unknown(),
-            Some(text) => Cell {
-                key: Key::Text(text.to_lowercase()),
+            None => TextCell::unknown(),
+            Some(text) => TextCell {
+                key: CellSortKey::Text(text.to_lowercase()),
                 text: escape::line(text).into_owned(),
             },
         }
     }
 
     /// A count.
-    pub(crate) fn count(value: Option<u64>) -> Cell {
-        Cell::number(value.map(|value| value as f64), |_| {
+    pub(crate) fn count(value: Option<u64>) -> TextCell {
+        TextCell::number(value.map(|value| value as f64), |_| {
             count(value.unwrap_or(0))
         })
     }
 
     /// A rate.
-    pub(crate) fn rate(value: Option<f64>) -> Cell {
-        Cell::number(value, rate)
+    pub(crate) fn rate(value: Option<f64>) -> TextCell {
+        TextCell::number(value, rate)
     }
 
     /// Microseconds.
-    pub(crate) fn us(value: Option<u64>) -> Cell {
-        Cell::number(value.map(|value| value as f64), time_us)
+    pub(crate) fn us(value: Option<u64>) -> TextCell {
+        TextCell::number(value.map(|value| value as f64), time_us)
     }
 
     /// A number of bytes.
-    pub(crate) fn bytes(value: Option<u64>) -> Cell {
-        Cell::number(value.map(|value| value as f64), bytes)
+    pub(crate) fn bytes(value: Option<u64>) -> TextCell {
+        TextCell::number(value.map(|value| value as f64), bytes)
     }
 
     /// Seconds, as an age.
-    pub(crate) fn age(value: Option<u64>) -> Cell {
-        Cell::number(value.map(|value| value as f64), |value| age(value as u64))
+    pub(crate) fn age(value: Option<u64>) -> TextCell {
+        TextCell::number(value.map(|value| value as f64), |value| age(value as u64))
     }
 
     /// A number as somebody writes it.
-    pub(crate) fn number(value: Option<f64>, written: impl FnOnce(f64) -> String) -> Cell {
+    pub(crate) fn number(value: Option<f64>, written: impl FnOnce(f64) -> String) -> TextCell {
         match value {
-            None => Cell::unknown(),
-            Some(value) => Cell {
+            None => TextCell::unknown(),
+            Some(value) => TextCell {
                 text: written(value),
-                key: Key::Number(value),
+                key: CellSortKey::Number(value),
             },
         }
     }
 
-    fn unknown() -> Cell {
-        Cell {
+    fn unknown() -> TextCell {
+        TextCell {
             text: UNKNOWN.to_owned(),
-            key: Key::Unknown,
+            key: CellSortKey::Unknown,
         }
     }
 
@@ -141,15 +141,15 @@ impl Cell {
     }
 
     /// The order of two cells of a column; what is not known is last, whichever way it is sorted.
-    pub(crate) fn order(&self, other: &Cell, is_falling: bool) -> Ordering {
+    pub(crate) fn order(&self, other: &TextCell, is_falling: bool) -> Ordering {
         let order = match (&self.key, &other.key) {
-            (Key::Unknown, Key::Unknown) => return Ordering::Equal,
-            (Key::Unknown, _) => return Ordering::Greater,
-            (_, Key::Unknown) => return Ordering::Less,
-            (Key::Number(one), Key::Number(other)) => one.total_cmp(other),
-            (Key::Text(one), Key::Text(other)) => one.cmp(other),
-            (Key::Number(_), Key::Text(_)) => Ordering::Less,
-            (Key::Text(_), Key::Number(_)) => Ordering::Greater,
+            (CellSortKey::Unknown, CellSortKey::Unknown) => return Ordering::Equal,
+            (CellSortKey::Unknown, _) => return Ordering::Greater,
+            (_, CellSortKey::Unknown) => return Ordering::Less,
+            (CellSortKey::Number(one), CellSortKey::Number(other)) => one.total_cmp(other),
+            (CellSortKey::Text(one), CellSortKey::Text(other)) => one.cmp(other),
+            (CellSortKey::Number(_), CellSortKey::Text(_)) => Ordering::Less,
+            (CellSortKey::Text(_), CellSortKey::Number(_)) => Ordering::Greater,
         };
         if is_falling { order.reverse() } else { order }
     }
@@ -157,21 +157,21 @@ impl Cell {
 
 /// Rows below their columns' names.
 #[derive(Debug, Clone)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     pub(crate) columns: Vec<Column>,
-    pub(crate) rows: Vec<Vec<Cell>>,
+    pub(crate) rows: Vec<Vec<TextCell>>,
 }
 
-impl Table {
-    pub(crate) fn new(columns: &[Column]) -> Table {
-        Table {
+impl TextTable {
+    pub(crate) fn new(columns: &[Column]) -> TextTable {
+        TextTable {
             columns: columns.to_vec(),
             rows: Vec::new(),
         }
     }
 
     /// Adds a row, which has a cell for every column.
-    pub(crate) fn push(&mut self, row: Vec<Cell>) {
+    pub(crate) fn push(&mut self, row: Vec<TextCell>) {
         debug_assert_eq!(row.len(), self.columns.len());
         self.rows.push(row);
     }
@@ -216,7 +216,7 @@ impl Table {
 
     /// A row as a line.
     pub(crate) fn row(&self, index: usize, widths: &[usize]) -> String {
-        let cells = self.rows[index].iter().map(Cell::shown);
+        let cells = self.rows[index].iter().map(TextCell::shown);
         line(cells, &self.columns, widths)
     }
 
@@ -242,8 +242,8 @@ fn line<'a>(cells: impl Iterator<Item = &'a str>, columns: &[Column], widths: &[
         let cell = cut(cell, *width);
         let room = " ".repeat(width.saturating_sub(columns_of(&cell)));
         match column.side {
-            Side::Left => line.extend([cell.as_str(), &room]),
-            Side::Right => line.extend([room.as_str(), &cell]),
+            CellAlignment::Left => line.extend([cell.as_str(), &room]),
+            CellAlignment::Right => line.extend([room.as_str(), &cell]),
         }
     }
     line.truncate(line.trim_end().len());
@@ -296,17 +296,17 @@ pub(crate) fn age(seconds: u64) -> String {
 mod tests {
     use super::*;
 
-    fn table() -> Table {
-        let mut table = Table::new(&[words("ID"), numbers("TIME"), texts("REQUEST")]);
+    fn table() -> TextTable {
+        let mut table = TextTable::new(&[words("ID"), numbers("TIME"), texts("REQUEST")]);
         table.push(vec![
-            Cell::text(Some("1.2.3")),
-            Cell::us(Some(1234)),
-            Cell::text(Some("GET /a/long/path\x1b[2J")),
+            TextCell::text(Some("1.2.3")),
+            TextCell::us(Some(1234)),
+            TextCell::text(Some("GET /a/long/path\x1b[2J")),
         ]);
         table.push(vec![
-            Cell::text(Some("1.2.30")),
-            Cell::us(None),
-            Cell::text(Some("GET /日本")),
+            TextCell::text(Some("1.2.30")),
+            TextCell::us(None),
+            TextCell::text(Some("GET /日本")),
         ]);
         table
     }
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_comes_last_either_way() {
-        let cells = [None, Some(1), Some(2)].map(Cell::count);
+        let cells = [None, Some(1), Some(2)].map(TextCell::count);
         assert_eq!(cells[1].order(&cells[2], false), Ordering::Less);
         assert_eq!(cells[1].order(&cells[2], true), Ordering::Greater);
         for is_falling in [false, true] {

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 
 use crate::args::{Surroundings, TopOptions};
 use crate::control::{self, Hob};
-use crate::output::Reader;
-use crate::{Refusal, escape, output};
-use snapshot::{Snapshot, Wanted};
+use crate::output::StdoutReader;
+use crate::{CommandFailure, escape, output};
+use snapshot::{Snapshot, SnapshotSelection};
 
 /// A server that does not answer for so long is not waited for.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
@@ -28,10 +28,10 @@ const DELAY_MIN: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// Shows the running hob until it is told to end.
-pub(crate) fn run(options: &TopOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+pub(crate) fn run(options: &TopOptions, surroundings: &Surroundings) -> Result<(), CommandFailure> {
     if options.delay < DELAY_MIN {
         let text = "--delay: 100ms is the least".to_owned();
-        return Err(Refusal { code: 2, text });
+        return Err(CommandFailure { code: 2, text });
     }
     let mut hob = control::hob(&options.control, surroundings)?.with_patience(ANSWER_LIMIT);
     if options.control.json {
@@ -44,16 +44,16 @@ pub(crate) fn run(options: &TopOptions, surroundings: &Surroundings) -> Result<(
 }
 
 /// A document for every look.
-fn json(hob: &mut Hob, options: &TopOptions) -> Result<(), Refusal> {
-    let is_stopped = hob_load::stop_at_signals().map_err(|error| Refusal {
+fn json(hob: &mut Hob, options: &TopOptions) -> Result<(), CommandFailure> {
+    let is_stopped = hob_load::stop_at_signals().map_err(|error| CommandFailure {
         code: 1,
         text: error.to_string(),
     })?;
     let mut next = Instant::now();
-    let mut taken = Some(Snapshot::take(hob, Wanted::ALL)?);
+    let mut taken = Some(Snapshot::take(hob, SnapshotSelection::ALL)?);
     loop {
         if let Some(snapshot) = taken
-            && output::line(&escape::json(&snapshot.json())) == Reader::Gone
+            && output::line(&escape::json(&snapshot.json())) == StdoutReader::Gone
         {
             return Ok(());
         }
@@ -61,7 +61,7 @@ fn json(hob: &mut Hob, options: &TopOptions) -> Result<(), Refusal> {
         if options.once || !pause(next, &is_stopped) {
             return Ok(());
         }
-        taken = match Snapshot::take(hob, Wanted::ALL) {
+        taken = match Snapshot::take(hob, SnapshotSelection::ALL) {
             Ok(snapshot) => Some(snapshot),
             Err(refusal) => {
                 eprintln!("hob: {}", refusal.text);

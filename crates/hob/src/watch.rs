@@ -12,12 +12,12 @@ use hob_server::api::SERVER_ENDS;
 use serde_json::Value;
 
 use crate::args::{Surroundings, WatchOptions};
-use crate::control::{self, Came, Event, Hob, Listening};
-use crate::facts::Facts;
+use crate::control::{self, Came, Hob, Listening, ServerSentEvent};
+use crate::facts::JsonView;
 use crate::filter::Filter;
-use crate::output::Reader;
-use crate::{Refusal, escape, output};
-use line::{Style, line};
+use crate::output::StdoutReader;
+use crate::{CommandFailure, escape, output};
+use line::{WatchOutputStyle, line};
 
 /// What requests can be chosen by.
 const KEYS: &[&str] = &[
@@ -29,9 +29,12 @@ const PATIENCE: Duration = Duration::from_millis(250);
 const RETURN_LIMIT: Duration = Duration::from_secs(10);
 
 /// Shows events until it is told to end.
-pub(crate) fn run(options: &WatchOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+pub(crate) fn run(
+    options: &WatchOptions,
+    surroundings: &Surroundings,
+) -> Result<(), CommandFailure> {
     let target = filter(options)?.target("/v1/watch");
-    let is_stopped = hob_load::stop_at_signals().map_err(|error| Refusal {
+    let is_stopped = hob_load::stop_at_signals().map_err(|error| CommandFailure {
         code: 1,
         text: error.to_string(),
     })?;
@@ -42,7 +45,7 @@ pub(crate) fn run(options: &WatchOptions, surroundings: &Surroundings) -> Result
         listening => listening?,
     };
     eprintln!("hob: watching; Ctrl-C ends it");
-    let mut shown = Shown::new(options);
+    let mut shown = WatchPrinter::new(options);
     while !shown.is_over() && !is_stopped.load(Ordering::Relaxed) {
         match listening.wait(shown.patience())? {
             Came::Events(events) => events.into_iter().for_each(|event| shown.take(&event)),
@@ -57,7 +60,7 @@ pub(crate) fn run(options: &WatchOptions, surroundings: &Surroundings) -> Result
     Ok(())
 }
 
-fn filter(options: &WatchOptions) -> Result<Filter, Refusal> {
+fn filter(options: &WatchOptions) -> Result<Filter, CommandFailure> {
     let mut filter = Filter::read(&options.filters, KEYS, None)?;
     for (key, is_wanted) in [
         ("head", options.head),
@@ -78,7 +81,7 @@ fn filter(options: &WatchOptions) -> Result<Filter, Refusal> {
 }
 
 /// A stream of the server that follows.
-fn again(hob: &Hob, target: &str) -> Result<Listening, Refusal> {
+fn again(hob: &Hob, target: &str) -> Result<Listening, CommandFailure> {
     let until = Instant::now() + RETURN_LIMIT;
     loop {
         match hob.listen(target) {
@@ -90,35 +93,35 @@ fn again(hob: &Hob, target: &str) -> Result<Listening, Refusal> {
 }
 
 /// What was shown, and what of it is still wanted.
-struct Shown {
-    style: Style,
+struct WatchPrinter {
+    style: WatchOutputStyle,
     until: Option<Instant>,
     /// Events that may still be shown.
     left: Option<u64>,
     events: u64,
     dropped: u64,
-    reader: Reader,
+    reader: StdoutReader,
 }
 
-impl Shown {
-    fn new(options: &WatchOptions) -> Shown {
-        Shown {
+impl WatchPrinter {
+    fn new(options: &WatchOptions) -> WatchPrinter {
+        WatchPrinter {
             style: match (options.control.json, output::is_terminal()) {
-                (true, _) => Style::Json,
-                (false, true) => Style::Coloured,
-                (false, false) => Style::Plain,
+                (true, _) => WatchOutputStyle::Json,
+                (false, true) => WatchOutputStyle::Coloured,
+                (false, false) => WatchOutputStyle::Plain,
             },
             until: options.duration.map(|duration| Instant::now() + duration),
             left: options.count,
             events: 0,
             dropped: 0,
-            reader: Reader::Reads,
+            reader: StdoutReader::Reads,
         }
     }
 
     fn is_over(&self) -> bool {
         let is_late = self.until.is_some_and(|until| Instant::now() >= until);
-        is_late || self.left == Some(0) || self.reader == Reader::Gone
+        is_late || self.left == Some(0) || self.reader == StdoutReader::Gone
     }
 
     fn patience(&self) -> Duration {
@@ -126,7 +129,7 @@ impl Shown {
         left.unwrap_or(PATIENCE).min(PATIENCE)
     }
 
-    fn take(&mut self, event: &Event) {
+    fn take(&mut self, event: &ServerSentEvent) {
         if self.is_over() {
             return;
         }
@@ -135,7 +138,7 @@ impl Shown {
         };
         match event.name.as_str() {
             "dropped" => {
-                let more = Facts(&value).count("count").unwrap_or(1);
+                let more = JsonView(&value).count("count").unwrap_or(1);
                 self.dropped = self.dropped.saturating_add(more);
                 eprintln!("hob: {} events were dropped here", count(more));
             }
@@ -143,8 +146,8 @@ impl Shown {
                 self.events += 1;
                 self.left = self.left.map(|left| left - 1);
                 let text = match self.style {
-                    Style::Json => escape::json(&value),
-                    style => line(Facts(&value), style),
+                    WatchOutputStyle::Json => escape::json(&value),
+                    style => line(JsonView(&value), style),
                 };
                 self.reader = output::line(&text);
             }

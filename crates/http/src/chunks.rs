@@ -22,11 +22,11 @@ impl Body {
     /// polled on a server thread: files are read and pipes watched there.
     pub fn into_stream(self) -> Box<dyn BodyStream> {
         let len = self.len();
-        let (piece, rest): (Option<Piece>, Option<Box<dyn BodyStream>>) = match self {
+        let (piece, rest): (Option<UnreadBodyPiece>, Option<Box<dyn BodyStream>>) = match self {
             Body::Empty => (None, None),
-            Body::Bytes(bytes) => (Some(Piece::Bytes(bytes)), None),
-            Body::Region(region) => (Some(Piece::Region(region, 0)), None),
-            Body::File(file) => (Some(Piece::File(file, None)), None),
+            Body::Bytes(bytes) => (Some(UnreadBodyPiece::Bytes(bytes)), None),
+            Body::Region(region) => (Some(UnreadBodyPiece::Region(region, 0)), None),
+            Body::File(file) => (Some(UnreadBodyPiece::File(file, None)), None),
             Body::Pipe {
                 first,
                 fd,
@@ -35,7 +35,7 @@ impl Body {
             } => {
                 let left = len.map(|len| len.saturating_sub(first.len() as u64));
                 let rest = PipeStream::Unwatched { fd, left, end };
-                (Some(Piece::Bytes(first)), Some(Box::new(rest)))
+                (Some(UnreadBodyPiece::Bytes(first)), Some(Box::new(rest)))
             }
             Body::Stream(stream) | Body::Tunnel(stream) => (None, Some(stream)),
         };
@@ -45,12 +45,12 @@ impl Body {
 
 /// A piece of body, and what gives the pieces after it.
 struct Chunks {
-    piece: Option<Piece>,
+    piece: Option<UnreadBodyPiece>,
     rest: Option<Box<dyn BodyStream>>,
     len: Option<u64>,
 }
 
-enum Piece {
+enum UnreadBodyPiece {
     Bytes(Bytes),
     /// Shared memory, from an offset on.
     Region(Box<dyn Region>, usize),
@@ -76,9 +76,11 @@ impl BodyStream for Chunks {
                 return Poll::Ready(None);
             };
             match ready!(rest.poll_chunk(cx, max)) {
-                Some(Ok(Chunk::Bytes(bytes))) => self.piece = Some(Piece::Bytes(bytes)),
-                Some(Ok(Chunk::Region(region))) => self.piece = Some(Piece::Region(region, 0)),
-                Some(Ok(Chunk::File(file))) => self.piece = Some(Piece::File(file, None)),
+                Some(Ok(Chunk::Bytes(bytes))) => self.piece = Some(UnreadBodyPiece::Bytes(bytes)),
+                Some(Ok(Chunk::Region(region))) => {
+                    self.piece = Some(UnreadBodyPiece::Region(region, 0))
+                }
+                Some(Ok(Chunk::File(file))) => self.piece = Some(UnreadBodyPiece::File(file, None)),
                 end => return Poll::Ready(end),
             }
         }
@@ -93,19 +95,19 @@ impl BodyStream for Chunks {
     }
 }
 
-impl Piece {
+impl UnreadBodyPiece {
     /// The next bytes of it; none at its end.
     fn poll_take(&mut self, cx: &mut Context<'_>, max: usize) -> Poll<Result<Bytes, BodyError>> {
         match self {
-            Piece::Bytes(bytes) => Poll::Ready(Ok(bytes.split_to(bytes.len().min(max)))),
-            Piece::Region(region, from) => {
+            UnreadBodyPiece::Bytes(bytes) => Poll::Ready(Ok(bytes.split_to(bytes.len().min(max)))),
+            UnreadBodyPiece::Region(region, from) => {
                 let count = (region.raw().1 - *from).min(max);
                 let mut bytes = Vec::new();
                 raw::copy_region(region.as_ref(), *from, count, &mut bytes);
                 *from += count;
                 Poll::Ready(Ok(bytes.into()))
             }
-            Piece::File(file, fetch) => poll_file(file, fetch, cx, max),
+            UnreadBodyPiece::File(file, fetch) => poll_file(file, fetch, cx, max),
         }
     }
 }

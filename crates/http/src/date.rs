@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hob_trace::calendar::{Moment, day_name, two_digits};
+use hob_trace::calendar::{UtcDateTime, day_name, two_digits};
 
 /// `Date: <IMF-fixdate>CRLF CRLF`: the last line of a head and the empty line after it.
 #[derive(Clone)]
@@ -45,8 +45,8 @@ pub const DATE_BYTES: usize = 29;
 /// are cut off.
 //= rfc9110#5.6.7
 pub fn imf_fixdate(unix_s: i64) -> [u8; DATE_BYTES] {
-    let unix_s = unix_s.clamp(Moment::UNIX_S_MIN, Moment::UNIX_S_MAX);
-    let moment = Moment::from_unix_s(unix_s);
+    let unix_s = unix_s.clamp(UtcDateTime::UNIX_S_MIN, UtcDateTime::UNIX_S_MAX);
+    let moment = UtcDateTime::from_unix_s(unix_s);
     let mut text = *b"Thu, 01 Jan 1970 00:00:00 GMT";
     text[..3].copy_from_slice(&day_name(unix_s).as_bytes()[..3]);
     text[5..7].copy_from_slice(&two_digits(moment.day));

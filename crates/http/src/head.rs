@@ -12,12 +12,12 @@ use crate::limits::{HEAD_KEPT_BYTES_MAX, HEADS_BYTES_MAX};
 
 /// A piece of a head's buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct HeadSpan {
     pub(crate) start: u32,
     pub(crate) len: u32,
 }
 
-impl Span {
+impl HeadSpan {
     pub(crate) fn of(self, bytes: &[u8]) -> &[u8] {
         let start = self.start as usize;
         bytes
@@ -36,15 +36,15 @@ impl Span {
 #[derive(PartialEq, Eq)]
 pub struct RequestHead {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) method: Span,
-    pub(crate) target: Span,
-    pub(crate) path: Span,
-    pub(crate) query: Option<Span>,
-    pub(crate) host: Span,
+    pub(crate) method: HeadSpan,
+    pub(crate) target: HeadSpan,
+    pub(crate) path: HeadSpan,
+    pub(crate) query: Option<HeadSpan>,
+    pub(crate) host: HeadSpan,
     pub(crate) protocol: Protocol,
     /// What an extended CONNECT asks to speak.
-    pub(crate) connect_protocol: Option<Span>,
-    pub(crate) fields: Vec<(Span, Span)>,
+    pub(crate) connect_protocol: Option<HeadSpan>,
+    pub(crate) fields: Vec<(HeadSpan, HeadSpan)>,
     /// Index + 1 of the first field with a known name; 0 is absent.
     known: [u16; Known::COUNT],
     /// Bit per known name: it came more than once.
@@ -62,11 +62,11 @@ impl RequestHead {
     pub fn empty() -> RequestHead {
         RequestHead {
             bytes: Vec::new(),
-            method: Span::default(),
-            target: Span::default(),
-            path: Span::default(),
+            method: HeadSpan::default(),
+            target: HeadSpan::default(),
+            path: HeadSpan::default(),
             query: None,
-            host: Span::default(),
+            host: HeadSpan::default(),
             protocol: Protocol::Http11,
             connect_protocol: None,
             fields: Vec::new(),
@@ -81,11 +81,11 @@ impl RequestHead {
         }
         self.bytes.clear();
         self.fields.clear();
-        self.method = Span::default();
-        self.target = Span::default();
-        self.path = Span::default();
+        self.method = HeadSpan::default();
+        self.target = HeadSpan::default();
+        self.path = HeadSpan::default();
         self.query = None;
-        self.host = Span::default();
+        self.host = HeadSpan::default();
         self.protocol = Protocol::Http11;
         self.connect_protocol = None;
         self.known = [0; Known::COUNT];
@@ -130,7 +130,7 @@ impl RequestHead {
         if let Some(mark) = memchr::memchr(b'?', target) {
             let (path, query) = (&target[..mark], &target[mark + 1..]);
             head.path.len = path.len() as u32;
-            head.query = Some(Span {
+            head.query = Some(HeadSpan {
                 start: head.path.start + head.path.len + 1,
                 len: query.len() as u32,
             });
@@ -138,22 +138,22 @@ impl RequestHead {
         head
     }
 
-    fn append(&mut self, text: &[u8]) -> Span {
+    fn append(&mut self, text: &[u8]) -> HeadSpan {
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(text);
-        Span {
+        HeadSpan {
             start,
             len: text.len() as u32,
         }
     }
 
-    pub(crate) fn push_field(&mut self, name: Span, value: Span) {
+    pub(crate) fn push_field(&mut self, name: HeadSpan, value: HeadSpan) {
         self.push_known(Known::of(name.of(&self.bytes)), name, value);
     }
 
     /// Adds a field whose name has been looked up.
     #[inline]
-    pub(crate) fn push_known(&mut self, known: Option<Known>, name: Span, value: Span) {
+    pub(crate) fn push_known(&mut self, known: Option<Known>, name: HeadSpan, value: HeadSpan) {
         if let Some(known) = known {
             let slot = &mut self.known[known as usize];
             if *slot != 0 {
@@ -167,7 +167,7 @@ impl RequestHead {
     }
 
     /// Where name and value of the first field with a known name stand.
-    pub(crate) fn field_mut(&mut self, known: Known) -> Option<&mut (Span, Span)> {
+    pub(crate) fn field_mut(&mut self, known: Known) -> Option<&mut (HeadSpan, HeadSpan)> {
         let index = usize::from(self.known[known as usize]).checked_sub(1)?;
         self.fields.get_mut(index)
     }
@@ -390,17 +390,17 @@ impl Known {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Fields {
     lines: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<FieldLineSpan>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Entry {
+struct FieldLineSpan {
     start: u32,
     name_len: u16,
     value_len: u32,
 }
 
-impl Entry {
+impl FieldLineSpan {
     fn end(&self) -> usize {
         self.start as usize + self.name_len as usize + 2 + self.value_len as usize + 2
     }
@@ -441,7 +441,7 @@ impl Fields {
         self.lines.extend_from_slice(b": ");
         self.lines.extend_from_slice(value);
         self.lines.extend_from_slice(b"\r\n");
-        self.entries.push(Entry {
+        self.entries.push(FieldLineSpan {
             start,
             name_len,
             value_len,

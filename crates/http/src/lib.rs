@@ -1,6 +1,6 @@
 //! Bytes to requests and answers to bytes: listening, connections, HTTP/1, 2 and 3.
 //!
-//! A user of this crate implements [`Answer`] and gives it to a [`thread::Thread`]; it sees
+//! A user of this crate implements [`Responder`] and gives it to a [`thread::Thread`]; it sees
 //! [`Request`], [`Response`] and [`Body`] and no socket. This crate knows no files, scripts or
 //! config.
 //!
@@ -60,5 +60,7 @@ pub use host::is_host;
 pub use priority::Priority;
 pub use reactor::{DrainWatch, Hold, Reactor, Standby, StandbyGuard, Timer, Watched};
 pub use refusal::Refusal;
-pub use request::{Aftermath, AtWork, Facts, HalfClose, Phase, Preconditions, Request};
-pub use response::{Answer, Answered, Prepared, Response, ResponseHead};
+pub use request::{
+    Aftermath, AtWork, ConnectionFacts, HalfClose, HandlerPhase, Preconditions, Request,
+};
+pub use response::{Answered, PreparedHead, Responder, Response, ResponseHead};

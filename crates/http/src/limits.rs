@@ -1,12 +1,13 @@
-//! Every limit of this crate. Those a user may set are in [`Limits`]; the rest are constants here.
+//! Every limit of this crate. Those a user may set are in [`HttpLimits`]; the rest are constants
+//! here.
 
 use std::time::Duration;
 
-use crate::rate::Rate;
+use crate::rate::BucketRate;
 
 /// Limits of connections and requests, as set by the user.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct HttpLimits {
     /// Longest request target, in bytes (414).
     pub target_bytes: usize,
     /// Longest request head, in bytes (431).
@@ -43,9 +44,9 @@ pub struct Limits {
     pub h2_connect_protocol: bool,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for HttpLimits {
+    fn default() -> HttpLimits {
+        HttpLimits {
             target_bytes: 8 * 1024,
             head_bytes: 64 * 1024,
             header_count: 100,
@@ -133,32 +134,32 @@ pub(crate) const HEAD_KEPT_BYTES_MAX: usize = 8 * 1024;
 pub(crate) const H2_STREAMS_MAX: usize = 128;
 /// HTTP/2 requests taken back by their client, or reset by us for a fault in them. One that was
 /// answered gives one back.
-pub(crate) const H2_RESETS: Rate = rate(200, 20);
+pub(crate) const H2_RESETS: BucketRate = rate(200, 20);
 /// SETTINGS frames of a connection.
-pub(crate) const H2_SETTINGS: Rate = rate(32, 1);
+pub(crate) const H2_SETTINGS: BucketRate = rate(32, 1);
 /// PING frames of a connection.
-pub(crate) const H2_PING: Rate = rate(64, 10);
+pub(crate) const H2_PING: BucketRate = rate(64, 10);
 /// DATA frames of a connection that are tiny and not the last of their body.
-pub(crate) const H2_TINY_DATA: Rate = rate(4000, 1000);
+pub(crate) const H2_TINY_DATA: BucketRate = rate(4000, 1000);
 /// A DATA frame with fewer bytes is tiny.
 pub(crate) const H2_TINY_DATA_BYTES: usize = 256;
 /// Tiny DATA frames of the answers of a connection that leave as soon as there is something, where
 /// the client has nothing more to say; the next one waits for more, so long at most. Clients count
 /// them as we do: the library of hyper bears 133 of a connection that its user has not read yet.
-pub(crate) const H2_TINY_DATA_OUT: Rate = rate(50, 200);
+pub(crate) const H2_TINY_DATA_OUT: BucketRate = rate(50, 200);
 pub(crate) const H2_TINY_DATA_HELD: Duration = Duration::from_millis(5);
 /// Frames of a connection that do nothing: empty DATA, PRIORITY and PRIORITY_UPDATE, unknown ones.
-pub(crate) const H2_EMPTY: Rate = rate(1000, 50);
+pub(crate) const H2_EMPTY: BucketRate = rate(1000, 50);
 /// A request that was answered gives so many of them back.
 pub(crate) const H2_EMPTY_PER_REQUEST: u32 = 2;
 /// WINDOW_UPDATE frames of a connection.
-pub(crate) const H2_WINDOW: Rate = rate(4000, 200);
+pub(crate) const H2_WINDOW: BucketRate = rate(4000, 200);
 /// A DATA frame that goes out gives so many of them back, unless a window made it small.
 pub(crate) const H2_WINDOW_PER_DATA: u32 = 4;
 /// HEADERS and CONTINUATION frames of one field block.
 pub(crate) const H2_BLOCK_FRAMES_MAX: u32 = 32;
-/// Bytes of fields that one field block may come to, in longest heads ([`Limits::head_bytes`]): a
-/// head longer than one is refused, and the rest of its block is read for the tables alone.
+/// Bytes of fields that one field block may come to, in longest heads ([`HttpLimits::head_bytes`]):
+/// a head longer than one is refused, and the rest of its block is read for the tables alone.
 pub(crate) const H2_BLOCK_HEADS_MAX: usize = 4;
 /// Bytes of the heads of one connection's requests that are under way side by side, over HTTP/2 and
 /// 3. Heads up to [`HEAD_KEPT_BYTES_MAX`] are not asked: all streams full of them are no more.
@@ -186,14 +187,14 @@ pub(crate) const H3_STREAMS_MAX: u32 = 100;
 pub(crate) const H3_UNI_STREAMS_MAX: u32 = 8;
 /// HTTP/3 requests taken back by their client, or reset by us for a fault in them. One that was
 /// answered gives one back.
-pub(crate) const H3_RESETS: Rate = rate(200, 20);
+pub(crate) const H3_RESETS: BucketRate = rate(200, 20);
 /// Datagrams to one thread's socket for connections it does not have, whose clients are told so
 /// (stateless resets). Enough for a crowd whose server has just died; more is left to try again.
-pub(crate) const H3_STATELESS_RESETS: Rate = rate(10_000, 10_000);
+pub(crate) const H3_STATELESS_RESETS: BucketRate = rate(10_000, 10_000);
 /// Pieces of DATA frames of an HTTP/3 connection that are tiny and not the last of their body.
-pub(crate) const H3_TINY_DATA: Rate = rate(4000, 1000);
+pub(crate) const H3_TINY_DATA: BucketRate = rate(4000, 1000);
 /// Frames of an HTTP/3 connection that do nothing: empty DATA, PRIORITY_UPDATE, unknown ones.
-pub(crate) const H3_EMPTY: Rate = rate(1000, 50);
+pub(crate) const H3_EMPTY: BucketRate = rate(1000, 50);
 /// Longest frame of an HTTP/3 control stream that is read.
 pub(crate) const H3_CONTROL_BYTES_MAX: u64 = 4 * 1024;
 /// Bytes of a request's stream that may be on their way or not read yet. The library has one number
@@ -232,9 +233,9 @@ pub(crate) const H3_LEAVE_MS: u64 = 5_000;
 /// remembers: every datagram of one is refused and one of them counted.
 pub(crate) const H3_REFUSED_REMEMBERED: usize = 16;
 /// HTTP/3 handshakes ask for proof of the client's address from this part of
-/// [`Limits::handshake_count`] on.
+/// [`HttpLimits::handshake_count`] on.
 pub(crate) const H3_RETRY_PART: usize = 2;
 
-const fn rate(most: u32, per_second: u32) -> Rate {
-    Rate { most, per_second }
+const fn rate(most: u32, per_second: u32) -> BucketRate {
+    BucketRate { most, per_second }
 }

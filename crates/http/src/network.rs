@@ -23,12 +23,12 @@ pub struct Network {
 }
 
 /// Something that knows its network.
-pub(crate) trait Way {
+pub(crate) trait NetworkProbe {
     /// `None` where there is none, as for Unix sockets.
     fn network(&self) -> Option<Network>;
 }
 
-impl Way for OwnedFd {
+impl NetworkProbe for OwnedFd {
     fn network(&self) -> Option<Network> {
         let told = raw::tcp_info(self.as_fd()).ok()?;
         Some(Network::of_tcp(&told))

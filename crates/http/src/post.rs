@@ -20,7 +20,7 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// Where to send, and how: an address and fields that can be sent, which the config has checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Destination {
+pub struct PostDestination {
     /// An `http://` or `https://` address.
     pub url: String,
     /// Fields of each request: names and values.
@@ -42,7 +42,7 @@ pub struct Reply {
 
 /// Sends to one destination; keeps its connection.
 pub struct Poster {
-    destination: Destination,
+    destination: PostDestination,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     runtime: tokio::runtime::Runtime,
 }
@@ -53,7 +53,11 @@ impl Poster {
     ///
     /// # Errors
     /// Authorities that are none, or what the system lacks.
-    pub fn new(destination: Destination, more_roots: &[u8], key: &str) -> Result<Poster, String> {
+    pub fn new(
+        destination: PostDestination,
+        more_roots: &[u8],
+        key: &str,
+    ) -> Result<Poster, String> {
         let roots = match destination.url.starts_with("https:") {
             true => roots::believed(more_roots, key)?,
             false => RootCertStore::empty(),
@@ -143,8 +147,8 @@ mod tests {
 
     use super::*;
 
-    fn destination(url: &str) -> Destination {
-        Destination {
+    fn destination(url: &str) -> PostDestination {
+        PostDestination {
             url: url.to_owned(),
             fields: vec![("X-Key".to_owned(), "secret".to_owned())],
             timeout: Duration::from_secs(20),

@@ -2,7 +2,7 @@
 
 /// A bucket's size, and what it gets back a second.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rate {
+pub(crate) struct BucketRate {
     pub(crate) most: u32,
     pub(crate) per_second: u32,
 }
@@ -10,14 +10,14 @@ pub(crate) struct Rate {
 /// Tokens, in thousandths, so that milliseconds give some.
 #[derive(Debug)]
 pub(crate) struct Bucket {
-    rate: Rate,
+    rate: BucketRate,
     milli_tokens: u32,
     filled_ms: u64,
 }
 
 impl Bucket {
     /// A full one.
-    pub(crate) fn new(rate: Rate, now_ms: u64) -> Bucket {
+    pub(crate) fn new(rate: BucketRate, now_ms: u64) -> Bucket {
         Bucket {
             rate,
             milli_tokens: rate.most * 1000,
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn bucket_is_empty_after_its_size_and_fills_with_time() {
-        let rate = Rate {
+        let rate = BucketRate {
             most: 3,
             per_second: 10,
         };

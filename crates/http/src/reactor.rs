@@ -43,7 +43,7 @@ use standby::Standbys;
 use task::{Care, Tasks};
 use timer::Timers;
 use wake::Bell;
-use watched::Sources;
+use watched::IoSources;
 
 pub use draining::DrainWatch;
 pub use standby::{Standby, StandbyGuard};
@@ -57,18 +57,18 @@ pub(crate) const REACTOR: u64 = 1 << 63;
 
 /// The loop of one server thread, for what is not a connection.
 #[derive(Clone)]
-pub struct Reactor(Rc<Inner>);
+pub struct Reactor(Rc<ReactorState>);
 
-struct Inner {
+struct ReactorState {
     /// `None` when no thread drives it.
-    home: Option<Home>,
+    home: Option<ReactorThread>,
     ready: Rc<ReadyList>,
     now_us: Cell<u64>,
     /// When the next timer is due; asked for in every turn.
     next_timer_ms: Cell<u64>,
     /// The same for precise ones.
     next_precise_ms: Cell<u64>,
-    sources: RefCell<Sources>,
+    sources: RefCell<IoSources>,
     timers: RefCell<Timers>,
     tasks: RefCell<Tasks>,
     /// Counted: one here, and one for each [`Hold`].
@@ -84,7 +84,7 @@ struct Inner {
 }
 
 /// The thread that drives a reactor, as the reactor sees it.
-struct Home {
+struct ReactorThread {
     epoll: Rc<OwnedFd>,
     /// What wakes it from other threads.
     bell: Arc<dyn Bell>,
@@ -93,7 +93,7 @@ struct Home {
 impl Reactor {
     /// The reactor of a thread.
     pub(crate) fn new(epoll: &Rc<OwnedFd>, bell: Arc<dyn Bell>) -> Reactor {
-        Reactor::with_home(Some(Home {
+        Reactor::with_home(Some(ReactorThread {
             epoll: Rc::clone(epoll),
             bell,
         }))
@@ -104,8 +104,8 @@ impl Reactor {
         Reactor::with_home(None)
     }
 
-    fn with_home(home: Option<Home>) -> Reactor {
-        Reactor(Rc::new(Inner {
+    fn with_home(home: Option<ReactorThread>) -> Reactor {
+        Reactor(Rc::new(ReactorState {
             home,
             ready: Rc::default(),
             now_us: Cell::new(0),

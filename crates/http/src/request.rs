@@ -25,13 +25,13 @@ use crate::reactor::Reactor;
 use crate::tls::ClientCertificate;
 
 pub(crate) use incoming::{Incoming, IncomingState};
-use said::Said;
-pub use said::{Aftermath, AtWork, HalfClose, Phase};
-use watched::Marks;
+use said::HandlerReport;
+pub use said::{Aftermath, AtWork, HalfClose, HandlerPhase};
+use watched::WatchMarks;
 
 /// What is known of a connection: data, not a socket.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct ConnectionFacts {
     /// The client; `None` over a Unix socket.
     pub peer: Option<SocketAddr>,
     /// The address the connection came to; `None` over a Unix socket.
@@ -88,7 +88,7 @@ pub(crate) struct Exchange {
     detour: OnceCell<Box<Detour>>,
     /// What a route made of its query.
     rewritten_query: OnceCell<Box<[u8]>>,
-    pub(crate) facts: Rc<Facts>,
+    pub(crate) facts: Rc<ConnectionFacts>,
     pub(crate) record: RefCell<Record>,
     pub(crate) body: RefCell<Incoming>,
     pub(crate) body_limit: Cell<u64>,
@@ -98,8 +98,8 @@ pub(crate) struct Exchange {
     /// Up to where its answer's head goes, of what its connection sends; 0 before there is one,
     /// and where a connection carries one answer at a time.
     pub(crate) head_until: Cell<u64>,
-    pub(crate) said: Said,
-    marks: Marks,
+    pub(crate) said: HandlerReport,
+    marks: WatchMarks,
 }
 
 /// One of the heads that take the place of a request's own, and the one that takes its place.
@@ -172,7 +172,7 @@ impl Request {
     }
 
     /// The connection it came over.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &ConnectionFacts {
         &self.exchange.facts
     }
 
@@ -231,7 +231,7 @@ fn is_condition(known: Known) -> bool {
 }
 
 impl Exchange {
-    pub(crate) fn new(facts: Rc<Facts>, reactor: Reactor) -> Exchange {
+    pub(crate) fn new(facts: Rc<ConnectionFacts>, reactor: Reactor) -> Exchange {
         Exchange {
             head: RequestHead::empty(),
             detour: OnceCell::new(),
@@ -244,13 +244,13 @@ impl Exchange {
             reactor,
             key: Cell::new(0),
             head_until: Cell::new(0),
-            said: Said::default(),
-            marks: Marks::default(),
+            said: HandlerReport::default(),
+            marks: WatchMarks::default(),
         }
     }
 
     /// Makes it fit for the next request; the memory stays.
-    pub(crate) fn renew(&mut self, facts: &Rc<Facts>) {
+    pub(crate) fn renew(&mut self, facts: &Rc<ConnectionFacts>) {
         self.head.clear();
         self.detour.take();
         self.rewritten_query.take();
@@ -288,13 +288,13 @@ impl Exchange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Limits;
+    use crate::limits::HttpLimits;
 
     #[test]
     fn detour_is_a_get_for_another_target_without_a_body() {
         let head = b"POST /a?b HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nRange: bytes=0-1\r\n\
                      Content-Type: x/y\r\nCookie: c=1\r\ncookie: d=2\r\n\r\n";
-        let request = Request::offline(head, &Limits::default()).unwrap();
+        let request = Request::offline(head, &HttpLimits::default()).unwrap();
         request.rewrite_query(b"c");
         assert_eq!(request.query(), Some(&b"c"[..]));
         request.detour(b"/one", Preconditions::Kept);
@@ -323,8 +323,11 @@ mod tests {
 
     #[test]
     fn head_request_stays_one_on_a_detour() {
-        let request =
-            Request::offline(b"HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", &Limits::default()).unwrap();
+        let request = Request::offline(
+            b"HEAD / HTTP/1.1\r\nHost: h\r\n\r\n",
+            &HttpLimits::default(),
+        )
+        .unwrap();
         request.detour(b"/one", Preconditions::Kept);
         assert_eq!(
             (request.head().method(), request.head().query()),

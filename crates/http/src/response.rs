@@ -17,7 +17,7 @@ use crate::request::Request;
 use crate::status;
 
 /// Answers the requests of one thread. Implemented by the server.
-pub trait Answer {
+pub trait Responder {
     /// Answers a request whose head has been read; its body may still be on its way.
     fn answer(&self, request: &Request) -> Answered;
 
@@ -86,7 +86,7 @@ pub enum ResponseHead {
     /// A list; framing, date and connection fields are added when it is sent.
     Fields(u16, Fields),
     /// Prepared once for many answers.
-    Prepared(Rc<Prepared>),
+    Prepared(Rc<PreparedHead>),
 }
 
 impl ResponseHead {
@@ -108,18 +108,18 @@ impl ResponseHead {
 }
 
 /// A head prepared once for many answers: only date and connection fields are added.
-pub struct Prepared {
+pub struct PreparedHead {
     status: u16,
     fields: Fields,
     lines: Vec<u8>,
     body_bytes: u64,
     block: OnceCell<Box<PreparedBlock>>,
-    section: OnceCell<qpack::Block>,
+    section: OnceCell<qpack::PreparedSection>,
 }
 
-impl Prepared {
+impl PreparedHead {
     /// Prepares a head for a body of a known size.
-    pub fn new(status: u16, fields: Fields, body_bytes: u64) -> Prepared {
+    pub fn new(status: u16, fields: Fields, body_bytes: u64) -> PreparedHead {
         let mut lines = Vec::with_capacity(64 + fields.lines().len());
         push_status_line(status, &mut lines);
         lines.extend_from_slice(fields.lines());
@@ -127,7 +127,7 @@ impl Prepared {
             push_content_length(body_bytes, &mut lines);
         }
         lines.shrink_to_fit();
-        Prepared {
+        PreparedHead {
             status,
             fields,
             lines,
@@ -154,7 +154,7 @@ impl Prepared {
 
     /// Memory held, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Prepared>() + self.lines.capacity() + self.fields.lines().len() * 2
+        size_of::<PreparedHead>() + self.lines.capacity() + self.fields.lines().len() * 2
     }
 
     /// The same for HTTP/2.
@@ -169,9 +169,9 @@ impl Prepared {
     }
 
     /// The same for HTTP/3.
-    pub(crate) fn section(&self) -> &qpack::Block {
+    pub(crate) fn section(&self) -> &qpack::PreparedSection {
         self.section
-            .get_or_init(|| qpack::Block::new(self.status, &self.fields, self.body_bytes))
+            .get_or_init(|| qpack::PreparedSection::new(self.status, &self.fields, self.body_bytes))
     }
 
     /// Status line and fields with their framing, each ended by CRLF.
@@ -180,7 +180,7 @@ impl Prepared {
     }
 }
 
-impl fmt::Debug for Prepared {
+impl fmt::Debug for PreparedHead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.lines.escape_ascii().to_string())
     }
@@ -198,7 +198,7 @@ impl Response {
     }
 
     /// An answer with a prepared head.
-    pub fn prepared(head: Rc<Prepared>, body: Body) -> Response {
+    pub fn prepared(head: Rc<PreparedHead>, body: Body) -> Response {
         Response {
             head: ResponseHead::Prepared(head),
             body,
@@ -266,12 +266,12 @@ mod tests {
     fn a_prepared_head_has_its_framing() {
         let mut fields = Fields::new();
         fields.add(b"ETag", b"\"a\"");
-        let prepared = Prepared::new(200, fields.clone(), 1024);
+        let prepared = PreparedHead::new(200, fields.clone(), 1024);
         assert_eq!(
             prepared.lines(),
             b"HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 1024\r\n"
         );
-        let bodiless = Prepared::new(304, fields, 1024);
+        let bodiless = PreparedHead::new(304, fields, 1024);
         assert_eq!(
             bodiless.lines(),
             b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n"

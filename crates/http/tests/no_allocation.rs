@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hob_http::limits::Limits;
+use hob_http::limits::HttpLimits;
 use hob_http::thread::{Crew, Drain, Handle, Listening, Thread};
-use hob_http::tls::{Certificate, HostOffer, Offer, SelfSigned, Terms, TicketKeys, Version};
-use hob_http::{Answer, Answered, Body, Bytes, Fields, Prepared, Request, Response};
+use hob_http::tls::{Certificate, HostOffer, Offer, SelfSigned, TicketKeys, TlsHosts, Version};
+use hob_http::{Answered, Body, Bytes, Fields, PreparedHead, Request, Responder, Response};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, Stream};
@@ -46,11 +46,11 @@ static ALLOCATOR: Counting = Counting;
 
 /// Answers `/count` with the thread's allocations so far, anything else with a prepared answer.
 struct Site {
-    prepared: Rc<Prepared>,
+    prepared: Rc<PreparedHead>,
     body: Bytes,
 }
 
-impl Answer for Site {
+impl Responder for Site {
     fn answer(&self, request: &Request) -> Answered {
         if request.head().path() == b"/count" {
             let count = COUNT.with(Cell::get);
@@ -116,7 +116,7 @@ fn the_fast_path_over_tls_allocates_nothing() {
         }],
         default: 0,
     };
-    let terms = Terms::new(&offer, &TicketKeys::new()).unwrap();
+    let terms = TlsHosts::new(&offer, &TicketKeys::new()).unwrap();
     let (address, server) = serve(Some(Arc::new(terms)));
     let mut roots = RootCertStore::empty();
     roots
@@ -227,7 +227,7 @@ impl Running {
     }
 }
 
-fn serve(tls: Option<Arc<Terms>>) -> (SocketAddr, Running) {
+fn serve(tls: Option<Arc<TlsHosts>>) -> (SocketAddr, Running) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
@@ -237,9 +237,9 @@ fn serve(tls: Option<Arc<Terms>>) -> (SocketAddr, Running) {
         let mut fields = Fields::new();
         fields.add(b"Content-Type", b"text/plain");
         let body = Bytes::from(vec![b'x'; 4096]);
-        let prepared = Rc::new(Prepared::new(200, fields, 4096));
+        let prepared = Rc::new(PreparedHead::new(200, fields, 4096));
         let site = Site { prepared, body };
-        let limits = Limits::default();
+        let limits = HttpLimits::default();
         let mut thread = Thread::new(&crew, 0, limits, Arc::default(), site).unwrap();
         let listening = Listening {
             tls,

@@ -19,7 +19,7 @@ use rustix::net::{
 };
 
 use crate::limits::FILE_BYTES;
-use crate::malformed::Malformed;
+use crate::malformed::MalformedMessage;
 
 /// The part of a file that is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +53,12 @@ impl FileRange {
     /// Reads and checks a payload. Where it ends is a place that a file can have.
     ///
     /// # Errors
-    /// [`Malformed::File`] when it does not, or nothing is to be sent.
-    pub fn decode(payload: &[u8]) -> Result<FileRange, Malformed> {
-        let bytes: &[u8; FILE_BYTES] = payload.try_into().map_err(|_| Malformed::File)?;
+    /// [`MalformedMessage::File`] when it does not, or nothing is to be sent.
+    pub fn decode(payload: &[u8]) -> Result<FileRange, MalformedMessage> {
+        let bytes: &[u8; FILE_BYTES] = payload.try_into().map_err(|_| MalformedMessage::File)?;
         let (offset, len) = bytes.split_at(8);
         let number = |bytes: &[u8]| {
-            let bytes = bytes.first_chunk().ok_or(Malformed::File)?;
+            let bytes = bytes.first_chunk().ok_or(MalformedMessage::File)?;
             Ok(u64::from_le_bytes(*bytes))
         };
         let range = FileRange {
@@ -68,7 +68,7 @@ impl FileRange {
         let end = range.offset.checked_add(range.len);
         match end.is_some_and(|end| i64::try_from(end).is_ok()) && range.len > 0 {
             true => Ok(range),
-            false => Err(Malformed::File),
+            false => Err(MalformedMessage::File),
         }
     }
 }
@@ -131,9 +131,12 @@ mod tests {
             range(u64::MAX, 1),
             range(u64::MAX, u64::MAX),
         ] {
-            assert_eq!(FileRange::decode(&bad.encode()), Err(Malformed::File));
+            assert_eq!(
+                FileRange::decode(&bad.encode()),
+                Err(MalformedMessage::File)
+            );
         }
-        assert_eq!(FileRange::decode(&[1; 15]), Err(Malformed::File));
+        assert_eq!(FileRange::decode(&[1; 15]), Err(MalformedMessage::File));
     }
 
     /// Each descriptor arrives with the first byte of its message, however much is read at a time.

@@ -13,7 +13,7 @@
 //! A longer payload is read up to here: what a later server adds does not trouble an old library.
 
 use crate::limits::CONCURRENCY_MAX;
-use crate::malformed::Malformed;
+use crate::malformed::MalformedMessage;
 use crate::message::Carrier;
 
 /// Bytes of the payload.
@@ -59,21 +59,21 @@ impl Hello {
     ///
     /// # Errors
     ///
-    /// [`Malformed::Hello`] when it is short or a number makes no sense.
-    pub fn decode(payload: &[u8]) -> Result<Hello, Malformed> {
+    /// [`MalformedMessage::Hello`] when it is short or a number makes no sense.
+    pub fn decode(payload: &[u8]) -> Result<Hello, MalformedMessage> {
         let bytes: &[u8; HELLO_BYTES] = payload
             .first_chunk()
-            .ok_or(Malformed::Hello("it is shorter than 16 bytes"))?;
+            .ok_or(MalformedMessage::Hello("it is shorter than 16 bytes"))?;
         let number = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
         let concurrency = u16::from_le_bytes([bytes[0], bytes[1]]);
         if concurrency == 0 || concurrency > CONCURRENCY_MAX {
-            return Err(Malformed::Hello("concurrency is not from 1 to 1024"));
+            return Err(MalformedMessage::Hello("concurrency is not from 1 to 1024"));
         }
         let (data_window_bytes, body_window_bytes) = (number(4), number(8));
         if data_window_bytes == 0 || body_window_bytes == 0 {
-            return Err(Malformed::Hello("a window is empty"));
+            return Err(MalformedMessage::Hello("a window is empty"));
         }
         let flags = u16::from_le_bytes([bytes[2], bytes[3]]);
         Ok(Hello {
@@ -81,7 +81,7 @@ impl Hello {
             data_window_bytes,
             body_window_bytes,
             carrier: Carrier::from_number(bytes[12].into())
-                .ok_or(Malformed::Hello("no such carrier is known"))?,
+                .ok_or(MalformedMessage::Hello("no such carrier is known"))?,
             takes_files: flags & FILES != 0,
             takes_half_close: flags & HALF != 0,
         })

@@ -15,5 +15,5 @@ pub mod request;
 pub mod shm;
 pub mod stream;
 
-pub use malformed::Malformed;
-pub use message::{Carrier, Head, Kind, Side};
+pub use malformed::MalformedMessage;
+pub use message::{Carrier, MessageHead, MessageKind, MessageSender};

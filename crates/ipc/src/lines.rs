@@ -18,7 +18,7 @@
 //! CGIPLUSEOT  $D-<24 hex>-   the callout ends
 //! ```
 //!
-//! Pure: bytes in, [`Event`]s out.
+//! Pure: bytes in, [`OutputEvent`]s out.
 
 use std::fmt;
 use std::io;
@@ -27,7 +27,7 @@ use memchr::{memchr, memchr3};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::limits::CALLOUT_BYTES_MAX;
-use crate::malformed::Malformed;
+use crate::malformed::MalformedMessage;
 
 const RANDOM_BYTES: usize = 12;
 /// `$F-`, 24 hexadecimal digits, `-`.
@@ -105,7 +105,7 @@ fn hex_digit(number: u8) -> u8 {
 
 /// How variables are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum VariableFormat {
     /// One line each.
     #[default]
     Record,
@@ -113,18 +113,18 @@ pub enum Format {
     Struct,
 }
 
-impl Format {
+impl VariableFormat {
     /// The format that a callout asks for, from the next request on: `CGIPLUS: struct` or
     /// `CGIPLUS: record`.
-    pub fn asked_by(callout: &[u8]) -> Option<Format> {
+    pub fn asked_by(callout: &[u8]) -> Option<VariableFormat> {
         let text = std::str::from_utf8(callout).ok()?;
         let (keyword, parameter) = text.split_once(':')?;
         if !keyword.trim().eq_ignore_ascii_case("CGIPLUS") {
             return None;
         }
         match parameter.trim().to_ascii_lowercase().as_str() {
-            "struct" => Some(Format::Struct),
-            "record" => Some(Format::Record),
+            "struct" => Some(VariableFormat::Struct),
+            "record" => Some(VariableFormat::Record),
             _ => None,
         }
     }
@@ -132,7 +132,7 @@ impl Format {
 
 /// A variable cannot be written as the format wants it; the request cannot be handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum UnfitVariable {
     /// A line break or NUL in a name or value, or a `=` in a name: it would be read as another
     /// variable.
     Broken,
@@ -140,32 +140,32 @@ pub enum Unfit {
     TooLong,
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for UnfitVariable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Unfit::Broken => "a variable holds a line break, which a line cannot carry",
-            Unfit::TooLong => "a variable is longer than 64 KiB",
+            UnfitVariable::Broken => "a variable holds a line break, which a line cannot carry",
+            UnfitVariable::TooLong => "a variable is longer than 64 KiB",
         })
     }
 }
 
-impl std::error::Error for Unfit {}
+impl std::error::Error for UnfitVariable {}
 
 /// Appends a request's variables, start marker and end included.
 ///
 /// # Errors
 ///
-/// [`Unfit`]; nothing was appended.
+/// [`UnfitVariable`]; nothing was appended.
 pub fn append<'a>(
     out: &mut Vec<u8>,
-    format: Format,
+    format: VariableFormat,
     variables: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
-) -> Result<(), Unfit> {
+) -> Result<(), UnfitVariable> {
     let begin = out.len();
     match format {
-        Format::Record => out.extend_from_slice(b"!\n"),
+        VariableFormat::Record => out.extend_from_slice(b"!\n"),
         // How many bytes follow is known at the end.
-        Format::Struct => out.extend_from_slice(&[0; MARKER_BYTES_MAX]),
+        VariableFormat::Struct => out.extend_from_slice(&[0; MARKER_BYTES_MAX]),
     }
     let entries = out.len();
     for (name, value) in variables {
@@ -173,7 +173,7 @@ pub fn append<'a>(
             out.truncate(begin);
             return Err(unfit);
         }
-        if format == Format::Struct {
+        if format == VariableFormat::Struct {
             let bytes = name.len() + value.len() + 2;
             out.extend_from_slice(&(bytes as u16).to_le_bytes());
         }
@@ -181,13 +181,13 @@ pub fn append<'a>(
         out.push(b'=');
         out.extend_from_slice(value);
         out.push(match format {
-            Format::Record => b'\n',
-            Format::Struct => 0,
+            VariableFormat::Record => b'\n',
+            VariableFormat::Struct => 0,
         });
     }
     match format {
-        Format::Record => out.push(b'\n'),
-        Format::Struct => {
+        VariableFormat::Record => out.push(b'\n'),
+        VariableFormat::Struct => {
             out.extend_from_slice(&[0, 0]);
             let marker = format!("!!{}\n", out.len() - entries);
             let room = entries - marker.len();
@@ -201,16 +201,16 @@ pub fn append<'a>(
 /// `!!`, a number and a line end.
 const MARKER_BYTES_MAX: usize = 3 + 20;
 
-fn check(format: Format, name: &[u8], value: &[u8]) -> Result<(), Unfit> {
+fn check(format: VariableFormat, name: &[u8], value: &[u8]) -> Result<(), UnfitVariable> {
     let breaks = |bytes: &[u8]| match format {
-        Format::Record => memchr3(b'\n', b'\r', 0, bytes).is_some(),
-        Format::Struct => memchr(0, bytes).is_some(),
+        VariableFormat::Record => memchr3(b'\n', b'\r', 0, bytes).is_some(),
+        VariableFormat::Struct => memchr(0, bytes).is_some(),
     };
     if name.is_empty() || breaks(name) || breaks(value) || memchr(b'=', name).is_some() {
-        return Err(Unfit::Broken);
+        return Err(UnfitVariable::Broken);
     }
     if name.len() + value.len() + 2 > ENTRY_BYTES_MAX {
-        return Err(Unfit::TooLong);
+        return Err(UnfitVariable::TooLong);
     }
     Ok(())
 }
@@ -226,7 +226,7 @@ pub fn append_reply(out: &mut Vec<u8>, text: &[u8]) {
 
 /// What a program's output says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<'a> {
+pub enum OutputEvent<'a> {
     /// Bytes of the answer, head and all, as CGI has them.
     Output(&'a [u8]),
     /// A callout: `KEYWORD: parameters`, without the mark for a reply that is not wanted.
@@ -242,7 +242,7 @@ pub enum Event<'a> {
 
 /// Finds the sentinels in a program's output, however it is cut into reads.
 #[derive(Debug)]
-pub struct Scanner {
+pub struct SentinelScanner {
     sentinels: Sentinels,
     /// `start..end` holds what has not been told.
     buffer: Vec<u8>,
@@ -255,10 +255,10 @@ pub struct Scanner {
     in_callout: bool,
 }
 
-impl Scanner {
+impl SentinelScanner {
     /// For the output of the worker that was given these.
-    pub fn new(sentinels: Sentinels) -> Scanner {
-        Scanner {
+    pub fn new(sentinels: Sentinels) -> SentinelScanner {
+        SentinelScanner {
             sentinels,
             buffer: Vec::new(),
             start: 0,
@@ -300,7 +300,7 @@ impl Scanner {
         !self.in_callout && found.before > 0
     }
 
-    /// So many bytes were put into [`Scanner::space`].
+    /// So many bytes were put into [`SentinelScanner::space`].
     ///
     /// # Panics
     ///
@@ -320,8 +320,8 @@ impl Scanner {
     ///
     /// # Errors
     ///
-    /// [`Malformed::Lines`] when a callout is too long, or cut by another sentinel.
-    pub fn next_event(&mut self) -> Result<Option<Event<'_>>, Malformed> {
+    /// [`MalformedMessage::Lines`] when a callout is too long, or cut by another sentinel.
+    pub fn next_event(&mut self) -> Result<Option<OutputEvent<'_>>, MalformedMessage> {
         loop {
             if self.eats_newline && self.start < self.end {
                 self.eats_newline = false;
@@ -334,19 +334,21 @@ impl Scanner {
             }
             match found {
                 // What stands before a sentinel, or cannot be the beginning of one.
-                Found { before, .. } if before > 0 => {
+                SentinelMatch { before, .. } if before > 0 => {
                     self.start += before;
-                    return Ok(Some(Event::Output(&self.buffer[from..from + before])));
+                    return Ok(Some(OutputEvent::Output(&self.buffer[from..from + before])));
                 }
-                Found { which: None, .. } => return Ok(None),
-                Found {
+                SentinelMatch { which: None, .. } => return Ok(None),
+                SentinelMatch {
                     which: Some(which), ..
                 } => {
                     self.pass();
                     match which {
-                        0 => return Ok(Some(Event::End)),
+                        0 => return Ok(Some(OutputEvent::End)),
                         1 => self.in_callout = true,
-                        _ => return Err(Malformed::Lines("a callout ends that never began")),
+                        _ => {
+                            return Err(MalformedMessage::Lines("a callout ends that never began"));
+                        }
                     }
                 }
             }
@@ -357,11 +359,11 @@ impl Scanner {
     ///
     /// # Errors
     ///
-    /// [`Malformed::Lines`] inside a callout. Bytes that began like a sentinel and were none are
-    /// given by [`Scanner::rest`].
-    pub fn finish(&self) -> Result<(), Malformed> {
+    /// [`MalformedMessage::Lines`] inside a callout. Bytes that began like a sentinel and were none
+    /// are given by [`SentinelScanner::rest`].
+    pub fn finish(&self) -> Result<(), MalformedMessage> {
         if self.in_callout {
-            return Err(Malformed::Lines("the output ended inside a callout"));
+            return Err(MalformedMessage::Lines("the output ended inside a callout"));
         }
         Ok(())
     }
@@ -379,9 +381,13 @@ impl Scanner {
         self.eats_newline = true;
     }
 
-    fn callout(&mut self, from: usize, found: Found) -> Result<Option<Event<'_>>, Malformed> {
+    fn callout(
+        &mut self,
+        from: usize,
+        found: SentinelMatch,
+    ) -> Result<Option<OutputEvent<'_>>, MalformedMessage> {
         if found.before > CALLOUT_BYTES_MAX {
-            return Err(Malformed::Lines("a callout is longer than 4 KiB"));
+            return Err(MalformedMessage::Lines("a callout is longer than 4 KiB"));
         }
         match found.which {
             None => Ok(None),
@@ -391,23 +397,25 @@ impl Scanner {
                 self.in_callout = false;
                 let text = self.buffer[from..from + found.before].trim_ascii();
                 let quiet = text.strip_prefix(b"!").or_else(|| text.strip_prefix(b"#"));
-                Ok(Some(Event::Callout {
+                Ok(Some(OutputEvent::Callout {
                     text: quiet.unwrap_or(text).trim_ascii_start(),
                     wants_reply: quiet.is_none(),
                 }))
             }
-            Some(_) => Err(Malformed::Lines("a callout is cut by another sentinel")),
+            Some(_) => Err(MalformedMessage::Lines(
+                "a callout is cut by another sentinel",
+            )),
         }
     }
 }
 
 /// Bytes before the first sentinel, or before what may become one; and which it is.
-struct Found {
+struct SentinelMatch {
     before: usize,
     which: Option<usize>,
 }
 
-fn find(sentinels: &Sentinels, bytes: &[u8]) -> Found {
+fn find(sentinels: &Sentinels, bytes: &[u8]) -> SentinelMatch {
     let mut from = 0;
     while let Some(at) = memchr(b'$', &bytes[from..]) {
         let before = from + at;
@@ -416,11 +424,11 @@ fn find(sentinels: &Sentinels, bytes: &[u8]) -> Found {
         let alike = |string: &[u8; SENTINEL_BYTES]| string[..compared] == rest[..compared];
         if let Some(which) = sentinels.strings.iter().position(alike) {
             let which = (compared == SENTINEL_BYTES).then_some(which);
-            return Found { before, which };
+            return SentinelMatch { before, which };
         }
         from = before + 1;
     }
-    Found {
+    SentinelMatch {
         before: bytes.len(),
         which: None,
     }
@@ -435,8 +443,8 @@ mod tests {
     }
 
     /// Everything that comes out when the output comes in pieces of that size.
-    fn scan(output: &[u8], step: usize) -> Result<Vec<String>, Malformed> {
-        let mut scanner = Scanner::new(sentinels());
+    fn scan(output: &[u8], step: usize) -> Result<Vec<String>, MalformedMessage> {
+        let mut scanner = SentinelScanner::new(sentinels());
         let mut told: Vec<String> = Vec::new();
         let mut is_output = false;
         for piece in output.chunks(step) {
@@ -444,20 +452,20 @@ mod tests {
             scanner.filled(piece.len());
             while let Some(event) = scanner.next_event()? {
                 match event {
-                    Event::Output(bytes) => {
+                    OutputEvent::Output(bytes) => {
                         if !is_output {
                             told.push(String::new());
                         }
                         let text = String::from_utf8_lossy(bytes);
                         told.last_mut().unwrap().push_str(&text);
                     }
-                    Event::Callout { text, wants_reply } => {
+                    OutputEvent::Callout { text, wants_reply } => {
                         let text = String::from_utf8_lossy(text);
                         told.push(format!("callout {wants_reply} {text}"));
                     }
-                    Event::End => told.push("end".to_string()),
+                    OutputEvent::End => told.push("end".to_string()),
                 }
-                is_output = matches!(event, Event::Output(_));
+                is_output = matches!(event, OutputEvent::Output(_));
             }
         }
         scanner.finish()?;
@@ -508,10 +516,10 @@ mod tests {
             (escape, false),
         ] {
             let output = format!("{end}{after}");
-            let mut scanner = Scanner::new(sentinels());
+            let mut scanner = SentinelScanner::new(sentinels());
             scanner.space()[..output.len()].copy_from_slice(output.as_bytes());
             scanner.filled(output.len());
-            assert_eq!(scanner.next_event().unwrap(), Some(Event::End));
+            assert_eq!(scanner.next_event().unwrap(), Some(OutputEvent::End));
             assert_eq!(scanner.skip_blank(), is_output, "{after:?}");
             assert_eq!(scanner.held_bytes(), after.trim().len());
         }
@@ -530,7 +538,7 @@ mod tests {
         ] {
             for step in [1, 4096] {
                 let refused = scan(output.as_bytes(), step).expect_err(&output);
-                assert!(matches!(refused, Malformed::Lines(_)));
+                assert!(matches!(refused, MalformedMessage::Lines(_)));
             }
         }
     }
@@ -539,12 +547,12 @@ mod tests {
     fn variables_are_written_in_both_formats() {
         let variables: [(&[u8], &[u8]); 2] = [(b"A", b"1"), (b"B", b"")];
         let mut out = Vec::new();
-        append(&mut out, Format::Record, variables).unwrap();
-        append(&mut out, Format::Struct, variables).unwrap();
+        append(&mut out, VariableFormat::Record, variables).unwrap();
+        append(&mut out, VariableFormat::Struct, variables).unwrap();
         let struct_block = b"!!13\n\x04\0A=1\0\x03\0B=\0\0\0";
         assert_eq!(out, [&b"!\nA=1\nB=\n\n"[..], struct_block].concat());
         let mut out = b"200 ok\n".to_vec();
-        append(&mut out, Format::Struct, []).unwrap();
+        append(&mut out, VariableFormat::Struct, []).unwrap();
         assert_eq!(out, b"200 ok\n!!2\n\0\0");
     }
 
@@ -552,12 +560,18 @@ mod tests {
     fn a_line_break_in_a_value_cannot_become_a_variable() {
         let broken: [(&[u8], &[u8]); 1] = [(b"PATH_INFO", b"/x\nREMOTE_USER=root")];
         let mut out = Vec::new();
-        assert_eq!(append(&mut out, Format::Record, broken), Err(Unfit::Broken));
+        assert_eq!(
+            append(&mut out, VariableFormat::Record, broken),
+            Err(UnfitVariable::Broken)
+        );
         assert!(out.is_empty());
-        assert_eq!(append(&mut out, Format::Struct, broken), Ok(()));
+        assert_eq!(append(&mut out, VariableFormat::Struct, broken), Ok(()));
         let long = vec![b'x'; 65_536];
         let long: [(&[u8], &[u8]); 1] = [(b"A", &long)];
-        assert_eq!(append(&mut out, Format::Struct, long), Err(Unfit::TooLong));
+        assert_eq!(
+            append(&mut out, VariableFormat::Struct, long),
+            Err(UnfitVariable::TooLong)
+        );
     }
 
     #[test]
@@ -565,7 +579,10 @@ mod tests {
         let (one, two) = (Sentinels::random().unwrap(), Sentinels::random().unwrap());
         assert!(one != two);
         assert_eq!(format!("{one:?}"), "Sentinels");
-        assert_eq!(Format::asked_by(b"CGIPLUS: struct"), Some(Format::Struct));
-        assert_eq!(Format::asked_by(b"NOOP:"), None);
+        assert_eq!(
+            VariableFormat::asked_by(b"CGIPLUS: struct"),
+            Some(VariableFormat::Struct)
+        );
+        assert_eq!(VariableFormat::asked_by(b"NOOP:"), None);
     }
 }

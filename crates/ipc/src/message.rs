@@ -45,7 +45,7 @@
 //! or bears a flag that its kind does not have is malformed and ends the worker.
 
 use crate::limits::{FILE_BYTES, HEAD_BYTES, PAYLOAD_BYTES_MAX, REQUEST_BYTES_MAX};
-use crate::malformed::Malformed;
+use crate::malformed::MalformedMessage;
 
 /// The version of the layout, in both hellos.
 pub const VERSION: u16 = 1;
@@ -69,7 +69,7 @@ pub const CHUNK_REFERENCE_BYTES: usize = 8;
 
 /// Who writes a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum MessageSender {
     /// The server.
     Server,
     /// A worker.
@@ -100,7 +100,7 @@ impl Carrier {
 /// What a message is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum MessageKind {
     /// The server greets.
     Hello = 1,
     /// A request.
@@ -143,14 +143,20 @@ enum About {
 
 /// What holds for one kind.
 struct Rule {
-    kind: Kind,
-    side: Side,
+    kind: MessageKind,
+    side: MessageSender,
     flags: u8,
     about: About,
     payload_bytes_max: usize,
 }
 
-const fn rule(kind: Kind, side: Side, flags: u8, about: About, payload_bytes_max: usize) -> Rule {
+const fn rule(
+    kind: MessageKind,
+    side: MessageSender,
+    flags: u8,
+    about: About,
+    payload_bytes_max: usize,
+) -> Rule {
     Rule {
         kind,
         side,
@@ -165,33 +171,69 @@ const RULES: [Rule; 15] = {
     use About::{Either, Request, Worker};
     const MAX: usize = PAYLOAD_BYTES_MAX;
     [
-        rule(Kind::Hello, Side::Server, 0, Worker, MAX),
+        rule(MessageKind::Hello, MessageSender::Server, 0, Worker, MAX),
         rule(
-            Kind::Request,
-            Side::Server,
+            MessageKind::Request,
+            MessageSender::Server,
             LAST,
             Request,
             REQUEST_BYTES_MAX,
         ),
-        rule(Kind::Body, Side::Server, LAST, Request, MAX),
-        rule(Kind::Cancel, Side::Server, 0, Request, 0),
-        rule(Kind::Window, Side::Server, 0, Request, 0),
-        rule(Kind::Reply, Side::Server, 0, Either, MAX),
-        rule(Kind::Drain, Side::Server, 0, Worker, 0),
-        rule(Kind::WorkerHello, Side::Worker, FILES, Worker, MAX),
-        rule(Kind::Head, Side::Worker, LAST | TUNNEL, Request, MAX),
+        rule(MessageKind::Body, MessageSender::Server, LAST, Request, MAX),
+        rule(MessageKind::Cancel, MessageSender::Server, 0, Request, 0),
+        rule(MessageKind::Window, MessageSender::Server, 0, Request, 0),
+        rule(MessageKind::Reply, MessageSender::Server, 0, Either, MAX),
+        rule(MessageKind::Drain, MessageSender::Server, 0, Worker, 0),
         rule(
-            Kind::Data,
-            Side::Worker,
+            MessageKind::WorkerHello,
+            MessageSender::Worker,
+            FILES,
+            Worker,
+            MAX,
+        ),
+        rule(
+            MessageKind::Head,
+            MessageSender::Worker,
+            LAST | TUNNEL,
+            Request,
+            MAX,
+        ),
+        rule(
+            MessageKind::Data,
+            MessageSender::Worker,
             LAST | TUNNEL | CHUNK,
             Request,
             MAX,
         ),
-        rule(Kind::End, Side::Worker, LAST | FAILED, Request, MAX),
-        rule(Kind::Info, Side::Worker, 0, Request, MAX),
-        rule(Kind::WorkerWindow, Side::Worker, 0, Request, 0),
-        rule(Kind::Callout, Side::Worker, QUIET, Either, MAX),
-        rule(Kind::File, Side::Worker, LAST, Request, FILE_BYTES),
+        rule(
+            MessageKind::End,
+            MessageSender::Worker,
+            LAST | FAILED,
+            Request,
+            MAX,
+        ),
+        rule(MessageKind::Info, MessageSender::Worker, 0, Request, MAX),
+        rule(
+            MessageKind::WorkerWindow,
+            MessageSender::Worker,
+            0,
+            Request,
+            0,
+        ),
+        rule(
+            MessageKind::Callout,
+            MessageSender::Worker,
+            QUIET,
+            Either,
+            MAX,
+        ),
+        rule(
+            MessageKind::File,
+            MessageSender::Worker,
+            LAST,
+            Request,
+            FILE_BYTES,
+        ),
     ]
 };
 
@@ -206,9 +248,9 @@ const PLACES: [u8; 41] = {
     places
 };
 
-impl Kind {
+impl MessageKind {
     /// Who sends messages of this kind.
-    pub fn side(self) -> Side {
+    pub fn side(self) -> MessageSender {
         self.rule().side
     }
 
@@ -220,19 +262,19 @@ impl Kind {
     /// The word for it in errors and traces.
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Hello | Kind::WorkerHello => "hello",
-            Kind::Request => "request",
-            Kind::Body => "body",
-            Kind::Cancel => "cancel",
-            Kind::Window | Kind::WorkerWindow => "window",
-            Kind::Reply => "reply",
-            Kind::Drain => "drain",
-            Kind::Head => "head",
-            Kind::Data => "data",
-            Kind::End => "end",
-            Kind::Info => "info",
-            Kind::Callout => "callout",
-            Kind::File => "file",
+            MessageKind::Hello | MessageKind::WorkerHello => "hello",
+            MessageKind::Request => "request",
+            MessageKind::Body => "body",
+            MessageKind::Cancel => "cancel",
+            MessageKind::Window | MessageKind::WorkerWindow => "window",
+            MessageKind::Reply => "reply",
+            MessageKind::Drain => "drain",
+            MessageKind::Head => "head",
+            MessageKind::Data => "data",
+            MessageKind::End => "end",
+            MessageKind::Info => "info",
+            MessageKind::Callout => "callout",
+            MessageKind::File => "file",
         }
     }
 
@@ -243,11 +285,11 @@ impl Kind {
 
 /// The head of a message. One that was decoded has been checked: see [`Head::decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct MessageHead {
     /// Bytes of payload; whoever sends a message need not set it.
     pub len: u32,
     /// What the message is about.
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// Flags: [`LAST`] and so on.
     pub flags: u8,
     /// Meaning by kind.
@@ -258,10 +300,10 @@ pub struct Head {
     pub large: u32,
 }
 
-impl Head {
+impl MessageHead {
     /// A head with nothing but kind and request.
-    pub fn new(kind: Kind, request: u32) -> Head {
-        Head {
+    pub fn new(kind: MessageKind, request: u32) -> MessageHead {
+        MessageHead {
             len: 0,
             kind,
             flags: 0,
@@ -272,18 +314,18 @@ impl Head {
     }
 
     /// The same with these flags.
-    pub fn flags(self, flags: u8) -> Head {
-        Head { flags, ..self }
+    pub fn flags(self, flags: u8) -> MessageHead {
+        MessageHead { flags, ..self }
     }
 
     /// The same with this small number.
-    pub fn small(self, small: u16) -> Head {
-        Head { small, ..self }
+    pub fn small(self, small: u16) -> MessageHead {
+        MessageHead { small, ..self }
     }
 
     /// The same with this large number.
-    pub fn large(self, large: u32) -> Head {
-        Head { large, ..self }
+    pub fn large(self, large: u32) -> MessageHead {
+        MessageHead { large, ..self }
     }
 
     /// The same for a payload of that length.
@@ -291,12 +333,12 @@ impl Head {
     /// # Panics
     ///
     /// When the length is more than the kind allows: whoever sends cuts what is long.
-    pub fn sized(self, len: usize) -> Head {
+    pub fn sized(self, len: usize) -> MessageHead {
         assert!(
             len <= self.kind.payload_bytes_max(),
             "a sender cuts payloads to what their kind allows"
         );
-        Head {
+        MessageHead {
             len: len as u32,
             ..self
         }
@@ -332,12 +374,12 @@ impl Head {
     ///
     /// # Errors
     ///
-    /// [`Malformed`] says what does not hold.
+    /// [`MalformedMessage`] says what does not hold.
     pub fn decode(
         bytes: &[u8; HEAD_BYTES],
-        side: Side,
+        side: MessageSender,
         carrier: Carrier,
-    ) -> Result<Head, Malformed> {
+    ) -> Result<MessageHead, MalformedMessage> {
         let number = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
@@ -345,8 +387,8 @@ impl Head {
             .get(usize::from(bytes[4]))
             .and_then(|&place| RULES.get(usize::from(place)))
             .filter(|rule| rule.side == side)
-            .ok_or(Malformed::Kind(bytes[4]))?;
-        let head = Head {
+            .ok_or(MalformedMessage::Kind(bytes[4]))?;
+        let head = MessageHead {
             len: number(0),
             kind: rule.kind,
             flags: bytes[5],
@@ -358,47 +400,47 @@ impl Head {
         Ok(head)
     }
 
-    fn check(&self, rule: &Rule, carrier: Carrier) -> Result<(), Malformed> {
+    fn check(&self, rule: &Rule, carrier: Carrier) -> Result<(), MalformedMessage> {
         let kind = self.kind;
         if self.len as usize > rule.payload_bytes_max {
-            return Err(Malformed::Length {
+            return Err(MalformedMessage::Length {
                 kind,
                 bytes: self.len,
                 bytes_max: rule.payload_bytes_max as u32,
             });
         }
         let is_chunk = self.has(CHUNK);
-        let ends_half = kind == Kind::Data && self.has(TUNNEL);
+        let ends_half = kind == MessageKind::Data && self.has(TUNNEL);
         if self.flags & !rule.flags != 0
             || (is_chunk && carrier != Carrier::Shm)
             || (ends_half && !self.is_last())
         {
-            return Err(Malformed::Flags(kind, self.flags));
+            return Err(MalformedMessage::Flags(kind, self.flags));
         }
         if is_chunk && self.len as usize != CHUNK_REFERENCE_BYTES {
-            return Err(Malformed::ChunkReference(self.len));
+            return Err(MalformedMessage::ChunkReference(self.len));
         }
-        if kind == Kind::File && self.len as usize != FILE_BYTES {
-            return Err(Malformed::File);
+        if kind == MessageKind::File && self.len as usize != FILE_BYTES {
+            return Err(MalformedMessage::File);
         }
         let is_about_worker = self.request == 0;
         match rule.about {
-            About::Worker if !is_about_worker => Err(Malformed::Request(kind, self.request)),
-            About::Request if is_about_worker => Err(Malformed::Request(kind, 0)),
+            About::Worker if !is_about_worker => Err(MalformedMessage::Request(kind, self.request)),
+            About::Request if is_about_worker => Err(MalformedMessage::Request(kind, 0)),
             _ => self.check_status(),
         }
     }
 
-    fn check_status(&self) -> Result<(), Malformed> {
+    fn check_status(&self) -> Result<(), MalformedMessage> {
         let is_good = match self.kind {
-            Kind::Head => matches!(self.small, 0 | 101 | 200..=599),
-            Kind::Info => matches!(self.small, 100 | 102..=199),
+            MessageKind::Head => matches!(self.small, 0 | 101 | 200..=599),
+            MessageKind::Info => matches!(self.small, 100 | 102..=199),
             _ => true,
         };
         if is_good {
             Ok(())
         } else {
-            Err(Malformed::Status(self.kind, self.small))
+            Err(MalformedMessage::Status(self.kind, self.small))
         }
     }
 }
@@ -413,11 +455,11 @@ mod tests {
             let mut bytes = [0; HEAD_BYTES];
             bytes[4] = number;
             bytes[8] = 1;
-            if number == Kind::File as u8 {
+            if number == MessageKind::File as u8 {
                 bytes[0] = FILE_BYTES as u8;
             }
-            for side in [Side::Server, Side::Worker] {
-                if let Ok(head) = Head::decode(&bytes, side, Carrier::Stream) {
+            for side in [MessageSender::Server, MessageSender::Worker] {
+                if let Ok(head) = MessageHead::decode(&bytes, side, Carrier::Stream) {
                     assert_eq!((head.kind as u8, head.kind.side()), (number, side));
                     assert_eq!(head.encode(), bytes);
                 }
@@ -427,9 +469,10 @@ mod tests {
 
     #[test]
     fn what_a_kind_does_not_have_is_malformed() {
-        let data = Head::new(Kind::Data, 7);
-        let decode = |head: Head, side, carrier| Head::decode(&head.encode(), side, carrier);
-        let stream = |head| decode(head, Side::Worker, Carrier::Stream);
+        let data = MessageHead::new(MessageKind::Data, 7);
+        let decode =
+            |head: MessageHead, side, carrier| MessageHead::decode(&head.encode(), side, carrier);
+        let stream = |head| decode(head, MessageSender::Worker, Carrier::Stream);
         assert_eq!(stream(data.flags(LAST)), Ok(data.flags(LAST)));
         assert_eq!(
             stream(data.flags(LAST | TUNNEL)),
@@ -437,25 +480,25 @@ mod tests {
         );
         assert_eq!(
             stream(data.flags(TUNNEL)),
-            Err(Malformed::Flags(Kind::Data, TUNNEL))
+            Err(MalformedMessage::Flags(MessageKind::Data, TUNNEL))
         );
         assert_eq!(
             stream(data.flags(CHUNK)),
-            Err(Malformed::Flags(Kind::Data, CHUNK))
+            Err(MalformedMessage::Flags(MessageKind::Data, CHUNK))
         );
         assert_eq!(
-            decode(data.flags(CHUNK), Side::Worker, Carrier::Shm),
-            Err(Malformed::ChunkReference(0))
+            decode(data.flags(CHUNK), MessageSender::Worker, Carrier::Shm),
+            Err(MalformedMessage::ChunkReference(0))
         );
         assert_eq!(
-            decode(data, Side::Server, Carrier::Stream),
-            Err(Malformed::Kind(35))
+            decode(data, MessageSender::Server, Carrier::Stream),
+            Err(MalformedMessage::Kind(35))
         );
         assert_eq!(
-            stream(Head { request: 0, ..data }),
-            Err(Malformed::Request(Kind::Data, 0))
+            stream(MessageHead { request: 0, ..data }),
+            Err(MalformedMessage::Request(MessageKind::Data, 0))
         );
-        let long = Head {
+        let long = MessageHead {
             len: 65_537,
             ..data
         };
@@ -464,8 +507,8 @@ mod tests {
             "a data message of 65537 bytes, 65536 are allowed"
         );
         assert_eq!(
-            stream(Head::new(Kind::Info, 1).small(101)),
-            Err(Malformed::Status(Kind::Info, 101))
+            stream(MessageHead::new(MessageKind::Info, 1).small(101)),
+            Err(MalformedMessage::Status(MessageKind::Info, 101))
         );
     }
 }

@@ -16,7 +16,7 @@ use std::fmt;
 use memchr::{memchr, memchr_iter};
 
 use crate::limits::REQUEST_BYTES_MAX;
-use crate::malformed::Malformed;
+use crate::malformed::MalformedMessage;
 
 /// The variables that have a place in the index.
 pub const INDEX: [&str; 16] = [
@@ -48,23 +48,23 @@ const UNKNOWN_LENGTH: u64 = u64::MAX;
 
 /// A request does not fit into a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum UnfitRequest {
     /// The variables are longer together than a block may be (128 KiB).
     TooLong,
     /// A name is empty, or a name or value holds a NUL byte.
     Nul,
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for UnfitRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Unfit::TooLong => "the variables of the request are longer than 128 KiB",
-            Unfit::Nul => "a variable of the request has no name, or holds a NUL byte",
+            UnfitRequest::TooLong => "the variables of the request are longer than 128 KiB",
+            UnfitRequest::Nul => "a variable of the request has no name, or holds a NUL byte",
         })
     }
 }
 
-impl std::error::Error for Unfit {}
+impl std::error::Error for UnfitRequest {}
 
 /// Builds a block.
 #[derive(Clone, Debug)]
@@ -102,14 +102,14 @@ impl BlockBuilder {
     ///
     /// # Errors
     ///
-    /// [`Unfit`]; the block stays as it was.
-    pub fn push(&mut self, name: &[u8], value: &[u8]) -> Result<(), Unfit> {
+    /// [`UnfitRequest`]; the block stays as it was.
+    pub fn push(&mut self, name: &[u8], value: &[u8]) -> Result<(), UnfitRequest> {
         if name.is_empty() || memchr(0, name).is_some() || memchr(0, value).is_some() {
-            return Err(Unfit::Nul);
+            return Err(UnfitRequest::Nul);
         }
         let bytes = self.bytes.len() + name.len() + value.len() + 2;
         if bytes > REQUEST_BYTES_MAX {
-            return Err(Unfit::TooLong);
+            return Err(UnfitRequest::TooLong);
         }
         self.write(
             |out| out.extend_from_slice(name),
@@ -126,12 +126,12 @@ impl BlockBuilder {
     ///
     /// # Errors
     ///
-    /// [`Unfit::TooLong`]; the block stays as it was.
+    /// [`UnfitRequest::TooLong`]; the block stays as it was.
     pub fn write(
         &mut self,
         name: impl FnOnce(&mut Vec<u8>),
         value: impl FnOnce(&mut Vec<u8>) -> bool,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), UnfitRequest> {
         let start = self.bytes.len();
         name(&mut self.bytes);
         self.bytes.push(0);
@@ -144,7 +144,7 @@ impl BlockBuilder {
         self.bytes.push(0);
         if self.bytes.len() > REQUEST_BYTES_MAX || self.count == u16::MAX {
             self.bytes.truncate(start);
-            return Err(Unfit::TooLong);
+            return Err(UnfitRequest::TooLong);
         }
         self.count += 1;
         if let Some(place) = place_of(&self.bytes[start..offset - 1]) {
@@ -159,10 +159,10 @@ impl BlockBuilder {
     ///
     /// # Errors
     ///
-    /// [`Unfit::Nul`]: a name or value that was written holds a NUL byte.
-    pub fn finish(mut self) -> Result<Vec<u8>, Unfit> {
+    /// [`UnfitRequest::Nul`]: a name or value that was written holds a NUL byte.
+    pub fn finish(mut self) -> Result<Vec<u8>, UnfitRequest> {
         if memchr_iter(0, &self.bytes[STRINGS_AT..]).count() != 2 * usize::from(self.count) {
-            return Err(Unfit::Nul);
+            return Err(UnfitRequest::Nul);
         }
         let len = self.bytes.len() as u32;
         self.bytes[0..4].copy_from_slice(&len.to_le_bytes());
@@ -181,37 +181,39 @@ pub fn place_of(name: &[u8]) -> Option<usize> {
 
 /// A block that has been checked.
 #[derive(Clone, Copy, Debug)]
-pub struct Block<'a> {
+pub struct RequestBlock<'a> {
     bytes: &'a [u8],
     count: u16,
 }
 
-impl<'a> Block<'a> {
+impl<'a> RequestBlock<'a> {
     /// Checks a block: length, number of strings, and that each entry of the index lies on a
     /// string.
     ///
     /// # Errors
     ///
-    /// [`Malformed::Block`] says what does not hold.
-    pub fn check(bytes: &'a [u8]) -> Result<Block<'a>, Malformed> {
+    /// [`MalformedMessage::Block`] says what does not hold.
+    pub fn check(bytes: &'a [u8]) -> Result<RequestBlock<'a>, MalformedMessage> {
         if bytes.len() < STRINGS_AT {
-            return Err(Malformed::Block("it is shorter than its index"));
+            return Err(MalformedMessage::Block("it is shorter than its index"));
         }
-        let block = Block {
+        let block = RequestBlock {
             bytes,
             count: u16::from_le_bytes([bytes[4], bytes[5]]),
         };
         if block.number(0) as usize != bytes.len() {
-            return Err(Malformed::Block("it says another length than it has"));
+            return Err(MalformedMessage::Block(
+                "it says another length than it has",
+            ));
         }
         if usize::from(u16::from_le_bytes([bytes[6], bytes[7]])) != INDEX.len() {
-            return Err(Malformed::Block("its index has not 16 entries"));
+            return Err(MalformedMessage::Block("its index has not 16 entries"));
         }
         let strings = &bytes[STRINGS_AT..];
         if memchr_iter(0, strings).count() != 2 * usize::from(block.count)
             || strings.last().is_some_and(|&byte| byte != 0)
         {
-            return Err(Malformed::Block(
+            return Err(MalformedMessage::Block(
                 "it has not as many names and values as it says",
             ));
         }
@@ -223,7 +225,9 @@ impl<'a> Block<'a> {
                         bytes.get(end) == Some(&0) && bytes.get(offset - 1) == Some(&0)
                     }));
             if !is_good {
-                return Err(Malformed::Block("an entry of its index lies on no value"));
+                return Err(MalformedMessage::Block(
+                    "an entry of its index lies on no value",
+                ));
             }
         }
         Ok(block)
@@ -314,14 +318,14 @@ impl OwnedBlock {
     /// # Errors
     ///
     /// As [`Block::check`].
-    pub fn check(bytes: Vec<u8>) -> Result<OwnedBlock, Malformed> {
-        let count = Block::check(&bytes)?.count;
+    pub fn check(bytes: Vec<u8>) -> Result<OwnedBlock, MalformedMessage> {
+        let count = RequestBlock::check(&bytes)?.count;
         Ok(OwnedBlock { bytes, count })
     }
 
     /// To read in it.
-    pub fn block(&self) -> Block<'_> {
-        Block {
+    pub fn block(&self) -> RequestBlock<'_> {
+        RequestBlock {
             bytes: &self.bytes,
             count: self.count,
         }
@@ -381,7 +385,7 @@ mod tests {
     #[test]
     fn what_was_built_is_read() {
         let bytes = block();
-        let block = Block::check(&bytes).unwrap();
+        let block = RequestBlock::check(&bytes).unwrap();
         assert_eq!((block.content_length(), block.count()), (Some(5), 3));
         assert_eq!(block.indexed(0), Some(&b"POST"[..]));
         assert_eq!(block.indexed(1), None);
@@ -400,7 +404,7 @@ mod tests {
             for change in [1, 0x80, 0xff] {
                 let mut bytes = good.clone();
                 bytes[at] ^= change;
-                if let Ok(block) = Block::check(&bytes) {
+                if let Ok(block) = RequestBlock::check(&bytes) {
                     assert!(block.variables().count() <= 2 * 3);
                     for place in 0..17 {
                         let _ = block.indexed(place);
@@ -408,25 +412,25 @@ mod tests {
                     block.content_length();
                 }
             }
-            assert!(Block::check(&good[..at]).is_err());
+            assert!(RequestBlock::check(&good[..at]).is_err());
         }
     }
 
     #[test]
     fn what_does_not_fit_leaves_the_block_as_it_was() {
         let mut builder = BlockBuilder::new(None);
-        assert_eq!(builder.push(b"A", b"a\0b"), Err(Unfit::Nul));
-        assert_eq!(builder.push(b"", b"x"), Err(Unfit::Nul));
+        assert_eq!(builder.push(b"A", b"a\0b"), Err(UnfitRequest::Nul));
+        assert_eq!(builder.push(b"", b"x"), Err(UnfitRequest::Nul));
         let long = vec![b'x'; REQUEST_BYTES_MAX];
-        assert_eq!(builder.push(b"A", &long), Err(Unfit::TooLong));
+        assert_eq!(builder.push(b"A", &long), Err(UnfitRequest::TooLong));
         let longer = |out: &mut Vec<u8>| {
             out.extend_from_slice(&long);
             true
         };
-        assert_eq!(builder.write(|_| (), longer), Err(Unfit::TooLong));
+        assert_eq!(builder.write(|_| (), longer), Err(UnfitRequest::TooLong));
         assert_eq!(builder.write(|out| out.push(b'A'), |_| false), Ok(()));
         let bytes = builder.finish().unwrap();
-        let block = Block::check(&bytes).unwrap();
+        let block = RequestBlock::check(&bytes).unwrap();
         assert_eq!((block.count(), block.content_length()), (0, None));
     }
 
@@ -449,7 +453,7 @@ mod tests {
         for (name, value) in [(&b"A\0"[..], &b"a"[..]), (b"A", b"\0")] {
             let mut builder = BlockBuilder::new(None);
             write(&mut builder, name, value).unwrap();
-            assert_eq!(builder.finish(), Err(Unfit::Nul));
+            assert_eq!(builder.finish(), Err(UnfitRequest::Nul));
         }
     }
 }

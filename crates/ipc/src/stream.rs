@@ -5,8 +5,8 @@
 //! kernel. Limits hold before a payload is waited for.
 
 use crate::limits::{HEAD_BYTES, MESSAGE_BYTES_MAX};
-use crate::malformed::Malformed;
-use crate::message::{Carrier, Head, Side};
+use crate::malformed::MalformedMessage;
+use crate::message::{Carrier, MessageHead, MessageSender};
 
 /// What one read should have room for: a few small messages, or much of a large one.
 const READ_BYTES: usize = 16 * 1024;
@@ -15,27 +15,27 @@ const READ_BYTES: usize = 16 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
     /// Its head, checked.
-    pub head: Head,
+    pub head: MessageHead,
     /// Its payload, as long as the head says.
     pub payload: &'a [u8],
 }
 
 /// Takes a stream apart.
 #[derive(Debug)]
-pub struct Decoder {
-    side: Side,
+pub struct MessageDecoder {
+    side: MessageSender,
     /// `start..end` holds what has not been given out.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
     /// What was found wrong; nothing is read after it.
-    broken: Option<Malformed>,
+    broken: Option<MalformedMessage>,
 }
 
-impl Decoder {
+impl MessageDecoder {
     /// For what that side sends.
-    pub fn new(side: Side) -> Decoder {
-        Decoder {
+    pub fn new(side: MessageSender) -> MessageDecoder {
+        MessageDecoder {
             side,
             buffer: Vec::new(),
             start: 0,
@@ -62,7 +62,7 @@ impl Decoder {
         &mut self.buffer[self.end..]
     }
 
-    /// So many bytes were put into [`Decoder::space`].
+    /// So many bytes were put into [`MessageDecoder::space`].
     ///
     /// # Panics
     ///
@@ -79,8 +79,9 @@ impl Decoder {
     ///
     /// # Errors
     ///
-    /// [`Malformed`], and again at every later call: there is no way to find the next message.
-    pub fn next_message(&mut self) -> Result<Option<Message<'_>>, Malformed> {
+    /// [`MalformedMessage`], and again at every later call: there is no way to find the next
+    /// message.
+    pub fn next_message(&mut self) -> Result<Option<Message<'_>>, MalformedMessage> {
         let Some(head) = self.head()? else {
             return Ok(None);
         };
@@ -96,15 +97,15 @@ impl Decoder {
         }))
     }
 
-    /// What the end of the stream means: fine between two messages, else [`Malformed::Cut`].
+    /// What the end of the stream means: fine between two messages, else [`MalformedMessage::Cut`].
     ///
     /// # Errors
     ///
-    /// [`Malformed`] when a message was cut, or one before it was bad.
-    pub fn finish(&self) -> Result<(), Malformed> {
+    /// [`MalformedMessage`] when a message was cut, or one before it was bad.
+    pub fn finish(&self) -> Result<(), MalformedMessage> {
         match &self.broken {
             Some(malformed) => Err(malformed.clone()),
-            None if self.start != self.end => Err(Malformed::Cut),
+            None if self.start != self.end => Err(MalformedMessage::Cut),
             None => Ok(()),
         }
     }
@@ -123,14 +124,14 @@ impl Decoder {
     }
 
     /// The head of the next message, if all of it is there.
-    fn head(&mut self) -> Result<Option<Head>, Malformed> {
+    fn head(&mut self) -> Result<Option<MessageHead>, MalformedMessage> {
         if let Some(malformed) = &self.broken {
             return Err(malformed.clone());
         }
         let Some(bytes) = self.buffer[self.start..self.end].first_chunk() else {
             return Ok(None);
         };
-        match Head::decode(bytes, self.side, Carrier::Stream) {
+        match MessageHead::decode(bytes, self.side, Carrier::Stream) {
             Ok(head) => Ok(Some(head)),
             Err(malformed) => {
                 self.broken = Some(malformed.clone());
@@ -157,7 +158,7 @@ impl Decoder {
 /// # Panics
 ///
 /// When the payload is longer than the kind allows.
-pub fn append(out: &mut Vec<u8>, head: Head, payload: &[&[u8]]) {
+pub fn append(out: &mut Vec<u8>, head: MessageHead, payload: &[&[u8]]) {
     let len = payload.iter().map(|piece| piece.len()).sum();
     out.reserve(HEAD_BYTES + len);
     out.extend_from_slice(&head.sized(len).encode());
@@ -169,9 +170,9 @@ pub fn append(out: &mut Vec<u8>, head: Head, payload: &[&[u8]]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Kind, LAST};
+    use crate::message::{LAST, MessageKind};
 
-    fn feed(decoder: &mut Decoder, mut bytes: &[u8]) {
+    fn feed(decoder: &mut MessageDecoder, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let space = decoder.space();
             let count = space.len().min(bytes.len());
@@ -181,13 +182,13 @@ mod tests {
         }
     }
 
-    fn sample() -> (Vec<u8>, Vec<(Head, Vec<u8>)>) {
+    fn sample() -> (Vec<u8>, Vec<(MessageHead, Vec<u8>)>) {
         let payloads = [0, 3, 65_536, 20_000, 1];
         let mut bytes = Vec::new();
         let mut messages = Vec::new();
         for (number, len) in payloads.into_iter().enumerate() {
             let payload = vec![b'a' + number as u8; len];
-            let head = Head::new(Kind::Data, 9).flags(LAST);
+            let head = MessageHead::new(MessageKind::Data, 9).flags(LAST);
             append(
                 &mut bytes,
                 head,
@@ -202,7 +203,7 @@ mod tests {
     fn messages_come_out_however_the_bytes_come_in() {
         let (bytes, expected) = sample();
         for step in [1, 7, 16, 4096, bytes.len()] {
-            let mut decoder = Decoder::new(Side::Worker);
+            let mut decoder = MessageDecoder::new(MessageSender::Worker);
             let mut seen = Vec::new();
             for piece in bytes.chunks(step) {
                 feed(&mut decoder, piece);
@@ -218,27 +219,31 @@ mod tests {
     #[test]
     fn a_stream_that_ends_anywhere_in_a_message_is_cut() {
         let mut bytes = Vec::new();
-        append(&mut bytes, Head::new(Kind::Data, 1), &[b"abc"]);
+        append(
+            &mut bytes,
+            MessageHead::new(MessageKind::Data, 1),
+            &[b"abc"],
+        );
         for len in 1..bytes.len() {
-            let mut decoder = Decoder::new(Side::Worker);
+            let mut decoder = MessageDecoder::new(MessageSender::Worker);
             feed(&mut decoder, &bytes[..len]);
             assert_eq!(decoder.next_message(), Ok(None));
-            assert_eq!(decoder.finish(), Err(Malformed::Cut));
+            assert_eq!(decoder.finish(), Err(MalformedMessage::Cut));
         }
     }
 
     #[test]
     fn a_length_over_the_limit_is_refused_before_anything_is_kept_for_it() {
-        let head = Head {
+        let head = MessageHead {
             len: u32::MAX,
-            ..Head::new(Kind::Data, 1)
+            ..MessageHead::new(MessageKind::Data, 1)
         };
-        let mut decoder = Decoder::new(Side::Worker);
+        let mut decoder = MessageDecoder::new(MessageSender::Worker);
         feed(&mut decoder, &head.encode());
         assert!(decoder.space().len() <= 2 * READ_BYTES);
         for _ in 0..2 {
             let refused = decoder.next_message().expect_err("too long");
-            assert!(matches!(refused, Malformed::Length { .. }));
+            assert!(matches!(refused, MalformedMessage::Length { .. }));
         }
         assert!(decoder.finish().is_err());
     }

@@ -7,9 +7,9 @@
 
 use std::os::fd::OwnedFd;
 
-use hob_ipc::message::{Head, Kind, LAST};
+use hob_ipc::message::{LAST, MessageHead, MessageKind};
 use hob_ipc::shm::region::Sizes;
-use hob_ipc::shm::{ChunkHold, Gifts, Payload, ServerEnd, SlotRef, WorkerEnd};
+use hob_ipc::shm::{ChunkHold, Gifts, ServerEnd, SlotRef, WorkerEnd, WorkerPayload};
 
 const RING_TO_SERVER_AT: u64 = 8192 + 256 * 1024;
 const TO_SERVER_TAIL: u64 = 192;
@@ -39,13 +39,19 @@ fn busy() -> Region {
         let head = worker.pop(&mut payload).unwrap().unwrap();
         assert!(worker.start(&head));
         worker
-            .push(Head::new(Kind::Head, request).small(200), &[b"A: b\n"])
+            .push(
+                MessageHead::new(MessageKind::Head, request).small(200),
+                &[b"A: b\n"],
+            )
             .unwrap();
         let mut chunk = worker.take_chunk().unwrap();
         chunk.fill(0, &[b'c'; 5000]);
         worker.push_chunk(request, 0, chunk, 5000).unwrap();
         worker
-            .push(Head::new(Kind::Data, request).flags(LAST), &[b"data"])
+            .push(
+                MessageHead::new(MessageKind::Data, request).flags(LAST),
+                &[b"data"],
+            )
             .unwrap();
     }
     worker.flush();
@@ -77,7 +83,7 @@ fn drive(region: &mut Region) -> (usize, bool) {
         match end.pop() {
             Ok(Some(incoming)) => {
                 count += 1;
-                if let Payload::Chunk(chunk) = incoming.payload {
+                if let WorkerPayload::Chunk(chunk) = incoming.payload {
                     let mut copy = Vec::new();
                     chunk.copy_to(&mut copy);
                     assert_eq!(copy.len(), chunk.len());
@@ -199,14 +205,14 @@ fn a_chunk_sent_twice_or_out_of_range_is_a_lie() {
     {
         let (mut end, gifts) = ServerEnd::create(Sizes::default()).unwrap();
         let mut worker = WorkerEnd::open(gifts).unwrap();
-        let head = Head::new(Kind::Data, 1).flags(8);
+        let head = MessageHead::new(MessageKind::Data, 1).flags(8);
         let good = [0u32.to_le_bytes(), 5000u32.to_le_bytes()].concat();
         let other = [index.to_le_bytes(), bytes.to_le_bytes()].concat();
         worker.push(head, &[&good]).unwrap();
         worker.push(head, &[&other]).unwrap();
         worker.flush();
         let first = end.pop().unwrap().unwrap().payload;
-        let Payload::Chunk(held) = first else {
+        let WorkerPayload::Chunk(held) = first else {
             panic!("a chunk");
         };
         assert_eq!(end.pop().is_err(), is_lie, "{index} {bytes}");

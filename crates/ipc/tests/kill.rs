@@ -10,8 +10,8 @@ mod pair;
 
 use std::process::Child;
 
-use hob_ipc::message::{Kind, LAST};
-use hob_ipc::shm::Payload;
+use hob_ipc::message::{LAST, MessageKind};
+use hob_ipc::shm::WorkerPayload;
 
 use pair::Pair;
 
@@ -55,7 +55,7 @@ fn run(steps_max: u64) -> Outcome {
     let mut pair = Pair::start("step");
     // The worker has said that it is ready; from here on it only waits.
     let (ready, _) = pair.next();
-    assert_eq!(ready.kind, Kind::Callout);
+    assert_eq!(ready.kind, MessageKind::Callout);
     let slots: Vec<_> = (1..=REQUESTS)
         .map(|request| pair.end.hand(request, LAST, &[b'q'; 300]).unwrap())
         .collect();
@@ -106,17 +106,17 @@ fn count_answers(pair: &mut Pair) -> u32 {
     let mut answers = 0;
     while let Some(incoming) = pair.end.pop().expect("a killed worker does not lie") {
         match incoming.head.kind {
-            Kind::Head => {
+            MessageKind::Head => {
                 assert!(matches!(
                     incoming.payload,
-                    Payload::Bytes(b"Content-Type: text/plain\n")
+                    WorkerPayload::Bytes(b"Content-Type: text/plain\n")
                 ));
             }
-            Kind::Data => {
+            MessageKind::Data => {
                 let mut copy = Vec::new();
                 match incoming.payload {
-                    Payload::Bytes(bytes) => copy.extend_from_slice(bytes),
-                    Payload::Chunk(chunk) => chunk.copy_to(&mut copy),
+                    WorkerPayload::Bytes(bytes) => copy.extend_from_slice(bytes),
+                    WorkerPayload::Chunk(chunk) => chunk.copy_to(&mut copy),
                 }
                 assert!(copy == [b'q'; 300] || copy == [b'c'; 600], "data is whole");
             }

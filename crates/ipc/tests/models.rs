@@ -6,8 +6,8 @@
 
 use std::sync::atomic::Ordering;
 
-use hob_ipc::message::{Head, Kind, Side};
-use hob_ipc::shm::ring::{Reader, Writer};
+use hob_ipc::message::{MessageHead, MessageKind, MessageSender};
+use hob_ipc::shm::ring::{RingReader, RingWriter};
 use hob_ipc::shm::slot;
 use hob_ipc::shm::wake::{self, ASLEEP, AWAKE, WANTS_ROOM};
 use hob_ipc::shm::word::{Bytes, Word};
@@ -206,12 +206,12 @@ fn a_reader_sees_whole_messages_in_their_order_however_the_ring_wraps() {
         let theirs = ring.clone();
         let writing = thread::spawn(move || {
             let (bytes, head, tail) = &*theirs;
-            let mut writer = Writer::new(SIZE);
+            let mut writer = RingWriter::new(SIZE);
             for number in 1..=COUNT {
                 while !writer.has_room(head, 5).unwrap() {
                     thread::yield_now();
                 }
-                let message = Head::new(Kind::Body, number);
+                let message = MessageHead::new(MessageKind::Body, number);
                 writer
                     .push(bytes, message, &[b"ab", &[number as u8; 3]])
                     .unwrap();
@@ -219,11 +219,14 @@ fn a_reader_sees_whole_messages_in_their_order_however_the_ring_wraps() {
             }
         });
         let (bytes, head, tail) = &*ring;
-        let mut reader = Reader::new(SIZE);
+        let mut reader = RingReader::new(SIZE);
         let mut payload = Vec::new();
         for number in 1..=COUNT {
             let message = loop {
-                match reader.pop(tail, bytes, Side::Server, &mut payload).unwrap() {
+                match reader
+                    .pop(tail, bytes, MessageSender::Server, &mut payload)
+                    .unwrap()
+                {
                     Some(message) => break message,
                     None => thread::yield_now(),
                 }

@@ -3,8 +3,8 @@
 
 mod pair;
 
-use hob_ipc::message::{CHUNK, Head, Kind, LAST};
-use hob_ipc::shm::{Full, Payload};
+use hob_ipc::message::{CHUNK, LAST, MessageHead, MessageKind};
+use hob_ipc::shm::{RingFull, WorkerPayload};
 
 use pair::Pair;
 
@@ -20,12 +20,15 @@ fn a_request_is_answered_by_the_other_process() {
     let slot = pair.end.hand(7, LAST, b"block").unwrap();
     pair.end.flush();
     let (head, payload) = pair.next();
-    assert_eq!((head.kind, head.request, head.small), (Kind::Head, 7, 200));
+    assert_eq!(
+        (head.kind, head.request, head.small),
+        (MessageKind::Head, 7, 200)
+    );
     assert_eq!(payload, b"Content-Type: text/plain\n");
     let (head, payload) = pair.next();
     assert_eq!(
         (head.kind, head.flags, &payload[..]),
-        (Kind::Data, LAST, &b"block"[..])
+        (MessageKind::Data, LAST, &b"block"[..])
     );
     assert!(pair.end.is_started(slot));
     assert!(
@@ -46,14 +49,17 @@ fn bodies_of_any_size_travel_both_ways() {
     let mut is_over = false;
     while !is_over {
         while let Some(piece) = pieces.peek() {
-            match pair.end.push(Head::new(Kind::Body, 1), &[piece]) {
+            match pair
+                .end
+                .push(MessageHead::new(MessageKind::Body, 1), &[piece])
+            {
                 Ok(()) => drop(pieces.next()),
-                Err(Full) => break,
+                Err(RingFull) => break,
             }
             if pieces.peek().is_none() {
                 while pair
                     .end
-                    .push(Head::new(Kind::Body, 1).flags(LAST), &[])
+                    .push(MessageHead::new(MessageKind::Body, 1).flags(LAST), &[])
                     .is_err()
                 {
                     let (head, payload) = pair.next();
@@ -82,7 +88,7 @@ fn long_data_is_sent_from_the_region_and_the_chunk_comes_back() {
         loop {
             pair.wait();
             let incoming = pair.end.pop().unwrap().expect("news");
-            if let Payload::Chunk(chunk) = incoming.payload {
+            if let WorkerPayload::Chunk(chunk) = incoming.payload {
                 assert!(incoming.head.has(CHUNK));
                 let mut copy = Vec::new();
                 chunk.copy_to(&mut copy);
@@ -144,7 +150,7 @@ fn no_more_than_64_requests_are_handed_over() {
     let slots: Vec<_> = (1..=64)
         .map(|request| pair.end.hand(request, LAST, b"").unwrap())
         .collect();
-    assert_eq!(pair.end.hand(65, LAST, b""), Err(Full));
+    assert_eq!(pair.end.hand(65, LAST, b""), Err(RingFull));
     assert!(pair.end.take_back(slots[5]), "nothing was published yet");
     let again = pair.end.hand(65, LAST, b"").unwrap();
     assert_ne!(again, slots[5], "another generation");

@@ -8,9 +8,11 @@ use std::path::PathBuf;
 
 use hob_ipc::file::FileRange;
 use hob_ipc::hello::Hello;
-use hob_ipc::message::{Carrier, FAILED, FILES, Head, Kind, LAST, QUIET, Side, TUNNEL};
-use hob_ipc::request::{Block, BlockBuilder};
-use hob_ipc::stream::{self, Decoder};
+use hob_ipc::message::{
+    Carrier, FAILED, FILES, LAST, MessageHead, MessageKind, MessageSender, QUIET, TUNNEL,
+};
+use hob_ipc::request::{BlockBuilder, RequestBlock};
+use hob_ipc::stream::{self, MessageDecoder};
 use serde_json::{Value, json};
 
 #[test]
@@ -20,7 +22,7 @@ fn messages_have_the_bytes_of_the_vectors() {
         let mut bytes = Vec::new();
         stream::append(&mut bytes, head, &[&payload]);
         let head = head.sized(payload.len());
-        let mut decoder = Decoder::new(head.kind.side());
+        let mut decoder = MessageDecoder::new(head.kind.side());
         let space = decoder.space();
         space[..bytes.len()].copy_from_slice(&bytes);
         decoder.filled(bytes.len());
@@ -59,7 +61,7 @@ fn blocks_have_the_bytes_of_the_vectors() {
             builder.push(name, value).unwrap();
         }
         let bytes = builder.finish().unwrap();
-        let block = Block::check(&bytes).unwrap();
+        let block = RequestBlock::check(&bytes).unwrap();
         assert_eq!(block.content_length(), length, "{name}");
         assert!(
             block
@@ -90,7 +92,7 @@ fn blocks_have_the_bytes_of_the_vectors() {
 fn what_must_be_refused_is_refused() {
     let mut vectors = Vec::new();
     for (name, side, bytes) in malformed() {
-        let mut decoder = Decoder::new(side);
+        let mut decoder = MessageDecoder::new(side);
         decoder.space()[..bytes.len()].copy_from_slice(&bytes);
         decoder.filled(bytes.len());
         let why = decoder.next_message().expect_err(name);
@@ -108,7 +110,7 @@ fn what_must_be_refused_is_refused() {
     );
 }
 
-fn messages() -> Vec<(&'static str, Head, Vec<u8>)> {
+fn messages() -> Vec<(&'static str, MessageHead, Vec<u8>)> {
     let hello = Hello {
         concurrency: 4,
         data_window_bytes: 262_144,
@@ -131,121 +133,136 @@ fn messages() -> Vec<(&'static str, Head, Vec<u8>)> {
     for (name, value) in &variables {
         block.push(name, value).unwrap();
     }
-    let new = Head::new;
+    let new = MessageHead::new;
     let text = |text: &str| text.as_bytes().to_vec();
     vec![
         (
             "hello of the server",
-            new(Kind::Hello, 0).small(1),
+            new(MessageKind::Hello, 0).small(1),
             hello.encode().to_vec(),
         ),
         (
             "hello of a server that takes files",
-            new(Kind::Hello, 0).small(1),
+            new(MessageKind::Hello, 0).small(1),
             offers_files.encode().to_vec(),
         ),
         (
             "hello of a server that takes half-closes, too",
-            new(Kind::Hello, 0).small(1),
+            new(MessageKind::Hello, 0).small(1),
             takes_half_close.encode().to_vec(),
         ),
         (
             "request without a body, in slot 63 of shared memory",
-            new(Kind::Request, 1)
+            new(MessageKind::Request, 1)
                 .flags(LAST)
                 .small(63)
                 .large(0x3fff_ffff),
             block.finish().unwrap(),
         ),
-        ("body that goes on", new(Kind::Body, 2), text("name=value")),
+        (
+            "body that goes on",
+            new(MessageKind::Body, 2),
+            text("name=value"),
+        ),
         (
             "body that ends empty",
-            new(Kind::Body, 2).flags(LAST),
+            new(MessageKind::Body, 2).flags(LAST),
             vec![],
         ),
-        ("cancel", new(Kind::Cancel, 0xffff_ffff), vec![]),
+        ("cancel", new(MessageKind::Cancel, 0xffff_ffff), vec![]),
         (
             "window for data",
-            new(Kind::Window, 3).large(65_536),
+            new(MessageKind::Window, 3).large(65_536),
             vec![],
         ),
-        ("reply", new(Kind::Reply, 3).small(7), text("200 /srv/file")),
-        ("drain", new(Kind::Drain, 0), vec![]),
+        (
+            "reply",
+            new(MessageKind::Reply, 3).small(7),
+            text("200 /srv/file"),
+        ),
+        ("drain", new(MessageKind::Drain, 0), vec![]),
         (
             "hello of a worker",
-            new(Kind::WorkerHello, 0).small(1).large(1),
+            new(MessageKind::WorkerHello, 0).small(1).large(1),
             text("example/1.0"),
         ),
         (
             "hello of a worker that passes files",
-            new(Kind::WorkerHello, 0).flags(FILES).small(1).large(1),
+            new(MessageKind::WorkerHello, 0)
+                .flags(FILES)
+                .small(1)
+                .large(1),
             text("example/1.0"),
         ),
         (
             "head",
-            new(Kind::Head, 1).small(200),
+            new(MessageKind::Head, 1).small(200),
             text("Content-Type: text/plain\nX-Umlaut: \u{fc}\r\n"),
         ),
         (
             "head without a body",
-            new(Kind::Head, 1).flags(LAST).small(304),
+            new(MessageKind::Head, 1).flags(LAST).small(304),
             vec![],
         ),
         (
             "head as CGI",
-            new(Kind::Head, 1),
+            new(MessageKind::Head, 1),
             text("Status: 404 Not Found\n"),
         ),
         (
             "head of a tunnel",
-            new(Kind::Head, 1).flags(TUNNEL).small(101),
+            new(MessageKind::Head, 1).flags(TUNNEL).small(101),
             text("Upgrade: websocket\n"),
         ),
-        ("data of all bytes", new(Kind::Data, 1), (0..=255).collect()),
+        (
+            "data of all bytes",
+            new(MessageKind::Data, 1),
+            (0..=255).collect(),
+        ),
         (
             "data that ends",
-            new(Kind::Data, 1).flags(LAST),
+            new(MessageKind::Data, 1).flags(LAST),
             text("bye\n"),
         ),
         (
             "data that ends one direction of a tunnel",
-            new(Kind::Data, 1).flags(LAST | TUNNEL),
+            new(MessageKind::Data, 1).flags(LAST | TUNNEL),
             text("bye\n"),
         ),
-        ("end", new(Kind::End, 1), vec![]),
+        ("end", new(MessageKind::End, 1), vec![]),
         (
             "end with trailers",
-            new(Kind::End, 1),
+            new(MessageKind::End, 1),
             text("Checksum: 1\n"),
         ),
         (
             "end of a program that failed",
-            new(Kind::End, 1).flags(FAILED),
+            new(MessageKind::End, 1).flags(FAILED),
             text("no database"),
         ),
         (
             "info",
-            new(Kind::Info, 1).small(103),
+            new(MessageKind::Info, 1).small(103),
             text("Link: </a.css>; rel=preload\n"),
         ),
         (
             "window for a body",
-            new(Kind::WorkerWindow, 1).large(1),
+            new(MessageKind::WorkerWindow, 1).large(1),
             vec![],
         ),
         (
             "callout",
-            new(Kind::Callout, 1).small(65_535),
+            new(MessageKind::Callout, 1).small(65_535),
             text("MAP-PATH: /a/b"),
         ),
         (
             "callout about the worker that wants no reply",
-            new(Kind::Callout, 0).flags(QUIET),
+            new(MessageKind::Callout, 0).flags(QUIET),
             text("LIFETIME: 60"),
         ),
         (
             "file that ends",
-            new(Kind::File, 1).flags(LAST),
+            new(MessageKind::File, 1).flags(LAST),
             FileRange {
                 offset: 4096,
                 len: 5_000_000_000,
@@ -312,7 +329,7 @@ fn blocks() -> Vec<(&'static str, Option<u64>, Variables)> {
     ]
 }
 
-fn malformed() -> Vec<(&'static str, Side, Vec<u8>)> {
+fn malformed() -> Vec<(&'static str, MessageSender, Vec<u8>)> {
     let raw = |len: u32, kind: u8, flags: u8, small: u16, request: u32| {
         let mut bytes = len.to_le_bytes().to_vec();
         bytes.extend([kind, flags]);
@@ -321,7 +338,7 @@ fn malformed() -> Vec<(&'static str, Side, Vec<u8>)> {
         bytes.extend([0; 4]);
         bytes
     };
-    use Side::{Server, Worker};
+    use MessageSender::{Server, Worker};
     vec![
         ("kind 0", Worker, raw(0, 0, 0, 0, 1)),
         ("kind 255", Worker, raw(0, 255, 0, 0, 1)),
@@ -377,10 +394,10 @@ fn compare(file: &str, about: &str, vectors: Vec<Value>) {
     );
 }
 
-fn side_word(side: Side) -> &'static str {
+fn side_word(side: MessageSender) -> &'static str {
     match side {
-        Side::Server => "server",
-        Side::Worker => "worker",
+        MessageSender::Server => "server",
+        MessageSender::Worker => "worker",
     }
 }
 

@@ -31,8 +31,8 @@ use crate::face::{
     accept, bytes, callout, found, guard, guard_wide, number, out, owned, read, send_file,
     server_of, shared, string, unique,
 };
-use crate::failure::Failure;
-use crate::request::{self, Reply, Request, Source};
+use crate::failure::CallFailure;
+use crate::request::{self, HobRequest, Reply, RequestSource};
 use crate::start;
 use crate::wait::Until;
 
@@ -102,13 +102,13 @@ pub const HOB_HTTP_USER_AGENT: c_int = 15;
 /// The server, as this program sees it.
 #[derive(Debug)]
 pub struct hob {
-    pub(crate) source: Source,
+    pub(crate) source: RequestSource,
 }
 
 /// A request that was accepted and not finished.
 #[derive(Debug)]
 pub struct hob_request {
-    pub(crate) inner: Request,
+    pub(crate) inner: HobRequest,
 }
 
 /// Connects to the hob that started this process. Call it once, before other threads run: it reads
@@ -122,8 +122,8 @@ pub unsafe extern "C" fn hob_connect(server: *mut *mut hob) -> c_int {
         let place = out(server)?;
         let source = start::connect()?;
         let code = match source {
-            Source::Hob(_) => HOB_OK,
-            Source::Plain(_) => HOB_PLAIN_CGI,
+            RequestSource::Hob(_) => HOB_OK,
+            RequestSource::Plain(_) => HOB_PLAIN_CGI,
         };
         // SAFETY: checked by `out`.
         unsafe { place.write(Box::into_raw(Box::new(hob { source }))) };
@@ -186,8 +186,8 @@ pub unsafe extern "C" fn hob_look(server: *mut hob) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hob_fd(server: *mut hob) -> c_int {
     guard(|| match &server_of(server)?.source {
-        Source::Hob(connection) => connection.readiness(),
-        Source::Plain(_) => Err(Failure::Unsupported),
+        RequestSource::Hob(connection) => connection.readiness(),
+        RequestSource::Plain(_) => Err(CallFailure::Unsupported),
     })
 }
 
@@ -196,8 +196,8 @@ pub unsafe extern "C" fn hob_fd(server: *mut hob) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hob_concurrency(server: *mut hob) -> c_int {
     guard(|| match &server_of(server)?.source {
-        Source::Hob(connection) => Ok(connection.hello.concurrency.into()),
-        Source::Plain(_) => Ok(1),
+        RequestSource::Hob(connection) => Ok(connection.hello.concurrency.into()),
+        RequestSource::Plain(_) => Ok(1),
     })
 }
 
@@ -206,8 +206,8 @@ pub unsafe extern "C" fn hob_concurrency(server: *mut hob) -> c_int {
 pub unsafe extern "C" fn hob_carrier(server: *mut hob) -> *const c_char {
     let name = match server_of(server).map(|server| &server.source) {
         Err(_) => c"",
-        Ok(Source::Plain(_)) => c"plain",
-        Ok(Source::Hob(connection)) => match connection.carrier {
+        Ok(RequestSource::Plain(_)) => c"plain",
+        Ok(RequestSource::Hob(connection)) => match connection.carrier {
             Carrier::Shm => c"shm",
             Carrier::Stream => c"stream",
         },
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn hob_carrier(server: *mut hob) -> *const c_char {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hob_is_draining(server: *mut hob) -> c_int {
     guard(|| {
-        let Source::Hob(connection) = &server_of(server)?.source else {
+        let RequestSource::Hob(connection) = &server_of(server)?.source else {
             return Ok(0);
         };
         let mut locked = connection.lock();
@@ -266,7 +266,7 @@ pub unsafe extern "C" fn hob_indexed(
     length: *mut usize,
 ) -> *const c_char {
     found(length, || {
-        let place = usize::try_from(place).map_err(|_| Failure::Misuse)?;
+        let place = usize::try_from(place).map_err(|_| CallFailure::Misuse)?;
         Ok(shared(request)?.block().indexed(place))
     })
 }

@@ -9,12 +9,12 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock};
 
 use hob_ipc::hello::Hello;
 use hob_ipc::limits::PAYLOAD_BYTES_MAX;
-use hob_ipc::message::{Carrier, Head, Kind};
+use hob_ipc::message::{Carrier, MessageHead, MessageKind};
 use hob_ipc::request::OwnedBlock;
 use hob_ipc::shm::{Room, WorkerEnd};
 
-use crate::failure::Failure;
-use crate::link::Link;
+use crate::failure::CallFailure;
+use crate::link::CarrierLink;
 use crate::wait::Locked;
 
 /// Buffers kept for the next requests, three each.
@@ -22,13 +22,13 @@ const SPARE_MAX: usize = 24;
 
 /// A connection.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct HobConnection {
     pub(crate) hello: Hello,
     pub(crate) carrier: Carrier,
     /// Bytes of an answer that one message carries.
     pub(crate) piece_bytes_max: usize,
     pub(crate) socket: Arc<OwnedFd>,
-    pub(crate) inner: Mutex<Inner>,
+    pub(crate) inner: Mutex<HobConnectionState>,
     /// Threads that wait for a request.
     pub(crate) arrivals: Condvar,
     /// Threads that wait for anything else.
@@ -39,15 +39,15 @@ pub(crate) struct Connection {
 
 /// What the lock protects.
 #[derive(Debug)]
-pub(crate) struct Inner {
-    pub(crate) link: Link,
+pub(crate) struct HobConnectionState {
+    pub(crate) link: CarrierLink,
     pub(crate) active: Vec<Active>,
     pub(crate) pending: VecDeque<Pending>,
     spare: Vec<Vec<u8>>,
     replies: Vec<(u16, Option<Vec<u8>>)>,
     serial: u16,
     pub(crate) is_draining: bool,
-    pub(crate) failure: Option<Failure>,
+    pub(crate) failure: Option<CallFailure>,
     /// A thread sleeps for all, in the kernel.
     pub(crate) is_pumped: bool,
     /// The bell was left on for a program's own `poll`.
@@ -79,7 +79,7 @@ pub(crate) struct Active {
 /// A request that has come and was not begun.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    head: Head,
+    head: MessageHead,
     block: Vec<u8>,
     body: VecDeque<Vec<u8>>,
     is_body_over: bool,
@@ -94,14 +94,14 @@ pub(crate) enum Accepted {
     NoMore,
 }
 
-impl Connection {
-    pub(crate) fn new(hello: Hello, link: Link) -> Connection {
-        Connection {
+impl HobConnection {
+    pub(crate) fn new(hello: Hello, link: CarrierLink) -> HobConnection {
+        HobConnection {
             piece_bytes_max: piece_bytes_max(&hello, &link),
             hello,
             carrier: link.carrier(),
             socket: link.socket.clone(),
-            inner: Mutex::new(Inner {
+            inner: Mutex::new(HobConnectionState {
                 link,
                 active: Vec::new(),
                 pending: VecDeque::new(),
@@ -133,37 +133,37 @@ impl Connection {
 }
 
 /// No longer than the window, or it could never leave, and than what it travels in.
-fn piece_bytes_max(hello: &Hello, link: &Link) -> usize {
+fn piece_bytes_max(hello: &Hello, link: &CarrierLink) -> usize {
     let chunk_bytes = link.shm.as_ref().map(WorkerEnd::chunk_bytes);
     PAYLOAD_BYTES_MAX
         .min(hello.data_window_bytes as usize)
         .min(chunk_bytes.unwrap_or(PAYLOAD_BYTES_MAX))
 }
 
-impl Inner {
+impl HobConnectionState {
     /// Takes one message that is here in; false when there is none.
-    pub(crate) fn take_in(&mut self) -> Result<bool, Failure> {
+    pub(crate) fn take_in(&mut self) -> Result<bool, CallFailure> {
         let Some(head) = self.link.take()? else {
             return Ok(false);
         };
         self.taken_in += 1;
         match head.kind {
-            Kind::Request => self.arrive(head),
-            Kind::Body => self.take_body(head),
-            Kind::Cancel => self.cancel(head.request)?,
-            Kind::Window => {
+            MessageKind::Request => self.arrive(head),
+            MessageKind::Body => self.take_body(head),
+            MessageKind::Cancel => self.cancel(head.request)?,
+            MessageKind::Window => {
                 if let Some(active) = self.request(head.request) {
                     active.credit = active.credit.saturating_add(head.large.into());
                 }
             }
-            Kind::Reply => self.take_reply(head.small),
-            Kind::Drain => self.is_draining = true,
-            _ => return Err(Failure::Broken),
+            MessageKind::Reply => self.take_reply(head.small),
+            MessageKind::Drain => self.is_draining = true,
+            _ => return Err(CallFailure::Broken),
         }
         Ok(true)
     }
 
-    fn arrive(&mut self, head: Head) {
+    fn arrive(&mut self, head: MessageHead) {
         let empty = self.buffer();
         let block = std::mem::replace(&mut self.link.payload, empty);
         self.pending.push_back(Pending {
@@ -175,7 +175,7 @@ impl Inner {
         });
     }
 
-    fn take_body(&mut self, head: Head) {
+    fn take_body(&mut self, head: MessageHead) {
         let request = head.request;
         let payload = std::mem::take(&mut self.link.payload);
         let (body, is_over) = match self.active.iter_mut().find(|active| active.id == request) {
@@ -192,7 +192,7 @@ impl Inner {
         *is_over |= head.is_last();
     }
 
-    fn cancel(&mut self, request: u32) -> Result<(), Failure> {
+    fn cancel(&mut self, request: u32) -> Result<(), CallFailure> {
         if let Some(active) = self.request(request) {
             active.is_cancelled = true;
             return Ok(());
@@ -213,7 +213,9 @@ impl Inner {
         if let Some(pending) = self.pending.remove(place)
             && self.link.start(&pending.head)
         {
-            let _ = self.link.push(Head::new(Kind::End, request), &[])?;
+            let _ = self
+                .link
+                .push(MessageHead::new(MessageKind::End, request), &[])?;
             self.link.flush()?;
         }
         Ok(())
@@ -226,7 +228,7 @@ impl Inner {
     }
 
     /// Begins the next request, if one is here.
-    pub(crate) fn begin(&mut self, credit: u32) -> Option<Result<Accepted, Failure>> {
+    pub(crate) fn begin(&mut self, credit: u32) -> Option<Result<Accepted, CallFailure>> {
         while let Some(pending) = self.pending.pop_front() {
             if !self.link.start(&pending.head) {
                 self.keep(pending.block);
@@ -240,7 +242,7 @@ impl Inner {
                 credit: credit.into(),
                 is_cancelled: pending.is_cancelled,
             });
-            let block = OwnedBlock::check(pending.block).map_err(Failure::from);
+            let block = OwnedBlock::check(pending.block).map_err(CallFailure::from);
             let accepted = |block| Accepted::Request(id, block, is_without_body);
             return Some(block.map(accepted));
         }
@@ -259,10 +261,10 @@ impl Inner {
         id: u32,
         unsent: usize,
         room: Room,
-    ) -> Result<usize, Failure> {
-        let active = self.request(id).ok_or(Failure::Misuse)?;
+    ) -> Result<usize, CallFailure> {
+        let active = self.request(id).ok_or(CallFailure::Misuse)?;
         if active.is_cancelled {
-            return Err(Failure::Cancelled);
+            return Err(CallFailure::Cancelled);
         }
         let credit = active.credit.saturating_sub(unsent as u64);
         if credit > 0 && !self.link.has_room(room) {

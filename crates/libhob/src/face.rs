@@ -13,28 +13,28 @@ use std::ptr;
 use hob_ipc::file::FileRange;
 
 use crate::abi::{self, HOB_BROKEN, HOB_FORKED, HOB_NO_MORE, HOB_OK, hob, hob_request};
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 use crate::fork;
-use crate::request::{Reply, Request};
+use crate::request::{HobRequest, Reply};
 use crate::wait::Until;
 
 /// A failure's number for C.
-fn code_of(failure: Failure) -> c_int {
+fn code_of(failure: CallFailure) -> c_int {
     match failure {
-        Failure::Misuse => abi::HOB_MISUSE,
-        Failure::Gone => abi::HOB_GONE,
-        Failure::Cancelled => abi::HOB_CANCELLED,
-        Failure::Unsupported => abi::HOB_UNSUPPORTED,
-        Failure::TooLong => abi::HOB_TOO_LONG,
-        Failure::Refused => abi::HOB_REFUSED,
-        Failure::Broken => HOB_BROKEN,
-        Failure::System => abi::HOB_SYSTEM,
-        Failure::Again => abi::HOB_AGAIN,
+        CallFailure::Misuse => abi::HOB_MISUSE,
+        CallFailure::Gone => abi::HOB_GONE,
+        CallFailure::Cancelled => abi::HOB_CANCELLED,
+        CallFailure::Unsupported => abi::HOB_UNSUPPORTED,
+        CallFailure::TooLong => abi::HOB_TOO_LONG,
+        CallFailure::Refused => abi::HOB_REFUSED,
+        CallFailure::Broken => HOB_BROKEN,
+        CallFailure::System => abi::HOB_SYSTEM,
+        CallFailure::Again => abi::HOB_AGAIN,
     }
 }
 
 /// Runs the inside of a call that returns a code.
-pub(crate) fn guard(run: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
+pub(crate) fn guard(run: impl FnOnce() -> Result<c_int, CallFailure>) -> c_int {
     if fork::is_child() {
         return HOB_FORKED;
     }
@@ -46,7 +46,7 @@ pub(crate) fn guard(run: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
 }
 
 /// The same for a call that returns a count.
-pub(crate) fn guard_wide(run: impl FnOnce() -> Result<i64, Failure>) -> i64 {
+pub(crate) fn guard_wide(run: impl FnOnce() -> Result<i64, CallFailure>) -> i64 {
     let mut count = 0;
     let code = guard(|| {
         count = run()?;
@@ -58,7 +58,7 @@ pub(crate) fn guard_wide(run: impl FnOnce() -> Result<i64, Failure>) -> i64 {
 /// Runs the inside of a call that returns a string of the request's block, or null.
 pub(crate) fn found<'a>(
     length: *mut usize,
-    run: impl FnOnce() -> Result<Option<&'a [u8]>, Failure>,
+    run: impl FnOnce() -> Result<Option<&'a [u8]>, CallFailure>,
 ) -> *const c_char {
     let mut value = None;
     guard(|| {
@@ -74,65 +74,67 @@ pub(crate) fn found<'a>(
 }
 
 /// A place for a result.
-pub(crate) fn out<T>(place: *mut T) -> Result<*mut T, Failure> {
+pub(crate) fn out<T>(place: *mut T) -> Result<*mut T, CallFailure> {
     if place.is_null() {
-        return Err(Failure::Misuse);
+        return Err(CallFailure::Misuse);
     }
     Ok(place)
 }
 
 /// A string that ends with NUL.
-pub(crate) fn string<'a>(start: *const c_char) -> Result<&'a [u8], Failure> {
+pub(crate) fn string<'a>(start: *const c_char) -> Result<&'a [u8], CallFailure> {
     if start.is_null() {
-        return Err(Failure::Misuse);
+        return Err(CallFailure::Misuse);
     }
     // SAFETY: caller: a string that ends with NUL.
     Ok(unsafe { CStr::from_ptr(start) }.to_bytes())
 }
 
 /// Bytes with a length beside them; null is good for none.
-pub(crate) fn bytes<'a>(start: *const c_void, size: usize) -> Result<&'a [u8], Failure> {
+pub(crate) fn bytes<'a>(start: *const c_void, size: usize) -> Result<&'a [u8], CallFailure> {
     if size == 0 {
         return Ok(&[]);
     }
     if start.is_null() || isize::try_from(size).is_err() {
-        return Err(Failure::Misuse);
+        return Err(CallFailure::Misuse);
     }
     // SAFETY: caller: so many bytes that nobody writes during the call.
     Ok(unsafe { std::slice::from_raw_parts(start.cast(), size) })
 }
 
 /// A status or other small number.
-pub(crate) fn number(number: c_int) -> Result<u16, Failure> {
-    u16::try_from(number).map_err(|_| Failure::Misuse)
+pub(crate) fn number(number: c_int) -> Result<u16, CallFailure> {
+    u16::try_from(number).map_err(|_| CallFailure::Misuse)
 }
 
 /// The server that a handle stands for.
-pub(crate) fn server_of<'a>(server: *const hob) -> Result<&'a hob, Failure> {
+pub(crate) fn server_of<'a>(server: *const hob) -> Result<&'a hob, CallFailure> {
     // SAFETY: caller: made by hob_connect and not closed.
-    unsafe { server.as_ref() }.ok_or(Failure::Misuse)
+    unsafe { server.as_ref() }.ok_or(CallFailure::Misuse)
 }
 
 /// The request that a handle stands for, to read.
-pub(crate) fn shared<'a>(request: *const hob_request) -> Result<&'a Request, Failure> {
+pub(crate) fn shared<'a>(request: *const hob_request) -> Result<&'a HobRequest, CallFailure> {
     // SAFETY: caller: accepted, not finished, and no other thread's now.
     let request = unsafe { request.as_ref() };
-    request.map(|request| &request.inner).ok_or(Failure::Misuse)
+    request
+        .map(|request| &request.inner)
+        .ok_or(CallFailure::Misuse)
 }
 
 /// The request that a handle stands for, to change.
-pub(crate) fn unique<'a>(request: *mut hob_request) -> Result<&'a mut Request, Failure> {
+pub(crate) fn unique<'a>(request: *mut hob_request) -> Result<&'a mut HobRequest, CallFailure> {
     // SAFETY: caller: accepted, not finished, and no other thread's now.
     let request = unsafe { request.as_mut() };
     request
         .map(|request| &mut request.inner)
-        .ok_or(Failure::Misuse)
+        .ok_or(CallFailure::Misuse)
 }
 
 /// The request that a handle stood for, at its end.
-pub(crate) fn owned(request: *mut hob_request) -> Result<Request, Failure> {
+pub(crate) fn owned(request: *mut hob_request) -> Result<HobRequest, CallFailure> {
     if request.is_null() {
-        return Err(Failure::Misuse);
+        return Err(CallFailure::Misuse);
     }
     // SAFETY: caller: accepted and not finished; after this call the handle means nothing.
     Ok(unsafe { Box::from_raw(request) }.inner)
@@ -142,7 +144,7 @@ pub(crate) fn owned(request: *mut hob_request) -> Result<Request, Failure> {
 pub(crate) fn accept(server: *mut hob, request: *mut *mut hob_request, until: Until) -> c_int {
     guard(|| {
         let place = out(request)?;
-        let Some(inner) = Request::accept(&server_of(server)?.source, until)? else {
+        let Some(inner) = HobRequest::accept(&server_of(server)?.source, until)? else {
             return Ok(HOB_NO_MORE);
         };
         // SAFETY: caller: a place for a pointer; not null.
@@ -174,7 +176,7 @@ pub(crate) fn callout(
     into: *mut c_char,
     size: usize,
     length: *mut usize,
-) -> Result<c_int, Failure> {
+) -> Result<c_int, CallFailure> {
     let mut reply = vec![0; size];
     let whole = shared(request)?.callout(text, Reply::Into(&mut reply))?;
     if !length.is_null() {
@@ -195,11 +197,11 @@ const PASSED_BYTES_MIN: u64 = 64 * 1024;
 
 /// Sends bytes of a file: passes its descriptor on, or writes them into the answer.
 pub(crate) fn send_file(
-    request: &mut Request,
+    request: &mut HobRequest,
     fd: c_int,
     offset: i64,
     length: i64,
-) -> Result<i64, Failure> {
+) -> Result<i64, CallFailure> {
     let len = match passable(fd, offset, length) {
         // SAFETY: caller: the descriptor is open during the call; `passable` has used it.
         Some(range) if request.pass_file(unsafe { BorrowedFd::borrow_raw(fd) }, range)? => {
@@ -207,7 +209,7 @@ pub(crate) fn send_file(
         }
         _ => return copy_file(request, fd, offset, length),
     };
-    i64::try_from(len).map_err(|_| Failure::Misuse)
+    i64::try_from(len).map_err(|_| CallFailure::Misuse)
 }
 
 /// What of a file may be sent by its descriptor: a part that is there, of a file that is one.
@@ -235,27 +237,32 @@ fn passable(fd: c_int, offset: i64, length: i64) -> Option<FileRange> {
 }
 
 /// Writes bytes of a file into an answer, straight to where they leave from.
-fn copy_file(request: &mut Request, fd: c_int, offset: i64, length: i64) -> Result<i64, Failure> {
+fn copy_file(
+    request: &mut HobRequest,
+    fd: c_int,
+    offset: i64,
+    length: i64,
+) -> Result<i64, CallFailure> {
     let mut sent = 0;
     let mut plain = Vec::new();
     while length < 0 || sent < length {
         let (place, size) = match request.space() {
             Ok(space) => space,
-            Err(Failure::Unsupported) => {
+            Err(CallFailure::Unsupported) => {
                 plain.resize(64 * 1024, 0);
                 (plain.as_mut_ptr(), plain.len())
             }
             Err(failure) => return Err(failure),
         };
         let left = usize::try_from(length - sent).unwrap_or(usize::MAX);
-        let at = offset.checked_add(sent).ok_or(Failure::Misuse)?;
+        let at = offset.checked_add(sent).ok_or(CallFailure::Misuse)?;
         // SAFETY: `space` says that `size` bytes can be written there until the next call; the
         // kernel writes them.
         let count = unsafe { libc::pread(fd, place.cast(), size.min(left), at) };
         match count {
             0 => break,
             ..0 if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
-            ..0 => return Err(Failure::System),
+            ..0 => return Err(CallFailure::System),
             count if plain.is_empty() => {
                 request.advance(count.cast_unsigned())?;
                 sent += count as i64;

@@ -1,11 +1,11 @@
 //! What can go wrong.
 
-use hob_ipc::Malformed;
+use hob_ipc::MalformedMessage;
 use hob_ipc::shm::Lie;
 
 /// Why a call did not do what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum CallFailure {
     /// The call makes no sense here.
     Misuse,
     /// The server is gone.
@@ -26,23 +26,23 @@ pub(crate) enum Failure {
     Again,
 }
 
-impl From<Malformed> for Failure {
-    fn from(_: Malformed) -> Failure {
-        Failure::Broken
+impl From<MalformedMessage> for CallFailure {
+    fn from(_: MalformedMessage) -> CallFailure {
+        CallFailure::Broken
     }
 }
 
-impl From<Lie> for Failure {
-    fn from(_: Lie) -> Failure {
-        Failure::Broken
+impl From<Lie> for CallFailure {
+    fn from(_: Lie) -> CallFailure {
+        CallFailure::Broken
     }
 }
 
-impl From<rustix::io::Errno> for Failure {
-    fn from(errno: rustix::io::Errno) -> Failure {
+impl From<rustix::io::Errno> for CallFailure {
+    fn from(errno: rustix::io::Errno) -> CallFailure {
         match errno {
-            rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET => Failure::Gone,
-            _ => Failure::System,
+            rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET => CallFailure::Gone,
+            _ => CallFailure::System,
         }
     }
 }

@@ -8,22 +8,22 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use hob_ipc::file::{self, FileRange};
-use hob_ipc::message::{Carrier, Head, Kind, Side};
-use hob_ipc::shm::{Full, Room, Taken, WorkerEnd};
-use hob_ipc::stream::{self, Decoder};
+use hob_ipc::message::{Carrier, MessageHead, MessageKind, MessageSender};
+use hob_ipc::shm::{RingFull, Room, WorkerChunk, WorkerEnd};
+use hob_ipc::stream::{self, MessageDecoder};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{RecvFlags, SendFlags};
 
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 
 /// A payload from this size on is written from where it lies.
 const GATHERED_BYTES_MIN: usize = 4096;
 
 /// The wire.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct CarrierLink {
     pub(crate) socket: Arc<OwnedFd>,
-    pub(crate) decoder: Decoder,
+    pub(crate) decoder: MessageDecoder,
     /// The last read of the stream was full.
     pub(crate) is_flowing: bool,
     pub(crate) shm: Option<WorkerEnd>,
@@ -33,9 +33,13 @@ pub(crate) struct Link {
     outgoing: Vec<u8>,
 }
 
-impl Link {
-    pub(crate) fn new(socket: Arc<OwnedFd>, decoder: Decoder, shm: Option<WorkerEnd>) -> Link {
-        Link {
+impl CarrierLink {
+    pub(crate) fn new(
+        socket: Arc<OwnedFd>,
+        decoder: MessageDecoder,
+        shm: Option<WorkerEnd>,
+    ) -> CarrierLink {
+        CarrierLink {
             socket,
             decoder,
             is_flowing: false,
@@ -53,7 +57,7 @@ impl Link {
     }
 
     /// The next message that is here already; its payload is in `payload`. No system call.
-    pub(crate) fn take(&mut self) -> Result<Option<Head>, Failure> {
+    pub(crate) fn take(&mut self) -> Result<Option<MessageHead>, CallFailure> {
         if let Some(end) = &mut self.shm {
             return Ok(end.pop(&mut self.payload)?);
         }
@@ -66,23 +70,23 @@ impl Link {
     }
 
     /// Reads from the stream without waiting; false when nothing was there.
-    pub(crate) fn fill(&mut self) -> Result<bool, Failure> {
-        Ok(receive(&self.socket, &mut self.decoder, RecvFlags::DONTWAIT)? != Filled::Nothing)
+    pub(crate) fn fill(&mut self) -> Result<bool, CallFailure> {
+        Ok(receive(&self.socket, &mut self.decoder, RecvFlags::DONTWAIT)? != ReadAmount::Nothing)
     }
 
     /// Takes a request over; false when the server has taken it back.
-    pub(crate) fn start(&self, request: &Head) -> bool {
+    pub(crate) fn start(&self, request: &MessageHead) -> bool {
         self.shm.as_ref().is_none_or(|end| end.start(request))
     }
 
-    /// Writes a message. It leaves with [`Link::flush`] at the latest.
+    /// Writes a message. It leaves with [`CarrierLink::flush`] at the latest.
     ///
     /// Inner [`Full`]: the ring has no room now.
     pub(crate) fn push(
         &mut self,
-        head: Head,
+        head: MessageHead,
         payload: &[&[u8]],
-    ) -> Result<Result<(), Full>, Failure> {
+    ) -> Result<Result<(), RingFull>, CallFailure> {
         if let Some(end) = &mut self.shm {
             return Ok(end.push(head, payload));
         }
@@ -106,13 +110,13 @@ impl Link {
         &mut self,
         request: u32,
         flags: u8,
-        taken: Taken,
+        taken: WorkerChunk,
         bytes: usize,
-    ) -> Result<(), Option<Taken>> {
+    ) -> Result<(), Option<WorkerChunk>> {
         match &mut self.shm {
             Some(end) => end
                 .push_chunk(request, flags, taken, bytes)
-                .map_err(|(Full, taken)| Some(taken)),
+                .map_err(|(RingFull, taken)| Some(taken)),
             None => Err(None),
         }
     }
@@ -121,10 +125,10 @@ impl Link {
     /// a `file`; no other message may come between the descriptor and its place there.
     pub(crate) fn push_file(
         &mut self,
-        head: Head,
+        head: MessageHead,
         range: FileRange,
         file: BorrowedFd<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CallFailure> {
         let payload = range.encode();
         // Together with what waits on a stream.
         let outgoing = &mut self.outgoing;
@@ -137,13 +141,15 @@ impl Link {
         outgoing.clear();
         written?;
         match &mut self.shm {
-            Some(end) => end.push(head, &[&payload]).map_err(|Full| Failure::Broken),
+            Some(end) => end
+                .push(head, &[&payload])
+                .map_err(|RingFull| CallFailure::Broken),
             None => Ok(()),
         }
     }
 
     /// Shows the server everything that was written.
-    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+    pub(crate) fn flush(&mut self) -> Result<(), CallFailure> {
         if let Some(end) = &mut self.shm {
             end.flush();
             return Ok(());
@@ -164,7 +170,7 @@ impl Link {
 
 /// What a read gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Filled {
+pub(crate) enum ReadAmount {
     /// Nothing was there.
     Nothing,
     /// All that was there.
@@ -173,43 +179,43 @@ pub(crate) enum Filled {
     Full,
 }
 
-/// Reads once into the decoder. The end of the stream is [`Failure::Gone`].
+/// Reads once into the decoder. The end of the stream is [`CallFailure::Gone`].
 pub(crate) fn receive(
     socket: impl AsFd,
-    decoder: &mut Decoder,
+    decoder: &mut MessageDecoder,
     flags: RecvFlags,
-) -> Result<Filled, Failure> {
+) -> Result<ReadAmount, CallFailure> {
     let space = decoder.space();
     let room = space.len();
     match rustix::net::recv(socket, space, flags) {
-        Ok((_, 0)) => Err(Failure::Gone),
+        Ok((_, 0)) => Err(CallFailure::Gone),
         Ok((_, count)) => {
             decoder.filled(count);
             match count == room {
-                true => Ok(Filled::Full),
-                false => Ok(Filled::Some),
+                true => Ok(ReadAmount::Full),
+                false => Ok(ReadAmount::Some),
             }
         }
-        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(Filled::Nothing),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(ReadAmount::Nothing),
         Err(errno) => Err(errno.into()),
     }
 }
 
-fn send_with(socket: &OwnedFd, bytes: &[u8], file: BorrowedFd<'_>) -> Result<usize, Failure> {
+fn send_with(socket: &OwnedFd, bytes: &[u8], file: BorrowedFd<'_>) -> Result<usize, CallFailure> {
     loop {
         match file::send(socket.as_fd(), bytes, file) {
             Ok(count) => return Ok(count),
             Err(error) => match error.kind() {
                 std::io::ErrorKind::Interrupted => {}
                 std::io::ErrorKind::WouldBlock => wait_for_room(socket)?,
-                std::io::ErrorKind::BrokenPipe => return Err(Failure::Gone),
-                _ => return Err(Failure::System),
+                std::io::ErrorKind::BrokenPipe => return Err(CallFailure::Gone),
+                _ => return Err(CallFailure::System),
             },
         }
     }
 }
 
-fn wait_for_room(socket: &OwnedFd) -> Result<(), Failure> {
+fn wait_for_room(socket: &OwnedFd) -> Result<(), CallFailure> {
     let mut fds = [PollFd::new(socket, PollFlags::OUT)];
     match rustix::event::poll(&mut fds, None) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
@@ -217,7 +223,7 @@ fn wait_for_room(socket: &OwnedFd) -> Result<(), Failure> {
     }
 }
 
-fn write_all(socket: &OwnedFd, mut pieces: &mut [IoSlice<'_>]) -> Result<(), Failure> {
+fn write_all(socket: &OwnedFd, mut pieces: &mut [IoSlice<'_>]) -> Result<(), CallFailure> {
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     // Empty ones go.
     IoSlice::advance_slices(&mut pieces, 0);
@@ -234,11 +240,13 @@ fn write_all(socket: &OwnedFd, mut pieces: &mut [IoSlice<'_>]) -> Result<(), Fai
 }
 
 /// A callout's head.
-pub(crate) fn callout(request: u32, serial: u16, flags: u8) -> Head {
-    Head::new(Kind::Callout, request).small(serial).flags(flags)
+pub(crate) fn callout(request: u32, serial: u16, flags: u8) -> MessageHead {
+    MessageHead::new(MessageKind::Callout, request)
+        .small(serial)
+        .flags(flags)
 }
 
 /// What reads a server.
-pub(crate) fn decoder() -> Decoder {
-    Decoder::new(Side::Server)
+pub(crate) fn decoder() -> MessageDecoder {
+    MessageDecoder::new(MessageSender::Server)
 }

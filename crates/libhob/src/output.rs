@@ -6,24 +6,24 @@
 //! the last message can say that it is last.
 
 use hob_ipc::limits::{PAYLOAD_BYTES_MAX, RING_DATA_BYTES_MAX};
-use hob_ipc::message::{Carrier, Head, Kind, LAST};
-use hob_ipc::shm::{Room, Taken};
+use hob_ipc::message::{Carrier, LAST, MessageHead, MessageKind};
+use hob_ipc::shm::{Room, WorkerChunk};
 
-use crate::connection::{Connection, Inner};
-use crate::failure::Failure;
-use crate::wait::{Kind as Waits, Locked, Until};
+use crate::connection::{HobConnection, HobConnectionState};
+use crate::failure::CallFailure;
+use crate::wait::{Locked, Until, WaitKind};
 
 /// What has been written and not been sent.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct UnsentOutput {
     small: Vec<u8>,
-    chunk: Option<(Taken, usize)>,
+    chunk: Option<(WorkerChunk, usize)>,
 }
 
-impl Output {
+impl UnsentOutput {
     /// Collects in that buffer, which is empty.
-    pub(crate) fn new(small: Vec<u8>) -> Output {
-        Output { small, chunk: None }
+    pub(crate) fn new(small: Vec<u8>) -> UnsentOutput {
+        UnsentOutput { small, chunk: None }
     }
 
     /// Gives the buffer back.
@@ -41,7 +41,7 @@ impl Output {
     }
 
     /// Collects bytes that need no message yet; false when they do.
-    pub(crate) fn keep(&mut self, connection: &Connection, bytes: &[u8]) -> bool {
+    pub(crate) fn keep(&mut self, connection: &HobConnection, bytes: &[u8]) -> bool {
         match &mut self.chunk {
             None if self.small.len() + bytes.len() <= small_bytes_max(connection) => {
                 self.small.extend_from_slice(bytes);
@@ -60,10 +60,10 @@ impl Output {
     pub(crate) fn write(
         &mut self,
         locked: &mut Locked<'_>,
-        connection: &Connection,
+        connection: &HobConnection,
         id: u32,
         mut bytes: &[u8],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CallFailure> {
         while !self.keep(connection, bytes) {
             if connection.carrier == Carrier::Stream {
                 let room = connection.piece_bytes_max - self.small.len();
@@ -101,9 +101,9 @@ impl Output {
     pub(crate) fn space(
         &mut self,
         locked: &mut Locked<'_>,
-        connection: &Connection,
+        connection: &HobConnection,
         id: u32,
-    ) -> Result<(*mut u8, usize), Failure> {
+    ) -> Result<(*mut u8, usize), CallFailure> {
         let max = connection.piece_bytes_max;
         if connection.carrier == Carrier::Stream {
             if self.small.len() == max {
@@ -140,7 +140,7 @@ impl Output {
         locked: &mut Locked<'_>,
         id: u32,
         flags: u8,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CallFailure> {
         if let Some((taken, filled)) = self.chunk.take()
             && filled > 0
         {
@@ -155,8 +155,12 @@ impl Output {
         Ok(())
     }
 
-    /// Bytes were written to [`Output::space`].
-    pub(crate) fn advance(&mut self, connection: &Connection, count: usize) -> Result<(), Failure> {
+    /// Bytes were written to [`UnsentOutput::space`].
+    pub(crate) fn advance(
+        &mut self,
+        connection: &HobConnection,
+        count: usize,
+    ) -> Result<(), CallFailure> {
         let max = connection.piece_bytes_max;
         match &mut self.chunk {
             Some((_, filled)) if count <= max - *filled => {
@@ -167,7 +171,7 @@ impl Output {
                 grow(&mut self.small, count);
                 Ok(())
             }
-            _ => Err(Failure::Misuse),
+            _ => Err(CallFailure::Misuse),
         }
     }
 
@@ -178,14 +182,14 @@ impl Output {
         (spare.as_mut_ptr().cast(), spare.len())
     }
 
-    /// Bytes were written to [`Output::plain_space`]: gives them to `write`.
+    /// Bytes were written to [`UnsentOutput::plain_space`]: gives them to `write`.
     pub(crate) fn plain_advance<T>(
         &mut self,
         count: usize,
-        write: impl FnOnce(&[u8]) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        write: impl FnOnce(&[u8]) -> Result<T, CallFailure>,
+    ) -> Result<T, CallFailure> {
         if count > self.small.spare_capacity_mut().len() {
-            return Err(Failure::Misuse);
+            return Err(CallFailure::Misuse);
         }
         grow(&mut self.small, count);
         let written = write(&self.small);
@@ -202,17 +206,21 @@ fn grow(buffer: &mut Vec<u8>, count: usize) {
     unsafe { buffer.set_len(buffer.len() + count) }
 }
 
-fn send(locked: &mut Locked<'_>, id: u32, flags: u8, pieces: &[&[u8]]) -> Result<(), Failure> {
+fn send(locked: &mut Locked<'_>, id: u32, flags: u8, pieces: &[&[u8]]) -> Result<(), CallFailure> {
     let bytes = pieces.iter().map(|piece| piece.len()).sum();
     take_credit(locked, id, bytes)?;
-    locked.push(Head::new(Kind::Data, id).flags(flags), pieces)
+    locked.push(MessageHead::new(MessageKind::Data, id).flags(flags), pieces)
 }
 
-/// Waits until so many bytes may be sent.
-pub(crate) fn take_credit(locked: &mut Locked<'_>, id: u32, bytes: usize) -> Result<(), Failure> {
-    let take = |inner: &mut Inner| match inner.request(id) {
-        None => Some(Err(Failure::Misuse)),
-        Some(active) if active.is_cancelled => Some(Err(Failure::Cancelled)),
+/// WaitKind until so many bytes may be sent.
+pub(crate) fn take_credit(
+    locked: &mut Locked<'_>,
+    id: u32,
+    bytes: usize,
+) -> Result<(), CallFailure> {
+    let take = |inner: &mut HobConnectionState| match inner.request(id) {
+        None => Some(Err(CallFailure::Misuse)),
+        Some(active) if active.is_cancelled => Some(Err(CallFailure::Cancelled)),
         Some(active) if active.credit >= bytes as u64 => {
             active.credit -= bytes as u64;
             Some(Ok(()))
@@ -222,23 +230,23 @@ pub(crate) fn take_credit(locked: &mut Locked<'_>, id: u32, bytes: usize) -> Res
     if let Some(taken) = take(locked.inner()) {
         return taken;
     }
-    locked.wait(Until::Ever, None, Waits::Change, take)?
+    locked.wait(Until::Ever, None, WaitKind::Change, take)?
 }
 
 /// Takes a chunk for so many bytes once they may be sent: who waits for a client holds none that
 /// another request could use.
-fn take_chunk(locked: &mut Locked<'_>, id: u32, bytes: usize) -> Result<Taken, Failure> {
-    let may_send = |inner: &mut Inner| match inner.request(id) {
+fn take_chunk(locked: &mut Locked<'_>, id: u32, bytes: usize) -> Result<WorkerChunk, CallFailure> {
+    let may_send = |inner: &mut HobConnectionState| match inner.request(id) {
         Some(active) if !active.is_cancelled => (active.credit >= bytes as u64).then_some(Ok(())),
-        _ => Some(Err(Failure::Cancelled)),
+        _ => Some(Err(CallFailure::Cancelled)),
     };
     match may_send(locked.inner()) {
         Some(may) => may?,
-        None => locked.wait(Until::Ever, None, Waits::Change, may_send)??,
+        None => locked.wait(Until::Ever, None, WaitKind::Change, may_send)??,
     }
-    let take = |inner: &mut Inner| {
+    let take = |inner: &mut HobConnectionState| {
         if inner.request(id).is_none_or(|active| active.is_cancelled) {
-            return Some(Err(Failure::Cancelled));
+            return Some(Err(CallFailure::Cancelled));
         }
         let end = inner.link.shm.as_mut()?;
         end.take_chunk().map(Ok)
@@ -250,10 +258,10 @@ fn take_chunk(locked: &mut Locked<'_>, id: u32, bytes: usize) -> Result<Taken, F
         payload_bytes: 8,
         chunk: true,
     };
-    locked.wait(Until::Ever, Some(room), Waits::Change, take)?
+    locked.wait(Until::Ever, Some(room), WaitKind::Change, take)?
 }
 
-fn small_bytes_max(connection: &Connection) -> usize {
+fn small_bytes_max(connection: &HobConnection) -> usize {
     match connection.carrier {
         Carrier::Shm => RING_DATA_BYTES_MAX.min(connection.piece_bytes_max),
         Carrier::Stream => connection.piece_bytes_max,

@@ -8,7 +8,7 @@ use std::sync::PoisonError;
 use hob_ipc::request::{BlockBuilder, OwnedBlock};
 
 use crate::environment;
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 
 /// What is collected before it is written.
 const OUTPUT_BYTES_MAX: usize = 64 * 1024;
@@ -16,11 +16,11 @@ const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 /// The one request.
 #[derive(Debug)]
 pub(crate) struct Plain {
-    state: Mutex<State>,
+    state: Mutex<CgiExchangeState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct CgiExchangeState {
     is_begun: bool,
     is_head_written: bool,
     body_left: u64,
@@ -30,7 +30,7 @@ struct State {
 impl Plain {
     pub(crate) fn new() -> Plain {
         Plain {
-            state: Mutex::new(State {
+            state: Mutex::new(CgiExchangeState {
                 is_begun: false,
                 is_head_written: false,
                 body_left: 0,
@@ -40,7 +40,7 @@ impl Plain {
     }
 
     /// The request's variables; `None` after the first time.
-    pub(crate) fn begin(&self) -> Result<Option<OwnedBlock>, Failure> {
+    pub(crate) fn begin(&self) -> Result<Option<OwnedBlock>, CallFailure> {
         let mut state = self.lock();
         if std::mem::replace(&mut state.is_begun, true) {
             return Ok(None);
@@ -57,20 +57,20 @@ impl Plain {
             // Names that are empty are no variables; what is longer than a block is not CGI.
             if at > 0 {
                 let pushed = block.push(&entry[..at], &entry[at + 1..]);
-                pushed.map_err(|_| Failure::TooLong)?;
+                pushed.map_err(|_| CallFailure::TooLong)?;
             }
         }
         Ok(Some(OwnedBlock::check(
-            block.finish().map_err(|_| Failure::TooLong)?,
+            block.finish().map_err(|_| CallFailure::TooLong)?,
         )?))
     }
 
-    pub(crate) fn read(&self, into: &mut [u8]) -> Result<usize, Failure> {
+    pub(crate) fn read(&self, into: &mut [u8]) -> Result<usize, CallFailure> {
         let mut state = self.lock();
         let left = usize::try_from(state.body_left).unwrap_or(usize::MAX);
         let count = left.min(into.len());
         let count = std::io::stdin().read(&mut into[..count]);
-        let count = count.map_err(|_| Failure::System)?;
+        let count = count.map_err(|_| CallFailure::System)?;
         state.body_left -= count as u64;
         if count == 0 {
             state.body_left = 0;
@@ -78,7 +78,12 @@ impl Plain {
         Ok(count)
     }
 
-    pub(crate) fn write(&self, status: u16, fields: &[u8], bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn write(
+        &self,
+        status: u16,
+        fields: &[u8],
+        bytes: &[u8],
+    ) -> Result<(), CallFailure> {
         let mut state = self.lock();
         if !std::mem::replace(&mut state.is_head_written, true) {
             state.output.extend_from_slice(&head(status, fields));
@@ -90,12 +95,12 @@ impl Plain {
         write_out(&mut state.output)
     }
 
-    pub(crate) fn flush(&self, status: u16, fields: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn flush(&self, status: u16, fields: &[u8]) -> Result<(), CallFailure> {
         self.write(status, fields, b"")?;
         write_out(&mut self.lock().output)
     }
 
-    pub(crate) fn fail(&self, is_head_sent: bool, reason: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn fail(&self, is_head_sent: bool, reason: &[u8]) -> Result<(), CallFailure> {
         let _ = std::io::stderr().write_all(&[reason, b"\n"].concat());
         if is_head_sent {
             return Ok(());
@@ -106,12 +111,12 @@ impl Plain {
     }
 
     /// Log and trace lines go to standard error; there is nobody to ask anything else.
-    pub(crate) fn callout(&self, text: &[u8]) -> Result<usize, Failure> {
+    pub(crate) fn callout(&self, text: &[u8]) -> Result<usize, CallFailure> {
         let is_line = [&b"LOG:"[..], b"TRACE:"]
             .iter()
             .any(|word| text.starts_with(word));
         if !is_line {
-            return Err(Failure::Unsupported);
+            return Err(CallFailure::Unsupported);
         }
         let line = text
             .splitn(2, |&byte| byte == b':')
@@ -120,16 +125,16 @@ impl Plain {
         let line = [line.trim_ascii(), b"\n"].concat();
         std::io::stderr()
             .write_all(&line)
-            .map_err(|_| Failure::System)?;
+            .map_err(|_| CallFailure::System)?;
         Ok(0)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, CgiExchangeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn write_out(output: &mut Vec<u8>) -> Result<(), Failure> {
+fn write_out(output: &mut Vec<u8>) -> Result<(), CallFailure> {
     let mut rest = &output[..];
     while !rest.is_empty() {
         match rustix::io::write(rustix::stdio::stdout(), rest) {

@@ -4,12 +4,12 @@ use std::os::fd::AsRawFd;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
-use crate::connection::Connection;
-use crate::failure::Failure;
+use crate::connection::HobConnection;
+use crate::failure::CallFailure;
 
-impl Connection {
+impl HobConnection {
     /// The descriptor, made when it is first asked for.
-    pub(crate) fn readiness(&self) -> Result<i32, Failure> {
+    pub(crate) fn readiness(&self) -> Result<i32, CallFailure> {
         if let Some(set) = self.readiness.get() {
             return Ok(set.as_raw_fd());
         }

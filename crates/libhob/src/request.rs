@@ -5,33 +5,33 @@ use std::sync::Arc;
 
 use hob_ipc::file::FileRange;
 use hob_ipc::limits::{FILE_WINDOW_BYTES, PAYLOAD_BYTES_MAX, RING_DATA_BYTES_MAX};
-use hob_ipc::message::{FAILED, Head, Kind, LAST, QUIET, TUNNEL};
-use hob_ipc::request::{Block, OwnedBlock};
+use hob_ipc::message::{FAILED, LAST, MessageHead, MessageKind, QUIET, TUNNEL};
+use hob_ipc::request::{OwnedBlock, RequestBlock};
 use hob_ipc::shm::Room;
 
-use crate::connection::{Accepted, Connection};
-use crate::failure::Failure;
+use crate::connection::{Accepted, HobConnection};
+use crate::failure::CallFailure;
 use crate::link;
-use crate::output::{self, Output};
+use crate::output::{self, UnsentOutput};
 use crate::plain::Plain;
-use crate::wait::{Kind as Waits, Until};
+use crate::wait::{Until, WaitKind};
 
 /// What the messages of one write take of a ring at most, without the head's fields.
 const MESSAGES_BYTES_MAX: usize = RING_DATA_BYTES_MAX + 128;
 
 /// Where requests come from.
 #[derive(Clone, Debug)]
-pub(crate) enum Source {
+pub(crate) enum RequestSource {
     /// hob.
-    Hob(Arc<Connection>),
+    Hob(Arc<HobConnection>),
     /// The environment: one request.
     Plain(Arc<Plain>),
 }
 
 /// A request.
 #[derive(Debug)]
-pub(crate) struct Request {
-    source: Source,
+pub(crate) struct HobRequest {
+    source: RequestSource,
     id: u32,
     block: OwnedBlock,
     status: u16,
@@ -43,7 +43,7 @@ pub(crate) struct Request {
     has_ended_half: bool,
     /// It came with nothing to follow.
     is_without_body: bool,
-    output: Output,
+    output: UnsentOutput,
     /// Bytes of a file that go before what is in `output`.
     file: Option<(OwnedFd, FileRange)>,
     /// The piece of body being read, and how much of it has been.
@@ -53,19 +53,22 @@ pub(crate) struct Request {
     uncredited: u32,
 }
 
-impl Request {
+impl HobRequest {
     /// The next request; `None` when none will come any more.
-    pub(crate) fn accept(source: &Source, until: Until) -> Result<Option<Request>, Failure> {
+    pub(crate) fn accept(
+        source: &RequestSource,
+        until: Until,
+    ) -> Result<Option<HobRequest>, CallFailure> {
         let (id, block, is_without_body, buffers) = match source {
-            Source::Plain(plain) => match plain.begin()? {
+            RequestSource::Plain(plain) => match plain.begin()? {
                 Some(block) => (0, block, false, Default::default()),
                 None => return Ok(None),
             },
-            Source::Hob(connection) => {
+            RequestSource::Hob(connection) => {
                 let credit = connection.hello.data_window_bytes;
                 let mut locked = connection.lock();
                 let begun =
-                    locked.wait(until, None, Waits::Arrival, |inner| inner.begin(credit))?;
+                    locked.wait(until, None, WaitKind::Arrival, |inner| inner.begin(credit))?;
                 match begun? {
                     Accepted::Request(id, block, is_without_body) => {
                         let inner = locked.inner();
@@ -77,7 +80,7 @@ impl Request {
             }
         };
         let [fields, collected] = buffers;
-        Ok(Some(Request {
+        Ok(Some(HobRequest {
             source: source.clone(),
             id,
             block,
@@ -88,7 +91,7 @@ impl Request {
             is_tunnel: false,
             has_ended_half: false,
             is_without_body,
-            output: Output::new(collected),
+            output: UnsentOutput::new(collected),
             file: None,
             piece: Vec::new(),
             piece_at: 0,
@@ -97,30 +100,30 @@ impl Request {
     }
 
     /// Its variables.
-    pub(crate) fn block(&self) -> Block<'_> {
+    pub(crate) fn block(&self) -> RequestBlock<'_> {
         self.block.block()
     }
 
     /// Reads body into `into`; 0 at the end.
-    pub(crate) fn read(&mut self, into: &mut [u8], until: Until) -> Result<usize, Failure> {
+    pub(crate) fn read(&mut self, into: &mut [u8], until: Until) -> Result<usize, CallFailure> {
         if into.is_empty() {
             return Ok(0);
         }
         let connection = match &self.source {
-            Source::Plain(plain) => return plain.read(into),
-            Source::Hob(connection) => connection.clone(),
+            RequestSource::Plain(plain) => return plain.read(into),
+            RequestSource::Hob(connection) => connection.clone(),
         };
         if self.piece_at == self.piece.len() {
             let mut locked = connection.lock();
             let id = self.id;
-            let next = locked.wait(until, None, Waits::Change, |inner| {
+            let next = locked.wait(until, None, WaitKind::Change, |inner| {
                 let Some(active) = inner.request(id) else {
-                    return Some(Err(Failure::Misuse));
+                    return Some(Err(CallFailure::Misuse));
                 };
                 match active.body.pop_front() {
                     Some(piece) => Some(Ok(Some(piece))),
                     None if active.is_body_over => Some(Ok(None)),
-                    None if active.is_cancelled => Some(Err(Failure::Cancelled)),
+                    None if active.is_cancelled => Some(Err(CallFailure::Cancelled)),
                     None => None,
                 }
             })?;
@@ -142,7 +145,7 @@ impl Request {
     }
 
     /// Lets the server send more body, in steps of half a window.
-    fn credit_body(&mut self, connection: &Connection, count: usize) -> Result<(), Failure> {
+    fn credit_body(&mut self, connection: &HobConnection, count: usize) -> Result<(), CallFailure> {
         self.uncredited += count as u32;
         if self.uncredited < (connection.hello.body_window_bytes / 2).max(1) {
             return Ok(());
@@ -154,7 +157,7 @@ impl Request {
             .request(id)
             .is_some_and(|active| !active.is_body_over)
         {
-            let window = Head::new(Kind::WorkerWindow, id).large(self.uncredited);
+            let window = MessageHead::new(MessageKind::WorkerWindow, id).large(self.uncredited);
             locked.push(window, &[])?;
             locked.flush()?;
         }
@@ -163,31 +166,31 @@ impl Request {
     }
 
     /// Sets the answer's status.
-    pub(crate) fn set_status(&mut self, status: u16) -> Result<(), Failure> {
+    pub(crate) fn set_status(&mut self, status: u16) -> Result<(), CallFailure> {
         if self.is_head_sent || !(200..=599).contains(&status) {
-            return Err(Failure::Misuse);
+            return Err(CallFailure::Misuse);
         }
         self.status = status;
         Ok(())
     }
 
     /// Adds a field to the answer's head.
-    pub(crate) fn add_field(&mut self, name: &[u8], value: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn add_field(&mut self, name: &[u8], value: &[u8]) -> Result<(), CallFailure> {
         if self.is_head_sent {
-            return Err(Failure::Misuse);
+            return Err(CallFailure::Misuse);
         }
         append_field(&mut self.fields, name, value)
     }
 
     /// Adds a field that follows the body.
-    pub(crate) fn add_trailer(&mut self, name: &[u8], value: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn add_trailer(&mut self, name: &[u8], value: &[u8]) -> Result<(), CallFailure> {
         append_field(&mut self.trailers, name, value)
     }
 
     /// Sets status and all fields at once, as lines.
-    pub(crate) fn set_head(&mut self, status: u16, lines: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn set_head(&mut self, status: u16, lines: &[u8]) -> Result<(), CallFailure> {
         if self.is_head_sent || !matches!(status, 0 | 101 | 200..=599) {
-            return Err(Failure::Misuse);
+            return Err(CallFailure::Misuse);
         }
         check_lines(lines)?;
         self.status = status;
@@ -197,12 +200,12 @@ impl Request {
     }
 
     /// The head leaves, and what follows is raw both ways.
-    pub(crate) fn tunnel(&mut self, status: u16, lines: &[u8]) -> Result<(), Failure> {
-        let Source::Hob(connection) = &self.source else {
-            return Err(Failure::Unsupported);
+    pub(crate) fn tunnel(&mut self, status: u16, lines: &[u8]) -> Result<(), CallFailure> {
+        let RequestSource::Hob(connection) = &self.source else {
+            return Err(CallFailure::Unsupported);
         };
         if !matches!(status, 0 | 101 | 200..=299) {
-            return Err(Failure::Misuse);
+            return Err(CallFailure::Misuse);
         }
         let connection = connection.clone();
         self.set_head(status, lines)?;
@@ -217,15 +220,15 @@ impl Request {
     }
 
     /// Nothing more is written to a tunnel, which may still be read from.
-    pub(crate) fn half_close(&mut self) -> Result<(), Failure> {
-        let Source::Hob(connection) = &self.source else {
-            return Err(Failure::Unsupported);
+    pub(crate) fn half_close(&mut self) -> Result<(), CallFailure> {
+        let RequestSource::Hob(connection) = &self.source else {
+            return Err(CallFailure::Unsupported);
         };
         if !self.is_tunnel || self.has_ended_half {
-            return Err(Failure::Misuse);
+            return Err(CallFailure::Misuse);
         }
         if !connection.hello.takes_half_close {
-            return Err(Failure::Unsupported);
+            return Err(CallFailure::Unsupported);
         }
         let connection = connection.clone();
         let mut locked = connection.lock();
@@ -235,27 +238,30 @@ impl Request {
     }
 
     /// Sends an interim answer.
-    pub(crate) fn interim(&mut self, status: u16, lines: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn interim(&mut self, status: u16, lines: &[u8]) -> Result<(), CallFailure> {
         if self.is_head_sent || !matches!(status, 100 | 102..=199) {
-            return Err(Failure::Misuse);
+            return Err(CallFailure::Misuse);
         }
         check_lines(lines)?;
-        let Source::Hob(connection) = &self.source else {
-            return Err(Failure::Unsupported);
+        let RequestSource::Hob(connection) = &self.source else {
+            return Err(CallFailure::Unsupported);
         };
         let mut locked = connection.lock();
-        locked.push(Head::new(Kind::Info, self.id).small(status), &[lines])?;
+        locked.push(
+            MessageHead::new(MessageKind::Info, self.id).small(status),
+            &[lines],
+        )?;
         locked.flush()
     }
 
     /// Writes a part of the answer's body.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), CallFailure> {
         let connection = match &self.source {
-            Source::Plain(plain) => {
+            RequestSource::Plain(plain) => {
                 self.is_head_sent = true;
                 return plain.write(self.status, &self.fields, bytes);
             }
-            Source::Hob(connection) => connection.clone(),
+            RequestSource::Hob(connection) => connection.clone(),
         };
         self.may_write()?;
         self.send_file(&connection, 0)?;
@@ -268,18 +274,18 @@ impl Request {
     }
 
     /// After its half-close nothing is written to a tunnel.
-    fn may_write(&self) -> Result<(), Failure> {
+    fn may_write(&self) -> Result<(), CallFailure> {
         match self.has_ended_half {
-            true => Err(Failure::Misuse),
+            true => Err(CallFailure::Misuse),
             false => Ok(()),
         }
     }
 
     /// Writes as much as finds room now; then a flush does not wait either.
-    pub(crate) fn write_some(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
+    pub(crate) fn write_some(&mut self, bytes: &[u8]) -> Result<usize, CallFailure> {
         self.may_write()?;
         let mut count = bytes.len().min(PAYLOAD_BYTES_MAX);
-        if let Source::Hob(connection) = &self.source {
+        if let RequestSource::Hob(connection) = &self.source {
             let connection = connection.clone();
             let mut locked = connection.lock();
             locked.take_in_all()?;
@@ -290,7 +296,7 @@ impl Request {
             let unsent = self.output.bytes();
             let may_send = locked.inner().may_send(self.id, unsent, room)?;
             if may_send == 0 {
-                return Err(Failure::Again);
+                return Err(CallFailure::Again);
             }
             count = count.min(may_send).min(connection.piece_bytes_max);
         }
@@ -299,10 +305,10 @@ impl Request {
     }
 
     /// A place to write to directly.
-    pub(crate) fn space(&mut self) -> Result<(*mut u8, usize), Failure> {
+    pub(crate) fn space(&mut self) -> Result<(*mut u8, usize), CallFailure> {
         let connection = match &self.source {
-            Source::Plain(_) => return Ok(self.output.plain_space()),
-            Source::Hob(connection) => connection.clone(),
+            RequestSource::Plain(_) => return Ok(self.output.plain_space()),
+            RequestSource::Hob(connection) => connection.clone(),
         };
         self.may_write()?;
         self.send_file(&connection, 0)?;
@@ -312,10 +318,10 @@ impl Request {
     }
 
     /// So much was written there.
-    pub(crate) fn advance(&mut self, count: usize) -> Result<(), Failure> {
+    pub(crate) fn advance(&mut self, count: usize) -> Result<(), CallFailure> {
         match &self.source {
-            Source::Hob(connection) => self.output.advance(connection, count),
-            Source::Plain(plain) => {
+            RequestSource::Hob(connection) => self.output.advance(connection, count),
+            RequestSource::Plain(plain) => {
                 self.is_head_sent = true;
                 let (status, fields) = (self.status, &self.fields);
                 let write = |bytes: &[u8]| plain.write(status, fields, bytes);
@@ -331,8 +337,8 @@ impl Request {
         &mut self,
         file: BorrowedFd<'_>,
         range: FileRange,
-    ) -> Result<bool, Failure> {
-        let Source::Hob(connection) = &self.source else {
+    ) -> Result<bool, CallFailure> {
+        let RequestSource::Hob(connection) = &self.source else {
             return Ok(false);
         };
         let connection = connection.clone();
@@ -352,25 +358,25 @@ impl Request {
     }
 
     /// Sends the file that was kept; false when there is none.
-    fn send_file(&mut self, connection: &Connection, flags: u8) -> Result<bool, Failure> {
+    fn send_file(&mut self, connection: &HobConnection, flags: u8) -> Result<bool, CallFailure> {
         let Some((file, range)) = self.file.take() else {
             return Ok(false);
         };
         let mut locked = connection.lock();
         output::take_credit(&mut locked, self.id, FILE_WINDOW_BYTES)?;
-        let head = Head::new(Kind::File, self.id).flags(flags);
+        let head = MessageHead::new(MessageKind::File, self.id).flags(flags);
         locked.push_file(head, range, file.as_fd())?;
         Ok(true)
     }
 
     /// Sends all that was written.
-    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+    pub(crate) fn flush(&mut self) -> Result<(), CallFailure> {
         let connection = match &self.source {
-            Source::Plain(plain) => {
+            RequestSource::Plain(plain) => {
                 self.is_head_sent = true;
                 return plain.flush(self.status, &self.fields);
             }
-            Source::Hob(connection) => connection.clone(),
+            RequestSource::Hob(connection) => connection.clone(),
         };
         self.send_file(&connection, 0)?;
         self.send_head(&connection, 0)?;
@@ -380,36 +386,41 @@ impl Request {
     }
 
     /// The answer is whole.
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+    pub(crate) fn finish(mut self) -> Result<(), CallFailure> {
         let connection = match &self.source {
-            Source::Plain(plain) => return plain.flush(self.status, &self.fields),
-            Source::Hob(connection) => connection.clone(),
+            RequestSource::Plain(plain) => return plain.flush(self.status, &self.fields),
+            RequestSource::Hob(connection) => connection.clone(),
         };
         let result = self.send_rest(&connection);
-        self.end(&connection, result, |id| Head::new(Kind::End, id), &[])
+        self.end(
+            &connection,
+            result,
+            |id| MessageHead::new(MessageKind::End, id),
+            &[],
+        )
     }
 
     /// The program gives up on this request: the client has a 500 if no head was sent, else the
     /// answer breaks.
-    pub(crate) fn fail(self, reason: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn fail(self, reason: &[u8]) -> Result<(), CallFailure> {
         let connection = match &self.source {
-            Source::Plain(plain) => return plain.fail(self.is_head_sent, reason),
-            Source::Hob(connection) => connection.clone(),
+            RequestSource::Plain(plain) => return plain.fail(self.is_head_sent, reason),
+            RequestSource::Hob(connection) => connection.clone(),
         };
         let reason = &reason[..reason.len().min(PAYLOAD_BYTES_MAX)];
-        let failed = |id| Head::new(Kind::End, id).flags(FAILED);
-        self.end(&connection, Err(Failure::Cancelled), failed, reason)
+        let failed = |id| MessageHead::new(MessageKind::End, id).flags(FAILED);
+        self.end(&connection, Err(CallFailure::Cancelled), failed, reason)
             .or_else(|failure| match failure {
-                Failure::Cancelled => Ok(()),
+                CallFailure::Cancelled => Ok(()),
                 failure => Err(failure),
             })
     }
 
     /// Head, body and trailers, as far as they have not been sent; the last says that it is last.
-    fn send_rest(&mut self, connection: &Connection) -> Result<(), Failure> {
+    fn send_rest(&mut self, connection: &HobConnection) -> Result<(), CallFailure> {
         if self.has_ended_half {
             let mut locked = connection.lock();
-            locked.push(Head::new(Kind::End, self.id), &[])?;
+            locked.push(MessageHead::new(MessageKind::End, self.id), &[])?;
             return locked.flush();
         }
         let has_trailers = !self.trailers.is_empty();
@@ -425,7 +436,10 @@ impl Request {
         let mut locked = connection.lock();
         self.output.send(&mut locked, self.id, last)?;
         if has_trailers {
-            locked.push(Head::new(Kind::End, self.id), &[&self.trailers])?;
+            locked.push(
+                MessageHead::new(MessageKind::End, self.id),
+                &[&self.trailers],
+            )?;
         }
         locked.flush()
     }
@@ -433,13 +447,13 @@ impl Request {
     /// Ends the request on this side. After a failure the server has yet to be told.
     fn end(
         self,
-        connection: &Connection,
-        mut result: Result<(), Failure>,
-        head: impl Fn(u32) -> Head,
+        connection: &HobConnection,
+        mut result: Result<(), CallFailure>,
+        head: impl Fn(u32) -> MessageHead,
         payload: &[u8],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CallFailure> {
         let mut locked = connection.lock();
-        if result == Err(Failure::Cancelled) {
+        if result == Err(CallFailure::Cancelled) {
             let told = locked
                 .push(head(self.id), &[payload])
                 .and_then(|()| locked.flush());
@@ -453,12 +467,12 @@ impl Request {
         result
     }
 
-    fn send_head(&mut self, connection: &Connection, flags: u8) -> Result<(), Failure> {
+    fn send_head(&mut self, connection: &HobConnection, flags: u8) -> Result<(), CallFailure> {
         if self.is_head_sent {
             return Ok(());
         }
         let tunnel = if self.is_tunnel { TUNNEL } else { 0 };
-        let head = Head::new(Kind::Head, self.id)
+        let head = MessageHead::new(MessageKind::Head, self.id)
             .flags(flags | tunnel)
             .small(self.status);
         connection.lock().push(head, &[&self.fields])?;
@@ -467,8 +481,8 @@ impl Request {
     }
 
     /// True when the client has left.
-    pub(crate) fn is_cancelled(&self) -> Result<bool, Failure> {
-        let Source::Hob(connection) = &self.source else {
+    pub(crate) fn is_cancelled(&self) -> Result<bool, CallFailure> {
+        let RequestSource::Hob(connection) = &self.source else {
             return Ok(false);
         };
         let mut locked = connection.lock();
@@ -478,16 +492,16 @@ impl Request {
     }
 
     /// Asks the server something about this request.
-    pub(crate) fn callout(&self, text: &[u8], reply: Reply<'_>) -> Result<usize, Failure> {
+    pub(crate) fn callout(&self, text: &[u8], reply: Reply<'_>) -> Result<usize, CallFailure> {
         callout(&self.source, self.id, text, reply)
     }
 }
 
-/// Takes in what has come; [`Failure::Again`] when nothing has.
-pub(crate) fn look(source: &Source) -> Result<(), Failure> {
+/// Takes in what has come; [`CallFailure::Again`] when nothing has.
+pub(crate) fn look(source: &RequestSource) -> Result<(), CallFailure> {
     match source {
-        Source::Hob(connection) => connection.lock().take_news(),
-        Source::Plain(_) => Err(Failure::Again),
+        RequestSource::Hob(connection) => connection.lock().take_news(),
+        RequestSource::Plain(_) => Err(CallFailure::Again),
     }
 }
 
@@ -501,17 +515,17 @@ pub(crate) enum Reply<'a> {
 
 /// Asks the server something.
 pub(crate) fn callout(
-    source: &Source,
+    source: &RequestSource,
     request: u32,
     text: &[u8],
     reply: Reply<'_>,
-) -> Result<usize, Failure> {
+) -> Result<usize, CallFailure> {
     if text.len() > PAYLOAD_BYTES_MAX {
-        return Err(Failure::TooLong);
+        return Err(CallFailure::TooLong);
     }
     let connection = match source {
-        Source::Plain(plain) => return plain.callout(text),
-        Source::Hob(connection) => connection,
+        RequestSource::Plain(plain) => return plain.callout(text),
+        RequestSource::Hob(connection) => connection,
     };
     let mut locked = connection.lock();
     let Reply::Into(into) = reply else {
@@ -521,7 +535,7 @@ pub(crate) fn callout(
     };
     let serial = locked.inner().expect_reply();
     locked.push(link::callout(request, serial, 0), &[text])?;
-    let replied = locked.wait(Until::Ever, None, Waits::Change, |inner| {
+    let replied = locked.wait(Until::Ever, None, WaitKind::Change, |inner| {
         inner.reply(serial)
     });
     locked.inner().forget_reply(serial);
@@ -532,19 +546,19 @@ pub(crate) fn callout(
     if replied.first() == Some(&b'2') {
         Ok(text.len())
     } else {
-        Err(Failure::Refused)
+        Err(CallFailure::Refused)
     }
 }
 
 /// Appends `Name: value`, refusing what would be read as something else.
-fn append_field(lines: &mut Vec<u8>, name: &[u8], value: &[u8]) -> Result<(), Failure> {
+fn append_field(lines: &mut Vec<u8>, name: &[u8], value: &[u8]) -> Result<(), CallFailure> {
     let is_token = |byte: &u8| byte.is_ascii_graphic() && *byte != b':';
     let is_text = |byte: &u8| !matches!(byte, 0 | b'\r' | b'\n');
     if name.is_empty() || !name.iter().all(is_token) || !value.iter().all(is_text) {
-        return Err(Failure::Misuse);
+        return Err(CallFailure::Misuse);
     }
     if lines.len() + name.len() + value.len() + 3 > PAYLOAD_BYTES_MAX {
-        return Err(Failure::TooLong);
+        return Err(CallFailure::TooLong);
     }
     for piece in [name, b": ", value, b"\n"] {
         lines.extend_from_slice(piece);
@@ -552,12 +566,12 @@ fn append_field(lines: &mut Vec<u8>, name: &[u8], value: &[u8]) -> Result<(), Fa
     Ok(())
 }
 
-fn check_lines(lines: &[u8]) -> Result<(), Failure> {
+fn check_lines(lines: &[u8]) -> Result<(), CallFailure> {
     if lines.len() > PAYLOAD_BYTES_MAX {
-        return Err(Failure::TooLong);
+        return Err(CallFailure::TooLong);
     }
     if lines.contains(&0) {
-        return Err(Failure::Misuse);
+        return Err(CallFailure::Misuse);
     }
     Ok(())
 }

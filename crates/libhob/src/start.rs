@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hob_ipc::hello::Hello;
-use hob_ipc::message::{Carrier, FILES, Head, Kind, VERSION};
+use hob_ipc::message::{Carrier, FILES, MessageHead, MessageKind, VERSION};
 use hob_ipc::shm::{Gifts, WorkerEnd};
 use rustix::io::FdFlags;
 use rustix::net::RecvFlags;
 
-use crate::connection::Connection;
+use crate::connection::HobConnection;
 use crate::environment;
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 use crate::fork;
-use crate::link::{self, Link};
+use crate::link::{self, CarrierLink};
 use crate::plain::Plain;
-use crate::request::Source;
+use crate::request::RequestSource;
 
 /// The name and version that `hob status` shows.
 const LIBRARY: &str = concat!("libhob/", env!("CARGO_PKG_VERSION"));
@@ -27,13 +27,13 @@ const LIBRARY: &str = concat!("libhob/", env!("CARGO_PKG_VERSION"));
 static IS_CONNECTED: AtomicBool = AtomicBool::new(false);
 
 /// Connects to the hob that started this process; without one, serves plain CGI.
-pub(crate) fn connect() -> Result<Source, Failure> {
+pub(crate) fn connect() -> Result<RequestSource, CallFailure> {
     if IS_CONNECTED.swap(true, Ordering::AcqRel) {
-        return Err(Failure::Misuse);
+        return Err(CallFailure::Misuse);
     }
     let connected = match environment::value_of(c"HOB_FD") {
-        None => Ok(Source::Plain(Arc::new(Plain::new()))),
-        Some(number) => greet(number).map(|connection| Source::Hob(Arc::new(connection))),
+        None => Ok(RequestSource::Plain(Arc::new(Plain::new()))),
+        Some(number) => greet(number).map(|connection| RequestSource::Hob(Arc::new(connection))),
     };
     if connected.is_err() {
         IS_CONNECTED.store(false, Ordering::Release);
@@ -41,11 +41,13 @@ pub(crate) fn connect() -> Result<Source, Failure> {
     connected
 }
 
-fn greet(number: &[u8]) -> Result<Connection, Failure> {
+fn greet(number: &[u8]) -> Result<HobConnection, CallFailure> {
     let number = std::str::from_utf8(number).ok();
-    let fd: RawFd = number.and_then(|n| n.parse().ok()).ok_or(Failure::Misuse)?;
+    let fd: RawFd = number
+        .and_then(|n| n.parse().ok())
+        .ok_or(CallFailure::Misuse)?;
     if fd < 3 {
-        return Err(Failure::Misuse);
+        return Err(CallFailure::Misuse);
     }
     // SAFETY: hob says with HOB_FD that this descriptor is the library's; it is taken once.
     let socket = unsafe { OwnedFd::from_raw_fd(fd) };
@@ -61,18 +63,18 @@ fn greet(number: &[u8]) -> Result<Connection, Failure> {
     shake_hands(socket)
 }
 
-fn shake_hands(socket: OwnedFd) -> Result<Connection, Failure> {
+fn shake_hands(socket: OwnedFd) -> Result<HobConnection, CallFailure> {
     let mut decoder = link::decoder();
     let (count, gifts) =
-        Gifts::receive(socket.as_fd(), decoder.space()).map_err(|_| Failure::System)?;
+        Gifts::receive(socket.as_fd(), decoder.space()).map_err(|_| CallFailure::System)?;
     if count == 0 {
-        return Err(Failure::Gone);
+        return Err(CallFailure::Gone);
     }
     decoder.filled(count);
     let hello = loop {
         if let Some(message) = decoder.next_message()? {
-            if message.head.kind != Kind::Hello {
-                return Err(Failure::Broken);
+            if message.head.kind != MessageKind::Hello {
+                return Err(CallFailure::Broken);
             }
             break Hello::decode(message.payload)?;
         }
@@ -90,13 +92,13 @@ fn shake_hands(socket: OwnedFd) -> Result<Connection, Failure> {
     });
     let bells = shm.as_ref().map(|(_, fds)| *fds).into_iter().flatten();
     fork::close_in_children([socket.as_raw_fd()].into_iter().chain(bells));
-    let mut link = Link::new(Arc::new(socket), decoder, None);
+    let mut link = CarrierLink::new(Arc::new(socket), decoder, None);
     let carrier = match shm {
         Some(_) => Carrier::Shm,
         None => Carrier::Stream,
     };
     let flags = if hello.takes_files { FILES } else { 0 };
-    let answer = Head::new(Kind::WorkerHello, 0)
+    let answer = MessageHead::new(MessageKind::WorkerHello, 0)
         .flags(flags)
         .small(VERSION)
         .large(carrier as u32);
@@ -104,5 +106,5 @@ fn shake_hands(socket: OwnedFd) -> Result<Connection, Failure> {
     let _ = link.push(answer, &[LIBRARY.as_bytes()])?;
     link.flush()?;
     link.shm = shm.map(|(end, _)| end);
-    Ok(Connection::new(hello, link))
+    Ok(HobConnection::new(hello, link))
 }

@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 use hob_ipc::file::FileRange;
 use hob_ipc::limits::FILE_BYTES;
-use hob_ipc::message::Head;
-use hob_ipc::shm::{Full, How, Room, Sleeper, Taken};
+use hob_ipc::message::MessageHead;
+use hob_ipc::shm::{How, RingFull, Room, Sleeper, WorkerChunk};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::RecvFlags;
 
-use crate::connection::{Connection, Inner};
-use crate::failure::Failure;
-use crate::link::{self, Filled};
+use crate::connection::{HobConnection, HobConnectionState};
+use crate::failure::CallFailure;
+use crate::link::{self, ReadAmount};
 
 /// How long a thread sleeps on a word before it sleeps in `poll`.
 const ON_WORD_MAX: Duration = Duration::from_millis(100);
@@ -61,12 +61,12 @@ impl Until {
 
 /// The connection's lock, held, except while its thread sleeps.
 pub(crate) struct Locked<'a> {
-    connection: &'a Connection,
-    guard: Option<MutexGuard<'a, Inner>>,
+    connection: &'a HobConnection,
+    guard: Option<MutexGuard<'a, HobConnectionState>>,
 }
 
 impl<'a> Locked<'a> {
-    pub(crate) fn new(connection: &'a Connection) -> Locked<'a> {
+    pub(crate) fn new(connection: &'a HobConnection) -> Locked<'a> {
         let guard = connection.inner.lock();
         Locked {
             connection,
@@ -75,21 +75,21 @@ impl<'a> Locked<'a> {
     }
 
     /// What the lock protects.
-    pub(crate) fn inner(&mut self) -> &mut Inner {
+    pub(crate) fn inner(&mut self) -> &mut HobConnectionState {
         self.guard
             .as_mut()
             .expect("only `sleep` gives the lock away, and takes it again")
     }
 
     /// Writes a message, waiting for room if it must.
-    pub(crate) fn push(&mut self, head: Head, payload: &[&[u8]]) -> Result<(), Failure> {
+    pub(crate) fn push(&mut self, head: MessageHead, payload: &[&[u8]]) -> Result<(), CallFailure> {
         loop {
             if let Some(failure) = self.inner().failure {
                 return Err(failure);
             }
             match self.inner().link.push(head, payload)? {
                 Ok(()) => return Ok(()),
-                Err(Full) => {
+                Err(RingFull) => {
                     let payload_bytes = payload.iter().map(|piece| piece.len()).sum();
                     let room = Room {
                         payload_bytes,
@@ -106,13 +106,13 @@ impl<'a> Locked<'a> {
         &mut self,
         request: u32,
         flags: u8,
-        mut taken: Taken,
+        mut taken: WorkerChunk,
         bytes: usize,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CallFailure> {
         loop {
             match self.inner().link.push_chunk(request, flags, taken, bytes) {
                 Ok(()) => return Ok(()),
-                Err(None) => return Err(Failure::Misuse),
+                Err(None) => return Err(CallFailure::Misuse),
                 Err(Some(back)) => taken = back,
             }
             let room = Room {
@@ -126,10 +126,10 @@ impl<'a> Locked<'a> {
     /// Sends bytes of a file by its descriptor, waiting for room if it must.
     pub(crate) fn push_file(
         &mut self,
-        head: Head,
+        head: MessageHead,
         range: FileRange,
         file: BorrowedFd<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CallFailure> {
         let room = Room {
             payload_bytes: FILE_BYTES,
             chunk: false,
@@ -142,14 +142,14 @@ impl<'a> Locked<'a> {
     }
 
     /// Waits until there is such room.
-    pub(crate) fn wait_for_room(&mut self, room: Room) -> Result<(), Failure> {
-        self.wait(Until::Ever, Some(room), Kind::Change, |inner| {
+    pub(crate) fn wait_for_room(&mut self, room: Room) -> Result<(), CallFailure> {
+        self.wait(Until::Ever, Some(room), WaitKind::Change, |inner| {
             inner.link.has_room(room).then_some(())
         })
     }
 
     /// Shows the server everything that was written.
-    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+    pub(crate) fn flush(&mut self) -> Result<(), CallFailure> {
         self.inner().link.flush()
     }
 
@@ -158,9 +158,9 @@ impl<'a> Locked<'a> {
         &mut self,
         until: Until,
         room: Option<Room>,
-        kind: Kind,
-        mut ready: impl FnMut(&mut Inner) -> Option<T>,
-    ) -> Result<T, Failure> {
+        kind: WaitKind,
+        mut ready: impl FnMut(&mut HobConnectionState) -> Option<T>,
+    ) -> Result<T, CallFailure> {
         self.disarm();
         let mut how = How::OnWord;
         loop {
@@ -188,14 +188,14 @@ impl<'a> Locked<'a> {
         }
     }
 
-    /// Takes in all that has come, for requests that wait for something. [`Failure::Again`] when
-    /// nothing has; then the bell is on, and rings too when there is room that was wanted.
-    pub(crate) fn take_news(&mut self) -> Result<(), Failure> {
+    /// Takes in all that has come, for requests that wait for something. [`CallFailure::Again`]
+    /// when nothing has; then the bell is on, and rings too when there is room that was wanted.
+    pub(crate) fn take_news(&mut self) -> Result<(), CallFailure> {
         self.disarm();
         self.flush()?;
         for _ in 0..2 {
             while self.take_one_in()? {
-                self.tell_of_message(Kind::Change);
+                self.tell_of_message(WaitKind::Change);
             }
             // Also what another call has taken in meanwhile.
             let inner = self.inner();
@@ -212,7 +212,7 @@ impl<'a> Locked<'a> {
         Ok(())
     }
 
-    fn take_one_in(&mut self) -> Result<bool, Failure> {
+    fn take_one_in(&mut self) -> Result<bool, CallFailure> {
         let inner = self.inner();
         if let Some(failure) = inner.failure {
             return Err(failure);
@@ -226,14 +226,14 @@ impl<'a> Locked<'a> {
     }
 
     /// Takes in all that is here, without waiting.
-    pub(crate) fn take_in_all(&mut self) -> Result<(), Failure> {
+    pub(crate) fn take_in_all(&mut self) -> Result<(), CallFailure> {
         let inner = self.inner();
         // Not from a stream that the program polls: it would not see what was taken in.
         if inner.link.shm.is_none() && !inner.is_armed && !inner.is_pumped {
             inner.link.fill()?;
         }
         while self.inner().take_in()? {
-            self.tell_of_message(Kind::Change);
+            self.tell_of_message(WaitKind::Change);
         }
         Ok(())
     }
@@ -241,9 +241,9 @@ impl<'a> Locked<'a> {
     /// Takes in what is here, until `ready` finds what it looks for.
     fn look<T>(
         &mut self,
-        kind: Kind,
-        ready: &mut impl FnMut(&mut Inner) -> Option<T>,
-    ) -> Result<Option<T>, Failure> {
+        kind: WaitKind,
+        ready: &mut impl FnMut(&mut HobConnectionState) -> Option<T>,
+    ) -> Result<Option<T>, CallFailure> {
         loop {
             if let Some(found) = ready(self.inner()) {
                 self.tell_others(kind);
@@ -263,7 +263,7 @@ impl<'a> Locked<'a> {
 
     /// For a call that does not wait: reads the stream, or leaves the bell on. True when something
     /// is there after all.
-    fn look_once_more(&mut self, room: Option<Room>) -> Result<bool, Failure> {
+    fn look_once_more(&mut self, room: Option<Room>) -> Result<bool, CallFailure> {
         let inner = self.inner();
         if inner.is_pumped {
             return Ok(false);
@@ -282,15 +282,15 @@ impl<'a> Locked<'a> {
 
     /// Nothing came in the time given: perhaps nothing ever will. A program that polls asks again
     /// and again: the socket is looked at when that was in vain.
-    fn why_nothing_came(&mut self) -> Failure {
+    fn why_nothing_came(&mut self) -> CallFailure {
         let inner = self.inner();
         let may_have_ended = !inner.is_armed || inner.in_vain >= IN_VAIN_MAX;
         if inner.link.shm.is_some() && may_have_ended && has_ended(&self.connection.socket) {
-            self.inner().failure = Some(Failure::Gone);
+            self.inner().failure = Some(CallFailure::Gone);
             self.tell_all();
-            return Failure::Gone;
+            return CallFailure::Gone;
         }
-        Failure::Again
+        CallFailure::Again
     }
 
     /// Takes the bell off again that a call that did not wait has left on.
@@ -311,7 +311,7 @@ impl<'a> Locked<'a> {
     }
 
     /// Another thread sleeps in the kernel: waits until it tells.
-    fn wait_for_others(&mut self, kind: Kind, room: Option<Room>, left: Option<Duration>) {
+    fn wait_for_others(&mut self, kind: WaitKind, room: Option<Room>, left: Option<Duration>) {
         if let Some(room) = room {
             let inner = self.inner();
             if let Some(end) = &mut inner.link.shm
@@ -347,7 +347,7 @@ impl<'a> Locked<'a> {
         how: How,
         room: Option<Room>,
         left: Option<Duration>,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, CallFailure> {
         let mut rooms = self.inner().rooms.clone();
         rooms.extend(room);
         let socket = self.connection.socket.clone();
@@ -390,8 +390,8 @@ impl<'a> Locked<'a> {
             self.lock_again();
             let link = &mut self.inner().link;
             link.decoder = decoder;
-            link.is_flowing = result == Ok(Filled::Full);
-            result.map(|filled| filled != Filled::Nothing)
+            link.is_flowing = result == Ok(ReadAmount::Full);
+            result.map(|filled| filled != ReadAmount::Nothing)
         };
         if let Err(failure) = result {
             self.inner().failure.get_or_insert(failure);
@@ -423,21 +423,21 @@ impl<'a> Locked<'a> {
     }
 
     /// A message was taken in. If it is a request, a thread that waits for one takes it itself.
-    fn tell_of_message(&mut self, kind: Kind) {
+    fn tell_of_message(&mut self, kind: WaitKind) {
         self.tell_changes();
         let inner = self.inner();
         let has_request = !inner.pending.is_empty() || inner.is_draining;
-        if kind != Kind::Arrival && has_request && inner.arrivals_waiting > 0 {
+        if kind != WaitKind::Arrival && has_request && inner.arrivals_waiting > 0 {
             self.connection.arrivals.notify_one();
         }
     }
 
     /// This thread has what it wanted, or waits no longer: another goes on in its place.
-    fn tell_others(&mut self, kind: Kind) {
+    fn tell_others(&mut self, kind: WaitKind) {
         self.tell_changes();
         let inner = self.inner();
         let has_more = !inner.pending.is_empty() || inner.is_draining;
-        let may_rest = kind == Kind::Change && !has_more && inner.changes_waiting > 0;
+        let may_rest = kind == WaitKind::Change && !has_more && inner.changes_waiting > 0;
         if inner.arrivals_waiting > 0 && !may_rest {
             if inner.is_draining {
                 self.connection.arrivals.notify_all();
@@ -461,25 +461,25 @@ impl<'a> Locked<'a> {
 
 /// What a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum WaitKind {
     /// A request.
     Arrival,
     /// Anything else.
     Change,
 }
 
-impl Kind {
-    fn condvar(self, connection: &Connection) -> &Condvar {
+impl WaitKind {
+    fn condvar(self, connection: &HobConnection) -> &Condvar {
         match self {
-            Kind::Arrival => &connection.arrivals,
-            Kind::Change => &connection.changes,
+            WaitKind::Arrival => &connection.arrivals,
+            WaitKind::Change => &connection.changes,
         }
     }
 
-    fn waiting(self, inner: &mut Inner) -> &mut usize {
+    fn waiting(self, inner: &mut HobConnectionState) -> &mut usize {
         match self {
-            Kind::Arrival => &mut inner.arrivals_waiting,
-            Kind::Change => &mut inner.changes_waiting,
+            WaitKind::Arrival => &mut inner.arrivals_waiting,
+            WaitKind::Change => &mut inner.changes_waiting,
         }
     }
 }
@@ -498,7 +498,7 @@ fn poll(
     socket: &OwnedFd,
     sleeper: Option<&Sleeper>,
     left: Option<Duration>,
-) -> Result<(), Failure> {
+) -> Result<(), CallFailure> {
     let timeout = left.and_then(|left| Timespec::try_from(left).ok());
     let mut fds = vec![PollFd::new(socket, PollFlags::IN)];
     let bell = sleeper.map(Sleeper::bell);
@@ -508,7 +508,7 @@ fn poll(
         Err(errno) => return Err(errno.into()),
     }
     if sleeper.is_some() && !fds[0].revents().is_empty() {
-        return Err(Failure::Gone);
+        return Err(CallFailure::Gone);
     }
     Ok(())
 }

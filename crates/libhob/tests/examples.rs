@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use hob_ipc::lines::{self, Event, Format, Scanner, Sentinels};
+use hob_ipc::lines::{self, OutputEvent, SentinelScanner, Sentinels, VariableFormat};
 use hob_ipc::message::Carrier;
 
 use worker::{Asked, Server, compiled, get, library};
@@ -66,8 +66,8 @@ fn the_classic_program_needs_nothing_but_lines() {
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut output = child.stdout.take().unwrap();
-    let mut scanner = Scanner::new(sentinels);
-    let mut format = Format::Record;
+    let mut scanner = SentinelScanner::new(sentinels);
+    let mut format = VariableFormat::Record;
     for number in 1..=5 {
         let variables: [(&[u8], &[u8]); 3] = [
             (b"REQUEST_METHOD", b"POST"),
@@ -82,11 +82,11 @@ fn the_classic_program_needs_nothing_but_lines() {
         'answer: loop {
             while let Some(event) = scanner.next_event().unwrap() {
                 match event {
-                    Event::Output(bytes) => text.extend_from_slice(bytes),
-                    Event::End => break 'answer,
-                    Event::Callout { text, wants_reply } => {
+                    OutputEvent::Output(bytes) => text.extend_from_slice(bytes),
+                    OutputEvent::End => break 'answer,
+                    OutputEvent::Callout { text, wants_reply } => {
                         assert!(!wants_reply);
-                        format = Format::asked_by(text).unwrap();
+                        format = VariableFormat::asked_by(text).unwrap();
                     }
                 }
             }
@@ -100,7 +100,7 @@ fn the_classic_program_needs_nothing_but_lines() {
         );
         assert_eq!(text, expected);
     }
-    assert_eq!(format, Format::Struct, "asked for once");
+    assert_eq!(format, VariableFormat::Struct, "asked for once");
     drop(input);
     assert!(child.wait().unwrap().success());
 }

@@ -5,7 +5,7 @@ mod worker;
 
 use std::path::PathBuf;
 
-use hob_ipc::message::{Carrier, Head, Kind, LAST, TUNNEL};
+use hob_ipc::message::{Carrier, LAST, MessageHead, MessageKind, TUNNEL};
 
 use worker::{Answer, Asked, Server, compiled, get};
 
@@ -41,7 +41,7 @@ fn small_answers_are_a_head_and_one_last_message() {
         for _ in 0..3 {
             let id = server.send(&get("/hello"));
             let kinds = [server.turn(), server.turn()].map(|head| (head.kind, head.flags));
-            assert_eq!(kinds, [(Kind::Head, 0), (Kind::Data, LAST)]);
+            assert_eq!(kinds, [(MessageKind::Head, 0), (MessageKind::Data, LAST)]);
             assert_eq!(server.answer(id), expected);
         }
         let empty = server.ask(&get("/empty"));
@@ -128,16 +128,16 @@ fn every_call_does_what_the_header_says() {
 fn a_client_that_leaves_is_heard_of_by_poll_and_by_calls() {
     on_both(|mut server| {
         let id = server.send(&get("/until-cancelled"));
-        assert_eq!(server.turn().kind, Kind::Head);
-        server.push(Head::new(Kind::Cancel, id), &[]);
+        assert_eq!(server.turn().kind, MessageKind::Head);
+        server.push(MessageHead::new(MessageKind::Cancel, id), &[]);
         assert_eq!(server.answer(id).body, b"");
         // One whose output nobody takes any more.
         let id = server.send(&Asked {
             query: "90000000",
             ..get("/blocks")
         });
-        assert_eq!(server.turn().kind, Kind::Head);
-        server.push(Head::new(Kind::Cancel, id), &[]);
+        assert_eq!(server.turn().kind, MessageKind::Head);
+        server.push(MessageHead::new(MessageKind::Cancel, id), &[]);
         assert!(server.answer(id).body.len() < 90_000_000);
         assert_eq!(server.ask(&get("/hello")).body, b"hello\n");
         server.finish();
@@ -148,12 +148,12 @@ fn a_client_that_leaves_is_heard_of_by_poll_and_by_calls() {
 fn a_tunnel_carries_bytes_both_ways_at_once() {
     on_both(|mut server| {
         let id = server.send(&get("/tunnel"));
-        assert_eq!(server.turn().kind, Kind::Head);
+        assert_eq!(server.turn().kind, MessageKind::Head);
         for word in [&b"ping"[..], b"pong"] {
-            server.push(Head::new(Kind::Body, id), word);
-            assert_eq!(server.turn().kind, Kind::Data);
+            server.push(MessageHead::new(MessageKind::Body, id), word);
+            assert_eq!(server.turn().kind, MessageKind::Data);
         }
-        server.push(Head::new(Kind::Body, id).flags(LAST), &[]);
+        server.push(MessageHead::new(MessageKind::Body, id).flags(LAST), &[]);
         assert_eq!(server.answer(id).body, b"pingpong");
         server.finish();
     });
@@ -163,11 +163,11 @@ fn a_tunnel_carries_bytes_both_ways_at_once() {
 fn a_half_closed_tunnel_is_still_read() {
     on_both(|mut server| {
         let id = server.send(&get("/half"));
-        assert_eq!(server.turn().kind, Kind::Head);
+        assert_eq!(server.turn().kind, MessageKind::Head);
         let last = server.turn();
-        assert_eq!((last.kind, last.flags), (Kind::Data, LAST | TUNNEL));
-        server.push(Head::new(Kind::Body, id), b"still read");
-        server.push(Head::new(Kind::Body, id).flags(LAST), &[]);
+        assert_eq!((last.kind, last.flags), (MessageKind::Data, LAST | TUNNEL));
+        server.push(MessageHead::new(MessageKind::Body, id), b"still read");
+        server.push(MessageHead::new(MessageKind::Body, id).flags(LAST), &[]);
         let answer = server.answer(id);
         assert_eq!((&answer.body[..], &answer.end[..]), (&b"last"[..], "over"));
         assert!(!answer.is_failed);

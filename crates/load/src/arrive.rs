@@ -1,8 +1,9 @@
 //! When requests are due in an open loop, whatever the server does.
 //!
-//! A `Rate` is a shape over time: constant, a ramp, or steps of equal length. Its integral N(t) is
-//! how many requests are due by t; requests are due where N passes 1, 2, 3, ... (constant gaps) or
-//! sums of exponential gaps (Poisson). Threads take turns, so that together they keep the rate.
+//! An `ArrivalRate` is a shape over time: constant, a ramp, or steps of equal length. Its integral
+//! N(t) is how many requests are due by t; requests are due where N passes 1, 2, 3, ... (constant
+//! gaps) or sums of exponential gaps (Poisson). Threads take turns, so that together they keep the
+//! rate.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use crate::random::Random;
 
 /// How many requests per second are due, over the measured time.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Rate {
+pub enum ArrivalRate {
     /// The same all the time.
     Constant(f64),
     /// From one to the other, by and by.
@@ -31,11 +32,11 @@ pub enum Arrivals {
     Poisson,
 }
 
-impl FromStr for Rate {
+impl FromStr for ArrivalRate {
     type Err = String;
 
     /// Reads `5000`, `100..2000` or `1000,2000,4000`.
-    fn from_str(text: &str) -> Result<Rate, String> {
+    fn from_str(text: &str) -> Result<ArrivalRate, String> {
         let wrong = || {
             format!(
                 "{text:?} is no rate; write requests per second: 5000, a ramp 100..2000 or \
@@ -51,27 +52,27 @@ impl FromStr for Rate {
         if let Some((from, to)) = text.split_once("..") {
             let (from, to) = (number(from)?, number(to)?);
             return (from + to > 0.0)
-                .then_some(Rate::Ramp(from, to))
+                .then_some(ArrivalRate::Ramp(from, to))
                 .ok_or_else(wrong);
         }
         if !text.contains(',') {
-            return positive(text).map(Rate::Constant);
+            return positive(text).map(ArrivalRate::Constant);
         }
         let steps: Vec<f64> = text.split(',').map(positive).collect::<Result<_, _>>()?;
         if steps.len() > STEP_COUNT_MAX {
             return Err(format!("a rate has at most {STEP_COUNT_MAX} steps"));
         }
-        Ok(Rate::Steps(steps))
+        Ok(ArrivalRate::Steps(steps))
     }
 }
 
-impl Rate {
+impl ArrivalRate {
     /// The rate as it is written.
     pub fn text(&self) -> String {
         match self {
-            Rate::Constant(rate) => rate.to_string(),
-            Rate::Ramp(from, to) => format!("{from}..{to}"),
-            Rate::Steps(steps) => {
+            ArrivalRate::Constant(rate) => rate.to_string(),
+            ArrivalRate::Ramp(from, to) => format!("{from}..{to}"),
+            ArrivalRate::Steps(steps) => {
                 let steps: Vec<String> = steps.iter().map(f64::to_string).collect();
                 steps.join(",")
             }
@@ -81,7 +82,7 @@ impl Rate {
     /// The step that a moment of the measured time belongs to.
     pub(crate) fn step(&self, at_ns: u64, duration_ns: u64) -> usize {
         match self {
-            Rate::Steps(steps) => {
+            ArrivalRate::Steps(steps) => {
                 let step = u128::from(at_ns) * steps.len() as u128 / u128::from(duration_ns.max(1));
                 (step as usize).min(steps.len() - 1)
             }
@@ -91,8 +92,8 @@ impl Rate {
 
     fn first(&self) -> f64 {
         match self {
-            Rate::Constant(rate) | Rate::Ramp(rate, _) => *rate,
-            Rate::Steps(steps) => steps[0],
+            ArrivalRate::Constant(rate) | ArrivalRate::Ramp(rate, _) => *rate,
+            ArrivalRate::Steps(steps) => steps[0],
         }
     }
 
@@ -100,14 +101,14 @@ impl Rate {
     fn reached(&self, due: f64, duration: f64) -> Option<f64> {
         match self {
             _ if due <= 0.0 => Some(0.0),
-            Rate::Constant(rate) => Some(due / rate),
-            Rate::Ramp(from, to) => {
+            ArrivalRate::Constant(rate) => Some(due / rate),
+            ArrivalRate::Ramp(from, to) => {
                 // due = from t + slope t²/2, in a form that is exact for small slopes too.
                 let slope = (to - from) / duration;
                 let root = from * from + 2.0 * slope * due;
                 (root >= 0.0 && from + root.sqrt() > 0.0).then(|| 2.0 * due / (from + root.sqrt()))
             }
-            Rate::Steps(steps) => {
+            ArrivalRate::Steps(steps) => {
                 let length = duration / steps.len() as f64;
                 let mut left = due;
                 for (index, rate) in steps.iter().enumerate() {
@@ -125,7 +126,7 @@ impl Rate {
 /// The times at which one thread's requests are due.
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    rate: Rate,
+    rate: ArrivalRate,
     warm_up: f64,
     duration: f64,
     thread_count: f64,
@@ -137,7 +138,7 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// The schedule of one thread of several. During the warm-up the rate is the first one.
     pub(crate) fn new(
-        rate: &Rate,
+        rate: &ArrivalRate,
         arrivals: Arrivals,
         (warm_up, duration): (Duration, Duration),
         (thread, thread_count): (usize, usize),
@@ -184,7 +185,7 @@ mod tests {
 
     /// All times of several threads within the run, in order.
     fn times(rate: &str, arrivals: Arrivals, threads: usize, seconds: (u64, u64)) -> Vec<u64> {
-        let rate: Rate = rate.parse().unwrap();
+        let rate: ArrivalRate = rate.parse().unwrap();
         let times = (
             Duration::from_secs(seconds.0),
             Duration::from_secs(seconds.1),
@@ -201,10 +202,10 @@ mod tests {
 
     #[test]
     fn rates_are_numbers_ramps_and_steps() {
-        assert_eq!("5000".parse(), Ok(Rate::Constant(5000.0)));
-        assert_eq!("0.5".parse(), Ok(Rate::Constant(0.5)));
-        assert_eq!("0..10".parse(), Ok(Rate::Ramp(0.0, 10.0)));
-        assert_eq!("1,2".parse(), Ok(Rate::Steps(vec![1.0, 2.0])));
+        assert_eq!("5000".parse(), Ok(ArrivalRate::Constant(5000.0)));
+        assert_eq!("0.5".parse(), Ok(ArrivalRate::Constant(0.5)));
+        assert_eq!("0..10".parse(), Ok(ArrivalRate::Ramp(0.0, 10.0)));
+        assert_eq!("1,2".parse(), Ok(ArrivalRate::Steps(vec![1.0, 2.0])));
         for wrong in [
             "",
             "0",
@@ -216,7 +217,7 @@ mod tests {
             "1..",
             "999999999999",
         ] {
-            assert!(wrong.parse::<Rate>().is_err(), "{wrong}");
+            assert!(wrong.parse::<ArrivalRate>().is_err(), "{wrong}");
         }
     }
 
@@ -249,7 +250,7 @@ mod tests {
         assert!(between(0, 1).abs_diff(100) <= 1);
         assert!(between(1, 3).abs_diff(200) <= 1);
         assert!(between(3, 5).abs_diff(600) <= 1);
-        let rate: Rate = "100,300".parse().unwrap();
+        let rate: ArrivalRate = "100,300".parse().unwrap();
         let second = 1_000_000_000;
         let steps: Vec<_> = (0..5)
             .map(|at| rate.step(at * second, 4 * second))

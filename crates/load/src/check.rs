@@ -1,18 +1,18 @@
 //! What a plan asks for together may make no sense, though each part does.
 
-use crate::arrive::Rate;
-use crate::entry::{Entry, Rows};
+use crate::arrive::ArrivalRate;
+use crate::entry::{RequestSpec, ResultRows};
 use crate::error::LoadError;
 use crate::expect::Expectation;
 use crate::limits::{
     CONNECTION_COUNT_MAX, LANE_COUNT_MAX, ROW_COUNT_MAX, SOURCE_COUNT_MAX, STREAM_COUNT_MAX,
     THREAD_COUNT_MAX, URL_COUNT_MAX, VISITOR_COUNT_MAX,
 };
-use crate::plan::{Pace, Plan, Protocol, Reuse};
-use crate::send::Address;
+use crate::plan::{BenchPlan, LoadModel, Protocol, Reuse};
+use crate::send::ServerAddress;
 
 /// Refuses a plan that cannot be carried out.
-pub(crate) fn check(plan: &Plan) -> Result<(), LoadError> {
+pub(crate) fn check(plan: &BenchPlan) -> Result<(), LoadError> {
     let wrong = |text: String| Err(LoadError::Arguments(text));
     check_entries(plan)?;
     if !(1..=CONNECTION_COUNT_MAX).contains(&plan.connections) {
@@ -35,15 +35,15 @@ pub(crate) fn check(plan: &Plan) -> Result<(), LoadError> {
     if plan.timeout.is_zero() {
         return wrong("the timeout must be longer than nothing".to_owned());
     }
-    let is_log = matches!(plan.pace, Pace::Log(_));
+    let is_log = matches!(plan.pace, LoadModel::Log(_));
     if plan.duration.is_none() && plan.count.is_none() && !is_log {
         return wrong("a run ends after a time, a count or both".to_owned());
     }
     if plan.duration.is_some_and(|duration| duration.is_zero()) || plan.count == Some(0) {
         return wrong("a run of no length measures nothing".to_owned());
     }
-    if let (Pace::Open { rate, .. }, None) = (&plan.pace, plan.duration)
-        && !matches!(rate, Rate::Constant(_))
+    if let (LoadModel::Open { rate, .. }, None) = (&plan.pace, plan.duration)
+        && !matches!(rate, ArrivalRate::Constant(_))
     {
         return wrong(format!(
             "the rate {} changes over a time: say --for how long",
@@ -53,7 +53,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), LoadError> {
     Ok(())
 }
 
-fn check_sources(plan: &Plan) -> Result<(), LoadError> {
+fn check_sources(plan: &BenchPlan) -> Result<(), LoadError> {
     let wrong = |text: String| Err(LoadError::Arguments(text));
     if !(1..=SOURCE_COUNT_MAX).contains(&plan.sources) {
         return wrong(format!("sources: from 1 to {SOURCE_COUNT_MAX}"));
@@ -69,7 +69,7 @@ fn check_sources(plan: &Plan) -> Result<(), LoadError> {
 }
 
 /// Refuses to spread connections where the client addresses are not all ours.
-pub(crate) fn check_reached(plan: &Plan, address: &Address) -> Result<(), LoadError> {
+pub(crate) fn check_reached(plan: &BenchPlan, address: &ServerAddress) -> Result<(), LoadError> {
     if plan.sources == 1 || address.has_sources() {
         return Ok(());
     }
@@ -80,12 +80,13 @@ pub(crate) fn check_reached(plan: &Plan, address: &Address) -> Result<(), LoadEr
 }
 
 /// What pages cannot be asked for with.
-fn check_page(plan: &Plan) -> Result<(), LoadError> {
+fn check_page(plan: &BenchPlan) -> Result<(), LoadError> {
     if plan.page.is_none() {
         return Ok(());
     }
     let wrong = |text: &str| Err(LoadError::Arguments(text.to_owned()));
-    let is_plain = |entry: &Entry| plan.method_of(entry) == "GET" && plan.body_of(entry).is_none();
+    let is_plain =
+        |entry: &RequestSpec| plan.method_of(entry) == "GET" && plan.body_of(entry).is_none();
     if !plan.entries.iter().all(is_plain) {
         return wrong("a page is asked for with GET: leave --method and --body out");
     }
@@ -95,10 +96,10 @@ fn check_page(plan: &Plan) -> Result<(), LoadError> {
              and --streams out",
         );
     }
-    if matches!(plan.pace, Pace::Log(_)) {
+    if matches!(plan.pace, LoadModel::Log(_)) {
         return wrong("a log has every request of its own: leave --page out, or the log");
     }
-    let has_own = |entry: &Entry| !entry.fields.is_empty() || !entry.expectations.is_empty();
+    let has_own = |entry: &RequestSpec| !entry.fields.is_empty() || !entry.expectations.is_empty();
     if let Some(entry) = plan.entries.iter().find(|entry| has_own(entry)) {
         return wrong(&format!(
             "{}: fields and expectations hold for all pages and what they name: write --header and \
@@ -119,7 +120,7 @@ fn check_page(plan: &Plan) -> Result<(), LoadError> {
 }
 
 /// What is asked for must be of one server, and not more than can be told apart.
-fn check_entries(plan: &Plan) -> Result<(), LoadError> {
+fn check_entries(plan: &BenchPlan) -> Result<(), LoadError> {
     let wrong = |text: String| Err(LoadError::Arguments(text));
     let Some(first) = plan.entries.first().map(|entry| &entry.url) else {
         return wrong("there is no URL to ask for".to_owned());
@@ -127,7 +128,7 @@ fn check_entries(plan: &Plan) -> Result<(), LoadError> {
     if plan.entries.len() > URL_COUNT_MAX {
         return wrong(format!("at most {URL_COUNT_MAX} URLs"));
     }
-    if Rows::of(&plan.entries).first.len() > ROW_COUNT_MAX {
+    if ResultRows::of(&plan.entries).first.len() > ROW_COUNT_MAX {
         return wrong(format!(
             "at most {ROW_COUNT_MAX} rows of results; give URLs that belong together one name \
              (name=WORD in the list)"
@@ -140,7 +141,7 @@ fn check_entries(plan: &Plan) -> Result<(), LoadError> {
             first.text, other.text
         ));
     }
-    if let Pace::Log(replay) = &plan.pace {
+    if let LoadModel::Log(replay) = &plan.pace {
         replay
             .check(plan.entries.len())
             .map_err(LoadError::Arguments)?;
@@ -153,7 +154,7 @@ fn check_entries(plan: &Plan) -> Result<(), LoadError> {
     Ok(())
 }
 
-fn check_streams(plan: &Plan) -> Result<(), LoadError> {
+fn check_streams(plan: &BenchPlan) -> Result<(), LoadError> {
     let wrong = |text: String| Err(LoadError::Arguments(text));
     if plan.protocol == Protocol::H3 && (!plan.entries[0].url.is_secure || plan.unix.is_some()) {
         return wrong(

@@ -10,7 +10,7 @@ use crate::limits::SHARD_COUNT_MAX;
 
 /// What is shown while a run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum View {
+pub enum ProgressDisplay {
     /// Nothing.
     #[default]
     Nothing,
@@ -28,13 +28,13 @@ pub struct Conduct {
     /// A control group whose CPU time and memory are put beside the result.
     pub cgroup: Option<PathBuf>,
     /// What ends the run early.
-    pub stops: Vec<Stop>,
+    pub stops: Vec<StopCondition>,
     /// Which part of the plan is carried out here.
     pub shard: Option<Shard>,
     /// When to begin.
     pub start_at: Option<SystemTime>,
     /// What is shown meanwhile.
-    pub view: View,
+    pub view: ProgressDisplay,
 }
 
 /// One of several machines that carry out a plan together, counted from one.
@@ -91,29 +91,29 @@ pub(crate) enum Stopper {
 
 /// A condition that ends a run early.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stop {
+pub struct StopCondition {
     text: String,
     pub(crate) stopper: Stopper,
     limit: u64,
 }
 
-impl Stop {
+impl StopCondition {
     /// Has it come to that?
     pub(crate) fn is_reached(&self, count: u64) -> bool {
         count > self.limit
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for StopCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl FromStr for Stop {
+impl FromStr for StopCondition {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Stop, String> {
+    fn from_str(text: &str) -> Result<StopCondition, String> {
         let wrong = || {
             format!(
                 "{text:?} ends no run; write backlog>COUNT (requests that are due and wait for a \
@@ -126,7 +126,7 @@ impl FromStr for Stop {
             "errors" => Stopper::Errors,
             _ => return Err(wrong()),
         };
-        Ok(Stop {
+        Ok(StopCondition {
             text: text.to_owned(),
             stopper,
             limit: limit.trim().parse().map_err(|_| wrong())?,
@@ -191,11 +191,11 @@ mod tests {
 
     #[test]
     fn stop_has_a_figure_and_a_limit() {
-        let stop: Stop = "backlog > 10".parse().unwrap();
+        let stop: StopCondition = "backlog > 10".parse().unwrap();
         assert_eq!(stop.stopper, Stopper::Backlog);
         assert!(stop.is_reached(11) && !stop.is_reached(10));
         for wrong in ["", "backlog", "backlog>", "backlog>1%", "p99>1", "errors<1"] {
-            assert!(wrong.parse::<Stop>().is_err(), "{wrong}");
+            assert!(wrong.parse::<StopCondition>().is_err(), "{wrong}");
         }
     }
 

@@ -8,7 +8,7 @@ use crate::url::Url;
 
 /// What is asked for, one of several.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct RequestSpec {
     /// Where.
     pub url: Url,
     /// The name of the row of the results that it belongs to; its URL for none.
@@ -25,9 +25,9 @@ pub struct Entry {
     pub expectations: Vec<Expectation>,
 }
 
-impl From<Url> for Entry {
-    fn from(url: Url) -> Entry {
-        Entry {
+impl From<Url> for RequestSpec {
+    fn from(url: Url) -> RequestSpec {
+        RequestSpec {
             url,
             name: None,
             weight: 1.0,
@@ -41,16 +41,16 @@ impl From<Url> for Entry {
 
 /// The rows of results that entries belong to: those of one name share one.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub(crate) struct ResultRows {
     /// For each entry its row.
     pub(crate) of_entry: Vec<u32>,
     /// The first entry of each row.
     pub(crate) first: Vec<usize>,
 }
 
-impl Rows {
-    pub(crate) fn of(entries: &[Entry]) -> Rows {
-        let mut rows = Rows::default();
+impl ResultRows {
+    pub(crate) fn of(entries: &[RequestSpec]) -> ResultRows {
+        let mut rows = ResultRows::default();
         let mut named = std::collections::HashMap::new();
         for (index, entry) in entries.iter().enumerate() {
             let row = rows.first.len() as u32;

@@ -8,7 +8,7 @@ use rustix::system::uname;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::page::{Table, bytes, count};
+use crate::page::{PageTable, bytes, count};
 
 /// Built with checks and without optimisation: slow, and no measure of anything.
 const IS_DEBUG_BUILD: bool = cfg!(debug_assertions);
@@ -88,8 +88,8 @@ impl Environment {
     }
 
     /// The same as a table of a page.
-    pub fn table(&self) -> Table {
-        let table = Table::new("Environment").text("what").text("here");
+    pub fn table(&self) -> PageTable {
+        let table = PageTable::new("Environment").text("what").text("here");
         let facts = self.facts().into_iter();
         { facts }.fold(table, |table, (name, here)| table.row([name, &here]))
     }

@@ -38,12 +38,12 @@ pub struct Then {
     pub remark: String,
 }
 
-struct History {
+struct HistoricalFigures {
     documents: Vec<Document>,
     figures: Vec<Then>,
 }
 
-static HISTORY: LazyLock<History> = LazyLock::new(|| {
+static HISTORY: LazyLock<HistoricalFigures> = LazyLock::new(|| {
     let whole: Value = serde_json::from_str(include_str!("history.json")).unwrap_or_default();
     let all = |name: &str| whole[name].as_array().cloned().unwrap_or_default();
     let text = |of: &Value, name: &str| of[name].as_str().unwrap_or_default().to_owned();
@@ -60,7 +60,7 @@ static HISTORY: LazyLock<History> = LazyLock::new(|| {
         unit: text(of, "unit"),
         remark: text(of, "remark"),
     };
-    History {
+    HistoricalFigures {
         documents: all("documents").iter().map(document).collect(),
         figures: all("figures").iter().map(then).collect(),
     }

@@ -11,7 +11,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::entry::Entry;
+use crate::entry::RequestSpec;
 use crate::limits::{LIST_LINE_BYTES_MAX, URL_COUNT_MAX};
 use crate::quantity::plain_number;
 use crate::url::Url;
@@ -41,8 +41,8 @@ pub fn parse_list(
     text: &str,
     base: Option<&Url>,
     mut body: impl FnMut(&str) -> Result<Arc<[u8]>, String>,
-) -> Result<Vec<Entry>, ListError> {
-    let mut entries: Vec<Entry> = Vec::new();
+) -> Result<Vec<RequestSpec>, ListError> {
+    let mut entries: Vec<RequestSpec> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let server = base.or_else(|| entries.first().map(|entry| &entry.url));
         let wrong = |text| ListError {
@@ -71,7 +71,7 @@ fn entry(
     line: &str,
     server: Option<&Url>,
     body: &mut impl FnMut(&str) -> Result<Arc<[u8]>, String>,
-) -> Result<Option<Entry>, String> {
+) -> Result<Option<RequestSpec>, String> {
     if line.len() > LIST_LINE_BYTES_MAX {
         return Err(format!("a line has at most {LIST_LINE_BYTES_MAX} bytes"));
     }
@@ -87,7 +87,7 @@ fn entry(
     let url = words
         .next()
         .ok_or_else(|| format!("there is no URL behind {first}; write {first} http://HOST/PATH"))?;
-    let mut entry = Entry::from(url_of(url, server)?);
+    let mut entry = RequestSpec::from(url_of(url, server)?);
     entry.method = method;
     for word in words {
         set(&mut entry, word, body)?;
@@ -117,7 +117,7 @@ fn url_of(text: &str, server: Option<&Url>) -> Result<Url, String> {
 
 /// Sets what a word says.
 fn set(
-    entry: &mut Entry,
+    entry: &mut RequestSpec,
     word: &str,
     body: &mut impl FnMut(&str) -> Result<Arc<[u8]>, String>,
 ) -> Result<(), String> {
@@ -177,7 +177,7 @@ fn words(line: &str) -> Result<Vec<String>, String> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Vec<Entry>, String> {
+    fn parse(text: &str) -> Result<Vec<RequestSpec>, String> {
         let body = |path: &str| match path {
             "missing" => Err("there is no such file".to_owned()),
             path => Ok(path.as_bytes().into()),

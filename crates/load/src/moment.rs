@@ -6,7 +6,7 @@ const MONTHS: [&[u8]; 12] = [
 ];
 
 /// A moment of UTC, taken apart.
-struct Parts {
+struct UtcParts {
     year: i64,
     month: i64,
     day: i64,
@@ -15,7 +15,7 @@ struct Parts {
     second: i64,
 }
 
-impl Parts {
+impl UtcParts {
     /// Seconds since 1970; none where there is no such moment.
     fn seconds(&self) -> Option<i64> {
         let is_sound = (1..=12).contains(&self.month)
@@ -85,7 +85,7 @@ pub(crate) fn common(bytes: &[u8]) -> Option<i64> {
         return None;
     }
     let month = MONTHS.iter().position(|month| *month == &bytes[3..6])?;
-    let parts = Parts {
+    let parts = UtcParts {
         year: number(bytes, 7, 11)?,
         month: month as i64 + 1,
         day: number(bytes, 0, 2)?,
@@ -103,7 +103,7 @@ pub(crate) fn iso(text: &str) -> Option<(i64, bool)> {
     if !has_marks(bytes, MARKS) {
         return None;
     }
-    let parts = Parts {
+    let parts = UtcParts {
         year: number(bytes, 0, 4)?,
         month: number(bytes, 5, 7)?,
         day: number(bytes, 8, 10)?,

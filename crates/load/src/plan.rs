@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::arrive::{Arrivals, Rate};
-use crate::entry::Entry;
+use crate::arrive::{ArrivalRate, Arrivals};
+use crate::entry::RequestSpec;
 use crate::expect::Expectation;
 use crate::replay::Replay;
 use crate::threshold::Threshold;
 
 /// When the next request leaves.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Pace {
+pub enum LoadModel {
     /// Closed loop: each connection sends the next request when it has its answer, after a pause.
     Closed {
         /// Time between an answer and the next request.
@@ -20,7 +20,7 @@ pub enum Pace {
     /// Open loop: requests are due at a rate, whatever the server does.
     Open {
         /// How many per second.
-        rate: Rate,
+        rate: ArrivalRate,
         /// With which gaps.
         arrivals: Arrivals,
     },
@@ -71,7 +71,7 @@ impl Protocol {
 
 /// What is offered to a server over TLS, by the names that IANA has given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Terms {
+pub struct ClientTlsOffer {
     /// The only cipher suite, such as `TLS_AES_256_GCM_SHA384`; the usual ones for none.
     pub suite: Option<String>,
     /// The only group of the key exchange, such as `X25519`; the usual ones for none.
@@ -108,9 +108,9 @@ impl Visit {
 
 /// What a run is to do. Every field is checked by `run` before anything is sent.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct BenchPlan {
     /// What is asked for, all of one origin: in turn, or drawn by weight where weights differ.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<RequestSpec>,
     /// Where random gaps and draws begin.
     pub seed: u64,
     /// The URLs are pages, loaded with their assets as browsers do: a connection is a visitor then,
@@ -123,7 +123,7 @@ pub struct Plan {
     /// Requests at once on a connection; 1 over HTTP/1.
     pub streams: usize,
     /// Closed or open loop.
-    pub pace: Pace,
+    pub pace: LoadModel,
     /// Connections, over all threads.
     pub connections: usize,
     /// Client addresses of 127.0.0.0/8 that they are spread over in turn; 1 for the system's
@@ -134,7 +134,7 @@ pub struct Plan {
     /// Take any certificate of a server; one on this machine is not checked anyway.
     pub is_insecure: bool,
     /// What is offered over TLS.
-    pub terms: Terms,
+    pub terms: ClientTlsOffer,
     /// Make a full TLS handshake for every connection.
     pub is_resumption_off: bool,
     /// Threads.
@@ -163,7 +163,7 @@ pub struct Plan {
     pub pid: Option<u32>,
 }
 
-impl Plan {
+impl BenchPlan {
     /// What a request is: one, or a page with its assets.
     pub(crate) fn noun(&self) -> &'static str {
         match self.page {
@@ -181,9 +181,9 @@ impl Plan {
     }
 }
 
-impl Plan {
+impl BenchPlan {
     /// The method an entry is asked with.
-    pub(crate) fn method_of<'a>(&'a self, entry: &'a Entry) -> &'a str {
+    pub(crate) fn method_of<'a>(&'a self, entry: &'a RequestSpec) -> &'a str {
         match (&entry.method, &entry.body) {
             (Some(method), _) => method,
             (None, Some(_)) => "POST",
@@ -192,7 +192,7 @@ impl Plan {
     }
 
     /// The body an entry is asked with.
-    pub(crate) fn body_of<'a>(&'a self, entry: &'a Entry) -> Option<&'a [u8]> {
+    pub(crate) fn body_of<'a>(&'a self, entry: &'a RequestSpec) -> Option<&'a [u8]> {
         match (&entry.body, &entry.method) {
             (Some(body), _) => Some(body),
             (None, Some(_)) => None,
@@ -203,7 +203,7 @@ impl Plan {
     /// All header fields an entry is asked with.
     pub(crate) fn fields_of<'a>(
         &'a self,
-        entry: &'a Entry,
+        entry: &'a RequestSpec,
     ) -> impl Iterator<Item = &'a (String, String)> + Clone {
         self.fields.iter().chain(&entry.fields)
     }

@@ -8,8 +8,8 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
 use crate::error::LoadError;
-use crate::plan::{Plan, Protocol};
-use crate::send::{Address, Trust, answers_quic, client_config};
+use crate::plan::{BenchPlan, Protocol};
+use crate::send::{ServerAddress, Trust, answers_quic, client_config};
 use crate::url::Url;
 
 /// When a connection is made first that carries nothing.
@@ -24,16 +24,16 @@ pub(crate) enum Probe {
 }
 
 /// Finds an address at which the server takes a connection now.
-pub(crate) fn reach(plan: &Plan, probe: Probe) -> Result<Address, LoadError> {
+pub(crate) fn reach(plan: &BenchPlan, probe: Probe) -> Result<ServerAddress, LoadError> {
     if let Probe::Never(address) = probe {
-        return Ok(Address::Inet(address));
+        return Ok(ServerAddress::Inet(address));
     }
     if let Some(path) = &plan.unix {
         if probe == Probe::Between {
-            return Ok(Address::Unix(path.clone()));
+            return Ok(ServerAddress::Unix(path.clone()));
         }
         return match UnixStream::connect(path) {
-            Ok(_) => Ok(Address::Unix(path.clone())),
+            Ok(_) => Ok(ServerAddress::Unix(path.clone())),
             Err(error) => Err(LoadError::Server(format!(
                 "no server answers at {}: {error}",
                 path.display()
@@ -45,19 +45,19 @@ pub(crate) fn reach(plan: &Plan, probe: Probe) -> Result<Address, LoadError> {
     // Over QUIC only a handshake shows whether somebody is there: the run's own ones tell as well.
     let is_between = probe == Probe::Between || plan.protocol == Protocol::H3;
     if let (true, [address]) = (is_between, &addresses[..]) {
-        return Ok(Address::Inet(*address));
+        return Ok(ServerAddress::Inet(*address));
     }
     let mut last = None;
     for address in addresses {
         let answered = match plan.protocol {
-            Protocol::H3 => match tls(plan, &Address::Inet(address))? {
+            Protocol::H3 => match tls(plan, &ServerAddress::Inet(address))? {
                 Some(tls) => answers_quic(address, &tls, plan.timeout),
                 None => Ok(()),
             },
             _ => TcpStream::connect_timeout(&address, plan.timeout).map(drop),
         };
         match answered {
-            Ok(()) => return Ok(Address::Inet(address)),
+            Ok(()) => return Ok(ServerAddress::Inet(address)),
             Err(error) => last = Some((address, error)),
         }
     }
@@ -83,8 +83,8 @@ pub fn addresses(url: &Url) -> Result<Vec<SocketAddr>, LoadError> {
 
 /// What clients say about TLS, where the URLs ask for it.
 pub fn tls(
-    plan: &Plan,
-    address: &Address,
+    plan: &BenchPlan,
+    address: &ServerAddress,
 ) -> Result<Option<(ClientConfig, ServerName<'static>)>, LoadError> {
     let url = &plan.entries[0].url;
     if !url.is_secure {

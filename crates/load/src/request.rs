@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::entry::Entry;
+use crate::entry::RequestSpec;
 use crate::limits::COPIED_BODY_BYTES_MAX;
-use crate::plan::{Plan, Protocol, Reuse};
+use crate::plan::{BenchPlan, Protocol, Reuse};
 
 /// One request as it goes over the wire in HTTP/1, head and body.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct H1Request {
     pub(crate) bytes: Vec<u8>,
     /// Where the target belongs, of a request that gets it later.
     target_at: usize,
@@ -16,7 +16,7 @@ pub(crate) struct Request {
     body_at: usize,
 }
 
-impl Request {
+impl H1Request {
     /// The request with a target, but for a long body.
     pub(crate) fn write_to(&self, target: &[u8], out: &mut Vec<u8>) {
         let end = self.bytes.len() - self.long_body().len();
@@ -48,13 +48,13 @@ pub(crate) fn is_path_to_come((name, value): &(String, String)) -> bool {
 
 /// Fields written out, perhaps without the path.
 #[derive(Debug, Default)]
-pub(crate) struct Block {
+pub(crate) struct RequestFieldBlock {
     pub(crate) bytes: Vec<u8>,
     /// Where the path belongs, of one that gets it later.
     pub(crate) path_at: usize,
 }
 
-impl Block {
+impl RequestFieldBlock {
     /// Puts the fields down, with a path where they have none.
     pub(crate) fn write_to(&self, path: &[u8], out: &mut Vec<u8>) {
         let (before, behind) = self.bytes.split_at(self.path_at);
@@ -77,17 +77,17 @@ const OLD: &[&str] = &["keep-alive", "proxy-connection", "te"];
 
 /// What several requests on one connection need to know of a kind of request.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct RequestProfile {
     pub(crate) body: Arc<[u8]>,
     pub(crate) is_head: bool,
     /// The hash of the answer's body is wanted.
     pub(crate) is_hashed: bool,
 }
 
-impl Ask {
+impl RequestProfile {
     /// Of a request for a body, without one of its own.
-    pub fn plain() -> Ask {
-        Ask {
+    pub fn plain() -> RequestProfile {
+        RequestProfile {
             body: Arc::from([]),
             is_head: false,
             is_hashed: false,
@@ -96,7 +96,7 @@ impl Ask {
 }
 
 /// Says what cannot be sent.
-fn check(plan: &Plan, entry: &Entry) -> Result<(), String> {
+fn check(plan: &BenchPlan, entry: &RequestSpec) -> Result<(), String> {
     let method = plan.method_of(entry);
     if !is_token(method) {
         return Err(format!("{method:?} is no method; write GET, POST, ..."));
@@ -118,7 +118,7 @@ fn check(plan: &Plan, entry: &Entry) -> Result<(), String> {
 }
 
 /// The fields of a request, or what cannot be sent.
-pub fn fields(plan: &Plan, entry: &Entry) -> Result<Fields, String> {
+pub fn fields(plan: &BenchPlan, entry: &RequestSpec) -> Result<Fields, String> {
     check(plan, entry)?;
     let url = &entry.url;
     let is_host = |name: &str| name.eq_ignore_ascii_case("host");
@@ -142,7 +142,7 @@ pub fn fields(plan: &Plan, entry: &Entry) -> Result<Fields, String> {
 }
 
 /// A request in HTTP/1, or what cannot be sent.
-pub(crate) fn write(plan: &Plan, entry: &Entry) -> Result<Request, String> {
+pub(crate) fn write(plan: &BenchPlan, entry: &RequestSpec) -> Result<H1Request, String> {
     check(plan, entry)?;
     let (url, body) = (&entry.url, plan.body_of(entry));
     let mut head = format!("{} {} HTTP/1.1\r\n", plan.method_of(entry), url.target);
@@ -164,7 +164,7 @@ pub(crate) fn write(plan: &Plan, entry: &Entry) -> Result<Request, String> {
     let body_at = bytes.len();
     bytes.extend_from_slice(body.unwrap_or_default());
     let target_at = plan.method_of(entry).len() + 1;
-    Ok(Request {
+    Ok(H1Request {
         bytes,
         target_at,
         body_at,
@@ -205,10 +205,10 @@ fn is_token(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    impl Request {
+    impl H1Request {
         /// A request as it is written out, and where its target belongs.
-        pub(crate) fn of_parts(head: &[u8], target_at: usize, body: &[u8]) -> Request {
-            Request {
+        pub(crate) fn of_parts(head: &[u8], target_at: usize, body: &[u8]) -> H1Request {
+            H1Request {
                 bytes: [head, body].concat(),
                 target_at,
                 body_at: head.len(),
@@ -224,7 +224,7 @@ mod tests {
             (COPIED_BODY_BYTES_MAX + 1, false),
         ] {
             let head = b"POST  HTTP/1.1\r\n\r\n";
-            let request = Request::of_parts(head, 5, &vec![b'x'; body_bytes]);
+            let request = H1Request::of_parts(head, 5, &vec![b'x'; body_bytes]);
             let mut out = Vec::new();
             request.write_to(b"/a", &mut out);
             let copied = if is_copied { body_bytes } else { 0 };

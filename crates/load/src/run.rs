@@ -13,9 +13,9 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::browse::{Asker, Base};
 use crate::check::{check, check_reached};
-use crate::conduct::{Conduct, View};
+use crate::conduct::{Conduct, ProgressDisplay};
 use crate::draw::Draw;
-use crate::entry::{Entry, Rows};
+use crate::entry::{RequestSpec, ResultRows};
 use crate::environment::Environment;
 use crate::error::LoadError;
 use crate::expect::{Expected, expected_of};
@@ -23,14 +23,16 @@ use crate::limits::{
     BODY_BYTES_MAX, LOG_WAIT, OTHER_DESCRIPTOR_COUNT, VISITOR_CONNECTION_COUNT,
     VISITOR_STREAM_COUNT,
 };
-use crate::measure::{Live, Passed, Tally, moment, passed};
-use crate::plan::{Pace, Plan, Protocol, Visit};
+use crate::measure::{Live, Passed, RequestTally, moment, passed};
+use crate::plan::{BenchPlan, LoadModel, Protocol, Visit};
 use crate::reach::{Probe, reach, tls};
-use crate::replay::{Counts, Feed, Reader, Reading};
-use crate::report::Report;
+use crate::replay::{AccessLogReader, AccessLogReading, Counts, Feed};
+use crate::report::BenchReport;
 use crate::request;
-use crate::send::{Address, Choice, Gates, Kind, Pages, Prepared, Share, Thread, h2, h3};
-use crate::watch::Watch;
+use crate::send::{
+    Choice, Gates, Pages, PreparedRun, RequestKind, ServerAddress, Share, Thread, h2, h3,
+};
+use crate::watch::ThreadMonitor;
 
 /// How often it is looked whether a moment has come.
 const LOOK_PERIOD: Duration = Duration::from_millis(20);
@@ -38,19 +40,19 @@ const LOOK_PERIOD: Duration = Duration::from_millis(20);
 const BEGIN_LATE_MAX: Duration = Duration::from_secs(1);
 
 /// Makes a run. Interrupted by SIGINT or SIGTERM, it reports what there is so far.
-pub fn run(plan: Plan) -> Result<Report, LoadError> {
+pub fn run(plan: BenchPlan) -> Result<BenchReport, LoadError> {
     run_with(plan, Conduct::default())
 }
 
 /// Makes a run, conducted and shown as it is asked for.
-pub fn run_with(plan: Plan, conduct: Conduct) -> Result<Report, LoadError> {
+pub fn run_with(plan: BenchPlan, conduct: Conduct) -> Result<BenchReport, LoadError> {
     conducted(plan, conduct, stop_at_signals()?, (Probe::Always, None))
 }
 
 /// Makes a run, which ends early once the flag is set. A run that fails sets it too. Where the
 /// server has one address alone, no connection is made only to see whether it is there: whoever
 /// counts what the server does counts the run and nothing else.
-pub fn run_until(plan: Plan, is_stopped: Arc<AtomicBool>) -> Result<Report, LoadError> {
+pub fn run_until(plan: BenchPlan, is_stopped: Arc<AtomicBool>) -> Result<BenchReport, LoadError> {
     let how = (Probe::Between, None);
     conducted(plan, Conduct::default(), is_stopped, how)
 }
@@ -60,11 +62,11 @@ pub fn run_until(plan: Plan, is_stopped: Arc<AtomicBool>) -> Result<Report, Load
 /// it is called, and then the measured time begins, over the connections that there are. What a
 /// server has used up to the call belongs to no request that is measured.
 pub fn run_rested(
-    plan: Plan,
+    plan: BenchPlan,
     is_stopped: Arc<AtomicBool>,
     rested: &mut dyn FnMut(),
-) -> Result<Report, LoadError> {
-    if !matches!(plan.pace, Pace::Closed { .. }) {
+) -> Result<BenchReport, LoadError> {
+    if !matches!(plan.pace, LoadModel::Closed { .. }) {
         let text = "only a closed loop rests: other requests are due when they are";
         return Err(LoadError::Arguments(text.to_owned()));
     }
@@ -79,10 +81,10 @@ pub fn run_rested(
 /// The same over whatever protocol to this address, whoever the URLs name: what listens there hands
 /// on what comes, and counts it.
 pub fn run_through(
-    plan: Plan,
+    plan: BenchPlan,
     relay: SocketAddr,
     is_stopped: Arc<AtomicBool>,
-) -> Result<Report, LoadError> {
+) -> Result<BenchReport, LoadError> {
     let how = (Probe::Never(relay), None);
     conducted(plan, Conduct::default(), is_stopped, how)
 }
@@ -100,21 +102,21 @@ pub fn stop_at_signals() -> Result<Arc<AtomicBool>, LoadError> {
 }
 
 fn conducted(
-    whole: Plan,
+    whole: BenchPlan,
     conduct: Conduct,
     is_stopped: Arc<AtomicBool>,
     (probe, rested): (Probe, Option<&mut dyn FnMut()>),
-) -> Result<Report, LoadError> {
+) -> Result<BenchReport, LoadError> {
     let plan = part_of(&whole, &conduct);
     check(&plan)?;
     let cgroup = conduct.cgroup.as_deref().map(Cgroup::find);
     let cgroup = cgroup.transpose().map_err(LoadError::Arguments)?;
-    let written = Written::new(&plan).map_err(LoadError::Arguments)?;
+    let written = EncodedRequests::new(&plan).map_err(LoadError::Arguments)?;
     let own = plan.entries.iter().map(|entry| &entry.expectations[..]);
     let expected = expected_of(&plan.expectations, own).map_err(LoadError::Arguments)?;
     let log = match &plan.pace {
-        Pace::Log(replay) => {
-            let opened = Reader::open(replay, plan.threads, conduct.shard);
+        LoadModel::Log(replay) => {
+            let opened = AccessLogReader::open(replay, plan.threads, conduct.shard);
             Some(opened.map_err(LoadError::Arguments)?)
         }
         _ => None,
@@ -132,19 +134,22 @@ fn conducted(
     if rested.is_some() {
         prepared.warm_ns = AtomicU64::new(u64::MAX);
     }
-    prepared.live = Live::new(prepared.warm_up_ns, conduct.view != View::Nothing);
+    prepared.live = Live::new(
+        prepared.warm_up_ns,
+        conduct.view != ProgressDisplay::Nothing,
+    );
     prepared.tls = tls;
     let begun_at = SystemTime::now();
     let watched = (cgroup.as_ref(), rested);
     let measured = measure(&plan, &prepared, &conduct, watched, log)?;
-    let Measured {
+    let RunMeasurement {
         tally,
         machine,
         stopped,
         log,
     } = measured;
     let is_interrupted = stopped.is_none() && prepared.is_stopped.load(Ordering::Relaxed);
-    if let (Some(counts), Pace::Log(replay), 0) = (&log, &plan.pace, tally.due)
+    if let (Some(counts), LoadModel::Log(replay), 0) = (&log, &plan.pace, tally.due)
         && !is_interrupted
         && conduct.shard.is_none()
     {
@@ -158,7 +163,7 @@ fn conducted(
             plan.entries[0].url.text
         )));
     }
-    Ok(Report {
+    Ok(BenchReport {
         plan: whole,
         conduct,
         environment: Environment::look(),
@@ -175,15 +180,18 @@ fn conducted(
 }
 
 /// Begins to read a log, and waits for its first lines.
-fn begin_log((reader, mut feeds): (Reader, Vec<Feed>)) -> Result<(Reading, Vec<Feed>), LoadError> {
-    let reading = Reading::begin(reader).map_err(LoadError::system("cannot start a thread"))?;
+fn begin_log(
+    (reader, mut feeds): (AccessLogReader, Vec<Feed>),
+) -> Result<(AccessLogReading, Vec<Feed>), LoadError> {
+    let reading =
+        AccessLogReading::begin(reader).map_err(LoadError::system("cannot start a thread"))?;
     let until = Instant::now() + LOG_WAIT;
     feeds.iter_mut().for_each(|feed| feed.begin(until));
     Ok((reading, feeds))
 }
 
 /// The part of a plan that is carried out here, where several machines share it.
-fn part_of(whole: &Plan, conduct: &Conduct) -> Plan {
+fn part_of(whole: &BenchPlan, conduct: &Conduct) -> BenchPlan {
     let mut plan = whole.clone();
     if let Some(shard) = conduct.shard {
         plan.connections = shard.part(whole.connections as u64) as usize;
@@ -213,14 +221,14 @@ fn wait_until(moment: SystemTime, is_stopped: &AtomicBool) -> Result<(), LoadErr
 
 /// The requests as the protocol has them.
 #[derive(Default)]
-struct Written {
-    h1: Vec<request::Request>,
+struct EncodedRequests {
+    h1: Vec<request::H1Request>,
     fields: Vec<request::Fields>,
 }
 
-impl Written {
-    fn new(plan: &Plan) -> Result<Written, String> {
-        let mut written = Written::default();
+impl EncodedRequests {
+    fn new(plan: &BenchPlan) -> Result<EncodedRequests, String> {
+        let mut written = EncodedRequests::default();
         let mut body_bytes = 0;
         for entry in &plan.entries {
             let own = plan.body_of(entry).map_or(0, <[u8]>::len) as u64;
@@ -240,40 +248,40 @@ impl Written {
 }
 
 fn prepare(
-    plan: &Plan,
-    written: Written,
+    plan: &BenchPlan,
+    written: EncodedRequests,
     expected: Vec<Arc<Expected>>,
-    address: Address,
+    address: ServerAddress,
     is_stopped: Arc<AtomicBool>,
-) -> Prepared {
+) -> PreparedRun {
     let warm_ns = plan.warm_up.as_nanos() as u64;
     let (think, rate) = match &plan.pace {
-        Pace::Closed { think } => (*think, None),
-        Pace::Open { rate, .. } => (Duration::ZERO, Some(rate.clone())),
-        Pace::Log(_) => (Duration::ZERO, None),
+        LoadModel::Closed { think } => (*think, None),
+        LoadModel::Open { rate, .. } => (Duration::ZERO, Some(rate.clone())),
+        LoadModel::Log(_) => (Duration::ZERO, None),
     };
-    let rows = Rows::of(&plan.entries);
+    let rows = ResultRows::of(&plan.entries);
     let kinds = kinds(plan, &rows, expected);
     let fields_wanted = kinds[0].expected.fields.clone();
     let h2 = (plan.protocol == Protocol::H2).then(|| {
         let fields: Vec<_> = written.fields.iter().map(Vec::as_slice).collect();
         h2::Common {
-            requests: h2::Requests::new(&fields),
+            requests: h2::H2Requests::new(&fields),
             asks: asks(plan, &kinds),
             known: match plan.page {
-                None => h2::Known::new(&fields_wanted),
-                Some(_) => h2::Known::new(&[]).keeping(),
+                None => h2::HpackContext::new(&fields_wanted),
+                Some(_) => h2::HpackContext::new(&[]).keeping(),
             },
         }
     });
     let h3 = (plan.protocol == Protocol::H3).then(|| {
         let known = match plan.page {
-            None => h3::Known::new(&fields_wanted),
-            Some(_) => h3::Known::new(&[]).keeping(),
+            None => h3::QpackContext::new(&fields_wanted),
+            Some(_) => h3::QpackContext::new(&[]).keeping(),
         };
         h3::Common::new(&written.fields, asks(plan, &kinds), known)
     });
-    Prepared {
+    PreparedRun {
         protocol: plan.protocol,
         streams: match (plan.page, plan.protocol) {
             (Some(_), Protocol::H2 | Protocol::H3) => VISITOR_STREAM_COUNT,
@@ -295,7 +303,7 @@ fn prepare(
         h2,
         h3,
         address,
-        is_open: !matches!(plan.pace, Pace::Closed { .. }),
+        is_open: !matches!(plan.pace, LoadModel::Closed { .. }),
         reuse: plan.reuse,
         tls: None,
         has_resumption: !plan.is_resumption_off,
@@ -313,9 +321,9 @@ fn prepare(
     }
 }
 
-fn kinds(plan: &Plan, rows: &Rows, expected: Vec<Arc<Expected>>) -> Vec<Kind> {
+fn kinds(plan: &BenchPlan, rows: &ResultRows, expected: Vec<Arc<Expected>>) -> Vec<RequestKind> {
     let all = plan.entries.iter().zip(&rows.of_entry).zip(expected);
-    all.map(|((entry, row), expected)| Kind {
+    all.map(|((entry, row), expected)| RequestKind {
         class: *row,
         is_head: plan.method_of(entry) == "HEAD",
         expected,
@@ -324,9 +332,9 @@ fn kinds(plan: &Plan, rows: &Rows, expected: Vec<Arc<Expected>>) -> Vec<Kind> {
 }
 
 /// What connections that carry several requests need to know of each kind.
-fn asks(plan: &Plan, kinds: &[Kind]) -> Vec<request::Ask> {
+fn asks(plan: &BenchPlan, kinds: &[RequestKind]) -> Vec<request::RequestProfile> {
     let of_plan: Arc<[u8]> = plan.body.as_deref().unwrap_or_default().into();
-    let ask = |(entry, kind): (&Entry, &Kind)| request::Ask {
+    let ask = |(entry, kind): (&RequestSpec, &RequestKind)| request::RequestProfile {
         body: match (&entry.body, plan.body_of(entry)) {
             (Some(own), _) => own.clone(),
             (None, Some(_)) => of_plan.clone(),
@@ -339,7 +347,7 @@ fn asks(plan: &Plan, kinds: &[Kind]) -> Vec<request::Ask> {
 }
 
 /// In turn, unless some are to come more often than others.
-fn choice(plan: &Plan) -> Choice {
+fn choice(plan: &BenchPlan) -> Choice {
     let weights: Vec<f64> = plan.entries.iter().map(|entry| entry.weight).collect();
     match weights.iter().all(|weight| *weight == weights[0]) {
         true => Choice::InTurn,
@@ -348,7 +356,7 @@ fn choice(plan: &Plan) -> Choice {
 }
 
 /// Lets this process have a descriptor for each connection.
-fn raise_descriptors(plan: &Plan) -> Result<(), LoadError> {
+fn raise_descriptors(plan: &BenchPlan) -> Result<(), LoadError> {
     let each = match (plan.page, plan.protocol) {
         (Some(_), Protocol::H1) => VISITOR_CONNECTION_COUNT,
         _ => 1,
@@ -380,8 +388,8 @@ fn raise_descriptors(plan: &Plan) -> Result<(), LoadError> {
 }
 
 /// What came of the threads.
-struct Measured {
-    tally: Tally,
+struct RunMeasurement {
+    tally: RequestTally,
     machine: Passed,
     stopped: Option<String>,
     log: Option<Counts>,
@@ -389,12 +397,12 @@ struct Measured {
 
 /// Runs the threads and puts together what they counted.
 fn measure(
-    plan: &Plan,
-    prepared: &Prepared,
+    plan: &BenchPlan,
+    prepared: &PreparedRun,
     conduct: &Conduct,
     (cgroup, rested): (Option<&Cgroup>, Option<&mut dyn FnMut()>),
-    log: Option<(Reading, Vec<Feed>)>,
-) -> Result<Measured, LoadError> {
+    log: Option<(AccessLogReading, Vec<Feed>)>,
+) -> Result<RunMeasurement, LoadError> {
     let (ended, ends) = channel();
     let (gates, mut gate) = Gates::new(plan.threads);
     let has_rest = rested.is_some();
@@ -426,7 +434,7 @@ fn measure(
             threads.push(started?);
         }
         drop(ended);
-        let mut watch = Watch::new(plan, prepared, conduct, &ends);
+        let mut watch = ThreadMonitor::new(plan, prepared, conduct, &ends);
         let before = match rested {
             Some(rested) => {
                 gates.wait();
@@ -443,18 +451,18 @@ fn measure(
         watch.until(None);
         let after = moment(plan.pid, cgroup);
         let stopped = watch.finish();
-        let mut whole = Tally::new(prepared.class_count, prepared.step_count(), 0);
+        let mut whole = RequestTally::new(prepared.class_count, prepared.step_count(), 0);
         for thread in threads {
             let counted = thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             whole.merge(counted.map_err(LoadError::system("cannot run a thread"))?);
         }
-        Ok(Measured {
+        Ok(RunMeasurement {
             tally: whole,
             machine: passed(&before, &after),
             stopped,
-            log: reading.map(Reading::end),
+            log: reading.map(AccessLogReading::end),
         })
     })
 }

@@ -8,41 +8,41 @@ use std::time::Duration;
 use crate::conduct::{Conduct, Stopper};
 use crate::measure::Counts;
 use crate::page::count;
-use crate::plan::Plan;
-use crate::send::Prepared;
-use crate::view::{Glance, Shown};
+use crate::plan::BenchPlan;
+use crate::send::PreparedRun;
+use crate::view::{DisplayState, Glance};
 
 /// How often it is looked how far the run is.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
 
 /// Waits for the threads.
-pub(crate) struct Watch<'a> {
-    plan: &'a Plan,
-    prepared: &'a Prepared,
+pub(crate) struct ThreadMonitor<'a> {
+    plan: &'a BenchPlan,
+    prepared: &'a PreparedRun,
     conduct: &'a Conduct,
     ends: &'a Receiver<()>,
     ended_count: usize,
-    shown: Shown,
+    shown: DisplayState,
     /// Answers so far, and when that grew last or nothing was waited for.
     answered: u64,
     heard: Duration,
     stopped: Option<String>,
 }
 
-impl Watch<'_> {
+impl ThreadMonitor<'_> {
     pub(crate) fn new<'a>(
-        plan: &'a Plan,
-        prepared: &'a Prepared,
+        plan: &'a BenchPlan,
+        prepared: &'a PreparedRun,
         conduct: &'a Conduct,
         ends: &'a Receiver<()>,
-    ) -> Watch<'a> {
-        Watch {
+    ) -> ThreadMonitor<'a> {
+        ThreadMonitor {
             plan,
             prepared,
             conduct,
             ends,
             ended_count: 0,
-            shown: Shown::new(conduct.view),
+            shown: DisplayState::new(conduct.view),
             answered: 0,
             heard: Duration::ZERO,
             stopped: None,

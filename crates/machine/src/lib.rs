@@ -13,5 +13,5 @@ mod read;
 pub mod text;
 
 pub use cgroup::{Cgroup, OwnGroups, Quota};
-pub use process::{Process, Processes, tick_ns};
+pub use process::{ProcessStat, Processes, tick_ns};
 pub use read::read;

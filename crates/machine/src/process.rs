@@ -11,13 +11,13 @@ use crate::text::kib_line;
 /// The processes of the machine at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Processes {
-    all: HashMap<u32, Process>,
+    all: HashMap<u32, ProcessStat>,
 }
 
 /// One process as `/proc/PID/stat` tells of it; CPU time is counted in ticks of the kernel, mostly
 /// 10 ms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Process {
+pub struct ProcessStat {
     /// Who started it, or who took it over when that one ended.
     pub parent: u32,
     /// The session it is in.
@@ -45,23 +45,23 @@ pub struct Process {
 impl Processes {
     /// Looks at `/proc`.
     pub fn now() -> Processes {
-        let all = pids().filter_map(|pid| Some((pid, Process::of(pid)?)));
+        let all = pids().filter_map(|pid| Some((pid, ProcessStat::of(pid)?)));
         Processes { all: all.collect() }
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &Process)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &ProcessStat)> {
         self.all.iter().map(|(pid, process)| (*pid, process))
     }
 
     /// One of them.
-    pub fn get(&self, pid: u32) -> Option<&Process> {
+    pub fn get(&self, pid: u32) -> Option<&ProcessStat> {
         self.all.get(&pid)
     }
 
     /// Those that a process is the parent of.
     pub fn children(&self, pid: u32) -> impl Iterator<Item = u32> + '_ {
-        let own = move |(_, one): &(&u32, &Process)| one.parent == pid;
+        let own = move |(_, one): &(&u32, &ProcessStat)| one.parent == pid;
         self.all.iter().filter(own).map(|(child, _)| *child)
     }
 
@@ -95,14 +95,14 @@ impl Processes {
     }
 }
 
-impl Process {
+impl ProcessStat {
     /// Looks at one by its number, or at `self`; nothing where it is gone or hidden.
-    pub fn of(pid: impl Display) -> Option<Process> {
-        Process::of_stat(&read(format!("/proc/{pid}/stat")))
+    pub fn of(pid: impl Display) -> Option<ProcessStat> {
+        ProcessStat::of_stat(&read(format!("/proc/{pid}/stat")))
     }
 
     /// Reads what `/proc/PID/stat` holds: `PID (NAME) STATE PARENT ...`.
-    pub fn of_stat(stat: &str) -> Option<Process> {
+    pub fn of_stat(stat: &str) -> Option<ProcessStat> {
         // The name may hold anything, parentheses too; nothing after it does.
         let (_, rest) = stat.rsplit_once(')')?;
         let mut fields = rest.trim_ascii().as_bytes().split(|byte| *byte == b' ');
@@ -115,7 +115,7 @@ impl Process {
         let major_faults = number(5)?.saturating_add(number(0)?);
         let tick_ns = tick_ns();
         let ns = |ticks: u64| ticks.saturating_mul(tick_ns);
-        Some(Process {
+        Some(ProcessStat {
             parent,
             session,
             is_over,
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn stat_is_read_whatever_the_name_of_the_process() {
-        let wanted = Process {
+        let wanted = ProcessStat {
             parent: 3,
             session: 8,
             is_over: false,
@@ -230,7 +230,7 @@ mod tests {
         };
         for name in ["sh", "a b", "a) b", "((sd-pam))", ") Z 9 (", "\u{fffd}) \n"] {
             let stat = format!("7 ({name}){REST}");
-            assert_eq!(Process::of_stat(&stat), Some(wanted), "{name}");
+            assert_eq!(ProcessStat::of_stat(&stat), Some(wanted), "{name}");
         }
         assert_eq!(wanted.cpu_ns(), 100 * tick_ns());
     }
@@ -239,7 +239,7 @@ mod tests {
     fn stat_tells_the_cpu_it_was_on_last() {
         let more = "8 9 10 11 12 13 14 15 16 17 18 19 20 21 1 0 0";
         let stat = format!("7 (sh){} {more}\n", REST.trim_end());
-        assert_eq!(Process::of_stat(&stat).unwrap().cpu, Some(1));
+        assert_eq!(ProcessStat::of_stat(&stat).unwrap().cpu, Some(1));
     }
 
     #[test]
@@ -247,18 +247,18 @@ mod tests {
         let whole = format!("7 (sh){REST}");
         let enough = whole.len() - "7\n".len();
         for len in 0..enough {
-            assert_eq!(Process::of_stat(&whole[..len]), None, "{len} bytes");
+            assert_eq!(ProcessStat::of_stat(&whole[..len]), None, "{len} bytes");
         }
-        assert!(Process::of_stat(&whole).is_some());
+        assert!(ProcessStat::of_stat(&whole).is_some());
         let huge = whole.replace(" 10 20 30 40 ", &format!(" {0} {0} {0} {0} ", u64::MAX));
-        assert_eq!(Process::of_stat(&huge).unwrap().cpu_ns(), u64::MAX);
+        assert_eq!(ProcessStat::of_stat(&huge).unwrap().cpu_ns(), u64::MAX);
     }
 
     #[test]
     fn own_memory_and_descriptors_are_seen() {
         let own = Memory::of("self").unwrap();
         assert!(own.resident_bytes > own.shared_bytes);
-        assert!(Process::of("self").unwrap().resident_bytes > 0);
+        assert!(ProcessStat::of("self").unwrap().resident_bytes > 0);
         assert!(proportional_bytes(std::process::id()).is_some_and(|bytes| bytes > 4096));
         assert!((3..1_000_000).contains(&descriptors().unwrap()));
         // No process has this number: it is above the most a kernel allows.
@@ -293,9 +293,9 @@ mod tests {
 
     #[test]
     fn what_is_below_is_found_over_generations() {
-        let of = |parent| Process {
+        let of = |parent| ProcessStat {
             parent,
-            ..Process::default()
+            ..ProcessStat::default()
         };
         let all = HashMap::from([(2, of(1)), (3, of(2)), (4, of(1)), (5, of(9)), (9, of(5))]);
         let processes = Processes { all };

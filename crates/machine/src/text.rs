@@ -3,7 +3,7 @@
 //! A line that is not as expected is left out, and a number that is not there is none or 0: kernels
 //! add columns, and containers hide files.
 
-use crate::process::Process;
+use crate::process::ProcessStat;
 
 /// What an interface has carried since it came up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -190,7 +190,7 @@ pub fn everything(text: &str) -> usize {
     let found = [
         netstat(text, "TcpExt", "ListenOverflows").is_some(),
         pressure(text).is_some(),
-        Process::of_stat(text).is_some(),
+        ProcessStat::of_stat(text).is_some(),
         kib_line(text, "MemTotal").is_some(),
         disk_busy_ms(text) > 0,
     ];

@@ -29,12 +29,12 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use hob_http::thread::{Handle, Thread};
-use hob_http::{Answer, Answered, Reactor, Request, Response};
+use hob_http::{Answered, Reactor, Request, Responder, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
 use hob_trace::statistics::ThreadStatistics;
 use hob_trace::tally::ThreadTally;
-use hob_trace::watch::Stage;
+use hob_trace::watch::RequestStage;
 use hob_trace::{CacheOutcome, Fault, Record, Recorder, Texts};
 
 use crate::advice::start_cost;
@@ -44,18 +44,18 @@ use crate::handle::admin::{self, Admin};
 use crate::handle::cgi::answer::Places;
 use crate::handle::files::find::ELSEWHERE;
 use crate::handle::plain;
-use crate::handle::resident::Home;
-use crate::handle::resident::grow::Order;
+use crate::handle::resident::DriverThread;
+use crate::handle::resident::grow::WorkerStart;
 use crate::handle::warm::keep::{self, Means};
-use crate::handle::warm::{Host, Links};
+use crate::handle::warm::{HostLinks, WarmHost};
 use crate::otlp::Tracer;
-use crate::process::{Exit, Launcher, Start};
 use crate::route::host::ChosenBy;
-use crate::route::sites::{Route, Site, Sites};
+use crate::route::sites::{ServedRoute, ServedSite, Sites};
 use crate::route::target;
-use crate::route::template::Facts;
-use crate::shared::Shared;
+use crate::route::template::TemplateValues;
+use crate::shared::ServerState;
 use crate::watch;
+use hob_keeper::process::{Exit, Launcher, Start};
 
 pub(crate) use dress::{dress, own_page};
 
@@ -69,7 +69,7 @@ pub(crate) const NO_SITE: &str = "no site has the host's name";
 
 /// What one thread answers with.
 pub struct Answers {
-    desk: Rc<Desk>,
+    desk: Rc<HandlerContext>,
     books: Rc<Books>,
 }
 
@@ -81,8 +81,8 @@ struct Books {
 }
 
 /// What a thread's handlers work with; answers that take a while hold it, to ask handlers again.
-pub(crate) struct Desk {
-    pub(crate) shared: Arc<Shared>,
+pub(crate) struct HandlerContext {
+    pub(crate) shared: Arc<ServerState>,
     pub(crate) counters: Arc<ThreadCounters>,
     tally: Arc<ThreadTally>,
     /// Gives requests their traces, where they have any.
@@ -94,12 +94,12 @@ pub(crate) struct Desk {
     pub(crate) now_ms: Cell<u64>,
     /// Where programs were found a moment ago.
     pub(crate) places: Rc<Places>,
-    pub(crate) links: Rc<Links>,
+    pub(crate) links: Rc<HostLinks>,
     /// The link to the spawner, once the thread runs.
     pub(crate) launcher: OnceCell<Launcher>,
     /// The thread's number, and the thread as workers of resident programs see it.
     thread: usize,
-    pub(crate) home: OnceCell<Rc<Home>>,
+    pub(crate) home: OnceCell<Rc<DriverThread>>,
     /// Room for normal paths and cache keys, used again for each request.
     path: RefCell<Vec<u8>>,
     pub(crate) key: RefCell<Vec<u8>>,
@@ -107,9 +107,9 @@ pub(crate) struct Desk {
 
 /// A request on its route, and what its thread answers with.
 pub(crate) struct OnRoute<'a> {
-    pub(crate) desk: &'a Desk,
-    pub(crate) site: &'a Site,
-    pub(crate) route: &'a Route,
+    pub(crate) desk: &'a HandlerContext,
+    pub(crate) site: &'a ServedSite,
+    pub(crate) route: &'a ServedRoute,
     pub(crate) request: &'a Request,
     /// The path in its normal form, rewritten where the route says so.
     pub(crate) path: &'a [u8],
@@ -120,7 +120,7 @@ pub(crate) struct OnRoute<'a> {
 impl Answers {
     /// Answers for one thread, counted and recorded in its own blocks.
     pub fn new(
-        shared: &Arc<Shared>,
+        shared: &Arc<ServerState>,
         admin: &Arc<Admin>,
         thread: usize,
         counters: Arc<ThreadCounters>,
@@ -130,7 +130,7 @@ impl Answers {
         let recorder = Recorder::new(&admin.inside.history, series);
         admin.inside.watch(thread, recorder.waiting());
         Answers {
-            desk: Rc::new(Desk {
+            desk: Rc::new(HandlerContext {
                 sites: RefCell::new(shared.sites()),
                 generation: Cell::new(shared.generation()),
                 shared: Arc::clone(shared),
@@ -182,14 +182,14 @@ impl Answers {
     }
 
     /// Starts a worker of a resident program on this thread.
-    pub(crate) fn start_worker(&self, order: Order) {
+    pub(crate) fn start_worker(&self, order: WorkerStart) {
         if let Some(home) = self.desk.home.get() {
             home.start(order);
         }
     }
 
     /// Starts an interpreter that scripts are forked from, on this thread.
-    pub(crate) fn start_host(&self, host: &Arc<Host>) {
+    pub(crate) fn start_host(&self, host: &Arc<WarmHost>) {
         if let Some(home) = self.desk.home.get() {
             let means = Means {
                 launcher: home.launcher.clone(),
@@ -218,7 +218,7 @@ impl Answers {
 
 impl Books {
     /// Counts a finished request and hands its record on.
-    fn enter(&self, desk: &Desk, request: &Request) {
+    fn enter(&self, desk: &HandlerContext, request: &Request) {
         let record = request.record();
         if request.facts().listener >= CONTROL_LISTENER {
             return;
@@ -275,7 +275,7 @@ impl Books {
     }
 }
 
-impl Desk {
+impl HandlerContext {
     /// Traces go where the config in force says.
     fn renew_tracer(&self) {
         let exporter = self.shared.otlp.load();
@@ -290,7 +290,7 @@ impl Desk {
         }
     }
 
-    fn choose(self: &Rc<Desk>, sites: &Arc<Sites>, request: &Request) -> Answered {
+    fn choose(self: &Rc<HandlerContext>, sites: &Arc<Sites>, request: &Request) -> Answered {
         let chosen = sites.choose_site(request.head().host());
         match (chosen.by, sites.unknown_host) {
             //= rfc9110#7.4
@@ -311,7 +311,12 @@ impl Desk {
         }
     }
 
-    fn route(self: &Rc<Desk>, sites: &Arc<Sites>, site_index: u32, request: &Request) -> Answered {
+    fn route(
+        self: &Rc<HandlerContext>,
+        sites: &Arc<Sites>,
+        site_index: u32,
+        request: &Request,
+    ) -> Answered {
         let head = request.head();
         let Some(site) = sites.site(site_index) else {
             return Answered::Ready(plain::error(404));
@@ -373,7 +378,7 @@ impl Desk {
     /// What a route, named by its site's index and its own, gives for a path, and the steps around
     /// that.
     fn follow(
-        self: &Rc<Desk>,
+        self: &Rc<HandlerContext>,
         sites: &Arc<Sites>,
         (site_index, index): (u32, u32),
         request: &Request,
@@ -413,7 +418,7 @@ impl Desk {
 
     /// The steps after the handler of a route, which is named by its site's index and its own.
     fn finish(
-        self: &Rc<Desk>,
+        self: &Rc<HandlerContext>,
         sites: &Arc<Sites>,
         (site_index, index): (u32, u32),
         request: &Request,
@@ -424,7 +429,7 @@ impl Desk {
         };
         match answered {
             answered if route.handler.runs_programs() || may_lead_on(site, route, &answered) => {
-                let way = programs::Way::new(self, sites, request, (site_index, index));
+                let way = programs::ProgramDispatch::new(self, sites, request, (site_index, index));
                 Answered::Later(Box::pin(way.finish(answered)))
             }
             Answered::Ready(response) => Answered::Ready(dress(site, Some(route), response)),
@@ -444,8 +449,8 @@ impl Desk {
     /// What the handler of a site's route gives for a path.
     fn ask(
         &self,
-        site: &Site,
-        route: &Route,
+        site: &ServedSite,
+        route: &ServedRoute,
         request: &Request,
         path: &[u8],
         below: usize,
@@ -460,8 +465,8 @@ impl Desk {
     /// The handler sees the rewritten path, all of it, and the rewritten query if there is one.
     fn rewrite_and_handle(
         &self,
-        site: &Site,
-        route: &Route,
+        site: &ServedSite,
+        route: &ServedRoute,
         request: &Request,
         path: &[u8],
     ) -> Answered {
@@ -469,7 +474,7 @@ impl Desk {
             return Answered::Ready(plain::error(500));
         };
         let head = request.head();
-        let facts = Facts {
+        let facts = TemplateValues {
             path,
             raw_path: head.path(),
             query: head.query(),
@@ -479,8 +484,8 @@ impl Desk {
         let mut rewritten = Vec::new();
         match rewrite.expand_path(&facts, &mut rewritten) {
             Ok(()) => {
-                let shown = target::Shown(&rewritten);
-                request.tell(Stage::Step, format_args!("rewritten to {shown:#}"));
+                let shown = target::PathDisplay(&rewritten);
+                request.tell(RequestStage::Step, format_args!("rewritten to {shown:#}"));
                 if let Some(query) = rewrite.expand_query(&facts) {
                     request.rewrite_query(&query);
                 }
@@ -495,8 +500,8 @@ impl Desk {
 
     fn handle(
         &self,
-        site: &Site,
-        route: &Route,
+        site: &ServedSite,
+        route: &ServedRoute,
         request: &Request,
         path: &[u8],
         below: usize,
@@ -513,7 +518,7 @@ impl Desk {
 }
 
 /// True when it may turn out that a program answers for the file that was found.
-fn may_lead_on(site: &Site, route: &Route, answered: &Answered) -> bool {
+fn may_lead_on(site: &ServedSite, route: &ServedRoute, answered: &Answered) -> bool {
     match answered {
         Answered::Ready(response) => response.status() == ELSEWHERE,
         Answered::Later(_) => site.claims.is_some() && route.handler.files().is_some(),
@@ -521,7 +526,7 @@ fn may_lead_on(site: &Site, route: &Route, answered: &Answered) -> bool {
 }
 
 /// An answer that no route gives.
-fn without_route(site: &Site, response: Response) -> Answered {
+fn without_route(site: &ServedSite, response: Response) -> Answered {
     Answered::Ready(dress(site, None, response))
 }
 
@@ -537,7 +542,7 @@ fn note_fault(request: &Request, fault: Fault, reason: &'static str) {
     record.reason = Some(reason);
 }
 
-impl Answer for Answers {
+impl Responder for Answers {
     fn answer(&self, request: &Request) -> Answered {
         if request.facts().listener >= CONTROL_LISTENER {
             return admin::answer(&self.desk.admin, request);
@@ -592,7 +597,7 @@ impl Answer for Answers {
 
     fn start(&self, reactor: &Reactor) {
         let launcher = Launcher::new(reactor, Arc::clone(&self.desk.counters));
-        let home = Home {
+        let home = DriverThread {
             thread: self.desk.thread,
             reactor: reactor.clone(),
             launcher: launcher.clone(),

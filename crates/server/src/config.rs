@@ -9,23 +9,21 @@ use std::path::{Path, PathBuf};
 pub use hob_config::*;
 
 pub use crate::handle::HandlerSettings as Handler;
-pub(crate) use crate::handle::cgi::config::CgiSpots;
 pub use crate::handle::cgi::config::{Cgi, CgiRuns, ExitRule, RunLimits, parameter_pattern};
 pub use crate::handle::files::config::{CacheMode, FilesSettings as Files, Symlinks};
-pub(crate) use crate::handle::resident::config::ResidentSpots;
 pub use crate::handle::resident::config::{
-    CarrierChoice, Host, Resident, ResidentRuns, SharedSizes, Timeouts, Workers,
+    ApplicationKind, CarrierChoice, Resident, ResidentRuns, SharedSizes, Timeouts, Workers,
 };
-pub use crate::handle::warm::config::{Language, Warm};
+pub use crate::handle::warm::config::Warm;
 use crate::otlp::authorities;
 pub use keys::SCHEMA;
 
 /// Everything a server runs on.
 pub type Config = hob_config::Config<Handler>;
 /// A virtual host.
-pub type Site = hob_config::Site<Handler>;
+pub type Site = hob_config::SiteConfig<Handler>;
 /// A path pattern, settings and one handler.
-pub type Route = hob_config::Route<Handler>;
+pub type Route = hob_config::RouteConfig<Handler>;
 /// A config that is not checked yet, and where its parts stand.
 pub type Built = hob_config::Built<Handler>;
 /// Where the parts of a config stand.
@@ -39,7 +37,7 @@ pub type RouteSpots = check::RouteSpots<Handler>;
 ///
 /// # Errors
 /// Every mistake in the sources, in their order.
-pub fn load(sources: &Sources) -> Result<(Config, Warnings), Errors> {
+pub fn load(sources: &ConfigSources) -> Result<(Config, Warnings), Errors> {
     load_with(sources, &RealDisk)
 }
 
@@ -47,7 +45,7 @@ pub fn load(sources: &Sources) -> Result<(Config, Warnings), Errors> {
 ///
 /// # Errors
 /// Every mistake in the sources, in their order.
-pub fn load_with(sources: &Sources, disk: &dyn Disk) -> Result<(Config, Warnings), Errors> {
+pub fn load_with(sources: &ConfigSources, disk: &dyn Disk) -> Result<(Config, Warnings), Errors> {
     hob_config::load_with(sources, disk)
 }
 
@@ -56,7 +54,7 @@ pub fn load_with(sources: &Sources, disk: &dyn Disk) -> Result<(Config, Warnings
 pub struct RealDisk;
 
 impl Disk for RealDisk {
-    fn look(&self, path: &Path) -> Found {
+    fn look(&self, path: &Path) -> PathStatus {
         hob_config::RealDisk.look(path)
     }
 

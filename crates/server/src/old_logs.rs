@@ -18,11 +18,11 @@ use crate::answer::Answers;
 #[derive(Default)]
 pub(crate) struct OldLogs {
     kept: Vec<LogId>,
-    asked: Option<Arc<Asked>>,
+    asked: Option<Arc<LogUseQuery>>,
 }
 
 /// What the threads were asked.
-struct Asked {
+struct LogUseQuery {
     /// No new request can have had one of these when it was asked.
     logs: Vec<LogId>,
     answers_due: AtomicUsize,
@@ -51,8 +51,8 @@ impl OldLogs {
     }
 }
 
-fn ask(logs: Vec<LogId>, crew: &Arc<Crew>) -> Arc<Asked> {
-    let asked = Arc::new(Asked {
+fn ask(logs: Vec<LogId>, crew: &Arc<Crew>) -> Arc<LogUseQuery> {
+    let asked = Arc::new(LogUseQuery {
         logs,
         answers_due: AtomicUsize::new(crew.thread_count()),
         in_use: Mutex::default(),

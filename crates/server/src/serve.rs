@@ -12,37 +12,47 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use hob_http::acme::Challenges;
-use hob_http::limits::Limits;
+use hob_http::limits::HttpLimits;
 use hob_http::thread::{Crew, Drain, Handle, Listening, Thread};
-use hob_http::tls::{Offer, Terms, TicketKeys};
+use hob_http::tls::{Offer, TicketKeys, TlsHosts};
 use hob_trace::Mutex;
 use hob_trace::access_log::{AccessLog, DestinationSettings, LogId, Target};
-use hob_trace::format::{Format, Names};
-use hob_trace::history::{History, Origin, Retention};
+use hob_trace::format::{AccessLogFormat, RecordNames};
+use hob_trace::history::{RequestHistory, Retention, SegmentOrigin};
 use hob_trace::metric::Counters;
 use hob_trace::ring::Consumer;
 use hob_trace::watch::Hidden;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 
-use crate::activity::{Files, Hook, Inside, Sampler};
+use crate::activity::{Hook, Inside, Sampler, SamplerFiles};
 use crate::advice::Advice;
 use crate::answer::{ADMIN_LISTENER, Answers, CONTROL_LISTENER};
 use crate::config::{self, CacheMode, Config, LogChoice, LogTarget, Purpose};
+use crate::handle::HandlerSettings;
 use crate::handle::admin::audit::Audit;
 use crate::handle::admin::door::Door;
-use crate::handle::admin::helm::{Helm, Outcome};
-use crate::handle::admin::{Admin, Configured, Ledger, Live, Readers, Report, certificates};
+use crate::handle::admin::helm::{Helm, WishOutcome};
+use crate::handle::admin::{
+    Admin, Configured, GenerationReport, Ledger, Live, Readers, certificates,
+};
 use crate::handle::files::pin;
-use crate::life::{Event, Failure, Generation, KeyFiles, ServerLife};
-use crate::names::ClientNames;
+use crate::names::ClientNameResolver;
 use crate::old_logs::OldLogs;
 use crate::otlp::{Exporter, authorities};
-use crate::process;
 use crate::resources::{self, Resources};
 use crate::route::sites::Sites;
+use crate::shared::ServerState;
 use crate::shared::fleet::now_ms;
-use crate::shared::{Shared, connections_possible};
-use crate::tls;
+use hob_keeper::process;
+use hob_keeper::tls;
+use hob_keeper::{KeeperFailure, KeyFiles, connections_possible};
+
+/// What one generation of the config is served with.
+type Generation = hob_keeper::Generation<HandlerSettings>;
+/// What the keeper tells the server.
+type Event = hob_keeper::KeeperEvent<HandlerSettings>;
+/// The server's life as far as the keeper has a part in it.
+pub type ServerLife = hob_keeper::ServerLife<HandlerSettings>;
 
 /// How long the access log may take to write what is left at the end.
 const LOG_PATIENCE: Duration = Duration::from_secs(3);
@@ -57,10 +67,10 @@ const ROOM_LOOK: Timespec = Timespec {
 const ORPHAN_DRAIN: Duration = Duration::from_secs(2);
 
 /// Runs a server process until it is drained.
-pub fn run() -> Result<(), Failure> {
+pub fn run() -> Result<(), KeeperFailure> {
     let mut life = ServerLife::from_stdin()?;
     let generation = life.start()?;
-    match Server::start(generation) {
+    match ServingProcess::start(generation) {
         Ok(mut server) => {
             life.ready();
             server.run(&mut life);
@@ -69,18 +79,18 @@ pub fn run() -> Result<(), Failure> {
         }
         Err(text) => {
             life.start_failed(&text);
-            Err(Failure::Config(text))
+            Err(KeeperFailure::Config(text))
         }
     }
 }
 
-struct Server {
-    shared: Arc<Shared>,
+struct ServingProcess {
+    shared: Arc<ServerState>,
     admin: Arc<Admin>,
     crew: Arc<Crew>,
     counters: Arc<Counters>,
     threads: Vec<JoinHandle<()>>,
-    signals: Arc<Signals>,
+    signals: Arc<ThreadNotices>,
     log: Option<AccessLog>,
     /// Rings of threads while there is no log to read them.
     rings: Vec<Consumer>,
@@ -102,16 +112,16 @@ struct Server {
 }
 
 /// What other threads tell the one that runs the server.
-struct Signals {
+struct ThreadNotices {
     bell: OwnedFd,
     running: AtomicUsize,
     to_rotate: Mutex<Vec<LogId>>,
 }
 
-impl Signals {
-    fn new() -> io::Result<Signals> {
+impl ThreadNotices {
+    fn new() -> io::Result<ThreadNotices> {
         let bell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Signals {
+        Ok(ThreadNotices {
             bell,
             running: AtomicUsize::new(0),
             to_rotate: Mutex::default(),
@@ -124,24 +134,24 @@ impl Signals {
     }
 }
 
-impl Server {
-    fn start(mut generation: Generation) -> Result<Server, String> {
+impl ServingProcess {
+    fn start(mut generation: Generation) -> Result<ServingProcess, String> {
         let config = &generation.config;
         let thread_count = config.threads.unwrap_or_else(usable_cores);
         let text = |error: io::Error| error.to_string();
         let crew = Crew::new(thread_count).map_err(text)?;
         generation.tell(&crew);
-        let shared = Arc::new(Shared::new(&config.cache, thread_count));
+        let shared = Arc::new(ServerState::new(&config.cache, thread_count));
         shared.fleet.set_crew(&crew);
         crew.set_challenges(Challenges::new(&generation.challenges)?);
         let counters = Arc::new(Counters::new());
-        let signals = Arc::new(Signals::new().map_err(text)?);
+        let signals = Arc::new(ThreadNotices::new().map_err(text)?);
         let admin = Arc::new(Admin {
             helm: Helm::new().map_err(text)?,
             counters: Arc::clone(&counters),
             statistics: Ledger::new(&counters, resources::unix_ms()),
             resources: Resources::default(),
-            names: ClientNames::new(),
+            names: ClientNameResolver::new(),
             crew: Arc::clone(&crew),
             shared: Arc::clone(&shared),
             inside: Arc::new(Inside::new(
@@ -159,7 +169,7 @@ impl Server {
             readers: Readers::default(),
         });
         let admin_token = generation.facts.admin_token.clone();
-        let mut server = Server {
+        let mut server = ServingProcess {
             shared,
             admin,
             crew,
@@ -178,7 +188,7 @@ impl Server {
             spawner: None,
             sampler: None,
         };
-        let files = Files {
+        let files = SamplerFiles {
             history: generation.history_file.take(),
             history_bytes_max: generation.config.history.file_bytes,
             activity: generation.activity_file.take(),
@@ -201,7 +211,7 @@ impl Server {
         &mut self,
         generation: Generation,
         roots: Vec<u8>,
-    ) -> Result<(Vec<Listening>, Limits), String> {
+    ) -> Result<(Vec<Listening>, HttpLimits), String> {
         let report = report(&generation);
         let Generation {
             number,
@@ -274,11 +284,11 @@ impl Server {
     }
 
     /// The report of the generation that is served now; what the keeper tells besides stays.
-    fn tell(&self, report: Report) {
+    fn tell(&self, report: GenerationReport) {
         let mut told = self.admin.report.lock();
         let spawner_pid = told.spawner_pid;
         let certificates = std::mem::take(&mut told.certificates);
-        *told = Report {
+        *told = GenerationReport {
             spawner_pid,
             certificates,
             ..report
@@ -309,10 +319,16 @@ impl Server {
     }
 
     /// TLS of each listener.
-    fn terms(&self, config: &Config, keys: &KeyFiles) -> Result<Vec<Option<Arc<Terms>>>, String> {
+    fn terms(
+        &self,
+        config: &Config,
+        keys: &KeyFiles,
+    ) -> Result<Vec<Option<Arc<TlsHosts>>>, String> {
         let offers = tls::offers(config, keys)?;
         let terms = |offer: Option<Offer>| match offer {
-            Some(offer) => Terms::new(&offer, &self.ticket_keys).map(|terms| Some(Arc::new(terms))),
+            Some(offer) => {
+                TlsHosts::new(&offer, &self.ticket_keys).map(|terms| Some(Arc::new(terms)))
+            }
             None => Ok(None),
         };
         let all: Result<Vec<_>, _> = offers.into_iter().map(terms).collect();
@@ -387,7 +403,8 @@ impl Server {
                 Some(file) => Target::File(File::from(file)),
                 None => Target::Stdout,
             };
-            let format = Format::parse(&settings.format).map_err(|error| error.to_string())?;
+            let format =
+                AccessLogFormat::parse(&settings.format).map_err(|error| error.to_string())?;
             let settings = DestinationSettings {
                 name,
                 format,
@@ -542,7 +559,7 @@ impl Server {
                 is_ok,
                 text,
             } => {
-                self.admin.helm.answer(request, Outcome { is_ok, text });
+                self.admin.helm.answer(request, WishOutcome { is_ok, text });
             }
             Event::Spawner { pid, end } => self.take_spawner(pid, end),
             Event::Keys(keys) => {
@@ -672,8 +689,8 @@ pub(crate) fn usable_cores() -> usize {
 }
 
 /// The limits as the engine takes them.
-pub(crate) fn limits(limits: &config::Limits) -> Limits {
-    Limits {
+pub(crate) fn limits(limits: &config::LimitSettings) -> HttpLimits {
+    HttpLimits {
         target_bytes: limits.target,
         head_bytes: limits.head,
         header_count: limits.headers,
@@ -694,9 +711,9 @@ pub(crate) fn limits(limits: &config::Limits) -> Limits {
     }
 }
 
-fn report(generation: &Generation) -> Report {
+fn report(generation: &Generation) -> GenerationReport {
     let facts = &generation.facts;
-    Report {
+    GenerationReport {
         generation: generation.number,
         keeper_pid: facts.keeper_pid,
         keeper_uid: facts.keeper_uid,
@@ -717,14 +734,14 @@ fn report(generation: &Generation) -> Report {
 }
 
 /// The history as a config wants it.
-fn history(generation: &Generation) -> History {
+fn history(generation: &Generation) -> RequestHistory {
     let facts = &generation.facts;
     let started = facts.started.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let origin = Origin {
+    let origin = SegmentOrigin {
         run: u64::try_from(started.as_millis()).unwrap_or(0),
         server: facts.servers_started,
     };
-    History::new(origin, retention(&generation.config))
+    RequestHistory::new(origin, retention(&generation.config))
 }
 
 fn retention(config: &Config) -> Retention {
@@ -734,8 +751,8 @@ fn retention(config: &Config) -> Retention {
     }
 }
 
-fn names(config: &Config) -> Names {
-    let mut names = Names::new();
+fn names(config: &Config) -> RecordNames {
+    let mut names = RecordNames::new();
     for site in &config.sites {
         names.add_site(
             site.name(),

@@ -11,7 +11,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use hob_http::listen;
 use hob_http::thread::{Listening, Visits};
 use hob_trace::Mutex;
-use hob_trace::series::Series;
+use hob_trace::series::SeriesRegistry;
 use hob_trace::tally::Tallies;
 use rustix::process::{Resource, getrlimit};
 
@@ -23,7 +23,7 @@ use crate::cache::store::Store;
 use crate::config::{CacheSettings, Metrics, RunLimits};
 use crate::handle::cgi::gate::Gate;
 use crate::handle::files::find::Fetched;
-use crate::handle::files::load::Moment;
+use crate::handle::files::load::FileLoadContext;
 use crate::handle::warm::Hosts;
 use crate::otlp::Exporter;
 use crate::resources::unix_ms;
@@ -32,7 +32,7 @@ use crate::shared::fleet::Fleet;
 use crate::watch::Watching;
 
 /// What all threads share.
-pub struct Shared {
+pub struct ServerState {
     /// Files that are known.
     pub store: Store,
     /// Threads that may wait for a disk.
@@ -44,13 +44,13 @@ pub struct Shared {
     /// Numbers of files handlers by their settings.
     handler_ids: Mutex<HashMap<String, u32>>,
     /// Gates of programs, by name.
-    gates: Mutex<HashMap<String, Known>>,
+    gates: Mutex<HashMap<String, RegisteredGate>>,
     /// Programs with numbers of their own in `/metrics`.
     program_labels: AtomicUsize,
     /// Addresses listened on, and the connections that came to each.
     listeners: ArcSwap<Vec<(String, Arc<Visits>)>>,
     /// Routes by their numbers, which outlive reloads.
-    pub series: Arc<Series>,
+    pub series: Arc<SeriesRegistry>,
     /// Workers of resident programs.
     pub(crate) fleet: Arc<Fleet>,
     /// What scripts have used today.
@@ -70,15 +70,15 @@ pub struct Shared {
 }
 
 /// A gate, and what its program is called.
-struct Known {
+struct RegisteredGate {
     program: String,
     gate: Weak<Gate>,
 }
 
-impl Shared {
+impl ServerState {
     /// Nothing cached, no sites, for so many threads.
-    pub fn new(cache: &CacheSettings, thread_count: usize) -> Shared {
-        let shared = Shared {
+    pub fn new(cache: &CacheSettings, thread_count: usize) -> ServerState {
+        let shared = ServerState {
             store: Store::new(cache.bytes, descriptors_max()),
             pool: DiskThreads::default(),
             flights: Flights::default(),
@@ -88,7 +88,7 @@ impl Shared {
             gates: Mutex::default(),
             program_labels: AtomicUsize::new(0),
             listeners: ArcSwap::default(),
-            series: Arc::new(Series::new(thread_count)),
+            series: Arc::new(SeriesRegistry::new(thread_count)),
             fleet: Fleet::new(),
             scripts: Scripts::new(unix_ms()),
             hosts: Hosts::default(),
@@ -159,7 +159,7 @@ impl Shared {
             return gate;
         }
         let gate = Arc::new(Gate::new(limits.concurrent, limits.queue));
-        let known = Known {
+        let known = RegisteredGate {
             program,
             gate: Arc::downgrade(&gate),
         };
@@ -236,29 +236,13 @@ impl Shared {
     }
 
     /// What holds for a look at a file at this moment.
-    pub fn moment(&self, now_ms: u64) -> Moment {
-        Moment {
+    pub fn moment(&self, now_ms: u64) -> FileLoadContext {
+        FileLoadContext {
             now_ms,
             recheck_ms: self.recheck_ms(),
             content_bytes_max: self.content_bytes_max.load(Ordering::Relaxed),
         }
     }
-}
-
-/// How many connections may be open, and why it is fewer than the config says, if it is. Half of
-/// the open files a process may have are theirs; the cache has a quarter, and the rest is for
-/// programs, logs and what else there is.
-pub(crate) fn connections_possible(limits: &crate::config::Limits) -> (usize, Option<String>) {
-    let open_files = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
-    let possible = usize::try_from(open_files / 2).unwrap_or(usize::MAX);
-    let wanted = limits.connections;
-    let warning = (wanted > possible).then(|| {
-        format!(
-            "limits.connections: {possible} connections may be open, not {wanted}: the \
-             hard limit of open files is {open_files} (LimitNOFILE= of a service, `ulimit -Hn`)"
-        )
-    });
-    (wanted.min(possible), warning)
 }
 
 /// Open files the cache may hold: a quarter of what the process may have, the rest is for

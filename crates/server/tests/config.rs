@@ -9,10 +9,10 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use hob_server::config::key::{Key, Kind, Table, paths};
+use hob_server::config::key::{SchemaKey, SchemaTable, ValueType, paths};
 use hob_server::config::{
-    Config, Disk, Errors, Found, Handler, ListenAddress, SCHEMA, Sources, TrustedDisk, load,
-    load_with,
+    Config, ConfigSources, Disk, Errors, Handler, ListenAddress, PathStatus, SCHEMA, TrustedDisk,
+    load, load_with,
 };
 
 fn env(name: &str) -> Option<String> {
@@ -83,7 +83,7 @@ const RIGHT: &str = "Config {";
 
 /// What a case answers.
 fn answer(path: &Path) -> String {
-    let loaded = Sources::read(&SCHEMA, path, &env).and_then(|sources| load(&sources));
+    let loaded = ConfigSources::read(&SCHEMA, path, &env).and_then(|sources| load(&sources));
     without_folder(&match loaded {
         Ok((config, warnings)) => format!("{}{warnings}", shown(&config)),
         Err(errors) => errors.to_string(),
@@ -150,9 +150,9 @@ fn each_key_is_set_in_a_golden_config_that_is_right() {
 /// Where the values of keys stand in a text, with their entries of the schema.
 fn values(
     table: &dyn toml_edit::TableLike,
-    schema: &'static Table,
+    schema: &'static SchemaTable,
     prefix: &str,
-    all: &mut Vec<(String, &'static Key, Range<usize>)>,
+    all: &mut Vec<(String, &'static SchemaKey, Range<usize>)>,
 ) {
     for (name, item) in table.iter() {
         let key = schema.key(name).expect("the config is right");
@@ -167,7 +167,7 @@ fn values(
                 let table = item.as_table_like().into_iter();
                 table.for_each(|table| values(table, inner, &below, all));
             }
-            (_, Kind::Map(_)) => {
+            (_, ValueType::Map(_)) => {
                 let entries = item.as_table_like().into_iter().flat_map(|map| map.iter());
                 let spans = entries.filter_map(|(_, item)| item.span());
                 all.extend(spans.map(|span| (path.clone(), key, span)));
@@ -178,14 +178,14 @@ fn values(
 }
 
 /// Values that a key of this kind may take, as TOML.
-fn possible(kind: &Kind) -> Vec<String> {
+fn possible(kind: &ValueType) -> Vec<String> {
     let quoted = |words: &[&str]| words.iter().map(|word| format!("{word:?}")).collect();
     match kind {
-        Kind::Flag | Kind::OrFlag(..) => vec!["true".to_owned(), "false".to_owned()],
-        Kind::Integer { min, max } => vec![min.to_string(), max.to_string(), "301".to_owned()],
-        Kind::Size { min, max } => vec![min.to_string(), max.to_string()],
-        Kind::Time { .. } => quoted(&["100ms", "3s", "2m", "3h", "9d"]),
-        Kind::Text | Kind::Map(_) | Kind::OrText(..) => quoted(&[
+        ValueType::Flag | ValueType::OrFlag(..) => vec!["true".to_owned(), "false".to_owned()],
+        ValueType::Integer { min, max } => vec![min.to_string(), max.to_string(), "301".to_owned()],
+        ValueType::Size { min, max } => vec![min.to_string(), max.to_string()],
+        ValueType::Time { .. } => quoted(&["100ms", "3s", "2m", "3h", "9d"]),
+        ValueType::Text | ValueType::Map(_) | ValueType::OrText(..) => quoted(&[
             "off",
             "other",
             "/other",
@@ -195,13 +195,13 @@ fn possible(kind: &Kind) -> Vec<String> {
             "https://other.test",
             "errors",
         ]),
-        Kind::Path => quoted(&["other"]),
-        Kind::Word(words) => quoted(words),
-        Kind::Texts | Kind::Arguments => vec!["[]".to_owned(), "[\"other\"]".to_owned()],
-        Kind::Words(words) => words.iter().map(|word| format!("[{word:?}]")).collect(),
-        Kind::Cpus => vec!["[0]".to_owned(), "[1]".to_owned()],
-        Kind::OrWord(word, kind) => [quoted(&[word]), possible(kind)].concat(),
-        Kind::Table(_) | Kind::Tables(_) => Vec::new(),
+        ValueType::Path => quoted(&["other"]),
+        ValueType::Word(words) => quoted(words),
+        ValueType::Texts | ValueType::Arguments => vec!["[]".to_owned(), "[\"other\"]".to_owned()],
+        ValueType::Words(words) => words.iter().map(|word| format!("[{word:?}]")).collect(),
+        ValueType::Cpus => vec!["[0]".to_owned(), "[1]".to_owned()],
+        ValueType::OrWord(word, kind) => [quoted(&[word]), possible(kind)].concat(),
+        ValueType::Table(_) | ValueType::Tables(_) => Vec::new(),
     }
 }
 
@@ -219,7 +219,8 @@ fn golden_answers_differ_when_the_value_of_any_key_does() {
         let text = fs::read_to_string(&case).unwrap();
         let load = |text: &str| {
             let sources =
-                Sources::from_text(&SCHEMA, "test.toml", text, Path::new(CASES), &env).ok()?;
+                ConfigSources::from_text(&SCHEMA, "test.toml", text, Path::new(CASES), &env)
+                    .ok()?;
             load_with(&sources, &TrustedDisk).ok()
         };
         let Some((config, _)) = load(&text) else {
@@ -268,8 +269,8 @@ fn texts_of_the_reference_are_one_line_with_single_blanks() {
     }
 }
 
-fn from_text(text: &str) -> Result<Sources, Errors> {
-    Sources::from_text(&SCHEMA, "test.toml", text, Path::new("/srv"), &env)
+fn from_text(text: &str) -> Result<ConfigSources, Errors> {
+    ConfigSources::from_text(&SCHEMA, "test.toml", text, Path::new("/srv"), &env)
 }
 
 /// The errors of a text, on a disk that has everything.
@@ -335,7 +336,7 @@ fn each_example_of_the_schema_is_accepted() {
 fn texts_handed_over_load_to_the_same_config() {
     let text = "[[listen]]\naddress = \":${PORT}\"\n[[site]]\nroot = \"${ROOT}\"\n";
     let sources = from_text(text).unwrap();
-    let received = Sources::decode(&sources.encode()).unwrap();
+    let received = ConfigSources::decode(&sources.encode()).unwrap();
     let (config, _) = load_with(&received, &TrustedDisk).unwrap();
     assert_eq!(load_with(&sources, &TrustedDisk).unwrap().0, config);
     assert_eq!(
@@ -353,7 +354,7 @@ fn quoted_text_means_itself() {
         "'''",
         "\u{7f}ä\t",
     ] {
-        let quoted = Sources::quote(body);
+        let quoted = ConfigSources::quote(body);
         let text = format!("[[site]]\n[[site.route]]\npath = \"/\"\nrespond.body = {quoted}\n");
         let (config, _) = load(&from_text(&text).unwrap()).unwrap();
         let Handler::Respond(respond) = &config.sites[0].routes[0].handler else {
@@ -377,7 +378,7 @@ fn files_are_read_once_even_when_they_include_each_other() {
         "sub/b.toml",
         "include = [\"../hob.toml\", \"../a.toml\"]\ndrain = \"1s\"\n",
     );
-    let sources = Sources::read(&SCHEMA, &dir.path().join("hob.toml"), &env).unwrap();
+    let sources = ConfigSources::read(&SCHEMA, &dir.path().join("hob.toml"), &env).unwrap();
     assert_eq!(sources.names().count(), 3);
     fs::remove_file(dir.path().join("a.toml")).unwrap();
     let (config, _) = load(&sources).unwrap();
@@ -391,7 +392,7 @@ fn includes_that_go_too_deep_are_refused() {
         let text = format!("include = [\"{}.toml\"]\n", depth + 1);
         fs::write(dir.path().join(format!("{depth}.toml")), text).unwrap();
     }
-    let errors = Sources::read(&SCHEMA, &dir.path().join("0.toml"), &env)
+    let errors = ConfigSources::read(&SCHEMA, &dir.path().join("0.toml"), &env)
         .unwrap_err()
         .to_string();
     assert!(
@@ -404,7 +405,11 @@ fn includes_that_go_too_deep_are_refused() {
 fn main_file_that_cannot_be_read_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("hob.toml");
-    let told = |path: &Path| Sources::read(&SCHEMA, path, &env).unwrap_err().to_string();
+    let told = |path: &Path| {
+        ConfigSources::read(&SCHEMA, path, &env)
+            .unwrap_err()
+            .to_string()
+    };
     assert!(told(&path).contains("hob.toml: error: there is no such file"));
     fs::write(&path, b"a = 1\nb = \"\xff\"\n").unwrap();
     assert!(told(&path).contains("the file is not UTF-8 (line 2)"));
@@ -415,11 +420,11 @@ fn main_file_that_cannot_be_read_is_told() {
 struct Small;
 
 impl Disk for Small {
-    fn look(&self, path: &Path) -> Found {
+    fn look(&self, path: &Path) -> PathStatus {
         match path.to_str() {
-            Some("/srv/site") => Found::Folder,
-            Some("/srv/secret") => Found::Hidden("no permission".to_owned()),
-            _ => Found::Nothing,
+            Some("/srv/site") => PathStatus::Folder,
+            Some("/srv/secret") => PathStatus::Hidden("no permission".to_owned()),
+            _ => PathStatus::Nothing,
         }
     }
 }

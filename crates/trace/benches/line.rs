@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
 
 use hob_trace::format::LineCache;
-use hob_trace::{Format, Names, Record, Texts, ring};
+use hob_trace::{AccessLogFormat, Record, RecordNames, Texts, ring};
 
 const ROUNDS: usize = 200;
 /// Records per round; they fill about half of the ring.
@@ -74,8 +74,8 @@ fn bench_ring(name: &str, mut record: Record, texts: &Texts<'_>) {
 }
 
 fn bench_format(name: &str, format: &str, record: Record, texts: &Texts<'_>) {
-    let compiled = Format::parse(format).expect("a format of its own name");
-    let names = Names::new();
+    let compiled = AccessLogFormat::parse(format).expect("a format of its own name");
+    let names = RecordNames::new();
     let mut cache = LineCache::new();
     let mut out = Vec::new();
     let other = Record {

@@ -8,22 +8,22 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hob_trace::history::{History, HistoryWriter, Origin, Retention};
-use hob_trace::series::{Series, SeriesName, SeriesWriter};
+use hob_trace::history::{HistoryWriter, RequestHistory, Retention, SegmentOrigin};
+use hob_trace::series::{SeriesName, SeriesRegistry, SeriesWriter};
 use hob_trace::{HandlerKind, Record, Recorder, Texts};
 
 const ROUNDS: usize = 200;
 const RECORDS: usize = 5000;
 
 fn main() {
-    let history = Arc::new(History::new(
-        Origin::default(),
+    let history = Arc::new(RequestHistory::new(
+        SegmentOrigin::default(),
         Retention {
             bytes_max: 8 << 20,
             time_max: Duration::from_secs(3600),
         },
     ));
-    let series = Arc::new(Series::new(1));
+    let series = Arc::new(SeriesRegistry::new(1));
     let number = series.number(SeriesName {
         site: "*".into(),
         route: "/*".into(),

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hob_trace::HandlerKind;
-use hob_trace::watch::{FieldsOf, Hidden, Hub, Stage, Station, Subject, Terms, TextPart, Trail};
+use hob_trace::watch::{
+    FieldsOf, Hidden, Hub, RequestStage, Station, TextPart, Trail, WatchCandidate, WatchTerms,
+};
 
 const ROUNDS: usize = 200;
 /// Requests per round; their events are fewer bytes than a watcher may wait for.
@@ -27,7 +29,7 @@ fn main() {
     let hub = Arc::new(Hub::default());
     let station = Station::default();
     station.set_hub(&hub);
-    let terms = Terms::parse("").expect("no terms are terms");
+    let terms = WatchTerms::parse("").expect("no terms are terms");
     let watcher = hub
         .add(terms, Hidden::default())
         .expect("there is a place for it");
@@ -53,7 +55,7 @@ fn main() {
 
 fn tell(station: &Station, request: u32) {
     assert!(station.is_on(), "somebody watches");
-    let subject = Subject {
+    let subject = WatchCandidate {
         client: CLIENT,
         site: "*",
         path: b"/0k.txt",
@@ -71,7 +73,7 @@ fn tell(station: &Station, request: u32) {
         started_us: 1_000_000,
     };
     station.push(&trail, |out, _| {
-        station.write(&trail, Stage::Request, 1_000_000, out, |pen| {
+        station.write(&trail, RequestStage::Request, 1_000_000, out, |pen| {
             pen.parts(
                 "text",
                 [
@@ -92,7 +94,7 @@ fn tell(station: &Station, request: u32) {
             pen.text("route", black_box(b"/*"));
             pen.word("handler", "files");
         });
-        station.write(&trail, Stage::Route, 1_000_067, out, |pen| {
+        station.write(&trail, RequestStage::Route, 1_000_067, out, |pen| {
             pen.parts(
                 "text",
                 [
@@ -105,11 +107,11 @@ fn tell(station: &Station, request: u32) {
             );
         });
     });
-    station.tell(&trail, Stage::Answer, 1_000_068, |pen, _| {
+    station.tell(&trail, RequestStage::Answer, 1_000_068, |pen, _| {
         pen.number("status", 200);
     });
     station.push(&trail, |out, _| {
-        station.write(&trail, Stage::Done, 1_000_081, out, |pen| {
+        station.write(&trail, RequestStage::Done, 1_000_081, out, |pen| {
             pen.number("status", 200);
             pen.word("outcome", "complete");
             pen.word("cache", "hit");

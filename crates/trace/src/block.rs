@@ -11,12 +11,12 @@ use crate::mutex::Mutex;
 
 /// One number of one thread's block.
 #[derive(Debug, Default)]
-pub struct Cell(AtomicU64);
+pub struct CounterCell(AtomicU64);
 
-impl Cell {
+impl CounterCell {
     /// Nothing counted.
-    pub const fn new() -> Cell {
-        Cell(AtomicU64::new(0))
+    pub const fn new() -> CounterCell {
+        CounterCell(AtomicU64::new(0))
     }
 
     /// Adds to it. Only the thread that owns the block may: from two threads at once, counts get
@@ -48,7 +48,7 @@ impl Cell {
 }
 
 /// The numbers of one thread.
-pub trait Block: Debug + Default {
+pub trait CounterBlock: Debug + Default {
     /// The numbers of all threads, added up.
     type Sum: Clone + Debug + Default;
 
@@ -58,18 +58,18 @@ pub trait Block: Debug + Default {
 
 /// The blocks of all threads.
 #[derive(Debug, Default)]
-pub struct Blocks<B: Block> {
+pub struct Blocks<B: CounterBlock> {
     all: Mutex<All<B>>,
 }
 
 #[derive(Debug, Default)]
-struct All<B: Block> {
+struct All<B: CounterBlock> {
     running: Vec<Arc<B>>,
     /// What threads that have ended counted.
     ended: B::Sum,
 }
 
-impl<B: Block> Blocks<B> {
+impl<B: CounterBlock> Blocks<B> {
     /// No threads yet.
     pub fn new() -> Blocks<B> {
         Blocks::default()
@@ -105,9 +105,9 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Default)]
-    struct One(Cell);
+    struct One(CounterCell);
 
-    impl Block for One {
+    impl CounterBlock for One {
         type Sum = u64;
 
         fn add_to(&self, sum: &mut u64) {

@@ -6,7 +6,7 @@ pub(crate) const DAY_MS: u64 = 86_400_000;
 
 /// A second in UTC, as people write it. Compares in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment {
+pub struct UtcDateTime {
     /// Year, from 0.
     pub year: u32,
     /// Month, from 1.
@@ -21,19 +21,19 @@ pub struct Moment {
     pub second: u32,
 }
 
-impl Moment {
+impl UtcDateTime {
     /// The first second that is told apart: the begin of the year 0.
     pub const UNIX_S_MIN: i64 = -62_167_219_200;
     /// The last second that is told apart: the end of the year 9999.
     pub const UNIX_S_MAX: i64 = 253_402_300_799;
 
     /// The moment of a Unix time in seconds; years beyond 0 to 9999 are cut off.
-    pub fn from_unix_s(unix_s: i64) -> Moment {
+    pub fn from_unix_s(unix_s: i64) -> UtcDateTime {
         // Counted from a moment before the first, so that nothing is negative.
         let counted = (unix_s.clamp(Self::UNIX_S_MIN, Self::UNIX_S_MAX) + BEFORE_S) as u64;
         let in_day = (counted % DAY_S) as u32;
         let (year, month, day) = date((counted / DAY_S) as u32);
-        Moment {
+        UtcDateTime {
             year: year - BEFORE_YEARS,
             month,
             day,
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn text(unix_s: i64) -> String {
-        let m = Moment::from_unix_s(unix_s);
+        let m = UtcDateTime::from_unix_s(unix_s);
         format!(
             "{:04}-{:02}-{:02} {:02}:{:02}:{:02}",
             m.year, m.month, m.day, m.hour, m.minute, m.second
@@ -186,16 +186,16 @@ mod tests {
     fn every_moment_leads_back_to_its_time() {
         for day in (-719_000..2_900_000).step_by(97) {
             let unix_s = day * 86_400 + (day * 7_919_i64).rem_euclid(86_400);
-            assert_eq!(Moment::from_unix_s(unix_s).to_unix_s(), Some(unix_s));
+            assert_eq!(UtcDateTime::from_unix_s(unix_s).to_unix_s(), Some(unix_s));
         }
-        for unix_s in [Moment::UNIX_S_MIN, -1, 0, Moment::UNIX_S_MAX] {
-            assert_eq!(Moment::from_unix_s(unix_s).to_unix_s(), Some(unix_s));
+        for unix_s in [UtcDateTime::UNIX_S_MIN, -1, 0, UtcDateTime::UNIX_S_MAX] {
+            assert_eq!(UtcDateTime::from_unix_s(unix_s).to_unix_s(), Some(unix_s));
         }
     }
 
     #[test]
     fn what_no_calendar_has_is_no_moment() {
-        let noon = Moment {
+        let noon = UtcDateTime {
             year: 2023,
             month: 2,
             day: 28,
@@ -205,13 +205,13 @@ mod tests {
         };
         assert!(noon.to_unix_s().is_some());
         for wrong in [
-            Moment { day: 29, ..noon },
-            Moment { day: 0, ..noon },
-            Moment { month: 0, ..noon },
-            Moment { month: 13, ..noon },
-            Moment { hour: 24, ..noon },
-            Moment { minute: 60, ..noon },
-            Moment { second: 61, ..noon },
+            UtcDateTime { day: 29, ..noon },
+            UtcDateTime { day: 0, ..noon },
+            UtcDateTime { month: 0, ..noon },
+            UtcDateTime { month: 13, ..noon },
+            UtcDateTime { hour: 24, ..noon },
+            UtcDateTime { minute: 60, ..noon },
+            UtcDateTime { second: 61, ..noon },
         ] {
             assert_eq!(wrong.to_unix_s(), None, "{wrong:?}");
         }

@@ -89,10 +89,10 @@ fn put_hex(bytes: &[u8], pen: &mut Pen<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pen::Block;
+    use crate::pen::PenBuffer;
 
     fn written(put: impl Fn(&[u8], &mut Pen<'_>), value: &[u8]) -> String {
-        let (mut block, mut out) = (Block::new(), Vec::new());
+        let (mut block, mut out) = (PenBuffer::new(), Vec::new());
         let mut pen = Pen::new(&mut block, &mut out);
         put(value, &mut pen);
         pen.finish();

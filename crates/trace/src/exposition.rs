@@ -15,7 +15,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 /// How the text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ExpositionFormat {
     /// OpenMetrics 1.0.
     OpenMetrics,
     /// The Prometheus text format 0.0.4.
@@ -50,7 +50,7 @@ pub struct Family {
 
 /// One number.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum SampleValue {
     /// A whole one.
     Whole(u64),
     /// Any.
@@ -74,20 +74,20 @@ pub struct Spread {
 /// All numbers of one moment.
 #[derive(Debug, Default)]
 pub struct Exposition {
-    families: Vec<Filled>,
+    families: Vec<FamilySamples>,
 }
 
 #[derive(Debug)]
-struct Filled {
+struct FamilySamples {
     family: Family,
-    samples: Vec<(Labels, Value)>,
+    samples: Vec<(Labels, SampleValue)>,
 }
 
 type Labels = Vec<(&'static str, String)>;
 
-impl Format {
+impl ExpositionFormat {
     /// What a scraper with this `Accept` is given: OpenMetrics if it asks for that.
-    pub fn for_accept(accept: &[u8]) -> Format {
+    pub fn for_accept(accept: &[u8]) -> ExpositionFormat {
         const NAME: &[u8] = b"application/openmetrics-text";
         // Scrapers that know OpenMetrics list it first; nobody lists it to refuse it.
         let is_asked = |one: &[u8]| {
@@ -95,16 +95,18 @@ impl Format {
             name.trim_ascii().eq_ignore_ascii_case(NAME)
         };
         match accept.split(|byte| *byte == b',').any(is_asked) {
-            true => Format::OpenMetrics,
-            false => Format::Prometheus,
+            true => ExpositionFormat::OpenMetrics,
+            false => ExpositionFormat::Prometheus,
         }
     }
 
     /// The media type.
     pub fn content_type(self) -> &'static str {
         match self {
-            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            Format::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+            ExpositionFormat::OpenMetrics => {
+                "application/openmetrics-text; version=1.0.0; charset=utf-8"
+            }
+            ExpositionFormat::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
         }
     }
 }
@@ -173,7 +175,7 @@ impl Exposition {
 
     /// Adds a number to a family; numbers of one family are added one after another. As many label
     /// values as the family has labels.
-    pub fn put(&mut self, family: &Family, labels: &[&str], value: Value) {
+    pub fn put(&mut self, family: &Family, labels: &[&str], value: SampleValue) {
         debug_assert_eq!(labels.len(), family.labels.len(), "{}", family.name);
         let is_last = self
             .families
@@ -188,7 +190,7 @@ impl Exposition {
                 "{} comes in two places",
                 family.name
             );
-            self.families.push(Filled {
+            self.families.push(FamilySamples {
                 family: family.clone(),
                 samples: Vec::new(),
             });
@@ -202,24 +204,24 @@ impl Exposition {
 
     /// As [`Exposition::put`], a whole number.
     pub fn whole(&mut self, family: &Family, labels: &[&str], value: u64) {
-        self.put(family, labels, Value::Whole(value));
+        self.put(family, labels, SampleValue::Whole(value));
     }
 
     /// As [`Exposition::put`], any number.
     pub fn real(&mut self, family: &Family, labels: &[&str], value: f64) {
-        self.put(family, labels, Value::Real(value));
+        self.put(family, labels, SampleValue::Real(value));
     }
 
     /// The text.
-    pub fn write(self, format: Format) -> String {
+    pub fn write(self, format: ExpositionFormat) -> String {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(self));
         let mut page = String::new();
         // Writing to a String cannot fail, and no encoder of ours does.
         let _ = text::encode(&mut page, &registry);
         match format {
-            Format::OpenMetrics => page,
-            Format::Prometheus => older(&page),
+            ExpositionFormat::OpenMetrics => page,
+            ExpositionFormat::Prometheus => older(&page),
         }
     }
 }
@@ -248,20 +250,20 @@ impl Collector for Exposition {
     }
 }
 
-impl Value {
+impl SampleValue {
     fn encode(&self, shape: Shape, metric: &mut MetricEncoder<'_>) -> fmt::Result {
         match (self, shape) {
-            (Value::Whole(value), Shape::Counter) => {
+            (SampleValue::Whole(value), Shape::Counter) => {
                 metric.encode_counter::<NoLabelSet, u64, f64>(value, None)
             }
-            (Value::Real(value), Shape::Counter) => {
+            (SampleValue::Real(value), Shape::Counter) => {
                 metric.encode_counter::<NoLabelSet, f64, f64>(value, None)
             }
-            (Value::Whole(value), _) => {
+            (SampleValue::Whole(value), _) => {
                 metric.encode_gauge(&i64::try_from(*value).unwrap_or(i64::MAX))
             }
-            (Value::Real(value), _) => metric.encode_gauge(value),
-            (Value::Spread(spread), _) => {
+            (SampleValue::Real(value), _) => metric.encode_gauge(value),
+            (SampleValue::Spread(spread), _) => {
                 let bounded: u64 = spread.buckets.iter().map(|(_, count)| count).sum();
                 let above = spread.count.saturating_sub(bounded);
                 let mut buckets = spread.buckets.clone();
@@ -322,7 +324,7 @@ mod tests {
             count: 4,
             buckets: vec![(0.1, 1), (1.0, 2)],
         };
-        all.put(&TIME, &["*"], Value::Spread(spread));
+        all.put(&TIME, &["*"], SampleValue::Spread(spread));
         all
     }
 
@@ -350,12 +352,12 @@ x_time_seconds_bucket{le=\"1.0\",site=\"*\"} 3
 x_time_seconds_bucket{le=\"+Inf\",site=\"*\"} 4
 # EOF
 ";
-        assert_eq!(exposition().write(Format::OpenMetrics), wanted);
+        assert_eq!(exposition().write(ExpositionFormat::OpenMetrics), wanted);
     }
 
     #[test]
     fn older_format_names_counters_as_they_are_written() {
-        let page = exposition().write(Format::Prometheus);
+        let page = exposition().write(ExpositionFormat::Prometheus);
         assert!(
             page.starts_with(
                 "# HELP x_requests_total Requests.\n# TYPE x_requests_total counter\n"
@@ -368,20 +370,27 @@ x_time_seconds_bucket{le=\"+Inf\",site=\"*\"} 4
     #[test]
     fn openmetrics_is_for_who_asks_for_it() {
         for (accept, format) in [
-            ("", Format::Prometheus),
-            ("*/*", Format::Prometheus),
-            ("text/plain;version=0.0.4", Format::Prometheus),
+            ("", ExpositionFormat::Prometheus),
+            ("*/*", ExpositionFormat::Prometheus),
+            ("text/plain;version=0.0.4", ExpositionFormat::Prometheus),
             (
                 "Application/OpenMetrics-Text; version=1.0.0,text/plain;q=0.5",
-                Format::OpenMetrics,
+                ExpositionFormat::OpenMetrics,
             ),
             (
                 "text/plain, application/openmetrics-text",
-                Format::OpenMetrics,
+                ExpositionFormat::OpenMetrics,
             ),
-            ("application/openmetrics-textual", Format::Prometheus),
+            (
+                "application/openmetrics-textual",
+                ExpositionFormat::Prometheus,
+            ),
         ] {
-            assert_eq!(Format::for_accept(accept.as_bytes()), format, "{accept}");
+            assert_eq!(
+                ExpositionFormat::for_accept(accept.as_bytes()),
+                format,
+                "{accept}"
+            );
         }
     }
 }

@@ -10,7 +10,7 @@
 //! [`VALUE_US_MAX`] (71 minutes) count as that. Adding is three plain loads and stores; a reader
 //! may see one number a moment newer than another.
 
-use crate::metric::Cell;
+use crate::metric::CounterCell;
 
 /// Buckets of each doubling.
 pub const STEPS: usize = 1 << STEP_BITS;
@@ -24,17 +24,17 @@ pub const BUCKETS: usize = (VALUE_BITS - STEP_BITS + 1) as usize * STEPS;
 /// Times of one kind on one thread. Written by that thread, read by any.
 #[derive(Debug)]
 pub struct Histogram {
-    buckets: [Cell; BUCKETS],
-    sum_us: Cell,
-    max_us: Cell,
+    buckets: [CounterCell; BUCKETS],
+    sum_us: CounterCell,
+    max_us: CounterCell,
 }
 
 impl Default for Histogram {
     fn default() -> Histogram {
         Histogram {
-            buckets: std::array::from_fn(|_| Cell::default()),
-            sum_us: Cell::default(),
-            max_us: Cell::default(),
+            buckets: std::array::from_fn(|_| CounterCell::default()),
+            sum_us: CounterCell::default(),
+            max_us: CounterCell::default(),
         }
     }
 }
@@ -49,7 +49,7 @@ impl Histogram {
     }
 
     /// Adds what has been counted so far to `sum`.
-    pub fn add_to(&self, sum: &mut Times) {
+    pub fn add_to(&self, sum: &mut HistogramSnapshot) {
         for (sum, cell) in sum.buckets.iter_mut().zip(&self.buckets) {
             *sum = sum.wrapping_add(cell.value());
         }
@@ -60,15 +60,15 @@ impl Histogram {
 
 /// Times as they were counted by one thread or many, at one moment or between two.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Times {
+pub struct HistogramSnapshot {
     buckets: [u64; BUCKETS],
     sum_us: u64,
     max_us: u64,
 }
 
-impl Default for Times {
-    fn default() -> Times {
-        Times {
+impl Default for HistogramSnapshot {
+    fn default() -> HistogramSnapshot {
+        HistogramSnapshot {
             buckets: [0; BUCKETS],
             sum_us: 0,
             max_us: 0,
@@ -76,7 +76,7 @@ impl Default for Times {
     }
 }
 
-impl Times {
+impl HistogramSnapshot {
     /// How many there are.
     pub fn count(&self) -> u64 {
         self.buckets.iter().fold(0, |sum, n| sum.wrapping_add(*n))
@@ -124,7 +124,7 @@ impl Times {
     }
 
     /// Adds those of others.
-    pub fn merge(&mut self, other: &Times) {
+    pub fn merge(&mut self, other: &HistogramSnapshot) {
         for (sum, more) in self.buckets.iter_mut().zip(&other.buckets) {
             *sum = sum.wrapping_add(*more);
         }
@@ -134,7 +134,7 @@ impl Times {
 
     /// Those that were counted since an earlier look at the same histograms. The longest of them is
     /// known as exactly as its bucket is.
-    pub fn since(&self, earlier: &Times) -> Times {
+    pub fn since(&self, earlier: &HistogramSnapshot) -> HistogramSnapshot {
         let mut since = self.clone();
         for (now, before) in since.buckets.iter_mut().zip(&earlier.buckets) {
             *now = now.saturating_sub(*before);
@@ -195,10 +195,10 @@ fn middle_of(index: usize) -> u64 {
 mod tests {
     use super::*;
 
-    fn times(values: impl IntoIterator<Item = u64>) -> Times {
+    fn times(values: impl IntoIterator<Item = u64>) -> HistogramSnapshot {
         let histogram = Histogram::default();
         values.into_iter().for_each(|value| histogram.record(value));
-        let mut times = Times::default();
+        let mut times = HistogramSnapshot::default();
         histogram.add_to(&mut times);
         times
     }
@@ -247,7 +247,7 @@ mod tests {
     fn what_came_since_is_told_apart() {
         let histogram = Histogram::default();
         let look = || {
-            let mut times = Times::default();
+            let mut times = HistogramSnapshot::default();
             histogram.add_to(&mut times);
             times
         };
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!((since.count(), since.sum_us(), since.max_us()), (2, 21, 11));
         histogram.record(7_777);
         assert_eq!(look().since(&second).max_us(), 7_777);
-        assert_eq!(look().since(&look()), Times::default());
+        assert_eq!(look().since(&look()), HistogramSnapshot::default());
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub mod verdict;
 pub mod watch;
 
 pub use access_log::{AccessLog, DestinationSettings, LogId, Target};
-pub use format::{Format, FormatError, Names};
+pub use format::{AccessLogFormat, FormatError, RecordNames};
 pub use metric::{Counters, Snapshot, ThreadCounters};
 pub use mutex::Mutex;
 pub use record::{

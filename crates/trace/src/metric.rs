@@ -1,12 +1,12 @@
 //! Counters: one table that lists them all, and a block of them per thread.
 
-use crate::block::{Block, Blocks};
+use crate::block::{Blocks, CounterBlock};
 
-pub use crate::block::Cell;
+pub use crate::block::CounterCell;
 
 /// How a number moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// It only grows.
     Counter,
     /// It goes up and down.
@@ -19,7 +19,7 @@ pub struct Metric {
     /// Its name, without prefix or unit suffix.
     pub name: &'static str,
     /// How it moves.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// What it counts, one sentence.
     pub help: &'static str,
     /// The number.
@@ -31,13 +31,13 @@ macro_rules! counters {
         /// The counters of one thread. Written by that thread, read by any.
         #[derive(Debug, Default)]
         #[repr(align(128))]
-        pub struct ThreadCounters { $(#[doc = $help] pub $name: Cell,)+ }
+        pub struct ThreadCounters { $(#[doc = $help] pub $name: CounterCell,)+ }
 
         /// The sum of all threads' counters at one moment.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Snapshot { $(#[doc = $help] pub $name: u64,)+ }
 
-        impl Block for ThreadCounters {
+        impl CounterBlock for ThreadCounters {
             type Sum = Snapshot;
 
             fn add_to(&self, sum: &mut Snapshot) {
@@ -56,19 +56,19 @@ macro_rules! counters {
                 [
                     $(Metric {
                         name: stringify!($name),
-                        kind: Kind::Counter,
+                        kind: MetricKind::Counter,
                         help: $help,
                         value: self.$name,
                     },)+
                     Metric {
                         name: "connections_open",
-                        kind: Kind::Gauge,
+                        kind: MetricKind::Gauge,
                         help: "Connections open now.",
                         value: self.connections_open(),
                     },
                     Metric {
                         name: "requests_running",
-                        kind: Kind::Gauge,
+                        kind: MetricKind::Gauge,
                         help: "Requests under way now.",
                         value: self.running(),
                     },
@@ -302,7 +302,10 @@ mod tests {
             .merged()
             .metrics()
             .find(|m| m.name == "connections_open");
-        assert_eq!(open.map(|m| (m.kind, m.value)), Some((Kind::Gauge, 2)));
+        assert_eq!(
+            open.map(|m| (m.kind, m.value)),
+            Some((MetricKind::Gauge, 2))
+        );
     }
 
     #[test]

@@ -7,19 +7,19 @@
 
 /// The block that lines are written in; reused from line to line.
 #[derive(Debug)]
-pub(crate) struct Block(Box<[u8; BLOCK_BYTES]>);
+pub(crate) struct PenBuffer(Box<[u8; BLOCK_BYTES]>);
 
 const BLOCK_BYTES: usize = 2048;
 
-impl Block {
-    pub(crate) fn new() -> Block {
-        Block(Box::new([0; BLOCK_BYTES]))
+impl PenBuffer {
+    pub(crate) fn new() -> PenBuffer {
+        PenBuffer(Box::new([0; BLOCK_BYTES]))
     }
 }
 
-impl Default for Block {
-    fn default() -> Block {
-        Block::new()
+impl Default for PenBuffer {
+    fn default() -> PenBuffer {
+        PenBuffer::new()
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Pen<'a> {
 }
 
 impl<'a> Pen<'a> {
-    pub(crate) fn new(block: &'a mut Block, out: &'a mut Vec<u8>) -> Pen<'a> {
+    pub(crate) fn new(block: &'a mut PenBuffer, out: &'a mut Vec<u8>) -> Pen<'a> {
         Pen {
             block: &mut block.0,
             at: 0,
@@ -194,7 +194,7 @@ const PAIRS: [[u8; 2]; 100] = {
 };
 
 /// Which bytes are wanted.
-trait Wanted: Copy {
+trait ByteFilter: Copy {
     /// Some byte of the block is not wanted. The block comes by value and there is no early exit:
     /// so the compiler looks at all of it at once.
     fn refuses(self, block: [u8; MOVE_BYTES]) -> bool;
@@ -205,7 +205,7 @@ trait Wanted: Copy {
 #[derive(Clone, Copy)]
 struct Any;
 
-impl Wanted for Any {
+impl ByteFilter for Any {
     #[inline(always)]
     fn refuses(self, _: [u8; MOVE_BYTES]) -> bool {
         false
@@ -222,7 +222,7 @@ struct Plain {
     lowest: u8,
 }
 
-impl Wanted for Plain {
+impl ByteFilter for Plain {
     #[inline(always)]
     fn refuses(self, block: [u8; MOVE_BYTES]) -> bool {
         block.iter().fold(false, |refused, byte| {
@@ -246,7 +246,7 @@ impl Wanted for Plain {
 /// Copies to the start of `to`, which is no shorter; says whether all bytes were wanted. Moves of
 /// one text overlap, so that nothing is left over.
 #[inline(always)]
-fn copy(from: &[u8], to: &mut [u8], wanted: impl Wanted) -> bool {
+fn copy(from: &[u8], to: &mut [u8], wanted: impl ByteFilter) -> bool {
     let to = &mut to[..from.len()];
     match from {
         [] => true,
@@ -271,7 +271,7 @@ fn copy(from: &[u8], to: &mut [u8], wanted: impl Wanted) -> bool {
 
 /// Copies 4 to 15 bytes in two moves.
 #[inline(always)]
-fn copy_words(from: &[u8], to: &mut [u8], wanted: impl Wanted) -> bool {
+fn copy_words(from: &[u8], to: &mut [u8], wanted: impl ByteFilter) -> bool {
     if let (Some(first), Some(last)) = (from.first_chunk::<8>(), from.last_chunk::<8>()) {
         let (first_word, last_word) = (u64::from_ne_bytes(*first), u64::from_ne_bytes(*last));
         if let Some(to) = to.first_chunk_mut() {
@@ -297,7 +297,7 @@ fn copy_words(from: &[u8], to: &mut [u8], wanted: impl Wanted) -> bool {
 
 /// Copies in moves of 16 bytes.
 #[inline(always)]
-fn copy_blocks(from: &[u8], to: &mut [u8], wanted: impl Wanted) -> bool {
+fn copy_blocks(from: &[u8], to: &mut [u8], wanted: impl ByteFilter) -> bool {
     let mut is_refused = false;
     let (from_blocks, _) = from.as_chunks::<MOVE_BYTES>();
     let (to_blocks, _) = to.as_chunks_mut::<MOVE_BYTES>();
@@ -317,7 +317,7 @@ mod tests {
     use super::*;
 
     fn written(write: impl Fn(&mut Pen<'_>)) -> Vec<u8> {
-        let (mut block, mut out) = (Block::new(), b"before ".to_vec());
+        let (mut block, mut out) = (PenBuffer::new(), b"before ".to_vec());
         let mut pen = Pen::new(&mut block, &mut out);
         write(&mut pen);
         pen.finish();

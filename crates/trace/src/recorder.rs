@@ -4,9 +4,9 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use crate::history::{History, HistoryWriter, Waiting};
+use crate::history::{HistoryWriter, PendingEntries, RequestHistory};
 use crate::record::{Record, Texts};
-use crate::series::{Series, SeriesWriter};
+use crate::series::{SeriesRegistry, SeriesWriter};
 
 /// One thread's end of history and histograms.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// A recorder for one more thread.
-    pub fn new(history: &Arc<History>, series: Option<&Arc<Series>>) -> Recorder {
+    pub fn new(history: &Arc<RequestHistory>, series: Option<&Arc<SeriesRegistry>>) -> Recorder {
         Recorder {
             history: RefCell::new(HistoryWriter::new(history)),
             series: series.map(SeriesWriter::new),
@@ -29,7 +29,7 @@ impl Recorder {
     }
 
     /// What others can see of what is not handed over yet.
-    pub fn waiting(&self) -> Arc<Waiting> {
+    pub fn waiting(&self) -> Arc<PendingEntries> {
         self.history.borrow().waiting()
     }
 

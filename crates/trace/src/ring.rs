@@ -57,9 +57,9 @@ pub fn ring(bytes: usize) -> (Producer, Consumer) {
         .next_power_of_two();
     let words = (capacity + ENTRY_BYTES_MAX) / WORD_BYTES;
     let memory = Box::<[Word]>::new_uninit_slice(words);
-    let shared = Arc::new(Shared {
-        written: Written::default(),
-        read: Read::default(),
+    let shared = Arc::new(RecordRing {
+        written: ProducerState::default(),
+        read: ConsumerState::default(),
         wake: Wake::default(),
         // SAFETY: a `Word` is an `UnsafeCell` of a `MaybeUninit`: any bytes, even none, are valid
         // in it.
@@ -88,7 +88,7 @@ pub struct Producer {
     tail_seen: usize,
     /// The head at which to look whether the ring is half full.
     look_at: usize,
-    shared: Arc<Shared>,
+    shared: Arc<RecordRing>,
 }
 
 // SAFETY: `memory` points into `shared`, which lives as long as the producer and whose part between
@@ -110,7 +110,7 @@ impl Producer {
             cut(texts.detail, DETAIL_BYTES_MAX),
         ];
         let text_bytes: usize = texts.iter().map(|text| text.len()).sum();
-        let size = (size_of::<Entry>() + text_bytes).next_multiple_of(WORD_BYTES);
+        let size = (size_of::<RingEntryHeader>() + text_bytes).next_multiple_of(WORD_BYTES);
         let next = position_after(self.head, size, self.mask);
         if next.wrapping_sub(self.tail_seen) > self.mask + 1 && !self.has_room(next) {
             return false;
@@ -141,14 +141,18 @@ impl Producer {
     /// Writes an entry at the head.
     ///
     /// # Safety
-    /// `size` bytes from the head on belong to the producer and hold an `Entry` and the texts.
+    /// `size` bytes from the head on belong to the producer and hold a `RingEntryHeader` and the
+    /// texts.
     #[inline]
     unsafe fn write(&mut self, size: usize, record: &Record, texts: &[&[u8]; TEXTS]) {
         debug_assert!(size <= ENTRY_BYTES_MAX);
         // SAFETY: the caller's promise; entries start at multiples of WORD_BYTES, the alignment of
         // Entry.
         unsafe {
-            let entry = self.memory.add(self.head & self.mask).cast::<Entry>();
+            let entry = self
+                .memory
+                .add(self.head & self.mask)
+                .cast::<RingEntryHeader>();
             (&raw mut (*entry).size).write(size as u32);
             (&raw mut (*entry).lengths).write(texts.map(|text| text.len() as u16));
             (&raw mut (*entry).record).write(*record);
@@ -196,7 +200,7 @@ impl Drop for Producer {
 #[derive(Debug)]
 pub struct Consumer {
     tail: usize,
-    shared: Arc<Shared>,
+    shared: Arc<RecordRing>,
 }
 
 impl Consumer {
@@ -263,14 +267,14 @@ impl Consumer {
     ///
     /// # Safety
     /// The tail is before the head as loaded with Acquire, and stays while the references live.
-    unsafe fn entry_at_tail(&self) -> (&Entry, Texts<'_>) {
+    unsafe fn entry_at_tail(&self) -> (&RingEntryHeader, Texts<'_>) {
         let offset = self.tail & (self.shared.capacity - 1);
         let memory = self.shared.memory.as_ptr().cast::<u8>();
         // SAFETY: the caller's promise: a whole entry, written by `Producer::write`, is there, and
         // the producer does not touch it until the tail has passed it.
         unsafe {
-            let entry = &*memory.add(offset).cast::<Entry>();
-            let mut from = memory.add(offset + size_of::<Entry>());
+            let entry = &*memory.add(offset).cast::<RingEntryHeader>();
+            let mut from = memory.add(offset + size_of::<RingEntryHeader>());
             let [method, target, host, referer, user_agent, user, detail] =
                 entry.lengths.map(|length| {
                     let text = std::slice::from_raw_parts(from, usize::from(length));
@@ -296,9 +300,9 @@ impl Consumer {
 /// What both ends see. Fields of one writer share a cache line, those of different writers never
 /// do.
 #[derive(Debug)]
-struct Shared {
-    written: Written,
-    read: Read,
+struct RecordRing {
+    written: ProducerState,
+    read: ConsumerState,
     wake: Wake,
     memory: Box<[Word]>,
     capacity: usize,
@@ -306,12 +310,12 @@ struct Shared {
 
 // SAFETY: `memory` is the only part that is not `Sync` by itself. Which end may touch which part of
 // it follows from head and tail (see the top of the file); there is one producer and one consumer.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for RecordRing {}
 
 /// Written by the producer.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Written {
+struct ProducerState {
     head: AtomicUsize,
     dropped: AtomicU64,
     finished: AtomicBool,
@@ -320,7 +324,7 @@ struct Written {
 /// Written by the consumer, often.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Read {
+struct ConsumerState {
     tail: AtomicUsize,
 }
 
@@ -350,7 +354,7 @@ impl Wake {
 
 const TEXTS: usize = 7;
 const WORD_BYTES: usize = size_of::<Word>();
-const ENTRY_BYTES_MAX: usize = (size_of::<Entry>()
+const ENTRY_BYTES_MAX: usize = (size_of::<RingEntryHeader>()
     + METHOD_BYTES_MAX
     + TARGET_BYTES_MAX
     + HOST_BYTES_MAX
@@ -360,8 +364,8 @@ const ENTRY_BYTES_MAX: usize = (size_of::<Entry>()
     + DETAIL_BYTES_MAX)
     .next_multiple_of(WORD_BYTES);
 
-const _: () = assert!(align_of::<Entry>() <= align_of::<Word>());
-const _: () = assert!(size_of::<Entry>().is_multiple_of(WORD_BYTES));
+const _: () = assert!(align_of::<RingEntryHeader>() <= align_of::<Word>());
+const _: () = assert!(size_of::<RingEntryHeader>().is_multiple_of(WORD_BYTES));
 const _: () = assert!(
     ENTRY_BYTES_MAX * 2 <= RING_BYTES_MIN,
     "an entry fits whatever the offset"
@@ -372,7 +376,7 @@ type Word = UnsafeCell<MaybeUninit<u64>>;
 
 /// What stands before the texts.
 #[repr(C)]
-struct Entry {
+struct RingEntryHeader {
     size: u32,
     lengths: [u16; TEXTS],
     record: Record,

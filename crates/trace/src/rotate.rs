@@ -29,7 +29,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::calendar::Moment;
+use crate::calendar::UtcDateTime;
 
 /// Opens a log for appending, creating it with mode 0640. Regular files with one name, character
 /// devices and FIFOs that have a reader are accepted; FIFOs and devices are opened non-blocking.
@@ -37,7 +37,7 @@ use crate::calendar::Moment;
 /// # Errors
 /// The path cannot be opened, is a symbolic link, or leads to something that is no place for a log.
 pub fn open(path: &Path) -> io::Result<File> {
-    let place = Place::of(path)?;
+    let place = PathInFolder::of(path)?;
     place.open_log()
 }
 
@@ -60,7 +60,7 @@ fn rotate_at(
     compress: bool,
     now: SystemTime,
 ) -> io::Result<(File, Option<PathBuf>)> {
-    let place = Place::of(path)?;
+    let place = PathInFolder::of(path)?;
     let old = match statat(&place.folder, place.name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Some(stat),
         Err(Errno::NOENT) => None,
@@ -93,7 +93,7 @@ fn rotate_at(
 /// # Errors
 /// The file cannot be read, or the compressed one not be written; then the original is still there.
 pub fn compress(path: &Path) -> io::Result<PathBuf> {
-    let place = Place::of(path)?;
+    let place = PathInFolder::of(path)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let source = openat(&place.folder, place.name, flags, Mode::empty())?;
     let stat = fstat(&source)?;
@@ -131,13 +131,13 @@ const TEMPORARY: &str = ".tmp";
 const SAME_SECOND_MAX: u32 = 1000;
 
 /// A path, as its opened folder and the name in it.
-struct Place<'a> {
+struct PathInFolder<'a> {
     folder: OwnedFd,
     name: &'a OsStr,
 }
 
-impl<'a> Place<'a> {
-    fn of(path: &'a Path) -> io::Result<Place<'a>> {
+impl<'a> PathInFolder<'a> {
+    fn of(path: &'a Path) -> io::Result<PathInFolder<'a>> {
         let name = path
             .file_name()
             .ok_or_else(|| no_log("the path has no file name"))?;
@@ -146,7 +146,7 @@ impl<'a> Place<'a> {
             _ => Path::new("."),
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Place {
+        Ok(PathInFolder {
             folder: rustix::fs::open(folder, flags, Mode::empty())?,
             name,
         })
@@ -286,7 +286,7 @@ fn age_of_rotated(log: &OsStr, name: &OsStr) -> Option<Age> {
 /// The time as it stands in file names.
 fn stamp(now: SystemTime) -> String {
     let unix_s = now.duration_since(UNIX_EPOCH).map_or(0, |at| at.as_secs());
-    let m = Moment::from_unix_s(unix_s.cast_signed());
+    let m = UtcDateTime::from_unix_s(unix_s.cast_signed());
     format!(
         "{:04}{:02}{:02}-{:02}{:02}{:02}",
         m.year, m.month, m.day, m.hour, m.minute, m.second

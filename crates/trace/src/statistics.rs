@@ -4,7 +4,7 @@
 //! array: three plain additions. What is told by itself but has few words, such as the protocol,
 //! shares one array with a cell for each combination; it is taken apart when somebody asks.
 
-use crate::block::{Block, Blocks, Cell};
+use crate::block::{Blocks, CounterBlock, CounterCell};
 use crate::record::{CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record};
 
 /// Status codes that are counted one by one, from 100.
@@ -29,12 +29,12 @@ macro_rules! statistics {
         #[derive(Debug)]
         #[repr(align(128))]
         pub struct ThreadStatistics {
-            $($name: [Cell; $count],)+
+            $($name: [CounterCell; $count],)+
         }
 
         impl Default for ThreadStatistics {
             fn default() -> ThreadStatistics {
-                ThreadStatistics { $($name: [const { Cell::new() }; $count],)+ }
+                ThreadStatistics { $($name: [const { CounterCell::new() }; $count],)+ }
             }
         }
 
@@ -50,7 +50,7 @@ macro_rules! statistics {
             }
         }
 
-        impl Block for ThreadStatistics {
+        impl CounterBlock for ThreadStatistics {
             // On the heap: these are some 25 KiB.
             type Sum = Box<Statistics>;
 
@@ -87,7 +87,7 @@ impl ThreadStatistics {
     /// Counts a finished request with this method.
     #[inline]
     pub fn count(&self, record: &Record, method: &[u8]) {
-        let add = |cells: &[Cell], index: usize| {
+        let add = |cells: &[CounterCell], index: usize| {
             if let Some(cell) = cells.get(index) {
                 cell.add(1);
             }

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::metric::Cell;
+use crate::metric::CounterCell;
 use crate::mutex::Mutex;
 use crate::record::{HandlerKind, Record};
 
@@ -29,13 +29,13 @@ pub const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 /// What one site's requests to one kind of handler came to.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Row {
-    by_class: [Cell; CLASSES.len()],
-    bytes_in: Cell,
-    bytes_out: Cell,
+struct TallyRow {
+    by_class: [CounterCell; CLASSES.len()],
+    bytes_in: CounterCell,
+    bytes_out: CounterCell,
 }
 
-type Rows = Box<[Row; HANDLERS]>;
+type Rows = Box<[TallyRow; HANDLERS]>;
 
 /// The table of one thread. Written by that thread, read by any.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub struct ThreadTally {
 
 /// One row of the sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sum {
+pub struct TallySum {
     /// The site's name; empty where none was chosen, `other` where it has no number of its own.
     pub site: String,
     /// Who answered.
@@ -148,14 +148,14 @@ impl Tallies {
     }
 
     /// The sum over all threads: rows with a request in them, by site and handler.
-    pub fn merged(&self) -> Vec<Sum> {
+    pub fn merged(&self) -> Vec<TallySum> {
         let threads = self.threads.lock().clone();
         let mut sums = Vec::new();
         // The lock is taken anew for each name below.
         let count = FIRST_SITE + self.names.lock().len();
         for number in 0..count {
             for &handler in HandlerKind::ALL {
-                let mut sum = Sum {
+                let mut sum = TallySum {
                     site: String::new(),
                     handler,
                     by_class: [0; CLASSES.len()],
@@ -175,8 +175,8 @@ impl Tallies {
     }
 }
 
-impl Sum {
-    fn add(&mut self, row: &Row) {
+impl TallySum {
+    fn add(&mut self, row: &TallyRow) {
         for (sum, cell) in self.by_class.iter_mut().zip(&row.by_class) {
             *sum += cell.value();
         }
@@ -211,7 +211,7 @@ mod tests {
         second.count(&record(site, HandlerKind::Files, 404));
         second.count(&record(NO_SITE, HandlerKind::None, 0));
         second.count(&record(NO_SITE, HandlerKind::None, 999));
-        let sum = |site: &str, handler, by_class, count: u64| Sum {
+        let sum = |site: &str, handler, by_class, count: u64| TallySum {
             site: site.to_owned(),
             handler,
             by_class,

@@ -105,7 +105,7 @@ impl Split {
 
 /// What took most of a slow request's time: `program: 950 of 980 ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct SlownessVerdict {
     /// `network`, `client's body`, `queue`, `start`, `program`, `disk` or `server`.
     pub part: &'static str,
     /// How long that took, in microseconds.
@@ -114,14 +114,14 @@ pub struct Verdict {
     pub total_us: u64,
 }
 
-impl Verdict {
+impl SlownessVerdict {
     /// The verdict on a finished request; `None` for one that was not slow.
-    pub fn of(record: &Record) -> Option<Verdict> {
+    pub fn of(record: &Record) -> Option<SlownessVerdict> {
         if record.total_us < SLOW_US {
             return None;
         }
         let (part, part_us) = Split::of(record).largest();
-        Some(Verdict {
+        Some(SlownessVerdict {
             part,
             part_us,
             total_us: record.total_us,
@@ -129,7 +129,7 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for SlownessVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (part, part_us, total_us) = (self.part, self.part_us, self.total_us);
         if total_us < 1_000_000 {
@@ -226,7 +226,7 @@ mod tests {
                 Some("program: 0.6 of 1.0 s"),
             ),
         ] {
-            let verdict = Verdict::of(&record(total, times));
+            let verdict = SlownessVerdict::of(&record(total, times));
             let told = verdict.map(|verdict| verdict.to_string());
             assert_eq!(told.as_deref(), expected, "{total} {times:?}");
         }

@@ -7,12 +7,12 @@ use std::path::Path;
 use hob_trace::format::LineCache;
 use hob_trace::traceparent::Trace;
 use hob_trace::{
-    CacheOutcome, Fault, Format, HandlerKind, Names, Outcome, ProgramEnd, Protocol, Record, Texts,
-    TlsHandshake, TlsVersion,
+    AccessLogFormat, CacheOutcome, Fault, HandlerKind, Outcome, ProgramEnd, Protocol, Record,
+    RecordNames, Texts, TlsHandshake, TlsVersion,
 };
 
-fn names() -> Names {
-    let mut names = Names::new();
+fn names() -> RecordNames {
+    let mut names = RecordNames::new();
     names.add_site("example.org", ["/*".to_owned()]);
     names.add_site(
         "two words",
@@ -134,7 +134,7 @@ fn samples() -> Vec<(Record, Texts<'static>)> {
     ]
 }
 
-fn lines(format: &Format) -> String {
+fn lines(format: &AccessLogFormat) -> String {
     let (names, mut cache, mut out) = (names(), LineCache::new(), Vec::new());
     for (record, texts) in samples() {
         format.push_line(&mut cache, &names, &record, &texts, &mut out);
@@ -150,7 +150,7 @@ fn compare(name: &str) {
     let (format, expected) = golden
         .split_once("\n\n")
         .expect("an empty line after the format");
-    let got = lines(&Format::parse(format).expect("a format"));
+    let got = lines(&AccessLogFormat::parse(format).expect("a format"));
     assert!(
         got == expected,
         "{name} expects\n{expected}\nbut got\n{got}"
@@ -178,7 +178,7 @@ fn own_format_with_every_field_is_as_expected() {
     compare("every-field.txt");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/format/every-field.txt");
     let golden = std::fs::read_to_string(path).unwrap();
-    for (name, _) in Format::fields() {
+    for (name, _) in AccessLogFormat::fields() {
         assert!(
             golden.contains(&format!("{{{name}}}")),
             "{name} is missing there"
@@ -188,7 +188,7 @@ fn own_format_with_every_field_is_as_expected() {
 
 #[test]
 fn json_lines_are_json_and_lose_nothing_that_is_text() {
-    let all = lines(&Format::parse("json").unwrap());
+    let all = lines(&AccessLogFormat::parse("json").unwrap());
     let members: Vec<serde_json::Value> = all
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -203,8 +203,8 @@ fn json_lines_are_json_and_lose_nothing_that_is_text() {
 
 #[test]
 fn any_bytes_make_one_line_of_text_and_valid_json() {
-    let formats = ["combined", "json"].map(|name| Format::parse(name).unwrap());
-    let (names, mut cache) = (Names::new(), LineCache::new());
+    let formats = ["combined", "json"].map(|name| AccessLogFormat::parse(name).unwrap());
+    let (names, mut cache) = (RecordNames::new(), LineCache::new());
     let mut state: u64 = 1;
     for _ in 0..2_000 {
         let bytes: Vec<u8> = (0..40)

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use hob_trace::metric::Counters;
-use hob_trace::{AccessLog, DestinationSettings, Format, Record, Target, Texts, ring};
+use hob_trace::{AccessLog, AccessLogFormat, DestinationSettings, Record, Target, Texts, ring};
 
 #[test]
 fn idle_writer_sleeps_without_timeout_until_a_push_wakes_it() {
@@ -15,7 +15,7 @@ fn idle_writer_sleeps_without_timeout_until_a_push_wakes_it() {
     let log = AccessLog::start(counters.new_thread(), Box::new(|_| ())).unwrap();
     let settings = DestinationSettings {
         name: "a pipe".into(),
-        format: Format::parse("{request}").unwrap(),
+        format: AccessLogFormat::parse("{request}").unwrap(),
         names: Default::default(),
         rotate_bytes: 0,
         rotate_daily: false,

@@ -192,30 +192,30 @@ const CALLS: &[(&str, [&str; 4])] = &[
 ];
 
 /// A language: its name, and where what it offers is defined.
-struct Language {
+struct LanguageBinding {
     name: &'static str,
     files: &'static [&'static str],
     /// The names that such a file defines for programs.
     defined: fn(&str) -> Vec<String>,
 }
 
-const LANGUAGES: [Language; 4] = [
-    Language {
+const LANGUAGES: [LanguageBinding; 4] = [
+    LanguageBinding {
         name: "C",
         files: &["crates/libhob/include/hob.h"],
         defined: of_header,
     },
-    Language {
+    LanguageBinding {
         name: "Python",
         files: &["lang/python/src/hob/loop.py"],
         defined: of_python,
     },
-    Language {
+    LanguageBinding {
         name: "Perl",
         files: &["lang/perl/lib/Hob.pm", "lang/perl/lib/Hob/Loop.pm"],
         defined: of_perl,
     },
-    Language {
+    LanguageBinding {
         name: "shell",
         files: &["lang/shell/hob.sh"],
         defined: of_shell,
@@ -263,7 +263,7 @@ pub(crate) fn page(root: &Path) -> Result<String, String> {
 }
 
 /// Every name of the table is defined, and everything that is defined is in the table.
-fn compare(at: usize, language: &Language, defined: &[String]) -> Result<(), String> {
+fn compare(at: usize, language: &LanguageBinding, defined: &[String]) -> Result<(), String> {
     let listed: Vec<&str> = CALLS
         .iter()
         .flat_map(|(_, names)| names[at].split_whitespace())

@@ -12,10 +12,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::run::{self, Finished};
-use crate::tally::{self, Tally};
+use crate::tally::{self, TestTally};
 
 /// One thing that is checked.
-struct Step {
+struct CiStep {
     name: &'static str,
     /// What is run: a command of this tool, or one of cargo's.
     call: Call,
@@ -38,26 +38,26 @@ enum Needs {
     Program,
 }
 
-const STEPS: &[Step] = &[
-    Step {
+const STEPS: &[CiStep] = &[
+    CiStep {
         name: "tidy",
         call: Call::Xtask(&["tidy"]),
         needs: Needs::Nothing,
         limit: minutes(2),
     },
-    Step {
+    CiStep {
         name: "fmt",
         call: Call::Cargo(&["fmt", "--all", "--check"]),
         needs: Needs::Tool(&["fmt", "--version"]),
         limit: minutes(2),
     },
-    Step {
+    CiStep {
         name: "build",
-        call: Call::Cargo(&["build", "--workspace", "--locked"]),
+        call: Call::Cargo(run::BUILD),
         needs: Needs::Nothing,
         limit: minutes(20),
     },
-    Step {
+    CiStep {
         name: "clippy",
         call: Call::Cargo(&[
             "clippy",
@@ -71,19 +71,19 @@ const STEPS: &[Step] = &[
         needs: Needs::Tool(&["clippy", "--version"]),
         limit: minutes(15),
     },
-    Step {
+    CiStep {
         name: "teapot",
         call: Call::Xtask(&["teapot"]),
         needs: Needs::Program,
         limit: minutes(10),
     },
-    Step {
+    CiStep {
         name: "dependencies",
         call: Call::Xtask(&["dependencies"]),
         needs: Needs::Nothing,
         limit: minutes(5),
     },
-    Step {
+    CiStep {
         name: "test",
         // What passing tests print says which of them could not run.
         call: Call::Cargo(&[
@@ -100,23 +100,23 @@ const STEPS: &[Step] = &[
 ];
 
 /// What comes after that: each lane in order, beside the other. They build nothing.
-const LANES: [&[Step]; 2] = [OVER, PARTS];
+const LANES: [&[CiStep]; 2] = [OVER, PARTS];
 
 /// Features over what else a client may speak.
-const OVER: &[Step] = &[
-    Step {
+const OVER: &[CiStep] = &[
+    CiStep {
         name: "over-tls",
         call: Call::Xtask(&["over", "tls"]),
         needs: Needs::Program,
         limit: minutes(10),
     },
-    Step {
+    CiStep {
         name: "over-h2",
         call: Call::Xtask(&["over", "h2"]),
         needs: Needs::Program,
         limit: minutes(10),
     },
-    Step {
+    CiStep {
         name: "over-h3",
         call: Call::Xtask(&["over", "h3"]),
         needs: Needs::Program,
@@ -125,62 +125,62 @@ const OVER: &[Step] = &[
 ];
 
 /// What belongs to the program: languages, pages, texts, packages, and how others judge it.
-const PARTS: &[Step] = &[
-    Step {
+const PARTS: &[CiStep] = &[
+    CiStep {
         name: "lang-c",
         call: Call::Xtask(&["lang", "c"]),
         needs: Needs::Program,
         limit: minutes(10),
     },
-    Step {
+    CiStep {
         name: "lang-python",
         call: Call::Xtask(&["lang", "python"]),
         needs: Needs::Program,
         limit: minutes(10),
     },
-    Step {
+    CiStep {
         name: "lang-perl",
         call: Call::Xtask(&["lang", "perl"]),
         needs: Needs::Program,
         limit: minutes(10),
     },
-    Step {
+    CiStep {
         name: "lang-shell",
         call: Call::Xtask(&["lang", "shell"]),
         needs: Needs::Program,
         limit: minutes(10),
     },
-    Step {
+    CiStep {
         name: "pages",
         call: Call::Xtask(&["pages"]),
         needs: Needs::Program,
         limit: minutes(8),
     },
-    Step {
+    CiStep {
         name: "generated",
         call: Call::Xtask(&["generate", "--check"]),
         needs: Needs::Program,
         limit: minutes(2),
     },
-    Step {
+    CiStep {
         name: "samples",
         call: Call::Xtask(&["samples"]),
         needs: Needs::Program,
         limit: minutes(2),
     },
-    Step {
+    CiStep {
         name: "examples",
         call: Call::Xtask(&["examples"]),
         needs: Needs::Program,
         limit: minutes(5),
     },
-    Step {
+    CiStep {
         name: "package",
         call: Call::Xtask(&["dist", "--check"]),
         needs: Needs::Program,
         limit: minutes(12),
     },
-    Step {
+    CiStep {
         name: "conformance",
         call: Call::Xtask(QUICK_JUDGES),
         needs: Needs::Program,
@@ -217,7 +217,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
         return Err("usage: cargo xtask ci".to_string());
     }
     let own = std::env::current_exe().map_err(|error| format!("finding xtask itself: {error}"))?;
-    let mut run = Run {
+    let mut run = CiRun {
         root,
         own,
         is_built: true,
@@ -229,13 +229,13 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
         run.is_built &= step.name != "build" || report.tally.failed == 0;
         reports.push(report);
     }
-    let lane = |steps: &'static [Step]| {
+    let lane = |steps: &'static [CiStep]| {
         let reports = steps.iter().map(|step| {
             let report = run.report(step, run::unshown)?;
             println!("\n== {}\n{}", step.name, report.text);
             Ok(report)
         });
-        reports.collect::<Result<Vec<Report>, String>>()
+        reports.collect::<Result<Vec<CiStepReport>, String>>()
     };
     let lanes = thread::scope(|scope| {
         let lanes = LANES.map(|steps| scope.spawn(move || lane(steps)));
@@ -248,12 +248,12 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
 }
 
 /// Prints what failed, then a row for each step, then why something was skipped, then the sum.
-fn tell(reports: &[Report]) -> bool {
+fn tell(reports: &[CiStepReport]) -> bool {
     let failed = reports.iter().filter(|report| report.tally.failed > 0);
     let failures = failed.flat_map(|report| tally::failures(&report.text));
     failures.for_each(|failure| println!("\n{failure}"));
     println!("\n== all steps; their output is in target/ci");
-    let mut sum = Tally::default();
+    let mut sum = TestTally::default();
     for report in reports {
         sum += report.tally;
         let (name, seconds) = (report.name, report.took.as_secs());
@@ -269,7 +269,7 @@ fn tell(reports: &[Report]) -> bool {
 }
 
 /// A run of the steps.
-struct Run<'a> {
+struct CiRun<'a> {
     root: &'a Path,
     /// This program.
     own: PathBuf,
@@ -277,9 +277,9 @@ struct Run<'a> {
 }
 
 /// How a step went.
-struct Report {
+struct CiStepReport {
     name: &'static str,
-    tally: Tally,
+    tally: TestTally,
     took: Duration,
     /// What it printed.
     text: String,
@@ -287,14 +287,14 @@ struct Report {
     missing: Option<String>,
 }
 
-fn in_columns(tally: Tally) -> String {
+fn in_columns(tally: TestTally) -> String {
     format!(
         "{:>5} passed {:>4} failed {:>4} skipped",
         tally.passed, tally.failed, tally.skipped
     )
 }
 
-impl Step {
+impl CiStep {
     /// Why the step cannot run.
     fn missing(&self, is_built: bool) -> Option<String> {
         match self.needs {
@@ -307,16 +307,16 @@ impl Step {
     }
 }
 
-impl Run<'_> {
+impl CiRun<'_> {
     /// Runs a step, if it can. One that prints no counts is one check.
-    fn report(&self, step: &Step, run: Runner) -> Result<Report, String> {
+    fn report(&self, step: &CiStep, run: Runner) -> Result<CiStepReport, String> {
         let began = Instant::now();
         let missing = step.missing(self.is_built);
         let (tally, text) = match &missing {
-            Some(_) => (Tally::SKIPPED, String::new()),
+            Some(_) => (TestTally::SKIPPED, String::new()),
             None => self.run(step, run)?,
         };
-        Ok(Report {
+        Ok(CiStepReport {
             name: step.name,
             tally,
             took: began.elapsed(),
@@ -326,7 +326,7 @@ impl Run<'_> {
     }
 
     /// The step's counts and what it printed.
-    fn run(&self, step: &Step, run: Runner) -> Result<(Tally, String), String> {
+    fn run(&self, step: &CiStep, run: Runner) -> Result<(TestTally, String), String> {
         let mut command = match step.call {
             Call::Xtask(arguments) => {
                 let mut command = Command::new(&self.own);
@@ -348,11 +348,11 @@ impl Run<'_> {
             .join("target/ci")
             .join(format!("{}.log", step.name));
         let finished = run(command.current_dir(self.root), &log, step.limit)?;
-        let mut tally = Tally::of_text(&finished.text);
-        if tally == Tally::default() {
-            tally = Tally::of_check(finished.is_success);
+        let mut tally = TestTally::of_text(&finished.text);
+        if tally == TestTally::default() {
+            tally = TestTally::of_check(finished.is_success);
         } else if !finished.is_success && tally.failed == 0 {
-            tally += Tally::FAILED;
+            tally += TestTally::FAILED;
         }
         Ok((tally, finished.text))
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::examples::folders_of;
 use crate::run::{self, Scratch};
 use crate::served::Served;
-use crate::tally::Tally;
+use crate::tally::TestTally;
 
 const LIMIT: Duration = Duration::from_secs(15 * 60);
 const SKIP_MISSING: &str = "--skip-missing";
@@ -39,7 +39,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     }
     let authority = Scratch::new("judges")?;
     make_certificates(&authority.0)?;
-    let (mut sum, mut endings) = (Tally::default(), Vec::new());
+    let (mut sum, mut endings) = (TestTally::default(), Vec::new());
     for name in all
         .iter()
         .filter(|name| named.is_empty() || named.contains(name))
@@ -47,7 +47,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
         println!("conformance/{name}");
         let (tally, said) = match judged(root, name, &authority.0) {
             Ok(said) => verdict(name, &said, is_skipping),
-            Err(message) => (Tally::FAILED, vec![format!("{name}: {message}")]),
+            Err(message) => (TestTally::FAILED, vec![format!("{name}: {message}")]),
         };
         sum += tally;
         endings.extend(said);
@@ -92,20 +92,20 @@ fn add(folder: &Path, authority: &Path, example: &Path) -> Result<String, String
 }
 
 /// The counts in a judge's last lines, and those lines.
-fn verdict(name: &str, finished: &run::Finished, is_skipping: bool) -> (Tally, Vec<String>) {
+fn verdict(name: &str, finished: &run::Finished, is_skipping: bool) -> (TestTally, Vec<String>) {
     let lines = finished.text.lines();
     let endings = lines.filter(|line| line.starts_with(ENDING) || line.starts_with(MISSING));
-    let (mut sum, mut said) = (Tally::default(), Vec::new());
+    let (mut sum, mut said) = (TestTally::default(), Vec::new());
     for line in endings {
         if let Some(reason) = line.strip_prefix(MISSING) {
             said.push(format!("{name}: cannot be had: {reason}"));
             sum += match is_skipping {
-                true => Tally::SKIPPED,
-                false => Tally::FAILED,
+                true => TestTally::SKIPPED,
+                false => TestTally::FAILED,
             };
         } else {
             let (cases, failures) = (count(line, "cases"), count(line, "failures"));
-            sum += Tally {
+            sum += TestTally {
                 passed: cases.saturating_sub(failures),
                 failed: failures,
                 skipped: 0,
@@ -115,7 +115,7 @@ fn verdict(name: &str, finished: &run::Finished, is_skipping: bool) -> (Tally, V
     }
     if said.is_empty() || (!finished.is_success && sum.failed + sum.skipped == 0) {
         said.push(format!("{name}: it did not come to its end"));
-        sum += Tally::FAILED;
+        sum += TestTally::FAILED;
     }
     (sum, said)
 }

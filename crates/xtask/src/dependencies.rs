@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::run;
-use crate::tally::Tally;
+use crate::tally::TestTally;
 
 const LICENCES: &[&str] = &[
     "Apache-2.0",
@@ -49,14 +49,14 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     let (lock, manifest) = (read("Cargo.lock")?, read("Cargo.toml")?);
     let tree = tree(root)?;
     let packages = packages(&tree);
-    let mut sum = Tally::default();
+    let mut sum = TestTally::default();
     for findings in [
         licences(&packages),
         versions(&packages),
         sources(&lock),
         wildcards(&manifest),
     ] {
-        sum += Tally::of_check(findings.is_empty());
+        sum += TestTally::of_check(findings.is_empty());
         findings.iter().for_each(|finding| println!("{finding}"));
     }
     println!("{sum}");

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use crate::run::{self, Scratch};
 use crate::served::Served;
-use crate::tally::Tally;
+use crate::tally::TestTally;
 
 /// One line of expected.txt.
 #[derive(Debug, PartialEq)]
@@ -35,13 +35,13 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     if !arguments.is_empty() {
         return Err("usage: cargo xtask examples".to_string());
     }
-    let mut sum = Tally::default();
+    let mut sum = TestTally::default();
     for name in folders_of(&root.join("examples"))? {
         sum += match check(root, &name) {
             Ok(tally) => tally,
             Err(message) => {
                 println!("{name}: {message}");
-                Tally::FAILED
+                TestTally::FAILED
             }
         };
     }
@@ -62,13 +62,13 @@ pub(crate) fn folders_of(parent: &Path) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-fn check(root: &Path, name: &str) -> Result<Tally, String> {
+fn check(root: &Path, name: &str) -> Result<TestTally, String> {
     let list = root.join("examples").join(name).join("expected.txt");
     let list = fs::read_to_string(&list).map_err(|error| format!("{}: {error}", list.display()))?;
     let expected = parse(&list)?;
     let served = Served::start(root, name)?;
     let scratch = Scratch::new("fetched")?;
-    let mut sum = Tally::default();
+    let mut sum = TestTally::default();
     for line in &expected {
         let difference = match fetch(&served.url, &line.path, &scratch.0.join("body")) {
             Ok(fetched) => line.difference(&fetched),
@@ -77,13 +77,13 @@ fn check(root: &Path, name: &str) -> Result<Tally, String> {
         if let Some(difference) = &difference {
             println!("{name}: GET {}: {difference}", line.path);
         }
-        sum += Tally::of_check(difference.is_none());
+        sum += TestTally::of_check(difference.is_none());
     }
     let stopped = served.stop();
     if let Err(message) = &stopped {
         println!("{name}: {message}");
     }
-    sum += Tally::of_check(stopped.is_ok());
+    sum += TestTally::of_check(stopped.is_ok());
     println!(
         "{name}: {} of {} as expected",
         sum.passed,

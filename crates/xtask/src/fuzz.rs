@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::run;
-use crate::tally::Tally;
+use crate::tally::TestTally;
 
 const SECONDS: u64 = 60;
 
@@ -24,7 +24,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     };
     let targets = targets(root)?;
     find_tools()?;
-    let mut sum = Tally::default();
+    let mut sum = TestTally::default();
     for target in targets {
         println!("fuzz: {target} for {seconds} seconds");
         let log = root.join("target/ci").join(format!("fuzz-{target}.log"));
@@ -37,7 +37,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
         command.args(["+nightly", "fuzz", "run", &target, "--"]);
         command.arg(format!("-max_total_time={seconds}"));
         let limit = BUILD_LIMIT + Duration::from_secs(seconds);
-        sum += Tally::of_check(run::shown(&mut command, &log, limit)?.is_success);
+        sum += TestTally::of_check(run::shown(&mut command, &log, limit)?.is_success);
     }
     println!("{sum}");
     Ok(sum.is_good())

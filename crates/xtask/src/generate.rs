@@ -8,17 +8,17 @@ use crate::calls;
 use crate::header;
 use crate::run;
 use crate::shapes;
-use crate::tally::Tally;
+use crate::tally::TestTally;
 
 /// A generated file: where it is, and what it is made from.
 pub(crate) struct Generated {
     pub(crate) path: &'static str,
-    source: Source,
+    source: GenerationSource,
     /// The start and the end of a comment in that kind of file.
     comment: (&'static str, &'static str),
 }
 
-enum Source {
+enum GenerationSource {
     /// What `hob` prints when it is called so.
     Program(&'static [&'static str]),
     /// The JSON schema that `hob` prints when it is called so, and what becomes of it.
@@ -33,67 +33,67 @@ enum Source {
 pub(crate) const FILES: &[Generated] = &[
     Generated {
         path: "docs/src/reference/config.md",
-        source: Source::Program(&["check", "--reference"]),
+        source: GenerationSource::Program(&["check", "--reference"]),
         comment: ("<!-- ", " -->"),
     },
     Generated {
         path: "docs/src/reference/words.md",
-        source: Source::Program(&["check", "--words"]),
+        source: GenerationSource::Program(&["check", "--words"]),
         comment: ("<!-- ", " -->"),
     },
     Generated {
         path: "docs/src/reference/variables.md",
-        source: Source::Program(&["check", "--variables"]),
+        source: GenerationSource::Program(&["check", "--variables"]),
         comment: ("<!-- ", " -->"),
     },
     Generated {
         path: "docs/src/reference/metrics.md",
-        source: Source::Program(&["check", "--metrics"]),
+        source: GenerationSource::Program(&["check", "--metrics"]),
         comment: ("<!-- ", " -->"),
     },
     Generated {
         path: "docs/src/reference/admin.md",
-        source: Source::Program(&["check", "--endpoints"]),
+        source: GenerationSource::Program(&["check", "--endpoints"]),
         comment: ("<!-- ", " -->"),
     },
     Generated {
         path: "docs/src/reference/status.md",
-        source: Source::Program(&["status", "--reference"]),
+        source: GenerationSource::Program(&["status", "--reference"]),
         comment: ("<!-- ", " -->"),
     },
     Generated {
         path: "docs/src/reference/bench.md",
-        source: Source::Program(&["bench", "--reference"]),
+        source: GenerationSource::Program(&["bench", "--reference"]),
         comment: ("<!-- ", " -->"),
     },
     Generated {
         path: "docs/src/reference/compare.md",
-        source: Source::Program(&["compare", "--reference"]),
+        source: GenerationSource::Program(&["compare", "--reference"]),
         comment: ("<!-- ", " -->"),
     },
     Generated {
         path: "docs/src/reference/servers.md",
-        source: Source::Program(&["servers", "--reference"]),
+        source: GenerationSource::Program(&["servers", "--reference"]),
         comment: ("<!-- ", " -->"),
     },
     Generated {
         path: "docs/src/reference/cost.md",
-        source: Source::Program(&["cost", "--reference"]),
+        source: GenerationSource::Program(&["cost", "--reference"]),
         comment: ("<!-- ", " -->"),
     },
     Generated {
         path: "ui/src/api/answers.ts",
-        source: Source::Schema(&["check", "--answers"], shapes::made_from),
+        source: GenerationSource::Schema(&["check", "--answers"], shapes::made_from),
         comment: ("// ", ""),
     },
     Generated {
         path: "crates/libhob/include/hob.h",
-        source: Source::Declarations("crates/libhob/src/abi.rs", header::made_from),
+        source: GenerationSource::Declarations("crates/libhob/src/abi.rs", header::made_from),
         comment: ("/* ", " */"),
     },
     Generated {
         path: "lang/calls.md",
-        source: Source::Table("crates/xtask/src/calls.rs", calls::page),
+        source: GenerationSource::Table("crates/xtask/src/calls.rs", calls::page),
         comment: ("<!-- ", " -->"),
     },
 ];
@@ -105,14 +105,8 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
         [flag] if flag == "--check" => true,
         _ => return Err("usage: cargo xtask generate [--check]".to_string()),
     };
-    if !run::succeeds(
-        run::cargo()
-            .args(["build", "-q", "-p", "hob"])
-            .current_dir(root),
-    ) {
-        return Err("the program does not build; `cargo build -p hob` says why".to_string());
-    }
-    let mut sum = Tally::default();
+    run::build(root)?;
+    let mut sum = TestTally::default();
     for file in FILES {
         sum += if is_check {
             check(root, file)?
@@ -124,45 +118,47 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     Ok(sum.failed == 0)
 }
 
-fn write(root: &Path, file: &Generated) -> Result<Tally, String> {
+fn write(root: &Path, file: &Generated) -> Result<TestTally, String> {
     let Some(text) = wanted(root, file)? else {
-        return Ok(Tally::SKIPPED);
+        return Ok(TestTally::SKIPPED);
     };
     let path = root.join(file.path);
     run::create(&path)?;
     fs::write(&path, text).map_err(|error| format!("writing {}: {error}", file.path))?;
     println!("{}: written", file.path);
-    Ok(Tally::PASSED)
+    Ok(TestTally::PASSED)
 }
 
-fn check(root: &Path, file: &Generated) -> Result<Tally, String> {
+fn check(root: &Path, file: &Generated) -> Result<TestTally, String> {
     let Some(text) = wanted(root, file)? else {
-        return Ok(Tally::SKIPPED);
+        return Ok(TestTally::SKIPPED);
     };
     let is_same = fs::read_to_string(root.join(file.path)).is_ok_and(|found| found == text);
     if !is_same {
         println!("{}:1: out of date; run `cargo xtask generate`", file.path);
     }
-    Ok(Tally::of_check(is_same))
+    Ok(TestTally::of_check(is_same))
 }
 
 /// What the file should hold; nothing when the program cannot print it.
 fn wanted(root: &Path, file: &Generated) -> Result<Option<String>, String> {
     let arguments = match file.source {
-        Source::Program(arguments) | Source::Schema(arguments, _) => arguments,
-        Source::Declarations(path, make) => {
+        GenerationSource::Program(arguments) | GenerationSource::Schema(arguments, _) => arguments,
+        GenerationSource::Declarations(path, make) => {
             let text = fs::read_to_string(root.join(path));
             let text = text.map_err(|error| format!("reading {path}: {error}"))?;
             return Ok(Some(with_notice(file, path, &make(&text)?)));
         }
-        Source::Table(path, make) => return Ok(Some(with_notice(file, path, &make(root)?))),
+        GenerationSource::Table(path, make) => {
+            return Ok(Some(with_notice(file, path, &make(root)?)));
+        }
     };
     let call = format!("hob {}", arguments.join(" "));
     let printed = run::captured(Command::new(run::built("hob")?).args(arguments));
     match printed {
         Ok(text) if !text.trim().is_empty() => {
             let text = match file.source {
-                Source::Schema(_, make) => make(&text)?,
+                GenerationSource::Schema(_, make) => make(&text)?,
                 _ => text,
             };
             Ok(Some(with_notice(file, &call, &text)))

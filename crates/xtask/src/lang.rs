@@ -21,11 +21,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     } else {
         arguments
     };
-    let mut build = run::cargo();
-    build.args(["build", "--locked", "--workspace"]);
-    if !run::succeeds(build.current_dir(root)) {
-        return Err("`cargo build --workspace` says why nothing can be checked".to_string());
-    }
+    run::build(root)?;
     let target = native::target_folder()?.join("debug");
     native::name_library(root, &target)?;
     let mut is_good = true;

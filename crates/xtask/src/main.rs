@@ -31,111 +31,111 @@ mod tidy;
 mod welcome;
 
 /// A command: its name, what follows it, what it does, and the function that does it.
-struct Command {
+struct CommandSpec {
     name: &'static str,
     arguments: &'static str,
     what: &'static str,
     run: fn(&Path, &[String]) -> Result<bool, String>,
 }
 
-const COMMANDS: &[Command] = &[
-    Command {
+const COMMANDS: &[CommandSpec] = &[
+    CommandSpec {
         name: "tidy",
         arguments: "[--explain RULE]",
         what: "check the rules of the house that a program can check",
         run: tidy::command,
     },
-    Command {
+    CommandSpec {
         name: "dependencies",
         arguments: "",
         what: "check licences, versions and sources of other people's packages",
         run: dependencies::command,
     },
-    Command {
+    CommandSpec {
         name: "generate",
         arguments: "[--check]",
         what: "write the generated files, or say which are out of date",
         run: generate::command,
     },
-    Command {
+    CommandSpec {
         name: "examples",
         arguments: "",
         what: "serve every example and fetch what its expected.txt lists",
         run: examples::command,
     },
-    Command {
+    CommandSpec {
         name: "pages",
         arguments: "",
         what: "check the admin pages, and try them in a browser",
         run: pages::command,
     },
-    Command {
+    CommandSpec {
         name: "samples",
         arguments: "",
         what: "check every config that the documents show",
         run: samples::command,
     },
-    Command {
+    CommandSpec {
         name: "conformance",
         arguments: "[--skip-missing] [JUDGE]...",
         what: "have other people's programs judge the welcome example",
         run: conformance::command,
     },
-    Command {
+    CommandSpec {
         name: "over",
         arguments: "tls|h2|h3 [NAME]...",
         what: "run the tests of features again, spoken in another protocol",
         run: over::command,
     },
-    Command {
+    CommandSpec {
         name: "regressions",
         arguments: "--before PROGRAM",
         what: "show that the tests of mended faults fail with the program of before",
         run: regressions::command,
     },
-    Command {
+    CommandSpec {
         name: "teapot",
         arguments: "",
         what: "show that a new handler is a folder and a line of the list",
         run: teapot::command,
     },
-    Command {
+    CommandSpec {
         name: "fuzz",
         arguments: "[SECONDS]",
         what: "run each fuzz target for a while (60 seconds)",
         run: fuzz::command,
     },
-    Command {
+    CommandSpec {
         name: "native",
         arguments: "[--release]",
         what: "build libhob, the native parts of other languages, and programs in C",
         run: native::command,
     },
-    Command {
+    CommandSpec {
         name: "lang",
         arguments: "[LANGUAGE]...",
         what: "build and test the folders of lang/, each by its own check",
         run: lang::command,
     },
-    Command {
+    CommandSpec {
         name: "welcome",
         arguments: "",
         what: "make what examples/welcome does not commit: large files, a C program",
         run: welcome::command,
     },
-    Command {
+    CommandSpec {
         name: "tally",
         arguments: "FILE...",
         what: "add up the results in logs: N passed, M failed, K skipped",
         run: tally::command,
     },
-    Command {
+    CommandSpec {
         name: "dist",
         arguments: "[--target TRIPLE] [--twice] | --check",
         what: "make packages, tarball and images in target/dist; or try a package of this build",
         run: dist::command,
     },
-    Command {
+    CommandSpec {
         name: "ci",
         arguments: "",
         what: "everything `make test` checks, ending with one count",

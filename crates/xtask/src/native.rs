@@ -55,15 +55,14 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
         [flag] if flag == "--release" => true,
         _ => return Err("usage: cargo xtask native [--release]".to_string()),
     };
-    let mut build = run::cargo();
-    build.args(["build", "--locked"]);
-    // With the features that everything here is built with, the program stays as it is.
-    build.args(match is_release {
-        true => &["--release", "-p", "libhob"][..],
-        false => &["--workspace"],
-    });
-    if !run::succeeds(build.current_dir(root)) {
-        return Err("libhob does not build; `cargo build -p libhob` says why".to_string());
+    if is_release {
+        let mut build = run::cargo();
+        build.args(["build", "--locked", "--release", "-p", "libhob"]);
+        if !run::succeeds(build.current_dir(root)) {
+            return Err("libhob does not build; `cargo build -p libhob` says why".to_string());
+        }
+    } else {
+        run::build(root)?;
     }
     let target = target_folder()?.join(if is_release { "release" } else { "debug" });
     name_library(root, &target)?;

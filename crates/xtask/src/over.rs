@@ -71,12 +71,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     if !["tls", "h2", "h3"].contains(&protocol.as_str()) {
         return Err(format!("over {protocol:?}? It is tls, h2 or h3"));
     }
-    // The whole workspace, so that cargo builds nothing with other features than `cargo test` does.
-    let mut build = run::cargo();
-    build.args(["build", "--workspace", "--locked", "--example", "over"]);
-    if !has_worked(build.current_dir(root))? {
-        return Ok(false);
-    }
+    run::build(root)?;
     let mut test = run::cargo();
     test.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
     for file in FEATURES {

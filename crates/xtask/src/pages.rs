@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use crate::native;
 use crate::run;
-use crate::tally::Tally;
+use crate::tally::TestTally;
 
 const BROWSER: &str = "/usr/bin/chromium";
 
@@ -21,24 +21,20 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     let ui = root.join("ui");
     if !ui.join("dist/index.html").is_file() || !ui.join("node_modules").is_dir() {
         println!("the pages are not built: `make pages` says why");
-        println!("{}", Tally::SKIPPED);
+        println!("{}", TestTally::SKIPPED);
         return Ok(true);
     }
-    let mut sum = Tally::default();
+    let mut sum = TestTally::default();
     for script in ["typecheck", "lint", "layout"] {
-        sum += Tally::of_check(npm(&ui, &["run", script])?.0);
+        sum += TestTally::of_check(npm(&ui, &["run", script])?.0);
     }
     sum += vitest(npm(&ui, &["run", "unit"])?);
     if Path::new(BROWSER).exists() {
-        let mut build = run::cargo();
-        build.args(["build", "--locked", "--workspace"]);
-        if !run::succeeds(build.current_dir(root)) {
-            return Err("`cargo build --workspace` says why the pages cannot be tried".to_string());
-        }
+        run::build(root)?;
         sum += vitest(npm(&ui, &["run", "browser"])?);
     } else {
         println!("there is no {BROWSER} to try the pages with");
-        sum += Tally::SKIPPED;
+        sum += TestTally::SKIPPED;
     }
     println!("{sum}");
     Ok(sum.is_good())
@@ -64,8 +60,8 @@ fn npm(ui: &Path, arguments: &[&str]) -> Result<(bool, String), String> {
 }
 
 /// The count of vitest's line `Tests  1 failed | 66 passed (67)`; one failure where there is none.
-fn vitest((is_success, text): (bool, String)) -> Tally {
-    let mut tally = Tally::default();
+fn vitest((is_success, text): (bool, String)) -> TestTally {
+    let mut tally = TestTally::default();
     let line = text
         .lines()
         .map(str::trim)
@@ -82,8 +78,8 @@ fn vitest((is_success, text): (bool, String)) -> Tally {
             _ => {}
         }
     }
-    if tally == Tally::default() || !is_success && tally.failed == 0 {
-        tally += Tally::FAILED;
+    if tally == TestTally::default() || !is_success && tally.failed == 0 {
+        tally += TestTally::FAILED;
     }
     tally
 }

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::run;
-use crate::tally::Tally;
+use crate::tally::TestTally;
 
 const LIST: &str = "crates/hob/tests/regressions.txt";
 
@@ -24,7 +24,7 @@ const AT_ONCE: usize = 4;
 
 /// One line of the list.
 #[derive(Debug, PartialEq, Eq)]
-struct Fault {
+struct MendedFault {
     sentence: String,
     /// The file in `crates/hob/tests`, without its ending.
     target: String,
@@ -34,7 +34,7 @@ struct Fault {
 
 /// What one run of a test came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+enum TestOutcome {
     Passes,
     Fails,
     /// It could not run here, and said so.
@@ -61,13 +61,13 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
 }
 
 /// The lines `SENTENCE | TARGET | NAME` of a list; those that begin with `#` are for people.
-fn faults(text: &str) -> Result<Vec<Fault>, String> {
+fn faults(text: &str) -> Result<Vec<MendedFault>, String> {
     let lines = text.lines().enumerate();
     let told = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     told.map(|(index, line)| {
         let parts: Vec<&str> = line.split('|').map(str::trim).collect();
         match parts[..] {
-            [sentence, target, name] if !parts.contains(&"") => Ok(Fault {
+            [sentence, target, name] if !parts.contains(&"") => Ok(MendedFault {
                 sentence: sentence.to_string(),
                 target: target.to_string(),
                 name: name.to_string(),
@@ -82,7 +82,7 @@ fn faults(text: &str) -> Result<Vec<Fault>, String> {
 }
 
 /// Builds everything once, so that a fault of the build is not taken for one of a test.
-fn build(root: &Path, faults: &[Fault]) -> Result<(), String> {
+fn build(root: &Path, faults: &[MendedFault]) -> Result<(), String> {
     let mut build = run::cargo();
     build.args(["test", "--locked", "--package", "hob", "--no-run"]);
     let mut targets: Vec<&str> = faults.iter().map(|fault| fault.target.as_str()).collect();
@@ -102,8 +102,8 @@ fn build(root: &Path, faults: &[Fault]) -> Result<(), String> {
 fn run_all(
     root: &Path,
     before: &Path,
-    faults: &[Fault],
-) -> Result<Vec<(Outcome, Outcome)>, String> {
+    faults: &[MendedFault],
+) -> Result<Vec<(TestOutcome, TestOutcome)>, String> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(vec![]);
     let work = || {
@@ -118,7 +118,7 @@ fn run_all(
     };
     thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
     let done = done.into_inner().unwrap_or_default();
-    let of = |fault: &Fault| {
+    let of = |fault: &MendedFault| {
         let found = done.iter().find(|(test, _)| *test == fault.test());
         found.map_or(Err("a run got lost".to_string()), |(_, both)| both.clone())
     };
@@ -126,7 +126,11 @@ fn run_all(
 }
 
 /// Runs one test with a program of before, or with the one built here.
-fn run_test(root: &Path, fault: &Fault, before: Option<&Path>) -> Result<Outcome, String> {
+fn run_test(
+    root: &Path,
+    fault: &MendedFault,
+    before: Option<&Path>,
+) -> Result<TestOutcome, String> {
     let mut test = run::cargo();
     test.args(["test", "--locked", "--package", "hob"]);
     test.args(["--test", &fault.target, "--", "--show-output", "--exact"]);
@@ -140,24 +144,24 @@ fn run_test(root: &Path, fault: &Fault, before: Option<&Path>) -> Result<Outcome
 }
 
 /// What cargo's output says of the one test that was to run.
-fn outcome(is_success: bool, text: &str) -> Outcome {
-    let tally = Tally::of_text(text);
+fn outcome(is_success: bool, text: &str) -> TestOutcome {
+    let tally = TestTally::of_text(text);
     if !text.lines().any(|line| line == "running 1 test") {
-        Outcome::Unknown
+        TestOutcome::Unknown
     } else if !is_success {
-        Outcome::Fails
+        TestOutcome::Fails
     } else if tally.skipped > 0 {
-        Outcome::Skipped
+        TestOutcome::Skipped
     } else {
-        Outcome::Passes
+        TestOutcome::Passes
     }
 }
 
-fn is_shown(both: &(Outcome, Outcome)) -> bool {
-    *both == (Outcome::Fails, Outcome::Passes)
+fn is_shown(both: &(TestOutcome, TestOutcome)) -> bool {
+    *both == (TestOutcome::Fails, TestOutcome::Passes)
 }
 
-fn table(faults: &[Fault], outcomes: &[(Outcome, Outcome)]) -> String {
+fn table(faults: &[MendedFault], outcomes: &[(TestOutcome, TestOutcome)]) -> String {
     let mut table = "| fault | test | before | now |\n| --- | --- | --- | --- |\n".to_string();
     for (fault, (before, now)) in faults.iter().zip(outcomes) {
         let (before, now) = (before.word(), now.word());
@@ -172,7 +176,7 @@ fn table(faults: &[Fault], outcomes: &[(Outcome, Outcome)]) -> String {
     table + &format!("\n{shown} failed before and pass now, {others} do not show that\n")
 }
 
-impl Fault {
+impl MendedFault {
     fn test(&self) -> String {
         format!("{}::{}", self.target, self.name)
     }
@@ -184,13 +188,13 @@ impl Fault {
     }
 }
 
-impl Outcome {
+impl TestOutcome {
     fn word(self) -> &'static str {
         match self {
-            Outcome::Passes => "passes",
-            Outcome::Fails => "fails",
-            Outcome::Skipped => "**skipped**",
-            Outcome::Unknown => "**there is no such test**",
+            TestOutcome::Passes => "passes",
+            TestOutcome::Fails => "fails",
+            TestOutcome::Skipped => "**skipped**",
+            TestOutcome::Unknown => "**there is no such test**",
         }
     }
 }
@@ -201,7 +205,7 @@ mod tests {
 
     #[test]
     fn list_has_a_fault_on_each_line() {
-        let fault = |sentence: &str, target: &str, name: &str| Fault {
+        let fault = |sentence: &str, target: &str, name: &str| MendedFault {
             sentence: sentence.to_string(),
             target: target.to_string(),
             name: name.to_string(),
@@ -230,22 +234,22 @@ mod tests {
     #[test]
     fn name_that_matches_nothing_is_no_success() {
         let ok = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed;\n";
-        assert_eq!(outcome(true, ok), Outcome::Passes);
+        assert_eq!(outcome(true, ok), TestOutcome::Passes);
         let none = "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 9 filtered out\n";
-        assert_eq!(outcome(true, none), Outcome::Unknown);
+        assert_eq!(outcome(true, none), TestOutcome::Unknown);
         let bad = "running 1 test\ntest result: FAILED. 0 passed; 1 failed;\n";
-        assert_eq!(outcome(false, bad), Outcome::Fails);
+        assert_eq!(outcome(false, bad), TestOutcome::Fails);
         let skipped = "running 1 test\ntest a ... ok\n\nsuccesses:\n\n---- a stdout ----\n\
                        skipped: needs root\n\n\nsuccesses:\n    a\n\ntest result: ok. 1 passed;\n";
-        assert_eq!(outcome(true, skipped), Outcome::Skipped);
+        assert_eq!(outcome(true, skipped), TestOutcome::Skipped);
     }
 
     #[test]
     fn table_ends_with_a_count() {
         let faults = faults("It breaks | h2 | one\nAgain | tls | two\n").unwrap();
         let outcomes = [
-            (Outcome::Fails, Outcome::Passes),
-            (Outcome::Passes, Outcome::Passes),
+            (TestOutcome::Fails, TestOutcome::Passes),
+            (TestOutcome::Passes, TestOutcome::Passes),
         ];
         assert_eq!(
             table(&faults, &outcomes),

@@ -138,6 +138,30 @@ pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// What `cargo` is told to build programs and libraries as `cargo test --workspace` has them: with
+/// the features that tests want too. Other words would have it build libhob anew, back and forth,
+/// while tests of another lane link with it.
+pub(crate) const BUILD: &[&str] = &[
+    "build",
+    "--workspace",
+    "--locked",
+    "--lib",
+    "--bins",
+    "--example",
+    "over",
+];
+
+/// Builds all programs and libraries of the workspace.
+pub(crate) fn build(root: &Path) -> Result<(), String> {
+    match succeeds(cargo().args(BUILD).arg("--quiet").current_dir(root)) {
+        true => Ok(()),
+        false => Err(format!(
+            "`cargo {}` says why nothing can be done",
+            BUILD.join(" ")
+        )),
+    }
+}
+
 /// A program that was built beside this one.
 pub(crate) fn built(name: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| format!("finding xtask itself: {error}"))?;

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::run::{self, Scratch};
-use crate::tally::Tally;
+use crate::tally::TestTally;
 
 /// A config shown in a document.
 #[derive(Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
         return Err("usage: cargo xtask samples".to_string());
     }
     let program = run::built("hob")?;
-    let mut sum = Tally::default();
+    let mut sum = TestTally::default();
     for path in documents(root)? {
         let text = fs::read_to_string(root.join(&path)).map_err(|e| format!("{path}: {e}"))?;
         for sample in samples_of(&text) {
@@ -35,7 +35,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
             if let Some(problem) = &problem {
                 println!("{path}:{}: {}", sample.line, problem.trim());
             }
-            sum += Tally::of_check(problem.is_none());
+            sum += TestTally::of_check(problem.is_none());
         }
     }
     println!("{sum}");

@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// How many tests passed, failed, or could not run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct TestTally {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
     pub(crate) skipped: u64,
@@ -23,46 +23,46 @@ pub(crate) fn command(_root: &Path, arguments: &[String]) -> Result<bool, String
     if arguments.is_empty() {
         return Err("usage: cargo xtask tally FILE...".to_string());
     }
-    let mut sum = Tally::default();
+    let mut sum = TestTally::default();
     for path in arguments {
         let text = fs::read(path).map_err(|error| format!("reading {path}: {error}"))?;
-        sum += Tally::of_text(&String::from_utf8_lossy(&text));
+        sum += TestTally::of_text(&String::from_utf8_lossy(&text));
     }
     println!("{sum}");
     Ok(sum.is_good())
 }
 
-impl Tally {
-    pub(crate) const PASSED: Tally = Tally {
+impl TestTally {
+    pub(crate) const PASSED: TestTally = TestTally {
         passed: 1,
         failed: 0,
         skipped: 0,
     };
-    pub(crate) const FAILED: Tally = Tally {
+    pub(crate) const FAILED: TestTally = TestTally {
         passed: 0,
         failed: 1,
         skipped: 0,
     };
-    pub(crate) const SKIPPED: Tally = Tally {
+    pub(crate) const SKIPPED: TestTally = TestTally {
         passed: 0,
         failed: 0,
         skipped: 1,
     };
 
     /// One check that went well or not.
-    pub(crate) fn of_check(went_well: bool) -> Tally {
+    pub(crate) fn of_check(went_well: bool) -> TestTally {
         if went_well {
-            Tally::PASSED
+            TestTally::PASSED
         } else {
-            Tally::FAILED
+            TestTally::FAILED
         }
     }
 
     /// The sum of all result lines of a log.
-    pub(crate) fn of_text(text: &str) -> Tally {
-        let mut sum = Tally::default();
+    pub(crate) fn of_text(text: &str) -> TestTally {
+        let mut sum = TestTally::default();
         for line in outside_outputs(text) {
-            sum += Tally::of_line(line).unwrap_or_default();
+            sum += TestTally::of_line(line).unwrap_or_default();
         }
         let skipped = skipped(text).len() as u64;
         sum.passed = sum.passed.saturating_sub(skipped);
@@ -75,18 +75,18 @@ impl Tally {
         self.failed == 0 && self.passed > 0
     }
 
-    fn of_line(line: &str) -> Option<Tally> {
+    fn of_line(line: &str) -> Option<TestTally> {
         let line = line.trim().trim_matches('=').trim();
         if let Some(result) = line.strip_prefix("test result: ") {
             let (_, counts) = result.split_once(". ")?;
-            return Tally::of_items(counts.split("; "));
+            return TestTally::of_items(counts.split("; "));
         }
-        Tally::of_items(line.split(", "))
+        TestTally::of_items(line.split(", "))
     }
 
     /// Adds up `3 passed`, `1 failed`, ...; nothing when the first item is not such a count.
-    fn of_items<'a>(items: impl Iterator<Item = &'a str>) -> Option<Tally> {
-        let mut sum = Tally::default();
+    fn of_items<'a>(items: impl Iterator<Item = &'a str>) -> Option<TestTally> {
+        let mut sum = TestTally::default();
         for (index, item) in items.enumerate() {
             let mut words = item.split_whitespace();
             let count = words.next().and_then(|word| word.parse::<u64>().ok());
@@ -114,7 +114,8 @@ fn skipped(text: &str) -> Vec<String> {
     let mut names = vec![];
     let mut lines = vec![];
     for (place, line) in placed(text) {
-        let (Some(Output::OfPassed(name)), Some(reason)) = (place, line.strip_prefix("skipped: "))
+        let (Some(OutputOwner::OfPassed(name)), Some(reason)) =
+            (place, line.strip_prefix("skipped: "))
         else {
             continue;
         };
@@ -132,7 +133,7 @@ pub(crate) fn failures(text: &str) -> Vec<String> {
     let mut names: Vec<&str> = vec![];
     let mut said: Vec<Vec<&str>> = vec![];
     for (place, line) in placed(text) {
-        let Some(Output::OfFailed(name)) = place else {
+        let Some(OutputOwner::OfFailed(name)) = place else {
             continue;
         };
         if names.last() != Some(&name) {
@@ -174,7 +175,7 @@ fn end_of(lines: &[&str]) -> String {
 
 /// Whose output a line of cargo's is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Output<'a> {
+enum OutputOwner<'a> {
     OfPassed(&'a str),
     OfFailed(&'a str),
 }
@@ -188,15 +189,15 @@ fn outside_outputs(text: &str) -> impl Iterator<Item = &str> {
 
 /// Each line with the test that printed it. Cargo shows outputs after the last test of a program,
 /// those of passed ones between two lines `successes:`, those of failed ones between `failures:`.
-fn placed(text: &str) -> impl Iterator<Item = (Option<Output<'_>>, &str)> {
+fn placed(text: &str) -> impl Iterator<Item = (Option<OutputOwner<'_>>, &str)> {
     let (mut place, mut is_passed) = (None, false);
     text.lines().map(move |line| {
         let name = line.strip_prefix("---- ");
         let name = name.and_then(|rest| rest.strip_suffix(" stdout ----"));
         match (line, name) {
             ("successes:" | "failures:", _) => (place, is_passed) = (None, line == "successes:"),
-            (_, Some(name)) if is_passed => place = Some(Output::OfPassed(name)),
-            (_, Some(name)) => place = Some(Output::OfFailed(name)),
+            (_, Some(name)) if is_passed => place = Some(OutputOwner::OfPassed(name)),
+            (_, Some(name)) => place = Some(OutputOwner::OfFailed(name)),
             _ if line.starts_with("test result: ") => place = None,
             _ => {}
         }
@@ -204,15 +205,15 @@ fn placed(text: &str) -> impl Iterator<Item = (Option<Output<'_>>, &str)> {
     })
 }
 
-impl AddAssign for Tally {
-    fn add_assign(&mut self, other: Tally) {
+impl AddAssign for TestTally {
+    fn add_assign(&mut self, other: TestTally) {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped += other.skipped;
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for TestTally {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
@@ -226,8 +227,8 @@ impl fmt::Display for Tally {
 mod tests {
     use super::*;
 
-    fn tally(passed: u64, failed: u64, skipped: u64) -> Tally {
-        Tally {
+    fn tally(passed: u64, failed: u64, skipped: u64) -> TestTally {
+        TestTally {
             passed,
             failed,
             skipped,
@@ -243,7 +244,7 @@ test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 4 filtered out; fini
 
 test result: FAILED. 5 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.20s
 ";
-        assert_eq!(Tally::of_text(log), tally(8, 2, 1));
+        assert_eq!(TestTally::of_text(log), tally(8, 2, 1));
     }
 
     #[test]
@@ -253,7 +254,7 @@ redbot: https://example.org 12 notes
 6 passed, 0 failed, 1 skipped
 ==== 2 failed, 5 passed, 1 skipped in 0.31s ====
 ";
-        assert_eq!(Tally::of_text(log), tally(11, 2, 2));
+        assert_eq!(TestTally::of_text(log), tally(11, 2, 2));
     }
 
     #[test]
@@ -287,7 +288,7 @@ failures:
 
 test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.20s
 ";
-        assert_eq!(Tally::of_text(log), tally(1, 1, 1));
+        assert_eq!(TestTally::of_text(log), tally(1, 1, 1));
         assert_eq!(reasons(log), ["b::c: needs root"]);
         assert_eq!(reasons("skipped: one\n1 skipped\n"), ["one"]);
     }
@@ -330,7 +331,7 @@ test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
     #[test]
     fn prose_with_numbers_does_not_count() {
         let log = "in 2026, 3 passed by\ntest a::2 passed ... ok\n12 files, 3 passed\n";
-        assert_eq!(Tally::of_text(log), tally(0, 0, 0));
+        assert_eq!(TestTally::of_text(log), tally(0, 0, 0));
     }
 
     #[test]
@@ -345,6 +346,6 @@ test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
     fn prints_the_line_that_it_reads() {
         let sum = tally(7, 1, 2);
         assert_eq!(sum.to_string(), "7 passed, 1 failed, 2 skipped");
-        assert_eq!(Tally::of_text(&sum.to_string()), sum);
+        assert_eq!(TestTally::of_text(&sum.to_string()), sum);
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::run::{self, Scratch};
-use crate::tally::Tally;
+use crate::tally::TestTally;
 
 /// Of a machine that has nothing of it yet.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
@@ -42,7 +42,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
         .env("CARGO_TARGET_DIR", root.join("target"))
         .current_dir(&copy.0);
     let log = root.join("target/ci/teapot.log");
-    let sum = Tally::of_check(run::shown(&mut check, &log, LIMIT)?.is_success);
+    let sum = TestTally::of_check(run::shown(&mut check, &log, LIMIT)?.is_success);
     // Cargo would take what it has just compiled for what stands here.
     for name in [LIST, MODULES] {
         let file = fs::File::options().append(true).open(root.join(name));

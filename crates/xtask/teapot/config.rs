@@ -10,7 +10,7 @@ use crate::config::program::Programs;
 use crate::config::tree::Section;
 use crate::config::{Faults, Route};
 use crate::handle::teapot::Teapot;
-use crate::handle::{Configured, HandlerSpots, HasSettings};
+use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
 use crate::route::sites::Around;
 
@@ -34,6 +34,7 @@ static TEAPOT: Table = Table {
 
 impl HasSettings for Teapot {
     type Settings = TeapotSettings;
+    type Spots = ();
 }
 
 impl Configured for Teapot {
@@ -44,11 +45,11 @@ impl Configured for Teapot {
         _: &OnSection<'_>,
         _: &mut Programs<'_>,
         _: &mut Faults<'_>,
-    ) -> (TeapotSettings, HandlerSpots) {
+    ) -> (TeapotSettings, ()) {
         let settings = TeapotSettings {
             words: section.text("words").to_owned(),
         };
-        (settings, HandlerSpots::default())
+        (settings, ())
     }
 
     fn build(

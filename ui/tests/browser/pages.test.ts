@@ -1,6 +1,8 @@
 // Every page, in a real browser, of a real server.
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { connect } from "node:net";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HOSTILE, Place, at, browser, complaints, operator } from "./place";
@@ -125,10 +127,16 @@ test("no text of visitors or scripts becomes markup", async () => {
 });
 
 test("who is connected, and where, is in the table of a real server", async () => {
+  const site = new URL(await place.site());
+  // One that stays: those of the tests before may have ended.
+  const client = connect(Number(site.port), site.hostname);
+  client.write(`GET / HTTP/1.1\r\nHost: ${site.host}\r\n\r\n`);
+  await once(client, "data");
   const page = await operator(chromium, place);
   await at(page, "#/connections");
-  const row = page.getByRole("row").filter({ hasText: new URL(await place.site()).host });
+  const row = page.getByRole("row").filter({ hasText: site.host });
   await row.first().waitFor();
   expect(await row.first().textContent()).toContain("127.0.0.1 port");
   await page.context().close();
+  client.destroy();
 });

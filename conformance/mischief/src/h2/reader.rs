@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use hob_load::limits::HEAD_BYTES_MAX;
 use hob_load::parts::Arriving;
-use hob_load::parts::h2::frame::{HEAD_BYTES, Head, PAYLOAD_BYTES_MAX, code_name, flag, kind};
-use hob_load::parts::h2::{Known, Table};
+use hob_load::parts::h2::frame::{
+    H2FrameHeader, HEAD_BYTES, PAYLOAD_BYTES_MAX, code_name, flag, kind,
+};
+use hob_load::parts::h2::{ClientHpackTable, HpackContext};
 
 use super::REQUEST_COUNT_MAX;
 use crate::seen::{End, Seen};
@@ -18,8 +20,8 @@ const RESET_COUNT_MAX: usize = 10_000;
 pub(crate) struct H2 {
     /// A frame that has not come whole.
     kept: Vec<u8>,
-    table: Table,
-    known: Known,
+    table: ClientHpackTable,
+    known: HpackContext,
     /// A block of fields whose end has not come, with its stream and whether that ends with it.
     block: Option<(u32, bool, Vec<u8>)>,
     streams: HashMap<u32, Arriving>,
@@ -38,8 +40,8 @@ impl H2 {
     pub(crate) fn new(awaited: &[u32]) -> H2 {
         H2 {
             kept: Vec::new(),
-            table: Table::default(),
-            known: Known::default(),
+            table: ClientHpackTable::default(),
+            known: HpackContext::default(),
             block: None,
             streams: HashMap::new(),
             awaited: awaited.to_vec(),
@@ -74,7 +76,9 @@ impl H2 {
         let mut used = 0;
         while self.bad.is_none() {
             let rest = &kept[used..];
-            let Some(head) = Head::read(rest) else { break };
+            let Some(head) = H2FrameHeader::read(rest) else {
+                break;
+            };
             if head.len > PAYLOAD_BYTES_MAX {
                 self.bad = Some("a frame is longer than it may be");
                 break;
@@ -91,7 +95,7 @@ impl H2 {
         self.kept = kept;
     }
 
-    fn frame(&mut self, head: Head, payload: &[u8]) -> Result<(), &'static str> {
+    fn frame(&mut self, head: H2FrameHeader, payload: &[u8]) -> Result<(), &'static str> {
         let is_last = head.has(flag::END_STREAM);
         if self.block.is_some() && head.kind != kind::CONTINUATION {
             return Err("a frame stands within a block of fields");
@@ -153,7 +157,7 @@ impl H2 {
         }
     }
 
-    fn end_block(&mut self, head: Head) -> Result<(), &'static str> {
+    fn end_block(&mut self, head: H2FrameHeader) -> Result<(), &'static str> {
         if !head.has(flag::END_HEADERS) {
             return Ok(());
         }
@@ -212,7 +216,7 @@ fn is_asked(stream: u32) -> bool {
 }
 
 /// A payload without padding and priority.
-fn unpadded(head: Head, payload: &[u8]) -> Option<&[u8]> {
+fn unpadded(head: H2FrameHeader, payload: &[u8]) -> Option<&[u8]> {
     let mut rest = payload;
     if head.has(flag::PADDED) {
         let (padding, more) = rest.split_first()?;

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::site::{Around, Site, Wants};
+use crate::site::{ComparisonSite, SearchPaths, Wants};
 
 const PROGRAM: &str = include_str!("program.c");
 const MODULE: &str = include_str!("module.c");
@@ -27,9 +27,9 @@ const PHP: &str = include_str!("script.php");
 /// Writes and builds what can be; says in `lacks` what cannot.
 pub(crate) fn write(
     place: &Path,
-    found: &Around<'_>,
+    found: &SearchPaths<'_>,
     wants: Wants,
-    site: &mut Site,
+    site: &mut ComparisonSite,
 ) -> io::Result<()> {
     let is_there = |name: &str| {
         found
@@ -59,7 +59,7 @@ pub(crate) fn write(
 }
 
 /// Everything in C.
-fn build(place: &Path, found: &Around<'_>, site: &mut Site) {
+fn build(place: &Path, found: &SearchPaths<'_>, site: &mut ComparisonSite) {
     match c(place, &site.cgi) {
         Ok(path) => site.c = Some(path),
         Err(why) => site

@@ -1,9 +1,9 @@
 //! The routes of hob's config that lead to programs.
 
 use super::build::{SCRIPTS, text};
-use crate::site::Site;
+use crate::site::ComparisonSite;
 
-impl Site {
+impl ComparisonSite {
     /// The routes of hob's config that lead to programs. Two workers each, always there; what uses
     /// shared memory has these keys besides.
     pub(crate) fn hob_routes(&self, shared: &str) -> String {

@@ -5,20 +5,20 @@ use std::time::UNIX_EPOCH;
 use hob_load::Reuse;
 use hob_load::history::figures_of;
 
-use super::Report;
+use super::ComparisonReport;
 use super::result::{
     CellResult, CompareResult, FORMAT, LabelRatio, RowResult, SecureToPlain, ServerResult,
     StandingResult, SweepResult,
 };
 use super::standing::Standing;
-use super::sweep::{Distance, Verdict};
+use super::sweep::{Distance, SweepVerdict};
 use super::table::heading;
 use crate::interval::median;
-use crate::measure::{Cell, Measured};
+use crate::measure::{EntrantResult, RowMeasurement};
 use crate::rows::{Per, Scope};
-use crate::server::Settings;
+use crate::server::ServerTuning;
 
-pub(super) fn result(report: &Report) -> CompareResult {
+pub(super) fn result(report: &ComparisonReport) -> CompareResult {
     let servers = report.servers.iter().map(|server| ServerResult {
         name: server.name.clone(),
         version: server.version.clone(),
@@ -37,8 +37,8 @@ pub(super) fn result(report: &Report) -> CompareResult {
             Scope::Full => "full",
         },
         settings: match report.settings {
-            Settings::Usual => "usual",
-            Settings::Tuned => "tuned",
+            ServerTuning::Usual => "usual",
+            ServerTuning::Tuned => "tuned",
         },
         servers: servers.collect(),
         missing: report.missing.clone(),
@@ -52,7 +52,7 @@ pub(super) fn result(report: &Report) -> CompareResult {
 }
 
 /// What a server was told: as it is started usually, else in the first of its other ways.
-fn configuration<'a>(report: &'a Report, name: &str) -> Option<&'a String> {
+fn configuration<'a>(report: &'a ComparisonReport, name: &str) -> Option<&'a String> {
     let way = format!("{name} (");
     let ways = &report.configurations;
     let other = || ways.iter().find(|(name, _)| name.starts_with(&way));
@@ -72,7 +72,7 @@ fn standing(standing: Standing) -> StandingResult {
     }
 }
 
-fn row(measured: &Measured) -> RowResult {
+fn row(measured: &RowMeasurement) -> RowResult {
     let row = &measured.row;
     let base = measured.cells.first();
     RowResult {
@@ -97,12 +97,12 @@ fn row(measured: &Measured) -> RowResult {
             .cloned()
             .collect(),
         advice: row.advice,
-        sweep: Verdict::of(measured).map(sweep),
+        sweep: SweepVerdict::of(measured).map(sweep),
         cells: measured.cells.iter().map(|one| cell(one, base)).collect(),
     }
 }
 
-fn sweep(verdict: Verdict) -> SweepResult {
+fn sweep(verdict: SweepVerdict) -> SweepResult {
     SweepResult {
         default: verdict.default,
         best: verdict.best,
@@ -115,7 +115,7 @@ fn sweep(verdict: Verdict) -> SweepResult {
     }
 }
 
-fn cell(cell: &Cell, base: Option<&Cell>) -> CellResult {
+fn cell(cell: &EntrantResult, base: Option<&EntrantResult>) -> CellResult {
     let cpu: Vec<f64> = cell.rounds.iter().map(|round| round.cpu_us).collect();
     CellResult {
         label: cell.entrant.label.clone(),
@@ -131,7 +131,7 @@ fn cell(cell: &Cell, base: Option<&Cell>) -> CellResult {
     }
 }
 
-fn secure_to_plain(report: &Report) -> Vec<SecureToPlain> {
+fn secure_to_plain(report: &ComparisonReport) -> Vec<SecureToPlain> {
     let ratio = |(label, ratio): (&str, f64)| LabelRatio {
         label: label.to_owned(),
         ratio,

@@ -12,19 +12,19 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use crate::machine::Machine;
-use crate::measure::{Cell, Measured};
+use crate::measure::{EntrantResult, RowMeasurement};
 use crate::rows::Scope;
-use crate::server::{Installed, Missing, Settings};
+use crate::server::{Installed, Missing, ServerTuning};
 
 pub use result::{reference, schema};
 
 /// The result of a comparison.
 #[derive(Debug)]
-pub struct Report {
+pub struct ComparisonReport {
     pub(crate) begun_at: SystemTime,
     pub(crate) elapsed: Duration,
     pub(crate) scope: Scope,
-    pub(crate) settings: Settings,
+    pub(crate) settings: ServerTuning,
     pub(crate) is_interrupted: bool,
     pub(crate) machine: Machine,
     /// How many processes wanted to run in the minute before.
@@ -35,11 +35,11 @@ pub struct Report {
     pub(crate) lacks: Vec<String>,
     pub(crate) servers: Vec<Installed>,
     pub(crate) missing: Vec<Missing>,
-    pub(crate) rows: Vec<Measured>,
+    pub(crate) rows: Vec<RowMeasurement>,
     pub(crate) has_one_cpu: bool,
 }
 
-impl Report {
+impl ComparisonReport {
     /// The result for people.
     pub fn table(&self) -> String {
         table::write(self)
@@ -59,7 +59,7 @@ impl Report {
 /// A label and the CPU time over TLS in times of that in clear text.
 type Ratios<'a> = Vec<(&'a str, f64)>;
 
-impl Report {
+impl ComparisonReport {
     /// For each row over TLS that has a twin in clear text: who was asked both ways.
     pub(crate) fn secure_to_plain(&self) -> Vec<(&str, Ratios<'_>)> {
         let mut all = vec![];
@@ -72,7 +72,7 @@ impl Report {
                 .cells
                 .iter()
                 .filter_map(|cell| {
-                    let is_twin = |twin: &&Cell| twin.entrant == cell.entrant;
+                    let is_twin = |twin: &&EntrantResult| twin.entrant == cell.entrant;
                     let twin = plain.cells.iter().find(is_twin)?;
                     if cell.doubt().or(twin.doubt()).is_some() {
                         return None;

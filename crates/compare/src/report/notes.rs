@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::Report;
+use super::ComparisonReport;
 use crate::limits::LOAD_MAX;
-use crate::measure::{Cell, Measured};
+use crate::measure::{EntrantResult, RowMeasurement};
 
-impl Report {
+impl ComparisonReport {
     /// Why all figures are doubtful.
     pub(crate) fn doubts(&self) -> Vec<String> {
         let mut doubts = vec![];
@@ -58,10 +58,10 @@ impl Report {
 
     /// Servers that did not speak TLS as hob did.
     fn unequal_tls(&self) -> Option<String> {
-        let terms = |cell: &Cell| cell.rounds.first()?.tls.clone();
+        let terms = |cell: &EntrantResult| cell.rounds.first()?.tls.clone();
         let mut all: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         // Over QUIC suite and group are not seen.
-        let is_seen = |row: &&Measured| row.row.protocol != hob_load::Protocol::H3;
+        let is_seen = |row: &&RowMeasurement| row.row.protocol != hob_load::Protocol::H3;
         for cell in self.rows.iter().filter(is_seen).flat_map(|row| &row.cells) {
             if let Some(terms) = terms(cell) {
                 let labels = all.entry(terms).or_default();

@@ -3,29 +3,29 @@
 
 use hob_load::history::documents_of;
 use hob_load::page::{
-    Axis, Bar, BarChart, Cell as TableCell, Details, Group as BarGroup, Page, Part, Sentence,
-    Table, Tone, Unit, count, three_digits,
+    Axis, Bar, BarChart, BarGroup, Details, PageCell as TableCell, PageElement, PageTable,
+    ReportPage, Sentence, Tone, Unit, count, three_digits,
 };
 
-use super::Report;
-use super::standing::{Side, Standing};
-use super::sweep::{Distance, Verdict};
+use super::ComparisonReport;
+use super::standing::{RelativeCost, Standing};
+use super::sweep::{Distance, SweepVerdict};
 use super::table::{heading, rate_of};
 use crate::history::Remarks;
-use crate::measure::{Cell, Measured};
-use crate::rows::{Group, Per};
-use crate::server::Settings;
+use crate::measure::{EntrantResult, RowMeasurement};
+use crate::rows::{Per, RowGroup};
+use crate::server::ServerTuning;
 
-pub(super) fn write(report: &Report) -> String {
-    let mut page = Page::new("Servers side by side");
+pub(super) fn write(report: &ComparisonReport) -> String {
+    let mut page = ReportPage::new("Servers side by side");
     let names: Vec<String> = report
         .servers
         .iter()
         .map(|server| format!("{} {}", server.name, server.version))
         .collect();
     let settings = match report.settings {
-        Settings::Usual => "as they come",
-        Settings::Tuned => "tuned",
+        ServerTuning::Usual => "as they come",
+        ServerTuning::Tuned => "tuned",
     };
     page.subtitle(format!("{}; {settings}, access logs off", names.join(", ")));
     page.push(summary(report));
@@ -40,7 +40,7 @@ pub(super) fn write(report: &Report) -> String {
             continue;
         }
         let rows = report.rows.iter();
-        let rows: Vec<&Measured> = rows
+        let rows: Vec<&RowMeasurement> = rows
             .filter(|other| other.row.group == row.row.group)
             .collect();
         page.section(heading(row.row.group));
@@ -54,20 +54,20 @@ pub(super) fn write(report: &Report) -> String {
 }
 
 /// What somebody with two minutes reads: each rival in one sentence, then what to know.
-fn summary(report: &Report) -> Vec<Sentence> {
+fn summary(report: &ComparisonReport) -> Vec<Sentence> {
     let is_doubtful = !report.doubts().is_empty();
     let standings = Standing::all(report);
     let sentence = |standing: &Standing| {
         let text = standing.text();
         match standing.side() {
-            Side::More if !is_doubtful => Sentence::good(text),
-            Side::Less if !is_doubtful => Sentence::bad(text),
+            RelativeCost::More if !is_doubtful => Sentence::good(text),
+            RelativeCost::Less if !is_doubtful => Sentence::bad(text),
             _ => Sentence::doubtful(text),
         }
     };
     let mut all: Vec<Sentence> = standings.iter().map(sentence).collect();
     for row in &report.rows {
-        if let Some(verdict) = Verdict::of(row) {
+        if let Some(verdict) = SweepVerdict::of(row) {
             let text = format!("{}: {}", row.row.title, verdict.text());
             all.push(match verdict.distance {
                 Distance::Near if !is_doubtful => Sentence::good(text),
@@ -80,32 +80,32 @@ fn summary(report: &Report) -> Vec<Sentence> {
     all
 }
 
-fn of_group(group: Group, rows: &[&Measured]) -> Vec<Part> {
+fn of_group(group: RowGroup, rows: &[&RowMeasurement]) -> Vec<PageElement> {
     match group {
-        Group::Files
-        | Group::Close
-        | Group::Uncached
-        | Group::Secure
-        | Group::Large
-        | Group::Multiplexed => {
+        RowGroup::Files
+        | RowGroup::Close
+        | RowGroup::Uncached
+        | RowGroup::Secure
+        | RowGroup::Large
+        | RowGroup::Multiplexed => {
             let mut parts = vec![ratios(rows).into()];
             for per in [Per::Request, Per::Megabyte] {
                 let of_unit = rows.iter().copied().filter(|row| row.row.per == per);
-                let of_unit: Vec<&Measured> = of_unit.collect();
+                let of_unit: Vec<&RowMeasurement> = of_unit.collect();
                 if !of_unit.is_empty() {
                     parts.push(beside(per, &of_unit).into());
                 }
             }
             parts
         }
-        Group::Scripts | Group::Stream | Group::Cost | Group::Sweep => {
+        RowGroup::Scripts | RowGroup::Stream | RowGroup::Cost | RowGroup::Sweep => {
             rows.iter().flat_map(|row| alone(row)).collect()
         }
     }
 }
 
 /// All rows of a group in one chart, in times of hob; doubtful ones have no bar.
-fn ratios(rows: &[&Measured]) -> BarChart {
+fn ratios(rows: &[&RowMeasurement]) -> BarChart {
     let axis = Axis::new("times hob's CPU time", Unit::Factor);
     let mut chart = BarChart::new("CPU time in times of hob's: shorter is better", axis);
     let labels = labels(rows);
@@ -135,13 +135,13 @@ fn ratios(rows: &[&Measured]) -> BarChart {
 }
 
 /// The same as a table of absolute figures in one unit, the old ones beside them.
-fn beside(per: Per, rows: &[&Measured]) -> Table {
+fn beside(per: Per, rows: &[&RowMeasurement]) -> PageTable {
     let labels = labels(rows);
     let unit = match per {
         Per::Request => "microseconds of CPU time per request",
         Per::Megabyte => "microseconds of CPU time per MB",
     };
-    let mut table = Table::new(unit).text("row");
+    let mut table = PageTable::new(unit).text("row");
     for label in &labels {
         table = table.number(label.clone());
     }
@@ -173,7 +173,7 @@ fn beside(per: Per, rows: &[&Measured]) -> Table {
 }
 
 /// The CPU time of a cell, marked where it is doubtful.
-fn absolute(cell: &Cell) -> TableCell {
+fn absolute(cell: &EntrantResult) -> TableCell {
     let Some(cpu) = cell.cpu() else {
         return TableCell::new("–");
     };
@@ -188,7 +188,7 @@ fn absolute(cell: &Cell) -> TableCell {
 }
 
 /// What must be known about a cell: why it is doubtful, or why there is nothing.
-fn note(cell: &Cell) -> Option<String> {
+fn note(cell: &EntrantResult) -> Option<String> {
     let label = &cell.entrant.label;
     if let Some(doubt) = cell.doubt() {
         return Some(format!("{label} is doubtful: {doubt}"));
@@ -198,13 +198,13 @@ fn note(cell: &Cell) -> Option<String> {
 }
 
 /// A row with a chart and a table of its own: who does its work differs from row to row.
-fn alone(row: &Measured) -> Vec<Part> {
+fn alone(row: &RowMeasurement) -> Vec<PageElement> {
     let (unit, rate) = match row.row.per {
         Per::Request => ("CPU time per request", "requests/s"),
         Per::Megabyte => ("CPU time per MB", "MB/s"),
     };
     let mut chart = BarChart::new(row.row.title.clone(), Axis::new(unit, Unit::Nanoseconds));
-    let mut table = Table::new(row.row.id.clone())
+    let mut table = PageTable::new(row.row.id.clone())
         .text("who")
         .number("microseconds")
         .number("times the first")
@@ -245,7 +245,7 @@ fn alone(row: &Measured) -> Vec<Part> {
     vec![chart.into(), Details::new("the figures").part(table).into()]
 }
 
-fn labels(rows: &[&Measured]) -> Vec<String> {
+fn labels(rows: &[&RowMeasurement]) -> Vec<String> {
     let mut labels: Vec<String> = vec![];
     for cell in rows.iter().flat_map(|row| &row.cells) {
         if !labels.contains(&cell.entrant.label) {
@@ -256,18 +256,18 @@ fn labels(rows: &[&Measured]) -> Vec<String> {
 }
 
 /// The figures that were printed then, in a line.
-fn then(row: &Measured, remarks: &mut Remarks) -> String {
+fn then(row: &RowMeasurement, remarks: &mut Remarks) -> String {
     let all: Vec<String> = row.row.then.iter().map(|id| remarks.line(id)).collect();
     all.join("; ")
 }
 
-fn secure(report: &Report, page: &mut Page) {
+fn secure(report: &ComparisonReport, page: &mut ReportPage) {
     let all = report.secure_to_plain();
     if all.is_empty() {
         return;
     }
     page.section("TLS in times of clear text");
-    let mut table = Table::new("CPU time per request over TLS in times of that in clear text")
+    let mut table = PageTable::new("CPU time per request over TLS in times of that in clear text")
         .text("row")
         .text("who")
         .number("ratio");
@@ -280,9 +280,9 @@ fn secure(report: &Report, page: &mut Page) {
 }
 
 /// What it was measured on, what was told to whom, and where the old figures are from.
-fn below(report: &Report, page: &mut Page) {
+fn below(report: &ComparisonReport, page: &mut ReportPage) {
     page.section("How it was measured");
-    let mut machine = Table::new("environment").text("what").text("value");
+    let mut machine = PageTable::new("environment").text("what").text("value");
     for (name, value) in report.machine.facts() {
         machine = machine.row([name.to_owned(), value]);
     }
@@ -303,7 +303,7 @@ fn below(report: &Report, page: &mut Page) {
         count(rounds as u64),
         report.elapsed.as_secs()
     ));
-    let mut documents = Table::new("where the old figures are from")
+    let mut documents = PageTable::new("where the old figures are from")
         .text("key")
         .text("document")
         .text("how");
@@ -317,6 +317,6 @@ fn below(report: &Report, page: &mut Page) {
     page.push(Details::new("the old documents").part(documents));
     for (name, text) in &report.configurations {
         let details = Details::new(format!("what {name} was told"));
-        page.push(details.part(Part::Raw(text.clone())));
+        page.push(details.part(PageElement::Raw(text.clone())));
     }
 }

@@ -3,10 +3,10 @@
 
 use hob_load::page::three_digits;
 
-use super::Report;
+use super::ComparisonReport;
 use crate::interval::Mean;
-use crate::measure::Measured;
-use crate::rows::Group;
+use crate::measure::RowMeasurement;
+use crate::rows::RowGroup;
 use crate::server::Installed;
 
 /// Where a rival stands beside hob.
@@ -28,7 +28,7 @@ pub(super) struct Standing {
 
 /// On which side of hob it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum RelativeCost {
     /// It takes more CPU time.
     More,
     /// It takes less.
@@ -39,13 +39,14 @@ pub(super) enum Side {
 
 impl Standing {
     /// Of each rival that something was measured of.
-    pub(super) fn all(report: &Report) -> Vec<Standing> {
+    pub(super) fn all(report: &ComparisonReport) -> Vec<Standing> {
         let rivals = report.servers.iter().skip(1);
-        let rows = |has_files: bool| -> Vec<&Measured> {
-            let is_file = |group| matches!(group, Group::Files | Group::Close | Group::Secure);
-            let is_meant = |row: &&Measured| match has_files {
+        let rows = |has_files: bool| -> Vec<&RowMeasurement> {
+            let is_file =
+                |group| matches!(group, RowGroup::Files | RowGroup::Close | RowGroup::Secure);
+            let is_meant = |row: &&RowMeasurement| match has_files {
                 true => is_file(row.row.group),
-                false => row.row.group == Group::Scripts,
+                false => row.row.group == RowGroup::Scripts,
             };
             report.rows.iter().filter(is_meant).collect()
         };
@@ -57,7 +58,7 @@ impl Standing {
         rivals.filter_map(standing).collect()
     }
 
-    fn of(server: &str, work: &'static str, rows: &[&Measured]) -> Option<Standing> {
+    fn of(server: &str, work: &'static str, rows: &[&RowMeasurement]) -> Option<Standing> {
         let (mut ratios, mut bases, mut left_out) = (vec![], vec![], 0);
         for row in rows {
             let mut cells = row.cells.iter();
@@ -87,11 +88,11 @@ impl Standing {
         })
     }
 
-    pub(super) fn side(&self) -> Side {
+    pub(super) fn side(&self) -> RelativeCost {
         match self.bounds {
-            Some((low, _)) if low > 1.0 => Side::More,
-            Some((_, high)) if high < 1.0 => Side::Less,
-            _ => Side::Unclear,
+            Some((low, _)) if low > 1.0 => RelativeCost::More,
+            Some((_, high)) if high < 1.0 => RelativeCost::Less,
+            _ => RelativeCost::Unclear,
         }
     }
 
@@ -120,7 +121,7 @@ impl Standing {
             count => format!(", {count} doubtful ones left out"),
         };
         let unclear = match self.side() {
-            Side::Unclear => ": that is not told apart from as much",
+            RelativeCost::Unclear => ": that is not told apart from as much",
             _ => "",
         };
         format!(
@@ -136,16 +137,16 @@ impl Standing {
 }
 
 /// All of it in one line, that of doubts included.
-pub(super) fn verdict(report: &Report) -> String {
+pub(super) fn verdict(report: &ComparisonReport) -> String {
     let all = Standing::all(report);
-    let of = |side: Side| {
+    let of = |side: RelativeCost| {
         let own = all.iter().filter(|standing| standing.side() == side);
         own.map(Standing::short).collect::<Vec<_>>().join(", ")
     };
     let parts = [
-        ("hob takes less CPU time than ", of(Side::More)),
-        ("more than ", of(Side::Less)),
-        ("not told apart from ", of(Side::Unclear)),
+        ("hob takes less CPU time than ", of(RelativeCost::More)),
+        ("more than ", of(RelativeCost::Less)),
+        ("not told apart from ", of(RelativeCost::Unclear)),
     ];
     let parts = parts.iter().filter(|(_, rivals)| !rivals.is_empty());
     let parts: Vec<String> = parts
@@ -218,13 +219,13 @@ mod tests {
         let one = standing(&[ratio(2.0, 1.5)]);
         let (low, high) = one.bounds.unwrap();
         assert!((low - 2.0 / 1.5).abs() < 1e-9 && (high - 3.0).abs() < 1e-9);
-        assert_eq!(one.side(), Side::More);
-        assert_eq!(standing(&[ratio(0.5, 1.5)]).side(), Side::Less);
-        assert_eq!(standing(&[ratio(1.2, 1.5)]).side(), Side::Unclear);
+        assert_eq!(one.side(), RelativeCost::More);
+        assert_eq!(standing(&[ratio(0.5, 1.5)]).side(), RelativeCost::Less);
+        assert_eq!(standing(&[ratio(1.2, 1.5)]).side(), RelativeCost::Unclear);
         // Four rows are twice as exact as one.
         let four = standing(&[ratio(1.2, 1.21); 4]);
         assert!((four.bounds.unwrap().1 - 1.2 * 1.1).abs() < 1e-9);
-        assert_eq!(four.side(), Side::More);
+        assert_eq!(four.side(), RelativeCost::More);
         assert_eq!(joined(&[]), None);
     }
 
@@ -242,7 +243,7 @@ mod tests {
             half: None,
         };
         let single = standing(&[single]);
-        assert_eq!(single.side(), Side::Unclear);
+        assert_eq!(single.side(), RelativeCost::Unclear);
         assert_eq!(single.short(), "nginx 2.00 x (one round: no interval)");
     }
 }

@@ -1,15 +1,15 @@
 //! What a sweep says: whether the default is about as good as the best.
 
 use crate::interval::Mean;
-use crate::measure::{Cell, Measured};
-use crate::rows::Group;
+use crate::measure::{EntrantResult, RowMeasurement};
+use crate::rows::RowGroup;
 
 /// How far the default may be from the best.
 const NEAR_PERCENT: f64 = 5.0;
 
 /// What a row of a sweep says.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Verdict {
+pub(super) struct SweepVerdict {
     /// What stands for the default.
     pub(super) default: String,
     /// What took least CPU time.
@@ -30,16 +30,16 @@ pub(super) enum Distance {
     Unknown,
 }
 
-impl Verdict {
+impl SweepVerdict {
     /// What a row says, where it is one of a sweep and enough of it was measured.
-    pub(super) fn of(measured: &Measured) -> Option<Verdict> {
-        if measured.row.group != Group::Sweep {
+    pub(super) fn of(measured: &RowMeasurement) -> Option<SweepVerdict> {
+        if measured.row.group != RowGroup::Sweep {
             return None;
         }
-        let sound = |cell: &&Cell| cell.doubt().is_none() && cell.cpu().is_some();
+        let sound = |cell: &&EntrantResult| cell.doubt().is_none() && cell.cpu().is_some();
         let default = measured.cells.first().filter(sound)?;
         let cells = measured.cells.iter().filter(sound);
-        let cpu = |cell: &Cell| cell.cpu().map_or(f64::INFINITY, |cpu| cpu.mean);
+        let cpu = |cell: &EntrantResult| cell.cpu().map_or(f64::INFINITY, |cpu| cpu.mean);
         let best = cells.min_by(|one, other| cpu(one).total_cmp(&cpu(other)))?;
         let ratio = default.ratio_to(best)?;
         let limit = 1.0 + NEAR_PERCENT / 100.0;
@@ -49,7 +49,7 @@ impl Verdict {
             Some((low, _)) if low > limit => Distance::Far,
             _ => Distance::Unknown,
         };
-        Some(Verdict {
+        Some(SweepVerdict {
             default: default.entrant.label.clone(),
             best: best.entrant.label.clone(),
             ratio,
@@ -59,7 +59,7 @@ impl Verdict {
 
     /// The same in a sentence.
     pub(super) fn text(&self) -> String {
-        let Verdict { default, best, .. } = self;
+        let SweepVerdict { default, best, .. } = self;
         if default == best {
             return format!("{default} takes least CPU time");
         }
@@ -79,10 +79,10 @@ impl Verdict {
 mod tests {
     use super::*;
     use crate::round::Round;
-    use crate::rows::{Entrant, Row};
+    use crate::rows::{ComparisonRow, Entrant};
     use crate::server::Extra;
 
-    fn cell(label: &str, rounds: &[f64]) -> Cell {
+    fn cell(label: &str, rounds: &[f64]) -> EntrantResult {
         let round = |cpu_us: &f64| Round {
             cpu_us: *cpu_us,
             per_second: 1.0,
@@ -97,7 +97,7 @@ mod tests {
             stray_percent: 0.0,
             tls: None,
         };
-        Cell {
+        EntrantResult {
             entrant: Entrant {
                 label: label.to_owned(),
                 server: "hob".to_owned(),
@@ -110,10 +110,10 @@ mod tests {
         }
     }
 
-    fn verdict(default: &[f64], other: &[f64]) -> Verdict {
-        let row = Row::new(String::new(), String::new(), Group::Sweep, 1);
+    fn verdict(default: &[f64], other: &[f64]) -> SweepVerdict {
+        let row = ComparisonRow::new(String::new(), String::new(), RowGroup::Sweep, 1);
         let cells = vec![cell("64 KiB", default), cell("16 KiB", other)];
-        Verdict::of(&Measured {
+        SweepVerdict::of(&RowMeasurement {
             row,
             cells,
             repeated: 0,
@@ -140,13 +140,13 @@ mod tests {
 
     #[test]
     fn only_a_sweep_has_a_verdict() {
-        let row = Row::new(String::new(), String::new(), Group::Cost, 1);
-        let measured = Measured {
+        let row = ComparisonRow::new(String::new(), String::new(), RowGroup::Cost, 1);
+        let measured = RowMeasurement {
             row,
             cells: vec![cell("a", &[1.0, 1.0]), cell("b", &[2.0, 2.0])],
             repeated: 0,
             disturbed: 0,
         };
-        assert_eq!(Verdict::of(&measured), None);
+        assert_eq!(SweepVerdict::of(&measured), None);
     }
 }

@@ -5,30 +5,30 @@ use std::fmt::{self, Write};
 use hob_load::history;
 use hob_load::page::{count, three_digits, time_us};
 
-use super::Report;
+use super::ComparisonReport;
 use super::standing::verdict;
-use super::sweep::Verdict;
+use super::sweep::SweepVerdict;
 use crate::history::Remarks;
-use crate::measure::{Cell, Measured};
-use crate::rows::{Group, Per};
-use crate::server::Settings;
+use crate::measure::{EntrantResult, RowMeasurement};
+use crate::rows::{Per, RowGroup};
+use crate::server::ServerTuning;
 
-pub(super) fn write(report: &Report) -> String {
+pub(super) fn write(report: &ComparisonReport) -> String {
     let mut text = String::new();
     // Writing into a string does not go wrong.
     let _ = all(report, &mut text);
     text
 }
 
-fn all(report: &Report, text: &mut String) -> fmt::Result {
+fn all(report: &ComparisonReport, text: &mut String) -> fmt::Result {
     writeln!(text, "{}\n", verdict(report))?;
     writeln!(
         text,
         "CPU time per request of each server with all its processes, on one CPU; the client had another\n\
          one. Rounds interleaved; ± is half of the 95 % interval; access logs off; {}.",
         match report.settings {
-            Settings::Usual => "servers as they come",
-            Settings::Tuned => "servers tuned",
+            ServerTuning::Usual => "servers as they come",
+            ServerTuning::Tuned => "servers tuned",
         }
     )?;
     let mut remarks = Remarks::default();
@@ -60,22 +60,22 @@ fn all(report: &Report, text: &mut String) -> fmt::Result {
     Ok(())
 }
 
-pub(super) fn heading(group: Group) -> &'static str {
+pub(super) fn heading(group: RowGroup) -> &'static str {
     match group {
-        Group::Files => "files, HTTP/1.1 in clear text, connections kept",
-        Group::Close => "files, HTTP/1.1 in clear text, one connection per request",
-        Group::Uncached => "files that no server keeps in its own memory",
-        Group::Secure => "files, HTTP/1.1 over TLS 1.3",
-        Group::Multiplexed => "files, HTTP/2 and HTTP/3",
-        Group::Large => "large files",
-        Group::Scripts => "programs",
-        Group::Stream => "one long answer of a program",
-        Group::Cost => "what it costs to have it on",
-        Group::Sweep => "other sizes of what carries answers",
+        RowGroup::Files => "files, HTTP/1.1 in clear text, connections kept",
+        RowGroup::Close => "files, HTTP/1.1 in clear text, one connection per request",
+        RowGroup::Uncached => "files that no server keeps in its own memory",
+        RowGroup::Secure => "files, HTTP/1.1 over TLS 1.3",
+        RowGroup::Multiplexed => "files, HTTP/2 and HTTP/3",
+        RowGroup::Large => "large files",
+        RowGroup::Scripts => "programs",
+        RowGroup::Stream => "one long answer of a program",
+        RowGroup::Cost => "what it costs to have it on",
+        RowGroup::Sweep => "other sizes of what carries answers",
     }
 }
 
-fn one(measured: &Measured, remarks: &mut Remarks, text: &mut String) -> fmt::Result {
+fn one(measured: &RowMeasurement, remarks: &mut Remarks, text: &mut String) -> fmt::Result {
     let row = &measured.row;
     writeln!(text, "\n{}   [{}]", row.title, row.id)?;
     let unit = match row.per {
@@ -135,7 +135,7 @@ fn one(measured: &Measured, remarks: &mut Remarks, text: &mut String) -> fmt::Re
             measured.repeated, measured.disturbed
         )?;
     }
-    if let Some(verdict) = Verdict::of(measured) {
+    if let Some(verdict) = SweepVerdict::of(measured) {
         writeln!(text, "  {}", verdict.text())?;
     }
     for id in &row.then {
@@ -147,7 +147,7 @@ fn one(measured: &Measured, remarks: &mut Remarks, text: &mut String) -> fmt::Re
     Ok(())
 }
 
-pub(super) fn rate_of(per: Per, cell: &Cell) -> String {
+pub(super) fn rate_of(per: Per, cell: &EntrantResult) -> String {
     match per {
         Per::Request => count(cell.mean(|round| round.per_second).unwrap_or(0.0).round() as u64),
         Per::Megabyte => {
@@ -157,7 +157,7 @@ pub(super) fn rate_of(per: Per, cell: &Cell) -> String {
 }
 
 /// What TLS costs in times of clear text, for each who was asked both ways.
-fn ratios(report: &Report, text: &mut String) -> fmt::Result {
+fn ratios(report: &ComparisonReport, text: &mut String) -> fmt::Result {
     let secure = report.secure_to_plain();
     if secure.is_empty() {
         return Ok(());
@@ -176,7 +176,7 @@ fn ratios(report: &Report, text: &mut String) -> fmt::Result {
     )
 }
 
-fn then(report: &Report, remarks: &Remarks, text: &mut String) -> fmt::Result {
+fn then(report: &ComparisonReport, remarks: &Remarks, text: &mut String) -> fmt::Result {
     let ids = report.rows.iter().flat_map(|row| &row.row.then);
     let keys: Vec<char> = ids.filter_map(|id| id.chars().next()).collect();
     let mut documents = history::documents()

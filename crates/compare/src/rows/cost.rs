@@ -1,9 +1,9 @@
 //! Rows of hob alone: what it costs to have something on.
 
-use super::{Entrant, Group, Row, Scope};
+use super::{ComparisonRow, Entrant, RowGroup, Scope};
 use crate::server::Extra;
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<ComparisonRow> {
     let is_root = rustix::process::geteuid().is_root();
     // Only root may be served before others.
     let (level, nice) = match is_root {
@@ -88,10 +88,10 @@ struct Switch {
 }
 
 impl Switch {
-    fn row(self) -> Row {
+    fn row(self) -> ComparisonRow {
         let id = format!("cost.{}.clear.keep.0k.c10", self.name);
         let title = format!("hob with {}, file of 0k", self.title);
-        let mut row = Row::new(id, title, Group::Cost, 10);
+        let mut row = ComparisonRow::new(id, title, RowGroup::Cost, 10);
         row.scope = self.scope;
         row.advice = self.advice;
         let more = self.more.into_iter();

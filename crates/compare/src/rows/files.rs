@@ -2,21 +2,21 @@
 
 use hob_load::{Protocol, Reuse};
 
-use super::{Entrant, Group, Per, Row, Scope};
-use crate::server::{Extra, Installed, Kind};
-use crate::site::{FILES, Site, file_name};
+use super::{ComparisonRow, Entrant, Per, RowGroup, Scope};
+use crate::server::{Extra, Installed, ServerSoftware};
+use crate::site::{ComparisonSite, FILES, file_name};
 
 /// Files up to here are small: what counts is the request. Above, it is the bytes.
 const SMALL_BYTES_MAX: u64 = 64 << 10;
 
-pub(super) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
+pub(super) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<ComparisonRow> {
     let servers = servers.iter().filter(|server| server.kind.has_files());
     let servers: &[Installed] = &servers.cloned().collect::<Vec<_>>();
     let mut rows = vec![];
     let has_tls = site.certificate.is_some();
     for connections in [1, 10] {
         for (name, bytes) in FILES {
-            let file = File {
+            let file = FileCase {
                 name,
                 bytes: *bytes,
                 connections,
@@ -60,15 +60,15 @@ enum Cold {
     Yes,
 }
 
-struct File {
+struct FileCase {
     name: &'static str,
     bytes: u64,
     connections: usize,
 }
 
-impl File {
-    fn small(&self, servers: &[Installed], is_secure: bool, reuse: Reuse) -> Row {
-        let File {
+impl FileCase {
+    fn small(&self, servers: &[Installed], is_secure: bool, reuse: Reuse) -> ComparisonRow {
+        let FileCase {
             name, connections, ..
         } = *self;
         let carrier = carrier(is_secure);
@@ -77,17 +77,17 @@ impl File {
             Reuse::PerRequest => ("close", "one connection per request"),
         };
         let group = match (is_secure, reuse) {
-            (true, _) => Group::Secure,
-            (false, Reuse::KeepAlive) => Group::Files,
-            (false, Reuse::PerRequest) => Group::Close,
+            (true, _) => RowGroup::Secure,
+            (false, Reuse::KeepAlive) => RowGroup::Files,
+            (false, Reuse::PerRequest) => RowGroup::Close,
         };
         let title = format!("file of {name}, {}, {kept_text}", carrier_text(is_secure));
         let id = format!("file.h1.{carrier}.{kept}.{name}.c{connections}");
-        let mut row = Row::new(id, title, group, connections);
+        let mut row = ComparisonRow::new(id, title, group, connections);
         row.scope = match (group, reuse, name, connections) {
-            (Group::Files, ..) => Scope::Quick,
+            (RowGroup::Files, ..) => Scope::Quick,
             (_, Reuse::PerRequest, "0k", 10) => Scope::Quick,
-            (Group::Secure, Reuse::KeepAlive, "0k" | "64k", 10) => Scope::Quick,
+            (RowGroup::Secure, Reuse::KeepAlive, "0k" | "64k", 10) => Scope::Quick,
             (_, Reuse::PerRequest, "1k" | "16k", _) if is_secure => Scope::Full,
             _ => Scope::Usual,
         };
@@ -106,14 +106,14 @@ impl File {
         row
     }
 
-    fn large(&self, servers: &[Installed], is_secure: bool) -> Row {
-        let File {
+    fn large(&self, servers: &[Installed], is_secure: bool) -> ComparisonRow {
+        let FileCase {
             name, connections, ..
         } = *self;
         let carrier = carrier(is_secure);
         let title = format!("file of {name} bytes, {}", carrier_text(is_secure));
         let id = format!("large.h1.{carrier}.keep.{name}.c{connections}");
-        let mut row = Row::new(id, title, Group::Large, connections);
+        let mut row = ComparisonRow::new(id, title, RowGroup::Large, connections);
         row.scope = match name {
             "4115968" => Scope::Usual,
             _ => Scope::Full,
@@ -139,8 +139,8 @@ impl File {
     }
 
     /// From the kernel's page cache, or from the disk: hob without its own cache.
-    fn uncached(&self, servers: &[Installed], cold: Cold) -> Row {
-        let File {
+    fn uncached(&self, servers: &[Installed], cold: Cold) -> ComparisonRow {
+        let FileCase {
             name, connections, ..
         } = *self;
         let (word, text) = match cold {
@@ -151,7 +151,7 @@ impl File {
         let kind = if is_large { "large" } else { "file" };
         let title = format!("file of {name} {text}, one connection per request");
         let id = format!("{kind}.h1.clear.{word}.{name}.c{connections}");
-        let mut row = Row::new(id, title, Group::Uncached, connections);
+        let mut row = ComparisonRow::new(id, title, RowGroup::Uncached, connections);
         row.short = format!("{name}, c={connections}, {text}");
         row.scope = match (name, connections, cold) {
             ("0k", 10, _) | ("64k", 10, _) | ("64k", _, Cold::Yes) => Scope::Usual,
@@ -166,7 +166,7 @@ impl File {
         row.is_cold = cold == Cold::Yes;
         row.entrants = self.everybody(servers);
         for (entrant, server) in row.entrants.iter_mut().zip(servers) {
-            if server.kind == Kind::Hob {
+            if server.kind == ServerSoftware::Hob {
                 entrant.extra = Extra::NoCache;
                 entrant.label = format!("{}, cache off", entrant.label);
             }
@@ -178,8 +178,13 @@ impl File {
     }
 
     /// Over HTTP/2 or HTTP/3, which are encrypted where files are served.
-    fn multiplexed(&self, servers: &[Installed], protocol: Protocol, streams: usize) -> Row {
-        let File {
+    fn multiplexed(
+        &self,
+        servers: &[Installed],
+        protocol: Protocol,
+        streams: usize,
+    ) -> ComparisonRow {
+        let FileCase {
             name, connections, ..
         } = *self;
         let word = protocol.name();
@@ -197,7 +202,7 @@ impl File {
         };
         let title = format!("file of {name}, HTTP/{} over TLS{many}", &word[1..]);
         let id = format!("{kind}.{word}.tls.keep.{name}.c{connections}{end}");
-        let mut row = Row::new(id, title, Group::Multiplexed, connections);
+        let mut row = ComparisonRow::new(id, title, RowGroup::Multiplexed, connections);
         row.short = format!("{word} {name}, c={connections} m={streams}");
         row.scope = match (protocol, name, connections, streams) {
             (Protocol::H2, "0k", 10, 10) => Scope::Quick,
@@ -219,7 +224,7 @@ impl File {
     }
 
     /// The same with a connection for each request: what a handshake costs there.
-    fn per_connection(&self, servers: &[Installed], protocol: Protocol) -> Row {
+    fn per_connection(&self, servers: &[Installed], protocol: Protocol) -> ComparisonRow {
         let mut row = self.multiplexed(servers, protocol, 1);
         row.id = row.id.replacen(".keep.", ".close.", 1);
         let how = "over TLS, one connection per request";
@@ -237,11 +242,13 @@ impl File {
         if protocol != Protocol::H3 {
             return self.everybody(servers);
         }
-        let speaks = |server: &&Installed| matches!(server.kind, Kind::Hob | Kind::Caddy);
+        let speaks = |server: &&Installed| {
+            matches!(server.kind, ServerSoftware::Hob | ServerSoftware::Caddy)
+        };
         let some: Vec<Installed> = servers.iter().filter(speaks).cloned().collect();
         let mut entrants = self.everybody(&some);
         for (entrant, server) in entrants.iter_mut().zip(&some) {
-            if server.kind == Kind::Hob {
+            if server.kind == ServerSoftware::Hob {
                 entrant.extra = Extra::Http3;
             }
         }

@@ -9,14 +9,14 @@ mod sweep;
 mod tests;
 
 use crate::server::Installed;
-use crate::site::Site;
+use crate::site::ComparisonSite;
 
 pub use row::Scope;
-pub(crate) use row::{Entrant, Group, Per, Row};
+pub(crate) use row::{ComparisonRow, Entrant, Per, RowGroup};
 pub(crate) use sweep::sweep;
 
 /// All rows for these servers and what they can serve, in the order in which they are measured.
-pub(crate) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
+pub(crate) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<ComparisonRow> {
     let mut rows = files::rows(servers, site);
     rows.extend(programs::rows(servers, site));
     rows.extend(cost::rows());
@@ -26,8 +26,12 @@ pub(crate) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
 
 /// The rows that were asked for: of a scope, or those whose id has the words of one of these texts
 /// beside each other (`c1` is no part of `c10`).
-pub(crate) fn chosen(rows: Vec<Row>, scope: Scope, only: &[String]) -> Vec<Row> {
-    let is_chosen = |row: &Row| match only {
+pub(crate) fn chosen(
+    rows: Vec<ComparisonRow>,
+    scope: Scope,
+    only: &[String],
+) -> Vec<ComparisonRow> {
+    let is_chosen = |row: &ComparisonRow| match only {
         [] => row.scope <= scope,
         // Whoever names a row means it, in whatever scope it is.
         only => only.iter().any(|part| has_words(&row.id, part)),

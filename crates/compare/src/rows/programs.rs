@@ -1,27 +1,27 @@
 //! Rows of programs: the same work in every way that a server has to run one.
 
-use super::{Entrant, Group, Per, Row, Scope};
-use crate::server::{Embedded, Extra, Installed, Kind};
-use crate::site::Site;
+use super::{ComparisonRow, Entrant, Per, RowGroup, Scope};
+use crate::server::{Embedded, Extra, Installed, ServerSoftware};
+use crate::site::ComparisonSite;
 
 /// The long answer: 1,000 times 1,024 KiB.
 const STREAM_KIB: u64 = 1_024_000;
 
-pub(super) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
+pub(super) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<ComparisonRow> {
     let ways = Ways { servers, site };
     let mut rows = vec![];
     let protocols = [false, true].into_iter();
     for is_secure in protocols.filter(|is_secure| !is_secure || site.certificate.is_some()) {
         for connections in [1, 10] {
             for kib in [0, 1, 16, 64] {
-                rows.push(ways.row(Language::C, kib, connections, is_secure));
+                rows.push(ways.row(ProgramLanguage::C, kib, connections, is_secure));
             }
             for language in [
-                Language::Perl,
-                Language::Python,
-                Language::Wsgi,
-                Language::Asgi,
-                Language::Php,
+                ProgramLanguage::Perl,
+                ProgramLanguage::Python,
+                ProgramLanguage::Wsgi,
+                ProgramLanguage::Asgi,
+                ProgramLanguage::Php,
             ] {
                 for kib in [0, 1, 16, 64] {
                     rows.push(ways.row(language, kib, connections, is_secure));
@@ -29,16 +29,17 @@ pub(super) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
             }
         }
     }
-    rows.push(ways.row(Language::Shell, 0, 10, false));
+    rows.push(ways.row(ProgramLanguage::Shell, 0, 10, false));
     rows.push(ways.stream());
     // The first is what the others are compared with: hob, where it runs such programs.
-    let has_hob = |row: &Row| row.entrants.first().is_some_and(|first| ways.is_hob(first));
+    let has_hob =
+        |row: &ComparisonRow| row.entrants.first().is_some_and(|first| ways.is_hob(first));
     rows.retain(has_hob);
     rows
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Language {
+enum ProgramLanguage {
     C,
     Shell,
     Perl,
@@ -50,19 +51,25 @@ enum Language {
 
 struct Ways<'a> {
     servers: &'a [Installed],
-    site: &'a Site,
+    site: &'a ComparisonSite,
 }
 
 impl Ways<'_> {
-    fn row(&self, language: Language, kib: u64, connections: usize, is_secure: bool) -> Row {
+    fn row(
+        &self,
+        language: ProgramLanguage,
+        kib: u64,
+        connections: usize,
+        is_secure: bool,
+    ) -> ComparisonRow {
         let (name, text) = match language {
-            Language::C => ("c", "program in C"),
-            Language::Shell => ("sh", "shell script"),
-            Language::Perl => ("perl", "Perl script"),
-            Language::Python => ("python", "Python script"),
-            Language::Wsgi => ("wsgi", "WSGI application"),
-            Language::Asgi => ("asgi", "ASGI application"),
-            Language::Php => ("php", "PHP script"),
+            ProgramLanguage::C => ("c", "program in C"),
+            ProgramLanguage::Shell => ("sh", "shell script"),
+            ProgramLanguage::Perl => ("perl", "Perl script"),
+            ProgramLanguage::Python => ("python", "Python script"),
+            ProgramLanguage::Wsgi => ("wsgi", "WSGI application"),
+            ProgramLanguage::Asgi => ("asgi", "ASGI application"),
+            ProgramLanguage::Php => ("php", "PHP script"),
         };
         let (carrier, over) = match is_secure {
             true => ("tls", "over TLS"),
@@ -70,17 +77,17 @@ impl Ways<'_> {
         };
         let id = format!("script.{name}.{carrier}.keep.{kib}k.c{connections}");
         let title = format!("{text} with an answer of {kib}k, {over}");
-        let mut row = Row::new(id, title, Group::Scripts, connections);
+        let mut row = ComparisonRow::new(id, title, RowGroup::Scripts, connections);
         row.scope = match (language, kib, connections, is_secure) {
-            (Language::C, 0 | 64, 10, false) => Scope::Quick,
-            (Language::Perl | Language::Python, 0, 10, false) => Scope::Quick,
-            (Language::C, 0 | 64, _, _) | (Language::Shell, ..) => Scope::Usual,
+            (ProgramLanguage::C, 0 | 64, 10, false) => Scope::Quick,
+            (ProgramLanguage::Perl | ProgramLanguage::Python, 0, 10, false) => Scope::Quick,
+            (ProgramLanguage::C, 0 | 64, _, _) | (ProgramLanguage::Shell, ..) => Scope::Usual,
             (_, 0, 10, false) => Scope::Usual,
             _ => Scope::Full,
         };
         row.is_secure = is_secure;
         row.entrants = self.entrants(language, kib, is_secure);
-        if language == Language::C && !is_secure {
+        if language == ProgramLanguage::C && !is_secure {
             row.beside([
                 format!("A.script.cgi.{kib}k.c{connections}"),
                 format!("A.script.cgiplus.{kib}k.c{connections}"),
@@ -91,15 +98,20 @@ impl Ways<'_> {
     }
 
     /// One answer of about 1000 MB.
-    fn stream(&self) -> Row {
+    fn stream(&self) -> ComparisonRow {
         let id = "stream.c.clear.keep.1000m.c1".to_owned();
         let title = "1000 MB from a program in C".to_owned();
-        let mut row = Row::new(id, title, Group::Stream, 1);
+        let mut row = ComparisonRow::new(id, title, RowGroup::Stream, 1);
         row.scope = Scope::Full;
         row.is_single = true;
         row.per = Per::Megabyte;
-        row.entrants = self.entrants(Language::C, STREAM_KIB, false);
-        let python = self.of(Kind::Hob, "resident WSGI", "/resident/wsgi", STREAM_KIB);
+        row.entrants = self.entrants(ProgramLanguage::C, STREAM_KIB, false);
+        let python = self.of(
+            ServerSoftware::Hob,
+            "resident WSGI",
+            "/resident/wsgi",
+            STREAM_KIB,
+        );
         let has_python = self.site.interpreters.contains(&"python3");
         row.entrants.extend(python.filter(|_| has_python));
         row.beside([
@@ -109,49 +121,56 @@ impl Ways<'_> {
         row
     }
 
-    fn entrants(&self, language: Language, kib: u64, is_secure: bool) -> Vec<Entrant> {
+    fn entrants(&self, language: ProgramLanguage, kib: u64, is_secure: bool) -> Vec<Entrant> {
         let way = |kind, way: &str, path: &str| self.of(kind, way, path, kib);
         let all: Vec<Option<Entrant>> = match language {
-            Language::C if self.site.c.is_some() => {
+            ProgramLanguage::C if self.site.c.is_some() => {
                 let module = self.site.module.is_some();
                 let resident = self.site.resident.is_some();
                 let mut all: Vec<_> = vec![
-                    way(Kind::Hob, "cgi", "/cgi/program"),
-                    way(Kind::Hob, "resident, lines", "/lines"),
+                    way(ServerSoftware::Hob, "cgi", "/cgi/program"),
+                    way(ServerSoftware::Hob, "resident, lines", "/lines"),
                 ];
                 if resident {
-                    all.push(way(Kind::Hob, "resident, stream", "/stream"));
-                    all.push(way(Kind::Hob, "resident, shm", "/shm"));
+                    all.push(way(ServerSoftware::Hob, "resident, stream", "/stream"));
+                    all.push(way(ServerSoftware::Hob, "resident, shm", "/shm"));
                 }
-                all.push(way(Kind::Apache, "cgi", "/cgi/program"));
+                all.push(way(ServerSoftware::Apache, "cgi", "/cgi/program"));
                 if module {
-                    all.push(way(Kind::Apache, "module", "/module"));
+                    all.push(way(ServerSoftware::Apache, "module", "/module"));
                 }
-                all.push(way(Kind::Lighttpd, "cgi", "/cgi/program"));
-                all.push(way(Kind::Lighttpd, "fastcgi", "/fastcgi/program"));
-                all.push(way(Kind::Nginx, "fastcgi", "/fastcgi/program"));
+                all.push(way(ServerSoftware::Lighttpd, "cgi", "/cgi/program"));
+                all.push(way(ServerSoftware::Lighttpd, "fastcgi", "/fastcgi/program"));
+                all.push(way(ServerSoftware::Nginx, "fastcgi", "/fastcgi/program"));
                 all
             }
-            Language::C => vec![],
-            Language::Shell if self.has("sh") => self.everywhere("script.sh", kib),
-            Language::Perl if self.has("perl") => {
+            ProgramLanguage::C => vec![],
+            ProgramLanguage::Shell if self.has("sh") => self.everywhere("script.sh", kib),
+            ProgramLanguage::Perl if self.has("perl") => {
                 let mut all = self.everywhere("script.pl", kib);
-                all.insert(1, way(Kind::Hob, "warm", "/warm/script.pl"));
-                let kept = way(Kind::Hob, "resident, kept compiled", "/resident/script.pl");
+                all.insert(1, way(ServerSoftware::Hob, "warm", "/warm/script.pl"));
+                let kept = way(
+                    ServerSoftware::Hob,
+                    "resident, kept compiled",
+                    "/resident/script.pl",
+                );
                 all.insert(2, kept);
                 all.push(self.embedded(Embedded::Perl, "mod_perl", ("/perl/script.pl", kib)));
                 all
             }
-            Language::Python if self.has("python3") => {
+            ProgramLanguage::Python if self.has("python3") => {
                 let mut all = self.everywhere("script.py", kib);
-                all.insert(1, way(Kind::Hob, "warm", "/warm/script.py"));
-                all.insert(2, way(Kind::Hob, "resident WSGI", "/resident/wsgi"));
+                all.insert(1, way(ServerSoftware::Hob, "warm", "/warm/script.py"));
+                all.insert(
+                    2,
+                    way(ServerSoftware::Hob, "resident WSGI", "/resident/wsgi"),
+                );
                 all
             }
-            Language::Shell | Language::Perl | Language::Python => vec![],
-            Language::Wsgi => self.wsgi(kib, is_secure),
-            Language::Asgi => self.asgi(kib),
-            Language::Php => self.php(kib),
+            ProgramLanguage::Shell | ProgramLanguage::Perl | ProgramLanguage::Python => vec![],
+            ProgramLanguage::Wsgi => self.wsgi(kib, is_secure),
+            ProgramLanguage::Asgi => self.asgi(kib),
+            ProgramLanguage::Php => self.php(kib),
         };
         all.into_iter().flatten().collect()
     }
@@ -159,20 +178,20 @@ impl Ways<'_> {
     /// One application in every server that runs it.
     fn wsgi(&self, kib: u64, is_secure: bool) -> Vec<Option<Entrant>> {
         let way = |kind, way: &str, path: &str| self.of(kind, way, path, kib);
-        let behind = way(Kind::Uwsgi, "behind nginx", "/app")
-            .filter(|_| self.has_front(Kind::Uwsgi))
+        let behind = way(ServerSoftware::Uwsgi, "behind nginx", "/app")
+            .filter(|_| self.has_front(ServerSoftware::Uwsgi))
             .map(|entrant| Entrant {
                 extra: Extra::Behind,
                 ..entrant
             });
-        let own = way(Kind::Hob, "resident WSGI", "/resident/wsgi");
+        let own = way(ServerSoftware::Hob, "resident WSGI", "/resident/wsgi");
         vec![
             own.filter(|_| self.has("python3")),
-            way(Kind::Granian, "WSGI", "/app"),
+            way(ServerSoftware::Granian, "WSGI", "/app"),
             // It cannot speak TLS on the terms of all others.
-            way(Kind::Uwsgi, "own router", "/app").filter(|_| !is_secure),
+            way(ServerSoftware::Uwsgi, "own router", "/app").filter(|_| !is_secure),
             behind,
-            way(Kind::Gunicorn, "WSGI", "/app"),
+            way(ServerSoftware::Gunicorn, "WSGI", "/app"),
             self.embedded(Embedded::Python, "mod_wsgi", ("/wsgi", kib)),
         ]
     }
@@ -180,7 +199,7 @@ impl Ways<'_> {
     /// An interpreter within Apache.
     fn embedded(&self, which: Embedded, way: &str, (path, kib): (&str, u64)) -> Option<Entrant> {
         which.load()?;
-        let entrant = self.of(Kind::Apache, way, path, kib)?;
+        let entrant = self.of(ServerSoftware::Apache, way, path, kib)?;
         Some(Entrant {
             extra: Extra::Embedded,
             ..entrant
@@ -189,36 +208,36 @@ impl Ways<'_> {
 
     fn asgi(&self, kib: u64) -> Vec<Option<Entrant>> {
         let way = |kind, way: &str, path: &str| self.of(kind, way, path, kib);
-        let own = way(Kind::Hob, "resident ASGI", "/resident/asgi");
-        let granian = way(Kind::Granian, "ASGI", "/app").map(|entrant| Entrant {
+        let own = way(ServerSoftware::Hob, "resident ASGI", "/resident/asgi");
+        let granian = way(ServerSoftware::Granian, "ASGI", "/app").map(|entrant| Entrant {
             extra: Extra::Asgi,
             ..entrant
         });
         vec![
             own.filter(|_| self.has("python3")),
             granian,
-            way(Kind::Uvicorn, "ASGI", "/app"),
+            way(ServerSoftware::Uvicorn, "ASGI", "/app"),
         ]
     }
 
     fn php(&self, kib: u64) -> Vec<Option<Entrant>> {
         let way = |kind, way: &str, path: &str| self.of(kind, way, path, kib);
         let is_there = self.site.php.is_some();
-        let own = way(Kind::Hob, "cgi", "/cgi/script.php");
+        let own = way(ServerSoftware::Hob, "cgi", "/cgi/script.php");
         vec![
             own.filter(|_| is_there),
-            way(Kind::Fpm, "behind nginx", "/php/script.php"),
-            way(Kind::Lighttpd, "cgi", "/cgi/script.php").filter(|_| is_there),
-            way(Kind::Lighttpd, "fastcgi", "/php/script.php").filter(|_| is_there),
+            way(ServerSoftware::Fpm, "behind nginx", "/php/script.php"),
+            way(ServerSoftware::Lighttpd, "cgi", "/cgi/script.php").filter(|_| is_there),
+            way(ServerSoftware::Lighttpd, "fastcgi", "/php/script.php").filter(|_| is_there),
         ]
     }
 
     fn is_hob(&self, entrant: &Entrant) -> bool {
         let mut servers = self.servers.iter();
-        servers.any(|server| server.kind == Kind::Hob && server.name == entrant.server)
+        servers.any(|server| server.kind == ServerSoftware::Hob && server.name == entrant.server)
     }
 
-    fn has_front(&self, kind: Kind) -> bool {
+    fn has_front(&self, kind: ServerSoftware) -> bool {
         let mut servers = self.servers.iter();
         servers.any(|server| server.kind == kind && server.front.is_some())
     }
@@ -229,14 +248,18 @@ impl Ways<'_> {
 
     /// A script as CGI, hob first.
     fn everywhere(&self, name: &str, kib: u64) -> Vec<Option<Entrant>> {
-        let kinds = [Kind::Hob, Kind::Apache, Kind::Lighttpd];
+        let kinds = [
+            ServerSoftware::Hob,
+            ServerSoftware::Apache,
+            ServerSoftware::Lighttpd,
+        ];
         let path = format!("/cgi/{name}");
         let all = kinds.map(|kind| self.of(kind, "cgi", &path, kib));
         all.into()
     }
 
     /// The first server of this kind, where there is one.
-    fn of(&self, kind: Kind, way: &str, path: &str, kib: u64) -> Option<Entrant> {
+    fn of(&self, kind: ServerSoftware, way: &str, path: &str, kib: u64) -> Option<Entrant> {
         let server = self.servers.iter().find(|server| server.kind == kind)?;
         Some(Entrant {
             label: format!("{} {way}", server.name),

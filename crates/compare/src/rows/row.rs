@@ -17,7 +17,7 @@ pub enum Scope {
 
 /// Rows that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Group {
+pub(crate) enum RowGroup {
     /// Files over HTTP/1.1 in clear text, connections kept.
     Files,
     /// The same with one connection per request.
@@ -51,7 +51,7 @@ pub(crate) enum Per {
 
 /// One row: the same work for several.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct ComparisonRow {
     /// Its name for `--only`, JSON and comparisons.
     pub(crate) id: String,
     /// What it is, for people.
@@ -59,7 +59,7 @@ pub(crate) struct Row {
     /// The same in short, among others of its group.
     pub(crate) short: String,
     /// Where it belongs.
-    pub(crate) group: Group,
+    pub(crate) group: RowGroup,
     /// The smallest scope that has it.
     pub(crate) scope: Scope,
     /// Connections.
@@ -101,11 +101,16 @@ pub(crate) struct Entrant {
     pub(crate) bytes: u64,
 }
 
-impl Row {
+impl ComparisonRow {
     /// A row in clear text over kept connections; more is said of it where it is made.
-    pub(crate) fn new(id: String, title: String, group: Group, connections: usize) -> Row {
+    pub(crate) fn new(
+        id: String,
+        title: String,
+        group: RowGroup,
+        connections: usize,
+    ) -> ComparisonRow {
         let title = format!("{title}, {}", connections_text(connections));
-        Row {
+        ComparisonRow {
             id,
             short: title.clone(),
             title,

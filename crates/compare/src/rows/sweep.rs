@@ -2,9 +2,9 @@
 //! of what is handed over at once, of what the kernel takes for a connection, and of what lies in
 //! shared memory. The first of each row is the default.
 
-use super::{Entrant, Group, Per, Row, Scope};
-use crate::server::{Extra, Installed, Kind};
-use crate::site::Site;
+use super::{ComparisonRow, Entrant, Per, RowGroup, Scope};
+use crate::server::{Extra, Installed, ServerSoftware};
+use crate::site::ComparisonSite;
 
 /// One answer.
 const ANSWER_KIB: u64 = 32 * 1024;
@@ -19,8 +19,11 @@ const CHUNKS: [u32; 4] = [32, 4, 8, 16];
 const CHUNK_KIB: [u32; 5] = [64, 4, 8, 16, 32];
 
 /// All of them, for the first server that is hob.
-pub(crate) fn sweep(servers: &[Installed], site: &Site) -> Vec<Row> {
-    let Some(hob) = servers.iter().find(|server| server.kind == Kind::Hob) else {
+pub(crate) fn sweep(servers: &[Installed], site: &ComparisonSite) -> Vec<ComparisonRow> {
+    let Some(hob) = servers
+        .iter()
+        .find(|server| server.kind == ServerSoftware::Hob)
+    else {
         return vec![];
     };
     let mut carriers = vec![];
@@ -33,14 +36,14 @@ pub(crate) fn sweep(servers: &[Installed], site: &Site) -> Vec<Row> {
         carriers.push(("shm", "shared memory", "/shm"));
     }
     let of = |carrier: &(&str, &str, &str)| [pieces(hob, carrier), buffers(hob, carrier)];
-    let mut rows: Vec<Row> = carriers.iter().flat_map(of).collect();
+    let mut rows: Vec<ComparisonRow> = carriers.iter().flat_map(of).collect();
     if site.resident.is_some() {
         rows.extend([chunks(hob), chunk_sizes(hob)]);
     }
     rows
 }
 
-fn pieces(hob: &Installed, (word, text, path): &(&str, &str, &str)) -> Row {
+fn pieces(hob: &Installed, (word, text, path): &(&str, &str, &str)) -> ComparisonRow {
     let id = format!("sweep.piece.{word}.clear.keep.32m.c1");
     let title = format!("32 MiB over {text}, by how much the program hands over at once");
     let entrants = PIECES_KIB.map(|kib| Entrant {
@@ -60,14 +63,14 @@ fn pieces(hob: &Installed, (word, text, path): &(&str, &str, &str)) -> Row {
     row(id, title, entrants.into())
 }
 
-fn chunks(hob: &Installed) -> Row {
+fn chunks(hob: &Installed) -> ComparisonRow {
     let id = "sweep.chunks.shm.clear.keep.32m.c1".to_owned();
     let title = "32 MiB over shared memory, by how many chunks of 64 KiB there are".to_owned();
     let entrant = |count| of_shared(hob, format!("{count} chunks"), Extra::Chunks(count));
     row(id, title, first_is_default(CHUNKS.map(entrant)))
 }
 
-fn chunk_sizes(hob: &Installed) -> Row {
+fn chunk_sizes(hob: &Installed) -> ComparisonRow {
     let id = "sweep.chunk.shm.clear.keep.32m.c1".to_owned();
     let title = "32 MiB over shared memory, by the size of its 32 chunks".to_owned();
     let entrant = |kib| of_shared(hob, format!("{kib} KiB"), Extra::ChunkKib(kib));
@@ -93,7 +96,7 @@ fn first_is_default<const COUNT: usize>(mut entrants: [Entrant; COUNT]) -> Vec<E
     entrants.into()
 }
 
-fn buffers(hob: &Installed, (word, text, path): &(&str, &str, &str)) -> Row {
+fn buffers(hob: &Installed, (word, text, path): &(&str, &str, &str)) -> ComparisonRow {
     let id = format!("sweep.buffer.{word}.clear.keep.32m.c1");
     let title = format!("32 MiB over {text}, by the send buffer of connections");
     let entrant = |label: String, extra| Entrant {
@@ -110,8 +113,8 @@ fn buffers(hob: &Installed, (word, text, path): &(&str, &str, &str)) -> Row {
     row(id, title, entrants)
 }
 
-fn row(id: String, title: String, entrants: Vec<Entrant>) -> Row {
-    let mut row = Row::new(id, title, Group::Sweep, 1);
+fn row(id: String, title: String, entrants: Vec<Entrant>) -> ComparisonRow {
+    let mut row = ComparisonRow::new(id, title, RowGroup::Sweep, 1);
     row.scope = Scope::Quick;
     row.per = Per::Megabyte;
     row.entrants = entrants;

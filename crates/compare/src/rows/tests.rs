@@ -1,14 +1,14 @@
 //! Tests of the tables of rows.
 
 use super::*;
-use crate::server::Kind;
+use crate::server::ServerSoftware;
 use std::path::PathBuf;
 
-fn site() -> Site {
-    Site {
+fn site() -> ComparisonSite {
+    ComparisonSite {
         root: PathBuf::from("/w"),
         cgi: PathBuf::from("/c"),
-        certificate: Some(crate::site::Pair {
+        certificate: Some(crate::site::CertificatePaths {
             certificate: "c".to_owned(),
             key: "k".to_owned(),
         }),
@@ -23,12 +23,12 @@ fn site() -> Site {
 
 fn servers() -> Vec<Installed> {
     let all = [
-        ("hob", Kind::Hob),
-        ("nginx", Kind::Nginx),
-        ("apache", Kind::Apache),
-        ("php-fpm", Kind::Fpm),
-        ("uwsgi", Kind::Uwsgi),
-        ("granian", Kind::Granian),
+        ("hob", ServerSoftware::Hob),
+        ("nginx", ServerSoftware::Nginx),
+        ("apache", ServerSoftware::Apache),
+        ("php-fpm", ServerSoftware::Fpm),
+        ("uwsgi", ServerSoftware::Uwsgi),
+        ("granian", ServerSoftware::Granian),
     ];
     all.map(|(name, kind)| Installed {
         name: name.to_owned(),

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Kind;
+use super::ServerSoftware;
 
 /// A server that is installed here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(crate) struct Installed {
     /// What tables call it.
     pub(crate) name: String,
     /// What it understands.
-    pub(crate) kind: Kind,
+    pub(crate) kind: ServerSoftware,
     /// The program.
     pub(crate) program: PathBuf,
     /// What it says of itself.
@@ -39,9 +39,9 @@ pub(crate) struct Missing {
 }
 
 /// A server that is looked for.
-struct Known {
+struct KnownServer {
     name: &'static str,
-    kind: Kind,
+    kind: ServerSoftware,
     /// What its program may be called, perhaps with a version behind.
     programs: &'static [&'static str],
     /// How it is asked for its version.
@@ -50,11 +50,11 @@ struct Known {
 
 const fn known(
     name: &'static str,
-    kind: Kind,
+    kind: ServerSoftware,
     programs: &'static [&'static str],
     version: &'static str,
-) -> Known {
-    Known {
+) -> KnownServer {
+    KnownServer {
         name,
         kind,
         programs,
@@ -62,17 +62,37 @@ const fn known(
     }
 }
 
-const KNOWN: &[Known] = &[
-    known("nginx", Kind::Nginx, &["nginx"], "-v"),
-    known("apache", Kind::Apache, &["apache2", "httpd"], "-v"),
-    known("lighttpd", Kind::Lighttpd, &["lighttpd"], "-v"),
-    known("h2o", Kind::H2o, &["h2o"], "-v"),
-    known("caddy", Kind::Caddy, &["caddy"], "version"),
-    known("php-fpm", Kind::Fpm, &["php-fpm"], "-v"),
-    known("uwsgi", Kind::Uwsgi, &["uwsgi"], "--version"),
-    known("granian", Kind::Granian, &["granian"], "--version"),
-    known("gunicorn", Kind::Gunicorn, &["gunicorn"], "--version"),
-    known("uvicorn", Kind::Uvicorn, &["uvicorn"], "--version"),
+const KNOWN: &[KnownServer] = &[
+    known("nginx", ServerSoftware::Nginx, &["nginx"], "-v"),
+    known(
+        "apache",
+        ServerSoftware::Apache,
+        &["apache2", "httpd"],
+        "-v",
+    ),
+    known("lighttpd", ServerSoftware::Lighttpd, &["lighttpd"], "-v"),
+    known("h2o", ServerSoftware::H2o, &["h2o"], "-v"),
+    known("caddy", ServerSoftware::Caddy, &["caddy"], "version"),
+    known("php-fpm", ServerSoftware::Fpm, &["php-fpm"], "-v"),
+    known("uwsgi", ServerSoftware::Uwsgi, &["uwsgi"], "--version"),
+    known(
+        "granian",
+        ServerSoftware::Granian,
+        &["granian"],
+        "--version",
+    ),
+    known(
+        "gunicorn",
+        ServerSoftware::Gunicorn,
+        &["gunicorn"],
+        "--version",
+    ),
+    known(
+        "uvicorn",
+        ServerSoftware::Uvicorn,
+        &["uvicorn"],
+        "--version",
+    ),
 ];
 
 /// Looks for everything that is known in these folders. hob itself comes first, then other builds
@@ -82,8 +102,13 @@ pub(crate) fn find(
     rivals: &[PathBuf],
     folders: &[PathBuf],
 ) -> (Vec<Installed>, Vec<Missing>) {
-    let mut search = Search::default();
-    search.take("hob", (Kind::Hob, "--version"), own.to_owned(), false);
+    let mut search = ServerSearch::default();
+    search.take(
+        "hob",
+        (ServerSoftware::Hob, "--version"),
+        own.to_owned(),
+        false,
+    );
     let (servers, builds): (Vec<&PathBuf>, Vec<&PathBuf>) =
         rivals.iter().partition(|rival| known_as(rival).is_some());
     for (index, build) in builds.iter().enumerate() {
@@ -91,7 +116,12 @@ pub(crate) fn find(
             1 => "other hob".to_owned(),
             _ => format!("other hob {}", index + 1),
         };
-        search.take(&name, (Kind::Hob, "--version"), (*build).clone(), true);
+        search.take(
+            &name,
+            (ServerSoftware::Hob, "--version"),
+            (*build).clone(),
+            true,
+        );
     }
     for one in KNOWN {
         let how = (one.kind, one.version);
@@ -113,16 +143,16 @@ pub(crate) fn find(
 
 /// What was found so far.
 #[derive(Default)]
-struct Search {
+struct ServerSearch {
     found: Vec<Installed>,
     missing: Vec<Missing>,
 }
 
-impl Search {
+impl ServerSearch {
     fn take(
         &mut self,
         name: &str,
-        (kind, argument): (Kind, &str),
+        (kind, argument): (ServerSoftware, &str),
         program: PathBuf,
         is_named: bool,
     ) {
@@ -153,15 +183,18 @@ impl Search {
 
     /// Gives those that stand behind nginx what they stand behind.
     fn end(mut self) -> (Vec<Installed>, Vec<Missing>) {
-        let nginx = self.found.iter().find(|server| server.kind == Kind::Nginx);
+        let nginx = self
+            .found
+            .iter()
+            .find(|server| server.kind == ServerSoftware::Nginx);
         let front = nginx.map(|nginx| nginx.program.clone());
         for server in &mut self.found {
-            if matches!(server.kind, Kind::Fpm | Kind::Uwsgi) {
+            if matches!(server.kind, ServerSoftware::Fpm | ServerSoftware::Uwsgi) {
                 server.front = front.clone();
             }
         }
         if front.is_none() {
-            let is_alone = |server: &Installed| server.kind != Kind::Fpm;
+            let is_alone = |server: &Installed| server.kind != ServerSoftware::Fpm;
             let (alone, behind) = self.found.into_iter().partition(is_alone);
             self.found = alone;
             let behind: Vec<Installed> = behind;
@@ -178,9 +211,9 @@ impl Search {
 }
 
 /// The server whose program this is, by its name.
-fn known_as(path: &Path) -> Option<&'static Known> {
+fn known_as(path: &Path) -> Option<&'static KnownServer> {
     let name = path.file_name()?.to_str()?;
-    let is_its = |known: &&Known| {
+    let is_its = |known: &&KnownServer| {
         known
             .programs
             .iter()
@@ -199,7 +232,7 @@ fn is_called(name: &str, program: &str) -> bool {
 }
 
 /// The first program of a server in these folders; of several versions, the one with the last name.
-fn installed(known: &Known, folders: &[PathBuf]) -> Option<PathBuf> {
+fn installed(known: &KnownServer, folders: &[PathBuf]) -> Option<PathBuf> {
     let candidates = known.programs.iter().flat_map(|program| {
         let at = move |folder: &PathBuf| folder.join(program);
         folders.iter().map(at)
@@ -208,7 +241,7 @@ fn installed(known: &Known, folders: &[PathBuf]) -> Option<PathBuf> {
         return Some(plain);
     }
     // Only PHP is installed as several versions beside each other.
-    if known.kind != Kind::Fpm {
+    if known.kind != ServerSoftware::Fpm {
         return None;
     }
     let entries = folders.iter().flat_map(std::fs::read_dir);
@@ -218,7 +251,7 @@ fn installed(known: &Known, folders: &[PathBuf]) -> Option<PathBuf> {
 }
 
 /// Why nothing of a server can be run: servers run as whoever compares them.
-fn why_not(known: &Known, folders: &[PathBuf]) -> String {
+fn why_not(known: &KnownServer, folders: &[PathBuf]) -> String {
     let names = known.programs.join(" or ");
     let user = rustix::process::geteuid();
     let is_closed = |path: &Path| {

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{Extra, Settings};
-use crate::site::Site;
-use crate::supervisor::Program;
+use super::{Extra, ServerTuning};
+use crate::site::ComparisonSite;
+use crate::supervisor::ProgramCommand;
 
 /// Where a server stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +21,9 @@ pub(crate) struct Ground<'a> {
     pub(crate) front: &'a str,
     /// A folder of the server's own.
     pub(crate) folder: PathBuf,
-    pub(crate) site: &'a Site,
+    pub(crate) site: &'a ComparisonSite,
     pub(crate) ports: Ports,
-    pub(crate) settings: Settings,
+    pub(crate) settings: ServerTuning,
     pub(crate) extra: Extra,
     pub(crate) is_root: bool,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Setup {
     pub(crate) files: Vec<(&'static str, String)>,
     /// Folders that must be there.
     pub(crate) folders: Vec<&'static str>,
-    pub(crate) programs: Vec<Program>,
+    pub(crate) programs: Vec<ProgramCommand>,
     /// Where it must be reached, besides its port for clear text.
     pub(crate) doors: Vec<Door>,
 }
@@ -82,7 +82,7 @@ impl Ground<'_> {
     }
 
     pub(crate) fn is_tuned(&self) -> bool {
-        self.settings == Settings::Tuned
+        self.settings == ServerTuning::Tuned
     }
 
     /// The text, where there is a certificate for TLS.
@@ -100,9 +100,9 @@ impl Ground<'_> {
     }
 
     /// One program, started with these arguments.
-    pub(crate) fn program(&self, name: &str, arguments: &[&str]) -> Program {
+    pub(crate) fn program(&self, name: &str, arguments: &[&str]) -> ProgramCommand {
         let command = std::iter::once(self.program).chain(arguments.iter().copied());
-        Program {
+        ProgramCommand {
             name: name.to_owned(),
             command: command.map(str::to_owned).collect(),
             environment: Vec::new(),

@@ -1,7 +1,7 @@
 //! hob: this program or another build of it.
 
 use super::{Extra, Ground, Setup};
-use crate::supervisor::Program;
+use crate::supervisor::ProgramCommand;
 
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     let at = |name: &str| ground.path(name);
@@ -77,7 +77,7 @@ root = \"{root}\"
 }
 
 /// Where commands that mean another server do not find it.
-fn program(ground: &Ground<'_>) -> Program {
+fn program(ground: &Ground<'_>) -> ProgramCommand {
     let mut program = ground.program("hob", &["serve", "--config", &ground.path("hob.toml")]);
     program.environment = vec![("XDG_RUNTIME_DIR".to_owned(), ground.path("state"))];
     program

@@ -2,8 +2,8 @@
 //!
 //! One file for each: `setup` writes its configuration "out of the box", which is what its own
 //! defaults and its packages' say, with addresses, paths and certificate of this comparison, no
-//! access log, and no limit on how many requests a connection carries. `Settings::Tuned` adds what
-//! each server's own documentation names for speed.
+//! access log, and no limit on how many requests a connection carries. `ServerTuning::Tuned` adds
+//! what each server's own documentation names for speed.
 
 mod apache;
 mod caddy;
@@ -18,14 +18,13 @@ mod python;
 mod uwsgi;
 
 pub(crate) use apache::Embedded;
-pub(crate) use find::{Installed, Missing};
-pub(crate) use find::{find, names};
+pub(crate) use find::{Installed, Missing, find, names};
 pub(crate) use ground::{Door, Ground, Ports, Setup};
 pub(crate) use hob::CONTROL;
 
 /// A server that can be told what to serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ServerSoftware {
     /// This program, or another build of it.
     Hob,
     /// nginx.
@@ -52,7 +51,7 @@ pub(crate) enum Kind {
 
 /// Out of the box, or as the servers' documentation says that they are fast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settings {
+pub enum ServerTuning {
     /// As it comes.
     Usual,
     /// With open files cached, one process, and what else is named for speed.
@@ -115,31 +114,34 @@ impl Extra {
     }
 }
 
-impl Kind {
+impl ServerSoftware {
     /// What this kind of server is told.
     pub(crate) fn setup(self, ground: &Ground<'_>) -> Setup {
         match self {
-            Kind::Hob => hob::setup(ground),
-            Kind::Nginx => nginx::setup(ground),
-            Kind::Apache => apache::setup(ground),
-            Kind::Lighttpd => lighttpd::setup(ground),
-            Kind::H2o => h2o::setup(ground),
-            Kind::Caddy => caddy::setup(ground),
-            Kind::Fpm => fpm::setup(ground),
-            Kind::Uwsgi => uwsgi::setup(ground),
-            Kind::Granian => python::granian(ground),
-            Kind::Gunicorn => python::gunicorn(ground),
-            Kind::Uvicorn => python::uvicorn(ground),
+            ServerSoftware::Hob => hob::setup(ground),
+            ServerSoftware::Nginx => nginx::setup(ground),
+            ServerSoftware::Apache => apache::setup(ground),
+            ServerSoftware::Lighttpd => lighttpd::setup(ground),
+            ServerSoftware::H2o => h2o::setup(ground),
+            ServerSoftware::Caddy => caddy::setup(ground),
+            ServerSoftware::Fpm => fpm::setup(ground),
+            ServerSoftware::Uwsgi => uwsgi::setup(ground),
+            ServerSoftware::Granian => python::granian(ground),
+            ServerSoftware::Gunicorn => python::gunicorn(ground),
+            ServerSoftware::Uvicorn => python::uvicorn(ground),
         }
     }
 
     /// Does it serve files, or applications alone?
     pub(crate) fn has_files(self) -> bool {
-        match self {
-            Kind::Hob | Kind::Nginx | Kind::Apache | Kind::Lighttpd | Kind::H2o | Kind::Caddy => {
-                true
-            }
-            Kind::Fpm | Kind::Uwsgi | Kind::Granian | Kind::Gunicorn | Kind::Uvicorn => false,
-        }
+        matches!(
+            self,
+            ServerSoftware::Hob
+                | ServerSoftware::Nginx
+                | ServerSoftware::Apache
+                | ServerSoftware::Lighttpd
+                | ServerSoftware::H2o
+                | ServerSoftware::Caddy
+        )
     }
 }

@@ -1,7 +1,7 @@
 //! nginx: for itself, and before servers that speak FastCGI or uwsgi.
 
 use super::{Ground, Setup};
-use crate::supervisor::Program;
+use crate::supervisor::ProgramCommand;
 
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     let at = |name: &str| ground.path(name);
@@ -27,7 +27,7 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
 }
 
 /// The program with the configuration in the server's folder.
-pub(super) fn program(ground: &Ground<'_>, path: &str) -> Program {
+pub(super) fn program(ground: &Ground<'_>, path: &str) -> ProgramCommand {
     let at = |name: &str| ground.path(name);
     let mut program = ground.program("nginx", &["-e", &at("nginx.err"), "-c", &at("nginx.conf")]);
     program.command[0] = path.to_owned();

@@ -3,18 +3,22 @@
 use std::fmt::Write as _;
 
 use super::super::fault::listed;
-use super::super::key::{Key, Table, paths};
+use super::super::key::{SchemaKey, SchemaTable, paths};
 use super::super::schema::Schema;
-use super::{Answer, Foreign};
+use super::{Foreign, ForeignEquivalent};
 
 /// What is said of a word in a place: what is added to the message, and the hint.
-pub(crate) struct Told {
+pub(crate) struct ForeignHint {
     pub(crate) lacks: String,
     pub(crate) hint: String,
 }
 
 /// The entry of a word that stands in a table.
-pub(crate) fn find(schema: &Schema, word: &str, table: &'static Table) -> Option<&'static Foreign> {
+pub(crate) fn find(
+    schema: &Schema,
+    word: &str,
+    table: &'static SchemaTable,
+) -> Option<&'static Foreign> {
     all(schema).find(|entry| entry.has(word) && entry.is_for(table))
 }
 
@@ -24,9 +28,13 @@ pub fn find_anywhere(schema: &Schema, word: &str) -> impl Iterator<Item = &'stat
 }
 
 /// What is said of an entry whose word stands in this table, or is asked for.
-pub(crate) fn told(schema: &Schema, entry: &Foreign, table: Option<&'static Table>) -> Told {
+pub(crate) fn told(
+    schema: &Schema,
+    entry: &Foreign,
+    table: Option<&'static SchemaTable>,
+) -> ForeignHint {
     let (lacks, hint) = match &entry.answer {
-        Answer::Keys(paths, write) => {
+        ForeignEquivalent::Keys(paths, write) => {
             let own = table
                 .map(|table| entry.keys_of(schema, table))
                 .unwrap_or_default();
@@ -44,16 +52,16 @@ pub(crate) fn told(schema: &Schema, entry: &Foreign, table: Option<&'static Tabl
             let names = listed(names, " and ");
             (String::new(), format!("hob's {word} {names}: {write}"))
         }
-        Answer::Lacks(what, nearest, page) => (
+        ForeignEquivalent::Lacks(what, nearest, page) => (
             format!("this version has no {what}"),
             format!("{nearest}; see {page}"),
         ),
-        Answer::Needless(why, page) => (
+        ForeignEquivalent::Needless(why, page) => (
             "nothing has to be said about it".to_owned(),
             format!("remove it: {why}; see {page}"),
         ),
     };
-    Told { lacks, hint }
+    ForeignHint { lacks, hint }
 }
 
 impl Schema {
@@ -68,18 +76,18 @@ impl Schema {
                 words.push(format!("(in {})", places.join(", ")));
             }
             let told = match &entry.answer {
-                Answer::Keys(paths, write) => {
+                ForeignEquivalent::Keys(paths, write) => {
                     let keys = listed(paths.iter().copied(), ", ");
                     format!("{keys}: {write}")
                 }
-                Answer::Lacks(what, nearest, page) => {
+                ForeignEquivalent::Lacks(what, nearest, page) => {
                     format!(
                         "This version has no {what}. {}; {}",
                         capital(nearest),
                         link(page)
                     )
                 }
-                Answer::Needless(why, page) => format!("Nothing: {why}; {}", link(page)),
+                ForeignEquivalent::Needless(why, page) => format!("Nothing: {why}; {}", link(page)),
             };
             // Writing to a String cannot fail.
             let _ = writeln!(page, "| {} | {} | {told} |", words.join(" "), entry.of);
@@ -133,18 +141,22 @@ impl Foreign {
     }
 
     /// It is answered in this table.
-    pub fn is_for(&self, table: &'static Table) -> bool {
+    pub fn is_for(&self, table: &'static SchemaTable) -> bool {
         let mut places = self.places.iter();
         self.places.is_empty() || places.any(|place| std::ptr::eq(*place, table))
     }
 
     /// The keys of the answer that stand in this table.
-    pub(crate) fn keys_of(&self, schema: &Schema, table: &'static Table) -> Vec<&'static Key> {
-        let Answer::Keys(named, _) = &self.answer else {
+    pub(crate) fn keys_of(
+        &self,
+        schema: &Schema,
+        table: &'static SchemaTable,
+    ) -> Vec<&'static SchemaKey> {
+        let ForeignEquivalent::Keys(named, _) = &self.answer else {
             return Vec::new();
         };
         let all = paths(schema);
-        let mut found: Vec<&'static Key> = Vec::new();
+        let mut found: Vec<&'static SchemaKey> = Vec::new();
         for path in *named {
             let key = all.iter().find(|(known, _)| known == path);
             let own = table.key(last(path));
@@ -160,18 +172,18 @@ impl Foreign {
 
     /// The answer names this key.
     pub(crate) fn names(&self, path: &str) -> bool {
-        matches!(&self.answer, Answer::Keys(named, _) if named.contains(&path))
+        matches!(&self.answer, ForeignEquivalent::Keys(named, _) if named.contains(&path))
     }
 
     /// The word stands for what answers in a route, in this version or another.
     pub(crate) fn is_handler(&self, handlers: &[&str]) -> bool {
         match &self.answer {
-            Answer::Keys(paths, _) => paths.iter().any(|path| {
+            ForeignEquivalent::Keys(paths, _) => paths.iter().any(|path| {
                 let below = path.strip_prefix("site.route.").unwrap_or_default();
                 handlers.contains(&below.split('.').next().unwrap_or_default())
             }),
-            Answer::Lacks(..) => true,
-            Answer::Needless(..) => false,
+            ForeignEquivalent::Lacks(..) => true,
+            ForeignEquivalent::Needless(..) => false,
         }
     }
 }

@@ -7,7 +7,7 @@
 mod answer;
 mod language;
 
-use super::key::Table;
+use super::key::SchemaTable;
 
 pub use answer::find_anywhere;
 pub(crate) use answer::{find, plain, told};
@@ -21,14 +21,14 @@ pub struct Foreign {
     /// Whose they are.
     pub of: &'static str,
     /// The tables they are answered in; none are all.
-    pub places: &'static [&'static Table],
+    pub places: &'static [&'static SchemaTable],
     /// What is written here.
-    pub answer: Answer,
+    pub answer: ForeignEquivalent,
 }
 
 /// What there is in the place of a word.
 #[derive(Debug)]
-pub enum Answer {
+pub enum ForeignEquivalent {
     /// Keys of ours, and how they are written.
     Keys(&'static [&'static str], &'static str),
     /// What this version has not; what comes nearest, and the page about it.
@@ -44,7 +44,7 @@ pub const fn keys(
     keys: &'static [&'static str],
     write: &'static str,
 ) -> Foreign {
-    everywhere(words, of, Answer::Keys(keys, write))
+    everywhere(words, of, ForeignEquivalent::Keys(keys, write))
 }
 
 /// Words for what this version has not.
@@ -55,7 +55,7 @@ pub const fn lacks(
     nearest: &'static str,
     page: &'static str,
 ) -> Foreign {
-    everywhere(words, of, Answer::Lacks(what, nearest, page))
+    everywhere(words, of, ForeignEquivalent::Lacks(what, nearest, page))
 }
 
 /// Words for what has not to be said.
@@ -65,10 +65,14 @@ pub const fn needless(
     why: &'static str,
     page: &'static str,
 ) -> Foreign {
-    everywhere(words, of, Answer::Needless(why, page))
+    everywhere(words, of, ForeignEquivalent::Needless(why, page))
 }
 
-const fn everywhere(words: &'static [&'static str], of: &'static str, answer: Answer) -> Foreign {
+const fn everywhere(
+    words: &'static [&'static str],
+    of: &'static str,
+    answer: ForeignEquivalent,
+) -> Foreign {
     Foreign {
         words,
         of,
@@ -79,7 +83,7 @@ const fn everywhere(words: &'static [&'static str], of: &'static str, answer: An
 
 impl Foreign {
     /// Only in these tables: elsewhere the word is a key of ours, or means something else.
-    pub const fn only_in(mut self, places: &'static [&'static Table]) -> Foreign {
+    pub const fn only_in(mut self, places: &'static [&'static SchemaTable]) -> Foreign {
         self.places = places;
         self
     }

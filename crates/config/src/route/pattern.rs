@@ -31,7 +31,7 @@ pub const SEGMENTS_MAX: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// What the first pieces of a path must be.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<PatternSegment>,
     /// What may follow them.
     pub tail: Tail,
     /// Names of the captures, in the order of the path; that of `{rest*}` is last.
@@ -40,7 +40,7 @@ pub struct Pattern {
 
 /// What one piece of a path must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Segment {
+pub enum PatternSegment {
     /// These bytes; empty only for a final slash.
     Literal(Box<[u8]>),
     /// Any bytes, at least one.
@@ -142,16 +142,16 @@ impl Pattern {
             let (begin, end) = pieces.next().ok_or(Mismatch::Short)?;
             last_begin = begin;
             match segment {
-                Segment::Literal(literal) if **literal != path[begin..end] => {
+                PatternSegment::Literal(literal) if **literal != path[begin..end] => {
                     return Err(Mismatch::Segment {
                         wanted: literal,
                         begin,
                         end,
                     });
                 }
-                Segment::Literal(_) => {}
-                Segment::Capture if begin == end => return Err(Mismatch::Empty),
-                Segment::Capture => captures.add(begin, end),
+                PatternSegment::Literal(_) => {}
+                PatternSegment::Capture if begin == end => return Err(Mismatch::Empty),
+                PatternSegment::Capture => captures.add(begin, end),
             }
         }
         let Tail::End = self.tail else {
@@ -211,19 +211,19 @@ impl Pattern {
         };
         match (&other.tail, other.segments.last()) {
             (Tail::Suffix(theirs), _) => theirs.ends_with(suffix),
-            (Tail::End, Some(Segment::Literal(last))) => last.ends_with(suffix),
+            (Tail::End, Some(PatternSegment::Literal(last))) => last.ends_with(suffix),
             _ => false,
         }
     }
 }
 
-impl Segment {
-    fn covers(&self, other: &Segment) -> bool {
+impl PatternSegment {
+    fn covers(&self, other: &PatternSegment) -> bool {
         match (self, other) {
-            (Segment::Literal(own), Segment::Literal(theirs)) => own == theirs,
-            (Segment::Capture, Segment::Literal(theirs)) => !theirs.is_empty(),
-            (Segment::Capture, Segment::Capture) => true,
-            (Segment::Literal(_), Segment::Capture) => false,
+            (PatternSegment::Literal(own), PatternSegment::Literal(theirs)) => own == theirs,
+            (PatternSegment::Capture, PatternSegment::Literal(theirs)) => !theirs.is_empty(),
+            (PatternSegment::Capture, PatternSegment::Capture) => true,
+            (PatternSegment::Literal(_), PatternSegment::Capture) => false,
         }
     }
 }

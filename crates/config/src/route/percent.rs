@@ -4,7 +4,7 @@ use super::target::ENCODED_SLASH;
 
 /// The part of a URL that bytes are written into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum UrlPart {
     /// A normal path (see `target`), `/` included: `%`, `?` and `#` are escaped, and what stands
     /// for an encoded slash is one again.
     Path,
@@ -22,13 +22,13 @@ pub enum Part {
 /// outcome is always safe in a header field. What an encoded slash is in a normal path becomes one
 /// again in paths and values.
 //= rfc3986#2.1
-pub fn encode(bytes: &[u8], part: Part, out: &mut Vec<u8>) {
+pub fn encode(bytes: &[u8], part: UrlPart, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let allowed = part.bit();
     for &byte in bytes {
         if STANDS[usize::from(byte)] & allowed != 0 {
             out.push(byte);
-        } else if byte == ENCODED_SLASH && matches!(part, Part::Path | Part::Value) {
+        } else if byte == ENCODED_SLASH && matches!(part, UrlPart::Path | UrlPart::Value) {
             out.extend_from_slice(b"%2F");
         } else {
             out.extend([
@@ -55,18 +55,18 @@ fn hex_value(digit: u8) -> Option<u8> {
     }
 }
 
-impl Part {
+impl UrlPart {
     const fn bit(self) -> u8 {
         match self {
-            Part::Path => 1,
-            Part::Value => 2,
-            Part::Query => 4,
-            Part::Host => 8,
+            UrlPart::Path => 1,
+            UrlPart::Value => 2,
+            UrlPart::Query => 4,
+            UrlPart::Host => 8,
         }
     }
 }
 
-/// One bit per [`Part`] in which a byte stands for itself.
+/// One bit per [`UrlPart`] in which a byte stands for itself.
 //= rfc3986#2.2
 //= rfc3986#2.3
 const STANDS: [u8; 256] = {
@@ -74,11 +74,12 @@ const STANDS: [u8; 256] = {
     mark(
         &mut table,
         b"!$&'()*+,;=:@/",
-        Part::Path.bit() | Part::Query.bit(),
+        UrlPart::Path.bit() | UrlPart::Query.bit(),
     );
-    mark(&mut table, b"?%", Part::Query.bit());
-    mark(&mut table, b"[]:", Part::Host.bit());
-    let everywhere = Part::Path.bit() | Part::Value.bit() | Part::Query.bit() | Part::Host.bit();
+    mark(&mut table, b"?%", UrlPart::Query.bit());
+    mark(&mut table, b"[]:", UrlPart::Host.bit());
+    let everywhere =
+        UrlPart::Path.bit() | UrlPart::Value.bit() | UrlPart::Query.bit() | UrlPart::Host.bit();
     mark(&mut table, b"-._~0123456789", everywhere);
     mark(&mut table, b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", everywhere);
     mark(&mut table, b"abcdefghijklmnopqrstuvwxyz", everywhere);
@@ -97,7 +98,7 @@ const fn mark(table: &mut [u8; 256], bytes: &[u8], bits: u8) {
 mod tests {
     use super::*;
 
-    fn encoded(bytes: &[u8], part: Part) -> String {
+    fn encoded(bytes: &[u8], part: UrlPart) -> String {
         let mut out = Vec::new();
         encode(bytes, part, &mut out);
         String::from_utf8(out).unwrap()
@@ -107,27 +108,27 @@ mod tests {
     fn each_part_escapes_what_would_end_it() {
         let hard = b"a/b?c#d%e&f=g h\r\n\"\\\xff[]:";
         assert_eq!(
-            encoded(hard, Part::Path),
+            encoded(hard, UrlPart::Path),
             "a/b%3Fc%23d%25e&f=g%20h%0D%0A%22%5C%FF%5B%5D:"
         );
         assert_eq!(
-            encoded(hard, Part::Value),
+            encoded(hard, UrlPart::Value),
             "a%2Fb%3Fc%23d%25e%26f%3Dg%20h%0D%0A%22%5C%FF%5B%5D%3A"
         );
         assert_eq!(
-            encoded(hard, Part::Query),
+            encoded(hard, UrlPart::Query),
             "a/b?c%23d%e&f=g%20h%0D%0A%22%5C%FF%5B%5D:"
         );
         assert_eq!(
-            encoded(b"h\xc3\xa4.x/[::1]:8@", Part::Host),
+            encoded(b"h\xc3\xa4.x/[::1]:8@", UrlPart::Host),
             "h%C3%A4.x%2F[::1]:8%40"
         );
     }
 
     #[test]
     fn encoded_slash_of_a_path_is_one_again() {
-        assert_eq!(encoded(b"/a\0b", Part::Path), "/a%2Fb");
-        assert_eq!(encoded(b"/a\0b", Part::Value), "%2Fa%2Fb");
+        assert_eq!(encoded(b"/a\0b", UrlPart::Path), "/a%2Fb");
+        assert_eq!(encoded(b"/a\0b", UrlPart::Value), "%2Fa%2Fb");
     }
 
     #[test]

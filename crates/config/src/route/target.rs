@@ -13,7 +13,7 @@
 //! `%252F`), which stays three characters; and which no name of a file and no variable can hold, so
 //! that who forgets about it finds nothing instead of something else. Keeping the three characters
 //! was weighed: then every reader of a path would have to escape and unescape them. Programs are
-//! told a slash ([`told`]), people and URLs `%2F` ([`Shown`], `percent`).
+//! told a slash ([`told`]), people and URLs `%2F` ([`PathDisplay`], `percent`).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -161,9 +161,9 @@ pub fn with_encoded_slashes(text: &[u8]) -> Vec<u8> {
 /// A normal path, or a part of it, for people: `%2F` is an encoded slash, and a `%` is `%25` where
 /// it could be taken for the begin of either. Other bytes stand as they are, and with `{:#}` those
 /// that are not ASCII are escaped.
-pub struct Shown<'a>(pub &'a [u8]);
+pub struct PathDisplay<'a>(pub &'a [u8]);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for PathDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = |f: &mut fmt::Formatter<'_>, bytes: &[u8]| match f.alternate() {
             true => write!(f, "{}", bytes.escape_ascii()),

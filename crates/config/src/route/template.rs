@@ -13,12 +13,12 @@ mod parse;
 pub use parse::{TemplateError, TemplateFault};
 
 use super::pattern::{Captures, Pattern};
-use super::percent::{Part, encode};
+use super::percent::{UrlPart, encode};
 use super::target::{BadPath, Normal, collapse};
 
 /// What a template is filled with.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
+pub struct TemplateValues<'a> {
     /// The path in normal form, the one that `captures` belong to.
     pub path: &'a [u8],
     /// The path as it came.
@@ -34,15 +34,15 @@ pub struct Facts<'a> {
 /// The target of a redirect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    pieces: Vec<Piece>,
+    pieces: Vec<TemplatePiece>,
     leads: Leads,
 }
 
 /// The target of a rewrite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rewrite {
-    path: Vec<Piece>,
-    query: Option<Vec<Piece>>,
+    path: Vec<TemplatePiece>,
+    query: Option<Vec<TemplatePiece>>,
 }
 
 /// How far a redirect leads.
@@ -61,15 +61,15 @@ enum Leads {
 pub struct HostMissing;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum TemplatePiece {
     /// Bytes ready to be sent (in a rewrite's path: decoded).
     Literal(Vec<u8>),
     /// Something of the request, encoded for the part of the URL it stands in.
-    Filled(Source, Part),
+    Filled(TemplateVariable, UrlPart),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum TemplateVariable {
     /// The capture with this index.
     Capture(usize),
     Path,
@@ -87,7 +87,7 @@ impl Location {
 
     /// Appends the value of a `Location` field to `out`.
     //= rfc9110#10.2.2
-    pub fn expand(&self, facts: &Facts<'_>, out: &mut Vec<u8>) -> Result<(), HostMissing> {
+    pub fn expand(&self, facts: &TemplateValues<'_>, out: &mut Vec<u8>) -> Result<(), HostMissing> {
         // Without a host, the first name of the path would take its place.
         if self.leads == Leads::OwnHost && without_port(facts.host).is_empty() {
             return Err(HostMissing);
@@ -109,12 +109,16 @@ impl Rewrite {
     }
 
     /// Replaces the content of `out` by the new path, in normal form.
-    pub fn expand_path(&self, facts: &Facts<'_>, out: &mut Vec<u8>) -> Result<(), BadPath> {
+    pub fn expand_path(
+        &self,
+        facts: &TemplateValues<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadPath> {
         let mut raw = Vec::with_capacity(facts.path.len() + 32);
         for piece in &self.path {
             match piece {
-                Piece::Literal(bytes) => raw.extend_from_slice(bytes),
-                Piece::Filled(source, _) => raw.extend_from_slice(source.bytes(facts)),
+                TemplatePiece::Literal(bytes) => raw.extend_from_slice(bytes),
+                TemplatePiece::Filled(source, _) => raw.extend_from_slice(source.bytes(facts)),
             }
         }
         if collapse(&raw, out)? == Normal::Clean {
@@ -124,7 +128,7 @@ impl Rewrite {
     }
 
     /// The new query; `None` when the query stays what it was.
-    pub fn expand_query(&self, facts: &Facts<'_>) -> Option<Vec<u8>> {
+    pub fn expand_query(&self, facts: &TemplateValues<'_>) -> Option<Vec<u8>> {
         let query = self.query.as_ref()?;
         let mut out = Vec::new();
         fill(query, facts, &mut out);
@@ -132,19 +136,19 @@ impl Rewrite {
     }
 }
 
-fn fill(pieces: &[Piece], facts: &Facts<'_>, out: &mut Vec<u8>) {
+fn fill(pieces: &[TemplatePiece], facts: &TemplateValues<'_>, out: &mut Vec<u8>) {
     for (index, piece) in pieces.iter().enumerate() {
         match piece {
-            Piece::Literal(bytes) => out.extend_from_slice(bytes),
-            Piece::Filled(source, part) => {
+            TemplatePiece::Literal(bytes) => out.extend_from_slice(bytes),
+            TemplatePiece::Filled(source, part) => {
                 let bytes = source.bytes(facts);
                 let is_end = index + 1 == pieces.len();
                 // `/new?{query}` without a query is `/new`.
-                if bytes.is_empty() && is_end && *source == Source::Query {
+                if bytes.is_empty() && is_end && *source == TemplateVariable::Query {
                     out.pop_if(|last| matches!(last, b'?' | b'&'));
                 }
                 encode(bytes, *part, out);
-                if let (Source::Uri, Some(query)) = (source, facts.query) {
+                if let (TemplateVariable::Uri, Some(query)) = (source, facts.query) {
                     encode(b"?", *part, out);
                     encode(query, *part, out);
                 }
@@ -153,15 +157,17 @@ fn fill(pieces: &[Piece], facts: &Facts<'_>, out: &mut Vec<u8>) {
     }
 }
 
-impl Source {
-    /// What it stands for; of [`Source::Uri`] the path, to which [`fill`] adds the query.
-    fn bytes<'a>(self, facts: &Facts<'a>) -> &'a [u8] {
+impl TemplateVariable {
+    /// What it stands for; of [`TemplateVariable::Uri`] the path, to which [`fill`] adds the query.
+    fn bytes<'a>(self, facts: &TemplateValues<'a>) -> &'a [u8] {
         match self {
-            Source::Capture(index) => facts.captures.text(index, facts.path).unwrap_or_default(),
-            Source::Path => facts.path,
-            Source::Query => facts.query.unwrap_or_default(),
-            Source::Host => without_port(facts.host),
-            Source::Uri => facts.raw_path,
+            TemplateVariable::Capture(index) => {
+                facts.captures.text(index, facts.path).unwrap_or_default()
+            }
+            TemplateVariable::Path => facts.path,
+            TemplateVariable::Query => facts.query.unwrap_or_default(),
+            TemplateVariable::Host => without_port(facts.host),
+            TemplateVariable::Uri => facts.raw_path,
         }
     }
 }

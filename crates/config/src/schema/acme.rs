@@ -3,7 +3,7 @@
 use super::*;
 
 /// `[acme]`
-pub static ACME: Table = Table {
+pub static ACME: SchemaTable = SchemaTable {
     name: "acme",
     header: "`[acme]`",
     text: "How certificates are got by themselves, for sites and listeners that say `tls = \
@@ -11,7 +11,7 @@ pub static ACME: Table = Table {
            `state` folder. To use an authority is to agree to its terms.",
     base: None,
     keys: &[
-        Key::new(
+        SchemaKey::new(
             "directory",
             Text,
             Preset::Text("https://acme-v02.api.letsencrypt.org/directory"),
@@ -22,11 +22,11 @@ pub static ACME: Table = Table {
         )
         .example("\"https://acme-staging-v02.api.letsencrypt.org/directory\"")
         .aka(&["server", "ca_url", "acme_ca", "url", "issuer"]),
-        Key::new("contact", Texts, Preset::Texts(&[]))
+        SchemaKey::new("contact", Texts, Preset::Texts(&[]))
             .says("Mail addresses the authority may write to. Told once, with the account.")
             .example("[\"admin@example.org\"]")
             .aka(&["email", "mail", "contacts"]),
-        Key::new(
+        SchemaKey::new(
             "challenge",
             Word(&["http-01", "tls-alpn-01", "dns-01"]),
             Nothing(
@@ -42,34 +42,34 @@ pub static ACME: Table = Table {
         )
         .example("\"tls-alpn-01\"")
         .aka(&["challenges", "method", "challenge_type"]),
-        Key::new("ca", Path, Nothing("the system's authorities alone"))
+        SchemaKey::new("ca", Path, Nothing("the system's authorities alone"))
             .says(
                 "File with certificates of authorities, in PEM, one of which may have signed the \
                  directory's own: for an authority of your own. A file that holds none is refused.",
             )
             .example("\"/etc/hob/acme-ca.pem\"")
             .aka(&["ca_file", "root", "roots", "trusted_roots"]),
-        Key::new("profile", Text, Nothing("the authority's usual one"))
+        SchemaKey::new("profile", Text, Nothing("the authority's usual one"))
             .says("Which kind of certificate, if the authority offers several.")
             .example("\"shortlived\""),
-        Key::new("external_account", Kind::Table(&EXTERNAL_ACCOUNT), Nothing(""))
+        SchemaKey::new("external_account", ValueType::Table(&EXTERNAL_ACCOUNT), Nothing(""))
             .aka(&["eab", "external_account_binding"]),
-        Key::new("dns", OrText("run", &DNS), Nothing("")).aka(&["hook", "dns_hook", "exec"]),
+        SchemaKey::new("dns", OrText("run", &DNS), Nothing("")).aka(&["hook", "dns_hook", "exec"]),
     ],
 };
 
 /// `[acme.external_account]`
-pub static EXTERNAL_ACCOUNT: Table = Table {
+pub static EXTERNAL_ACCOUNT: SchemaTable = SchemaTable {
     name: "external_account",
     header: "`[acme.external_account]`",
     text: "The account at the authority that was agreed on elsewhere, where it wants one.",
     base: None,
     keys: &[
-        Key::new("id", Text, Required)
+        SchemaKey::new("id", Text, Required)
             .says("Its name: the key identifier.")
             .example("\"kid-1\"")
             .aka(&["kid", "key_id"]),
-        Key::new("key", Path, Required)
+        SchemaKey::new("key", Path, Required)
             .says(
                 "File with its key, as the authority gave it (base64). The first process reads it.",
             )
@@ -79,7 +79,7 @@ pub static EXTERNAL_ACCOUNT: Table = Table {
 };
 
 /// `[acme.dns]`
-pub static DNS: Table = Table {
+pub static DNS: SchemaTable = SchemaTable {
     name: "dns",
     header: "`[acme.dns]`",
     text: "A program that sets and removes records for `\"dns-01\"`. It is called with `add` or \
@@ -87,21 +87,21 @@ pub static DNS: Table = Table {
            that the server runs as. A plain string is `run`.",
     base: None,
     keys: &[
-        Key::new("run", Path, Required)
+        SchemaKey::new("run", Path, Required)
             .says(
                 "The program. It has done its work when it ends with 0; what it prints on standard \
                  error is told when not.",
             )
             .example("\"/usr/local/bin/dns-record\"")
             .aka(&["program", "command", "script", "exec"]),
-        Key::new("arguments", Texts, Preset::Texts(&[]))
+        SchemaKey::new("arguments", Texts, Preset::Texts(&[]))
             .says("Arguments before those that say what to do.")
             .example("[\"--zone\", \"example.org\"]")
             .aka(&["args"]),
-        Key::new("timeout", CALL_TIME, secs(120))
+        SchemaKey::new("timeout", CALL_TIME, secs(120))
             .says("How long one call may take; then the program is killed.")
             .example("\"5m\""),
-        Key::new("wait", TIME_TO_HOUR, secs(0))
+        SchemaKey::new("wait", TIME_TO_HOUR, secs(0))
             .says(
                 "How long after the last record is set the authority is told to look, for a \
                  program that ends before all name servers have it.",
@@ -111,7 +111,7 @@ pub static DNS: Table = Table {
     ],
 };
 
-const CALL_TIME: Kind = Time {
+const CALL_TIME: ValueType = Time {
     min: Duration::from_secs(1),
     max: Duration::from_secs(3600),
 };

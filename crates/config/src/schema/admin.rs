@@ -4,7 +4,7 @@ use super::tls::KEY_FILE;
 use super::*;
 
 /// `[admin]`
-pub static ADMIN: Table = Table {
+pub static ADMIN: SchemaTable = SchemaTable {
     name: "admin",
     header: "`[admin]`",
     text: "The admin pages and their API, on a listener of their own. There is none without this \
@@ -13,15 +13,15 @@ pub static ADMIN: Table = Table {
            there stand in no access log and no statistics.",
     base: None,
     keys: &[
-        Key::new("address", Text, Preset::Text("127.0.0.1:9080"))
+        SchemaKey::new("address", Text, Preset::Text("127.0.0.1:9080"))
             .says(
                 "Where the pages are, as in `[[listen]]`; a Unix socket is not possible. Give it \
                  `tls` where it can be reached from other machines.",
             )
             .example("\"localhost:9080\"")
             .aka(&["listen", "port", "bind"]),
-        Key::new("tls", OrFlag("certificate", &ADMIN_TLS), Nothing("")),
-        Key::new("names", Texts, Preset::Texts(&[]))
+        SchemaKey::new("tls", OrFlag("certificate", &ADMIN_TLS), Nothing("")),
+        SchemaKey::new("names", Texts, Preset::Texts(&[]))
             .says(
                 "Host names that the pages are asked for by, besides the listener's own addresses \
                  and, where only this machine can reach it, `localhost`. A request for another \
@@ -30,8 +30,8 @@ pub static ADMIN: Table = Table {
             )
             .example("[\"admin.example.org\"]")
             .aka(&["hosts"]),
-        Key::new("user", Tables(&ADMIN_USER), Nothing("")).aka(&["users", "account"]),
-        Key::new(
+        SchemaKey::new("user", Tables(&ADMIN_USER), Nothing("")).aka(&["users", "account"]),
+        SchemaKey::new(
             "sessions",
             Integer {
                 min: 1,
@@ -44,13 +44,13 @@ pub static ADMIN: Table = Table {
              recently ends.",
         )
         .example("4"),
-        Key::new("session_time", TIME_OF_SESSION, secs(12 * 3600))
+        SchemaKey::new("session_time", TIME_OF_SESSION, secs(12 * 3600))
             .says("How long a login holds.")
             .example("\"1h\""),
-        Key::new("token_time", TIME_OF_SESSION, secs(15 * 60))
+        SchemaKey::new("token_time", TIME_OF_SESSION, secs(15 * 60))
             .says("How long a URL that was printed can be used to log in.")
             .example("\"2m\""),
-        Key::new(
+        SchemaKey::new(
             "login_tries",
             Integer {
                 min: 1,
@@ -63,14 +63,14 @@ pub static ADMIN: Table = Table {
              then it is answered with 429 until the minute is over.",
         )
         .example("3"),
-        Key::new("edit", Flag, Preset::Flag(false))
+        SchemaKey::new("edit", Flag, Preset::Flag(false))
             .says(
                 "Users who may operate may change the config's files from the pages. Who can do \
                  that can have hob run any program. It works only where hob was not started by \
                  root, and owns the files.",
             )
             .example("true"),
-        Key::new("audit", Path, Nothing("none; the log of the server has it"))
+        SchemaKey::new("audit", Path, Nothing("none; the log of the server has it"))
             .says(
                 "File to which each action is appended as a line of JSON: who, from where, what, \
                  and what came of it. The server's own user must be able to write it.",
@@ -81,16 +81,16 @@ pub static ADMIN: Table = Table {
 };
 
 /// `[[admin.user]]`
-pub static ADMIN_USER: Table = Table {
+pub static ADMIN_USER: SchemaTable = SchemaTable {
     name: "user",
     header: "`[[admin.user]]`",
     text: "Someone who can log in to the admin pages with a password.",
     base: None,
     keys: &[
-        Key::new("name", Text, Required)
+        SchemaKey::new("name", Text, Required)
             .says("Name to log in with.")
             .example("\"anna\""),
-        Key::new("password", Text, Required)
+        SchemaKey::new("password", Text, Required)
             .says(
                 "Hash of the password, as `hob password` makes it: Argon2 in its usual form \
                  (`$argon2id$...`). With `${NAME}` it can come from the environment.",
@@ -100,21 +100,21 @@ pub static ADMIN_USER: Table = Table {
                 "mQ/h5VKrKR37u7J5Fy6oIa+0BzXNZKxJrQ2QECrYrH8\""
             ))
             .aka(&["hash", "password_hash"]),
-        Key::new("role", Word(&["look", "operate"]), Preset::Text("look"))
+        SchemaKey::new("role", Word(&["look", "operate"]), Preset::Text("look"))
             .says("`\"look\"` sees everything; `\"operate\"` may also do everything.")
             .example("\"operate\""),
     ],
 };
 
 /// `admin.tls`
-pub static ADMIN_TLS: Table = Table {
+pub static ADMIN_TLS: SchemaTable = SchemaTable {
     name: "tls",
     header: "`tls` of `[admin]`",
     text: "TLS for the admin pages. `true` is a certificate that hob makes; a plain string is \
            `certificate`.",
     base: None,
     keys: &[
-        Key::new(
+        SchemaKey::new(
             "certificate",
             OrWord("self-signed", &Path),
             Nothing("`\"self-signed\"`"),
@@ -129,7 +129,7 @@ pub static ADMIN_TLS: Table = Table {
     ],
 };
 
-const TIME_OF_SESSION: Kind = Time {
+const TIME_OF_SESSION: ValueType = Time {
     min: Duration::from_secs(1),
     max: Duration::from_secs(30 * 86_400),
 };

@@ -22,25 +22,25 @@ pub const COMPRESS_TYPES: &[&str] = &[
 ];
 
 /// What is done to answers after their handler: keys of `[[site]]` and of `[[site.route]]`
-pub static ANSWER: Table = Table {
+pub static ANSWER: SchemaTable = SchemaTable {
     name: "site",
     header: "`[[site]]` and `[[site.route]]`",
     text: "What is done to answers.",
     base: None,
     keys: &[
         watch::SERVER_TIMING,
-        Key::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
+        SchemaKey::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
             .says(
                 "Header fields set in every answer, errors too; an empty value removes the field. \
                  `Cache-Control` and `Expires` are left out of errors that the server makes.",
             )
             .example("{ X-Frame-Options = \"DENY\", Server = \"\" }")
             .aka(&["header_set", "set_header", "headers_set"]),
-        Key::new("headers_add", Texts, Preset::Texts(&[]))
+        SchemaKey::new("headers_add", Texts, Preset::Texts(&[]))
             .says("Header fields added to every answer, whatever fields of that name there are.")
             .example("[\"Link: </style.css>; rel=preload; as=style\"]")
             .aka(&["header_add", "add_headers", "more_headers"]),
-        Key::new("headers_remove", Texts, Preset::Texts(&[]))
+        SchemaKey::new("headers_remove", Texts, Preset::Texts(&[]))
             .says("Names of header fields removed from every answer.")
             .example("[\"Server\", \"X-Powered-By\"]")
             .aka(&[
@@ -49,7 +49,7 @@ pub static ANSWER: Table = Table {
                 "remove_headers",
                 "header_unset",
             ]),
-        Key::new(
+        SchemaKey::new(
             "compress",
             Words(&["zstd", "br", "gzip"]),
             Preset::Texts(&["zstd", "br", "gzip"]),
@@ -61,20 +61,20 @@ pub static ANSWER: Table = Table {
         )
         .example("[\"gzip\"]")
         .aka(&["compression"]),
-        Key::new("compress_min", Size { min: 0, max: GIB }, Preset::Size(KIB))
+        SchemaKey::new("compress_min", Size { min: 0, max: GIB }, Preset::Size(KIB))
             .says("Smaller answers are not compressed; those of unknown size are.")
             .example("\"4KiB\""),
-        Key::new("compress_types", Texts, Preset::Texts(COMPRESS_TYPES))
+        SchemaKey::new("compress_types", Texts, Preset::Texts(COMPRESS_TYPES))
             .says("Media types that are compressed; `text/*` stands for every text type.")
             .example("[\"text/*\", \"application/json\"]"),
-        Key::new("intercept_errors", Flag, Preset::Flag(false))
+        SchemaKey::new("intercept_errors", Flag, Preset::Flag(false))
             .says(
                 "Pages of `error_pages` take the place of error pages that a program makes. \
                  Without it they are sent for errors of the server's own, and where a program \
                  sends a status and no body.",
             )
             .example("true"),
-        Key::new("sendfile", Texts, Preset::Texts(&[]))
+        SchemaKey::new("sendfile", Texts, Preset::Texts(&[]))
             .says(
                 "Folders below which a program may name a file to be sent in the place of its \
                  output, with `Script-Control: sendfile=PATH` or `X-Sendfile: PATH`. Without any, \
@@ -82,7 +82,7 @@ pub static ANSWER: Table = Table {
             )
             .example("[\"/var/files\"]")
             .aka(&["xsendfile_path", "sendfile_roots"]),
-        Key::new("buffer_max", Size { min: 0, max: GIB }, Preset::Size(MIB))
+        SchemaKey::new("buffer_max", Size { min: 0, max: GIB }, Preset::Size(MIB))
             .says(
                 "Largest answer collected for a program that asks for it with `Script-Control: \
                  buffer=on`; a larger one is sent as it comes.",

@@ -3,14 +3,14 @@
 use super::*;
 
 /// `[history]`
-pub static HISTORY: Table = Table {
+pub static HISTORY: SchemaTable = SchemaTable {
     name: "history",
     header: "`[history]`",
     text: "The history: finished requests with all that is known of them, to be looked at with `hob \
            history` and on the admin pages. It survives a reload; with `file` it survives restarts.",
     base: None,
     keys: &[
-        Key::new(
+        SchemaKey::new(
             "bytes",
             Size {
                 min: 0,
@@ -24,7 +24,7 @@ pub static HISTORY: Table = Table {
         )
         .example("\"64MiB\"")
         .aka(&["size", "memory"]),
-        Key::new(
+        SchemaKey::new(
             "time",
             Time {
                 min: Duration::from_secs(1),
@@ -35,7 +35,7 @@ pub static HISTORY: Table = Table {
         .says("How old requests get there; older ones go even when there is room.")
         .example("\"24h\"")
         .aka(&["keep", "age", "retention"]),
-        Key::new("file", OrWord("off", &Path), Nothing("`\"off\"`: none"))
+        SchemaKey::new("file", OrWord("off", &Path), Nothing("`\"off\"`: none"))
             .says(
                 "File in which the history outlives the server. It is opened by the user that \
                  starts hob, and for that user alone (0600); its folder must exist. New requests \
@@ -43,7 +43,7 @@ pub static HISTORY: Table = Table {
                  most. Another file takes effect with the next start or upgrade.",
             )
             .example("\"/var/lib/hob/history\""),
-        Key::new(
+        SchemaKey::new(
             "file_size",
             Size {
                 min: MIB,
@@ -57,7 +57,7 @@ pub static HISTORY: Table = Table {
 };
 
 /// `[activity]`
-pub static ACTIVITY: Table = Table {
+pub static ACTIVITY: SchemaTable = SchemaTable {
     name: "activity",
     header: "`[activity]`",
     text: "What the server did in each second of the last hour and each minute of the last four \
@@ -66,7 +66,7 @@ pub static ACTIVITY: Table = Table {
            the graphs and `/metrics` have no rates and times, and no alert tells of failed \
            requests. A change takes effect with the next start or upgrade.",
     base: None,
-    keys: &[Key::new(
+    keys: &[SchemaKey::new(
         "file",
         OrWord("off", &Path),
         Nothing("`activity` in the folder `state`, where the config names one; else none"),

@@ -3,20 +3,20 @@
 use super::*;
 
 /// `[metrics]`
-pub static METRICS: Table = Table {
+pub static METRICS: SchemaTable = SchemaTable {
     name: "metrics",
     header: "`[metrics]`",
     text: "What is counted for `/metrics`. There is one number for each combination of labels, so \
            labels are bounded: what is beyond a bound is counted as `other`.",
     base: None,
     keys: &[
-        Key::new("sites", Integer { min: 0, max: 1000 }, Preset::Integer(100))
+        SchemaKey::new("sites", Integer { min: 0, max: 1000 }, Preset::Integer(100))
             .says(
                 "Sites with numbers of their own, by their first name. A site that has some keeps \
                  them over reloads, as long as the server runs.",
             )
             .example("20"),
-        Key::new(
+        SchemaKey::new(
             "programs",
             Integer { min: 0, max: 1000 },
             Preset::Integer(100),
@@ -27,7 +27,7 @@ pub static METRICS: Table = Table {
 };
 
 /// `[otlp]`
-pub static OTLP: Table = Table {
+pub static OTLP: SchemaTable = SchemaTable {
     name: "otlp",
     header: "`[otlp]`",
     text: "Sends traces to an OpenTelemetry collector: one span for each sampled request, with \
@@ -35,14 +35,14 @@ pub static OTLP: Table = Table {
            `traceparent` is a field like others.",
     base: None,
     keys: &[
-        Key::new("endpoint", Text, Required)
+        SchemaKey::new("endpoint", Text, Required)
             .says(
                 "The collector, `http://` or `https://`, for OTLP over HTTP with protobuf. \
                  `/v1/traces` is added where it names no path.",
             )
             .example("\"http://127.0.0.1:4318\"")
             .aka(&["url", "address", "collector", "exporter"]),
-        Key::new("ca", Path, Nothing("the system's authorities alone"))
+        SchemaKey::new("ca", Path, Nothing("the system's authorities alone"))
             .says(
                 "File with certificates of authorities, in PEM, one of which may have signed the \
                  collector's own: for an authority of your own. It is read at every start and \
@@ -51,7 +51,7 @@ pub static OTLP: Table = Table {
             )
             .example("\"/etc/hob/collector-ca.pem\"")
             .aka(&["ca_file", "root", "roots", "certificate"]),
-        Key::new(
+        SchemaKey::new(
             "one_in",
             Integer {
                 min: 0,
@@ -62,7 +62,7 @@ pub static OTLP: Table = Table {
         .says("One in so many requests is sampled, by chance: 1 is every one, 0 is none.")
         .example("1")
         .aka(&["sample", "ratio", "sampling", "probability", "sample_rate"]),
-        Key::new(
+        SchemaKey::new(
             "parent",
             Word(&["follow", "join", "ignore"]),
             Preset::Text("follow"),
@@ -74,17 +74,17 @@ pub static OTLP: Table = Table {
              had none.",
         )
         .example("\"join\""),
-        Key::new("service", Text, Preset::Text("hob"))
+        SchemaKey::new("service", Text, Preset::Text("hob"))
             .says("The name of this server among traces: `service.name`.")
             .example("\"shop-front\"")
             .aka(&["service_name", "name"]),
-        Key::new("headers", Map(&FIELD_TO_TEXT), Nothing("none"))
+        SchemaKey::new("headers", Map(&FIELD_TO_TEXT), Nothing("none"))
             .says(
                 "Fields of each request to the collector, for its access key, which may come from \
                  the environment: `\"Bearer ${OTLP_KEY}\"`.",
             )
             .example("{ Authorization = \"Bearer 5f3a91\" }"),
-        Key::new(
+        SchemaKey::new(
             "queue",
             Size {
                 min: 16 * KIB,
@@ -97,7 +97,7 @@ pub static OTLP: Table = Table {
                  full is not sent, and counted as `otlp_dropped`.",
         )
         .example("\"1MiB\""),
-        Key::new(
+        SchemaKey::new(
             "batch",
             Integer {
                 min: 1,
@@ -108,11 +108,11 @@ pub static OTLP: Table = Table {
         .says("Most requests that are sent together.")
         .example("2000")
         .aka(&["batch_size"]),
-        Key::new("interval", TIME_OF_BATCH, secs(2))
+        SchemaKey::new("interval", TIME_OF_BATCH, secs(2))
             .says("How long a request waits at most until a batch is sent.")
             .example("\"500ms\"")
             .aka(&["delay", "schedule_delay"]),
-        Key::new("timeout", TIME_OF_BATCH, secs(10))
+        SchemaKey::new("timeout", TIME_OF_BATCH, secs(10))
             .says(
                 "How long the collector may take for a batch. One that it does not take is tried \
                  again a few times if that may help, and then dropped.",
@@ -127,7 +127,7 @@ static FIELD_TO_TEXT: MapOf = MapOf {
     value: MapValue::Text,
 };
 
-const TIME_OF_BATCH: Kind = Time {
+const TIME_OF_BATCH: ValueType = Time {
     min: Duration::from_millis(100),
     max: Duration::from_secs(60),
 };

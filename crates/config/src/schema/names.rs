@@ -3,7 +3,7 @@
 use super::*;
 
 /// `[names]`
-pub static NAMES: Table = Table {
+pub static NAMES: SchemaTable = SchemaTable {
     name: "names",
     header: "`[names]`",
     text: "Names of clients, as the DNS has them: in the history, `hob top`, the admin pages, and \
@@ -13,11 +13,11 @@ pub static NAMES: Table = Table {
            to its address. Whoever runs the name server sees the addresses that are looked up.",
     base: None,
     keys: &[
-        Key::new("server", Text, Nothing("those of `/etc/resolv.conf`"))
+        SchemaKey::new("server", Text, Nothing("those of `/etc/resolv.conf`"))
             .says("The name server that is asked: an address, with a port where it is not 53.")
             .example("\"127.0.0.1:5353\"")
             .aka(&["resolver", "nameserver", "dns"]),
-        Key::new(
+        SchemaKey::new(
             "entries",
             Integer {
                 min: 16,
@@ -28,7 +28,7 @@ pub static NAMES: Table = Table {
         .says("Addresses whose names are kept; beyond them the oldest go.")
         .example("50000")
         .aka(&["cache", "cache_size", "max_entries"]),
-        Key::new(
+        SchemaKey::new(
             "queue",
             Integer {
                 min: 1,
@@ -40,9 +40,9 @@ pub static NAMES: Table = Table {
             "Addresses that wait to be looked up; others stay without a name until there is room.",
         )
         .example("5000"),
-        Key::new(
+        SchemaKey::new(
             "time",
-            Kind::Time {
+            ValueType::Time {
                 min: Duration::from_millis(100),
                 max: Duration::from_secs(30),
             },
@@ -54,18 +54,18 @@ pub static NAMES: Table = Table {
         )
         .example("\"500ms\"")
         .aka(&["timeout"]),
-        Key::new("keep", TIME_OF_NAMES, secs(3600))
+        SchemaKey::new("keep", TIME_OF_NAMES, secs(3600))
             .says("How long a name is kept at most; the DNS may say less, but not below a minute.")
             .example("\"1d\"")
             .aka(&["ttl", "max_ttl"]),
-        Key::new("keep_unknown", TIME_OF_NAMES, secs(600))
+        SchemaKey::new("keep_unknown", TIME_OF_NAMES, secs(600))
             .says("How long it is kept that an address has no name, or one that is not its own.")
             .example("\"1m\"")
             .aka(&["negative_ttl"]),
     ],
 };
 
-const TIME_OF_NAMES: Kind = Kind::Time {
+const TIME_OF_NAMES: ValueType = ValueType::Time {
     min: Duration::from_secs(1),
     max: Duration::from_secs(7 * 86_400),
 };

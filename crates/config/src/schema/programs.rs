@@ -3,14 +3,14 @@
 use super::*;
 
 /// `[program]`, and the base of every handler's table that runs programs
-pub static PROGRAM: Table = Table {
+pub static PROGRAM: SchemaTable = SchemaTable {
     name: "program",
     header: "`[program]`",
     text: "How programs run. In `[program]` for all of them, in a route's handler for that route; \
            what a route does not say is as in `[program]`.",
     base: None,
     keys: &[
-        Key::new(
+        SchemaKey::new(
             "user",
             Text,
             Nothing("when hob is started as root: `nobody`, or another account without rights that is not the server's; else the user hob runs as"),
@@ -21,20 +21,20 @@ pub static PROGRAM: Table = Table {
         )
         .example("\"wiki\"")
         .aka(&["account", "run_as"]),
-        Key::new("group", Text, Nothing("the groups of `user`"))
+        SchemaKey::new("group", Text, Nothing("the groups of `user`"))
             .says("Group the program runs as, instead of the main group of `user`.")
             .example("\"www-data\""),
-        Key::new("env", Map(&VARIABLE_TO_TEXT), Nothing("none"))
+        SchemaKey::new("env", Map(&VARIABLE_TO_TEXT), Nothing("none"))
             .says(
                 "Variables of the program's environment, besides `PATH` and those a request has. \
                  An empty value is an empty variable.",
             )
             .example("{ LANG = \"C.UTF-8\", WIKI_ROOT = \"/srv/wiki\" }")
             .aka(&["variables"]),
-        Key::new("umask", Text, Nothing("what hob was started with"))
+        SchemaKey::new("umask", Text, Nothing("what hob was started with"))
             .says("Permissions that files made by the program do not get, in octal.")
             .example("\"027\""),
-        Key::new(
+        SchemaKey::new(
             "nice",
             Integer { min: -20, max: 19 },
             Nothing("one above the server's `nice`, so that the server is served first"),
@@ -42,7 +42,7 @@ pub static PROGRAM: Table = Table {
         .says("Nice level of the program. Lower than hob's own needs root.")
         .example("10")
         .aka(&["priority"]),
-        Key::new(
+        SchemaKey::new(
             "io_class",
             Word(&["normal", "low", "idle"]),
             Preset::Text("normal"),
@@ -53,37 +53,37 @@ pub static PROGRAM: Table = Table {
         )
         .example("\"idle\"")
         .aka(&["ionice"]),
-        Key::new("cpus", Cpus, Preset::Texts(&[]))
+        SchemaKey::new("cpus", Cpus, Preset::Texts(&[]))
             .says("CPUs the program may run on. An empty list is every CPU hob is allowed.")
             .example("[\"2-3\"]")
             .aka(&["affinity"]),
-        Key::new("rlimits", Kind::Table(&RLIMITS), Nothing("")).aka(&["ulimit", "rlimit"]),
-        Key::new("sandbox", Kind::Table(&SANDBOX), Nothing("")),
-        Key::new("cgroup", Kind::Table(&CGROUP), Nothing("")),
+        SchemaKey::new("rlimits", ValueType::Table(&RLIMITS), Nothing("")).aka(&["ulimit", "rlimit"]),
+        SchemaKey::new("sandbox", ValueType::Table(&SANDBOX), Nothing("")),
+        SchemaKey::new("cgroup", ValueType::Table(&CGROUP), Nothing("")),
     ],
 };
 
 /// `[program.rlimits]`
-pub static RLIMITS: Table = Table {
+pub static RLIMITS: SchemaTable = SchemaTable {
     name: "rlimits",
     header: "`[program.rlimits]`",
     text: "Resource limits of each process, as `ulimit` sets them; soft and hard limit alike.",
     base: None,
     keys: &[
-        Key::new("as", SIZE_ANY, Nothing("none"))
+        SchemaKey::new("as", SIZE_ANY, Nothing("none"))
             .says("Address space of one process (RLIMIT_AS).")
             .example("\"512MiB\"")
             .aka(&["address_space", "memory", "vmem"]),
-        Key::new("core", Size { min: 0, max: TIB }, Preset::Size(0))
+        SchemaKey::new("core", Size { min: 0, max: TIB }, Preset::Size(0))
             .says("Largest core file (RLIMIT_CORE).")
             .example("\"100MiB\""),
-        Key::new("cpu", TIME_OF_CPU, Nothing("none"))
+        SchemaKey::new("cpu", TIME_OF_CPU, Nothing("none"))
             .says("CPU time of one process, in whole seconds; then it is ended (RLIMIT_CPU).")
             .example("\"30s\""),
-        Key::new("data", SIZE_ANY, Nothing("none"))
+        SchemaKey::new("data", SIZE_ANY, Nothing("none"))
             .says("Data segment of one process (RLIMIT_DATA).")
             .example("\"256MiB\""),
-        Key::new(
+        SchemaKey::new(
             "fsize",
             Size {
                 min: 0,
@@ -94,7 +94,7 @@ pub static RLIMITS: Table = Table {
         .says("Largest file it may write (RLIMIT_FSIZE).")
         .example("\"100MiB\"")
         .aka(&["file_size"]),
-        Key::new(
+        SchemaKey::new(
             "nofile",
             Integer {
                 min: 8,
@@ -105,7 +105,7 @@ pub static RLIMITS: Table = Table {
         .says("Open files of one process (RLIMIT_NOFILE).")
         .example("256")
         .aka(&["open_files"]),
-        Key::new(
+        SchemaKey::new(
             "nproc",
             Integer {
                 min: 1,
@@ -119,7 +119,7 @@ pub static RLIMITS: Table = Table {
         )
         .example("200")
         .aka(&["processes"]),
-        Key::new(
+        SchemaKey::new(
             "stack",
             Size {
                 min: 64 * KIB,
@@ -133,14 +133,14 @@ pub static RLIMITS: Table = Table {
 };
 
 /// `[program.sandbox]`
-pub static SANDBOX: Table = Table {
+pub static SANDBOX: SchemaTable = SchemaTable {
     name: "sandbox",
     header: "`[program.sandbox]`",
     text: "What a program reaches. As soon as one of `read`, `write` and `execute` is set, \
            everything they do not name is out of reach (Landlock).",
     base: None,
     keys: &[
-        Key::new("no_new_privs", Flag, Preset::Flag(true))
+        SchemaKey::new("no_new_privs", Flag, Preset::Flag(true))
             .says(
                 "The program and what it starts gain no rights by set-user-ID programs. `sudo`, \
                  `ping` and some versions of `sendmail` need `false`. It holds in any case as soon \
@@ -148,19 +148,19 @@ pub static SANDBOX: Table = Table {
             )
             .example("false")
             .aka(&["no_new_privileges"]),
-        Key::new("read", Texts, Preset::Texts(&[]))
+        SchemaKey::new("read", Texts, Preset::Texts(&[]))
             .says("Files and folders that may be read.")
             .example("[\"/etc\", \"/srv/wiki\"]"),
-        Key::new("write", Texts, Preset::Texts(&[]))
+        SchemaKey::new("write", Texts, Preset::Texts(&[]))
             .says("Files and folders that may be read, written, made and removed.")
             .example("[\"/srv/wiki/data\", \"/tmp\"]"),
-        Key::new("execute", Texts, Preset::Texts(&[]))
+        SchemaKey::new("execute", Texts, Preset::Texts(&[]))
             .says(
                 "Files and folders that may be read and executed. The program, its interpreter \
                  and their libraries belong here.",
             )
             .example("[\"/usr\", \"/bin\", \"/lib\", \"/lib64\"]"),
-        Key::new(
+        SchemaKey::new(
             "namespaces",
             Words(&["net", "ipc", "uts", "pid", "mount"]),
             Preset::Texts(&[]),
@@ -176,7 +176,7 @@ pub static SANDBOX: Table = Table {
 };
 
 /// `[program.cgroup]`
-pub static CGROUP: Table = Table {
+pub static CGROUP: SchemaTable = SchemaTable {
     name: "cgroup",
     header: "`[program.cgroup]`",
     text: "Limits of all processes of a program together, in a control group of its own. They need \
@@ -184,11 +184,11 @@ pub static CGROUP: Table = Table {
            to make groups; `hob status` says what could not be applied.",
     base: None,
     keys: &[
-        Key::new("memory", SIZE_ANY, Nothing("none"))
+        SchemaKey::new("memory", SIZE_ANY, Nothing("none"))
             .says("Memory; at the limit processes of the program are killed.")
             .example("\"1GiB\"")
             .aka(&["memory_max"]),
-        Key::new(
+        SchemaKey::new(
             "pids",
             Integer {
                 min: 1,
@@ -199,7 +199,7 @@ pub static CGROUP: Table = Table {
         .says("Processes and threads; beyond, the program can start no more.")
         .example("100")
         .aka(&["pids_max", "tasks"]),
-        Key::new(
+        SchemaKey::new(
             "cpu_weight",
             Integer {
                 min: 1,

@@ -3,7 +3,7 @@
 use super::*;
 
 /// `tls` of `[[listen]]`
-pub static LISTEN_TLS: Table = Table {
+pub static LISTEN_TLS: SchemaTable = SchemaTable {
     name: "tls",
     header: "`tls` of `[[listen]]`",
     text: "TLS on this listener. `true` is TLS with the certificates of the sites, or one that \
@@ -11,7 +11,7 @@ pub static LISTEN_TLS: Table = Table {
            is `certificate`.",
     base: None,
     keys: &[
-        Key::new(
+        SchemaKey::new(
             "certificate",
             OrWord("auto", &OrWord("self-signed", &Path)),
             Nothing("the first site's that has one"),
@@ -27,17 +27,17 @@ pub static LISTEN_TLS: Table = Table {
         .example("\"/etc/hob/example.org.pem\"")
         .aka(&["cert", "certificate_file", "chain", "fullchain"]),
         KEY_FILE,
-        Key::new("minimum", Word(&["1.2", "1.3"]), Preset::Text("1.2"))
+        SchemaKey::new("minimum", Word(&["1.2", "1.3"]), Preset::Text("1.2"))
             .says("The oldest version of TLS that is spoken.")
             .example("\"1.3\"")
             .aka(&["min", "min_version", "version", "versions"]),
-        Key::new("suites", Words(crate::tls::SUITES), Preset::Texts(&[]))
+        SchemaKey::new("suites", Words(crate::tls::SUITES), Preset::Texts(&[]))
             .says(
                 "Cipher suites by their IANA names, the preferred one first. An empty list is \
                  every one that is safe, in the order of the client.",
             )
             .example("[\"TLS_AES_128_GCM_SHA256\", \"TLS_CHACHA20_POLY1305_SHA256\"]"),
-        Key::new("http3", Flag, Preset::Flag(true))
+        SchemaKey::new("http3", Flag, Preset::Flag(true))
             .says(
                 "HTTP/3 on the UDP port of the same number, which answers over TCP tell clients of \
                  (`Alt-Svc`). A listener of systemd has it where a UDP socket of the same name was \
@@ -46,7 +46,7 @@ pub static LISTEN_TLS: Table = Table {
             )
             .example("false")
             .aka(&["h3", "http/3"]),
-        Key::new(
+        SchemaKey::new(
             "http3_port",
             Integer {
                 min: 1,
@@ -64,14 +64,14 @@ pub static LISTEN_TLS: Table = Table {
 };
 
 /// `[site.tls]`
-pub static SITE_TLS: Table = Table {
+pub static SITE_TLS: SchemaTable = SchemaTable {
     name: "tls",
     header: "`[site.tls]`",
     text: "What TLS listeners offer to clients that ask for a host of this site. A plain string is \
            `certificate`.",
     base: None,
     keys: &[
-        Key::new(
+        SchemaKey::new(
             "certificate",
             OrWord("auto", &OrWord("self-signed", &Path)),
             Nothing("the listener's"),
@@ -84,7 +84,7 @@ pub static SITE_TLS: Table = Table {
         .example("\"/etc/hob/example.org.pem\"")
         .aka(&["cert", "certificate_file", "chain", "fullchain"]),
         KEY_FILE,
-        Key::new(
+        SchemaKey::new(
             "client",
             Word(&["none", "ask", "require"]),
             Preset::Text("none"),
@@ -96,7 +96,7 @@ pub static SITE_TLS: Table = Table {
         )
         .example("\"ask\"")
         .aka(&["mtls", "verify"]),
-        Key::new("client_ca", Path, Nothing("none"))
+        SchemaKey::new("client_ca", Path, Nothing("none"))
             .says(
                 "File with the certificates of those who may have signed a client's, in PEM. Read \
                  at the start and at each reload.",
@@ -107,39 +107,40 @@ pub static SITE_TLS: Table = Table {
 };
 
 /// `hsts` of `[[site]]`
-pub static HSTS: Table = Table {
+pub static HSTS: SchemaTable = SchemaTable {
     name: "hsts",
     header: "`hsts` of a site",
     text: "Strict-Transport-Security: for how long browsers do not even try this site in clear \
            text. Needs `https_only`. A plain string is `age`.",
     base: None,
     keys: &[
-        Key::new("age", TIME_TO_YEARS, Required)
+        SchemaKey::new("age", TIME_TO_YEARS, Required)
             .says(
                 "How long, from each answer on. It cannot be taken back before: begin with a short \
                  time.",
             )
             .example("\"365d\"")
             .aka(&["max_age", "max-age"]),
-        Key::new("subdomains", Flag, Preset::Flag(false))
+        SchemaKey::new("subdomains", Flag, Preset::Flag(false))
             .says("The same for every host below this one.")
             .example("true")
             .aka(&["include_subdomains"]),
-        Key::new("preload", Flag, Preset::Flag(false))
+        SchemaKey::new("preload", Flag, Preset::Flag(false))
             .says("Makers of browsers may put the site on their lists.")
             .example("true"),
     ],
 };
 
-const TIME_TO_YEARS: Kind = Time {
+const TIME_TO_YEARS: ValueType = Time {
     min: Duration::ZERO,
     max: Duration::from_secs(10 * 365 * 86_400),
 };
 
-pub(super) const KEY_FILE: Key = Key::new("key", Path, Nothing("the file of `certificate`"))
-    .says(
-        "File with the certificate's private key, in PEM. The first process reads it: the user \
+pub(super) const KEY_FILE: SchemaKey =
+    SchemaKey::new("key", Path, Nothing("the file of `certificate`"))
+        .says(
+            "File with the certificate's private key, in PEM. The first process reads it: the user \
          that the server runs as needs no access, and programs should have none.",
-    )
-    .example("\"/etc/hob/example.org.key\"")
-    .aka(&["private_key", "key_file"]);
+        )
+        .example("\"/etc/hob/example.org.key\"")
+        .aka(&["private_key", "key_file"]);

@@ -1,19 +1,20 @@
 //! Keys about what is told of requests: to their clients, and to those who watch.
 
-use super::{Flag, Key, Preset, Table, Texts};
+use super::{Flag, Preset, SchemaKey, SchemaTable, Texts};
 
 /// `server_timing` of `[[site]]` and `[[site.route]]`
-pub(super) const SERVER_TIMING: Key = Key::new("server_timing", Flag, Preset::Flag(false))
-    .says(
-        "Answers of routes say in a `Server-Timing` field how long they took so far, in \
+pub(super) const SERVER_TIMING: SchemaKey =
+    SchemaKey::new("server_timing", Flag, Preset::Flag(false))
+        .says(
+            "Answers of routes say in a `Server-Timing` field how long they took so far, in \
          milliseconds: `queue`, `start` (of a program), `program`, `disk` and `total`. Browsers \
          show it among the timings of a request. Every visitor can read it.",
-    )
-    .example("true")
-    .aka(&["timing"]);
+        )
+        .example("true")
+        .aka(&["timing"]);
 
 /// `[watch]`
-pub static WATCH: Table = Table {
+pub static WATCH: SchemaTable = SchemaTable {
     name: "watch",
     header: "`[watch]`",
     text: "What `hob watch` and the admin pages do not show of requests unless they are asked for \
@@ -21,7 +22,7 @@ pub static WATCH: Table = Table {
            are always among it.",
     base: None,
     keys: &[
-        Key::new(
+        SchemaKey::new(
             "hidden_query",
             Texts,
             Preset::Texts(&["token", "password", "passwd", "key", "secret", "session"]),
@@ -32,7 +33,7 @@ pub static WATCH: Table = Table {
              lower case are the same.",
         )
         .example("[\"token\", \"pin\"]"),
-        Key::new("hidden_fields", Texts, Preset::Texts(&[]))
+        SchemaKey::new("hidden_fields", Texts, Preset::Texts(&[]))
             .says("More header fields whose values are hidden.")
             .example("[\"X-Api-Key\"]"),
     ],

@@ -59,7 +59,7 @@ fn echo_answers_with_what_it_reads_static_and_linked() {
 
 #[test]
 fn origin_is_the_folder_of_the_program() {
-    let links = Links {
+    let links = DynamicLinking {
         loader: "/lib/ld.so".to_owned(),
         needed: vec!["libtea.so".to_owned(), "libc.so.6".to_owned()],
         path: Some("$ORIGIN/../lib:${ORIGIN}".to_owned()),

@@ -49,17 +49,17 @@ impl How {
 }
 
 /// A program with its arguments and variables, as the kernel takes them.
-pub(crate) struct Program {
+pub(crate) struct ExecArguments {
     strings: Vec<CString>,
     argument_count: usize,
 }
 
-impl Program {
+impl ExecArguments {
     /// Takes texts without zeros in them.
-    pub(crate) fn new(arguments: &[String], variables: &[String]) -> Option<Program> {
+    pub(crate) fn new(arguments: &[String], variables: &[String]) -> Option<ExecArguments> {
         let all = arguments.iter().chain(variables);
         let strings = all.map(|text| CString::new(text.as_str()).ok());
-        Some(Program {
+        Some(ExecArguments {
             strings: strings.collect::<Option<_>>()?,
             argument_count: arguments.len(),
         })
@@ -79,13 +79,13 @@ impl Program {
 
 /// What a child is given as 0, 1 and 2.
 #[derive(Clone, Copy)]
-pub(crate) struct Streams<'a> {
+pub(crate) struct ChildStreams<'a> {
     pub(crate) input: BorrowedFd<'a>,
     pub(crate) output: BorrowedFd<'a>,
     pub(crate) errors: BorrowedFd<'a>,
 }
 
-impl Streams<'_> {
+impl ChildStreams<'_> {
     fn raw(&self) -> [RawFd; 3] {
         [
             self.input.as_raw_fd(),
@@ -105,13 +105,13 @@ struct Orders {
 
 /// Makes processes; has what they need ready, so that making one is all that is measured.
 pub(crate) struct Starter {
-    program: Option<Program>,
+    program: Option<ExecArguments>,
     stack: Vec<u8>,
 }
 
 impl Starter {
     /// For a program, or for a child that copies its input to its output and exits.
-    pub(crate) fn new(program: Option<Program>) -> Starter {
+    pub(crate) fn new(program: Option<ExecArguments>) -> Starter {
         Starter {
             program,
             stack: vec![0; STACK_BYTES],
@@ -119,8 +119,8 @@ impl Starter {
     }
 
     /// Starts a process and says its number.
-    pub(crate) fn start(&mut self, how: How, streams: Streams<'_>) -> io::Result<i32> {
-        let lists = self.program.as_ref().map(Program::lists);
+    pub(crate) fn start(&mut self, how: How, streams: ChildStreams<'_>) -> io::Result<i32> {
+        let lists = self.program.as_ref().map(ExecArguments::lists);
         let orders = Orders {
             streams: streams.raw(),
             arguments: lists
@@ -182,7 +182,7 @@ extern "C" fn child(orders: *mut c_void) -> c_int {
         unsafe { libc::_exit(0) }
     }
     // SAFETY: both lists end with a null pointer, the strings in them with a zero, and the first
-    // list has one string at least (`Program::new`).
+    // list has one string at least (`ExecArguments::new`).
     unsafe { libc::execve(*orders.arguments, orders.arguments, orders.variables) };
     // SAFETY: as above.
     unsafe { libc::_exit(NOT_EXECUTED) }
@@ -245,13 +245,13 @@ fn check(code: c_int) -> io::Result<()> {
 }
 
 /// How a process ended, and the CPU time it used, with its own children that it waited for.
-pub(crate) struct Ended {
+pub(crate) struct ChildExit {
     pub(crate) is_success: bool,
     pub(crate) cpu_ns: u64,
 }
 
 /// Waits for a process.
-pub(crate) fn wait(pid: i32) -> io::Result<Ended> {
+pub(crate) fn wait(pid: i32) -> io::Result<ChildExit> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: writes a status and a usage into what is there for them.
@@ -264,7 +264,7 @@ pub(crate) fn wait(pid: i32) -> io::Result<Ended> {
     // SAFETY: numbers only; all of it was zero, and wait4 filled it in.
     let usage = unsafe { usage.assume_init() };
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    Ok(Ended {
+    Ok(ChildExit {
         is_success: libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0,
         cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
     })

@@ -1,19 +1,19 @@
 //! The result as it is in JSON.
 
-use super::Report;
+use super::StudyReport;
 use super::result::{
     BareStart, BurstCost, CallCounts, CostResult, CpuTimes, FORMAT, Failed, Growth, In1995,
     Request, RungCost, StageTable, WayCost, WireResult,
 };
-use crate::experiment::Exchange;
+use crate::experiment::ExperimentRow;
 use crate::growth::{Burst, Grown};
-use crate::ladder::Measured;
+use crate::ladder::RungMeasurement;
 use crate::past;
 use crate::processes::{CpuUs, resolution_us};
 use crate::stages::Stages;
-use crate::wire::Way;
+use crate::wire::TransportCost;
 
-pub(super) fn result(report: &Report) -> CostResult {
+pub(super) fn result(report: &StudyReport) -> CostResult {
     let failed = report.failed.iter().map(|(part, why)| Failed {
         part,
         why: why.clone(),
@@ -43,7 +43,7 @@ pub(super) fn result(report: &Report) -> CostResult {
     }
 }
 
-fn rung(one: &Measured) -> RungCost {
+fn rung(one: &RungMeasurement) -> RungCost {
     let figures = one.figures.as_ref().ok();
     RungCost {
         handler: one.rung.handler,
@@ -72,7 +72,7 @@ fn stages(stages: &Stages) -> StageTable {
     }
 }
 
-fn exchange(one: &Exchange) -> BareStart {
+fn exchange(one: &ExperimentRow) -> BareStart {
     let bare = one.bare.as_ref().ok();
     BareStart {
         made_by: one.how.word(),
@@ -106,7 +106,7 @@ fn burst(one: &Burst) -> BurstCost {
     }
 }
 
-fn way(way: &Way) -> WayCost {
+fn way(way: &TransportCost) -> WayCost {
     let cost = way.figures.as_ref().ok();
     let packets = cost.and_then(|cost| cost.packets);
     let calls = cost.and_then(|cost| cost.calls.as_ref());

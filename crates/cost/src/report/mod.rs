@@ -10,29 +10,29 @@ mod table;
 use hob_load::Environment;
 use hob_load::page::count;
 
-use crate::experiment::Exchange;
+use crate::experiment::ExperimentRow;
 use crate::growth::{Burst, Grown};
-use crate::ladder::Measured;
-use crate::load::Asked;
+use crate::ladder::RungMeasurement;
+use crate::load::MeasuredRequest;
 use crate::stages::Stages;
-use crate::wire::Wire;
+use crate::wire::WireCosts;
 
 pub use result::{reference, schema};
 
 /// The result of a study.
 #[derive(Debug)]
-pub struct Report {
+pub struct StudyReport {
     /// What was measured: the script's path, or the built-in echo.
     pub(crate) subject: String,
-    pub(crate) asked: Asked,
+    pub(crate) asked: MeasuredRequest,
     pub(crate) count: u64,
     pub(crate) rate: f64,
-    pub(crate) rungs: Vec<Measured>,
+    pub(crate) rungs: Vec<RungMeasurement>,
     pub(crate) stages: Option<Stages>,
-    pub(crate) exchanges: Vec<Exchange>,
+    pub(crate) exchanges: Vec<ExperimentRow>,
     pub(crate) grown: Vec<Grown>,
     pub(crate) bursts: Vec<Burst>,
-    pub(crate) wire: Option<Wire>,
+    pub(crate) wire: Option<WireCosts>,
     /// Parts that failed after another was finished, and why.
     pub(crate) failed: Vec<(&'static str, String)>,
     pub(crate) environment: Environment,
@@ -40,7 +40,7 @@ pub struct Report {
     pub(crate) sentence: String,
 }
 
-impl Report {
+impl StudyReport {
     /// The result for people.
     pub fn table(&self) -> String {
         table::write(self)

@@ -1,14 +1,16 @@
 //! The result as one page of HTML.
 
-use hob_load::page::{Axis, Bar, BarChart, Details, Group, Page, Sentence, Table, Unit};
+use hob_load::page::{
+    Axis, Bar, BarChart, BarGroup, Details, PageTable, ReportPage, Sentence, Unit,
+};
 
-use super::Report;
+use super::StudyReport;
 use super::section::{self, Column, Section};
-use crate::ladder::Measured;
+use crate::ladder::RungMeasurement;
 use crate::stages::Stages;
 
-pub(super) fn write(report: &Report) -> String {
-    let mut page = Page::new(format!("What a request to {} costs", report.subject));
+pub(super) fn write(report: &StudyReport) -> String {
+    let mut page = ReportPage::new(format!("What a request to {} costs", report.subject));
     page.subtitle(report.asked_in_words());
     if !report.sentence.is_empty() {
         page.push(vec![Sentence::plain(report.sentence.as_str())]);
@@ -34,8 +36,8 @@ pub(super) fn write(report: &Report) -> String {
     page.html()
 }
 
-fn table(section: &Section) -> Table {
-    let mut table = Table::new(section.title.as_str());
+fn table(section: &Section) -> PageTable {
+    let mut table = PageTable::new(section.title.as_str());
     for column in &section.columns {
         table = match column {
             Column::Text(title) => table.text(*title),
@@ -52,7 +54,7 @@ fn table(section: &Section) -> Table {
 }
 
 /// Charts of the ladder and of the stages, which stand first.
-fn chart(report: &Report, section: &Section) -> Option<BarChart> {
+fn chart(report: &StudyReport, section: &Section) -> Option<BarChart> {
     let first = section.columns.first()?.title();
     match (first, &report.stages) {
         ("way", _) => Some(ladder(&report.rungs)),
@@ -61,7 +63,7 @@ fn chart(report: &Report, section: &Section) -> Option<BarChart> {
     }
 }
 
-fn ladder(rungs: &[Measured]) -> BarChart {
+fn ladder(rungs: &[RungMeasurement]) -> BarChart {
     let axis = Axis::new("CPU time per request", Unit::Nanoseconds);
     let mut chart = BarChart::new("CPU time per request", axis).stacked();
     for name in ["server", "spawner", "program"] {
@@ -73,7 +75,7 @@ fn ladder(rungs: &[Measured]) -> BarChart {
             let parts = [cpu.server, cpu.spawner, cpu.program];
             let bars = parts.map(|us| Bar::new(us * 1e3)).to_vec();
             let name = format!("{}, {}", one.rung.name(), one.rung.language.word());
-            chart = chart.group(Group::new(name, bars));
+            chart = chart.group(BarGroup::new(name, bars));
         }
     }
     chart
@@ -84,7 +86,7 @@ fn staged(stages: &Stages) -> BarChart {
     let mut chart = BarChart::new("Wall time by stage, medians", axis).series("wall time");
     for stage in &stages.rows {
         let bar = Bar::new(stage.wall_us.max(0.0) * 1e3);
-        chart = chart.group(Group::new(stage.name, vec![bar]));
+        chart = chart.group(BarGroup::new(stage.name, vec![bar]));
     }
     chart
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::load::Times;
+use crate::load::ResponseTimes;
 use crate::stages::{Nested, Stage};
 
 /// Grows when a field changes its meaning or goes; fields may be added without it.
@@ -30,7 +30,7 @@ pub fn reference() -> String {
          {}\n## Times\n\nOf many requests, in microseconds.\n\n{}\n\
          ## CPU times\n\nOf one request, in microseconds.\n\n{}",
         layout::table::<CostResult>(),
-        layout::table::<Times>(),
+        layout::table::<ResponseTimes>(),
         layout::table::<CpuTimes>()
     )
 }
@@ -91,7 +91,7 @@ pub(crate) struct RungCost {
     /// What it is written in, as far as it is known.
     pub(crate) language: &'static str,
     /// Until the answer; null where it was not possible.
-    pub(crate) wall: Option<Times>,
+    pub(crate) wall: Option<ResponseTimes>,
     /// CPU time of a request.
     pub(crate) cpu_us: Option<CpuTimes>,
     /// Why the script cannot be run so.
@@ -110,7 +110,7 @@ pub(crate) struct StageTable {
     /// After the answer: from the end of the output until the process was waited for.
     pub(crate) reap_us: f64,
     /// The whole request, over a connection of its own.
-    pub(crate) total: Times,
+    pub(crate) total: ResponseTimes,
     /// CPU time of the whole.
     pub(crate) cpu_us: CpuTimes,
     /// The totals that stages are differences of.
@@ -140,9 +140,9 @@ pub(crate) struct BareStart {
     /// How many were made.
     pub(crate) count: u64,
     /// Until it had ended and was waited for; null where not possible.
-    pub(crate) wall: Option<Times>,
+    pub(crate) wall: Option<ResponseTimes>,
     /// Until the call that makes it was back.
-    pub(crate) call: Option<Times>,
+    pub(crate) call: Option<ResponseTimes>,
     /// Mean CPU time of both, microseconds.
     pub(crate) cpu_us: Option<f64>,
     /// Why it was not measured.
@@ -157,7 +157,7 @@ pub(crate) struct Growth {
     /// What it had.
     pub(crate) server_bytes: u64,
     /// Until the answer; null where not possible.
-    pub(crate) wall: Option<Times>,
+    pub(crate) wall: Option<ResponseTimes>,
     /// CPU time of a request.
     pub(crate) cpu_us: Option<CpuTimes>,
     /// Why it was not measured.
@@ -172,7 +172,7 @@ pub(crate) struct BurstCost {
     /// How many may run at a time; null for all of them.
     pub(crate) limit: Option<usize>,
     /// Until the answer.
-    pub(crate) wall: Times,
+    pub(crate) wall: ResponseTimes,
     /// CPU time of a request.
     pub(crate) cpu_us: CpuTimes,
 }
@@ -192,7 +192,7 @@ pub(crate) struct WayCost {
     /// Protocol and what becomes of connections.
     pub(crate) name: &'static str,
     /// Until the answer, connecting included; null where not measured.
-    pub(crate) wall: Option<Times>,
+    pub(crate) wall: Option<ResponseTimes>,
     /// Packets to the server for each request, datagrams over HTTP/3; null where the kernel does
     /// not count.
     pub(crate) packets_out: Option<f64>,

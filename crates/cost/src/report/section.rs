@@ -3,14 +3,14 @@
 use hob_load::Environment;
 use hob_load::page::{count, time_us};
 
-use super::Report;
-use crate::experiment::Exchange;
+use super::StudyReport;
+use crate::experiment::ExperimentRow;
 use crate::growth::{Burst, Grown};
-use crate::ladder::Measured;
+use crate::ladder::RungMeasurement;
 use crate::past;
 use crate::processes::resolution_us;
 use crate::stages::Stages;
-use crate::wire::Wire;
+use crate::wire::WireCosts;
 
 /// System calls that are named, the most frequent ones.
 const CALLS_SHOWN: usize = 8;
@@ -44,7 +44,7 @@ pub(super) struct Section {
 }
 
 /// All tables, in their order.
-pub(super) fn all(report: &Report) -> Vec<Section> {
+pub(super) fn all(report: &StudyReport) -> Vec<Section> {
     let mut all = Vec::new();
     if !report.rungs.is_empty() {
         all.push(ladder(&report.rungs, report.count));
@@ -93,7 +93,7 @@ fn environment(environment: &Environment) -> Section {
     }
 }
 
-fn ladder(rungs: &[Measured], requests: u64) -> Section {
+fn ladder(rungs: &[RungMeasurement], requests: u64) -> Section {
     let mut rows = Vec::new();
     let mut notes = Vec::new();
     for one in rungs {
@@ -213,7 +213,7 @@ fn totals(stages: &Stages, requests: u64) -> Section {
     }
 }
 
-fn exchanges(all: &[Exchange]) -> Section {
+fn exchanges(all: &[ExperimentRow]) -> Section {
     let mut notes = Vec::new();
     let mut rows = Vec::new();
     for one in all {
@@ -326,7 +326,7 @@ fn bursts(all: &[Burst]) -> Section {
     }
 }
 
-fn ways(wire: &Wire, requests: u64) -> Section {
+fn ways(wire: &WireCosts, requests: u64) -> Section {
     let mut rows = Vec::new();
     let mut notes = Vec::new();
     let figure = |value: f64| match value {

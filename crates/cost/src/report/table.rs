@@ -1,10 +1,10 @@
 //! The result for people, on a terminal.
 
-use super::Report;
+use super::StudyReport;
 use super::columns::columns;
 use super::section::{self, Column, Section};
 
-pub(super) fn write(report: &Report) -> String {
+pub(super) fn write(report: &StudyReport) -> String {
     let mut text = format!("{}\n{}\n", report.subject, report.asked_in_words());
     for section in section::all(report) {
         text.push_str(&write_section(&section));

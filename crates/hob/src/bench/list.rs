@@ -6,16 +6,21 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use hob_load::{Entry, Replay, limits, parse_list};
+use hob_load::{Replay, RequestSpec, limits, parse_list};
 
-use crate::Refusal;
+use crate::CommandFailure;
 use crate::args::BenchOptions;
 use crate::request::wrong;
 
 /// All kinds of requests that are asked for.
-pub(super) fn entries(options: &BenchOptions) -> Result<Vec<Entry>, Refusal> {
+pub(super) fn entries(options: &BenchOptions) -> Result<Vec<RequestSpec>, CommandFailure> {
     let Some(path) = &options.list else {
-        return Ok(options.urls.iter().cloned().map(Entry::from).collect());
+        return Ok(options
+            .urls
+            .iter()
+            .cloned()
+            .map(RequestSpec::from)
+            .collect());
     };
     if options.urls.len() > 1 {
         return Err(wrong(
@@ -54,7 +59,7 @@ pub(super) fn of_log(
     options: &BenchOptions,
     replay: &Replay,
     body: Option<&[u8]>,
-) -> Result<Vec<Entry>, Refusal> {
+) -> Result<Vec<RequestSpec>, CommandFailure> {
     let [url] = &options.urls[..] else {
         return Err(wrong(
             "with --replay there is one URL on the command line, of the server that is asked"

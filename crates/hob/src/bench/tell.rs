@@ -4,24 +4,27 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hob_load::{Change, Comparison, Written};
+use hob_load::{ChangeLimit, ResultComparison, SavedResult};
 
 use super::{CROSSED, wrong};
 use crate::args::MergeOptions;
-use crate::{Refusal, output};
+use crate::{CommandFailure, output};
 
 /// Longest result that is read.
 const RESULT_BYTES_MAX: u64 = 1 << 30;
 
 /// Files to be written when there is a result.
-pub(super) struct Files {
+pub(super) struct ResultFiles {
     html: Option<PathBuf>,
     hdr: Option<PathBuf>,
 }
 
-impl Files {
+impl ResultFiles {
     /// Sees before anything is measured that the files can be written.
-    pub(super) fn new(html: Option<&Path>, hdr: Option<&Path>) -> Result<Files, Refusal> {
+    pub(super) fn new(
+        html: Option<&Path>,
+        hdr: Option<&Path>,
+    ) -> Result<ResultFiles, CommandFailure> {
         for (flag, path) in [("--html", html), ("--hdr", hdr)] {
             let Some(path) = path else { continue };
             let folder = path
@@ -35,13 +38,13 @@ impl Files {
                 )));
             }
         }
-        Ok(Files {
+        Ok(ResultFiles {
             html: html.map(Path::to_owned),
             hdr: hdr.map(Path::to_owned),
         })
     }
 
-    pub(super) fn write(&self, result: &Written) -> Result<(), Refusal> {
+    pub(super) fn write(&self, result: &SavedResult) -> Result<(), CommandFailure> {
         if let Some(path) = &self.html {
             write(path, &result.page().html())?;
         }
@@ -52,21 +55,24 @@ impl Files {
             } else {
                 result.hdr_log()
             };
-            write(path, &text.map_err(|text| Refusal { code: 1, text })?)?;
+            write(
+                path,
+                &text.map_err(|text| CommandFailure { code: 1, text })?,
+            )?;
         }
         Ok(())
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Refusal> {
-    fs::write(path, text).map_err(|error| Refusal {
+fn write(path: &Path, text: &str) -> Result<(), CommandFailure> {
+    fs::write(path, text).map_err(|error| CommandFailure {
         code: 1,
         text: format!("cannot write {}: {error}", path.display()),
     })
 }
 
 /// All results of a file.
-fn read(path: &Path) -> Result<Vec<Written>, Refusal> {
+fn read(path: &Path) -> Result<Vec<SavedResult>, CommandFailure> {
     let refused = |why: String| wrong(format!("{}: {why}", path.display()));
     let bytes = fs::metadata(path)
         .map_err(|error| refused(error.to_string()))?
@@ -75,17 +81,17 @@ fn read(path: &Path) -> Result<Vec<Written>, Refusal> {
         return Err(refused(format!("longer than {RESULT_BYTES_MAX} bytes")));
     }
     let text = fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
-    Written::read(&text).map_err(refused)
+    SavedResult::read(&text).map_err(refused)
 }
 
 /// `hob bench merge`.
-pub(super) fn merge(options: &MergeOptions) -> Result<(), Refusal> {
-    let files = Files::new(options.html.as_deref(), options.hdr.as_deref())?;
+pub(super) fn merge(options: &MergeOptions) -> Result<(), CommandFailure> {
+    let files = ResultFiles::new(options.html.as_deref(), options.hdr.as_deref())?;
     let mut all = Vec::new();
     for path in &options.files {
         all.extend(read(path)?);
     }
-    let merged = Written::merge(&all).map_err(wrong)?;
+    let merged = SavedResult::merge(&all).map_err(wrong)?;
     if options.json {
         output::line(&merged.json().to_string());
     } else {
@@ -93,7 +99,7 @@ pub(super) fn merge(options: &MergeOptions) -> Result<(), Refusal> {
     }
     files.write(&merged)?;
     match merged.has_failed() {
-        true => Err(Refusal {
+        true => Err(CommandFailure {
             code: CROSSED,
             text: String::new(),
         }),
@@ -102,21 +108,25 @@ pub(super) fn merge(options: &MergeOptions) -> Result<(), Refusal> {
 }
 
 /// `hob bench --compare`.
-pub(super) fn compare(files: &[PathBuf], limits: &[String], is_json: bool) -> Result<(), Refusal> {
-    let limits = limits.iter().map(|text| text.parse::<Change>());
+pub(super) fn compare(
+    files: &[PathBuf],
+    limits: &[String],
+    is_json: bool,
+) -> Result<(), CommandFailure> {
+    let limits = limits.iter().map(|text| text.parse::<ChangeLimit>());
     let limits = limits.collect::<Result<Vec<_>, _>>();
     let limits = limits.map_err(|text| wrong(format!("--fail-if: {text}")))?;
     let [before, after] = files else {
         return Err(wrong("--compare takes two files".to_owned()));
     };
-    let comparison = Comparison::of(&read(before)?, &read(after)?, &limits).map_err(wrong)?;
+    let comparison = ResultComparison::of(&read(before)?, &read(after)?, &limits).map_err(wrong)?;
     if is_json {
         output::line(&comparison.json().to_string());
     } else {
         output::write(&comparison.table());
     }
     match comparison.has_failed() {
-        true => Err(Refusal {
+        true => Err(CommandFailure {
             code: CROSSED,
             text: String::new(),
         }),

@@ -15,7 +15,7 @@ const EVENT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Event {
+pub(crate) struct ServerSentEvent {
     /// What kind it is.
     pub(crate) name: String,
     /// Its lines.
@@ -42,7 +42,11 @@ pub(crate) struct EventStream {
 
 impl EventStream {
     /// Takes bytes as they came and gives the events that they end.
-    pub(crate) fn read(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), TooLong> {
+    pub(crate) fn read(
+        &mut self,
+        bytes: &[u8],
+        events: &mut Vec<ServerSentEvent>,
+    ) -> Result<(), TooLong> {
         for piece in bytes.split_inclusive(|byte| matches!(byte, b'\r' | b'\n')) {
             let (text, end) = match piece {
                 [text @ .., end @ (b'\r' | b'\n')] => (text, Some(*end)),
@@ -64,7 +68,7 @@ impl EventStream {
         Ok(())
     }
 
-    fn end_line(&mut self, events: &mut Vec<Event>) {
+    fn end_line(&mut self, events: &mut Vec<ServerSentEvent>) {
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(&line);
         let text = match self.has_begun {
@@ -92,7 +96,7 @@ impl EventStream {
         }
     }
 
-    fn end_event(&mut self, events: &mut Vec<Event>) {
+    fn end_event(&mut self, events: &mut Vec<ServerSentEvent>) {
         let name = std::mem::take(&mut self.name);
         let data = std::mem::take(&mut self.data);
         if std::mem::take(&mut self.has_data) {
@@ -100,7 +104,7 @@ impl EventStream {
                 true => "message".to_owned(),
                 false => name,
             };
-            events.push(Event { name, data });
+            events.push(ServerSentEvent { name, data });
         }
     }
 }
@@ -114,7 +118,7 @@ mod tests {
         let mut events = Vec::new();
         stream.read(&text.as_bytes()[..cut], &mut events).unwrap();
         stream.read(&text.as_bytes()[cut..], &mut events).unwrap();
-        let pair = |event: Event| (event.name, event.data);
+        let pair = |event: ServerSentEvent| (event.name, event.data);
         events.into_iter().map(pair).collect()
     }
 

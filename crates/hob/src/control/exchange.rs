@@ -6,20 +6,20 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hob_load::{AnswerReader, Asked, Progress};
+use hob_load::{AnswerProgress, AnswerReadOptions, AnswerReader};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_peercred;
 use serde_json::Value;
 
-use super::event_stream::{Event, EventStream};
-use crate::Refusal;
+use super::event_stream::{EventStream, ServerSentEvent};
+use crate::CommandFailure;
 use crate::escape;
 
 /// Largest answer, in bytes.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 * 1024;
-const ASKED: Asked<'_> = Asked {
+const ASKED: AnswerReadOptions<'_> = AnswerReadOptions {
     is_head: false,
     fields: &[],
     is_hashed: false,
@@ -39,12 +39,12 @@ pub(crate) struct Hob {
 }
 
 /// What it answered.
-pub(crate) struct Answer {
+pub(crate) struct ControlAnswer {
     pub(crate) status: u16,
     pub(crate) body: Value,
 }
 
-impl Answer {
+impl ControlAnswer {
     /// What the running hob says to people.
     pub(crate) fn text(&self) -> String {
         match self.body.get("text").and_then(Value::as_str) {
@@ -54,10 +54,10 @@ impl Answer {
     }
 
     /// What it told; refused when it told nothing but that it will not.
-    pub(crate) fn told(self) -> Result<Value, Refusal> {
+    pub(crate) fn told(self) -> Result<Value, CommandFailure> {
         match self.status {
             200 => Ok(self.body),
-            _ => Err(Refusal {
+            _ => Err(CommandFailure {
                 code: 1,
                 text: self.text(),
             }),
@@ -97,12 +97,16 @@ impl Hob {
     }
 
     /// What stands at a path of the API.
-    pub(crate) fn get(&mut self, target: &str) -> Result<Value, Refusal> {
+    pub(crate) fn get(&mut self, target: &str) -> Result<Value, CommandFailure> {
         self.ask("GET", target)?.told()
     }
 
     /// Sends a request without a body and reads its answer.
-    pub(crate) fn ask(&mut self, method: &str, target: &str) -> Result<Answer, Refusal> {
+    pub(crate) fn ask(
+        &mut self,
+        method: &str,
+        target: &str,
+    ) -> Result<ControlAnswer, CommandFailure> {
         let head = head(method, target);
         if let Some(mut stream) = self.kept.take() {
             // The server may have closed it meanwhile; what only looks can be asked again.
@@ -119,7 +123,7 @@ impl Hob {
     }
 
     /// Begins a stream of events.
-    pub(crate) fn listen(&self, target: &str) -> Result<Listening, Refusal> {
+    pub(crate) fn listen(&self, target: &str) -> Result<Listening, CommandFailure> {
         let broken = |error: io::Error| broken(&self.path, &error);
         let mut stream = self.connect()?;
         stream
@@ -138,7 +142,7 @@ impl Hob {
         let status = reader.answer().status;
         if status != 200 {
             let (answer, _) = finish(&mut stream, reader, is_over).map_err(broken)?;
-            return Err(Refusal {
+            return Err(CommandFailure {
                 code: 1,
                 text: answer.text(),
             });
@@ -153,12 +157,12 @@ impl Hob {
         })
     }
 
-    fn connect(&self) -> Result<UnixStream, Refusal> {
+    fn connect(&self) -> Result<UnixStream, CommandFailure> {
         let connected = UnixStream::connect(&self.path).or_else(|error| {
             let moved = self.is_now_at.as_ref().and_then(|find| find());
             moved.map_or(Err(error), UnixStream::connect)
         });
-        let stream = connected.map_err(|error| Refusal {
+        let stream = connected.map_err(|error| CommandFailure {
             code: NOBODY,
             text: format!(
                 "no hob answers at {}: {error} (`hob servers` lists those that run)",
@@ -176,13 +180,13 @@ impl Hob {
 
 impl Hob {
     /// Whoever has put a socket of his own there is told nothing.
-    fn refuse_others(&self, stream: &UnixStream) -> Result<(), Refusal> {
+    fn refuse_others(&self, stream: &UnixStream) -> Result<(), CommandFailure> {
         let peer = socket_peercred(stream).map_err(|errno| broken(&self.path, &errno.into()))?;
         let user_id = peer.uid.as_raw();
         if self.user_id.is_none_or(|wanted| wanted == user_id) {
             return Ok(());
         }
-        Err(Refusal {
+        Err(CommandFailure {
             code: 3,
             text: format!(
                 "what answers at {} belongs to user {user_id}: nothing was asked",
@@ -195,7 +199,7 @@ impl Hob {
 /// What came of waiting for events.
 pub(crate) enum Came {
     /// Some, or none yet.
-    Events(Vec<Event>),
+    Events(Vec<ServerSentEvent>),
     /// The server has ended the stream.
     End,
 }
@@ -213,7 +217,7 @@ pub(crate) struct Listening {
 
 impl Listening {
     /// Waits at most this long, less where a signal comes.
-    pub(crate) fn wait(&mut self, patience: Duration) -> Result<Came, Refusal> {
+    pub(crate) fn wait(&mut self, patience: Duration) -> Result<Came, CommandFailure> {
         let first = std::mem::take(&mut self.first);
         if !first.is_empty() {
             return self.taken(&first);
@@ -238,7 +242,7 @@ impl Listening {
         self.taken(&body)
     }
 
-    fn taken(&mut self, body: &[u8]) -> Result<Came, Refusal> {
+    fn taken(&mut self, body: &[u8]) -> Result<Came, CommandFailure> {
         let mut events = Vec::new();
         self.events.read(body, &mut events).map_err(|_| {
             broken(
@@ -250,8 +254,8 @@ impl Listening {
     }
 }
 
-fn broken(path: &Path, error: &io::Error) -> Refusal {
-    Refusal {
+fn broken(path: &Path, error: &io::Error) -> CommandFailure {
+    CommandFailure {
         code: 1,
         text: format!("no answer from the hob at {}: {error}", path.display()),
     }
@@ -266,7 +270,7 @@ fn head(method: &str, target: &str) -> String {
 }
 
 /// One answer, and whether another may come over the connection.
-fn exchange(stream: &mut UnixStream, head: &str) -> io::Result<(Answer, bool)> {
+fn exchange(stream: &mut UnixStream, head: &str) -> io::Result<(ControlAnswer, bool)> {
     stream.write_all(head.as_bytes())?;
     let mut reader = AnswerReader::default();
     reader.want_body();
@@ -278,7 +282,7 @@ fn finish(
     stream: &mut UnixStream,
     mut reader: AnswerReader,
     mut is_complete: bool,
-) -> io::Result<(Answer, bool)> {
+) -> io::Result<(ControlAnswer, bool)> {
     let mut body = reader.take_body();
     let mut buffer = vec![0; READ_BYTES];
     while !is_complete {
@@ -293,7 +297,7 @@ fn finish(
     let body = serde_json::from_slice(&body)
         .map_err(|_| io::Error::other("it is cut off or not what a hob says"))?;
     let status = found.status;
-    Ok((Answer { status, body }, found.is_reusable))
+    Ok((ControlAnswer { status, body }, found.is_reusable))
 }
 
 /// Takes what came, or that nothing will, and says whether the answer is complete.
@@ -304,8 +308,8 @@ fn step(reader: &mut AnswerReader, bytes: &[u8]) -> io::Result<bool> {
         return Ok(true);
     }
     match reader.read(bytes, ASKED).map_err(wrong)? {
-        Progress::More => Ok(false),
-        Progress::Complete(used) if used == bytes.len() => Ok(true),
-        Progress::Complete(_) => Err(io::Error::other("more came than was asked for")),
+        AnswerProgress::More => Ok(false),
+        AnswerProgress::Complete(used) if used == bytes.len() => Ok(true),
+        AnswerProgress::Complete(_) => Err(io::Error::other("more came than was asked for")),
     }
 }

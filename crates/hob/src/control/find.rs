@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hob_server::config::{self, SCHEMA, Sources};
-use hob_server::life::servers::{Server, quoted, servers_of};
+use hob_keeper::servers::{Server, quoted, servers_of};
+use hob_server::config::{self, ConfigSources, SCHEMA};
 
 use super::Hob;
-use crate::Refusal;
+use crate::CommandFailure;
 use crate::args::{ControlOptions, Surroundings};
 use crate::serve::USUAL_CONFIG;
 
@@ -22,7 +22,7 @@ type Socket = (PathBuf, Option<u32>);
 pub(super) fn socket(
     options: &ControlOptions,
     surroundings: &Surroundings,
-) -> Result<Socket, Refusal> {
+) -> Result<Socket, CommandFailure> {
     if let Some(path) = &options.control {
         return Ok((path.clone(), own_user()));
     }
@@ -53,7 +53,7 @@ fn own_user() -> Option<u32> {
 }
 
 /// The one that was started with this config or folder.
-fn of(path: &Path, servers: &[Server]) -> Result<Option<Socket>, Refusal> {
+fn of(path: &Path, servers: &[Server]) -> Result<Option<Socket>, CommandFailure> {
     let found = servers_of(servers, path);
     match found[..] {
         [] => Ok(None),
@@ -78,11 +78,11 @@ fn of(path: &Path, servers: &[Server]) -> Result<Option<Socket>, Refusal> {
 
 /// A server that tells of itself elsewhere, as one that another account started, is known by the
 /// socket that its config names, if it says that it serves just this config.
-fn named_by_config(path: &Path, servers: &[Server]) -> Result<Option<Socket>, Refusal> {
+fn named_by_config(path: &Path, servers: &[Server]) -> Result<Option<Socket>, CommandFailure> {
     if path.is_dir() {
         return Ok(None);
     }
-    let sources = Sources::read(&SCHEMA, path, &Surroundings::variable);
+    let sources = ConfigSources::read(&SCHEMA, path, &Surroundings::variable);
     let loaded = sources.and_then(|sources| config::load(&sources));
     let (config, _) = loaded.map_err(|errors| refusal(2, errors.to_string()))?;
     let Some(control) = config.control else {
@@ -107,7 +107,7 @@ fn named_by_config(path: &Path, servers: &[Server]) -> Result<Option<Socket>, Re
 }
 
 /// The only one that can be asked.
-fn only(servers: &[Server], has_config: bool) -> Result<Socket, Refusal> {
+fn only(servers: &[Server], has_config: bool) -> Result<Socket, CommandFailure> {
     let reachable = servers.iter().filter(|server| server.control.is_some());
     let reachable: Vec<&Server> = reachable.collect();
     match reachable[..] {
@@ -146,7 +146,7 @@ fn only(servers: &[Server], has_config: bool) -> Result<Socket, Refusal> {
     }
 }
 
-fn none_of(path: &Path, servers: &[Server]) -> Refusal {
+fn none_of(path: &Path, servers: &[Server]) -> CommandFailure {
     let flag = match path.is_dir() {
         true => "",
         false => "--config ",
@@ -185,6 +185,6 @@ fn choices(servers: &[&Server]) -> String {
     servers.iter().map(line).collect()
 }
 
-fn refusal(code: u8, text: String) -> Refusal {
-    Refusal { code, text }
+fn refusal(code: u8, text: String) -> CommandFailure {
+    CommandFailure { code, text }
 }

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{PAGE_COUNT, rows};
-use crate::control::{Answer, Hob};
-use crate::facts::Facts;
+use crate::control::{ControlAnswer, Hob};
+use crate::facts::JsonView;
 use crate::filter::{Filter, push_encoded};
-use crate::output::Reader;
-use crate::{Refusal, escape, output};
+use crate::output::StdoutReader;
+use crate::{CommandFailure, escape, output};
 
 /// Time between two looks while nothing is behind.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -23,14 +23,18 @@ const RETURN_LIMIT: Duration = Duration::from_secs(10);
 
 /// How requests are shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum HistoryOutputStyle {
     Table,
     Json,
 }
 
 /// Shows requests until it is told to end.
-pub(super) fn follow(hob: &mut Hob, filter: &Filter, style: Style) -> Result<(), Refusal> {
-    let is_stopped = hob_load::stop_at_signals().map_err(|error| Refusal {
+pub(super) fn follow(
+    hob: &mut Hob,
+    filter: &Filter,
+    style: HistoryOutputStyle,
+) -> Result<(), CommandFailure> {
+    let is_stopped = hob_load::stop_at_signals().map_err(|error| CommandFailure {
         code: 1,
         text: error.to_string(),
     })?;
@@ -39,17 +43,17 @@ pub(super) fn follow(hob: &mut Hob, filter: &Filter, style: Style) -> Result<(),
     let base = format!("{base}{joint}limit={PAGE_COUNT}&after=");
     let mut page = hob.get(&format!("{base}now"))?;
     eprintln!("hob: following; Ctrl-C ends it");
-    let mut shown = Shown::new(style);
+    let mut shown = HistoryPrinter::new(style);
     shown.begin();
     loop {
-        let told = Facts(&page);
+        let told = JsonView(&page);
         if told.is("gap") {
             eprintln!("hob: some requests may be missing here");
         }
         // An older one knows no `after` and tells the newest again and again.
         let Some(next) = told.text("next").filter(|next| next.starts_with('~')) else {
             let text = "this hob cannot be followed: it is of an older version".to_owned();
-            return Err(Refusal { code: 1, text });
+            return Err(CommandFailure { code: 1, text });
         };
         shown.take(told);
         let mut target = base.clone();
@@ -58,7 +62,7 @@ pub(super) fn follow(hob: &mut Hob, filter: &Filter, style: Style) -> Result<(),
             true => Duration::ZERO,
             false => PERIOD,
         };
-        if shown.reader == Reader::Gone || is_over(pause, &is_stopped) {
+        if shown.reader == StdoutReader::Gone || is_over(pause, &is_stopped) {
             return Ok(());
         }
         match ask(hob, &target, &is_stopped)? {
@@ -82,15 +86,19 @@ fn is_over(time: Duration, is_stopped: &AtomicBool) -> bool {
 
 /// What has come in; of the server that follows, where this one has gone. `None` when it is told to
 /// end.
-fn ask(hob: &mut Hob, target: &str, is_stopped: &AtomicBool) -> Result<Option<Value>, Refusal> {
+fn ask(
+    hob: &mut Hob,
+    target: &str,
+    is_stopped: &AtomicBool,
+) -> Result<Option<Value>, CommandFailure> {
     let until = Instant::now() + RETURN_LIMIT;
     let mut has_gone = false;
     loop {
         let answer = hob.ask("GET", target);
         // A server that refuses is there, and will not change its mind.
-        let is_refused = |answer: &Answer| (400..500).contains(&answer.status);
+        let is_refused = |answer: &ControlAnswer| (400..500).contains(&answer.status);
         let is_final = answer.as_ref().is_ok_and(is_refused);
-        match answer.and_then(Answer::told) {
+        match answer.and_then(ControlAnswer::told) {
             Ok(page) => {
                 if has_gone {
                     eprintln!("hob: following again");
@@ -112,37 +120,37 @@ fn ask(hob: &mut Hob, target: &str, is_stopped: &AtomicBool) -> Result<Option<Va
 }
 
 /// What was shown.
-struct Shown {
-    style: Style,
+struct HistoryPrinter {
+    style: HistoryOutputStyle,
     /// Columns as wide as the widest so far.
     widths: Vec<usize>,
-    reader: Reader,
+    reader: StdoutReader,
 }
 
-impl Shown {
-    fn new(style: Style) -> Shown {
-        Shown {
+impl HistoryPrinter {
+    fn new(style: HistoryOutputStyle) -> HistoryPrinter {
+        HistoryPrinter {
             style,
             widths: Vec::new(),
-            reader: Reader::Reads,
+            reader: StdoutReader::Reads,
         }
     }
 
     fn begin(&mut self) {
-        if self.style == Style::Table {
+        if self.style == HistoryOutputStyle::Table {
             let table = rows::table(std::iter::empty(), output::width());
             self.widths = rows::usual_widths(&table, output::width());
             self.reader = output::line(&table.heading(&self.widths));
         }
     }
 
-    fn take(&mut self, told: Facts<'_>) {
+    fn take(&mut self, told: JsonView<'_>) {
         let text = match self.style {
-            Style::Json => {
+            HistoryOutputStyle::Json => {
                 let lines = told.list("requests").iter();
                 lines.map(|one| escape::json(one) + "\n").collect()
             }
-            Style::Table => {
+            HistoryOutputStyle::Table => {
                 let table = rows::table(told.each("requests"), output::width());
                 let least = std::mem::take(&mut self.widths);
                 self.widths = table.widths_from(&least, output::width());

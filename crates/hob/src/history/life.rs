@@ -5,7 +5,7 @@ use hob_load::page::{bytes, count, time_us};
 
 use super::{asked, moment, remark};
 use crate::escape;
-use crate::facts::Facts;
+use crate::facts::JsonView;
 use crate::table::{columns_of, cut};
 
 /// Columns of the names, of the times and of the bars where the width is not known.
@@ -16,7 +16,7 @@ const BAR_WIDTH_MIN: usize = 10;
 
 /// A stretch of a request's time.
 #[derive(Debug, PartialEq, Eq)]
-struct Stage {
+struct TimelineStage {
     name: &'static str,
     begin_us: u64,
     length_us: u64,
@@ -25,7 +25,7 @@ struct Stage {
 }
 
 /// Everything about a request, in lines.
-pub(crate) fn life(request: Facts<'_>, width: Option<usize>) -> String {
+pub(crate) fn life(request: JsonView<'_>, width: Option<usize>) -> String {
     let mut text = format!("{}\n", escape::line(&asked(request)));
     for (name, value) in facts(request) {
         let name = format!("{name:<NAME_WIDTH$}");
@@ -51,7 +51,7 @@ pub(crate) fn life(request: Facts<'_>, width: Option<usize>) -> String {
 }
 
 /// Names and values of what is known, in the order of a request's life.
-fn facts(request: Facts<'_>) -> Vec<(&'static str, String)> {
+fn facts(request: JsonView<'_>) -> Vec<(&'static str, String)> {
     let mut facts: Vec<(&'static str, Option<String>)> = Vec::new();
     let text = |name| request.text(name).map(str::to_owned);
     facts.push(("id", text("id")));
@@ -86,7 +86,7 @@ fn facts(request: Facts<'_>) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-fn client(request: Facts<'_>) -> Option<String> {
+fn client(request: JsonView<'_>) -> Option<String> {
     let mut text = request.text("client")?.to_owned();
     if let Some(port) = request.count("client_port").filter(|port| *port != 0) {
         text.push_str(&format!(", port {port}"));
@@ -97,7 +97,7 @@ fn client(request: Facts<'_>) -> Option<String> {
     Some(text)
 }
 
-fn network(request: Facts<'_>) -> Option<String> {
+fn network(request: JsonView<'_>) -> Option<String> {
     let rtt = request.count("rtt_us").filter(|rtt| *rtt != 0)?;
     let mut text = format!("round trip {}", time_us(rtt as f64));
     if let Some(again) = request.count("retransmits") {
@@ -109,19 +109,19 @@ fn network(request: Facts<'_>) -> Option<String> {
     Some(text)
 }
 
-fn joined(request: Facts<'_>, names: &[&str]) -> Option<String> {
+fn joined(request: JsonView<'_>, names: &[&str]) -> Option<String> {
     let known = names.iter().filter_map(|name| request.text(name));
     let known: Vec<&str> = known.filter(|text| *text != "none").collect();
     (!known.is_empty()).then(|| known.join(", "))
 }
 
-fn us(request: Facts<'_>, name: &str) -> Option<String> {
+fn us(request: JsonView<'_>, name: &str) -> Option<String> {
     let time = request.count(name).filter(|time| *time != 0)?;
     Some(time_us(time as f64))
 }
 
 /// A bar for every stretch of time, below a scale from the begin to the end.
-fn waterfall(request: Facts<'_>, bar: usize) -> String {
+fn waterfall(request: JsonView<'_>, bar: usize) -> String {
     let whole = request.count("total_us").or(request.count("age_us"));
     let Some(whole) = whole else {
         return String::new();
@@ -150,7 +150,7 @@ fn waterfall(request: Facts<'_>, bar: usize) -> String {
 }
 
 /// The bar of a stage: where it was as `█`, and as `▒` where only its length is known.
-fn drawn(stage: &Stage, whole_us: u64, bar: usize) -> String {
+fn drawn(stage: &TimelineStage, whole_us: u64, bar: usize) -> String {
     let whole = whole_us.max(1);
     let place = |us: u64| {
         let place = us.min(whole) as u128 * bar as u128 / u128::from(whole);
@@ -164,7 +164,7 @@ fn drawn(stage: &Stage, whole_us: u64, bar: usize) -> String {
 }
 
 /// The stretches that took any time, by when they began.
-fn stages(request: Facts<'_>, whole_us: u64) -> Vec<Stage> {
+fn stages(request: JsonView<'_>, whole_us: u64) -> Vec<TimelineStage> {
     let of = |name| request.count(name).unwrap_or(0);
     let first = request.count("first_byte_us").filter(|first| *first != 0);
     let first = first.unwrap_or(whole_us).min(whole_us);
@@ -173,13 +173,13 @@ fn stages(request: Facts<'_>, whole_us: u64) -> Vec<Stage> {
     let queue_begin = program_begin.saturating_sub(of("queue_us"));
     let start = of("start_us").min(of("program_us"));
     let sending = whole_us - first;
-    let stage = |name, begin_us, length_us| Stage {
+    let stage = |name, begin_us, length_us| TimelineStage {
         name,
         begin_us,
         length_us,
         is_somewhere: false,
     };
-    let somewhere = |name, begin_us, length_us| Stage {
+    let somewhere = |name, begin_us, length_us| TimelineStage {
         is_somewhere: true,
         ..stage(name, begin_us, length_us)
     };
@@ -217,7 +217,7 @@ mod tests {
             "handshake_us": 1500, "server_us": 10,
         });
         assert_eq!(
-            waterfall(Facts(&request), 10),
+            waterfall(JsonView(&request), 10),
             "                                   0   1.00 s\n  \
              waits in the queue       100 ms  █\n  \
              starts the program       100 ms   █\n  \
@@ -237,7 +237,7 @@ mod tests {
             "rtt_us": 200, "retransmits": 1, "window_bytes": 14600, "total_us": 5,
             "verdict": "network: 1 of 2 s",
         });
-        let text = life(Facts(&request), None);
+        let text = life(JsonView(&request), None);
         for wanted in [
             "GET /\\x1b[2J\n",
             "client                192.0.2.7, port 4\n",
@@ -247,7 +247,7 @@ mod tests {
         ] {
             assert!(text.contains(wanted), "{wanted:?} is not in:\n{text}");
         }
-        let narrow = life(Facts(&request), Some(40));
+        let narrow = life(JsonView(&request), Some(40));
         assert!(
             narrow.lines().all(|line| columns_of(line) <= 40),
             "{narrow}"
@@ -260,7 +260,7 @@ mod tests {
             "queue_us": u64::MAX, "start_us": 9, "program_us": 7, "first_byte_us": 90,
             "total_us": 10, "client_take_us": u64::MAX,
         });
-        let text = waterfall(Facts(&request), 10);
+        let text = waterfall(JsonView(&request), 10);
         assert!(text.lines().all(|line| columns_of(line) < 60), "{text}");
     }
 }

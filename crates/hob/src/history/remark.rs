@@ -1,10 +1,10 @@
 //! What is to be said of a request in a line: why it was slow, how it failed.
 
 use crate::escape;
-use crate::facts::Facts;
+use crate::facts::JsonView;
 
 /// Verdict, failure and end, where there is something to say.
-pub(crate) fn remark(request: Facts<'_>) -> Option<String> {
+pub(crate) fn remark(request: JsonView<'_>) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(verdict) = request.text("verdict") {
         parts.push(verdict.to_owned());
@@ -26,7 +26,7 @@ pub(crate) fn remark(request: Facts<'_>) -> Option<String> {
 }
 
 /// Whose fault it was, and what went wrong.
-fn failure(request: Facts<'_>) -> Option<String> {
+fn failure(request: JsonView<'_>) -> Option<String> {
     let fault = request.text("fault").filter(|fault| *fault != "none");
     let why: Vec<&str> = ["reason", "detail"]
         .into_iter()
@@ -59,7 +59,7 @@ mod tests {
                 Some("client: 1 of 2 s; fault of the client; the client took too long"),
             ),
         ] {
-            assert_eq!(remark(Facts(&request)).as_deref(), wanted);
+            assert_eq!(remark(JsonView(&request)).as_deref(), wanted);
         }
     }
 }

@@ -3,11 +3,11 @@
 use hob_load::page::{bytes, count};
 
 use super::pairs;
-use crate::facts::Facts;
-use crate::table::{Cell, Table, numbers, texts, words};
+use crate::facts::JsonView;
+use crate::table::{TextCell, TextTable, numbers, texts, words};
 
 /// The cache in lines.
-pub(crate) fn text(cache: Facts<'_>, _: Option<usize>) -> String {
+pub(crate) fn text(cache: JsonView<'_>, _: Option<usize>) -> String {
     let amount = |name| cache.count(name).map(|size| bytes(size as f64));
     let number = |name| cache.count(name).map(count);
     let held = amount("bytes").map(|held| match amount("bytes_max") {
@@ -26,8 +26,8 @@ pub(crate) fn text(cache: Facts<'_>, _: Option<usize>) -> String {
 }
 
 /// The largest of what it holds.
-pub(crate) fn largest(cache: Facts<'_>, width: Option<usize>) -> String {
-    let mut table = Table::new(&[
+pub(crate) fn largest(cache: JsonView<'_>, width: Option<usize>) -> String {
+    let mut table = TextTable::new(&[
         texts("LARGEST"),
         words("SITE"),
         numbers("BYTES"),
@@ -37,12 +37,12 @@ pub(crate) fn largest(cache: Facts<'_>, width: Option<usize>) -> String {
     ]);
     for entry in cache.each("entries") {
         table.push(vec![
-            Cell::text(entry.text("path")),
-            Cell::text(entry.text("site")),
-            Cell::bytes(entry.count("bytes")),
-            Cell::count(entry.count("hits")),
-            Cell::age(entry.count("age_s")),
-            Cell::text(entry.text("state")),
+            TextCell::text(entry.text("path")),
+            TextCell::text(entry.text("site")),
+            TextCell::bytes(entry.count("bytes")),
+            TextCell::count(entry.count("hits")),
+            TextCell::age(entry.count("age_s")),
+            TextCell::text(entry.text("state")),
         ]);
     }
     match table.rows.is_empty() {
@@ -52,7 +52,7 @@ pub(crate) fn largest(cache: Facts<'_>, width: Option<usize>) -> String {
 }
 
 /// Of all that was looked for, what was there.
-fn share(cache: Facts<'_>) -> String {
+fn share(cache: JsonView<'_>) -> String {
     let of = |name| cache.count(name).unwrap_or(0) as f64;
     let all = of("hits") + of("misses");
     match all > 0.0 {
@@ -76,11 +76,11 @@ mod tests {
             }],
         });
         assert_eq!(
-            largest(Facts(&cache), None),
+            largest(JsonView(&cache), None),
             "\nLARGEST         SITE   BYTES    HITS      AGE  STATE\n\
              /srv/a\\x1b.png  *     1.5 kB  12,345  1 m 1 s  hot\n"
         );
-        assert_eq!(largest(Facts(&json!({})), None), "");
+        assert_eq!(largest(JsonView(&json!({})), None), "");
     }
 
     #[test]
@@ -89,7 +89,7 @@ mod tests {
             "entries": 3, "bytes": 1200, "bytes_max": 67_108_864, "hits": 3, "misses": 1,
         });
         assert_eq!(
-            text(Facts(&cache), None),
+            text(JsonView(&cache), None),
             "entries        3\nbytes          1.2 kB of 67.1 MB\n\
              hits           3, 75.0 % of what was looked for\nmisses         1\n"
         );

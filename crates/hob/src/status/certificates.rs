@@ -1,17 +1,17 @@
 //! Certificates: those that come from an authority, and all that are served.
 
 use crate::escape;
-use crate::facts::Facts;
+use crate::facts::JsonView;
 use crate::history::moment;
-use crate::table::{Cell, Table, numbers, texts, words};
+use crate::table::{TextCell, TextTable, numbers, texts, words};
 
 /// A row for each, and below it what went wrong.
-pub(crate) fn text(certificates: Facts<'_>, width: Option<usize>) -> String {
-    let all: Vec<Facts<'_>> = certificates.each_item().collect();
+pub(crate) fn text(certificates: JsonView<'_>, width: Option<usize>) -> String {
+    let all: Vec<JsonView<'_>> = certificates.each_item().collect();
     if all.is_empty() {
         return "no certificate comes from an authority\n".to_owned();
     }
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         texts("NAMES"),
         words("STATE"),
         words("UNTIL"),
@@ -20,11 +20,11 @@ pub(crate) fn text(certificates: Facts<'_>, width: Option<usize>) -> String {
     ]);
     for one in &all {
         table.push(vec![
-            Cell::text(one.texts("names").as_deref()),
-            Cell::text(one.text("state")),
-            Cell::text(one.text("until")),
-            Cell::text(one.text("next_try")),
-            Cell::text(one.text("challenge")),
+            TextCell::text(one.texts("names").as_deref()),
+            TextCell::text(one.text("state")),
+            TextCell::text(one.text("until")),
+            TextCell::text(one.text("next_try")),
+            TextCell::text(one.text("challenge")),
         ]);
     }
     let widths = table.widths(width);
@@ -40,8 +40,8 @@ pub(crate) fn text(certificates: Facts<'_>, width: Option<usize>) -> String {
 }
 
 /// Those that listeners show, whoever they are of.
-pub(crate) fn served(told: Facts<'_>, width: Option<usize>) -> String {
-    let mut table = Table::new(&[
+pub(crate) fn served(told: JsonView<'_>, width: Option<usize>) -> String {
+    let mut table = TextTable::new(&[
         texts("SERVED FOR"),
         words("STATE"),
         numbers("DAYS LEFT"),
@@ -54,13 +54,13 @@ pub(crate) fn served(told: Facts<'_>, width: Option<usize>) -> String {
         let until = one.count("not_after_unix_s");
         let until = until.map(|seconds| moment(seconds.saturating_mul(1000)));
         table.push(vec![
-            Cell::text(one.texts("names").as_deref()),
-            Cell::text(one.text("state")),
-            Cell::number(one.number("days_left"), |days| format!("{days:.0}")),
-            Cell::text(until.as_deref()),
-            Cell::text(one.text("listener")),
-            Cell::text(one.text("issuer").filter(|issuer| !issuer.is_empty())),
-            Cell::text(one.text("source")),
+            TextCell::text(one.texts("names").as_deref()),
+            TextCell::text(one.text("state")),
+            TextCell::number(one.number("days_left"), |days| format!("{days:.0}")),
+            TextCell::text(until.as_deref()),
+            TextCell::text(one.text("listener")),
+            TextCell::text(one.text("issuer").filter(|issuer| !issuer.is_empty())),
+            TextCell::text(one.text("source")),
         ]);
     }
     match table.rows.is_empty() {
@@ -85,13 +85,13 @@ mod tests {
             },
         ]);
         assert_eq!(
-            text(Facts(&all), None),
+            text(JsonView(&all), None),
             "NAMES                 STATE   UNTIL  NEXT TRY              PROVED BY\n\
              a.example, b.example  failed  -      2027-01-15 08:00 UTC  http-01\n  \
              no answer\\nfrom it\n"
         );
         assert_eq!(
-            text(Facts(&json!([])), None),
+            text(JsonView(&json!([])), None),
             "no certificate comes from an authority\n"
         );
     }
@@ -106,7 +106,7 @@ mod tests {
             }],
         });
         assert_eq!(
-            served(Facts(&told), None),
+            served(JsonView(&told), None),
             "\nSERVED FOR  STATE  DAYS LEFT  UNTIL                    LISTENER  ISSUER  FROM\n\
              localhost   good          -1  2027-01-15 08:00:00 UTC  [::]:443  -       self-signed\n"
         );

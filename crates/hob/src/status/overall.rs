@@ -4,14 +4,14 @@ use hob_load::page::count;
 
 use super::{cache, certificates, pairs, programs};
 use crate::escape;
-use crate::facts::Facts;
+use crate::facts::JsonView;
 use crate::table::{age, columns_of};
 
 /// Columns of the counters where the width is not known.
 const WIDTH: usize = 80;
 
 /// The state in parts, each with its name above it.
-pub(crate) fn text(state: Facts<'_>, width: Option<usize>) -> String {
+pub(crate) fn text(state: JsonView<'_>, width: Option<usize>) -> String {
     let mut text = processes(state);
     let mut part = |name: &str, lines: String| {
         if !lines.is_empty() {
@@ -34,7 +34,7 @@ pub(crate) fn text(state: Facts<'_>, width: Option<usize>) -> String {
     text
 }
 
-fn processes(state: Facts<'_>) -> String {
+fn processes(state: JsonView<'_>) -> String {
     let text = |name| state.text(name).map(str::to_owned);
     let number = |name| state.count(name).map(count);
     let keeper = state.count("keeper.pid").map(|pid| {
@@ -74,7 +74,7 @@ fn processes(state: Facts<'_>) -> String {
     ])
 }
 
-fn list(state: Facts<'_>, name: &str) -> String {
+fn list(state: JsonView<'_>, name: &str) -> String {
     let texts = state.list(name).iter().filter_map(|item| item.as_str());
     texts
         .map(|text| format!("{}\n", escape::lines(text)))
@@ -82,7 +82,7 @@ fn list(state: Facts<'_>, name: &str) -> String {
 }
 
 /// The counters, in as many columns as there is room for, downwards.
-fn counters(state: Facts<'_>, width: Option<usize>) -> String {
+fn counters(state: JsonView<'_>, width: Option<usize>) -> String {
     let all = state.below("counters").0.as_object().into_iter().flatten();
     let shown: Vec<String> = all
         .filter_map(|(name, value)| Some((name, value.as_u64().filter(|value| *value != 0)?)))
@@ -127,7 +127,7 @@ mod tests {
             "programs": {}, "counters": { "requests": 1234, "none": 0, "hits": 2 },
         });
         assert_eq!(
-            text(Facts(&state), None),
+            text(JsonView(&state), None),
             "hob          0.1.0\ngeneration   2\n\
              keeper       process 7, servers started so far: 1\n\
              server       process 8, up 5 s, 2 threads, user 0\nconnections  3\n\n\

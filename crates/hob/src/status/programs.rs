@@ -3,11 +3,11 @@
 use hob_load::page::count;
 
 use crate::escape;
-use crate::facts::Facts;
-use crate::table::{Cell, Table, numbers, texts, words};
+use crate::facts::JsonView;
+use crate::table::{TextCell, TextTable, numbers, texts, words};
 
 /// Pools with their workers, then hosts.
-pub(crate) fn text(programs: Facts<'_>, width: Option<usize>) -> String {
+pub(crate) fn text(programs: JsonView<'_>, width: Option<usize>) -> String {
     let mut text = String::new();
     for pool in programs.each("pools") {
         text.push_str(&pool_text(pool, width));
@@ -20,7 +20,7 @@ pub(crate) fn text(programs: Facts<'_>, width: Option<usize>) -> String {
 }
 
 /// A pool in a line, then its workers and what they do.
-fn pool_text(pool: Facts<'_>, width: Option<usize>) -> String {
+fn pool_text(pool: JsonView<'_>, width: Option<usize>) -> String {
     let name = escape::line(pool.text("name").unwrap_or("?"));
     let number = |name| count(pool.count(name).unwrap_or(0));
     let mut text = format!(
@@ -38,7 +38,7 @@ fn pool_text(pool: Facts<'_>, width: Option<usize>) -> String {
             text.push_str(&format!("  {what}: {}\n", escape::line(said)));
         }
     }
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         numbers("PID"),
         words("STATE"),
         numbers("AGE"),
@@ -55,18 +55,18 @@ fn pool_text(pool: Facts<'_>, width: Option<usize>) -> String {
         });
         let first = does.next();
         table.push(vec![
-            Cell::text(worker.count("pid").map(|pid| pid.to_string()).as_deref()),
-            Cell::text(worker.text("state")),
-            Cell::age(worker.count("age_s")),
-            Cell::count(worker.count("served")),
-            Cell::bytes(worker.count("memory_bytes")),
-            Cell::text(worker.text("carrier")),
-            Cell::text(worker.text("library")),
-            Cell::text(Some(first.as_deref().unwrap_or_default())),
+            TextCell::text(worker.count("pid").map(|pid| pid.to_string()).as_deref()),
+            TextCell::text(worker.text("state")),
+            TextCell::age(worker.count("age_s")),
+            TextCell::count(worker.count("served")),
+            TextCell::bytes(worker.count("memory_bytes")),
+            TextCell::text(worker.text("carrier")),
+            TextCell::text(worker.text("library")),
+            TextCell::text(Some(first.as_deref().unwrap_or_default())),
         ]);
         for more in does {
-            let mut row = vec![Cell::text(Some("")); 7];
-            row.push(Cell::text(Some(&more)));
+            let mut row = vec![TextCell::text(Some("")); 7];
+            row.push(TextCell::text(Some(&more)));
             table.push(row);
         }
     }
@@ -79,8 +79,8 @@ fn pool_text(pool: Facts<'_>, width: Option<usize>) -> String {
 }
 
 /// A row for each interpreter, and below it what went wrong last.
-fn hosts(programs: Facts<'_>, width: Option<usize>) -> String {
-    let mut table = Table::new(&[
+fn hosts(programs: JsonView<'_>, width: Option<usize>) -> String {
+    let mut table = TextTable::new(&[
         texts("HOST"),
         words("STATE"),
         numbers("PID"),
@@ -97,16 +97,16 @@ fn hosts(programs: Facts<'_>, width: Option<usize>) -> String {
         let names = ["interpreter", "dir"];
         let names: Vec<&str> = names.iter().filter_map(|name| host.text(name)).collect();
         table.push(vec![
-            Cell::text(Some(&names.join(" in "))),
-            Cell::text(host.text("state")),
-            Cell::text(host.count("pid").map(|pid| pid.to_string()).as_deref()),
-            Cell::age(host.count("age_s")),
-            Cell::count(host.count("served")),
-            Cell::count(host.count("running")),
-            Cell::bytes(host.count("memory_bytes")),
-            Cell::count(host.count("starts")),
-            Cell::count(host.count("failures")),
-            Cell::count(host.count("crashes")),
+            TextCell::text(Some(&names.join(" in "))),
+            TextCell::text(host.text("state")),
+            TextCell::text(host.count("pid").map(|pid| pid.to_string()).as_deref()),
+            TextCell::age(host.count("age_s")),
+            TextCell::count(host.count("served")),
+            TextCell::count(host.count("running")),
+            TextCell::bytes(host.count("memory_bytes")),
+            TextCell::count(host.count("starts")),
+            TextCell::count(host.count("failures")),
+            TextCell::count(host.count("crashes")),
         ]);
         below.push(host_below(host));
     }
@@ -124,7 +124,7 @@ fn hosts(programs: Facts<'_>, width: Option<usize>) -> String {
 }
 
 /// What a host is and holds, and what went wrong with it last.
-fn host_below(host: Facts<'_>) -> String {
+fn host_below(host: JsonView<'_>) -> String {
     let mut text = String::new();
     for (name, what) in [("version", ""), ("last_failure", "last failure: ")] {
         if let Some(said) = host.text(name) {
@@ -182,7 +182,7 @@ mod tests {
             "  last failure: no module x",
             "  has loaded json",
         ];
-        let text = text(Facts(&programs), None);
+        let text = text(JsonView(&programs), None);
         assert_eq!(text.lines().collect::<Vec<_>>(), wanted);
     }
 }

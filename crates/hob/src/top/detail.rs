@@ -3,22 +3,22 @@
 use hob_load::page::count;
 use serde_json::Value;
 
-use super::rows::Rows;
-use super::state::State;
+use super::rows::ViewRows;
+use super::state::ScreenState;
 use crate::args::TopView;
-use crate::facts::Facts;
-use crate::table::{Cell, Table, UNKNOWN, age, numbers, texts, words};
+use crate::facts::JsonView;
+use crate::table::{TextCell, TextTable, UNKNOWN, age, numbers, texts, words};
 use crate::{escape, history};
 
 /// Requests of a program that are listed.
 const BUSY_COUNT: usize = 50;
 
 /// The lines about the row of that name.
-pub(super) fn lines(state: &State, name: &str, width: usize) -> Vec<String> {
-    let rows = Rows::of(state.view, &state.snapshot);
+pub(super) fn lines(state: &ScreenState, name: &str, width: usize) -> Vec<String> {
+    let rows = ViewRows::of(state.view, &state.snapshot);
     let found = rows.index_of(name).map(|index| rows.subjects[index].1);
     let finished = || {
-        let finished = state.finished.as_ref().map(Facts);
+        let finished = state.finished.as_ref().map(JsonView);
         finished.filter(|one| one.text("id") == Some(name))
     };
     let text = match (state.view, found) {
@@ -33,7 +33,7 @@ pub(super) fn lines(state: &State, name: &str, width: usize) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-fn program(program: Facts<'_>, width: usize) -> String {
+fn program(program: JsonView<'_>, width: usize) -> String {
     let shown = |name| escape::line(program.text(name).unwrap_or("-"));
     let mut text = format!("{}\n", shown("name"));
     text.push_str(&format!(
@@ -53,7 +53,7 @@ fn program(program: Facts<'_>, width: usize) -> String {
         let span = program.below(span);
         if let Some(us) = span.count("request_us") {
             let requests = count(span.count("requests").unwrap_or(0));
-            let each = Cell::us(Some(us));
+            let each = TextCell::us(Some(us));
             let each = each.shown();
             text.push_str(&format!(
                 "  {name:<16}{requests} requests, {each} of CPU each\n"
@@ -66,7 +66,7 @@ fn program(program: Facts<'_>, width: usize) -> String {
     if !program.list("scripts").is_empty() {
         return format!("{text}\n{}", scripts(program, width));
     }
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         numbers("PID"),
         words("STATE"),
         numbers("AGE"),
@@ -87,13 +87,13 @@ fn program(program: Facts<'_>, width: usize) -> String {
         let running = worker.count("running");
         let running = running.unwrap_or(worker.list("running").len() as u64);
         table.push(vec![
-            Cell::text(pid.as_deref()),
-            Cell::text(worker.text("state")),
-            Cell::number(worker.number("age_s"), |seconds| age(seconds as u64)),
-            Cell::count(worker.count("requests")),
-            Cell::count(Some(running)),
-            Cell::bytes(worker.count("memory_bytes")),
-            Cell::us(worker.count("cpu_us")),
+            TextCell::text(pid.as_deref()),
+            TextCell::text(worker.text("state")),
+            TextCell::number(worker.number("age_s"), |seconds| age(seconds as u64)),
+            TextCell::count(worker.count("requests")),
+            TextCell::count(Some(running)),
+            TextCell::bytes(worker.count("memory_bytes")),
+            TextCell::us(worker.count("cpu_us")),
         ]);
     }
     let busy: String = busy.into_iter().take(BUSY_COUNT).collect();
@@ -105,8 +105,8 @@ fn program(program: Facts<'_>, width: usize) -> String {
 }
 
 /// Scripts that ran today, those first that used most.
-fn scripts(program: Facts<'_>, width: usize) -> String {
-    let mut table = Table::new(&[
+fn scripts(program: JsonView<'_>, width: usize) -> String {
+    let mut table = TextTable::new(&[
         texts("SCRIPT"),
         numbers("TODAY"),
         numbers("RATE"),
@@ -118,13 +118,13 @@ fn scripts(program: Facts<'_>, width: usize) -> String {
     for script in program.each("scripts") {
         let file = script.text("file").and_then(|file| file.rsplit('/').next());
         table.push(vec![
-            Cell::text(file),
-            Cell::count(script.count("requests")),
-            Cell::rate(script.number("rate_s")),
-            Cell::us(script.count("used_us")),
-            Cell::us(script.count("cpu_us")),
-            Cell::us(script.count("start_cpu_us")),
-            Cell::us(script.below("saves").count("cpu_us")),
+            TextCell::text(file),
+            TextCell::count(script.count("requests")),
+            TextCell::rate(script.number("rate_s")),
+            TextCell::us(script.count("used_us")),
+            TextCell::us(script.count("cpu_us")),
+            TextCell::us(script.count("start_cpu_us")),
+            TextCell::us(script.below("saves").count("cpu_us")),
         ]);
     }
     table.text(Some(width))
@@ -153,7 +153,7 @@ fn paragraph(name: &str, words: &str, width: usize) -> String {
     text
 }
 
-fn route(route: Facts<'_>, width: usize) -> String {
+fn route(route: JsonView<'_>, width: usize) -> String {
     let shown = |name| escape::line(route.text(name).unwrap_or("-"));
     let mut text = format!("{} {}\n", shown("site"), shown("route"));
     for (name, field) in [
@@ -166,15 +166,15 @@ fn route(route: Facts<'_>, width: usize) -> String {
         }
     }
     for (name, cell) in [
-        ("requests", Cell::count(route.count("requests"))),
-        ("errors", Cell::count(route.count("errors"))),
-        ("sent", Cell::bytes(route.count("bytes_out"))),
-        ("rate", Cell::rate(route.number("rate_s"))),
+        ("requests", TextCell::count(route.count("requests"))),
+        ("errors", TextCell::count(route.count("errors"))),
+        ("sent", TextCell::bytes(route.count("bytes_out"))),
+        ("rate", TextCell::rate(route.number("rate_s"))),
         ("last", last(route)),
     ] {
         text.push_str(&format!("  {name:<10}{}\n", cell.shown()));
     }
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         words("TIME"),
         numbers("50 %"),
         numbers("90 %"),
@@ -193,19 +193,19 @@ fn route(route: Facts<'_>, width: usize) -> String {
         if times.0 == &Value::Null {
             continue;
         }
-        let mut row = vec![Cell::text(Some(name))];
+        let mut row = vec![TextCell::text(Some(name))];
         for figure in ["p50_us", "p90_us", "p99_us", "max_us", "mean_us"] {
             let time = times.number(figure).map(|us| us as u64);
-            row.push(Cell::us(time));
+            row.push(TextCell::us(time));
         }
         table.push(row);
     }
     format!("{text}\n{}", table.text(Some(width)))
 }
 
-fn last(route: Facts<'_>) -> Cell {
+fn last(route: JsonView<'_>) -> TextCell {
     let moment = route.count("last_unix_ms").map(history::moment);
-    Cell::text(moment.as_deref())
+    TextCell::text(moment.as_deref())
 }
 
 #[cfg(test)]
@@ -227,7 +227,7 @@ mod tests {
                        time a request (86 %); at today's 3.10 requests a second that is 0.03 of a \
                        CPU.",
         });
-        let text = super::program(Facts(&program), 80);
+        let text = super::program(JsonView(&program), 80);
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"

@@ -6,7 +6,7 @@ use ratatui::style::Stylize;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::state::{Mode, State, VIEWS};
+use super::state::{Mode, ScreenState, VIEWS};
 use super::{detail, overview};
 use crate::args::TopView;
 use crate::escape;
@@ -29,7 +29,7 @@ A route's times are those since the server started.
 cache hits: of what was looked for since then.";
 
 /// Draws all of it. Where a text in full ends is told to the state.
-pub(super) fn draw(frame: &mut Frame<'_>, state: &mut State) {
+pub(super) fn draw(frame: &mut Frame<'_>, state: &mut ScreenState) {
     let heights = [
         Constraint::Length(2),
         Constraint::Min(1),
@@ -56,7 +56,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &mut State) {
 }
 
 /// Whose screen this is and how it stands; then the views, and how rows are chosen.
-fn head(frame: &mut Frame<'_>, area: Rect, state: &State) {
+fn head(frame: &mut Frame<'_>, area: Rect, state: &ScreenState) {
     let [first, second] =
         Layout::vertical([Constraint::Length(1), Constraint::Length(1)]).areas(area);
     let width = usize::from(area.width);
@@ -82,7 +82,7 @@ fn head(frame: &mut Frame<'_>, area: Rect, state: &State) {
     frame.render_widget(Line::from(chosen).dark_gray(), at_end(second, wide));
 }
 
-fn tabs(state: &State) -> Vec<Span<'static>> {
+fn tabs(state: &ScreenState) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
     for (number, view) in (1..).zip(VIEWS) {
         let name = match view {
@@ -101,7 +101,7 @@ fn tabs(state: &State) -> Vec<Span<'static>> {
 }
 
 /// What the rows are sorted and chosen by.
-fn chosen(state: &State) -> String {
+fn chosen(state: &ScreenState) -> String {
     let sort = state.sort();
     let column = super::rows::columns(state.view)[sort.column].name;
     let way = if sort.is_falling { "down" } else { "up" };
@@ -121,7 +121,7 @@ fn at_end(area: Rect, width: usize) -> Rect {
     }
 }
 
-fn foot(state: &State) -> Line<'static> {
+fn foot(state: &ScreenState) -> Line<'static> {
     match &state.mode {
         Mode::Filter => Line::from(format!("only rows with: {}_", state.filter)).bold(),
         Mode::Help => Line::from("any key goes back, q ends").dark_gray(),
@@ -140,7 +140,7 @@ fn foot(state: &State) -> Line<'static> {
 
 /// The rows of the view below their heading, as many as there is room for, with the selected one
 /// among them.
-pub(super) fn list(frame: &mut Frame<'_>, area: Rect, state: &State) {
+pub(super) fn list(frame: &mut Frame<'_>, area: Rect, state: &ScreenState) {
     let rows = state.rows();
     let width = usize::from(area.width);
     let widths = rows.table.widths(Some(width));

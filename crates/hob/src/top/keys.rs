@@ -2,7 +2,7 @@
 
 /// A key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum KeyPress {
     Letter(char),
     Enter,
     Escape,
@@ -19,7 +19,7 @@ pub(crate) enum Key {
 
 /// The keys in bytes that were read at once. What is not known is left out; an escape that nothing
 /// follows is the key of that name.
-pub(crate) fn keys(bytes: &[u8]) -> Vec<Key> {
+pub(crate) fn keys(bytes: &[u8]) -> Vec<KeyPress> {
     let mut keys = Vec::new();
     let mut rest = bytes;
     while let [first, after @ ..] = rest {
@@ -30,24 +30,24 @@ pub(crate) fn keys(bytes: &[u8]) -> Vec<Key> {
                 rest
             }
             (0x1b, _) => {
-                keys.push(Key::Escape);
+                keys.push(KeyPress::Escape);
                 after
             }
             (b'\r' | b'\n', _) => {
-                keys.push(Key::Enter);
+                keys.push(KeyPress::Enter);
                 after
             }
             (b'\t', _) => {
-                keys.push(Key::Next);
+                keys.push(KeyPress::Next);
                 after
             }
             (0x08 | 0x7f, _) => {
-                keys.push(Key::Backspace);
+                keys.push(KeyPress::Backspace);
                 after
             }
             _ => {
                 let (letter, length) = letter(rest);
-                keys.extend(letter.map(Key::Letter));
+                keys.extend(letter.map(KeyPress::Letter));
                 &rest[length..]
             }
         };
@@ -56,21 +56,21 @@ pub(crate) fn keys(bytes: &[u8]) -> Vec<Key> {
 }
 
 /// A sequence behind its begin: parameters, then the byte that ends it and says which key it is.
-fn sequenced(bytes: &[u8]) -> (Option<Key>, &[u8]) {
+fn sequenced(bytes: &[u8]) -> (Option<KeyPress>, &[u8]) {
     let end = bytes.iter().position(|byte| (0x40..=0x7e).contains(byte));
     let Some(end) = end else {
         return (None, &[]);
     };
     let key = match (bytes[end], &bytes[..end]) {
-        (b'A', _) => Some(Key::Up),
-        (b'B', _) => Some(Key::Down),
-        (b'C', _) => Some(Key::Next),
-        (b'D' | b'Z', _) => Some(Key::Previous),
-        (b'H', _) | (b'~', b"1" | b"7") => Some(Key::First),
-        (b'F', _) | (b'~', b"4" | b"8") => Some(Key::Last),
-        (b'~', b"5") => Some(Key::PageUp),
-        (b'~', b"6") => Some(Key::PageDown),
-        (b'M', _) => Some(Key::Enter),
+        (b'A', _) => Some(KeyPress::Up),
+        (b'B', _) => Some(KeyPress::Down),
+        (b'C', _) => Some(KeyPress::Next),
+        (b'D' | b'Z', _) => Some(KeyPress::Previous),
+        (b'H', _) | (b'~', b"1" | b"7") => Some(KeyPress::First),
+        (b'F', _) | (b'~', b"4" | b"8") => Some(KeyPress::Last),
+        (b'~', b"5") => Some(KeyPress::PageUp),
+        (b'~', b"6") => Some(KeyPress::PageDown),
+        (b'M', _) => Some(KeyPress::Enter),
         _ => None,
     };
     (key, &bytes[end + 1..])
@@ -99,21 +99,24 @@ mod tests {
         assert_eq!(
             all,
             [
-                Key::Letter('q'),
-                Key::Up,
-                Key::Down,
-                Key::PageUp,
-                Key::PageDown,
-                Key::First,
-                Key::Last,
-                Key::Enter,
-                Key::Backspace,
-                Key::Next,
-                Key::Previous,
+                KeyPress::Letter('q'),
+                KeyPress::Up,
+                KeyPress::Down,
+                KeyPress::PageUp,
+                KeyPress::PageDown,
+                KeyPress::First,
+                KeyPress::Last,
+                KeyPress::Enter,
+                KeyPress::Backspace,
+                KeyPress::Next,
+                KeyPress::Previous,
             ]
         );
-        assert_eq!(keys(b"\x1b"), [Key::Escape]);
-        assert_eq!(keys("ä/".as_bytes()), [Key::Letter('ä'), Key::Letter('/')]);
+        assert_eq!(keys(b"\x1b"), [KeyPress::Escape]);
+        assert_eq!(
+            keys("ä/".as_bytes()),
+            [KeyPress::Letter('ä'), KeyPress::Letter('/')]
+        );
         // What is cut, unknown or no text is no key.
         for none in [&b"\x1b[1;5"[..], b"\x1b[99~", b"\xff\xfe", b"\x01\x02", b""] {
             assert_eq!(keys(none), [], "{none:?}");

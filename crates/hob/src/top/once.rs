@@ -8,18 +8,18 @@ use rustix::termios::tcgetwinsize;
 
 use super::draw::draw;
 use super::snapshot::Snapshot;
-use super::state::State;
+use super::state::ScreenState;
 use crate::args::TopOptions;
 use crate::control::Hob;
-use crate::{Refusal, output};
+use crate::{CommandFailure, output};
 
 /// Columns and lines where there is no terminal.
 const SIZE: (u16, u16) = (80, 24);
 
 /// Prints it.
-pub(super) fn run(hob: &mut Hob, options: &TopOptions) -> Result<(), Refusal> {
-    let snapshot = Snapshot::take(hob, State::wanted(options.view))?;
-    let mut state = State::new(options, snapshot);
+pub(super) fn run(hob: &mut Hob, options: &TopOptions) -> Result<(), CommandFailure> {
+    let snapshot = Snapshot::take(hob, ScreenState::wanted(options.view))?;
+    let mut state = ScreenState::new(options, snapshot);
     output::write(&text(&mut state, size()));
     Ok(())
 }
@@ -34,7 +34,7 @@ fn size() -> (u16, u16) {
 }
 
 /// What a screen of that size shows, without colours.
-pub(super) fn text(state: &mut State, (width, height): (u16, u16)) -> String {
+pub(super) fn text(state: &mut ScreenState, (width, height): (u16, u16)) -> String {
     let Ok(mut terminal) = Terminal::new(TestBackend::new(width, height));
     let Ok(_) = terminal.draw(|frame| draw(frame, state));
     let buffer = terminal.backend().buffer();
@@ -62,7 +62,7 @@ mod tests {
 
     use super::*;
     use crate::args::TopView;
-    use crate::top::keys::Key;
+    use crate::top::keys::KeyPress;
     use crate::top::state::tests::options;
 
     fn snapshot() -> Snapshot {
@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    fn shown(state: &mut State) -> Vec<String> {
+    fn shown(state: &mut ScreenState) -> Vec<String> {
         let text = text(state, SIZE);
         assert!(
             text.chars().all(|one| one == '\n' || !one.is_control()),
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn overview_of_80_by_24_has_all_figures() {
-        let mut state = State::new(&options(TopView::Overview), snapshot());
+        let mut state = ScreenState::new(&options(TopView::Overview), snapshot());
         let lines = shown(&mut state);
         assert_eq!(
             lines[0].split_at(44).0,
@@ -161,9 +161,9 @@ mod tests {
 
     #[test]
     fn rows_are_shown_in_full() {
-        let mut state = State::new(&options(TopView::Programs), snapshot());
+        let mut state = ScreenState::new(&options(TopView::Programs), snapshot());
         has(&shown(&mut state), &["PROGRAM", "app", "resident"]);
-        state.press(Key::Enter);
+        state.press(KeyPress::Enter);
         has(
             &shown(&mut state),
             &[
@@ -173,12 +173,12 @@ mod tests {
                 "Enter goes back",
             ],
         );
-        let mut state = State::new(&options(TopView::Routes), snapshot());
+        let mut state = ScreenState::new(&options(TopView::Routes), snapshot());
         has(
             &shown(&mut state),
             &["example.org/cgi-bin/*", "3.00 ms", "by 99 %, down"],
         );
-        state.press(Key::Enter);
+        state.press(KeyPress::Enter);
         has(
             &shown(&mut state),
             &["in all", "4.00 ms", "of CPU", "program"][..3],
@@ -187,9 +187,9 @@ mod tests {
 
     #[test]
     fn silence_pause_and_a_server_that_tells_nothing_are_said() {
-        let mut state = State::new(&options(TopView::Running), Snapshot::default());
+        let mut state = ScreenState::new(&options(TopView::Running), Snapshot::default());
         has(&shown(&mut state), &["hob - on -, up -", "nothing to show"]);
-        state.press(Key::Letter('p'));
+        state.press(KeyPress::Letter('p'));
         has(&shown(&mut state), &["paused"]);
         let silence = std::time::Duration::from_secs(3);
         state.silence = Some((silence, "it is\u{1b} gone".to_owned()));
@@ -197,7 +197,7 @@ mod tests {
             &shown(&mut state),
             &["no answer since 3 s", "it is\\x1b gone"],
         );
-        state.press(Key::Letter('?'));
+        state.press(KeyPress::Letter('?'));
         has(
             &shown(&mut state),
             &["sort by the next column", "any key goes back"],
@@ -205,7 +205,7 @@ mod tests {
         // A terminal that is hardly there does not end it.
         for size in [(1, 1), (10, 3), (300, 2)] {
             text(&mut state, size);
-            state.press(Key::Letter('1'));
+            state.press(KeyPress::Letter('1'));
             text(&mut state, size);
         }
     }

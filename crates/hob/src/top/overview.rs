@@ -10,9 +10,9 @@ use ratatui::widgets::Paragraph;
 use serde_json::Value;
 
 use super::draw;
-use super::state::State;
+use super::state::ScreenState;
 use crate::escape;
-use crate::facts::Facts;
+use crate::facts::JsonView;
 use crate::table::{UNKNOWN, cut};
 
 /// Alerts that are shown; how many more there are is said.
@@ -27,7 +27,7 @@ const NAME_WIDTH: usize = 9;
 const LAST_NAME_WIDTH: usize = 12;
 
 /// Draws it below the head.
-pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State) {
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &ScreenState) {
     let overview = state.snapshot.overview();
     let alerts = alerts(overview, usize::from(area.width));
     let heights = [
@@ -57,7 +57,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State) {
 }
 
 /// Three groups beside each other: what is asked, how long it takes, who does it.
-fn figures(overview: Facts<'_>) -> Vec<Line<'static>> {
+fn figures(overview: JsonView<'_>) -> Vec<Line<'static>> {
     let rated = |name| overview.number(name).map(rate);
     let amount = |name| overview.number(name).map(bytes);
     let time = |name| overview.count(name).map(|us| time_us(us as f64));
@@ -107,7 +107,7 @@ fn figures(overview: Facts<'_>) -> Vec<Line<'static>> {
 }
 
 /// Requests and who answers them, and what that takes of the machine.
-fn doing(overview: Facts<'_>) -> [(&'static str, String); FIGURE_LINES as usize] {
+fn doing(overview: JsonView<'_>) -> [(&'static str, String); FIGURE_LINES as usize] {
     let known = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
     let number = |name| known(overview.count(name).map(count));
     let amount = |name| known(overview.number(name).map(bytes));
@@ -162,8 +162,8 @@ fn doing(overview: Facts<'_>) -> [(&'static str, String); FIGURE_LINES as usize]
 }
 
 /// What there is to worry about, in words.
-fn alerts(overview: Facts<'_>, width: usize) -> Vec<Line<'static>> {
-    let all: Vec<Facts<'_>> = overview.each("alerts").collect();
+fn alerts(overview: JsonView<'_>, width: usize) -> Vec<Line<'static>> {
+    let all: Vec<JsonView<'_>> = overview.each("alerts").collect();
     if all.is_empty() {
         return vec![Line::from("nothing to worry about").green()];
     }
@@ -184,7 +184,7 @@ fn alerts(overview: Facts<'_>, width: usize) -> Vec<Line<'static>> {
 }
 
 /// A column of the last seconds; nothing was recorded is nothing.
-fn column(overview: Facts<'_>, name: &str) -> Vec<u64> {
+fn column(overview: JsonView<'_>, name: &str) -> Vec<u64> {
     let names = overview.list("seconds.columns");
     let Some(index) = names.iter().position(|own| own.as_str() == Some(name)) else {
         return Vec::new();

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::snapshot::Snapshot;
 use crate::args::TopView;
-use crate::facts::Facts;
+use crate::facts::JsonView;
 use crate::history;
-use crate::table::{Cell, Column, Table, numbers, texts, words};
+use crate::table::{Column, TextCell, TextTable, numbers, texts, words};
 
 /// What the rows of a view are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,32 +34,32 @@ impl Sort {
 }
 
 /// The rows of a view, in the order they came in.
-pub(crate) struct Rows<'a> {
-    pub(crate) table: Table,
+pub(crate) struct ViewRows<'a> {
+    pub(crate) table: TextTable,
     /// What a row is of, and the name it keeps from one look to the next.
-    pub(crate) subjects: Vec<(String, Facts<'a>)>,
+    pub(crate) subjects: Vec<(String, JsonView<'a>)>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> ViewRows<'a> {
     /// All rows of a view; the overview shows routes.
-    pub(crate) fn of(view: TopView, snapshot: &'a Snapshot) -> Rows<'a> {
+    pub(crate) fn of(view: TopView, snapshot: &'a Snapshot) -> ViewRows<'a> {
         match view {
-            TopView::Programs => Rows::made(&snapshot.programs, PROGRAMS, program),
-            TopView::Running => Rows::made(&snapshot.running, RUNNING, running),
-            TopView::Overview | TopView::Routes => Rows::made(&snapshot.routes, ROUTES, route),
+            TopView::Programs => ViewRows::made(&snapshot.programs, PROGRAMS, program),
+            TopView::Running => ViewRows::made(&snapshot.running, RUNNING, running),
+            TopView::Overview | TopView::Routes => ViewRows::made(&snapshot.routes, ROUTES, route),
         }
     }
 
     fn made(
         list: &'a Value,
         columns: &[Column],
-        row: fn(Facts<'_>) -> (String, Vec<Cell>),
-    ) -> Rows<'a> {
-        let mut rows = Rows {
-            table: Table::new(columns),
+        row: fn(JsonView<'_>) -> (String, Vec<TextCell>),
+    ) -> ViewRows<'a> {
+        let mut rows = ViewRows {
+            table: TextTable::new(columns),
             subjects: Vec::new(),
         };
-        for item in Facts(list).each_item() {
+        for item in JsonView(list).each_item() {
             let (name, cells) = row(item);
             rows.table.push(cells);
             rows.subjects.push((name, item));
@@ -70,7 +70,7 @@ impl<'a> Rows<'a> {
     /// Leaves those that have the text somewhere, in order.
     pub(crate) fn arrange(&mut self, sort: Sort, filter: &str) {
         let wanted = filter.to_lowercase();
-        let has = |row: &[Cell]| {
+        let has = |row: &[TextCell]| {
             let mut cells = row.iter();
             cells.any(|cell| cell.shown().to_lowercase().contains(&wanted))
         };
@@ -121,7 +121,7 @@ const PROGRAMS: &[Column] = &[
     numbers("CPU"),
 ];
 
-fn program(one: Facts<'_>) -> (String, Vec<Cell>) {
+fn program(one: JsonView<'_>) -> (String, Vec<TextCell>) {
     let name = one.text("name").unwrap_or_default();
     let sum = |field| {
         let each = one.each("workers").map(|worker| worker.count(field));
@@ -131,15 +131,15 @@ fn program(one: Facts<'_>) -> (String, Vec<Cell>) {
     let scripts = one.each("scripts").map(|script| script.count("used_us"));
     let scripts_us = scripts.flatten().reduce(u64::saturating_add);
     let cells = vec![
-        Cell::text(one.text("name")),
-        Cell::text(one.text("handler")),
-        Cell::count(one.count("busy")),
-        Cell::count(Some(one.list("workers").len() as u64)),
-        Cell::count(one.count("max")),
-        Cell::count(one.count("queued")),
-        Cell::count(one.count("restarts")),
-        Cell::bytes(sum("memory_bytes")),
-        Cell::us(sum("cpu_us").or(scripts_us)),
+        TextCell::text(one.text("name")),
+        TextCell::text(one.text("handler")),
+        TextCell::count(one.count("busy")),
+        TextCell::count(Some(one.list("workers").len() as u64)),
+        TextCell::count(one.count("max")),
+        TextCell::count(one.count("queued")),
+        TextCell::count(one.count("restarts")),
+        TextCell::bytes(sum("memory_bytes")),
+        TextCell::us(sum("cpu_us").or(scripts_us)),
     ];
     // Several routes may run one program.
     let route = one.text("route").unwrap_or_default();
@@ -156,16 +156,16 @@ const RUNNING: &[Column] = &[
     texts("REQUEST"),
 ];
 
-fn running(one: Facts<'_>) -> (String, Vec<Cell>) {
+fn running(one: JsonView<'_>) -> (String, Vec<TextCell>) {
     let pid = one.count("worker_pid").map(|pid| pid.to_string());
     let cells = vec![
-        Cell::text(one.text("id")),
-        Cell::us(one.count("age_us")),
-        Cell::text(one.text("state")),
-        Cell::text(history::client(one)),
-        Cell::text(one.text("handler").filter(|handler| *handler != "none")),
-        Cell::text(pid.as_deref()),
-        Cell::text(Some(&history::asked(one))),
+        TextCell::text(one.text("id")),
+        TextCell::us(one.count("age_us")),
+        TextCell::text(one.text("state")),
+        TextCell::text(history::client(one)),
+        TextCell::text(one.text("handler").filter(|handler| *handler != "none")),
+        TextCell::text(pid.as_deref()),
+        TextCell::text(Some(&history::asked(one))),
     ];
     (one.text("id").unwrap_or_default().to_owned(), cells)
 }
@@ -180,7 +180,7 @@ const ROUTES: &[Column] = &[
     numbers("MAX"),
 ];
 
-fn route(one: Facts<'_>) -> (String, Vec<Cell>) {
+fn route(one: JsonView<'_>) -> (String, Vec<TextCell>) {
     let name = |field| one.text(field).unwrap_or_default();
     // The site that answers for all names goes without saying.
     let place = match (name("site"), name("route")) {
@@ -188,13 +188,13 @@ fn route(one: Facts<'_>) -> (String, Vec<Cell>) {
         (site, route) => format!("{site}{route}"),
     };
     let cells = vec![
-        Cell::text(Some(&place)),
-        Cell::text(one.text("handler")),
-        Cell::rate(one.number("rate_s")),
-        Cell::count(one.count("errors")),
-        Cell::us(one.count("total.p50_us")),
-        Cell::us(one.count("total.p99_us")),
-        Cell::us(one.count("total.max_us")),
+        TextCell::text(Some(&place)),
+        TextCell::text(one.text("handler")),
+        TextCell::rate(one.number("rate_s")),
+        TextCell::count(one.count("errors")),
+        TextCell::us(one.count("total.p50_us")),
+        TextCell::us(one.count("total.p99_us")),
+        TextCell::us(one.count("total.max_us")),
     ];
     let name = format!("{} {} {}", name("site"), name("route"), name("class"));
     (name, cells)
@@ -219,7 +219,7 @@ mod tests {
 
     fn names(sort: Sort, filter: &str) -> Vec<String> {
         let snapshot = snapshot();
-        let mut rows = Rows::of(TopView::Routes, &snapshot);
+        let mut rows = ViewRows::of(TopView::Routes, &snapshot);
         rows.arrange(sort, filter);
         let names = rows.subjects.iter();
         names.map(|(name, _)| name.trim().to_owned()).collect()
@@ -249,7 +249,7 @@ mod tests {
             ..Snapshot::default()
         };
         for view in [TopView::Programs, TopView::Running, TopView::Routes] {
-            let rows = Rows::of(view, &snapshot);
+            let rows = ViewRows::of(view, &snapshot);
             assert_eq!(rows.table.rows.len(), 3);
             assert!(Sort::usual(view).column < column_count(view));
         }

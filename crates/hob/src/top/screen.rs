@@ -16,8 +16,8 @@ use serde_json::Value;
 use super::draw::draw;
 use super::keys::keys;
 use super::snapshot::Snapshot;
-use super::state::{Deed, State};
-use crate::Refusal;
+use super::state::{Deed, ScreenState};
+use crate::CommandFailure;
 use crate::args::{TopOptions, TopView};
 use crate::control::Hob;
 use crate::history::find_one;
@@ -30,13 +30,13 @@ const DRAW_PERIOD: Duration = Duration::from_secs(1);
 const KEY_BYTES: usize = 1024;
 
 /// Shows it until it is told to end.
-pub(super) fn run(mut hob: Hob, options: &TopOptions) -> Result<(), Refusal> {
-    let refused = |text: &str| Refusal {
+pub(super) fn run(mut hob: Hob, options: &TopOptions) -> Result<(), CommandFailure> {
+    let refused = |text: &str| CommandFailure {
         code: 1,
         text: text.to_owned(),
     };
     // What there is to refuse is refused before there is a screen.
-    let snapshot = Snapshot::take(&mut hob, State::wanted(options.view))?;
+    let snapshot = Snapshot::take(&mut hob, ScreenState::wanted(options.view))?;
     let is_stopped = hob_load::stop_at_signals().map_err(|error| refused(&error.to_string()))?;
     let canvas = Canvas::take().ok_or_else(|| {
         refused("standard error is no terminal of ours; --once and --json need none")
@@ -46,7 +46,7 @@ pub(super) fn run(mut hob: Hob, options: &TopOptions) -> Result<(), Refusal> {
     let screen = Screen {
         canvas,
         asker,
-        state: State::new(options, snapshot),
+        state: ScreenState::new(options, snapshot),
         delay: options.delay,
         is_stopped,
         has_keys: stdin().is_terminal(),
@@ -61,7 +61,7 @@ pub(super) fn run(mut hob: Hob, options: &TopOptions) -> Result<(), Refusal> {
 struct Screen {
     canvas: Canvas,
     asker: Asker,
-    state: State,
+    state: ScreenState,
     delay: Duration,
     is_stopped: Arc<AtomicBool>,
     has_keys: bool,
@@ -75,7 +75,7 @@ struct Screen {
 }
 
 impl Screen {
-    fn run(mut self) -> Result<(), Refusal> {
+    fn run(mut self) -> Result<(), CommandFailure> {
         while !self.is_stopped.load(Ordering::Relaxed) {
             if self.canvas.obey() {
                 self.drawn = None;
@@ -108,26 +108,26 @@ impl Screen {
             return;
         }
         if let Some(id) = self.state.missing() {
-            self.is_asking = self.asker.ask(Ask::Request(id.to_owned()));
+            self.is_asking = self.asker.ask(ScreenQuery::Request(id.to_owned()));
         } else if !self.state.is_paused && Instant::now() >= self.next {
             self.next = Instant::now() + self.delay;
-            self.is_asking = self.asker.ask(Ask::Look(self.state.view));
+            self.is_asking = self.asker.ask(ScreenQuery::Look(self.state.view));
         }
     }
 
-    fn take(&mut self, said: Said) {
+    fn take(&mut self, said: ScreenReply) {
         self.is_asking = false;
         self.drawn = None;
         match said {
-            Said::Look(view, Ok(snapshot)) => {
+            ScreenReply::Look(view, Ok(snapshot)) => {
                 self.answered = Instant::now();
                 self.state.take(view, snapshot);
             }
-            Said::Look(_, Err(why)) => {
+            ScreenReply::Look(_, Err(why)) => {
                 let silence = self.answered.elapsed();
                 self.state.silence = Some((silence, why));
             }
-            Said::Request(request) => self.state.finished = Some(request),
+            ScreenReply::Request(request) => self.state.finished = Some(request),
         }
     }
 
@@ -193,22 +193,22 @@ impl Screen {
 }
 
 /// What is asked for.
-enum Ask {
+enum ScreenQuery {
     Look(TopView),
     /// A request by its id.
     Request(String),
 }
 
 /// What came of it.
-enum Said {
+enum ScreenReply {
     Look(TopView, Result<Snapshot, String>),
     Request(Value),
 }
 
 /// The thread that asks. It ends with the program: it may be waiting for an answer.
 struct Asker {
-    asks: Sender<Ask>,
-    said: Receiver<Said>,
+    asks: Sender<ScreenQuery>,
+    said: Receiver<ScreenReply>,
     /// Gets a byte for every answer.
     bell: UnixStream,
 }
@@ -222,13 +222,13 @@ impl Asker {
         thread::Builder::new().name(name).spawn(move || {
             while let Ok(ask) = asked.recv() {
                 let answer = match ask {
-                    Ask::Look(view) => {
-                        let looked = Snapshot::take(&mut hob, State::wanted(view));
-                        Said::Look(view, looked.map_err(|refusal| refusal.text))
+                    ScreenQuery::Look(view) => {
+                        let looked = Snapshot::take(&mut hob, ScreenState::wanted(view));
+                        ScreenReply::Look(view, looked.map_err(|refusal| refusal.text))
                     }
-                    Ask::Request(id) => {
+                    ScreenQuery::Request(id) => {
                         let gone = serde_json::json!({ "id": id });
-                        Said::Request(find_one(&mut hob, &id).unwrap_or(gone))
+                        ScreenReply::Request(find_one(&mut hob, &id).unwrap_or(gone))
                     }
                 };
                 if says.send(answer).is_err() || rope.write_all(&[0]).is_err() {
@@ -240,7 +240,7 @@ impl Asker {
     }
 
     /// True when it will be answered.
-    fn ask(&self, ask: Ask) -> bool {
+    fn ask(&self, ask: ScreenQuery) -> bool {
         self.asks.send(ask).is_ok()
     }
 }

@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
-use crate::Refusal;
+use crate::CommandFailure;
 use crate::control::Hob;
-use crate::facts::Facts;
+use crate::facts::JsonView;
 
 /// What is asked for beside the overview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct SnapshotSelection {
     pub(crate) programs: bool,
     pub(crate) running: bool,
     pub(crate) routes: bool,
 }
 
-impl Wanted {
-    pub(crate) const ALL: Wanted = Wanted {
+impl SnapshotSelection {
+    pub(crate) const ALL: SnapshotSelection = SnapshotSelection {
         programs: true,
         running: true,
         routes: true,
@@ -33,7 +33,10 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     /// Asks for it.
-    pub(crate) fn take(hob: &mut Hob, wanted: Wanted) -> Result<Snapshot, Refusal> {
+    pub(crate) fn take(
+        hob: &mut Hob,
+        wanted: SnapshotSelection,
+    ) -> Result<Snapshot, CommandFailure> {
         let running = part(hob, wanted.running, "running", "requests")?;
         let routes = part(hob, wanted.routes, "routes", "routes")?;
         let programs = programs(hob, wanted.programs)?;
@@ -56,13 +59,13 @@ impl Snapshot {
     }
 
     /// The overview.
-    pub(crate) fn overview(&self) -> Facts<'_> {
-        Facts(&self.overview)
+    pub(crate) fn overview(&self) -> JsonView<'_> {
+        JsonView(&self.overview)
     }
 }
 
 /// A list of the API. One that this server does not have is null.
-fn part(hob: &mut Hob, is_wanted: bool, path: &str, field: &str) -> Result<Value, Refusal> {
+fn part(hob: &mut Hob, is_wanted: bool, path: &str, field: &str) -> Result<Value, CommandFailure> {
     if !is_wanted {
         return Ok(Value::Null);
     }
@@ -76,7 +79,7 @@ fn part(hob: &mut Hob, is_wanted: bool, path: &str, field: &str) -> Result<Value
 }
 
 /// Programs, and interpreters that are kept warm in the same words.
-fn programs(hob: &mut Hob, is_wanted: bool) -> Result<Value, Refusal> {
+fn programs(hob: &mut Hob, is_wanted: bool) -> Result<Value, CommandFailure> {
     if !is_wanted {
         return Ok(Value::Null);
     }
@@ -85,13 +88,13 @@ fn programs(hob: &mut Hob, is_wanted: bool) -> Result<Value, Refusal> {
         return Ok(Value::Null);
     }
     let told = told.told()?;
-    let mut list = Facts(&told).list("programs").to_vec();
-    list.extend(Facts(&told).each("hosts").map(host));
+    let mut list = JsonView(&told).list("programs").to_vec();
+    list.extend(JsonView(&told).each("hosts").map(host));
     Ok(list.into())
 }
 
 /// An interpreter as a program of one worker.
-fn host(host: Facts<'_>) -> Value {
+fn host(host: JsonView<'_>) -> Value {
     let names = ["interpreter", "dir"];
     let names: Vec<&str> = names.iter().filter_map(|name| host.text(name)).collect();
     let of = |name| host.0.get(name).cloned().unwrap_or(Value::Null);
@@ -123,7 +126,7 @@ mod tests {
             "interpreter": "/usr/bin/perl", "dir": "/srv", "state": "ready", "pid": 7,
             "served": 5, "running": 1, "crashes": 2, "last_failure": null,
         });
-        let program = host(Facts(&told));
+        let program = host(JsonView(&told));
         assert_eq!(program["name"], "/usr/bin/perl in /srv");
         assert_eq!(program["workers"][0]["requests"], 5);
         assert_eq!(

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::keys::Key;
-use super::rows::{Rows, Sort, column_count};
-use super::snapshot::{Snapshot, Wanted};
+use super::keys::KeyPress;
+use super::rows::{Sort, ViewRows, column_count};
+use super::snapshot::{Snapshot, SnapshotSelection};
 use crate::args::{TopOptions, TopView};
-use crate::facts::Facts;
+use crate::facts::JsonView;
 
 /// Longest filter, in characters.
 const FILTER_LENGTH_MAX: usize = 60;
@@ -47,7 +47,7 @@ pub(crate) enum Deed {
 }
 
 /// The state of a screen.
-pub(crate) struct State {
+pub(crate) struct ScreenState {
     pub(crate) view: TopView,
     pub(crate) mode: Mode,
     pub(crate) filter: String,
@@ -63,9 +63,9 @@ pub(crate) struct State {
     selected_index: usize,
 }
 
-impl State {
-    pub(crate) fn new(options: &TopOptions, snapshot: Snapshot) -> State {
-        State {
+impl ScreenState {
+    pub(crate) fn new(options: &TopOptions, snapshot: Snapshot) -> ScreenState {
+        ScreenState {
             view: options.view,
             mode: Mode::Browse,
             filter: options.filter.clone(),
@@ -80,8 +80,8 @@ impl State {
     }
 
     /// What is to be asked for at the next look.
-    pub(crate) fn wanted(view: TopView) -> Wanted {
-        Wanted {
+    pub(crate) fn wanted(view: TopView) -> SnapshotSelection {
+        SnapshotSelection {
             programs: view == TopView::Programs,
             running: view == TopView::Running,
             routes: matches!(view, TopView::Overview | TopView::Routes),
@@ -117,8 +117,8 @@ impl State {
         let Mode::Detail { name, .. } = &self.mode else {
             return None;
         };
-        let is_known = |value: &Value| Facts(value).text("id") == Some(name);
-        let is_running = Facts(&self.snapshot.running).each_item();
+        let is_known = |value: &Value| JsonView(value).text("id") == Some(name);
+        let is_running = JsonView(&self.snapshot.running).each_item();
         let is_running = is_running.map(|one| one.0).any(is_known);
         let is_there = is_running || self.finished.as_ref().is_some_and(is_known);
         (self.view == TopView::Running && !is_there).then_some(name)
@@ -130,14 +130,14 @@ impl State {
     }
 
     /// The rows that are shown, in order.
-    pub(crate) fn rows(&self) -> Rows<'_> {
-        let mut rows = Rows::of(self.view, &self.snapshot);
+    pub(crate) fn rows(&self) -> ViewRows<'_> {
+        let mut rows = ViewRows::of(self.view, &self.snapshot);
         rows.arrange(self.sort(), &self.filter);
         rows
     }
 
     /// Which of them is selected.
-    pub(crate) fn selected(&self, rows: &Rows<'_>) -> Option<usize> {
+    pub(crate) fn selected(&self, rows: &ViewRows<'_>) -> Option<usize> {
         let last = rows.subjects.len().checked_sub(1)?;
         let named = self
             .selected
@@ -147,14 +147,14 @@ impl State {
     }
 
     /// Does what a key asks for.
-    pub(crate) fn press(&mut self, key: Key) -> Deed {
+    pub(crate) fn press(&mut self, key: KeyPress) -> Deed {
         match self.mode {
             Mode::Browse => self.browse(key),
             Mode::Filter => self.edit(key),
             Mode::Help => {
                 self.mode = Mode::Browse;
                 match key {
-                    Key::Letter('q') => Deed::Quit,
+                    KeyPress::Letter('q') => Deed::Quit,
                     _ => Deed::Nothing,
                 }
             }
@@ -162,29 +162,29 @@ impl State {
         }
     }
 
-    fn browse(&mut self, key: Key) -> Deed {
+    fn browse(&mut self, key: KeyPress) -> Deed {
         match key {
-            Key::Letter('q') => return Deed::Quit,
-            Key::Letter(digit @ '1'..='4') => {
+            KeyPress::Letter('q') => return Deed::Quit,
+            KeyPress::Letter(digit @ '1'..='4') => {
                 return self.show(VIEWS[digit as usize - '1' as usize]);
             }
-            Key::Next => return self.show(VIEWS[(self.place() + 1) % VIEWS.len()]),
-            Key::Previous => {
+            KeyPress::Next => return self.show(VIEWS[(self.place() + 1) % VIEWS.len()]),
+            KeyPress::Previous => {
                 return self.show(VIEWS[(self.place() + VIEWS.len() - 1) % VIEWS.len()]);
             }
-            Key::Letter('s') => {
+            KeyPress::Letter('s') => {
                 let sort = &mut self.sorts[place(self.view)];
                 sort.column = (sort.column + 1) % column_count(self.view);
             }
-            Key::Letter('r') => {
+            KeyPress::Letter('r') => {
                 let sort = &mut self.sorts[place(self.view)];
                 sort.is_falling = !sort.is_falling;
             }
-            Key::Letter('/') => self.mode = Mode::Filter,
-            Key::Letter('p' | ' ') => self.is_paused = !self.is_paused,
-            Key::Letter('?' | 'h') => self.mode = Mode::Help,
-            Key::Escape => self.filter.clear(),
-            Key::Enter => self.open(),
+            KeyPress::Letter('/') => self.mode = Mode::Filter,
+            KeyPress::Letter('p' | ' ') => self.is_paused = !self.is_paused,
+            KeyPress::Letter('?' | 'h') => self.mode = Mode::Help,
+            KeyPress::Escape => self.filter.clear(),
+            KeyPress::Enter => self.open(),
             key => self.go(key),
         }
         Deed::Nothing
@@ -209,7 +209,7 @@ impl State {
         self.mode = Mode::Detail { name, line: 0 };
     }
 
-    fn go(&mut self, key: Key) {
+    fn go(&mut self, key: KeyPress) {
         let rows = self.rows();
         let (Some(index), Some(last)) = (self.selected(&rows), rows.subjects.len().checked_sub(1))
         else {
@@ -231,17 +231,17 @@ impl State {
         }
     }
 
-    fn edit(&mut self, key: Key) -> Deed {
+    fn edit(&mut self, key: KeyPress) -> Deed {
         match key {
-            Key::Enter => self.mode = Mode::Browse,
-            Key::Escape => {
+            KeyPress::Enter => self.mode = Mode::Browse,
+            KeyPress::Escape => {
                 self.filter.clear();
                 self.mode = Mode::Browse;
             }
-            Key::Backspace => {
+            KeyPress::Backspace => {
                 self.filter.pop();
             }
-            Key::Letter(letter) if self.filter.chars().count() < FILTER_LENGTH_MAX => {
+            KeyPress::Letter(letter) if self.filter.chars().count() < FILTER_LENGTH_MAX => {
                 self.filter.push(letter);
             }
             _ => {}
@@ -249,15 +249,15 @@ impl State {
         Deed::Nothing
     }
 
-    fn read(&mut self, key: Key) -> Deed {
+    fn read(&mut self, key: KeyPress) -> Deed {
         let Mode::Detail { line, .. } = &mut self.mode else {
             return Deed::Nothing;
         };
         match key {
-            Key::Letter('q') => return Deed::Quit,
-            Key::Enter | Key::Escape | Key::Backspace => self.mode = Mode::Browse,
-            Key::Letter('p' | ' ') => self.is_paused = !self.is_paused,
-            Key::Letter(digit @ '1'..='4') => {
+            KeyPress::Letter('q') => return Deed::Quit,
+            KeyPress::Enter | KeyPress::Escape | KeyPress::Backspace => self.mode = Mode::Browse,
+            KeyPress::Letter('p' | ' ') => self.is_paused = !self.is_paused,
+            KeyPress::Letter(digit @ '1'..='4') => {
                 self.mode = Mode::Browse;
                 return self.show(VIEWS[digit as usize - '1' as usize]);
             }
@@ -284,14 +284,14 @@ fn place(view: TopView) -> usize {
 }
 
 /// Where a key goes from here.
-fn moved(key: Key, index: usize, last: usize) -> usize {
+fn moved(key: KeyPress, index: usize, last: usize) -> usize {
     match key {
-        Key::Up | Key::Letter('k') => index.saturating_sub(1),
-        Key::Down | Key::Letter('j') => (index + 1).min(last),
-        Key::PageUp => index.saturating_sub(PAGE),
-        Key::PageDown => (index + PAGE).min(last),
-        Key::First | Key::Letter('g') => 0,
-        Key::Last | Key::Letter('G') => last,
+        KeyPress::Up | KeyPress::Letter('k') => index.saturating_sub(1),
+        KeyPress::Down | KeyPress::Letter('j') => (index + 1).min(last),
+        KeyPress::PageUp => index.saturating_sub(PAGE),
+        KeyPress::PageDown => (index + PAGE).min(last),
+        KeyPress::First | KeyPress::Letter('g') => 0,
+        KeyPress::Last | KeyPress::Letter('G') => last,
         _ => index,
     }
 }
@@ -327,20 +327,20 @@ pub(super) mod tests {
         }
     }
 
-    fn state() -> State {
+    fn state() -> ScreenState {
         let snapshot = running(&[("1.1.0", 10), ("1.2.0", 30), ("1.3.0", 20)]);
-        State::new(&options(TopView::Running), snapshot)
+        ScreenState::new(&options(TopView::Running), snapshot)
     }
 
-    fn selected(state: &State) -> Option<String> {
+    fn selected(state: &ScreenState) -> Option<String> {
         let rows = state.rows();
         let index = state.selected(&rows)?;
         Some(rows.subjects[index].0.clone())
     }
 
-    fn press(state: &mut State, keys: &str) {
+    fn press(state: &mut ScreenState, keys: &str) {
         for key in keys.chars() {
-            state.press(Key::Letter(key));
+            state.press(KeyPress::Letter(key));
         }
     }
 
@@ -358,7 +358,7 @@ pub(super) mod tests {
         state.take(TopView::Running, running(&[]));
         assert_eq!(selected(&state), None);
         press(&mut state, "jkgG");
-        state.press(Key::Enter);
+        state.press(KeyPress::Enter);
         assert_eq!(state.mode, Mode::Browse);
     }
 
@@ -375,44 +375,44 @@ pub(super) mod tests {
         // Letters are letters there.
         press(&mut state, "q");
         assert_eq!(state.rows().subjects.len(), 0);
-        state.press(Key::Backspace);
-        state.press(Key::Enter);
+        state.press(KeyPress::Backspace);
+        state.press(KeyPress::Enter);
         assert_eq!((&state.mode, state.filter.as_str()), (&Mode::Browse, "3.0"));
-        state.press(Key::Escape);
+        state.press(KeyPress::Escape);
         assert_eq!(state.filter, "");
         let column = state.sort().column;
         press(&mut state, "s");
         assert_eq!(state.sort().column, column + 1);
         press(&mut state, "p");
         assert!(state.is_paused);
-        assert_eq!(state.press(Key::Letter('q')), Deed::Quit);
+        assert_eq!(state.press(KeyPress::Letter('q')), Deed::Quit);
     }
 
     #[test]
     fn views_change_what_is_asked_for() {
         let mut state = state();
-        assert_eq!(state.press(Key::Letter('4')), Deed::Look);
+        assert_eq!(state.press(KeyPress::Letter('4')), Deed::Look);
         assert_eq!(state.view, TopView::Routes);
-        assert!(State::wanted(state.view).routes);
-        assert_eq!(state.press(Key::Next), Deed::Look);
+        assert!(ScreenState::wanted(state.view).routes);
+        assert_eq!(state.press(KeyPress::Next), Deed::Look);
         assert_eq!(state.view, TopView::Overview);
-        assert_eq!(state.press(Key::Previous), Deed::Look);
+        assert_eq!(state.press(KeyPress::Previous), Deed::Look);
         assert_eq!(state.view, TopView::Routes);
         // What was asked for another view shows nothing but the overview here.
         state.take(TopView::Running, running(&[("9.9.9", 1)]));
-        assert_eq!(Facts(&state.snapshot.running).each_item().count(), 3);
+        assert_eq!(JsonView(&state.snapshot.running).each_item().count(), 3);
     }
 
     #[test]
     fn request_shown_in_full_is_asked_for_once_it_has_ended() {
         let mut state = state();
-        state.press(Key::Enter);
+        state.press(KeyPress::Enter);
         assert_eq!(state.missing(), None);
         state.take(TopView::Running, running(&[]));
         assert_eq!(state.missing(), Some("1.2.0"));
         state.finished = Some(json!({ "id": "1.2.0" }));
         assert_eq!(state.missing(), None);
-        state.press(Key::Escape);
+        state.press(KeyPress::Escape);
         assert_eq!((state.missing(), &state.mode), (None, &Mode::Browse));
     }
 }

@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use super::dump;
 use crate::escape;
-use crate::facts::Facts;
+use crate::facts::JsonView;
 use crate::table::UNKNOWN;
 
 /// How events are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum WatchOutputStyle {
     Plain,
     Coloured,
     Json,
@@ -26,14 +26,14 @@ const HEADS: &[&str] = &["request-head", "answer"];
 const SHORT: usize = 100;
 
 /// The event as people read it.
-pub(crate) fn line(event: Facts<'_>, style: Style) -> String {
+pub(crate) fn line(event: JsonView<'_>, style: WatchOutputStyle) -> String {
     let time = event.count("t_us").map(|us| time_us(us as f64));
     let time = time.unwrap_or_else(|| UNKNOWN.to_owned());
     let id = escape::line(event.text("id").unwrap_or(UNKNOWN)).into_owned();
     let stage = event.text("stage").unwrap_or(UNKNOWN);
     let shown = escape::line(stage);
     let (begin, end) = match (style, colour(stage)) {
-        (Style::Coloured, Some(colour)) => (format!("\x1b[{colour}m"), "\x1b[0m"),
+        (WatchOutputStyle::Coloured, Some(colour)) => (format!("\x1b[{colour}m"), "\x1b[0m"),
         _ => (String::new(), ""),
     };
     let mut text = format!("{time:>9}  {id:<10}  {begin}{shown:<12}{end}");
@@ -61,7 +61,7 @@ pub(crate) fn line(event: Facts<'_>, style: Style) -> String {
 }
 
 /// What else an event has: short ones as `name=value`, long ones on lines of their own.
-fn fields(event: Facts<'_>, said: &str) -> String {
+fn fields(event: JsonView<'_>, said: &str) -> String {
     let mut short = String::new();
     let mut long = String::new();
     for (name, value) in event.0.as_object().into_iter().flatten() {
@@ -119,11 +119,11 @@ mod tests {
             "site": "b.example", "none": null, "route": "/cgi-bin/*",
         });
         assert_eq!(
-            line(Facts(&event), Style::Plain),
+            line(JsonView(&event), WatchOutputStyle::Plain),
             "  1.23 ms  1.2.0       route         /cgi-bin/* matches  route=/cgi-bin/*  site=b.example"
         );
         assert_eq!(
-            line(Facts(&event), Style::Coloured),
+            line(JsonView(&event), WatchOutputStyle::Coloured),
             "  1.23 ms  1.2.0       \x1b[36mroute       \x1b[0m  /cgi-bin/* matches  route=/cgi-bin/*  site=b.example"
         );
     }
@@ -135,7 +135,7 @@ mod tests {
             "more": "00 01\n02 03", "li\nst": ["\u{7f}"],
         });
         assert_eq!(
-            line(Facts(&event), Style::Coloured),
+            line(JsonView(&event), WatchOutputStyle::Coloured),
             "  5.00 us  1\\x1b       st\\u{9b}err   one  li\\nst=[\"\\u007f\"]\n           \
              more:\n           00 01\n           02 03\n           two\\x1b[2J"
         );
@@ -148,7 +148,7 @@ mod tests {
             "text": "200 OK\r\nServer: a\u{1b}b\r\n", "hex": "32",
         });
         assert_eq!(
-            line(Facts(&event), Style::Plain),
+            line(JsonView(&event), WatchOutputStyle::Plain),
             "  5.00 us  1.2.0       answer        200 OK  bytes=18  status=200\n           \
              Server: a\\x1bb"
         );
@@ -161,7 +161,7 @@ mod tests {
             "hex": "48656c6c6f1b5b324a80ff0a0102030405060708",
         });
         assert_eq!(
-            line(Facts(&event), Style::Plain),
+            line(JsonView(&event), WatchOutputStyle::Plain),
             "  5.00 us  1.2.0       answer-body   bytes=18\n           \
              0000  48 65 6c 6c 6f 1b 5b 32  4a 80 ff 0a 01 02 03 04  Hello.[2J.......\n           \
              0010  05 06 07 08                                       ...."
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn what_is_no_event_is_a_line_too() {
         for value in [json!(null), json!([]), json!({ "t_us": -1, "stage": 5 })] {
-            let text = line(Facts(&value), Style::Plain);
+            let text = line(JsonView(&value), WatchOutputStyle::Plain);
             assert!(text.starts_with("        -  -"), "{text}");
         }
     }

@@ -6,10 +6,10 @@ use instant_acme::{
 use rustls::pki_types::Der;
 
 use crate::acme::NONCE_TRIES_MAX;
-use crate::acme::client::Client;
+use crate::acme::client::AcmeClient;
 use crate::acme::leaf::Leaf;
 use crate::acme::renewal::Window;
-use crate::acme::trouble::{STEP_ACCOUNT, Trouble, short_type};
+use crate::acme::trouble::{AcmeError, STEP_ACCOUNT, short_type};
 
 /// An authority and how we present ourselves there.
 #[derive(Clone, PartialEq, Eq)]
@@ -36,12 +36,12 @@ pub struct ExternalAccount {
 }
 
 /// An account in use.
-pub struct Session {
+pub struct AcmeSession {
     pub(crate) account: Account,
     pub(crate) authority: Authority,
 }
 
-impl Session {
+impl AcmeSession {
     /// Begins with the account that was kept, else with a new one, whose credentials are returned
     /// to be kept.
     ///
@@ -50,14 +50,14 @@ impl Session {
     pub async fn open(
         authority: &Authority,
         kept: Option<&[u8]>,
-    ) -> Result<(Session, Option<Vec<u8>>), Trouble> {
+    ) -> Result<(AcmeSession, Option<Vec<u8>>), AcmeError> {
         let directory = &authority.directory;
-        let client = Client::new(&authority.roots).map_err(|reason| Trouble::Authority {
+        let client = AcmeClient::new(&authority.roots).map_err(|reason| AcmeError::Authority {
             directory: directory.clone(),
             reason,
         })?;
         let kept = kept.and_then(|kept| serde_json::from_slice::<AccountCredentials>(kept).ok());
-        let fail = |error| Trouble::of(error, STEP_ACCOUNT, directory);
+        let fail = |error| AcmeError::of(error, STEP_ACCOUNT, directory);
         let (account, new) = match kept {
             Some(kept) => {
                 let builder = Account::builder_with_http(Box::new(client));
@@ -66,12 +66,12 @@ impl Session {
             None => {
                 let (account, credentials) = create(authority, client).await.map_err(fail)?;
                 let text = serde_json::to_vec(&credentials)
-                    .map_err(|error| Trouble::Account(error.to_string()))?;
+                    .map_err(|error| AcmeError::Account(error.to_string()))?;
                 (account, Some(text))
             }
         };
         let authority = authority.clone();
-        Ok((Session { account, authority }, new))
+        Ok((AcmeSession { account, authority }, new))
     }
 
     /// When the authority would like this certificate to be renewed, and in how many seconds it
@@ -91,7 +91,7 @@ impl Session {
 /// Makes an account, again when the authority refuses a nonce.
 async fn create(
     authority: &Authority,
-    client: Client,
+    client: AcmeClient,
 ) -> Result<(Account, AccountCredentials), instant_acme::Error> {
     let contact: Vec<&str> = authority.contact.iter().map(String::as_str).collect();
     let wish = NewAccount {

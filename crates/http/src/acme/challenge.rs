@@ -23,7 +23,7 @@ pub const ALPN: &[u8] = b"acme-tls/1";
 
 /// A way to prove that a name is ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Method {
+pub enum ChallengeMethod {
     /// A page in clear text, on port 80.
     Http,
     /// A certificate, on port 443.
@@ -32,13 +32,13 @@ pub enum Method {
     Dns,
 }
 
-impl Method {
+impl ChallengeMethod {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Method::Http => "http-01",
-            Method::TlsAlpn => "tls-alpn-01",
-            Method::Dns => "dns-01",
+            ChallengeMethod::Http => "http-01",
+            ChallengeMethod::TlsAlpn => "tls-alpn-01",
+            ChallengeMethod::Dns => "dns-01",
         }
     }
 }
@@ -95,11 +95,11 @@ pub enum Challenge {
 
 impl Challenge {
     /// How it proves the name.
-    pub fn method(&self) -> Method {
+    pub fn method(&self) -> ChallengeMethod {
         match self {
-            Challenge::Http { .. } => Method::Http,
-            Challenge::TlsAlpn { .. } => Method::TlsAlpn,
-            Challenge::Dns { .. } => Method::Dns,
+            Challenge::Http { .. } => ChallengeMethod::Http,
+            Challenge::TlsAlpn { .. } => ChallengeMethod::TlsAlpn,
+            Challenge::Dns { .. } => ChallengeMethod::Dns,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::tls::{Certificate, CertificateError, ClientCertificate};
 
 /// Why a certificate is not to be served.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum UnfitCertificate {
     /// It cannot be read, or its key is another's.
     Certificate(CertificateError),
     /// It is PEM and no certificate.
@@ -31,17 +31,22 @@ const CLOCK_S_MAX: i64 = 5 * 60;
 ///
 /// # Errors
 /// When key, names or validity do not fit.
-pub fn check(chain: &[u8], key: &[u8], names: &[String], now_unix_s: i64) -> Result<Leaf, Unfit> {
-    Certificate::from_pem(chain, key).map_err(Unfit::Certificate)?;
-    let leaf = leaf_of(chain).ok_or(Unfit::Malformed)?;
+pub fn check(
+    chain: &[u8],
+    key: &[u8],
+    names: &[String],
+    now_unix_s: i64,
+) -> Result<Leaf, UnfitCertificate> {
+    Certificate::from_pem(chain, key).map_err(UnfitCertificate::Certificate)?;
+    let leaf = leaf_of(chain).ok_or(UnfitCertificate::Malformed)?;
     if let Some(name) = names.iter().find(|name| !leaf.covers(name)) {
-        return Err(Unfit::Name(name.clone()));
+        return Err(UnfitCertificate::Name(name.clone()));
     }
     let is_good = leaf.not_before_unix_s <= now_unix_s.saturating_add(CLOCK_S_MAX)
         && leaf.not_after_unix_s > now_unix_s
         && leaf.lifetime_s() >= LIFETIME_S_MIN;
     if !is_good {
-        return Err(Unfit::Validity);
+        return Err(UnfitCertificate::Validity);
     }
     Ok(leaf)
 }
@@ -80,18 +85,20 @@ pub fn certificates_only(text: &[u8]) -> Vec<u8> {
     certificates.into_bytes()
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for UnfitCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unfit::Certificate(error) => error.fmt(f),
-            Unfit::Malformed => f.write_str("it is no certificate"),
-            Unfit::Name(name) => write!(f, "it is not for {name}"),
-            Unfit::Validity => f.write_str("it is not good now; is this machine's clock right?"),
+            UnfitCertificate::Certificate(error) => error.fmt(f),
+            UnfitCertificate::Malformed => f.write_str("it is no certificate"),
+            UnfitCertificate::Name(name) => write!(f, "it is not for {name}"),
+            UnfitCertificate::Validity => {
+                f.write_str("it is not good now; is this machine's clock right?")
+            }
         }
     }
 }
 
-impl std::error::Error for Unfit {}
+impl std::error::Error for UnfitCertificate {}
 
 #[cfg(test)]
 mod tests {
@@ -112,15 +119,21 @@ mod tests {
             check(chain.certificate.as_bytes(), key.key.as_bytes(), names, now)
         };
         assert_eq!(ask(&one, &one, &names, NOW).unwrap().names, names);
-        let mismatch = Unfit::Certificate(CertificateError::Mismatch);
+        let mismatch = UnfitCertificate::Certificate(CertificateError::Mismatch);
         assert_eq!(ask(&one, &two, &names, NOW), Err(mismatch));
         let more = ["example.org".to_owned(), "www.example.org".to_owned()];
-        let unnamed = Unfit::Name("www.example.org".to_owned());
+        let unnamed = UnfitCertificate::Name("www.example.org".to_owned());
         assert_eq!(ask(&one, &one, &more, NOW), Err(unnamed));
         let (early, late) = (NOW - 3 * 86_400, NOW + 367 * 86_400);
-        assert_eq!(ask(&one, &one, &names, early), Err(Unfit::Validity));
-        assert_eq!(ask(&one, &one, &names, late), Err(Unfit::Validity));
-        let empty = Unfit::Certificate(CertificateError::NoCertificate);
+        assert_eq!(
+            ask(&one, &one, &names, early),
+            Err(UnfitCertificate::Validity)
+        );
+        assert_eq!(
+            ask(&one, &one, &names, late),
+            Err(UnfitCertificate::Validity)
+        );
+        let empty = UnfitCertificate::Certificate(CertificateError::NoCertificate);
         assert_eq!(check(b"", b"", &names, NOW), Err(empty));
     }
 

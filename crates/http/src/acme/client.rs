@@ -21,11 +21,11 @@ type Inner = hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, B
 
 /// A client for one authority.
 #[derive(Clone)]
-pub(crate) struct Client(Inner);
+pub(crate) struct AcmeClient(Inner);
 
-impl Client {
+impl AcmeClient {
     /// A client that believes the system's roots and these, as PEM.
-    pub(crate) fn new(more_roots: &[u8]) -> Result<Client, String> {
+    pub(crate) fn new(more_roots: &[u8]) -> Result<AcmeClient, String> {
         let roots = roots::believed(more_roots, "acme.ca")?;
         let config = ClientConfig::builder_with_provider(Arc::new(provider()))
             .with_safe_default_protocol_versions()
@@ -38,11 +38,11 @@ impl Client {
             .enable_http1()
             .build();
         let inner = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
-        Ok(Client(inner.build(connector)))
+        Ok(AcmeClient(inner.build(connector)))
     }
 }
 
-impl HttpClient for Client {
+impl HttpClient for AcmeClient {
     fn request(
         &self,
         request: http::Request<BodyWrapper<Bytes>>,

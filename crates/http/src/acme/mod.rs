@@ -23,14 +23,14 @@ mod renewal;
 mod store;
 mod trouble;
 
-pub use account::{Authority, ExternalAccount, Session};
-pub use challenge::{ALPN, Challenge, Challenges, Method, PATH, Token};
-pub use check::{Unfit, certificates_only, check, leaf_of, names_in};
+pub use account::{AcmeSession, Authority, ExternalAccount};
+pub use challenge::{ALPN, Challenge, ChallengeMethod, Challenges, PATH, Token};
+pub use check::{UnfitCertificate, certificates_only, check, leaf_of, names_in};
 pub use leaf::Leaf;
-pub use order::{Obtained, Stage, Wanted, obtain};
-pub use renewal::{Pace, Window, due_unix_s, seed_of};
-pub use store::{Folder, Held, Item, Store, StoreError};
-pub use trouble::{Trouble, one_line};
+pub use order::{ChallengePresenter, Obtained, WantedCertificate, obtain};
+pub use renewal::{OrderPacing, Window, due_unix_s, seed_of};
+pub use store::{AuthorityFolder, Item, OrderLock, Store, StoreError};
+pub use trouble::{AcmeError, one_line};
 
 use std::time::Duration;
 

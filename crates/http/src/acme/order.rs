@@ -16,20 +16,20 @@ use instant_acme::{
 };
 use rcgen::{CertificateParams, DistinguishedName, KeyPair, SanType};
 
-use crate::acme::account::{Session, identifier, is_nonce, is_unknown};
-use crate::acme::challenge::{Challenge, Method, Token};
+use crate::acme::account::{AcmeSession, identifier, is_nonce, is_unknown};
+use crate::acme::challenge::{Challenge, ChallengeMethod, Token};
 use crate::acme::leaf::Leaf;
-use crate::acme::trouble::{Trouble, words};
+use crate::acme::trouble::{AcmeError, words};
 use crate::acme::{NONCE_TRIES_MAX, POLL_TIME_MAX};
 use crate::tls::pem;
 
 /// A certificate that is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedCertificate {
     /// Its names, the first of which names it.
     pub names: Vec<String>,
     /// How names are proved.
-    pub method: Method,
+    pub method: ChallengeMethod,
     /// How long after the proofs are shown the authority is told to look.
     pub pause: Duration,
 }
@@ -43,7 +43,7 @@ pub struct Obtained {
 }
 
 /// Where proofs are shown.
-pub trait Stage {
+pub trait ChallengePresenter {
     /// A proof being shown; it is taken away when this is dropped.
     type Shown;
 
@@ -54,7 +54,7 @@ pub trait Stage {
 /// What may go wrong within an order.
 enum Failed {
     /// To be told.
-    Told(Trouble),
+    Told(AcmeError),
     /// The authority does not know the account.
     Account,
 }
@@ -64,12 +64,12 @@ enum Failed {
 ///
 /// # Errors
 /// Everything that can go wrong on the way, with what to do.
-pub async fn obtain<S: Stage>(
-    session: &Session,
-    wanted: &Wanted,
+pub async fn obtain<S: ChallengePresenter>(
+    session: &AcmeSession,
+    wanted: &WantedCertificate,
     replaced: Option<&Leaf>,
     stage: &S,
-) -> Result<Option<Obtained>, Trouble> {
+) -> Result<Option<Obtained>, AcmeError> {
     match attempt(session, wanted, replaced, stage).await {
         Ok(obtained) => Ok(Some(obtained)),
         Err(Failed::Account) => Ok(None),
@@ -77,9 +77,9 @@ pub async fn obtain<S: Stage>(
     }
 }
 
-async fn attempt<S: Stage>(
-    session: &Session,
-    wanted: &Wanted,
+async fn attempt<S: ChallengePresenter>(
+    session: &AcmeSession,
+    wanted: &WantedCertificate,
     replaced: Option<&Leaf>,
     stage: &S,
 ) -> Result<Obtained, Failed> {
@@ -89,7 +89,7 @@ async fn attempt<S: Stage>(
     let loaded = again(async || load(&mut order).await).await;
     loaded.map_err(fail(STEP_PROOF))?;
     let shown = show(&mut order, wanted, stage).await?;
-    if wanted.method == Method::Dns && !shown.is_empty() {
+    if wanted.method == ChallengeMethod::Dns && !shown.is_empty() {
         tokio::time::sleep(wanted.pause).await;
     }
     let looking = tell(&mut order, wanted.method).await;
@@ -129,13 +129,13 @@ async fn again<T>(mut action: impl AsyncFnMut() -> Result<T, Error>) -> Result<T
 fn told(error: Error, step: &'static str, directory: &str) -> Failed {
     match is_unknown(&error) {
         true => Failed::Account,
-        false => Failed::Told(Trouble::of(error, step, directory)),
+        false => Failed::Told(AcmeError::of(error, step, directory)),
     }
 }
 
 async fn begin(
-    session: &Session,
-    wanted: &Wanted,
+    session: &AcmeSession,
+    wanted: &WantedCertificate,
     replaced: Option<&Leaf>,
 ) -> Result<Order, Failed> {
     let names = wanted.names.iter().cloned();
@@ -159,7 +159,7 @@ async fn begin(
             // It may not know the old one, or have replaced it already: then it is an order like
             // the first.
             Err(error) => match fail(error) {
-                Failed::Told(trouble @ Trouble::Refused { is_limit: true, .. }) => {
+                Failed::Told(trouble @ AcmeError::Refused { is_limit: true, .. }) => {
                     return Err(Failed::Told(trouble));
                 }
                 Failed::Told(_) => {}
@@ -182,9 +182,9 @@ async fn load(order: &mut Order) -> Result<(), Error> {
 }
 
 /// Shows the proofs of all names that the authority has not seen lately.
-async fn show<S: Stage>(
+async fn show<S: ChallengePresenter>(
     order: &mut Order,
-    wanted: &Wanted,
+    wanted: &WantedCertificate,
     stage: &S,
 ) -> Result<Vec<S::Shown>, Failed> {
     let mut shown = Vec::new();
@@ -196,20 +196,20 @@ async fn show<S: Stage>(
         let name = authorization.identifier().to_string();
         let Some(handle) = authorization.challenge(kind(wanted.method)) else {
             let method = wanted.method;
-            return Err(Failed::Told(Trouble::NoMethod { name, method }));
+            return Err(Failed::Told(AcmeError::NoMethod { name, method }));
         };
         let Some(challenge) = proof(&handle, wanted.method) else {
             let reason = format!("the token for {name} is malformed");
-            return Err(Failed::Told(Trouble::Unfit(reason)));
+            return Err(Failed::Told(AcmeError::Unfit(reason)));
         };
         let proof = stage.show(challenge).await;
-        shown.push(proof.map_err(|reason| Failed::Told(Trouble::Stage(reason)))?);
+        shown.push(proof.map_err(|reason| Failed::Told(AcmeError::Stage(reason)))?);
     }
     Ok(shown)
 }
 
 /// Tells the authority to look at the proofs; once it has begun to, it need not be told again.
-async fn tell(order: &mut Order, method: Method) -> Result<(), Error> {
+async fn tell(order: &mut Order, method: ChallengeMethod) -> Result<(), Error> {
     let mut authorizations = order.authorizations();
     while let Some(authorization) = authorizations.next().await {
         let mut authorization = authorization?;
@@ -222,31 +222,31 @@ async fn tell(order: &mut Order, method: Method) -> Result<(), Error> {
     Ok(())
 }
 
-fn kind(method: Method) -> ChallengeType {
+fn kind(method: ChallengeMethod) -> ChallengeType {
     match method {
-        Method::Http => ChallengeType::Http01,
-        Method::TlsAlpn => ChallengeType::TlsAlpn01,
-        Method::Dns => ChallengeType::Dns01,
+        ChallengeMethod::Http => ChallengeType::Http01,
+        ChallengeMethod::TlsAlpn => ChallengeType::TlsAlpn01,
+        ChallengeMethod::Dns => ChallengeType::Dns01,
     }
 }
 
 /// What is shown for a challenge; `None` when what the authority sent makes no sense.
-fn proof(handle: &ChallengeHandle<'_>, method: Method) -> Option<Challenge> {
+fn proof(handle: &ChallengeHandle<'_>, method: ChallengeMethod) -> Option<Challenge> {
     let token = Token::new(&handle.token)?;
     let authorization = handle.key_authorization();
     let Identifier::Dns(name) = handle.identifier().identifier else {
         return None;
     };
     let challenge = match method {
-        Method::Http => Challenge::Http {
+        ChallengeMethod::Http => Challenge::Http {
             token,
             answer: authorization.as_str().to_owned(),
         },
-        Method::TlsAlpn => Challenge::TlsAlpn {
+        ChallengeMethod::TlsAlpn => Challenge::TlsAlpn {
             name: name.clone(),
             digest: authorization.digest().as_ref().try_into().ok()?,
         },
-        Method::Dns => Challenge::Dns {
+        ChallengeMethod::Dns => Challenge::Dns {
             name: format!("_acme-challenge.{name}"),
             value: authorization.dns_value(),
         },
@@ -255,7 +255,7 @@ fn proof(handle: &ChallengeHandle<'_>, method: Method) -> Option<Challenge> {
 }
 
 /// Which name was not proved, and why.
-async fn find_failure(order: &mut Order, method: Method) -> Result<Trouble, Error> {
+async fn find_failure(order: &mut Order, method: ChallengeMethod) -> Result<AcmeError, Error> {
     let mut authorizations = order.authorizations();
     while let Some(authorization) = authorizations.next().await {
         let mut authorization = authorization?;
@@ -266,7 +266,7 @@ async fn find_failure(order: &mut Order, method: Method) -> Result<Trouble, Erro
             .iter()
             .find_map(|challenge| challenge.error.as_ref());
         if let Some(problem) = failed {
-            return Ok(Trouble::Challenge {
+            return Ok(AcmeError::Challenge {
                 name,
                 method,
                 reason: words(problem),
@@ -277,7 +277,7 @@ async fn find_failure(order: &mut Order, method: Method) -> Result<Trouble, Erro
         Some(problem) => words(problem),
         None => "no reason given".to_owned(),
     };
-    Ok(Trouble::Refused {
+    Ok(AcmeError::Refused {
         step: "the order",
         reason,
         is_limit: false,
@@ -285,8 +285,8 @@ async fn find_failure(order: &mut Order, method: Method) -> Result<Trouble, Erro
 }
 
 /// The request for a certificate of these names, as DER, and its new key, as PEM.
-fn request(names: &[String]) -> Result<(Vec<u8>, String), Trouble> {
-    let fail = |error: rcgen::Error| Trouble::Stage(format!("no request was made: {error}"));
+fn request(names: &[String]) -> Result<(Vec<u8>, String), AcmeError> {
+    let fail = |error: rcgen::Error| AcmeError::Stage(format!("no request was made: {error}"));
     let mut params = CertificateParams::default();
     for name in names {
         let name = name.as_str().try_into().map_err(fail)?;

@@ -47,7 +47,7 @@ fn part(span: i64, seed: u64) -> i64 {
 
 /// How often an order is tried.
 #[derive(Clone, Debug, Default)]
-pub struct Pace {
+pub struct OrderPacing {
     failures: u32,
     /// When certificates were renewed because the authority's window had begun already.
     early_unix_s: Vec<i64>,
@@ -64,7 +64,7 @@ const URGED_PAUSE_S: i64 = 10 * 60;
 const EARLY_RENEWALS_MAX: usize = 2;
 const DAY_S: i64 = 24 * 60 * 60;
 
-impl Pace {
+impl OrderPacing {
     /// An order failed: how long to wait. `retry_after` is what the authority asks for.
     pub fn failed(&mut self, retry_after: Option<Duration>, seed: u64) -> Duration {
         let step = (self.failures as usize).min(PAUSES_S.len() - 1);
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_an_end_and_a_success_ends_them() {
-        let mut pace = Pace::default();
+        let mut pace = OrderPacing::default();
         let pauses: Vec<u64> = (0..8).map(|_| pace.failed(None, 0).as_secs()).collect();
         assert_eq!(
             pauses,
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn authority_can_ask_for_longer_pauses_and_not_for_endless_ones() {
-        let asked = |seconds| Pace::default().failed(Some(Duration::from_secs(seconds)), 0);
+        let asked = |seconds| OrderPacing::default().failed(Some(Duration::from_secs(seconds)), 0);
         assert_eq!(asked(1).as_secs(), 60);
         assert_eq!(asked(4_000).as_secs(), 4_000);
         assert_eq!(asked(u64::MAX).as_secs(), 86_400);
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn operator_can_urge_a_few_times_then_every_ten_minutes() {
-        let mut pace = Pace::default();
+        let mut pace = OrderPacing::default();
         for _ in 0..3 {
             pace.failed(None, 0);
             assert!(pace.may_urge(1_000, 1_001));
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn windows_that_are_always_over_keep_nobody_busy() {
-        let mut pace = Pace::default();
+        let mut pace = OrderPacing::default();
         assert!(pace.may_renew_early(0));
         assert!(pace.may_renew_early(10));
         assert!(!pace.may_renew_early(20));

@@ -44,12 +44,12 @@ pub trait Store {
     ///
     /// # Errors
     /// When nothing can be kept here at all.
-    fn lock(&self) -> Result<Option<Held>, StoreError>;
+    fn lock(&self) -> Result<Option<OrderLock>, StoreError>;
 }
 
 /// The right to make orders, until it is dropped.
 #[derive(Debug)]
-pub struct Held(#[expect(dead_code, reason = "the lock is the open file")] OwnedFd);
+pub struct OrderLock(#[expect(dead_code, reason = "the lock is the open file")] OwnedFd);
 
 /// Why something was not kept or read.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub struct StoreError {
 
 /// A folder for one authority.
 #[derive(Clone, Debug)]
-pub struct Folder {
+pub struct AuthorityFolder {
     path: PathBuf,
 }
 
@@ -69,10 +69,10 @@ pub struct Folder {
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 const LOCK: &str = "lock";
 
-impl Folder {
+impl AuthorityFolder {
     /// The folder for an authority, by the address of its directory, below the folder for what is
     /// kept.
-    pub fn new(state: &Path, directory: &str) -> Folder {
+    pub fn new(state: &Path, directory: &str) -> AuthorityFolder {
         let host = directory
             .split_once("://")
             .map_or(directory, |(_, rest)| rest);
@@ -89,7 +89,7 @@ impl Folder {
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
-        Folder {
+        AuthorityFolder {
             path: state.join("acme").join(format!("{host}-{tail}")),
         }
     }
@@ -134,7 +134,7 @@ fn fail(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreErr
     }
 }
 
-impl Store for Folder {
+impl Store for AuthorityFolder {
     fn load(&self, item: &Item) -> Result<Option<Vec<u8>>, StoreError> {
         let name = name_of(item);
         let read =
@@ -152,10 +152,10 @@ impl Store for Folder {
         written.map_err(fail("written", &self.path.join(name)))
     }
 
-    fn lock(&self) -> Result<Option<Held>, StoreError> {
+    fn lock(&self) -> Result<Option<OrderLock>, StoreError> {
         let held = self.make()?.lock(LOCK);
         let held = held.map_err(fail("locked", &self.path.join(LOCK)))?;
-        Ok(held.map(Held))
+        Ok(held.map(OrderLock))
     }
 }
 
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_read_and_its_owners_alone() {
         let state = tempfile::tempdir().unwrap();
-        let store = Folder::new(state.path(), DIRECTORY);
+        let store = AuthorityFolder::new(state.path(), DIRECTORY);
         let item = Item::Certificate("*.example.org".to_owned());
         assert_eq!(store.load(&item).unwrap(), None);
         store.save(&item, b"one").unwrap();
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn names_of_files_stay_in_the_folder() {
         let state = tempfile::tempdir().unwrap();
-        let store = Folder::new(state.path(), "https://../../x?y");
+        let store = AuthorityFolder::new(state.path(), "https://../../x?y");
         let folder = store.file(&Item::Account).parent().unwrap().to_owned();
         assert_eq!(folder.parent().unwrap(), state.path().join("acme"));
         for name in ["../../etc/passwd", "..", "", "a/b", "\0", "/etc/passwd"] {
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn authorities_have_folders_of_their_own() {
         let state = Path::new("/var/lib/hob");
-        let file = |directory| Folder::new(state, directory).file(&Item::Account);
+        let file = |directory| AuthorityFolder::new(state, directory).file(&Item::Account);
         assert_ne!(file("https://a.org/one"), file("https://a.org/two"));
         assert_ne!(file("https://a.org/one"), file("https://b.org/one"));
     }
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn one_at_a_time_holds_the_lock() {
         let state = tempfile::tempdir().unwrap();
-        let store = Folder::new(state.path(), DIRECTORY);
+        let store = AuthorityFolder::new(state.path(), DIRECTORY);
         let held = store.lock().unwrap().unwrap();
         assert!(store.lock().unwrap().is_none());
         drop(held);
@@ -234,7 +234,7 @@ mod tests {
     fn folder_that_cannot_be_made_says_what_to_do() {
         let state = tempfile::tempdir().unwrap();
         fs::write(state.path().join("acme"), "a file").unwrap();
-        let store = Folder::new(state.path(), DIRECTORY);
+        let store = AuthorityFolder::new(state.path(), DIRECTORY);
         let text = store.save(&Item::Account, b"x").unwrap_err().to_string();
         assert!(text.contains("`state` names another folder"), "{text}");
         assert!(store.lock().is_err());

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::acme::challenge::Method;
+use crate::acme::challenge::ChallengeMethod;
 
 /// Why an order failed.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum AcmeError {
     /// The authority was not reached, or did not answer as one.
     Authority {
         /// Address of its directory.
@@ -31,7 +31,7 @@ pub enum Trouble {
         /// The name it looked at.
         name: String,
         /// How.
-        method: Method,
+        method: ChallengeMethod,
         /// Its words.
         reason: String,
     },
@@ -40,7 +40,7 @@ pub enum Trouble {
         /// The name.
         name: String,
         /// The way.
-        method: Method,
+        method: ChallengeMethod,
     },
     /// A challenge could not be shown.
     Stage(String),
@@ -52,17 +52,17 @@ pub enum Trouble {
     TooSlow(&'static str),
 }
 
-impl Trouble {
+impl AcmeError {
     /// How long the authority wants to be left alone.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Trouble::Refused { is_limit: true, .. } => Some(Duration::from_secs(60 * 60)),
+            AcmeError::Refused { is_limit: true, .. } => Some(Duration::from_secs(60 * 60)),
             _ => None,
         }
     }
 
     /// What an answer of the authority, or none, means for a step.
-    pub(crate) fn of(error: instant_acme::Error, step: &'static str, directory: &str) -> Trouble {
+    pub(crate) fn of(error: instant_acme::Error, step: &'static str, directory: &str) -> AcmeError {
         match error {
             instant_acme::Error::Api(problem) => {
                 let kind = short_type(&problem).to_owned();
@@ -72,21 +72,21 @@ impl Trouble {
                 );
                 let reason = words(&problem);
                 match kind.as_str() {
-                    _ if is_account && step == STEP_ACCOUNT => Trouble::Account(reason),
-                    _ => Trouble::Refused {
+                    _ if is_account && step == STEP_ACCOUNT => AcmeError::Account(reason),
+                    _ => AcmeError::Refused {
                         step,
                         reason,
                         is_limit: kind == "rateLimited",
                     },
                 }
             }
-            instant_acme::Error::Timeout(_) => Trouble::TooSlow(step),
-            instant_acme::Error::Str(reason) => Trouble::Refused {
+            instant_acme::Error::Timeout(_) => AcmeError::TooSlow(step),
+            instant_acme::Error::Str(reason) => AcmeError::Refused {
                 step,
                 reason: reason.to_owned(),
                 is_limit: false,
             },
-            other => Trouble::Authority {
+            other => AcmeError::Authority {
                 directory: directory.to_owned(),
                 reason: chain(&other),
             },
@@ -140,10 +140,10 @@ pub fn one_line(text: &str) -> String {
     clean.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for AcmeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::Authority { directory, reason } => {
+            AcmeError::Authority { directory, reason } => {
                 write!(
                     f,
                     "the authority at {directory} cannot be asked: {reason}; is `acme.directory` \
@@ -154,12 +154,12 @@ impl fmt::Display for Trouble {
                 }
                 Ok(())
             }
-            Trouble::Account(reason) => write!(
+            AcmeError::Account(reason) => write!(
                 f,
                 "the authority gives no account: {reason}; look at `acme.contact` and \
                  `acme.external_account`"
             ),
-            Trouble::Refused {
+            AcmeError::Refused {
                 step,
                 reason,
                 is_limit,
@@ -170,17 +170,21 @@ impl fmt::Display for Trouble {
                     false => Ok(()),
                 }
             }
-            Trouble::Challenge {
+            AcmeError::Challenge {
                 name,
                 method,
                 reason,
             } => {
                 let todo = match method {
-                    Method::Http => "port 80 of that name must lead to a listener of this server",
-                    Method::TlsAlpn => {
+                    ChallengeMethod::Http => {
+                        "port 80 of that name must lead to a listener of this server"
+                    }
+                    ChallengeMethod::TlsAlpn => {
                         "port 443 of that name must lead to a TLS listener of this server"
                     }
-                    Method::Dns => "the program of `acme.dns` must return when the record is seen",
+                    ChallengeMethod::Dns => {
+                        "the program of `acme.dns` must return when the record is seen"
+                    }
                 };
                 let method = method.name();
                 write!(
@@ -188,17 +192,17 @@ impl fmt::Display for Trouble {
                     "the authority did not find the proof for {name} ({method}): {reason}; {todo}"
                 )
             }
-            Trouble::NoMethod { name, method } => write!(
+            AcmeError::NoMethod { name, method } => write!(
                 f,
                 "the authority does not offer {} for {name}; set another `acme.challenge`",
                 method.name()
             ),
-            Trouble::Stage(reason) => f.write_str(reason),
-            Trouble::Unfit(reason) => {
+            AcmeError::Stage(reason) => f.write_str(reason),
+            AcmeError::Unfit(reason) => {
                 write!(f, "what the authority sent cannot be served: {reason}")
             }
-            Trouble::Store(reason) => f.write_str(reason),
-            Trouble::TooSlow(step) => {
+            AcmeError::Store(reason) => f.write_str(reason),
+            AcmeError::TooSlow(step) => {
                 write!(
                     f,
                     "the authority did not get {step} done in time; it is tried again"
@@ -208,4 +212,4 @@ impl fmt::Display for Trouble {
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for AcmeError {}

@@ -1,10 +1,10 @@
 //! A field of a block: what its name means, and whether it is lawful.
 
-use crate::head::{self, Known, Span};
+use crate::head::{self, HeadSpan, Known};
 
 /// What the name of a request's field means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Name {
+pub enum RequestFieldName {
     /// `:authority`
     Authority,
     /// `:method`
@@ -24,29 +24,31 @@ pub enum Name {
     Unlawful,
 }
 
-impl Name {
+impl RequestFieldName {
     /// What these bytes mean.
     //= rfc9113#8.2.1
-    pub(crate) fn of(name: &[u8]) -> Name {
+    pub(crate) fn of(name: &[u8]) -> RequestFieldName {
         if name.first() == Some(&b':') {
             return match name {
-                b":authority" => Name::Authority,
-                b":method" => Name::Method,
-                b":path" => Name::Path,
-                b":scheme" => Name::Scheme,
-                b":protocol" => Name::Protocol,
-                _ => Name::Unlawful,
+                b":authority" => RequestFieldName::Authority,
+                b":method" => RequestFieldName::Method,
+                b":path" => RequestFieldName::Path,
+                b":scheme" => RequestFieldName::Scheme,
+                b":protocol" => RequestFieldName::Protocol,
+                _ => RequestFieldName::Unlawful,
             };
         }
         if !head::is_name(name) || name.iter().any(u8::is_ascii_uppercase) {
-            return Name::Unlawful;
+            return RequestFieldName::Unlawful;
         }
         match Known::of(name) {
-            Some(Known::Connection | Known::TransferEncoding | Known::Upgrade) => Name::Unlawful,
-            Some(known) => Name::Field(Some(known)),
-            None if is_hop_by_hop(name) => Name::Unlawful,
-            None if name == b"te" => Name::Te,
-            None => Name::Field(None),
+            Some(Known::Connection | Known::TransferEncoding | Known::Upgrade) => {
+                RequestFieldName::Unlawful
+            }
+            Some(known) => RequestFieldName::Field(Some(known)),
+            None if is_hop_by_hop(name) => RequestFieldName::Unlawful,
+            None if name == b"te" => RequestFieldName::Te,
+            None => RequestFieldName::Field(None),
         }
     }
 }
@@ -77,10 +79,10 @@ pub(crate) fn is_lawful(value: &[u8]) -> bool {
 /// One field of a block; its texts stand in the buffer the block was decoded into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    pub(crate) name_at: Span,
-    pub(crate) value_at: Span,
+    pub(crate) name_at: HeadSpan,
+    pub(crate) value_at: HeadSpan,
     /// What its name means.
-    pub name: Name,
+    pub name: RequestFieldName,
     /// Its value may stand in a message.
     pub has_lawful_value: bool,
 }
@@ -93,15 +95,15 @@ impl Field {
 }
 
 /// Appends a text; says where it stands.
-pub(crate) fn append(buffer: &mut Vec<u8>, text: &[u8]) -> Span {
+pub(crate) fn append(buffer: &mut Vec<u8>, text: &[u8]) -> HeadSpan {
     let start = buffer.len();
     buffer.extend_from_slice(text);
     span(start, buffer.len())
 }
 
 /// From here to there.
-pub(crate) fn span(start: usize, end: usize) -> Span {
-    Span {
+pub(crate) fn span(start: usize, end: usize) -> HeadSpan {
+    HeadSpan {
         start: start as u32,
         len: (end - start) as u32,
     }

@@ -7,11 +7,11 @@
 use bytes::Bytes;
 use hob_trace::Protocol;
 
-use crate::fields_coding::{ENTRY_BYTES, Field, Malformed, Name};
+use crate::fields_coding::{ENTRY_BYTES, Field, MalformedFieldBlock, RequestFieldName};
 use crate::framing::{expects_continue, read_decimal};
-use crate::head::{Known, RequestHead, Span};
+use crate::head::{HeadSpan, Known, RequestHead};
 use crate::host::is_host;
-use crate::limits::{HEAD_KEPT_BYTES_MAX, Limits};
+use crate::limits::{HEAD_KEPT_BYTES_MAX, HttpLimits};
 use crate::priority::Priority;
 use crate::refusal::{HEAD_TOO_LONG, Refusal, TARGET_TOO_LONG, TOO_MANY_HEADERS};
 
@@ -43,12 +43,12 @@ pub(crate) enum Wrong {
 pub(crate) fn read_head_by(
     protocol: Protocol,
     head: &mut RequestHead,
-    limits: &Limits,
-    decode: impl FnOnce(&mut Vec<u8>, &mut Reading<'_>) -> Result<(), Malformed>,
-) -> Result<Result<Sound, Wrong>, Malformed> {
+    limits: &HttpLimits,
+    decode: impl FnOnce(&mut Vec<u8>, &mut HeadBuilder<'_>) -> Result<(), MalformedFieldBlock>,
+) -> Result<Result<Sound, Wrong>, MalformedFieldBlock> {
     head.protocol = protocol;
     let mut bytes = std::mem::take(&mut head.bytes);
-    let mut reading = Reading {
+    let mut reading = HeadBuilder {
         head,
         limits,
         list_bytes: 0,
@@ -76,13 +76,13 @@ pub(crate) type Trailers = Result<Vec<(Bytes, Bytes)>, &'static str>;
 
 /// Trailers while their fields come.
 pub(crate) struct TrailerReading<'r> {
-    limits: &'r Limits,
+    limits: &'r HttpLimits,
     list_bytes: usize,
     pub(crate) trailers: Trailers,
 }
 
 impl TrailerReading<'_> {
-    pub(crate) fn new(limits: &Limits) -> TrailerReading<'_> {
+    pub(crate) fn new(limits: &HttpLimits) -> TrailerReading<'_> {
         TrailerReading {
             limits,
             list_bytes: 0,
@@ -96,7 +96,7 @@ impl TrailerReading<'_> {
             let (name, value) = field.texts(bytes);
             self.list_bytes += name.len() + value.len() + ENTRY_BYTES;
             let is_lawful = match field.name {
-                Name::Field(_) => field.has_lawful_value,
+                RequestFieldName::Field(_) => field.has_lawful_value,
                 _ => false,
             };
             let limits = self.limits;
@@ -113,22 +113,22 @@ impl TrailerReading<'_> {
 }
 
 /// A head while its fields come.
-pub(crate) struct Reading<'r> {
+pub(crate) struct HeadBuilder<'r> {
     head: &'r mut RequestHead,
-    limits: &'r Limits,
+    limits: &'r HttpLimits,
     list_bytes: usize,
-    method: Option<Span>,
-    scheme: Option<Span>,
-    path: Option<Span>,
-    authority: Option<Span>,
-    priority: Option<Span>,
+    method: Option<HeadSpan>,
+    scheme: Option<HeadSpan>,
+    path: Option<HeadSpan>,
+    authority: Option<HeadSpan>,
+    priority: Option<HeadSpan>,
     /// Values of cookies that do not stand right behind the first one: joined when all have come.
-    cookie_pieces: Vec<Span>,
+    cookie_pieces: Vec<HeadSpan>,
     is_past_pseudo: bool,
     wrong: Option<Wrong>,
 }
 
-impl Reading<'_> {
+impl HeadBuilder<'_> {
     /// Takes one field, or notes what is wrong with it.
     pub(crate) fn take(&mut self, bytes: &mut Vec<u8>, field: Field) {
         let start = field.name_at.start as usize;
@@ -155,22 +155,22 @@ impl Reading<'_> {
             return Err(Wrong::Malformed("a field value has bytes it must not have"));
         }
         let place = match field.name {
-            Name::Field(known) => return self.push(bytes, known, field),
+            RequestFieldName::Field(known) => return self.push(bytes, known, field),
             //= rfc9113#8.2.2
-            Name::Te if field.value_at.of(bytes) != b"trailers" => {
+            RequestFieldName::Te if field.value_at.of(bytes) != b"trailers" => {
                 return Err(Wrong::Malformed("te is not trailers"));
             }
-            Name::Te => return self.push(bytes, None, field),
-            Name::Unlawful => {
+            RequestFieldName::Te => return self.push(bytes, None, field),
+            RequestFieldName::Unlawful => {
                 return Err(Wrong::Malformed(
                     "a field name is malformed, or speaks of the connection",
                 ));
             }
-            Name::Method => &mut self.method,
-            Name::Scheme => &mut self.scheme,
-            Name::Path => &mut self.path,
-            Name::Authority => &mut self.authority,
-            Name::Protocol => &mut self.head.connect_protocol,
+            RequestFieldName::Method => &mut self.method,
+            RequestFieldName::Scheme => &mut self.scheme,
+            RequestFieldName::Path => &mut self.path,
+            RequestFieldName::Authority => &mut self.authority,
+            RequestFieldName::Protocol => &mut self.head.connect_protocol,
         };
         //= rfc9113#8.3
         if self.is_past_pseudo || place.is_some() {
@@ -203,7 +203,7 @@ impl Reading<'_> {
     }
 
     /// A cookie may come in pieces; whoever reads it expects one. A piece right behind the others
-    /// joins them where they stand; the rest wait for [`Reading::join_pieces`], so that however
+    /// joins them where they stand; the rest wait for [`HeadBuilder::join_pieces`], so that however
     /// they are spread, what is held is at most twice what was counted.
     //= rfc9113#8.2.3
     fn join_cookie(&mut self, bytes: &mut Vec<u8>, piece: Field) -> bool {
@@ -245,7 +245,7 @@ impl Reading<'_> {
             bytes.extend_from_slice(COOKIE_SEPARATOR);
             bytes.extend_from_within(piece.range());
         }
-        *whole = Span {
+        *whole = HeadSpan {
             start: start as u32,
             len: (bytes.len() - start) as u32,
         };
@@ -309,7 +309,7 @@ impl Reading<'_> {
 //= rfc9113#8.3.1
 fn read_path(
     head: &mut RequestHead,
-    path: Option<Span>,
+    path: Option<HeadSpan>,
     bytes: &[u8],
     is_options: bool,
 ) -> Result<(), Wrong> {
@@ -329,7 +329,7 @@ fn read_path(
     }
     if let Some(mark) = text.iter().position(|&byte| byte == b'?') {
         head.path.len = mark as u32;
-        head.query = Some(Span {
+        head.query = Some(HeadSpan {
             start: target.start + mark as u32 + 1,
             len: (text.len() - mark - 1) as u32,
         });
@@ -341,7 +341,7 @@ fn read_path(
 //= rfc9113#8.3.1
 fn read_authority(
     head: &mut RequestHead,
-    authority: Option<Span>,
+    authority: Option<HeadSpan>,
     bytes: &mut Vec<u8>,
 ) -> Result<(), Wrong> {
     if head.is_repeated(Known::Host) {
@@ -364,7 +364,7 @@ fn read_authority(
         return Err(Wrong::Malformed(":authority is malformed"));
     }
     if host.is_none() {
-        let name = Span {
+        let name = HeadSpan {
             start: bytes.len() as u32,
             len: 4,
         };

@@ -3,7 +3,7 @@
 //! Nearly every byte of a field has a code of at most eight bits: one look into a table. The rest
 //! is told by the first code of each length, as codes of one length are consecutive.
 
-use crate::fields_coding::Malformed;
+use crate::fields_coding::MalformedFieldBlock;
 use crate::fields_coding::code::CODES;
 
 /// How many bytes `text` has in the code.
@@ -39,8 +39,8 @@ pub fn encode(text: &[u8], out: &mut Vec<u8>) {
 /// # Errors
 /// The end-of-string symbol within it, or padding that is too long or not all ones.
 //= rfc7541#5.2
-pub fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
-    const BAD: Malformed = Malformed("a Huffman-coded string is malformed");
+pub fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), MalformedFieldBlock> {
+    const BAD: MalformedFieldBlock = MalformedFieldBlock("a Huffman-coded string is malformed");
     // No code is shorter than five bits.
     out.reserve(input.len() * 8 / 5 + 1);
     let mut input = input.iter();

@@ -17,7 +17,7 @@ mod number;
 pub mod qpack;
 
 pub(crate) use field::is_hop_by_hop;
-pub use field::{Field, Name};
+pub use field::{Field, RequestFieldName};
 
 /// What an entry counts for besides its bytes.
 //= rfc7541#4.1
@@ -25,4 +25,4 @@ pub(crate) const ENTRY_BYTES: usize = 32;
 
 /// A block that no encoder makes: the connection cannot go on, its tables differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed(pub &'static str);
+pub struct MalformedFieldBlock(pub &'static str);

@@ -1,6 +1,6 @@
 //! Integers with a prefix, and strings (RFC 7541 section 5).
 
-use crate::fields_coding::{Malformed, huffman};
+use crate::fields_coding::{MalformedFieldBlock, huffman};
 
 /// Bytes a block's field may begin with besides its integer: the pattern in the first byte.
 pub(crate) fn push_number(value: usize, prefix_bits: u32, pattern: u8, out: &mut Vec<u8>) {
@@ -21,7 +21,10 @@ pub(crate) fn push_number(value: usize, prefix_bits: u32, pattern: u8, out: &mut
 /// Takes an integer off the front of `input`.
 //= rfc7541#5.1
 #[inline]
-pub(crate) fn take_number(input: &mut &[u8], prefix_bits: u32) -> Result<usize, Malformed> {
+pub(crate) fn take_number(
+    input: &mut &[u8],
+    prefix_bits: u32,
+) -> Result<usize, MalformedFieldBlock> {
     let Some((&first, rest)) = input.split_first() else {
         return Err(CUT);
     };
@@ -34,7 +37,7 @@ pub(crate) fn take_number(input: &mut &[u8], prefix_bits: u32) -> Result<usize, 
     take_rest(input, value)
 }
 
-fn take_rest(input: &mut &[u8], start: u32) -> Result<usize, Malformed> {
+fn take_rest(input: &mut &[u8], start: u32) -> Result<usize, MalformedFieldBlock> {
     let mut value = u64::from(start);
     // Four more bytes hold whatever is meaningful here.
     for shift in [0, 7, 14, 21] {
@@ -47,7 +50,9 @@ fn take_rest(input: &mut &[u8], start: u32) -> Result<usize, Malformed> {
             return Ok(value as usize);
         }
     }
-    Err(Malformed("an integer in a field block is too large"))
+    Err(MalformedFieldBlock(
+        "an integer in a field block is too large",
+    ))
 }
 
 /// Appends a string, in the Huffman code when that is shorter.
@@ -69,7 +74,7 @@ pub(crate) fn push_string_of(text: &[u8], prefix_bits: u32, pattern: u8, out: &m
 
 /// Takes a string off the front of `input` and appends it to `out`.
 //= rfc7541#5.2
-pub(crate) fn take_string(input: &mut &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+pub(crate) fn take_string(input: &mut &[u8], out: &mut Vec<u8>) -> Result<(), MalformedFieldBlock> {
     take_string_of(input, 7, out)
 }
 
@@ -78,7 +83,7 @@ pub(crate) fn take_string_of(
     input: &mut &[u8],
     prefix_bits: u32,
     out: &mut Vec<u8>,
-) -> Result<(), Malformed> {
+) -> Result<(), MalformedFieldBlock> {
     let coded = 1u8 << prefix_bits;
     let is_coded = input.first().is_some_and(|byte| byte & coded != 0);
     let len = take_number(input, prefix_bits)?;
@@ -93,7 +98,7 @@ pub(crate) fn take_string_of(
     Ok(())
 }
 
-const CUT: Malformed = Malformed("a field block ends within a field");
+const CUT: MalformedFieldBlock = MalformedFieldBlock("a field block ends within a field");
 
 #[cfg(test)]
 mod tests {

@@ -8,19 +8,19 @@
 use bytes::Bytes;
 
 use crate::head;
-use crate::limits::{CHUNK_LINE_BYTES_MAX, CHUNK_OVERHEAD_BYTES_MAX, Limits};
+use crate::limits::{CHUNK_LINE_BYTES_MAX, CHUNK_OVERHEAD_BYTES_MAX, HttpLimits};
 use crate::refusal::{HEAD_TOO_LONG, Refusal, TOO_MANY_HEADERS};
 
 /// Decodes one chunked body.
 #[derive(Debug, Default)]
-pub struct Decoder {
-    state: State,
+pub struct ChunkedDecoder {
+    state: ChunkedState,
     overhead_bytes: usize,
     trailer_lines: Vec<u8>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-enum State {
+enum ChunkedState {
     #[default]
     Size,
     Data(u64),
@@ -29,7 +29,7 @@ enum State {
     End,
 }
 
-/// What a [`Decoder`] made of its input.
+/// What a [`ChunkedDecoder`] made of its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoded {
     /// More input is needed.
@@ -42,45 +42,45 @@ pub enum Decoded {
     Refused(Refusal),
 }
 
-impl Decoder {
+impl ChunkedDecoder {
     /// Reads one step. Returns how many bytes of `input` were used and what they gave.
-    pub fn read(&mut self, input: &[u8], limits: &Limits) -> (usize, Decoded) {
+    pub fn read(&mut self, input: &[u8], limits: &HttpLimits) -> (usize, Decoded) {
         let mut used = 0;
         loop {
             let rest = &input[used..];
             match self.state {
-                State::Data(left) => {
+                ChunkedState::Data(left) => {
                     let here = usize::try_from(left).unwrap_or(usize::MAX).min(rest.len());
                     if here == 0 {
                         return (used, Decoded::NeedMore);
                     }
                     let left = left - here as u64;
                     self.state = if left == 0 {
-                        State::DataEnd
+                        ChunkedState::DataEnd
                     } else {
-                        State::Data(left)
+                        ChunkedState::Data(left)
                     };
                     return (used + here, Decoded::Data(here));
                 }
-                State::DataEnd => match rest {
+                ChunkedState::DataEnd => match rest {
                     [b'\r', b'\n', ..] => {
                         used += 2;
-                        self.state = State::Size;
+                        self.state = ChunkedState::Size;
                     }
                     [] | [b'\r'] => return (used, Decoded::NeedMore),
                     _ => return refused("a chunk is longer than it says"),
                 },
-                State::Size => match self.read_size(rest) {
+                ChunkedState::Size => match self.read_size(rest) {
                     Ok(None) => return (used, Decoded::NeedMore),
                     Ok(Some(line)) => used += line,
                     Err(refusal) => return (0, Decoded::Refused(refusal)),
                 },
-                State::Trailers => match self.read_trailer(rest, limits) {
+                ChunkedState::Trailers => match self.read_trailer(rest, limits) {
                     Ok(None) => return (used, Decoded::NeedMore),
                     Ok(Some(line)) => used += line,
                     Err(refusal) => return (0, Decoded::Refused(refusal)),
                 },
-                State::End => return (used, Decoded::End),
+                ChunkedState::End => return (used, Decoded::End),
             }
         }
     }
@@ -134,20 +134,24 @@ impl Decoder {
             return Err(Refusal::bad("a chunk size is too large"));
         }
         self.state = if size == 0 {
-            State::Trailers
+            ChunkedState::Trailers
         } else {
-            State::Data(size)
+            ChunkedState::Data(size)
         };
         Ok(Some(line_len))
     }
 
-    fn read_trailer(&mut self, input: &[u8], limits: &Limits) -> Result<Option<usize>, Refusal> {
+    fn read_trailer(
+        &mut self,
+        input: &[u8],
+        limits: &HttpLimits,
+    ) -> Result<Option<usize>, Refusal> {
         let room = limits.head_bytes.saturating_sub(self.trailer_lines.len());
         let Some(line_len) = find_line(input, room, HEAD_TOO_LONG)? else {
             return Ok(None);
         };
         if line_len == 2 {
-            self.state = State::End;
+            self.state = ChunkedState::End;
         } else {
             self.trailer_lines.extend_from_slice(&input[..line_len]);
             if memchr::memchr_iter(b'\n', &self.trailer_lines).count() > limits.header_count {

@@ -18,19 +18,19 @@ use bytes::Bytes;
 use hob_trace::Protocol;
 
 use crate::deadline::Deadline;
-use crate::h1::chunked::{Decoded, Decoder};
+use crate::h1::chunked::{ChunkedDecoder, Decoded};
 use crate::h1::encode::Writing;
-use crate::h1::parse::{self, Framing, Length, Scan, Scanner};
+use crate::h1::parse::{self, Framing, HeadScanner, Length, Scan};
 use crate::h1::quick;
 use crate::head::RequestHead;
-use crate::limits::{DISCARD_BYTES_MAX, Limits};
+use crate::limits::{DISCARD_BYTES_MAX, HttpLimits};
 use crate::refusal::{BODY_TOO_LARGE, Refusal};
 
 /// The state of one connection.
 #[derive(Debug)]
-pub struct Conn {
-    limits: Rc<Limits>,
-    pub(super) reading: Reading,
+pub struct Http1Connection {
+    limits: Rc<HttpLimits>,
+    pub(super) reading: Http1ReadState,
     pub(super) writing: Writing,
     pub(super) keep_alive: bool,
     /// The client said that this is its last request.
@@ -50,10 +50,10 @@ pub struct Conn {
 }
 
 #[derive(Debug)]
-pub(super) enum Reading {
-    Head(Scanner),
+pub(super) enum Http1ReadState {
+    Head(HeadScanner),
     Length(u64),
-    Chunked(Box<Decoder>),
+    Chunked(Box<ChunkedDecoder>),
     Raw,
     Done,
     Refused,
@@ -61,7 +61,7 @@ pub(super) enum Reading {
 
 /// What reading gave.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum Http1Event {
     /// Nothing more without more input.
     NeedMore,
     /// A head is complete; its body, if any, follows.
@@ -91,7 +91,7 @@ pub enum Eof {
 
 /// What comes after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum AfterAnswer {
     /// The next request may be read.
     Request,
     /// The rest of the request body is read and dropped first.
@@ -102,13 +102,13 @@ pub enum Next {
     Close,
 }
 
-impl Conn {
+impl Http1Connection {
     /// A new connection. The clock for its first byte runs.
-    pub fn new(limits: Rc<Limits>, now_ms: u64) -> Conn {
+    pub fn new(limits: Rc<HttpLimits>, now_ms: u64) -> Http1Connection {
         let awaited_by_ms = now_ms + limits.head_time.as_millis() as u64;
-        Conn {
+        Http1Connection {
             limits,
-            reading: Reading::Head(Scanner::default()),
+            reading: Http1ReadState::Head(HeadScanner::default()),
             writing: Writing::Nothing,
             keep_alive: false,
             client_closes: false,
@@ -136,66 +136,78 @@ impl Conn {
 
     /// Reads one step of `input`, which begins with the first byte not used yet. Returns how many
     /// bytes were used and what they gave. A complete head is put into `head`, which must be empty.
-    pub fn read(&mut self, input: &[u8], head: &mut RequestHead, now_ms: u64) -> (usize, Event) {
+    pub fn read(
+        &mut self,
+        input: &[u8],
+        head: &mut RequestHead,
+        now_ms: u64,
+    ) -> (usize, Http1Event) {
         match &mut self.reading {
-            Reading::Head(_) => self.read_head(input, head, now_ms),
-            Reading::Length(0) => {
-                self.reading = Reading::Done;
-                (0, Event::BodyEnd(Vec::new()))
+            Http1ReadState::Head(_) => self.read_head(input, head, now_ms),
+            Http1ReadState::Length(0) => {
+                self.reading = Http1ReadState::Done;
+                (0, Http1Event::BodyEnd(Vec::new()))
             }
             // What is announced too large is refused before a byte of it is taken.
-            Reading::Length(left) if *left > self.body_limit.saturating_sub(self.body_bytes) => {
+            Http1ReadState::Length(left)
+                if *left > self.body_limit.saturating_sub(self.body_bytes) =>
+            {
                 self.refused(BODY_TOO_LARGE)
             }
-            Reading::Length(_) if input.is_empty() => (0, Event::NeedMore),
-            Reading::Length(left) => {
+            Http1ReadState::Length(_) if input.is_empty() => (0, Http1Event::NeedMore),
+            Http1ReadState::Length(left) => {
                 let here = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
                 *left -= here as u64;
                 self.took_body(here, now_ms)
             }
-            Reading::Chunked(decoder) => match decoder.read(input, &self.limits) {
-                (used, Decoded::NeedMore) => (used, Event::NeedMore),
+            Http1ReadState::Chunked(decoder) => match decoder.read(input, &self.limits) {
+                (used, Decoded::NeedMore) => (used, Http1Event::NeedMore),
                 (used, Decoded::Data(len)) => {
                     let (_, event) = self.took_body(len, now_ms);
                     (used, event)
                 }
                 (used, Decoded::End) => match decoder.trailers() {
                     Ok(trailers) => {
-                        self.reading = Reading::Done;
-                        (used, Event::BodyEnd(trailers))
+                        self.reading = Http1ReadState::Done;
+                        (used, Http1Event::BodyEnd(trailers))
                     }
                     Err(refusal) => self.refused(refusal),
                 },
                 (_, Decoded::Refused(refusal)) => self.refused(refusal),
             },
-            Reading::Raw if input.is_empty() => (0, Event::NeedMore),
-            Reading::Raw => (input.len(), Event::Data(input.len())),
-            Reading::Done | Reading::Refused => (0, Event::Busy),
+            Http1ReadState::Raw if input.is_empty() => (0, Http1Event::NeedMore),
+            Http1ReadState::Raw => (input.len(), Http1Event::Data(input.len())),
+            Http1ReadState::Done | Http1ReadState::Refused => (0, Http1Event::Busy),
         }
     }
 
-    fn read_head(&mut self, input: &[u8], head: &mut RequestHead, now_ms: u64) -> (usize, Event) {
+    fn read_head(
+        &mut self,
+        input: &[u8],
+        head: &mut RequestHead,
+        now_ms: u64,
+    ) -> (usize, Http1Event) {
         let mut used = 0;
         loop {
-            let Reading::Head(scanner) = &mut self.reading else {
-                return (used, Event::Busy);
+            let Http1ReadState::Head(scanner) = &mut self.reading else {
+                return (used, Http1Event::Busy);
             };
             let rest = &input[used..];
             if scanner.is_fresh()
                 && let Some((len, framing)) = quick::read_quickly(rest, head, &self.limits)
             {
                 self.begin_request(framing, head);
-                return (used + len, Event::Request(framing));
+                return (used + len, Http1Event::Request(framing));
             }
-            let Reading::Head(scanner) = &mut self.reading else {
-                return (used, Event::Busy);
+            let Http1ReadState::Head(scanner) = &mut self.reading else {
+                return (used, Http1Event::Busy);
             };
             match scanner.scan(rest, &self.limits) {
                 Scan::Incomplete => {
                     if !rest.is_empty() && self.awaited != Deadline::Head {
                         self.wait_for(Deadline::Head, now_ms);
                     }
-                    return (used, Event::NeedMore);
+                    return (used, Http1Event::NeedMore);
                 }
                 //= rfc9112#2.2
                 // Empty lines are no request yet: the clock between requests goes on.
@@ -208,7 +220,7 @@ impl Conn {
                     return match parse::read_head(&rest[..len], head, &self.limits) {
                         Ok(framing) => {
                             self.begin_request(framing, head);
-                            (used + len, Event::Request(framing))
+                            (used + len, Http1Event::Request(framing))
                         }
                         Err(refusal) => self.refused(refusal),
                     };
@@ -226,14 +238,14 @@ impl Conn {
         self.body_bytes = 0;
         self.body_limit = self.limits.body_bytes;
         self.reading = match framing.length {
-            Length::Bytes(0) => Reading::Done,
-            Length::Bytes(len) => Reading::Length(len),
-            Length::Chunked => Reading::Chunked(Box::default()),
+            Length::Bytes(0) => Http1ReadState::Done,
+            Length::Bytes(len) => Http1ReadState::Length(len),
+            Length::Chunked => Http1ReadState::Chunked(Box::default()),
         };
         self.awaited = Deadline::None;
     }
 
-    fn took_body(&mut self, len: usize, now_ms: u64) -> (usize, Event) {
+    fn took_body(&mut self, len: usize, now_ms: u64) -> (usize, Http1Event) {
         self.body_bytes += len as u64;
         // Whoever sends it does not wait to be asked for it.
         self.continue_is_due = false;
@@ -243,22 +255,22 @@ impl Conn {
         if self.awaited == Deadline::Body {
             self.wait_for(Deadline::Body, now_ms);
         }
-        (len, Event::Data(len))
+        (len, Http1Event::Data(len))
     }
 
-    fn refused(&mut self, refusal: Refusal) -> (usize, Event) {
+    fn refused(&mut self, refusal: Refusal) -> (usize, Http1Event) {
         self.give_up_input();
-        (0, Event::Refused(refusal))
+        (0, Http1Event::Refused(refusal))
     }
 
     /// What the client sends from now on is not read as HTTP; the connection ends after the answer.
     pub fn give_up_input(&mut self) {
-        if matches!(self.reading, Reading::Head(_)) {
+        if matches!(self.reading, Http1ReadState::Head(_)) {
             // Nothing is known of this request.
             self.is_head_method = false;
             self.is_http10 = false;
         }
-        self.reading = Reading::Refused;
+        self.reading = Http1ReadState::Refused;
         self.awaited = Deadline::None;
         self.keep_alive = false;
         self.client_closes = false;
@@ -274,7 +286,7 @@ impl Conn {
     pub fn body_is_open(&self) -> bool {
         matches!(
             self.reading,
-            Reading::Length(_) | Reading::Chunked(_) | Reading::Raw
+            Http1ReadState::Length(_) | Http1ReadState::Chunked(_) | Http1ReadState::Raw
         )
     }
 
@@ -286,12 +298,12 @@ impl Conn {
 
     /// True when what is left of a request body is too large to be read and dropped.
     pub fn rest_is_large(&self) -> bool {
-        matches!(self.reading, Reading::Length(left) if left > DISCARD_BYTES_MAX)
+        matches!(self.reading, Http1ReadState::Length(left) if left > DISCARD_BYTES_MAX)
     }
 
     /// True while raw bytes flow in.
     pub fn is_tunnel(&self) -> bool {
-        matches!(self.reading, Reading::Raw)
+        matches!(self.reading, Http1ReadState::Raw)
     }
 
     /// True between requests, with nothing of the next one read.
@@ -302,44 +314,46 @@ impl Conn {
     /// What the client's FIN means now; `unread` bytes are left that were not used.
     pub fn handle_eof(&self, unread: usize) -> Eof {
         match self.reading {
-            Reading::Head(_) if unread == 0 => Eof::Close,
-            Reading::Head(_) => {
+            Http1ReadState::Head(_) if unread == 0 => Eof::Close,
+            Http1ReadState::Head(_) => {
                 Eof::Refuse(Refusal::bad("the client closed within its request head"))
             }
-            Reading::Length(_) | Reading::Chunked(_) => Eof::BodyBroken,
-            Reading::Raw => Eof::BodyBroken,
-            Reading::Done | Reading::Refused => Eof::HalfClosed,
+            Http1ReadState::Length(_) | Http1ReadState::Chunked(_) => Eof::BodyBroken,
+            Http1ReadState::Raw => Eof::BodyBroken,
+            Http1ReadState::Done | Http1ReadState::Refused => Eof::HalfClosed,
         }
     }
 
     /// All of the answer has been made: what comes next, once it has left.
-    pub fn finish(&mut self) -> Next {
+    pub fn finish(&mut self) -> AfterAnswer {
         match &self.reading {
-            Reading::Head(_) | Reading::Done if self.keep_alive => {
+            Http1ReadState::Head(_) | Http1ReadState::Done if self.keep_alive => {
                 self.next_request();
-                Next::Request
+                AfterAnswer::Request
             }
             //= rfc9112#9.6
             // A client that did not announce its end may be sending: it is heard out.
-            Reading::Head(_) | Reading::Done if self.client_closes => Next::Close,
-            Reading::Length(left) if self.keep_alive && *left <= DISCARD_BYTES_MAX => {
-                self.body_limit = u64::MAX;
-                Next::Discard
+            Http1ReadState::Head(_) | Http1ReadState::Done if self.client_closes => {
+                AfterAnswer::Close
             }
-            Reading::Chunked(_) if self.keep_alive => {
+            Http1ReadState::Length(left) if self.keep_alive && *left <= DISCARD_BYTES_MAX => {
+                self.body_limit = u64::MAX;
+                AfterAnswer::Discard
+            }
+            Http1ReadState::Chunked(_) if self.keep_alive => {
                 self.body_limit = self.body_bytes.saturating_add(DISCARD_BYTES_MAX);
-                Next::Discard
+                AfterAnswer::Discard
             }
             _ => {
-                self.reading = Reading::Raw;
+                self.reading = Http1ReadState::Raw;
                 self.awaited = Deadline::None;
-                Next::Linger
+                AfterAnswer::Linger
             }
         }
     }
 
     fn next_request(&mut self) {
-        self.reading = Reading::Head(Scanner::default());
+        self.reading = Http1ReadState::Head(HeadScanner::default());
         self.writing = Writing::Nothing;
         self.awaited = Deadline::None;
     }
@@ -347,7 +361,7 @@ impl Conn {
     /// Our side is shut; the rest is read for a while and dropped.
     //= rfc9112#9.6
     pub fn begin_linger(&mut self, now_ms: u64) {
-        self.reading = Reading::Raw;
+        self.reading = Http1ReadState::Raw;
         self.keep_alive = false;
         self.write_by_ms = u64::MAX;
         self.wait_for(Deadline::Linger, now_ms);
@@ -373,7 +387,7 @@ impl Conn {
     /// The client has everything that was made so far.
     pub fn wrote_all(&mut self, now_ms: u64) {
         self.write_by_ms = u64::MAX;
-        if self.awaited == Deadline::None && matches!(self.reading, Reading::Head(_)) {
+        if self.awaited == Deadline::None && matches!(self.reading, Http1ReadState::Head(_)) {
             self.wait_for(Deadline::Idle, now_ms);
         }
     }
@@ -385,7 +399,7 @@ impl Conn {
 
     /// No more input will come.
     pub fn end_input(&mut self) {
-        self.reading = Reading::Done;
+        self.reading = Http1ReadState::Done;
         self.awaited = Deadline::None;
         self.keep_alive = false;
     }
@@ -399,7 +413,7 @@ impl Conn {
 
     /// More of the request body is wanted. A tunnel may stay silent as long as it likes.
     pub fn wait_for_body(&mut self, now_ms: u64) {
-        if self.awaited != Deadline::Body && !matches!(self.reading, Reading::Raw) {
+        if self.awaited != Deadline::Body && !matches!(self.reading, Http1ReadState::Raw) {
             self.wait_for(Deadline::Body, now_ms);
         }
     }

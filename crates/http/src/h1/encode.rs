@@ -2,7 +2,7 @@
 
 use crate::date::DateLine;
 use crate::deadline::Deadline;
-use crate::h1::conn::{Conn, Reading};
+use crate::h1::conn::{Http1Connection, Http1ReadState};
 use crate::head::Fields;
 use crate::response::{self, ResponseHead};
 use crate::status;
@@ -20,7 +20,7 @@ pub(super) enum Writing {
 
 /// How the body of an answer leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sending {
+pub enum ResponseFraming {
     /// No body follows.
     Nothing,
     /// So many bytes follow.
@@ -33,7 +33,7 @@ pub enum Sending {
     Tunnel,
 }
 
-impl Conn {
+impl Http1Connection {
     /// Appends `100 Continue` when the client waits for it and nothing was sent yet.
     //= rfc9110#10.1.1
     pub fn continue_now(&mut self, out: &mut Vec<u8>) {
@@ -65,7 +65,7 @@ impl Conn {
         close: bool,
         date: &DateLine,
         out: &mut Vec<u8>,
-    ) -> Sending {
+    ) -> ResponseFraming {
         let (status, body_len) = match head {
             ResponseHead::Prepared(prepared) => {
                 out.extend_from_slice(prepared.lines());
@@ -110,10 +110,10 @@ impl Conn {
         }
         out.extend_from_slice(date.ending_head());
         match self.writing {
-            Writing::Length(len) => Sending::Length(len),
-            Writing::Chunked => Sending::Chunked,
-            Writing::UntilClose => Sending::UntilClose,
-            Writing::NoBody | Writing::Nothing | Writing::Done => Sending::Nothing,
+            Writing::Length(len) => ResponseFraming::Length(len),
+            Writing::Chunked => ResponseFraming::Chunked,
+            Writing::UntilClose => ResponseFraming::UntilClose,
+            Writing::NoBody | Writing::Nothing | Writing::Done => ResponseFraming::Nothing,
         }
     }
 
@@ -125,7 +125,7 @@ impl Conn {
         fields: &Fields,
         date: &DateLine,
         out: &mut Vec<u8>,
-    ) -> Sending {
+    ) -> ResponseFraming {
         response::push_status_line(status, out);
         out.extend_from_slice(fields.lines());
         if status == 101 {
@@ -134,10 +134,10 @@ impl Conn {
         out.extend_from_slice(date.ending_head());
         self.keep_alive = false;
         self.continue_is_due = false;
-        self.reading = Reading::Raw;
+        self.reading = Http1ReadState::Raw;
         self.writing = Writing::UntilClose;
         self.awaited = Deadline::None;
-        Sending::Tunnel
+        ResponseFraming::Tunnel
     }
 
     /// Counts `len` body bytes about to be sent and appends what goes before them. `None` when that

@@ -19,6 +19,6 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-pub use conn::{Conn, Eof, Event, Next};
-pub use encode::Sending;
+pub use conn::{AfterAnswer, Eof, Http1Connection, Http1Event};
+pub use encode::ResponseFraming;
 pub use parse::{Framing, Length};

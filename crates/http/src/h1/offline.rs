@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use crate::h1::parse::{Length, Scan, Scanner, read_head};
-use crate::limits::Limits;
+use crate::h1::parse::{HeadScanner, Length, Scan, read_head};
+use crate::limits::HttpLimits;
 use crate::reactor::Reactor;
 use crate::refusal::Refusal;
-use crate::request::{Exchange, Facts, Request};
+use crate::request::{ConnectionFacts, Exchange, Request};
 
 impl Request {
     /// A request that came over no connection, read from its head as one that did: to tell what it
@@ -14,13 +14,13 @@ impl Request {
     ///
     /// # Errors
     /// Why the engine refuses such a head, and with which status.
-    pub fn offline(head: &[u8], limits: &Limits) -> Result<Request, Refusal> {
-        match Scanner::default().scan(head, limits) {
+    pub fn offline(head: &[u8], limits: &HttpLimits) -> Result<Request, Refusal> {
+        match HeadScanner::default().scan(head, limits) {
             Scan::Complete(len) if len == head.len() => {}
             Scan::Refused(refusal) => return Err(refusal),
             _ => return Err(Refusal::bad("the request head is malformed")),
         }
-        let facts = Facts {
+        let facts = ConnectionFacts {
             peer: None,
             local: None,
             peer_uid: None,

@@ -1,6 +1,6 @@
 //! Finding and reading a request's head (RFC 9112 sections 2 to 6, RFC 9110 section 7).
 //!
-//! Two steps: a [`Scanner`] finds the end of the head line by line as bytes come in, each byte
+//! Two steps: a [`HeadScanner`] finds the end of the head line by line as bytes come in, each byte
 //! looked at once; then [`read_head`] reads the whole head once. Strict where another reading of
 //! the same bytes is possible: such a request is refused, never repaired. Most heads do not come
 //! here: see `quick`.
@@ -11,8 +11,8 @@ use hob_trace::Protocol;
 
 use crate::framing::{expects_continue, read_decimal};
 use crate::h1::target::{read_host, read_target};
-use crate::head::{self, Known, RequestHead, Span};
-use crate::limits::{HEADER_COUNT_MAX, HEADERS_INLINE, Limits};
+use crate::head::{self, HeadSpan, Known, RequestHead};
+use crate::limits::{HEADER_COUNT_MAX, HEADERS_INLINE, HttpLimits};
 use crate::refusal::{HEAD_TOO_LONG, Refusal, TARGET_TOO_LONG, TOO_MANY_HEADERS};
 
 /// Method, two spaces and version of a request line may have so many bytes beside the target.
@@ -40,13 +40,13 @@ pub struct Framing {
 
 /// Finds the end of a head as bytes come in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scanner {
+pub struct HeadScanner {
     scanned: usize,
     line_start: usize,
     line_count: usize,
 }
 
-/// What a [`Scanner`] found.
+/// What a [`HeadScanner`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scan {
     /// The head goes on.
@@ -59,14 +59,14 @@ pub enum Scan {
     Refused(Refusal),
 }
 
-impl Scanner {
+impl HeadScanner {
     /// True when it has looked at nothing yet.
     pub(crate) fn is_fresh(&self) -> bool {
         self.scanned == 0
     }
 
     /// Looks at the bytes of `input` it has not seen; `input` begins where the head begins.
-    pub fn scan(&mut self, input: &[u8], limits: &Limits) -> Scan {
+    pub fn scan(&mut self, input: &[u8], limits: &HttpLimits) -> Scan {
         if self.scanned == 0 {
             match input.first() {
                 None => return Scan::Incomplete,
@@ -94,7 +94,7 @@ impl Scanner {
             self.line_start = at + 1;
             match (is_empty, self.line_count) {
                 (true, 0) => {
-                    *self = Scanner::default();
+                    *self = HeadScanner::default();
                     return Scan::Blank(at + 1);
                 }
                 (true, _) => return Scan::Complete(at + 1),
@@ -129,7 +129,7 @@ fn line_too_long(line: &[u8]) -> Refusal {
 pub fn read_head(
     bytes: &[u8],
     head: &mut RequestHead,
-    limits: &Limits,
+    limits: &HttpLimits,
 ) -> Result<Framing, Refusal> {
     if limits.header_count <= HEADERS_INLINE {
         let mut slots = [const { MaybeUninit::uninit() }; HEADERS_INLINE];
@@ -143,7 +143,7 @@ pub fn read_head(
 fn read_with<'b>(
     bytes: &'b [u8],
     head: &mut RequestHead,
-    limits: &Limits,
+    limits: &HttpLimits,
     slots: &mut [MaybeUninit<httparse::Header<'b>>],
 ) -> Result<Framing, Refusal> {
     let mut parsed = httparse::Request::new(&mut []);
@@ -178,7 +178,7 @@ fn fill(
     parsed: &httparse::Request<'_, '_>,
     bytes: &[u8],
     head: &mut RequestHead,
-    limits: &Limits,
+    limits: &HttpLimits,
 ) -> Result<Framing, Refusal> {
     let (Some(method), Some(target), Some(version)) = (parsed.method, parsed.path, parsed.version)
     else {
@@ -207,10 +207,10 @@ fn fill(
 }
 
 /// Where `part`, a piece of `whole`, stands in it.
-pub(crate) fn span_in(whole: &[u8], part: &[u8]) -> Span {
+pub(crate) fn span_in(whole: &[u8], part: &[u8]) -> HeadSpan {
     let start = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
     debug_assert!(start + part.len() <= whole.len());
-    Span {
+    HeadSpan {
         start: start as u32,
         len: part.len() as u32,
     }

@@ -1,7 +1,7 @@
 //! The head that nearly every request has, read in one pass (RFC 9112 sections 2 to 5).
 //!
 //! GET, HEAD or POST, a path as target, HTTP/1.1, fields one line each. Whatever is unusual, wrong
-//! or not there yet is left to [`Scanner`](super::parse::Scanner) and
+//! or not there yet is left to [`HeadScanner`](super::parse::Scanner) and
 //! [`read_head`](super::parse::read_head): they accept more and say what is refused. What is read
 //! here, they read alike; a test and a fuzz target compare the two.
 
@@ -9,15 +9,15 @@ use hob_trace::Protocol;
 
 use crate::h1::parse::{Framing, Length, read_framing};
 use crate::h1::target::read_host;
-use crate::head::{self, Known, RequestHead, Span};
-use crate::limits::Limits;
+use crate::head::{self, HeadSpan, Known, RequestHead};
+use crate::limits::HttpLimits;
 
 /// Reads the head that stands whole at the start of `input`. `None`: it has to be read with more
 /// care. `head` is empty before, and after `None`.
 pub fn read_quickly(
     input: &[u8],
     head: &mut RequestHead,
-    limits: &Limits,
+    limits: &HttpLimits,
 ) -> Option<(usize, Framing)> {
     let read = read(&input[..input.len().min(limits.head_bytes)], head, limits);
     if read.is_none() {
@@ -26,7 +26,7 @@ pub fn read_quickly(
     read
 }
 
-fn read(input: &[u8], head: &mut RequestHead, limits: &Limits) -> Option<(usize, Framing)> {
+fn read(input: &[u8], head: &mut RequestHead, limits: &HttpLimits) -> Option<(usize, Framing)> {
     let method_len = match input {
         [b'G', b'E', b'T', b' ', ..] => 3,
         [b'H', b'E', b'A', b'D', b' ', ..] | [b'P', b'O', b'S', b'T', b' ', ..] => 4,
@@ -87,7 +87,7 @@ fn read_target(
     input: &[u8],
     method_len: usize,
     head: &mut RequestHead,
-    limits: &Limits,
+    limits: &HttpLimits,
 ) -> Option<usize> {
     let start = method_len + 1;
     let rest = &input[start..];
@@ -128,13 +128,13 @@ const PATH_BYTES: [bool; 256] = {
 };
 
 /// Where a value stands behind its colon, and how long the rest of its line is, its end included.
-struct Value {
+struct FieldValueSpan {
     start: u32,
     len: u32,
     line_len: usize,
 }
 
-fn value_of(rest: &[u8]) -> Option<Value> {
+fn value_of(rest: &[u8]) -> Option<FieldValueSpan> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let start = rest.iter().position(|byte| !is_blank(byte))?;
     let mut end = start;
@@ -148,15 +148,15 @@ fn value_of(rest: &[u8]) -> Option<Value> {
     }
     let value = &rest[start..end];
     let blanks = value.iter().rev().take_while(|byte| is_blank(byte)).count();
-    Some(Value {
+    Some(FieldValueSpan {
         start: start as u32,
         len: (value.len() - blanks) as u32,
         line_len: end + 2,
     })
 }
 
-fn span(start: usize, len: usize) -> Span {
-    Span {
+fn span(start: usize, len: usize) -> HeadSpan {
+    HeadSpan {
         start: start as u32,
         len: len as u32,
     }
@@ -205,11 +205,11 @@ const fn high(word: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::h1::parse::{Scan, Scanner, read_head};
+    use crate::h1::parse::{HeadScanner, Scan, read_head};
 
     /// What the careful way makes of `input`.
-    fn read_carefully(input: &[u8], limits: &Limits) -> Option<(usize, Framing, RequestHead)> {
-        let Scan::Complete(len) = Scanner::default().scan(input, limits) else {
+    fn read_carefully(input: &[u8], limits: &HttpLimits) -> Option<(usize, Framing, RequestHead)> {
+        let Scan::Complete(len) = HeadScanner::default().scan(input, limits) else {
             return None;
         };
         let mut head = RequestHead::empty();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     /// Reads both ways; says whether the quick one did.
-    fn compare(input: &[u8], limits: &Limits) -> bool {
+    fn compare(input: &[u8], limits: &HttpLimits) -> bool {
         let mut head = RequestHead::empty();
         let Some((len, framing)) = read_quickly(input, &mut head, limits) else {
             assert_eq!(head, RequestHead::empty(), "nothing is left behind");
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn usual_heads_are_read_quickly_and_as_the_careful_way_does() {
         for head in HEADS {
-            assert!(compare(head.as_bytes(), &Limits::default()), "{head}");
+            assert!(compare(head.as_bytes(), &HttpLimits::default()), "{head}");
         }
     }
 
@@ -252,11 +252,11 @@ mod tests {
     fn head_used_before_keeps_nothing_of_its_last_request() {
         let old = b"GET / HTTP/1.0\r\nHost: b\r\nCookie: a\r\nCookie: b\r\n\r\n";
         let mut used = RequestHead::empty();
-        read_head(old, &mut used, &Limits::default()).unwrap();
+        read_head(old, &mut used, &HttpLimits::default()).unwrap();
         used.clear();
         let mut fresh = RequestHead::empty();
         for head in [&mut used, &mut fresh] {
-            assert!(read_quickly(HEADS[0].as_bytes(), head, &Limits::default()).is_some());
+            assert!(read_quickly(HEADS[0].as_bytes(), head, &HttpLimits::default()).is_some());
         }
         assert_eq!(used, fresh);
     }
@@ -277,7 +277,7 @@ mod tests {
             "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1, 1\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: a\r\n",
         ] {
-            assert!(!compare(head.as_bytes(), &Limits::default()), "{head}");
+            assert!(!compare(head.as_bytes(), &HttpLimits::default()), "{head}");
         }
     }
 
@@ -289,17 +289,17 @@ mod tests {
                 let mut bytes = head.as_bytes().to_vec();
                 for byte in 0..=u8::MAX {
                     bytes[at] = byte;
-                    quick += usize::from(compare(&bytes, &Limits::default()));
+                    quick += usize::from(compare(&bytes, &HttpLimits::default()));
                 }
                 let (start, end) = head.as_bytes().split_at(at);
                 for between in ["\r\n", "\r", " ", ":", "\t", "?", ""] {
                     let shorter = &end[usize::from(between.is_empty())..];
                     compare(
                         &[start, between.as_bytes(), shorter].concat(),
-                        &Limits::default(),
+                        &HttpLimits::default(),
                     );
                 }
-                compare(start, &Limits::default());
+                compare(start, &HttpLimits::default());
             }
         }
         assert!(
@@ -312,24 +312,24 @@ mod tests {
     fn limits_hold_for_both_ways_alike() {
         for head in HEADS {
             for limit in 1..head.len() + 2 {
-                let limits = Limits::default;
+                let limits = HttpLimits::default;
                 compare(
                     head.as_bytes(),
-                    &Limits {
+                    &HttpLimits {
                         target_bytes: limit,
                         ..limits()
                     },
                 );
                 compare(
                     head.as_bytes(),
-                    &Limits {
+                    &HttpLimits {
                         head_bytes: limit,
                         ..limits()
                     },
                 );
                 compare(
                     head.as_bytes(),
-                    &Limits {
+                    &HttpLimits {
                         header_count: limit,
                         ..limits()
                     },

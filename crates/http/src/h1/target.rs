@@ -3,7 +3,7 @@
 use hob_trace::Protocol;
 
 use crate::h1::parse::span_in;
-use crate::head::{Known, RequestHead, Span};
+use crate::head::{HeadSpan, Known, RequestHead};
 use crate::host::is_host;
 use crate::refusal::Refusal;
 
@@ -69,13 +69,13 @@ fn read_absolute(head: &mut RequestHead) -> Result<(), Refusal> {
     let authority_start = head.target.start + scheme_len as u32;
     let after = &rest[authority_len..];
     let (path, query) = split_query(after, authority_start + authority_len as u32);
-    head.host = Span {
+    head.host = HeadSpan {
         start: authority_start,
         len: authority_len as u32,
     };
     (head.path, head.query) = (path, query);
     if path.len == 0 {
-        head.path = Span {
+        head.path = HeadSpan {
             start: head.bytes.len() as u32,
             len: 1,
         };
@@ -88,23 +88,23 @@ fn starts_with_no_case(text: &[u8], start: &[u8]) -> bool {
     text.len() >= start.len() && text[..start.len()].eq_ignore_ascii_case(start)
 }
 
-fn split_query(text: &[u8], start: u32) -> (Span, Option<Span>) {
+fn split_query(text: &[u8], start: u32) -> (HeadSpan, Option<HeadSpan>) {
     // Targets are short: a plain loop is done before a vector search has begun.
     match text.iter().position(|&byte| byte == b'?') {
         None => (
-            Span {
+            HeadSpan {
                 start,
                 len: text.len() as u32,
             },
             None,
         ),
         Some(at) => {
-            let query = Span {
+            let query = HeadSpan {
                 start: start + at as u32 + 1,
                 len: (text.len() - at - 1) as u32,
             };
             (
-                Span {
+                HeadSpan {
                     start,
                     len: at as u32,
                 },

@@ -2,9 +2,9 @@
 
 use crate::date::DateLine;
 use crate::fields_coding::hpack::push_content_length;
-use crate::h2::conn::Conn;
-use crate::h2::frame::{self, Code, HEADER_BYTES, PAYLOAD_BYTES};
-use crate::h2::stream::{Receiving, Stream, Writing};
+use crate::h2::conn::Http2Connection;
+use crate::h2::frame::{self, HEADER_BYTES, Http2ErrorCode, PAYLOAD_BYTES};
+use crate::h2::stream::{Http2StreamState, Receiving, Writing};
 use crate::head::Fields;
 use crate::limits::{H2_STREAM_WINDOW_BYTES_MAX, H2_TINY_DATA_BYTES, H2_WINDOW_GROWTH_BYTES_MAX};
 use crate::response::ResponseHead;
@@ -12,14 +12,14 @@ use crate::status;
 
 /// What follows a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sending {
+pub enum AfterHead {
     /// Nothing: the answer is complete.
     Nothing,
     /// A body.
     Body,
 }
 
-impl Conn {
+impl Http2Connection {
     /// Appends an interim answer, unless the head of the final one was sent.
     pub fn push_interim(&mut self, stream: u32, status: u16, fields: &Fields, out: &mut Vec<u8>) {
         let Some(open) = self.streams.find(stream) else {
@@ -60,13 +60,13 @@ impl Conn {
         body_len: Option<u64>,
         date: &DateLine,
         out: &mut Vec<u8>,
-    ) -> Sending {
+    ) -> AfterHead {
         let (status, body_len) = match head {
             ResponseHead::Prepared(prepared) => (prepared.status(), Some(prepared.body_bytes())),
             ResponseHead::Fields(status, _) => (*status, body_len),
         };
         let Some(open) = self.streams.find(stream) else {
-            return Sending::Nothing;
+            return AfterHead::Nothing;
         };
         let is_bodiless = open.is_head_method || status::is_bodiless(status) || body_len == Some(0);
         open.sending = match is_bodiless {
@@ -96,9 +96,9 @@ impl Conn {
         end_block(at, out);
         if is_bodiless {
             self.end_answer(stream, out);
-            return Sending::Nothing;
+            return AfterHead::Nothing;
         }
-        Sending::Body
+        AfterHead::Body
     }
 
     /// Appends the head of an answer after which the stream carries raw bytes both ways.
@@ -134,8 +134,9 @@ impl Conn {
     }
 
     /// Appends the header of a frame of `len` body bytes, which the caller appends then: no more
-    /// than [`Conn::room`] and than fit into a frame. `None` when that is more than was announced.
-    pub fn push_data(&mut self, stream: u32, len: usize, out: &mut Vec<u8>) -> Option<Sending> {
+    /// than [`Http2Connection::room`] and than fit into a frame. `None` when that is more than was
+    /// announced.
+    pub fn push_data(&mut self, stream: u32, len: usize, out: &mut Vec<u8>) -> Option<AfterHead> {
         let at = out.len();
         out.resize(at + HEADER_BYTES, 0);
         let sending = self.frame_data(stream, at, len, out);
@@ -145,15 +146,15 @@ impl Conn {
         sending
     }
 
-    /// Like [`Conn::push_data`], for bytes that stand in `out` already: room for the header was
-    /// left before them, at `at`.
+    /// Like [`Http2Connection::push_data`], for bytes that stand in `out` already: room for the
+    /// header was left before them, at `at`.
     pub fn frame_data(
         &mut self,
         stream: u32,
         at: usize,
         len: usize,
         out: &mut [u8],
-    ) -> Option<Sending> {
+    ) -> Option<AfterHead> {
         debug_assert!(len > 0 && len <= PAYLOAD_BYTES);
         let open = self.streams.find(stream)?;
         let Writing::Body(left) = &mut open.sending else {
@@ -174,10 +175,10 @@ impl Conn {
         let header = frame::header(len, frame::DATA, flags, stream);
         out[at..at + HEADER_BYTES].copy_from_slice(&header);
         if !is_last {
-            return Some(Sending::Body);
+            return Some(AfterHead::Body);
         }
         open.sending = Writing::Ended;
-        Some(Sending::Nothing)
+        Some(AfterHead::Nothing)
     }
 
     /// Ends the answer's body. Returns false when bytes are missing: then the stream was reset.
@@ -202,7 +203,7 @@ impl Conn {
                 }
             }
             Writing::Nothing | Writing::Body(Some(_)) => {
-                self.reset(stream, Code::Internal, out);
+                self.reset(stream, Http2ErrorCode::Internal, out);
                 return false;
             }
         }
@@ -231,7 +232,7 @@ impl Conn {
     pub fn end_half_closed(&mut self, stream: u32, out: &mut Vec<u8>) {
         self.budgets.answered();
         if !self.streams.forget_closed_tunnel(stream) && self.streams.find(stream).is_some() {
-            self.reset(stream, Code::NoError, out);
+            self.reset(stream, Http2ErrorCode::NoError, out);
         }
     }
 
@@ -256,7 +257,9 @@ impl Conn {
             {
                 stream.receiving = Receiving::Unread(left);
             }
-            Receiving::Body(_) | Receiving::Unread(_) => self.reset(id, Code::NoError, out),
+            Receiving::Body(_) | Receiving::Unread(_) => {
+                self.reset(id, Http2ErrorCode::NoError, out)
+            }
         }
     }
 
@@ -271,8 +274,9 @@ impl Conn {
         };
         let held = held_bytes as i64;
         // Little at a time is not worth a frame.
-        let is_little =
-            |open: &Stream| open.window_bytes - held - open.receive_window < open.window_bytes / 2;
+        let is_little = |open: &Http2StreamState| {
+            open.window_bytes - held - open.receive_window < open.window_bytes / 2
+        };
         if !matches!(open.receiving, Receiving::Body(_)) || is_little(open) {
             return;
         }

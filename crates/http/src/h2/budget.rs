@@ -5,7 +5,7 @@
 //! ends the connection with ENHANCE_YOUR_CALM.
 
 use crate::limits;
-use crate::rate::{Bucket, Rate};
+use crate::rate::{Bucket, BucketRate};
 
 /// What a client did too much of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub(super) struct Budgets {
 
 impl Budgets {
     pub(super) fn new(now_ms: u64) -> Budgets {
-        let bucket = |rate: Rate| Bucket::new(rate, now_ms);
+        let bucket = |rate: BucketRate| Bucket::new(rate, now_ms);
         Budgets {
             resets: bucket(limits::H2_RESETS),
             settings: bucket(limits::H2_SETTINGS),

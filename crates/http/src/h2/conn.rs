@@ -16,27 +16,29 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::deadline::Deadline;
-use crate::fields_coding::Malformed;
-use crate::fields_coding::hpack::{Decoder, Encoder, TOO_LARGE};
+use crate::fields_coding::MalformedFieldBlock;
+use crate::fields_coding::hpack::{Encoder, HpackDecoder, TOO_LARGE};
 use crate::h2::budget::{Budgets, Flood};
-use crate::h2::data::Payload;
-use crate::h2::fields::Block;
-use crate::h2::frame::{self, Code, HEADER_BYTES, Header, PAYLOAD_BYTES, PREFACE, WINDOW_BYTES};
+use crate::h2::data::DataFramePayload;
+use crate::h2::fields::PartialFieldBlock;
+use crate::h2::frame::{
+    self, HEADER_BYTES, Header, Http2ErrorCode, PAYLOAD_BYTES, PREFACE, WINDOW_BYTES,
+};
 use crate::h2::schedule::Schedule;
-use crate::h2::stream::{Receiving, Stream, Streams, Writing};
+use crate::h2::stream::{Http2StreamState, Http2Streams, Receiving, Writing};
 use crate::head::RequestHead;
-use crate::limits::{H2_BLOCK_HEADS_MAX, H2_CONNECTION_WINDOW_BYTES, Limits};
+use crate::limits::{H2_BLOCK_HEADS_MAX, H2_CONNECTION_WINDOW_BYTES, HttpLimits};
 use crate::priority::Priority;
 use crate::refusal::Refusal;
 
 /// The state of one connection.
 #[derive(Debug)]
-pub struct Conn {
-    pub(super) limits: Rc<Limits>,
-    pub(super) stage: Stage,
-    pub(super) streams: Streams,
+pub struct Http2Connection {
+    pub(super) limits: Rc<HttpLimits>,
+    pub(super) stage: Http2ReadState,
+    pub(super) streams: Http2Streams,
     pub(super) schedule: Schedule,
-    pub(super) decoder: Decoder,
+    pub(super) decoder: HpackDecoder,
     pub(super) encoder: Encoder,
     pub(super) budgets: Budgets,
     /// What we may still send on all streams together.
@@ -48,7 +50,7 @@ pub struct Conn {
     /// The highest stream the client has opened.
     pub(super) last_stream: u32,
     /// A field block of which more is to come.
-    pub(super) block: Option<Box<Block>>,
+    pub(super) block: Option<Box<PartialFieldBlock>>,
     /// What the client said of streams before it opened them.
     pub(super) early_priorities: Vec<(u32, Priority)>,
     /// Where else the same is served (RFC 7838): every answer says so.
@@ -61,11 +63,11 @@ pub struct Conn {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum Http2ReadState {
     Preface,
     First,
     Frames,
-    Data(Payload),
+    Data(DataFramePayload),
     Over,
 }
 
@@ -80,11 +82,11 @@ enum Leaving {
 
 /// What reading gave.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum Http2Event {
     /// Nothing more without more input.
     NeedMore,
     /// A head is complete.
-    Request(Opened),
+    Request(OpenedStream),
     /// A request is refused: it is to be answered so.
     Refused(u32, Refusal),
     /// A head was no request; its stream was reset.
@@ -100,12 +102,12 @@ pub enum Event {
     /// The request turned out malformed; its stream was reset.
     Broken(u32, &'static str),
     /// The connection is over; it may be closed once what was written has left.
-    Over(Failure),
+    Over(Http2ConnectionError),
 }
 
 /// A stream that was opened by a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenedStream {
     /// The stream.
     pub stream: u32,
     /// Announced size of the body; 0 is no body.
@@ -114,48 +116,50 @@ pub struct Opened {
 
 /// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct Http2ConnectionError {
     /// What the client was told.
-    pub code: Code,
+    pub code: Http2ErrorCode,
     /// The same in words.
     pub reason: &'static str,
     /// The limit that was reached.
     pub flood: Option<Flood>,
 }
 
-impl Failure {
-    pub(super) const fn of(code: Code, reason: &'static str) -> Failure {
-        Failure {
+impl Http2ConnectionError {
+    pub(super) const fn of(code: Http2ErrorCode, reason: &'static str) -> Http2ConnectionError {
+        Http2ConnectionError {
             code,
             reason,
             flood: None,
         }
     }
 
-    pub(super) const fn protocol(reason: &'static str) -> Failure {
-        Failure::of(Code::Protocol, reason)
+    pub(super) const fn protocol(reason: &'static str) -> Http2ConnectionError {
+        Http2ConnectionError::of(Http2ErrorCode::Protocol, reason)
     }
 
-    pub(super) const fn size(reason: &'static str) -> Failure {
-        Failure::of(Code::FrameSize, reason)
+    pub(super) const fn size(reason: &'static str) -> Http2ConnectionError {
+        Http2ConnectionError::of(Http2ErrorCode::FrameSize, reason)
     }
 }
 
-impl From<Flood> for Failure {
-    fn from(flood: Flood) -> Failure {
-        Failure {
-            code: Code::Calm,
+impl From<Flood> for Http2ConnectionError {
+    fn from(flood: Flood) -> Http2ConnectionError {
+        Http2ConnectionError {
+            code: Http2ErrorCode::Calm,
             reason: flood.reason(),
             flood: Some(flood),
         }
     }
 }
 
-impl From<Malformed> for Failure {
-    fn from(malformed: Malformed) -> Failure {
+impl From<MalformedFieldBlock> for Http2ConnectionError {
+    fn from(malformed: MalformedFieldBlock) -> Http2ConnectionError {
         match malformed {
             TOO_LARGE => Flood::Continuation.into(),
-            Malformed(reason) => Failure::of(Code::Compression, reason),
+            MalformedFieldBlock(reason) => {
+                Http2ConnectionError::of(Http2ErrorCode::Compression, reason)
+            }
         }
     }
 }
@@ -167,32 +171,32 @@ pub(super) enum Took {
     /// So many bytes, none if only the stage has changed.
     Bytes(usize),
     /// So many bytes, and they gave something.
-    Event(usize, Event),
+    Event(usize, Http2Event),
 }
 
-pub(super) type Step = Result<Took, Failure>;
+pub(super) type Step = Result<Took, Http2ConnectionError>;
 /// What a whole frame gave.
-pub(super) type Given = Result<Option<Event>, Failure>;
+pub(super) type Given = Result<Option<Http2Event>, Http2ConnectionError>;
 
 /// What reading a frame needs besides the connection.
-pub(super) struct Desk<'d> {
+pub(super) struct FrameReadContext<'d> {
     pub(super) head: &'d mut RequestHead,
     pub(super) out: &'d mut Vec<u8>,
     pub(super) now_ms: u64,
 }
 
-impl Conn {
+impl Http2Connection {
     /// A new connection, on which our SETTINGS come first: they are appended to `out`. The clock
     /// for the client's first bytes runs.
-    pub fn new(limits: Rc<Limits>, now_ms: u64, out: &mut Vec<u8>) -> Conn {
+    pub fn new(limits: Rc<HttpLimits>, now_ms: u64, out: &mut Vec<u8>) -> Http2Connection {
         let idle_by_ms = now_ms + limits.head_time.as_millis() as u64;
         let block_bytes_max = H2_BLOCK_HEADS_MAX * limits.head_bytes;
-        let conn = Conn {
+        let conn = Http2Connection {
             limits,
-            stage: Stage::Preface,
-            streams: Streams::default(),
+            stage: Http2ReadState::Preface,
+            streams: Http2Streams::default(),
             schedule: Schedule::default(),
-            decoder: Decoder::with_limit(block_bytes_max),
+            decoder: HpackDecoder::with_limit(block_bytes_max),
             encoder: Encoder::default(),
             budgets: Budgets::new(now_ms),
             send_window: WINDOW_BYTES,
@@ -226,21 +230,21 @@ impl Conn {
         head: &mut RequestHead,
         out: &mut Vec<u8>,
         now_ms: u64,
-    ) -> (usize, Event) {
-        let mut desk = Desk { head, out, now_ms };
+    ) -> (usize, Http2Event) {
+        let mut desk = FrameReadContext { head, out, now_ms };
         let mut used = 0;
         loop {
             let rest = &input[used..];
             let step = match self.stage {
-                Stage::Preface => self.read_preface(rest),
-                Stage::First | Stage::Frames => self.read_frame(rest, &mut desk),
-                Stage::Data(payload) => self.read_data(payload, rest),
-                Stage::Over => return (input.len(), Event::NeedMore),
+                Http2ReadState::Preface => self.read_preface(rest),
+                Http2ReadState::First | Http2ReadState::Frames => self.read_frame(rest, &mut desk),
+                Http2ReadState::Data(payload) => self.read_data(payload, rest),
+                Http2ReadState::Over => return (input.len(), Http2Event::NeedMore),
             };
             match step {
                 Ok(Took::NeedMore) => {
                     self.wait_for_input(!rest.is_empty(), now_ms);
-                    return (used, Event::NeedMore);
+                    return (used, Http2Event::NeedMore);
                 }
                 Ok(Took::Bytes(count)) => {
                     used += count;
@@ -252,7 +256,7 @@ impl Conn {
                 }
                 Err(failure) => {
                     self.fail(failure, desk.out);
-                    return (used, Event::Over(failure));
+                    return (used, Http2Event::Over(failure));
                 }
             }
         }
@@ -269,28 +273,37 @@ impl Conn {
     fn read_preface(&mut self, input: &[u8]) -> Step {
         let len = input.len().min(PREFACE.len());
         if input[..len] != PREFACE[..len] {
-            return Err(Failure::protocol("the connection preface is not HTTP/2's"));
+            return Err(Http2ConnectionError::protocol(
+                "the connection preface is not HTTP/2's",
+            ));
         }
         if len < PREFACE.len() {
             return Ok(Took::NeedMore);
         }
-        self.stage = Stage::First;
+        self.stage = Http2ReadState::First;
         Ok(Took::Bytes(len))
     }
 
-    fn read_frame(&mut self, input: &[u8], desk: &mut Desk<'_>) -> Step {
+    fn read_frame(&mut self, input: &[u8], desk: &mut FrameReadContext<'_>) -> Step {
         let Some(header) = Header::read(input) else {
             return Ok(Took::NeedMore);
         };
-        if self.stage == Stage::First && (header.kind != frame::SETTINGS || header.has(frame::ACK))
+        if self.stage == Http2ReadState::First
+            && (header.kind != frame::SETTINGS || header.has(frame::ACK))
         {
-            return Err(Failure::protocol("the first frame is not SETTINGS"));
+            return Err(Http2ConnectionError::protocol(
+                "the first frame is not SETTINGS",
+            ));
         }
         if header.len > PAYLOAD_BYTES {
-            return Err(Failure::size("a frame is longer than was allowed"));
+            return Err(Http2ConnectionError::size(
+                "a frame is longer than was allowed",
+            ));
         }
         if self.block.is_some() && header.kind != frame::CONTINUATION {
-            return Err(Failure::protocol("a frame stands amid a field block"));
+            return Err(Http2ConnectionError::protocol(
+                "a frame stands amid a field block",
+            ));
         }
         if header.kind == frame::DATA {
             return self.begin_data(header, input, desk);
@@ -298,8 +311,8 @@ impl Conn {
         let Some(payload) = input.get(HEADER_BYTES..HEADER_BYTES + header.len) else {
             return Ok(Took::NeedMore);
         };
-        if self.stage == Stage::First {
-            self.stage = Stage::Frames;
+        if self.stage == Http2ReadState::First {
+            self.stage = Http2ReadState::Frames;
             self.idle_by_ms = u64::MAX;
         }
         let used = HEADER_BYTES + header.len;
@@ -309,7 +322,12 @@ impl Conn {
         })
     }
 
-    fn handle_frame(&mut self, header: Header, payload: &[u8], desk: &mut Desk<'_>) -> Given {
+    fn handle_frame(
+        &mut self,
+        header: Header,
+        payload: &[u8],
+        desk: &mut FrameReadContext<'_>,
+    ) -> Given {
         match header.kind {
             frame::HEADERS => self.handle_headers(header, payload, desk),
             frame::CONTINUATION => self.handle_continuation(header, payload, desk),
@@ -319,12 +337,18 @@ impl Conn {
             frame::PING => self.handle_ping(header, payload, desk),
             frame::PRIORITY => self.handle_priority(header, payload, desk),
             frame::PRIORITY_UPDATE => self.handle_priority_update(header, payload, desk.now_ms),
-            frame::GOAWAY if header.stream != 0 => Err(Failure::protocol("GOAWAY on a stream")),
-            frame::GOAWAY if payload.len() < 8 => Err(Failure::size("GOAWAY is too short")),
+            frame::GOAWAY if header.stream != 0 => {
+                Err(Http2ConnectionError::protocol("GOAWAY on a stream"))
+            }
+            frame::GOAWAY if payload.len() < 8 => {
+                Err(Http2ConnectionError::size("GOAWAY is too short"))
+            }
             // The client will close when it has its answers.
             frame::GOAWAY => Ok(None),
             //= rfc9113#8.4
-            frame::PUSH_PROMISE => Err(Failure::protocol("PUSH_PROMISE from a client")),
+            frame::PUSH_PROMISE => {
+                Err(Http2ConnectionError::protocol("PUSH_PROMISE from a client"))
+            }
             //= rfc9113#5.5
             _ => {
                 self.budgets.take(Flood::Empty, desk.now_ms)?;
@@ -349,9 +373,9 @@ impl Conn {
     pub(super) fn reset_by_fault(
         &mut self,
         id: u32,
-        code: Code,
-        desk: &mut Desk<'_>,
-    ) -> Result<(), Failure> {
+        code: Http2ErrorCode,
+        desk: &mut FrameReadContext<'_>,
+    ) -> Result<(), Http2ConnectionError> {
         self.budgets.take(Flood::Resets, desk.now_ms)?;
         self.reset(id, code, desk.out);
         Ok(())
@@ -359,14 +383,14 @@ impl Conn {
 
     /// Ends a stream at once, both ways. Of one that is closed already the client hears no more.
     //= rfc9113#5.1
-    pub fn break_off(&mut self, id: u32, code: Code, out: &mut Vec<u8>) {
+    pub fn break_off(&mut self, id: u32, code: Http2ErrorCode, out: &mut Vec<u8>) {
         if !self.streams.forget_closed_tunnel(id) {
             self.reset(id, code, out);
         }
     }
 
     /// Ends a stream at once, both ways.
-    pub(super) fn reset(&mut self, id: u32, code: Code, out: &mut Vec<u8>) {
+    pub(super) fn reset(&mut self, id: u32, code: Http2ErrorCode, out: &mut Vec<u8>) {
         frame::push_reset(id, code, out);
         self.streams.remove(id);
         self.streams.note_reset(id);
@@ -374,9 +398,9 @@ impl Conn {
 
     /// The connection cannot go on.
     //= rfc9113#5.4.1
-    fn fail(&mut self, failure: Failure, out: &mut Vec<u8>) {
+    fn fail(&mut self, failure: Http2ConnectionError, out: &mut Vec<u8>) {
         frame::push_goaway(self.last_stream, failure.code, failure.reason, out);
-        self.stage = Stage::Over;
+        self.stage = Http2ReadState::Over;
         self.block = None;
     }
 
@@ -392,7 +416,10 @@ impl Conn {
 
     /// Time is up: the connection ends with these words.
     pub fn give_up(&mut self, reason: &'static str, out: &mut Vec<u8>) {
-        self.fail(Failure::of(Code::NoError, reason), out);
+        self.fail(
+            Http2ConnectionError::of(Http2ErrorCode::NoError, reason),
+            out,
+        );
     }
 
     /// Tells the client to open no more streams: it is time to leave. Those on their way are still
@@ -401,7 +428,7 @@ impl Conn {
     pub fn announce_leaving(&mut self, out: &mut Vec<u8>) {
         if self.leaving == Leaving::No {
             self.leaving = Leaving::Announced;
-            frame::push_goaway(frame::STREAM_MAX, Code::NoError, "", out);
+            frame::push_goaway(frame::STREAM_MAX, Http2ErrorCode::NoError, "", out);
         }
     }
 
@@ -409,7 +436,7 @@ impl Conn {
     pub fn leave(&mut self, out: &mut Vec<u8>) {
         if !matches!(self.leaving, Leaving::After(_)) {
             self.leaving = Leaving::After(self.last_stream);
-            frame::push_goaway(self.last_stream, Code::NoError, "", out);
+            frame::push_goaway(self.last_stream, Http2ErrorCode::NoError, "", out);
         }
     }
 
@@ -420,14 +447,14 @@ impl Conn {
 
     /// True when every request has its answer and no field block is half read.
     pub fn is_idle(&self) -> bool {
-        let is_reading = matches!(self.stage, Stage::Frames | Stage::Data(_));
+        let is_reading = matches!(self.stage, Http2ReadState::Frames | Http2ReadState::Data(_));
         is_reading && self.streams.are_answered() && self.block.is_none()
     }
 
     /// All input was used but for a part of a frame, if there is one: clocks run for what is to
     /// come. Who waits for a body looks after its time.
     fn wait_for_input(&mut self, has_part: bool, now_ms: u64) {
-        let is_cut = self.stage == Stage::Frames && (has_part || self.block.is_some());
+        let is_cut = self.stage == Http2ReadState::Frames && (has_part || self.block.is_some());
         if is_cut && self.head_by_ms == u64::MAX {
             self.head_by_ms = now_ms + self.limits.head_time.as_millis() as u64;
         }
@@ -436,7 +463,7 @@ impl Conn {
 
     /// Answers may have ended: then the clock between requests runs, and buffers go.
     pub fn settle(&mut self, now_ms: u64) {
-        let is_reading = matches!(self.stage, Stage::Frames | Stage::Data(_));
+        let is_reading = matches!(self.stage, Http2ReadState::Frames | Http2ReadState::Data(_));
         if is_reading && self.streams.are_answered() {
             self.streams.release();
             if self.idle_by_ms == u64::MAX {
@@ -454,7 +481,7 @@ impl Conn {
         }
     }
 
-    pub(super) fn open_stream(&mut self, stream: Stream) {
+    pub(super) fn open_stream(&mut self, stream: Http2StreamState) {
         self.idle_by_ms = u64::MAX;
         self.streams.add(stream);
     }

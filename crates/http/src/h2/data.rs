@@ -1,40 +1,54 @@
 //! DATA: bodies of requests, taken as they come, and the windows they come through.
 
 use crate::h2::budget::Flood;
-use crate::h2::conn::{Conn, Desk, Event, Failure, Given, Stage, Step, Took};
-use crate::h2::frame::{self, Code, HEADER_BYTES, Header};
+use crate::h2::conn::{
+    FrameReadContext, Given, Http2Connection, Http2ConnectionError, Http2Event, Http2ReadState,
+    Step, Took,
+};
+use crate::h2::frame::{self, HEADER_BYTES, Header, Http2ErrorCode};
 use crate::h2::stream::{Receiving, Writing};
 use crate::limits::{H2_CONNECTION_WINDOW_BYTES, H2_TINY_DATA_BYTES};
 
 /// What is left of a DATA frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Payload {
+pub(super) struct DataFramePayload {
     stream: u32,
     left: usize,
     padding: usize,
     ends: bool,
 }
 
-impl Conn {
+impl Http2Connection {
     /// The header of a DATA frame, and how long its padding is; the payload is taken as it comes.
     //= rfc9113#6.1
-    pub(super) fn begin_data(&mut self, header: Header, input: &[u8], desk: &mut Desk<'_>) -> Step {
+    pub(super) fn begin_data(
+        &mut self,
+        header: Header,
+        input: &[u8],
+        desk: &mut FrameReadContext<'_>,
+    ) -> Step {
         if header.stream == 0 {
-            return Err(Failure::protocol("DATA without a stream"));
+            return Err(Http2ConnectionError::protocol("DATA without a stream"));
         }
         if header.stream > self.last_stream {
-            return Err(Failure::protocol("DATA on a stream that was not opened"));
+            return Err(Http2ConnectionError::protocol(
+                "DATA on a stream that was not opened",
+            ));
         }
         let (used, padding) = match header.has(frame::PADDED) {
             false => (HEADER_BYTES, 0),
-            true if header.len == 0 => return Err(Failure::size("padded DATA is too short")),
+            true if header.len == 0 => {
+                return Err(Http2ConnectionError::size("padded DATA is too short"));
+            }
             true => match input.get(HEADER_BYTES) {
                 None => return Ok(Took::NeedMore),
                 Some(&padding) => (HEADER_BYTES + 1, usize::from(padding)),
             },
         };
         let Some(data_len) = (header.len + HEADER_BYTES - used).checked_sub(padding) else {
-            return Err(Failure::protocol("DATA has more padding than bytes"));
+            return Err(Http2ConnectionError::protocol(
+                "DATA has more padding than bytes",
+            ));
         };
         let ends = header.has(frame::END_STREAM);
         if !ends && data_len < H2_TINY_DATA_BYTES {
@@ -45,7 +59,7 @@ impl Conn {
             self.budgets.take(flood, desk.now_ms)?;
         }
         self.count_received(header.len as i64, desk.out)?;
-        self.stage = Stage::Data(Payload {
+        self.stage = Http2ReadState::Data(DataFramePayload {
             stream: header.stream,
             left: data_len,
             padding,
@@ -60,11 +74,14 @@ impl Conn {
     /// The window of the connection gives back at once what it took: how much is held is bounded by
     /// the windows of its streams, and one that nobody reads must not stop the others.
     //= rfc9113#6.9
-    fn count_received(&mut self, len: i64, out: &mut Vec<u8>) -> Result<(), Failure> {
+    fn count_received(&mut self, len: i64, out: &mut Vec<u8>) -> Result<(), Http2ConnectionError> {
         self.receive_window -= len;
         if self.receive_window < 0 {
             let reason = "DATA beyond the window of the connection";
-            return Err(Failure::of(Code::FlowControl, reason));
+            return Err(Http2ConnectionError::of(
+                Http2ErrorCode::FlowControl,
+                reason,
+            ));
         }
         if self.receive_window < H2_CONNECTION_WINDOW_BYTES / 2 {
             let increment = H2_CONNECTION_WINDOW_BYTES - self.receive_window;
@@ -80,14 +97,14 @@ impl Conn {
         header: Header,
         data_len: usize,
         ends: bool,
-        desk: &mut Desk<'_>,
+        desk: &mut FrameReadContext<'_>,
     ) -> Given {
         let id = header.stream;
         let Some(stream) = self.streams.find(id) else {
             if self.streams.was_reset(id) || self.is_beyond(id) {
                 return Ok(None);
             }
-            self.reset_by_fault(id, Code::StreamClosed, desk)?;
+            self.reset_by_fault(id, Http2ErrorCode::StreamClosed, desk)?;
             return Ok(None);
         };
         stream.receive_window -= header.len as i64;
@@ -97,8 +114,8 @@ impl Conn {
             Receiving::Unread(left) => (false, left),
             Receiving::Ended => {
                 let reason = "DATA after the end of the request";
-                self.reset_by_fault(id, Code::StreamClosed, desk)?;
-                return Ok(Some(Event::Broken(id, reason)));
+                self.reset_by_fault(id, Http2ErrorCode::StreamClosed, desk)?;
+                return Ok(Some(Http2Event::Broken(id, reason)));
             }
         };
         // Padding is nothing anyone will read.
@@ -115,9 +132,12 @@ impl Conn {
             },
         };
         let (code, reason) = match () {
-            () if window_left < 0 => (Code::FlowControl, "DATA beyond the window of its stream"),
+            () if window_left < 0 => (
+                Http2ErrorCode::FlowControl,
+                "DATA beyond the window of its stream",
+            ),
             () if !fits => (
-                Code::Protocol,
+                Http2ErrorCode::Protocol,
                 "the body has not the size that was announced",
             ),
             () if is_read => {
@@ -128,17 +148,17 @@ impl Conn {
                 let is_much = window_left < stream.window_bytes / 2;
                 let is_much = is_much && stream.sending == Writing::Ended;
                 if is_much && !ends {
-                    self.reset(id, Code::NoError, desk.out);
+                    self.reset(id, Http2ErrorCode::NoError, desk.out);
                 }
                 return Ok(None);
             }
         };
         self.reset_by_fault(id, code, desk)?;
-        Ok(is_read.then_some(Event::Broken(id, reason)))
+        Ok(is_read.then_some(Http2Event::Broken(id, reason)))
     }
 
-    pub(super) fn read_data(&mut self, payload: Payload, input: &[u8]) -> Step {
-        let Payload {
+    pub(super) fn read_data(&mut self, payload: DataFramePayload, input: &[u8]) -> Step {
+        let DataFramePayload {
             stream: id,
             left,
             padding,
@@ -149,12 +169,12 @@ impl Conn {
             Some(Receiving::Body(_))
         );
         if left + padding == 0 {
-            self.stage = Stage::Frames;
+            self.stage = Http2ReadState::Frames;
             if ends {
                 self.end_request(id);
             }
             return Ok(match ends && is_read {
-                true => Took::Event(0, Event::BodyEnd(id, Vec::new())),
+                true => Took::Event(0, Http2Event::BodyEnd(id, Vec::new())),
                 false => Took::Bytes(0),
             });
         }
@@ -168,13 +188,13 @@ impl Conn {
             true => 0,
             false => padding.min(input.len() - data),
         };
-        self.stage = Stage::Data(Payload {
+        self.stage = Http2ReadState::Data(DataFramePayload {
             left: left - data,
             padding: padding - skipped,
             ..payload
         });
         Ok(match is_seen {
-            true => Took::Event(data, Event::Data(id, data)),
+            true => Took::Event(data, Http2Event::Data(id, data)),
             false => Took::Bytes(data + skipped),
         })
     }

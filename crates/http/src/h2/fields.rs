@@ -3,14 +3,16 @@
 use crate::fields_coding::head::{Sound, Wrong};
 use crate::fields_coding::hpack;
 use crate::h2::budget::Flood;
-use crate::h2::conn::{Conn, Desk, Event, Failure, Given, Opened};
-use crate::h2::frame::{self, Code, Header};
-use crate::h2::stream::{Receiving, Stream};
+use crate::h2::conn::{
+    FrameReadContext, Given, Http2Connection, Http2ConnectionError, Http2Event, OpenedStream,
+};
+use crate::h2::frame::{self, Header, Http2ErrorCode};
+use crate::h2::stream::{Http2StreamState, Receiving};
 use crate::limits::{H2_BLOCK_FRAMES_MAX, H2_STREAMS_MAX};
 
 /// A field block of which more is to come.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct PartialFieldBlock {
     stream: u32,
     ends: bool,
     depends_on_itself: bool,
@@ -25,23 +27,27 @@ struct Flags {
     depends_on_itself: bool,
 }
 
-impl Conn {
+impl Http2Connection {
     //= rfc9113#6.2
     pub(super) fn handle_headers(
         &mut self,
         header: Header,
         payload: &[u8],
-        desk: &mut Desk<'_>,
+        desk: &mut FrameReadContext<'_>,
     ) -> Given {
         let id = header.stream;
         if id.is_multiple_of(2) {
-            return Err(Failure::protocol("HEADERS on a stream no client may open"));
+            return Err(Http2ConnectionError::protocol(
+                "HEADERS on a stream no client may open",
+            ));
         }
         let mut fragment = strip_padding(header, payload)?;
         let mut depends_on_itself = false;
         if header.has(frame::WITH_PRIORITY) {
             let Some((priority, rest)) = fragment.split_at_checked(5) else {
-                return Err(Failure::size("HEADERS has no room for its priority"));
+                return Err(Http2ConnectionError::size(
+                    "HEADERS has no room for its priority",
+                ));
             };
             //= rfc9113#5.3.1
             depends_on_itself = frame::number(priority) & frame::STREAM_MAX == id;
@@ -54,7 +60,7 @@ impl Conn {
         if header.has(frame::END_HEADERS) {
             return self.handle_block(id, flags, fragment, desk);
         }
-        self.block = Some(Box::new(Block {
+        self.block = Some(Box::new(PartialFieldBlock {
             stream: id,
             ends: flags.ends,
             depends_on_itself,
@@ -69,14 +75,18 @@ impl Conn {
         &mut self,
         header: Header,
         payload: &[u8],
-        desk: &mut Desk<'_>,
+        desk: &mut FrameReadContext<'_>,
     ) -> Given {
         let bytes_max = self.limits.head_bytes;
         let Some(block) = &mut self.block else {
-            return Err(Failure::protocol("CONTINUATION without HEADERS before it"));
+            return Err(Http2ConnectionError::protocol(
+                "CONTINUATION without HEADERS before it",
+            ));
         };
         if block.stream != header.stream {
-            return Err(Failure::protocol("CONTINUATION of another stream's block"));
+            return Err(Http2ConnectionError::protocol(
+                "CONTINUATION of another stream's block",
+            ));
         }
         block.frame_count += 1;
         if block.frame_count > H2_BLOCK_FRAMES_MAX || block.bytes.len() + payload.len() > bytes_max
@@ -98,7 +108,13 @@ impl Conn {
     }
 
     /// A whole block: of trailers, of a new request, or of a stream that is over.
-    fn handle_block(&mut self, id: u32, flags: Flags, block: &[u8], desk: &mut Desk<'_>) -> Given {
+    fn handle_block(
+        &mut self,
+        id: u32,
+        flags: Flags,
+        block: &[u8],
+        desk: &mut FrameReadContext<'_>,
+    ) -> Given {
         if self.streams.find(id).is_some() {
             return self.handle_trailers(id, flags.ends, block, desk);
         }
@@ -113,15 +129,17 @@ impl Conn {
                 Ok(None)
             }
             () if self.streams.was_left(id) => {
-                self.reset_by_fault(id, Code::StreamClosed, desk)?;
+                self.reset_by_fault(id, Http2ErrorCode::StreamClosed, desk)?;
                 Ok(None)
             }
-            () if self.streams.was_ended(id) => Err(Failure::of(
-                Code::StreamClosed,
+            () if self.streams.was_ended(id) => Err(Http2ConnectionError::of(
+                Http2ErrorCode::StreamClosed,
                 "HEADERS on a stream that is over",
             )),
             //= rfc9113#5.1.1
-            () => Err(Failure::protocol("streams are not opened in their order")),
+            () => Err(Http2ConnectionError::protocol(
+                "streams are not opened in their order",
+            )),
         }
     }
 
@@ -130,7 +148,7 @@ impl Conn {
         id: u32,
         flags: Flags,
         block: &[u8],
-        desk: &mut Desk<'_>,
+        desk: &mut FrameReadContext<'_>,
     ) -> Given {
         let is_beyond = self.is_beyond(id);
         self.last_stream = id;
@@ -143,56 +161,67 @@ impl Conn {
             }
             //= rfc9113#5.1.2
             let code = match is_full {
-                true => Code::Refused,
-                false => Code::Protocol,
+                true => Http2ErrorCode::Refused,
+                false => Http2ErrorCode::Protocol,
             };
             self.reset_by_fault(id, code, desk)?;
-            return Ok(is_full.then_some(Event::TooMany));
+            return Ok(is_full.then_some(Http2Event::TooMany));
         }
         let limits = std::rc::Rc::clone(&self.limits);
         let read = hpack::read_head(&mut self.decoder, block, desk.head, &limits)?;
-        let mut stream = Stream::new(id, self.peer_window_bytes);
+        let mut stream = Http2StreamState::new(id, self.peer_window_bytes);
         stream.is_head_method = desk.head.method() == b"HEAD";
         let mut early = self.take_early_priority(id);
         match read {
             //= rfc9113#8.1.1
             Ok(sound) if flags.ends && sound.length.is_some_and(|length| length > 0) => {
-                self.reset_by_fault(id, Code::Protocol, desk)?;
-                Ok(Some(Event::Malformed("the announced body does not come")))
+                self.reset_by_fault(id, Http2ErrorCode::Protocol, desk)?;
+                Ok(Some(Http2Event::Malformed(
+                    "the announced body does not come",
+                )))
             }
             Ok(sound) => {
                 let opened = open(&mut stream, sound, flags.ends);
                 stream.priority = early.take().unwrap_or(sound.priority);
                 self.open_stream(stream);
-                Ok(Some(Event::Request(opened)))
+                Ok(Some(Http2Event::Request(opened)))
             }
             Err(Wrong::Refused(refusal)) => {
                 if !flags.ends {
                     stream.receiving = Receiving::Body(None);
                 }
                 self.open_stream(stream);
-                Ok(Some(Event::Refused(id, refusal)))
+                Ok(Some(Http2Event::Refused(id, refusal)))
             }
             Err(Wrong::Malformed(reason)) => {
-                self.reset_by_fault(id, Code::Protocol, desk)?;
-                Ok(Some(Event::Malformed(reason)))
+                self.reset_by_fault(id, Http2ErrorCode::Protocol, desk)?;
+                Ok(Some(Http2Event::Malformed(reason)))
             }
         }
     }
 
     //= rfc9113#8.1
-    fn handle_trailers(&mut self, id: u32, ends: bool, block: &[u8], desk: &mut Desk<'_>) -> Given {
+    fn handle_trailers(
+        &mut self,
+        id: u32,
+        ends: bool,
+        block: &[u8],
+        desk: &mut FrameReadContext<'_>,
+    ) -> Given {
         let limits = std::rc::Rc::clone(&self.limits);
         let trailers = hpack::read_trailers(&mut self.decoder, block, &limits)?;
         let Some(stream) = self.streams.find(id) else {
             return Ok(None);
         };
         let (code, reason) = match (stream.receiving, trailers) {
-            (Receiving::Ended, _) => (Code::StreamClosed, "HEADERS after the end of the request"),
-            (_, Err(reason)) => (Code::Protocol, reason),
-            (_, Ok(_)) if !ends => (Code::Protocol, "trailers do not end the request"),
+            (Receiving::Ended, _) => (
+                Http2ErrorCode::StreamClosed,
+                "HEADERS after the end of the request",
+            ),
+            (_, Err(reason)) => (Http2ErrorCode::Protocol, reason),
+            (_, Ok(_)) if !ends => (Http2ErrorCode::Protocol, "trailers do not end the request"),
             (Receiving::Body(Some(1..)) | Receiving::Unread(Some(1..)), _) => (
-                Code::Protocol,
+                Http2ErrorCode::Protocol,
                 "the body has not the size that was announced",
             ),
             (Receiving::Unread(_), Ok(_)) => {
@@ -201,15 +230,15 @@ impl Conn {
             }
             (Receiving::Body(_), Ok(trailers)) => {
                 self.end_request(id);
-                return Ok(Some(Event::BodyEnd(id, trailers)));
+                return Ok(Some(Http2Event::BodyEnd(id, trailers)));
             }
         };
         self.reset_by_fault(id, code, desk)?;
-        Ok(Some(Event::Broken(id, reason)))
+        Ok(Some(Http2Event::Broken(id, reason)))
     }
 }
 
-fn open(stream: &mut Stream, sound: Sound, ends: bool) -> Opened {
+fn open(stream: &mut Http2StreamState, sound: Sound, ends: bool) -> OpenedStream {
     stream.is_tunnel = sound.is_tunnel;
     let mut length = Some(0);
     if !ends && sound.length != Some(0) {
@@ -219,21 +248,23 @@ fn open(stream: &mut Stream, sound: Sound, ends: bool) -> Opened {
         stream.receiving = Receiving::Body(sound.length);
         stream.continue_is_due = sound.expects_continue;
     }
-    Opened {
+    OpenedStream {
         stream: stream.id,
         length,
     }
 }
 
-fn strip_padding(header: Header, payload: &[u8]) -> Result<&[u8], Failure> {
+fn strip_padding(header: Header, payload: &[u8]) -> Result<&[u8], Http2ConnectionError> {
     if !header.has(frame::PADDED) {
         return Ok(payload);
     }
     let Some((&padding, rest)) = payload.split_first() else {
-        return Err(Failure::size("padded HEADERS is too short"));
+        return Err(Http2ConnectionError::size("padded HEADERS is too short"));
     };
     let Some(len) = rest.len().checked_sub(usize::from(padding)) else {
-        return Err(Failure::protocol("HEADERS has more padding than bytes"));
+        return Err(Http2ConnectionError::protocol(
+            "HEADERS has more padding than bytes",
+        ));
     };
     Ok(&rest[..len])
 }

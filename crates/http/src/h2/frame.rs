@@ -71,7 +71,7 @@ impl Header {
 //= rfc9113#7
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Code {
+pub enum Http2ErrorCode {
     /// It is over, and well.
     NoError = 0,
     /// The other side broke the protocol.
@@ -130,15 +130,15 @@ pub(crate) fn push_window_update(stream: u32, increment: u32, out: &mut Vec<u8>)
 //= rfc9113#6.8
 pub(crate) fn push_refusal(reason: &str, out: &mut Vec<u8>) {
     push_header(0, SETTINGS, 0, 0, out);
-    push_goaway(0, Code::Calm, reason, out);
+    push_goaway(0, Http2ErrorCode::Calm, reason, out);
 }
 
-pub(crate) fn push_reset(stream: u32, code: Code, out: &mut Vec<u8>) {
+pub(crate) fn push_reset(stream: u32, code: Http2ErrorCode, out: &mut Vec<u8>) {
     push_header(4, RST_STREAM, 0, stream, out);
     out.extend_from_slice(&(code as u32).to_be_bytes());
 }
 
-pub(crate) fn push_goaway(last: u32, code: Code, text: &str, out: &mut Vec<u8>) {
+pub(crate) fn push_goaway(last: u32, code: Http2ErrorCode, text: &str, out: &mut Vec<u8>) {
     push_header(8 + text.len(), GOAWAY, 0, 0, out);
     out.extend_from_slice(&last.to_be_bytes());
     out.extend_from_slice(&(code as u32).to_be_bytes());

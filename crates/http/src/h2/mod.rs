@@ -21,8 +21,8 @@ mod stream;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use answer::Sending;
+pub use answer::AfterHead;
 pub use budget::Flood;
-pub use conn::{Conn, Event, Failure};
-pub use frame::{Code, PREFACE};
-pub use schedule::Turn;
+pub use conn::{Http2Connection, Http2ConnectionError, Http2Event};
+pub use frame::{Http2ErrorCode, PREFACE};
+pub use schedule::StreamSendTurn;

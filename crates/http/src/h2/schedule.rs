@@ -4,13 +4,13 @@
 //! one after the other in the order of their requests; those that are of use in pieces take turns,
 //! and so do the two kinds with each other.
 
-use crate::h2::conn::Conn;
+use crate::h2::conn::Http2Connection;
 use crate::h2::frame::PAYLOAD_BYTES;
-use crate::h2::stream::{Stream, Writing};
+use crate::h2::stream::{Http2StreamState, Writing};
 
 /// A stream that may send, and how much at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct StreamSendTurn {
     /// The stream.
     pub stream: u32,
     /// So many bytes. None where the window is full, and it may be that only an end is to be sent.
@@ -25,10 +25,10 @@ pub(super) struct Schedule {
     was_whole: bool,
 }
 
-impl Conn {
+impl Http2Connection {
     /// Who is to send next; `None` when nobody has anything to send, or the client's windows are
     /// full.
-    pub fn next_turn(&mut self) -> Option<Turn> {
+    pub fn next_turn(&mut self) -> Option<StreamSendTurn> {
         if self.streams.is_empty() {
             return None;
         }
@@ -66,7 +66,7 @@ impl Conn {
         let stream = self.streams.find(id)?;
         stream.turn = turn;
         let room = stream.send_window.min(most).max(0);
-        Some(Turn {
+        Some(StreamSendTurn {
             stream: id,
             bytes_max: usize::try_from(room).map_or(frame_max, |room| room.min(frame_max)),
         })
@@ -126,7 +126,7 @@ impl Conn {
 
     /// True when a stream has bytes to send, and the connection's window has no room for them.
     pub fn is_full(&self) -> bool {
-        let has_bytes = |stream: &Stream| stream.is_ready && !stream.may_end;
+        let has_bytes = |stream: &Http2StreamState| stream.is_ready && !stream.may_end;
         self.send_window <= 0 && self.streams.iter().any(has_bytes)
     }
 }

@@ -1,8 +1,8 @@
 //! What the client says of itself and of its streams: SETTINGS, PING, windows, priorities, resets.
 
 use crate::h2::budget::Flood;
-use crate::h2::conn::{Conn, Desk, Event, Failure, Given};
-use crate::h2::frame::{self, Code, Header, WINDOW_BYTES_MAX};
+use crate::h2::conn::{FrameReadContext, Given, Http2Connection, Http2ConnectionError, Http2Event};
+use crate::h2::frame::{self, Header, Http2ErrorCode, WINDOW_BYTES_MAX};
 use crate::limits::{H2_EARLY_PRIORITIES_MAX, H2_STREAMS_MAX};
 use crate::priority::Priority;
 
@@ -17,7 +17,7 @@ const ENABLE_CONNECT_PROTOCOL: u16 = 8;
 //= rfc9218#2.1
 const NO_RFC7540_PRIORITIES: u16 = 9;
 
-impl Conn {
+impl Http2Connection {
     /// Our settings; what they do not name has the protocol's default.
     pub(super) fn push_settings(&self, out: &mut Vec<u8>) {
         let start = out.len();
@@ -38,23 +38,25 @@ impl Conn {
         &mut self,
         header: Header,
         payload: &[u8],
-        desk: &mut Desk<'_>,
+        desk: &mut FrameReadContext<'_>,
     ) -> Given {
         if header.stream != 0 {
-            return Err(Failure::protocol("SETTINGS on a stream"));
+            return Err(Http2ConnectionError::protocol("SETTINGS on a stream"));
         }
         self.budgets.take(Flood::Settings, desk.now_ms)?;
         if header.has(frame::ACK) {
             return match payload {
                 [] => Ok(None),
-                _ => Err(Failure::size(
+                _ => Err(Http2ConnectionError::size(
                     "an acknowledgement of SETTINGS has a payload",
                 )),
             };
         }
         let (settings, rest) = payload.as_chunks::<6>();
         if !rest.is_empty() {
-            return Err(Failure::size("SETTINGS has a piece of a setting"));
+            return Err(Http2ConnectionError::size(
+                "SETTINGS has a piece of a setting",
+            ));
         }
         for setting in settings {
             let id = u16::from_be_bytes([setting[0], setting[1]]);
@@ -65,28 +67,32 @@ impl Conn {
     }
 
     //= rfc9113#6.5.2
-    fn apply(&mut self, id: u16, value: u32) -> Result<(), Failure> {
+    fn apply(&mut self, id: u16, value: u32) -> Result<(), Http2ConnectionError> {
         match id {
             HEADER_TABLE_SIZE => {
                 self.encoder
                     .resize(usize::try_from(value).unwrap_or(usize::MAX));
             }
             ENABLE_PUSH if value > 1 => {
-                return Err(Failure::protocol("ENABLE_PUSH is neither 0 nor 1"));
+                return Err(Http2ConnectionError::protocol(
+                    "ENABLE_PUSH is neither 0 nor 1",
+                ));
             }
             INITIAL_WINDOW_SIZE => return self.change_windows(i64::from(value)),
             MAX_FRAME_SIZE if !(16_384..1 << 24).contains(&value) => {
-                return Err(Failure::protocol("MAX_FRAME_SIZE is out of its range"));
+                return Err(Http2ConnectionError::protocol(
+                    "MAX_FRAME_SIZE is out of its range",
+                ));
             }
             //= rfc8441#3
             ENABLE_CONNECT_PROTOCOL if value > 1 => {
-                return Err(Failure::protocol(
+                return Err(Http2ConnectionError::protocol(
                     "ENABLE_CONNECT_PROTOCOL is neither 0 nor 1",
                 ));
             }
             //= rfc9218#2.1
             NO_RFC7540_PRIORITIES if value > 1 => {
-                return Err(Failure::protocol(
+                return Err(Http2ConnectionError::protocol(
                     "NO_RFC7540_PRIORITIES is neither 0 nor 1",
                 ));
             }
@@ -97,17 +103,23 @@ impl Conn {
     }
 
     //= rfc9113#6.9.2
-    fn change_windows(&mut self, bytes: i64) -> Result<(), Failure> {
+    fn change_windows(&mut self, bytes: i64) -> Result<(), Http2ConnectionError> {
         const TOO_LARGE: &str = "a window would become too large";
         if bytes > WINDOW_BYTES_MAX {
-            return Err(Failure::of(Code::FlowControl, TOO_LARGE));
+            return Err(Http2ConnectionError::of(
+                Http2ErrorCode::FlowControl,
+                TOO_LARGE,
+            ));
         }
         let change = bytes - self.peer_window_bytes;
         self.peer_window_bytes = bytes;
         for stream in self.streams.iter_mut() {
             stream.send_window += change;
             if stream.send_window > WINDOW_BYTES_MAX {
-                return Err(Failure::of(Code::FlowControl, TOO_LARGE));
+                return Err(Http2ConnectionError::of(
+                    Http2ErrorCode::FlowControl,
+                    TOO_LARGE,
+                ));
             }
         }
         Ok(())
@@ -118,13 +130,13 @@ impl Conn {
         &mut self,
         header: Header,
         payload: &[u8],
-        desk: &mut Desk<'_>,
+        desk: &mut FrameReadContext<'_>,
     ) -> Given {
         if header.stream != 0 {
-            return Err(Failure::protocol("PING on a stream"));
+            return Err(Http2ConnectionError::protocol("PING on a stream"));
         }
         if payload.len() != 8 {
-            return Err(Failure::size("PING has not eight bytes"));
+            return Err(Http2ConnectionError::size("PING has not eight bytes"));
         }
         self.budgets.take(Flood::Ping, desk.now_ms)?;
         if !header.has(frame::ACK) {
@@ -139,56 +151,59 @@ impl Conn {
         &mut self,
         header: Header,
         payload: &[u8],
-        desk: &mut Desk<'_>,
+        desk: &mut FrameReadContext<'_>,
     ) -> Given {
         const TOO_LARGE: &str = "a window would become too large";
         const NOTHING: &str = "WINDOW_UPDATE of nothing";
         if payload.len() != 4 {
-            return Err(Failure::size("WINDOW_UPDATE has not four bytes"));
+            return Err(Http2ConnectionError::size(
+                "WINDOW_UPDATE has not four bytes",
+            ));
         }
         self.budgets.take(Flood::Window, desk.now_ms)?;
         let increment = i64::from(frame::number(payload) & frame::STREAM_MAX);
         if header.stream == 0 {
             self.send_window += increment;
             return match increment {
-                0 => Err(Failure::protocol(NOTHING)),
-                _ if self.send_window > WINDOW_BYTES_MAX => {
-                    Err(Failure::of(Code::FlowControl, TOO_LARGE))
-                }
+                0 => Err(Http2ConnectionError::protocol(NOTHING)),
+                _ if self.send_window > WINDOW_BYTES_MAX => Err(Http2ConnectionError::of(
+                    Http2ErrorCode::FlowControl,
+                    TOO_LARGE,
+                )),
                 _ => Ok(None),
             };
         }
         if header.stream > self.last_stream {
-            return Err(Failure::protocol(
+            return Err(Http2ConnectionError::protocol(
                 "WINDOW_UPDATE on a stream that was not opened",
             ));
         }
         let Some(stream) = self.streams.find(header.stream) else {
             if increment == 0 && !self.streams.was_reset(header.stream) {
-                self.reset_by_fault(header.stream, Code::Protocol, desk)?;
+                self.reset_by_fault(header.stream, Http2ErrorCode::Protocol, desk)?;
             }
             return Ok(None);
         };
         stream.send_window += increment;
         let (code, reason) = match increment {
-            0 => (Code::Protocol, NOTHING),
-            _ if stream.send_window > WINDOW_BYTES_MAX => (Code::FlowControl, TOO_LARGE),
+            0 => (Http2ErrorCode::Protocol, NOTHING),
+            _ if stream.send_window > WINDOW_BYTES_MAX => (Http2ErrorCode::FlowControl, TOO_LARGE),
             _ => return Ok(None),
         };
         self.reset_by_fault(header.stream, code, desk)?;
-        Ok(Some(Event::Broken(header.stream, reason)))
+        Ok(Some(Http2Event::Broken(header.stream, reason)))
     }
 
     //= rfc9113#6.4
     pub(super) fn handle_reset(&mut self, header: Header, payload: &[u8], now_ms: u64) -> Given {
         let id = header.stream;
         if id == 0 || id > self.last_stream {
-            return Err(Failure::protocol(
+            return Err(Http2ConnectionError::protocol(
                 "RST_STREAM on a stream that was not opened",
             ));
         }
         if payload.len() != 4 {
-            return Err(Failure::size("RST_STREAM has not four bytes"));
+            return Err(Http2ConnectionError::size("RST_STREAM has not four bytes"));
         }
         self.budgets.take(Flood::Resets, now_ms)?;
         if self.streams.find(id).is_none() {
@@ -196,7 +211,7 @@ impl Conn {
         }
         self.streams.remove(id);
         self.streams.note_left(id);
-        Ok(Some(Event::Left(id)))
+        Ok(Some(Http2Event::Left(id)))
     }
 
     /// Priorities of the old kind: read for their faults alone.
@@ -205,25 +220,25 @@ impl Conn {
         &mut self,
         header: Header,
         payload: &[u8],
-        desk: &mut Desk<'_>,
+        desk: &mut FrameReadContext<'_>,
     ) -> Given {
         let id = header.stream;
         if id == 0 {
-            return Err(Failure::protocol("PRIORITY without a stream"));
+            return Err(Http2ConnectionError::protocol("PRIORITY without a stream"));
         }
         self.budgets.take(Flood::Empty, desk.now_ms)?;
         let (code, reason) = match payload.len() {
             5 if frame::number(payload) & frame::STREAM_MAX == id => {
-                (Code::Protocol, "a stream is to depend on itself")
+                (Http2ErrorCode::Protocol, "a stream is to depend on itself")
             }
             5 => return Ok(None),
-            _ => (Code::FrameSize, "PRIORITY has not five bytes"),
+            _ => (Http2ErrorCode::FrameSize, "PRIORITY has not five bytes"),
         };
         if self.streams.find(id).is_none() {
-            return Err(Failure::of(code, reason));
+            return Err(Http2ConnectionError::of(code, reason));
         }
         self.reset_by_fault(id, code, desk)?;
-        Ok(Some(Event::Broken(id, reason)))
+        Ok(Some(Http2Event::Broken(id, reason)))
     }
 
     //= rfc9218#7.1
@@ -234,14 +249,16 @@ impl Conn {
         now_ms: u64,
     ) -> Given {
         if header.stream != 0 {
-            return Err(Failure::protocol("PRIORITY_UPDATE on a stream"));
+            return Err(Http2ConnectionError::protocol(
+                "PRIORITY_UPDATE on a stream",
+            ));
         }
         let Some((id, value)) = payload.split_at_checked(4) else {
-            return Err(Failure::size("PRIORITY_UPDATE is too short"));
+            return Err(Http2ConnectionError::size("PRIORITY_UPDATE is too short"));
         };
         let id = frame::number(id) & frame::STREAM_MAX;
         if id.is_multiple_of(2) {
-            return Err(Failure::protocol(
+            return Err(Http2ConnectionError::protocol(
                 "PRIORITY_UPDATE of a stream no client opens",
             ));
         }

@@ -6,7 +6,7 @@ use crate::priority::Priority;
 
 /// One stream, from its HEADERS until both sides have ended it.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct Http2StreamState {
     pub(super) id: u32,
     /// What the client may still send.
     pub(super) receive_window: i64,
@@ -53,9 +53,9 @@ pub(super) enum Writing {
     Ended,
 }
 
-impl Stream {
-    pub(super) fn new(id: u32, send_window: i64) -> Stream {
-        Stream {
+impl Http2StreamState {
+    pub(super) fn new(id: u32, send_window: i64) -> Http2StreamState {
+        Http2StreamState {
             id,
             receive_window: WINDOW_BYTES,
             window_bytes: WINDOW_BYTES,
@@ -76,9 +76,9 @@ impl Stream {
 
 /// The open streams of a connection. There are few: they are looked for one by one.
 #[derive(Debug, Default)]
-pub(super) struct Streams {
+pub(super) struct Http2Streams {
     ids: Vec<u32>,
-    open: Vec<Stream>,
+    open: Vec<Http2StreamState>,
     /// The last streams that we reset, in a ring: what the client had sent by then is passed over.
     reset: Vec<u32>,
     next_reset: usize,
@@ -92,7 +92,7 @@ pub(super) struct Streams {
     closed_tunnels: Vec<u32>,
 }
 
-impl Streams {
+impl Http2Streams {
     pub(super) fn len(&self) -> usize {
         self.open.len()
     }
@@ -104,24 +104,24 @@ impl Streams {
     /// True when no answer is under way: what is left is the rest of requests nobody reads.
     pub(super) fn are_answered(&self) -> bool {
         let is_answered =
-            |stream: &Stream| stream.sending == Writing::Ended && !stream.is_half_closed;
+            |stream: &Http2StreamState| stream.sending == Writing::Ended && !stream.is_half_closed;
         self.closed_tunnels.is_empty() && self.open.iter().all(is_answered)
     }
 
-    pub(super) fn find(&mut self, id: u32) -> Option<&mut Stream> {
+    pub(super) fn find(&mut self, id: u32) -> Option<&mut Http2StreamState> {
         let at = self.ids.iter().position(|&open| open == id)?;
         self.open.get_mut(at)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Http2StreamState> {
         self.open.iter()
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Http2StreamState> {
         self.open.iter_mut()
     }
 
-    pub(super) fn add(&mut self, stream: Stream) {
+    pub(super) fn add(&mut self, stream: Http2StreamState) {
         self.ids.push(stream.id);
         self.open.push(stream);
     }
@@ -151,7 +151,7 @@ impl Streams {
 
     /// Bytes by which windows have grown.
     pub(super) fn grown_bytes(&self) -> i64 {
-        let grown = |stream: &Stream| stream.window_bytes - WINDOW_BYTES;
+        let grown = |stream: &Http2StreamState| stream.window_bytes - WINDOW_BYTES;
         self.open.iter().map(grown).sum()
     }
 
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn last_streams_that_were_reset_are_remembered() {
-        let mut streams = Streams::default();
+        let mut streams = Http2Streams::default();
         let most = H2_RESETS_REMEMBERED as u32;
         for id in 0..most + 10 {
             streams.note_reset(id);

@@ -3,26 +3,26 @@
 
 use std::rc::Rc;
 
-use crate::h3::frame::{self, Code, HeaderReader, take_integer};
-use crate::limits::{self, Limits};
+use crate::h3::frame::{self, HeaderReader, Http3ErrorCode, take_integer};
+use crate::limits::{self, HttpLimits};
 use crate::priority::Priority;
-use crate::rate::{Bucket, Rate};
+use crate::rate::{Bucket, BucketRate};
 
 /// Why a connection must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct Http3ConnectionError {
     /// What the other side is told.
-    pub code: Code,
+    pub code: Http3ErrorCode,
     /// In words.
     pub reason: &'static str,
     /// The limit that was reached, if it is one.
     pub flood: Option<Flood>,
 }
 
-impl Failure {
+impl Http3ConnectionError {
     /// The other side has broken the protocol.
-    pub fn new(code: Code, reason: &'static str) -> Failure {
-        Failure {
+    pub fn new(code: Http3ErrorCode, reason: &'static str) -> Http3ConnectionError {
+        Http3ConnectionError {
             code,
             reason,
             flood: None,
@@ -30,10 +30,10 @@ impl Failure {
     }
 }
 
-impl From<Flood> for Failure {
-    fn from(flood: Flood) -> Failure {
-        Failure {
-            code: Code::ExcessiveLoad,
+impl From<Flood> for Http3ConnectionError {
+    fn from(flood: Flood) -> Http3ConnectionError {
+        Http3ConnectionError {
+            code: Http3ErrorCode::ExcessiveLoad,
             reason: flood.reason(),
             flood: Some(flood),
         }
@@ -64,8 +64,8 @@ impl Flood {
 
 /// What a connection has seen of its control streams, and how much it allows still.
 #[derive(Debug)]
-pub struct Conn {
-    limits: Rc<Limits>,
+pub struct Http3Connection {
+    limits: Rc<HttpLimits>,
     has_control: bool,
     has_encoder: bool,
     has_decoder: bool,
@@ -83,7 +83,7 @@ pub struct Conn {
 
 /// What a frame on the control stream asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ControlStreamEvent {
     /// The urgency of a request, by its stream.
     Priority(u64, Priority),
 }
@@ -91,18 +91,18 @@ pub enum Event {
 /// A stream that goes one way, from the client.
 #[derive(Debug)]
 pub struct Uni {
-    kind: Kind,
+    kind: UniStreamKind,
     /// The stream's type as far as it has come.
     begun: Vec<u8>,
     header: HeaderReader,
-    frame: Option<Frame>,
+    frame: Option<ControlFrame>,
     /// Within an instruction of the decoder: bytes of its number that came.
     number_bytes: usize,
 }
 
 /// A frame of the control stream under way. What is passed over has no room for its bytes.
 #[derive(Debug)]
-struct Frame {
+struct ControlFrame {
     kind: u64,
     left: u64,
     payload: Option<Vec<u8>>,
@@ -110,7 +110,7 @@ struct Frame {
 
 /// What a stream that goes one way is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum UniStreamKind {
     /// That is not known yet.
     Unknown,
     /// Frames that concern the whole connection.
@@ -126,7 +126,7 @@ pub enum Kind {
 impl Default for Uni {
     fn default() -> Uni {
         Uni {
-            kind: Kind::Unknown,
+            kind: UniStreamKind::Unknown,
             begun: Vec::new(),
             header: HeaderReader::default(),
             frame: None,
@@ -137,28 +137,28 @@ impl Default for Uni {
 
 impl Uni {
     /// What it is for.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> UniStreamKind {
         self.kind
     }
 
     /// The client has ended it, or reset it.
     //= rfc9114#6.2.1
-    pub fn end(&self) -> Result<(), Failure> {
+    pub fn end(&self) -> Result<(), Http3ConnectionError> {
         match self.kind {
-            Kind::Unknown | Kind::Foreign => Ok(()),
-            _ => Err(Failure::new(
-                Code::ClosedCriticalStream,
+            UniStreamKind::Unknown | UniStreamKind::Foreign => Ok(()),
+            _ => Err(Http3ConnectionError::new(
+                Http3ErrorCode::ClosedCriticalStream,
                 "a stream that the connection needs was closed",
             )),
         }
     }
 }
 
-impl Conn {
+impl Http3Connection {
     /// The begin of a connection.
-    pub fn new(limits: Rc<Limits>, now_ms: u64) -> Conn {
-        let bucket = |rate: Rate| Bucket::new(rate, now_ms);
-        Conn {
+    pub fn new(limits: Rc<HttpLimits>, now_ms: u64) -> Http3Connection {
+        let bucket = |rate: BucketRate| Bucket::new(rate, now_ms);
+        Http3Connection {
             limits,
             has_control: false,
             has_encoder: false,
@@ -227,17 +227,17 @@ impl Conn {
     }
 
     /// A request was taken back, or reset by us for a fault in it.
-    pub fn note_reset(&mut self, now_ms: u64) -> Result<(), Failure> {
+    pub fn note_reset(&mut self, now_ms: u64) -> Result<(), Http3ConnectionError> {
         spend(&mut self.resets, Flood::Resets, now_ms)
     }
 
     /// A frame came that does nothing.
-    pub fn note_idle(&mut self, now_ms: u64) -> Result<(), Failure> {
+    pub fn note_idle(&mut self, now_ms: u64) -> Result<(), Http3ConnectionError> {
         spend(&mut self.empty, Flood::Empty, now_ms)
     }
 
     /// A DATA frame came with little in it.
-    pub fn note_tiny_data(&mut self, now_ms: u64) -> Result<(), Failure> {
+    pub fn note_tiny_data(&mut self, now_ms: u64) -> Result<(), Http3ConnectionError> {
         spend(&mut self.tiny_data, Flood::TinyData, now_ms)
     }
 
@@ -256,27 +256,27 @@ impl Conn {
         uni: &mut Uni,
         input: &[u8],
         now_ms: u64,
-        mut take: impl FnMut(Event),
-    ) -> Result<(), Failure> {
+        mut take: impl FnMut(ControlStreamEvent),
+    ) -> Result<(), Http3ConnectionError> {
         let mut rest = input;
         while !rest.is_empty() {
             match uni.kind {
-                Kind::Unknown => self.read_kind(uni, &mut rest)?,
-                Kind::Control => {
+                UniStreamKind::Unknown => self.read_kind(uni, &mut rest)?,
+                UniStreamKind::Control => {
                     if let Some(event) = self.read_control(uni, &mut rest, now_ms)? {
                         take(event);
                     }
                 }
-                Kind::Encoder => read_encoder(&mut rest)?,
-                Kind::Decoder => read_decoder(uni, &mut rest)?,
-                Kind::Foreign => return Ok(()),
+                UniStreamKind::Encoder => read_encoder(&mut rest)?,
+                UniStreamKind::Decoder => read_decoder(uni, &mut rest)?,
+                UniStreamKind::Foreign => return Ok(()),
             }
         }
         Ok(())
     }
 
     //= rfc9114#6.2
-    fn read_kind(&mut self, uni: &mut Uni, rest: &mut &[u8]) -> Result<(), Failure> {
+    fn read_kind(&mut self, uni: &mut Uni, rest: &mut &[u8]) -> Result<(), Http3ConnectionError> {
         let Some((first, after)) = rest.split_first() else {
             return Ok(());
         };
@@ -287,23 +287,23 @@ impl Conn {
         };
         uni.begun = Vec::new();
         let (kind, is_there) = match kind {
-            frame::CONTROL_STREAM => (Kind::Control, &mut self.has_control),
-            frame::ENCODER_STREAM => (Kind::Encoder, &mut self.has_encoder),
-            frame::DECODER_STREAM => (Kind::Decoder, &mut self.has_decoder),
+            frame::CONTROL_STREAM => (UniStreamKind::Control, &mut self.has_control),
+            frame::ENCODER_STREAM => (UniStreamKind::Encoder, &mut self.has_encoder),
+            frame::DECODER_STREAM => (UniStreamKind::Decoder, &mut self.has_decoder),
             frame::PUSH_STREAM => {
-                return Err(Failure::new(
-                    Code::StreamCreation,
+                return Err(Http3ConnectionError::new(
+                    Http3ErrorCode::StreamCreation,
                     "a client cannot push answers",
                 ));
             }
             _ => {
-                uni.kind = Kind::Foreign;
+                uni.kind = UniStreamKind::Foreign;
                 return Ok(());
             }
         };
         if std::mem::replace(is_there, true) {
-            return Err(Failure::new(
-                Code::StreamCreation,
+            return Err(Http3ConnectionError::new(
+                Http3ErrorCode::StreamCreation,
                 "a stream of a kind there is one of was opened twice",
             ));
         }
@@ -316,7 +316,7 @@ impl Conn {
         uni: &mut Uni,
         rest: &mut &[u8],
         now_ms: u64,
-    ) -> Result<Option<Event>, Failure> {
+    ) -> Result<Option<ControlStreamEvent>, Http3ConnectionError> {
         if uni.frame.is_none() {
             let Some((kind, len)) = uni.header.read(rest) else {
                 return Ok(None);
@@ -338,7 +338,7 @@ impl Conn {
         if frame.left > 0 {
             return Ok(None);
         }
-        let Some(Frame { kind, payload, .. }) = uni.frame.take() else {
+        let Some(ControlFrame { kind, payload, .. }) = uni.frame.take() else {
             return Ok(None);
         };
         match payload {
@@ -347,16 +347,24 @@ impl Conn {
         }
     }
 
-    fn begin_frame(&mut self, kind: u64, len: u64, now_ms: u64) -> Result<Frame, Failure> {
+    fn begin_frame(
+        &mut self,
+        kind: u64,
+        len: u64,
+        now_ms: u64,
+    ) -> Result<ControlFrame, Http3ConnectionError> {
         if !self.has_settings && kind != frame::SETTINGS {
-            return Err(Failure::new(
-                Code::MissingSettings,
+            return Err(Http3ConnectionError::new(
+                Http3ErrorCode::MissingSettings,
                 "the control stream does not begin with SETTINGS",
             ));
         }
         let is_read = match kind {
             frame::SETTINGS if self.has_settings => {
-                return Err(Failure::new(Code::FrameUnexpected, "SETTINGS came twice"));
+                return Err(Http3ConnectionError::new(
+                    Http3ErrorCode::FrameUnexpected,
+                    "SETTINGS came twice",
+                ));
             }
             frame::SETTINGS
             | frame::GOAWAY
@@ -365,19 +373,22 @@ impl Conn {
             | frame::PRIORITY_UPDATE
             | frame::PRIORITY_UPDATE_PUSH => true,
             frame::DATA | frame::HEADERS | frame::PUSH_PROMISE => {
-                return Err(Failure::new(
-                    Code::FrameUnexpected,
+                return Err(Http3ConnectionError::new(
+                    Http3ErrorCode::FrameUnexpected,
                     "a frame of a request on the control stream",
                 ));
             }
             kind if frame::is_of_http2(kind) => {
-                return Err(Failure::new(Code::FrameUnexpected, "a frame of HTTP/2"));
+                return Err(Http3ConnectionError::new(
+                    Http3ErrorCode::FrameUnexpected,
+                    "a frame of HTTP/2",
+                ));
             }
             _ => false,
         };
         if is_read && len > limits::H3_CONTROL_BYTES_MAX {
-            return Err(Failure::new(
-                Code::ExcessiveLoad,
+            return Err(Http3ConnectionError::new(
+                Http3ErrorCode::ExcessiveLoad,
                 "a frame of the control stream is too long",
             ));
         }
@@ -385,21 +396,25 @@ impl Conn {
         if kind != frame::SETTINGS {
             self.note_idle(now_ms)?;
         }
-        Ok(Frame {
+        Ok(ControlFrame {
             kind,
             left: len,
             payload: is_read.then(Vec::new),
         })
     }
 
-    fn handle_frame(&mut self, kind: u64, payload: &[u8]) -> Result<Option<Event>, Failure> {
+    fn handle_frame(
+        &mut self,
+        kind: u64,
+        payload: &[u8],
+    ) -> Result<Option<ControlStreamEvent>, Http3ConnectionError> {
         match kind {
             frame::SETTINGS => read_settings(payload)?,
             frame::GOAWAY => {
                 let push = whole_integer(payload)?;
                 if push > self.goaway_received {
-                    return Err(Failure::new(
-                        Code::Id,
+                    return Err(Http3ConnectionError::new(
+                        Http3ErrorCode::Id,
                         "GOAWAY names more than the one before",
                     ));
                 }
@@ -408,21 +423,24 @@ impl Conn {
             frame::MAX_PUSH_ID => {
                 let most = whole_integer(payload)?;
                 if self.max_push_id.is_some_and(|before| most < before) {
-                    return Err(Failure::new(Code::Id, "MAX_PUSH_ID went down"));
+                    return Err(Http3ConnectionError::new(
+                        Http3ErrorCode::Id,
+                        "MAX_PUSH_ID went down",
+                    ));
                 }
                 self.max_push_id = Some(most);
             }
             frame::CANCEL_PUSH => {
                 whole_integer(payload)?;
-                return Err(Failure::new(
-                    Code::Id,
+                return Err(Http3ConnectionError::new(
+                    Http3ErrorCode::Id,
                     "CANCEL_PUSH of what was not promised",
                 ));
             }
             frame::PRIORITY_UPDATE => return read_priority(payload).map(Some),
             frame::PRIORITY_UPDATE_PUSH => {
-                return Err(Failure::new(
-                    Code::Id,
+                return Err(Http3ConnectionError::new(
+                    Http3ErrorCode::Id,
                     "a priority of what was not promised",
                 ));
             }
@@ -432,40 +450,46 @@ impl Conn {
     }
 }
 
-fn spend(bucket: &mut Bucket, flood: Flood, now_ms: u64) -> Result<(), Failure> {
+fn spend(bucket: &mut Bucket, flood: Flood, now_ms: u64) -> Result<(), Http3ConnectionError> {
     match bucket.take(now_ms) {
         true => Ok(()),
         false => Err(flood.into()),
     }
 }
 
-fn whole_integer(payload: &[u8]) -> Result<u64, Failure> {
+fn whole_integer(payload: &[u8]) -> Result<u64, Http3ConnectionError> {
     let mut rest = payload;
     match take_integer(&mut rest) {
         Some(value) if rest.is_empty() => Ok(value),
-        _ => Err(Failure::new(
-            Code::Frame,
+        _ => Err(Http3ConnectionError::new(
+            Http3ErrorCode::Frame,
             "a frame is not as long as it must be",
         )),
     }
 }
 
 //= rfc9114#7.2.4
-fn read_settings(payload: &[u8]) -> Result<(), Failure> {
+fn read_settings(payload: &[u8]) -> Result<(), Http3ConnectionError> {
     let mut rest = payload;
     let mut seen = Vec::new();
     while !rest.is_empty() {
         let (Some(id), Some(value)) = (take_integer(&mut rest), take_integer(&mut rest)) else {
-            return Err(Failure::new(Code::Frame, "SETTINGS ends within a setting"));
+            return Err(Http3ConnectionError::new(
+                Http3ErrorCode::Frame,
+                "SETTINGS ends within a setting",
+            ));
         };
         if frame::is_setting_of_http2(id) || seen.contains(&id) {
-            return Err(Failure::new(
-                Code::Settings,
+            return Err(Http3ConnectionError::new(
+                Http3ErrorCode::Settings,
                 "a setting came twice, or is one of HTTP/2",
             ));
         }
         if id == frame::ENABLE_CONNECT_PROTOCOL && value > 1 {
-            return Err(Failure::new(Code::Settings, "a setting has no such value"));
+            return Err(Http3ConnectionError::new(
+                Http3ErrorCode::Settings,
+                "a setting has no such value",
+            ));
         }
         seen.push(id);
     }
@@ -473,23 +497,31 @@ fn read_settings(payload: &[u8]) -> Result<(), Failure> {
 }
 
 //= rfc9218#7.2
-fn read_priority(payload: &[u8]) -> Result<Event, Failure> {
+fn read_priority(payload: &[u8]) -> Result<ControlStreamEvent, Http3ConnectionError> {
     let mut rest = payload;
     match take_integer(&mut rest) {
-        Some(stream) if stream % 4 == 0 => Ok(Event::Priority(stream, Priority::read(rest))),
-        Some(_) => Err(Failure::new(Code::Id, "a priority of what is no request")),
-        None => Err(Failure::new(Code::Frame, "PRIORITY_UPDATE is too short")),
+        Some(stream) if stream % 4 == 0 => {
+            Ok(ControlStreamEvent::Priority(stream, Priority::read(rest)))
+        }
+        Some(_) => Err(Http3ConnectionError::new(
+            Http3ErrorCode::Id,
+            "a priority of what is no request",
+        )),
+        None => Err(Http3ConnectionError::new(
+            Http3ErrorCode::Frame,
+            "PRIORITY_UPDATE is too short",
+        )),
     }
 }
 
 /// Our decoder has no table, so an encoder has nothing to say but that its own is empty.
 //= rfc9204#4.3
-fn read_encoder(rest: &mut &[u8]) -> Result<(), Failure> {
+fn read_encoder(rest: &mut &[u8]) -> Result<(), Http3ConnectionError> {
     match rest.split_first() {
         Some((0x20, after)) => *rest = after,
         _ => {
-            return Err(Failure::new(
-                Code::EncoderStream,
+            return Err(Http3ConnectionError::new(
+                Http3ErrorCode::EncoderStream,
                 "an entry for a table that was not offered",
             ));
         }
@@ -499,12 +531,17 @@ fn read_encoder(rest: &mut &[u8]) -> Result<(), Failure> {
 
 /// Our encoder uses no table, so a decoder has nothing to say but that it reads a stream no more.
 //= rfc9204#4.4
-fn read_decoder(uni: &mut Uni, rest: &mut &[u8]) -> Result<(), Failure> {
+fn read_decoder(uni: &mut Uni, rest: &mut &[u8]) -> Result<(), Http3ConnectionError> {
     let Some((first, after)) = rest.split_first() else {
         return Ok(());
     };
     *rest = after;
-    let unasked = || Failure::new(Code::DecoderStream, "an entry that was never made");
+    let unasked = || {
+        Http3ConnectionError::new(
+            Http3ErrorCode::DecoderStream,
+            "an entry that was never made",
+        )
+    };
     if uni.number_bytes > 0 {
         uni.number_bytes = match first & 0x80 {
             0 => 0,

@@ -8,7 +8,7 @@
 /// Why a stream or a connection is ended (RFC 9114 section 8.1, RFC 9204 section 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-pub enum Code {
+pub enum Http3ErrorCode {
     /// H3_NO_ERROR
     NoError = 0x100,
     /// H3_GENERAL_PROTOCOL_ERROR

@@ -15,7 +15,10 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use conn::{Conn, Event as ControlEvent, Failure, Flood, Kind, Uni};
-pub use frame::Code;
+pub use conn::{
+    ControlStreamEvent as ControlEvent, Flood, Http3Connection, Http3ConnectionError, Uni,
+    UniStreamKind,
+};
+pub use frame::Http3ErrorCode;
 pub use quic::ResetSecret;
-pub use stream::{Event, Receiver};
+pub use stream::{Receiver, RequestStreamEvent};

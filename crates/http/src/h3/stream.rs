@@ -5,16 +5,16 @@
 //! Head --HEADERS--> Body --DATA--> Body --HEADERS--> After
 //! ```
 
-use crate::h3::conn::Failure;
-use crate::h3::frame::{self, Code, HeaderReader};
+use crate::h3::conn::Http3ConnectionError;
+use crate::h3::frame::{self, HeaderReader, Http3ErrorCode};
 use crate::limits::H2_TINY_DATA_BYTES;
 
 /// The frames of one stream, as they come in pieces of any size.
 #[derive(Debug)]
 pub struct Receiver {
-    place: Place,
+    place: MessageProgress,
     header: HeaderReader,
-    payload: Payload,
+    payload: Http3FrameState,
     /// The longest field section that is read, in bytes as it is sent.
     section_bytes_max: usize,
     /// The stream carries raw bytes of a tunnel in its DATA frames.
@@ -25,7 +25,7 @@ pub struct Receiver {
 
 /// How far the message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum MessageProgress {
     Head,
     Body,
     After,
@@ -33,7 +33,7 @@ enum Place {
 
 /// What is being read.
 #[derive(Debug)]
-enum Payload {
+enum Http3FrameState {
     Header,
     Section { left: u64, bytes: Vec<u8> },
     Data { left: u64 },
@@ -42,7 +42,7 @@ enum Payload {
 
 /// What bytes of a stream mean.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum RequestStreamEvent {
     /// All bytes were used; more are needed.
     NeedMore,
     /// The request's field section.
@@ -56,16 +56,16 @@ pub enum Event {
     /// A frame that does nothing: an unknown one, or DATA without bytes.
     Idle,
     /// The connection must end.
-    Broken(Failure),
+    Broken(Http3ConnectionError),
 }
 
 impl Receiver {
     /// The begin of a stream.
     pub fn new(section_bytes_max: usize) -> Receiver {
         Receiver {
-            place: Place::Head,
+            place: MessageProgress::Head,
             header: HeaderReader::default(),
-            payload: Payload::Header,
+            payload: Http3FrameState::Header,
             section_bytes_max,
             is_tunnel: false,
             has_tiny: false,
@@ -84,19 +84,19 @@ impl Receiver {
     }
 
     /// Reads from the front of `input`; returns how many bytes were used.
-    pub fn read(&mut self, input: &[u8]) -> (usize, Event) {
+    pub fn read(&mut self, input: &[u8]) -> (usize, RequestStreamEvent) {
         let mut rest = input;
         let event = self.advance(&mut rest);
         (input.len() - rest.len(), event)
     }
 
     /// The other side sends nothing more. An error when it ended within a frame.
-    pub fn end(&self) -> Result<(), Failure> {
+    pub fn end(&self) -> Result<(), Http3ConnectionError> {
         match self.payload {
-            Payload::Header if !self.header.is_begun() => Ok(()),
-            Payload::Skip { left: 0 } => Ok(()),
-            _ => Err(Failure::new(
-                Code::Frame,
+            Http3FrameState::Header if !self.header.is_begun() => Ok(()),
+            Http3FrameState::Skip { left: 0 } => Ok(()),
+            _ => Err(Http3ConnectionError::new(
+                Http3ErrorCode::Frame,
                 "a stream ended in the middle of a frame",
             )),
         }
@@ -121,45 +121,45 @@ impl Receiver {
         true
     }
 
-    fn advance(&mut self, rest: &mut &[u8]) -> Event {
+    fn advance(&mut self, rest: &mut &[u8]) -> RequestStreamEvent {
         loop {
             match &mut self.payload {
-                Payload::Header => {
+                Http3FrameState::Header => {
                     let Some((kind, len)) = self.header.read(rest) else {
-                        return Event::NeedMore;
+                        return RequestStreamEvent::NeedMore;
                     };
                     match self.begin(kind, len) {
                         Ok(None) => {}
                         Ok(Some(event)) => return event,
-                        Err(failure) => return Event::Broken(failure),
+                        Err(failure) => return RequestStreamEvent::Broken(failure),
                     }
                 }
-                Payload::Section { left, bytes } => {
+                Http3FrameState::Section { left, bytes } => {
                     let taken = take(rest, left);
                     bytes.extend_from_slice(taken);
                     if *left > 0 {
-                        return Event::NeedMore;
+                        return RequestStreamEvent::NeedMore;
                     }
                     let section = std::mem::take(bytes);
-                    self.payload = Payload::Header;
+                    self.payload = Http3FrameState::Header;
                     return self.section(section);
                 }
-                Payload::Data { left } => {
+                Http3FrameState::Data { left } => {
                     if rest.is_empty() {
-                        return Event::NeedMore;
+                        return RequestStreamEvent::NeedMore;
                     }
                     let len = take(rest, left).len();
                     if *left == 0 {
-                        self.payload = Payload::Header;
+                        self.payload = Http3FrameState::Header;
                     }
-                    return Event::Data(len);
+                    return RequestStreamEvent::Data(len);
                 }
-                Payload::Skip { left } => {
+                Http3FrameState::Skip { left } => {
                     take(rest, left);
                     if *left > 0 {
-                        return Event::NeedMore;
+                        return RequestStreamEvent::NeedMore;
                     }
-                    self.payload = Payload::Header;
+                    self.payload = Http3FrameState::Header;
                 }
             }
         }
@@ -167,35 +167,44 @@ impl Receiver {
 
     /// A frame begins.
     //= rfc9114#7.1
-    fn begin(&mut self, kind: u64, len: u64) -> Result<Option<Event>, Failure> {
-        let unexpected = |reason| Err(Failure::new(Code::FrameUnexpected, reason));
+    fn begin(
+        &mut self,
+        kind: u64,
+        len: u64,
+    ) -> Result<Option<RequestStreamEvent>, Http3ConnectionError> {
+        let unexpected = |reason| {
+            Err(Http3ConnectionError::new(
+                Http3ErrorCode::FrameUnexpected,
+                reason,
+            ))
+        };
         match kind {
-            frame::HEADERS if self.place == Place::After => {
+            frame::HEADERS if self.place == MessageProgress::After => {
                 unexpected("HEADERS behind the trailers")
             }
             frame::HEADERS if self.is_tunnel => unexpected("HEADERS in a tunnel"),
             frame::HEADERS if len > self.section_bytes_max as u64 => {
-                self.payload = Payload::Skip { left: len };
+                self.payload = Http3FrameState::Skip { left: len };
                 self.place = match self.place {
                     // The body that may follow is no fault.
-                    Place::Head => Place::Body,
-                    Place::Body | Place::After => Place::After,
+                    MessageProgress::Head => MessageProgress::Body,
+                    MessageProgress::Body | MessageProgress::After => MessageProgress::After,
                 };
-                Ok(Some(Event::TooLong))
+                Ok(Some(RequestStreamEvent::TooLong))
             }
             frame::HEADERS => {
                 // What was announced need not come: memory is taken for what does.
                 let bytes = Vec::with_capacity((len as usize).min(1024));
-                self.payload = Payload::Section { left: len, bytes };
+                self.payload = Http3FrameState::Section { left: len, bytes };
                 Ok(None)
             }
-            frame::DATA if self.place != Place::Body => {
+            frame::DATA if self.place != MessageProgress::Body => {
                 unexpected("DATA without HEADERS before it")
             }
-            frame::DATA if len == 0 => Ok(Some(Event::Idle)),
+            frame::DATA if len == 0 => Ok(Some(RequestStreamEvent::Idle)),
             frame::DATA => {
                 self.has_tiny |= len < H2_TINY_DATA_BYTES as u64;
-                self.payload = Payload::Data { left: len };
+                self.payload = Http3FrameState::Data { left: len };
                 Ok(None)
             }
             kind if frame::is_of_http2(kind) => unexpected("a frame of HTTP/2"),
@@ -204,21 +213,21 @@ impl Receiver {
             }
             //= rfc9114#9
             _ => {
-                self.payload = Payload::Skip { left: len };
-                Ok(Some(Event::Idle))
+                self.payload = Http3FrameState::Skip { left: len };
+                Ok(Some(RequestStreamEvent::Idle))
             }
         }
     }
 
-    fn section(&mut self, section: Vec<u8>) -> Event {
+    fn section(&mut self, section: Vec<u8>) -> RequestStreamEvent {
         match self.place {
-            Place::Head => {
-                self.place = Place::Body;
-                Event::Head(section)
+            MessageProgress::Head => {
+                self.place = MessageProgress::Body;
+                RequestStreamEvent::Head(section)
             }
-            Place::Body | Place::After => {
-                self.place = Place::After;
-                Event::Trailers(section)
+            MessageProgress::Body | MessageProgress::After => {
+                self.place = MessageProgress::After;
+                RequestStreamEvent::Trailers(section)
             }
         }
     }

@@ -11,7 +11,7 @@ use rustix::net::{
 
 use super::open::{error, make_private};
 use super::steer::steer;
-use super::{Error, Options, shown};
+use super::{Error, SocketOptions, shown};
 
 /// More threads than this share sockets.
 const SOCKETS_MAX: usize = 64;
@@ -26,7 +26,7 @@ const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 pub fn open_datagrams(
     listening: impl AsFd,
     count: usize,
-    options: &Options,
+    options: &SocketOptions,
 ) -> Result<Vec<OwnedFd>, Error> {
     let name = format!("{} for HTTP/3 (UDP)", shown(&listening));
     let refuse = |(step, errno)| {
@@ -54,7 +54,7 @@ pub fn adopt_datagrams(
     socket: OwnedFd,
     name: &str,
     count: usize,
-    options: &Options,
+    options: &SocketOptions,
 ) -> Result<Vec<OwnedFd>, Error> {
     let name = format!("the inherited socket `{name}` for HTTP/3");
     let refuse = |(step, errno)| {
@@ -101,7 +101,7 @@ fn relay() -> Result<Vec<OwnedFd>, Failed> {
     Ok(vec![first, second])
 }
 
-fn open_one(address: SocketAddr, options: &Options) -> Result<OwnedFd, Failed> {
+fn open_one(address: SocketAddr, options: &SocketOptions) -> Result<OwnedFd, Failed> {
     let family = match address {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
@@ -119,7 +119,7 @@ fn open_one(address: SocketAddr, options: &Options) -> Result<OwnedFd, Failed> {
 }
 
 /// As much as the kernel lets us: datagrams there is no room for are lost.
-fn set_buffers(socket: &OwnedFd, options: &Options) {
+fn set_buffers(socket: &OwnedFd, options: &SocketOptions) {
     let receive = options.receive_buffer.unwrap_or(BUFFER_BYTES);
     let send = options.send_buffer.unwrap_or(BUFFER_BYTES);
     let _ = sockopt::set_socket_recv_buffer_size(socket, receive);

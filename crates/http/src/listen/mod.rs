@@ -22,7 +22,7 @@ pub use tune::tune;
 
 /// An address that a socket can be bound to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Address {
+pub enum BindAddress {
     /// TCP; port 0 lets the kernel choose.
     Tcp(SocketAddr),
     /// A Unix stream socket at a path.
@@ -31,7 +31,7 @@ pub enum Address {
 
 /// What a listening socket, and every connection accepted from it, is set to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct SocketOptions {
     /// Connections the kernel holds until they are accepted.
     pub backlog: u32,
     /// SO_SNDBUF in bytes; `None` leaves it to the kernel.
@@ -51,7 +51,7 @@ pub struct Options {
 
 /// An open listening socket.
 #[derive(Debug)]
-pub struct Opened {
+pub struct ListeningSocket {
     /// The socket: listening, not blocking, closed on exec.
     pub socket: OwnedFd,
     /// Its real address as a person reads it: `127.0.0.1:8080`, `[::1]:80`, `unix:/run/x.sock`.

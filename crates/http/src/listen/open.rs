@@ -13,7 +13,7 @@ use rustix::net::{
 };
 use rustix::process::umask;
 
-use super::{Address, Error, Opened, Options, tune};
+use super::{BindAddress, Error, ListeningSocket, SocketOptions, tune};
 
 /// Who may connect to a Unix listener: everybody whom the folders above it let through, as on a
 /// TCP port. A front server usually runs as another user.
@@ -22,23 +22,23 @@ const UNIX_LISTENER_MODE: u32 = 0o666;
 /// Opens a socket on an address and listens.
 ///
 /// A socket file whose owner is gone is removed first; one that still answers is an error.
-pub fn open(address: &Address, options: &Options) -> Result<Opened, Error> {
+pub fn open(address: &BindAddress, options: &SocketOptions) -> Result<ListeningSocket, Error> {
     let (socket, file) = match address {
-        Address::Tcp(address) => (open_tcp(*address, options)?, None),
-        Address::Unix(path) => {
+        BindAddress::Tcp(address) => (open_tcp(*address, options)?, None),
+        BindAddress::Unix(path) => {
             let (socket, file) = open_unix(path)?;
             (socket, Some(file))
         }
     };
     let mut warnings = tune(&socket, options);
     let named = || match address {
-        Address::Tcp(address) => address.to_string(),
-        Address::Unix(path) => unix_name(path),
+        BindAddress::Tcp(address) => address.to_string(),
+        BindAddress::Unix(path) => unix_name(path),
     };
     listen(&socket, backlog(options)).map_err(|errno| error(named(), "listen on", errno))?;
     let shown = shown(&socket);
     prefix(&mut warnings, &shown);
-    Ok(Opened {
+    Ok(ListeningSocket {
         socket,
         shown,
         file,
@@ -48,10 +48,10 @@ pub fn open(address: &Address, options: &Options) -> Result<Opened, Error> {
 
 /// Sees whether [`open`] would get an address, and leaves it free. Of a port it gives the bound
 /// socket, which listens to nothing.
-pub fn probe(address: &Address, options: &Options) -> Result<Option<OwnedFd>, Error> {
+pub fn probe(address: &BindAddress, options: &SocketOptions) -> Result<Option<OwnedFd>, Error> {
     let path = match address {
-        Address::Tcp(address) => return open_tcp(*address, options).map(Some),
-        Address::Unix(path) => path,
+        BindAddress::Tcp(address) => return open_tcp(*address, options).map(Some),
+        BindAddress::Unix(path) => path,
     };
     let refuse = |step, errno| error(unix_name(path), step, errno);
     let at = SocketAddrUnix::new(path).map_err(|errno| refuse("bind to", errno))?;
@@ -68,7 +68,11 @@ pub fn has_address(ip: IpAddr) -> bool {
 }
 
 /// Takes a socket that somebody else bound, as systemd does, and makes it ours.
-pub fn adopt(socket: OwnedFd, name: &str, options: &Options) -> Result<Opened, Error> {
+pub fn adopt(
+    socket: OwnedFd,
+    name: &str,
+    options: &SocketOptions,
+) -> Result<ListeningSocket, Error> {
     let refuse = |step, errno| error(format!("the inherited socket `{name}`"), step, errno);
     let kind = sockopt::socket_type(&socket).map_err(|errno| refuse("use", errno))?;
     if kind != SocketType::STREAM {
@@ -86,7 +90,7 @@ pub fn adopt(socket: OwnedFd, name: &str, options: &Options) -> Result<Opened, E
     let mut warnings = tune(&socket, options);
     let shown = shown(&socket);
     prefix(&mut warnings, &shown);
-    Ok(Opened {
+    Ok(ListeningSocket {
         socket,
         shown,
         file: None,
@@ -142,7 +146,7 @@ impl BoundFile {
     }
 }
 
-fn open_tcp(address: SocketAddr, options: &Options) -> Result<OwnedFd, Error> {
+fn open_tcp(address: SocketAddr, options: &SocketOptions) -> Result<OwnedFd, Error> {
     let refuse = |step, errno| error(address.to_string(), step, errno);
     let family = if address.is_ipv6() {
         AddressFamily::INET6
@@ -225,7 +229,7 @@ pub(super) fn make_private(socket: &OwnedFd) -> rustix::io::Result<()> {
     rustix::fs::fcntl_setfl(socket, flags | OFlags::NONBLOCK)
 }
 
-pub(super) fn backlog(options: &Options) -> i32 {
+pub(super) fn backlog(options: &SocketOptions) -> i32 {
     i32::try_from(options.backlog).unwrap_or(i32::MAX)
 }
 

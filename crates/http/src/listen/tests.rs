@@ -10,8 +10,8 @@ use rustix::net::sockopt;
 
 use super::*;
 
-fn plain() -> Options {
-    Options {
+fn plain() -> SocketOptions {
+    SocketOptions {
         backlog: 64,
         send_buffer: None,
         receive_buffer: None,
@@ -22,8 +22,8 @@ fn plain() -> Options {
     }
 }
 
-fn any_port() -> Address {
-    Address::Tcp("127.0.0.1:0".parse().unwrap())
+fn any_port() -> BindAddress {
+    BindAddress::Tcp("127.0.0.1:0".parse().unwrap())
 }
 
 fn folder() -> tempfile::TempDir {
@@ -40,7 +40,7 @@ fn port_0_shows_the_real_port_and_takes_connections() {
 
 #[test]
 fn accepted_connections_inherit_the_options() {
-    let options = Options {
+    let options = SocketOptions {
         send_buffer: Some(64 * 1024),
         receive_buffer: Some(32 * 1024),
         notsent_lowat: Some(16 * 1024),
@@ -66,7 +66,7 @@ fn accepted_connections_inherit_the_options() {
 
 #[test]
 fn clamped_values_are_warned_about_with_the_address() {
-    let options = Options {
+    let options = SocketOptions {
         send_buffer: Some(1 << 29),
         receive_buffer: Some(1 << 29),
         backlog: u32::MAX,
@@ -90,7 +90,7 @@ fn clamped_values_are_warned_about_with_the_address() {
 #[test]
 fn options_change_on_a_socket_that_listens() {
     let opened = open(&any_port(), &plain()).unwrap();
-    let options = Options {
+    let options = SocketOptions {
         user_timeout: Some(Duration::from_secs(3)),
         ..plain()
     };
@@ -103,7 +103,7 @@ fn options_change_on_a_socket_that_listens() {
 #[test]
 fn address_in_use_says_where_and_what_to_do() {
     let first = open(&any_port(), &plain()).unwrap();
-    let second = open(&Address::Tcp(first.shown.parse().unwrap()), &plain());
+    let second = open(&BindAddress::Tcp(first.shown.parse().unwrap()), &plain());
     let text = second.unwrap_err().to_string();
     assert!(
         text.starts_with(&format!("cannot bind to {}: ", first.shown)),
@@ -115,8 +115,8 @@ fn address_in_use_says_where_and_what_to_do() {
 #[test]
 fn v6only_is_what_was_asked_for() {
     for v6only in [true, false] {
-        let address = Address::Tcp("[::]:0".parse().unwrap());
-        match open(&address, &Options { v6only, ..plain() }) {
+        let address = BindAddress::Tcp("[::]:0".parse().unwrap());
+        match open(&address, &SocketOptions { v6only, ..plain() }) {
             Ok(opened) => assert_eq!(sockopt::ipv6_v6only(&opened.socket).unwrap(), v6only),
             Err(error) => println!("skipped: no IPv6 here: {error}"),
         }
@@ -127,7 +127,7 @@ fn v6only_is_what_was_asked_for() {
 fn unix_socket_is_open_to_all_and_removed_only_while_it_is_ours() {
     let folder = folder();
     let path = folder.path().join("web.sock");
-    let opened = open(&Address::Unix(path.clone()), &plain()).unwrap();
+    let opened = open(&BindAddress::Unix(path.clone()), &plain()).unwrap();
     assert_eq!(opened.shown, format!("unix:{}", path.display()));
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o666);
     UnixStream::connect(&path).unwrap();
@@ -148,10 +148,10 @@ fn stale_unix_socket_is_replaced_and_a_live_one_is_not() {
     let folder = folder();
     let path = folder.path().join("web.sock");
     let live = UnixListener::bind(&path).unwrap();
-    let refused = open(&Address::Unix(path.clone()), &plain()).unwrap_err();
+    let refused = open(&BindAddress::Unix(path.clone()), &plain()).unwrap_err();
     assert_eq!(refused.source.kind(), io::ErrorKind::AddrInUse);
     drop(live);
-    open(&Address::Unix(path.clone()), &plain()).unwrap();
+    open(&BindAddress::Unix(path.clone()), &plain()).unwrap();
     UnixStream::connect(&path).unwrap_err();
 }
 
@@ -160,7 +160,7 @@ fn file_that_is_no_socket_is_never_removed() {
     let folder = folder();
     let path = folder.path().join("notes.txt");
     std::fs::write(&path, "mine").unwrap();
-    let error = open(&Address::Unix(path.clone()), &plain()).unwrap_err();
+    let error = open(&BindAddress::Unix(path.clone()), &plain()).unwrap_err();
     assert!(error.to_string().contains("not a socket"), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
 }
@@ -168,7 +168,7 @@ fn file_that_is_no_socket_is_never_removed() {
 #[test]
 fn path_too_long_for_a_unix_socket_is_explained() {
     let path = PathBuf::from(format!("/tmp/{}", "x".repeat(120)));
-    let error = open(&Address::Unix(path), &plain()).unwrap_err();
+    let error = open(&BindAddress::Unix(path), &plain()).unwrap_err();
     assert!(error.to_string().contains("at most 107 bytes"), "{error}");
 }
 

@@ -7,12 +7,12 @@ use std::time::Duration;
 use rustix::net::{AddressFamily, listen, sockopt};
 use socket2::SockRef;
 
-use super::Options;
+use super::SocketOptions;
 use super::open::backlog;
 use crate::raw;
 
 /// Sets every option, also on a socket that already listens, and says what differs from the wish.
-pub fn tune(socket: impl AsFd, options: &Options) -> Vec<String> {
+pub fn tune(socket: impl AsFd, options: &SocketOptions) -> Vec<String> {
     let socket = socket.as_fd();
     let mut warnings = Vec::new();
     let mut note = |warning: Option<String>| warnings.extend(warning);
@@ -106,7 +106,7 @@ fn clamped(
     })
 }
 
-fn backlog_limit(options: &Options) -> Option<String> {
+fn backlog_limit(options: &SocketOptions) -> Option<String> {
     let text = std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok()?;
     let limit: u32 = text.trim().parse().ok()?;
     let asked = options.backlog;

@@ -3,11 +3,11 @@
 
 /// Values by key; a key's highest bit is never set.
 pub(super) struct Slab<T> {
-    places: Vec<Place<T>>,
+    places: Vec<SlabSlot<T>>,
     free: Vec<u32>,
 }
 
-struct Place<T> {
+struct SlabSlot<T> {
     generation: u32,
     value: Option<T>,
 }
@@ -28,7 +28,7 @@ impl<T> Slab<T> {
     /// Puts a value in; returns its key.
     pub(super) fn insert(&mut self, value: T) -> u64 {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Place {
+            self.places.push(SlabSlot {
                 generation: 0,
                 value: None,
             });

@@ -26,7 +26,7 @@ pub struct Timer {
 /// All timers of a thread.
 #[derive(Default)]
 pub(super) struct Timers {
-    timers: Slab<Entry>,
+    timers: Slab<TimerEntry>,
     ticks: Ticks,
     /// The precise ones, by millisecond.
     precise: Ticks,
@@ -34,7 +34,7 @@ pub(super) struct Timers {
 
 type Ticks = BTreeMap<u64, Vec<u64>>;
 
-struct Entry {
+struct TimerEntry {
     /// `u64::MAX` when it is not set.
     deadline_ms: u64,
     precision: Precision,
@@ -53,7 +53,7 @@ enum Precision {
 
 impl Timer {
     pub(super) fn new(reactor: &Reactor) -> Timer {
-        let key = reactor.0.timers.borrow_mut().timers.insert(Entry {
+        let key = reactor.0.timers.borrow_mut().timers.insert(TimerEntry {
             deadline_ms: u64::MAX,
             precision: Precision::Tick,
             has_elapsed: false,
@@ -187,7 +187,7 @@ impl Timers {
         }
     }
 
-    fn remove(&mut self, key: u64) -> Option<Entry> {
+    fn remove(&mut self, key: u64) -> Option<TimerEntry> {
         self.leave(key);
         self.timers.remove(key)
     }

@@ -22,7 +22,7 @@ use crate::reactor::{REACTOR, Reactor};
 /// One task may wait to read and one to write. The open file behind the descriptor should not be
 /// shared with another process: it leaves the epoll set when its last descriptor is closed.
 pub struct Watched {
-    place: Place,
+    place: IoRegistration,
     fd: OwnedFd,
     is_in_set: Cell<bool>,
     /// The kernel is asked to tell of room to write.
@@ -30,16 +30,16 @@ pub struct Watched {
 }
 
 /// The place among the sources; given back when the descriptor goes.
-struct Place {
+struct IoRegistration {
     reactor: Reactor,
     key: u64,
 }
 
 /// What is known of the thread's watched descriptors.
 #[derive(Default)]
-pub(super) struct Sources(Slab<Source>);
+pub(super) struct IoSources(Slab<IoSource>);
 
-struct Source {
+struct IoSource {
     is_readable: bool,
     is_writable: bool,
     /// The kernel told of room that was known of.
@@ -60,7 +60,7 @@ impl Watched {
     pub(super) fn unseen(reactor: &Reactor, fd: OwnedFd) -> io::Result<Watched> {
         rustix::io::ioctl_fionbio(&fd, true)?;
         // Whatever is possible already is found out by trying.
-        let key = reactor.0.sources.borrow_mut().0.insert(Source {
+        let key = reactor.0.sources.borrow_mut().0.insert(IoSource {
             is_readable: true,
             is_writable: true,
             is_told_in_vain: false,
@@ -68,7 +68,7 @@ impl Watched {
             reader: None,
             writer: None,
         });
-        let place = Place {
+        let place = IoRegistration {
             reactor: reactor.clone(),
             key,
         };
@@ -202,7 +202,7 @@ impl Watched {
     }
 
     fn is_told_in_vain(&self) -> bool {
-        let told = |source: &mut Source| std::mem::take(&mut source.is_told_in_vain);
+        let told = |source: &mut IoSource| std::mem::take(&mut source.is_told_in_vain);
         self.place.with(told).unwrap_or(false)
     }
 
@@ -213,14 +213,14 @@ impl Watched {
     }
 }
 
-impl Place {
-    fn with<R>(&self, look: impl FnOnce(&mut Source) -> R) -> Option<R> {
+impl IoRegistration {
+    fn with<R>(&self, look: impl FnOnce(&mut IoSource) -> R) -> Option<R> {
         let mut sources = self.reactor.0.sources.borrow_mut();
         sources.0.get_mut(self.key).map(look)
     }
 
     /// Ready unless a waker had to be kept.
-    fn poll(&self, look: impl FnOnce(&mut Source) -> Option<Option<Waker>>) -> Poll<()> {
+    fn poll(&self, look: impl FnOnce(&mut IoSource) -> Option<Option<Waker>>) -> Poll<()> {
         match self.with(look) {
             Some(None) => Poll::Ready(()),
             // What the new waker replaced goes here, when nothing is borrowed.
@@ -229,7 +229,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for IoRegistration {
     fn drop(&mut self) {
         let source = self.reactor.0.sources.borrow_mut().0.remove(self.key);
         // Wakers go when nothing is borrowed: they may be the last to hold much.
@@ -237,7 +237,7 @@ impl Drop for Place {
     }
 }
 
-impl Sources {
+impl IoSources {
     /// Keeps what the kernel told of a descriptor; returns who waits for it.
     pub(super) fn note(&mut self, key: u64, flags: EventFlags) -> [Option<Waker>; 2] {
         let Some(source) = self.0.get_mut(key) else {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use hob_trace::watch::Stage;
+use hob_trace::watch::RequestStage;
 
 use crate::body::BodyError;
 use crate::request::{Exchange, Request};
@@ -148,7 +148,7 @@ impl Request {
             if self.is_traced() {
                 let before = body.shown_bytes;
                 body.shown_bytes += chunk.len() as u64;
-                self.tell_body(Stage::RequestBody, before, &chunk);
+                self.tell_body(RequestStage::RequestBody, before, &chunk);
             }
             return Poll::Ready(Some(Ok(chunk)));
         }

@@ -22,7 +22,7 @@ pub enum HalfClose {
 
 /// What a request is at, as its handler says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
+pub enum HandlerPhase {
     /// The server works on it itself.
     #[default]
     Server,
@@ -35,7 +35,7 @@ pub enum Phase {
 /// Who knows what a request is at, better than the request: its exchange with a worker.
 pub trait AtWork: Send + Sync {
     /// What it is at.
-    fn phase(&self) -> Phase;
+    fn phase(&self) -> HandlerPhase;
     /// The worker's process, once that is known.
     fn worker_pid(&self) -> Option<u32>;
 }
@@ -48,23 +48,23 @@ pub trait Aftermath {
 
 /// What a handler has said so far.
 #[derive(Default)]
-pub(crate) struct Said {
+pub(crate) struct HandlerReport {
     detail: RefCell<Vec<u8>>,
     /// Heads before the answer that the connection has not sent yet.
     pub(crate) interim: RefCell<Vec<(u16, Fields)>>,
     pub(crate) half_close: Cell<HalfClose>,
-    phase: Cell<Phase>,
+    phase: Cell<HandlerPhase>,
     at_work: RefCell<Option<Arc<dyn AtWork>>>,
     aftermath: RefCell<Option<Rc<dyn Aftermath>>>,
 }
 
-impl Said {
+impl HandlerReport {
     /// Nothing yet, of the next request; the memory stays.
     pub(super) fn renew(&mut self) {
         self.detail.get_mut().clear();
         self.interim.get_mut().clear();
         self.half_close.set(HalfClose::Serve);
-        self.phase.set(Phase::Server);
+        self.phase.set(HandlerPhase::Server);
         self.at_work.take();
         self.aftermath.take();
     }
@@ -72,7 +72,7 @@ impl Said {
 
 impl Request {
     /// Says what it is at, for who looks at running requests.
-    pub fn set_phase(&self, phase: Phase) {
+    pub fn set_phase(&self, phase: HandlerPhase) {
         self.exchange.said.phase.set(phase);
     }
 
@@ -92,7 +92,7 @@ impl Request {
     }
 
     /// What it is at.
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> HandlerPhase {
         let at_work = self.exchange.said.at_work.borrow();
         at_work
             .as_ref()

@@ -3,14 +3,14 @@
 use std::cell::Cell;
 use std::fmt;
 
-use hob_trace::watch::{BODY_BYTES_MAX, DUMP_BYTES_MAX, Stage, Trail};
+use hob_trace::watch::{BODY_BYTES_MAX, DUMP_BYTES_MAX, RequestStage, Trail};
 
 use crate::clock::clock_us;
 use crate::request::Request;
 
 /// Who watches a request.
 #[derive(Default)]
-pub(super) struct Marks {
+pub(super) struct WatchMarks {
     /// Bits of those whom it matches, and of those for whom its end decides; see [`Trail`].
     pub(super) bits: Cell<(u32, u32)>,
     /// The station's generation they are of.
@@ -50,14 +50,14 @@ impl Request {
 
     /// Tells those who watch it what happens, in words. Costs a branch when nobody does.
     #[inline]
-    pub fn tell(&self, stage: Stage, text: fmt::Arguments<'_>) {
+    pub fn tell(&self, stage: RequestStage, text: fmt::Arguments<'_>) {
         if self.is_traced() {
             self.tell_watchers(stage, text);
         }
     }
 
     #[cold]
-    fn tell_watchers(&self, stage: Stage, text: fmt::Arguments<'_>) {
+    fn tell_watchers(&self, stage: RequestStage, text: fmt::Arguments<'_>) {
         let station = self.exchange.reactor.station();
         station.tell(&self.trail(), stage, clock_us(), |pen, _| {
             pen.format("text", text);
@@ -66,7 +66,7 @@ impl Request {
 
     /// Shows those who watch bodies a piece of one, of which `before` bytes were seen already.
     #[cold]
-    pub fn tell_body(&self, stage: Stage, before: u64, bytes: &[u8]) {
+    pub fn tell_body(&self, stage: RequestStage, before: u64, bytes: &[u8]) {
         let station = self.exchange.reactor.station();
         let trail = self.trail();
         if before >= BODY_BYTES_MAX || !station.shows_body(&trail) {

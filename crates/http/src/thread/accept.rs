@@ -11,33 +11,33 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags};
 
-use crate::h1::{self, Next};
+use crate::h1::{self, AfterAnswer};
 use crate::h2::{PREFACE, frame};
 use crate::limits::{
     ACCEPT_ERROR_QUIET_MS, ACCEPT_PAUSE_MS, ACCEPTS_PER_TURN, ASIDE_CONNECTIONS_MAX,
     REFUSED_CONNECTIONS_MAX, REFUSED_GREETING_MS,
 };
-use crate::request::Facts;
-use crate::response::Answer;
-use crate::thread::conn::{Conn, Counted, Stage};
-use crate::thread::drive::{Fate, Greeting, Step};
-use crate::thread::receive::Read;
+use crate::request::ConnectionFacts;
+use crate::response::Responder;
+use crate::thread::conn::{ConnectionStage, CountedLimits, SocketConnection};
+use crate::thread::drive::{DriveOutcome, Fate, Greeting};
+use crate::thread::receive::SocketReadOutcome;
 use crate::thread::run::{SPECIAL, Thread};
 use crate::thread::shared::{Crew, Letter};
 use crate::thread::visit::{Visit, Visits};
-use crate::tls::Terms;
+use crate::tls::TlsHosts;
 
 /// A listening socket as the threads watch it.
 #[derive(Clone, Debug)]
 pub struct Listening {
-    /// Tells listeners apart; connections know it as [`Facts::listener`].
+    /// Tells listeners apart; connections know it as [`ConnectionFacts::listener`].
     pub number: u16,
     /// The socket, not blocking.
     pub socket: Arc<OwnedFd>,
     /// Its connections count towards the limits of connections.
     pub is_counted: bool,
     /// TLS as it is spoken there; `None` is clear text.
-    pub tls: Option<Arc<Terms>>,
+    pub tls: Option<Arc<TlsHosts>>,
     /// What [`open_datagrams`](crate::listen::open_datagrams) gives: the two ends of a relay, then
     /// sockets for QUIC, one for each thread as far as there are some. None is no HTTP/3.
     pub datagrams: Vec<Arc<OwnedFd>>,
@@ -95,8 +95,8 @@ pub(crate) struct Accepted {
     socket: OwnedFd,
     peer: Option<SocketAddr>,
     listener: u16,
-    counted: Counted,
-    tls: Option<Arc<Terms>>,
+    counted: CountedLimits,
+    tls: Option<Arc<TlsHosts>>,
     alt_svc: Option<Arc<[u8]>>,
     visit: Visit,
 }
@@ -166,7 +166,7 @@ const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nCont
 /// The same in TLS: an alert, `internal_error`. Which protocol it would have been nobody knows yet.
 const FULL_TLS: &[u8] = &[21, 3, 3, 0, 2, 2, 80];
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     pub(crate) fn accept(&mut self, listener: u16) {
         let Some(listening) = self
             .accepting
@@ -192,7 +192,7 @@ impl<A: Answer + 'static> Thread<A> {
                         // One client has one address, also over a socket for both families.
                         peer: peer.map(|peer| (peer.ip().to_canonical(), peer.port()).into()),
                         listener,
-                        counted: Counted::Refused,
+                        counted: CountedLimits::Refused,
                         tls: tls.clone(),
                         alt_svc: alt_svc.clone(),
                         visit: Visit::begin(&visits),
@@ -259,7 +259,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Gives a connection to the thread with the fewest, unless a limit is reached.
-    fn place(&mut self, mut accepted: Accepted, entered: Result<Counted, Full>) {
+    fn place(&mut self, mut accepted: Accepted, entered: Result<CountedLimits, ConnectionLimit>) {
         self.counters.connections_accepted.add(1);
         match entered {
             Ok(counted) => accepted.counted = counted,
@@ -285,10 +285,10 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Tells a client that there is no room. Its connection is heard out for a moment, or its
     /// request, still unread, would turn the answer into a reset.
-    fn turn_away(&mut self, accepted: Accepted, full: Full) {
+    fn turn_away(&mut self, accepted: Accepted, full: ConnectionLimit) {
         match full {
-            Full::Client => self.counters.limit_connections_per_client.add(1),
-            Full::Server => self.counters.limit_connections.add(1),
+            ConnectionLimit::Client => self.counters.limit_connections_per_client.add(1),
+            ConnectionLimit::Server => self.counters.limit_connections.add(1),
         }
         if self.accepting.refused_count >= REFUSED_CONNECTIONS_MAX || self.draining.is_some() {
             let said = full_text(&accepted);
@@ -305,24 +305,26 @@ impl<A: Answer + 'static> Thread<A> {
         } else {
             let by_ms = self.turn.now_ms + REFUSED_GREETING_MS;
             conn.core.wait_for_first_bytes(by_ms);
-            conn.stage = Stage::TurnedAway;
+            conn.stage = ConnectionStage::TurnedAway;
         }
         self.drive_and_keep(conn);
     }
 
     /// There is no room for a connection in clear text: its first bytes say in which protocol it is
     /// told so.
-    pub(crate) fn hear_out(&mut self, conn: &mut Conn) -> Step {
+    pub(crate) fn hear_out(&mut self, conn: &mut SocketConnection) -> DriveOutcome {
         if conn.is_readable {
             match self.receive(conn, PREFACE.len()) {
-                Read::Bytes(count) => conn.carry.extend_from_slice(&self.input[..count]),
-                Read::Nothing => {}
-                Read::Eof | Read::Broken => return Step::Close,
+                SocketReadOutcome::Bytes(count) => {
+                    conn.carry.extend_from_slice(&self.input[..count])
+                }
+                SocketReadOutcome::Nothing => {}
+                SocketReadOutcome::Eof | SocketReadOutcome::Broken => return DriveOutcome::Close,
             }
         }
         match Greeting::of(&conn.carry) {
             // Who says nothing is told when its time is up.
-            Greeting::Part => return Step::Wait,
+            Greeting::Part => return DriveOutcome::Wait,
             Greeting::Whole => {
                 let mut goaway = Vec::new();
                 frame::push_refusal("there is no room for one more connection", &mut goaway);
@@ -330,20 +332,20 @@ impl<A: Answer + 'static> Thread<A> {
             }
             Greeting::Other => self.say_full(conn, FULL),
         }
-        Step::Again
+        DriveOutcome::Again
     }
 
     /// Its time to say what it speaks is up.
-    pub(crate) fn turn_down(&mut self, conn: &mut Conn) -> Fate {
+    pub(crate) fn turn_down(&mut self, conn: &mut SocketConnection) -> Fate {
         self.say_full(conn, FULL);
         self.drive(conn)
     }
 
-    fn say_full(&mut self, conn: &mut Conn, said: &[u8]) {
+    fn say_full(&mut self, conn: &mut SocketConnection, said: &[u8]) {
         self.output.extend_from_slice(said);
         conn.carry = Vec::new();
         conn.core.give_up_input();
-        conn.stage = Stage::Flushing(Next::Linger);
+        conn.stage = ConnectionStage::Flushing(AfterAnswer::Linger);
     }
 
     /// Serves a connection that is counted already. Its first bytes are often there: they are tried
@@ -358,8 +360,8 @@ impl<A: Answer + 'static> Thread<A> {
         self.drive_and_keep(conn);
     }
 
-    fn conn_of(&mut self, accepted: Accepted) -> Box<Conn> {
-        let facts = Rc::new(Facts {
+    fn conn_of(&mut self, accepted: Accepted) -> Box<SocketConnection> {
+        let facts = Rc::new(ConnectionFacts {
             peer: accepted.peer,
             local: accepted.peer.and_then(|_| local_address(&accepted.socket)),
             peer_uid: match accepted.peer {
@@ -370,8 +372,8 @@ impl<A: Answer + 'static> Thread<A> {
             number: self.crew.next_number.fetch_add(1, Ordering::Relaxed),
             tls: None,
         });
-        let core = h1::Conn::new(Rc::clone(&self.limits), self.turn.now_ms);
-        let mut conn = Box::new(Conn::new(accepted.socket, core, facts));
+        let core = h1::Http1Connection::new(Rc::clone(&self.limits), self.turn.now_ms);
+        let mut conn = Box::new(SocketConnection::new(accepted.socket, core, facts));
         conn.counted = accepted.counted;
         conn.visit = Some(accepted.visit);
         conn.opened_ms = self.turn.now_ms;
@@ -405,7 +407,7 @@ fn peer_uid(socket: &OwnedFd) -> Option<u32> {
 }
 
 /// Whose limit is reached.
-pub(crate) enum Full {
+pub(crate) enum ConnectionLimit {
     Server,
     Client,
 }
@@ -414,34 +416,34 @@ impl Crew {
     /// Counts a connection in, or says which limit is reached.
     pub(super) fn enter(
         &self,
-        limits: &crate::limits::Limits,
+        limits: &crate::limits::HttpLimits,
         peer: Option<SocketAddr>,
-    ) -> Result<Counted, Full> {
+    ) -> Result<CountedLimits, ConnectionLimit> {
         if self.open.fetch_add(1, Ordering::Relaxed) >= limits.connection_count {
             self.open.fetch_sub(1, Ordering::Relaxed);
-            return Err(Full::Server);
+            return Err(ConnectionLimit::Server);
         }
         let (Some(peer), true) = (peer, limits.connection_count_per_client > 0) else {
-            return Ok(Counted::Server);
+            return Ok(CountedLimits::Server);
         };
         let mut per_client = self.per_client.lock();
         let count = per_client.entry(peer.ip()).or_insert(0);
         if *count >= limits.connection_count_per_client {
             self.open.fetch_sub(1, Ordering::Relaxed);
-            return Err(Full::Client);
+            return Err(ConnectionLimit::Client);
         }
         *count += 1;
-        Ok(Counted::ServerAndClient)
+        Ok(CountedLimits::ServerAndClient)
     }
 
     /// Counts a connection in that does not count towards the limits a user sets.
-    fn enter_aside(&self, peer: Option<SocketAddr>) -> Result<Counted, Full> {
+    fn enter_aside(&self, peer: Option<SocketAddr>) -> Result<CountedLimits, ConnectionLimit> {
         let open = self.open_aside_of(peer);
         if open.fetch_add(1, Ordering::Relaxed) >= ASIDE_CONNECTIONS_MAX {
             open.fetch_sub(1, Ordering::Relaxed);
-            return Err(Full::Server);
+            return Err(ConnectionLimit::Server);
         }
-        Ok(Counted::Aside)
+        Ok(CountedLimits::Aside)
     }
 
     /// Clients over TCP must not take the places of those who may use a Unix socket.
@@ -453,17 +455,17 @@ impl Crew {
     }
 
     /// Counts a connection out of what it counted towards.
-    pub(crate) fn leave(&self, counted: Counted, peer: Option<SocketAddr>) {
+    pub(crate) fn leave(&self, counted: CountedLimits, peer: Option<SocketAddr>) {
         match counted {
-            Counted::Refused => return,
-            Counted::Aside => {
+            CountedLimits::Refused => return,
+            CountedLimits::Aside => {
                 self.open_aside_of(peer).fetch_sub(1, Ordering::Relaxed);
                 return;
             }
-            Counted::Server | Counted::ServerAndClient => {}
+            CountedLimits::Server | CountedLimits::ServerAndClient => {}
         }
         self.open.fetch_sub(1, Ordering::Relaxed);
-        let (Counted::ServerAndClient, Some(peer)) = (counted, peer) else {
+        let (CountedLimits::ServerAndClient, Some(peer)) = (counted, peer) else {
             return;
         };
         let mut per_client = self.per_client.lock();

@@ -6,19 +6,19 @@ use hob_trace::TlsHandshake;
 
 use crate::limits::REQUEST_POOL_MAX;
 use crate::refusal::{Refusal, TOO_MANY_HEADERS};
-use crate::request::{Exchange, Facts, Request};
-use crate::response::Answer;
-use crate::thread::conn::Conn;
+use crate::request::{ConnectionFacts, Exchange, Request};
+use crate::response::Responder;
+use crate::thread::conn::SocketConnection;
 use crate::thread::run::Thread;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// A request for the next head of this connection.
-    pub(crate) fn fresh_request(&mut self, conn: &Conn) -> Request {
+    pub(crate) fn fresh_request(&mut self, conn: &SocketConnection) -> Request {
         self.request_for(&conn.facts)
     }
 
     /// A request for the next head of a connection of which this is known.
-    pub(super) fn request_for(&mut self, facts: &Rc<Facts>) -> Request {
+    pub(super) fn request_for(&mut self, facts: &Rc<ConnectionFacts>) -> Request {
         while let Some(mut request) = self.pool.pop() {
             if let Some(exchange) = Rc::get_mut(&mut request.exchange) {
                 exchange.renew(facts);
@@ -39,13 +39,18 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Opens a request's record.
-    pub(crate) fn note_start(&self, conn: &mut Conn, request: &Request) {
+    pub(crate) fn note_start(&self, conn: &mut SocketConnection, request: &Request) {
         self.note_start_of(&conn.facts, conn.request_count, request);
         conn.request_count = conn.request_count.wrapping_add(1);
     }
 
     /// Opens the record of the request that comes after so many on its connection.
-    pub(super) fn note_start_of(&self, facts: &Facts, request_count: u32, request: &Request) {
+    pub(super) fn note_start_of(
+        &self,
+        facts: &ConnectionFacts,
+        request_count: u32,
+        request: &Request,
+    ) {
         let mut record = request.record_mut();
         record.started_us = self.turn.now_us;
         record.started_unix_ms = self.turn.now_ms.wrapping_add(self.turn.unix_offset_ms);

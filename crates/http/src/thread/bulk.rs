@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use rustix::event::epoll::EventFlags;
 
 use crate::limits::{BULK_BYTES_PER_ROUND, BULK_BYTES_TURN_MIN};
-use crate::response::Answer;
-use crate::thread::conn::Conn;
+use crate::response::Responder;
+use crate::thread::conn::SocketConnection;
 use crate::thread::run::Thread;
 
 /// The queue, and the round that is being run. Whoever stands in it must not be put in again.
@@ -60,7 +60,7 @@ impl Bulk {
     }
 }
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// What a socket can do now. Whoever has bytes queued stands behind the others who do: there
     /// may be hundreds of them among the events, each with room for much, and small requests too.
     pub(crate) fn note_events(&mut self, key: u64, flags: EventFlags) {
@@ -86,7 +86,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Lets the connection go on after the others had their turn.
-    pub(crate) fn queue_bulk(&mut self, conn: &mut Conn) {
+    pub(crate) fn queue_bulk(&mut self, conn: &mut SocketConnection) {
         if !conn.is_in_bulk {
             conn.is_in_bulk = true;
             self.bulk.push(conn.key);

@@ -9,12 +9,12 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 
 use crate::clock::{clock_us, unix_ms};
 use crate::date::DateLine;
-use crate::response::Answer;
+use crate::response::Responder;
 use crate::thread::drive::Fate;
 use crate::thread::run::Thread;
 
 /// A turn of the loop: when it has begun, by the monotonic clock. What happens in it happens then.
-pub(crate) struct Turn {
+pub(crate) struct LoopTurn {
     pub(crate) now_us: u64,
     pub(crate) now_ms: u64,
     /// From the monotonic clock to the time since the Unix epoch.
@@ -24,10 +24,10 @@ pub(crate) struct Turn {
     next_date_ms: u64,
 }
 
-impl Default for Turn {
-    /// None yet; [`Turn::begin`] makes it one.
-    fn default() -> Turn {
-        Turn {
+impl Default for LoopTurn {
+    /// None yet; [`LoopTurn::begin`] makes it one.
+    fn default() -> LoopTurn {
+        LoopTurn {
             now_us: 0,
             now_ms: 0,
             unix_offset_ms: 0,
@@ -37,7 +37,7 @@ impl Default for Turn {
     }
 }
 
-impl Turn {
+impl LoopTurn {
     fn begin(&mut self) {
         self.now_us = clock_us();
         self.now_ms = self.now_us / 1000;
@@ -101,7 +101,7 @@ impl Timer {
     }
 }
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     pub(crate) fn begin_turn(&mut self) {
         self.turn.begin();
         self.reactor.begin_turn(self.turn.now_us);

@@ -15,9 +15,9 @@ use crate::body::{BodyStream, FetchFuture, FileBody, Region};
 use crate::deadline::Deadline;
 use crate::h1;
 use crate::reactor::wake::KeyWaker;
-use crate::request::{Facts, HalfClose, Request};
+use crate::request::{ConnectionFacts, HalfClose, Request};
 use crate::response::Response;
-use crate::thread::h2::Session;
+use crate::thread::h2::Http2ServerSession;
 use crate::thread::pipe::Splicing;
 use crate::thread::tls::Secure;
 use crate::thread::visit::Visit;
@@ -25,13 +25,13 @@ use crate::thread::visit::Visit;
 /// How often a client that has ended its side is asked whether it is still there.
 const HALF_CLOSED_PROBE: std::time::Duration = std::time::Duration::from_secs(15);
 
-pub(crate) struct Conn {
+pub(crate) struct SocketConnection {
     pub(crate) socket: OwnedFd,
     pub(crate) key: u64,
-    pub(crate) core: h1::Conn,
+    pub(crate) core: h1::Http1Connection,
     /// What takes the place of `core` while the connection speaks HTTP/2.
-    pub(crate) h2: Option<Box<Session>>,
-    pub(crate) facts: Rc<Facts>,
+    pub(crate) h2: Option<Box<Http2ServerSession>>,
+    pub(crate) facts: Rc<ConnectionFacts>,
     /// TLS; `None` in clear text.
     pub(crate) secure: Option<Box<Secure>>,
     /// Bytes read from the socket and not used yet.
@@ -39,7 +39,7 @@ pub(crate) struct Conn {
     pub(crate) out: Outgoing,
     /// The request being answered.
     pub(crate) request: Option<Request>,
-    pub(crate) stage: Stage,
+    pub(crate) stage: ConnectionStage,
     pub(crate) waker: Option<Arc<KeyWaker>>,
     pub(crate) request_count: u32,
     /// When it was accepted, in milliseconds of loop time.
@@ -59,7 +59,7 @@ pub(crate) struct Conn {
     /// The socket is in the epoll set.
     pub(crate) is_watched: bool,
     /// Towards which limits it counts.
-    pub(crate) counted: Counted,
+    pub(crate) counted: CountedLimits,
     /// It counts among those of its listener.
     pub(crate) visit: Option<Visit>,
     /// The client is to see a reset, not an end.
@@ -83,7 +83,7 @@ pub(crate) enum OutputEnd {
 
 /// Towards which limits a connection counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counted {
+pub(crate) enum CountedLimits {
     /// The server's.
     Server,
     /// The server's and its client's.
@@ -95,7 +95,7 @@ pub(crate) enum Counted {
 }
 
 /// What a connection is doing.
-pub(crate) enum Stage {
+pub(crate) enum ConnectionStage {
     /// TLS is not established yet.
     Handshake,
     /// Reading a request head, or waiting for one.
@@ -109,7 +109,7 @@ pub(crate) enum Stage {
     /// The body comes out of a pipe.
     Pipe(Box<Splicing>),
     /// All of the answer is queued; what the engine says comes next follows when it has left.
-    Flushing(h1::Next),
+    Flushing(h1::AfterAnswer),
     /// The rest of the request body is read and dropped; then the next request.
     Discarding,
     /// Our side is shut; input is read and dropped until FIN or the deadline.
@@ -119,13 +119,13 @@ pub(crate) enum Stage {
 /// Bytes waiting for the socket, in order.
 #[derive(Default)]
 pub(crate) struct Outgoing {
-    pub(crate) pieces: VecDeque<Piece>,
+    pub(crate) pieces: VecDeque<OutputPiece>,
     /// Bytes of pieces in memory (files not counted).
     pub(crate) held_bytes: usize,
     pub(crate) fetch: Option<FetchFuture>,
 }
 
-pub(crate) enum Piece {
+pub(crate) enum OutputPiece {
     /// Our own bytes, from an offset on.
     Own(Vec<u8>, usize),
     /// Counted bytes.
@@ -138,9 +138,13 @@ pub(crate) enum Piece {
     End(Request),
 }
 
-impl Conn {
-    pub(crate) fn new(socket: OwnedFd, core: h1::Conn, facts: Rc<Facts>) -> Conn {
-        Conn {
+impl SocketConnection {
+    pub(crate) fn new(
+        socket: OwnedFd,
+        core: h1::Http1Connection,
+        facts: Rc<ConnectionFacts>,
+    ) -> SocketConnection {
+        SocketConnection {
             socket,
             key: 0,
             core,
@@ -150,7 +154,7 @@ impl Conn {
             carry: Vec::new(),
             out: Outgoing::default(),
             request: None,
-            stage: Stage::Reading,
+            stage: ConnectionStage::Reading,
             waker: None,
             request_count: 0,
             opened_ms: 0,
@@ -161,7 +165,7 @@ impl Conn {
             is_reset: false,
             output_end: OutputEnd::Open,
             is_watched: false,
-            counted: Counted::Server,
+            counted: CountedLimits::Server,
             visit: None,
             must_reset: false,
             must_be_secure: false,
@@ -174,7 +178,7 @@ impl Conn {
         if let Some(session) = &self.h2 {
             return session.is_idle() && self.carry.is_empty() && !self.has_unsent();
         }
-        matches!(self.stage, Stage::Reading)
+        matches!(self.stage, ConnectionStage::Reading)
             && self.core.is_between_requests()
             && self.carry.is_empty()
             && !self.has_unsent()
@@ -252,17 +256,17 @@ impl Outgoing {
         self.pieces.is_empty()
     }
 
-    pub(crate) fn push(&mut self, piece: Piece) {
+    pub(crate) fn push(&mut self, piece: OutputPiece) {
         self.held_bytes += piece.held_bytes();
         self.pieces.push_back(piece);
     }
 
-    pub(crate) fn push_front(&mut self, piece: Piece) {
+    pub(crate) fn push_front(&mut self, piece: OutputPiece) {
         self.held_bytes += piece.held_bytes();
         self.pieces.push_front(piece);
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Piece> {
+    pub(crate) fn pop(&mut self) -> Option<OutputPiece> {
         let piece = self.pieces.pop_front()?;
         self.held_bytes -= piece.held_bytes();
         if self.pieces.is_empty() {
@@ -274,7 +278,7 @@ impl Outgoing {
 
     /// Runs `push` with the buffer that comes after everything queued.
     pub(crate) fn with_tail<R>(&mut self, push: impl FnOnce(&mut Vec<u8>) -> R) -> R {
-        if let Some(Piece::Own(bytes, _)) = self.pieces.back_mut() {
+        if let Some(OutputPiece::Own(bytes, _)) = self.pieces.back_mut() {
             let before = bytes.len();
             let result = push(bytes);
             self.held_bytes += bytes.len() - before;
@@ -283,7 +287,7 @@ impl Outgoing {
         let mut bytes = Vec::new();
         let result = push(&mut bytes);
         if !bytes.is_empty() {
-            self.push(Piece::Own(bytes, 0));
+            self.push(OutputPiece::Own(bytes, 0));
         }
         result
     }
@@ -293,12 +297,12 @@ impl Outgoing {
         self.held_bytes -= count;
         while count > 0 {
             let (len, left) = match self.pieces.front_mut() {
-                Some(Piece::Own(bytes, from)) => {
+                Some(OutputPiece::Own(bytes, from)) => {
                     let len = (bytes.len() - *from).min(count);
                     *from += len;
                     (len, bytes.len() - *from)
                 }
-                Some(Piece::Shared(bytes)) => {
+                Some(OutputPiece::Shared(bytes)) => {
                     let len = bytes.len().min(count);
                     bytes::Buf::advance(bytes, len);
                     (len, bytes.len())
@@ -311,7 +315,7 @@ impl Outgoing {
             }
         }
         // Empty pieces carry nothing and would stop the next gathering.
-        while self.pieces.front().is_some_and(Piece::is_spent) {
+        while self.pieces.front().is_some_and(OutputPiece::is_spent) {
             self.pieces.pop_front();
         }
         if self.pieces.is_empty() {
@@ -320,32 +324,32 @@ impl Outgoing {
     }
 }
 
-impl Piece {
+impl OutputPiece {
     fn held_bytes(&self) -> usize {
         match self {
-            Piece::Own(bytes, from) => bytes.len() - from,
-            Piece::Shared(bytes) => bytes.len(),
-            Piece::Region(region, from) => region.raw().1 - from,
-            Piece::File(_) | Piece::End(_) => 0,
+            OutputPiece::Own(bytes, from) => bytes.len() - from,
+            OutputPiece::Shared(bytes) => bytes.len(),
+            OutputPiece::Region(region, from) => region.raw().1 - from,
+            OutputPiece::File(_) | OutputPiece::End(_) => 0,
         }
     }
 
     /// Bytes of it that have not been handed to the kernel.
     pub(crate) fn unsent_bytes(&self) -> u64 {
         match self {
-            Piece::Own(bytes, from) => (bytes.len() - from) as u64,
-            Piece::Shared(bytes) => bytes.len() as u64,
-            Piece::Region(region, from) => (region.raw().1 - from) as u64,
-            Piece::File(file) => file.len,
-            Piece::End(_) => 0,
+            OutputPiece::Own(bytes, from) => (bytes.len() - from) as u64,
+            OutputPiece::Shared(bytes) => bytes.len() as u64,
+            OutputPiece::Region(region, from) => (region.raw().1 - from) as u64,
+            OutputPiece::File(file) => file.len,
+            OutputPiece::End(_) => 0,
         }
     }
 
     pub(crate) fn is_spent(&self) -> bool {
         match self {
-            Piece::Own(bytes, from) => *from == bytes.len(),
-            Piece::Shared(bytes) => bytes.is_empty(),
-            Piece::Region(..) | Piece::File(_) | Piece::End(_) => false,
+            OutputPiece::Own(bytes, from) => *from == bytes.len(),
+            OutputPiece::Shared(bytes) => bytes.is_empty(),
+            OutputPiece::Region(..) | OutputPiece::File(_) | OutputPiece::End(_) => false,
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::response::Answer;
+use crate::response::Responder;
 use crate::thread::drive::Fate;
 use crate::thread::ending::Why;
 use crate::thread::run::Thread;
@@ -25,7 +25,7 @@ pub(crate) struct Draining {
 /// How often a draining thread looks whether it is done, at least.
 const DRAIN_LOOK_MS: u64 = 250;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Stops accepting, lets running answers finish, and then ends [`Self::run`].
     pub fn drain(&mut self, drain: Drain) {
         if let Err(error) = self.set_listeners(Vec::new()) {

@@ -4,16 +4,16 @@
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use crate::h1::{Eof, Event, Framing, Length, Next};
+use crate::h1::{AfterAnswer, Eof, Framing, Http1Event, Length};
 use crate::h2::PREFACE;
 use crate::head::RequestHead;
 use crate::limits::{READ_BYTES_PER_TURN, REQUESTS_PER_TURN};
 use crate::refusal::Refusal;
 use crate::request::{Incoming, IncomingState, Request};
-use crate::response::{Answer, Answered};
-use crate::thread::conn::{Conn, Piece, Stage};
+use crate::response::{Answered, Responder};
+use crate::thread::conn::{ConnectionStage, OutputPiece, SocketConnection};
 use crate::thread::pump::{Discarded, Pumped};
-use crate::thread::receive::Read;
+use crate::thread::receive::SocketReadOutcome;
 use crate::thread::run::Thread;
 use crate::thread::send::Flushed;
 
@@ -51,16 +51,16 @@ impl Greeting {
 
 /// Whether driving goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum DriveOutcome {
     Again,
     Wait,
     Close,
 }
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Lets the connection go as far as it can. `output` and `finishing` are empty before, unless
     /// an answer was begun already, and empty after.
-    pub(crate) fn drive(&mut self, conn: &mut Conn) -> Fate {
+    pub(crate) fn drive(&mut self, conn: &mut SocketConnection) -> Fate {
         // What handlers ask for while their connection is driven is seen to right here.
         self.ready.begin(conn.key);
         let fate = if conn.is_reset {
@@ -72,7 +72,7 @@ impl<A: Answer + 'static> Thread<A> {
         if fate == Fate::Close && !self.output.is_empty() {
             // The books want to know what never left.
             let unsent = self.output.as_slice().to_vec();
-            conn.out.push_front(Piece::Own(unsent, 0));
+            conn.out.push_front(OutputPiece::Own(unsent, 0));
         }
         self.output.clear();
         if fate == Fate::Keep
@@ -84,7 +84,7 @@ impl<A: Answer + 'static> Thread<A> {
         fate
     }
 
-    fn drive_on(&mut self, conn: &mut Conn) -> Fate {
+    fn drive_on(&mut self, conn: &mut SocketConnection) -> Fate {
         let mut rounds = 0;
         let mut waits = false;
         loop {
@@ -113,56 +113,58 @@ impl<A: Answer + 'static> Thread<A> {
                 return Fate::Keep;
             }
             match self.step(conn) {
-                Step::Again => {}
-                Step::Wait => {
+                DriveOutcome::Again => {}
+                DriveOutcome::Wait => {
                     if !self.has_output(conn) {
                         return Fate::Keep;
                     }
                     waits = true;
                 }
-                Step::Close => return Fate::Close,
+                DriveOutcome::Close => return Fate::Close,
             }
         }
     }
 
     /// Something is to be sent, or booked as sent.
-    fn has_output(&self, conn: &Conn) -> bool {
+    fn has_output(&self, conn: &SocketConnection) -> bool {
         !self.output.is_empty() || !self.finishing.is_empty() || conn.has_unsent()
     }
 
-    fn step(&mut self, conn: &mut Conn) -> Step {
+    fn step(&mut self, conn: &mut SocketConnection) -> DriveOutcome {
         match conn.stage {
-            Stage::Handshake => self.shake(conn),
-            Stage::Reading => self.read_requests(conn),
-            Stage::TurnedAway => self.hear_out(conn),
-            Stage::Later(_) => self.poll_answer(conn),
-            Stage::Stream(_) | Stage::Pipe(_) if conn.has_left_by_fin() => Step::Close,
-            Stage::Stream(_) => self.pull(conn),
-            Stage::Pipe(_) => self.pull_pipe(conn),
-            Stage::Flushing(next) => self.go_on(conn, next),
-            Stage::Discarding => self.discard_body(conn),
-            Stage::Lingering => match self.discard(conn) {
-                Discarded::More => Step::Wait,
-                _ => Step::Close,
+            ConnectionStage::Handshake => self.shake(conn),
+            ConnectionStage::Reading => self.read_requests(conn),
+            ConnectionStage::TurnedAway => self.hear_out(conn),
+            ConnectionStage::Later(_) => self.poll_answer(conn),
+            ConnectionStage::Stream(_) | ConnectionStage::Pipe(_) if conn.has_left_by_fin() => {
+                DriveOutcome::Close
+            }
+            ConnectionStage::Stream(_) => self.pull(conn),
+            ConnectionStage::Pipe(_) => self.pull_pipe(conn),
+            ConnectionStage::Flushing(next) => self.go_on(conn, next),
+            ConnectionStage::Discarding => self.discard_body(conn),
+            ConnectionStage::Lingering => match self.discard(conn) {
+                Discarded::More => DriveOutcome::Wait,
+                _ => DriveOutcome::Close,
             },
         }
     }
 
     /// The client takes no more for now. What it sends meanwhile is read, or both sides could wait
     /// for each other.
-    fn read_beside(&mut self, conn: &mut Conn) -> Fate {
+    fn read_beside(&mut self, conn: &mut SocketConnection) -> Fate {
         match conn.stage {
-            Stage::Stream(_) | Stage::Pipe(_) => match self.pump(conn) {
+            ConnectionStage::Stream(_) | ConnectionStage::Pipe(_) => match self.pump(conn) {
                 Pumped::Broken => Fate::Close,
                 Pumped::Something | Pumped::Nothing => Fate::Keep,
             },
-            Stage::Flushing(Next::Discard) => {
+            ConnectionStage::Flushing(AfterAnswer::Discard) => {
                 if let Discarded::End | Discarded::Refused = self.discard(conn) {
-                    conn.stage = Stage::Flushing(conn.core.finish());
+                    conn.stage = ConnectionStage::Flushing(conn.core.finish());
                 }
                 Fate::Keep
             }
-            Stage::Flushing(Next::Linger) => {
+            ConnectionStage::Flushing(AfterAnswer::Linger) => {
                 self.discard(conn);
                 Fate::Keep
             }
@@ -171,7 +173,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Reads and answers requests until input or the turn's budget is used up.
-    fn read_requests(&mut self, conn: &mut Conn) -> Step {
+    fn read_requests(&mut self, conn: &mut SocketConnection) -> DriveOutcome {
         if !conn.carry.is_empty() {
             let carry = std::mem::take(&mut conn.carry);
             let used = self.answer_input(conn, &carry);
@@ -183,35 +185,36 @@ impl<A: Answer + 'static> Thread<A> {
                     carry[used..].to_vec()
                 };
             }
-            if used > 0 || !matches!(conn.stage, Stage::Reading) {
-                return Step::Again;
+            if used > 0 || !matches!(conn.stage, ConnectionStage::Reading) {
+                return DriveOutcome::Again;
             }
         }
         if !conn.is_readable {
             return if conn.is_half_closed {
                 self.end_of_input(conn)
             } else {
-                Step::Wait
+                DriveOutcome::Wait
             };
         }
         match self.receive(conn, READ_BYTES_PER_TURN) {
-            Read::Bytes(count) => {
+            SocketReadOutcome::Bytes(count) => {
                 self.read_input(conn, count);
                 // A part of a head: the rest may be there already.
-                let is_partial = matches!(conn.stage, Stage::Reading) && self.output.is_empty();
+                let is_partial =
+                    matches!(conn.stage, ConnectionStage::Reading) && self.output.is_empty();
                 if is_partial && !conn.is_readable && !conn.is_half_closed {
-                    return Step::Wait;
+                    return DriveOutcome::Wait;
                 }
-                Step::Again
+                DriveOutcome::Again
             }
-            Read::Nothing => Step::Wait,
-            Read::Eof => self.end_of_input(conn),
-            Read::Broken => Step::Close,
+            SocketReadOutcome::Nothing => DriveOutcome::Wait,
+            SocketReadOutcome::Eof => self.end_of_input(conn),
+            SocketReadOutcome::Broken => DriveOutcome::Close,
         }
     }
 
     /// Answers what is in the first `count` bytes of `input`, after what was left over before.
-    fn read_input(&mut self, conn: &mut Conn, count: usize) {
+    fn read_input(&mut self, conn: &mut SocketConnection, count: usize) {
         let input = std::mem::take(&mut self.input);
         if conn.carry.is_empty() {
             let used = self.answer_input(conn, &input[..count]);
@@ -228,18 +231,18 @@ impl<A: Answer + 'static> Thread<A> {
         self.input = input;
     }
 
-    fn end_of_input(&mut self, conn: &mut Conn) -> Step {
+    fn end_of_input(&mut self, conn: &mut SocketConnection) -> DriveOutcome {
         match conn.core.handle_eof(conn.carry.len()) {
             Eof::Refuse(refusal) => {
                 self.refuse_head(conn, refusal);
-                Step::Again
+                DriveOutcome::Again
             }
-            Eof::Close | Eof::BodyBroken | Eof::HalfClosed => Step::Close,
+            Eof::Close | Eof::BodyBroken | Eof::HalfClosed => DriveOutcome::Close,
         }
     }
 
     /// Refuses a head that will not be complete.
-    pub(crate) fn refuse_head(&mut self, conn: &mut Conn, refusal: Refusal) {
+    pub(crate) fn refuse_head(&mut self, conn: &mut SocketConnection, refusal: Refusal) {
         let mut request = self.fresh_request(conn);
         if let Some(exchange) = Rc::get_mut(&mut request.exchange) {
             crate::h1::parse::keep_refused_line(&conn.carry, &mut exchange.head);
@@ -250,7 +253,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Answers the requests in `input`; returns how many bytes were used.
-    fn answer_input(&mut self, conn: &mut Conn, input: &[u8]) -> usize {
+    fn answer_input(&mut self, conn: &mut SocketConnection, input: &[u8]) -> usize {
         let may_be_h2 = conn.request_count == 0 && !conn.must_be_secure;
         if may_be_h2 && input.starts_with(b"PR") {
             match Greeting::of(input) {
@@ -277,17 +280,20 @@ impl<A: Answer + 'static> Thread<A> {
                     .read(&input[used..], &mut exchange.head, self.turn.now_ms);
             used += count;
             match event {
-                Event::Request(framing) => self.begin(conn, request, framing),
-                Event::Refused(refusal) => {
+                Http1Event::Request(framing) => self.begin(conn, request, framing),
+                Http1Event::Refused(refusal) => {
                     self.refuse(conn, request, refusal);
                     return input.len();
                 }
-                Event::NeedMore | Event::Data(_) | Event::BodyEnd(_) | Event::Busy => {
+                Http1Event::NeedMore
+                | Http1Event::Data(_)
+                | Http1Event::BodyEnd(_)
+                | Http1Event::Busy => {
                     self.recycle(request);
                     return used;
                 }
             }
-            if !matches!(conn.stage, Stage::Reading) {
+            if !matches!(conn.stage, ConnectionStage::Reading) {
                 return used;
             }
         }
@@ -298,7 +304,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// It may become HTTP/2. As far as it could be a head of HTTP/1 too, it is read as one, which
     /// starts the clock of a head.
-    fn wait_for_greeting(&mut self, conn: &mut Conn, input: &[u8]) -> usize {
+    fn wait_for_greeting(&mut self, conn: &mut SocketConnection, input: &[u8]) -> usize {
         const LINE: usize = b"PRI * HTTP/2.0\r\n".len();
         let part = &input[..input.len().min(LINE)];
         let (used, _) = conn
@@ -308,7 +314,7 @@ impl<A: Answer + 'static> Thread<A> {
         0
     }
 
-    fn begin(&mut self, conn: &mut Conn, request: Request, framing: Framing) {
+    fn begin(&mut self, conn: &mut SocketConnection, request: Request, framing: Framing) {
         self.note_start(conn, &request);
         request.exchange.key.set(conn.key);
         request.exchange.body_limit.set(self.limits.body_bytes);
@@ -336,40 +342,40 @@ impl<A: Answer + 'static> Thread<A> {
             }
             Answered::Later(future) => {
                 conn.request = Some(request);
-                conn.stage = Stage::Later(future);
+                conn.stage = ConnectionStage::Later(future);
             }
         }
     }
 
     /// Polls an answer that is on its way, and feeds it the request's body.
-    fn poll_answer(&mut self, conn: &mut Conn) -> Step {
+    fn poll_answer(&mut self, conn: &mut SocketConnection) -> DriveOutcome {
         let waker = self.waker_of(conn);
-        let Stage::Later(future) = &mut conn.stage else {
-            return Step::Again;
+        let ConnectionStage::Later(future) = &mut conn.stage else {
+            return DriveOutcome::Again;
         };
         let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
         let Some(request) = conn.request.clone() else {
-            return Step::Close;
+            return DriveOutcome::Close;
         };
         self.push_interims(conn, &request);
         if let Poll::Ready(response) = polled {
-            conn.stage = Stage::Reading;
+            conn.stage = ConnectionStage::Reading;
             conn.request = None;
             self.respond(conn, request, response);
-            return Step::Again;
+            return DriveOutcome::Again;
         }
         if conn.has_left_by_fin() {
-            return Step::Close;
+            return DriveOutcome::Close;
         }
         conn.probe_half_closed();
         match self.pump(conn) {
-            Pumped::Something => Step::Again,
-            Pumped::Nothing => Step::Wait,
-            Pumped::Broken => Step::Close,
+            Pumped::Something => DriveOutcome::Again,
+            Pumped::Nothing => DriveOutcome::Wait,
+            Pumped::Broken => DriveOutcome::Close,
         }
     }
 
-    fn push_interims(&mut self, conn: &mut Conn, request: &Request) {
+    fn push_interims(&mut self, conn: &mut SocketConnection, request: &Request) {
         if request.exchange.said.interim.borrow().is_empty() {
             return;
         }
@@ -381,45 +387,45 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Everything has left; the connection goes on as the engine said.
-    fn go_on(&mut self, conn: &mut Conn, next: Next) -> Step {
+    fn go_on(&mut self, conn: &mut SocketConnection, next: AfterAnswer) -> DriveOutcome {
         match next {
-            Next::Request => {
-                conn.stage = Stage::Reading;
-                Step::Again
+            AfterAnswer::Request => {
+                conn.stage = ConnectionStage::Reading;
+                DriveOutcome::Again
             }
-            Next::Discard => {
-                conn.stage = Stage::Discarding;
+            AfterAnswer::Discard => {
+                conn.stage = ConnectionStage::Discarding;
                 conn.core.wait_for_body(self.turn.now_ms);
-                Step::Again
+                DriveOutcome::Again
             }
             // Closing with unread input would reset the connection and destroy the answer on its
             // way.
-            Next::Close if conn.must_reset || !conn.is_readable && conn.carry.is_empty() => {
-                Step::Close
+            AfterAnswer::Close if conn.must_reset || !conn.is_readable && conn.carry.is_empty() => {
+                DriveOutcome::Close
             }
-            Next::Linger | Next::Close => {
+            AfterAnswer::Linger | AfterAnswer::Close => {
                 conn.core.begin_linger(self.turn.now_ms);
                 conn.end_session();
                 if rustix::net::shutdown(&conn.socket, rustix::net::Shutdown::Write).is_err() {
-                    return Step::Close;
+                    return DriveOutcome::Close;
                 }
-                conn.stage = Stage::Lingering;
-                Step::Again
+                conn.stage = ConnectionStage::Lingering;
+                DriveOutcome::Again
             }
         }
     }
 
-    fn discard_body(&mut self, conn: &mut Conn) -> Step {
+    fn discard_body(&mut self, conn: &mut SocketConnection) -> DriveOutcome {
         match self.discard(conn) {
             Discarded::End => {
                 let next = conn.core.finish();
                 conn.core.wrote_all(self.turn.now_ms);
                 self.go_on(conn, next)
             }
-            Discarded::More => Step::Wait,
+            Discarded::More => DriveOutcome::Wait,
             // The answer has left; what remains is to let it arrive.
-            Discarded::Refused => self.go_on(conn, Next::Linger),
-            Discarded::Over => Step::Close,
+            Discarded::Refused => self.go_on(conn, AfterAnswer::Linger),
+            Discarded::Over => DriveOutcome::Close,
         }
     }
 }

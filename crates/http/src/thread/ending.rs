@@ -7,11 +7,11 @@ use hob_trace::{Fault, Outcome};
 use crate::body::BodyError;
 use crate::clock::clock_us;
 use crate::deadline::Deadline;
-use crate::network::Way;
+use crate::network::NetworkProbe;
 use crate::refusal::HEAD_TOO_SLOW;
 use crate::request::{IncomingState, Request};
-use crate::response::Answer;
-use crate::thread::conn::{Conn, Piece, Stage};
+use crate::response::Responder;
+use crate::thread::conn::{ConnectionStage, OutputPiece, SocketConnection};
 use crate::thread::drive::Fate;
 use crate::thread::exchange::note_end;
 use crate::thread::run::Thread;
@@ -30,9 +30,9 @@ pub(crate) enum Why {
     ServerStops,
 }
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Everything of these answers was handed to the kernel.
-    pub(crate) fn finish_all(&mut self, way: &dyn Way) {
+    pub(crate) fn finish_all(&mut self, way: &dyn NetworkProbe) {
         if self.finishing.is_empty() {
             return;
         }
@@ -46,7 +46,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// The connection ends with something under way: those who wait are told, records are closed.
-    pub(crate) fn abandon(&mut self, conn: &mut Conn, why: Why) {
+    pub(crate) fn abandon(&mut self, conn: &mut SocketConnection, why: Why) {
         self.note_taken(conn);
         let waiting = conn.request.take();
         let mut session = conn.h2.take();
@@ -56,10 +56,10 @@ impl<A: Answer + 'static> Thread<A> {
         let streams = session.iter().flat_map(|session| session.requests());
         let queued = std::mem::take(&mut conn.out.pieces);
         let sealed_bytes = conn.secure.as_ref().map_or(0, |s| s.outbound_bytes()) as u64;
-        let queued_bytes: u64 = queued.iter().map(Piece::unsent_bytes).sum();
+        let queued_bytes: u64 = queued.iter().map(OutputPiece::unsent_bytes).sum();
         let unsent_bytes = queued_bytes + sealed_bytes;
         let ended = queued.into_iter().filter_map(|piece| match piece {
-            Piece::End(request) => Some(request),
+            OutputPiece::End(request) => Some(request),
             _ => None,
         });
         let fresh = std::mem::take(&mut self.finishing);
@@ -70,7 +70,7 @@ impl<A: Answer + 'static> Thread<A> {
         }
         discount_unsent(&left, unsent_bytes);
         // Futures and streams go after they could see that the client has left.
-        conn.stage = Stage::Lingering;
+        conn.stage = ConnectionStage::Lingering;
         conn.out.fetch = None;
         drop(session);
         for request in left {
@@ -99,13 +99,13 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Nothing more happens with this request.
-    pub(super) fn end_record(&mut self, request: Request, way: &dyn Way) {
+    pub(super) fn end_record(&mut self, request: Request, way: &dyn NetworkProbe) {
         self.close_record(&request, clock_us(), way);
         self.recycle(request);
     }
 
     /// The same at a time that is known.
-    pub(super) fn close_record(&self, request: &Request, end_us: u64, way: &dyn Way) {
+    pub(super) fn close_record(&self, request: &Request, end_us: u64, way: &dyn NetworkProbe) {
         {
             let mut record = request.record_mut();
             record.total_us = end_us.saturating_sub(record.started_us);
@@ -125,7 +125,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// A deadline has passed.
-    pub(crate) fn time_out(&mut self, conn: &mut Conn, deadline: Deadline) -> Fate {
+    pub(crate) fn time_out(&mut self, conn: &mut SocketConnection, deadline: Deadline) -> Fate {
         if conn.h2.is_some() {
             return self.time_out_session(conn);
         }
@@ -139,7 +139,7 @@ impl<A: Answer + 'static> Thread<A> {
                 // What the kernel holds for a client that takes nothing goes at once.
                 conn.close_with_reset();
             }
-            Deadline::Head if matches!(conn.stage, Stage::TurnedAway) => {
+            Deadline::Head if matches!(conn.stage, ConnectionStage::TurnedAway) => {
                 return self.turn_down(conn);
             }
             Deadline::Head => {
@@ -155,7 +155,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Nothing came between requests, unless it came in this very turn.
-    fn time_out_idle(&mut self, conn: &mut Conn) -> Fate {
+    fn time_out_idle(&mut self, conn: &mut SocketConnection) -> Fate {
         let fate = self.drive_if_busy(conn);
         if fate == Fate::Keep && conn.is_idle() {
             self.counters.limit_idle.add(1);
@@ -165,16 +165,16 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Looks whether an idle connection has a request after all, and lets it go on.
-    pub(crate) fn drive_if_busy(&mut self, conn: &mut Conn) -> Fate {
+    pub(crate) fn drive_if_busy(&mut self, conn: &mut SocketConnection) -> Fate {
         conn.is_readable = true;
         self.drive(conn)
     }
 
     /// The client stopped sending its body: 408 unless an answer is under way.
-    fn time_out_body(&mut self, conn: &mut Conn) -> Fate {
+    fn time_out_body(&mut self, conn: &mut SocketConnection) -> Fate {
         self.counters.limit_body_progress.add(1);
         mark_slow(conn, BODY_TOO_SLOW);
-        if !matches!(conn.stage, Stage::Later(_)) {
+        if !matches!(conn.stage, ConnectionStage::Later(_)) {
             return Fate::Close;
         }
         let Some(request) = conn.request.take() else {
@@ -185,7 +185,7 @@ impl<A: Answer + 'static> Thread<A> {
             .body
             .borrow_mut()
             .break_off(BodyError::TooSlow);
-        conn.stage = Stage::Reading;
+        conn.stage = ConnectionStage::Reading;
         conn.core.give_up_input();
         let mut response = self.answer.refuse(&request, 408);
         response.close = true;
@@ -208,9 +208,9 @@ fn discount_unsent(answers: &[Request], mut unsent_bytes: u64) {
 }
 
 /// Notes in the record of the answer under way that its client was too slow.
-fn mark_slow(conn: &Conn, reason: &'static str) {
+fn mark_slow(conn: &SocketConnection, reason: &'static str) {
     let queued = conn.out.pieces.iter().find_map(|piece| match piece {
-        Piece::End(request) => Some(request),
+        OutputPiece::End(request) => Some(request),
         _ => None,
     });
     if let Some(request) = conn.request.as_ref().or(queued) {

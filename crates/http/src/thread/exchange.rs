@@ -1,8 +1,9 @@
 //! The life of a request that has a stream of its own: answered or refused, its body let in or
 //! refused, its answer begun, over HTTP/2 and HTTP/3 alike.
 //!
-//! What the two write, and when an answer has left for good, is the matter of a [`Wire`]. Both are
-//! known where they are called: nothing is looked up while a request is answered.
+//! What the two write, and when an answer has left for good, is the matter of a
+//! [`MultiplexedConnection`]. Both are known where they are called: nothing is looked up while a
+//! request is answered.
 
 use bytes::Bytes;
 use hob_trace::{Fault, Outcome};
@@ -12,14 +13,14 @@ use crate::date::DateLine;
 use crate::head::Fields;
 use crate::refusal::{BODY_TOO_LARGE, Refusal};
 use crate::request::{Incoming, IncomingState, Request};
-use crate::response::{Answer, Answered, Response, ResponseHead};
+use crate::response::{Answered, Responder, Response, ResponseHead};
 use crate::thread::ending::LONGER;
 use crate::thread::run::Thread;
 use crate::thread::work::Work;
 
 /// A connection with streams, and what it does in a way of its own. What it makes goes to the
 /// thread's output, which every method gets that may make something.
-pub(super) trait Wire {
+pub(super) trait MultiplexedConnection {
     /// What a stream is known by.
     type Stream: Copy;
 
@@ -62,7 +63,7 @@ pub(super) trait Wire {
     fn begin_body(&mut self, stream: Self::Stream, request: Request, body: Body);
 
     /// What is known of a body that may still come; by the place of its stream.
-    fn reading(&mut self, at: usize) -> Option<Reading<'_>>;
+    fn reading(&mut self, at: usize) -> Option<ReceivingRequest<'_>>;
 
     /// Nobody reads the rest of a body.
     fn stop_body(&mut self, at: usize);
@@ -71,16 +72,16 @@ pub(super) trait Wire {
     fn ask_for_body(&mut self, at: usize, held_bytes: usize, out: &mut Vec<u8>);
 
     /// All of an answer is made.
-    fn end_answer<A: Answer + 'static>(
+    fn end_answer<A: Responder + 'static>(
         &mut self,
         thread: &mut Thread<A>,
         stream: Self::Stream,
         request: Request,
-        end: End<'_>,
+        end: ResponseEnd<'_>,
     );
 
     /// An answer breaks off so that the client sees that something is missing.
-    fn break_answer<A: Answer + 'static>(
+    fn break_answer<A: Responder + 'static>(
         &mut self,
         thread: &mut Thread<A>,
         stream: Self::Stream,
@@ -101,7 +102,7 @@ pub(super) enum Follows {
 
 /// How an answer ends.
 #[derive(Clone, Copy)]
-pub(super) enum End<'t> {
+pub(super) enum ResponseEnd<'t> {
     /// With its head: it has no body.
     Head,
     /// Behind its body.
@@ -109,7 +110,7 @@ pub(super) enum End<'t> {
 }
 
 /// A request whose body may still come.
-pub(super) struct Reading<'s> {
+pub(super) struct ReceivingRequest<'s> {
     pub(super) request: &'s Request,
     /// Bytes that have come.
     pub(super) body_bytes: &'s mut u64,
@@ -119,7 +120,7 @@ pub(super) struct Reading<'s> {
 
 /// What a look at a request's body gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Looked {
+pub(super) enum BodyInterest {
     /// Nobody asks for more.
     Unwanted,
     /// It is larger than its limit: nobody will read it.
@@ -128,9 +129,9 @@ pub(super) enum Looked {
     Wanted(usize),
 }
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Answers a request whose record is open, and whose body this is if it has one.
-    pub(super) fn answer_on<W: Wire>(
+    pub(super) fn answer_on<W: MultiplexedConnection>(
         &mut self,
         wire: &mut W,
         stream: W::Stream,
@@ -156,7 +157,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Answers a request that the engine refused and whose record is open.
-    pub(super) fn refuse_on<W: Wire>(
+    pub(super) fn refuse_on<W: MultiplexedConnection>(
         &mut self,
         wire: &mut W,
         stream: W::Stream,
@@ -170,7 +171,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Sends what the handler has said before its answer.
-    pub(super) fn push_interims_on<W: Wire>(
+    pub(super) fn push_interims_on<W: MultiplexedConnection>(
         &mut self,
         wire: &mut W,
         stream: W::Stream,
@@ -188,7 +189,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Sends an answer's head, and its body at once when that is short; else it takes its turns.
-    pub(super) fn respond_on<W: Wire>(
+    pub(super) fn respond_on<W: MultiplexedConnection>(
         &mut self,
         wire: &mut W,
         stream: W::Stream,
@@ -236,11 +237,11 @@ impl<A: Answer + 'static> Thread<A> {
         match body {
             _ if !has_body => {
                 wire.take_output(stream, &mut self.output);
-                wire.end_answer(self, stream, request, End::Head);
+                wire.end_answer(self, stream, request, ResponseEnd::Head);
             }
             Body::Empty => {
                 wire.take_output(stream, &mut self.output);
-                wire.end_answer(self, stream, request, End::Body(None));
+                wire.end_answer(self, stream, request, ResponseEnd::Body(None));
             }
             Body::Bytes(bytes)
                 if !bytes.is_empty() && bytes.len() <= wire.bytes_at_once(stream) =>
@@ -251,7 +252,7 @@ impl<A: Answer + 'static> Thread<A> {
                     return wire.break_answer(self, stream, request, Fault::Server, LONGER);
                 }
                 request.record_mut().body_bytes_out += bytes.len() as u64;
-                wire.end_answer(self, stream, request, End::Body(None));
+                wire.end_answer(self, stream, request, ResponseEnd::Body(None));
             }
             body => {
                 wire.take_output(stream, &mut self.output);
@@ -261,7 +262,12 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// The one copy of a request body: out of what came, to live as long as needed.
-    pub(super) fn take_data<W: Wire>(&mut self, wire: &mut W, at: usize, bytes: &[u8]) {
+    pub(super) fn take_data<W: MultiplexedConnection>(
+        &mut self,
+        wire: &mut W,
+        at: usize,
+        bytes: &[u8],
+    ) {
         let Some(reading) = wire.reading(at) else {
             return;
         };
@@ -283,7 +289,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// More has come than anyone wants, or more is announced.
-    fn refuse_body<W: Wire>(&mut self, wire: &mut W, at: usize) {
+    fn refuse_body<W: MultiplexedConnection>(&mut self, wire: &mut W, at: usize) {
         let Some(reading) = wire.reading(at) else {
             return;
         };
@@ -301,21 +307,25 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Lets the client send what the handler has room for.
-    pub(super) fn look_at_body<W: Wire>(&mut self, wire: &mut W, at: usize) -> Looked {
+    pub(super) fn look_at_body<W: MultiplexedConnection>(
+        &mut self,
+        wire: &mut W,
+        at: usize,
+    ) -> BodyInterest {
         let Some(reading) = wire.reading(at) else {
-            return Looked::Unwanted;
+            return BodyInterest::Unwanted;
         };
         let exchange = &reading.request.exchange;
         let (held_bytes, announced) = {
             let body = exchange.body.borrow();
             if body.state != IncomingState::Open || !body.is_wanted {
-                return Looked::Unwanted;
+                return BodyInterest::Unwanted;
             }
             (body.held_bytes, body.announced)
         };
         if announced.is_some_and(|announced| announced > exchange.body_limit.get()) {
             self.refuse_body(wire, at);
-            return Looked::Refused;
+            return BodyInterest::Refused;
         }
         // Whoever has not read what is there does not wait for the client.
         *reading.body_by_ms = match held_bytes {
@@ -327,7 +337,7 @@ impl<A: Answer + 'static> Thread<A> {
             _ => u64::MAX,
         };
         wire.ask_for_body(at, held_bytes, &mut self.output);
-        Looked::Wanted(held_bytes)
+        BodyInterest::Wanted(held_bytes)
     }
 }
 

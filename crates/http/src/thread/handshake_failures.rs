@@ -4,11 +4,11 @@ use std::fmt::Display;
 use std::sync::atomic::Ordering;
 
 use hob_trace::Record;
-use hob_trace::watch::{Pen, Stage, TextPart};
+use hob_trace::watch::{Pen, RequestStage, TextPart};
 
 use crate::clock::clock_us;
-use crate::request::Facts;
-use crate::response::Answer;
+use crate::request::ConnectionFacts;
+use crate::response::Responder;
 use crate::thread::run::Thread;
 use crate::tls::failure::HandshakeFailure;
 
@@ -22,11 +22,11 @@ pub(super) struct Attempt<'a> {
     pub(super) over: &'static str,
 }
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Books a handshake that failed; `detail` is what there is to say beside the reason.
     pub(super) fn book_failure(
         &self,
-        facts: &Facts,
+        facts: &ConnectionFacts,
         attempt: &Attempt<'_>,
         failure: HandshakeFailure,
         detail: &dyn Display,
@@ -42,7 +42,7 @@ impl<A: Answer + 'static> Thread<A> {
     #[cold]
     fn tell_failure(
         &self,
-        facts: &Facts,
+        facts: &ConnectionFacts,
         attempt: &Attempt<'_>,
         failure: HandshakeFailure,
         detail: &dyn Display,
@@ -76,6 +76,6 @@ impl<A: Answer + 'static> Thread<A> {
             );
         };
         let station = self.reactor.station();
-        station.tell_of_connection(&record, Stage::Tls, write);
+        station.tell_of_connection(&record, RequestStage::Tls, write);
     }
 }

@@ -7,16 +7,16 @@ use hob_trace::history::kept;
 use hob_trace::{Protocol, Record, Texts, TlsVersion};
 
 use crate::head::Known;
-use crate::network::{Network, Way};
-use crate::request::{Facts, Phase, Request};
-use crate::response::Answer;
-use crate::thread::conn::{Conn, Piece, Stage};
+use crate::network::{Network, NetworkProbe};
+use crate::request::{ConnectionFacts, HandlerPhase, Request};
+use crate::response::Responder;
+use crate::thread::conn::{ConnectionStage, OutputPiece, SocketConnection};
 use crate::thread::run::Thread;
 use crate::thread::work::Work;
 
 /// A request under way.
 #[derive(Clone, Debug)]
-pub struct Running {
+pub struct InFlightRequest {
     /// What is known of it so far.
     pub record: Record,
     /// Method, as sent. This and the other texts are cut where the history cuts them.
@@ -30,7 +30,7 @@ pub struct Running {
     /// `User-Agent`.
     pub user_agent: Vec<u8>,
     /// What it is at.
-    pub state: State,
+    pub state: RequestState,
     /// Since when it runs, in microseconds.
     pub age_us: u64,
     /// The worker that has it, as far as that is known.
@@ -39,7 +39,7 @@ pub struct Running {
 
 /// What a request is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum RequestState {
     /// The client sends its body.
     ReadingBody,
     /// It waits in a program's queue.
@@ -54,16 +54,16 @@ pub enum State {
     Server,
 }
 
-impl State {
+impl RequestState {
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
-            State::ReadingBody => "reading-body",
-            State::Queued => "queued",
-            State::Program => "program",
-            State::Sending => "sending",
-            State::Tunnel => "tunnel",
-            State::Server => "other",
+            RequestState::ReadingBody => "reading-body",
+            RequestState::Queued => "queued",
+            RequestState::Program => "program",
+            RequestState::Sending => "sending",
+            RequestState::Tunnel => "tunnel",
+            RequestState::Server => "other",
         }
     }
 }
@@ -107,7 +107,7 @@ enum Far {
     Tunnel,
 }
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Shows every request under way.
     pub fn each_request(&self, mut show: impl FnMut(&Request)) {
         for conn in self.seats.iter() {
@@ -117,7 +117,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Requests under way, at most so many, and whether there are more.
-    pub fn running(&self, count_max: usize) -> (Vec<Running>, bool) {
+    pub fn running(&self, count_max: usize) -> (Vec<InFlightRequest>, bool) {
         let mut running = Vec::new();
         let mut is_more = false;
         let now_us = self.turn.now_us;
@@ -165,18 +165,18 @@ impl<A: Answer + 'static> Thread<A> {
     }
 }
 
-fn requests_of(conn: &Conn, take: &mut impl FnMut(&Request, Far)) {
+fn requests_of(conn: &SocketConnection, take: &mut impl FnMut(&Request, Far)) {
     let is_blocked = conn.take_since_us != 0;
     for piece in &conn.out.pieces {
-        if let Piece::End(request) = piece {
+        if let OutputPiece::End(request) = piece {
             take(request, if is_blocked { Far::Blocked } else { Far::Body });
         }
     }
     if let Some(request) = &conn.request {
         let far = match &conn.stage {
-            Stage::Stream(_) if conn.core.is_tunnel() => Far::Tunnel,
-            Stage::Stream(_) | Stage::Pipe(_) if is_blocked => Far::Blocked,
-            Stage::Stream(_) | Stage::Pipe(_) => Far::Body,
+            ConnectionStage::Stream(_) if conn.core.is_tunnel() => Far::Tunnel,
+            ConnectionStage::Stream(_) | ConnectionStage::Pipe(_) if is_blocked => Far::Blocked,
+            ConnectionStage::Stream(_) | ConnectionStage::Pipe(_) => Far::Body,
             _ => Far::Before,
         };
         take(request, far);
@@ -199,7 +199,7 @@ fn far_of(request: &Request, work: Option<&Work>, is_blocked: bool) -> Far {
     }
 }
 
-fn tell(request: &Request, far: Far, now_us: u64) -> Running {
+fn tell(request: &Request, far: Far, now_us: u64) -> InFlightRequest {
     let head = request.sent_head();
     let value = |known| head.value(known).unwrap_or_default();
     let record = *request.record();
@@ -213,7 +213,7 @@ fn tell(request: &Request, far: Far, now_us: u64) -> Running {
         user: b"",
         detail: b"",
     });
-    Running {
+    InFlightRequest {
         method: texts.method.to_vec(),
         target: texts.target.to_vec(),
         host: texts.host.to_vec(),
@@ -226,22 +226,22 @@ fn tell(request: &Request, far: Far, now_us: u64) -> Running {
     }
 }
 
-fn state_of(request: &Request, record: &Record, far: Far) -> State {
+fn state_of(request: &Request, record: &Record, far: Far) -> RequestState {
     let is_program = record.handler.runs_program();
     match (far, request.phase()) {
-        (Far::Tunnel, _) => State::Tunnel,
-        (Far::Blocked, _) => State::Sending,
+        (Far::Tunnel, _) => RequestState::Tunnel,
+        (Far::Blocked, _) => RequestState::Sending,
         // What has come from the program has left.
-        (Far::Body, _) if is_program => State::Program,
-        (Far::Body, _) => State::Sending,
-        (Far::Before, Phase::Queued) => State::Queued,
-        (Far::Before, _) if request.waits_for_body() => State::ReadingBody,
-        (Far::Before, Phase::Program) => State::Program,
-        (Far::Before, Phase::Server) => State::Server,
+        (Far::Body, _) if is_program => RequestState::Program,
+        (Far::Body, _) => RequestState::Sending,
+        (Far::Before, HandlerPhase::Queued) => RequestState::Queued,
+        (Far::Before, _) if request.waits_for_body() => RequestState::ReadingBody,
+        (Far::Before, HandlerPhase::Program) => RequestState::Program,
+        (Far::Before, HandlerPhase::Server) => RequestState::Server,
     }
 }
 
-fn open_conn(conn: &Conn, opened_unix_ms: u64) -> Open {
+fn open_conn(conn: &SocketConnection, opened_unix_ms: u64) -> Open {
     Open {
         protocol: match conn.h2 {
             Some(_) => Protocol::Http2,
@@ -250,8 +250,8 @@ fn open_conn(conn: &Conn, opened_unix_ms: u64) -> Open {
         opened_unix_ms,
         requests: conn.request_count,
         state: match conn.stage {
-            Stage::Handshake => "handshake",
-            Stage::TurnedAway | Stage::Lingering => "closing",
+            ConnectionStage::Handshake => "handshake",
+            ConnectionStage::TurnedAway | ConnectionStage::Lingering => "closing",
             _ if conn.is_idle() => "idle",
             _ => "active",
         },
@@ -260,7 +260,7 @@ fn open_conn(conn: &Conn, opened_unix_ms: u64) -> Open {
     }
 }
 
-fn of_facts(facts: &Facts) -> Open {
+fn of_facts(facts: &ConnectionFacts) -> Open {
     let tls = facts.tls.as_ref();
     Open {
         number: facts.number,

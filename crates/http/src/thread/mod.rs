@@ -54,7 +54,7 @@ mod waits;
 mod work;
 
 pub use accept::Listening;
-pub use listing::{Open, Running, State};
+pub use listing::{InFlightRequest, Open, RequestState};
 pub use run::Thread;
 pub use shared::{Crew, Drain, Handle};
 

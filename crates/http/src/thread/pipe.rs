@@ -27,9 +27,9 @@ use crate::limits::{
 };
 use crate::pipe::Pipe;
 use crate::request::Request;
-use crate::response::Answer;
-use crate::thread::conn::{Conn, Stage};
-use crate::thread::drive::Step;
+use crate::response::Responder;
+use crate::thread::conn::{ConnectionStage, SocketConnection};
+use crate::thread::drive::DriveOutcome;
 use crate::thread::ending::LONGER;
 use crate::thread::pull::fault_of;
 use crate::thread::pump::Pumped;
@@ -68,7 +68,7 @@ enum Moved {
 }
 
 /// What is in a pipe.
-enum Filled {
+enum PipeFill {
     /// So many bytes stand at the begin of `input`.
     Read(usize),
     /// So many bytes are there, to be spliced.
@@ -78,11 +78,11 @@ enum Filled {
     Broken(BodyError),
 }
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Sends what was read already, and goes on with the pipe.
     pub(crate) fn begin_pipe(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut SocketConnection,
         request: Request,
         first: Bytes,
         fd: OwnedFd,
@@ -96,7 +96,7 @@ impl<A: Answer + 'static> Thread<A> {
         conn.request = Some(request.clone());
         match Pipe::new(&self.reactor, fd, left, end) {
             Ok(pipe) => {
-                conn.stage = Stage::Pipe(Box::new(Splicing {
+                conn.stage = ConnectionStage::Pipe(Box::new(Splicing {
                     pipe,
                     piece_bytes: 0,
                     suffix_is_due: false,
@@ -118,27 +118,29 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Moves what has come out of a pipe. Long answers take their turns in the queue.
-    pub(crate) fn pull_pipe(&mut self, conn: &mut Conn) -> Step {
-        let Stage::Pipe(splicing) = &mut conn.stage else {
-            return Step::Again;
+    pub(crate) fn pull_pipe(&mut self, conn: &mut SocketConnection) -> DriveOutcome {
+        let ConnectionStage::Pipe(splicing) = &mut conn.stage else {
+            return DriveOutcome::Again;
         };
         if splicing.taken_bytes >= BULK_BYTES_PER_TURN as u64 {
             splicing.enlarge(&self.large_pipes);
         }
         if splicing.taken_bytes >= PIPE_SMALL_BYTES as u64 && !self.bulk.is_round() {
             self.queue_bulk(conn);
-            return Step::Wait;
+            return DriveOutcome::Wait;
         }
         self.move_on(conn)
     }
 
-    fn move_on(&mut self, conn: &mut Conn) -> Step {
+    fn move_on(&mut self, conn: &mut SocketConnection) -> DriveOutcome {
         let waker = self.waker_of(conn);
         let Some(request) = conn.request.clone() else {
-            return Step::Close;
+            return DriveOutcome::Close;
         };
-        let Stage::Pipe(mut splicing) = std::mem::replace(&mut conn.stage, Stage::Lingering) else {
-            return Step::Close;
+        let ConnectionStage::Pipe(mut splicing) =
+            std::mem::replace(&mut conn.stage, ConnectionStage::Lingering)
+        else {
+            return DriveOutcome::Close;
         };
         let mut cx = Context::from_waker(&waker);
         let moved = self.move_bytes(conn, &request, &mut splicing, &mut cx);
@@ -146,16 +148,16 @@ impl<A: Answer + 'static> Thread<A> {
             splicing.suffix_is_due = false;
             conn.core.push_data_suffix(&mut self.output);
         }
-        conn.stage = Stage::Pipe(splicing);
+        conn.stage = ConnectionStage::Pipe(splicing);
         match moved {
-            Moved::Output => return Step::Again,
+            Moved::Output => return DriveOutcome::Again,
             Moved::Blocked => self.note_blocked(conn),
             Moved::Empty => conn.core.wait_for_source(),
             Moved::Yield => self.queue_bulk(conn),
             Moved::End => {
                 conn.request = None;
                 self.end_answer(conn, request, None);
-                return Step::Again;
+                return DriveOutcome::Again;
             }
             Moved::TooLong => {
                 let mut record = request.record_mut();
@@ -164,26 +166,26 @@ impl<A: Answer + 'static> Thread<A> {
                 drop(record);
                 conn.request = None;
                 self.end_answer(conn, request, None);
-                return Step::Again;
+                return DriveOutcome::Again;
             }
             Moved::Broken(error) => {
                 let (fault, reason) = fault_of(error);
                 self.break_answer(conn, &request, fault, reason);
-                return Step::Again;
+                return DriveOutcome::Again;
             }
-            Moved::ClientLeft => return Step::Close,
+            Moved::ClientLeft => return DriveOutcome::Close,
         }
         // The program behind the pipe may still read the request's body.
         match self.pump(conn) {
-            Pumped::Broken => Step::Close,
-            Pumped::Something | Pumped::Nothing => Step::Wait,
+            Pumped::Broken => DriveOutcome::Close,
+            Pumped::Something | Pumped::Nothing => DriveOutcome::Wait,
         }
     }
 
     /// Moves bytes until something stops it.
     fn move_bytes(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut SocketConnection,
         request: &Request,
         splicing: &mut Splicing,
         cx: &mut Context<'_>,
@@ -204,11 +206,11 @@ impl<A: Answer + 'static> Thread<A> {
                 return Moved::Yield;
             }
             let (len, is_read) = match splicing.look_into(&mut self.input, budget, cx) {
-                Filled::Read(count) => (count, true),
-                Filled::Bytes(count) => (count, false),
-                Filled::Empty => return Moved::Empty,
-                Filled::End => return Moved::End,
-                Filled::Broken(error) => return Moved::Broken(error),
+                PipeFill::Read(count) => (count, true),
+                PipeFill::Bytes(count) => (count, false),
+                PipeFill::Empty => return Moved::Empty,
+                PipeFill::End => return Moved::End,
+                PipeFill::Broken(error) => return Moved::Broken(error),
             };
             if std::mem::take(&mut splicing.suffix_is_due) {
                 conn.core.push_data_suffix(&mut self.output);
@@ -232,7 +234,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// before it.
     fn splice_piece(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut SocketConnection,
         request: &Request,
         splicing: &mut Splicing,
     ) -> Result<usize, Moved> {
@@ -266,7 +268,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Sends `output`, which the piece follows at once.
-    fn send_before_piece(&mut self, conn: &mut Conn) -> Result<(), Moved> {
+    fn send_before_piece(&mut self, conn: &mut SocketConnection) -> Result<(), Moved> {
         let flags = SendFlags::NOSIGNAL | SendFlags::MORE;
         match rustix::net::send(&conn.socket, &self.output, flags) {
             Ok(count) if count == self.output.len() => {
@@ -291,21 +293,21 @@ impl<A: Answer + 'static> Thread<A> {
 
 impl Splicing {
     /// Looks what is in the pipe; a little of it is read into `input`.
-    fn look_into(&mut self, input: &mut [u8], budget: usize, cx: &mut Context<'_>) -> Filled {
+    fn look_into(&mut self, input: &mut [u8], budget: usize, cx: &mut Context<'_>) -> PipeFill {
         loop {
             let room = self.pipe.room(budget);
             if room == 0 {
-                return Filled::End;
+                return PipeFill::End;
             }
             let at_eof = match self.look_once(&mut input[..room.min(COPY_BYTES_MAX)], room, cx) {
                 Ok(filled) => return filled,
                 Err(at_eof) => at_eof,
             };
             match self.pipe.poll_end(cx, at_eof) {
-                Poll::Ready(Ok(())) if at_eof => return Filled::End,
+                Poll::Ready(Ok(())) if at_eof => return PipeFill::End,
                 Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(error)) => return Filled::Broken(error),
-                Poll::Pending => return Filled::Empty,
+                Poll::Ready(Err(error)) => return PipeFill::Broken(error),
+                Poll::Pending => return PipeFill::Empty,
             }
         }
     }
@@ -316,15 +318,15 @@ impl Splicing {
         input: &mut [u8],
         room: usize,
         cx: &mut Context<'_>,
-    ) -> Result<Filled, bool> {
+    ) -> Result<PipeFill, bool> {
         if self.is_large {
             match self.pipe.poll_filled(cx) {
                 Poll::Ready(Ok(0)) => return Err(true),
                 Poll::Ready(Ok(count)) if count > COPY_BYTES_MAX && room > COPY_BYTES_MAX => {
-                    return Ok(Filled::Bytes(count.min(room)));
+                    return Ok(PipeFill::Bytes(count.min(room)));
                 }
                 Poll::Ready(Ok(_)) => {}
-                Poll::Ready(Err(error)) => return Ok(Filled::Broken(error)),
+                Poll::Ready(Err(error)) => return Ok(PipeFill::Broken(error)),
                 Poll::Pending => return Err(false),
             }
         }
@@ -333,9 +335,9 @@ impl Splicing {
             Poll::Ready(Ok(count)) => {
                 self.is_large |= count == COPY_BYTES_MAX;
                 self.pipe.took(count);
-                Ok(Filled::Read(count))
+                Ok(PipeFill::Read(count))
             }
-            Poll::Ready(Err(_)) => Ok(Filled::Broken(crate::pipe::UNREADABLE)),
+            Poll::Ready(Err(_)) => Ok(PipeFill::Broken(crate::pipe::UNREADABLE)),
             Poll::Pending => Err(false),
         }
     }

@@ -10,30 +10,30 @@ use rustix::net::Shutdown;
 use crate::body::{BodyError, Chunk};
 use crate::limits::OUT_WINDOW_BYTES;
 use crate::request::Request;
-use crate::response::Answer;
-use crate::thread::conn::{Conn, OutputEnd, Stage};
-use crate::thread::drive::Step;
+use crate::response::Responder;
+use crate::thread::conn::{ConnectionStage, OutputEnd, SocketConnection};
+use crate::thread::drive::DriveOutcome;
 use crate::thread::pump::Pumped;
 use crate::thread::run::Thread;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Takes chunks from a body as long as the client keeps up.
-    pub(crate) fn pull(&mut self, conn: &mut Conn) -> Step {
+    pub(crate) fn pull(&mut self, conn: &mut SocketConnection) -> DriveOutcome {
         let waker = self.waker_of(conn);
         let Some(request) = conn.request.clone() else {
-            return Step::Close;
+            return DriveOutcome::Close;
         };
         // Whoever comes here has sent everything that was made.
         if conn.output_end == OutputEnd::Due && !conn.has_unsent() {
             return match conn.end_output() {
-                Ok(()) => Step::Again,
-                Err(_) => Step::Close,
+                Ok(()) => DriveOutcome::Again,
+                Err(_) => DriveOutcome::Close,
             };
         }
         let mut cx = Context::from_waker(&waker);
         while conn.out.held_bytes + self.output.len() < OUT_WINDOW_BYTES {
-            let Stage::Stream(body) = &mut conn.stage else {
-                return Step::Again;
+            let ConnectionStage::Stream(body) = &mut conn.stage else {
+                return DriveOutcome::Again;
             };
             match body.poll_chunk(&mut cx, OUT_WINDOW_BYTES / 4) {
                 // TLS 1.2 knows no half: its client would close at once, and its own bytes be lost.
@@ -42,47 +42,47 @@ impl<A: Answer + 'static> Thread<A> {
                 Poll::Ready(Some(Ok(Chunk::HalfClose))) if is_tls12(&request) => {}
                 Poll::Ready(Some(Ok(Chunk::HalfClose))) => {
                     conn.output_end = OutputEnd::Due;
-                    return Step::Again;
+                    return DriveOutcome::Again;
                 }
                 Poll::Ready(Some(Ok(chunk))) => {
                     let is_file = matches!(chunk, Chunk::File(_));
                     if !self.queue_chunk(conn, &request, chunk) {
                         conn.request = None;
                         self.end_answer(conn, request, None);
-                        return Step::Again;
+                        return DriveOutcome::Again;
                     }
                     if is_file {
-                        return Step::Again;
+                        return DriveOutcome::Again;
                     }
                 }
                 Poll::Ready(Some(Err(error))) => {
                     let (fault, reason) = fault_of(error);
                     self.break_answer(conn, &request, fault, reason);
-                    return Step::Again;
+                    return DriveOutcome::Again;
                 }
                 Poll::Ready(None) => {
                     let trailers = body.trailers();
                     conn.request = None;
                     self.end_answer(conn, request, trailers.as_ref());
-                    return Step::Again;
+                    return DriveOutcome::Again;
                 }
                 Poll::Pending => return self.pump_beside(conn),
             }
         }
-        Step::Again
+        DriveOutcome::Again
     }
 
     /// The request's body may still be coming in while the answer's goes out.
-    pub(super) fn pump_beside(&mut self, conn: &mut Conn) -> Step {
+    pub(super) fn pump_beside(&mut self, conn: &mut SocketConnection) -> DriveOutcome {
         match self.pump(conn) {
-            Pumped::Something => Step::Again,
-            Pumped::Nothing => Step::Wait,
-            Pumped::Broken => Step::Close,
+            Pumped::Something => DriveOutcome::Again,
+            Pumped::Nothing => DriveOutcome::Wait,
+            Pumped::Broken => DriveOutcome::Close,
         }
     }
 }
 
-impl Conn {
+impl SocketConnection {
     /// Ends our direction of a tunnel: over TLS by its own word, in clear text by FIN. The socket
     /// goes on giving what the client sends.
     //= rfc8446#6.1

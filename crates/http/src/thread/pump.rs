@@ -5,14 +5,14 @@ use bytes::Bytes;
 use hob_trace::Fault;
 
 use crate::body::BodyError;
-use crate::h1::Event;
+use crate::h1::Http1Event;
 use crate::head::RequestHead;
 use crate::limits::{BODY_WINDOW_BYTES, READ_BYTES_PER_TURN};
 use crate::refusal::Refusal;
 use crate::request::Request;
-use crate::response::Answer;
-use crate::thread::conn::Conn;
-use crate::thread::receive::Read;
+use crate::response::Responder;
+use crate::thread::conn::SocketConnection;
+use crate::thread::receive::SocketReadOutcome;
 use crate::thread::run::Thread;
 
 /// What moving a request body gave.
@@ -42,9 +42,9 @@ pub(crate) enum Discarded {
 /// The smallest read, however small the room in the window is.
 const READ_BYTES_MIN: usize = 4 * 1024;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Moves request body from the socket to the handler.
-    pub(crate) fn pump(&mut self, conn: &mut Conn) -> Pumped {
+    pub(crate) fn pump(&mut self, conn: &mut SocketConnection) -> Pumped {
         let Some(request) = conn.request.clone() else {
             return Pumped::Nothing;
         };
@@ -81,23 +81,29 @@ impl<A: Answer + 'static> Thread<A> {
                 break;
             }
             match self.receive(conn, room.max(READ_BYTES_MIN)) {
-                Read::Bytes(count) => {
+                SocketReadOutcome::Bytes(count) => {
                     turn_bytes += count;
                     self.feed_input(conn, &request, count, &mut gave);
                 }
-                Read::Nothing => {}
-                Read::Eof => {
+                SocketReadOutcome::Nothing => {}
+                SocketReadOutcome::Eof => {
                     end_early(conn, &request);
                     return Pumped::Something;
                 }
-                Read::Broken => return Pumped::Broken,
+                SocketReadOutcome::Broken => return Pumped::Broken,
             }
         }
         gave
     }
 
     /// Feeds the first `count` bytes of `input`, after what was left over before.
-    fn feed_input(&mut self, conn: &mut Conn, request: &Request, count: usize, gave: &mut Pumped) {
+    fn feed_input(
+        &mut self,
+        conn: &mut SocketConnection,
+        request: &Request,
+        count: usize,
+        gave: &mut Pumped,
+    ) {
         let input = std::mem::take(&mut self.input);
         if conn.carry.is_empty() {
             let used = self.feed(conn, request, &input[..count], gave);
@@ -115,7 +121,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// used.
     fn feed(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut SocketConnection,
         request: &Request,
         input: &[u8],
         gave: &mut Pumped,
@@ -129,7 +135,7 @@ impl<A: Answer + 'static> Thread<A> {
                 .read(&input[used..], &mut unused_head, self.turn.now_ms);
             used += count;
             match event {
-                Event::Data(len) => {
+                Http1Event::Data(len) => {
                     // The one copy of a request body: out of the thread's buffer, to live as long
                     // as needed.
                     body.push(Bytes::copy_from_slice(&input[used - len..used]));
@@ -139,7 +145,7 @@ impl<A: Answer + 'static> Thread<A> {
                         return used;
                     }
                 }
-                Event::BodyEnd(trailers) => {
+                Http1Event::BodyEnd(trailers) => {
                     request.record_mut().bytes_in += count as u64;
                     body.trailers = trailers;
                     body.end();
@@ -147,7 +153,7 @@ impl<A: Answer + 'static> Thread<A> {
                     *gave = Pumped::Something;
                     return used;
                 }
-                Event::Refused(refusal) => {
+                Http1Event::Refused(refusal) => {
                     let mut record = request.record_mut();
                     record.fault = Fault::Client;
                     record.reason = Some(refusal.reason);
@@ -157,13 +163,13 @@ impl<A: Answer + 'static> Thread<A> {
                     *gave = Pumped::Something;
                     return used;
                 }
-                Event::NeedMore | Event::Busy | Event::Request(_) => return used,
+                Http1Event::NeedMore | Http1Event::Busy | Http1Event::Request(_) => return used,
             }
         }
     }
 
     /// Reads and drops what is left of a request body, or of a connection.
-    pub(crate) fn discard(&mut self, conn: &mut Conn) -> Discarded {
+    pub(crate) fn discard(&mut self, conn: &mut SocketConnection) -> Discarded {
         let mut turn_bytes = 0;
         loop {
             let carry = std::mem::take(&mut conn.carry);
@@ -184,7 +190,7 @@ impl<A: Answer + 'static> Thread<A> {
                 };
             }
             match self.receive(conn, READ_BYTES_PER_TURN) {
-                Read::Bytes(count) => {
+                SocketReadOutcome::Bytes(count) => {
                     turn_bytes += count;
                     if conn.carry.is_empty() {
                         let input = std::mem::take(&mut self.input);
@@ -198,14 +204,14 @@ impl<A: Answer + 'static> Thread<A> {
                         conn.carry.extend_from_slice(&self.input[..count]);
                     }
                 }
-                Read::Nothing => {}
-                Read::Eof | Read::Broken => return Discarded::Over,
+                SocketReadOutcome::Nothing => {}
+                SocketReadOutcome::Eof | SocketReadOutcome::Broken => return Discarded::Over,
             }
         }
     }
 
     /// Drops as much of `input` as the engine takes; returns how much, and the end if it came.
-    fn drop_input(&self, conn: &mut Conn, input: &[u8]) -> (usize, Option<Discarded>) {
+    fn drop_input(&self, conn: &mut SocketConnection, input: &[u8]) -> (usize, Option<Discarded>) {
         let mut unused_head = RequestHead::empty();
         let mut used = 0;
         loop {
@@ -214,18 +220,18 @@ impl<A: Answer + 'static> Thread<A> {
                 .read(&input[used..], &mut unused_head, self.turn.now_ms);
             used += count;
             match event {
-                Event::Data(_) => {}
-                Event::BodyEnd(_) => return (used, Some(Discarded::End)),
-                Event::Refused(_) => return (input.len(), Some(Discarded::Refused)),
-                Event::NeedMore => return (used, None),
-                Event::Busy | Event::Request(_) => return (input.len(), None),
+                Http1Event::Data(_) => {}
+                Http1Event::BodyEnd(_) => return (used, Some(Discarded::End)),
+                Http1Event::Refused(_) => return (input.len(), Some(Discarded::Refused)),
+                Http1Event::NeedMore => return (used, None),
+                Http1Event::Busy | Http1Event::Request(_) => return (input.len(), None),
             }
         }
     }
 }
 
 /// The client has sent FIN: a tunnel's input ends, a request's body is broken.
-fn end_early(conn: &mut Conn, request: &Request) {
+fn end_early(conn: &mut SocketConnection, request: &Request) {
     let mut body = request.exchange.body.borrow_mut();
     // A tunnel's end is told by FIN alone, which anybody on the way can send.
     if conn.core.is_tunnel() && !conn.is_cut_off() {

@@ -3,12 +3,12 @@
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-use crate::response::Answer;
-use crate::thread::conn::Conn;
+use crate::response::Responder;
+use crate::thread::conn::SocketConnection;
 use crate::thread::run::Thread;
 
 /// What reading a socket gave.
-pub(crate) enum Read {
+pub(crate) enum SocketReadOutcome {
     /// So many bytes stand in `input`.
     Bytes(usize),
     /// None for now.
@@ -19,9 +19,13 @@ pub(crate) enum Read {
     Broken,
 }
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Reads what there is into `input`, at most `len_max` bytes.
-    pub(crate) fn receive(&mut self, conn: &mut Conn, len_max: usize) -> Read {
+    pub(crate) fn receive(
+        &mut self,
+        conn: &mut SocketConnection,
+        len_max: usize,
+    ) -> SocketReadOutcome {
         if conn.opens_input() {
             return self.receive_sealed(conn, len_max);
         }
@@ -30,7 +34,7 @@ impl<A: Answer + 'static> Thread<A> {
             Ok((0, _)) => {
                 conn.is_half_closed = true;
                 conn.is_readable = false;
-                Read::Eof
+                SocketReadOutcome::Eof
             }
             Ok((count, _)) => {
                 // Fewer bytes than there was room for: what comes later gives a new event. FIN is
@@ -38,14 +42,14 @@ impl<A: Answer + 'static> Thread<A> {
                 if count < len_max && !conn.is_half_closed {
                     conn.is_readable = false;
                 }
-                Read::Bytes(count)
+                SocketReadOutcome::Bytes(count)
             }
             Err(Errno::AGAIN) => {
                 conn.is_readable = false;
-                Read::Nothing
+                SocketReadOutcome::Nothing
             }
-            Err(Errno::INTR) => Read::Nothing,
-            Err(_) => Read::Broken,
+            Err(Errno::INTR) => SocketReadOutcome::Nothing,
+            Err(_) => SocketReadOutcome::Broken,
         }
     }
 }

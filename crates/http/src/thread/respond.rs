@@ -4,20 +4,25 @@ use hob_trace::{Fault, Outcome};
 
 use crate::Fields;
 use crate::body::{Body, Chunk};
-use crate::h1::{Next, Sending};
+use crate::h1::{AfterAnswer, ResponseFraming};
 use crate::limits::COPY_BYTES_MAX;
 use crate::raw;
 use crate::refusal::Refusal;
 use crate::request::{HalfClose, Request};
-use crate::response::{Answer, Response};
-use crate::thread::conn::{Conn, Piece, Stage};
+use crate::response::{Responder, Response};
+use crate::thread::conn::{ConnectionStage, OutputPiece, SocketConnection};
 use crate::thread::ending::{LONGER, SHORTER};
 use crate::thread::exchange::{note_end, note_fault};
 use crate::thread::run::Thread;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Answers what the engine refused; the connection ends after it.
-    pub(crate) fn refuse(&mut self, conn: &mut Conn, request: Request, refusal: Refusal) {
+    pub(crate) fn refuse(
+        &mut self,
+        conn: &mut SocketConnection,
+        request: Request,
+        refusal: Refusal,
+    ) {
         self.count_refusal(refusal);
         self.note_start(conn, &request);
         note_fault(&request, Fault::Client, refusal.reason);
@@ -28,7 +33,12 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Sends an answer's head and starts on its body.
-    pub(crate) fn respond(&mut self, conn: &mut Conn, request: Request, response: Response) {
+    pub(crate) fn respond(
+        &mut self,
+        conn: &mut SocketConnection,
+        request: Request,
+        response: Response,
+    ) {
         debug_assert!(conn.out.is_empty(), "an answer begins after the last one");
         if matches!(response.body, Body::Tunnel(_)) {
             return self.respond_tunnel(conn, request, response);
@@ -52,14 +62,14 @@ impl<A: Answer + 'static> Thread<A> {
             record.head_bytes_out = (self.output.len() - before) as u64;
         }
         match (sending, body) {
-            (Sending::Nothing, _) | (_, Body::Empty | Body::Tunnel(_)) => {
+            (ResponseFraming::Nothing, _) | (_, Body::Empty | Body::Tunnel(_)) => {
                 self.end_answer(conn, request, None);
             }
             (_, Body::Bytes(bytes)) => self.respond_whole(conn, request, Chunk::Bytes(bytes)),
             (_, Body::Region(region)) => self.respond_whole(conn, request, Chunk::Region(region)),
             (_, Body::File(file)) => self.respond_whole(conn, request, Chunk::File(file)),
             (_, body @ Body::Pipe { .. }) if conn.secure.is_some() => {
-                conn.stage = Stage::Stream(body.into_stream());
+                conn.stage = ConnectionStage::Stream(body.into_stream());
                 conn.request = Some(request);
                 // A small answer is often complete by now, and leaves with its head. While requests
                 // are being read from `input` the request's body cannot be.
@@ -77,14 +87,19 @@ impl<A: Answer + 'static> Thread<A> {
                 },
             ) => self.begin_pipe(conn, request, first, fd, len, end),
             (_, Body::Stream(body)) => {
-                conn.stage = Stage::Stream(body);
+                conn.stage = ConnectionStage::Stream(body);
                 conn.request = Some(request);
             }
         }
     }
 
     /// Raw bytes both ways from here on, if the request has been read to its end.
-    fn respond_tunnel(&mut self, conn: &mut Conn, request: Request, response: Response) {
+    fn respond_tunnel(
+        &mut self,
+        conn: &mut SocketConnection,
+        request: Request,
+        response: Response,
+    ) {
         if conn.core.body_is_open() {
             note_fault(
                 &request,
@@ -111,19 +126,24 @@ impl<A: Answer + 'static> Thread<A> {
         // FIN is the end of one direction, and nobody's leaving.
         request.set_half_close(HalfClose::Serve);
         if let Body::Tunnel(body) = response.body {
-            conn.stage = Stage::Stream(body);
+            conn.stage = ConnectionStage::Stream(body);
         }
         conn.request = Some(request);
     }
 
-    fn respond_whole(&mut self, conn: &mut Conn, request: Request, chunk: Chunk) {
+    fn respond_whole(&mut self, conn: &mut SocketConnection, request: Request, chunk: Chunk) {
         self.queue_chunk(conn, &request, chunk);
         self.end_answer(conn, request, None);
     }
 
     /// Queues a piece of body with its framing. What does not fit into the announced size is
     /// dropped, and false returned.
-    pub(crate) fn queue_chunk(&mut self, conn: &mut Conn, request: &Request, chunk: Chunk) -> bool {
+    pub(crate) fn queue_chunk(
+        &mut self,
+        conn: &mut SocketConnection,
+        request: &Request,
+        chunk: Chunk,
+    ) -> bool {
         let len = chunk.len();
         if len == 0 {
             return true;
@@ -142,14 +162,14 @@ impl<A: Answer + 'static> Thread<A> {
             Chunk::Bytes(bytes) if bytes.len() <= COPY_BYTES_MAX => {
                 self.with_tail(conn, |_, tail| tail.extend_from_slice(&bytes));
             }
-            Chunk::Bytes(bytes) => conn.out.push(Piece::Shared(bytes)),
+            Chunk::Bytes(bytes) => conn.out.push(OutputPiece::Shared(bytes)),
             Chunk::Region(region) if len <= COPY_BYTES_MAX as u64 => {
                 self.with_tail(conn, |_, tail| {
                     raw::copy_region(region.as_ref(), 0, len as usize, tail)
                 });
             }
-            Chunk::Region(region) => conn.out.push(Piece::Region(region, 0)),
-            Chunk::File(file) => conn.out.push(Piece::File(file)),
+            Chunk::Region(region) => conn.out.push(OutputPiece::Region(region, 0)),
+            Chunk::File(file) => conn.out.push(OutputPiece::File(file)),
             // It has no bytes, and was seen to.
             Chunk::HalfClose => {}
         }
@@ -160,8 +180,8 @@ impl<A: Answer + 'static> Thread<A> {
     /// Runs `push` with the buffer that comes after everything queued.
     fn with_tail<R>(
         &mut self,
-        conn: &mut Conn,
-        push: impl FnOnce(&mut crate::h1::Conn, &mut Vec<u8>) -> R,
+        conn: &mut SocketConnection,
+        push: impl FnOnce(&mut crate::h1::Http1Connection, &mut Vec<u8>) -> R,
     ) -> R {
         if conn.out.is_empty() {
             push(&mut conn.core, &mut self.output)
@@ -173,7 +193,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// All of the answer is queued: what comes next, and the record ends when it has left.
     pub(crate) fn end_answer(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut SocketConnection,
         request: Request,
         trailers: Option<&Fields>,
     ) {
@@ -184,21 +204,21 @@ impl<A: Answer + 'static> Thread<A> {
             let mut record = request.record_mut();
             record.outcome = Outcome::Broken;
             record.reason.get_or_insert(SHORTER);
-            Next::Close
+            AfterAnswer::Close
         };
         self.queue_end(conn, request);
         conn.stage = match next {
-            Next::Request if conn.out.is_empty() => Stage::Reading,
-            next => Stage::Flushing(next),
+            AfterAnswer::Request if conn.out.is_empty() => ConnectionStage::Reading,
+            next => ConnectionStage::Flushing(next),
         };
     }
 
     /// Marks where the answer ends among the bytes on their way.
-    fn queue_end(&mut self, conn: &mut Conn, request: Request) {
+    fn queue_end(&mut self, conn: &mut SocketConnection, request: Request) {
         if conn.out.is_empty() {
             self.finishing.push(request);
         } else {
-            conn.out.push(Piece::End(request));
+            conn.out.push(OutputPiece::End(request));
         }
     }
 
@@ -207,7 +227,7 @@ impl<A: Answer + 'static> Thread<A> {
     //= rfc9112#8
     pub(crate) fn break_answer(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut SocketConnection,
         request: &Request,
         fault: Fault,
         reason: &'static str,
@@ -220,6 +240,6 @@ impl<A: Answer + 'static> Thread<A> {
         if let Some(request) = conn.request.take() {
             self.queue_end(conn, request);
         }
-        conn.stage = Stage::Flushing(Next::Close);
+        conn.stage = ConnectionStage::Flushing(AfterAnswer::Close);
     }
 }

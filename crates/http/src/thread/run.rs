@@ -15,17 +15,17 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::time::Timespec;
 
 use crate::clock::clock_us;
-use crate::h3::quic::id::Home;
-use crate::limits::{Limits, READ_BYTES_PER_TURN};
+use crate::h3::quic::id::ConnectionHome;
+use crate::limits::{HttpLimits, READ_BYTES_PER_TURN};
 use crate::reactor::ready::ReadyList;
 use crate::reactor::wake::{Here, KeyWaker};
 use crate::reactor::{REACTOR, Reactor};
 use crate::request::Request;
-use crate::response::Answer;
+use crate::response::Responder;
 use crate::thread::accept::{Accepting, Listening};
 use crate::thread::bulk::Bulk;
-use crate::thread::clock::{Timer, Turn};
-use crate::thread::conn::{Conn, Counted};
+use crate::thread::clock::{LoopTurn, Timer};
+use crate::thread::conn::{CountedLimits, SocketConnection};
 use crate::thread::drain::Draining;
 use crate::thread::drive::Fate;
 use crate::thread::ending::Why;
@@ -33,16 +33,16 @@ use crate::thread::give_way::GiveWay;
 use crate::thread::h3::{QUIC, Quic};
 use crate::thread::seal::Batch;
 use crate::thread::seats::Seats;
-use crate::thread::shared::{Crew, Letter, Mailbox};
+use crate::thread::shared::{Crew, Letter, ThreadMailbox};
 use crate::tls::failure::HandshakeFailure;
 
 /// One server thread and everything on it.
-pub struct Thread<A: Answer> {
+pub struct Thread<A: Responder> {
     pub(crate) answer: A,
     pub(crate) crew: Arc<Crew>,
     pub(crate) index: usize,
-    pub(crate) mailbox: Arc<Mailbox>,
-    pub(crate) limits: Rc<Limits>,
+    pub(crate) mailbox: Arc<ThreadMailbox>,
+    pub(crate) limits: Rc<HttpLimits>,
     pub(crate) counters: Arc<ThreadCounters>,
     pub(crate) epoll: Rc<OwnedFd>,
     pub(crate) timer: Timer,
@@ -62,7 +62,7 @@ pub struct Thread<A: Answer> {
     pub(crate) bulk: Bulk,
     /// Each pipe that was made larger holds a count of it.
     pub(crate) large_pipes: Rc<()>,
-    pub(crate) turn: Turn,
+    pub(crate) turn: LoopTurn,
     pub(crate) draining: Option<Draining>,
     pub(crate) give_way: GiveWay,
     pub(crate) must_stop: bool,
@@ -78,12 +78,12 @@ const TIMER: u64 = SPECIAL | 0xffff_fffe;
 pub(crate) const SOCKETS: u64 = SPECIAL | 0x1_0000;
 const EVENTS_PER_TURN: usize = 256;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// A thread of the crew, ready to run.
     pub fn new(
         crew: &Arc<Crew>,
         index: usize,
-        limits: Limits,
+        limits: HttpLimits,
         counters: Arc<ThreadCounters>,
         answer: A,
     ) -> io::Result<Thread<A>> {
@@ -103,7 +103,7 @@ impl<A: Answer + 'static> Thread<A> {
             EventFlags::IN,
         )?;
         let reactor = Reactor::new(&epoll, mailbox.clone());
-        let home = Home {
+        let home = ConnectionHome {
             generation: crew.generation.load(Ordering::Relaxed),
             // Those beyond have no sockets for QUIC.
             thread: u8::try_from(index).unwrap_or(u8::MAX),
@@ -128,7 +128,7 @@ impl<A: Answer + 'static> Thread<A> {
             reactor,
             bulk: Bulk::default(),
             large_pipes: Rc::default(),
-            turn: Turn::default(),
+            turn: LoopTurn::default(),
             draining: None,
             give_way: GiveWay::default(),
             must_stop: false,
@@ -154,7 +154,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Sets the limits for connections accepted from now on.
-    pub fn set_limits(&mut self, limits: Limits) {
+    pub fn set_limits(&mut self, limits: HttpLimits) {
         self.limits = Rc::new(limits);
     }
 
@@ -300,7 +300,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Lets a connection go on. Keys of connections that are gone do nothing.
-    pub(crate) fn drive_key(&mut self, key: u64, note: impl FnOnce(&mut Conn)) {
+    pub(crate) fn drive_key(&mut self, key: u64, note: impl FnOnce(&mut SocketConnection)) {
         if key & QUIC == QUIC {
             return self.quic.mark((key & 0xffff_ffff) as u32);
         }
@@ -312,11 +312,11 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Takes a connection out of its slot; who takes it puts it back or closes it.
-    pub(crate) fn take_conn(&mut self, key: u64) -> Option<Box<Conn>> {
+    pub(crate) fn take_conn(&mut self, key: u64) -> Option<Box<SocketConnection>> {
         self.seats.find(key)?.take()
     }
 
-    pub(crate) fn drive_and_keep(&mut self, mut conn: Box<Conn>) {
+    pub(crate) fn drive_and_keep(&mut self, mut conn: Box<SocketConnection>) {
         match self.drive(&mut conn) {
             Fate::Keep => self.keep(conn),
             Fate::Close => self.close(conn),
@@ -324,18 +324,18 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Puts a driven connection back and sees to its deadline.
-    pub(crate) fn keep(&mut self, conn: Box<Conn>) {
+    pub(crate) fn keep(&mut self, conn: Box<SocketConnection>) {
         if let Some(at_ms) = self.seats.keep(conn) {
             self.timer.arm(at_ms);
         }
     }
 
     /// Ends a connection; whoever waits for it is told.
-    pub(crate) fn close(&mut self, conn: Box<Conn>) {
+    pub(crate) fn close(&mut self, conn: Box<SocketConnection>) {
         self.close_because(conn, Why::ClientLeft);
     }
 
-    pub(crate) fn close_because(&mut self, mut conn: Box<Conn>, why: Why) {
+    pub(crate) fn close_because(&mut self, mut conn: Box<SocketConnection>, why: Why) {
         let failure = match why {
             Why::ClientLeft => HandshakeFailure::Left,
             Why::ServerStops => HandshakeFailure::Stopped,
@@ -351,14 +351,14 @@ impl<A: Answer + 'static> Thread<A> {
         self.abandon(&mut conn, why);
         self.mailbox.conn_count.fetch_sub(1, Ordering::Relaxed);
         self.crew.leave(conn.counted, conn.facts.peer);
-        if conn.counted == Counted::Refused {
+        if conn.counted == CountedLimits::Refused {
             self.accepting.refused_count -= 1;
         }
         self.seats.leave(conn.key);
         self.counters.connections_closed.add(1);
     }
 
-    pub(crate) fn watch(&self, conn: &mut Conn) -> io::Result<()> {
+    pub(crate) fn watch(&self, conn: &mut SocketConnection) -> io::Result<()> {
         if conn.is_watched {
             return Ok(());
         }
@@ -373,14 +373,14 @@ impl<A: Answer + 'static> Thread<A> {
         Ok(())
     }
 
-    pub(crate) fn waker_of(&self, conn: &mut Conn) -> std::task::Waker {
+    pub(crate) fn waker_of(&self, conn: &mut SocketConnection) -> std::task::Waker {
         conn.waker
             .get_or_insert_with(|| KeyWaker::new(self.mailbox.clone(), conn.key))
             .waker()
     }
 }
 
-impl<A: Answer> Drop for Thread<A> {
+impl<A: Responder> Drop for Thread<A> {
     /// However the thread ends, by a panic too: nobody gives it another connection.
     fn drop(&mut self) {
         self.mailbox.shut();

@@ -10,18 +10,18 @@ use rustix::io::{Errno, ReadWriteFlags};
 use rustix::net::SendFlags;
 
 use crate::body::{FileBody, SHORTER, UNREADABLE};
-use crate::h1::Next;
+use crate::h1::AfterAnswer;
 use crate::limits::{
     BULK_BYTES_PER_TURN, SEAL_BYTES_PER_CALL, SMALL_AFTER_MS, SMALL_RECORD_BYTES,
     SMALL_RECORDS_BYTES,
 };
 use crate::raw;
-use crate::response::Answer;
-use crate::thread::conn::{Conn, Outgoing, Piece, Stage};
+use crate::response::Responder;
+use crate::thread::conn::{ConnectionStage, Outgoing, OutputPiece, SocketConnection};
 use crate::thread::run::Thread;
-use crate::thread::send::{Flushed, Sent, break_off};
+use crate::thread::send::{Flushed, SocketSendOutcome, break_off};
 use crate::thread::tls::Secure;
-use crate::tls::record::{Kind, OVERHEAD_BYTES_MAX, TEXT_BYTES_MAX};
+use crate::tls::record::{OVERHEAD_BYTES_MAX, TEXT_BYTES_MAX, TlsContentType};
 
 /// Records on their way from a connection to its socket; empty between connections.
 #[derive(Default)]
@@ -38,9 +38,9 @@ const RECORDS_MAX: usize = SEAL_BYTES_PER_CALL / SMALL_RECORD_BYTES + 2;
 const BATCH_BYTES_MAX: usize =
     SEAL_BYTES_PER_CALL + TEXT_BYTES_MAX + RECORDS_MAX * OVERHEAD_BYTES_MAX;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Sends what is sealed already, then `output`, then the queue of the connection.
-    pub(crate) fn flush_sealed(&mut self, conn: &mut Conn) -> Flushed {
+    pub(crate) fn flush_sealed(&mut self, conn: &mut SocketConnection) -> Flushed {
         let mut budget = BULK_BYTES_PER_TURN;
         loop {
             match self.send_held(conn) {
@@ -61,7 +61,7 @@ impl<A: Answer + 'static> Thread<A> {
                 return self.stalled(conn, Flushed::Yield);
             }
             match self.seal_some(conn, budget) {
-                Ok(Sent::Bytes(text_bytes)) => {
+                Ok(SocketSendOutcome::Bytes(text_bytes)) => {
                     budget = budget.saturating_sub(text_bytes);
                     self.bulk.count(text_bytes);
                     if let Err(error) = self.send_batch(conn) {
@@ -69,11 +69,11 @@ impl<A: Answer + 'static> Thread<A> {
                         return Flushed::Broken;
                     }
                 }
-                Ok(Sent::MustFetch) => {
+                Ok(SocketSendOutcome::MustFetch) => {
                     conn.core.wait_for_source();
                     return self.stalled(conn, Flushed::Fetching);
                 }
-                Ok(Sent::SourceBroke(reason)) => return break_off(conn, reason),
+                Ok(SocketSendOutcome::SourceBroke(reason)) => return break_off(conn, reason),
                 Err(error) => {
                     tracing::debug!(%error, "an answer broke off");
                     return Flushed::Broken;
@@ -83,7 +83,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Sends sealed bytes that the socket did not take before; false when some are left.
-    fn send_held(&self, conn: &mut Conn) -> Result<bool, Errno> {
+    fn send_held(&self, conn: &mut SocketConnection) -> Result<bool, Errno> {
         if !conn.has_sealed() {
             return Ok(true);
         }
@@ -97,7 +97,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Gives the batch to the socket; what it does not take is held by the connection.
-    fn send_batch(&mut self, conn: &mut Conn) -> Result<(), Errno> {
+    fn send_batch(&mut self, conn: &mut SocketConnection) -> Result<(), Errno> {
         let sealed = &self.batch.bytes[..self.batch.len];
         if sealed.is_empty() {
             return Ok(());
@@ -121,13 +121,17 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Seals a batch of what is to leave.
-    fn seal_some(&mut self, conn: &mut Conn, budget: usize) -> io::Result<Sent> {
+    fn seal_some(
+        &mut self,
+        conn: &mut SocketConnection,
+        budget: usize,
+    ) -> io::Result<SocketSendOutcome> {
         if conn.out.fetch.is_some() {
             return self.take_fetched(conn);
         }
         let is_last = ends_with_this(conn);
         let Some(secure) = &mut conn.secure else {
-            return Ok(Sent::Bytes(0));
+            return Ok(SocketSendOutcome::Bytes(0));
         };
         self.batch.begin();
         let text_max = budget.min(SEAL_BYTES_PER_CALL);
@@ -156,20 +160,22 @@ impl<A: Answer + 'static> Thread<A> {
         let used = self.output.len() - output.len();
         self.output.drain(..used);
         match stop {
-            Some(Stop::MustFetch) if text_bytes == 0 => return self.begin_fetch(conn),
-            Some(Stop::Broke(reason)) if text_bytes == 0 => return Ok(Sent::SourceBroke(reason)),
-            Some(Stop::NoKey) => return Err(io::Error::other("its TLS key is used up")),
+            Some(SealObstacle::MustFetch) if text_bytes == 0 => return self.begin_fetch(conn),
+            Some(SealObstacle::Broke(reason)) if text_bytes == 0 => {
+                return Ok(SocketSendOutcome::SourceBroke(reason));
+            }
+            Some(SealObstacle::NoKey) => return Err(io::Error::other("its TLS key is used up")),
             _ => {}
         }
         if is_last && waiting_bytes(&self.output, &conn.out) == 0 {
             self.batch.push_end(secure);
         }
-        Ok(Sent::Bytes(text_bytes))
+        Ok(SocketSendOutcome::Bytes(text_bytes))
     }
 }
 
 /// Why no record could be filled.
-enum Stop {
+enum SealObstacle {
     /// A file's bytes are not in memory.
     MustFetch,
     /// A file does not give what it promised.
@@ -194,16 +200,16 @@ impl Batch {
         output: &mut &[u8],
         out: &mut Outgoing,
         room: usize,
-    ) -> Result<usize, Stop> {
+    ) -> Result<usize, SealObstacle> {
         let Some((session, held)) = secure.session() else {
-            return Err(Stop::NoKey);
+            return Err(SealObstacle::NoKey);
         };
         if self.len > 0 && session.is_key_worn() {
             // What is sealed with the old key leaves before it changes.
             return Ok(0);
         }
         let Some(key) = session.sealer(held) else {
-            return Err(Stop::NoKey);
+            return Err(SealObstacle::NoKey);
         };
         if !held.is_empty() {
             // A change of keys leaves first.
@@ -216,7 +222,7 @@ impl Batch {
         };
         if let Some(text) = large {
             let record = &mut rest[..room + key.overhead()];
-            key.seal_text(Kind::Data, text, record);
+            key.seal_text(TlsContentType::Data, text, record);
             self.len += record.len();
             match output.is_empty() {
                 true => out.consume(room),
@@ -232,7 +238,7 @@ impl Batch {
             &mut self.resident_until,
         )?;
         let record = &mut rest[..count + key.overhead()];
-        key.seal(Kind::Data, record);
+        key.seal(TlsContentType::Data, record);
         self.len += record.len();
         Ok(count)
     }
@@ -276,8 +282,8 @@ impl Outgoing {
     /// The bytes in memory at the front, if they fill a record.
     fn large_front(&self, room: usize) -> Option<&[u8]> {
         let bytes = match self.pieces.front()? {
-            Piece::Own(bytes, from) => &bytes[*from..],
-            Piece::Shared(bytes) => &bytes[..],
+            OutputPiece::Own(bytes, from) => &bytes[*from..],
+            OutputPiece::Shared(bytes) => &bytes[..],
             _ => return None,
         };
         bytes.get(..room)
@@ -287,13 +293,16 @@ impl Outgoing {
 /// Bytes that can leave before the next end of an answer.
 fn waiting_bytes(output: &[u8], out: &Outgoing) -> u64 {
     let pieces = out.pieces.iter();
-    let until_end = pieces.take_while(|piece| !matches!(piece, Piece::End(_)));
-    output.len() as u64 + until_end.map(Piece::unsent_bytes).sum::<u64>()
+    let until_end = pieces.take_while(|piece| !matches!(piece, OutputPiece::End(_)));
+    output.len() as u64 + until_end.map(OutputPiece::unsent_bytes).sum::<u64>()
 }
 
 /// This is the last the client gets, and it is whole.
-fn ends_with_this(conn: &Conn) -> bool {
-    matches!(conn.stage, Stage::Flushing(Next::Close | Next::Linger)) && !conn.must_reset
+fn ends_with_this(conn: &SocketConnection) -> bool {
+    matches!(
+        conn.stage,
+        ConnectionStage::Flushing(AfterAnswer::Close | AfterAnswer::Linger)
+    ) && !conn.must_reset
 }
 
 /// Takes bytes in order until `room` is full or nothing more is ready; returns how many.
@@ -302,16 +311,16 @@ fn gather(
     out: &mut Outgoing,
     room: &mut [u8],
     resident_until: &mut u64,
-) -> Result<usize, Stop> {
+) -> Result<usize, SealObstacle> {
     let mut filled = copy_front(output, room);
     *output = &output[filled..];
     while filled < room.len() {
         pop_spent(out);
         let room = &mut room[filled..];
         let taken = match out.pieces.front_mut() {
-            Some(Piece::Own(bytes, from)) => copy_front(&bytes[*from..], room),
-            Some(Piece::Shared(bytes)) => copy_front(bytes, room),
-            Some(Piece::Region(region, from)) => {
+            Some(OutputPiece::Own(bytes, from)) => copy_front(&bytes[*from..], room),
+            Some(OutputPiece::Shared(bytes)) => copy_front(bytes, room),
+            Some(OutputPiece::Region(region, from)) => {
                 let count = (region.raw().1 - *from).min(room.len());
                 raw::copy_region_into(region.as_ref(), *from, &mut room[..count]);
                 *from += count;
@@ -319,7 +328,7 @@ fn gather(
                 filled += count;
                 continue;
             }
-            Some(Piece::File(file)) => match read_resident(file, room, resident_until) {
+            Some(OutputPiece::File(file)) => match read_resident(file, room, resident_until) {
                 Ok(count) => {
                     filled += count;
                     continue;
@@ -327,7 +336,7 @@ fn gather(
                 Err(_) if filled > 0 => break,
                 Err(stop) => return Err(stop),
             },
-            Some(Piece::End(_)) | None => break,
+            Some(OutputPiece::End(_)) | None => break,
         };
         out.consume(taken);
         filled += taken;
@@ -345,7 +354,7 @@ fn copy_front(bytes: &[u8], room: &mut [u8]) -> usize {
 /// Drops pieces that have given all their bytes.
 fn pop_spent(out: &mut Outgoing) {
     while let Some(piece) = out.pieces.front() {
-        let is_spent = !matches!(piece, Piece::End(_)) && piece.unsent_bytes() == 0;
+        let is_spent = !matches!(piece, OutputPiece::End(_)) && piece.unsent_bytes() == 0;
         if !is_spent {
             return;
         }
@@ -358,7 +367,7 @@ fn read_resident(
     file: &mut FileBody,
     room: &mut [u8],
     resident_until: &mut u64,
-) -> Result<usize, Stop> {
+) -> Result<usize, SealObstacle> {
     if *resident_until <= file.offset {
         // Asked once for many records: asking costs as much as reading a few.
         let wanted = file.len.min(BULK_BYTES_PER_TURN as u64);
@@ -367,23 +376,23 @@ fn read_resident(
     }
     let resident = (*resident_until - file.offset).min(file.len);
     if resident == 0 {
-        return Err(Stop::MustFetch);
+        return Err(SealObstacle::MustFetch);
     }
     let count = resident.min(room.len() as u64) as usize;
     let mut slices = [IoSliceMut::new(&mut room[..count])];
     let flags = ReadWriteFlags::NOWAIT;
     match rustix::io::preadv2(file.source.fd(), &mut slices, file.offset, flags) {
-        Ok(0) => Err(Stop::Broke(SHORTER)),
+        Ok(0) => Err(SealObstacle::Broke(SHORTER)),
         Ok(count) => {
-            file.take_resident(count).map_err(Stop::Broke)?;
+            file.take_resident(count).map_err(SealObstacle::Broke)?;
             if file.len == 0 {
                 // What comes next is another file.
                 *resident_until = 0;
             }
             Ok(count)
         }
-        Err(Errno::IO) => Err(Stop::Broke(UNREADABLE)),
+        Err(Errno::IO) => Err(SealObstacle::Broke(UNREADABLE)),
         // It has left memory meanwhile, or its file system cannot say.
-        Err(_) => Err(Stop::MustFetch),
+        Err(_) => Err(SealObstacle::MustFetch),
     }
 }

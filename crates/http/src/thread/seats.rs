@@ -1,13 +1,13 @@
 //! Where a thread's connections sit, found again by the keys that events and wakers carry.
 
 use crate::reactor::wheel::{TICK_MS, Wheel};
-use crate::thread::conn::Conn;
+use crate::thread::conn::SocketConnection;
 use crate::thread::h3::QUIC;
 
 /// The connections of a thread.
 #[derive(Default)]
 pub(crate) struct Seats {
-    seats: Vec<Seat>,
+    seats: Vec<ConnectionSlot>,
     free: Vec<u32>,
     /// Connections by the tick at which somebody looks at their deadline.
     wheel: Wheel,
@@ -15,9 +15,9 @@ pub(crate) struct Seats {
 
 /// A place for a connection; its generation tells late events of an earlier one.
 #[derive(Default)]
-struct Seat {
+struct ConnectionSlot {
     generation: u32,
-    conn: Option<Box<Conn>>,
+    conn: Option<Box<SocketConnection>>,
 }
 
 /// The last two are not those of seats: what is no connection, and connections over QUIC.
@@ -28,21 +28,21 @@ impl Seats {
     /// Reserves a seat for a new connection; returns its key.
     pub(crate) fn reserve(&mut self) -> u64 {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.seats.push(Seat::default());
+            self.seats.push(ConnectionSlot::default());
             (self.seats.len() - 1) as u32
         });
         u64::from(self.seats[index as usize].generation) << 32 | u64::from(index)
     }
 
     /// The seat of this key, whose connection may be elsewhere; `None` when it has left it.
-    pub(crate) fn find(&mut self, key: u64) -> Option<&mut Option<Box<Conn>>> {
+    pub(crate) fn find(&mut self, key: u64) -> Option<&mut Option<Box<SocketConnection>>> {
         let seat = self.seats.get_mut(index_of(key))?;
         (u64::from(seat.generation) == key >> 32).then_some(&mut seat.conn)
     }
 
     /// Puts a connection back and notes its deadline: when to look at it, in milliseconds, if that
     /// is sooner than it was.
-    pub(crate) fn keep(&mut self, mut conn: Box<Conn>) -> Option<u64> {
+    pub(crate) fn keep(&mut self, mut conn: Box<SocketConnection>) -> Option<u64> {
         let (deadline_ms, _) = conn.deadline();
         let tick = Wheel::tick_of(deadline_ms);
         let is_sooner = deadline_ms != u64::MAX && (conn.tick == 0 || tick < conn.tick);
@@ -85,13 +85,13 @@ impl Seats {
     pub(crate) fn take_if(
         &mut self,
         index: usize,
-        is_meant: impl FnOnce(&mut Box<Conn>) -> bool,
-    ) -> Option<Box<Conn>> {
+        is_meant: impl FnOnce(&mut Box<SocketConnection>) -> bool,
+    ) -> Option<Box<SocketConnection>> {
         self.seats[index].conn.take_if(is_meant)
     }
 
     /// Those that sit in their seats.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Conn> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &SocketConnection> {
         self.seats.iter().filter_map(|seat| seat.conn.as_deref())
     }
 }

@@ -14,8 +14,8 @@ use crate::clock::clock_us;
 use crate::limits::BULK_BYTES_PER_TURN;
 use crate::raw;
 use crate::request::Request;
-use crate::response::Answer;
-use crate::thread::conn::{Conn, Piece};
+use crate::response::Responder;
+use crate::thread::conn::{OutputPiece, SocketConnection};
 use crate::thread::exchange::note_end;
 use crate::thread::run::Thread;
 
@@ -35,7 +35,7 @@ pub(crate) enum Flushed {
 }
 
 /// What one call did.
-pub(super) enum Sent {
+pub(super) enum SocketSendOutcome {
     Bytes(usize),
     MustFetch,
     /// The file does not give what it promised.
@@ -47,9 +47,9 @@ const GATHER_MAX: usize = 16;
 /// Bytes fetched from a disk at a time.
 const FETCH_BYTES: usize = 256 * 1024;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Sends `output`, then the queue of the connection.
-    pub(crate) fn flush(&mut self, conn: &mut Conn) -> Flushed {
+    pub(crate) fn flush(&mut self, conn: &mut SocketConnection) -> Flushed {
         if conn.secure.is_some() {
             return self.flush_sealed(conn);
         }
@@ -65,17 +65,17 @@ impl<A: Answer + 'static> Thread<A> {
                 return self.stalled(conn, Flushed::Yield);
             }
             match self.send_some(conn, budget) {
-                Ok(Sent::Bytes(0)) => {}
-                Ok(Sent::Bytes(count)) => {
+                Ok(SocketSendOutcome::Bytes(0)) => {}
+                Ok(SocketSendOutcome::Bytes(count)) => {
                     self.note_sent(conn);
                     budget = budget.saturating_sub(count);
                     self.bulk.count(count);
                 }
-                Ok(Sent::MustFetch) => {
+                Ok(SocketSendOutcome::MustFetch) => {
                     conn.core.wait_for_source();
                     return self.stalled(conn, Flushed::Fetching);
                 }
-                Ok(Sent::SourceBroke(reason)) => return break_off(conn, reason),
+                Ok(SocketSendOutcome::SourceBroke(reason)) => return break_off(conn, reason),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.note_blocked(conn);
                     return self.stalled(conn, Flushed::Blocked);
@@ -90,12 +90,12 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Ends the answers whose bytes have all left; true when nothing is left at all.
-    pub(super) fn end_answers(&mut self, conn: &mut Conn) -> bool {
+    pub(super) fn end_answers(&mut self, conn: &mut SocketConnection) -> bool {
         if !self.output.is_empty() {
             return false;
         }
-        while let Some(Piece::End(_)) = conn.out.pieces.front() {
-            if let Some(Piece::End(request)) = conn.out.pop() {
+        while let Some(OutputPiece::End(_)) = conn.out.pieces.front() {
+            if let Some(OutputPiece::End(request)) = conn.out.pop() {
                 self.finishing.push(request);
             }
         }
@@ -104,7 +104,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// The common case: everything fits into one call.
-    fn flush_output(&mut self, conn: &mut Conn) -> Flushed {
+    fn flush_output(&mut self, conn: &mut SocketConnection) -> Flushed {
         while !self.output.is_empty() {
             match rustix::net::send(&conn.socket, &self.output, SendFlags::NOSIGNAL) {
                 Ok(count) if count == self.output.len() => {
@@ -134,20 +134,24 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Something stays behind: what this turn made goes into the connection's own queue.
-    pub(super) fn stalled(&mut self, conn: &mut Conn, how: Flushed) -> Flushed {
+    pub(super) fn stalled(&mut self, conn: &mut SocketConnection, how: Flushed) -> Flushed {
         for request in self.finishing.drain(..).rev() {
-            conn.out.push_front(Piece::End(request));
+            conn.out.push_front(OutputPiece::End(request));
         }
         if !self.output.is_empty() {
             conn.out
-                .push_front(Piece::Own(self.output.as_slice().to_vec(), 0));
+                .push_front(OutputPiece::Own(self.output.as_slice().to_vec(), 0));
             self.output.clear();
         }
         how
     }
 
     /// One call's worth of bytes.
-    fn send_some(&mut self, conn: &mut Conn, budget: usize) -> io::Result<Sent> {
+    fn send_some(
+        &mut self,
+        conn: &mut SocketConnection,
+        budget: usize,
+    ) -> io::Result<SocketSendOutcome> {
         let mut slices = [IoSlice::new(&[]); GATHER_MAX];
         let mut count = 0;
         let mut gathered = 0;
@@ -159,8 +163,8 @@ impl<A: Answer + 'static> Thread<A> {
         let mut next = conn.out.pieces.iter().peekable();
         while let Some(piece) = next.peek() {
             let bytes = match piece {
-                Piece::Own(bytes, from) => &bytes[*from..],
-                Piece::Shared(bytes) => &bytes[..],
+                OutputPiece::Own(bytes, from) => &bytes[*from..],
+                OutputPiece::Shared(bytes) => &bytes[..],
                 _ => break,
             };
             let room = budget.saturating_sub(gathered);
@@ -173,7 +177,10 @@ impl<A: Answer + 'static> Thread<A> {
             count += 1;
             next.next();
         }
-        let more = matches!(next.peek(), Some(Piece::File(_) | Piece::Region(..)));
+        let more = matches!(
+            next.peek(),
+            Some(OutputPiece::File(_) | OutputPiece::Region(..))
+        );
         if gathered > 0 {
             let flags = SendFlags::NOSIGNAL
                 | if more {
@@ -191,32 +198,36 @@ impl<A: Answer + 'static> Thread<A> {
                 self.output.drain(..from_output);
             }
             conn.out.consume(sent - from_output);
-            return Ok(Sent::Bytes(sent));
+            return Ok(SocketSendOutcome::Bytes(sent));
         }
         match conn.out.pieces.front_mut() {
-            Some(Piece::Region(..)) => send_region(conn),
-            Some(Piece::File(_)) => self.send_file(conn, budget),
+            Some(OutputPiece::Region(..)) => send_region(conn),
+            Some(OutputPiece::File(_)) => self.send_file(conn, budget),
             Some(piece) if piece.is_spent() => {
                 conn.out.pop();
-                Ok(Sent::Bytes(0))
+                Ok(SocketSendOutcome::Bytes(0))
             }
-            _ => Ok(Sent::Bytes(0)),
+            _ => Ok(SocketSendOutcome::Bytes(0)),
         }
     }
 
     /// Sends a piece of a file that is in memory, or has it fetched.
-    fn send_file(&mut self, conn: &mut Conn, budget: usize) -> io::Result<Sent> {
+    fn send_file(
+        &mut self,
+        conn: &mut SocketConnection,
+        budget: usize,
+    ) -> io::Result<SocketSendOutcome> {
         if conn.out.fetch.is_some() {
             return self.take_fetched(conn);
         }
-        let Some(Piece::File(file)) = conn.out.pieces.front_mut() else {
-            return Ok(Sent::Bytes(0));
+        let Some(OutputPiece::File(file)) = conn.out.pieces.front_mut() else {
+            return Ok(SocketSendOutcome::Bytes(0));
         };
         let wanted = file.len.min(budget as u64);
         let resident = file.source.resident(file.offset, wanted).min(wanted);
         if resident == 0 {
             let taken = self.begin_fetch(conn);
-            if let Ok(Sent::MustFetch) = taken {
+            if let Ok(SocketSendOutcome::MustFetch) = taken {
                 // What was held back to travel with the file's bytes, the head above all, goes
                 // ahead. Other kinds of sockets hold nothing back.
                 let _ = rustix::net::sockopt::set_tcp_nodelay(&conn.socket, true);
@@ -226,9 +237,9 @@ impl<A: Answer + 'static> Thread<A> {
         let mut offset = file.offset;
         let (fd, count) = (file.source.fd(), resident as usize);
         let sent = match rustix::fs::sendfile(&conn.socket, fd, Some(&mut offset), count) {
-            Ok(0) => return Ok(Sent::SourceBroke(SHORTER)),
+            Ok(0) => return Ok(SocketSendOutcome::SourceBroke(SHORTER)),
             Ok(sent) => sent,
-            Err(Errno::IO) => return Ok(Sent::SourceBroke(UNREADABLE)),
+            Err(Errno::IO) => return Ok(SocketSendOutcome::SourceBroke(UNREADABLE)),
             Err(error) => return Err(error.into()),
         };
         file.offset += sent as u64;
@@ -236,12 +247,15 @@ impl<A: Answer + 'static> Thread<A> {
         if file.len == 0 {
             conn.out.pop();
         }
-        Ok(Sent::Bytes(sent))
+        Ok(SocketSendOutcome::Bytes(sent))
     }
 
     /// Has bytes of the file at the front read elsewhere.
-    pub(super) fn begin_fetch(&mut self, conn: &mut Conn) -> io::Result<Sent> {
-        if let Some(Piece::File(file)) = conn.out.pieces.front() {
+    pub(super) fn begin_fetch(
+        &mut self,
+        conn: &mut SocketConnection,
+    ) -> io::Result<SocketSendOutcome> {
+        if let Some(OutputPiece::File(file)) = conn.out.pieces.front() {
             let len = file.len.min(FETCH_BYTES as u64) as usize;
             conn.out.fetch = Some(file.source.fetch(file.offset, len));
         }
@@ -249,26 +263,29 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Takes bytes that were read elsewhere and puts them before the rest of their file.
-    pub(super) fn take_fetched(&mut self, conn: &mut Conn) -> io::Result<Sent> {
+    pub(super) fn take_fetched(
+        &mut self,
+        conn: &mut SocketConnection,
+    ) -> io::Result<SocketSendOutcome> {
         let waker = self.waker_of(conn);
         let Some(fetch) = &mut conn.out.fetch else {
-            return Ok(Sent::MustFetch);
+            return Ok(SocketSendOutcome::MustFetch);
         };
         let bytes = match fetch.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Pending => return Ok(Sent::MustFetch),
+            Poll::Pending => return Ok(SocketSendOutcome::MustFetch),
             Poll::Ready(result) => result,
         };
         conn.out.fetch = None;
         let bytes = match bytes {
-            Ok(bytes) if bytes.is_empty() => return Ok(Sent::SourceBroke(SHORTER)),
+            Ok(bytes) if bytes.is_empty() => return Ok(SocketSendOutcome::SourceBroke(SHORTER)),
             Ok(bytes) => bytes,
             Err(error) => {
                 hob_trace::warn_seldom!(%error, "a file could not be read");
-                return Ok(Sent::SourceBroke(UNREADABLE));
+                return Ok(SocketSendOutcome::SourceBroke(UNREADABLE));
             }
         };
-        let Some(Piece::File(file)) = conn.out.pieces.front_mut() else {
-            return Ok(Sent::Bytes(0));
+        let Some(OutputPiece::File(file)) = conn.out.pieces.front_mut() else {
+            return Ok(SocketSendOutcome::Bytes(0));
         };
         let count = (bytes.len() as u64).min(file.len);
         file.offset += count;
@@ -278,21 +295,21 @@ impl<A: Answer + 'static> Thread<A> {
             conn.out.pop();
         }
         conn.out
-            .push_front(Piece::Shared(bytes.slice(..count as usize)));
-        Ok(Sent::Bytes(0))
+            .push_front(OutputPiece::Shared(bytes.slice(..count as usize)));
+        Ok(SocketSendOutcome::Bytes(0))
     }
 }
 
 /// The answer whose bytes are leaving.
-fn sending(conn: &Conn) -> Option<&Request> {
+fn sending(conn: &SocketConnection) -> Option<&Request> {
     let mut queued = conn.out.pieces.iter().filter_map(|piece| match piece {
-        Piece::End(request) => Some(request),
+        OutputPiece::End(request) => Some(request),
         _ => None,
     });
     queued.next().or(conn.request.as_ref())
 }
 
-pub(super) fn note_first_byte(conn: &Conn) {
+pub(super) fn note_first_byte(conn: &SocketConnection) {
     if let Some(request) = sending(conn) {
         if request.exchange.head_until.get() != 0 {
             // Answers of several requests stand in the queue: who made them knows whose bytes left.
@@ -307,7 +324,7 @@ pub(super) fn note_first_byte(conn: &Conn) {
 }
 
 /// What an answer's bytes come from has failed: the answer ends so that its client can tell.
-pub(super) fn break_off(conn: &mut Conn, reason: &'static str) -> Flushed {
+pub(super) fn break_off(conn: &mut SocketConnection, reason: &'static str) -> Flushed {
     if let Some(request) = sending(conn) {
         note_end(request, Outcome::Broken, Fault::Server, reason);
     }
@@ -319,15 +336,15 @@ pub(super) fn break_off(conn: &mut Conn, reason: &'static str) -> Flushed {
 
 /// Whether bytes follow the first piece. If none do, nothing may be announced: the kernel would
 /// hold the last segment back for 200 ms (MSG_MORE).
-fn has_more_bytes(pieces: &VecDeque<Piece>) -> bool {
+fn has_more_bytes(pieces: &VecDeque<OutputPiece>) -> bool {
     let mut after = pieces.iter().skip(1);
     after.any(|piece| piece.unsent_bytes() > 0)
 }
 
-fn send_region(conn: &mut Conn) -> io::Result<Sent> {
+fn send_region(conn: &mut SocketConnection) -> io::Result<SocketSendOutcome> {
     let more = has_more_bytes(&conn.out.pieces);
-    let Some(Piece::Region(region, from)) = conn.out.pieces.front_mut() else {
-        return Ok(Sent::Bytes(0));
+    let Some(OutputPiece::Region(region, from)) = conn.out.pieces.front_mut() else {
+        return Ok(SocketSendOutcome::Bytes(0));
     };
     let len = region.raw().1;
     let sent = if *from == len {
@@ -340,5 +357,5 @@ fn send_region(conn: &mut Conn) -> io::Result<Sent> {
     if *from == len {
         conn.out.pop();
     }
-    Ok(Sent::Bytes(sent))
+    Ok(SocketSendOutcome::Bytes(sent))
 }

@@ -19,7 +19,7 @@ use crate::thread::run::Thread;
 
 /// All threads of a server, as each of them sees the others.
 pub struct Crew {
-    mailboxes: Vec<Arc<Mailbox>>,
+    mailboxes: Vec<Arc<ThreadMailbox>>,
     pub(crate) open: AtomicUsize,
     /// Connections that do not count towards the limits.
     pub(crate) open_aside: AtomicUsize,
@@ -45,7 +45,7 @@ pub struct Crew {
 const GENERATIONS_BACK_MAX: u8 = 127;
 
 /// One thread's letter box.
-pub(crate) struct Mailbox {
+pub(crate) struct ThreadMailbox {
     /// `None` once the thread has ended.
     letters: Mutex<Option<Vec<Letter>>>,
     has_mail: AtomicBool,
@@ -80,7 +80,7 @@ impl Crew {
     /// A crew of so many threads.
     pub fn new(thread_count: usize) -> std::io::Result<Arc<Crew>> {
         let mailbox = || {
-            Ok(Arc::new(Mailbox {
+            Ok(Arc::new(ThreadMailbox {
                 letters: Mutex::new(Some(Vec::new())),
                 has_mail: AtomicBool::new(false),
                 is_asleep: AtomicBool::new(false),
@@ -206,7 +206,7 @@ impl Crew {
         }
     }
 
-    pub(crate) fn mailbox(&self, index: usize) -> &Arc<Mailbox> {
+    pub(crate) fn mailbox(&self, index: usize) -> &Arc<ThreadMailbox> {
         &self.mailboxes[index]
     }
 
@@ -245,7 +245,7 @@ impl Handle {
 
     /// Runs a job on the thread, between events. `A` must be the thread's answer type, or the job
     /// is not run. Returns false when the thread has ended.
-    pub fn run<A: crate::Answer + 'static>(
+    pub fn run<A: crate::Responder + 'static>(
         &self,
         job: impl FnOnce(&mut Thread<A>) + Send + 'static,
     ) -> bool {
@@ -257,14 +257,14 @@ impl Handle {
     }
 }
 
-impl Bell for Mailbox {
+impl Bell for ThreadMailbox {
     fn wake(&self, key: u64) {
         // A thread that has ended has nothing to wake.
         let _ = self.send(Letter::Wake(key));
     }
 }
 
-impl Mailbox {
+impl ThreadMailbox {
     /// Puts a letter in and wakes the thread if it sleeps. A thread that has ended takes none: the
     /// letter comes back.
     pub(crate) fn send(&self, letter: Letter) -> Result<(), Letter> {

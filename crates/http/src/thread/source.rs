@@ -14,18 +14,18 @@ use crate::raw;
 use crate::reactor::{Reactor, Timer};
 
 /// A body on its way out.
-pub(super) enum Source {
+pub(super) enum OutgoingBody {
     Bytes(Bytes),
     /// A range of a file, of which so many bytes are known to be in memory.
     File(FileBody, u64),
     /// Chunks, gathered as far as they are there.
-    Chunks(Gathered),
+    Chunks(GatheredChunks),
 }
 
 /// Chunks of a stream on their way into frames. A program may write ten bytes at a time: a frame
 /// takes as many chunks as have come, or a client sees thousands of them, which some take for an
 /// attack. If they come one by one all the same, those beyond a rate wait a moment for others.
-pub(super) struct Gathered {
+pub(super) struct GatheredChunks {
     /// What of a chunk is to be sent next.
     ready: Bytes,
     rest: Box<dyn BodyStream>,
@@ -35,11 +35,11 @@ pub(super) struct Gathered {
     end: Option<Result<Option<Fields>, BodyError>>,
     /// A tunnel gives no more bytes, which is yet to be told.
     is_half_closed: bool,
-    pace: Pace,
+    pace: FramePacing,
 }
 
 /// How tiny frames of a stream go out.
-enum Pace {
+enum FramePacing {
     /// At once, always: the client may wait for each of them to say more.
     Free,
     /// At once within the rate of the connection.
@@ -83,49 +83,49 @@ pub(super) enum Gave {
 /// What comes out of a pipe is mostly little: no more room than a frame has.
 const PIPE_ASK_BYTES: usize = 16 * 1024;
 
-impl Source {
+impl OutgoingBody {
     /// Whose tiny pieces go at once.
-    pub(super) fn of(body: Body) -> Source {
+    pub(super) fn of(body: Body) -> OutgoingBody {
         match body {
-            Body::Empty => Source::Bytes(Bytes::new()),
-            Body::Bytes(bytes) => Source::Bytes(bytes),
-            Body::File(file) => Source::File(file, 0),
+            Body::Empty => OutgoingBody::Bytes(Bytes::new()),
+            Body::Bytes(bytes) => OutgoingBody::Bytes(bytes),
+            Body::File(file) => OutgoingBody::File(file, 0),
             Body::Region(region) => {
                 let mut bytes = Vec::new();
                 raw::copy_region(region.as_ref(), 0, region.raw().1, &mut bytes);
-                Source::Bytes(bytes.into())
+                OutgoingBody::Bytes(bytes.into())
             }
             body => {
                 let ask_bytes = match body {
                     Body::Pipe { .. } => PIPE_ASK_BYTES,
                     _ => H2_FILL_BYTES,
                 };
-                Source::Chunks(Gathered::new(body.into_stream(), ask_bytes))
+                OutgoingBody::Chunks(GatheredChunks::new(body.into_stream(), ask_bytes))
             }
         }
     }
 
     /// The same for a client that says nothing more, so that it does not answer what comes: tiny
     /// pieces beyond a rate wait a moment.
-    pub(super) fn paced(body: Body) -> Source {
-        let mut source = Source::of(body);
-        if let Source::Chunks(gathered) = &mut source {
-            gathered.pace = Pace::Even;
+    pub(super) fn paced(body: Body) -> OutgoingBody {
+        let mut source = OutgoingBody::of(body);
+        if let OutgoingBody::Chunks(gathered) = &mut source {
+            gathered.pace = FramePacing::Even;
         }
         source
     }
 
     /// True when no bytes of it are at hand: it may be that only its end is left.
     pub(super) fn may_end(&self) -> bool {
-        matches!(self, Source::Chunks(gathered) if gathered.ready.is_empty())
+        matches!(self, OutgoingBody::Chunks(gathered) if gathered.ready.is_empty())
     }
 
     /// How much it may give at once, of at most so much.
     pub(super) fn size_hint(&self, max: usize) -> usize {
         match self {
-            Source::Bytes(bytes) => bytes.len().min(max),
-            Source::File(file, _) => (file.len.min(max as u64)) as usize,
-            Source::Chunks(gathered) => gathered.ready.len().min(max),
+            OutgoingBody::Bytes(bytes) => bytes.len().min(max),
+            OutgoingBody::File(file, _) => (file.len.min(max as u64)) as usize,
+            OutgoingBody::Chunks(gathered) => gathered.ready.len().min(max),
         }
     }
 
@@ -140,44 +140,46 @@ impl Source {
     ) -> Poll<Result<Gave, BodyError>> {
         loop {
             match self {
-                Source::Bytes(_) | Source::File(..) if max == 0 && self.size_hint(1) > 0 => {
+                OutgoingBody::Bytes(_) | OutgoingBody::File(..)
+                    if max == 0 && self.size_hint(1) > 0 =>
+                {
                     return Poll::Ready(Ok(Gave::Bytes(0)));
                 }
-                Source::Bytes(bytes) => return Poll::Ready(Ok(take(bytes, max, out))),
-                Source::File(file, resident) => {
+                OutgoingBody::Bytes(bytes) => return Poll::Ready(Ok(take(bytes, max, out))),
+                OutgoingBody::File(file, resident) => {
                     if let Some(result) = read_file(file, resident, max, out) {
                         return Poll::Ready(result);
                     }
                     self.fetch();
                 }
-                Source::Chunks(gathered) => return gathered.poll_into(cx, max, tiny, out),
+                OutgoingBody::Chunks(gathered) => return gathered.poll_into(cx, max, tiny, out),
             }
         }
     }
 
     /// The next bytes of the file are on a disk: from here on they are fetched.
     fn fetch(&mut self) {
-        let file = match std::mem::replace(self, Source::Bytes(Bytes::new())) {
-            Source::File(file, _) => file,
+        let file = match std::mem::replace(self, OutgoingBody::Bytes(Bytes::new())) {
+            OutgoingBody::File(file, _) => file,
             other => {
                 *self = other;
                 return;
             }
         };
         let rest = Body::File(file).into_stream();
-        *self = Source::Chunks(Gathered::new(rest, H2_FILL_BYTES));
+        *self = OutgoingBody::Chunks(GatheredChunks::new(rest, H2_FILL_BYTES));
     }
 }
 
-impl Gathered {
-    fn new(rest: Box<dyn BodyStream>, ask_bytes: usize) -> Gathered {
-        Gathered {
+impl GatheredChunks {
+    fn new(rest: Box<dyn BodyStream>, ask_bytes: usize) -> GatheredChunks {
+        GatheredChunks {
             ready: Bytes::new(),
             rest,
             ask_bytes,
             end: None,
             is_half_closed: false,
-            pace: Pace::Free,
+            pace: FramePacing::Free,
         }
     }
 
@@ -244,14 +246,14 @@ impl Gathered {
 
     /// Whether so many bytes, which are all there are, wait for more.
     fn is_held(&mut self, cx: &mut Context<'_>, bytes: usize, tiny: Option<&mut Tiny>) -> bool {
-        if let Pace::Held(until) = &self.pace {
+        if let FramePacing::Held(until) = &self.pace {
             let is_over = bytes >= H2_TINY_DATA_BYTES || until.poll_elapsed(cx).is_ready();
             if is_over {
-                self.pace = Pace::Even;
+                self.pace = FramePacing::Even;
             }
             return !is_over;
         }
-        if matches!(self.pace, Pace::Free) || bytes >= H2_TINY_DATA_BYTES {
+        if matches!(self.pace, FramePacing::Free) || bytes >= H2_TINY_DATA_BYTES {
             return false;
         }
         let (Some(reactor), Some(tiny)) = (Reactor::here(), tiny) else {
@@ -264,7 +266,7 @@ impl Gathered {
         let until = reactor.timer();
         until.set_precise(H2_TINY_DATA_HELD);
         let is_held = until.poll_elapsed(cx).is_pending();
-        self.pace = Pace::Held(until);
+        self.pace = FramePacing::Held(until);
         is_held
     }
 }
@@ -358,7 +360,7 @@ mod tests {
     /// What a source gives look after look, with at most so many bytes at each.
     fn looks(chunks: &[Poll<&'static str>], end: Result<(), BodyError>, max: usize) -> Vec<String> {
         let body = Body::Stream(Box::new(Given(chunks.iter().copied().collect(), end)));
-        let mut source = Source::paced(body);
+        let mut source = OutgoingBody::paced(body);
         let mut cx = Context::from_waker(Waker::noop());
         let mut looks = Vec::new();
         loop {
@@ -414,7 +416,7 @@ mod tests {
         let mut sources: Vec<_> = (0..3)
             .map(|_| {
                 let chunks = [Poll::Ready("a"), Poll::Pending].repeat(rounds);
-                Source::paced(Body::Stream(Box::new(Given(chunks.into(), Ok(())))))
+                OutgoingBody::paced(Body::Stream(Box::new(Given(chunks.into(), Ok(())))))
             })
             .collect();
         let mut cx = Context::from_waker(Waker::noop());
@@ -433,11 +435,11 @@ mod tests {
     fn without_room_an_end_is_given_and_bytes_are_not() {
         let source = |chunks: &[Poll<&'static str>]| {
             let chunks = chunks.iter().copied().collect();
-            Source::of(Body::Stream(Box::new(Given(chunks, Ok(())))))
+            OutgoingBody::of(Body::Stream(Box::new(Given(chunks, Ok(())))))
         };
         let mut cx = Context::from_waker(Waker::noop());
         let mut out = Vec::new();
-        let mut look = |source: &mut Source| source.poll_into(&mut cx, 0, None, &mut out);
+        let mut look = |source: &mut OutgoingBody| source.poll_into(&mut cx, 0, None, &mut out);
         assert!(matches!(
             look(&mut source(&[])),
             Poll::Ready(Ok(Gave::End(None)))

@@ -20,25 +20,25 @@ use rustls::ServerConfig;
 
 use crate::acme;
 use crate::clock::clock_us;
-use crate::h1::{self, Next};
-use crate::request::{Facts, Request, TlsFacts};
-use crate::response::{Answer, Response};
-use crate::thread::conn::{Conn, Stage};
-use crate::thread::drive::Step;
+use crate::h1::{self, AfterAnswer};
+use crate::request::{ConnectionFacts, Request, TlsFacts};
+use crate::response::{Responder, Response};
+use crate::thread::conn::{ConnectionStage, SocketConnection};
+use crate::thread::drive::DriveOutcome;
 use crate::thread::exchange::note_fault;
 use crate::thread::handshake_failures::Attempt;
-use crate::thread::receive::Read;
+use crate::thread::receive::SocketReadOutcome;
 use crate::thread::run::Thread;
 use crate::tls::failure::HandshakeFailure;
-use crate::tls::handshake::{Established, Handshake, Progress};
+use crate::tls::handshake::{Established, Handshake, HandshakeProgress};
 use crate::tls::hello::{self, Hello};
 use crate::tls::record::RECORD_BYTES_MAX;
-use crate::tls::session::{End, Session, alert};
-use crate::tls::{NO_RULE, Terms};
+use crate::tls::session::{TlsInputEnd, TlsSession, alert};
+use crate::tls::{NO_RULE, TlsHosts};
 
 /// TLS of one connection.
 pub(crate) struct Secure {
-    pub(crate) state: State,
+    pub(crate) state: TlsState,
     /// What answers tell of HTTP/3.
     alt_svc: Option<Arc<[u8]>>,
     /// Sealed bytes that came and are no whole record yet, or that nobody has asked for.
@@ -62,20 +62,20 @@ pub(crate) struct Secure {
     clippy::large_enum_variant,
     reason = "it stands in a box that a connection has one of, and is a session for most of its life"
 )]
-pub(crate) enum State {
+pub(crate) enum TlsState {
     /// The name is not known yet.
     Hello(Box<Begun>),
     /// rustls has it.
     Handshake(Box<Begun>, Box<Handshake>),
     /// Requests come.
-    Session(Session),
+    Session(TlsSession),
     /// Nothing more is sealed or opened.
     Over,
 }
 
 /// A handshake that has begun.
 pub(crate) struct Begun {
-    terms: Arc<Terms>,
+    terms: Arc<TlsHosts>,
     server_name: Option<String>,
     /// The number of the client rule it is made under.
     rule: u64,
@@ -101,9 +101,9 @@ const CLEAR_TEXT: &str =
     "This port speaks TLS: the address begins with https://, not with http://.\n";
 
 impl Secure {
-    pub(crate) fn new(terms: Arc<Terms>, by_ms: u64, started_us: u64) -> Secure {
+    pub(crate) fn new(terms: Arc<TlsHosts>, by_ms: u64, started_us: u64) -> Secure {
         Secure {
-            state: State::Hello(Box::new(Begun {
+            state: TlsState::Hello(Box::new(Begun {
                 terms,
                 server_name: None,
                 rule: NO_RULE,
@@ -127,8 +127,8 @@ impl Secure {
     /// Until when the handshake must be done.
     pub(crate) fn handshake_by_ms(&self) -> Option<u64> {
         match &self.state {
-            State::Hello(begun) | State::Handshake(begun, _) => Some(begun.by_ms),
-            State::Session(_) | State::Over => None,
+            TlsState::Hello(begun) | TlsState::Handshake(begun, _) => Some(begun.by_ms),
+            TlsState::Session(_) | TlsState::Over => None,
         }
     }
 
@@ -154,19 +154,20 @@ impl Secure {
     }
 
     /// The session and the bytes that leave before what it seals next.
-    pub(crate) fn session(&mut self) -> Option<(&mut Session, &mut Vec<u8>)> {
+    pub(crate) fn session(&mut self) -> Option<(&mut TlsSession, &mut Vec<u8>)> {
         match &mut self.state {
-            State::Session(session) => Some((session, &mut self.outbound)),
+            TlsState::Session(session) => Some((session, &mut self.outbound)),
             _ => None,
         }
     }
 }
 
-impl Conn {
+impl SocketConnection {
     /// What comes from the socket has to be opened. At the end it is only dropped.
     pub(crate) fn opens_input(&self) -> bool {
-        let is_session = |secure: &Secure| matches!(secure.state, State::Session(_));
-        self.secure.as_deref().is_some_and(is_session) && !matches!(self.stage, Stage::Lingering)
+        let is_session = |secure: &Secure| matches!(secure.state, TlsState::Session(_));
+        self.secure.as_deref().is_some_and(is_session)
+            && !matches!(self.stage, ConnectionStage::Lingering)
     }
 
     /// The input ended, and perhaps not where the client wanted it to.
@@ -219,9 +220,9 @@ impl Conn {
     }
 }
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Refuses a request that came in clear text to where TLS is spoken.
-    pub(crate) fn refuse_clear_text(&mut self, conn: &mut Conn, request: Request) {
+    pub(crate) fn refuse_clear_text(&mut self, conn: &mut SocketConnection, request: Request) {
         note_fault(
             &request,
             Fault::Client,
@@ -237,15 +238,15 @@ impl<A: Answer + 'static> Thread<A> {
     /// Begins TLS on a new connection, if there is room for one more handshake.
     pub(crate) fn begin_secure(
         &mut self,
-        conn: &mut Conn,
-        terms: Arc<Terms>,
+        conn: &mut SocketConnection,
+        terms: Arc<TlsHosts>,
         alt_svc: Option<Arc<[u8]>>,
     ) {
         let by_ms = self.turn.now_ms + self.limits.handshake_time.as_millis() as u64;
         let mut secure = Secure::new(terms, by_ms, self.turn.now_us);
         secure.alt_svc = alt_svc;
         conn.secure = Some(Box::new(secure));
-        conn.stage = Stage::Handshake;
+        conn.stage = ConnectionStage::Handshake;
         let under_way = self.crew.handshakes.fetch_add(1, Ordering::Relaxed);
         if under_way >= self.limits.handshake_count {
             self.give_up_handshake(conn, HandshakeFailure::Full, alert::INTERNAL_ERROR);
@@ -253,34 +254,34 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Goes on with a handshake as far as there is input.
-    pub(crate) fn shake(&mut self, conn: &mut Conn) -> Step {
+    pub(crate) fn shake(&mut self, conn: &mut SocketConnection) -> DriveOutcome {
         loop {
             if !conn.is_readable {
                 return if conn.is_half_closed {
                     self.fail_handshake(conn, HandshakeFailure::Left);
-                    Step::Close
+                    DriveOutcome::Close
                 } else {
-                    Step::Wait
+                    DriveOutcome::Wait
                 };
             }
             let count = match receive_raw(conn, &mut self.input[..RECORD_BYTES_MAX]) {
                 Ok(0) => {
                     self.fail_handshake(conn, HandshakeFailure::Left);
-                    return Step::Close;
+                    return DriveOutcome::Close;
                 }
                 Ok(count) => count,
-                Err(Errno::AGAIN) => return Step::Wait,
+                Err(Errno::AGAIN) => return DriveOutcome::Wait,
                 Err(Errno::INTR) => continue,
                 Err(_) => {
                     self.fail_handshake(conn, HandshakeFailure::Left);
-                    return Step::Close;
+                    return DriveOutcome::Close;
                 }
             };
             let Some(secure) = &mut conn.secure else {
-                return Step::Close;
+                return DriveOutcome::Close;
             };
             secure.inbound.extend_from_slice(&self.input[..count]);
-            if let State::Hello(begun) | State::Handshake(begun, _) = &mut secure.state {
+            if let TlsState::Hello(begun) | TlsState::Handshake(begun, _) = &mut secure.state {
                 begun.bytes += count;
             }
             if let Some(step) = self.go_on_shaking(conn) {
@@ -290,20 +291,20 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Takes what has come; `None` when more may be read.
-    fn go_on_shaking(&mut self, conn: &mut Conn) -> Option<Step> {
+    fn go_on_shaking(&mut self, conn: &mut SocketConnection) -> Option<DriveOutcome> {
         let secure = conn.secure.as_mut()?;
-        if let State::Hello(begun) = &mut secure.state {
+        if let TlsState::Hello(begun) = &mut secure.state {
             match hello::look(&secure.inbound) {
                 Hello::Partial => return self.check_handshake_bytes(conn),
                 Hello::Client(name) => begun.server_name = name,
                 Hello::ClearText => {
                     self.go_on_in_clear(conn);
-                    return Some(Step::Again);
+                    return Some(DriveOutcome::Again);
                 }
                 Hello::Outdated => {
                     let (failure, alert) = (HandshakeFailure::Version, alert::PROTOCOL_VERSION);
                     self.give_up_handshake(conn, failure, alert);
-                    return Some(Step::Again);
+                    return Some(DriveOutcome::Again);
                 }
                 Hello::Foreign => {
                     self.give_up_handshake(
@@ -311,12 +312,12 @@ impl<A: Answer + 'static> Thread<A> {
                         HandshakeFailure::Foreign,
                         alert::UNEXPECTED_MESSAGE,
                     );
-                    return Some(Step::Again);
+                    return Some(DriveOutcome::Again);
                 }
             }
         }
-        let (begun, handshake) = match std::mem::replace(&mut secure.state, State::Over) {
-            State::Hello(mut begun) => {
+        let (begun, handshake) = match std::mem::replace(&mut secure.state, TlsState::Over) {
+            TlsState::Hello(mut begun) => {
                 let challenge = self.challenge_config(&begun, &secure.inbound);
                 begun.is_challenge = challenge.is_some();
                 let host = begun.terms.for_name(begun.server_name.as_deref());
@@ -324,31 +325,31 @@ impl<A: Answer + 'static> Thread<A> {
                 match Handshake::new(challenge.as_ref().unwrap_or(&host.config)) {
                     Ok(handshake) => (begun, handshake),
                     Err(error) => {
-                        secure.state = State::Hello(begun);
+                        secure.state = TlsState::Hello(begun);
                         hob_trace::warn_seldom!(%error, "a TLS handshake could not begin");
                         self.fail_handshake(conn, HandshakeFailure::Own);
-                        return Some(Step::Close);
+                        return Some(DriveOutcome::Close);
                     }
                 }
             }
-            State::Handshake(begun, handshake) => (begun, handshake),
-            State::Session(_) | State::Over => return Some(Step::Close),
+            TlsState::Handshake(begun, handshake) => (begun, handshake),
+            TlsState::Session(_) | TlsState::Over => return Some(DriveOutcome::Close),
         };
         let (used, progress) = handshake.read(&mut secure.inbound, &mut secure.outbound);
         secure.inbound.drain(..used);
         match progress {
-            Progress::NeedMore(handshake) => {
-                secure.state = State::Handshake(begun, handshake);
+            HandshakeProgress::NeedMore(handshake) => {
+                secure.state = TlsState::Handshake(begun, handshake);
                 if secure.has_outbound() {
-                    return Some(Step::Again);
+                    return Some(DriveOutcome::Again);
                 }
                 self.check_handshake_bytes(conn)
             }
-            Progress::Done(established) => {
+            HandshakeProgress::Done(established) => {
                 self.establish(conn, *begun, *established);
-                Some(Step::Again)
+                Some(DriveOutcome::Again)
             }
-            Progress::Failed(error) => {
+            HandshakeProgress::Failed(error) => {
                 self.book_failure(
                     &conn.facts,
                     &begun.at(),
@@ -356,7 +357,7 @@ impl<A: Answer + 'static> Thread<A> {
                     &error,
                 );
                 self.end_shaking(conn);
-                Some(Step::Again)
+                Some(DriveOutcome::Again)
             }
         }
     }
@@ -368,20 +369,20 @@ impl<A: Answer + 'static> Thread<A> {
         hello::asks_only_for(hello, acme::ALPN).then(|| Arc::clone(config))
     }
 
-    fn check_handshake_bytes(&mut self, conn: &mut Conn) -> Option<Step> {
+    fn check_handshake_bytes(&mut self, conn: &mut SocketConnection) -> Option<DriveOutcome> {
         let secure = conn.secure.as_ref()?;
-        let (State::Hello(begun) | State::Handshake(begun, _)) = &secure.state else {
+        let (TlsState::Hello(begun) | TlsState::Handshake(begun, _)) = &secure.state else {
             return None;
         };
         if begun.bytes <= self.limits.handshake_bytes {
             return None;
         }
         self.give_up_handshake(conn, HandshakeFailure::Long, alert::INTERNAL_ERROR);
-        Some(Step::Again)
+        Some(DriveOutcome::Again)
     }
 
     /// The handshake is done: requests may come, in the protocol that was agreed on.
-    fn establish(&mut self, conn: &mut Conn, begun: Begun, established: Established) {
+    fn establish(&mut self, conn: &mut SocketConnection, begun: Begun, established: Established) {
         self.crew.handshakes.fetch_sub(1, Ordering::Relaxed);
         self.counters.tls_handshakes.add(1);
         let is_12 = u64::from(established.version == TlsVersion::Tls12);
@@ -396,7 +397,7 @@ impl<A: Answer + 'static> Thread<A> {
             self.end_shaking(conn);
             return;
         }
-        conn.facts = Rc::new(Facts {
+        conn.facts = Rc::new(ConnectionFacts {
             tls: Some(Rc::new(TlsFacts {
                 server_name: begun.server_name,
                 version: established.version,
@@ -406,12 +407,12 @@ impl<A: Answer + 'static> Thread<A> {
                 client: established.client,
                 handshake_us: clock_us().saturating_sub(begun.started_us),
             })),
-            ..Facts::clone(&conn.facts)
+            ..ConnectionFacts::clone(&conn.facts)
         });
-        conn.core = h1::Conn::new(Rc::clone(&self.limits), self.turn.now_ms);
-        conn.stage = Stage::Reading;
+        conn.core = h1::Http1Connection::new(Rc::clone(&self.limits), self.turn.now_ms);
+        conn.stage = ConnectionStage::Reading;
         if let Some(secure) = &mut conn.secure {
-            secure.state = State::Session(established.session);
+            secure.state = TlsState::Session(established.session);
             conn.core.set_alt_svc(secure.alt_svc.take());
             // What came with the client's last message may hold its first request.
             conn.is_readable |= !secure.inbound.is_empty();
@@ -422,22 +423,22 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// A request in clear text: it is read, and refused with a hint.
-    fn go_on_in_clear(&mut self, conn: &mut Conn) {
+    fn go_on_in_clear(&mut self, conn: &mut SocketConnection) {
         self.crew.handshakes.fetch_sub(1, Ordering::Relaxed);
         self.counters.tls_clear_text.add(1);
         if let Some(secure) = conn.secure.take() {
             conn.carry = secure.inbound;
         }
         conn.must_be_secure = true;
-        conn.core = h1::Conn::new(Rc::clone(&self.limits), self.turn.now_ms);
-        conn.stage = Stage::Reading;
+        conn.core = h1::Http1Connection::new(Rc::clone(&self.limits), self.turn.now_ms);
+        conn.stage = ConnectionStage::Reading;
     }
 
     /// Ends a handshake with an alert of ours, in clear text: there are no keys, or rustls has
     /// them.
     pub(crate) fn give_up_handshake(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut SocketConnection,
         failure: HandshakeFailure,
         alert: u8,
     ) {
@@ -452,18 +453,22 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Books a handshake that will not be done. A connection that went away, or whose server
     /// stopped, before the client had sent a byte was none: so look those who only try the port.
-    pub(crate) fn fail_handshake(&mut self, conn: &mut Conn, failure: HandshakeFailure) {
+    pub(crate) fn fail_handshake(
+        &mut self,
+        conn: &mut SocketConnection,
+        failure: HandshakeFailure,
+    ) {
         let Some(secure) = &mut conn.secure else {
             return;
         };
-        if !matches!(secure.state, State::Hello(_) | State::Handshake(..)) {
+        if !matches!(secure.state, TlsState::Hello(_) | TlsState::Handshake(..)) {
             return;
         }
-        match std::mem::replace(&mut secure.state, State::Over) {
-            State::Hello(begun) if begun.bytes == 0 && failure.is_an_end() => {
+        match std::mem::replace(&mut secure.state, TlsState::Over) {
+            TlsState::Hello(begun) if begun.bytes == 0 && failure.is_an_end() => {
                 self.crew.handshakes.fetch_sub(1, Ordering::Relaxed);
             }
-            State::Hello(begun) | State::Handshake(begun, _) => {
+            TlsState::Hello(begun) | TlsState::Handshake(begun, _) => {
                 self.book_failure(&conn.facts, &begun.at(), failure, &"");
             }
             other => secure.state = other,
@@ -472,26 +477,30 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// What waits is sent; then input is dropped for a while, or the client would see a reset and
     /// not the alert.
-    fn end_shaking(&mut self, conn: &mut Conn) {
+    fn end_shaking(&mut self, conn: &mut SocketConnection) {
         if let Some(secure) = &mut conn.secure {
             secure.inbound = Vec::new();
         }
         conn.core.give_up_input();
-        conn.stage = Stage::Flushing(Next::Linger);
+        conn.stage = ConnectionStage::Flushing(AfterAnswer::Linger);
     }
 
     /// Reads what there is, opened, into `input`: at most about `len_max` bytes, but always a
     /// whole record.
-    pub(crate) fn receive_sealed(&mut self, conn: &mut Conn, len_max: usize) -> Read {
+    pub(crate) fn receive_sealed(
+        &mut self,
+        conn: &mut SocketConnection,
+        len_max: usize,
+    ) -> SocketReadOutcome {
         loop {
             let Some(secure) = &mut conn.secure else {
-                return Read::Broken;
+                return SocketReadOutcome::Broken;
             };
             if secure.is_input_over {
                 secure.is_gone |= conn.is_half_closed;
                 conn.is_half_closed = true;
                 conn.is_readable = false;
-                return Read::Eof;
+                return SocketReadOutcome::Eof;
             }
             let kept = secure.inbound.len().min(self.input.len());
             self.input[..kept].copy_from_slice(&secure.inbound[..kept]);
@@ -509,8 +518,8 @@ impl<A: Answer + 'static> Thread<A> {
                             secure.inbound.extend_from_slice(&self.input[..kept]);
                         }
                         return match error {
-                            Errno::AGAIN | Errno::INTR => Read::Nothing,
-                            _ => Read::Broken,
+                            Errno::AGAIN | Errno::INTR => SocketReadOutcome::Nothing,
+                            _ => SocketReadOutcome::Broken,
                         };
                     }
                 }
@@ -519,16 +528,16 @@ impl<A: Answer + 'static> Thread<A> {
                 return read;
             }
             if !conn.is_readable && !conn.is_half_closed {
-                return Read::Nothing;
+                return SocketReadOutcome::Nothing;
             }
         }
     }
 
     /// Opens the first `len` bytes of `input`; `None` when there was no text in them.
-    fn open_input(&mut self, conn: &mut Conn, len: usize) -> Option<Read> {
+    fn open_input(&mut self, conn: &mut SocketConnection, len: usize) -> Option<SocketReadOutcome> {
         let secure = conn.secure.as_mut()?;
-        let State::Session(session) = &mut secure.state else {
-            return Some(Read::Broken);
+        let TlsState::Session(session) = &mut secure.state else {
+            return Some(SocketReadOutcome::Broken);
         };
         let opened = session.open(&mut self.input[..len], &mut secure.outbound);
         if opened.end.is_none() {
@@ -543,27 +552,27 @@ impl<A: Answer + 'static> Thread<A> {
         let has_more = secure.inbound.len() >= RECORD_BYTES_MAX;
         match opened.end {
             None => {}
-            Some(End::Closed) => secure.is_input_over = true,
-            Some(End::GaveUp(number)) => {
+            Some(TlsInputEnd::Closed) => secure.is_input_over = true,
+            Some(TlsInputEnd::GaveUp(number)) => {
                 tracing::debug!(number, "the client gave up with a TLS alert");
                 secure.is_input_over = true;
                 conn.is_reset = true;
             }
-            Some(End::Broken(reason)) => {
+            Some(TlsInputEnd::Broken(reason)) => {
                 tracing::debug!(reason, "TLS was broken");
                 self.counters.tls_broken.add(1);
                 secure.is_input_over = true;
                 let _ = conn.send_sealed();
-                return Some(Read::Broken);
+                return Some(SocketReadOutcome::Broken);
             }
         }
         let is_over = conn.secure.as_ref().is_some_and(|s| s.is_input_over);
         conn.is_readable |= is_over || has_more;
-        (opened.text > 0).then_some(Read::Bytes(opened.text))
+        (opened.text > 0).then_some(SocketReadOutcome::Bytes(opened.text))
     }
 
     /// The client's FIN came and its own end did not: what it sent may have been cut short.
-    fn cut_off(&mut self, conn: &mut Conn) -> Read {
+    fn cut_off(&mut self, conn: &mut SocketConnection) -> SocketReadOutcome {
         if let Some(secure) = &mut conn.secure {
             secure.is_input_over = true;
             secure.is_gone = true;
@@ -572,12 +581,12 @@ impl<A: Answer + 'static> Thread<A> {
         }
         conn.is_half_closed = true;
         conn.is_readable = false;
-        Read::Eof
+        SocketReadOutcome::Eof
     }
 }
 
 /// Reads sealed bytes; knows when the socket has no more.
-fn receive_raw(conn: &mut Conn, room: &mut [u8]) -> Result<usize, Errno> {
+fn receive_raw(conn: &mut SocketConnection, room: &mut [u8]) -> Result<usize, Errno> {
     let len_max = room.len();
     match rustix::net::recv(&conn.socket, room, RecvFlags::empty()) {
         Ok((count, _)) => {

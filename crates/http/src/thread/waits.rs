@@ -5,16 +5,16 @@ use hob_trace::verdict::SLOW_US;
 use hob_trace::{Outcome, Record};
 
 use crate::clock::clock_us;
-use crate::network::Way;
+use crate::network::NetworkProbe;
 use crate::request::{IncomingState, Request};
-use crate::response::Answer;
-use crate::thread::conn::{Conn, Piece};
+use crate::response::Responder;
+use crate::thread::conn::{OutputPiece, SocketConnection};
 use crate::thread::run::Thread;
 use crate::thread::send::note_first_byte;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// The socket takes no more for now: from here on it is the client's time that runs.
-    pub(super) fn note_blocked(&self, conn: &mut Conn) {
+    pub(super) fn note_blocked(&self, conn: &mut SocketConnection) {
         conn.core.wait_for_write(self.turn.now_ms);
         if conn.take_since_us == 0 {
             conn.take_since_us = clock_us();
@@ -22,7 +22,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// The socket has taken some bytes.
-    pub(super) fn note_sent(&self, conn: &mut Conn) {
+    pub(super) fn note_sent(&self, conn: &mut SocketConnection) {
         note_first_byte(conn);
         conn.core.wrote_some(self.turn.now_ms);
         if conn.take_since_us != 0 {
@@ -32,13 +32,13 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// The socket takes bytes again, or never will: whose bytes waited is told.
     #[cold]
-    pub(super) fn note_taken(&self, conn: &mut Conn) {
+    pub(super) fn note_taken(&self, conn: &mut SocketConnection) {
         let since_us = std::mem::take(&mut conn.take_since_us);
         if since_us == 0 {
             return;
         }
         let queued = conn.out.pieces.iter().filter_map(|piece| match piece {
-            Piece::End(request) => Some(request),
+            OutputPiece::End(request) => Some(request),
             _ => None,
         });
         for request in queued.chain(&conn.request).chain(&self.finishing) {
@@ -48,7 +48,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Completes a record but for its total: waits that have not ended do so now, and who was slow
     /// is asked why.
-    pub(super) fn note_waits(&self, request: &Request, end_us: u64, way: &dyn Way) {
+    pub(super) fn note_waits(&self, request: &Request, end_us: u64, way: &dyn NetworkProbe) {
         let mut record = request.record_mut();
         {
             let mut body = request.exchange.body.borrow_mut();

@@ -8,16 +8,16 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::reactor::wake::KeyWaker;
 use crate::response::Response;
-use crate::thread::source::Source;
+use crate::thread::source::OutgoingBody;
 
 /// How far an answer is.
 pub(super) enum Work {
     /// It is on its way.
     Later(Pin<Box<dyn Future<Output = Response>>>),
     /// Its body is being sent.
-    Body(Source),
+    Body(OutgoingBody),
     /// A tunnel whose client gets no more bytes, and may still send.
-    HalfClosed(Source),
+    HalfClosed(OutgoingBody),
 }
 
 impl Work {

@@ -68,20 +68,20 @@ impl HandshakeFailure {
     /// The same of a code with which a handshake of QUIC ended: which side said it decides whose
     /// certificate is meant.
     //= rfc9001#4.8
-    pub(crate) fn of_quic(code: u64, said_by: Side) -> HandshakeFailure {
+    pub(crate) fn of_quic(code: u64, said_by: TlsSide) -> HandshakeFailure {
         const ALERTS: std::ops::RangeInclusive<u64> = 0x100..=0x1ff;
         if !ALERTS.contains(&code) {
             return match (code, said_by) {
                 (0, _) => HandshakeFailure::Left,
                 // A client that closes before the handshake is done cannot say why.
                 //= rfc9000#10.2.3
-                (0x0c, Side::Client) => HandshakeFailure::Left,
-                (_, Side::Client) => HandshakeFailure::Refused,
-                (_, Side::Server) => HandshakeFailure::Broken,
+                (0x0c, TlsSide::Client) => HandshakeFailure::Left,
+                (_, TlsSide::Client) => HandshakeFailure::Refused,
+                (_, TlsSide::Server) => HandshakeFailure::Broken,
             };
         }
         match (AlertDescription::from(code as u8), said_by) {
-            (_, Side::Client) => HandshakeFailure::Refused,
+            (_, TlsSide::Client) => HandshakeFailure::Refused,
             (AlertDescription::ProtocolVersion, _) => HandshakeFailure::Version,
             (AlertDescription::HandshakeFailure, _) => HandshakeFailure::Suite,
             (AlertDescription::NoApplicationProtocol, _) => HandshakeFailure::Protocol,
@@ -162,7 +162,7 @@ impl HandshakeFailure {
 
 /// A side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum TlsSide {
     Client,
     Server,
 }
@@ -174,16 +174,16 @@ mod tests {
     #[test]
     fn codes_of_quic_are_told_by_who_said_them() {
         for (code, said_by, expected) in [
-            (0, Side::Client, HandshakeFailure::Left),
-            (0x100 + 42, Side::Client, HandshakeFailure::Refused),
-            (0x100 + 42, Side::Server, HandshakeFailure::Certificate),
-            (0x100 + 116, Side::Server, HandshakeFailure::Certificate),
-            (0x100 + 120, Side::Server, HandshakeFailure::Protocol),
-            (0x100 + 70, Side::Server, HandshakeFailure::Version),
-            (0x100 + 40, Side::Server, HandshakeFailure::Suite),
-            (0x100 + 50, Side::Server, HandshakeFailure::Broken),
-            (0x0a, Side::Server, HandshakeFailure::Broken),
-            (u64::MAX, Side::Client, HandshakeFailure::Refused),
+            (0, TlsSide::Client, HandshakeFailure::Left),
+            (0x100 + 42, TlsSide::Client, HandshakeFailure::Refused),
+            (0x100 + 42, TlsSide::Server, HandshakeFailure::Certificate),
+            (0x100 + 116, TlsSide::Server, HandshakeFailure::Certificate),
+            (0x100 + 120, TlsSide::Server, HandshakeFailure::Protocol),
+            (0x100 + 70, TlsSide::Server, HandshakeFailure::Version),
+            (0x100 + 40, TlsSide::Server, HandshakeFailure::Suite),
+            (0x100 + 50, TlsSide::Server, HandshakeFailure::Broken),
+            (0x0a, TlsSide::Server, HandshakeFailure::Broken),
+            (u64::MAX, TlsSide::Client, HandshakeFailure::Refused),
         ] {
             assert_eq!(
                 HandshakeFailure::of_quic(code, said_by),
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn every_failure_counts_once_among_all_and_once_by_reason() {
-        use hob_trace::block::Block;
+        use hob_trace::block::CounterBlock;
         for failure in [
             HandshakeFailure::Left,
             HandshakeFailure::Refused,

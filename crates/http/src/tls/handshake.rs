@@ -9,8 +9,8 @@ use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
 use rustls::{HandshakeKind, ProtocolVersion, ServerConfig};
 
-use crate::tls::record::{Key, RECORD_BYTES_MAX, Wire, record_len};
-use crate::tls::session::Session;
+use crate::tls::record::{RECORD_BYTES_MAX, TlsRecordVersion, TrafficKey, record_len};
+use crate::tls::session::TlsSession;
 use crate::tls::terms::ALPN_H2;
 use crate::tls::terms::suite_name;
 use crate::tls::x509::ClientCertificate;
@@ -23,7 +23,7 @@ pub(crate) struct Handshake {
 }
 
 /// How far a handshake has come.
-pub(crate) enum Progress {
+pub(crate) enum HandshakeProgress {
     /// It needs more from the client.
     NeedMore(Box<Handshake>),
     /// It is done.
@@ -34,7 +34,7 @@ pub(crate) enum Progress {
 
 /// What a handshake gives.
 pub(crate) struct Established {
-    pub(crate) session: Session,
+    pub(crate) session: TlsSession,
     pub(crate) version: TlsVersion,
     pub(crate) suite: &'static str,
     pub(crate) is_resumed: bool,
@@ -64,7 +64,7 @@ impl Handshake {
         mut self: Box<Handshake>,
         input: &mut [u8],
         out: &mut Vec<u8>,
-    ) -> (usize, Progress) {
+    ) -> (usize, HandshakeProgress) {
         let mut used = 0;
         loop {
             let given = &mut input[used..used + self.seen];
@@ -73,23 +73,23 @@ impl Handshake {
                 Ok(state) => step(state, out),
                 Err(error) => {
                     push_alert(&mut self.conn, out);
-                    return (input.len(), Progress::Failed(error));
+                    return (input.len(), HandshakeProgress::Failed(error));
                 }
             };
             used += discard;
             self.seen -= discard;
             match step {
-                Step::Again => continue,
-                Step::Over => {
+                HandshakeStep::Again => continue,
+                HandshakeStep::Over => {
                     let error = rustls::Error::General("the client closed".to_owned());
-                    return (input.len(), Progress::Failed(error));
+                    return (input.len(), HandshakeProgress::Failed(error));
                 }
-                Step::NeedMore => {}
+                HandshakeStep::NeedMore => {}
             }
             if !self.conn.is_handshaking() {
                 let progress = match finish(self.conn) {
-                    Ok(established) => Progress::Done(Box::new(established)),
-                    Err(error) => Progress::Failed(error),
+                    Ok(established) => HandshakeProgress::Done(Box::new(established)),
+                    Err(error) => HandshakeProgress::Failed(error),
                 };
                 return (used, progress);
             }
@@ -101,7 +101,7 @@ impl Handshake {
                 Some(len) if len <= fresh.len() => self.seen += len,
                 // It will not become a record: rustls says so.
                 Some(len) if len > HANDSHAKE_RECORD_BYTES_MAX => self.seen += fresh.len(),
-                _ => return (used, Progress::NeedMore(self)),
+                _ => return (used, HandshakeProgress::NeedMore(self)),
             }
         }
     }
@@ -116,13 +116,13 @@ fn idle_records(input: &[u8]) -> usize {
     records.take_while(is_idle).count() * 6
 }
 
-enum Step {
+enum HandshakeStep {
     Again,
     NeedMore,
     Over,
 }
 
-fn step<Data>(state: ConnectionState<'_, '_, Data>, out: &mut Vec<u8>) -> Step {
+fn step<Data>(state: ConnectionState<'_, '_, Data>, out: &mut Vec<u8>) -> HandshakeStep {
     match state {
         ConnectionState::EncodeTlsData(mut encoding) => {
             let start = out.len();
@@ -131,16 +131,18 @@ fn step<Data>(state: ConnectionState<'_, '_, Data>, out: &mut Vec<u8>) -> Step {
                 let encoded = encoding.encode(&mut out[start..]);
                 debug_assert!(encoded.is_ok(), "there is as much room as was asked for");
             }
-            Step::Again
+            HandshakeStep::Again
         }
         ConnectionState::TransmitTlsData(sending) => {
             // It leaves with `out`, in this order.
             sending.done();
-            Step::Again
+            HandshakeStep::Again
         }
-        ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_) => Step::NeedMore,
+        ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_) => {
+            HandshakeStep::NeedMore
+        }
         // Data cannot be: rustls never saw a record behind the last of the handshake.
-        _ => Step::Over,
+        _ => HandshakeStep::Over,
     }
 }
 
@@ -158,8 +160,8 @@ fn push_alert(conn: &mut UnbufferedServerConnection, out: &mut Vec<u8>) {
 
 fn finish(conn: UnbufferedServerConnection) -> Result<Established, rustls::Error> {
     let wire = match conn.protocol_version() {
-        Some(ProtocolVersion::TLSv1_3) => Wire::Tls13,
-        _ => Wire::Tls12,
+        Some(ProtocolVersion::TLSv1_3) => TlsRecordVersion::Tls13,
+        _ => TlsRecordVersion::Tls12,
     };
     let suite = conn.negotiated_cipher_suite();
     let suite = suite.map_or("", |suite| suite_name(suite.suite()));
@@ -169,14 +171,14 @@ fn finish(conn: UnbufferedServerConnection) -> Result<Established, rustls::Error
     let is_h2 = conn.alpn_protocol() == Some(ALPN_H2);
     let (secrets, kernel) = conn.dangerous_into_kernel_connection()?;
     let bad_key = |_| rustls::Error::General("the agreed keys cannot be used".to_owned());
-    let tx = Key::new(wire, secrets.tx).map_err(bad_key)?;
-    let rx = Key::new(wire, secrets.rx).map_err(bad_key)?;
-    let kernel = (wire == Wire::Tls13).then_some(kernel);
+    let tx = TrafficKey::new(wire, secrets.tx).map_err(bad_key)?;
+    let rx = TrafficKey::new(wire, secrets.rx).map_err(bad_key)?;
+    let kernel = (wire == TlsRecordVersion::Tls13).then_some(kernel);
     Ok(Established {
-        session: Session::new(tx, rx, kernel),
+        session: TlsSession::new(tx, rx, kernel),
         version: match wire {
-            Wire::Tls12 => TlsVersion::Tls12,
-            Wire::Tls13 => TlsVersion::Tls13,
+            TlsRecordVersion::Tls12 => TlsVersion::Tls12,
+            TlsRecordVersion::Tls13 => TlsVersion::Tls13,
         },
         suite,
         is_resumed,

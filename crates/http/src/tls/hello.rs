@@ -37,10 +37,10 @@ pub fn look(input: &[u8]) -> Hello {
         return Hello::Foreign;
     }
     match message(input) {
-        Gathered::Whole(body) if is_outdated(&body) => Hello::Outdated,
-        Gathered::Whole(body) => Hello::Client(server_name(&body)),
-        Gathered::Partial => Hello::Partial,
-        Gathered::Foreign => Hello::Foreign,
+        HelloMessage::Whole(body) if is_outdated(&body) => Hello::Outdated,
+        HelloMessage::Whole(body) => Hello::Client(server_name(&body)),
+        HelloMessage::Partial => Hello::Partial,
+        HelloMessage::Foreign => Hello::Foreign,
     }
 }
 
@@ -48,13 +48,13 @@ pub fn look(input: &[u8]) -> Hello {
 /// for `tls-alpn-01`.
 //= rfc8737#3
 pub fn asks_only_for(input: &[u8], protocol: &[u8]) -> bool {
-    let Gathered::Whole(body) = message(input) else {
+    let HelloMessage::Whole(body) = message(input) else {
         return false;
     };
     extension(&body, PROTOCOLS).is_some_and(|content| {
-        let mut names = Reader(content);
+        let mut names = HelloReader(content);
         let list = names.block_u16();
-        let mut list = Reader(list.unwrap_or_default());
+        let mut list = HelloReader(list.unwrap_or_default());
         list.block_u8() == Some(protocol) && list.0.is_empty() && names.0.is_empty()
     })
 }
@@ -97,38 +97,38 @@ const RECORD_HEADER_BYTES: usize = 5;
 /// A record of a handshake is in clear text and no larger.
 const FRAGMENT_BYTES_MAX: usize = 1 << 14;
 
-enum Gathered {
+enum HelloMessage {
     Whole(Vec<u8>),
     Partial,
     Foreign,
 }
 
 /// The body of the ClientHello, which may be spread over several records.
-fn message(mut input: &[u8]) -> Gathered {
+fn message(mut input: &[u8]) -> HelloMessage {
     let mut message: Vec<u8> = Vec::new();
     loop {
         let Some((header, rest)) = input.split_at_checked(RECORD_HEADER_BYTES) else {
-            return Gathered::Partial;
+            return HelloMessage::Partial;
         };
         let len = usize::from(u16::from_be_bytes([header[3], header[4]]));
         if header[0] != HANDSHAKE || header[1] != 3 || len == 0 || len > FRAGMENT_BYTES_MAX {
-            return Gathered::Foreign;
+            return HelloMessage::Foreign;
         }
         let fragment = &rest[..len.min(rest.len())];
         message.extend_from_slice(fragment);
         if message.first().is_some_and(|kind| *kind != CLIENT_HELLO) {
-            return Gathered::Foreign;
+            return HelloMessage::Foreign;
         }
         if let Some([_, a, b, c]) = message.first_chunk() {
             let whole = 4 + u32::from_be_bytes([0, *a, *b, *c]) as usize;
             if message.len() >= whole {
                 message.truncate(whole);
                 message.drain(..4);
-                return Gathered::Whole(message);
+                return HelloMessage::Whole(message);
             }
         }
         if fragment.len() < len {
-            return Gathered::Partial;
+            return HelloMessage::Partial;
         }
         input = &rest[len..];
     }
@@ -148,12 +148,12 @@ fn server_name(body: &[u8]) -> Option<String> {
 
 /// The content of an extension of a ClientHello.
 fn extension(body: &[u8], wanted: u16) -> Option<&[u8]> {
-    let mut reader = Reader(body);
+    let mut reader = HelloReader(body);
     reader.take(2 + 32)?;
     reader.block_u8()?;
     reader.block_u16()?;
     reader.block_u8()?;
-    let mut extensions = Reader(reader.block_u16()?);
+    let mut extensions = HelloReader(reader.block_u16()?);
     while !extensions.0.is_empty() {
         let kind = extensions.u16()?;
         let content = extensions.block_u16()?;
@@ -165,7 +165,7 @@ fn extension(body: &[u8], wanted: u16) -> Option<&[u8]> {
 }
 
 fn host_of(extension: &[u8]) -> Option<String> {
-    let mut names = Reader(Reader(extension).block_u16()?);
+    let mut names = HelloReader(HelloReader(extension).block_u16()?);
     if names.take(1)? != [0] {
         return None;
     }
@@ -180,9 +180,9 @@ fn host_of(extension: &[u8]) -> Option<String> {
 }
 
 /// Bytes still to be read; everything gives `None` beyond their end.
-struct Reader<'a>(&'a [u8]);
+struct HelloReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> HelloReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;

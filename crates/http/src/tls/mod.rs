@@ -36,6 +36,6 @@ pub use client::{ClientRule, NO_RULE, Need};
 pub use self_signed::SelfSigned;
 pub(crate) use self_signed::pem;
 pub(crate) use terms::suite_name;
-pub use terms::{HostOffer, Offer, SUITES, Terms, TermsError, Version};
+pub use terms::{HostOffer, Offer, SUITES, TermsError, TlsHosts, Version};
 pub use ticket::TicketKeys;
 pub use x509::ClientCertificate;

@@ -31,7 +31,7 @@ const NONCE_BYTES: usize = 8;
 /// What a record carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum TlsContentType {
     Alert = 21,
     Handshake = 22,
     Data = 23,
@@ -50,13 +50,13 @@ enum Shape {
 
 /// TLS version of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wire {
+pub(crate) enum TlsRecordVersion {
     Tls12,
     Tls13,
 }
 
 /// A key for one direction of a connection, and how many records it has been used for.
-pub(crate) struct Key {
+pub(crate) struct TrafficKey {
     key: LessSafeKey,
     vector: [u8; 12],
     number: u64,
@@ -78,11 +78,11 @@ pub(crate) enum Bad {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BadKey;
 
-impl Key {
+impl TrafficKey {
     pub(crate) fn new(
-        wire: Wire,
+        wire: TlsRecordVersion,
         (number, secrets): (u64, ConnectionTrafficSecrets),
-    ) -> Result<Key, BadKey> {
+    ) -> Result<TrafficKey, BadKey> {
         let is_chacha = matches!(secrets, ConnectionTrafficSecrets::Chacha20Poly1305 { .. });
         let (algorithm, key, iv): (&Algorithm, _, _) = match secrets {
             ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (&AES_128_GCM, key, iv),
@@ -91,12 +91,12 @@ impl Key {
             _ => return Err(BadKey),
         };
         let shape = match (wire, is_chacha) {
-            (Wire::Tls13, _) => Shape::Typed,
-            (Wire::Tls12, false) => Shape::Nonced,
-            (Wire::Tls12, true) => Shape::Plain,
+            (TlsRecordVersion::Tls13, _) => Shape::Typed,
+            (TlsRecordVersion::Tls12, false) => Shape::Nonced,
+            (TlsRecordVersion::Tls12, true) => Shape::Plain,
         };
         let key = UnboundKey::new(algorithm, key.as_ref()).map_err(|_| BadKey)?;
-        Ok(Key {
+        Ok(TrafficKey {
             key: LessSafeKey::new(key),
             vector: iv.as_ref().try_into().map_err(|_| BadKey)?,
             number,
@@ -130,19 +130,19 @@ impl Key {
         }
     }
 
-    /// Seals the text that stands in `record` between [`Key::text_at`] and the trailer: the whole
-    /// slice is the record then.
-    pub(crate) fn seal(&mut self, kind: Kind, record: &mut [u8]) {
+    /// Seals the text that stands in `record` between [`TrafficKey::text_at`] and the trailer: the
+    /// whole slice is the record then.
+    pub(crate) fn seal(&mut self, kind: TlsContentType, record: &mut [u8]) {
         self.seal_from(kind, None, record);
     }
 
     /// Seals a text that stands elsewhere into `record`, which has just the size for it. Saves a
     /// copy.
-    pub(crate) fn seal_text(&mut self, kind: Kind, text: &[u8], record: &mut [u8]) {
+    pub(crate) fn seal_text(&mut self, kind: TlsContentType, text: &[u8], record: &mut [u8]) {
         self.seal_from(kind, Some(text), record);
     }
 
-    fn seal_from(&mut self, kind: Kind, text: Option<&[u8]>, record: &mut [u8]) {
+    fn seal_from(&mut self, kind: TlsContentType, text: Option<&[u8]>, record: &mut [u8]) {
         let text_at = self.text_at();
         let text_len = record.len() - self.overhead();
         assert!(text_len <= TEXT_BYTES_MAX, "a record has a limit");
@@ -151,7 +151,7 @@ impl Key {
         self.number += 1;
         let (head, rest) = record.split_at_mut(text_at);
         head[0] = match self.shape {
-            Shape::Typed => Kind::Data as u8,
+            Shape::Typed => TlsContentType::Data as u8,
             _ => kind as u8,
         };
         head[1..3].copy_from_slice(&[3, 3]);
@@ -181,7 +181,7 @@ impl Key {
     pub(crate) fn open(
         &mut self,
         record: &mut [u8],
-    ) -> Result<(Kind, std::ops::Range<usize>), Bad> {
+    ) -> Result<(TlsContentType, std::ops::Range<usize>), Bad> {
         let text_at = self.text_at();
         let typed_bytes = usize::from(self.shape == Shape::Typed);
         if record.len() > RECORD_BYTES_MAX {
@@ -189,7 +189,7 @@ impl Key {
         }
         let outer = record.first().and_then(|byte| kind_of(*byte));
         //= rfc8446#5
-        if self.shape == Shape::Typed && outer != Some(Kind::Data) {
+        if self.shape == Shape::Typed && outer != Some(TlsContentType::Data) {
             return Err(Bad::Unexpected);
         }
         let outer = outer.ok_or(Bad::Unexpected)?;
@@ -232,12 +232,12 @@ impl Key {
     }
 
     /// What is authenticated beside the text.
-    fn aad(&self, kind: Kind, text_len: usize, number: u64) -> Associated {
+    fn aad(&self, kind: TlsContentType, text_len: usize, number: u64) -> Associated {
         let mut bytes = [0; 13];
         match self.shape {
             Shape::Typed => {
                 let len = (text_len + 1 + TAG_BYTES) as u16;
-                bytes[..3].copy_from_slice(&[Kind::Data as u8, 3, 3]);
+                bytes[..3].copy_from_slice(&[TlsContentType::Data as u8, 3, 3]);
                 bytes[3..5].copy_from_slice(&len.to_be_bytes());
                 Associated { bytes, len: 5 }
             }
@@ -262,10 +262,14 @@ impl Associated {
     }
 }
 
-fn kind_of(byte: u8) -> Option<Kind> {
-    [Kind::Alert, Kind::Handshake, Kind::Data]
-        .into_iter()
-        .find(|kind| *kind as u8 == byte)
+fn kind_of(byte: u8) -> Option<TlsContentType> {
+    [
+        TlsContentType::Alert,
+        TlsContentType::Handshake,
+        TlsContentType::Data,
+    ]
+    .into_iter()
+    .find(|kind| *kind as u8 == byte)
 }
 
 /// Size of the record at the begin of these bytes, when its header is there.

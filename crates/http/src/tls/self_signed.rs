@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use hob_trace::calendar::Moment;
+use hob_trace::calendar::UtcDateTime;
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair,
     KeyUsagePurpose, SanType, date_time_ymd,
@@ -51,7 +51,7 @@ impl SelfSigned {
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let day = |unix_s| {
-            let moment = Moment::from_unix_s(unix_s);
+            let moment = UtcDateTime::from_unix_s(unix_s);
             date_time_ymd(moment.year as i32, moment.month as u8, moment.day as u8)
         };
         let from = now_unix_s - DAY_S;

@@ -6,12 +6,14 @@
 use rustls::kernel::KernelConnection;
 use rustls::server::ServerConnectionData;
 
-use crate::tls::record::{Bad, HEADER_BYTES, Key, Kind, Wire, record_len};
+use crate::tls::record::{
+    Bad, HEADER_BYTES, TlsContentType, TlsRecordVersion, TrafficKey, record_len,
+};
 
 /// The session of a connection.
-pub(crate) struct Session {
-    pub(crate) tx: Key,
-    rx: Key,
+pub(crate) struct TlsSession {
+    pub(crate) tx: TrafficKey,
+    rx: TrafficKey,
     /// Computes new keys, in TLS 1.3.
     kernel: Option<KernelConnection<ServerConnectionData>>,
     /// Updates of keys since the client last sent data.
@@ -21,18 +23,18 @@ pub(crate) struct Session {
 
 /// What was in a buffer of records.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedRecords {
     /// Bytes of whole records, all of them used.
     pub(crate) used: usize,
     /// Bytes of text, at the begin of the buffer.
     pub(crate) text: usize,
     /// How the input ended, if it did; then nothing after it counts.
-    pub(crate) end: Option<End>,
+    pub(crate) end: Option<TlsInputEnd>,
 }
 
 /// How the input of a session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum TlsInputEnd {
     /// The client has said that nothing more comes.
     Closed,
     /// The client gave up, with this alert.
@@ -62,13 +64,13 @@ const RECORDS_MAX: u64 = 1 << 24;
 const UPDATES_MAX: u32 = 32;
 const KEY_UPDATE: u8 = 24;
 
-impl Session {
+impl TlsSession {
     pub(crate) fn new(
-        tx: Key,
-        rx: Key,
+        tx: TrafficKey,
+        rx: TrafficKey,
         kernel: Option<KernelConnection<ServerConnectionData>>,
-    ) -> Session {
-        Session {
+    ) -> TlsSession {
+        TlsSession {
             tx,
             rx,
             kernel,
@@ -79,8 +81,8 @@ impl Session {
 
     /// Opens the whole records in `buffer`; their text stands at its begin then. What is to be sent
     /// because of them is appended to `out`.
-    pub(crate) fn open(&mut self, buffer: &mut [u8], out: &mut Vec<u8>) -> Opened {
-        let mut opened = Opened {
+    pub(crate) fn open(&mut self, buffer: &mut [u8], out: &mut Vec<u8>) -> OpenedRecords {
+        let mut opened = OpenedRecords {
             used: 0,
             text: 0,
             end: None,
@@ -104,15 +106,15 @@ impl Session {
             let text = opened.used + text.start..opened.used + text.end;
             opened.used += len;
             let end = match kind {
-                Kind::Data => {
+                TlsContentType::Data => {
                     self.update_count = 0;
                     let len = text.len();
                     buffer.copy_within(text, opened.text);
                     opened.text += len;
                     None
                 }
-                Kind::Alert => self.hear_alert(&buffer[text], out),
-                Kind::Handshake => self.hear_handshake(&buffer[text], out),
+                TlsContentType::Alert => self.hear_alert(&buffer[text], out),
+                TlsContentType::Handshake => self.hear_handshake(&buffer[text], out),
             };
             if end.is_some() {
                 opened.end = end;
@@ -128,7 +130,7 @@ impl Session {
     }
 
     /// The key for the next record, changed when it is time. `None` when no more can be sealed.
-    pub(crate) fn sealer(&mut self, out: &mut Vec<u8>) -> Option<&mut Key> {
+    pub(crate) fn sealer(&mut self, out: &mut Vec<u8>) -> Option<&mut TrafficKey> {
         if self.is_key_worn() {
             self.update_tx(out)?;
         }
@@ -139,11 +141,11 @@ impl Session {
     pub(crate) fn push_end(&mut self, out: &mut Vec<u8>) {
         if !self.has_sent_end {
             self.has_sent_end = true;
-            self.push(Kind::Alert, &[1, alert::CLOSE_NOTIFY], out);
+            self.push(TlsContentType::Alert, &[1, alert::CLOSE_NOTIFY], out);
         }
     }
 
-    fn break_off(&mut self, bad: Bad, out: &mut Vec<u8>) -> End {
+    fn break_off(&mut self, bad: Bad, out: &mut Vec<u8>) -> TlsInputEnd {
         let (alert, reason) = match bad {
             Bad::Record => (alert::BAD_RECORD_MAC, "a TLS record was changed on its way"),
             Bad::TooLong => (alert::RECORD_OVERFLOW, "a TLS record is too long"),
@@ -155,21 +157,21 @@ impl Session {
         self.refuse(alert, reason, out)
     }
 
-    fn refuse(&mut self, alert: u8, reason: &'static str, out: &mut Vec<u8>) -> End {
+    fn refuse(&mut self, alert: u8, reason: &'static str, out: &mut Vec<u8>) -> TlsInputEnd {
         if !self.has_sent_end {
             self.has_sent_end = true;
-            self.push(Kind::Alert, &[2, alert], out);
+            self.push(TlsContentType::Alert, &[2, alert], out);
         }
-        End::Broken(reason)
+        TlsInputEnd::Broken(reason)
     }
 
-    fn hear_alert(&mut self, text: &[u8], out: &mut Vec<u8>) -> Option<End> {
+    fn hear_alert(&mut self, text: &[u8], out: &mut Vec<u8>) -> Option<TlsInputEnd> {
         match text {
-            [_, alert::CLOSE_NOTIFY] => Some(End::Closed),
+            [_, alert::CLOSE_NOTIFY] => Some(TlsInputEnd::Closed),
             [_, alert::USER_CANCELED] => None,
             // Warnings are a thing of TLS 1.2; none of them says anything to a server.
             [1, _] if self.kernel.is_none() => None,
-            [_, number] => Some(End::GaveUp(*number)),
+            [_, number] => Some(TlsInputEnd::GaveUp(*number)),
             //= rfc8446#5.4
             [] => Some(self.refuse(alert::UNEXPECTED_MESSAGE, "a TLS alert is empty", out)),
             _ => Some(self.refuse(alert::DECODE_ERROR, "a TLS alert is malformed", out)),
@@ -177,7 +179,7 @@ impl Session {
     }
 
     /// In TLS 1.2 a client may want a new handshake, and gets none. In TLS 1.3 it may change keys.
-    fn hear_handshake(&mut self, text: &[u8], out: &mut Vec<u8>) -> Option<End> {
+    fn hear_handshake(&mut self, text: &[u8], out: &mut Vec<u8>) -> Option<TlsInputEnd> {
         let Some(kernel) = &mut self.kernel else {
             return Some(self.refuse(
                 alert::NO_RENEGOTIATION,
@@ -194,7 +196,9 @@ impl Session {
         };
         self.update_count += 1;
         let next = kernel.update_rx_secret();
-        let key = next.ok().and_then(|next| Key::new(Wire::Tls13, next).ok());
+        let key = next
+            .ok()
+            .and_then(|next| TrafficKey::new(TlsRecordVersion::Tls13, next).ok());
         let (Some(key), true) = (key, self.update_count <= UPDATES_MAX) else {
             return Some(self.refuse(alert::UNEXPECTED_MESSAGE, TOO_MANY, out));
         };
@@ -208,14 +212,14 @@ impl Session {
 
     /// Tells the client of our next key and goes over to it.
     fn update_tx(&mut self, out: &mut Vec<u8>) -> Option<()> {
-        self.push(Kind::Handshake, &[KEY_UPDATE, 0, 0, 1, 0], out);
+        self.push(TlsContentType::Handshake, &[KEY_UPDATE, 0, 0, 1, 0], out);
         let next = self.kernel.as_mut()?.update_tx_secret().ok()?;
-        self.tx = Key::new(Wire::Tls13, next).ok()?;
+        self.tx = TrafficKey::new(TlsRecordVersion::Tls13, next).ok()?;
         Some(())
     }
 
     /// Appends a small record.
-    fn push(&mut self, kind: Kind, text: &[u8], out: &mut Vec<u8>) {
+    fn push(&mut self, kind: TlsContentType, text: &[u8], out: &mut Vec<u8>) {
         let start = out.len();
         out.resize(start + self.tx.overhead() + text.len(), 0);
         self.tx.seal_text(kind, text, &mut out[start..]);

@@ -49,11 +49,11 @@ pub enum Version {
 }
 
 /// What a listener offers, ready for handshakes.
-pub struct Terms {
+pub struct TlsHosts {
     exact: HashMap<String, usize>,
     /// By what stands behind the `*.`.
     below: HashMap<String, usize>,
-    hosts: Vec<Host>,
+    hosts: Vec<TlsHost>,
     default: usize,
     tickets: Arc<TicketKeys>,
 }
@@ -64,7 +64,7 @@ pub(crate) const ALPN_H2: &[u8] = b"h2";
 pub(crate) const ALPN_H3: &[u8] = b"h3";
 
 /// What those get who ask for one of some names.
-pub(crate) struct Host {
+pub(crate) struct TlsHost {
     pub(crate) config: Arc<ServerConfig>,
     /// The same over QUIC; `None` where TLS 1.3 is not offered.
     pub(crate) quic: Option<Arc<ServerConfig>>,
@@ -85,18 +85,18 @@ pub enum TermsError {
     NoHost,
 }
 
-impl Terms {
+impl TlsHosts {
     /// Makes the terms of an offer.
     ///
     /// # Errors
     /// When the parts of the offer do not fit together.
-    pub fn new(offer: &Offer, tickets: &Arc<TicketKeys>) -> Result<Terms, TermsError> {
+    pub fn new(offer: &Offer, tickets: &Arc<TicketKeys>) -> Result<TlsHosts, TermsError> {
         let provider = provider_with(&offer.suites)?;
         let versions: &[&SupportedProtocolVersion] = match offer.minimum {
             Version::Tls12 => &[&rustls::version::TLS13, &rustls::version::TLS12],
             Version::Tls13 => &[&rustls::version::TLS13],
         };
-        let mut terms = Terms {
+        let mut terms = TlsHosts {
             exact: HashMap::new(),
             below: HashMap::new(),
             hosts: Vec::with_capacity(offer.hosts.len()),
@@ -122,7 +122,7 @@ impl Terms {
             config.ignore_client_order = !offer.suites.is_empty();
             // Our records are sealed with the keys that rustls agrees on.
             config.enable_secret_extraction = true;
-            terms.hosts.push(Host {
+            terms.hosts.push(TlsHost {
                 quic: over_quic(&config),
                 config: Arc::new(config),
                 rule,
@@ -146,7 +146,7 @@ impl Terms {
     }
 
     /// What is offered to a client that asks for this name.
-    pub(crate) fn for_name(&self, name: Option<&str>) -> &Host {
+    pub(crate) fn for_name(&self, name: Option<&str>) -> &TlsHost {
         let found = name.and_then(|name| self.index_of(name));
         &self.hosts[found.unwrap_or(self.default)]
     }
@@ -169,7 +169,7 @@ impl Terms {
     }
 }
 
-impl fmt::Debug for Terms {
+impl fmt::Debug for TlsHosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Terms({} hosts)", self.hosts.len())
     }

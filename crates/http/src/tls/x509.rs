@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use hob_trace::calendar::Moment;
+use hob_trace::calendar::UtcDateTime;
 use x509_parser::asn1_rs::{Any, BmpString, Tag, UniversalString};
 use x509_parser::prelude::{ASN1Time, AttributeTypeAndValue, FromDer, X509Certificate, X509Name};
 
@@ -61,7 +61,7 @@ const COMMON_NAME: &str = "2.5.4.3";
 
 /// A moment, as OpenSSL writes it.
 fn time_text(time: ASN1Time) -> String {
-    let moment = Moment::from_unix_s(time.timestamp());
+    let moment = UtcDateTime::from_unix_s(time.timestamp());
     let month = moment.month_name().escape_ascii();
     let (day, year) = (moment.day, moment.year);
     let (hour, minute, second) = (moment.hour, moment.minute, moment.second);

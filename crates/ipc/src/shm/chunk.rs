@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::lie::Lie;
-use super::region::{Place, Region};
+use super::region::{Region, WordOffset};
 use super::wake::{self, AWAKE, ON_BELL, WANTS_ROOM};
 
 const FREE: u32 = 0;
@@ -21,7 +21,7 @@ const TAKEN: u32 = 1;
 
 /// What the server's end and the chunks it gave out share. It lives until the last of them is gone.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct ServerRegion {
     pub(super) region: Region,
     pub(super) bell_to_worker: OwnedFd,
     /// A bit for each chunk that a [`ChunkHold`] holds.
@@ -30,9 +30,9 @@ pub(super) struct Shared {
     pub(super) wakes_sent: AtomicU64,
 }
 
-impl Shared {
-    pub(super) fn new(region: Region, bell_to_worker: OwnedFd) -> Shared {
-        Shared {
+impl ServerRegion {
+    pub(super) fn new(region: Region, bell_to_worker: OwnedFd) -> ServerRegion {
+        ServerRegion {
             region,
             bell_to_worker,
             held: AtomicU32::new(0),
@@ -42,7 +42,7 @@ impl Shared {
 
     /// Wakes the worker if it sleeps in one of these ways.
     pub(super) fn wake_worker(&self, only: u32) {
-        let word = self.region.word(Place::WorkerSleep);
+        let word = self.region.word(WordOffset::WorkerSleep);
         let how = wake::must_wake(word, only);
         if how == AWAKE {
             return;
@@ -62,7 +62,7 @@ impl Shared {
     }
 
     /// The worker says that a chunk holds so many bytes.
-    pub(super) fn take(self: &Arc<Shared>, index: u32, bytes: u32) -> Result<ChunkHold, Lie> {
+    pub(super) fn take(self: &Arc<ServerRegion>, index: u32, bytes: u32) -> Result<ChunkHold, Lie> {
         let sizes = self.region.sizes();
         if index as usize >= sizes.chunk_count || bytes as usize > sizes.chunk_bytes || bytes == 0 {
             return Err(Lie::Chunk(index, bytes));
@@ -85,7 +85,7 @@ impl Shared {
 /// pointer to the kernel.
 #[derive(Debug)]
 pub struct ChunkHold {
-    shared: Arc<Shared>,
+    shared: Arc<ServerRegion>,
     index: u32,
     bytes: u32,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::malformed::Malformed;
+use crate::malformed::MalformedMessage;
 
 /// The other side wrote what cannot be. Its region is of no more use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Lie {
     /// A message is longer than what has been published of it.
     Length(u32),
     /// A message is malformed.
-    Message(Malformed),
+    Message(MalformedMessage),
     /// There is no chunk of that number, or it does not hold so many bytes.
     Chunk(u32, u32),
     /// A chunk was sent again while the server still had it.
@@ -26,8 +26,8 @@ pub enum Lie {
     Header(&'static str),
 }
 
-impl From<Malformed> for Lie {
-    fn from(malformed: Malformed) -> Lie {
+impl From<MalformedMessage> for Lie {
+    fn from(malformed: MalformedMessage) -> Lie {
         Lie::Message(malformed)
     }
 }
@@ -59,12 +59,12 @@ impl std::error::Error for Lie {}
 
 /// There is no room now: publish what was written, and try again when the other side has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
+pub struct RingFull;
 
-impl fmt::Display for Full {
+impl fmt::Display for RingFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("no room in shared memory until the other side has read")
     }
 }
 
-impl std::error::Error for Full {}
+impl std::error::Error for RingFull {}

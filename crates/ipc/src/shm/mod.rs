@@ -20,6 +20,6 @@ mod lie;
 
 pub use chunk::ChunkHold;
 pub use gifts::Gifts;
-pub use lie::{Full, Lie};
-pub use server::{Counters, Incoming, Payload, ServerEnd, SlotRef};
-pub use worker::{How, Room, Sleeper, Taken, WorkerEnd};
+pub use lie::{Lie, RingFull};
+pub use server::{Counters, Incoming, ServerEnd, SlotRef, WorkerPayload};
+pub use worker::{How, Room, Sleeper, WorkerChunk, WorkerEnd};

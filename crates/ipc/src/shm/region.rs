@@ -84,7 +84,7 @@ const _: () = assert!(RING_DATA_BYTES_MAX <= CHUNK_BYTES_MIN);
 /// Words at fixed places.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
-pub enum Place {
+pub enum WordOffset {
     /// Tail of the ring to the worker.
     ToWorkerTail = 64,
     /// Head of the ring to the worker.
@@ -290,7 +290,7 @@ impl Region {
     }
 
     /// A word at a fixed place.
-    pub fn word(&self, place: Place) -> &AtomicU32 {
+    pub fn word(&self, place: WordOffset) -> &AtomicU32 {
         self.at(place as usize)
     }
 

@@ -14,10 +14,10 @@
 
 use std::sync::atomic::Ordering;
 
-use super::lie::{Full, Lie};
+use super::lie::{Lie, RingFull};
 use super::word::{Bytes, Word};
 use crate::limits::HEAD_BYTES;
-use crate::message::{Carrier, Head, Side};
+use crate::message::{Carrier, MessageHead, MessageSender};
 
 const ALIGN: u32 = 8;
 
@@ -28,7 +28,7 @@ fn taken(payload_bytes: u32) -> u32 {
 
 /// The writer's own counts.
 #[derive(Debug)]
-pub struct Writer {
+pub struct RingWriter {
     size: u32,
     /// Behind the last message written.
     tail: u32,
@@ -38,11 +38,11 @@ pub struct Writer {
     head_seen: u32,
 }
 
-impl Writer {
+impl RingWriter {
     /// For an empty ring of that size.
-    pub fn new(size: u32) -> Writer {
+    pub fn new(size: u32) -> RingWriter {
         assert!(size.is_power_of_two(), "positions wrap by a mask");
-        Writer {
+        RingWriter {
             size,
             tail: 0,
             published: 0,
@@ -78,13 +78,19 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// [`Full`] without room as of the last [`Writer::has_room`], which is to be asked before.
-    pub fn push<B: Bytes>(&mut self, bytes: &B, head: Head, payload: &[&[u8]]) -> Result<(), Full> {
+    /// [`RingFull`] without room as of the last [`RingWriter::has_room`], which is to be asked
+    /// before.
+    pub fn push<B: Bytes>(
+        &mut self,
+        bytes: &B,
+        head: MessageHead,
+        payload: &[&[u8]],
+    ) -> Result<(), RingFull> {
         let len: usize = payload.iter().map(|piece| piece.len()).sum();
         let head = head.sized(len);
         let wanted = taken(head.len);
         if !self.fits(wanted) {
-            return Err(Full);
+            return Err(RingFull);
         }
         let mut at = self.tail;
         self.put(bytes, &mut at, &head.encode());
@@ -118,7 +124,7 @@ impl Writer {
 
 /// The reader's own counts.
 #[derive(Debug)]
-pub struct Reader {
+pub struct RingReader {
     size: u32,
     /// Before the next message.
     head: u32,
@@ -128,11 +134,11 @@ pub struct Reader {
     tail_seen: u32,
 }
 
-impl Reader {
+impl RingReader {
     /// For an empty ring of that size.
-    pub fn new(size: u32) -> Reader {
+    pub fn new(size: u32) -> RingReader {
         assert!(size.is_power_of_two(), "positions wrap by a mask");
-        Reader {
+        RingReader {
             size,
             head: 0,
             released: 0,
@@ -150,9 +156,9 @@ impl Reader {
         &mut self,
         tail: &W,
         bytes: &B,
-        side: Side,
+        side: MessageSender,
         payload: &mut Vec<u8>,
-    ) -> Result<Option<Head>, Lie> {
+    ) -> Result<Option<MessageHead>, Lie> {
         payload.clear();
         if self.tail_seen == self.head && !self.look(tail)? {
             return Ok(None);
@@ -161,7 +167,7 @@ impl Reader {
         let mut copy = [0; HEAD_BYTES];
         copy[..8].copy_from_slice(&bytes.eight(self.head & (self.size - 1)));
         copy[8..].copy_from_slice(&bytes.eight(self.head.wrapping_add(8) & (self.size - 1)));
-        let head = Head::decode(&copy, side, Carrier::Shm)?;
+        let head = MessageHead::decode(&copy, side, Carrier::Shm)?;
         let wanted = taken(head.len);
         if wanted > self.tail_seen.wrapping_sub(self.head) {
             return Err(Lie::Length(head.len));

@@ -15,14 +15,14 @@ use std::sync::atomic::Ordering;
 use rustix::event::EventfdFlags;
 use rustix::pipe::PipeFlags;
 
-use super::chunk::{ChunkHold, Shared};
+use super::chunk::{ChunkHold, ServerRegion};
 use super::gifts::Gifts;
-use super::lie::{Full, Lie};
-use super::region::{Place, Region, Sizes};
-use super::ring::{Reader, Writer};
+use super::lie::{Lie, RingFull};
+use super::region::{Region, Sizes, WordOffset};
+use super::ring::{RingReader, RingWriter};
 use super::slot;
 use super::wake::{self, ASLEEP, AWAKE, WANTS_ROOM};
-use crate::message::{CHUNK, Head, Kind, Side};
+use crate::message::{CHUNK, MessageHead, MessageKind, MessageSender};
 
 /// A bell's pipe needs room for a byte.
 const BELL_BYTES: usize = 4096;
@@ -31,10 +31,10 @@ const BELL_BYTES: usize = 4096;
 /// the memory until they are out.
 #[derive(Debug)]
 pub struct ServerEnd {
-    shared: Arc<Shared>,
+    shared: Arc<ServerRegion>,
     bell: OwnedFd,
-    to_worker: Writer,
-    to_server: Reader,
+    to_worker: RingWriter,
+    to_server: RingReader,
     slots: Slots,
     payload: Vec<u8>,
     lie: Option<Lie>,
@@ -72,14 +72,14 @@ pub struct SlotRef {
 #[derive(Debug)]
 pub struct Incoming<'a> {
     /// Its head, checked. For data in a chunk `len` is the length of the reference.
-    pub head: Head,
+    pub head: MessageHead,
     /// Its bytes.
-    pub payload: Payload<'a>,
+    pub payload: WorkerPayload<'a>,
 }
 
 /// The payload of a worker's message.
 #[derive(Debug)]
-pub enum Payload<'a> {
+pub enum WorkerPayload<'a> {
     /// A copy, valid until the next message is taken.
     Bytes(&'a [u8]),
     /// In a chunk, which stays the server's until this is dropped.
@@ -109,10 +109,10 @@ impl ServerEnd {
             bell_to_worker,
         };
         let end = ServerEnd {
-            shared: Arc::new(Shared::new(region, ring_worker)),
+            shared: Arc::new(ServerRegion::new(region, ring_worker)),
             bell,
-            to_worker: Writer::new(ring_bytes),
-            to_server: Reader::new(ring_bytes),
+            to_worker: RingWriter::new(ring_bytes),
+            to_server: RingReader::new(ring_bytes),
             slots: Slots::new(sizes.slot_count),
             payload: Vec::new(),
             lie: None,
@@ -133,16 +133,16 @@ impl ServerEnd {
     ///
     /// # Errors
     ///
-    /// [`Full`] when there is no room. Flush, and try again when the worker has been heard of.
-    pub fn push(&mut self, head: Head, payload: &[&[u8]]) -> Result<(), Full> {
+    /// [`RingFull`] when there is no room. Flush, and try again when the worker has been heard of.
+    pub fn push(&mut self, head: MessageHead, payload: &[&[u8]]) -> Result<(), RingFull> {
         debug_assert!(
-            head.kind.side() == Side::Server,
+            head.kind.side() == MessageSender::Server,
             "the server sends what is its own to send"
         );
         let bytes: usize = payload.iter().map(|piece| piece.len()).sum();
         if !self.has_room(bytes) {
             self.counters.full += 1;
-            return Err(Full);
+            return Err(RingFull);
         }
         let ring = self.shared.region.ring_to_worker();
         self.to_worker.push(&ring, head, payload)
@@ -153,17 +153,17 @@ impl ServerEnd {
     ///
     /// # Errors
     ///
-    /// [`Full`] when there is no room, or no slot is free.
-    pub fn hand(&mut self, request: u32, flags: u8, block: &[u8]) -> Result<SlotRef, Full> {
+    /// [`RingFull`] when there is no room, or no slot is free.
+    pub fn hand(&mut self, request: u32, flags: u8, block: &[u8]) -> Result<SlotRef, RingFull> {
         let Some(slot) = self
             .slots
             .next_free()
             .filter(|_| self.has_room(block.len()))
         else {
             self.counters.full += 1;
-            return Err(Full);
+            return Err(RingFull);
         };
-        let head = Head::new(Kind::Request, request)
+        let head = MessageHead::new(MessageKind::Request, request)
             .flags(flags)
             .small(slot.index)
             .large(slot.generation);
@@ -203,8 +203,13 @@ impl ServerEnd {
     /// sleeps and has to know.
     pub fn flush(&mut self) {
         let region = &self.shared.region;
-        self.owes_room |= self.to_server.release(region.word(Place::ToServerHead));
-        if self.to_worker.publish(region.word(Place::ToWorkerTail)) {
+        self.owes_room |= self
+            .to_server
+            .release(region.word(WordOffset::ToServerHead));
+        if self
+            .to_worker
+            .publish(region.word(WordOffset::ToWorkerTail))
+        {
             self.shared.wake_worker(u32::MAX);
         } else if self.owes_room {
             self.shared.wake_worker(WANTS_ROOM);
@@ -225,11 +230,11 @@ impl ServerEnd {
             Ok(None) => Ok(None),
             Ok(Some((head, None))) => Ok(Some(Incoming {
                 head,
-                payload: Payload::Bytes(&self.payload),
+                payload: WorkerPayload::Bytes(&self.payload),
             })),
             Ok(Some((head, Some(chunk)))) => Ok(Some(Incoming {
                 head,
-                payload: Payload::Chunk(chunk),
+                payload: WorkerPayload::Chunk(chunk),
             })),
             Err(lie) => {
                 self.lie = Some(lie.clone());
@@ -238,15 +243,17 @@ impl ServerEnd {
         }
     }
 
-    fn pop_message(&mut self) -> Result<Option<(Head, Option<ChunkHold>)>, Lie> {
+    fn pop_message(&mut self) -> Result<Option<(MessageHead, Option<ChunkHold>)>, Lie> {
         let region = &self.shared.region;
-        let tail = region.word(Place::ToServerTail);
+        let tail = region.word(WordOffset::ToServerTail);
         let ring = region.ring_to_server();
         let popped = self
             .to_server
-            .pop(tail, &ring, Side::Worker, &mut self.payload)?;
+            .pop(tail, &ring, MessageSender::Worker, &mut self.payload)?;
         if popped.is_none() || self.to_server.should_release() {
-            self.owes_room |= self.to_server.release(region.word(Place::ToServerHead));
+            self.owes_room |= self
+                .to_server
+                .release(region.word(WordOffset::ToServerHead));
         }
         let Some(head) = popped else {
             return Ok(None);
@@ -264,7 +271,7 @@ impl ServerEnd {
 
     /// True when the worker has written something that was not taken.
     pub fn has_news(&self) -> bool {
-        let tail = self.shared.region.word(Place::ToServerTail);
+        let tail = self.shared.region.word(WordOffset::ToServerTail);
         self.lie.is_none() && self.to_server.has_more(tail)
     }
 
@@ -272,8 +279,8 @@ impl ServerEnd {
     /// there already: do not sleep.
     pub fn fall_asleep(&mut self) -> bool {
         self.flush();
-        let word = self.shared.region.word(Place::ServerSleep);
-        let tail = self.shared.region.word(Place::ToServerTail);
+        let word = self.shared.region.word(WordOffset::ServerSleep);
+        let tail = self.shared.region.word(WordOffset::ToServerTail);
         let (lie, reader) = (&self.lie, &self.to_server);
         self.is_asleep = wake::fall_asleep(word, ASLEEP, || lie.is_none() && reader.has_more(tail));
         !self.is_asleep
@@ -284,7 +291,7 @@ impl ServerEnd {
         if !std::mem::take(&mut self.is_asleep) {
             return;
         }
-        let word = self.shared.region.word(Place::ServerSleep);
+        let word = self.shared.region.word(WordOffset::ServerSleep);
         if word.load(Ordering::Relaxed) == AWAKE {
             self.counters.wakes_received += 1;
         } else {
@@ -312,7 +319,7 @@ impl ServerEnd {
 
     /// True when a message with such a payload would find room in the ring to the worker.
     pub fn has_room(&mut self, payload_bytes: usize) -> bool {
-        let head = self.shared.region.word(Place::ToWorkerHead);
+        let head = self.shared.region.word(WordOffset::ToWorkerHead);
         match self.to_worker.has_room(head, payload_bytes as u32) {
             Ok(has_room) => has_room,
             // The next `pop` says it.
@@ -333,11 +340,11 @@ impl ServerEnd {
 struct Slots {
     /// Those that are free; the last is taken next, so that few are in use.
     free: Vec<u16>,
-    all: Vec<Slot>,
+    all: Vec<SlotState>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+struct SlotState {
     is_taken: bool,
     generation: u32,
 }
@@ -348,7 +355,7 @@ impl Slots {
         let count = u16::try_from(count).unwrap_or(u16::MAX);
         Slots {
             free: (0..count).rev().collect(),
-            all: vec![Slot::default(); usize::from(count)],
+            all: vec![SlotState::default(); usize::from(count)],
         }
     }
 
@@ -366,7 +373,7 @@ impl Slots {
     fn take(&mut self, slot: SlotRef) {
         let taken = self.free.pop();
         debug_assert_eq!(taken, Some(slot.index), "nothing came between");
-        self.all[usize::from(slot.index)] = Slot {
+        self.all[usize::from(slot.index)] = SlotState {
             is_taken: true,
             generation: slot.generation,
         };

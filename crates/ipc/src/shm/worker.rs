@@ -14,30 +14,30 @@ use rustix::thread::futex;
 
 use super::chunk;
 use super::gifts::Gifts;
-use super::lie::{Full, Lie};
-use super::region::{Place, Region};
-use super::ring::{Reader, Writer};
+use super::lie::{Lie, RingFull};
+use super::region::{Region, WordOffset};
+use super::ring::{RingReader, RingWriter};
 use super::slot;
 use super::wake::{self, ASLEEP, AWAKE, ON_BELL, WANTS_ROOM};
-use crate::message::{CHUNK, CHUNK_REFERENCE_BYTES, Head, Kind, Side};
+use crate::message::{CHUNK, CHUNK_REFERENCE_BYTES, MessageHead, MessageKind, MessageSender};
 
 /// A worker's end.
 #[derive(Debug)]
 pub struct WorkerEnd {
     sleeper: Sleeper,
-    to_worker: Reader,
-    to_server: Writer,
+    to_worker: RingReader,
+    to_server: RingWriter,
     owes_room: bool,
 }
 
 /// What is needed to sleep, without the end itself: another thread may use that meanwhile.
 #[derive(Clone, Debug)]
 pub struct Sleeper {
-    inner: Arc<Inner>,
+    inner: Arc<WorkerRegion>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct WorkerRegion {
     region: Region,
     bell: OwnedFd,
     bell_to_server: OwnedFd,
@@ -63,7 +63,7 @@ impl WorkerEnd {
     pub fn open(gifts: Gifts) -> io::Result<WorkerEnd> {
         let region = Region::open(gifts.region.as_fd())?;
         let ring_bytes = region.sizes().ring_bytes as u32;
-        let inner = Inner {
+        let inner = WorkerRegion {
             region,
             bell: gifts.bell_to_worker,
             bell_to_server: gifts.bell_to_server,
@@ -74,8 +74,8 @@ impl WorkerEnd {
             sleeper: Sleeper {
                 inner: Arc::new(inner),
             },
-            to_worker: Reader::new(ring_bytes),
-            to_server: Writer::new(ring_bytes),
+            to_worker: RingReader::new(ring_bytes),
+            to_server: RingWriter::new(ring_bytes),
             owes_room: false,
         })
     }
@@ -86,17 +86,21 @@ impl WorkerEnd {
     /// # Errors
     ///
     /// [`Lie`]: the server is broken, or the library too old for it.
-    pub fn pop(&mut self, payload: &mut Vec<u8>) -> Result<Option<Head>, Lie> {
+    pub fn pop(&mut self, payload: &mut Vec<u8>) -> Result<Option<MessageHead>, Lie> {
         let region = &self.sleeper.inner.region;
-        let tail = region.word(Place::ToWorkerTail);
+        let tail = region.word(WordOffset::ToWorkerTail);
         let ring = region.ring_to_worker();
-        let popped = self.to_worker.pop(tail, &ring, Side::Server, payload)?;
+        let popped = self
+            .to_worker
+            .pop(tail, &ring, MessageSender::Server, payload)?;
         if popped.is_none() || self.to_worker.should_release() {
-            self.owes_room |= self.to_worker.release(region.word(Place::ToWorkerHead));
+            self.owes_room |= self
+                .to_worker
+                .release(region.word(WordOffset::ToWorkerHead));
         }
         match popped {
             Some(head)
-                if head.kind == Kind::Request
+                if head.kind == MessageKind::Request
                     && usize::from(head.small) >= region.sizes().slot_count =>
             {
                 Err(Lie::Slot(head.small))
@@ -107,7 +111,7 @@ impl WorkerEnd {
 
     /// Starts the request with that head; false when the server has taken it back.
     #[must_use]
-    pub fn start(&self, request: &Head) -> bool {
+    pub fn start(&self, request: &MessageHead) -> bool {
         let slot = self.sleeper.inner.region.slot(request.small.into());
         slot::start(slot, request.large)
     }
@@ -116,17 +120,17 @@ impl WorkerEnd {
     ///
     /// # Errors
     ///
-    /// [`Full`] when there is no room: flush, wait for room, try again.
-    pub fn push(&mut self, head: Head, payload: &[&[u8]]) -> Result<(), Full> {
+    /// [`RingFull`] when there is no room: flush, wait for room, try again.
+    pub fn push(&mut self, head: MessageHead, payload: &[&[u8]]) -> Result<(), RingFull> {
         debug_assert!(
-            head.kind.side() == Side::Worker,
+            head.kind.side() == MessageSender::Worker,
             "a worker sends what is its own to send"
         );
         let bytes: usize = payload.iter().map(|piece| piece.len()).sum();
         let region = &self.sleeper.inner.region;
-        let seen = region.word(Place::ToServerHead);
+        let seen = region.word(WordOffset::ToServerHead);
         if self.to_server.has_room(seen, bytes as u32) != Ok(true) {
-            return Err(Full);
+            return Err(RingFull);
         }
         self.to_server.push(&region.ring_to_server(), head, payload)
     }
@@ -137,10 +141,10 @@ impl WorkerEnd {
     }
 
     /// Takes a free chunk to fill, if there is one.
-    pub fn take_chunk(&mut self) -> Option<Taken> {
+    pub fn take_chunk(&mut self) -> Option<WorkerChunk> {
         let inner = &self.sleeper.inner;
         let index = chunk::take_free(&inner.region)?;
-        Some(Taken {
+        Some(WorkerChunk {
             inner: inner.clone(),
             index,
             is_sent: false,
@@ -151,14 +155,14 @@ impl WorkerEnd {
     ///
     /// # Errors
     ///
-    /// [`Full`], and the chunk back, when there is no room in the ring.
+    /// [`RingFull`], and the chunk back, when there is no room in the ring.
     pub fn push_chunk(
         &mut self,
         request: u32,
         flags: u8,
-        mut taken: Taken,
+        mut taken: WorkerChunk,
         bytes: usize,
-    ) -> Result<(), (Full, Taken)> {
+    ) -> Result<(), (RingFull, WorkerChunk)> {
         assert!(
             (1..=self.chunk_bytes()).contains(&bytes),
             "a chunk holds so much"
@@ -166,7 +170,7 @@ impl WorkerEnd {
         let mut reference = [0; CHUNK_REFERENCE_BYTES];
         reference[..4].copy_from_slice(&taken.index.to_le_bytes());
         reference[4..].copy_from_slice(&(bytes as u32).to_le_bytes());
-        let head = Head::new(Kind::Data, request).flags(flags | CHUNK);
+        let head = MessageHead::new(MessageKind::Data, request).flags(flags | CHUNK);
         match self.push(head, &[&reference]) {
             Ok(()) => {
                 taken.is_sent = true;
@@ -182,15 +186,15 @@ impl WorkerEnd {
         let inner = &self.sleeper.inner;
         self.owes_room |= self
             .to_worker
-            .release(inner.region.word(Place::ToWorkerHead));
+            .release(inner.region.word(WordOffset::ToWorkerHead));
         let is_new = self
             .to_server
-            .publish(inner.region.word(Place::ToServerTail));
+            .publish(inner.region.word(WordOffset::ToServerTail));
         if !is_new && !self.owes_room {
             return;
         }
         self.owes_room = false;
-        if wake::must_wake(inner.region.word(Place::ServerSleep), u32::MAX) != AWAKE {
+        if wake::must_wake(inner.region.word(WordOffset::ServerSleep), u32::MAX) != AWAKE {
             inner.wakes_sent.fetch_add(1, Ordering::Relaxed);
             // An eventfd that is full is readable.
             let _ = rustix::io::write(&inner.bell_to_server, &1u64.to_ne_bytes());
@@ -199,14 +203,14 @@ impl WorkerEnd {
 
     /// True when the server has written something that was not taken.
     pub fn has_news(&self) -> bool {
-        let tail = self.sleeper.inner.region.word(Place::ToWorkerTail);
+        let tail = self.sleeper.inner.region.word(WordOffset::ToWorkerTail);
         self.to_worker.has_more(tail)
     }
 
     /// True when such a message would find room now.
     pub fn has_room(&mut self, room: Room) -> bool {
         let region = &self.sleeper.inner.region;
-        let seen = region.word(Place::ToServerHead);
+        let seen = region.word(WordOffset::ToServerHead);
         let fits = self.to_server.has_room(seen, room.payload_bytes as u32);
         fits == Ok(true) && (!room.chunk || chunk::free(region).is_some())
     }
@@ -220,7 +224,7 @@ impl WorkerEnd {
         self.flush();
         let sleeper = self.sleeper.clone();
         sleeper.inner.sleeps.fetch_add(1, Ordering::Relaxed);
-        let word = sleeper.inner.region.word(Place::WorkerSleep);
+        let word = sleeper.inner.region.word(WordOffset::WorkerSleep);
         wake::fall_asleep(word, bits(how, rooms), || {
             self.has_news() || rooms.iter().any(|room| self.has_room(*room))
         })
@@ -231,7 +235,7 @@ impl WorkerEnd {
     /// False when there is such room already.
     #[must_use]
     pub fn want_room(&mut self, room: Room) -> bool {
-        let word = self.sleeper.inner.region.word(Place::WorkerSleep);
+        let word = self.sleeper.inner.region.word(WordOffset::WorkerSleep);
         word.fetch_or(WANTS_ROOM, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         !self.has_room(room)
@@ -259,13 +263,13 @@ impl WorkerEnd {
 
 /// A chunk that the worker has taken to fill; dropped without being sent, it is free again.
 #[derive(Debug)]
-pub struct Taken {
-    inner: Arc<Inner>,
+pub struct WorkerChunk {
+    inner: Arc<WorkerRegion>,
     index: u32,
     is_sent: bool,
 }
 
-impl Taken {
+impl WorkerChunk {
     /// The place of its bytes, which nobody else writes until it is sent: as many as
     /// [`WorkerEnd::chunk_bytes`] says.
     pub fn place(&mut self) -> *mut u8 {
@@ -283,7 +287,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for WorkerChunk {
     fn drop(&mut self) {
         if !self.is_sent {
             chunk::put_back(&self.inner.region, self.index);
@@ -304,7 +308,7 @@ impl Sleeper {
     /// Waits on the word until the server wakes this side; at most that long. `rooms` as they were
     /// given to [`WorkerEnd::fall_asleep`].
     pub fn wait(&self, rooms: &[Room], at_most: Duration) {
-        let word = self.inner.region.word(Place::WorkerSleep);
+        let word = self.inner.region.word(WordOffset::WorkerSleep);
         let timeout = futex::Timespec::try_from(at_most).ok();
         let asleep = bits(How::OnWord, rooms);
         // Whatever ends the wait, the caller looks again.
@@ -313,7 +317,7 @@ impl Sleeper {
 
     /// After sleeping, in whichever way. True when the server woke this side.
     pub fn wake_up(&self) -> bool {
-        let word = self.inner.region.word(Place::WorkerSleep);
+        let word = self.inner.region.word(WordOffset::WorkerSleep);
         let was_woken = word.load(Ordering::Relaxed) & (ASLEEP | ON_BELL) == 0;
         word.store(AWAKE, Ordering::Relaxed);
         was_woken

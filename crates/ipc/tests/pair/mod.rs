@@ -9,10 +9,10 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hob_ipc::message::{Head, Kind, LAST};
+use hob_ipc::message::{LAST, MessageHead, MessageKind};
 use hob_ipc::shm::region::Sizes;
 use hob_ipc::shm::worker::{How, Room};
-use hob_ipc::shm::{Gifts, Payload, ServerEnd, WorkerEnd};
+use hob_ipc::shm::{Gifts, ServerEnd, WorkerEnd, WorkerPayload};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 const ROLE: &str = "HOB_IPC_TEST_WORKER";
@@ -89,12 +89,12 @@ impl Pair {
     }
 
     /// The next message, with a copy of its payload.
-    pub fn next(&mut self) -> (Head, Vec<u8>) {
+    pub fn next(&mut self) -> (MessageHead, Vec<u8>) {
         self.wait();
         let incoming = self.end.pop().unwrap().expect("news");
         let payload = match incoming.payload {
-            Payload::Bytes(bytes) => bytes.to_vec(),
-            Payload::Chunk(chunk) => {
+            WorkerPayload::Bytes(bytes) => bytes.to_vec(),
+            WorkerPayload::Chunk(chunk) => {
                 let mut copy = Vec::new();
                 chunk.copy_to(&mut copy);
                 copy
@@ -105,7 +105,9 @@ impl Pair {
 
     /// Sends drain; the worker ends well.
     pub fn finish(mut self) {
-        self.end.push(Head::new(Kind::Drain, 0), &[]).unwrap();
+        self.end
+            .push(MessageHead::new(MessageKind::Drain, 0), &[])
+            .unwrap();
         self.end.flush();
         assert!(self.child.wait().unwrap().success());
     }
@@ -119,8 +121,8 @@ impl Drop for Pair {
 }
 
 /// Appends data to `into`; true when the answer is over.
-pub fn collect(head: &Head, payload: &[u8], into: &mut Vec<u8>) -> bool {
-    if head.kind == Kind::Data {
+pub fn collect(head: &MessageHead, payload: &[u8], into: &mut Vec<u8>) -> bool {
+    if head.kind == MessageKind::Data {
         into.extend_from_slice(payload);
     }
     head.is_last()
@@ -164,7 +166,7 @@ impl Worker {
         }
     }
 
-    fn next(&mut self) -> Head {
+    fn next(&mut self) -> MessageHead {
         loop {
             if let Some(head) = self.end.pop(&mut self.payload).unwrap() {
                 return head;
@@ -173,7 +175,7 @@ impl Worker {
         }
     }
 
-    fn push(&mut self, head: Head, payload: &[u8]) {
+    fn push(&mut self, head: MessageHead, payload: &[u8]) {
         while self.end.push(head, &[payload]).is_err() {
             self.rest(&[Room {
                 payload_bytes: payload.len(),
@@ -187,20 +189,23 @@ impl Worker {
         loop {
             let head = self.next();
             match head.kind {
-                Kind::Drain => return,
-                Kind::Request if !self.end.start(&head) => continue,
-                Kind::Request => {
-                    let answer = Head::new(Kind::Head, head.request).small(200);
+                MessageKind::Drain => return,
+                MessageKind::Request if !self.end.start(&head) => continue,
+                MessageKind::Request => {
+                    let answer = MessageHead::new(MessageKind::Head, head.request).small(200);
                     self.push(answer, b"Content-Type: text/plain\n");
                     if head.is_last() {
                         let block = std::mem::take(&mut self.payload);
-                        self.push(Head::new(Kind::Data, head.request).flags(LAST), &block);
+                        self.push(
+                            MessageHead::new(MessageKind::Data, head.request).flags(LAST),
+                            &block,
+                        );
                         self.end.flush();
                     }
                 }
-                Kind::Body => {
+                MessageKind::Body => {
                     let body = std::mem::take(&mut self.payload);
-                    let data = Head::new(Kind::Data, head.request);
+                    let data = MessageHead::new(MessageKind::Data, head.request);
                     self.push(data.flags(head.flags & LAST), &body);
                     self.end.flush();
                 }
@@ -211,18 +216,18 @@ impl Worker {
 
     /// Says that it is ready, then answers each request with its block and a chunk.
     fn step(&mut self) {
-        self.push(Head::new(Kind::Callout, 0).flags(4), b"NOOP:");
+        self.push(MessageHead::new(MessageKind::Callout, 0).flags(4), b"NOOP:");
         self.end.flush();
         loop {
             let head = self.next();
-            if head.kind == Kind::Drain {
+            if head.kind == MessageKind::Drain {
                 return;
             }
             if !self.end.start(&head) {
                 continue;
             }
             self.push(
-                Head::new(Kind::Head, head.request).small(200),
+                MessageHead::new(MessageKind::Head, head.request).small(200),
                 b"Content-Type: text/plain\n",
             );
             let mut chunk = self.end.take_chunk().expect("there are enough");
@@ -230,7 +235,10 @@ impl Worker {
             let pushed = self.end.push_chunk(head.request, 0, chunk, 600);
             assert!(pushed.is_ok());
             let block = std::mem::take(&mut self.payload);
-            self.push(Head::new(Kind::Data, head.request).flags(LAST), &block);
+            self.push(
+                MessageHead::new(MessageKind::Data, head.request).flags(LAST),
+                &block,
+            );
             self.end.flush();
         }
     }
@@ -239,7 +247,7 @@ impl Worker {
     fn chunks(&mut self) {
         loop {
             let head = self.next();
-            if head.kind == Kind::Drain {
+            if head.kind == MessageKind::Drain {
                 return;
             }
             assert!(self.end.start(&head));
@@ -264,7 +272,10 @@ impl Worker {
                 }
                 self.end.flush();
             }
-            self.push(Head::new(Kind::Data, head.request).flags(LAST), &[]);
+            self.push(
+                MessageHead::new(MessageKind::Data, head.request).flags(LAST),
+                &[],
+            );
             self.end.flush();
         }
     }

@@ -12,11 +12,11 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use hob_ipc::hello::Hello;
-use hob_ipc::message::{Carrier, FAILED, Head, Kind, LAST, Side, TUNNEL};
+use hob_ipc::message::{Carrier, FAILED, LAST, MessageHead, MessageKind, MessageSender, TUNNEL};
 use hob_ipc::request::BlockBuilder;
 use hob_ipc::shm::region::Sizes;
-use hob_ipc::shm::{Payload, ServerEnd, SlotRef};
-use hob_ipc::stream::{self, Decoder};
+use hob_ipc::shm::{ServerEnd, SlotRef, WorkerPayload};
+use hob_ipc::stream::{self, MessageDecoder};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 /// Nothing waits longer than this for the program.
@@ -123,7 +123,7 @@ struct Open {
 pub struct Server {
     pub child: Child,
     socket: UnixStream,
-    decoder: Decoder,
+    decoder: MessageDecoder,
     end: Option<ServerEnd>,
     open: HashMap<u32, Open>,
     next: u32,
@@ -155,7 +155,7 @@ impl Server {
             takes_half_close: true,
         };
         let mut bytes = Vec::new();
-        let head = Head::new(Kind::Hello, 0).small(1);
+        let head = MessageHead::new(MessageKind::Hello, 0).small(1);
         stream::append(&mut bytes, head, &[&hello.encode()]);
         let end = if carrier == Carrier::Shm {
             let (end, gifts) = ServerEnd::create(Sizes::default()).unwrap();
@@ -165,10 +165,10 @@ impl Server {
             ours.write_all(&bytes).unwrap();
             None
         };
-        let mut decoder = Decoder::new(Side::Worker);
+        let mut decoder = MessageDecoder::new(MessageSender::Worker);
         let (chosen, library) = loop {
             if let Some(message) = decoder.next_message().unwrap() {
-                assert_eq!(message.head.kind, Kind::WorkerHello);
+                assert_eq!(message.head.kind, MessageKind::WorkerHello);
                 let library = String::from_utf8_lossy(message.payload).into_owned();
                 break (message.head.large, library);
             }
@@ -225,7 +225,7 @@ impl Server {
                 let mut bytes = Vec::new();
                 stream::append(
                     &mut bytes,
-                    Head::new(Kind::Request, id).flags(flags),
+                    MessageHead::new(MessageKind::Request, id).flags(flags),
                     &[&block],
                 );
                 self.socket.write_all(&bytes).unwrap();
@@ -247,7 +247,7 @@ impl Server {
     }
 
     /// Sends a message.
-    pub fn push(&mut self, head: Head, payload: &[u8]) {
+    pub fn push(&mut self, head: MessageHead, payload: &[u8]) {
         match &mut self.end {
             Some(end) => {
                 end.push(head, &[payload]).unwrap();
@@ -268,7 +268,8 @@ impl Server {
                 let left = &open.body[open.body_at..];
                 let count = left.len().min(10_000).min(open.body_credit);
                 let is_last = count == left.len();
-                let head = Head::new(Kind::Body, *id).flags(if is_last { LAST } else { 0 });
+                let head =
+                    MessageHead::new(MessageKind::Body, *id).flags(if is_last { LAST } else { 0 });
                 if let Some(end) = &mut self.end {
                     if end.push(head, &[&left[..count]]).is_err() {
                         // The worker will be heard of when it has read.
@@ -312,7 +313,7 @@ impl Server {
     }
 
     /// Takes one message in.
-    pub fn turn(&mut self) -> Head {
+    pub fn turn(&mut self) -> MessageHead {
         let (head, payload) = loop {
             if let Some(message) = self.next_message() {
                 break message;
@@ -325,7 +326,7 @@ impl Server {
         head
     }
 
-    fn next_message(&mut self) -> Option<(Head, Vec<u8>)> {
+    fn next_message(&mut self) -> Option<(MessageHead, Vec<u8>)> {
         let Some(end) = &mut self.end else {
             loop {
                 if let Some(message) = self.decoder.next_message().unwrap() {
@@ -339,8 +340,8 @@ impl Server {
         loop {
             if let Some(incoming) = end.pop().unwrap() {
                 let payload = match incoming.payload {
-                    Payload::Bytes(bytes) => bytes.to_vec(),
-                    Payload::Chunk(chunk) => {
+                    WorkerPayload::Bytes(bytes) => bytes.to_vec(),
+                    WorkerPayload::Chunk(chunk) => {
                         let mut copy = Vec::new();
                         chunk.copy_to(&mut copy);
                         copy
@@ -369,14 +370,14 @@ impl Server {
         }
     }
 
-    fn take(&mut self, head: Head, payload: &[u8]) {
+    fn take(&mut self, head: MessageHead, payload: &[u8]) {
         let text = || String::from_utf8_lossy(payload).into_owned();
-        if head.kind == Kind::Callout && head.flags == 0 {
+        if head.kind == MessageKind::Callout && head.flags == 0 {
             let reply = match text().strip_prefix("MAP-PATH: ") {
                 Some(path) => format!("200 /srv{path}"),
                 None => "400 unknown callout".to_string(),
             };
-            let answer = Head::new(Kind::Reply, head.request).small(head.small);
+            let answer = MessageHead::new(MessageKind::Reply, head.request).small(head.small);
             self.push(answer, reply.as_bytes());
         }
         let id = if head.request == 0 {
@@ -392,11 +393,11 @@ impl Server {
         );
         let mut window = 0;
         match head.kind {
-            Kind::Head => {
+            MessageKind::Head => {
                 answer.status = head.small;
                 answer.fields = text();
             }
-            Kind::Data => {
+            MessageKind::Data => {
                 answer.body.extend_from_slice(payload);
                 open.data_outstanding += payload.len() as u32;
                 assert!(open.data_outstanding <= DATA_WINDOW, "the window holds");
@@ -404,10 +405,10 @@ impl Server {
                     window = std::mem::take(&mut open.data_outstanding);
                 }
             }
-            Kind::Info => answer.infos.push((head.small, text())),
-            Kind::Callout => answer.callouts.push(text()),
-            Kind::WorkerWindow => open.body_credit += head.large as usize,
-            Kind::End => {
+            MessageKind::Info => answer.infos.push((head.small, text())),
+            MessageKind::Callout => answer.callouts.push(text()),
+            MessageKind::WorkerWindow => open.body_credit += head.large as usize,
+            MessageKind::End => {
                 answer.is_failed = head.has(FAILED);
                 answer.end = format!("over {}", text()).trim_end().to_string();
             }
@@ -417,7 +418,7 @@ impl Server {
             answer.end = "over".to_string();
         }
         if window > 0 {
-            self.push(Head::new(Kind::Window, id).large(window), &[]);
+            self.push(MessageHead::new(MessageKind::Window, id).large(window), &[]);
         }
     }
 
@@ -433,7 +434,7 @@ impl Server {
 
     /// Sends drain; the program ends well.
     pub fn finish(mut self) {
-        self.push(Head::new(Kind::Drain, 0), &[]);
+        self.push(MessageHead::new(MessageKind::Drain, 0), &[]);
         assert!(self.child.wait().unwrap().success());
     }
 
@@ -446,7 +447,7 @@ impl Server {
 
 /// Writes to the program, reading what it writes meanwhile: a server never makes a program wait for
 /// itself.
-fn write(socket: &UnixStream, decoder: &mut Decoder, mut bytes: &[u8]) {
+fn write(socket: &UnixStream, decoder: &mut MessageDecoder, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         let mut fds = [PollFd::new(socket, PollFlags::IN | PollFlags::OUT)];
         rustix::event::poll(&mut fds, Some(&PATIENCE)).unwrap();

@@ -12,7 +12,7 @@
 use std::io::{self, Write};
 
 use super::found::Scan;
-use super::html::Reader;
+use super::html::HtmlReader;
 use crate::limits::DOCUMENT_BYTES_MAX;
 
 /// What is decoded at once, so that a little that becomes much is stopped soon.
@@ -20,16 +20,16 @@ const SLICE_BYTES: usize = 4096;
 
 /// A document that is coming.
 pub(crate) struct Ahead {
-    decoder: Decoder,
+    decoder: ContentDecoder,
     /// Bytes of the body that were decoded.
     taken: usize,
-    reader: Reader,
+    reader: HtmlReader,
     /// What was found and told already.
     told: usize,
 }
 
 /// How the coding of a body is undone, with the text so far.
-enum Decoder {
+enum ContentDecoder {
     Plain(Text),
     Gzip(Box<flate2::write::MultiGzDecoder<Text>>),
     Deflate(Box<flate2::write::ZlibDecoder<Text>>),
@@ -67,9 +67,9 @@ impl Ahead {
     /// Nothing of it has come; Content-Encoding says how it will.
     pub(crate) fn new(codings: &str) -> Ahead {
         Ahead {
-            decoder: Decoder::new(codings),
+            decoder: ContentDecoder::new(codings),
             taken: 0,
-            reader: Reader::default(),
+            reader: HtmlReader::default(),
             told: 0,
         }
     }
@@ -80,7 +80,7 @@ impl Ahead {
         let more = body.get(self.taken..).filter(|more| !more.is_empty())?;
         self.taken = body.len();
         if self.decoder.take(more).is_err() {
-            self.decoder = Decoder::Nothing;
+            self.decoder = ContentDecoder::Nothing;
             return None;
         }
         let text = self.decoder.text()?;
@@ -97,39 +97,39 @@ impl Ahead {
     }
 }
 
-impl Decoder {
-    fn new(codings: &str) -> Decoder {
+impl ContentDecoder {
+    fn new(codings: &str) -> ContentDecoder {
         let mut codings = codings.split(',').map(str::trim);
         let (coding, rest) = (codings.next().unwrap_or_default(), codings.next());
         let text = Text::default;
         match coding.to_ascii_lowercase().as_str() {
-            _ if rest.is_some() => Decoder::Nothing,
-            "" | "identity" => Decoder::Plain(text()),
+            _ if rest.is_some() => ContentDecoder::Nothing,
+            "" | "identity" => ContentDecoder::Plain(text()),
             "gzip" | "x-gzip" => {
-                Decoder::Gzip(Box::new(flate2::write::MultiGzDecoder::new(text())))
+                ContentDecoder::Gzip(Box::new(flate2::write::MultiGzDecoder::new(text())))
             }
-            "deflate" => Decoder::Deflate(Box::new(flate2::write::ZlibDecoder::new(text()))),
-            "br" => Decoder::Brotli(Box::new(brotli::DecompressorWriter::new(
+            "deflate" => ContentDecoder::Deflate(Box::new(flate2::write::ZlibDecoder::new(text()))),
+            "br" => ContentDecoder::Brotli(Box::new(brotli::DecompressorWriter::new(
                 text(),
                 SLICE_BYTES,
             ))),
             "zstd" => match zstd::stream::write::Decoder::new(text()) {
-                Ok(decoder) => Decoder::Zstd(Box::new(decoder)),
-                Err(_) => Decoder::Nothing,
+                Ok(decoder) => ContentDecoder::Zstd(Box::new(decoder)),
+                Err(_) => ContentDecoder::Nothing,
             },
-            _ => Decoder::Nothing,
+            _ => ContentDecoder::Nothing,
         }
     }
 
     /// Decodes more, as far as that can be done without what follows it.
     fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
         let writer: &mut dyn Write = match self {
-            Decoder::Plain(text) => text,
-            Decoder::Gzip(decoder) => decoder,
-            Decoder::Deflate(decoder) => decoder,
-            Decoder::Brotli(decoder) => decoder,
-            Decoder::Zstd(decoder) => decoder,
-            Decoder::Nothing => return Ok(()),
+            ContentDecoder::Plain(text) => text,
+            ContentDecoder::Gzip(decoder) => decoder,
+            ContentDecoder::Deflate(decoder) => decoder,
+            ContentDecoder::Brotli(decoder) => decoder,
+            ContentDecoder::Zstd(decoder) => decoder,
+            ContentDecoder::Nothing => return Ok(()),
         };
         for slice in bytes.chunks(SLICE_BYTES) {
             writer.write_all(slice)?;
@@ -139,12 +139,12 @@ impl Decoder {
 
     fn text(&self) -> Option<&[u8]> {
         let text = match self {
-            Decoder::Plain(text) => text,
-            Decoder::Gzip(decoder) => decoder.get_ref(),
-            Decoder::Deflate(decoder) => decoder.get_ref(),
-            Decoder::Brotli(decoder) => decoder.get_ref(),
-            Decoder::Zstd(decoder) => decoder.get_ref(),
-            Decoder::Nothing => return None,
+            ContentDecoder::Plain(text) => text,
+            ContentDecoder::Gzip(decoder) => decoder.get_ref(),
+            ContentDecoder::Deflate(decoder) => decoder.get_ref(),
+            ContentDecoder::Brotli(decoder) => decoder.get_ref(),
+            ContentDecoder::Zstd(decoder) => decoder.get_ref(),
+            ContentDecoder::Nothing => return None,
         };
         Some(&text.0)
     }

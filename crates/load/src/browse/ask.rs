@@ -1,9 +1,9 @@
 //! Requests as browsers write them: what they accept, and what they have already.
 
 use super::unpack::ACCEPTED;
-use super::visitor::Wanted;
+use super::visitor::AssetRequest;
 use crate::measure::AssetKind;
-use crate::plan::{Plan, Protocol};
+use crate::plan::{BenchPlan, Protocol};
 use crate::request::Fields;
 use crate::send::{h2, h3};
 
@@ -19,7 +19,7 @@ pub(crate) struct Asker {
 
 impl Asker {
     /// For a plan whose fields were checked.
-    pub(crate) fn new(plan: &Plan) -> Asker {
+    pub(crate) fn new(plan: &BenchPlan) -> Asker {
         let is_host = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("host");
         let host = plan.fields.iter().find(is_host);
         let url = &plan.entries[0].url;
@@ -37,7 +37,7 @@ impl Asker {
     }
 
     /// A request as it goes out: for HTTP/1 whole, else its fields as the protocol packs them.
-    pub(crate) fn head(&self, wanted: &Wanted) -> Vec<u8> {
+    pub(crate) fn head(&self, wanted: &AssetRequest) -> Vec<u8> {
         let fields = self.fields(wanted);
         if self.protocol == Protocol::H1 {
             let mut head = format!("GET {} HTTP/1.1\r\nHost: {}\r\n", wanted.target, self.host);
@@ -63,7 +63,7 @@ impl Asker {
         }
     }
 
-    fn fields(&self, wanted: &Wanted) -> Fields {
+    fn fields(&self, wanted: &AssetRequest) -> Fields {
         let mut fields: Fields = Vec::new();
         let mut put = |name: &str, value: &str| {
             let mut own = self.fields.iter();

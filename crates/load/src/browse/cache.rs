@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use super::visitor::Scanned;
 use crate::conduct::http_date;
-use crate::send::{Kept, Name};
+use crate::send::{Kept, KeptField};
 
 /// What is known of one asset.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct CachedAsset {
     pub(crate) etag: Option<String>,
     pub(crate) last_modified: Option<String>,
     /// In nanoseconds of the run.
@@ -22,12 +22,16 @@ pub(crate) struct Entry {
     pub(crate) scanned: Option<Arc<Scanned>>,
 }
 
-impl Entry {
+impl CachedAsset {
     /// Of an answer that came now; none where it must not be stored.
-    pub(crate) fn of(kept: &Kept, scanned: Option<Arc<Scanned>>, now_ns: u64) -> Option<Entry> {
-        let mut entry = Entry {
-            etag: kept.get(Name::Etag),
-            last_modified: kept.get(Name::LastModified),
+    pub(crate) fn of(
+        kept: &Kept,
+        scanned: Option<Arc<Scanned>>,
+        now_ns: u64,
+    ) -> Option<CachedAsset> {
+        let mut entry = CachedAsset {
+            etag: kept.get(KeptField::Etag),
+            last_modified: kept.get(KeptField::LastModified),
             fresh_until_ns: now_ns,
             scanned,
         };
@@ -54,7 +58,7 @@ impl Entry {
 /// For how many more seconds an answer is fresh; none where it must not be stored.
 /// //= rfc9111#4.2.1
 fn lifetime_s(kept: &Kept) -> Option<u64> {
-    let control = kept.get(Name::CacheControl).unwrap_or_default();
+    let control = kept.get(KeptField::CacheControl).unwrap_or_default();
     let mut max_age = None;
     for word in control.split(',') {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
@@ -66,12 +70,12 @@ fn lifetime_s(kept: &Kept) -> Option<u64> {
         }
     }
     let expires = || {
-        let expires = http_date(&kept.get(Name::Expires)?)?;
-        let date = http_date(&kept.get(Name::Date)?)?;
+        let expires = http_date(&kept.get(KeptField::Expires)?)?;
+        let date = http_date(&kept.get(KeptField::Date)?)?;
         u64::try_from(expires - date).ok()
     };
     let lifetime = max_age.or_else(expires).unwrap_or(0);
-    let age = kept.get(Name::Age).and_then(|age| age.parse().ok());
+    let age = kept.get(KeptField::Age).and_then(|age| age.parse().ok());
     Some(lifetime.saturating_sub(age.unwrap_or(0)))
 }
 
@@ -122,7 +126,7 @@ mod tests {
     fn what_is_fresh_grows_old() {
         let mut kept = Kept::new(Keep::Fields);
         kept.field(b"cache-control", b"max-age=2");
-        let mut entry = Entry::of(&kept, None, 0).unwrap();
+        let mut entry = CachedAsset::of(&kept, None, 0).unwrap();
         assert!(entry.is_fresh(1_999_999_999) && !entry.is_fresh(2_000_000_000));
         assert!(entry.renew(&kept, 2_000_000_000));
         assert!(entry.is_fresh(3_000_000_000));

@@ -12,7 +12,7 @@ const OLD_FORMATS: &[&str] = &["embedded-opentype", "svg"];
 
 /// Adds what is named to `scan`.
 pub(super) fn scan(text: &[u8], scan: &mut Scan) {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = CssReader { text, at: 0 };
     let mut font: Option<Font> = None;
     while let Some(byte) = reader.peek() {
         match byte {
@@ -87,12 +87,12 @@ impl Font {
     }
 }
 
-struct Reader<'a> {
+struct CssReader<'a> {
     text: &'a [u8],
     at: usize,
 }
 
-impl Reader<'_> {
+impl CssReader<'_> {
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }

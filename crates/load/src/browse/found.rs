@@ -5,7 +5,7 @@ use crate::measure::AssetKind;
 
 /// One thing that is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct AssetReference {
     /// What it is loaded as.
     pub kind: AssetKind,
     /// The reference as it was written, relative or not.
@@ -18,7 +18,7 @@ pub struct Scan {
     /// What references are relative to, where the document says so.
     pub base: Option<String>,
     /// What is named.
-    pub found: Vec<Found>,
+    pub found: Vec<AssetReference>,
     /// What was found beyond the limits.
     pub left_out: u64,
 }
@@ -39,7 +39,7 @@ impl Scan {
             self.left_out += 1;
             return;
         }
-        self.found.push(Found {
+        self.found.push(AssetReference {
             kind,
             reference: reference.to_owned(),
         });

@@ -39,7 +39,7 @@ const IMAGES: &[&str] = &[
 
 /// Finds everything.
 pub(super) fn scan(text: &[u8]) -> Scan {
-    let mut reader = Reader::default();
+    let mut reader = HtmlReader::default();
     // What has no end is taken to end with the text.
     while let Some(len) = reader.step(text).or_else(|| reader.last_step(text)) {
         reader.at += len;
@@ -49,8 +49,8 @@ pub(super) fn scan(text: &[u8]) -> Scan {
 
 /// Reads a document of which there is more and more.
 #[derive(Default)]
-pub(super) struct Reader {
-    scanner: Scanner,
+pub(super) struct HtmlReader {
+    scanner: TagScanner,
     /// Where the first thing begins that was not whole.
     at: usize,
     /// How long the text was last.
@@ -63,7 +63,7 @@ pub(super) struct Reader {
 /// that came in parts.
 const END_BYTES_MAX: usize = 32;
 
-impl Reader {
+impl HtmlReader {
     /// The text has become so long.
     pub(super) fn advance(&mut self, text: &[u8]) {
         let from = self.seen.saturating_sub(END_BYTES_MAX);
@@ -276,7 +276,7 @@ fn entity(text: &str) -> Option<(char, usize)> {
 
 /// What the tags so far have come to.
 #[derive(Default)]
-struct Scanner {
+struct TagScanner {
     scan: Scan,
     /// How deep in templates, whose content is not shown.
     templates: usize,
@@ -286,7 +286,7 @@ struct Scanner {
     icon: Option<(bool, String)>,
 }
 
-impl Scanner {
+impl TagScanner {
     fn end(&mut self, name: &str) {
         match name {
             "template" => self.templates = self.templates.saturating_sub(1),

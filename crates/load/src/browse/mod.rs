@@ -19,9 +19,11 @@ mod visitor;
 
 pub(crate) use ahead::Ahead;
 pub(crate) use ask::Asker;
-pub use found::{Found, Scan};
+pub use found::{AssetReference, Scan};
 pub(crate) use reference::Base;
-pub(crate) use visitor::{Answered, Ended, Outcome, Readings, Visitor, Wanted, What};
+pub(crate) use visitor::{
+    Answered, AssetRequest, FetchOutcome, PageViewOutcome, Readings, Visitor, What,
+};
 
 /// Where a reference in a document at `path` of `http://localhost` leads: the target there, the other
 /// server, or nothing. Tests and the fuzz target call it.
@@ -33,9 +35,9 @@ pub fn resolve(path: &str, reference: &str) -> Option<Result<String, String>> {
         target: path.to_owned(),
     };
     match base.join(reference) {
-        reference::Place::Here(target) => Some(Ok(target)),
-        reference::Place::Elsewhere(origin) => Some(Err(origin)),
-        reference::Place::Nowhere => None,
+        reference::ResolvedReference::Here(target) => Some(Ok(target)),
+        reference::ResolvedReference::Elsewhere(origin) => Some(Err(origin)),
+        reference::ResolvedReference::Nowhere => None,
     }
 }
 
@@ -46,7 +48,7 @@ pub fn scan_html(text: &[u8]) -> Scan {
 
 /// What is found of a document that comes in pieces of a length, before it is known to be whole.
 /// The fuzz target calls it.
-pub fn scan_ahead(text: &[u8], piece_bytes: usize) -> Vec<Found> {
+pub fn scan_ahead(text: &[u8], piece_bytes: usize) -> Vec<AssetReference> {
     let mut ahead = Ahead::new("");
     let ends = (0..text.len()).step_by(piece_bytes.max(1)).skip(1);
     let mut found = Vec::new();

@@ -15,7 +15,7 @@ pub(crate) struct Base {
 
 /// Where something is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ResolvedReference {
     /// At the same server: path and query.
     Here(String),
     /// At another one: scheme, host and port.
@@ -44,7 +44,7 @@ impl Base {
     }
 
     /// Where a reference leads from here.
-    pub(crate) fn join(&self, reference: &str) -> Place {
+    pub(crate) fn join(&self, reference: &str) -> ResolvedReference {
         let is_edge = |letter: char| letter <= ' ';
         let reference: String = reference
             .trim_matches(is_edge)
@@ -53,7 +53,7 @@ impl Base {
             .collect();
         let reference = reference.split('#').next().unwrap_or_default();
         if reference.is_empty() || reference.len() > TARGET_BYTES_MAX {
-            return Place::Nowhere;
+            return ResolvedReference::Nowhere;
         }
         let (scheme, rest) = match scheme_of(reference) {
             Some((scheme, rest)) => (Some(scheme.to_ascii_lowercase()), rest),
@@ -63,7 +63,7 @@ impl Base {
             None => self.is_secure,
             Some("http") => false,
             Some("https") => true,
-            Some(_) => return Place::Nowhere,
+            Some(_) => return ResolvedReference::Nowhere,
         };
         let slashes = rest.chars().take_while(|letter| is_slash(*letter)).count();
         if scheme.is_some() || slashes >= 2 {
@@ -83,22 +83,24 @@ impl Base {
     }
 
     /// Where it leads in a text that says that it belongs to another server.
-    pub(crate) fn join_foreign(&self, origin: &str, reference: &str) -> Place {
+    pub(crate) fn join_foreign(&self, origin: &str, reference: &str) -> ResolvedReference {
         let reference = reference.trim_matches(|letter: char| letter <= ' ');
         let is_absolute = scheme_of(reference).is_some() || reference.starts_with("//");
         match self.join(reference) {
-            Place::Here(_) if !is_absolute => Place::Elsewhere(origin.to_owned()),
+            ResolvedReference::Here(_) if !is_absolute => {
+                ResolvedReference::Elsewhere(origin.to_owned())
+            }
             place => place,
         }
     }
 
     /// A reference that names a server.
-    fn absolute(&self, is_secure: bool, rest: &str) -> Place {
+    fn absolute(&self, is_secure: bool, rest: &str) -> ResolvedReference {
         let at = rest.find(|letter| is_slash(letter) || letter == '?');
         let (authority, rest) = rest.split_at(at.unwrap_or(rest.len()));
         let authority = authority.rsplit('@').next().unwrap_or_default();
         let Some((host, port)) = host_and_port(authority) else {
-            return Place::Nowhere;
+            return ResolvedReference::Nowhere;
         };
         let port = port.unwrap_or(if is_secure { 443 } else { 80 });
         let is_here = is_secure == self.is_secure
@@ -106,7 +108,10 @@ impl Base {
             && host.eq_ignore_ascii_case(&self.host);
         if !is_here {
             let scheme = if is_secure { "https" } else { "http" };
-            return Place::Elsewhere(format!("{scheme}://{}", authority.to_ascii_lowercase()));
+            return ResolvedReference::Elsewhere(format!(
+                "{scheme}://{}",
+                authority.to_ascii_lowercase()
+            ));
         }
         let (path, query) = cut(rest);
         here(path, query)
@@ -133,7 +138,7 @@ fn cut(text: &str) -> (&str, &str) {
 }
 
 /// A path without its dots, and both parts with everything percent-encoded that must be.
-fn here(path: &str, query: &str) -> Place {
+fn here(path: &str, query: &str) -> ResolvedReference {
     let mut parts: Vec<&str> = Vec::new();
     let all = path.split(is_slash).skip(1);
     let count = all.clone().count();
@@ -158,9 +163,9 @@ fn here(path: &str, query: &str) -> Place {
     encode(&parts.join("/"), b"\"#<>?`{}", &mut target);
     encode(query, b"\"#<>'", &mut target);
     if target.len() > TARGET_BYTES_MAX {
-        return Place::Nowhere;
+        return ResolvedReference::Nowhere;
     }
-    Place::Here(target)
+    ResolvedReference::Here(target)
 }
 
 /// Appends a text with what may not stand in it as `%XX`.
@@ -178,7 +183,7 @@ fn encode(text: &str, marks: &[u8], out: &mut String) {
 mod tests {
     use super::*;
 
-    fn joined(base: &str, reference: &str) -> Place {
+    fn joined(base: &str, reference: &str) -> ResolvedReference {
         Base::of(&base.parse().unwrap()).join(reference)
     }
 
@@ -204,7 +209,7 @@ mod tests {
         ] {
             assert_eq!(
                 joined("http://example.org:8080/x/y?z", reference),
-                Place::Here(target.to_owned()),
+                ResolvedReference::Here(target.to_owned()),
                 "{reference}"
             );
         }
@@ -220,7 +225,7 @@ mod tests {
         ] {
             assert_eq!(
                 joined("http://example.org/", reference),
-                Place::Elsewhere(origin.to_owned()),
+                ResolvedReference::Elsewhere(origin.to_owned()),
                 "{reference}"
             );
         }
@@ -242,11 +247,14 @@ mod tests {
         ] {
             assert_eq!(
                 joined("http://example.org/", reference),
-                Place::Nowhere,
+                ResolvedReference::Nowhere,
                 "{reference}"
             );
         }
         let long = "x".repeat(TARGET_BYTES_MAX + 1);
-        assert_eq!(joined("http://example.org/", &long), Place::Nowhere);
+        assert_eq!(
+            joined("http://example.org/", &long),
+            ResolvedReference::Nowhere
+        );
     }
 }

@@ -15,13 +15,13 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use super::ahead::Ahead;
-use super::cache::Entry;
+use super::cache::CachedAsset;
 use super::found::Scan;
-use super::reference::{Base, Place};
+use super::reference::{Base, ResolvedReference};
 use super::unpack::unpack;
 use crate::limits::{ASSET_COUNT_MAX, ASSET_TOLD_COUNT_MAX, REDIRECT_COUNT_MAX};
-use crate::measure::{AssetEnd, AssetKind, Failure, PageCount};
-use crate::send::{Kept, Name};
+use crate::measure::{AssetEnd, AssetKind, FailureKind, PageCount};
+use crate::send::{Kept, KeptField};
 
 /// What a document or stylesheet names, with where it is.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(crate) struct Readings {
 
 /// Something that is to be asked for.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct AssetRequest {
     pub(crate) kind: AssetKind,
     pub(crate) target: Arc<str>,
     /// What results call it: where it was before a redirect.
@@ -55,9 +55,9 @@ pub(crate) struct Wanted {
 
 /// How a request ended.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum FetchOutcome {
     Answered(Answered),
-    Failed(Failure, String),
+    Failed(FailureKind, String),
 }
 
 /// An answer that came whole.
@@ -82,19 +82,19 @@ pub(crate) enum What {
 
 /// A view of a page.
 #[derive(Debug)]
-struct View {
+struct PageView {
     what: What,
     base: Base,
-    urgent: VecDeque<Wanted>,
-    later: VecDeque<Wanted>,
+    urgent: VecDeque<AssetRequest>,
+    later: VecDeque<AssetRequest>,
     seen: HashSet<Arc<str>>,
     active: usize,
-    ended: Ended,
+    ended: PageViewOutcome,
 }
 
 /// What a view has come to.
 #[derive(Debug, Clone)]
-pub(crate) struct Ended {
+pub(crate) struct PageViewOutcome {
     pub(crate) class: usize,
     pub(crate) intended_ns: u64,
     pub(crate) begun_ns: u64,
@@ -104,16 +104,16 @@ pub(crate) struct Ended {
     /// The document's status; none while there is no answer.
     pub(crate) status: Option<u16>,
     /// The first thing that went wrong.
-    pub(crate) fault: Option<(Failure, String)>,
+    pub(crate) fault: Option<(FailureKind, String)>,
 }
 
 /// One visitor.
 #[derive(Debug)]
 pub(crate) struct Visitor {
     /// What a browser would have of earlier views; none where each view is a first one.
-    cache: Option<HashMap<Arc<str>, Entry>>,
+    cache: Option<HashMap<Arc<str>, CachedAsset>>,
     pub(crate) is_primed: bool,
-    view: Option<View>,
+    view: Option<PageView>,
     /// Measured pages.
     pub(crate) page_count: u64,
 }
@@ -131,14 +131,14 @@ impl Visitor {
     /// Goes to a page.
     pub(crate) fn begin(&mut self, base: &Base, what: What, class: usize, times: (u64, u64)) {
         let target: Arc<str> = base.target.as_str().into();
-        let mut view = View {
+        let mut view = PageView {
             what,
             base: base.clone(),
             urgent: VecDeque::new(),
             later: VecDeque::new(),
             seen: HashSet::from([target.clone()]),
             active: 0,
-            ended: Ended {
+            ended: PageViewOutcome {
                 class,
                 intended_ns: times.0,
                 begun_ns: times.1,
@@ -149,7 +149,7 @@ impl Visitor {
             },
         };
         view.urgent
-            .push_back(Wanted::new(AssetKind::Document, target));
+            .push_back(AssetRequest::new(AssetKind::Document, target));
         self.view = Some(view);
     }
 
@@ -159,7 +159,7 @@ impl Visitor {
     }
 
     /// What is to be asked for next, if there is anything.
-    pub(crate) fn next(&mut self, now: u64, count: &mut PageCount) -> Option<Wanted> {
+    pub(crate) fn next(&mut self, now: u64, count: &mut PageCount) -> Option<AssetRequest> {
         let view = self.view.as_mut()?;
         loop {
             let queue = if view.urgent.is_empty() {
@@ -203,7 +203,7 @@ impl Visitor {
     /// stylesheet is read when it is whole.
     pub(crate) fn coming(
         &mut self,
-        wanted: &Wanted,
+        wanted: &AssetRequest,
         ahead: &mut Option<Box<Ahead>>,
         (status, kept): (u16, &Kept),
     ) -> bool {
@@ -216,7 +216,7 @@ impl Visitor {
             if !is_page || !is_readable(wanted.kind, kept) {
                 return false;
             }
-            let codings = kept.get(Name::ContentEncoding).unwrap_or_default();
+            let codings = kept.get(KeptField::ContentEncoding).unwrap_or_default();
             *ahead = Some(Box::new(Ahead::new(&codings)));
         }
         let Some(scan) = ahead.as_mut().and_then(|ahead| ahead.look(&kept.body)) else {
@@ -228,8 +228,8 @@ impl Visitor {
     /// A request has ended, which was sent then.
     pub(crate) fn settled(
         &mut self,
-        wanted: Wanted,
-        outcome: Outcome,
+        wanted: AssetRequest,
+        outcome: FetchOutcome,
         (begun_ns, now): (u64, u64),
         readings: &mut Readings,
         count: &mut PageCount,
@@ -242,8 +242,8 @@ impl Visitor {
         let has_validator = wanted.etag.is_some() || wanted.last_modified.is_some();
         let (mut body_bytes, mut is_answered, mut is_not_modified) = (0, false, false);
         let fault = match outcome {
-            Outcome::Failed(kind, text) => Some((kind, text)),
-            Outcome::Answered(answered) => {
+            FetchOutcome::Failed(kind, text) => Some((kind, text)),
+            FetchOutcome::Answered(answered) => {
                 (body_bytes, is_answered) = (answered.body_bytes, true);
                 if kind == AssetKind::Document {
                     view.ended.status = Some(answered.status);
@@ -279,9 +279,9 @@ impl Visitor {
     }
 
     /// Gives what the view has come to, if nothing of it is left.
-    pub(crate) fn end(&mut self) -> Option<(What, Ended)> {
+    pub(crate) fn end(&mut self) -> Option<(What, PageViewOutcome)> {
         let is_over =
-            |view: &&View| view.active == 0 && view.urgent.is_empty() && view.later.is_empty();
+            |view: &&PageView| view.active == 0 && view.urgent.is_empty() && view.later.is_empty();
         self.view.as_ref().filter(is_over)?;
         let view = self.view.take()?;
         // Whatever came of it: what could not be loaded then fails again in a view that counts.
@@ -291,20 +291,20 @@ impl Visitor {
 }
 
 /// What a visitor's browser has, and the time.
-type Cache<'a> = (Option<&'a mut HashMap<Arc<str>, Entry>>, u64);
+type Cache<'a> = (Option<&'a mut HashMap<Arc<str>, CachedAsset>>, u64);
 
-impl View {
+impl PageView {
     /// An answer that came whole: a redirect, something to be read, or something that is there.
     fn take(
         &mut self,
-        wanted: Wanted,
+        wanted: AssetRequest,
         answered: Answered,
         (cache, now): Cache<'_>,
         readings: &mut Readings,
         count: &mut PageCount,
-    ) -> Result<(), (Failure, String)> {
+    ) -> Result<(), (FailureKind, String)> {
         let mut kept = answered.kept;
-        let location = kept.get(Name::Location);
+        let location = kept.get(KeptField::Location);
         if let (301 | 302 | 303 | 307 | 308, Some(location)) = (answered.status, location) {
             return self.redirect(wanted, &location, count);
         }
@@ -313,15 +313,15 @@ impl View {
         let mut scanned = None;
         if is_readable(wanted.kind, &kept) {
             let read = readings.read(&wanted, &own, &mut kept);
-            let read = read.map_err(|text| (Failure::Malformed, text))?;
+            let read = read.map_err(|text| (FailureKind::Malformed, text))?;
             self.add(&read, count);
             scanned = Some(read);
         }
         if !answered.is_expected {
-            return Err((Failure::Status, answered.status.to_string()));
+            return Err((FailureKind::Status, answered.status.to_string()));
         }
         if let (Some(cache), 200) = (cache, answered.status) {
-            store(cache, wanted.target, Entry::of(&kept, scanned, now));
+            store(cache, wanted.target, CachedAsset::of(&kept, scanned, now));
         }
         Ok(())
     }
@@ -329,7 +329,7 @@ impl View {
     /// The server says that what the cache has is still so.
     fn unchanged(
         &mut self,
-        wanted: &Wanted,
+        wanted: &AssetRequest,
         kept: &Kept,
         (cache, now): Cache<'_>,
         count: &mut PageCount,
@@ -346,20 +346,20 @@ impl View {
 
     fn redirect(
         &mut self,
-        wanted: Wanted,
+        wanted: AssetRequest,
         location: &str,
         count: &mut PageCount,
-    ) -> Result<(), (Failure, String)> {
+    ) -> Result<(), (FailureKind, String)> {
         if wanted.redirect_count >= REDIRECT_COUNT_MAX {
             let text = format!("more than {REDIRECT_COUNT_MAX} redirects");
-            return Err((Failure::Status, text));
+            return Err((FailureKind::Status, text));
         }
         match self.base.at(&wanted.target).join(location) {
-            Place::Here(target) => {
+            ResolvedReference::Here(target) => {
                 if wanted.kind == AssetKind::Document {
                     self.ended.first_byte_ns = None;
                 }
-                let next = Wanted {
+                let next = AssetRequest {
                     target: target.into(),
                     redirect_count: wanted.redirect_count + 1,
                     etag: None,
@@ -369,17 +369,19 @@ impl View {
                 self.queue(next);
                 Ok(())
             }
-            Place::Elsewhere(origin) if wanted.kind == AssetKind::Document => {
+            ResolvedReference::Elsewhere(origin) if wanted.kind == AssetKind::Document => {
                 let text = format!("it redirects to {origin}, another server");
-                Err((Failure::Status, text))
+                Err((FailureKind::Status, text))
             }
-            Place::Elsewhere(origin) => {
+            ResolvedReference::Elsewhere(origin) => {
                 if self.what == What::Measured {
                     count.elsewhere(&origin, 1);
                 }
                 Ok(())
             }
-            Place::Nowhere => Err((Failure::Status, format!("it redirects to {location:?}"))),
+            ResolvedReference::Nowhere => {
+                Err((FailureKind::Status, format!("it redirects to {location:?}")))
+            }
         }
     }
 
@@ -390,7 +392,7 @@ impl View {
         for (kind, target) in &scanned.here {
             let has_room = self.seen.len() <= ASSET_COUNT_MAX;
             if has_room && self.seen.insert(target.clone()) {
-                self.queue(Wanted::new(*kind, target.clone()));
+                self.queue(AssetRequest::new(*kind, target.clone()));
                 has_new = true;
             }
         }
@@ -409,7 +411,7 @@ impl View {
                 continue;
             }
             self.seen.insert(target.clone());
-            self.queue(Wanted::new(*kind, target.clone()));
+            self.queue(AssetRequest::new(*kind, target.clone()));
         }
         if self.what == What::Measured {
             count.left_out += left_out;
@@ -420,7 +422,7 @@ impl View {
         }
     }
 
-    fn queue(&mut self, wanted: Wanted) {
+    fn queue(&mut self, wanted: AssetRequest) {
         match wanted.kind.is_urgent() {
             true => self.urgent.push_back(wanted),
             false => self.later.push_back(wanted),
@@ -428,9 +430,9 @@ impl View {
     }
 }
 
-impl Wanted {
-    fn new(kind: AssetKind, target: Arc<str>) -> Wanted {
-        Wanted {
+impl AssetRequest {
+    fn new(kind: AssetKind, target: Arc<str>) -> AssetRequest {
+        AssetRequest {
             kind,
             name: target.clone(),
             target,
@@ -445,7 +447,7 @@ impl Readings {
     /// What an answer names; it is only read where it is not what it was.
     fn read(
         &mut self,
-        wanted: &Wanted,
+        wanted: &AssetRequest,
         own: &Base,
         kept: &mut Kept,
     ) -> Result<Arc<Scanned>, String> {
@@ -454,7 +456,7 @@ impl Readings {
         if let Some((_, scanned)) = known.filter(|(known, _)| *known == hash) {
             return Ok(scanned.clone());
         }
-        let codings = kept.get(Name::ContentEncoding).unwrap_or_default();
+        let codings = kept.get(KeptField::ContentEncoding).unwrap_or_default();
         let unpacked = unpack(std::mem::take(&mut kept.body), kept.is_cut, &codings)?;
         let scan = match wanted.kind {
             AssetKind::Style => super::scan_css(&unpacked.text),
@@ -480,8 +482,8 @@ impl Scanned {
             ..Scanned::default()
         };
         let (base, foreign) = match scan.base.as_deref().map(|base| own.join(base)) {
-            Some(Place::Here(target)) => (own.at(&target), None),
-            Some(Place::Elsewhere(origin)) => (own.clone(), Some(origin)),
+            Some(ResolvedReference::Here(target)) => (own.at(&target), None),
+            Some(ResolvedReference::Elsewhere(origin)) => (own.clone(), Some(origin)),
             _ => (own.clone(), None),
         };
         for found in scan.found {
@@ -490,9 +492,9 @@ impl Scanned {
                 None => base.join(&found.reference),
             };
             match place {
-                Place::Here(target) => scanned.here.push((found.kind, target.into())),
-                Place::Elsewhere(origin) => scanned.elsewhere.push(origin),
-                Place::Nowhere => {}
+                ResolvedReference::Here(target) => scanned.here.push((found.kind, target.into())),
+                ResolvedReference::Elsewhere(origin) => scanned.elsewhere.push(origin),
+                ResolvedReference::Nowhere => {}
             }
         }
         scanned
@@ -501,7 +503,7 @@ impl Scanned {
 
 /// Is it what its kind says, as far as the server says what it is?
 fn is_readable(kind: AssetKind, kept: &Kept) -> bool {
-    let media = kept.get(Name::ContentType).unwrap_or_default();
+    let media = kept.get(KeptField::ContentType).unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
     let media = media.to_ascii_lowercase();
     match kind {
@@ -513,7 +515,7 @@ fn is_readable(kind: AssetKind, kept: &Kept) -> bool {
     }
 }
 
-fn store(cache: &mut HashMap<Arc<str>, Entry>, target: Arc<str>, entry: Option<Entry>) {
+fn store(cache: &mut HashMap<Arc<str>, CachedAsset>, target: Arc<str>, entry: Option<CachedAsset>) {
     match entry {
         None => {
             cache.remove(&target);

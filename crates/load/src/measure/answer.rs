@@ -2,7 +2,7 @@
 
 /// What is known of an answer, complete once `Progress::Complete` was returned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct AnswerSummary {
     /// The status code; 0 while the head is not there.
     pub status: u16,
     /// Bytes of the body, without what frames chunks.

@@ -21,15 +21,15 @@ const HEAD_BYTES: usize = 40;
 const DECODED_BYTES_MAX: u64 = 1 << 20;
 
 /// How values become indices of counts.
-struct Layout {
+struct HistogramLayout {
     unit_magnitude: u32,
     half_magnitude: u32,
 }
 
-impl Layout {
-    fn of(lowest: u64, digits: u8) -> Layout {
+impl HistogramLayout {
+    fn of(lowest: u64, digits: u8) -> HistogramLayout {
         let largest = 2 * 10u64.pow(u32::from(digits));
-        Layout {
+        HistogramLayout {
             unit_magnitude: lowest.max(1).ilog2(),
             half_magnitude: largest.next_power_of_two().ilog2() - 1,
         }
@@ -60,7 +60,7 @@ impl Layout {
 
 /// Writes a histogram.
 pub(super) fn encode<C: Counter>(histogram: &Histogram<C>) -> String {
-    let layout = Layout::of(histogram.low(), histogram.sigfig());
+    let layout = HistogramLayout::of(histogram.low(), histogram.sigfig());
     let mut counts = Vec::new();
     let mut next = 0;
     for cell in histogram.iter_recorded() {
@@ -117,7 +117,7 @@ pub(super) fn add<C: Counter>(histogram: &mut Histogram<C>, whole: &[u8]) -> Opt
     if !is_known {
         return None;
     }
-    let layout = Layout::of(histogram.low(), histogram.sigfig());
+    let layout = HistogramLayout::of(histogram.low(), histogram.sigfig());
     let mut index = 0u64;
     while !counts.is_empty() {
         let number = read_number(&mut counts)?;

@@ -2,7 +2,7 @@
 
 /// The kinds of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
+pub enum FailureKind {
     /// No connection.
     Connect,
     /// A handshake that failed, or what is no TLS.
@@ -28,55 +28,59 @@ pub enum Failure {
 }
 
 /// Each kind with its name in reports and what it means, in the order of the enum.
-pub(crate) const FAILURES: &[(Failure, &str, &str)] = &[
-    (Failure::Connect, "connect", "no connection could be opened"),
+pub(crate) const FAILURES: &[(FailureKind, &str, &str)] = &[
     (
-        Failure::Tls,
+        FailureKind::Connect,
+        "connect",
+        "no connection could be opened",
+    ),
+    (
+        FailureKind::Tls,
         "tls",
         "the handshake failed, or what came later was no TLS",
     ),
     (
-        Failure::Reset,
+        FailureKind::Reset,
         "reset",
         "the connection, or the stream on it, broke while it was in use",
     ),
     (
-        Failure::Closed,
+        FailureKind::Closed,
         "closed",
         "the server ended the connection before the answer was complete",
     ),
     (
-        Failure::Malformed,
+        FailureKind::Malformed,
         "malformed",
         "the answer is not one of HTTP",
     ),
     (
-        Failure::Timeout,
+        FailureKind::Timeout,
         "timeout",
         "no complete answer came in time",
     ),
     (
-        Failure::Unsent,
+        FailureKind::Unsent,
         "unsent",
         "the request was due, but no connection, or no stream on one, was free until the end",
     ),
     (
-        Failure::Status,
+        FailureKind::Status,
         "status",
         "the answer has another status than expected",
     ),
     (
-        Failure::Size,
+        FailureKind::Size,
         "size",
         "the body has another size than expected",
     ),
     (
-        Failure::Header,
+        FailureKind::Header,
         "header",
         "the answer lacks an expected header field",
     ),
     (
-        Failure::Hash,
+        FailureKind::Hash,
         "hash",
         "the body has another hash than expected",
     ),
@@ -89,14 +93,14 @@ pub struct Failures {
 }
 
 impl Failures {
-    pub(crate) fn add(&mut self, kind: Failure, example: impl FnOnce() -> String) {
+    pub(crate) fn add(&mut self, kind: FailureKind, example: impl FnOnce() -> String) {
         let (count, first) = &mut self.kinds[kind as usize];
         *count += 1;
         first.get_or_insert_with(example);
     }
 
     /// Has there been none of a kind?
-    pub(crate) fn is_new(&self, kind: Failure) -> bool {
+    pub(crate) fn is_new(&self, kind: FailureKind) -> bool {
         self.kinds[kind as usize].0 == 0
     }
 
@@ -137,10 +141,10 @@ mod tests {
     #[test]
     fn first_example_of_a_kind_is_kept() {
         let mut failures = Failures::default();
-        failures.add(Failure::Status, || "404".to_owned());
-        failures.add(Failure::Status, || "503".to_owned());
+        failures.add(FailureKind::Status, || "404".to_owned());
+        failures.add(FailureKind::Status, || "503".to_owned());
         let mut others = Failures::default();
-        others.add(Failure::Connect, || "refused".to_owned());
+        others.add(FailureKind::Connect, || "refused".to_owned());
         failures.merge(others);
         let all: Vec<_> = failures.all().collect();
         assert_eq!(all, [("connect", 1, "refused"), ("status", 2, "404")]);

@@ -4,15 +4,15 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::series::Series;
-use super::tally::Tally;
+use super::series::IntervalSeries;
+use super::tally::RequestTally;
 
 /// Counts of all threads so far, and what happened in the seconds that are over.
 #[derive(Debug)]
 pub(crate) struct Live {
     counts: [AtomicU64; 4],
     /// Only kept where somebody looks at it.
-    series: Option<Mutex<Series>>,
+    series: Option<Mutex<IntervalSeries>>,
 }
 
 /// Counts at a moment.
@@ -33,7 +33,7 @@ impl Counts {
 
 /// What one thread has told already.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct ReportedCounts {
     counts: Counts,
     until_ns: u64,
 }
@@ -43,7 +43,7 @@ impl Live {
     pub(crate) fn new(warm_ns: u64, is_series_kept: bool) -> Live {
         Live {
             counts: [const { AtomicU64::new(0) }; 4],
-            series: is_series_kept.then(|| Mutex::new(Series::new(warm_ns))),
+            series: is_series_kept.then(|| Mutex::new(IntervalSeries::new(warm_ns))),
         }
     }
 
@@ -61,7 +61,13 @@ impl Live {
     }
 
     /// A thread tells what it has counted since it told last.
-    pub(crate) fn tell(&self, told: &mut Told, tally: &Tally, backlog: usize, now: u64) {
+    pub(crate) fn tell(
+        &self,
+        told: &mut ReportedCounts,
+        tally: &RequestTally,
+        backlog: usize,
+        now: u64,
+    ) {
         let counts = Counts {
             due: tally.due,
             answered: tally.answered,
@@ -90,7 +96,7 @@ impl Live {
     }
 
     /// The seconds that are over.
-    pub(crate) fn series(&self) -> Option<Series> {
+    pub(crate) fn series(&self) -> Option<IntervalSeries> {
         let series = self.series.as_ref()?.lock().ok()?;
         Some(series.clone())
     }
@@ -103,8 +109,8 @@ mod tests {
     #[test]
     fn counts_of_threads_add_up_and_a_backlog_may_shrink() {
         let live = Live::new(0, true);
-        let (mut one, mut other) = (Told::default(), Told::default());
-        let mut tally = Tally::new(1, 1, 1);
+        let (mut one, mut other) = (ReportedCounts::default(), ReportedCounts::default());
+        let mut tally = RequestTally::new(1, 1, 1);
         tally.due = 5;
         live.tell(&mut one, &tally, 3, 0);
         live.tell(&mut other, &tally, 4, 0);
@@ -116,8 +122,8 @@ mod tests {
     fn only_seconds_that_are_over_are_told() {
         const SECOND: u64 = 1_000_000_000;
         let live = Live::new(0, true);
-        let mut told = Told::default();
-        let mut tally = Tally::new(1, 1, 1);
+        let mut told = ReportedCounts::default();
+        let mut tally = RequestTally::new(1, 1, 1);
         tally.series.answered(SECOND / 2, 1000, true);
         live.tell(&mut told, &tally, 0, SECOND / 2);
         assert_eq!(live.series().unwrap().intervals().len(), 0);

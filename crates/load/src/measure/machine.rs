@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// What was so at one moment.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Moment {
+pub(crate) struct MachineSnapshot {
     /// Of all CPUs together.
     cpus: CpuTime,
     /// CPU time of the watched processes, that of children that ended included.
@@ -37,7 +37,7 @@ pub(crate) struct Passed {
 }
 
 /// Looks at the machine, at a process and everything below it, and at a control group.
-pub(crate) fn moment(pid: Option<u32>, cgroup: Option<&Cgroup>) -> Moment {
+pub(crate) fn moment(pid: Option<u32>, cgroup: Option<&Cgroup>) -> MachineSnapshot {
     let mut moment = of_machine(&read("/proc/stat"));
     if let Some(pid) = pid {
         let processes = Processes::now();
@@ -55,7 +55,7 @@ pub(crate) fn moment(pid: Option<u32>, cgroup: Option<&Cgroup>) -> Moment {
 }
 
 /// What passed from one moment to another.
-pub(crate) fn passed(before: &Moment, after: &Moment) -> Passed {
+pub(crate) fn passed(before: &MachineSnapshot, after: &MachineSnapshot) -> Passed {
     let total = after.cpus.all.saturating_sub(before.cpus.all);
     let percent = |part: fn(&CpuTime) -> u64| match total {
         0 => 0.0,
@@ -78,10 +78,10 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-fn of_machine(stat: &str) -> Moment {
-    Moment {
+fn of_machine(stat: &str) -> MachineSnapshot {
+    MachineSnapshot {
         cpus: cpu_time(stat, "cpu").unwrap_or_default(),
-        ..Moment::default()
+        ..MachineSnapshot::default()
     }
 }
 

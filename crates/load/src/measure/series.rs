@@ -94,17 +94,17 @@ impl Interval {
 
 /// All stretches of a run, or of one thread of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Series {
+pub(crate) struct IntervalSeries {
     /// Where the first one begins, in nanoseconds of the run.
     begin_ns: u64,
     width_ns: u64,
     intervals: Vec<Interval>,
 }
 
-impl Series {
+impl IntervalSeries {
     /// Nothing so far; the measured time begins there.
-    pub(crate) fn new(begin_ns: u64) -> Series {
-        Series {
+    pub(crate) fn new(begin_ns: u64) -> IntervalSeries {
+        IntervalSeries {
             begin_ns,
             width_ns: WIDTH_NS,
             intervals: Vec::new(),
@@ -112,8 +112,8 @@ impl Series {
     }
 
     /// What was written down of a run.
-    pub(crate) fn of(width_ns: u64, intervals: Vec<Interval>) -> Series {
-        Series {
+    pub(crate) fn of(width_ns: u64, intervals: Vec<Interval>) -> IntervalSeries {
+        IntervalSeries {
             begin_ns: 0,
             width_ns: width_ns.max(1),
             intervals,
@@ -183,7 +183,7 @@ impl Series {
 
     /// Adds what was written down of another run, which began so much later. Its stretches are laid
     /// on the nearest ones here.
-    pub(crate) fn add_all(&mut self, other: &Series, later_ns: u64) {
+    pub(crate) fn add_all(&mut self, other: &IntervalSeries, later_ns: u64) {
         if self.intervals.is_empty() {
             self.width_ns = other.width_ns;
         }
@@ -199,7 +199,7 @@ impl Series {
     }
 
     /// Stretches at least this long.
-    pub(crate) fn widened(mut self, width_ns: u64) -> Series {
+    pub(crate) fn widened(mut self, width_ns: u64) -> IntervalSeries {
         while self.width_ns < width_ns {
             self.coarsen();
         }
@@ -213,7 +213,7 @@ impl Series {
     }
 
     /// At most so many stretches.
-    pub(crate) fn coarsened(mut self, count_max: usize) -> Series {
+    pub(crate) fn coarsened(mut self, count_max: usize) -> IntervalSeries {
         while self.intervals.len() > count_max.max(1) {
             self.coarsen();
         }
@@ -221,7 +221,7 @@ impl Series {
     }
 
     /// Adds what happened elsewhere at the same time.
-    pub(crate) fn merge(&mut self, mut other: Series) {
+    pub(crate) fn merge(&mut self, mut other: IntervalSeries) {
         while self.width_ns < other.width_ns {
             self.coarsen();
         }
@@ -248,14 +248,14 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn answered(series: &Series) -> Vec<u64> {
+    fn answered(series: &IntervalSeries) -> Vec<u64> {
         let intervals = series.intervals.iter();
         intervals.map(|interval| interval.answered).collect()
     }
 
     #[test]
     fn requests_belong_to_the_second_in_which_they_ended() {
-        let mut series = Series::new(5 * SECOND);
+        let mut series = IntervalSeries::new(5 * SECOND);
         series.answered(5 * SECOND, 1_000_000, true);
         series.answered(6 * SECOND - 1, 3_000_000, false);
         series.failed(7 * SECOND, None);
@@ -269,14 +269,14 @@ mod tests {
 
     #[test]
     fn long_runs_have_longer_stretches_and_lose_nothing() {
-        let mut series = Series::new(0);
+        let mut series = IntervalSeries::new(0);
         for second in 0..5000 {
             series.answered(second * SECOND, 1000, true);
         }
         assert!(series.intervals.len() <= INTERVAL_COUNT_MAX);
         assert_eq!(series.width_ns, 16 * SECOND);
         assert_eq!(answered(&series).iter().sum::<u64>(), 5000);
-        let mut short = Series::new(0);
+        let mut short = IntervalSeries::new(0);
         short.answered(0, 1000, true);
         short.merge(series);
         assert_eq!(answered(&short)[0], 17);
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn stretch_comes_back_from_text() {
-        let mut series = Series::new(0);
+        let mut series = IntervalSeries::new(0);
         for us in 1..1000 {
             series.answered(0, us * 10_000, us % 2 == 0);
         }

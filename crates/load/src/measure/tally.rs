@@ -1,16 +1,16 @@
 //! What one thread counts. Only what was due after the warm-up is measured.
 
-use super::answer::Answer;
-use super::failure::{Failure, Failures};
+use super::answer::AnswerSummary;
+use super::failure::{FailureKind, Failures};
 use super::latency::Latency;
 use super::pages::PageCount;
-use super::series::Series;
+use super::series::IntervalSeries;
 use crate::expect::{Expected, hex};
 use crate::limits::CELL_COUNT_MAX;
 
 /// How a request ended.
-pub(crate) struct Outcome<'a> {
-    pub(crate) answer: &'a Answer,
+pub(crate) struct MeasuredAnswer<'a> {
+    pub(crate) answer: &'a AnswerSummary,
     pub(crate) class: usize,
     pub(crate) step: usize,
     /// Which of the thread's connections it was asked on.
@@ -25,7 +25,7 @@ pub(crate) struct Outcome<'a> {
 
 /// Response times and failures of a part of the requests.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct PartTally {
     pub(crate) response: Latency,
     /// From the actual start; empty in a closed loop.
     pub(crate) service: Latency,
@@ -37,7 +37,7 @@ pub(crate) struct Part {
 
 /// What one thread has counted, or several together.
 #[derive(Debug)]
-pub struct Tally {
+pub struct RequestTally {
     /// From the intended start; requests without an answer are in it with what they waited.
     pub response: Latency,
     /// From the actual start, of answered requests; empty in a closed loop, where it is the same.
@@ -69,8 +69,8 @@ pub struct Tally {
     /// Answers by status, from 100.
     pub statuses: Vec<u64>,
     /// By URL and by step of the rate, where there are several.
-    pub(crate) classes: Vec<Part>,
-    pub(crate) steps: Vec<Part>,
+    pub(crate) classes: Vec<PartTally>,
+    pub(crate) steps: Vec<PartTally>,
     /// Measured answers of each connection.
     pub(crate) by_connection: Vec<u64>,
     /// What pages have come to, where pages were loaded.
@@ -80,7 +80,7 @@ pub struct Tally {
     /// The time, in nanoseconds of the run, before what is counted next.
     pub(crate) now_ns: u64,
     /// What happened when.
-    pub(crate) series: Series,
+    pub(crate) series: IntervalSeries,
     /// From the moment the warm-up was over until the thread ended, for all requests.
     pub(crate) answers_since_warm_up: u64,
     pub(crate) cpu_ns: u64,
@@ -89,16 +89,16 @@ pub struct Tally {
     pub(crate) busy_share: f64,
 }
 
-impl Tally {
+impl RequestTally {
     /// Counts of nothing yet, told apart by classes, steps and connections where there are several.
-    pub fn new(class_count: usize, step_count: usize, connection_count: usize) -> Tally {
+    pub fn new(class_count: usize, step_count: usize, connection_count: usize) -> RequestTally {
         let parts = |count: usize, connections: usize| {
             let count = if count > 1 { count } else { 0 };
-            (0..count).map(|_| Part::new(connections)).collect()
+            (0..count).map(|_| PartTally::new(connections)).collect()
         };
         let is_told = class_count.saturating_mul(connection_count) <= CELL_COUNT_MAX;
         let connections_told = if is_told { connection_count } else { 0 };
-        Tally {
+        RequestTally {
             response: Latency::new(),
             service: Latency::new(),
             connect: Latency::new(),
@@ -123,7 +123,7 @@ impl Tally {
             page: None,
             last_ns: 0,
             now_ns: 0,
-            series: Series::new(0),
+            series: IntervalSeries::new(0),
             answers_since_warm_up: 0,
             cpu_ns: 0,
             wall_ns: 0,
@@ -132,13 +132,18 @@ impl Tally {
     }
 
     /// The measured time begins there, in nanoseconds of the run.
-    pub(crate) fn beginning(mut self, warm_ns: u64) -> Tally {
-        self.series = Series::new(warm_ns);
+    pub(crate) fn beginning(mut self, warm_ns: u64) -> RequestTally {
+        self.series = IntervalSeries::new(warm_ns);
         self
     }
 
     /// A measured request got its answer.
-    pub(crate) fn answered(&mut self, outcome: &Outcome<'_>, expected: &Expected, is_open: bool) {
+    pub(crate) fn answered(
+        &mut self,
+        outcome: &MeasuredAnswer<'_>,
+        expected: &Expected,
+        is_open: bool,
+    ) {
         let bad = check(outcome.answer, expected, outcome.logged_status);
         let bad = bad.map(|wrong| (wrong.kind(), wrong.text()));
         self.count(outcome, bad, is_open);
@@ -147,14 +152,19 @@ impl Tally {
     /// A measured page is there, with the first thing that went wrong with it.
     pub(crate) fn page(
         &mut self,
-        outcome: &Outcome<'_>,
-        fault: Option<(Failure, String)>,
+        outcome: &MeasuredAnswer<'_>,
+        fault: Option<(FailureKind, String)>,
         is_open: bool,
     ) {
         self.count(outcome, fault, is_open);
     }
 
-    fn count(&mut self, outcome: &Outcome<'_>, bad: Option<(Failure, String)>, is_open: bool) {
+    fn count(
+        &mut self,
+        outcome: &MeasuredAnswer<'_>,
+        bad: Option<(FailureKind, String)>,
+        is_open: bool,
+    ) {
         let answer = outcome.answer;
         self.answered += 1;
         self.last_ns = self.now_ns;
@@ -197,14 +207,14 @@ impl Tally {
     /// A measured request failed after it had waited so long.
     pub(crate) fn failed(
         &mut self,
-        kind: Failure,
+        kind: FailureKind,
         (class, step): (usize, usize),
         waited_ns: u64,
         example: impl FnOnce() -> String,
     ) {
         // What never got an answer took at least as long as it was waited for; what was refused at
         // once did not take any time that could be compared with an answer's.
-        let is_wait = matches!(kind, Failure::Timeout | Failure::Unsent);
+        let is_wait = matches!(kind, FailureKind::Timeout | FailureKind::Unsent);
         if is_wait {
             self.response.record(waited_ns);
         }
@@ -228,12 +238,12 @@ impl Tally {
         }
     }
 
-    fn parts(&mut self, class: usize, step: usize) -> [Option<&mut Part>; 2] {
+    fn parts(&mut self, class: usize, step: usize) -> [Option<&mut PartTally>; 2] {
         [self.classes.get_mut(class), self.steps.get_mut(step)]
     }
 
     /// Adds what another thread counted.
-    pub fn merge(&mut self, other: Tally) {
+    pub fn merge(&mut self, other: RequestTally) {
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.connect.merge(&other.connect);
@@ -307,12 +317,12 @@ enum Wrong<'a> {
 }
 
 impl Wrong<'_> {
-    fn kind(&self) -> Failure {
+    fn kind(&self) -> FailureKind {
         match self {
-            Wrong::Status(_) => Failure::Status,
-            Wrong::Size { .. } => Failure::Size,
-            Wrong::Hash(_) => Failure::Hash,
-            Wrong::Header(_) => Failure::Header,
+            Wrong::Status(_) => FailureKind::Status,
+            Wrong::Size { .. } => FailureKind::Size,
+            Wrong::Hash(_) => FailureKind::Hash,
+            Wrong::Header(_) => FailureKind::Header,
         }
     }
 
@@ -328,7 +338,11 @@ impl Wrong<'_> {
 }
 
 /// The first thing that is wrong with an answer, if anything is.
-fn check<'a>(answer: &Answer, expected: &'a Expected, logged_status: u16) -> Option<Wrong<'a>> {
+fn check<'a>(
+    answer: &AnswerSummary,
+    expected: &'a Expected,
+    logged_status: u16,
+) -> Option<Wrong<'a>> {
     // What was not found then need not be found now, unless somebody says so.
     let is_as_logged = answer.status == logged_status && !expected.has_own_status;
     if !expected.has_status(answer.status) && !is_as_logged {
@@ -346,14 +360,14 @@ fn check<'a>(answer: &Answer, expected: &'a Expected, logged_status: u16) -> Opt
         .map(Wrong::Header)
 }
 
-impl Part {
+impl PartTally {
     /// Jain's index over connections; none where they were not told apart.
     pub(crate) fn fairness(&self) -> Option<f64> {
         jain(self.by_connection.iter().map(|count| f64::from(*count)))
     }
 
-    fn new(connection_count: usize) -> Part {
-        Part {
+    fn new(connection_count: usize) -> PartTally {
+        PartTally {
             response: Latency::new(),
             service: Latency::new(),
             answered: 0,
@@ -369,24 +383,24 @@ mod tests {
 
     #[test]
     fn fairness_is_one_when_all_are_alike() {
-        let mut tally = Tally::new(1, 1, 4);
+        let mut tally = RequestTally::new(1, 1, 4);
         assert_eq!(tally.fairness(), None);
         tally.by_connection = vec![5; 4];
         assert_eq!(tally.fairness(), Some(1.0));
         tally.by_connection = vec![8, 0, 0, 0];
         assert_eq!(tally.fairness(), Some(0.25));
-        let mut tally = Tally::new(2, 1, 1);
+        let mut tally = RequestTally::new(2, 1, 1);
         assert_eq!(tally.fairness_by_weight(&[3.0, 1.0]), None);
         tally.classes[0].answered = 30;
         tally.classes[1].answered = 10;
         assert_eq!(tally.fairness_by_weight(&[3.0, 1.0]), Some(1.0));
         tally.classes[1].answered = 0;
         assert_eq!(tally.fairness_by_weight(&[3.0, 1.0]), Some(0.5));
-        let mut tally = Tally::new(2, 1, 2);
+        let mut tally = RequestTally::new(2, 1, 2);
         assert_eq!(tally.classes[0].fairness(), None);
         tally.classes[0].by_connection = vec![4, 0];
         assert_eq!(tally.classes[0].fairness(), Some(0.5));
-        let tally = Tally::new(1000, 1, 1_000_000);
+        let tally = RequestTally::new(1000, 1, 1_000_000);
         assert_eq!(tally.classes[0].fairness(), None);
     }
 }

@@ -2,7 +2,7 @@
 //! parts of a whole.
 
 use super::axis::{Axis, Ruler};
-use super::chart::{Frame, LETTER_WIDTH, Room, Sign, series_class};
+use super::chart::{ChartFrame, LETTER_WIDTH, Room, Sign, series_class};
 use super::escape::shortened;
 use super::svg::{Anchor, Drawing};
 
@@ -45,15 +45,15 @@ impl Bar {
 
 /// Bars that belong together: one of each series.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Group {
+pub struct BarGroup {
     name: String,
     bars: Vec<Bar>,
 }
 
-impl Group {
+impl BarGroup {
     /// A group of bars, in the order of the chart's series.
-    pub fn new(name: impl Into<String>, bars: Vec<Bar>) -> Group {
-        Group {
+    pub fn new(name: impl Into<String>, bars: Vec<Bar>) -> BarGroup {
+        BarGroup {
             name: name.into(),
             bars,
         }
@@ -66,7 +66,7 @@ pub struct BarChart {
     title: String,
     axis: Axis,
     series: Vec<String>,
-    groups: Vec<Group>,
+    groups: Vec<BarGroup>,
     marks: Option<String>,
     is_stacked: bool,
 }
@@ -97,7 +97,7 @@ impl BarChart {
     }
 
     /// One group more.
-    pub fn group(mut self, group: Group) -> BarChart {
+    pub fn group(mut self, group: BarGroup) -> BarChart {
         self.groups.push(group);
         self
     }
@@ -118,7 +118,7 @@ impl BarChart {
         let series = series.map(|(series, name)| (Sign::Square, series, name.as_str()));
         let marks = self.marks.iter();
         let marks = marks.map(|name| (Sign::Diamond, 0, name.as_str()));
-        let frame = Frame {
+        let frame = ChartFrame {
             title: &self.title,
             description: self.description(),
             legend: series.chain(marks).collect(),
@@ -153,7 +153,7 @@ impl BarChart {
         text
     }
 
-    fn rows_of(&self, group: &Group) -> usize {
+    fn rows_of(&self, group: &BarGroup) -> usize {
         match self.is_stacked {
             true => 1,
             false => group.bars.len(),
@@ -169,7 +169,7 @@ impl BarChart {
             .iter()
             .map(|group| LABEL_HEIGHT + BAR_HEIGHT * self.rows_of(group) as f64 + GROUP_GAP);
         let bottom = 8.0 + heights.sum::<f64>();
-        let place = Place {
+        let place = BarArea {
             left: 4.0,
             right: room.width() - FIGURE_WIDTH,
             ruler,
@@ -204,7 +204,7 @@ impl BarChart {
     }
 
     /// All values a group needs a place for.
-    fn values(&self, group: &Group) -> Vec<f64> {
+    fn values(&self, group: &BarGroup) -> Vec<f64> {
         let bars = &group.bars;
         if self.is_stacked {
             return vec![sum(bars)];
@@ -216,7 +216,13 @@ impl BarChart {
         ends.flatten().collect()
     }
 
-    fn draw_side_by_side(&self, drawing: &mut Drawing, place: &Place, group: &Group, top: f64) {
+    fn draw_side_by_side(
+        &self,
+        drawing: &mut Drawing,
+        place: &BarArea,
+        group: &BarGroup,
+        top: f64,
+    ) {
         for (index, bar) in group.bars.iter().enumerate() {
             let y = top + BAR_HEIGHT * index as f64;
             let middle = y + BAR_HEIGHT / 2.0;
@@ -250,7 +256,7 @@ impl BarChart {
         }
     }
 
-    fn draw_stack(&self, drawing: &mut Drawing, place: &Place, group: &Group, y: f64) {
+    fn draw_stack(&self, drawing: &mut Drawing, place: &BarArea, group: &BarGroup, y: f64) {
         let mut before = 0.0;
         let mut end = place.left;
         for (index, bar) in group.bars.iter().enumerate() {
@@ -274,13 +280,13 @@ fn sum(bars: &[Bar]) -> f64 {
 }
 
 /// Where bars are drawn.
-struct Place {
+struct BarArea {
     left: f64,
     right: f64,
     ruler: Ruler,
 }
 
-impl Place {
+impl BarArea {
     fn x_of(&self, value: f64) -> Option<f64> {
         let share = self.ruler.share(value)?;
         Some(self.left + share * (self.right - self.left))
@@ -298,7 +304,7 @@ mod tests {
             .series("hob")
             .series("<other>")
             .marks("1998")
-            .group(Group::new(
+            .group(BarGroup::new(
                 "files",
                 vec![
                     Bar::new(2e6).interval(1e6, 3e6).mark(4e6),
@@ -324,7 +330,7 @@ mod tests {
     fn parts_of_a_whole_follow_each_other() {
         let chart = BarChart::new("t", Axis::new("time", Unit::Plain))
             .stacked()
-            .group(Group::new("a", vec![Bar::new(3.0), Bar::new(7.0)]));
+            .group(BarGroup::new("a", vec![Bar::new(3.0), Bar::new(7.0)]));
         let mut html = String::new();
         chart.write(&mut html, 1);
         let widths: Vec<f64> = html

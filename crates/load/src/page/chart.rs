@@ -45,14 +45,14 @@ pub(super) enum Sign {
 }
 
 /// What a chart is made of besides its drawing.
-pub(super) struct Frame<'a> {
+pub(super) struct ChartFrame<'a> {
     pub(super) title: &'a str,
     /// What it shows, in a sentence, for those who do not see it.
     pub(super) description: String,
     pub(super) legend: Vec<(Sign, usize, &'a str)>,
 }
 
-impl Frame<'_> {
+impl ChartFrame<'_> {
     /// Writes a chart. `number` makes its ids unique in the page.
     pub(super) fn write(
         &self,

@@ -3,7 +3,7 @@
 use super::bars::BarChart;
 use super::escape::escaped;
 use super::lines::LineChart;
-use super::table::Table;
+use super::table::PageTable;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -114,7 +114,7 @@ impl Figure {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Details {
     summary: String,
-    parts: Vec<Part>,
+    parts: Vec<PageElement>,
 }
 
 impl Details {
@@ -127,7 +127,7 @@ impl Details {
     }
 
     /// One part more.
-    pub fn part(mut self, part: impl Into<Part>) -> Details {
+    pub fn part(mut self, part: impl Into<PageElement>) -> Details {
         self.parts.push(part.into());
         self
     }
@@ -135,7 +135,7 @@ impl Details {
 
 /// A part of a page.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Part {
+pub enum PageElement {
     /// A heading.
     Heading(String),
     /// A paragraph.
@@ -147,7 +147,7 @@ pub enum Part {
     /// Key figures.
     Figures(Vec<Figure>),
     /// A table.
-    Table(Table),
+    Table(PageTable),
     /// A chart of lines.
     Lines(LineChart),
     /// A chart of bars.
@@ -156,54 +156,54 @@ pub enum Part {
     Details(Details),
 }
 
-impl From<Vec<Sentence>> for Part {
-    fn from(sentences: Vec<Sentence>) -> Part {
-        Part::Sentences(sentences)
+impl From<Vec<Sentence>> for PageElement {
+    fn from(sentences: Vec<Sentence>) -> PageElement {
+        PageElement::Sentences(sentences)
     }
 }
 
-impl From<Vec<Figure>> for Part {
-    fn from(figures: Vec<Figure>) -> Part {
-        Part::Figures(figures)
+impl From<Vec<Figure>> for PageElement {
+    fn from(figures: Vec<Figure>) -> PageElement {
+        PageElement::Figures(figures)
     }
 }
 
-impl From<Table> for Part {
-    fn from(table: Table) -> Part {
-        Part::Table(table)
+impl From<PageTable> for PageElement {
+    fn from(table: PageTable) -> PageElement {
+        PageElement::Table(table)
     }
 }
 
-impl From<LineChart> for Part {
-    fn from(chart: LineChart) -> Part {
-        Part::Lines(chart)
+impl From<LineChart> for PageElement {
+    fn from(chart: LineChart) -> PageElement {
+        PageElement::Lines(chart)
     }
 }
 
-impl From<BarChart> for Part {
-    fn from(chart: BarChart) -> Part {
-        Part::Bars(chart)
+impl From<BarChart> for PageElement {
+    fn from(chart: BarChart) -> PageElement {
+        PageElement::Bars(chart)
     }
 }
 
-impl From<Details> for Part {
-    fn from(details: Details) -> Part {
-        Part::Details(details)
+impl From<Details> for PageElement {
+    fn from(details: Details) -> PageElement {
+        PageElement::Details(details)
     }
 }
 
 /// A page, filled from top to bottom.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Page {
+pub struct ReportPage {
     title: String,
     subtitle: String,
-    parts: Vec<Part>,
+    parts: Vec<PageElement>,
 }
 
-impl Page {
+impl ReportPage {
     /// An empty page.
-    pub fn new(title: impl Into<String>) -> Page {
-        Page {
+    pub fn new(title: impl Into<String>) -> ReportPage {
+        ReportPage {
             title: title.into(),
             subtitle: String::new(),
             parts: Vec::new(),
@@ -217,16 +217,16 @@ impl Page {
 
     /// A heading; what follows belongs to it.
     pub fn section(&mut self, heading: impl Into<String>) {
-        self.parts.push(Part::Heading(heading.into()));
+        self.parts.push(PageElement::Heading(heading.into()));
     }
 
     /// A paragraph.
     pub fn text(&mut self, text: impl Into<String>) {
-        self.parts.push(Part::Text(text.into()));
+        self.parts.push(PageElement::Text(text.into()));
     }
 
     /// One part more.
-    pub fn push(&mut self, part: impl Into<Part>) {
+    pub fn push(&mut self, part: impl Into<PageElement>) {
         self.parts.push(part.into());
     }
 
@@ -255,25 +255,25 @@ impl Page {
     }
 }
 
-fn write_part(html: &mut String, part: &Part, chart_count: &mut usize) {
+fn write_part(html: &mut String, part: &PageElement, chart_count: &mut usize) {
     match part {
-        Part::Heading(text) => html.push_str(&format!("<h2>{}</h2>\n", escaped(text))),
-        Part::Text(text) => html.push_str(&format!("<p>{}</p>\n", escaped(text))),
-        Part::Raw(text) => {
+        PageElement::Heading(text) => html.push_str(&format!("<h2>{}</h2>\n", escaped(text))),
+        PageElement::Text(text) => html.push_str(&format!("<p>{}</p>\n", escaped(text))),
+        PageElement::Raw(text) => {
             html.push_str(&format!("<pre tabindex=\"0\">{}</pre>\n", escaped(text)));
         }
-        Part::Sentences(all) => write_sentences(html, all),
-        Part::Figures(all) => write_figures(html, all),
-        Part::Table(table) => table.write(html),
-        Part::Lines(chart) => {
+        PageElement::Sentences(all) => write_sentences(html, all),
+        PageElement::Figures(all) => write_figures(html, all),
+        PageElement::Table(table) => table.write(html),
+        PageElement::Lines(chart) => {
             *chart_count += 1;
             chart.write(html, *chart_count);
         }
-        Part::Bars(chart) => {
+        PageElement::Bars(chart) => {
             *chart_count += 1;
             chart.write(html, *chart_count);
         }
-        Part::Details(details) => {
+        PageElement::Details(details) => {
             let summary = escaped(&details.summary);
             html.push_str(&format!("<details>\n<summary>{summary}</summary>\n"));
             for part in &details.parts {
@@ -316,7 +316,7 @@ fn write_figures(html: &mut String, figures: &[Figure]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Axis, Bar, Cell, Group, Line, Unit};
+    use super::super::{Axis, Bar, BarGroup, ChartLine, PageCell, Unit};
     use super::*;
 
     const EVIL: &str = "</title><script>alert('x')</script>\" onload=\"y";
@@ -324,18 +324,18 @@ mod tests {
     /// A page that has the text wherever a text can be.
     fn page_of(text: &str) -> String {
         let axis = || Axis::new(text, Unit::Plain);
-        let mut page = Page::new(text);
+        let mut page = ReportPage::new(text);
         page.subtitle(text);
         page.section(text);
         page.text(text);
         page.push(vec![Sentence::bad(text)]);
         page.push(vec![Figure::new(text, text).note(text)]);
-        let table = Table::new(text).text(text).mark(text);
-        page.push(table.row([Cell::new(text).small(text)]).note(text));
+        let table = PageTable::new(text).text(text).mark(text);
+        page.push(table.row([PageCell::new(text).small(text)]).note(text));
         page.push(
             LineChart::new(text, axis(), axis())
-                .line(Line::new(text, vec![(0.0, 1.0)]))
-                .line(Line::new(text, vec![(0.0, 2.0)]))
+                .line(ChartLine::new(text, vec![(0.0, 1.0)]))
+                .line(ChartLine::new(text, vec![(0.0, 2.0)]))
                 .level(text, 1.0),
         );
         page.push(
@@ -343,9 +343,9 @@ mod tests {
                 .series(text)
                 .series(text)
                 .marks(text)
-                .group(Group::new(text, vec![Bar::new(1.0).mark(2.0)])),
+                .group(BarGroup::new(text, vec![Bar::new(1.0).mark(2.0)])),
         );
-        page.push(Details::new(text).part(Part::Raw(text.to_owned())));
+        page.push(Details::new(text).part(PageElement::Raw(text.to_owned())));
         page.html()
     }
 

@@ -1,7 +1,7 @@
 //! Line charts: something over time, or times over percentiles.
 
 use super::axis::{Axis, Ruler, Scale};
-use super::chart::{Frame, LETTER_WIDTH, Room, Sign, series_class};
+use super::chart::{ChartFrame, LETTER_WIDTH, Room, Sign, series_class};
 use super::svg::{Anchor, Drawing};
 
 /// Points of a line that are drawn; of more, the lowest and highest of each stretch are.
@@ -11,15 +11,15 @@ const DOT_COUNT_MAX: usize = 60;
 
 /// A line of a chart.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct ChartLine {
     name: String,
     points: Vec<(f64, f64)>,
 }
 
-impl Line {
+impl ChartLine {
     /// A line through these points, by rising x. A y that is no number makes a gap.
-    pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Line {
-        Line {
+    pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> ChartLine {
+        ChartLine {
             name: name.into(),
             points,
         }
@@ -50,7 +50,7 @@ pub struct LineChart {
     title: String,
     x: Axis,
     y: Axis,
-    lines: Vec<Line>,
+    lines: Vec<ChartLine>,
     levels: Vec<(String, f64)>,
     height: f64,
 }
@@ -69,7 +69,7 @@ impl LineChart {
     }
 
     /// One line more.
-    pub fn line(mut self, line: Line) -> LineChart {
+    pub fn line(mut self, line: ChartLine) -> LineChart {
         self.lines.push(line);
         self
     }
@@ -92,9 +92,9 @@ impl LineChart {
     }
 
     pub(super) fn write(&self, html: &mut String, number: usize) {
-        let thinned: Vec<Vec<(f64, f64)>> = self.lines.iter().map(Line::thinned).collect();
+        let thinned: Vec<Vec<(f64, f64)>> = self.lines.iter().map(ChartLine::thinned).collect();
         let names = self.lines.iter().enumerate();
-        let frame = Frame {
+        let frame = ChartFrame {
             title: &self.title,
             description: self.description(),
             legend: names
@@ -253,7 +253,7 @@ mod tests {
         let points = (0..100_000).map(|index| (f64::from(index), 1.0));
         let mut points: Vec<(f64, f64)> = points.collect();
         points[77_777].1 = 50.0;
-        let thinned = Line::new("a", points).thinned();
+        let thinned = ChartLine::new("a", points).thinned();
         assert!(thinned.len() <= POINT_COUNT_MAX);
         assert!(thinned.contains(&(77_777.0, 50.0)));
         assert!(thinned.is_sorted_by(|a, b| a.0 < b.0));
@@ -266,7 +266,7 @@ mod tests {
             Axis::new("time", Unit::Seconds),
             Axis::new("rate <b>", Unit::Plain),
         );
-        let chart = chart.line(Line::new(
+        let chart = chart.line(ChartLine::new(
             "one",
             vec![
                 (0.0, 1.0),

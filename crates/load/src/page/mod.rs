@@ -1,9 +1,9 @@
 //! A report as one page of HTML that needs nothing else: no script, no font, no picture from
 //! elsewhere. Read on a desk, on a telephone and on paper, in the light and in the dark.
 //!
-//! A [`Page`] is filled from top to bottom with parts: sentences, key figures, tables, charts and
-//! what can be unfolded. Every text that goes in is plain text and is escaped on its way out, so
-//! that what a server or a script said can be shown as it is.
+//! A [`ReportPage`] is filled from top to bottom with parts: sentences, key figures, tables, charts
+//! and what can be unfolded. Every text that goes in is plain text and is escaped on its way out,
+//! so that what a server or a script said can be shown as it is.
 //!
 //! ```
 //! use hob_load::page::{Axis, Figure, Line, LineChart, Page, Sentence, Table, Unit};
@@ -31,9 +31,9 @@ mod svg;
 mod table;
 
 pub use axis::{Axis, Scale};
-pub use bars::{Bar, BarChart, Group};
-pub use document::{Details, Figure, Page, Part, Sentence, Tone};
+pub use bars::{Bar, BarChart, BarGroup};
+pub use document::{Details, Figure, PageElement, ReportPage, Sentence, Tone};
 pub use escape::escaped;
-pub use lines::{Line, LineChart};
+pub use lines::{ChartLine, LineChart};
 pub use number::{Unit, bytes, count, rate, three_digits, time, time_us};
-pub use table::{Cell, Table};
+pub use table::{PageCell, PageTable};

@@ -8,7 +8,7 @@ const ROW_COUNT_MAX: usize = 2000;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ColumnKind {
     Text,
     Number,
     Mark,
@@ -16,92 +16,92 @@ enum Kind {
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Cell {
+pub struct PageCell {
     text: String,
     tone: Tone,
     small: String,
 }
 
-impl Cell {
+impl PageCell {
     /// A cell with a text.
-    pub fn new(text: impl Into<String>) -> Cell {
-        Cell {
+    pub fn new(text: impl Into<String>) -> PageCell {
+        PageCell {
             text: text.into(),
-            ..Cell::default()
+            ..PageCell::default()
         }
     }
 
     /// Good, bad or doubtful: with a sign and a colour.
-    pub fn tone(mut self, tone: Tone) -> Cell {
+    pub fn tone(mut self, tone: Tone) -> PageCell {
         self.tone = tone;
         self
     }
 
     /// What stands small below it: an interval, where a figure is from.
-    pub fn small(mut self, text: impl Into<String>) -> Cell {
+    pub fn small(mut self, text: impl Into<String>) -> PageCell {
         self.small = text.into();
         self
     }
 }
 
-impl From<&str> for Cell {
-    fn from(text: &str) -> Cell {
-        Cell::new(text)
+impl From<&str> for PageCell {
+    fn from(text: &str) -> PageCell {
+        PageCell::new(text)
     }
 }
 
-impl From<String> for Cell {
-    fn from(text: String) -> Cell {
-        Cell::new(text)
+impl From<String> for PageCell {
+    fn from(text: String) -> PageCell {
+        PageCell::new(text)
     }
 }
 
 /// A table. Columns come first, then rows; a row of too few cells is filled up.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
+pub struct PageTable {
     caption: String,
-    columns: Vec<(String, Kind)>,
-    rows: Vec<Vec<Cell>>,
+    columns: Vec<(String, ColumnKind)>,
+    rows: Vec<Vec<PageCell>>,
     notes: Vec<String>,
 }
 
-impl Table {
+impl PageTable {
     /// A table without columns yet.
-    pub fn new(caption: impl Into<String>) -> Table {
-        Table {
+    pub fn new(caption: impl Into<String>) -> PageTable {
+        PageTable {
             caption: caption.into(),
-            ..Table::default()
+            ..PageTable::default()
         }
     }
 
     /// A column of text. The first column names its row.
-    pub fn text(self, title: impl Into<String>) -> Table {
-        self.column(title, Kind::Text)
+    pub fn text(self, title: impl Into<String>) -> PageTable {
+        self.column(title, ColumnKind::Text)
     }
 
     /// A column of numbers, set to the right.
-    pub fn number(self, title: impl Into<String>) -> Table {
-        self.column(title, Kind::Number)
+    pub fn number(self, title: impl Into<String>) -> PageTable {
+        self.column(title, ColumnKind::Number)
     }
 
     /// A narrow column of marks: ids, short words, signs.
-    pub fn mark(self, title: impl Into<String>) -> Table {
-        self.column(title, Kind::Mark)
+    pub fn mark(self, title: impl Into<String>) -> PageTable {
+        self.column(title, ColumnKind::Mark)
     }
 
-    fn column(mut self, title: impl Into<String>, kind: Kind) -> Table {
+    fn column(mut self, title: impl Into<String>, kind: ColumnKind) -> PageTable {
         self.columns.push((title.into(), kind));
         self
     }
 
     /// One row more.
-    pub fn row<C: Into<Cell>>(mut self, cells: impl IntoIterator<Item = C>) -> Table {
+    pub fn row<C: Into<PageCell>>(mut self, cells: impl IntoIterator<Item = C>) -> PageTable {
         self.rows.push(cells.into_iter().map(Into::into).collect());
         self
     }
 
     /// What is to be known about it, below the table.
-    pub fn note(mut self, text: impl Into<String>) -> Table {
+    pub fn note(mut self, text: impl Into<String>) -> PageTable {
         self.notes.push(text.into());
         self
     }
@@ -133,9 +133,9 @@ impl Table {
         }
     }
 
-    fn write_row(&self, html: &mut String, row: &[Cell]) {
+    fn write_row(&self, html: &mut String, row: &[PageCell]) {
         html.push_str("<tr>");
-        let empty = Cell::default();
+        let empty = PageCell::default();
         for (index, (_, kind)) in self.columns.iter().enumerate() {
             let cell = row.get(index).unwrap_or(&empty);
             let class = class_of(*kind, cell.tone);
@@ -155,11 +155,11 @@ impl Table {
     }
 }
 
-fn class_of(kind: Kind, tone: Tone) -> String {
+fn class_of(kind: ColumnKind, tone: Tone) -> String {
     let kind = match kind {
-        Kind::Text => "",
-        Kind::Number => "number",
-        Kind::Mark => "mark",
+        ColumnKind::Text => "",
+        ColumnKind::Number => "number",
+        ColumnKind::Mark => "mark",
     };
     let all: Vec<&str> = [kind, tone.class()]
         .into_iter()
@@ -177,10 +177,13 @@ mod tests {
 
     #[test]
     fn table_says_what_its_cells_are() {
-        let table = Table::new("a & b")
+        let table = PageTable::new("a & b")
             .text("what")
             .number("<n>")
-            .row([Cell::new("x"), Cell::new("1").tone(Tone::Bad).small("± 2")])
+            .row([
+                PageCell::new("x"),
+                PageCell::new("1").tone(Tone::Bad).small("± 2"),
+            ])
             .row(["y"])
             .note("all");
         let mut html = String::new();

@@ -14,14 +14,14 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::entry::Entry;
+use crate::entry::RequestSpec;
 use crate::limits::LOG_METHOD_COUNT_MAX;
 use crate::page::count;
 use crate::url::Url;
 
 pub(crate) use feed::{Due, Fed, Feed, Logged};
 pub use line::{LineFault, LogLine};
-pub(crate) use reader::{Counts, Reader, Reading};
+pub(crate) use reader::{AccessLogReader, AccessLogReading, Counts};
 
 /// What gaps can be divided by.
 const SPEED_UPS: RangeInclusive<f64> = 0.001..=1e6;
@@ -100,17 +100,17 @@ impl Replay {
 
     /// What is asked for: an entry for each method, of the server of a URL. Requests get their
     /// targets from the log. Methods other than GET and HEAD have a body, which no log tells.
-    pub fn entries(&self, server: &Url, body: &[u8]) -> Vec<Entry> {
+    pub fn entries(&self, server: &Url, body: &[u8]) -> Vec<RequestSpec> {
         let body: Arc<[u8]> = body.into();
         let entry = |method: &String| {
             let mut url = server.clone();
             url.target.clear();
             let has_body = method != "GET" && method != "HEAD";
-            Entry {
+            RequestSpec {
                 name: Some(method.clone()),
                 method: Some(method.clone()),
                 body: has_body.then(|| body.clone()),
-                ..Entry::from(url)
+                ..RequestSpec::from(url)
             }
         };
         self.methods.iter().map(entry).collect()

@@ -49,7 +49,7 @@ pub(crate) struct Counts {
 }
 
 /// A log that is being read.
-pub(crate) struct Reading {
+pub(crate) struct AccessLogReading {
     /// Told at the end.
     counts: Receiver<Counts>,
     so_far: SoFar,
@@ -59,10 +59,10 @@ pub(crate) struct Reading {
 /// What was counted when the log was last waited for.
 type SoFar = Arc<Mutex<Counts>>;
 
-impl Reading {
+impl AccessLogReading {
     /// Reads a log on a thread of its own. It ends with the log, or when those have ended that it
     /// reads for; nobody joins it, because a read of a pipe may last for ever.
-    pub(crate) fn begin(reader: Reader) -> io::Result<Reading> {
+    pub(crate) fn begin(reader: AccessLogReader) -> io::Result<AccessLogReading> {
         let (sender, counts) = channel();
         let is_over = Arc::new(AtomicBool::new(false));
         let of_thread = is_over.clone();
@@ -71,7 +71,7 @@ impl Reading {
             .name("hob-bench-log".to_owned())
             // Nobody listens any more when the run has failed.
             .spawn(move || drop(sender.send(reader.run(&of_thread))))?;
-        Ok(Reading {
+        Ok(AccessLogReading {
             counts,
             so_far,
             is_over,
@@ -132,7 +132,7 @@ impl Counts {
 }
 
 /// Requests for one thread that it has not been handed.
-struct Part {
+struct ThreadBatch {
     /// None once the thread wants no more.
     sender: Option<SyncSender<Vec<Due>>>,
     batch: Vec<Due>,
@@ -140,25 +140,25 @@ struct Part {
 }
 
 /// Reads a log.
-pub(crate) struct Reader {
+pub(crate) struct AccessLogReader {
     input: Input,
     methods: Vec<String>,
     clock: Clock,
     shard: Option<Shard>,
-    parts: Vec<Part>,
+    parts: Vec<ThreadBatch>,
     /// Requests that were timed so far.
     timed_count: u64,
     counts: Counts,
     so_far: SoFar,
 }
 
-impl Reader {
+impl AccessLogReader {
     /// Opens a log for so many threads, and makes a feed for each.
     pub(crate) fn open(
         replay: &Replay,
         threads: usize,
         shard: Option<Shard>,
-    ) -> Result<(Reader, Vec<Feed>), String> {
+    ) -> Result<(AccessLogReader, Vec<Feed>), String> {
         let input = open(&replay.file).map_err(|error| {
             format!(
                 "--replay {}: cannot read it: {error}",
@@ -166,12 +166,12 @@ impl Reader {
             )
         })?;
         let (senders, feeds): (Vec<_>, Vec<_>) = (0..threads).map(|_| Feed::new()).unzip();
-        let part = |sender| Part {
+        let part = |sender| ThreadBatch {
             sender: Some(sender),
             batch: Vec::new(),
             bytes: 0,
         };
-        let reader = Reader {
+        let reader = AccessLogReader {
             input,
             methods: replay.methods.clone(),
             clock: Clock::new(replay.speed_up),
@@ -191,12 +191,12 @@ impl Reader {
         while has_taker && !is_over.load(Ordering::Relaxed) {
             if memchr::memchr(b'\n', self.input.buffer()).is_none() {
                 // More may be long in coming: nobody waits for it with what is known.
-                self.parts.iter_mut().for_each(Part::send);
+                self.parts.iter_mut().for_each(ThreadBatch::send);
                 self.count();
                 *locked(&self.so_far) = self.counts.clone();
             }
             match next_line(&mut self.input, &mut line) {
-                Ok(Line::End) => self.counts.is_ended = true,
+                Ok(LineRead::End) => self.counts.is_ended = true,
                 Ok(found) => self.take(found, &line, &mut timed),
                 Err(error) => {
                     let lines = self.counts.lines;
@@ -212,7 +212,7 @@ impl Reader {
         if has_taker {
             self.clock.finish(&mut timed);
             self.hand_over(&mut timed);
-            self.parts.iter_mut().for_each(Part::send);
+            self.parts.iter_mut().for_each(ThreadBatch::send);
         }
         self.count();
         self.counts
@@ -227,10 +227,10 @@ impl Reader {
     }
 
     /// Looks at a line.
-    fn take(&mut self, found: Line, line: &[u8], timed: &mut Vec<Timed>) {
+    fn take(&mut self, found: LineRead, line: &[u8], timed: &mut Vec<Timed>) {
         self.counts.lines += 1;
         let parsed = match found {
-            Line::TooLong => Err(LineFault::Unreadable("it is too long")),
+            LineRead::TooLong => Err(LineFault::Unreadable("it is too long")),
             _ => LogLine::parse(line),
         };
         let line = match parsed {
@@ -285,7 +285,7 @@ impl Reader {
     }
 }
 
-impl Part {
+impl ThreadBatch {
     fn add(&mut self, due: Due) {
         self.bytes += due.bytes();
         self.batch.push(due);
@@ -306,7 +306,7 @@ impl Part {
 }
 
 /// What was read.
-enum Line {
+enum LineRead {
     Whole,
     /// More than is kept of a line; its rest was left out.
     TooLong,
@@ -314,14 +314,14 @@ enum Line {
 }
 
 /// Reads up to the end of a line.
-fn next_line(input: &mut Input, line: &mut Vec<u8>) -> io::Result<Line> {
+fn next_line(input: &mut Input, line: &mut Vec<u8>) -> io::Result<LineRead> {
     line.clear();
     let mut limited = input.take(LOG_LINE_BYTES_MAX as u64);
     if limited.read_until(b'\n', line)? == 0 {
-        return Ok(Line::End);
+        return Ok(LineRead::End);
     }
     if line.len() < LOG_LINE_BYTES_MAX || line.ends_with(b"\n") {
-        return Ok(Line::Whole);
+        return Ok(LineRead::Whole);
     }
     loop {
         let bytes = input.fill_buf()?;
@@ -330,7 +330,7 @@ fn next_line(input: &mut Input, line: &mut Vec<u8>) -> io::Result<Line> {
         let is_over = end.is_some() || bytes.is_empty();
         input.consume(used);
         if is_over {
-            return Ok(Line::TooLong);
+            return Ok(LineRead::TooLong);
         }
     }
 }
@@ -377,7 +377,7 @@ mod tests {
         }
     }
 
-    fn reader(text: &[u8], threads: usize, shard: Option<Shard>) -> (Reader, Vec<Feed>) {
+    fn reader(text: &[u8], threads: usize, shard: Option<Shard>) -> (AccessLogReader, Vec<Feed>) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("log");
         std::fs::write(&file, text).unwrap();
@@ -386,7 +386,7 @@ mod tests {
             speed_up: 1.0,
             methods: vec!["GET".to_owned()],
         };
-        Reader::open(&replay, threads, shard).unwrap()
+        AccessLogReader::open(&replay, threads, shard).unwrap()
     }
 
     fn line(second: u32, request: &str) -> String {

@@ -1,12 +1,12 @@
 //! What each of several client addresses got. Connections take them in turn, so what was counted of
 //! each connection is all there is to know.
 
-use super::Report;
+use super::BenchReport;
 use super::result::Address;
 use crate::measure::jain;
 use crate::send::source_address;
 
-impl Report {
+impl BenchReport {
     /// The client addresses in their order; none where the system chose.
     pub(super) fn addresses(&self) -> Vec<Address> {
         let count = match self.plan.sources {

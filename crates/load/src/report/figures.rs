@@ -1,11 +1,11 @@
 //! Figures that are made of what was counted, and how they are written for people.
 
-use super::Report;
+use super::BenchReport;
 use super::pages::Totals;
-use crate::plan::Pace;
+use crate::plan::LoadModel;
 use crate::replay::Counts;
 
-impl Report {
+impl BenchReport {
     /// Measured time in seconds: until its end, or the last answer where that came later.
     pub(super) fn elapsed(&self) -> f64 {
         let last = self.tally.last_ns.saturating_sub(self.warm_ns);
@@ -34,7 +34,7 @@ impl Report {
     }
 
     pub(super) fn is_open(&self) -> bool {
-        !matches!(self.plan.pace, Pace::Closed { .. })
+        !matches!(self.plan.pace, LoadModel::Closed { .. })
     }
 
     pub(super) fn per_second(&self, count: u64) -> f64 {

@@ -2,20 +2,20 @@
 
 use std::time::UNIX_EPOCH;
 
-use super::Report;
+use super::BenchReport;
 use super::result::{
-    BenchResult, Bytes, Client, Connections, Failure, Judged, Latencies, Log, Machine, Part, Plan,
-    Rate, Replayed, Requests, Server, StatusCount, Stretches, Times, Tls, Url,
+    BenchResult, Bytes, Client, Connections, Failure, Judged, Latencies, LatencySummary, Log,
+    Machine, Part, Plan, Rate, Replayed, Requests, Server, StatusCount, Stretches, Tls, Url,
 };
 use super::{pages, result, verdict};
 use crate::arrive::Arrivals;
 use crate::expect::sha256;
-use crate::measure::{self, Failures, Interval, Latency, Series};
-use crate::plan::{Pace, Reuse, Visit};
+use crate::measure::{self, Failures, Interval, IntervalSeries, Latency};
+use crate::plan::{LoadModel, Reuse, Visit};
 use crate::replay::Counts;
 
 /// Gathers the whole.
-pub(super) fn result(report: &Report) -> BenchResult {
+pub(super) fn result(report: &BenchReport) -> BenchResult {
     let tally = &report.tally;
     let notes = verdict::notes(report);
     let begun_at = report.begun_at.duration_since(UNIX_EPOCH);
@@ -86,7 +86,7 @@ pub(super) fn result(report: &Report) -> BenchResult {
     }
 }
 
-fn requests(report: &Report) -> Requests {
+fn requests(report: &BenchReport) -> Requests {
     let tally = &report.tally;
     Requests {
         due: tally.due,
@@ -100,7 +100,7 @@ fn requests(report: &Report) -> Requests {
     }
 }
 
-fn statuses(report: &Report) -> Vec<StatusCount> {
+fn statuses(report: &BenchReport) -> Vec<StatusCount> {
     let all = report.tally.statuses.iter().zip(100u16..);
     all.filter(|(count, _)| **count > 0)
         .map(|(&count, code)| StatusCount { code, count })
@@ -119,14 +119,14 @@ pub fn failures(failures: &Failures) -> Vec<Failure> {
 }
 
 /// In a closed loop requests are sent when they are due: both times are one.
-fn service<'a>(report: &Report, service: &'a Latency, response: &'a Latency) -> &'a Latency {
+fn service<'a>(report: &BenchReport, service: &'a Latency, response: &'a Latency) -> &'a Latency {
     match report.is_open() {
         true => service,
         false => response,
     }
 }
 
-fn part(report: &Report, part: &measure::Part) -> Part {
+fn part(report: &BenchReport, part: &measure::PartTally) -> Part {
     Part {
         answered: part.answered,
         failed: part.failures.count(),
@@ -137,7 +137,7 @@ fn part(report: &Report, part: &measure::Part) -> Part {
 }
 
 /// What came of each row of URLs, with what was asked for.
-fn urls(report: &Report) -> Vec<Url> {
+fn urls(report: &BenchReport) -> Vec<Url> {
     let all = report.tally.classes.iter().zip(report.rows());
     all.map(|(counted, row)| Url {
         name: row.name,
@@ -151,7 +151,7 @@ fn urls(report: &Report) -> Vec<Url> {
     .collect()
 }
 
-fn thresholds(report: &Report) -> Vec<Judged> {
+fn thresholds(report: &BenchReport) -> Vec<Judged> {
     let judged = verdict::thresholds(report).into_iter();
     judged
         .map(|judged| Judged {
@@ -162,18 +162,18 @@ fn thresholds(report: &Report) -> Vec<Judged> {
         .collect()
 }
 
-fn plan(report: &Report) -> Plan {
+fn plan(report: &BenchReport) -> Plan {
     let plan = &report.plan;
     let (rate, arrivals, think_s) = match &plan.pace {
-        Pace::Closed { think } => (None, None, Some(think.as_secs_f64())),
-        Pace::Open { rate, arrivals } => {
+        LoadModel::Closed { think } => (None, None, Some(think.as_secs_f64())),
+        LoadModel::Open { rate, arrivals } => {
             let arrivals = match arrivals {
                 Arrivals::Constant => "constant",
                 Arrivals::Poisson => "poisson",
             };
             (Some(rate.text().to_owned()), Some(arrivals), None)
         }
-        Pace::Log(_) => (None, None, None),
+        LoadModel::Log(_) => (None, None, None),
     };
     let (entries, fields) = (plan.entries.iter(), plan.fields.iter());
     Plan {
@@ -210,8 +210,10 @@ fn plan(report: &Report) -> Plan {
     }
 }
 
-fn replay(pace: &Pace) -> Option<Replayed> {
-    let Pace::Log(replay) = pace else { return None };
+fn replay(pace: &LoadModel) -> Option<Replayed> {
+    let LoadModel::Log(replay) = pace else {
+        return None;
+    };
     Some(Replayed {
         file: replay.file.to_string_lossy().into_owned(),
         speed_up: replay.speed_up,
@@ -236,7 +238,7 @@ fn log(counts: &Counts) -> Log {
 }
 
 /// What happened when.
-pub(crate) fn series(series: &Series) -> Stretches {
+pub(crate) fn series(series: &IntervalSeries) -> Stretches {
     let all = series.intervals();
     let times = |percent: f64| {
         all.iter()
@@ -256,9 +258,9 @@ pub(crate) fn series(series: &Series) -> Stretches {
 }
 
 /// Times in microseconds; nothing where there are none.
-pub fn times(times: &Latency) -> Option<Times> {
+pub fn times(times: &Latency) -> Option<LatencySummary> {
     let us = |ns: u64| ns as f64 / 1e3;
-    (times.count() > 0).then(|| Times {
+    (times.count() > 0).then(|| LatencySummary {
         count: times.count(),
         mean_us: times.mean() / 1e3,
         min_us: us(times.min()),

@@ -14,23 +14,23 @@ use std::time::SystemTime;
 
 use crate::conduct::Conduct;
 use crate::environment::Environment;
-use crate::measure::{Passed, Tally};
-use crate::plan::Plan;
+use crate::measure::{Passed, RequestTally};
+use crate::plan::BenchPlan;
 use crate::replay::Counts;
-use crate::written::Written;
+use crate::written::SavedResult;
 
 pub(crate) use addresses::fairness_over;
 pub(crate) use json::series;
 pub use json::{failures, times};
 pub(crate) use result::{Compared, Crossed, FORMAT, Figure};
-pub use result::{Failure, Times};
+pub use result::{Failure, LatencySummary};
 pub(crate) use schema::check;
 pub use schema::{reference, schema};
 
 /// The result of a run.
 #[derive(Debug)]
-pub struct Report {
-    pub(crate) plan: Plan,
+pub struct BenchReport {
+    pub(crate) plan: BenchPlan,
     pub(crate) conduct: Conduct,
     pub(crate) environment: Environment,
     /// The condition that ended the run early, and what was so.
@@ -38,7 +38,7 @@ pub struct Report {
     /// Where the server was found.
     pub(crate) address: String,
     /// What was counted.
-    pub tally: Tally,
+    pub tally: RequestTally,
     pub(crate) machine: Passed,
     /// What there was in the log that was replayed.
     pub(crate) log: Option<Counts>,
@@ -48,7 +48,7 @@ pub struct Report {
     pub(crate) begun_at: SystemTime,
 }
 
-impl Report {
+impl BenchReport {
     /// The result for people.
     pub fn table(&self) -> String {
         table::write(self)
@@ -60,8 +60,8 @@ impl Report {
     }
 
     /// The result as it is written down, from which pages and logs are made.
-    pub fn written(&self) -> Written {
-        Written::of(self.json())
+    pub fn written(&self) -> SavedResult {
+        SavedResult::of(self.json())
     }
 
     /// Was the run ended early by a condition?

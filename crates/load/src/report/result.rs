@@ -265,18 +265,18 @@ pub struct Failure {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Latencies {
     /// From when a request was due; requests without an answer in time with what they waited.
-    pub(crate) response: Option<Times>,
+    pub(crate) response: Option<LatencySummary>,
     /// From when it was sent, answered requests only.
-    pub(crate) service: Option<Times>,
+    pub(crate) service: Option<LatencySummary>,
     /// From the beginning of a connection until it was open.
-    pub(crate) connect: Option<Times>,
+    pub(crate) connect: Option<LatencySummary>,
 }
 
 /// What pages took, with `--page`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PageResult {
     /// From when a page was due to the first byte of its document.
-    pub(crate) first_byte: Option<Times>,
+    pub(crate) first_byte: Option<LatencySummary>,
     /// What one page took, on average.
     pub(crate) per_page: PerPage,
     /// Requests of all pages.
@@ -399,9 +399,9 @@ pub(crate) struct Part {
     /// As `failures`.
     pub(crate) failures: Vec<Failure>,
     /// As `latency.response`.
-    pub(crate) response: Option<Times>,
+    pub(crate) response: Option<LatencySummary>,
     /// As `latency.service`.
-    pub(crate) service: Option<Times>,
+    pub(crate) service: Option<LatencySummary>,
 }
 
 /// A client address.
@@ -460,7 +460,7 @@ pub(crate) struct Judged {
 /// Times in microseconds, right to a thousandth.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "times", title = "times")]
-pub struct Times {
+pub struct LatencySummary {
     /// Times recorded.
     pub count: u64,
     /// Their mean.

@@ -2,12 +2,12 @@
 
 use aws_lc_rs::digest::{Context, SHA256};
 
-use super::Report;
-use crate::entry::Rows;
+use super::BenchReport;
+use crate::entry::ResultRows;
 use crate::expect::hex;
 
 /// A row: requests that have a name together.
-pub(super) struct Row<'a> {
+pub(super) struct ResultRow<'a> {
     /// The name, or the URL with its method where that is not GET.
     pub(super) name: String,
     /// The first URL, and how many there are.
@@ -18,11 +18,11 @@ pub(super) struct Row<'a> {
     pub(super) weight: f64,
 }
 
-impl Report {
+impl BenchReport {
     /// The rows, in the order of what was counted.
-    pub(super) fn rows(&self) -> Vec<Row<'_>> {
+    pub(super) fn rows(&self) -> Vec<ResultRow<'_>> {
         let plan = &self.plan;
-        let rows = Rows::of(&plan.entries);
+        let rows = ResultRows::of(&plan.entries);
         let row = |first: &usize| {
             let entry = &plan.entries[*first];
             let (url, method) = (entry.url.text.as_str(), plan.method_of(entry));
@@ -31,7 +31,7 @@ impl Report {
                 None if method == "GET" => url.to_owned(),
                 None => format!("{method} {url}"),
             };
-            Row {
+            ResultRow {
                 name,
                 url,
                 url_count: 0,
@@ -39,7 +39,7 @@ impl Report {
                 weight: 0.0,
             }
         };
-        let mut all: Vec<Row<'_>> = rows.first.iter().map(row).collect();
+        let mut all: Vec<ResultRow<'_>> = rows.first.iter().map(row).collect();
         for (entry, row) in plan.entries.iter().zip(&rows.of_entry) {
             let row = &mut all[*row as usize];
             row.url_count += 1;

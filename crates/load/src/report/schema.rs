@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::result::{BenchResult, Compared, Times};
+use super::result::{BenchResult, Compared, LatencySummary};
 use crate::layout;
 
 /// The JSON schema of a result.
@@ -26,7 +26,7 @@ pub fn reference() -> String {
     );
     text.push_str(&layout::table::<BenchResult>());
     text.push_str("\n## Times\n\nIn microseconds, each right to a thousandth of itself.\n\n");
-    text.push_str(&layout::table::<Times>());
+    text.push_str(&layout::table::<LatencySummary>());
     text.push_str(
         "\n## Comparison\n\nWhat `hob bench --compare A B --json` prints; its schema is \
          `#/$defs/comparison` of that of results.\n\n",

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use super::Report;
+use super::BenchReport;
 use super::pages;
 use super::verdict;
 use crate::arrive::Arrivals;
-use crate::measure::{Latency, Part};
+use crate::measure::{Latency, PartTally};
 use crate::page::{bytes, count, rate, time};
-use crate::plan::{Pace, Reuse};
+use crate::plan::{LoadModel, Reuse};
 
 /// The percentiles a table shows.
 const PERCENTILES: &[f64] = &[50.0, 90.0, 99.0, 99.9];
@@ -16,7 +16,7 @@ const PERCENTILES: &[f64] = &[50.0, 90.0, 99.0, 99.9];
 const CLASS_COUNT_MAX: usize = 20;
 
 /// Writes the whole.
-pub(super) fn write(report: &Report) -> String {
+pub(super) fn write(report: &BenchReport) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = setting(&mut text, report);
@@ -29,7 +29,7 @@ pub(super) fn write(report: &Report) -> String {
     text
 }
 
-fn setting(text: &mut String, report: &Report) -> std::fmt::Result {
+fn setting(text: &mut String, report: &BenchReport) -> std::fmt::Result {
     let plan = &report.plan;
     let more = match plan.entries.len() {
         1 => String::new(),
@@ -39,20 +39,20 @@ fn setting(text: &mut String, report: &Report) -> std::fmt::Result {
     let first = &plan.entries[0].url.text;
     writeln!(text, "{first}{more} at {}", report.address)?;
     let pace = match &plan.pace {
-        Pace::Closed { think } if think.is_zero() => "closed loop".to_owned(),
-        Pace::Closed { think } => {
+        LoadModel::Closed { think } if think.is_zero() => "closed loop".to_owned(),
+        LoadModel::Closed { think } => {
             format!("closed loop, {} to think", time(think.as_nanos() as f64))
         }
-        Pace::Open {
+        LoadModel::Open {
             rate,
             arrivals: Arrivals::Constant,
             ..
         } => format!("open loop, {} {}/s", rate.text(), report.plan.noun()),
-        Pace::Open { rate, .. } => {
+        LoadModel::Open { rate, .. } => {
             let noun = report.plan.noun();
             format!("open loop, {} {noun}/s (Poisson)", rate.text())
         }
-        Pace::Log(replay) => format!("open loop, {}", replay.title()),
+        LoadModel::Log(replay) => format!("open loop, {}", replay.title()),
     };
     let (maker, reuse) = match (plan.page, plan.reuse) {
         (Some(visit), _) => ("visitor", visit.name()),
@@ -87,7 +87,7 @@ fn setting(text: &mut String, report: &Report) -> std::fmt::Result {
     )
 }
 
-fn totals(text: &mut String, report: &Report) -> std::fmt::Result {
+fn totals(text: &mut String, report: &BenchReport) -> std::fmt::Result {
     let tally = &report.tally;
     if let Some(log) = &report.log {
         writeln!(text, "log        {}", log.told())?;
@@ -142,7 +142,7 @@ fn totals(text: &mut String, report: &Report) -> std::fmt::Result {
     Ok(())
 }
 
-fn times(text: &mut String, report: &Report) -> std::fmt::Result {
+fn times(text: &mut String, report: &BenchReport) -> std::fmt::Result {
     let tally = &report.tally;
     write!(text, "\n{:<10} {:>9} {:>9}", "", "mean", "min")?;
     for percent in PERCENTILES {
@@ -178,7 +178,7 @@ fn row(text: &mut String, name: &str, times: &Latency) -> std::fmt::Result {
     writeln!(text, " {:>9}", time(times.max() as f64))
 }
 
-fn parts(text: &mut String, report: &Report) -> std::fmt::Result {
+fn parts(text: &mut String, report: &BenchReport) -> std::fmt::Result {
     let tally = &report.tally;
     if !tally.steps.is_empty() {
         writeln!(text, "\nby step of the rate: answered, failed, and times")?;
@@ -206,7 +206,7 @@ fn parts(text: &mut String, report: &Report) -> std::fmt::Result {
 }
 
 /// A part of the requests: how many, what failed, and how long they took.
-fn part(text: &mut String, name: &str, part: &Part) -> std::fmt::Result {
+fn part(text: &mut String, name: &str, part: &PartTally) -> std::fmt::Result {
     let failed = part.failures.count();
     write!(text, "{name}: {} {}", count(part.answered), count(failed))?;
     let kinds = part.failures.all();
@@ -225,7 +225,7 @@ fn part(text: &mut String, name: &str, part: &Part) -> std::fmt::Result {
     }
 }
 
-fn failures(text: &mut String, report: &Report) -> std::fmt::Result {
+fn failures(text: &mut String, report: &BenchReport) -> std::fmt::Result {
     if report.failed() > 0 {
         writeln!(text, "\nfailures")?;
     }
@@ -235,7 +235,7 @@ fn failures(text: &mut String, report: &Report) -> std::fmt::Result {
     Ok(())
 }
 
-fn costs(text: &mut String, report: &Report) -> std::fmt::Result {
+fn costs(text: &mut String, report: &BenchReport) -> std::fmt::Result {
     let machine = &report.machine;
     let client = report.client_cpu_us();
     if let Some(client) = client {
@@ -298,7 +298,7 @@ fn costs(text: &mut String, report: &Report) -> std::fmt::Result {
 }
 
 /// How evenly client addresses were answered, where there are several.
-fn addresses(text: &mut String, report: &Report) -> std::fmt::Result {
+fn addresses(text: &mut String, report: &BenchReport) -> std::fmt::Result {
     let all = report.addresses();
     let (Some(least), Some(most)) = (
         all.iter().min_by_key(|one| one.answered),
@@ -319,7 +319,7 @@ fn addresses(text: &mut String, report: &Report) -> std::fmt::Result {
     )
 }
 
-fn verdicts(text: &mut String, report: &Report) -> std::fmt::Result {
+fn verdicts(text: &mut String, report: &BenchReport) -> std::fmt::Result {
     let notes = verdict::notes(report);
     let thresholds = verdict::thresholds(report);
     if !notes.is_empty() || !thresholds.is_empty() {

@@ -1,6 +1,6 @@
 //! Whether a result can be believed, and whether it is good enough.
 
-use super::Report;
+use super::BenchReport;
 use crate::limits::{ASSET_COUNT_MAX, DOCUMENT_BYTES_MAX};
 use crate::measure::PageCount;
 use crate::threshold::{Metric, Threshold, Unit};
@@ -32,7 +32,7 @@ pub(super) struct Judged<'a> {
 }
 
 /// Looks for what else than the server may have been the limit.
-pub(super) fn notes(report: &Report) -> Vec<Note> {
+pub(super) fn notes(report: &BenchReport) -> Vec<Note> {
     let mut notes = Vec::new();
     let mut doubt = |text: String| {
         notes.push(Note {
@@ -112,7 +112,7 @@ fn page_doubts(page: &PageCount) -> impl Iterator<Item = String> {
 }
 
 /// What is to be known besides.
-fn remarks(report: &Report) -> Vec<String> {
+fn remarks(report: &BenchReport) -> Vec<String> {
     let tally = &report.tally;
     let mut remarks = Vec::new();
     if let Some(stopped) = &report.stopped {
@@ -150,7 +150,7 @@ fn remarks(report: &Report) -> Vec<String> {
 }
 
 /// Holds the result against the thresholds.
-pub(super) fn thresholds(report: &Report) -> Vec<Judged<'_>> {
+pub(super) fn thresholds(report: &BenchReport) -> Vec<Judged<'_>> {
     let judge = |threshold| {
         let value = value(report, threshold);
         Judged {
@@ -168,7 +168,7 @@ pub(super) fn shown(judged: &Judged<'_>) -> String {
     judged.threshold.shown(judged.value)
 }
 
-fn value(report: &Report, threshold: &Threshold) -> Option<f64> {
+fn value(report: &BenchReport, threshold: &Threshold) -> Option<f64> {
     let tally = &report.tally;
     let response = Some(&tally.response).filter(|response| response.count() > 0);
     let share = |count: u64| match threshold.unit {

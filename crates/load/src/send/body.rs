@@ -7,7 +7,7 @@ use super::kept::Kept;
 
 /// A body, partly there.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Body {
+pub(super) struct PartialAnswerBody {
     pub(super) bytes: u64,
     hash: Option<Box<Hash>>,
     pub(super) kept: Option<Box<Kept>>,
@@ -22,17 +22,17 @@ impl std::fmt::Debug for Hash {
     }
 }
 
-impl Body {
+impl PartialAnswerBody {
     /// A body of which nothing has come, whose hash nobody wants.
-    pub(super) const NEW: Body = Body {
+    pub(super) const NEW: PartialAnswerBody = PartialAnswerBody {
         bytes: 0,
         hash: None,
         kept: None,
     };
 
     /// A body that begins.
-    pub(super) fn new(is_hashed: bool) -> Body {
-        Body {
+    pub(super) fn new(is_hashed: bool) -> PartialAnswerBody {
+        PartialAnswerBody {
             bytes: 0,
             hash: is_hashed.then(|| Box::new(Hash(Context::new(&SHA256)))),
             kept: None,

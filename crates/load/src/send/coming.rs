@@ -1,7 +1,7 @@
 //! What a thread is to send next: when the next request is due, by a rate or a log, and which kind
 //! of request it is.
 
-use super::prepared::{Choice, Prepared, Source};
+use super::prepared::{Choice, DueSource, PreparedRun};
 use crate::draw::Draw;
 use crate::limits::{LATE, LOG_LOOK_PERIOD};
 use crate::random::Random;
@@ -9,11 +9,11 @@ use crate::replay::{Due, Fed};
 
 /// The requests of an open loop that are not due yet.
 pub(super) struct Coming {
-    source: Source,
-    next: Next,
+    source: DueSource,
+    next: NextDue,
 }
 
-enum Next {
+enum NextDue {
     Due(Due),
     /// The log is not read that far; at that moment it is looked again.
     Look(u64),
@@ -21,8 +21,8 @@ enum Next {
 }
 
 impl Coming {
-    pub(super) fn new(source: Source) -> Coming {
-        let next = Next::Look(0);
+    pub(super) fn new(source: DueSource) -> Coming {
+        let next = NextDue::Look(0);
         let mut coming = Coming { source, next };
         coming.advance(0);
         coming
@@ -30,58 +30,58 @@ impl Coming {
 
     fn advance(&mut self, now: u64) {
         self.next = match &mut self.source {
-            Source::Answers => Next::Nothing,
-            Source::Rate(schedule) => match schedule.next() {
-                Some(at_ns) => Next::Due(Due {
+            DueSource::Answers => NextDue::Nothing,
+            DueSource::Rate(schedule) => match schedule.next() {
+                Some(at_ns) => NextDue::Due(Due {
                     at_ns,
                     logged: None,
                 }),
-                None => Next::Nothing,
+                None => NextDue::Nothing,
             },
-            Source::Log(feed) => match feed.next() {
-                Fed::Due(due) => Next::Due(due),
-                Fed::NotYet => Next::Look(now + LOG_LOOK_PERIOD.as_nanos() as u64),
-                Fed::End => Next::Nothing,
+            DueSource::Log(feed) => match feed.next() {
+                Fed::Due(due) => NextDue::Due(due),
+                Fed::NotYet => NextDue::Look(now + LOG_LOOK_PERIOD.as_nanos() as u64),
+                Fed::End => NextDue::Nothing,
             },
         };
     }
 
     /// The next one that is due by now.
     pub(super) fn take(&mut self, now: u64) -> Option<Due> {
-        if let Next::Look(at_ns) = self.next
+        if let NextDue::Look(at_ns) = self.next
             && at_ns <= now
         {
             self.advance(now);
         }
         match &self.next {
-            Next::Due(due) if due.at_ns <= now => {}
+            NextDue::Due(due) if due.at_ns <= now => {}
             _ => return None,
         }
-        let due = std::mem::replace(&mut self.next, Next::Nothing);
+        let due = std::mem::replace(&mut self.next, NextDue::Nothing);
         self.advance(now);
         match due {
-            Next::Due(due) => Some(due),
-            Next::Look(_) | Next::Nothing => None,
+            NextDue::Due(due) => Some(due),
+            NextDue::Look(_) | NextDue::Nothing => None,
         }
     }
 
     /// When there is something to be done.
     pub(super) fn next_ns(&self) -> Option<u64> {
         match &self.next {
-            Next::Due(due) => Some(due.at_ns),
-            Next::Look(at_ns) => Some(*at_ns),
-            Next::Nothing => None,
+            NextDue::Due(due) => Some(due.at_ns),
+            NextDue::Look(at_ns) => Some(*at_ns),
+            NextDue::Nothing => None,
         }
     }
 
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.next, Next::Nothing)
+        matches!(self.next, NextDue::Nothing)
     }
 
     /// Nothing more is sent.
     pub(super) fn end(&mut self) {
-        self.source = Source::Answers;
-        self.next = Next::Nothing;
+        self.source = DueSource::Answers;
+        self.next = NextDue::Nothing;
     }
 }
 
@@ -93,7 +93,7 @@ pub(super) enum Chooser<'a> {
 
 impl Chooser<'_> {
     /// That of one thread; each draws, or begins, differently.
-    pub(super) fn new(prepared: &Prepared, number: usize) -> Chooser<'_> {
+    pub(super) fn new(prepared: &PreparedRun, number: usize) -> Chooser<'_> {
         let count = prepared.kinds.len();
         match &prepared.choice {
             Choice::InTurn => Chooser::InTurn {

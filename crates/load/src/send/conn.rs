@@ -12,12 +12,12 @@ use super::h1::{AnswerReader, BadAnswer};
 use super::h2;
 use super::h3::{self, Datagrams};
 use super::kept::Kept;
-use super::prepared::Prepared;
+use super::prepared::PreparedRun;
 use super::tls::Tls;
 
 /// How far a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum ConnectionPhase {
     Closed,
     Connecting,
     /// TLS, or QUIC with the TLS that is in it.
@@ -27,8 +27,8 @@ pub(crate) enum Phase {
 
 /// One connection.
 #[derive(Debug)]
-pub(crate) struct Conn {
-    pub(crate) phase: Phase,
+pub(crate) struct BenchConnection {
+    pub(crate) phase: ConnectionPhase,
     /// Whether it was begun for a request that counts.
     pub(crate) is_measured: bool,
     pub(crate) socket: Option<OwnedFd>,
@@ -46,7 +46,7 @@ pub(crate) struct Conn {
 #[derive(Debug)]
 pub(crate) struct Many {
     /// What is spoken on the open connection.
-    pub(crate) session: Option<Session>,
+    pub(crate) session: Option<MultiplexedSession>,
     /// Over QUIC, what the socket can do.
     pub(crate) datagrams: Option<Datagrams>,
     /// Lanes whose requests wait for the connection, or for room on it.
@@ -57,11 +57,11 @@ pub(crate) struct Many {
     pub(crate) heard_ns: u64,
 }
 
-impl Conn {
+impl BenchConnection {
     /// A closed one; HTTP/1 carries one request at a time.
-    pub(crate) fn new(has_many: bool) -> Conn {
-        Conn {
-            phase: Phase::Closed,
+    pub(crate) fn new(has_many: bool) -> BenchConnection {
+        BenchConnection {
+            phase: ConnectionPhase::Closed,
             is_measured: false,
             socket: None,
             tls: None,
@@ -93,13 +93,13 @@ impl Conn {
     }
 
     /// What is spoken on it, where several requests share it.
-    pub(crate) fn session(&mut self) -> Option<&mut Session> {
+    pub(crate) fn session(&mut self) -> Option<&mut MultiplexedSession> {
         self.many.as_mut().and_then(|many| many.session.as_mut())
     }
 
     /// Closes it; requests that wait for it go on waiting.
     pub(crate) fn close(&mut self) {
-        self.phase = Phase::Closed;
+        self.phase = ConnectionPhase::Closed;
         if let Some(many) = &mut self.many {
             many.say_goodbye(self.socket.as_ref());
         }
@@ -114,7 +114,7 @@ impl Many {
     fn say_goodbye(&mut self, socket: Option<&OwnedFd>) {
         let session = self.session.take();
         let datagrams = self.datagrams.take();
-        if let (Some(Session::H3(mut session)), Some(datagrams)) = (session, datagrams)
+        if let (Some(MultiplexedSession::H3(mut session)), Some(datagrams)) = (session, datagrams)
             && let Some(socket) = socket
         {
             let now = Instant::now();
@@ -131,17 +131,17 @@ impl Many {
 
 /// What is spoken on a connection that several requests share.
 #[derive(Debug)]
-pub(crate) enum Session {
-    H2(Box<h2::Session>),
-    H3(Box<h3::Session>),
+pub(crate) enum MultiplexedSession {
+    H2(Box<h2::H2ClientSession>),
+    H3(Box<h3::H3ClientSession>),
 }
 
-impl Session {
+impl MultiplexedSession {
     /// Can another request begin?
     pub(crate) fn has_room(&mut self) -> bool {
         match self {
-            Session::H2(session) => session.has_room(),
-            Session::H3(session) => session.has_room(),
+            MultiplexedSession::H2(session) => session.has_room(),
+            MultiplexedSession::H3(session) => session.has_room(),
         }
     }
 
@@ -151,15 +151,15 @@ impl Session {
         lane: u32,
         kind: usize,
         path: Option<&[u8]>,
-        prepared: &Prepared,
+        prepared: &PreparedRun,
     ) {
         match self {
-            Session::H2(session) => {
+            MultiplexedSession::H2(session) => {
                 if let Some(common) = &prepared.h2 {
                     session.start(lane, kind, path, common);
                 }
             }
-            Session::H3(session) => {
+            MultiplexedSession::H3(session) => {
                 if let Some(common) = &prepared.h3 {
                     session.start(lane, kind, path, common);
                 }
@@ -168,10 +168,16 @@ impl Session {
     }
 
     /// Begins a request of its own.
-    pub(crate) fn start_alone(&mut self, lane: u32, head: &[u8], kept: Kept, prepared: &Prepared) {
+    pub(crate) fn start_alone(
+        &mut self,
+        lane: u32,
+        head: &[u8],
+        kept: Kept,
+        prepared: &PreparedRun,
+    ) {
         match self {
-            Session::H2(session) => session.start_alone(lane, head, kept),
-            Session::H3(session) => {
+            MultiplexedSession::H2(session) => session.start_alone(lane, head, kept),
+            MultiplexedSession::H3(session) => {
                 if let Some(common) = &prepared.h3 {
                     session.start_alone(lane, head, kept, common);
                 }
@@ -182,56 +188,56 @@ impl Session {
     /// Has the head of a lane's answer come?
     pub(crate) fn has_head(&self, lane: u32) -> bool {
         match self {
-            Session::H2(session) => session.has_head(lane),
-            Session::H3(session) => session.has_head(lane),
+            MultiplexedSession::H2(session) => session.has_head(lane),
+            MultiplexedSession::H3(session) => session.has_head(lane),
         }
     }
 
     /// Status and what is kept so far of a lane's answer.
     pub(crate) fn coming(&self, lane: u32) -> Option<(u16, &Kept)> {
         match self {
-            Session::H2(session) => session.coming(lane),
-            Session::H3(session) => session.coming(lane),
+            MultiplexedSession::H2(session) => session.coming(lane),
+            MultiplexedSession::H3(session) => session.coming(lane),
         }
     }
 
     /// Requests that have no answer yet.
     pub(crate) fn active(&self) -> usize {
         match self {
-            Session::H2(session) => session.active(),
-            Session::H3(session) => session.active(),
+            MultiplexedSession::H2(session) => session.active(),
+            MultiplexedSession::H3(session) => session.active(),
         }
     }
 
     /// The lanes of those requests.
     pub(crate) fn lanes(&self) -> Vec<u32> {
         match self {
-            Session::H2(session) => session.lanes().collect(),
-            Session::H3(session) => session.lanes(),
+            MultiplexedSession::H2(session) => session.lanes().collect(),
+            MultiplexedSession::H3(session) => session.lanes(),
         }
     }
 
     /// No request begins any more.
     pub(crate) fn stop_beginning(&mut self) {
         match self {
-            Session::H2(session) => session.is_going_away = true,
-            Session::H3(session) => session.is_going_away = true,
+            MultiplexedSession::H2(session) => session.is_going_away = true,
+            MultiplexedSession::H3(session) => session.is_going_away = true,
         }
     }
 
     /// The server takes no new requests.
     pub(crate) fn is_going_away(&self) -> bool {
         match self {
-            Session::H2(session) => session.is_going_away(),
-            Session::H3(session) => session.is_going_away(),
+            MultiplexedSession::H2(session) => session.is_going_away(),
+            MultiplexedSession::H3(session) => session.is_going_away(),
         }
     }
 
     /// Gives a lane's request up.
     pub(crate) fn cancel(&mut self, lane: u32) {
         match self {
-            Session::H2(session) => session.cancel(lane),
-            Session::H3(session) => session.cancel(lane),
+            MultiplexedSession::H2(session) => session.cancel(lane),
+            MultiplexedSession::H3(session) => session.cancel(lane),
         }
     }
 }

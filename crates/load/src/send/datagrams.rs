@@ -5,14 +5,14 @@ use std::cmp::Reverse;
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::conn::{Many, Phase, Session};
-use super::exchange::Read;
-use super::h3::{self, Datagrams, Step};
-use super::socket::Address;
+use super::conn::{ConnectionPhase, Many, MultiplexedSession};
+use super::exchange::AnswerRead;
+use super::h3::{self, ConnectionChange, Datagrams};
+use super::socket::ServerAddress;
 use super::thread::Thread;
 use super::trust;
 use crate::limits::TURN_BYTES_MAX;
-use crate::measure::Failure;
+use crate::measure::FailureKind;
 use crate::plan::Protocol;
 
 /// What one read may give: datagrams that the kernel has put together.
@@ -26,14 +26,14 @@ impl Thread<'_> {
     /// Begins QUIC's handshake on a socket that is open.
     pub(super) fn begin_quic(&mut self, conn: usize) {
         let now = self.instant(self.prepared.now());
-        let (Some(config), Some((_, name)), Address::Inet(remote)) =
+        let (Some(config), Some((_, name)), ServerAddress::Inet(remote)) =
             (&self.quic, &self.prepared.tls, &self.prepared.address)
         else {
             return;
         };
         let name = name.to_str();
         let session =
-            h3::Session::new(config.clone(), (*remote, &name), self.prepared.streams, now);
+            h3::H3ClientSession::new(config.clone(), (*remote, &name), self.prepared.streams, now);
         let one = &mut self.conns[conn];
         let (Some(socket), Some(many)) = (&one.socket, &mut one.many) else {
             return;
@@ -44,12 +44,12 @@ impl Thread<'_> {
         });
         match begun {
             Ok((session, datagrams)) => {
-                many.session = Some(Session::H3(Box::new(session)));
+                many.session = Some(MultiplexedSession::H3(Box::new(session)));
                 many.datagrams = Some(datagrams);
-                one.phase = Phase::Handshaking;
+                one.phase = ConnectionPhase::Handshaking;
                 self.flush_quic(conn);
             }
-            Err(why) => self.lost(conn, Failure::Tls, &why),
+            Err(why) => self.lost(conn, FailureKind::Tls, &why),
         }
     }
 
@@ -60,30 +60,30 @@ impl Thread<'_> {
             false => self.advance_quic(conn),
         };
         match read {
-            Read::Broken(error) => self.not_connected(conn, &io::Error::from(error)),
-            Read::Lost(kind, why) => self.lost(conn, kind, &why),
+            AnswerRead::Broken(error) => self.not_connected(conn, &io::Error::from(error)),
+            AnswerRead::Lost(kind, why) => self.lost(conn, kind, &why),
             _ => self.flush_quic(conn),
         }
         self.flush_dirty();
     }
 
     /// Reads what there is of answers into `events`.
-    pub(super) fn read_quic(&mut self, conn: usize) -> Read {
+    pub(super) fn read_quic(&mut self, conn: usize) -> AnswerRead {
         let is_counted = self.counts_bytes(conn);
         let now_ns = self.prepared.now();
         let now = self.instant(now_ns);
         let one = &mut self.conns[conn];
         let (Some(socket), Some(many)) = (&one.socket, &mut one.many) else {
-            return Read::Nothing;
+            return AnswerRead::Nothing;
         };
         let Many {
-            session: Some(Session::H3(session)),
+            session: Some(MultiplexedSession::H3(session)),
             datagrams: Some(datagrams),
             heard_ns,
             ..
         } = &mut **many
         else {
-            return Read::Nothing;
+            return AnswerRead::Nothing;
         };
         let checked = trust::checked();
         let mut turn_bytes = 0;
@@ -93,7 +93,7 @@ impl Thread<'_> {
                 session.receive(now, remote, ecn, bytes);
             });
             match received {
-                Ok(None) => break Read::Nothing,
+                Ok(None) => break AnswerRead::Nothing,
                 Ok(Some(count)) => {
                     *heard_ns = now_ns;
                     turn_bytes += count;
@@ -104,37 +104,37 @@ impl Thread<'_> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     let code = error.raw_os_error().unwrap_or_default();
-                    return Read::Broken(rustix::io::Errno::from_raw_os_error(code));
+                    return AnswerRead::Broken(rustix::io::Errno::from_raw_os_error(code));
                 }
             }
             if turn_bytes >= TURN_BYTES_MAX {
-                break Read::Turn;
+                break AnswerRead::Turn;
             }
         };
         session.is_full |= trust::checked() != checked;
         match self.advance_quic(conn) {
-            Read::Nothing => turn,
+            AnswerRead::Nothing => turn,
             lost => lost,
         }
     }
 
     /// Looks at what datagrams and time have brought.
-    fn advance_quic(&mut self, conn: usize) -> Read {
+    fn advance_quic(&mut self, conn: usize) -> AnswerRead {
         let now = self.instant(self.prepared.now());
         let Some(common) = &self.prepared.h3 else {
-            return Read::Nothing;
+            return AnswerRead::Nothing;
         };
-        let Some(Session::H3(session)) = self.conns[conn].session() else {
-            return Read::Nothing;
+        let Some(MultiplexedSession::H3(session)) = self.conns[conn].session() else {
+            return AnswerRead::Nothing;
         };
         let mut events = Vec::new();
         let step = session.advance(now, common, &mut events);
         let is_full = session.is_full;
         self.events.append(&mut events);
         match step {
-            Step::Same => Read::Nothing,
-            Step::Lost(kind, why) => Read::Lost(kind, why),
-            Step::Connected => {
+            ConnectionChange::Same => AnswerRead::Nothing,
+            ConnectionChange::Lost(kind, why) => AnswerRead::Lost(kind, why),
+            ConnectionChange::Connected => {
                 if self.conns[conn].is_measured {
                     match is_full {
                         true => self.tally.handshakes_full += 1,
@@ -144,7 +144,7 @@ impl Thread<'_> {
                 let terms = || "TLSv1_3 within QUIC".to_owned();
                 self.tally.tls.get_or_insert_with(terms);
                 self.opened(conn);
-                Read::Nothing
+                AnswerRead::Nothing
             }
         }
     }
@@ -159,7 +159,7 @@ impl Thread<'_> {
             return;
         };
         let Many {
-            session: Some(Session::H3(session)),
+            session: Some(MultiplexedSession::H3(session)),
             datagrams: Some(datagrams),
             ..
         } = &mut **many
@@ -209,7 +209,7 @@ impl Thread<'_> {
             }
             self.timers.pop();
             let instant = self.instant(now);
-            let Some(Session::H3(session)) = self.conns[conn].session() else {
+            let Some(MultiplexedSession::H3(session)) = self.conns[conn].session() else {
                 continue;
             };
             if session.timer_ns != Some(until) {
@@ -220,9 +220,9 @@ impl Thread<'_> {
                 session.handle_timeout(instant);
             }
             match self.conns[conn].phase {
-                Phase::Handshaking => self.shake_quic(conn, false),
-                Phase::Open => self.handle_many(conn, true, false),
-                Phase::Closed | Phase::Connecting => {}
+                ConnectionPhase::Handshaking => self.shake_quic(conn, false),
+                ConnectionPhase::Open => self.handle_many(conn, true, false),
+                ConnectionPhase::Closed | ConnectionPhase::Connecting => {}
             }
         }
     }

@@ -1,17 +1,17 @@
 //! What comes of requests on a connection that carries several.
 
 use super::kept::Kept;
-use crate::measure::Answer;
+use crate::measure::AnswerSummary;
 
 /// What came of a request.
 #[derive(Debug)]
-pub enum Event {
+pub enum AnswerEvent {
     /// The answer is complete.
     Answered {
         /// The request's place.
         lane: u32,
         /// The answer.
-        answer: Answer,
+        answer: AnswerSummary,
         /// What of it is read, where somebody does.
         kept: Option<Box<Kept>>,
     },

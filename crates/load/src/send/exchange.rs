@@ -8,18 +8,18 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::conn::Phase;
+use super::conn::ConnectionPhase;
 use super::fields::Wrong;
-use super::h1::{BadAnswer, Progress};
+use super::h1::{AnswerProgress, BadAnswer};
 use super::kept::Kept;
-use super::lane::State;
+use super::lane::LaneState;
 use super::secure::told;
 use super::socket;
 use super::thread::Thread;
 use super::visits::request;
 use crate::limits::{KNOCK_PAUSE, RETRY_PAUSE, TURN_BYTES_MAX};
-use crate::measure::Answer;
-use crate::measure::{Failure, Outcome};
+use crate::measure::AnswerSummary;
+use crate::measure::{FailureKind, MeasuredAnswer};
 use crate::plan::{Protocol, Reuse};
 
 /// The connection, or what the server sends over it, is over.
@@ -30,7 +30,7 @@ const ENDED: EventFlags = EventFlags::RDHUP
 const COPIED_BYTES_MAX: u64 = 64 * 1024;
 
 /// What a read gave.
-pub(super) enum Read {
+pub(super) enum AnswerRead {
     /// The answer is complete.
     Complete,
     /// There is nothing more for now.
@@ -43,7 +43,7 @@ pub(super) enum Read {
     /// What came is no HTTP/2.
     Wrong(Wrong),
     /// A connection over QUIC has ended; why.
-    Lost(Failure, String),
+    Lost(FailureKind, String),
     Broken(Errno),
     /// What came is no TLS, or none that was agreed on.
     NoTls(rustls::Error),
@@ -54,27 +54,27 @@ impl Thread<'_> {
     pub(super) fn handle_event(&mut self, conn: usize, flags: EventFlags) {
         let has_input = flags.intersects(EventFlags::IN | ENDED);
         match self.conns[conn].phase {
-            Phase::Connecting => {
+            ConnectionPhase::Connecting => {
                 if flags.intersects(EventFlags::OUT | ENDED) {
                     self.connected(conn);
                 }
             }
-            Phase::Handshaking if self.prepared.protocol == Protocol::H3 => {
+            ConnectionPhase::Handshaking if self.prepared.protocol == Protocol::H3 => {
                 self.shake_quic(conn, has_input);
             }
-            Phase::Handshaking => self.shake(conn, has_input),
-            Phase::Open if self.conns[conn].many.is_some() => {
+            ConnectionPhase::Handshaking => self.shake(conn, has_input),
+            ConnectionPhase::Open if self.conns[conn].many.is_some() => {
                 self.handle_many(conn, has_input, flags.intersects(ENDED));
             }
-            Phase::Open => match self.lanes[conn].state {
+            ConnectionPhase::Open => match self.lanes[conn].state {
                 // Nothing was asked: with an answer, the connection is of no use any more.
-                State::Idle | State::Paused => {
+                LaneState::Idle | LaneState::Paused => {
                     if has_input && (flags.intersects(ENDED) || !self.is_mere_tls(conn)) {
                         self.conns[conn].close();
                     }
                 }
                 state => {
-                    if state == State::Sending && flags.contains(EventFlags::OUT) {
+                    if state == LaneState::Sending && flags.contains(EventFlags::OUT) {
                         self.send(conn);
                     }
                     if has_input && self.lanes[conn].is_busy() {
@@ -82,7 +82,7 @@ impl Thread<'_> {
                     }
                 }
             },
-            Phase::Closed => {}
+            ConnectionPhase::Closed => {}
         }
         if self.visits.is_some() {
             self.note_first_byte(conn);
@@ -108,14 +108,14 @@ impl Thread<'_> {
         match opened {
             Ok(opened) => {
                 self.conns[conn].socket = Some(opened.socket);
-                self.conns[conn].phase = Phase::Connecting;
+                self.conns[conn].phase = ConnectionPhase::Connecting;
                 if opened.is_complete {
                     self.connected(conn);
                 }
             }
             // A Unix socket says at once that its backlog is full, where TCP tries again by itself.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.conns[conn].phase = Phase::Connecting;
+                self.conns[conn].phase = ConnectionPhase::Connecting;
                 let until = now + KNOCK_PAUSE.as_nanos() as u64;
                 self.knocking.push(Reverse((until, conn)));
             }
@@ -143,7 +143,7 @@ impl Thread<'_> {
     pub(super) fn opened(&mut self, conn: usize) {
         let now = self.prepared.now();
         let one = &mut self.conns[conn];
-        one.phase = Phase::Open;
+        one.phase = ConnectionPhase::Open;
         if one.is_measured {
             self.tally.connect.record(now - one.begun_ns);
             self.tally.opened += 1;
@@ -153,20 +153,20 @@ impl Thread<'_> {
             return self.opened_many(conn, now);
         }
         // A visitor's request may have left over another connection meanwhile.
-        if self.visits.is_none() || self.lanes[conn].state == State::Opening {
-            self.lanes[conn].state = State::Sending;
+        if self.visits.is_none() || self.lanes[conn].state == LaneState::Opening {
+            self.lanes[conn].state = LaneState::Sending;
             self.send(conn);
         }
     }
 
     pub(super) fn not_connected(&mut self, conn: usize, error: &io::Error) {
         let text = format!("{error} ({})", self.prepared.address);
-        self.lost(conn, Failure::Connect, &text);
+        self.lost(conn, FailureKind::Connect, &text);
     }
 
     /// A connection is of no use any more, and neither are the requests on it.
-    pub(super) fn lost(&mut self, conn: usize, kind: Failure, why: &str) {
-        self.to_start += usize::from(self.conns[conn].phase != Phase::Open);
+    pub(super) fn lost(&mut self, conn: usize, kind: FailureKind, why: &str) {
+        self.to_start += usize::from(self.conns[conn].phase != ConnectionPhase::Open);
         if self.conns[conn].many.is_some() {
             return self.lost_many(conn, kind, why);
         }
@@ -204,7 +204,7 @@ impl Thread<'_> {
                 Err(error) => return self.broken(conn, error),
             }
         }
-        lane.state = State::Waiting;
+        lane.state = LaneState::Waiting;
     }
 
     /// Reads what there is of the answer.
@@ -214,29 +214,32 @@ impl Thread<'_> {
             Some(_) => self.read_secure(conn, has_ended),
         };
         let now = match read {
-            Read::Nothing => return,
-            Read::Turn => return self.again.push(conn),
+            AnswerRead::Nothing => return,
+            AnswerRead::Turn => return self.again.push(conn),
             _ => self.prepared.now(),
         };
         match read {
-            Read::Complete => self.complete(conn, has_ended, now),
-            Read::Ended => match self.conns[conn].end() {
+            AnswerRead::Complete => self.complete(conn, has_ended, now),
+            AnswerRead::Ended => match self.conns[conn].end() {
                 Ok(()) => self.complete(conn, true, now),
                 Err(bad) => self.bad(conn, bad, now),
             },
-            Read::Bad(bad) => self.bad(conn, bad, now),
-            Read::Broken(error) => self.broken(conn, error),
-            Read::NoTls(error) => self.no_tls(conn, told(&error)),
-            Read::Nothing | Read::Turn | Read::Wrong(_) | Read::Lost(..) => {}
+            AnswerRead::Bad(bad) => self.bad(conn, bad, now),
+            AnswerRead::Broken(error) => self.broken(conn, error),
+            AnswerRead::NoTls(error) => self.no_tls(conn, told(&error)),
+            AnswerRead::Nothing
+            | AnswerRead::Turn
+            | AnswerRead::Wrong(_)
+            | AnswerRead::Lost(..) => {}
         }
     }
 
-    fn read(&mut self, conn: usize, has_ended: bool) -> Read {
+    fn read(&mut self, conn: usize, has_ended: bool) -> AnswerRead {
         let one = &mut self.conns[conn];
         let lane = &self.lanes[conn];
         let (is_measured, asked) = (lane.is_measured, self.prepared.asked(lane.kind));
         let Some(socket) = &one.socket else {
-            return Read::Nothing;
+            return AnswerRead::Nothing;
         };
         let mut turn_bytes = 0;
         loop {
@@ -250,11 +253,11 @@ impl Thread<'_> {
                 recv(socket, &mut self.buffer[..], RecvFlags::empty()).map(|got| (got.1, room))
             };
             let (count, room) = match got {
-                Ok((0, _)) => return Read::Ended,
+                Ok((0, _)) => return AnswerRead::Ended,
                 Ok(got) => got,
-                Err(Errno::AGAIN) => return Read::Nothing,
+                Err(Errno::AGAIN) => return AnswerRead::Nothing,
                 Err(Errno::INTR) => continue,
-                Err(error) => return Read::Broken(error),
+                Err(error) => return AnswerRead::Broken(error),
             };
             if is_measured {
                 self.tally.received_bytes += count as u64;
@@ -266,19 +269,21 @@ impl Thread<'_> {
             };
             match progress {
                 // More than was asked for: the answer is whole, the connection of no use.
-                Ok(Progress::Complete(used)) if !is_skipped && used < count => {
+                Ok(AnswerProgress::Complete(used)) if !is_skipped && used < count => {
                     one.reader.refuse_reuse();
-                    return Read::Complete;
+                    return AnswerRead::Complete;
                 }
-                Ok(Progress::Complete(_)) => return Read::Complete,
+                Ok(AnswerProgress::Complete(_)) => return AnswerRead::Complete,
                 // The socket was emptied: what comes next is another event.
-                Ok(Progress::More) if count < room && !has_ended => return Read::Nothing,
-                Ok(Progress::More) => {}
-                Err(bad) => return Read::Bad(bad),
+                Ok(AnswerProgress::More) if count < room && !has_ended => {
+                    return AnswerRead::Nothing;
+                }
+                Ok(AnswerProgress::More) => {}
+                Err(bad) => return AnswerRead::Bad(bad),
             }
             turn_bytes += count;
             if turn_bytes >= TURN_BYTES_MAX && !has_ended {
-                return Read::Turn;
+                return AnswerRead::Turn;
             }
         }
     }
@@ -286,7 +291,7 @@ impl Thread<'_> {
     /// The answer is there.
     fn complete(&mut self, conn: usize, has_ended: bool, now: u64) {
         let one = &mut self.conns[conn];
-        let is_sent = self.lanes[conn].state == State::Waiting;
+        let is_sent = self.lanes[conn].state == LaneState::Waiting;
         let answer = *one.reader.answer();
         let kept = one.reader.take_kept();
         let is_kept =
@@ -301,7 +306,7 @@ impl Thread<'_> {
     pub(super) fn answered(
         &mut self,
         lane: usize,
-        answer: &Answer,
+        answer: &AnswerSummary,
         kept: Option<Box<Kept>>,
         now: u64,
     ) {
@@ -313,7 +318,7 @@ impl Thread<'_> {
         if one.is_measured {
             one.answered += 1;
             let kind = self.prepared.kind(one.kind);
-            let outcome = Outcome {
+            let outcome = MeasuredAnswer {
                 answer,
                 class: kind.class as usize,
                 step: self.prepared.step(one.intended_ns),
@@ -333,11 +338,11 @@ impl Thread<'_> {
     pub(super) fn fail(
         &mut self,
         conn: usize,
-        kind: Failure,
+        kind: FailureKind,
         now: u64,
         example: impl FnOnce() -> String,
     ) {
-        let was_open = self.conns[conn].phase == Phase::Open;
+        let was_open = self.conns[conn].phase == ConnectionPhase::Open;
         self.conns[conn].close();
         self.failed(conn, (kind, was_open), now, example);
     }
@@ -346,7 +351,7 @@ impl Thread<'_> {
     pub(super) fn failed(
         &mut self,
         lane: usize,
-        (kind, was_open): (Failure, bool),
+        (kind, was_open): (FailureKind, bool),
         now: u64,
         example: impl FnOnce() -> String,
     ) {
@@ -372,7 +377,7 @@ impl Thread<'_> {
     /// The lane has no request any more and gets the next one, after a pause if there is one.
     fn rest(&mut self, lane: usize, pause_ns: u64, now: u64) {
         self.busy_count -= 1;
-        self.lanes[lane].state = State::Idle;
+        self.lanes[lane].state = LaneState::Idle;
         if pause_ns > 0 {
             self.pause(lane, now + pause_ns);
         } else {
@@ -382,14 +387,18 @@ impl Thread<'_> {
 
     fn bad(&mut self, conn: usize, bad: BadAnswer, now: u64) {
         let kind = if bad.is_end() {
-            Failure::Closed
+            FailureKind::Closed
         } else {
-            Failure::Malformed
+            FailureKind::Malformed
         };
         self.fail(conn, kind, now, || bad.to_string());
     }
 
     pub(super) fn broken(&mut self, conn: usize, error: Errno) {
-        self.lost(conn, Failure::Reset, &io::Error::from(error).to_string());
+        self.lost(
+            conn,
+            FailureKind::Reset,
+            &io::Error::from(error).to_string(),
+        );
     }
 }

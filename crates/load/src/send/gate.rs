@@ -62,7 +62,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{Pace, Plan, Protocol, Reuse, Terms, Url, Visit, run_rested};
+    use crate::{BenchPlan, ClientTlsOffer, LoadModel, Protocol, Reuse, Url, Visit, run_rested};
 
     #[test]
     fn a_thread_that_failed_is_not_waited_for() {
@@ -111,23 +111,23 @@ mod tests {
         (port, seen)
     }
 
-    fn plan(port: u16) -> Plan {
+    fn plan(port: u16) -> BenchPlan {
         let url: Url = format!("http://127.0.0.1:{port}/").parse().unwrap();
-        Plan {
+        BenchPlan {
             page: None,
             entries: vec![url.into()],
             seed: 1,
             unix: None,
             protocol: Protocol::H1,
             streams: 1,
-            pace: Pace::Closed {
+            pace: LoadModel::Closed {
                 think: Duration::ZERO,
             },
             connections: 5,
             sources: 1,
             reuse: Reuse::KeepAlive,
             is_insecure: false,
-            terms: Terms::default(),
+            terms: ClientTlsOffer::default(),
             is_resumption_off: true,
             threads: 2,
             cpus: vec![],

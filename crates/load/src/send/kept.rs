@@ -5,7 +5,7 @@ use crate::limits::DOCUMENT_BYTES_MAX;
 
 /// The fields that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Name {
+pub(crate) enum KeptField {
     Age,
     CacheControl,
     ContentEncoding,
@@ -17,16 +17,16 @@ pub(crate) enum Name {
     Location,
 }
 
-const NAMES: &[(&str, Name)] = &[
-    ("age", Name::Age),
-    ("cache-control", Name::CacheControl),
-    ("content-encoding", Name::ContentEncoding),
-    ("content-type", Name::ContentType),
-    ("date", Name::Date),
-    ("etag", Name::Etag),
-    ("expires", Name::Expires),
-    ("last-modified", Name::LastModified),
-    ("location", Name::Location),
+const NAMES: &[(&str, KeptField)] = &[
+    ("age", KeptField::Age),
+    ("cache-control", KeptField::CacheControl),
+    ("content-encoding", KeptField::ContentEncoding),
+    ("content-type", KeptField::ContentType),
+    ("date", KeptField::Date),
+    ("etag", KeptField::Etag),
+    ("expires", KeptField::Expires),
+    ("last-modified", KeptField::LastModified),
+    ("location", KeptField::Location),
 ];
 
 /// How much is wanted.
@@ -39,7 +39,7 @@ pub(crate) enum Keep {
 /// What was kept of one answer.
 #[derive(Debug, Clone, Default)]
 pub struct Kept {
-    fields: Vec<(Name, String)>,
+    fields: Vec<(KeptField, String)>,
     pub(crate) body: Vec<u8>,
     has_body: bool,
     /// The body was longer than the limit.
@@ -76,7 +76,7 @@ impl Kept {
     }
 
     /// Fields that were read elsewhere.
-    pub(crate) fn set_fields(&mut self, fields: Vec<(Name, String)>) {
+    pub(crate) fn set_fields(&mut self, fields: Vec<(KeptField, String)>) {
         self.fields = fields;
     }
 
@@ -90,7 +90,7 @@ impl Kept {
     }
 
     /// The values of a field, joined as one. //= rfc9110#5.3
-    pub(crate) fn get(&self, name: Name) -> Option<String> {
+    pub(crate) fn get(&self, name: KeptField) -> Option<String> {
         let all = self.fields.iter().filter(|(own, _)| *own == name);
         let all: Vec<&str> = all.map(|(_, value)| value.as_str()).collect();
         (!all.is_empty()).then(|| all.join(", "))
@@ -98,7 +98,7 @@ impl Kept {
 }
 
 /// Which of the fields that are kept this is.
-pub(crate) fn name_of(name: &[u8]) -> Option<Name> {
+pub(crate) fn name_of(name: &[u8]) -> Option<KeptField> {
     let found = NAMES.iter().find(|(known, _)| known.as_bytes() == name);
     found.map(|(_, name)| *name)
 }

@@ -6,11 +6,11 @@
 //! ```
 
 use crate::replay::Logged;
-use crate::request::Request;
+use crate::request::H1Request;
 
 /// What a lane is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum LaneState {
     /// Nothing: no request.
     Idle,
     /// A request waits for its connection.
@@ -28,7 +28,7 @@ pub(crate) enum State {
 /// One lane.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    pub(crate) state: State,
+    pub(crate) state: LaneState,
     /// Whether the request counts: it was due after the warm-up.
     pub(crate) is_measured: bool,
     /// Whether it was counted already that the request did not leave when it was due.
@@ -53,7 +53,7 @@ pub(crate) struct Lane {
 impl Lane {
     pub(crate) fn new() -> Lane {
         Lane {
-            state: State::Idle,
+            state: LaneState::Idle,
             is_measured: false,
             is_delayed: false,
             again_count: 0,
@@ -69,7 +69,7 @@ impl Lane {
 
     /// The bytes of its request over HTTP/1, with those of all kinds of requests at hand; a long
     /// body of a request of a log comes behind them.
-    pub(crate) fn request<'a>(&'a self, all: &'a [Request]) -> &'a [u8] {
+    pub(crate) fn request<'a>(&'a self, all: &'a [H1Request]) -> &'a [u8] {
         match self.logged {
             None => &all[self.kind as usize].bytes,
             Some(_) => &self.bytes,
@@ -77,7 +77,7 @@ impl Lane {
     }
 
     /// What of its request is still to be sent, where so many bytes were and these are the first.
-    pub(crate) fn rest<'a>(&self, first: &'a [u8], all: &'a [Request], sent: usize) -> &'a [u8] {
+    pub(crate) fn rest<'a>(&self, first: &'a [u8], all: &'a [H1Request], sent: usize) -> &'a [u8] {
         let long_body = match self.logged {
             None => &[][..],
             Some(_) => all[self.kind as usize].long_body(),
@@ -90,7 +90,7 @@ impl Lane {
 
     /// Is there a request?
     pub(crate) fn is_busy(&self) -> bool {
-        !matches!(self.state, State::Idle | State::Paused)
+        !matches!(self.state, LaneState::Idle | LaneState::Paused)
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn request_of_a_log_has_its_first_bytes_and_then_the_long_body_of_its_kind() {
         let body = vec![b'x'; 40_000];
-        let all = [Request::of_parts(b"POST  HTTP/1.1\r\n\r\n", 5, &body)];
+        let all = [H1Request::of_parts(b"POST  HTTP/1.1\r\n\r\n", 5, &body)];
         let mut lane = Lane::new();
         all[0].write_to(b"/a", &mut lane.bytes);
         lane.logged = Some(Box::new(Logged {

@@ -34,11 +34,11 @@ mod trust;
 mod visits;
 
 pub(crate) use gate::Gates;
-pub(crate) use kept::{Kept, Name};
-pub(crate) use prepared::{Choice, Kind, Prepared, Share};
+pub(crate) use kept::{Kept, KeptField};
+pub(crate) use prepared::{Choice, PreparedRun, RequestKind, Share};
 pub(crate) use probe::answers_quic;
 pub(crate) use socket::source_address;
-pub use socket::{Address, Opened, Opener, Sources};
+pub use socket::{ConnectingSocket, Opener, ServerAddress, SourceAddresses};
 pub(crate) use thread::Thread;
 pub use tls::{PIECE_BYTES, Tls};
 pub(crate) use trust::{Trust, client_config};

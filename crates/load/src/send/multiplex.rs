@@ -12,21 +12,21 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::coming::is_late;
-use super::conn::{Conn, Phase, Session};
-use super::event::Event;
-use super::exchange::Read;
+use super::conn::{BenchConnection, ConnectionPhase, MultiplexedSession};
+use super::event::AnswerEvent;
+use super::exchange::AnswerRead;
 use super::h2;
-use super::lane::State;
+use super::lane::LaneState;
 use super::secure::{Flushed, told};
 use super::thread::Thread;
 use super::tls::PIECE_BYTES;
 use crate::limits::{AGAIN_COUNT_MAX, TURN_BYTES_MAX};
-use crate::measure::Failure;
+use crate::measure::FailureKind;
 use crate::plan::{Protocol, Reuse};
 
 /// What became of a connection whose events were taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Taken {
+enum ConnectionFate {
     All,
     /// It was for one request, and is closed.
     Closed,
@@ -36,7 +36,7 @@ impl Thread<'_> {
     /// A lane has a request: it begins now, or waits.
     pub(super) fn begin_many(&mut self, lane: usize, now: u64) {
         self.lanes[lane].again_count = 0;
-        self.lanes[lane].state = State::Opening;
+        self.lanes[lane].state = LaneState::Opening;
         let home = lane % self.conn_count;
         self.wait(lane, home);
         self.go_on(home, now);
@@ -56,19 +56,19 @@ impl Thread<'_> {
             return;
         };
         match one.phase {
-            Phase::Closed => {
+            ConnectionPhase::Closed => {
                 if let Some(lane) = many.waiting.front() {
                     let is_measured = self.lanes[*lane as usize].is_measured;
                     if self.prepared.protocol == Protocol::H2 {
-                        let session = h2::Session::new(self.prepared.streams);
-                        many.session = Some(Session::H2(Box::new(session)));
+                        let session = h2::H2ClientSession::new(self.prepared.streams);
+                        many.session = Some(MultiplexedSession::H2(Box::new(session)));
                     }
                     many.heard_ns = now;
                     self.connect(conn, is_measured, now);
                 }
             }
-            Phase::Open => self.fill(conn, now),
-            Phase::Connecting | Phase::Handshaking => {}
+            ConnectionPhase::Open => self.fill(conn, now),
+            ConnectionPhase::Connecting | ConnectionPhase::Handshaking => {}
         }
     }
 
@@ -85,7 +85,7 @@ impl Thread<'_> {
                 break;
             };
             let lane = &mut self.lanes[number as usize];
-            if lane.state == State::Queued {
+            if lane.state == LaneState::Queued {
                 // It is sent now: over a connection that the server keeps this short, a closed loop
                 // is one of as many requests as the server takes.
                 lane.begun_ns = now;
@@ -96,7 +96,7 @@ impl Thread<'_> {
                     self.tally.waited += u64::from(lane.is_measured);
                 }
             }
-            lane.state = State::Waiting;
+            lane.state = LaneState::Waiting;
             match &self.visits {
                 None => {
                     let path = lane.logged.as_ref().map(|logged| &*logged.target);
@@ -115,10 +115,10 @@ impl Thread<'_> {
         // Those that came last are not marked yet.
         for number in many.waiting.iter().rev() {
             let lane = &mut self.lanes[*number as usize];
-            if lane.state == State::Queued {
+            if lane.state == LaneState::Queued {
                 break;
             }
-            lane.state = State::Queued;
+            lane.state = LaneState::Queued;
         }
     }
 
@@ -133,26 +133,26 @@ impl Thread<'_> {
             let read = self.read_many(conn, has_ended);
             if !matches!(
                 read,
-                Read::Turn | Read::Nothing | Read::Complete | Read::Bad(_)
+                AnswerRead::Turn | AnswerRead::Nothing | AnswerRead::Complete | AnswerRead::Bad(_)
             ) && let Some(session) = self.conns[conn].session()
             {
                 // It is over: what follows the answers that came begins on the next one.
                 session.stop_beginning();
             }
-            if self.take_events(conn) == Taken::Closed {
+            if self.take_events(conn) == ConnectionFate::Closed {
                 return self.flush_dirty();
             }
             match read {
-                Read::Turn => self.again.push(conn),
-                Read::Ended => {
+                AnswerRead::Turn => self.again.push(conn),
+                AnswerRead::Ended => {
                     let why = "the server closed the connection before the answer was complete";
-                    return self.lost(conn, Failure::Closed, why);
+                    return self.lost(conn, FailureKind::Closed, why);
                 }
-                Read::Wrong(why) => return self.wrong(conn, why),
-                Read::Broken(error) => return self.broken(conn, error),
-                Read::Lost(kind, why) => return self.lost(conn, kind, &why),
-                Read::NoTls(error) => return self.no_tls(conn, told(&error)),
-                Read::Nothing | Read::Complete | Read::Bad(_) => {}
+                AnswerRead::Wrong(why) => return self.wrong(conn, why),
+                AnswerRead::Broken(error) => return self.broken(conn, error),
+                AnswerRead::Lost(kind, why) => return self.lost(conn, kind, &why),
+                AnswerRead::NoTls(error) => return self.no_tls(conn, told(&error)),
+                AnswerRead::Nothing | AnswerRead::Complete | AnswerRead::Bad(_) => {}
             }
             self.settle(conn);
         }
@@ -190,7 +190,7 @@ impl Thread<'_> {
             return self.conns[conn].close();
         }
         let aside = self.spare.pop().unwrap_or_else(|| {
-            self.conns.push(Conn::new(true));
+            self.conns.push(BenchConnection::new(true));
             self.conns.len() - 1
         });
         self.conns.swap(conn, aside);
@@ -206,7 +206,7 @@ impl Thread<'_> {
             for lane in session.lanes() {
                 self.lanes[lane as usize].conn = aside as u32;
             }
-            if let Session::H3(session) = session
+            if let MultiplexedSession::H3(session) = session
                 && let Some(until) = session.timer_ns
             {
                 self.timers.push(Reverse((until, aside)));
@@ -221,8 +221,8 @@ impl Thread<'_> {
     }
 
     /// Gives each request what came for it.
-    fn take_events(&mut self, conn: usize) -> Taken {
-        let mut taken = Taken::All;
+    fn take_events(&mut self, conn: usize) -> ConnectionFate {
+        let mut taken = ConnectionFate::All;
         if self.events.is_empty() {
             return taken;
         }
@@ -230,22 +230,22 @@ impl Thread<'_> {
         let mut events = std::mem::take(&mut self.events);
         for event in events.drain(..) {
             match event {
-                Event::Answered { lane, answer, kept } => {
+                AnswerEvent::Answered { lane, answer, kept } => {
                     if self.prepared.reuse == Reuse::PerRequest {
                         self.conns[conn].close();
-                        taken = Taken::Closed;
+                        taken = ConnectionFate::Closed;
                     }
                     self.answered(lane as usize, &answer, kept, now);
                 }
-                Event::Reset { lane, why } => {
+                AnswerEvent::Reset { lane, why } => {
                     let why = || format!("the server reset the stream: {why}");
-                    self.failed(lane as usize, (Failure::Reset, true), now, why);
+                    self.failed(lane as usize, (FailureKind::Reset, true), now, why);
                 }
-                Event::Malformed { lane, why } => {
+                AnswerEvent::Malformed { lane, why } => {
                     let why = || why.to_owned();
-                    self.failed(lane as usize, (Failure::Malformed, true), now, why);
+                    self.failed(lane as usize, (FailureKind::Malformed, true), now, why);
                 }
-                Event::Again { lane } => self.again(lane as usize, now),
+                AnswerEvent::Again { lane } => self.again(lane as usize, now),
             }
         }
         // Nothing is read while events are taken, so nothing was added.
@@ -260,29 +260,30 @@ impl Thread<'_> {
         self.tally.again += u64::from(one.is_measured);
         if one.again_count > AGAIN_COUNT_MAX {
             let why = || format!("the server refused to begin it {AGAIN_COUNT_MAX} times");
-            return self.failed(lane, (Failure::Reset, false), now, why);
+            return self.failed(lane, (FailureKind::Reset, false), now, why);
         }
-        one.state = State::Opening;
+        one.state = LaneState::Opening;
         let home = lane % self.conn_count;
         self.wait(lane, home);
-        if self.conns[home].phase == Phase::Closed {
+        if self.conns[home].phase == ConnectionPhase::Closed {
             self.go_on(home, now);
         }
     }
 
     /// Reads what there is of answers into `events`.
-    pub(super) fn read_many(&mut self, conn: usize, has_ended: bool) -> Read {
+    pub(super) fn read_many(&mut self, conn: usize, has_ended: bool) -> AnswerRead {
         if self.prepared.protocol == Protocol::H3 {
             return self.read_quic(conn);
         }
         let is_counted = self.counts_bytes(conn);
         let one = &mut self.conns[conn];
         let (Some(socket), Some(many)) = (&one.socket, &mut one.many) else {
-            return Read::Nothing;
+            return AnswerRead::Nothing;
         };
-        let (Some(Session::H2(session)), Some(common)) = (&mut many.session, &self.prepared.h2)
+        let (Some(MultiplexedSession::H2(session)), Some(common)) =
+            (&mut many.session, &self.prepared.h2)
         else {
-            return Read::Nothing;
+            return AnswerRead::Nothing;
         };
         let mut turn_bytes = 0;
         loop {
@@ -292,11 +293,11 @@ impl Thread<'_> {
             }
             let room = self.buffer.len() - kept;
             let count = match recv(socket, &mut self.buffer[kept..], RecvFlags::empty()) {
-                Ok((0, _)) => return Read::Ended,
+                Ok((0, _)) => return AnswerRead::Ended,
                 Ok((count, _)) => count,
-                Err(Errno::AGAIN) => return Read::Nothing,
+                Err(Errno::AGAIN) => return AnswerRead::Nothing,
                 Err(Errno::INTR) => continue,
-                Err(error) => return Read::Broken(error),
+                Err(error) => return AnswerRead::Broken(error),
             };
             if is_counted {
                 self.tally.received_bytes += count as u64;
@@ -305,15 +306,15 @@ impl Thread<'_> {
             let bytes = &mut self.buffer[..kept + count];
             let Some(tls) = &mut one.tls else {
                 if let Err(why) = session.receive(bytes, common, &mut self.events) {
-                    return Read::Wrong(why);
+                    return AnswerRead::Wrong(why);
                 }
                 match count {
                     // The socket was emptied: what comes next is another event.
-                    _ if count < room && !has_ended => return Read::Nothing,
+                    _ if count < room && !has_ended => return AnswerRead::Nothing,
                     _ => turn_bytes += count,
                 }
                 if turn_bytes >= TURN_BYTES_MAX && !has_ended {
-                    return Read::Turn;
+                    return AnswerRead::Turn;
                 }
                 continue;
             };
@@ -325,18 +326,18 @@ impl Thread<'_> {
             });
             let done = match done {
                 Ok(done) => done,
-                Err(error) => return Read::NoTls(error),
+                Err(error) => return AnswerRead::NoTls(error),
             };
             tls.kept.clear();
             tls.kept.extend_from_slice(&bytes[done..]);
             match wrong {
-                Some(why) => return Read::Wrong(why),
-                None if tls.is_closed => return Read::Ended,
-                None if count < room && !has_ended => return Read::Nothing,
+                Some(why) => return AnswerRead::Wrong(why),
+                None if tls.is_closed => return AnswerRead::Ended,
+                None if count < room && !has_ended => return AnswerRead::Nothing,
                 None => turn_bytes += count,
             }
             if turn_bytes >= TURN_BYTES_MAX && !has_ended {
-                return Read::Turn;
+                return AnswerRead::Turn;
             }
         }
     }
@@ -355,7 +356,7 @@ impl Thread<'_> {
             return;
         };
         many.is_dirty = false;
-        if one.phase != Phase::Open {
+        if one.phase != ConnectionPhase::Open {
             return;
         }
         let sent = match one.tls {
@@ -368,7 +369,7 @@ impl Thread<'_> {
             // The server may have answered, or said why, before it closed.
             Flushed::Broken(error @ (Errno::PIPE | Errno::CONNRESET)) => {
                 let _ = self.read_many(conn, true);
-                if self.take_events(conn) == Taken::All {
+                if self.take_events(conn) == ConnectionFate::All {
                     self.broken(conn, error);
                 }
             }
@@ -378,9 +379,9 @@ impl Thread<'_> {
 
     fn flush_clear(&mut self, conn: usize) -> Flushed {
         let is_counted = self.counts_bytes(conn);
-        let Conn { socket, many, .. } = &mut self.conns[conn];
+        let BenchConnection { socket, many, .. } = &mut self.conns[conn];
         let session = many.as_mut().and_then(|many| many.session.as_mut());
-        let (Some(socket), Some(Session::H2(session)), Some(common)) =
+        let (Some(socket), Some(MultiplexedSession::H2(session)), Some(common)) =
             (socket, session, &self.prepared.h2)
         else {
             return Flushed::All;
@@ -410,9 +411,9 @@ impl Thread<'_> {
                 Flushed::All => {}
                 other => return other,
             }
-            let Conn { tls, many, .. } = &mut self.conns[conn];
+            let BenchConnection { tls, many, .. } = &mut self.conns[conn];
             let session = many.as_mut().and_then(|many| many.session.as_mut());
-            let (Some(tls), Some(Session::H2(session)), Some(common)) =
+            let (Some(tls), Some(MultiplexedSession::H2(session)), Some(common)) =
                 (tls, session, &self.prepared.h2)
             else {
                 return Flushed::All;
@@ -430,21 +431,21 @@ impl Thread<'_> {
 
     /// The server does not keep to the protocol.
     fn wrong(&mut self, conn: usize, why: &str) {
-        if let Some(Session::H2(session)) = self.conns[conn].session() {
+        if let Some(MultiplexedSession::H2(session)) = self.conns[conn].session() {
             session.go_away();
         }
         let _ = match self.conns[conn].tls {
             None => self.flush_clear(conn),
             Some(_) => self.flush_secure(conn),
         };
-        self.lost(conn, Failure::Malformed, why);
+        self.lost(conn, FailureKind::Malformed, why);
     }
 
     /// A connection is of no use any more. Its requests have failed; those that wait get another.
-    pub(super) fn lost_many(&mut self, conn: usize, kind: Failure, why: &str) {
+    pub(super) fn lost_many(&mut self, conn: usize, kind: FailureKind, why: &str) {
         let now = self.prepared.now();
         let one = &mut self.conns[conn];
-        let was_open = one.phase == Phase::Open;
+        let was_open = one.phase == ConnectionPhase::Open;
         let mut lanes: Vec<u32> = one.session().map_or(Vec::new(), |session| session.lanes());
         if let Some(many) = one.many.as_mut().filter(|_| !was_open) {
             lanes.extend(many.waiting.drain(..));
@@ -463,7 +464,7 @@ impl Thread<'_> {
     pub(super) fn timed_out_many(&mut self, lane: usize, text: &str, now: u64) {
         let conn = self.lanes[lane].conn as usize;
         let one = &mut self.conns[conn];
-        let was_open = one.phase == Phase::Open;
+        let was_open = one.phase == ConnectionPhase::Open;
         let (begun_ns, timeout_ns) = (one.begun_ns, self.prepared.timeout_ns);
         let mut is_dead = !was_open && now.saturating_sub(begun_ns) >= timeout_ns;
         if let Some(many) = &mut one.many {
@@ -486,7 +487,9 @@ impl Thread<'_> {
         if self.prepared.reuse == Reuse::PerRequest {
             self.conns[conn].close();
         }
-        self.failed(lane, (Failure::Timeout, was_open), now, || text.to_owned());
+        self.failed(lane, (FailureKind::Timeout, was_open), now, || {
+            text.to_owned()
+        });
         self.settle(conn);
         self.go_on(conn, now);
     }

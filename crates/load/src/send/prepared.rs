@@ -7,8 +7,8 @@ use std::time::Instant;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
-use super::h1::Asked;
-use super::socket::{Address, Sources};
+use super::h1::AnswerReadOptions;
+use super::socket::{ServerAddress, SourceAddresses};
 use super::visits::Pages;
 use super::{h2, h3};
 use crate::arrive::Schedule;
@@ -17,30 +17,30 @@ use crate::draw::Draw;
 use crate::expect::Expected;
 use crate::limits::VISITOR_CONNECTION_COUNT;
 use crate::measure::Live;
-use crate::plan::{Pace, Plan, Protocol, Reuse};
+use crate::plan::{BenchPlan, LoadModel, Protocol, Reuse};
 use crate::replay::Feed;
-use crate::request::Request;
+use crate::request::H1Request;
 
 /// What all threads read.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedRun {
     pub(crate) protocol: Protocol,
     /// Requests at once on a connection.
     pub(crate) streams: usize,
     /// The kinds of requests, and how the next one is chosen.
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<RequestKind>,
     pub(crate) choice: Choice,
     /// The pages, where pages are loaded and not single requests.
     pub(crate) pages: Option<Pages>,
     /// Rows of the results that kinds belong to.
     pub(crate) class_count: usize,
     /// The requests over HTTP/1, by kind.
-    pub(crate) requests: Vec<Request>,
+    pub(crate) requests: Vec<H1Request>,
     /// The requests over HTTP/2.
     pub(crate) h2: Option<h2::Common>,
     /// The requests over HTTP/3.
     pub(crate) h3: Option<h3::Common>,
-    pub(crate) address: Address,
+    pub(crate) address: ServerAddress,
     pub(crate) is_open: bool,
     pub(crate) reuse: Reuse,
     /// What to say about TLS and who the server must be; none in clear text.
@@ -53,7 +53,7 @@ pub(crate) struct Prepared {
     pub(crate) measured_ns: u64,
     /// When what is measured begins: at the end of the warm-up, or once it is said.
     pub(crate) warm_ns: AtomicU64,
-    pub(crate) rate: Option<crate::arrive::Rate>,
+    pub(crate) rate: Option<crate::arrive::ArrivalRate>,
     /// When the run began.
     pub(crate) begun: Instant,
     /// Set when the run is to end at once.
@@ -64,7 +64,7 @@ pub(crate) struct Prepared {
 
 /// One kind of request.
 #[derive(Debug)]
-pub(crate) struct Kind {
+pub(crate) struct RequestKind {
     /// The row of the results it belongs to.
     pub(crate) class: u32,
     pub(crate) is_head: bool,
@@ -80,7 +80,7 @@ pub(crate) enum Choice {
     Drawn(Draw, u64),
 }
 
-impl Prepared {
+impl PreparedRun {
     pub(crate) fn now(&self) -> u64 {
         self.begun.elapsed().as_nanos() as u64
     }
@@ -100,7 +100,7 @@ impl Prepared {
         begin(&self.warm_ns, self.now())
     }
 
-    pub(crate) fn kind(&self, kind: u32) -> &Kind {
+    pub(crate) fn kind(&self, kind: u32) -> &RequestKind {
         &self.kinds[kind as usize]
     }
 
@@ -113,9 +113,9 @@ impl Prepared {
     }
 
     /// What decides how the answer to a kind of request is read.
-    pub(crate) fn asked(&self, kind: u32) -> Asked<'_> {
+    pub(crate) fn asked(&self, kind: u32) -> AnswerReadOptions<'_> {
         let kind = self.kind(kind);
-        Asked {
+        AnswerReadOptions {
             is_head: kind.is_head,
             fields: &kind.expected.fields,
             is_hashed: kind.expected.hash.is_some(),
@@ -131,7 +131,7 @@ impl Prepared {
 
     pub(crate) fn step_count(&self) -> usize {
         match &self.rate {
-            Some(crate::arrive::Rate::Steps(steps)) => steps.len(),
+            Some(crate::arrive::ArrivalRate::Steps(steps)) => steps.len(),
             _ => 1,
         }
     }
@@ -149,7 +149,7 @@ fn begin(warm_ns: &AtomicU64, now: u64) -> u64 {
 
 /// What says when a thread's requests are due.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum DueSource {
     /// The answers to those before, in a closed loop.
     Answers,
     Rate(Schedule),
@@ -165,16 +165,16 @@ pub(crate) struct Share {
     /// Its number among all threads of all machines.
     pub(crate) number: usize,
     /// When its requests are due.
-    pub(crate) source: Source,
+    pub(crate) source: DueSource,
     /// Where its connections come from.
-    pub(crate) sources: Sources,
+    pub(crate) sources: SourceAddresses,
     pub(crate) cpu: Option<usize>,
 }
 
 impl Share {
     /// The share of one thread.
     pub(crate) fn of(
-        plan: &Plan,
+        plan: &BenchPlan,
         thread: usize,
         shard: Option<Shard>,
         feed: Option<Feed>,
@@ -192,9 +192,9 @@ impl Share {
             )
         });
         let source = match &plan.pace {
-            Pace::Closed { .. } => Source::Answers,
-            Pace::Log(_) => feed.map_or(Source::Answers, Source::Log),
-            Pace::Open { rate, arrivals } => Source::Rate(Schedule::new(
+            LoadModel::Closed { .. } => DueSource::Answers,
+            LoadModel::Log(_) => feed.map_or(DueSource::Answers, DueSource::Log),
+            LoadModel::Open { rate, arrivals } => DueSource::Rate(Schedule::new(
                 rate,
                 *arrivals,
                 (plan.warm_up, plan.duration.unwrap_or_default()),
@@ -207,8 +207,8 @@ impl Share {
         Share {
             connections,
             sources: match plan.sources {
-                0 | 1 => Sources::Any,
-                count => Sources::Spread {
+                0 | 1 => SourceAddresses::Any,
+                count => SourceAddresses::Spread {
                     count,
                     first: before,
                     own: connections,

@@ -10,9 +10,9 @@ use rustix::io::Errno;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
-use super::h3::{self, Datagrams, Step};
+use super::h3::{self, ConnectionChange, Datagrams};
 use super::trust;
-use crate::measure::Failure;
+use crate::measure::FailureKind;
 
 /// What one read may give.
 const READ_BYTES: usize = 64 * 1024;
@@ -28,10 +28,10 @@ pub(crate) fn answers_quic(
     let config = h3::config(trust::for_thread(tls, false)).map_err(io::Error::other)?;
     let name = name.to_str();
     let mut session =
-        h3::Session::new(config, (address, &name), 1, begun).map_err(io::Error::other)?;
+        h3::H3ClientSession::new(config, (address, &name), 1, begun).map_err(io::Error::other)?;
     let socket = socket(address)?;
     let datagrams = Datagrams::new(&socket)?;
-    let known = h3::Known::new(&[]);
+    let known = h3::QpackContext::new(&[]);
     let common = h3::Common::new(&[], Vec::new(), known);
     let mut buffer = vec![0; READ_BYTES];
     loop {
@@ -55,10 +55,10 @@ pub(crate) fn answers_quic(
         }
         let step = session.advance(now, &common, &mut Vec::new());
         let is_there = match step {
-            Step::Same => false,
-            Step::Lost(Failure::Connect, why) => return Err(io::Error::other(why)),
-            Step::Lost(..) => true,
-            Step::Connected => {
+            ConnectionChange::Same => false,
+            ConnectionChange::Lost(FailureKind::Connect, why) => return Err(io::Error::other(why)),
+            ConnectionChange::Lost(..) => true,
+            ConnectionChange::Connected => {
                 session.close(now);
                 true
             }
@@ -86,7 +86,7 @@ fn socket(address: SocketAddr) -> io::Result<OwnedFd> {
 
 /// Sends what there is to send. What the kernel has no room for is as good as lost on its way.
 fn flush(
-    session: &mut h3::Session,
+    session: &mut h3::H3ClientSession,
     datagrams: &Datagrams,
     socket: &OwnedFd,
     now: Instant,

@@ -1,9 +1,9 @@
 //! Requests of an open loop that have a lane, but wait for room at the server: as much a backlog as
 //! those that wait for a lane.
 
-use super::lane::{Lane, State};
+use super::lane::{Lane, LaneState};
 use super::thread::Thread;
-use crate::measure::Failure;
+use crate::measure::FailureKind;
 use crate::plan::Protocol;
 
 impl Thread<'_> {
@@ -12,7 +12,7 @@ impl Thread<'_> {
         if !self.prepared.is_open || self.prepared.protocol == Protocol::H1 {
             return 0;
         }
-        let queued = |lane: &&Lane| lane.state == State::Queued;
+        let queued = |lane: &&Lane| lane.state == LaneState::Queued;
         self.lanes.iter().filter(queued).count()
     }
 
@@ -26,9 +26,9 @@ impl Thread<'_> {
                 continue;
             };
             for lane in std::mem::take(&mut many.waiting) {
-                if self.lanes[lane as usize].state == State::Queued {
+                if self.lanes[lane as usize].state == LaneState::Queued {
                     let text = || "all streams were in use; more --connections may help".to_owned();
-                    self.failed(lane as usize, (Failure::Unsent, true), now, text);
+                    self.failed(lane as usize, (FailureKind::Unsent, true), now, text);
                 } else {
                     self.wait(lane as usize, conn);
                 }

@@ -3,15 +3,15 @@
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::conn::Phase;
-use super::exchange::Read;
-use super::h1::Progress;
-use super::lane::State;
+use super::conn::ConnectionPhase;
+use super::exchange::AnswerRead;
+use super::h1::AnswerProgress;
+use super::lane::LaneState;
 use super::thread::Thread;
 use super::tls::{PIECE_BYTES, Tls};
 use super::visits::request;
 use crate::limits::TURN_BYTES_MAX;
-use crate::measure::Failure;
+use crate::measure::FailureKind;
 
 /// What became of the bytes that were to be sent.
 pub(super) enum Flushed {
@@ -31,7 +31,7 @@ impl Thread<'_> {
         match Tls::new(config.clone(), name.clone()) {
             Ok(tls) => {
                 self.conns[conn].tls = Some(Box::new(tls));
-                self.conns[conn].phase = Phase::Handshaking;
+                self.conns[conn].phase = ConnectionPhase::Handshaking;
                 self.shake(conn, false);
             }
             Err(error) => self.no_tls(conn, told(&error)),
@@ -46,12 +46,15 @@ impl Thread<'_> {
                 Some(_) => self.read_many(conn, false),
             };
             match read {
-                Read::Nothing | Read::Turn | Read::Complete => {}
-                Read::Ended | Read::Bad(_) | Read::Wrong(_) | Read::Lost(..) => {
+                AnswerRead::Nothing | AnswerRead::Turn | AnswerRead::Complete => {}
+                AnswerRead::Ended
+                | AnswerRead::Bad(_)
+                | AnswerRead::Wrong(_)
+                | AnswerRead::Lost(..) => {
                     return self.no_tls(conn, "the server ended the handshake".to_owned());
                 }
-                Read::Broken(error) => return self.broken(conn, error),
-                Read::NoTls(error) => return self.no_tls(conn, told(&error)),
+                AnswerRead::Broken(error) => return self.broken(conn, error),
+                AnswerRead::NoTls(error) => return self.no_tls(conn, told(&error)),
             }
         }
         if let Flushed::Broken(error) = self.flush(conn) {
@@ -90,7 +93,7 @@ impl Thread<'_> {
             let request = request(self.visits.as_deref(), self.prepared, conn, lane);
             let rest = lane.rest(request, &self.prepared.requests, one.sent_bytes);
             let Some(tls) = one.tls.as_mut().filter(|_| !rest.is_empty()) else {
-                lane.state = State::Waiting;
+                lane.state = LaneState::Waiting;
                 return;
             };
             let piece = &rest[..rest.len().min(PIECE_BYTES)];
@@ -125,12 +128,12 @@ impl Thread<'_> {
     }
 
     /// Reads records, and the answer that is in them.
-    pub(super) fn read_secure(&mut self, conn: usize, has_ended: bool) -> Read {
+    pub(super) fn read_secure(&mut self, conn: usize, has_ended: bool) -> AnswerRead {
         let is_counted = self.counts_bytes(conn);
         let asked = self.prepared.asked(self.lanes[conn].kind);
         let one = &mut self.conns[conn];
         let (Some(socket), Some(tls)) = (&one.socket, &mut one.tls) else {
-            return Read::Nothing;
+            return AnswerRead::Nothing;
         };
         let mut turn_bytes = 0;
         loop {
@@ -138,11 +141,11 @@ impl Thread<'_> {
             self.buffer[..kept].copy_from_slice(&tls.kept);
             let room = self.buffer.len() - kept;
             let count = match recv(socket, &mut self.buffer[kept..], RecvFlags::empty()) {
-                Ok((0, _)) => return Read::Ended,
+                Ok((0, _)) => return AnswerRead::Ended,
                 Ok((count, _)) => count,
-                Err(Errno::AGAIN) => return Read::Nothing,
+                Err(Errno::AGAIN) => return AnswerRead::Nothing,
                 Err(Errno::INTR) => continue,
-                Err(error) => return Read::Broken(error),
+                Err(error) => return AnswerRead::Broken(error),
             };
             if is_counted {
                 self.tally.received_bytes += count as u64;
@@ -157,8 +160,8 @@ impl Thread<'_> {
                     return reader.refuse_reuse();
                 }
                 match reader.read(plain, asked) {
-                    Ok(Progress::More) => {}
-                    Ok(Progress::Complete(used)) => {
+                    Ok(AnswerProgress::More) => {}
+                    Ok(AnswerProgress::Complete(used)) => {
                         is_complete = true;
                         if used < plain.len() {
                             reader.refuse_reuse();
@@ -169,7 +172,7 @@ impl Thread<'_> {
             });
             let done = match done {
                 Ok(done) => done,
-                Err(error) => return Read::NoTls(error),
+                Err(error) => return AnswerRead::NoTls(error),
             };
             tls.kept.clear();
             tls.kept.extend_from_slice(&bytes[done..]);
@@ -177,15 +180,15 @@ impl Thread<'_> {
                 reader.refuse_reuse();
             }
             match bad {
-                _ if is_complete => return Read::Complete,
-                Some(bad) => return Read::Bad(bad),
-                None if tls.is_closed => return Read::Ended,
-                None if count < room && !has_ended => return Read::Nothing,
+                _ if is_complete => return AnswerRead::Complete,
+                Some(bad) => return AnswerRead::Bad(bad),
+                None if tls.is_closed => return AnswerRead::Ended,
+                None if count < room && !has_ended => return AnswerRead::Nothing,
                 None => {}
             }
             turn_bytes += count;
             if turn_bytes >= TURN_BYTES_MAX && !has_ended {
-                return Read::Turn;
+                return AnswerRead::Turn;
             }
         }
     }
@@ -194,12 +197,12 @@ impl Thread<'_> {
     /// next connection?
     pub(super) fn is_mere_tls(&mut self, conn: usize) -> bool {
         self.conns[conn].tls.is_some()
-            && matches!(self.read_secure(conn, false), Read::Nothing)
+            && matches!(self.read_secure(conn, false), AnswerRead::Nothing)
             && !self.conns[conn].reader.has_begun()
     }
 
     pub(super) fn no_tls(&mut self, conn: usize, text: String) {
-        self.lost(conn, Failure::Tls, &text);
+        self.lost(conn, FailureKind::Tls, &text);
     }
 }
 

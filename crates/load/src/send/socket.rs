@@ -16,39 +16,39 @@ use crate::plan::Protocol;
 
 /// Where the server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
+pub enum ServerAddress {
     /// A host's.
     Inet(SocketAddr),
     /// A Unix socket.
     Unix(PathBuf),
 }
 
-impl std::fmt::Display for Address {
+impl std::fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Address::Inet(address) => address.fmt(f),
-            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+            ServerAddress::Inet(address) => address.fmt(f),
+            ServerAddress::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
 }
 
-impl Address {
+impl ServerAddress {
     /// Is the server on this machine, with nobody in between?
     pub(crate) fn is_local(&self) -> bool {
         match self {
-            Address::Inet(address) => address.ip().is_loopback(),
-            Address::Unix(_) => true,
+            ServerAddress::Inet(address) => address.ip().is_loopback(),
+            ServerAddress::Unix(_) => true,
         }
     }
 
     /// Can clients of it have any address of 127.0.0.0/8?
     pub(crate) fn has_sources(&self) -> bool {
         match self {
-            Address::Inet(address) => match address.ip() {
+            ServerAddress::Inet(address) => match address.ip() {
                 IpAddr::V4(ip) => ip.is_loopback(),
                 IpAddr::V6(_) => false,
             },
-            Address::Unix(_) => false,
+            ServerAddress::Unix(_) => false,
         }
     }
 }
@@ -69,7 +69,7 @@ pub(crate) fn source_address(number: usize) -> Ipv4Addr {
 
 /// Which client addresses the connections of a thread come from.
 #[derive(Debug, Clone, Copy)]
-pub enum Sources {
+pub enum SourceAddresses {
     /// The system's choice, and others when its ports are used up.
     Any,
     /// So many in turn over all threads.
@@ -84,7 +84,7 @@ pub enum Sources {
 }
 
 /// A connection that was begun.
-pub struct Opened {
+pub struct ConnectingSocket {
     /// The socket; it does not block.
     pub socket: OwnedFd,
     /// It is complete; else the socket becomes writable when it is.
@@ -94,17 +94,17 @@ pub struct Opened {
 /// Opens connections to one address.
 #[derive(Debug)]
 pub struct Opener {
-    address: Address,
+    address: ServerAddress,
     /// TCP, or UDP below QUIC.
     kind: SocketType,
-    sources: Sources,
+    sources: SourceAddresses,
     /// Addresses whose ports were used up, where the system chose the first.
     used_up: usize,
 }
 
 impl Opener {
     /// Opens connections to an address, which come from such sources.
-    pub fn new(address: Address, protocol: Protocol, sources: Sources) -> Opener {
+    pub fn new(address: ServerAddress, protocol: Protocol, sources: SourceAddresses) -> Opener {
         let kind = match protocol {
             Protocol::H3 => SocketType::DGRAM,
             _ => SocketType::STREAM,
@@ -118,8 +118,8 @@ impl Opener {
     }
 
     /// Begins a connection, by its number in the thread.
-    pub fn open(&mut self, conn: usize) -> io::Result<Opened> {
-        if let Sources::Spread { count, first, own } = self.sources {
+    pub fn open(&mut self, conn: usize) -> io::Result<ConnectingSocket> {
+        if let SourceAddresses::Spread { count, first, own } = self.sources {
             // Those of one visitor lie as far apart as there are visitors.
             let source = source_address((first + conn % own) % count);
             return self.try_open(Some(source)).map_err(|error| match error {
@@ -155,15 +155,15 @@ impl Opener {
         self.address.has_sources() && self.used_up < SPARE_SOURCE_COUNT
     }
 
-    fn try_open(&self, source: Option<Ipv4Addr>) -> Result<Opened, Errno> {
+    fn try_open(&self, source: Option<Ipv4Addr>) -> Result<ConnectingSocket, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (socket, connected) = match &self.address {
-            Address::Unix(path) => {
+            ServerAddress::Unix(path) => {
                 let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
                 let connected = connect(&socket, &SocketAddrUnix::new(path)?);
                 (socket, connected)
             }
-            Address::Inet(address) => {
+            ServerAddress::Inet(address) => {
                 let family = match address {
                     SocketAddr::V4(_) => AddressFamily::INET,
                     SocketAddr::V6(_) => AddressFamily::INET6,
@@ -180,11 +180,11 @@ impl Opener {
             }
         };
         match connected {
-            Ok(()) => Ok(Opened {
+            Ok(()) => Ok(ConnectingSocket {
                 socket,
                 is_complete: true,
             }),
-            Err(Errno::INPROGRESS) => Ok(Opened {
+            Err(Errno::INPROGRESS) => Ok(ConnectingSocket {
                 socket,
                 is_complete: false,
             }),
@@ -217,8 +217,8 @@ mod tests {
     #[test]
     fn many_connections_leave_the_address_the_system_chose() {
         let opener = |address: &str| {
-            let address = Address::Inet(address.parse().unwrap());
-            Opener::new(address, Protocol::H1, Sources::Any)
+            let address = ServerAddress::Inet(address.parse().unwrap());
+            Opener::new(address, Protocol::H1, SourceAddresses::Any)
         };
         let near = opener("127.0.0.1:80");
         let numbers = [0, 9_999, 10_000, 25_000, 10_000_000].map(|conn| near.source_number(conn));

@@ -20,18 +20,18 @@ use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use rustls::ClientConfig;
 
 use super::coming::{Chooser, Coming, is_late};
-use super::conn::{Conn, Phase};
-use super::event::Event as Happened;
+use super::conn::{BenchConnection, ConnectionPhase};
+use super::event::AnswerEvent;
 use super::gate::Gate;
 use super::h3;
-use super::lane::{Lane, State};
-use super::prepared::{Prepared, Share};
+use super::lane::{Lane, LaneState};
+use super::prepared::{PreparedRun, Share};
 use super::socket::Opener;
 use super::ticking::ticking;
 use super::trust;
 use super::visits::Visits;
 use crate::limits::{BACKLOG_BYTES_MAX, BACKLOG_COUNT_MAX};
-use crate::measure::{Failure, Tally, Told, thread_cpu_ns};
+use crate::measure::{FailureKind, ReportedCounts, RequestTally, thread_cpu_ns};
 use crate::plan::Protocol;
 use crate::replay::Due;
 
@@ -49,7 +49,7 @@ const TIMER: u64 = u64::MAX;
 
 /// One thread's state.
 pub(crate) struct Thread<'a> {
-    pub(super) prepared: &'a Prepared,
+    pub(super) prepared: &'a PreparedRun,
     pub(super) epoll: OwnedFd,
     timer: OwnedFd,
     pub(super) tls: Option<Arc<ClientConfig>>,
@@ -61,14 +61,14 @@ pub(crate) struct Thread<'a> {
     pub(super) opener: Opener,
     pub(super) lanes: Vec<Lane>,
     /// First those that were asked for, then old ones on which nothing new begins.
-    pub(super) conns: Vec<Conn>,
+    pub(super) conns: Vec<BenchConnection>,
     pub(super) conn_count: usize,
     /// Of the old ones, those that are over.
     pub(super) spare: Vec<usize>,
     /// Connections that may have something to send.
     pub(super) dirty: Vec<usize>,
     /// What came of one read; empty between two.
-    pub(super) events: Vec<Happened>,
+    pub(super) events: Vec<AnswerEvent>,
     /// Connections that were not used yet, from this one on: a closed loop begins with a few at a
     /// time.
     unstarted: usize,
@@ -90,7 +90,7 @@ pub(crate) struct Thread<'a> {
     pub(super) again: Vec<usize>,
     pub(super) buffer: Box<[u8]>,
     pub(super) skipped: Box<[u8]>,
-    pub(super) tally: Tally,
+    pub(super) tally: RequestTally,
     quota: u64,
     /// Where it waits after the warm-up.
     gate: Option<Gate>,
@@ -100,13 +100,13 @@ pub(crate) struct Thread<'a> {
     pub(super) busy_count: usize,
     /// CPU time and moment at which the warm-up was seen to be over.
     warm: Option<(u64, u64)>,
-    told: Told,
+    told: ReportedCounts,
 }
 
 impl<'a> Thread<'a> {
     /// Opens what the thread needs, on the thread itself.
     pub(crate) fn new(
-        prepared: &'a Prepared,
+        prepared: &'a PreparedRun,
         share: Share,
         gate: Option<Gate>,
     ) -> io::Result<Thread<'a>> {
@@ -151,7 +151,9 @@ impl<'a> Thread<'a> {
             knocking: BinaryHeap::new(),
             opener: Opener::new(prepared.address.clone(), prepared.protocol, share.sources),
             lanes: (0..lane_count).map(|_| Lane::new()).collect(),
-            conns: (0..conn_count).map(|_| Conn::new(has_many)).collect(),
+            conns: (0..conn_count)
+                .map(|_| BenchConnection::new(has_many))
+                .collect(),
             conn_count,
             spare: Vec::new(),
             dirty: Vec::new(),
@@ -167,7 +169,7 @@ impl<'a> Thread<'a> {
             again: Vec::new(),
             buffer: vec![0; BUFFER_BYTES].into(),
             skipped: vec![0; SKIPPED_BYTES].into(),
-            tally: Tally::new(classes, prepared.step_count(), share.connections)
+            tally: RequestTally::new(classes, prepared.step_count(), share.connections)
                 .beginning(prepared.warm_ns()),
             quota: share.quota,
             gate,
@@ -175,12 +177,12 @@ impl<'a> Thread<'a> {
             chooser: Chooser::new(prepared, share.number),
             busy_count: 0,
             warm: None,
-            told: Told::default(),
+            told: ReportedCounts::default(),
         })
     }
 
     /// Runs until everything is sent and answered, or the run is stopped.
-    pub(crate) fn run(mut self) -> io::Result<Tally> {
+    pub(crate) fn run(mut self) -> io::Result<RequestTally> {
         self.turn()?;
         if let Some(gate) = self.gate.take() {
             gate.pass();
@@ -193,7 +195,7 @@ impl<'a> Thread<'a> {
     /// After a warm-up that was waited for to be over: every lane begins again, at least once.
     fn begin_measured(&mut self) {
         let now = self.prepared.begin();
-        let tally = Tally::new(
+        let tally = RequestTally::new(
             self.prepared.class_count,
             self.prepared.step_count(),
             self.conn_count,
@@ -203,7 +205,7 @@ impl<'a> Thread<'a> {
         self.tally.tls = warm_up.tls;
         self.paused.clear();
         for lane in 0..self.lanes.len() {
-            self.lanes[lane].state = State::Idle;
+            self.lanes[lane].state = LaneState::Idle;
             self.next_request(lane, now);
         }
     }
@@ -308,7 +310,7 @@ impl<'a> Thread<'a> {
             }
             self.paused.pop();
             if self.visits.is_none() {
-                self.lanes[lane].state = State::Idle;
+                self.lanes[lane].state = LaneState::Idle;
             }
             self.next_request(lane, now);
         }
@@ -322,7 +324,7 @@ impl<'a> Thread<'a> {
             }
             self.knocking.pop();
             let one = &self.conns[conn];
-            if one.phase == Phase::Connecting && one.socket.is_none() {
+            if one.phase == ConnectionPhase::Connecting && one.socket.is_none() {
                 self.knock(conn, now);
             }
         }
@@ -400,7 +402,7 @@ impl<'a> Thread<'a> {
         while let Some(due) = self.backlog.pop_front() {
             self.backlog_bytes -= due.bytes();
             if now - due.at_ns >= self.prepared.timeout_ns {
-                self.failed_before_sending(Failure::Timeout, &due, now);
+                self.failed_before_sending(FailureKind::Timeout, &due, now);
                 continue;
             }
             let is_counted = due.at_ns >= self.prepared.warm_ns() && is_late(due.at_ns, now);
@@ -413,7 +415,7 @@ impl<'a> Thread<'a> {
     /// A lane that rests between two requests; in an open loop it only rests after a failure.
     pub(super) fn pause(&mut self, lane: usize, until: u64) {
         if self.visits.is_none() {
-            self.lanes[lane].state = State::Paused;
+            self.lanes[lane].state = LaneState::Paused;
         }
         self.paused.push(Reverse((until, lane)));
     }
@@ -458,13 +460,13 @@ impl<'a> Thread<'a> {
         let one = &mut self.lanes[lane];
         let conn = &mut self.conns[lane];
         conn.sent_bytes = 0;
-        if conn.phase == Phase::Open {
-            one.state = State::Sending;
+        if conn.phase == ConnectionPhase::Open {
+            one.state = LaneState::Sending;
             self.send(lane);
         } else {
-            one.state = State::Opening;
+            one.state = LaneState::Opening;
             // One that was begun for another request of a visitor is waited for.
-            if conn.phase == Phase::Closed {
+            if conn.phase == ConnectionPhase::Closed {
                 let is_measured = one.is_measured;
                 self.connect(lane, is_measured, now);
             }
@@ -473,10 +475,10 @@ impl<'a> Thread<'a> {
 
     /// A request that is not sent any more.
     fn unsent(&mut self, due: &Due, now: u64) {
-        self.failed_before_sending(Failure::Unsent, due, now);
+        self.failed_before_sending(FailureKind::Unsent, due, now);
     }
 
-    fn failed_before_sending(&mut self, kind: Failure, due: &Due, now: u64) {
+    fn failed_before_sending(&mut self, kind: FailureKind, due: &Due, now: u64) {
         let asked = match &due.logged {
             Some(logged) => logged.kind,
             None => self.chooser.next(),
@@ -522,8 +524,8 @@ impl<'a> Thread<'a> {
         if self.prepared.protocol != Protocol::H1 {
             return self.timed_out_many(lane, &text, now);
         }
-        self.to_start += usize::from(self.conns[lane].phase != Phase::Open);
-        self.fail(lane, Failure::Timeout, now, || text);
+        self.to_start += usize::from(self.conns[lane].phase != ConnectionPhase::Open);
+        self.fail(lane, FailureKind::Timeout, now, || text);
     }
 
     /// Do bytes of a connection count? Over HTTP/1 those of requests that do.
@@ -534,7 +536,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    fn finish(mut self) -> Tally {
+    fn finish(mut self) -> RequestTally {
         self.close_quic();
         let now = self.prepared.now();
         let (cpu_ns, since) = self.warm.unwrap_or((0, now));

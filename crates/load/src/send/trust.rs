@@ -12,7 +12,7 @@ use rustls::{
     SupportedCipherSuite,
 };
 
-use crate::plan::Terms;
+use crate::plan::ClientTlsOffer;
 
 /// Sessions that are remembered by one thread, for one server.
 const SESSION_COUNT: usize = 256;
@@ -29,7 +29,7 @@ pub(crate) enum Trust {
 /// What clients of a run say, before each thread has its own sessions.
 pub(crate) fn client_config(
     trust: Trust,
-    terms: &Terms,
+    terms: &ClientTlsOffer,
     alpn: &[u8],
 ) -> Result<ClientConfig, String> {
     let provider = Arc::new(provider(terms)?);
@@ -64,7 +64,7 @@ pub(crate) fn client_config(
 }
 
 /// What is offered: all that is usual, or what was named.
-fn provider(terms: &Terms) -> Result<CryptoProvider, String> {
+fn provider(terms: &ClientTlsOffer) -> Result<CryptoProvider, String> {
     let mut provider = aws_lc_rs::default_provider();
     let unknown = |kind: &str, name: &str, known: Vec<String>| {
         format!(
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     fn offered(suite: Option<&str>, group: Option<&str>) -> Result<CryptoProvider, String> {
-        provider(&Terms {
+        provider(&ClientTlsOffer {
             suite: suite.map(str::to_owned),
             group: group.map(str::to_owned),
         })
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn quic_can_be_spoken_with_any_suite() {
-        let terms = Terms {
+        let terms = ClientTlsOffer {
             suite: Some("TLS_AES_256_GCM_SHA384".to_owned()),
             group: None,
         };

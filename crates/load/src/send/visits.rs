@@ -8,17 +8,18 @@
 
 use std::collections::VecDeque;
 
-use super::conn::{Conn, Phase};
+use super::conn::{BenchConnection, ConnectionPhase};
 use super::kept::{Keep, Kept};
-use super::lane::{Lane, State};
-use super::prepared::Prepared;
+use super::lane::{Lane, LaneState};
+use super::prepared::PreparedRun;
 use super::thread::Thread;
 use crate::browse::{
-    Ahead, Answered, Asker, Base, Ended, Outcome, Readings, Visitor, Wanted, What,
+    Ahead, Answered, Asker, AssetRequest, Base, FetchOutcome, PageViewOutcome, Readings, Visitor,
+    What,
 };
 use crate::limits::RETRY_PAUSE;
-use crate::measure::Answer;
-use crate::measure::{Failure, Outcome as Counted, PageCount};
+use crate::measure::AnswerSummary;
+use crate::measure::{FailureKind, MeasuredAnswer, PageCount};
 
 /// What threads need to know of the pages.
 #[derive(Debug)]
@@ -30,8 +31,8 @@ pub(crate) struct Pages {
 
 /// A request that a lane carries.
 #[derive(Debug)]
-struct Asked {
-    wanted: Wanted,
+struct LaneRequest {
+    wanted: AssetRequest,
     /// What was read of the answer before it was whole.
     ahead: Option<Box<Ahead>>,
     head: Vec<u8>,
@@ -42,7 +43,7 @@ struct Asked {
 #[derive(Debug)]
 struct Settled {
     lane: usize,
-    outcome: Outcome,
+    outcome: FetchOutcome,
     at_ns: u64,
 }
 
@@ -50,7 +51,7 @@ struct Settled {
 #[derive(Debug)]
 pub(super) struct Visits {
     visitors: Vec<Visitor>,
-    asked: Vec<Option<Asked>>,
+    asked: Vec<Option<LaneRequest>>,
     settled: VecDeque<Settled>,
     readings: Readings,
     count: Box<PageCount>,
@@ -100,7 +101,7 @@ impl Visits {
 /// The bytes of a lane's request over HTTP/1.
 pub(super) fn request<'a>(
     visits: Option<&'a Visits>,
-    prepared: &'a Prepared,
+    prepared: &'a PreparedRun,
     lane: usize,
     of: &'a Lane,
 ) -> &'a [u8] {
@@ -158,7 +159,7 @@ impl Thread<'_> {
             let Some(wanted) = of.next(now, &mut visits.count) else {
                 return self.take_over(visitor, lane, now);
             };
-            visits.asked[lane] = Some(Asked {
+            visits.asked[lane] = Some(LaneRequest {
                 head: pages.asker.head(&wanted),
                 wanted,
                 ahead: None,
@@ -180,19 +181,21 @@ impl Thread<'_> {
         let Some(visits) = &mut self.visits else {
             return;
         };
-        let is_free = |conn: &Conn| conn.many.is_none() && conn.phase == Phase::Open;
+        let is_free =
+            |conn: &BenchConnection| conn.many.is_none() && conn.phase == ConnectionPhase::Open;
         if !self.conns.get(lane).is_some_and(is_free) {
             return;
         }
         let mut lanes = (visitor..self.lanes.len()).step_by(visits.visitor_count());
-        let Some(waiting) = lanes.find(|other| self.lanes[*other].state == State::Opening) else {
+        let Some(waiting) = lanes.find(|other| self.lanes[*other].state == LaneState::Opening)
+        else {
             return;
         };
         visits.asked[lane] = visits.asked[waiting].take();
         self.conns[waiting].reader.reset();
         self.conns[lane].reader.keep(visits.kept(lane));
         let waited = &mut self.lanes[waiting];
-        waited.state = State::Idle;
+        waited.state = LaneState::Idle;
         self.busy_count -= 1;
         let (begun_ns, is_measured) = (waited.begun_ns, waited.is_measured);
         (self.lanes[lane].begun_ns, self.lanes[lane].is_measured) = (begun_ns, is_measured);
@@ -206,10 +209,10 @@ impl Thread<'_> {
         let lanes = (visitor..self.lanes.len()).step_by(visits.visitor_count());
         let free = lanes.filter(|lane| visits.asked[*lane].is_none());
         free.min_by_key(|lane| match self.conns[lane % self.conn_count].phase {
-            Phase::Open => 0,
-            Phase::Handshaking => 1,
-            Phase::Connecting => 2,
-            Phase::Closed => 3,
+            ConnectionPhase::Open => 0,
+            ConnectionPhase::Handshaking => 1,
+            ConnectionPhase::Connecting => 2,
+            ConnectionPhase::Closed => 3,
         })
     }
 
@@ -217,11 +220,11 @@ impl Thread<'_> {
     pub(super) fn visit_answered(
         &mut self,
         lane: usize,
-        answer: &Answer,
+        answer: &AnswerSummary,
         kept: Option<Box<Kept>>,
         now: u64,
     ) {
-        let outcome = Outcome::Answered(Answered {
+        let outcome = FetchOutcome::Answered(Answered {
             status: answer.status,
             body_bytes: answer.body_bytes,
             is_expected: self.prepared.kind(0).expected.has_status(answer.status),
@@ -231,17 +234,17 @@ impl Thread<'_> {
     }
 
     /// A lane's request has no good answer.
-    pub(super) fn visit_failed(&mut self, lane: usize, kind: Failure, text: String, now: u64) {
-        self.visit_settled(lane, Outcome::Failed(kind, text), now);
+    pub(super) fn visit_failed(&mut self, lane: usize, kind: FailureKind, text: String, now: u64) {
+        self.visit_settled(lane, FetchOutcome::Failed(kind, text), now);
     }
 
-    fn visit_settled(&mut self, lane: usize, outcome: Outcome, at_ns: u64) {
+    fn visit_settled(&mut self, lane: usize, outcome: FetchOutcome, at_ns: u64) {
         // A connection that was begun in vain carries nothing that could end.
         if !self.lanes[lane].is_busy() {
             return;
         }
         self.busy_count -= 1;
-        self.lanes[lane].state = State::Idle;
+        self.lanes[lane].state = LaneState::Idle;
         if let Some(visits) = &mut self.visits {
             visits.settled.push_back(Settled {
                 lane,
@@ -317,7 +320,7 @@ impl Thread<'_> {
         }
     }
 
-    fn count_page(&mut self, visitor: usize, ended: Ended, at_ns: u64) {
+    fn count_page(&mut self, visitor: usize, ended: PageViewOutcome, at_ns: u64) {
         let Some(visits) = &mut self.visits else {
             return;
         };
@@ -325,7 +328,7 @@ impl Thread<'_> {
         self.tally.now_ns = at_ns;
         let waited_ns = at_ns.saturating_sub(ended.intended_ns);
         let Some(status) = ended.status else {
-            let (kind, text) = ended.fault.unwrap_or((Failure::Closed, String::new()));
+            let (kind, text) = ended.fault.unwrap_or((FailureKind::Closed, String::new()));
             return self
                 .tally
                 .failed(kind, (ended.class, step), waited_ns, || text);
@@ -335,12 +338,12 @@ impl Thread<'_> {
             let waited = first.saturating_sub(ended.intended_ns);
             visits.count.first_byte.record(waited);
         }
-        let answer = Answer {
+        let answer = AnswerSummary {
             status,
             body_bytes: ended.body_bytes,
-            ..Answer::default()
+            ..AnswerSummary::default()
         };
-        let counted = Counted {
+        let counted = MeasuredAnswer {
             answer: &answer,
             class: ended.class,
             step,

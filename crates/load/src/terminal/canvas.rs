@@ -3,18 +3,18 @@
 use ratatui::{Frame, Terminal};
 
 use super::own::Own;
-use super::signals::{Asked, Signals};
+use super::signals::{SignalAction, TerminalSignals};
 
 /// The terminal on standard error, as something to draw on. It is given back when this is dropped.
 pub struct Canvas {
     terminal: Terminal<Own>,
-    signals: Signals,
+    signals: TerminalSignals,
 }
 
 impl Canvas {
     /// Takes the terminal; none where there is none, or where it is somebody else's.
     pub fn take() -> Option<Canvas> {
-        let signals = Signals::listen().ok()?;
+        let signals = TerminalSignals::listen().ok()?;
         Some(Canvas {
             terminal: Terminal::new(Own::take()?).ok()?,
             signals,
@@ -30,12 +30,12 @@ impl Canvas {
             is_asked = true;
             let own = self.terminal.backend_mut();
             match asked {
-                Asked::Stop => {
+                SignalAction::Stop => {
                     own.leave();
                     self.signals.stop();
                 }
-                Asked::GoOn => own.lose(),
-                Asked::End(signal) => {
+                SignalAction::GoOn => own.lose(),
+                SignalAction::End(signal) => {
                     own.leave();
                     self.signals.end(signal);
                 }

@@ -11,7 +11,7 @@ use signal_hook::{flag, low_level};
 
 /// What has come, until somebody looks.
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(super) struct TerminalSignals {
     /// There is no screen any more.
     is_over: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
@@ -21,15 +21,15 @@ pub(super) struct Signals {
 
 /// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum SignalAction {
     Stop,
     /// The process was stopped, and has gone on since.
     GoOn,
     End(i32),
 }
 
-impl Signals {
-    pub(super) fn listen() -> io::Result<Signals> {
+impl TerminalSignals {
+    pub(super) fn listen() -> io::Result<TerminalSignals> {
         let is_over = Arc::new(AtomicBool::new(false));
         let watched = |signal| {
             let flag = Arc::new(AtomicBool::new(false));
@@ -44,7 +44,7 @@ impl Signals {
         }
         let go_on = Arc::new(AtomicBool::new(false));
         flag::register(SIGCONT, go_on.clone())?;
-        Ok(Signals {
+        Ok(TerminalSignals {
             stop: watched(SIGTSTP)?,
             go_on,
             ends,
@@ -53,16 +53,16 @@ impl Signals {
     }
 
     /// What is asked for, if something is.
-    pub(super) fn next(&self) -> Option<Asked> {
+    pub(super) fn next(&self) -> Option<SignalAction> {
         let has_come = |flag: &AtomicBool| flag.swap(false, Ordering::Relaxed);
         let mut ends = self.ends.iter();
         if let Some((signal, _)) = ends.find(|(_, flag)| has_come(flag)) {
-            return Some(Asked::End(*signal));
+            return Some(SignalAction::End(*signal));
         }
         if has_come(&self.stop) {
-            return Some(Asked::Stop);
+            return Some(SignalAction::Stop);
         }
-        has_come(&self.go_on).then_some(Asked::GoOn)
+        has_come(&self.go_on).then_some(SignalAction::GoOn)
     }
 
     /// Stops this process until it is let go on.
@@ -79,7 +79,7 @@ impl Signals {
     }
 }
 
-impl Drop for Signals {
+impl Drop for TerminalSignals {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
     }

@@ -5,14 +5,14 @@ mod screen;
 
 use std::time::{Duration, Instant};
 
-use crate::conduct::View;
+use crate::conduct::ProgressDisplay;
 use crate::measure::Live;
-use crate::plan::Plan;
+use crate::plan::BenchPlan;
 use screen::Screen;
 
 /// A look at a run that goes on.
 pub(crate) struct Glance<'a> {
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a BenchPlan,
     /// Time since the run began.
     pub(crate) passed: Duration,
     /// Time since the last answer came, where requests wait for theirs.
@@ -32,7 +32,7 @@ impl Glance<'_> {
 }
 
 /// What is shown.
-pub(crate) enum Shown {
+pub(crate) enum DisplayState {
     Nothing,
     Lines {
         period: Duration,
@@ -43,18 +43,18 @@ pub(crate) enum Shown {
     Screen(Box<Screen>),
 }
 
-impl Shown {
-    pub(crate) fn new(view: View) -> Shown {
+impl DisplayState {
+    pub(crate) fn new(view: ProgressDisplay) -> DisplayState {
         match view {
-            View::Nothing => Shown::Nothing,
-            View::Lines(period) => Shown::Lines {
+            ProgressDisplay::Nothing => DisplayState::Nothing,
+            ProgressDisplay::Lines(period) => DisplayState::Lines {
                 period,
                 next: Instant::now() + period,
                 stalled: Duration::ZERO,
             },
-            View::Screen => match Screen::new() {
-                Some(screen) => Shown::Screen(Box::new(screen)),
-                None => Shown::Nothing,
+            ProgressDisplay::Screen => match Screen::new() {
+                Some(screen) => DisplayState::Screen(Box::new(screen)),
+                None => DisplayState::Nothing,
             },
         }
     }
@@ -62,8 +62,8 @@ impl Shown {
     /// Shows how far the run is, where it is time to.
     pub(crate) fn look(&mut self, glance: &Glance<'_>) {
         match self {
-            Shown::Nothing => {}
-            Shown::Lines {
+            DisplayState::Nothing => {}
+            DisplayState::Lines {
                 period,
                 next,
                 stalled,
@@ -74,7 +74,7 @@ impl Shown {
                     *next += *period;
                 }
             }
-            Shown::Screen(screen) => {
+            DisplayState::Screen(screen) => {
                 if !screen.look(glance) {
                     self.clear();
                 }
@@ -84,8 +84,8 @@ impl Shown {
 
     /// Takes away what must not stay.
     pub(crate) fn clear(&mut self) {
-        if matches!(self, Shown::Screen(_)) {
-            *self = Shown::Nothing;
+        if matches!(self, DisplayState::Screen(_)) {
+            *self = DisplayState::Nothing;
         }
     }
 }

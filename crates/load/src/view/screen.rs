@@ -10,9 +10,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Gauge, Paragraph};
 
 use super::Glance;
-use crate::measure::Series;
+use crate::measure::IntervalSeries;
 use crate::page::{count, rate, time};
-use crate::plan::Pace;
+use crate::plan::LoadModel;
 use crate::terminal::{Canvas, curve};
 
 /// How often it is drawn.
@@ -106,9 +106,9 @@ fn title(glance: &Glance<'_>) -> Vec<Line<'static>> {
     let url = plan.entries.first().map_or("", |entry| &entry.url.text);
     let url: String = url.chars().filter(|one| !one.is_control()).collect();
     let pace = match &plan.pace {
-        Pace::Closed { .. } => "closed loop".to_owned(),
-        Pace::Open { rate, .. } => format!("open loop, {} {}/s", rate.text(), plan.noun()),
-        Pace::Log(replay) => format!("open loop, {}", replay.title()),
+        LoadModel::Closed { .. } => "closed loop".to_owned(),
+        LoadModel::Open { rate, .. } => format!("open loop, {} {}/s", rate.text(), plan.noun()),
+        LoadModel::Log(replay) => format!("open loop, {}", replay.title()),
     };
     vec![
         Line::from(url).bold(),
@@ -146,7 +146,7 @@ fn progress(glance: &Glance<'_>) -> Gauge<'static> {
         .label(label)
 }
 
-fn lines(glance: &Glance<'_>, series: Option<&Series>) -> Vec<Line<'static>> {
+fn lines(glance: &Glance<'_>, series: Option<&IntervalSeries>) -> Vec<Line<'static>> {
     let counts = glance.live.counts();
     let named = |name: &str, value: String| {
         vec![
@@ -200,16 +200,16 @@ mod tests {
 
     use super::*;
     use crate::Url;
-    use crate::measure::{Live, Tally, Told};
-    use crate::plan::{Plan, Protocol, Reuse, Terms};
+    use crate::measure::{Live, ReportedCounts, RequestTally};
+    use crate::plan::{BenchPlan, ClientTlsOffer, Protocol, Reuse};
 
-    fn plan() -> Plan {
-        Plan {
+    fn plan() -> BenchPlan {
+        BenchPlan {
             page: None,
             entries: vec!["http://127.0.0.1:1/a?x".parse::<Url>().unwrap().into()],
             seed: 1,
             unix: None,
-            pace: Pace::Closed {
+            pace: LoadModel::Closed {
                 think: Duration::ZERO,
             },
             connections: 10,
@@ -218,7 +218,7 @@ mod tests {
             streams: 1,
             reuse: Reuse::KeepAlive,
             is_insecure: false,
-            terms: Terms::default(),
+            terms: ClientTlsOffer::default(),
             is_resumption_off: false,
             threads: 1,
             cpus: Vec::new(),
@@ -239,14 +239,14 @@ mod tests {
     fn shown((width, height): (u16, u16), silent: Duration) -> Vec<String> {
         const SECOND: u64 = 1_000_000_000;
         let live = Live::new(0, true);
-        let mut tally = Tally::new(1, 1, 1);
+        let mut tally = RequestTally::new(1, 1, 1);
         for second in 0..5 {
             for _ in 0..(second + 1) * 10 {
                 tally.series.record(second * SECOND, 2_000_000);
                 tally.answered += 1;
             }
         }
-        live.tell(&mut Told::default(), &tally, 7, 5 * SECOND);
+        live.tell(&mut ReportedCounts::default(), &tally, 7, 5 * SECOND);
         let plan = plan();
         let glance = Glance {
             plan: &plan,

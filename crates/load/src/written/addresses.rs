@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::Written;
-use crate::page::{Cell, Page, Table, count};
+use super::SavedResult;
+use crate::page::{PageCell, PageTable, ReportPage, count};
 use crate::report::fairness_over;
 
 /// Adds the addresses of all results, each once, and says how fairly they were answered. Shards
 /// have the same addresses, each on its own machine or all on one.
-pub(super) fn merge(value: &mut Value, all: &[Written]) {
+pub(super) fn merge(value: &mut Value, all: &[SavedResult]) {
     let mut found: Vec<Value> = Vec::new();
     for entry in all.iter().flat_map(|one| one.list("addresses")) {
         let known = found
@@ -35,22 +35,22 @@ fn number(entry: &Value, field: &str) -> u64 {
     entry[field].as_u64().unwrap_or(0)
 }
 
-impl Written {
+impl SavedResult {
     /// A table of the addresses, that which got least first.
-    pub(super) fn push_addresses(&self, page: &mut Page) {
+    pub(super) fn push_addresses(&self, page: &mut ReportPage) {
         let mut all: Vec<&Value> = self.list("addresses").iter().collect();
         if all.is_empty() {
             return;
         }
         all.sort_by_key(|one| number(one, "answered"));
-        let mut table = Table::new("By client address")
+        let mut table = PageTable::new("By client address")
             .text("address")
             .number(self.makers())
             .number("answered");
         for one in all {
-            let cell = |field: &str| Cell::new(count(number(one, field)));
+            let cell = |field: &str| PageCell::new(count(number(one, field)));
             table = table.row([
-                Cell::new(one["address"].as_str().unwrap_or_default()),
+                PageCell::new(one["address"].as_str().unwrap_or_default()),
                 cell("connections"),
                 cell("answered"),
             ]);

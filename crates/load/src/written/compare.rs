@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
-use super::Written;
+use super::SavedResult;
 use super::merge::differences;
 use super::sample::{
     CONFIDENCE_PERCENT, Drawn, RUN_COUNT_MIN, Ratio, STRETCH_COUNT_MIN, Stretches, of_draws,
@@ -23,7 +23,7 @@ enum Better {
 }
 
 /// A figure that is compared.
-struct Kind {
+struct FigureKind {
     name: &'static str,
     metric: Metric,
     unit: Unit,
@@ -34,8 +34,8 @@ struct Kind {
 
 const SPEED: (&str, &str) = ("faster", "slower");
 
-const fn times(name: &'static str, metric: Metric) -> Kind {
-    Kind {
+const fn times(name: &'static str, metric: Metric) -> FigureKind {
+    FigureKind {
         name,
         metric,
         unit: Unit::Nanoseconds,
@@ -44,8 +44,8 @@ const fn times(name: &'static str, metric: Metric) -> Kind {
     }
 }
 
-const KINDS: &[Kind] = &[
-    Kind {
+const KINDS: &[FigureKind] = &[
+    FigureKind {
         name: "rate",
         metric: Metric::Rate,
         unit: Unit::Count,
@@ -57,21 +57,21 @@ const KINDS: &[Kind] = &[
     times("p90", Metric::Percentile(90.0)),
     times("p99", Metric::Percentile(99.0)),
     times("p99.9", Metric::Percentile(99.9)),
-    Kind {
+    FigureKind {
         name: "errors",
         metric: Metric::Errors,
         unit: Unit::Percent,
         better: Better::Lower,
         words: ("fewer", "more"),
     },
-    Kind {
+    FigureKind {
         name: "cpu",
         metric: Metric::ServerCpu,
         unit: Unit::Nanoseconds,
         better: Better::Lower,
         words: ("cheaper", "dearer"),
     },
-    Kind {
+    FigureKind {
         name: "fairness",
         metric: Metric::Fairness,
         unit: Unit::Index,
@@ -82,17 +82,17 @@ const KINDS: &[Kind] = &[
 
 /// A change that must not be, such as `p99>10%` or `rate<-5%`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Change {
+pub struct ChangeLimit {
     text: String,
     name: String,
     is_above: bool,
     percent: f64,
 }
 
-impl FromStr for Change {
+impl FromStr for ChangeLimit {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Change, String> {
+    fn from_str(text: &str) -> Result<ChangeLimit, String> {
         let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
         let wrong = || {
             format!(
@@ -108,7 +108,7 @@ impl FromStr for Change {
         if !names.contains(&name) || !percent.is_finite() {
             return Err(wrong());
         }
-        Ok(Change {
+        Ok(ChangeLimit {
             text: text.to_owned(),
             name: name.to_owned(),
             is_above: text.as_bytes()[at] == b'>',
@@ -118,8 +118,8 @@ impl FromStr for Change {
 }
 
 /// One figure of both results.
-struct Row {
-    kind: &'static Kind,
+struct FigureComparison {
+    kind: &'static FigureKind,
     before: f64,
     after: f64,
     ratio: Option<Ratio>,
@@ -131,28 +131,28 @@ const SAME: &str = "cannot be told apart";
 /// The verdict where there is no interval.
 const UNJUDGED: &str = "not judged";
 
-impl Row {
+impl FigureComparison {
     fn is_apart(&self) -> bool {
         self.verdict != SAME && self.verdict != UNJUDGED
     }
 }
 
 /// How two results differ.
-pub struct Comparison {
-    rows: Vec<Row>,
+pub struct ResultComparison {
+    rows: Vec<FigureComparison>,
     method: String,
     notes: Vec<String>,
     /// Each limit, and whether it was crossed.
-    limits: Vec<(Change, bool)>,
+    limits: Vec<(ChangeLimit, bool)>,
 }
 
-impl Comparison {
+impl ResultComparison {
     /// Compares one run or several with one or several others.
     pub fn of(
-        before: &[Written],
-        after: &[Written],
-        limits: &[Change],
-    ) -> Result<Comparison, String> {
+        before: &[SavedResult],
+        after: &[SavedResult],
+        limits: &[ChangeLimit],
+    ) -> Result<ResultComparison, String> {
         if before.is_empty() || after.is_empty() {
             return Err("there is nothing to compare".to_owned());
         }
@@ -172,7 +172,7 @@ impl Comparison {
             let row = rows.iter().find(|row| row.kind.name == limit.name);
             (limit.clone(), is_crossed(limit, row))
         });
-        Ok(Comparison {
+        Ok(ResultComparison {
             limits: limits.collect(),
             notes: notes(before, after),
             rows,
@@ -255,7 +255,7 @@ impl Comparison {
 }
 
 /// A change counts when it is certain that there is one; what was not measured does not hold.
-fn is_crossed(limit: &Change, row: Option<&Row>) -> bool {
+fn is_crossed(limit: &ChangeLimit, row: Option<&FigureComparison>) -> bool {
     // Nothing before and nothing after has no ratio.
     if row.is_some_and(|row| row.before == 0.0 && row.after == 0.0) {
         return false;
@@ -272,10 +272,10 @@ fn is_crossed(limit: &Change, row: Option<&Row>) -> bool {
 }
 
 /// Rows of runs that were repeated.
-fn repeated(before: &[Written], after: &[Written]) -> Vec<Row> {
+fn repeated(before: &[SavedResult], after: &[SavedResult]) -> Vec<FigureComparison> {
     let mut rows = Vec::new();
     for kind in KINDS {
-        let all = |runs: &[Written]| -> Option<Vec<f64>> {
+        let all = |runs: &[SavedResult]| -> Option<Vec<f64>> {
             runs.iter()
                 .map(|run| run.figure(kind.metric, kind.unit))
                 .collect()
@@ -290,8 +290,11 @@ fn repeated(before: &[Written], after: &[Written]) -> Vec<Row> {
 }
 
 /// Rows of few runs, of whose stretches samples are drawn.
-fn single(before: &[Written], after: &[Written]) -> Result<(Vec<Row>, String), String> {
-    let stretches = |runs: &[Written]| -> Result<Stretches, String> {
+fn single(
+    before: &[SavedResult],
+    after: &[SavedResult],
+) -> Result<(Vec<FigureComparison>, String), String> {
+    let stretches = |runs: &[SavedResult]| -> Result<Stretches, String> {
         let series = runs.iter().map(|run| {
             let elapsed = run.number("elapsed_s").unwrap_or(0.0);
             Ok((run.series()?, elapsed))
@@ -308,7 +311,7 @@ fn single(before: &[Written], after: &[Written]) -> Result<(Vec<Row>, String), S
     let whole = (first.whole(), second.whole());
     let mut rows = Vec::new();
     for kind in KINDS {
-        let figure = |runs: &[Written]| {
+        let figure = |runs: &[SavedResult]| {
             let all: Option<Vec<f64>> = runs
                 .iter()
                 .map(|run| run.figure(kind.metric, kind.unit))
@@ -355,7 +358,12 @@ fn drawn(metric: Metric) -> Option<Draw> {
     })
 }
 
-fn row(kind: &'static Kind, before: f64, after: f64, ratio: Option<Ratio>) -> Row {
+fn row(
+    kind: &'static FigureKind,
+    before: f64,
+    after: f64,
+    ratio: Option<Ratio>,
+) -> FigureComparison {
     let verdict = match ratio.and_then(|ratio| ratio.interval) {
         _ if before == after && before == 0.0 => SAME,
         None => UNJUDGED,
@@ -365,7 +373,7 @@ fn row(kind: &'static Kind, before: f64, after: f64, ratio: Option<Ratio>) -> Ro
             (false, Better::Higher) | (true, Better::Lower) => kind.words.1,
         },
     };
-    Row {
+    FigureComparison {
         kind,
         before,
         after,
@@ -374,7 +382,7 @@ fn row(kind: &'static Kind, before: f64, after: f64, ratio: Option<Ratio>) -> Ro
     }
 }
 
-fn notes(before: &[Written], after: &[Written]) -> Vec<String> {
+fn notes(before: &[SavedResult], after: &[SavedResult]) -> Vec<String> {
     let mut notes = Vec::new();
     let all = || before.iter().chain(after);
     let plan = &before[0].value["plan"];
@@ -392,7 +400,7 @@ fn notes(before: &[Written], after: &[Written]) -> Vec<String> {
             }
         ));
     }
-    let programs = |runs: &[Written]| runs[0].text("environment.cpu").to_owned();
+    let programs = |runs: &[SavedResult]| runs[0].text("environment.cpu").to_owned();
     if programs(before) != programs(after) {
         notes.push("the runs were made on different machines".to_owned());
     }
@@ -406,7 +414,7 @@ fn notes(before: &[Written], after: &[Written]) -> Vec<String> {
     notes
 }
 
-fn shown(kind: &Kind, value: f64) -> String {
+fn shown(kind: &FigureKind, value: f64) -> String {
     match kind.unit {
         Unit::Nanoseconds => time(value),
         Unit::Percent => format!("{value:.2} %"),
@@ -426,13 +434,13 @@ mod tests {
 
     #[test]
     fn change_has_a_figure_a_side_and_a_percentage() {
-        let change: Change = "rate < -5%".parse().unwrap();
+        let change: ChangeLimit = "rate < -5%".parse().unwrap();
         assert_eq!(
             (change.name.as_str(), change.is_above, change.percent),
             ("rate", false, -5.0)
         );
         for wrong in ["", "p99", "p99>5", "p98>5%", "p99>x%", "rate<5ms"] {
-            assert!(wrong.parse::<Change>().is_err(), "{wrong}");
+            assert!(wrong.parse::<ChangeLimit>().is_err(), "{wrong}");
         }
     }
 
@@ -454,7 +462,7 @@ mod tests {
 
     #[test]
     fn limit_is_crossed_by_a_change_that_is_certain() {
-        let limit: Change = "p99>10%".parse().unwrap();
+        let limit: ChangeLimit = "p99>10%".parse().unwrap();
         let with = |interval| {
             let ratio = Ratio {
                 estimate: 1.2,

@@ -1,9 +1,9 @@
 //! The figures of a result that thresholds and comparisons look at.
 
-use super::Written;
+use super::SavedResult;
 use crate::threshold::{Metric, Threshold, Unit};
 
-impl Written {
+impl SavedResult {
     /// A figure in the unit of a threshold; none where it was not measured.
     pub(super) fn figure(&self, metric: Metric, unit: Unit) -> Option<f64> {
         let share = |count: u64| match unit {

@@ -1,7 +1,7 @@
 //! Histograms as files that HdrHistogram's own tools read: a log (`.hlog`) or percentiles
 //! (`.hgrm`).
 
-use super::Written;
+use super::SavedResult;
 use crate::measure::Latency;
 
 /// Lines of percentiles from one halving of what is left to the next.
@@ -10,7 +10,7 @@ const TICKS_PER_HALVING: u32 = 5;
 /// The times that a result has, by name.
 const KINDS: &[&str] = &["response", "service", "connect"];
 
-impl Written {
+impl SavedResult {
     /// A log of histograms in nanoseconds: one over the whole run for each kind of time, with its
     /// name as a tag, and the response times of each stretch with the tag `interval`.
     pub fn hdr_log(&self) -> Result<String, String> {

@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use super::Written;
+use super::SavedResult;
 use crate::limits::{DURATION_MAX, INTERVAL_COUNT_MAX};
-use crate::measure::{Interval, Latency, Series};
+use crate::measure::{Interval, IntervalSeries, Latency};
 
-impl Written {
+impl SavedResult {
     /// The times at a path; empty where there are none.
     pub(super) fn times(&self, path: &str) -> Result<Latency, String> {
         times_of(self.at(path)).ok_or_else(|| format!("{path} has no histogram that can be read"))
     }
 
-    pub(super) fn series(&self) -> Result<Series, String> {
+    pub(super) fn series(&self) -> Result<IntervalSeries, String> {
         let width = self.number("series.interval_s").unwrap_or(1.0);
         let is_width = (1.0..=DURATION_MAX.as_secs_f64()).contains(&width)
             && width.fract() == 0.0
@@ -43,7 +43,7 @@ impl Written {
         });
         let intervals: Option<Vec<Interval>> = read.collect();
         let intervals = intervals.ok_or("series.histograms has one that cannot be read")?;
-        Ok(Series::of((width * 1e9) as u64, intervals))
+        Ok(IntervalSeries::of((width * 1e9) as u64, intervals))
     }
 }
 

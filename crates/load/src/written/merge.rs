@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::pages::merged;
-use super::{Written, addresses, times_of};
+use super::{SavedResult, addresses, times_of};
 use crate::conduct::Shard;
-use crate::measure::{Latency, Series};
+use crate::measure::{IntervalSeries, Latency};
 use crate::page::{count, rate, time};
 use crate::report::{series, times};
 use crate::threshold::Threshold;
@@ -16,10 +16,10 @@ use crate::threshold::Threshold;
 /// Shards that began further apart did not press the server together.
 const BEGIN_APART_MS_MAX: u64 = 1000;
 
-impl Written {
+impl SavedResult {
     /// Puts results together. Refused are those of different plans, parts that are there twice,
     /// and results that are not parts of anything.
-    pub fn merge(all: &[Written]) -> Result<Written, String> {
+    pub fn merge(all: &[SavedResult]) -> Result<SavedResult, String> {
         let Some(first) = all.first() else {
             return Err("there is nothing to merge".to_owned());
         };
@@ -80,7 +80,7 @@ impl Written {
         fairness(&mut value, all);
         machines(&mut value, all);
         notes(&mut value, all, &shards);
-        let mut merged = Written { value };
+        let mut merged = SavedResult { value };
         let judged = merged.list("thresholds").iter().map(|threshold| {
             let text = threshold["text"].as_str().unwrap_or_default();
             let parsed: Threshold = text.parse()?;
@@ -148,13 +148,13 @@ impl Written {
 }
 
 /// How evenly answers were shared out: known of client addresses alone, each of which is told.
-fn fairness(value: &mut Value, all: &[Written]) {
+fn fairness(value: &mut Value, all: &[SavedResult]) {
     (value["fairness"], value["fairness_urls"]) = (Value::Null, Value::Null);
     addresses::merge(value, all);
 }
 
 /// Which parts these are: all of one whole, none of them twice.
-fn shards(all: &[Written]) -> Result<Vec<Shard>, String> {
+fn shards(all: &[SavedResult]) -> Result<Vec<Shard>, String> {
     let mut shards: Vec<Shard> = Vec::new();
     for (index, one) in all.iter().enumerate() {
         let text = one.text("shard");
@@ -197,7 +197,7 @@ pub(super) fn differences(one: &Value, other: &Value) -> Vec<String> {
 }
 
 /// The sums of all fields of a group of counts.
-fn sums(all: &[Written], group: &str) -> Value {
+fn sums(all: &[SavedResult], group: &str) -> Value {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for fields in all.iter().filter_map(|one| one.at(group).as_object()) {
         for (name, value) in fields {
@@ -208,7 +208,7 @@ fn sums(all: &[Written], group: &str) -> Value {
     json!(sums)
 }
 
-fn rates(all: &[Written], elapsed: f64) -> Value {
+fn rates(all: &[SavedResult], elapsed: f64) -> Value {
     let offered = all.iter().map(|one| one.number("rate.offered_per_s"));
     let offered: Option<f64> = offered.sum();
     let answered: u64 = all.iter().map(|one| one.count("requests.answered")).sum();
@@ -221,7 +221,7 @@ fn rates(all: &[Written], elapsed: f64) -> Value {
 }
 
 /// Entries of lists put together by a key; their `count` is added, the rest is of the first one.
-fn by_key(all: &[Written], list: &str, key: &str) -> Value {
+fn by_key(all: &[SavedResult], list: &str, key: &str) -> Value {
     sums_by_key(all.iter().flat_map(|one| one.list(list)), key)
 }
 
@@ -255,7 +255,7 @@ fn added<'a>(parts: impl Iterator<Item = &'a Value>) -> Result<Latency, String> 
 }
 
 /// URLs or steps, which all plans have in the same order.
-fn parts(all: &[Written], group: &str) -> Result<Value, String> {
+fn parts(all: &[SavedResult], group: &str) -> Result<Value, String> {
     let mut whole = all[0].list(group).to_vec();
     for (index, entry) in whole.iter_mut().enumerate() {
         let every = || all.iter().filter_map(|one| one.list(group).get(index));
@@ -275,8 +275,8 @@ fn parts(all: &[Written], group: &str) -> Result<Value, String> {
 }
 
 /// What happened when, on the clock of the first to begin.
-fn together(all: &[Written], begun_ms: u64) -> Result<Series, String> {
-    let mut whole = Series::of(1, Vec::new());
+fn together(all: &[SavedResult], begun_ms: u64) -> Result<IntervalSeries, String> {
+    let mut whole = IntervalSeries::of(1, Vec::new());
     for one in all {
         let later_ns = (one.count("begun_at_ms") - begun_ms).saturating_mul(1_000_000);
         whole.add_all(&one.series()?, later_ns);
@@ -285,8 +285,8 @@ fn together(all: &[Written], begun_ms: u64) -> Result<Series, String> {
 }
 
 /// Of several machines: the mean CPU time of a request, and of shares the largest.
-fn machines(value: &mut Value, all: &[Written]) {
-    let answered = |one: &Written| one.count("requests.answered") as f64;
+fn machines(value: &mut Value, all: &[SavedResult]) {
+    let answered = |one: &SavedResult| one.count("requests.answered") as f64;
     let whole: f64 = all.iter().map(answered).sum();
     let cost = |path: &str| {
         let parts = all
@@ -330,7 +330,7 @@ fn machines(value: &mut Value, all: &[Written]) {
     }
 }
 
-fn notes(value: &mut Value, all: &[Written], shards: &[Shard]) {
+fn notes(value: &mut Value, all: &[SavedResult], shards: &[Shard]) {
     let mut notes = Vec::new();
     let mut is_doubtful = all.iter().any(|one| one.is("doubtful"));
     for (one, shard) in all.iter().zip(shards) {

@@ -16,22 +16,22 @@ mod words;
 
 use serde_json::Value;
 
-pub use compare::{Change, Comparison};
+pub use compare::{ChangeLimit, ResultComparison};
 use histograms::times_of;
 
 /// A result that was written down.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Written {
+pub struct SavedResult {
     value: Value,
 }
 
-impl Written {
-    pub(crate) fn of(value: Value) -> Written {
-        Written { value }
+impl SavedResult {
+    pub(crate) fn of(value: Value) -> SavedResult {
+        SavedResult { value }
     }
 
     /// Reads all results of a text: one, or several one after the other.
-    pub fn read(text: &str) -> Result<Vec<Written>, String> {
+    pub fn read(text: &str) -> Result<Vec<SavedResult>, String> {
         let mut all = Vec::new();
         for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
             let value = value.map_err(|error| format!("this is no JSON: {error}"))?;
@@ -46,7 +46,7 @@ impl Written {
                 _ => return Err("it is no result of `hob bench --json`".to_owned()),
             }
             crate::report::check(&value)?;
-            all.push(Written { value });
+            all.push(SavedResult { value });
         }
         if all.is_empty() {
             return Err("it is empty".to_owned());

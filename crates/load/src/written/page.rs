@@ -6,23 +6,23 @@ use serde_json::Value;
 
 use super::curve::curve_of;
 use super::words::{capital, moment, shell, strip};
-use super::{Written, times_of};
+use super::{SavedResult, times_of};
 use crate::environment::Environment;
 use crate::measure::FAILURES;
 use crate::page::{
-    Axis, Cell, Details, Figure, Line, LineChart, Page, Part, Scale, Sentence, Table, Tone, Unit,
-    bytes, count, rate, time,
+    Axis, ChartLine, Details, Figure, LineChart, PageCell, PageElement, PageTable, ReportPage,
+    Scale, Sentence, Tone, Unit, bytes, count, rate, time,
 };
 
 /// A chart over time needs so many stretches.
 const STRETCH_COUNT_MIN: usize = 2;
 
-impl Written {
+impl SavedResult {
     /// The page.
-    pub fn page(&self) -> Page {
+    pub fn page(&self) -> ReportPage {
         let urls: Vec<&str> = self.texts("plan.urls").collect();
         let first = urls.first().copied().unwrap_or("?");
-        let mut page = Page::new(match urls.len() {
+        let mut page = ReportPage::new(match urls.len() {
             0 | 1 => format!("Load test of {first}"),
             _ if self.at("replay").is_object() => format!("Load test of {first} with a log"),
             count => format!("Load test of {first} and {} more", count - 1),
@@ -237,13 +237,13 @@ impl Written {
         all
     }
 
-    fn push_latency(&self, page: &mut Page) {
+    fn push_latency(&self, page: &mut ReportPage) {
         let mut chart = LineChart::new(
             "Times by percentile",
             Axis::new(format!("share of {}", self.noun()), Unit::Percent).scale(Scale::Percentile),
             Axis::new("time", Unit::Nanoseconds).scale(Scale::Log),
         );
-        let mut table = Table::new("Times").text("time");
+        let mut table = PageTable::new("Times").text("time");
         let columns = [
             ("mean", "mean_us"),
             ("min", "min_us"),
@@ -267,7 +267,7 @@ impl Written {
             let curve = times_of(self.at(&format!("latency.{kind}")));
             let steps = curve.filter(|times| times.count() > 0);
             let points = steps.map(|times| curve_of(&times)).unwrap_or_default();
-            chart = chart.line(Line::new(*title, points));
+            chart = chart.line(ChartLine::new(*title, points));
         }
         for (kind, path) in [
             ("response", "latency.response"),
@@ -279,11 +279,11 @@ impl Written {
             let is_told = kind != "service" || self.is_open();
             if times.is_object() && is_told {
                 let cells = columns.iter().map(|(_, field)| {
-                    Cell::new(
+                    PageCell::new(
                         Unit::Nanoseconds.text(times[*field].as_f64().unwrap_or(f64::NAN) * 1e3),
                     )
                 });
-                table = table.row([Cell::new(kind)].into_iter().chain(cells));
+                table = table.row([PageCell::new(kind)].into_iter().chain(cells));
             }
         }
         page.section("How long it took");
@@ -309,7 +309,7 @@ impl Written {
         parsed.collect()
     }
 
-    fn push_series(&self, page: &mut Page) {
+    fn push_series(&self, page: &mut ReportPage) {
         let width = self.number("series.interval_s").unwrap_or(1.0);
         let numbers = |path: &str, scale: f64| -> Vec<(f64, f64)> {
             let all = self.list(path).iter().enumerate();
@@ -335,8 +335,11 @@ impl Written {
                 Axis::new(format!("{}/s", self.noun()), Unit::Plain),
             )
             .low()
-            .line(Line::new("answered", answered))
-            .line(Line::new("failed", numbers("series.failed", 1.0 / width))),
+            .line(ChartLine::new("answered", answered))
+            .line(ChartLine::new(
+                "failed",
+                numbers("series.failed", 1.0 / width),
+            )),
         );
         let times = Axis::new("response time", Unit::Nanoseconds).scale(Scale::Log);
         let mut chart = LineChart::new("Response time, second by second", seconds(), times).low();
@@ -345,17 +348,17 @@ impl Written {
             ("99 %", "series.p99_us"),
             ("slowest", "series.max_us"),
         ] {
-            chart = chart.line(Line::new(name, numbers(path, 1e3)));
+            chart = chart.line(ChartLine::new(name, numbers(path, 1e3)));
         }
         page.push(chart);
     }
 
-    fn push_failures(&self, page: &mut Page) {
+    fn push_failures(&self, page: &mut ReportPage) {
         let failures = self.list("failures");
         let expectations: Vec<&str> = self.texts("plan.expectations").collect();
         if !failures.is_empty() {
             page.section("What failed");
-            let mut table = Table::new("Failures by kind")
+            let mut table = PageTable::new("Failures by kind")
                 .text("kind")
                 .number("requests")
                 .text("means")
@@ -364,10 +367,10 @@ impl Written {
                 let kind = failure["kind"].as_str().unwrap_or_default();
                 let means = FAILURES.iter().find(|(_, name, _)| *name == kind);
                 table = table.row([
-                    Cell::new(kind),
-                    Cell::new(count(failure["count"].as_u64().unwrap_or(0))),
-                    Cell::new(means.map_or("", |(_, _, means)| means)),
-                    Cell::new(failure["first"].as_str().unwrap_or_default()),
+                    PageCell::new(kind),
+                    PageCell::new(count(failure["count"].as_u64().unwrap_or(0))),
+                    PageCell::new(means.map_or("", |(_, _, means)| means)),
+                    PageCell::new(failure["first"].as_str().unwrap_or_default()),
                 ]);
             }
             page.push(table);
@@ -380,14 +383,14 @@ impl Written {
         }
     }
 
-    fn push_machine(&self, page: &mut Page) {
+    fn push_machine(&self, page: &mut ReportPage) {
         page.section("How it was measured");
         let command: Vec<&str> = self.texts("command").collect();
         if !command.is_empty() {
-            page.push(Part::Raw(shell(&command)));
+            page.push(PageElement::Raw(shell(&command)));
         }
         let percent = |path: &str| format!("{:.1} %", self.number(path).unwrap_or(0.0));
-        let mut table = Table::new("The run")
+        let mut table = PageTable::new("The run")
             .text("what")
             .text("here")
             .row([
@@ -450,11 +453,11 @@ impl Written {
             details = details.part(environment.table());
         }
         page.push(details);
-        page.push(Details::new("Raw figures").part(Part::Raw(self.raw())));
+        page.push(Details::new("Raw figures").part(PageElement::Raw(self.raw())));
     }
 
     /// What there was in the log that was replayed, if one was.
-    fn log_rows(&self, mut table: Table) -> Table {
+    fn log_rows(&self, mut table: PageTable) -> PageTable {
         for (name, path) in [
             ("lines of the log", "replay.lines"),
             ("requests in it that were to be sent", "replay.requests"),

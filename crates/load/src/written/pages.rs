@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::Written;
+use super::SavedResult;
 use crate::measure::PageCount;
-use crate::page::{Cell, Page, Table, Unit, bytes, count};
+use crate::page::{PageCell, PageTable, ReportPage, Unit, bytes, count};
 use crate::report::pages::{self, Totals};
 
 /// Assets a page lists; JSON has all.
 const ASSET_COUNT_MAX: usize = 50;
 
-impl Written {
+impl SavedResult {
     /// What a request is: one, or a page with its assets.
     pub(super) fn noun(&self) -> &'static str {
         match self.at("page").is_null() {
@@ -35,7 +35,7 @@ impl Written {
         }
     }
 
-    pub(super) fn push_pages(&self, page: &mut Page) {
+    pub(super) fn push_pages(&self, page: &mut ReportPage) {
         let value = self.at("page");
         if value.is_null() {
             return;
@@ -43,7 +43,7 @@ impl Written {
         page.section("What a page takes");
         let number = |field: &str| value["per_page"][field].as_f64().unwrap_or(0.0);
         let count_of = |field: &str| format!("{:.1}", number(field));
-        let mut table = Table::new("One page").text("what").text("on average");
+        let mut table = PageTable::new("One page").text("what").text("on average");
         for (title, text) in [
             ("requests", count_of("requests")),
             ("new connections", count_of("connections")),
@@ -59,17 +59,18 @@ impl Written {
         page.push(table);
         let us = |asset: &Value, field: &str| {
             let us = asset[field].as_f64().unwrap_or(f64::NAN);
-            Cell::new(Unit::Nanoseconds.text(us * 1e3))
+            PageCell::new(Unit::Nanoseconds.text(us * 1e3))
         };
         let whole =
-            |asset: &Value, field: &str| Cell::new(count(asset[field].as_u64().unwrap_or(0)));
-        let mut table = Table::new("The slowest assets, by their 99th percentile").text("asset");
+            |asset: &Value, field: &str| PageCell::new(count(asset[field].as_u64().unwrap_or(0)));
+        let mut table =
+            PageTable::new("The slowest assets, by their 99th percentile").text("asset");
         table = table.text("kind").number("answered").number("failed");
         table = table.number("50 %").number("99 %").number("max");
         for asset in self.list("page.assets").iter().take(ASSET_COUNT_MAX) {
             table = table.row([
-                Cell::new(asset["url"].as_str().unwrap_or_default()),
-                Cell::new(asset["kind"].as_str().unwrap_or_default()),
+                PageCell::new(asset["url"].as_str().unwrap_or_default()),
+                PageCell::new(asset["kind"].as_str().unwrap_or_default()),
                 whole(asset, "count"),
                 whole(asset, "failed"),
                 us(asset, "p50_us"),
@@ -80,11 +81,11 @@ impl Written {
         page.push(table);
         let origins = self.list("page.origins");
         if !origins.is_empty() {
-            let mut table = Table::new("At other servers, not loaded").text("server");
+            let mut table = PageTable::new("At other servers, not loaded").text("server");
             table = table.number("assets");
             for origin in origins {
                 let name = origin["origin"].as_str().unwrap_or_default();
-                table = table.row([Cell::new(name), whole(origin, "count")]);
+                table = table.row([PageCell::new(name), whole(origin, "count")]);
             }
             page.push(table);
         }
@@ -92,7 +93,7 @@ impl Written {
 }
 
 /// What the pages of several machines came to together; null where none loaded pages.
-pub(super) fn merged(all: &[Written], whole: &Value) -> Result<Value, String> {
+pub(super) fn merged(all: &[SavedResult], whole: &Value) -> Result<Value, String> {
     if all.iter().all(|one| one.at("page").is_null()) {
         return Ok(Value::Null);
     }

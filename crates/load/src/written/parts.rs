@@ -2,20 +2,20 @@
 
 use serde_json::Value;
 
-use super::Written;
-use crate::page::{Cell, Page, Table, Unit, count};
+use super::SavedResult;
+use crate::page::{PageCell, PageTable, ReportPage, Unit, count};
 
-impl Written {
-    pub(super) fn push_parts(&self, page: &mut Page) {
+impl SavedResult {
+    pub(super) fn push_parts(&self, page: &mut ReportPage) {
         let is_open = self.is_open();
-        let part = |table: Table, name: String, value: &Value| {
+        let part = |table: PageTable, name: String, value: &Value| {
             let us = |kind: &str, field: &str| {
                 let us = value[kind][field].as_f64().unwrap_or(f64::NAN);
-                Cell::new(Unit::Nanoseconds.text(us * 1e3))
+                PageCell::new(Unit::Nanoseconds.text(us * 1e3))
             };
-            let number = |field: &str| Cell::new(count(value[field].as_u64().unwrap_or(0)));
+            let number = |field: &str| PageCell::new(count(value[field].as_u64().unwrap_or(0)));
             let mut cells = vec![
-                Cell::new(name),
+                PageCell::new(name),
                 number("answered"),
                 number("failed").small(kinds_of(&value["failures"])),
                 us("response", "p50_us"),
@@ -27,7 +27,7 @@ impl Written {
             }
             table.row(cells)
         };
-        let columns = |table: Table| {
+        let columns = |table: PageTable| {
             let table = table.number("answered").number("failed");
             let table = table.number("50 %").number("99 %").number("max");
             match is_open {
@@ -38,7 +38,7 @@ impl Written {
         let steps = self.list("steps");
         if !steps.is_empty() {
             let rates: Vec<&str> = self.text("plan.rate").split(',').collect();
-            let mut table = columns(Table::new("By step of the rate").text("requests/s"));
+            let mut table = columns(PageTable::new("By step of the rate").text("requests/s"));
             for (index, step) in steps.iter().enumerate() {
                 let name = rates
                     .get(index)
@@ -53,7 +53,7 @@ impl Written {
                 true => "method",
                 false => "URL",
             };
-            let mut table = columns(Table::new(format!("By {what}")).text(what));
+            let mut table = columns(PageTable::new(format!("By {what}")).text(what));
             for url in urls {
                 // Results that are older have no name.
                 let name = url["name"].as_str().or_else(|| url["url"].as_str());

@@ -1,7 +1,7 @@
 //! What is certain about the ratio of two figures: from repeated runs by Welch's method on their
 //! logarithms, from the stretches of one run each by a bootstrap of blocks.
 
-use crate::measure::{Interval, Series};
+use crate::measure::{Interval, IntervalSeries};
 use crate::random::Random;
 use crate::student::student_t;
 
@@ -81,8 +81,8 @@ pub(super) struct Drawn {
 impl Stretches {
     /// The stretches of one run or of several. Those that were not measured to their end are left
     /// out: they would look slow.
-    pub(super) fn of(runs: Vec<(Series, f64)>) -> Stretches {
-        let runs: Vec<(Series, f64)> = runs
+    pub(super) fn of(runs: Vec<(IntervalSeries, f64)>) -> Stretches {
+        let runs: Vec<(IntervalSeries, f64)> = runs
             .into_iter()
             .map(|(series, elapsed)| (series.coarsened(STRETCH_COUNT_MAX), elapsed))
             .collect();
@@ -230,14 +230,14 @@ mod tests {
         let mut random = Random::new(us);
         let mut intervals = Vec::new();
         for _ in 0..20 {
-            let mut series = Series::of(SECOND, Vec::new());
+            let mut series = IntervalSeries::of(SECOND, Vec::new());
             for _ in 0..per_second {
                 let ns = (us as f64 * 1e3 * (0.8 + 0.4 * random.share())) as u64;
                 series.record(0, ns);
             }
             intervals.extend(series.intervals().iter().cloned());
         }
-        Stretches::of(vec![(Series::of(SECOND, intervals), 20.0)])
+        Stretches::of(vec![(IntervalSeries::of(SECOND, intervals), 20.0)])
     }
 
     #[test]

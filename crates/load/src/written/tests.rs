@@ -24,7 +24,7 @@ fn what_is_no_result_is_refused_with_what_is_wrong() {
             "requests.due is not as it must be: integer",
         ),
     ] {
-        let why = Written::read(text).unwrap_err();
+        let why = SavedResult::read(text).unwrap_err();
         assert!(why.contains(says), "{why}");
     }
 }
@@ -33,6 +33,6 @@ fn what_is_no_result_is_refused_with_what_is_wrong() {
 fn series_that_is_longer_than_any_is_refused() {
     let histograms = vec!["x"; INTERVAL_COUNT_MAX + 1];
     let value = serde_json::json!({ "format": 1, "series": { "histograms": histograms } });
-    let read = Written::read(&value.to_string()).unwrap();
+    let read = SavedResult::read(&value.to_string()).unwrap();
     assert!(read[0].hdr_log().unwrap_err().contains("more than 600"));
 }

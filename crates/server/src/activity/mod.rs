@@ -15,33 +15,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hob_trace::Mutex;
-use hob_trace::activity::{Activity, Row};
-use hob_trace::history::{History, Waiting};
+use hob_trace::activity::{Activity, ActivityRow};
+use hob_trace::history::{PendingEntries, RequestHistory};
 
 use crate::activity::recent::Recent;
 use crate::activity::workers::Workers;
 
-pub use sampler::{Files, Hook, Sampler};
+pub use sampler::{Hook, Sampler, SamplerFiles};
 
 /// What the API tells of history and activity.
 pub struct Inside {
     /// Finished requests.
-    pub history: Arc<History>,
+    pub history: Arc<RequestHistory>,
     /// Rows by second and minute.
     pub activity: Activity,
     /// The config wants those, and histograms by route.
     pub has_activity: bool,
     /// For each thread, whether it has requests that only it can hand over.
-    waiting: Mutex<Vec<(usize, Arc<Waiting>)>>,
+    waiting: Mutex<Vec<(usize, Arc<PendingEntries>)>>,
     /// What was seen last.
-    seen: Mutex<Seen>,
+    seen: Mutex<SamplerSnapshot>,
     /// Searches of the history that had an end before they had looked at everything.
     cut_searches: AtomicU64,
 }
 
 /// What the sampler saw last.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct SamplerSnapshot {
     /// Who is at work.
     pub(crate) workers: Workers,
     /// Memory of the server, in bytes.
@@ -51,7 +51,7 @@ pub(crate) struct Seen {
     /// The last minute.
     pub(crate) recent: Arc<Recent>,
     /// The last ten seconds, as one row.
-    pub(crate) last: Row,
+    pub(crate) last: ActivityRow,
     /// Why the file of history or activity cannot be written, while that is so.
     pub(crate) failed_write: Option<String>,
     /// Writes to the files that failed.
@@ -60,7 +60,7 @@ pub(crate) struct Seen {
 
 impl Inside {
     /// Nothing seen yet.
-    pub fn new(history: History, has_activity: bool) -> Inside {
+    pub fn new(history: RequestHistory, has_activity: bool) -> Inside {
         Inside {
             history: Arc::new(history),
             activity: Activity::new(),
@@ -82,7 +82,7 @@ impl Inside {
     }
 
     /// A thread keeps requests to itself for a while, and this tells whether it has some.
-    pub fn watch(&self, thread: usize, waiting: Arc<Waiting>) {
+    pub fn watch(&self, thread: usize, waiting: Arc<PendingEntries>) {
         self.waiting.lock().push((thread, waiting));
     }
 
@@ -94,7 +94,7 @@ impl Inside {
     }
 
     /// What was seen last.
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> SamplerSnapshot {
         self.seen.lock().clone()
     }
 }

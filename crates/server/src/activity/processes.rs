@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hob_machine::Process;
+use hob_machine::ProcessStat;
 use hob_machine::process::resident_bytes;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -81,7 +81,7 @@ impl Processes {
 impl Use {
     /// What a process in `/proc` has used; `None` when it is gone or hidden.
     fn of(pid: u32, whose: Whose) -> Option<Use> {
-        let process = Process::of(pid)?;
+        let process = ProcessStat::of(pid)?;
         let cpu_ns = match whose {
             Whose::Own => process.own_ns,
             Whose::Family => process.cpu_ns(),
@@ -96,7 +96,7 @@ impl Use {
 /// CPU time of a process so far, and of its children that have ended, in microseconds; `None` when
 /// it is gone or hidden.
 pub(crate) fn cpu_us_of(pid: u32) -> Option<u64> {
-    Some(Process::of(pid)?.cpu_ns() / 1000)
+    Some(ProcessStat::of(pid)?.cpu_ns() / 1000)
 }
 
 /// CPU time of this process so far, in microseconds.

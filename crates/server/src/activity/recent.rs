@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use hob_trace::histogram::Times;
-use hob_trace::series::Series;
+use hob_trace::histogram::HistogramSnapshot;
+use hob_trace::series::SeriesRegistry;
 
 /// Seconds between two looks that are kept.
 const EVERY_S: u64 = 5;
@@ -14,9 +14,9 @@ const LOOKS: usize = 13;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recent {
     /// Response times.
-    pub(crate) total: Times,
+    pub(crate) total: HistogramSnapshot,
     /// Waits for programs.
-    pub(crate) queue: Times,
+    pub(crate) queue: HistogramSnapshot,
     /// Requests a second of each series.
     pub(crate) rates: HashMap<u16, f64>,
 }
@@ -24,15 +24,15 @@ pub(crate) struct Recent {
 /// Looks of the last minute.
 #[derive(Debug)]
 pub(crate) struct Looks {
-    looks: VecDeque<Look>,
+    looks: VecDeque<RecentSample>,
     next_s: u64,
 }
 
 #[derive(Debug, Default)]
-struct Look {
+struct RecentSample {
     at_s: u64,
-    total: Times,
-    queue: Times,
+    total: HistogramSnapshot,
+    queue: HistogramSnapshot,
     requests: HashMap<u16, u64>,
 }
 
@@ -40,7 +40,7 @@ impl Default for Looks {
     fn default() -> Looks {
         Looks {
             // The server begins with nothing counted.
-            looks: VecDeque::from([Look::default()]),
+            looks: VecDeque::from([RecentSample::default()]),
             next_s: EVERY_S,
         }
     }
@@ -51,9 +51,9 @@ impl Looks {
     pub(crate) fn take_in(
         &mut self,
         now_s: u64,
-        total: &Times,
-        queue: &Times,
-        series: &Series,
+        total: &HistogramSnapshot,
+        queue: &HistogramSnapshot,
+        series: &SeriesRegistry,
     ) -> Recent {
         let requests = series.requests();
         let recent = match self.looks.front() {
@@ -74,7 +74,7 @@ impl Looks {
         };
         if now_s >= self.next_s {
             self.next_s = now_s + EVERY_S;
-            self.looks.push_back(Look {
+            self.looks.push_back(RecentSample {
                 at_s: now_s,
                 total: total.clone(),
                 queue: queue.clone(),
@@ -96,14 +96,14 @@ mod tests {
 
     #[test]
     fn only_the_last_minute_is_told() {
-        let (histogram, series) = (Histogram::default(), Series::new(1));
+        let (histogram, series) = (Histogram::default(), SeriesRegistry::new(1));
         let mut looks = Looks::default();
         let mut counts = Vec::new();
         for second in 0..200 {
             histogram.record(second);
-            let mut total = Times::default();
+            let mut total = HistogramSnapshot::default();
             histogram.add_to(&mut total);
-            let recent = looks.take_in(second, &total, &Times::default(), &series);
+            let recent = looks.take_in(second, &total, &HistogramSnapshot::default(), &series);
             counts.push(recent.total.count());
         }
         assert_eq!(counts[..3], [1, 2, 3]);

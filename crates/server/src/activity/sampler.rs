@@ -12,15 +12,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hob_http::thread::{Handle, Thread};
 use hob_trace::Mutex;
-use hob_trace::activity::{ActivityFile, Row};
-use hob_trace::histogram::Times;
+use hob_trace::activity::{ActivityFile, ActivityRow};
+use hob_trace::histogram::HistogramSnapshot;
 use hob_trace::history::HistoryFile;
 use hob_trace::metric::Snapshot;
-use hob_trace::series::Sum;
+use hob_trace::series::SeriesSum;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::Seen;
+use super::SamplerSnapshot;
 use super::processes::{self, Processes};
 use super::recent::Looks;
 use super::workers::Workers;
@@ -42,7 +42,7 @@ pub type Hook = Box<dyn FnMut(u64) + Send>;
 
 /// Open files in which history and activity outlive the server.
 #[derive(Default)]
-pub struct Files {
+pub struct SamplerFiles {
     /// Of the history.
     pub history: Option<OwnedFd>,
     /// Its size at most, in bytes.
@@ -53,24 +53,24 @@ pub struct Files {
 
 /// The running thread; ends when it is dropped.
 pub struct Sampler {
-    stop: Arc<Stop>,
+    stop: Arc<SamplerStop>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Stop {
+struct SamplerStop {
     is_due: Mutex<bool>,
     changed: Condvar,
 }
 
 impl Sampler {
     /// Starts the thread.
-    pub fn start(admin: &Arc<Admin>, files: Files, hooks: Vec<Hook>) -> io::Result<Sampler> {
-        let stop = Arc::new(Stop::default());
+    pub fn start(admin: &Arc<Admin>, files: SamplerFiles, hooks: Vec<Hook>) -> io::Result<Sampler> {
+        let stop = Arc::new(SamplerStop::default());
         let (admin, stopped) = (Arc::clone(admin), Arc::clone(&stop));
         let thread = std::thread::Builder::new()
             .name("hob-activity".to_owned())
-            .spawn(move || Watch::new(admin, hooks).run(files, &stopped))?;
+            .spawn(move || SamplerState::new(admin, hooks).run(files, &stopped))?;
         Ok(Sampler {
             stop,
             thread: Some(thread),
@@ -89,7 +89,7 @@ impl Drop for Sampler {
     }
 }
 
-impl Stop {
+impl SamplerStop {
     /// Waits; true when it is time to end.
     fn wait(&self, time: Duration) -> bool {
         let is_due = self.is_due.lock();
@@ -99,17 +99,17 @@ impl Stop {
 }
 
 /// What the thread remembers from one second to the next.
-struct Watch {
+struct SamplerState {
     admin: Arc<Admin>,
     hooks: Vec<Hook>,
     started: Instant,
-    before: Counted,
+    before: CountedSecond,
     looks: Looks,
     processes: Processes,
     /// The last second that has a row, in Unix seconds.
     last_s: u64,
     /// The minute under way, in Unix minutes, and response times when it began.
-    minute: (u64, Option<Times>),
+    minute: (u64, Option<HistogramSnapshot>),
     history: Option<HistoryFile>,
     activity: Option<ActivityFile>,
     /// The file of activity while another server has it.
@@ -119,8 +119,8 @@ struct Watch {
 }
 
 /// What had been counted at the end of a second.
-struct Counted {
-    all: Sum,
+struct CountedSecond {
+    all: SeriesSum,
     counters: Snapshot,
     own_cpu_us: u64,
     /// Requests of all series.
@@ -129,10 +129,10 @@ struct Counted {
     is_settled: bool,
 }
 
-impl Watch {
-    fn new(admin: Arc<Admin>, hooks: Vec<Hook>) -> Watch {
-        Watch {
-            before: Counted::nothing(),
+impl SamplerState {
+    fn new(admin: Arc<Admin>, hooks: Vec<Hook>) -> SamplerState {
+        SamplerState {
+            before: CountedSecond::nothing(),
             admin,
             hooks,
             started: Instant::now(),
@@ -147,7 +147,7 @@ impl Watch {
         }
     }
 
-    fn run(mut self, files: Files, stop: &Stop) {
+    fn run(mut self, files: SamplerFiles, stop: &SamplerStop) {
         self.open(files);
         loop {
             let (_, ms) = now();
@@ -172,7 +172,7 @@ impl Watch {
     }
 
     /// Takes over what the files have.
-    fn open(&mut self, files: Files) {
+    fn open(&mut self, files: SamplerFiles) {
         let inside = Arc::clone(&self.admin.inside);
         self.wanted = files.activity.map(File::from);
         self.take_activity_file();
@@ -248,7 +248,7 @@ impl Watch {
         let total = counted.all.total.since(&before.all.total);
         let queue = counted.all.queue.since(&before.all.queue);
         let [p50_us, p90_us, p99_us] = total.percentiles_us([500, 900, 990]).map(small);
-        let row = Row {
+        let row = ActivityRow {
             requests: small(requests),
             errors: small(counted.all.errors.wrapping_sub(before.all.errors)),
             bytes_in: counted.all.bytes_in.wrapping_sub(before.all.bytes_in),
@@ -285,7 +285,7 @@ impl Watch {
     }
 
     /// The percentiles of the minute under way, if it was seen from its begin on.
-    fn minute_percentiles(&mut self, second: u64, before: &Times) -> Option<[u32; 3]> {
+    fn minute_percentiles(&mut self, second: u64, before: &HistogramSnapshot) -> Option<[u32; 3]> {
         let minute = second / 60;
         if self.minute.0 != minute {
             let is_begin = second.is_multiple_of(60);
@@ -297,7 +297,7 @@ impl Watch {
     }
 
     /// The numbers and words of the overview.
-    fn refresh(&mut self, seen: &mut Seen, second: u64) {
+    fn refresh(&mut self, seen: &mut SamplerSnapshot, second: u64) {
         let now_s = self.started.elapsed().as_secs();
         let all = &self.before.all;
         let series = &self.admin.shared.series;
@@ -337,7 +337,7 @@ impl Watch {
     }
 
     /// Counts a failed write, and tells of the first of several.
-    fn note(&mut self, file: usize, written: Option<io::Result<()>>, seen: &mut Seen) {
+    fn note(&mut self, file: usize, written: Option<io::Result<()>>, seen: &mut SamplerSnapshot) {
         let failure = &mut self.failures[file];
         match written {
             Some(Err(error)) => {
@@ -354,12 +354,12 @@ impl Watch {
     }
 }
 
-impl Counted {
+impl CountedSecond {
     /// The server begins with nothing counted: what came before this thread did is in its first
     /// row.
-    fn nothing() -> Counted {
-        Counted {
-            all: Sum::default(),
+    fn nothing() -> CountedSecond {
+        CountedSecond {
+            all: SeriesSum::default(),
             counters: Snapshot::default(),
             own_cpu_us: processes::own_cpu_us(),
             requests: 0,
@@ -369,11 +369,11 @@ impl Counted {
 
     /// The same a second later. Series are added up when one has changed, and once more after that:
     /// a thread may have been at it.
-    fn next(&self, admin: &Admin) -> Counted {
+    fn next(&self, admin: &Admin) -> CountedSecond {
         let requests = admin.shared.series.requests();
         let requests = requests.values().fold(0_u64, |sum, n| sum.wrapping_add(*n));
         let is_same = requests == self.requests;
-        Counted {
+        CountedSecond {
             all: match is_same && self.is_settled {
                 true => self.all.clone(),
                 false => admin.shared.series.all(),

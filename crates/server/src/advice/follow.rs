@@ -7,7 +7,7 @@ use hob_trace::HandlerKind;
 use hob_trace::Mutex;
 
 use super::learner::Learner;
-use super::trend::{MINUTE_EVERY_S, Span, Trend, Used};
+use super::trend::{MINUTE_EVERY_S, ProgramUsage, Trend, UsageWindow};
 use crate::activity::processes::Processes;
 use crate::handle::admin::Admin;
 use crate::handle::cgi::Cgi;
@@ -49,14 +49,14 @@ struct Followed {
     /// series, and what both were seen to use.
     processes: Processes,
     series: HashMap<u16, u64>,
-    used: Used,
+    used: ProgramUsage,
 }
 
 /// What a program used of late.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lately {
-    pub(crate) minute: Span,
-    pub(crate) hour: Span,
+    pub(crate) minute: UsageWindow,
+    pub(crate) hour: UsageWindow,
 }
 
 /// All programs of the config in force, and workers of earlier ones that still end.
@@ -146,7 +146,7 @@ impl Advice {
     }
 
     /// Notes what a program has used in all by now, if that is due; what it used of late.
-    pub(crate) fn look(&self, key: &str, used: Used, now_s: u64) -> Lately {
+    pub(crate) fn look(&self, key: &str, used: ProgramUsage, now_s: u64) -> Lately {
         let mut followed = self.followed.lock();
         let one = followed
             .entry(key.to_owned())
@@ -172,7 +172,7 @@ impl Advice {
         let mut followed = self.followed.lock();
         let seen = followed
             .entry(key.clone())
-            .or_insert_with(|| Followed::new(now_s, Used::default()));
+            .or_insert_with(|| Followed::new(now_s, ProgramUsage::default()));
         seen.take_in(counts.collect(), now_s);
         seen.used.cpu_us += seen.processes.look(&load.pids).0;
         (key, seen.look(seen.used, now_s))
@@ -182,16 +182,20 @@ impl Advice {
 impl Followed {
     /// It was not there when all were last looked at, and has used so much by now. That was not of
     /// late, unless the server has only just begun.
-    fn new(now_s: u64, used: Used) -> Followed {
+    fn new(now_s: u64, used: ProgramUsage) -> Followed {
         let (begun_s, used, processes) = match is_begin(now_s) {
-            true => (0, Used::default(), Processes::with_children().since_begin()),
+            true => (
+                0,
+                ProgramUsage::default(),
+                Processes::with_children().since_begin(),
+            ),
             false => (now_s, used, Processes::with_children()),
         };
         Followed {
             trend: Trend::new(begun_s, used),
             processes,
             series: HashMap::new(),
-            used: Used::default(),
+            used: ProgramUsage::default(),
         }
     }
 
@@ -206,7 +210,7 @@ impl Followed {
         self.series = counts;
     }
 
-    fn look(&mut self, used: Used, now_s: u64) -> Lately {
+    fn look(&mut self, used: ProgramUsage, now_s: u64) -> Lately {
         self.trend.take_in(now_s, used);
         Lately {
             minute: self.trend.minute(now_s, used),
@@ -224,8 +228,8 @@ fn is_begin(now_s: u64) -> bool {
 mod tests {
     use super::*;
 
-    fn used(requests: u64) -> Used {
-        Used {
+    fn used(requests: u64) -> ProgramUsage {
+        ProgramUsage {
             requests,
             cpu_us: 1000 * requests,
         }
@@ -245,7 +249,7 @@ mod tests {
 
     #[test]
     fn routes_that_a_program_gets_or_loses_do_not_count_as_requests() {
-        let mut one = Followed::new(5000, Used::default());
+        let mut one = Followed::new(5000, ProgramUsage::default());
         let mut requests = |counts: &[(u16, u64)], now_s| {
             one.take_in(counts.iter().copied().collect(), now_s);
             one.used.requests

@@ -27,7 +27,7 @@ pub(crate) const COSTS_MAX: usize = 64;
 
 /// A script of a handler.
 #[derive(Clone)]
-pub(crate) struct Subject {
+pub(crate) struct ScriptRef {
     pub(crate) cgi: Arc<Cgi>,
     pub(crate) file: Box<[u8]>,
 }
@@ -43,27 +43,27 @@ pub(crate) struct Learned {
 
 /// All that is known.
 #[derive(Default)]
-pub(crate) struct Learner(Mutex<State>);
+pub(crate) struct Learner(Mutex<LearnerState>);
 
 #[derive(Default)]
-struct State {
-    scripts: HashMap<Key, Known>,
+struct LearnerState {
+    scripts: HashMap<Key, LearnedScript>,
     costs: HashMap<(PathBuf, u32), Cost>,
-    wanted: VecDeque<Subject>,
+    wanted: VecDeque<ScriptRef>,
     is_learning: bool,
 }
 
 /// A script: the number of the way it runs, and its file.
 type Key = (u32, Box<[u8]>);
 
-struct Known {
+struct LearnedScript {
     learned: Learned,
     at: Instant,
     /// It was the moment's fault that no more is known: who asks has it learned again soon.
     is_passing: bool,
 }
 
-impl Known {
+impl LearnedScript {
     fn is_old(&self) -> bool {
         let believed = match self.is_passing {
             true => PASSING_AGAIN,
@@ -82,11 +82,15 @@ struct Cost {
 
 impl Learner {
     /// What is known of a script. What is not, or may have changed, is learned from now on.
-    pub(crate) fn ask(self: &Arc<Learner>, subject: &Subject, crew: &Arc<Crew>) -> Option<Learned> {
+    pub(crate) fn ask(
+        self: &Arc<Learner>,
+        subject: &ScriptRef,
+        crew: &Arc<Crew>,
+    ) -> Option<Learned> {
         let mut state = self.0.lock();
         let key = (subject.cgi.way, subject.file.clone());
         let known = state.scripts.get(&key);
-        let is_old = known.is_none_or(Known::is_old);
+        let is_old = known.is_none_or(LearnedScript::is_old);
         let learned = known.map(|known| known.learned.clone());
         if is_old && !state.wanted.iter().any(|one| one.is(&key)) {
             if state.wanted.len() < SCRIPTS_MAX {
@@ -121,7 +125,7 @@ impl Learner {
             let start_us = start_us.map_err(|why| match why {
                 Unmeasured::Its(text) | Unmeasured::Passing(text) => text,
             });
-            let known = Known {
+            let known = LearnedScript {
                 learned: Learned { runner, start_us },
                 at: Instant::now(),
                 is_passing,
@@ -140,7 +144,7 @@ impl Learner {
     }
 
     /// The next one that is wanted; when there is none, the thread is over.
-    fn next(&self) -> Option<Subject> {
+    fn next(&self) -> Option<ScriptRef> {
         let mut state = self.0.lock();
         let next = state.wanted.pop_front();
         state.is_learning = next.is_some();
@@ -196,7 +200,7 @@ impl Learner {
     }
 }
 
-impl Subject {
+impl ScriptRef {
     fn is(&self, key: &Key) -> bool {
         (self.cgi.way, &self.file) == (key.0, &key.1)
     }

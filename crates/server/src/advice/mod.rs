@@ -16,10 +16,9 @@ mod learner;
 pub(crate) mod runner;
 pub(crate) mod scripts;
 pub(crate) mod sentence;
-pub mod shebang;
 pub(crate) mod start_cost;
 pub(crate) mod trend;
 
 pub use follow::Advice;
 pub(crate) use follow::{Inventory, KeptPool, Lately, RunRoute};
-pub(crate) use learner::{Learned, Subject};
+pub(crate) use learner::{Learned, ScriptRef};

@@ -6,12 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::shebang::{Interpreter, LINE_BYTES_MAX, Shebang, shebang};
+use crate::config::program::resolve;
 use crate::config::{self, Language};
 use crate::handle::cgi::find::interpreter_of;
 use crate::handle::cgi::{Cgi, Runs};
-use crate::handle::script::build::resolve;
-use crate::process::bare;
+use hob_keeper::process::bare;
+use hob_keeper::shebang::{Interpreter, LINE_BYTES_MAX, Shebang, shebang};
 
 /// Who runs a script.
 #[derive(Clone, Debug, PartialEq, Eq)]

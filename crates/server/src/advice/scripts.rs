@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 
 use hob_trace::Mutex;
 
-use super::trend::Used;
+use super::trend::ProgramUsage;
 
 /// Scripts of one route that are told apart; runs of further ones are counted together.
 pub(crate) const SCRIPTS_MAX: usize = 256;
@@ -31,28 +31,28 @@ pub struct RouteScripts(Mutex<Tallies>);
 
 #[derive(Debug, Default)]
 struct Tallies {
-    by_file: HashMap<Box<[u8]>, Tally>,
-    others: Tally,
+    by_file: HashMap<Box<[u8]>, ScriptTally>,
+    others: ScriptTally,
     /// Since the route is there.
-    ever: Used,
+    ever: ProgramUsage,
 }
 
 /// Runs of today.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct ScriptTally {
     /// Their number and the CPU time they used.
-    pub(crate) used: Used,
+    pub(crate) used: ProgramUsage,
     /// When the last one ended, in loop time.
     pub(crate) last_ms: u64,
 }
 
 /// What is known of a route's scripts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct RouteScriptTallies {
     /// By file, those first that used most.
-    pub(crate) scripts: Vec<(Box<[u8]>, Tally)>,
+    pub(crate) scripts: Vec<(Box<[u8]>, ScriptTally)>,
     /// Those that are not told apart.
-    pub(crate) others: Tally,
+    pub(crate) others: ScriptTally,
 }
 
 impl Scripts {
@@ -86,7 +86,7 @@ impl Scripts {
         for scripts in routes.values().filter_map(Weak::upgrade) {
             let mut tallies = scripts.0.lock();
             tallies.by_file.clear();
-            tallies.others = Tally::default();
+            tallies.others = ScriptTally::default();
         }
     }
 
@@ -116,22 +116,22 @@ impl RouteScripts {
     }
 
     /// What all of them have used since the route is there.
-    pub(crate) fn ever(&self) -> Used {
+    pub(crate) fn ever(&self) -> ProgramUsage {
         self.0.lock().ever
     }
 
     /// What is known by now.
-    pub(crate) fn told(&self) -> Told {
+    pub(crate) fn told(&self) -> RouteScriptTallies {
         let tallies = self.0.lock();
         let scripts = tallies.by_file.iter();
-        let mut told = Told {
+        let mut told = RouteScriptTallies {
             scripts: scripts
                 .map(|(file, tally)| (file.clone(), *tally))
                 .collect(),
             others: tallies.others,
         };
         drop(tallies);
-        let order = |(file, tally): &(Box<[u8]>, Tally)| {
+        let order = |(file, tally): &(Box<[u8]>, ScriptTally)| {
             (std::cmp::Reverse(tally.used.cpu_us), file.clone())
         };
         told.scripts.sort_by_cached_key(order);
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(told.scripts.len(), SCRIPTS_MAX);
         let first = &told.scripts[0];
         assert_eq!((&*first.0, first.1.last_ms), (&b"/1"[..], 4));
-        let used = |requests, cpu_us| Used { requests, cpu_us };
+        let used = |requests, cpu_us| ProgramUsage { requests, cpu_us };
         assert_eq!(first.1.used, used(2, 10_001));
         assert_eq!((told.others.used, told.others.last_ms), (used(2, 15), 3));
         let sum: u64 = (0..SCRIPTS_MAX as u64).sum();

@@ -16,7 +16,7 @@ use hob_http::thread::{Crew, Handle, Thread};
 use rustix::io::Errno;
 
 use crate::answer::Answers;
-use crate::process::{End, Exit, Launcher, ProgramRef, Start, Strings, bare};
+use hob_keeper::process::{EndSignal, Exit, Launcher, ProgramRef, Start, Strings, bare};
 
 /// How often it is started; the first time is not counted, it may find its files on a disk.
 const RUNS: usize = 5;
@@ -149,7 +149,7 @@ pub(crate) fn begin(
         })
         .await;
         if exit.is_none() {
-            child.end(End::Kill);
+            child.end(EndSignal::Kill);
         }
         // Who asked may have given up.
         let _ = done.send(exit);
@@ -159,7 +159,7 @@ pub(crate) fn begin(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::{Process, Usage};
+    use hob_keeper::process::{ProgramProcess, Usage};
 
     #[test]
     fn only_what_has_run_is_to_blame() {
@@ -168,7 +168,7 @@ mod tests {
             signal,
             core: false,
             usage: Usage::default(),
-            process: Process::default(),
+            process: ProgramProcess::default(),
         };
         assert_eq!(cost_us(&ended(Some(0), None)), Ok(0));
         let not_started = |errno: Errno| Exit::NotStarted {

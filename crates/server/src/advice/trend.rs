@@ -5,16 +5,16 @@ use std::collections::VecDeque;
 
 /// Requests, and CPU time in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Used {
+pub(crate) struct ProgramUsage {
     pub(crate) requests: u64,
     pub(crate) cpu_us: u64,
 }
 
 /// What was used in so many seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct UsageWindow {
     pub(crate) seconds: u64,
-    pub(crate) used: Used,
+    pub(crate) used: ProgramUsage,
 }
 
 /// Looks at one program.
@@ -28,7 +28,7 @@ pub(crate) struct Trend {
 struct Looks {
     every_s: u64,
     kept: usize,
-    looks: VecDeque<(u64, Used)>,
+    looks: VecDeque<(u64, ProgramUsage)>,
 }
 
 /// Seconds between two looks of the last minute, and of the last hour.
@@ -38,7 +38,7 @@ const HOUR_EVERY_S: u64 = 300;
 const MINUTE_LOOKS: usize = 7;
 const HOUR_LOOKS: usize = 13;
 
-impl Used {
+impl ProgramUsage {
     /// One more request, which used so much.
     pub(crate) fn add(&mut self, cpu_us: u64) {
         self.requests = self.requests.wrapping_add(1);
@@ -50,8 +50,8 @@ impl Used {
         (self.requests > 0).then(|| self.cpu_us as f64 / self.requests as f64)
     }
 
-    fn since(&self, before: Used) -> Used {
-        Used {
+    fn since(&self, before: ProgramUsage) -> ProgramUsage {
+        ProgramUsage {
             requests: self.requests.saturating_sub(before.requests),
             cpu_us: self.cpu_us.saturating_sub(before.cpu_us),
         }
@@ -60,7 +60,7 @@ impl Used {
 
 impl Trend {
     /// Of a program that had used so much at this second of uptime.
-    pub(crate) fn new(begun_s: u64, used: Used) -> Trend {
+    pub(crate) fn new(begun_s: u64, used: ProgramUsage) -> Trend {
         let looks = |every_s, kept| Looks {
             every_s,
             kept,
@@ -73,25 +73,25 @@ impl Trend {
     }
 
     /// So much was used by this second.
-    pub(crate) fn take_in(&mut self, now_s: u64, used: Used) {
+    pub(crate) fn take_in(&mut self, now_s: u64, used: ProgramUsage) {
         self.minute.take_in(now_s, used);
         self.hour.take_in(now_s, used);
     }
 
     /// The last minute, up to now.
-    pub(crate) fn minute(&self, now_s: u64, used: Used) -> Span {
+    pub(crate) fn minute(&self, now_s: u64, used: ProgramUsage) -> UsageWindow {
         self.minute.span(now_s, used)
     }
 
     /// The last hour, up to now.
-    pub(crate) fn hour(&self, now_s: u64, used: Used) -> Span {
+    pub(crate) fn hour(&self, now_s: u64, used: ProgramUsage) -> UsageWindow {
         self.hour.span(now_s, used)
     }
 }
 
 impl Looks {
-    fn take_in(&mut self, now_s: u64, used: Used) {
-        let is_due = |(at_s, _): &(u64, Used)| now_s >= at_s + self.every_s;
+    fn take_in(&mut self, now_s: u64, used: ProgramUsage) {
+        let is_due = |(at_s, _): &(u64, ProgramUsage)| now_s >= at_s + self.every_s;
         if self.looks.back().is_none_or(is_due) {
             self.looks.push_back((now_s, used));
             while self.looks.len() > self.kept {
@@ -100,9 +100,9 @@ impl Looks {
         }
     }
 
-    fn span(&self, now_s: u64, used: Used) -> Span {
+    fn span(&self, now_s: u64, used: ProgramUsage) -> UsageWindow {
         let (from_s, before) = self.looks.front().copied().unwrap_or_default();
-        Span {
+        UsageWindow {
             seconds: now_s.saturating_sub(from_s),
             used: used.since(before),
         }
@@ -115,11 +115,11 @@ mod tests {
 
     #[test]
     fn a_minute_and_an_hour_are_told_and_no_more() {
-        let mut trend = Trend::new(100, Used::default());
+        let mut trend = Trend::new(100, ProgramUsage::default());
         // Two requests a second, of 3 ms each.
         let used = |now_s: u64| {
             let requests = 2 * (now_s - 100);
-            Used {
+            ProgramUsage {
                 requests,
                 cpu_us: 3000 * requests,
             }
@@ -135,8 +135,8 @@ mod tests {
         let hour = trend.hour(10_000, used(10_000));
         assert!((3600..=3900).contains(&hour.seconds), "{hour:?}");
         assert_eq!(hour.used.requests, 2 * hour.seconds);
-        assert_eq!(Used::default().each_us(), None);
-        let behind = trend.minute(0, Used::default());
-        assert_eq!((behind.seconds, behind.used), (0, Used::default()));
+        assert_eq!(ProgramUsage::default().each_us(), None);
+        let behind = trend.minute(0, ProgramUsage::default());
+        assert_eq!((behind.seconds, behind.used), (0, ProgramUsage::default()));
     }
 }

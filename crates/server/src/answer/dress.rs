@@ -2,11 +2,15 @@
 
 use hob_http::{Body, Response, ResponseHead};
 
-use crate::route::sites::{ErrorPage, Route, Site};
+use crate::route::sites::{ErrorPage, ServedRoute, ServedSite};
 use crate::step::headers;
 
 /// Dresses an answer of a route, or of a site where no route answers.
-pub(crate) fn dress(site: &Site, route: Option<&Route>, mut response: Response) -> Response {
+pub(crate) fn dress(
+    site: &ServedSite,
+    route: Option<&ServedRoute>,
+    mut response: Response,
+) -> Response {
     if let Some(page) = own_page(site, &response) {
         response = with_page(response, page);
     }
@@ -16,7 +20,7 @@ pub(crate) fn dress(site: &Site, route: Option<&Route>, mut response: Response) 
 }
 
 /// The site's page that takes the place of a body which only stands in.
-pub(crate) fn own_page<'s>(site: &'s Site, response: &Response) -> Option<&'s ErrorPage> {
+pub(crate) fn own_page<'s>(site: &'s ServedSite, response: &Response) -> Option<&'s ErrorPage> {
     if !response.is_stand_in {
         return None;
     }

@@ -9,22 +9,22 @@ use std::sync::Arc;
 
 use hob_http::{Answered, Body, BodyError, Fields, Preconditions, Request, Response, ResponseHead};
 use hob_trace::Fault;
-use hob_trace::watch::Stage;
+use hob_trace::watch::RequestStage;
 
 use super::dress::{dress, is_prepared};
-use super::{Desk, note_fault};
+use super::{HandlerContext, note_fault};
 use crate::handle::files::find::ELSEWHERE;
 use crate::handle::plain;
 use crate::handle::script::control::{Buffer, Control, Instead, REDIRECTS_MAX};
-use crate::route::sites::{Route, Site, Sites};
+use crate::route::sites::{ServedRoute, ServedSite, Sites};
 use crate::route::target;
 use crate::step::after::{self, narrow};
 use crate::step::collect::{Collected, collect, look_ahead};
 use crate::step::headers;
 
 /// A request on its way through programs.
-pub(super) struct Way {
-    desk: Rc<Desk>,
+pub(super) struct ProgramDispatch {
+    desk: Rc<HandlerContext>,
     sites: Arc<Sites>,
     request: Request,
     site: u32,
@@ -34,17 +34,17 @@ pub(super) struct Way {
     /// Times a file turned out to be a program's to answer for.
     led_on: usize,
     /// What programs said that do not answer themselves.
-    said: Vec<Said>,
+    said: Vec<ReplacedHead>,
 }
 
 /// Status and fields of an answer that something else is sent for.
-struct Said {
+struct ReplacedHead {
     status: u16,
     fields: Fields,
 }
 
 /// What follows from a program's answer.
-enum Next {
+enum ProgramFollowUp {
     Done(Response),
     /// Another route has been asked.
     Asked(Answered),
@@ -52,15 +52,15 @@ enum Next {
     File(Answered),
 }
 
-impl Way {
+impl ProgramDispatch {
     /// A request that the route of the site, both by their index, answers first.
     pub(super) fn new(
-        desk: &Rc<Desk>,
+        desk: &Rc<HandlerContext>,
         sites: &Arc<Sites>,
         request: &Request,
         (site, route): (u32, u32),
-    ) -> Way {
-        Way {
+    ) -> ProgramDispatch {
+        ProgramDispatch {
             desk: Rc::clone(desk),
             sites: Arc::clone(sites),
             request: request.clone(),
@@ -91,9 +91,9 @@ impl Way {
                 return self.dress(site, route, response);
             }
             answered = match self.step(site, route, response).await {
-                Next::Done(response) => return self.dress(site, route, response),
-                Next::Asked(answered) => answered,
-                Next::File(answered) => {
+                ProgramFollowUp::Done(response) => return self.dress(site, route, response),
+                ProgramFollowUp::Asked(answered) => answered,
+                ProgramFollowUp::File(answered) => {
                     let mut response = wait(answered).await;
                     if response.is_stand_in {
                         self.blame("sendfile: the file cannot be sent");
@@ -106,13 +106,18 @@ impl Way {
         }
     }
 
-    async fn step(&mut self, site: &Site, route: &Route, mut response: Response) -> Next {
+    async fn step(
+        &mut self,
+        site: &ServedSite,
+        route: &ServedRoute,
+        mut response: Response,
+    ) -> ProgramFollowUp {
         let control = Control::take(response.fields_mut());
         if let Some(note) = control.note {
             self.request.record_mut().note = Some(note);
         }
         let Some(instead) = &control.instead else {
-            return Next::Done(self.finish_own(site, route, &control, response).await);
+            return ProgramFollowUp::Done(self.finish_own(site, route, &control, response).await);
         };
         let status = match instead {
             Instead::SendFile(_) => response.status(),
@@ -122,26 +127,26 @@ impl Way {
         let fields = std::mem::take(response.fields_mut());
         // Its output is not wanted: the program is told before anything else begins.
         drop(response);
-        self.said.push(Said { status, fields });
+        self.said.push(ReplacedHead { status, fields });
         let asked = match instead {
-            Instead::Redirect(target) => self.redirect(site, target).map(Next::Asked),
-            Instead::SendFile(path) => self.send_file(route, path).map(Next::File),
+            Instead::Redirect(target) => self.redirect(site, target).map(ProgramFollowUp::Asked),
+            Instead::SendFile(path) => self.send_file(route, path).map(ProgramFollowUp::File),
         };
-        asked.unwrap_or_else(|status| Next::Done(plain::error(status)))
+        asked.unwrap_or_else(|status| ProgramFollowUp::Done(plain::error(status)))
     }
 
     /// The file that was found is a program's to answer for, with all that came: a folder's index,
     /// or a fallback. The error is a status.
-    fn go_on(&mut self, site: &Site, response: &Response) -> Result<Answered, u16> {
+    fn go_on(&mut self, site: &ServedSite, response: &Response) -> Result<Answered, u16> {
         self.led_on += 1;
         self.check_redirects()?;
         let location = response.fields().value(b"Location").unwrap_or_default();
         let mut room = Vec::new();
         let normal = target::normalise(location, &mut room).map_err(|_| 404u16)?;
         let path = normal.path(location, &room);
-        let shown = target::Shown(path);
+        let shown = target::PathDisplay(path);
         self.request
-            .tell(Stage::Step, format_args!("answered as {shown:#}"));
+            .tell(RequestStage::Step, format_args!("answered as {shown:#}"));
         let (index, below) = site.find(path).ok_or(404u16)?;
         let route = enter(&self.request, site, index);
         self.route = index;
@@ -167,13 +172,15 @@ impl Way {
     }
 
     /// Has the site answer another path. The error is a status.
-    fn redirect(&mut self, site: &Site, target: &[u8]) -> Result<Answered, u16> {
+    fn redirect(&mut self, site: &ServedSite, target: &[u8]) -> Result<Answered, u16> {
         self.redirects += 1;
         self.check_redirects()
             .inspect_err(|_| self.request.set_detail(target))?;
         let shown = target.escape_ascii();
-        self.request
-            .tell(Stage::Step, format_args!("internal redirect to {shown}"));
+        self.request.tell(
+            RequestStage::Step,
+            format_args!("internal redirect to {shown}"),
+        );
         self.request.detour(target, Preconditions::Kept);
         let raw = self.request.head().path();
         let mut room = self.desk.path.borrow_mut();
@@ -190,10 +197,12 @@ impl Way {
     }
 
     /// Has a file sent, if it lies below one of the route's folders. The error is a status.
-    fn send_file(&self, route: &Route, path: &[u8]) -> Result<Answered, u16> {
+    fn send_file(&self, route: &ServedRoute, path: &[u8]) -> Result<Answered, u16> {
         let shown = path.escape_ascii();
-        self.request
-            .tell(Stage::Step, format_args!("the program has {shown} sent"));
+        self.request.tell(
+            RequestStage::Step,
+            format_args!("the program has {shown} sent"),
+        );
         let mut room = Vec::new();
         let found = file_path(path, &mut room).and_then(|path| {
             route.sendfile.iter().find_map(|files| {
@@ -223,8 +232,8 @@ impl Way {
     /// then narrowed.
     async fn finish_own(
         &self,
-        site: &Site,
-        route: &Route,
+        site: &ServedSite,
+        route: &ServedRoute,
         control: &Control,
         mut response: Response,
     ) -> Response {
@@ -267,7 +276,7 @@ impl Way {
     }
 
     /// Adds what programs said whose output is not sent, and dresses the answer.
-    fn dress(&self, site: &Site, route: &Route, mut response: Response) -> Response {
+    fn dress(&self, site: &ServedSite, route: &ServedRoute, mut response: Response) -> Response {
         if self.said.is_empty() {
             return dress(site, Some(route), response);
         }
@@ -294,7 +303,7 @@ impl Way {
 }
 
 /// Tells the record that this route of the site answers from here on.
-fn enter<'s>(request: &Request, site: &'s Site, index: u32) -> &'s Route {
+fn enter<'s>(request: &Request, site: &'s ServedSite, index: u32) -> &'s ServedRoute {
     let route = &site.routes[index as usize];
     let mut record = request.record_mut();
     record.route = index;
@@ -312,7 +321,7 @@ async fn wait(answered: Answered) -> Response {
 
 /// Puts a program's fields into the answer that is sent for its own. They win, but for those that
 /// say which bytes are sent.
-fn say(said: &Said, response: &mut Response) {
+fn say(said: &ReplacedHead, response: &mut Response) {
     let media_type = response.fields().value(b"Content-Type");
     // Of a 304 there is no content, and several parts are of a type of their own.
     let has_own_type = response.status() == 304
@@ -360,7 +369,7 @@ const ABOUT_BYTES: &[&[u8]] = &[
     b"Transfer-Encoding",
 ];
 
-fn add_cookies(said: &Said, response: &mut Response) {
+fn add_cookies(said: &ReplacedHead, response: &mut Response) {
     for (name, value) in said.fields.iter() {
         if name.eq_ignore_ascii_case(b"Set-Cookie") {
             response.fields_mut().add(name, value);
@@ -393,7 +402,7 @@ mod tests {
         fields
     }
 
-    fn said(status: u16) -> Said {
+    fn said(status: u16) -> ReplacedHead {
         let fields = fields(&[
             ("Content-Type", "application/pdf"),
             ("Content-Length", "3"),
@@ -404,7 +413,7 @@ mod tests {
             ("Link", "</a>"),
             ("Link", "</b>"),
         ]);
-        Said { status, fields }
+        ReplacedHead { status, fields }
     }
 
     fn file(status: u16) -> Response {

@@ -7,11 +7,11 @@ use hob_http::{Request, Response};
 use hob_trace::Fault;
 
 use crate::handle::plain;
-use crate::route::sites::{Site, Sites};
+use crate::route::sites::{ServedSite, Sites};
 use crate::route::template::without_port;
 
 /// The answer in the place of the site's, when it does not answer here.
-pub(super) fn check(sites: &Sites, site: &Site, request: &Request) -> Option<Response> {
+pub(super) fn check(sites: &Sites, site: &ServedSite, request: &Request) -> Option<Response> {
     match &request.facts().tls {
         Some(tls) if tls.rule == site.client_rule => None,
         // The handshake was made under the rule of another site; a new connection will do.

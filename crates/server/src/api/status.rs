@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use hob_keeper::acme::CertificateState;
+use hob_trace::calendar::UtcDateTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -101,6 +103,40 @@ pub struct Order {
     pub next_try_unix: Option<i64>,
     /// What went wrong last time, with what to do.
     pub error: Option<String>,
+}
+
+impl From<&CertificateState> for Order {
+    fn from(certificate: &CertificateState) -> Order {
+        let state = match (
+            certificate.is_ordering,
+            certificate.until_unix_s,
+            &certificate.error,
+        ) {
+            (true, _, _) => "ordering",
+            (false, _, Some(_)) => "failed",
+            (false, Some(_), None) => "served",
+            (false, None, None) => "waiting",
+        };
+        Order {
+            names: certificate.names.clone(),
+            challenge: certificate.method.name().to_owned(),
+            state: state.to_owned(),
+            until: certificate.until_unix_s.map(moment),
+            until_unix: certificate.until_unix_s,
+            next_try: certificate.next_unix_s.map(moment),
+            next_try_unix: certificate.next_unix_s,
+            error: certificate.error.clone(),
+        }
+    }
+}
+
+/// A moment for people.
+fn moment(unix_s: i64) -> String {
+    let moment = UtcDateTime::from_unix_s(unix_s);
+    format!(
+        "{:04}-{:02}-{:02} {:02}:{:02} UTC",
+        moment.year, moment.month, moment.day, moment.hour, moment.minute
+    )
 }
 
 /// The cache.
@@ -297,4 +333,36 @@ pub struct AdminPages {
     pub readers: usize,
     /// Readers refused because there were too many.
     pub limit_readers: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use hob_http::acme::ChallengeMethod;
+
+    use super::*;
+
+    #[test]
+    fn certificate_says_how_it_stands_and_until_when() {
+        let mut certificate = CertificateState {
+            names: vec!["example.org".to_owned()],
+            method: ChallengeMethod::Dns,
+            until_unix_s: Some(1_800_000_000),
+            next_unix_s: Some(-5),
+            is_ordering: false,
+            error: None,
+        };
+        let told = |certificate: &CertificateState| {
+            let order = Order::from(certificate);
+            (order.state, order.until)
+        };
+        let until = Some("2027-01-15 08:00 UTC".to_owned());
+        assert_eq!(told(&certificate), ("served".to_owned(), until.clone()));
+        certificate.error = Some("no answer".to_owned());
+        assert_eq!(told(&certificate), ("failed".to_owned(), until));
+        certificate.is_ordering = true;
+        assert_eq!(told(&certificate).0, "ordering");
+        (certificate.is_ordering, certificate.error) = (false, None);
+        certificate.until_unix_s = None;
+        assert_eq!(told(&certificate), ("waiting".to_owned(), None));
+    }
 }

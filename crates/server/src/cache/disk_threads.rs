@@ -4,7 +4,7 @@
 //! in lanes, one for each root folder, and lanes take turns. A job that hangs holds its thread, not
 //! the others; when a whole file system hangs, its lane holds its share of the threads and fills
 //! its own queue, and the other lanes go on. Who waits no longer for a job that hangs can leave it
-//! to itself ([`Answer::in_time`]): others of its lane are begun in its place.
+//! to itself ([`DiskJobHandle::in_time`]): others of its lane are begun in its place.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::{Future, poll_fn};
@@ -37,18 +37,18 @@ const STACK_BYTES: usize = 512 * 1024;
 /// The pool, as one lane of it sees it. Cloning counts.
 #[derive(Clone, Default)]
 pub struct DiskThreads {
-    inner: Arc<Inner>,
+    inner: Arc<DiskScheduler>,
     lane: u64,
 }
 
 #[derive(Default)]
-struct Inner {
-    state: Mutex<State>,
+struct DiskScheduler {
+    state: Mutex<DiskSchedulerState>,
     work: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct DiskSchedulerState {
     lanes: HashMap<u64, Lane>,
     /// Lanes with a job that may be begun, each once, in the order of their turns.
     turns: VecDeque<u64>,
@@ -66,20 +66,20 @@ struct State {
 /// Jobs of one lane.
 #[derive(Default)]
 struct Lane {
-    queue: VecDeque<Job>,
+    queue: VecDeque<DiskJob>,
     /// Numbers of those that are under way.
     running: Vec<u64>,
     has_turn: bool,
 }
 
-struct Job {
+struct DiskJob {
     number: u64,
     run: Box<dyn FnOnce() + Send>,
 }
 
 /// The pool's queue is full (503).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
+pub struct DiskQueueFull;
 
 /// How busy the pool is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,18 +108,18 @@ impl DiskThreads {
     pub fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<Answer<T>, Full> {
+    ) -> Result<DiskJobHandle<T>, DiskQueueFull> {
         let (sender, answer) = oneshot::channel();
         // Who has dropped the answer wants it no more.
         let number = self.push(Box::new(move || drop(sender.send(job()))))?;
-        Ok(Answer {
+        Ok(DiskJobHandle {
             answer,
             pool: self.clone(),
             number,
         })
     }
 
-    fn push(&self, job: Box<dyn FnOnce() + Send>) -> Result<u64, Full> {
+    fn push(&self, job: Box<dyn FnOnce() + Send>) -> Result<u64, DiskQueueFull> {
         let mut state = self.inner.state.lock();
         let (number, may_begin) = state.line_up(self.lane, job)?;
         // Else the lane has all the threads it may have.
@@ -130,7 +130,7 @@ impl DiskThreads {
     }
 
     /// Has a thread begin what may be begun.
-    fn see_to_threads(&self, mut state: MutexGuard<'_, State>) {
+    fn see_to_threads(&self, mut state: MutexGuard<'_, DiskSchedulerState>) {
         if state.idle >= state.ready() {
             self.inner.work.notify_one();
         } else if state.threads < THREADS_MAX {
@@ -177,7 +177,7 @@ impl DiskThreads {
     }
 }
 
-impl Inner {
+impl DiskScheduler {
     fn work(&self) {
         let mut state = self.state.lock();
         loop {
@@ -207,20 +207,20 @@ impl Inner {
     }
 }
 
-impl State {
+impl DiskSchedulerState {
     /// Puts a job into its lane. Returns its number, and whether it may be begun.
     fn line_up(
         &mut self,
         lane_number: u64,
         run: Box<dyn FnOnce() + Send>,
-    ) -> Result<(u64, bool), Full> {
+    ) -> Result<(u64, bool), DiskQueueFull> {
         let lane = self.lanes.entry(lane_number).or_default();
         if lane.queue.len() >= LANE_QUEUE_MAX || self.queued >= QUEUE_MAX {
-            return Err(Full);
+            return Err(DiskQueueFull);
         }
         let number = self.next;
         self.next += 1;
-        lane.queue.push_back(Job { number, run });
+        lane.queue.push_back(DiskJob { number, run });
         self.queued += 1;
         let may_begin = lane.running.len() + lane.queue.len() <= LANE_THREADS_MAX;
         self.give_turn(lane_number);
@@ -239,7 +239,7 @@ impl State {
     }
 
     /// The next job, of the lane whose turn it is.
-    fn begin(&mut self) -> Option<(u64, Job)> {
+    fn begin(&mut self) -> Option<(u64, DiskJob)> {
         let number = self.turns.pop_front()?;
         let lane = self.lanes.get_mut(&number)?;
         lane.has_turn = false;
@@ -306,7 +306,7 @@ impl State {
 }
 
 /// The answer of a job.
-pub struct Answer<T> {
+pub struct DiskJobHandle<T> {
     answer: oneshot::Receiver<T>,
     pool: DiskThreads,
     number: u64,
@@ -321,7 +321,7 @@ pub enum Undone {
     Hangs,
 }
 
-impl<T> Answer<T> {
+impl<T> DiskJobHandle<T> {
     /// The answer of a job that looks at a few files. One that takes longer than [`LOOK_TIME`]
     /// hangs at a disk: neither who asks next nor a server that stops is to wait for it.
     pub async fn in_time(mut self, reactor: &Reactor) -> Result<T, Undone> {
@@ -347,7 +347,7 @@ impl<T> Answer<T> {
     }
 }
 
-impl<T> Future for Answer<T> {
+impl<T> Future for DiskJobHandle<T> {
     /// `None` when the job panicked or was never run.
     type Output = Option<T>;
 
@@ -371,7 +371,7 @@ mod tests {
         }
     }
 
-    fn wait<T>(mut answer: Answer<T>) -> Option<T> {
+    fn wait<T>(mut answer: DiskJobHandle<T>) -> Option<T> {
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
         loop {
             match Pin::new(&mut answer).poll(&mut Context::from_waker(&waker)) {
@@ -410,7 +410,7 @@ mod tests {
             starts.recv().unwrap();
         }
         answers.extend((0..LANE_QUEUE_MAX).map(|_| slow.run(|| ()).unwrap()));
-        assert_eq!(slow.run(|| ()).err(), Some(Full));
+        assert_eq!(slow.run(|| ()).err(), Some(DiskQueueFull));
         assert_eq!(
             pool.load(),
             Load {
@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn lanes_take_turns_and_an_empty_one_is_forgotten() {
-        let mut state = State::default();
+        let mut state = DiskSchedulerState::default();
         for (lane, count) in [(1, 3), (2, 2), (3, 1)] {
             for _ in 0..count {
                 assert!(state.line_up(lane, Box::new(|| ())).unwrap().1);
@@ -470,7 +470,7 @@ mod tests {
             hanging.extend(answers.collect::<Vec<_>>());
             (0..LANE_THREADS_MAX).for_each(|_| starts.recv().unwrap());
             let behind = pool.run(|| 7).unwrap();
-            hanging.drain(..).for_each(Answer::leave);
+            hanging.drain(..).for_each(DiskJobHandle::leave);
             assert_eq!(wait(behind), Some(7));
         }
         assert_eq!(pool.load().left, LEFT_MAX);
@@ -480,7 +480,7 @@ mod tests {
         (0..LANE_THREADS_MAX).for_each(|_| starts.recv().unwrap());
         let behind = pool.run(|| 8).unwrap();
         pool.run(|| 9).unwrap().leave();
-        hanging.drain(..).for_each(Answer::leave);
+        hanging.drain(..).for_each(DiskJobHandle::leave);
         assert_eq!((pool.load().left, pool.load().queued), (LEFT_MAX, 1));
         drop(release);
         assert_eq!(wait(behind), Some(8));

@@ -55,7 +55,7 @@ impl Stamp {
 }
 
 /// A file that can be served, with all its representations.
-pub struct Entry {
+pub struct CachedFile {
     /// Its key in the store.
     pub key: Key,
     /// The states of the file and of its precompressed siblings.
@@ -196,11 +196,11 @@ impl AsFd for OpenFile {
 /// has a view of it with a prepared head.
 const ENTRY_BYTES: u64 = 3072;
 
-impl Entry {
+impl CachedFile {
     /// A new entry, looked at now.
-    pub fn new(parts: Parts, now_ms: u64) -> Entry {
+    pub fn new(parts: CachedFileParts, now_ms: u64) -> CachedFile {
         let held: u64 = parts.stored.iter().map(held_bytes).sum();
-        Entry {
+        CachedFile {
             memory_bytes: AtomicU64::new(ENTRY_BYTES + parts.key.len() as u64 + held),
             key: parts.key,
             stamps: parts.stamps,
@@ -346,29 +346,29 @@ impl Entry {
     }
 }
 
-/// What an [`Entry`] is made of.
-pub struct Parts {
-    /// See [`Entry::key`].
+/// What a [`CachedFile`] is made of.
+pub struct CachedFileParts {
+    /// See [`CachedFile::key`].
     pub key: Key,
-    /// See [`Entry::stamps`].
+    /// See [`CachedFile::stamps`].
     pub stamps: Vec<(Option<Coding>, Stamp)>,
-    /// See [`Entry::index`].
+    /// See [`CachedFile::index`].
     pub index: Option<Box<[u8]>>,
-    /// See [`Entry::media_type`].
+    /// See [`CachedFile::media_type`].
     pub media_type: String,
-    /// See [`Entry::modified_secs`].
+    /// See [`CachedFile::modified_secs`].
     pub modified_secs: u64,
-    /// See [`Entry::modified_text`].
+    /// See [`CachedFile::modified_text`].
     pub modified_text: [u8; 29],
-    /// See [`Entry::is_settled`].
+    /// See [`CachedFile::is_settled`].
     pub is_settled: bool,
-    /// See [`Entry::varies`].
+    /// See [`CachedFile::varies`].
     pub varies: bool,
-    /// See [`Entry::may_compress`].
+    /// See [`CachedFile::may_compress`].
     pub may_compress: bool,
-    /// See [`Entry::stored`]; the file itself first.
+    /// See [`CachedFile::stored`]; the file itself first.
     pub stored: Vec<Representation>,
-    /// See [`Entry::is_pinned`].
+    /// See [`CachedFile::is_pinned`].
     pub is_pinned: bool,
 }
 

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use hob_trace::Mutex;
 
-use crate::cache::disk_threads::{DiskThreads, Full};
+use crate::cache::disk_threads::{DiskQueueFull, DiskThreads};
 use crate::cache::entry::Key;
 
 /// Jobs under way, by key.
@@ -17,10 +17,10 @@ pub struct Flights<T> {
 }
 
 struct Flight<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<FlightState<T>>,
 }
 
-struct State<T> {
+struct FlightState<T> {
     outcome: Option<Option<T>>,
     waiters: Vec<Waker>,
 }
@@ -40,8 +40,8 @@ impl<T: Clone + Send + 'static> Flights<T> {
         pool: &DiskThreads,
         key: Key,
         job: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<Waiting<T>, Full> {
-        let state = Mutex::new(State {
+    ) -> Result<FlightWaiter<T>, DiskQueueFull> {
+        let state = Mutex::new(FlightState {
             outcome: None,
             waiters: Vec::new(),
         });
@@ -49,7 +49,7 @@ impl<T: Clone + Send + 'static> Flights<T> {
         {
             let mut under_way = self.under_way.lock();
             if let Some(flight) = under_way.get(&key) {
-                return Ok(Waiting {
+                return Ok(FlightWaiter {
                     flight: Arc::clone(flight),
                 });
             }
@@ -67,7 +67,7 @@ impl<T: Clone + Send + 'static> Flights<T> {
             let mut landing = landing;
             landing.outcome = Some(job());
         })?;
-        Ok(Waiting { flight })
+        Ok(FlightWaiter { flight })
     }
 }
 
@@ -91,11 +91,11 @@ impl<T> Drop for Landing<T> {
 }
 
 /// The outcome, when it is there; `None` when the job panicked.
-pub struct Waiting<T> {
+pub struct FlightWaiter<T> {
     flight: Arc<Flight<T>>,
 }
 
-impl<T: Clone> Future for Waiting<T> {
+impl<T: Clone> Future for FlightWaiter<T> {
     type Output = Option<T>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {

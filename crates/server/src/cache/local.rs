@@ -6,37 +6,37 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use hob_http::Prepared;
+use hob_http::PreparedHead;
 
-use crate::cache::entry::Entry;
+use crate::cache::entry::CachedFile;
 use crate::cache::store::Store;
 
 /// A thread's view.
 #[derive(Default)]
 pub struct Local {
-    views: HashMap<Box<[u8]>, Rc<View>, RandomState>,
+    views: HashMap<Box<[u8]>, Rc<CachedFileView>, RandomState>,
     /// The same ones, in the order they came: for who goes through them by and by.
-    order: Vec<Rc<View>>,
+    order: Vec<Rc<CachedFileView>>,
     departures_seen: u64,
     swept_ms: u64,
 }
 
 /// One entry with what this thread made for it.
-pub struct View {
+pub struct CachedFileView {
     /// The entry.
-    pub entry: Arc<Entry>,
+    pub entry: Arc<CachedFile>,
     /// Prepared heads: the file as it is, then by coding.
-    pub heads: [OnceCell<Rc<Prepared>>; 4],
+    pub heads: [OnceCell<Rc<PreparedHead>>; 4],
     /// How often it was asked for and at hand, as far as the entry does not know it yet.
     hits: Cell<u64>,
     /// Its place in the order of its thread's views.
     place: Cell<usize>,
 }
 
-impl View {
+impl CachedFileView {
     /// Nothing prepared and no hit yet.
-    pub fn new(entry: Arc<Entry>) -> View {
-        View {
+    pub fn new(entry: Arc<CachedFile>) -> CachedFileView {
+        CachedFileView {
             entry,
             heads: Default::default(),
             hits: Cell::new(0),
@@ -58,7 +58,7 @@ impl View {
     }
 }
 
-impl Drop for View {
+impl Drop for CachedFileView {
     fn drop(&mut self) {
         self.hand_over_hits();
     }
@@ -73,14 +73,14 @@ const DEPARTURES_MIN: u64 = 64;
 
 impl Local {
     /// The view of a key, unless its entry has been retired.
-    pub fn find(&self, key: &[u8]) -> Option<&Rc<View>> {
+    pub fn find(&self, key: &[u8]) -> Option<&Rc<CachedFileView>> {
         self.views.get(key).filter(|view| !view.entry.is_retired())
     }
 
     /// Takes a view of an entry.
-    pub fn insert(&mut self, entry: Arc<Entry>) -> Rc<View> {
+    pub fn insert(&mut self, entry: Arc<CachedFile>) -> Rc<CachedFileView> {
         let key = entry.key.clone();
-        let view = Rc::new(View::new(entry));
+        let view = Rc::new(CachedFileView::new(entry));
         let place = match self.views.insert(key, Rc::clone(&view)) {
             Some(before) => before.place.get(),
             None => self.order.len(),
@@ -143,17 +143,17 @@ impl Local {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::entry::{Parts, write_key};
+    use crate::cache::entry::{CachedFileParts, write_key};
 
-    fn entry() -> Arc<Entry> {
+    fn entry() -> Arc<CachedFile> {
         entry_of(b"a")
     }
 
-    fn entry_of(path: &[u8]) -> Arc<Entry> {
+    fn entry_of(path: &[u8]) -> Arc<CachedFile> {
         let mut key = Vec::new();
         write_key(1, path, &mut key);
-        Arc::new(Entry::new(
-            Parts {
+        Arc::new(CachedFile::new(
+            CachedFileParts {
                 key: key.into_boxed_slice(),
                 stamps: Vec::new(),
                 index: None,
@@ -200,7 +200,8 @@ mod tests {
         // One that is taken again stands where it stood.
         local.insert(Arc::clone(&entries[5])).count_hit();
         assert_eq!(local.count(), COUNT);
-        let handed = |entries: &[Arc<Entry>]| entries.iter().filter(|one| one.hits() > 0).count();
+        let handed =
+            |entries: &[Arc<CachedFile>]| entries.iter().filter(|one| one.hits() > 0).count();
         local.hand_over_hits(3 * HANDED_OVER_AT_ONCE);
         assert_eq!(handed(&entries[6..]), 7);
         local.hand_over_hits(2 * HANDED_OVER_AT_ONCE);

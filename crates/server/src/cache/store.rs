@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use foldhash::fast::RandomState;
 use hob_trace::Mutex;
 
-use crate::cache::entry::{Entry, handler_of};
+use crate::cache::entry::{CachedFile, handler_of};
 
 /// The store. Threads come here only when their own view misses.
 pub struct Store {
-    state: Mutex<State>,
+    state: Mutex<StoreState>,
     hasher: RandomState,
     /// Moves whenever entries leave, so that threads look through their views.
     departures: AtomicU64,
@@ -26,22 +26,22 @@ pub struct Store {
     descriptors_max: u64,
 }
 
-struct State {
+struct StoreState {
     bytes_max: u64,
     bytes: u64,
     pinned_bytes: u64,
     small_bytes: u64,
     /// Places in the queues whose entry has left otherwise.
     vacant: usize,
-    entries: HashMap<Box<[u8]>, Seat, RandomState>,
-    small: VecDeque<Arc<Entry>>,
-    main: VecDeque<Arc<Entry>>,
+    entries: HashMap<Box<[u8]>, StoreSlot, RandomState>,
+    small: VecDeque<Arc<CachedFile>>,
+    main: VecDeque<Arc<CachedFile>>,
     ghosts: VecDeque<u64>,
     ghost_set: HashSet<u64, RandomState>,
 }
 
-struct Seat {
-    entry: Arc<Entry>,
+struct StoreSlot {
+    entry: Arc<CachedFile>,
     queue: Queue,
     counted_bytes: u64,
 }
@@ -81,7 +81,7 @@ impl Store {
     pub fn new(bytes_max: u64, descriptors_max: u64) -> Store {
         let hasher = RandomState::default();
         Store {
-            state: Mutex::new(State {
+            state: Mutex::new(StoreState {
                 bytes_max,
                 bytes: 0,
                 pinned_bytes: 0,
@@ -102,7 +102,7 @@ impl Store {
     }
 
     /// The entry of a key.
-    pub fn find(&self, key: &[u8]) -> Option<Arc<Entry>> {
+    pub fn find(&self, key: &[u8]) -> Option<Arc<CachedFile>> {
         let state = self.state.lock();
         let entry = &state.entries.get(key)?.entry;
         entry.warm_up();
@@ -111,7 +111,7 @@ impl Store {
 
     /// Takes an entry in; an older one of its key is retired. What does not fit is not kept:
     /// returns false then, and the entry serves only who brought it.
-    pub fn insert(&self, entry: Arc<Entry>) -> bool {
+    pub fn insert(&self, entry: Arc<CachedFile>) -> bool {
         let mut state = self.state.lock();
         let bytes = self.weight(&entry, state.bytes_max);
         self.take_out(&mut state, &entry.key);
@@ -124,7 +124,7 @@ impl Store {
             () if state.ghost_set.remove(&key_hash) => Queue::Main,
             () => Queue::Small,
         };
-        let seat = Seat {
+        let seat = StoreSlot {
             entry: Arc::clone(&entry),
             queue,
             counted_bytes: bytes,
@@ -137,7 +137,7 @@ impl Store {
     }
 
     /// What an entry takes of the budget. An open file takes its share of those there may be.
-    fn weight(&self, entry: &Entry, bytes_max: u64) -> u64 {
+    fn weight(&self, entry: &CachedFile, bytes_max: u64) -> u64 {
         let share = bytes_max / self.descriptors_max;
         let descriptors = entry.descriptor_count() as u64;
         entry.memory_bytes.load(Ordering::Relaxed) + descriptors * share
@@ -145,7 +145,7 @@ impl Store {
 
     /// False when an entry of this store would not fit with so many bytes more, whatever else
     /// leaves: to take them would empty the store, and then throw the entry itself out.
-    pub fn has_room_for(&self, entry: &Entry, bytes: u64) -> bool {
+    pub fn has_room_for(&self, entry: &CachedFile, bytes: u64) -> bool {
         let state = self.state.lock();
         let seat = state.entries.get(&entry.key);
         let Some(seat) = seat.filter(|seat| std::ptr::eq(Arc::as_ptr(&seat.entry), entry)) else {
@@ -159,7 +159,7 @@ impl Store {
     }
 
     /// An entry has become larger by a representation made for it.
-    pub fn grew(&self, entry: &Entry, bytes: u64) {
+    pub fn grew(&self, entry: &CachedFile, bytes: u64) {
         let mut state = self.state.lock();
         let Some(seat) = state.entries.get_mut(&entry.key) else {
             return;
@@ -176,7 +176,7 @@ impl Store {
     /// Entries of other handlers than these are pinned no more: they leave as others do.
     pub fn unpin_all_but(&self, handlers: &HashSet<u32>) {
         let mut state = self.state.lock();
-        let is_left = |seat: &&mut Seat| {
+        let is_left = |seat: &&mut StoreSlot| {
             seat.queue == Queue::Pinned
                 && handler_of(&seat.entry.key).is_none_or(|handler| !handlers.contains(&handler))
         };
@@ -194,7 +194,7 @@ impl Store {
     }
 
     /// Retires an entry whose file has changed or gone.
-    pub fn remove(&self, entry: &Arc<Entry>) {
+    pub fn remove(&self, entry: &Arc<CachedFile>) {
         let mut state = self.state.lock();
         if state
             .entries
@@ -225,10 +225,10 @@ impl Store {
     }
 
     /// Every entry, with the bytes that are counted for it and whether it is pinned.
-    pub fn entries(&self) -> Vec<(Arc<Entry>, u64, bool)> {
+    pub fn entries(&self) -> Vec<(Arc<CachedFile>, u64, bool)> {
         let state = self.state.lock();
         let seats = state.entries.values();
-        let told = |seat: &Seat| {
+        let told = |seat: &StoreSlot| {
             let entry = Arc::clone(&seat.entry);
             (entry, seat.counted_bytes, seat.queue == Queue::Pinned)
         };
@@ -264,7 +264,7 @@ impl Store {
     }
 
     /// Takes an entry out whose place in its queue stays.
-    fn take_out(&self, state: &mut State, key: &[u8]) {
+    fn take_out(&self, state: &mut StoreState, key: &[u8]) {
         if self
             .take_seat(state, key)
             .is_some_and(|queue| queue != Queue::Pinned)
@@ -274,7 +274,7 @@ impl Store {
         }
     }
 
-    fn take_seat(&self, state: &mut State, key: &[u8]) -> Option<Queue> {
+    fn take_seat(&self, state: &mut StoreState, key: &[u8]) -> Option<Queue> {
         let seat = state.entries.remove(key)?;
         state.discount(&seat);
         seat.entry.retire();
@@ -283,7 +283,7 @@ impl Store {
     }
 
     /// Throws entries out until the budget is kept.
-    fn make_room(&self, state: &mut State) {
+    fn make_room(&self, state: &mut StoreState) {
         while state.bytes > state.bytes_max {
             let small_share = state.bytes_max / 10;
             let from_small = state.small_bytes > small_share || state.main.is_empty();
@@ -304,7 +304,7 @@ impl Store {
     }
 
     /// Looks at the oldest newcomer: it leaves, or moves to the long queue.
-    fn step_small(&self, state: &mut State) -> Option<Arc<Entry>> {
+    fn step_small(&self, state: &mut StoreState) -> Option<Arc<CachedFile>> {
         let entry = state.small.pop_front()?;
         let seat = state.seat_of(&entry)?;
         if entry.heat.load(Ordering::Relaxed) > 1 {
@@ -329,7 +329,7 @@ impl Store {
 }
 
 /// Looks at the oldest of the long queue: it leaves, or has another round.
-fn step_main(state: &mut State) -> Option<Arc<Entry>> {
+fn step_main(state: &mut StoreState) -> Option<Arc<CachedFile>> {
     let entry = state.main.pop_front()?;
     state.seat_of(&entry)?;
     let heat = entry.heat.load(Ordering::Relaxed);
@@ -341,10 +341,10 @@ fn step_main(state: &mut State) -> Option<Arc<Entry>> {
     Some(entry)
 }
 
-impl State {
+impl StoreState {
     /// The seat of this very entry, whose place in a queue was just taken; `None` when it left
     /// before or was replaced.
-    fn seat_of(&mut self, entry: &Arc<Entry>) -> Option<&mut Seat> {
+    fn seat_of(&mut self, entry: &Arc<CachedFile>) -> Option<&mut StoreSlot> {
         let seat = self.entries.get_mut(&entry.key);
         let seat = seat.filter(|seat| Arc::ptr_eq(&seat.entry, entry));
         if seat.is_none() {
@@ -362,7 +362,7 @@ impl State {
         }
     }
 
-    fn discount(&mut self, seat: &Seat) {
+    fn discount(&mut self, seat: &StoreSlot) {
         self.bytes -= seat.counted_bytes;
         match seat.queue {
             Queue::Pinned => self.pinned_bytes -= seat.counted_bytes,
@@ -371,7 +371,7 @@ impl State {
         }
     }
 
-    fn line_up(&mut self, queue: Queue, entry: Arc<Entry>) {
+    fn line_up(&mut self, queue: Queue, entry: Arc<CachedFile>) {
         match queue {
             Queue::Small => self.small.push_back(entry),
             Queue::Main => self.main.push_back(entry),
@@ -387,7 +387,7 @@ impl State {
             return;
         }
         let entries = &self.entries;
-        let is_seated = |entry: &Arc<Entry>| {
+        let is_seated = |entry: &Arc<CachedFile>| {
             let seat = entries.get(&entry.key);
             seat.is_some_and(|seat| Arc::ptr_eq(&seat.entry, entry))
         };
@@ -408,9 +408,9 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::cache::entry::{OpenFile, Parts, Representation, Stamp, write_key};
+    use crate::cache::entry::{CachedFileParts, OpenFile, Representation, Stamp, write_key};
 
-    fn entry(name: &str, content_bytes: usize, is_pinned: bool) -> Arc<Entry> {
+    fn entry(name: &str, content_bytes: usize, is_pinned: bool) -> Arc<CachedFile> {
         let content = Bytes::from(vec![0; content_bytes]);
         let stored = vec![Representation {
             coding: None,
@@ -419,11 +419,11 @@ mod tests {
             content: Some(content),
             file: None,
         }];
-        Arc::new(Entry::new(parts(name, stored, is_pinned), 0))
+        Arc::new(CachedFile::new(parts(name, stored, is_pinned), 0))
     }
 
-    fn parts(name: &str, stored: Vec<Representation>, is_pinned: bool) -> Parts {
-        Parts {
+    fn parts(name: &str, stored: Vec<Representation>, is_pinned: bool) -> CachedFileParts {
+        CachedFileParts {
             key: name.as_bytes().into(),
             stamps: Vec::new(),
             index: None,
@@ -531,7 +531,7 @@ mod tests {
                 content: None,
                 file: Some(Arc::new(OpenFile::new(file.into(), stamp, true))),
             }];
-            Arc::new(Entry::new(parts(name, stored, false), 0))
+            Arc::new(CachedFile::new(parts(name, stored, false), 0))
         };
         let store = Store::new(100_000_000, 10);
         for number in 0..50 {

@@ -1,7 +1,7 @@
 //! Every key of a config: the server's own, with those of the handlers put in.
 
 use hob_config::Schema;
-use hob_config::key::{Key, Table, joined};
+use hob_config::key::{SchemaKey, SchemaTable, joined};
 use hob_config::schema::{
     ROUTE_KEYS, ROUTE_PATH, SITE_KEYS, TOP_KEYS, route, routes, site, sites, top_level,
 };
@@ -19,16 +19,16 @@ pub static SCHEMA: Schema = Schema {
     words: WORDS,
 };
 
-pub(super) static ROOT: Table = top_level(&ROOT_KEYS);
+pub(super) static ROOT: SchemaTable = top_level(&ROOT_KEYS);
 
-static ROOT_KEYS: [Key; TOP_KEYS.len() + 1] = joined(&[TOP_KEYS, &[sites(&SITE)]]);
+static ROOT_KEYS: [SchemaKey; TOP_KEYS.len() + 1] = joined(&[TOP_KEYS, &[sites(&SITE)]]);
 
-pub(super) static SITE: Table = site(&KEYS_OF_SITE);
+pub(super) static SITE: SchemaTable = site(&KEYS_OF_SITE);
 
-static KEYS_OF_SITE: [Key; SITE_KEYS.len() + 2] =
+static KEYS_OF_SITE: [SchemaKey; SITE_KEYS.len() + 2] =
     joined(&[SITE_KEYS, &[SITE_FILES, routes(&ROUTE)]]);
 
-pub(super) static ROUTE: Table = route(
+pub(super) static ROUTE: SchemaTable = route(
     "A path pattern and one handler: `files`, `cgi`, `warm`, `resident`, `redirect`, `respond` or \
      `metrics`. Routes are tried in order and the first that matches answers, so a narrow pattern \
      stands before a wide one. Keys of `[[site]]` about answers, `headers` to `buffer_max`, may \
@@ -36,7 +36,7 @@ pub(super) static ROUTE: Table = route(
     &KEYS_OF_ROUTE,
 );
 
-static KEYS_OF_ROUTE: [Key; ROUTE_PATH.len() + HANDLER_KEYS.len() + ROUTE_KEYS.len()] =
+static KEYS_OF_ROUTE: [SchemaKey; ROUTE_PATH.len() + HANDLER_KEYS.len() + ROUTE_KEYS.len()] =
     joined(&[ROUTE_PATH, HANDLER_KEYS, ROUTE_KEYS]);
 
 #[cfg(test)]

@@ -7,10 +7,11 @@ use hob_machine::text::line_of;
 use rustix::process::{Resource, Rlimit, getrlimit};
 use serde_json::{Value, json};
 
-use crate::config::{Cgroup, Config, Namespace, Program, Sandbox};
+use crate::config::{Cgroup, Config, Namespace, ProgramConfig, Sandbox};
 use crate::handle::resident::status::pids;
-use crate::process::landlock_version;
 use crate::shared::fleet::Fleet;
+use hob_config::Handlers as _;
+use hob_keeper::process::landlock_version;
 
 /// Limits of the server process, by the names the config has for those of programs.
 const LIMITS: &[(&str, Resource)] = &[
@@ -96,7 +97,7 @@ pub(super) fn programs(config: &Config, fleet: &Fleet) -> Value {
 /// Processes of a program that are told of.
 const RUNNING_MAX: usize = 4;
 
-fn wanted(program: &Program, landlock: Option<u32>) -> Value {
+fn wanted(program: &ProgramConfig, landlock: Option<u32>) -> Value {
     let Sandbox {
         no_new_privileges,
         read,
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn sandbox_without_landlock_is_not_told_as_one() {
-        let mut program = Program::default();
+        let mut program = ProgramConfig::default();
         assert_eq!(wanted(&program, Some(5))["files"], "not restricted");
         program.sandbox.read.push("/srv".into());
         program.sandbox.namespaces.push(Namespace::Net);

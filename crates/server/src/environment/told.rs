@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{confined, machine};
 use crate::handle::admin::Admin;
-use crate::process::landlock_version;
+use hob_keeper::process::landlock_version;
 
 /// Checks for developers are in it.
 const HAS_ASSERTIONS: bool = cfg!(debug_assertions);

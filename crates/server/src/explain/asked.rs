@@ -4,7 +4,7 @@ use hob_http::head::is_name;
 
 /// A request to be explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct ExplainedRequest {
     /// Method.
     pub method: String,
     /// The URL, or a path alone.
@@ -15,7 +15,7 @@ pub struct Asked {
 
 /// What a URL comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Address {
+pub(super) struct ExplainedUrl {
     /// Host and port as in the URL; `None` when only a path was given.
     pub(super) host: Option<String>,
     /// The port; `None` when only a path was given.
@@ -24,9 +24,9 @@ pub(super) struct Address {
     pub(super) target: String,
 }
 
-impl Asked {
+impl ExplainedRequest {
     /// Where the URL leads.
-    pub(super) fn address(&self) -> Result<Address, String> {
+    pub(super) fn address(&self) -> Result<ExplainedUrl, String> {
         let url = self.url.trim();
         if url.contains(|c: char| c.is_control()) {
             return Err(format!("{url:?} has a control character"));
@@ -34,7 +34,7 @@ impl Asked {
         // A client keeps the fragment for itself.
         let url = url.split('#').next().unwrap_or_default();
         if url.starts_with('/') || url == "*" {
-            return Ok(Address {
+            return Ok(ExplainedUrl {
                 host: None,
                 port: None,
                 target: escaped(url),
@@ -59,7 +59,7 @@ impl Asked {
             return Err(format!("{url:?} names no host"));
         }
         let slash = if target.starts_with('/') { "" } else { "/" };
-        Ok(Address {
+        Ok(ExplainedUrl {
             host: Some(host.to_owned()),
             port: Some(port_of(host, usual_port)?),
             target: format!("{slash}{}", escaped(target)),
@@ -67,7 +67,7 @@ impl Asked {
     }
 
     /// The head a client would send there.
-    pub(super) fn head(&self, address: &Address) -> Result<Vec<u8>, String> {
+    pub(super) fn head(&self, address: &ExplainedUrl) -> Result<Vec<u8>, String> {
         if !is_name(self.method.as_bytes()) {
             return Err(format!("{:?} is no method; write GET or HEAD", self.method));
         }
@@ -120,8 +120,8 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn asked(method: &str, url: &str) -> Asked {
-        Asked {
+    fn asked(method: &str, url: &str) -> ExplainedRequest {
+        ExplainedRequest {
             method: method.to_owned(),
             url: url.to_owned(),
             fields: Vec::new(),

@@ -8,31 +8,32 @@ use std::thread::Thread;
 
 use hob_http::{Answered, Request, Response};
 
-use super::asked::{Address, Asked};
+use super::asked::{ExplainedRequest, ExplainedUrl};
 use super::settings;
 use super::told::{
-    Answer, Explanation, Handler, Listener, Log, LogTarget, Path, Rewrite, Route, Site,
+    ExplainedAnswer, ExplainedRoute, ExplainedSite, Explanation, Handler, Listener, Log, LogTarget,
+    Path, Rewrite,
 };
 use crate::answer::{NO_SITE, dress, own_page};
-use crate::config::{Config, ListenAddress, LogChoice, LogSettings, Place, UnknownHost};
+use crate::config::{Config, ListenAddress, LogChoice, LogSettings, SourceLocation, UnknownHost};
 use crate::handle::plain;
 use crate::route::host::{Chosen, ChosenBy, normalise_host};
 use crate::route::pattern::Mismatch;
 use crate::route::sites::{self, Sites};
 use crate::route::target;
-use crate::route::template::{Facts, without_port};
+use crate::route::template::{TemplateValues, without_port};
 use crate::serve::limits;
-use crate::shared::Shared;
+use crate::shared::ServerState;
 
 /// Says what would answer a request, and why. Opens the roots of the config and looks at the disk
 /// as the server would.
 ///
 /// # Errors
 /// What is wrong with the request as it is written, or why this config could not be served.
-pub fn explain(config: &Config, asked: &Asked) -> Result<Explanation, String> {
+pub fn explain(config: &Config, asked: &ExplainedRequest) -> Result<Explanation, String> {
     let address = asked.address()?;
     let head = asked.head(&address)?;
-    let shared = Arc::new(Shared::new(&config.cache, 1));
+    let shared = Arc::new(ServerState::new(&config.cache, 1));
     let log_ids: Vec<u16> = (1..).zip(&config.logs).map(|(id, _)| id).collect();
     let sites = Sites::build(config, 0, &log_ids, &shared)?;
     let mut told = Explanation {
@@ -51,7 +52,7 @@ pub fn explain(config: &Config, asked: &Asked) -> Result<Explanation, String> {
             return Ok(told);
         }
     };
-    let way = Way {
+    let way = ExplainContext {
         config,
         sites: &sites,
         shared: &shared,
@@ -66,7 +67,7 @@ pub fn explain(config: &Config, asked: &Asked) -> Result<Explanation, String> {
         Some(site) => {
             let route = told.routes.last().filter(|route| route.mismatch.is_none());
             let route = route.and_then(|route| site.routes.get(route.index));
-            Answer {
+            ExplainedAnswer {
                 is_own_error_page: own_page(site, &response).is_some(),
                 ..answer(&dress(site, route, response))
             }
@@ -78,26 +79,26 @@ pub fn explain(config: &Config, asked: &Asked) -> Result<Explanation, String> {
 }
 
 /// What a request is followed with.
-pub(crate) struct Way<'a> {
+pub(crate) struct ExplainContext<'a> {
     config: &'a Config,
     sites: &'a Sites,
-    pub(crate) shared: &'a Arc<Shared>,
+    pub(crate) shared: &'a Arc<ServerState>,
     pub(crate) request: &'a Request,
 }
 
 /// A request that has come to its route, and whose handler is asked next.
 pub(crate) struct OnExplained<'a> {
-    pub(crate) way: &'a Way<'a>,
+    pub(crate) way: &'a ExplainContext<'a>,
     /// The site, and what the config says of it.
-    pub(crate) site: (&'a sites::Site, &'a crate::config::Site),
-    pub(crate) route: &'a sites::Route,
+    pub(crate) site: (&'a sites::ServedSite, &'a crate::config::Site),
+    pub(crate) route: &'a sites::ServedRoute,
     /// The path in its normal form, rewritten where the route says so.
     pub(crate) path: &'a [u8],
     /// Where it leaves the route's fixed folder.
     pub(crate) below: usize,
 }
 
-impl Way<'_> {
+impl ExplainContext<'_> {
     fn follow(&self, told: &mut Explanation) -> Response {
         let head = self.request.head();
         told.host = shown(head.host());
@@ -130,7 +131,7 @@ impl Way<'_> {
             return plain::error(404);
         };
         told.log = log(LogChoice::Inherit, settings.log, self.config);
-        told.site = Some(Site {
+        told.site = Some(ExplainedSite {
             index,
             names: settings.names.clone(),
             by: match chosen.by {
@@ -166,7 +167,7 @@ impl Way<'_> {
 
     pub(crate) fn route(
         &self,
-        site: &sites::Site,
+        site: &sites::ServedSite,
         settings: &crate::config::Site,
         path: &[u8],
         told: &mut Explanation,
@@ -209,7 +210,7 @@ impl Way<'_> {
                     return plain::error(500);
                 };
                 let head = self.request.head();
-                let facts = Facts {
+                let facts = TemplateValues {
                     path,
                     raw_path: head.path(),
                     query: head.query(),
@@ -240,8 +241,8 @@ impl Way<'_> {
 
     fn handle(
         &self,
-        site: (&sites::Site, &crate::config::Site),
-        route: &sites::Route,
+        site: (&sites::ServedSite, &crate::config::Site),
+        route: &sites::ServedRoute,
         path: &[u8],
         below: usize,
         told: &mut Explanation,
@@ -259,7 +260,7 @@ impl Way<'_> {
     /// Tells whether a path that nobody answers is sent to its slash.
     pub(crate) fn slash(
         &self,
-        (site, settings): (&sites::Site, &crate::config::Site),
+        (site, settings): (&sites::ServedSite, &crate::config::Site),
         told: &mut Explanation,
     ) -> bool {
         let slashes = site.slashes.as_ref();
@@ -318,10 +319,10 @@ impl Way<'_> {
 
 fn compared(
     index: usize,
-    route: &sites::Route,
+    route: &sites::ServedRoute,
     settings: &crate::config::Route,
     path: &[u8],
-) -> Route {
+) -> ExplainedRoute {
     let compared = route.pattern.compare(path);
     let captures = match &compared {
         Ok(captures) => (0..)
@@ -330,7 +331,7 @@ fn compared(
             .collect(),
         Err(_) => Vec::new(),
     };
-    Route {
+    ExplainedRoute {
         index,
         path: settings.path.clone(),
         place: place(&settings.place),
@@ -364,7 +365,7 @@ fn why_not(mismatch: Mismatch<'_>, path: &[u8]) -> String {
     }
 }
 
-fn listeners(config: &Config, address: &Address) -> Vec<Listener> {
+fn listeners(config: &Config, address: &ExplainedUrl) -> Vec<Listener> {
     let leads_to = |listener: &ListenAddress| match (listener, address.port) {
         (_, None) => true,
         (ListenAddress::Tcp(own), Some(port)) => {
@@ -387,7 +388,7 @@ fn listeners(config: &Config, address: &Address) -> Vec<Listener> {
     config.site_listeners().map(listener).collect()
 }
 
-fn note_listeners(told: &mut Explanation, address: &Address) {
+fn note_listeners(told: &mut Explanation, address: &ExplainedUrl) {
     if address.port.is_some() && !told.listeners.iter().any(|listener| listener.is_direct) {
         let all: Vec<&str> = told
             .listeners
@@ -423,9 +424,9 @@ fn log_name(log: &LogSettings) -> String {
     }
 }
 
-fn answer(response: &Response) -> Answer {
+fn answer(response: &Response) -> ExplainedAnswer {
     let fields = response.fields().iter();
-    Answer {
+    ExplainedAnswer {
         status: response.status(),
         fields: fields
             .map(|(name, value)| (shown(name), shown(value)))
@@ -458,13 +459,13 @@ pub(crate) fn wait(answered: Answered) -> Response {
     }
 }
 
-fn place(place: &Place) -> String {
+fn place(place: &SourceLocation) -> String {
     format!("{}:{}", place.file, place.line)
 }
 
 /// A part of a normal path.
 pub(crate) fn shown_path(path: &[u8]) -> String {
-    target::Shown(path).to_string()
+    target::PathDisplay(path).to_string()
 }
 
 pub(crate) fn shown(bytes: &[u8]) -> String {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::told::{Explanation, LogTarget, OnDisk, Program, Setting};
+use super::told::{ExplainedProgram, Explanation, LogTarget, OnDisk, Setting};
 
 /// Of the shape below.
 const VERSION: u32 = 1;
@@ -24,7 +24,7 @@ impl Explanation {
                 "refused": path.normal.as_ref().err(),
             })
         });
-        let route = |route: &super::told::Route| {
+        let route = |route: &super::told::ExplainedRoute| {
             let captures = route.captures.iter();
             let captures: serde_json::Map<_, _> = captures
                 .map(|(name, text)| (name.clone(), json!(text)))
@@ -62,7 +62,7 @@ impl Explanation {
             "answered_as": self.answered_as,
             "handler": handler,
             "file": self.disk.as_ref().map(OnDisk::to_json),
-            "program": self.program.as_ref().map(Program::to_json),
+            "program": self.program.as_ref().map(ExplainedProgram::to_json),
             "answer": self.answer.to_json(),
             "body_bytes_max": self.body_bytes_max,
             "log": self.log_json(),
@@ -82,7 +82,7 @@ impl Explanation {
     }
 }
 
-impl super::told::Answer {
+impl super::told::ExplainedAnswer {
     fn to_json(&self) -> Value {
         let fields = self.fields.iter();
         let fields: Vec<Value> = fields
@@ -117,7 +117,7 @@ impl OnDisk {
     }
 }
 
-impl Program {
+impl ExplainedProgram {
     fn to_json(&self) -> Value {
         let parts = self.parts.as_ref();
         json!({

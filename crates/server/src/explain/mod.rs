@@ -17,8 +17,8 @@ mod settings;
 mod text;
 mod told;
 
-pub use asked::Asked;
+pub use asked::ExplainedRequest;
 pub use follow::explain;
 pub(crate) use follow::{OnExplained, shown, shown_path, wait};
 pub use told::Explanation;
-pub(crate) use told::{DiskOutcome, FileFacts, OnDisk, Program, Setting};
+pub(crate) use told::{DiskOutcome, ExplainedProgram, FileFacts, OnDisk, Setting};

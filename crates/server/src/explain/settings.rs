@@ -2,6 +2,7 @@
 
 use super::told::Setting;
 use crate::config::{HalfClose, HeaderRule, Route};
+use hob_config::Handlers as _;
 
 /// The settings of a route's handler, then those of the route itself.
 pub(super) fn settings(route: &Route) -> Vec<(&'static str, Setting)> {

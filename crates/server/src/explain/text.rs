@@ -4,7 +4,9 @@ use std::fmt::{self, Display, Write as _};
 
 use hob_http::status::phrase;
 
-use super::told::{Explanation, Listener, LogTarget, OnDisk, Program, Route, Setting};
+use super::told::{
+    ExplainedProgram, ExplainedRoute, Explanation, Listener, LogTarget, OnDisk, Setting,
+};
 use crate::config::units::size_text;
 
 /// Routes that do not match and are shown; of more, the first and the last.
@@ -218,7 +220,7 @@ fn line(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
     writeln!(f, "{name:<10}{plain}")
 }
 
-fn route_text(route: &Route) -> String {
+fn route_text(route: &ExplainedRoute) -> String {
     if let Some(why) = &route.mismatch {
         return format!("{} does not match: {why}", route.path);
     }
@@ -267,7 +269,7 @@ fn fmt_disk(f: &mut fmt::Formatter<'_>, disk: &OnDisk) -> fmt::Result {
     }
 }
 
-fn fmt_program(f: &mut fmt::Formatter<'_>, program: &Program) -> fmt::Result {
+fn fmt_program(f: &mut fmt::Formatter<'_>, program: &ExplainedProgram) -> fmt::Result {
     line(f, "program", &program.file)?;
     if program.arguments.len() > 1 || program.arguments.first() != Some(&program.file) {
         line(f, "", &format!("run as {:?}", program.arguments))?;

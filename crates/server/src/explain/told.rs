@@ -12,17 +12,17 @@ pub struct Explanation {
     pub(crate) refused: Option<String>,
     pub(crate) host: String,
     pub(crate) path: Option<Path>,
-    pub(crate) site: Option<Site>,
+    pub(crate) site: Option<ExplainedSite>,
     /// Routes tried, in order; the last is the one that matches, if one does.
-    pub(crate) routes: Vec<Route>,
+    pub(crate) routes: Vec<ExplainedRoute>,
     pub(crate) rewrite: Option<Rewrite>,
     /// The path a program answers, of the file that was found: a folder's index, or a fallback.
     pub(crate) answered_as: Option<String>,
     pub(crate) handler: Option<Handler>,
     pub(crate) disk: Option<OnDisk>,
     /// What would run: the answer is its own.
-    pub(crate) program: Option<Program>,
-    pub(crate) answer: Answer,
+    pub(crate) program: Option<ExplainedProgram>,
+    pub(crate) answer: ExplainedAnswer,
     /// Largest request body, in bytes.
     pub(crate) body_bytes_max: Option<u64>,
     pub(crate) log: Option<Log>,
@@ -51,7 +51,7 @@ pub(crate) struct Path {
 
 /// The site, and why it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Site {
+pub(crate) struct ExplainedSite {
     /// Counted from zero.
     pub(crate) index: usize,
     pub(crate) names: Vec<String>,
@@ -63,7 +63,7 @@ pub(crate) struct Site {
 
 /// A route that was tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Route {
+pub(crate) struct ExplainedRoute {
     /// Counted from zero.
     pub(crate) index: usize,
     pub(crate) path: String,
@@ -108,7 +108,7 @@ impl Setting {
 
 /// A program that would run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Program {
+pub(crate) struct ExplainedProgram {
     /// Its file, or the command.
     pub(crate) file: String,
     /// Its arguments, its name first.
@@ -181,7 +181,7 @@ pub(crate) struct FileFacts {
 
 /// The answer itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct ExplainedAnswer {
     pub(crate) status: u16,
     pub(crate) fields: Vec<(String, String)>,
     pub(crate) body_bytes: Option<u64>,
@@ -191,7 +191,7 @@ pub(crate) struct Answer {
     pub(crate) is_own_error_page: bool,
 }
 
-impl Answer {
+impl ExplainedAnswer {
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let field = self
             .fields

@@ -5,24 +5,25 @@
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use hob_http::{Answered, Response};
+use hob_keeper::preflight::{Accounts, MachineWants, PreflightReport, ProgramCheck};
 use hob_trace::HandlerKind;
 
-use super::cgi::config::CgiSpots;
-use super::files::config::FilesSpots;
-use super::resident::config::ResidentSpots;
 use crate::answer::OnRoute;
 use crate::config::build_after::Answering;
 use crate::config::build_site::OnSection;
-use crate::config::check::Looked;
-use crate::config::key::Key;
+use crate::config::check::PathLookups;
+use crate::config::key::SchemaKey;
 use crate::config::program::Programs;
 use crate::config::tree::Section;
-use crate::config::{self, Config, Faults, Handlers, Route, SCHEMA, Schema, Site, SiteSpots, Spot};
+use crate::config::{
+    self, Built, Config, Faults, Handlers, Route, SCHEMA, Schema, Site, SiteSpots, Spot,
+};
 use crate::explain::{Explanation, OnExplained, Setting};
 use crate::route::pattern::Pattern;
-use crate::route::sites::Around;
+use crate::route::sites::SitesBuildContext;
 
 /// How a handler answers: in its `answer.rs`.
 pub(crate) trait AnswersRoute {
@@ -46,12 +47,14 @@ pub(crate) trait ExplainsRoute: HasSettings {
 pub trait HasSettings {
     /// What the config says of one.
     type Settings: Clone + Debug + PartialEq;
+    /// Where the parts of that stand which are looked at later.
+    type Spots;
 }
 
 /// How a handler stands in the config, and becomes one: in its `config.rs`.
 pub(crate) trait Configured: HasSettings + Sized {
     /// Its key in a route.
-    const KEY: Key;
+    const KEY: SchemaKey;
 
     /// Reads its section, and says where parts of it stand that are looked at later.
     fn read(
@@ -59,12 +62,12 @@ pub(crate) trait Configured: HasSettings + Sized {
         on: &OnSection<'_>,
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
-    ) -> (Self::Settings, HandlerSpots);
+    ) -> (Self::Settings, Self::Spots);
 
     /// Makes it ready to answer. May wait for a disk. An error says why that cannot be.
     fn build(
         settings: &Self::Settings,
-        around: &mut Around<'_>,
+        around: &mut SitesBuildContext<'_>,
         route: &Route,
         pattern: &Pattern,
     ) -> Result<Arc<Self>, String>;
@@ -72,39 +75,29 @@ pub(crate) trait Configured: HasSettings + Sized {
     /// Tells what is wrong with it beside other keys, or is not there on the disk.
     fn check(
         _: &Self::Settings,
-        _: &HandlerSpots,
+        _: &Self::Spots,
         _: &Config,
-        _: &mut Looked<'_>,
+        _: &mut PathLookups<'_>,
         _: &mut Faults<'_>,
     ) {
     }
+
+    /// Tells what this machine has in its way.
+    fn look(_: &Self::Settings, _: &Self::Spots, _: &mut ProgramCheck<'_, '_, '_>) {}
 
     /// Which of the config's programs it runs.
     fn program(_: &Self::Settings) -> Option<usize> {
         None
     }
 
+    /// How long what it runs may take to end.
+    fn grace(_: &Self::Settings) -> Duration {
+        Duration::ZERO
+    }
+
     /// What it runs, for people; empty where it runs nothing.
     fn runs(_: &Self::Settings) -> String {
         String::new()
-    }
-}
-
-/// Where the parts of a route's handler stand, as far as they are looked at later.
-#[derive(Default)]
-pub struct HandlerSpots {
-    pub(crate) files: Option<FilesSpots>,
-    pub(crate) cgi: Option<CgiSpots>,
-    pub(crate) resident: Option<ResidentSpots>,
-}
-
-impl HandlerSpots {
-    /// Of programs that are started.
-    pub(crate) fn of_cgi(spots: CgiSpots) -> HandlerSpots {
-        HandlerSpots {
-            cgi: Some(spots),
-            ..HandlerSpots::default()
-        }
     }
 }
 
@@ -124,8 +117,13 @@ macro_rules! handlers {
             $($(#[$doc])* $variant(Box<<super::$module::$variant as HasSettings>::Settings>),)+
         }
 
+        /// Where the parts of a route's handler stand, as far as they are looked at later.
+        pub enum HandlerSpots {
+            $($(#[$doc])* $variant(Box<<super::$module::$variant as HasSettings>::Spots>),)+
+        }
+
         /// Keys of a route, one of which it has.
-        pub(crate) const HANDLER_KEYS: &[Key] =
+        pub(crate) const HANDLER_KEYS: &[SchemaKey] =
             &[$(<super::$module::$variant as Configured>::KEY),+];
 
         /// The names of these keys.
@@ -149,7 +147,7 @@ macro_rules! handlers {
             /// Makes what its settings say for a route with this pattern.
             pub(crate) fn build(
                 settings: &HandlerSettings,
-                around: &mut Around<'_>,
+                around: &mut SitesBuildContext<'_>,
                 (route, pattern): (&Route, &Pattern),
             ) -> Result<Handler, String> {
                 match settings {
@@ -186,11 +184,13 @@ macro_rules! handlers {
                 $(if let Some(section) = on.route.section(stringify!($module)) {
                     let (read, spots) =
                         super::$module::$variant::read(section, on, programs, faults);
-                    return (HandlerSettings::$variant(Box::new(read)), spots);
+                    let read = HandlerSettings::$variant(Box::new(read));
+                    return (read, HandlerSpots::$variant(Box::new(spots)));
                 })+
                 let none = Section::new(&super::respond::config::RESPOND, on.route.header);
                 let (read, spots) = super::respond::Respond::read(&none, on, programs, faults);
-                (HandlerSettings::Respond(Box::new(read)), spots)
+                let read = HandlerSettings::Respond(Box::new(read));
+                (read, HandlerSpots::Respond(Box::new(spots)))
             }
 
             /// Its settings, by the names that the config has for them.
@@ -204,20 +204,36 @@ macro_rules! handlers {
                 &self,
                 spots: &HandlerSpots,
                 config: &Config,
-                looked: &mut Looked<'_>,
+                looked: &mut PathLookups<'_>,
                 faults: &mut Faults<'_>,
             ) {
-                match self {
-                    $(HandlerSettings::$variant(of) => {
+                match (self, spots) {
+                    $((HandlerSettings::$variant(of), HandlerSpots::$variant(spots)) => {
                         super::$module::$variant::check(of, spots, config, looked, faults);
                     })+
+                    _ => {}
+                }
+            }
+
+            fn look_own(&self, spots: &HandlerSpots, look: &mut ProgramCheck<'_, '_, '_>) {
+                match (self, spots) {
+                    $((HandlerSettings::$variant(of), HandlerSpots::$variant(spots)) => {
+                        super::$module::$variant::look(of, spots, look);
+                    })+
+                    _ => {}
                 }
             }
 
             /// Which of the config's programs it runs.
-            pub(crate) fn program(&self) -> Option<usize> {
+            fn program_own(&self) -> Option<usize> {
                 match self {
                     $(HandlerSettings::$variant(of) => super::$module::$variant::program(of),)+
+                }
+            }
+
+            fn grace_own(&self) -> Duration {
+                match self {
+                    $(HandlerSettings::$variant(of) => super::$module::$variant::grace(of),)+
                 }
             }
 
@@ -255,10 +271,7 @@ impl Handlers for HandlerSettings {
 
     fn of_root(site: &Section, faults: &mut Faults<'_>) -> (HandlerSettings, HandlerSpots) {
         let (files, spots) = super::files::config::of_root(site, faults);
-        let spots = HandlerSpots {
-            files: Some(spots),
-            ..HandlerSpots::default()
-        };
+        let spots = HandlerSpots::Files(Box::new(spots));
         (HandlerSettings::Files(Box::new(files)), spots)
     }
 
@@ -274,7 +287,7 @@ impl Handlers for HandlerSettings {
     fn check(
         config: &Config,
         (site, spots): (&Site, &SiteSpots),
-        looked: &mut Looked<'_>,
+        looked: &mut PathLookups<'_>,
         faults: &mut Faults<'_>,
     ) {
         super::files::check::site(site, spots, looked, faults);
@@ -289,6 +302,24 @@ impl Handlers for HandlerSettings {
 
     fn root(&self) -> Option<&Path> {
         self.files().map(|files| files.root.as_path())
+    }
+
+    fn program(&self) -> Option<usize> {
+        self.program_own()
+    }
+
+    fn grace(&self) -> Duration {
+        self.grace_own()
+    }
+}
+
+impl MachineWants for HandlerSettings {
+    fn look(&self, spots: &HandlerSpots, look: &mut ProgramCheck<'_, '_, '_>) {
+        self.look_own(spots, look);
+    }
+
+    fn try_out(built: &Built, accounts: &Accounts, told: &mut PreflightReport<'_, '_>) {
+        super::resident::trial::look(built, accounts, told);
     }
 }
 

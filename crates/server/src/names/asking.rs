@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
-use super::message::{Asked, Said};
+use super::message::{DnsAnswer, DnsQuestion};
 
 /// Largest answer over UDP that is read, in bytes.
 const UDP_BYTES_MAX: usize = 4096;
@@ -22,7 +22,7 @@ pub(super) struct Servers {
 
 /// What came of looking up an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Looked {
+pub(super) enum ReverseLookup {
     /// Its name, for so many seconds.
     Name(String, u32),
     /// It has none.
@@ -35,38 +35,38 @@ pub(super) enum Looked {
 
 impl Servers {
     /// The name of an address, if that name has this address.
-    pub(super) fn name_of(&self, address: IpAddr) -> Looked {
-        let (name, ttl_s) = match self.ask(&Asked::NameOf(address)) {
-            Said::Name(name, ttl_s) => (name, ttl_s),
-            Said::Nothing => return Looked::Nothing,
-            _ => return Looked::Failed,
+    pub(super) fn name_of(&self, address: IpAddr) -> ReverseLookup {
+        let (name, ttl_s) = match self.ask(&DnsQuestion::NameOf(address)) {
+            DnsAnswer::Name(name, ttl_s) => (name, ttl_s),
+            DnsAnswer::Nothing => return ReverseLookup::Nothing,
+            _ => return ReverseLookup::Failed,
         };
-        match self.ask(&Asked::AddressesOf(name.clone(), address)) {
-            Said::Addresses(all, also_s) if all.contains(&address) => {
-                Looked::Name(name, ttl_s.min(also_s))
+        match self.ask(&DnsQuestion::AddressesOf(name.clone(), address)) {
+            DnsAnswer::Addresses(all, also_s) if all.contains(&address) => {
+                ReverseLookup::Name(name, ttl_s.min(also_s))
             }
-            Said::Addresses(..) | Said::Nothing => Looked::Mismatch,
-            _ => Looked::Failed,
+            DnsAnswer::Addresses(..) | DnsAnswer::Nothing => ReverseLookup::Mismatch,
+            _ => ReverseLookup::Failed,
         }
     }
 
     /// The first answer that counts. Each server has its share of the time.
-    fn ask(&self, asked: &Asked) -> Said {
+    fn ask(&self, asked: &DnsQuestion) -> DnsAnswer {
         let end = Instant::now() + self.time;
         let count = self.addresses.len() as u32;
         for (server, left) in self.addresses.iter().zip((1..=count).rev()) {
             let time = end.saturating_duration_since(Instant::now()) / left;
             match exchange(*server, asked, time) {
-                Ok(Said::Failed) | Err(_) => {}
+                Ok(DnsAnswer::Failed) | Err(_) => {}
                 Ok(said) => return said,
             }
         }
-        Said::Failed
+        DnsAnswer::Failed
     }
 }
 
 /// Asks one server, a second time when the first question may have been lost.
-fn exchange(server: SocketAddr, asked: &Asked, time: Duration) -> io::Result<Said> {
+fn exchange(server: SocketAddr, asked: &DnsQuestion, time: Duration) -> io::Result<DnsAnswer> {
     let end = Instant::now() + time;
     let any: IpAddr = match server {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -83,7 +83,7 @@ fn exchange(server: SocketAddr, asked: &Asked, time: Duration) -> io::Result<Sai
         let end = end.min(Instant::now() + wait);
         tried = receive(&socket, asked, number, end);
         match tried {
-            Ok(Said::Truncated) => return over_tcp(server, asked, end),
+            Ok(DnsAnswer::Truncated) => return over_tcp(server, asked, end),
             Err(ref error) if error.kind() == io::ErrorKind::TimedOut => {}
             _ => return tried,
         }
@@ -91,7 +91,12 @@ fn exchange(server: SocketAddr, asked: &Asked, time: Duration) -> io::Result<Sai
     tried
 }
 
-fn receive(socket: &UdpSocket, asked: &Asked, number: u16, end: Instant) -> io::Result<Said> {
+fn receive(
+    socket: &UdpSocket,
+    asked: &DnsQuestion,
+    number: u16,
+    end: Instant,
+) -> io::Result<DnsAnswer> {
     let mut room = [0; UDP_BYTES_MAX];
     for _ in 0..STRANGERS_MAX {
         socket.set_read_timeout(Some(left(end)?))?;
@@ -107,7 +112,7 @@ fn receive(socket: &UdpSocket, asked: &Asked, number: u16, end: Instant) -> io::
     Err(io::ErrorKind::InvalidData.into())
 }
 
-fn over_tcp(server: SocketAddr, asked: &Asked, end: Instant) -> io::Result<Said> {
+fn over_tcp(server: SocketAddr, asked: &DnsQuestion, end: Instant) -> io::Result<DnsAnswer> {
     let number = random_number();
     let message = asked.message(number).ok_or(io::ErrorKind::InvalidInput)?;
     let mut stream = TcpStream::connect_timeout(&server, left(end)?)?;
@@ -119,7 +124,7 @@ fn over_tcp(server: SocketAddr, asked: &Asked, end: Instant) -> io::Result<Said>
     let mut answer = vec![0; usize::from(u16::from_be_bytes(head))];
     read_whole(&mut stream, &mut answer, end)?;
     match asked.read(number, &answer) {
-        None | Some(Said::Truncated) => Err(io::ErrorKind::InvalidData.into()),
+        None | Some(DnsAnswer::Truncated) => Err(io::ErrorKind::InvalidData.into()),
         Some(said) => Ok(said),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// What is known, and what waits.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    known: HashMap<IpAddr, Known>,
+    known: HashMap<IpAddr, CachedName>,
     /// In the order they came in; what is oldest goes first.
     order: VecDeque<IpAddr>,
     waiting: VecDeque<IpAddr>,
@@ -19,15 +19,15 @@ pub(super) struct Cache {
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedName {
     /// None: it has no name, or none that counts.
     name: Option<Arc<str>>,
     until_ms: u64,
-    state: State,
+    state: NameLookupState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum NameLookupState {
     /// It waits, or is being looked up.
     Wanted,
     /// It was looked up.
@@ -36,7 +36,7 @@ enum State {
 
 /// What asking the cache gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum NameCacheLookup {
     /// Its name, or that it has none.
     Name(Option<Arc<str>>),
     /// It is looked up; this is what was known of it before.
@@ -47,30 +47,32 @@ pub(super) enum Found {
 
 impl Cache {
     /// What is known of an address; where that is nothing, or too old, it waits from now on.
-    pub(super) fn ask(&mut self, address: IpAddr, now_ms: u64) -> Found {
+    pub(super) fn ask(&mut self, address: IpAddr, now_ms: u64) -> NameCacheLookup {
         let is_room = self.waiting.len() < self.waiting_count_max;
         match self.known.get_mut(&address) {
-            Some(known) if known.state == State::Wanted => Found::Wanted(known.name.clone()),
-            Some(known) if now_ms < known.until_ms => Found::Name(known.name.clone()),
-            Some(_) if !is_room => Found::Full,
+            Some(known) if known.state == NameLookupState::Wanted => {
+                NameCacheLookup::Wanted(known.name.clone())
+            }
+            Some(known) if now_ms < known.until_ms => NameCacheLookup::Name(known.name.clone()),
+            Some(_) if !is_room => NameCacheLookup::Full,
             Some(known) => {
-                known.state = State::Wanted;
+                known.state = NameLookupState::Wanted;
                 let before = known.name.clone();
                 self.waiting.push_back(address);
-                Found::Wanted(before)
+                NameCacheLookup::Wanted(before)
             }
-            None if !is_room => Found::Full,
+            None if !is_room => NameCacheLookup::Full,
             None => {
                 self.make_room();
-                let known = Known {
+                let known = CachedName {
                     name: None,
                     until_ms: 0,
-                    state: State::Wanted,
+                    state: NameLookupState::Wanted,
                 };
                 self.known.insert(address, known);
                 self.order.push_back(address);
                 self.waiting.push_back(address);
-                Found::Wanted(None)
+                NameCacheLookup::Wanted(None)
             }
         }
     }
@@ -84,10 +86,10 @@ impl Cache {
     pub(super) fn settle(&mut self, address: IpAddr, name: Option<Arc<str>>, until_ms: u64) {
         // What was thrown out meanwhile stays so.
         if let Some(known) = self.known.get_mut(&address) {
-            *known = Known {
+            *known = CachedName {
                 name,
                 until_ms,
-                state: State::Settled,
+                state: NameLookupState::Settled,
             };
         }
     }
@@ -95,7 +97,7 @@ impl Cache {
     /// Is it known by now?
     pub(super) fn is_settled(&self, address: IpAddr) -> bool {
         let known = self.known.get(&address);
-        known.is_none_or(|known| known.state == State::Settled)
+        known.is_none_or(|known| known.state == NameLookupState::Settled)
     }
 
     /// Forgets everything: who is asked has changed.
@@ -140,17 +142,20 @@ mod tests {
     #[test]
     fn address_is_looked_up_once_and_again_when_it_is_too_old() {
         let mut cache = cache(10, 10);
-        assert_eq!(cache.ask(address(1), 0), Found::Wanted(None));
-        assert_eq!(cache.ask(address(1), 0), Found::Wanted(None));
+        assert_eq!(cache.ask(address(1), 0), NameCacheLookup::Wanted(None));
+        assert_eq!(cache.ask(address(1), 0), NameCacheLookup::Wanted(None));
         assert_eq!((cache.next(), cache.next()), (Some(address(1)), None));
         assert!(!cache.is_settled(address(1)));
         cache.settle(address(1), Some("a.example".into()), 100);
         assert!(cache.is_settled(address(1)));
         let name = Some(Arc::from("a.example"));
-        assert_eq!(cache.ask(address(1), 99), Found::Name(name.clone()));
+        assert_eq!(
+            cache.ask(address(1), 99),
+            NameCacheLookup::Name(name.clone())
+        );
         assert_eq!(
             cache.ask(address(1), 100),
-            Found::Wanted(name),
+            NameCacheLookup::Wanted(name),
             "the old one meanwhile"
         );
         assert_eq!(cache.next(), Some(address(1)));
@@ -161,15 +166,15 @@ mod tests {
         let mut cache = cache(10, 10);
         cache.ask(address(1), 0);
         cache.settle(address(1), None, 100);
-        assert_eq!(cache.ask(address(1), 50), Found::Name(None));
+        assert_eq!(cache.ask(address(1), 50), NameCacheLookup::Name(None));
     }
 
     #[test]
     fn neither_entries_nor_what_waits_grows_without_bound() {
         let mut cache = cache(4, 2);
-        assert_eq!(cache.ask(address(1), 0), Found::Wanted(None));
-        assert_eq!(cache.ask(address(2), 0), Found::Wanted(None));
-        assert_eq!(cache.ask(address(3), 0), Found::Full);
+        assert_eq!(cache.ask(address(1), 0), NameCacheLookup::Wanted(None));
+        assert_eq!(cache.ask(address(2), 0), NameCacheLookup::Wanted(None));
+        assert_eq!(cache.ask(address(3), 0), NameCacheLookup::Full);
         for number in 3..100 {
             while cache.next().is_some() {}
             cache.ask(address(number), 0);
@@ -178,7 +183,7 @@ mod tests {
         cache.settle(address(1), Some("gone.example".into()), 100);
         assert_eq!(
             cache.ask(address(1), 0),
-            Found::Wanted(None),
+            NameCacheLookup::Wanted(None),
             "it was thrown out"
         );
         assert_eq!(cache.forgotten, 96);

@@ -15,7 +15,7 @@ const ALIASES_MAX: usize = 8;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum DnsQuestion {
     /// Which name an address has.
     NameOf(IpAddr),
     /// Which addresses of this one's family a name has.
@@ -24,7 +24,7 @@ pub enum Asked {
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum DnsAnswer {
     /// A name, for so many seconds.
     Name(String, u32),
     /// Addresses, for so many seconds.
@@ -37,7 +37,7 @@ pub enum Said {
     Failed,
 }
 
-impl Asked {
+impl DnsQuestion {
     /// The question as a message with this number.
     pub fn message(&self, number: u16) -> Option<Vec<u8>> {
         let (name, kind) = self.question();
@@ -50,7 +50,7 @@ impl Asked {
     }
 
     /// Reads an answer; `None` when it is none to this question.
-    pub fn read(&self, number: u16, bytes: &[u8]) -> Option<Said> {
+    pub fn read(&self, number: u16, bytes: &[u8]) -> Option<DnsAnswer> {
         let packet = Packet::parse(bytes).ok()?;
         let (wanted, kind) = self.question();
         let [question] = packet.questions.as_slice() else {
@@ -64,16 +64,16 @@ impl Asked {
             return None;
         }
         if packet.has_flags(PacketFlag::TRUNCATION) {
-            return Some(Said::Truncated);
+            return Some(DnsAnswer::Truncated);
         }
         match packet.rcode() {
             RCODE::NoError => Some(self.found(&packet, wanted)),
-            RCODE::NameError => Some(Said::Nothing),
-            _ => Some(Said::Failed),
+            RCODE::NameError => Some(DnsAnswer::Nothing),
+            _ => Some(DnsAnswer::Failed),
         }
     }
 
-    fn found(&self, packet: &Packet<'_>, wanted: String) -> Said {
+    fn found(&self, packet: &Packet<'_>, wanted: String) -> DnsAnswer {
         let (owner, mut ttl_s) = follow(packet, wanted);
         let own = packet
             .answers
@@ -82,14 +82,14 @@ impl Asked {
         let mut addresses = Vec::new();
         for record in own {
             let address = match (&record.rdata, self) {
-                (RData::PTR(name), Asked::NameOf(_)) => match host_name(&name.0) {
-                    Some(name) => return Said::Name(name, ttl_s.min(record.ttl)),
+                (RData::PTR(name), DnsQuestion::NameOf(_)) => match host_name(&name.0) {
+                    Some(name) => return DnsAnswer::Name(name, ttl_s.min(record.ttl)),
                     None => continue,
                 },
-                (RData::A(found), Asked::AddressesOf(_, IpAddr::V4(_))) => {
+                (RData::A(found), DnsQuestion::AddressesOf(_, IpAddr::V4(_))) => {
                     IpAddr::V4(found.address.into())
                 }
-                (RData::AAAA(found), Asked::AddressesOf(_, IpAddr::V6(_))) => {
+                (RData::AAAA(found), DnsQuestion::AddressesOf(_, IpAddr::V6(_))) => {
                     IpAddr::V6(found.address.into())
                 }
                 _ => continue,
@@ -98,16 +98,18 @@ impl Asked {
             addresses.push(address);
         }
         match addresses.is_empty() {
-            true => Said::Nothing,
-            false => Said::Addresses(addresses, ttl_s),
+            true => DnsAnswer::Nothing,
+            false => DnsAnswer::Addresses(addresses, ttl_s),
         }
     }
 
     fn question(&self) -> (String, TYPE) {
         match self {
-            Asked::NameOf(address) => (reverse(*address), TYPE::PTR),
-            Asked::AddressesOf(name, IpAddr::V4(_)) => (name.to_ascii_lowercase(), TYPE::A),
-            Asked::AddressesOf(name, IpAddr::V6(_)) => (name.to_ascii_lowercase(), TYPE::AAAA),
+            DnsQuestion::NameOf(address) => (reverse(*address), TYPE::PTR),
+            DnsQuestion::AddressesOf(name, IpAddr::V4(_)) => (name.to_ascii_lowercase(), TYPE::A),
+            DnsQuestion::AddressesOf(name, IpAddr::V6(_)) => {
+                (name.to_ascii_lowercase(), TYPE::AAAA)
+            }
         }
     }
 }
@@ -174,7 +176,7 @@ mod tests {
     const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 
     /// An answer to a question, with these records.
-    fn answer<'r>(asked: &Asked, records: Vec<(&'r str, RData<'r>)>) -> Vec<u8> {
+    fn answer<'r>(asked: &DnsQuestion, records: Vec<(&'r str, RData<'r>)>) -> Vec<u8> {
         let bytes = asked.message(7).unwrap();
         let mut packet = Packet::parse(&bytes).unwrap().into_reply();
         for (name, rdata) in records {
@@ -191,12 +193,12 @@ mod tests {
 
     #[test]
     fn name_of_an_address_is_asked_and_read() {
-        let asked = Asked::NameOf(CLIENT);
+        let asked = DnsQuestion::NameOf(CLIENT);
         let bytes = answer(
             &asked,
             vec![("7.2.0.192.in-addr.arpa", ptr("Www.Example.org"))],
         );
-        let said = Said::Name("www.example.org".to_owned(), 300);
+        let said = DnsAnswer::Name("www.example.org".to_owned(), 300);
         assert_eq!(asked.read(7, &bytes), Some(said));
         for end in 0..bytes.len() {
             let _ = asked.read(7, &bytes[..end]);
@@ -215,8 +217,8 @@ mod tests {
 
     #[test]
     fn answers_to_other_questions_do_not_count() {
-        let asked = Asked::NameOf(CLIENT);
-        let other = Asked::NameOf("192.0.2.8".parse().unwrap());
+        let asked = DnsQuestion::NameOf(CLIENT);
+        let other = DnsQuestion::NameOf("192.0.2.8".parse().unwrap());
         let bytes = answer(&other, vec![("8.2.0.192.in-addr.arpa", ptr("a.example"))]);
         assert_eq!(asked.read(7, &bytes), None);
         let bytes = answer(&asked, vec![("7.2.0.192.in-addr.arpa", ptr("a.example"))]);
@@ -224,12 +226,12 @@ mod tests {
         assert_eq!(asked.read(7, &asked.message(7).unwrap()), None, "no answer");
         // A record that nobody asked for is none for this name.
         let bytes = answer(&asked, vec![("9.2.0.192.in-addr.arpa", ptr("a.example"))]);
-        assert_eq!(asked.read(7, &bytes), Some(Said::Nothing));
+        assert_eq!(asked.read(7, &bytes), Some(DnsAnswer::Nothing));
     }
 
     #[test]
     fn aliases_are_followed_but_not_in_circles() {
-        let asked = Asked::NameOf(CLIENT);
+        let asked = DnsQuestion::NameOf(CLIENT);
         let own = "7.2.0.192.in-addr.arpa";
         let alias = |to: &'static str| RData::CNAME(CNAME(Name::new(to).unwrap()));
         let bytes = answer(
@@ -241,7 +243,7 @@ mod tests {
         );
         assert_eq!(
             asked.read(7, &bytes),
-            Some(Said::Name("a.example".to_owned(), 300))
+            Some(DnsAnswer::Name("a.example".to_owned(), 300))
         );
         let bytes = answer(
             &asked,
@@ -250,12 +252,12 @@ mod tests {
                 ("b.example", alias("7.2.0.192.in-addr.arpa")),
             ],
         );
-        assert_eq!(asked.read(7, &bytes), Some(Said::Nothing));
+        assert_eq!(asked.read(7, &bytes), Some(DnsAnswer::Nothing));
     }
 
     #[test]
     fn addresses_of_a_name_are_of_its_family() {
-        let asked = Asked::AddressesOf("A.example".to_owned(), CLIENT);
+        let asked = DnsQuestion::AddressesOf("A.example".to_owned(), CLIENT);
         let bytes = answer(
             &asked,
             vec![
@@ -276,13 +278,13 @@ mod tests {
         );
         assert_eq!(
             asked.read(7, &bytes),
-            Some(Said::Addresses(vec![CLIENT], 300))
+            Some(DnsAnswer::Addresses(vec![CLIENT], 300))
         );
     }
 
     #[test]
     fn names_with_anything_odd_stay_unknown() {
-        let asked = Asked::NameOf(CLIENT);
+        let asked = DnsQuestion::NameOf(CLIENT);
         for odd in [
             "<script>.example",
             "a b.example",
@@ -290,7 +292,7 @@ mod tests {
             "a\\.b.example",
         ] {
             let bytes = answer(&asked, vec![("7.2.0.192.in-addr.arpa", ptr(odd))]);
-            assert_eq!(asked.read(7, &bytes), Some(Said::Nothing), "{odd}");
+            assert_eq!(asked.read(7, &bytes), Some(DnsAnswer::Nothing), "{odd}");
         }
     }
 }

@@ -14,4 +14,4 @@ pub mod files;
 pub mod message;
 mod resolver;
 
-pub use resolver::ClientNames;
+pub use resolver::ClientNameResolver;

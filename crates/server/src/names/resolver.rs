@@ -11,8 +11,8 @@ use hob_trace::Mutex;
 use hob_trace::ThreadCounters;
 use hob_trace::metric::Counters;
 
-use super::asking::{Looked, Servers};
-use super::cache::{Cache, Found};
+use super::asking::{ReverseLookup, Servers};
+use super::cache::{Cache, NameCacheLookup};
 use super::files;
 use crate::api::Names;
 use crate::config;
@@ -30,8 +30,8 @@ const LOG_WAIT_MAX: Duration = Duration::from_secs(1);
 const LOG_SPAN_MS: u64 = 10_000;
 
 /// Names of clients: what is known at once, the rest soon.
-pub struct ClientNames {
-    state: Mutex<State>,
+pub struct ClientNameResolver {
+    state: Mutex<ResolverState>,
     /// Something is to be looked up, or it is over.
     wanted: Condvar,
     /// Something was looked up.
@@ -40,16 +40,16 @@ pub struct ClientNames {
 
 /// How often limits were reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limits {
+pub(crate) struct NameLimitHits {
     /// Names forgotten to make room for others.
     pub(crate) entries: u64,
     /// Names that a log did not wait for, or no longer.
     pub(crate) wait: u64,
 }
 
-struct State {
+struct ResolverState {
     /// None while names are off.
-    settings: Option<Settings>,
+    settings: Option<ResolverSettings>,
     cache: Cache,
     /// Of `/etc/hosts`.
     own: HashMap<IpAddr, Arc<str>>,
@@ -65,17 +65,17 @@ struct State {
 }
 
 #[derive(Clone, PartialEq)]
-struct Settings {
+struct ResolverSettings {
     servers: Arc<Servers>,
     keep: Duration,
     keep_unknown: Duration,
 }
 
-impl ClientNames {
+impl ClientNameResolver {
     /// Off.
-    pub(crate) fn new() -> Arc<ClientNames> {
-        Arc::new(ClientNames {
-            state: Mutex::new(State {
+    pub(crate) fn new() -> Arc<ClientNameResolver> {
+        Arc::new(ClientNameResolver {
+            state: Mutex::new(ResolverState {
                 settings: None,
                 cache: Cache::default(),
                 own: HashMap::new(),
@@ -106,14 +106,14 @@ impl ClientNames {
     }
 
     /// Puts settings in force; none turns names off. What is known is forgotten when they differ.
-    pub(crate) fn set(&self, names: Option<&config::ClientNames>) {
+    pub(crate) fn set(&self, names: Option<&config::ClientNamesSettings>) {
         let text = names.map_or(String::new(), |_| read("/etc/hosts"));
         let mut own = HashMap::new();
         for (address, name) in files::hosts(&text) {
             // Of several lines for an address the first counts, as everywhere.
             own.entry(address).or_insert_with(|| Arc::from(name));
         }
-        let settings = names.map(Settings::of);
+        let settings = names.map(ResolverSettings::of);
         let mut state = self.state.lock();
         state.own = own;
         if state.settings != settings {
@@ -139,8 +139,8 @@ impl ClientNames {
     /// The name of a client, if it is known. Where it is not, it is looked up: ask again later.
     pub fn name_of(&self, client: IpAddr) -> Option<Arc<str>> {
         match self.ask(&mut self.state.lock(), client.to_canonical()) {
-            Found::Name(name) | Found::Wanted(name) => name,
-            Found::Full => None,
+            NameCacheLookup::Name(name) | NameCacheLookup::Wanted(name) => name,
+            NameCacheLookup::Full => None,
         }
     }
 
@@ -149,9 +149,9 @@ impl ClientNames {
         let client = client.to_canonical();
         let mut state = self.state.lock();
         let known = match self.ask(&mut state, client) {
-            Found::Name(name) => return name,
-            Found::Full => return None,
-            Found::Wanted(known) => known,
+            NameCacheLookup::Name(name) => return name,
+            NameCacheLookup::Full => return None,
+            NameCacheLookup::Wanted(known) => known,
         };
         let now_ms = now_ms();
         if now_ms.saturating_sub(state.log_span_ms) >= LOG_SPAN_MS {
@@ -167,7 +167,8 @@ impl ClientNames {
             return known;
         }
         let begin = Instant::now();
-        let is_wanted = |state: &mut State| !state.cache.is_settled(client) && !state.is_over;
+        let is_wanted =
+            |state: &mut ResolverState| !state.cache.is_settled(client) && !state.is_over;
         let waited = self.settled.wait_timeout_while(state, left, is_wanted);
         let ended;
         (state, ended) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -176,15 +177,15 @@ impl ClientNames {
             state.unwaited += 1;
         }
         match self.ask(&mut state, client) {
-            Found::Name(name) => name,
-            Found::Wanted(_) | Found::Full => known,
+            NameCacheLookup::Name(name) => name,
+            NameCacheLookup::Wanted(_) | NameCacheLookup::Full => known,
         }
     }
 
     /// How often its limits were reached.
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> NameLimitHits {
         let state = self.state.lock();
-        Limits {
+        NameLimitHits {
             entries: state.cache.forgotten,
             wait: state.unwaited,
         }
@@ -203,16 +204,16 @@ impl ClientNames {
         }
     }
 
-    fn ask(&self, state: &mut State, client: IpAddr) -> Found {
+    fn ask(&self, state: &mut ResolverState, client: IpAddr) -> NameCacheLookup {
         if state.settings.is_none() || client.is_unspecified() {
-            return Found::Name(None);
+            return NameCacheLookup::Name(None);
         }
         if let Some(name) = state.own.get(&client) {
-            return Found::Name(Some(Arc::clone(name)));
+            return NameCacheLookup::Name(Some(Arc::clone(name)));
         }
         let (_, before) = state.cache.counts();
         let found = state.cache.ask(client, now_ms());
-        if found == Found::Full {
+        if found == NameCacheLookup::Full {
             state.refused += 1;
         }
         if state.cache.counts().1 > before {
@@ -226,17 +227,17 @@ impl ClientNames {
             let looked = settings.servers.name_of(client);
             counters.names_asked.add(1);
             let (name, keep) = match looked {
-                Looked::Name(name, ttl_s) => {
+                ReverseLookup::Name(name, ttl_s) => {
                     counters.names_found.add(1);
                     let keep = Duration::from_secs(ttl_s.into());
                     (Some(Arc::from(name)), keep.min(settings.keep).max(KEEP_MIN))
                 }
-                Looked::Nothing => (None, settings.keep_unknown),
-                Looked::Mismatch => {
+                ReverseLookup::Nothing => (None, settings.keep_unknown),
+                ReverseLookup::Mismatch => {
                     counters.names_mismatched.add(1);
                     (None, settings.keep_unknown)
                 }
-                Looked::Failed => {
+                ReverseLookup::Failed => {
                     counters.names_failed.add(1);
                     (None, KEEP_FAILURE)
                 }
@@ -248,7 +249,7 @@ impl ClientNames {
     }
 
     /// Waits for the next address; none when it is over.
-    fn next(&self, counters: &ThreadCounters) -> Option<(IpAddr, Settings)> {
+    fn next(&self, counters: &ThreadCounters) -> Option<(IpAddr, ResolverSettings)> {
         let mut state = self.state.lock();
         loop {
             counters
@@ -270,25 +271,25 @@ impl ClientNames {
     }
 }
 
-impl hob_trace::format::ClientNames for ClientNames {
+impl hob_trace::format::ClientNameSource for ClientNameResolver {
     fn name(&self, client: IpAddr) -> Option<Arc<str>> {
         self.await_name(client)
     }
 }
 
-impl std::fmt::Debug for ClientNames {
+impl std::fmt::Debug for ClientNameResolver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ClientNames").finish_non_exhaustive()
     }
 }
 
-impl Settings {
-    fn of(names: &config::ClientNames) -> Settings {
+impl ResolverSettings {
+    fn of(names: &config::ClientNamesSettings) -> ResolverSettings {
         let addresses = match names.server {
             Some(server) => vec![server],
             None => files::name_servers(&read("/etc/resolv.conf")).collect(),
         };
-        Settings {
+        ResolverSettings {
             servers: Arc::new(Servers {
                 addresses,
                 time: names.time,

@@ -10,7 +10,7 @@ use std::path::Path;
 use hob_http::post::check_roots;
 
 use crate::config::Config;
-use crate::life::key_files::FILE_BYTES_MAX;
+use hob_keeper::FILE_BYTES_MAX;
 
 /// What the config calls it.
 pub(super) const KEY: &str = "otlp.ca";

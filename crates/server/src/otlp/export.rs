@@ -10,11 +10,11 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use hob_http::Bytes;
-use hob_http::post::{Destination, Poster, Reply};
+use hob_http::post::{PostDestination, Poster, Reply};
 use hob_trace::Mutex;
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::{Consumer, Producer, ring};
-use hob_trace::series::{Series, SeriesName};
+use hob_trace::series::{SeriesName, SeriesRegistry};
 use hob_trace::{Record, Texts};
 use prost::Message;
 use rustix::time::{ClockId, clock_gettime};
@@ -40,7 +40,7 @@ pub struct Exporter {
     settings: Otlp,
     /// The text of `settings.ca`; empty without.
     roots: Vec<u8>,
-    desk: Arc<Desk>,
+    desk: Arc<ExporterInbox>,
     thread: Thread,
     /// Says that the thread has ended.
     ended: Mutex<Receiver<()>>,
@@ -48,7 +48,7 @@ pub struct Exporter {
 
 /// What the thread is told.
 #[derive(Default)]
-struct Desk {
+struct ExporterInbox {
     new_rings: Mutex<Vec<Consumer>>,
     is_closing: AtomicBool,
 }
@@ -61,10 +61,10 @@ impl Exporter {
     pub fn start(
         settings: Otlp,
         roots: Vec<u8>,
-        series: Arc<Series>,
+        series: Arc<SeriesRegistry>,
         counters: Arc<ThreadCounters>,
     ) -> std::io::Result<Exporter> {
-        let desk = Arc::new(Desk::default());
+        let desk = Arc::new(ExporterInbox::default());
         let (end, ended) = channel();
         let sender = Work {
             settings: settings.clone(),
@@ -129,10 +129,10 @@ impl Drop for Exporter {
 struct Work {
     settings: Otlp,
     roots: Vec<u8>,
-    series: Arc<Series>,
+    series: Arc<SeriesRegistry>,
     counters: Arc<ThreadCounters>,
-    desk: Arc<Desk>,
-    rings: Vec<Ring>,
+    desk: Arc<ExporterInbox>,
+    rings: Vec<ExportRing>,
     batch: Batch,
     names: Vec<Arc<SeriesName>>,
     /// From the monotonic clock to Unix time, in microseconds.
@@ -141,7 +141,7 @@ struct Work {
     _end: Sender<()>,
 }
 
-struct Ring {
+struct ExportRing {
     consumer: Consumer,
     /// Its losses that are counted already.
     dropped_seen: u64,
@@ -157,7 +157,7 @@ struct Batch {
 }
 
 /// What became of a batch that was sent.
-enum Sent {
+enum ExportOutcome {
     Taken,
     /// Trying again may help, after this if the collector says so.
     Later(String, Option<Duration>),
@@ -167,7 +167,7 @@ enum Sent {
 impl Work {
     fn run(mut self) {
         let destination = &self.settings.destination;
-        let destination = Destination {
+        let destination = PostDestination {
             url: destination.url.clone(),
             fields: destination.fields.clone(),
             timeout: destination.timeout,
@@ -216,7 +216,7 @@ impl Work {
     fn take_rings(&mut self) {
         for consumer in self.desk.new_rings.lock().drain(..) {
             consumer.attach(thread::current());
-            self.rings.push(Ring {
+            self.rings.push(ExportRing {
                 consumer,
                 dropped_seen: 0,
             });
@@ -271,13 +271,13 @@ impl Work {
                 None => break,
             };
             match sent {
-                Sent::Taken => return self.counters.otlp_spans.add(span_count),
-                Sent::Refused(why) => {
+                ExportOutcome::Taken => return self.counters.otlp_spans.add(span_count),
+                ExportOutcome::Refused(why) => {
                     self.counters.otlp_failures.add(1);
                     self.complain(&why);
                     break;
                 }
-                Sent::Later(why, asked) => {
+                ExportOutcome::Later(why, asked) => {
                     self.counters.otlp_failures.add(1);
                     self.complain(&why);
                     let is_last = tried == TRIES_MAX;
@@ -351,26 +351,26 @@ impl Work {
 }
 
 /// What an answer means.
-fn judge(answer: Result<Reply, String>) -> Sent {
+fn judge(answer: Result<Reply, String>) -> ExportOutcome {
     let reply = match answer {
         Ok(reply) => reply,
-        Err(why) => return Sent::Later(why, None),
+        Err(why) => return ExportOutcome::Later(why, None),
     };
     match reply.status {
         200..=299 => {
             let partial = Exported::decode(reply.body).unwrap_or_default().partial;
             match partial {
-                Some(partial) if partial.rejected_spans > 0 => Sent::Refused(format!(
+                Some(partial) if partial.rejected_spans > 0 => ExportOutcome::Refused(format!(
                     "it rejected {} spans: {}",
                     partial.rejected_spans, partial.message
                 )),
-                _ => Sent::Taken,
+                _ => ExportOutcome::Taken,
             }
         }
         429 | 502 | 503 | 504 => {
             let pause = reply.retry_after_s.map(Duration::from_secs);
-            Sent::Later(format!("it answered {}", reply.status), pause)
+            ExportOutcome::Later(format!("it answered {}", reply.status), pause)
         }
-        status => Sent::Refused(format!("it answered {status}")),
+        status => ExportOutcome::Refused(format!("it answered {status}")),
     }
 }

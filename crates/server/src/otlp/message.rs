@@ -51,7 +51,7 @@ pub(super) struct Span {
     pub(super) parent_span_id: Vec<u8>,
     #[prost(string, tag = "5")]
     pub(super) name: String,
-    #[prost(enumeration = "Kind", tag = "6")]
+    #[prost(enumeration = "SpanKind", tag = "6")]
     pub(super) kind: i32,
     #[prost(fixed64, tag = "7")]
     pub(super) start_unix_ns: u64,
@@ -67,7 +67,7 @@ pub(super) struct Span {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
-pub(super) enum Kind {
+pub(super) enum SpanKind {
     Unspecified = 0,
     Internal = 1,
     Server = 2,
@@ -77,13 +77,13 @@ pub(super) enum Kind {
 pub(super) struct Status {
     #[prost(string, tag = "2")]
     pub(super) message: String,
-    #[prost(enumeration = "Code", tag = "3")]
+    #[prost(enumeration = "SpanStatusCode", tag = "3")]
     pub(super) code: i32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
-pub(super) enum Code {
+pub(super) enum SpanStatusCode {
     Unset = 0,
     Ok = 1,
     Error = 2,
@@ -160,13 +160,13 @@ mod tests {
             span_id: vec![2; 8],
             parent_span_id: vec![3; 8],
             name: "GET /".to_owned(),
-            kind: Kind::Server.into(),
+            kind: SpanKind::Server.into(),
             start_unix_ns: 5,
             end_unix_ns: 1 << 60,
             attributes: vec![KeyValue::number("http.response.status_code", 502)],
             status: Some(Status {
                 message: "why".to_owned(),
-                code: Code::Error.into(),
+                code: SpanStatusCode::Error.into(),
             }),
             flags: 0x301,
         };

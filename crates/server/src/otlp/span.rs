@@ -6,7 +6,7 @@
 use hob_trace::series::SeriesName;
 use hob_trace::{CacheOutcome, Fault, Protocol, Record, Texts, TlsVersion};
 
-use super::message::{Code, KeyValue, Kind, Span, Status};
+use super::message::{KeyValue, Span, SpanKind, SpanStatusCode, Status};
 
 /// The parent's flag bits: known, and from another process.
 const PARENT_IS_KNOWN: u32 = 0x100;
@@ -27,7 +27,7 @@ pub(super) fn spans(
     let start_us = record.started_us.saturating_add_signed(unix_us);
     let own = own(record, texts, name, start_us);
     let mut all = vec![own];
-    let mut part = |part: Part| {
+    let mut part = |part: ChildSpan| {
         let index = all.len() as u64;
         all.push(child(record, part, start_us, index));
     };
@@ -40,28 +40,28 @@ pub(super) fn spans(
     let asked_us = answered_us - program_us;
     if record.queue_us > 0 {
         let queue_us = record.queue_us.min(asked_us);
-        part(Part::new("queue", asked_us - queue_us, asked_us));
+        part(ChildSpan::new("queue", asked_us - queue_us, asked_us));
     }
     if program_us > 0 {
         let start_us = record.start_us.min(program_us);
         if start_us > 0 {
-            part(Part::new("start", asked_us, asked_us + start_us));
+            part(ChildSpan::new("start", asked_us, asked_us + start_us));
         }
-        part(Part::new("program", asked_us + start_us, answered_us));
+        part(ChildSpan::new("program", asked_us + start_us, answered_us));
     }
     all
 }
 
 /// A part of a request's time, from its begin.
-struct Part {
+struct ChildSpan {
     name: &'static str,
     from_us: u64,
     to_us: u64,
 }
 
-impl Part {
-    fn new(name: &'static str, from_us: u64, to_us: u64) -> Part {
-        Part {
+impl ChildSpan {
+    fn new(name: &'static str, from_us: u64, to_us: u64) -> ChildSpan {
+        ChildSpan {
             name,
             from_us,
             to_us,
@@ -85,7 +85,7 @@ fn own(record: &Record, texts: &Texts<'_>, name: &SeriesName, start_us: u64) -> 
             "" => shown.to_owned(),
             route => format!("{shown} {route}"),
         },
-        kind: Kind::Server.into(),
+        kind: SpanKind::Server.into(),
         start_unix_ns: start_us * 1000,
         end_unix_ns: (start_us + record.total_us) * 1000,
         attributes: attributes(record, texts, name, &method),
@@ -94,7 +94,7 @@ fn own(record: &Record, texts: &Texts<'_>, name: &SeriesName, start_us: u64) -> 
     }
 }
 
-fn child(record: &Record, part: Part, start_us: u64, index: u64) -> Span {
+fn child(record: &Record, part: ChildSpan, start_us: u64, index: u64) -> Span {
     let trace = &record.trace;
     // Of the request's own, which is random: two requests of one trace have different ones.
     let id = u64::from_be_bytes(trace.span)
@@ -105,7 +105,7 @@ fn child(record: &Record, part: Part, start_us: u64, index: u64) -> Span {
         span_id: id.to_be_bytes().to_vec(),
         parent_span_id: trace.span.to_vec(),
         name: part.name.to_owned(),
-        kind: Kind::Internal.into(),
+        kind: SpanKind::Internal.into(),
         start_unix_ns: (start_us + part.from_us) * 1000,
         end_unix_ns: (start_us + part.to_us) * 1000,
         attributes: Vec::new(),
@@ -206,7 +206,7 @@ fn status(record: &Record) -> Option<Status> {
     let is_error = record.status >= 500 || matches!(record.fault, Fault::Server | Fault::Script);
     is_error.then(|| Status {
         message: record.reason.unwrap_or_default().to_owned(),
-        code: Code::Error.into(),
+        code: SpanStatusCode::Error.into(),
     })
 }
 

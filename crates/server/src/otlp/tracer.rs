@@ -15,11 +15,11 @@ use crate::config::{Otlp, Parent};
 pub(crate) struct Tracer {
     exporter: Arc<Exporter>,
     ring: RefCell<Producer>,
-    ids: Ids,
+    ids: TraceIdGenerator,
 }
 
 /// Numbers that do not come twice; not secret.
-struct Ids {
+struct TraceIdGenerator {
     low: Cell<u64>,
     high: Cell<u64>,
 }
@@ -30,7 +30,7 @@ impl Tracer {
         Tracer {
             exporter: Arc::clone(exporter),
             ring: RefCell::new(exporter.new_ring()),
-            ids: Ids::new(),
+            ids: TraceIdGenerator::new(),
         }
     }
 
@@ -92,9 +92,9 @@ fn caller(head: &RequestHead) -> Option<Caller> {
     }
 }
 
-impl Ids {
+impl TraceIdGenerator {
     /// From the kernel's random numbers.
-    fn new() -> Ids {
+    fn new() -> TraceIdGenerator {
         let mut seed = [0; 16];
         // It does not fail for so few bytes; without it, ids would still differ by thread and time.
         let _ = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty());
@@ -105,7 +105,7 @@ impl Ids {
                 .fold(0, |all, byte| all << 8 | u64::from(*byte))
         };
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-        Ids {
+        TraceIdGenerator {
             low: Cell::new(number(low) ^ time.tv_nsec.unsigned_abs()),
             high: Cell::new(number(high)),
         }
@@ -121,11 +121,11 @@ impl Ids {
     }
 
     fn next(&self) -> u64 {
-        Ids::next_of(&self.low)
+        TraceIdGenerator::next_of(&self.low)
     }
 
     fn trace(&self) -> [u8; 16] {
-        let (high, low) = (Ids::next_of(&self.high), self.next());
+        let (high, low) = (TraceIdGenerator::next_of(&self.high), self.next());
         // Zeros would be no trace.
         (u128::from(high) << 64 | u128::from(low.max(1))).to_be_bytes()
     }

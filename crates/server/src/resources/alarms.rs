@@ -27,7 +27,7 @@ pub(crate) struct Finding {
 }
 
 /// How much of a link or a limit is used.
-pub(crate) struct Used<'a> {
+pub(crate) struct LimitUsage<'a> {
     /// What it is, for telling one from another.
     pub(crate) key: &'a str,
     /// Of 1.
@@ -45,7 +45,7 @@ pub(crate) struct Used<'a> {
 pub(crate) struct Alarms {
     on: BTreeMap<String, Alert>,
     levels: BTreeMap<String, Above>,
-    events: BTreeMap<String, Event>,
+    events: BTreeMap<String, AlarmEvent>,
 }
 
 /// A level that is above its threshold.
@@ -57,7 +57,7 @@ struct Above {
 
 /// Something that happened.
 #[derive(Debug)]
-struct Event {
+struct AlarmEvent {
     first_ms: u64,
     last_ms: u64,
     count: u64,
@@ -88,7 +88,7 @@ impl Alarms {
     }
 
     /// Says how much of something is used, now.
-    pub(crate) fn level(&mut self, used: Used<'_>, now_ms: u64) {
+    pub(crate) fn level(&mut self, used: LimitUsage<'_>, now_ms: u64) {
         let is_on = self.on.contains_key(used.key);
         if used.share < if is_on { SHARE_OFF } else { SHARE_ON } {
             self.levels.remove(used.key);
@@ -127,7 +127,7 @@ impl Alarms {
         finding: impl FnOnce(u64) -> Finding,
     ) {
         if count > 0 {
-            let event = self.events.entry(key.to_owned()).or_insert(Event {
+            let event = self.events.entry(key.to_owned()).or_insert(AlarmEvent {
                 first_ms: now_ms,
                 last_ms: now_ms,
                 count: 0,
@@ -180,7 +180,7 @@ mod tests {
     const MINUTE: u64 = 60_000;
 
     fn level(alarms: &mut Alarms, share: f64, minute: u64) -> Vec<Alert> {
-        let used = Used {
+        let used = LimitUsage {
             key: "link eth0",
             share,
             looks: 5,

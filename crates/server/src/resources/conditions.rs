@@ -5,14 +5,14 @@
 
 use hob_trace::Snapshot;
 
-use super::alarms::{Alarms, Finding, Level, SHARE_ON, Used};
+use super::alarms::{Alarms, Finding, Level, LimitUsage, SHARE_ON};
 use super::minute::Minute;
 use crate::cache::store::Holdings;
 use crate::handle::script::stderr::cause;
 
 /// What the server knows of itself at a moment.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct ServerVitals {
     pub(crate) counters: Snapshot,
     /// Connections open that count towards the limit.
     pub(crate) connections: u64,
@@ -129,7 +129,7 @@ const EVENTS: &[(&str, Level, &str)] = &[
 ];
 
 /// What happened since the facts before; to be asked every second.
-pub(crate) fn events(alarms: &mut Alarms, before: &Facts, now: &Facts, now_ms: u64) {
+pub(crate) fn events(alarms: &mut Alarms, before: &ServerVitals, now: &ServerVitals, now_ms: u64) {
     let since = now.counters.since(&before.counters);
     for metric in since.metrics() {
         let name = metric.name;
@@ -163,7 +163,7 @@ fn page_of(name: &str) -> &'static str {
 }
 
 /// Limits that are near, and what is wrong now; to be asked every second.
-pub(crate) fn levels(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
+pub(crate) fn levels(alarms: &mut Alarms, facts: &ServerVitals, now_ms: u64) {
     let limits = [
         (
             "descriptors",
@@ -188,7 +188,7 @@ pub(crate) fn levels(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
         let Some(most) = most.filter(|most| *most > 0) else {
             continue;
         };
-        let used = Used {
+        let used = LimitUsage {
             key: &format!("level {what}"),
             share: used as f64 / most as f64,
             looks: LOOKS_QUICK,
@@ -203,7 +203,7 @@ pub(crate) fn levels(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
 }
 
 /// What goes wrong at this moment.
-fn now(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
+fn now(alarms: &mut Alarms, facts: &ServerVitals, now_ms: u64) {
     let (errors, requests) = (facts.errors, facts.requests);
     let is_failing = errors >= ERRORS_MIN && errors.saturating_mul(ERRORS_ONE_IN) >= requests;
     let failing = is_failing.then(|| Finding {
@@ -236,7 +236,7 @@ fn now(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
     alarms.tell("file", now_ms, unwritten);
 }
 
-fn pools(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
+fn pools(alarms: &mut Alarms, facts: &ServerVitals, now_ms: u64) {
     let mut keys = Vec::new();
     for pool in &facts.pools {
         let (queue, start) = (
@@ -275,7 +275,7 @@ fn pools(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
     alarms.keep("pool ", &keys);
 }
 
-fn certificates(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
+fn certificates(alarms: &mut Alarms, facts: &ServerVitals, now_ms: u64) {
     let now_s = (now_ms / 1000).cast_signed();
     let page = "certificates";
     let mut keys = Vec::new();
@@ -324,7 +324,7 @@ pub(crate) fn machine<'l>(
             let Some(speed) = speed else { continue };
             let bits_s = bytes_s.saturating_mul(8);
             let (used, most) = (bits_s / 1_000_000, speed / 1_000_000);
-            let level = Used {
+            let level = LimitUsage {
                 key: &format!("link {name} {does}"),
                 share: bits_s as f64 / speed as f64,
                 looks: LOOKS_MINUTES,
@@ -356,7 +356,7 @@ pub(crate) fn machine<'l>(
 
 /// Shares of time and memory.
 fn shares(alarms: &mut Alarms, minute: &Minute, now_ms: u64) {
-    let softirq = Used {
+    let softirq = LimitUsage {
         key: "softirq",
         share: f64::from(minute.softirq_permille) / 1000.0,
         looks: LOOKS_MINUTES,

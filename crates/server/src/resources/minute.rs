@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::reading::{Part, Reading};
+use super::reading::{MachineReading, MemoryReading};
 use hob_machine::text::Pressure;
 
 /// Interfaces that are told apart.
@@ -24,7 +24,7 @@ const _: () = assert!(MINUTE_COUNT_MAX * size_of::<Minute>() <= BYTES_MAX);
 
 /// What a link carried, per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct InterfaceTraffic {
     pub(crate) bytes_in_s: u64,
     pub(crate) bytes_out_s: u64,
     pub(crate) packets_in_s: u32,
@@ -47,7 +47,7 @@ pub(crate) struct Use {
 pub(crate) struct Minute {
     /// Its end, in minutes of Unix time.
     pub(crate) unix_minute: u64,
-    pub(crate) links: [Link; INTERFACE_COUNT_MAX],
+    pub(crate) links: [InterfaceTraffic; INTERFACE_COUNT_MAX],
     pub(crate) server: Use,
     pub(crate) pools: [Use; POOL_COUNT_MAX],
     pub(crate) descriptors: u32,
@@ -111,7 +111,7 @@ const COLUMNS: &[Column<Minute>] = &[
 ];
 
 /// What it has for each interface.
-const LINK_COLUMNS: &[Column<Link>] = &[
+const LINK_COLUMNS: &[Column<InterfaceTraffic>] = &[
     ("bytes_in_s", Join::Mean, |link| link.bytes_in_s),
     ("bytes_out_s", Join::Mean, |link| link.bytes_out_s),
     ("packets_in_s", Join::Mean, |link| link.packets_in_s.into()),
@@ -134,17 +134,17 @@ const USE_COLUMNS: &[Column<Use>] = &[
 #[derive(Debug, Default)]
 pub(crate) struct Minutes {
     all: VecDeque<Minute>,
-    interfaces: Names<INTERFACE_COUNT_MAX>,
-    pools: Names<POOL_COUNT_MAX>,
+    interfaces: NameSlots<INTERFACE_COUNT_MAX>,
+    pools: NameSlots<POOL_COUNT_MAX>,
     /// By interface: bits a second of its link.
     speeds: [Option<u64>; INTERFACE_COUNT_MAX],
 }
 
 /// Names with places of their own, in the order they came; one that finds no place has none.
 #[derive(Debug, Default)]
-struct Names<const COUNT: usize>(Vec<String>);
+struct NameSlots<const COUNT: usize>(Vec<String>);
 
-impl<const COUNT: usize> Names<COUNT> {
+impl<const COUNT: usize> NameSlots<COUNT> {
     fn place(&mut self, name: &str) -> Option<usize> {
         let known = self.0.iter().position(|known| known == name);
         known.or_else(|| {
@@ -158,7 +158,12 @@ impl<const COUNT: usize> Names<COUNT> {
 
 impl Minutes {
     /// Adds the minute between two readings, which ends in this minute of Unix time.
-    pub(crate) fn add(&mut self, unix_minute: u64, before: &Reading, now: &Reading) -> Minute {
+    pub(crate) fn add(
+        &mut self,
+        unix_minute: u64,
+        before: &MachineReading,
+        now: &MachineReading,
+    ) -> Minute {
         let passed_ms = now.now_ms.saturating_sub(before.now_ms).max(1);
         let mut minute = shares(before, now, passed_ms);
         minute.unix_minute = unix_minute;
@@ -179,7 +184,13 @@ impl Minutes {
         minute
     }
 
-    fn add_links(&mut self, minute: &mut Minute, before: &Reading, now: &Reading, passed_ms: u64) {
+    fn add_links(
+        &mut self,
+        minute: &mut Minute,
+        before: &MachineReading,
+        now: &MachineReading,
+        passed_ms: u64,
+    ) {
         for one in &now.interfaces {
             let known = before
                 .interfaces
@@ -197,7 +208,7 @@ impl Minutes {
             let a_second = |now: u64, before: u64| rate(now, before, passed_ms);
             let packets = |now, before| u32::try_from(a_second(now, before)).unwrap_or(u32::MAX);
             self.speeds[place] = one.speed_bits_s;
-            minute.links[place] = Link {
+            minute.links[place] = InterfaceTraffic {
                 bytes_in_s: a_second(traffic.bytes_in, known.traffic.bytes_in),
                 bytes_out_s: a_second(traffic.bytes_out, known.traffic.bytes_out),
                 packets_in_s: packets(traffic.packets_in, known.traffic.packets_in),
@@ -297,7 +308,7 @@ fn row(columns: &[(String, Join, Box<dyn Fn(&Minute) -> u64>)], minutes: &[&Minu
 }
 
 /// What does not depend on names.
-fn shares(before: &Reading, now: &Reading, passed_ms: u64) -> Minute {
+fn shares(before: &MachineReading, now: &MachineReading, passed_ms: u64) -> Minute {
     let cpus = before.cpus.iter().zip(&now.cpus);
     let softirq = cpus.clone().skip(1).map(|(before, now)| {
         let all = now.all.saturating_sub(before.all);
@@ -331,7 +342,7 @@ fn shares(before: &Reading, now: &Reading, passed_ms: u64) -> Minute {
     }
 }
 
-fn used(before: &Part, now: &Part, passed_ms: u64) -> Use {
+fn used(before: &MemoryReading, now: &MemoryReading, passed_ms: u64) -> Use {
     let wait_us = now.memory.some_us.saturating_sub(before.memory.some_us);
     Use {
         memory_bytes: now.memory_bytes,

@@ -3,12 +3,12 @@
 use hob_machine::cgroup::membership;
 use hob_machine::process::descriptors;
 use hob_machine::text::{self, CpuTime, Pressure, Traffic};
-use hob_machine::{Process, read};
+use hob_machine::{ProcessStat, read};
 use rustix::process::{Resource, getrlimit};
 
 /// What was counted until a moment.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Reading {
+pub(crate) struct MachineReading {
     /// The moment, on the monotonic clock, in milliseconds.
     pub(crate) now_ms: u64,
     /// Interfaces with their traffic and speed.
@@ -32,11 +32,11 @@ pub(crate) struct Reading {
     /// Of it, what can be had without swapping.
     pub(crate) memory_available_bytes: u64,
     /// The server's own.
-    pub(crate) server: Part,
+    pub(crate) server: MemoryReading,
     /// Descriptors the server has open.
     pub(crate) descriptors: u64,
     /// Pools of programs by name.
-    pub(crate) pools: Vec<(String, Part)>,
+    pub(crate) pools: Vec<(String, MemoryReading)>,
 }
 
 /// A network interface.
@@ -50,7 +50,7 @@ pub(crate) struct Interface {
 
 /// The server, or the workers of one pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct MemoryReading {
     /// Memory, in bytes.
     pub(crate) memory_bytes: u64,
     /// Pages that had to be fetched from a disk.
@@ -59,9 +59,9 @@ pub(crate) struct Part {
     pub(crate) memory: Pressure,
 }
 
-impl Reading {
+impl MachineReading {
     /// Looks at the machine now. `pools` names pools with the process ids of their workers.
-    pub(crate) fn take(now_ms: u64, pools: Vec<(String, Vec<u32>)>) -> Reading {
+    pub(crate) fn take(now_ms: u64, pools: Vec<(String, Vec<u32>)>) -> MachineReading {
         let (stat, softirqs) = (read("/proc/stat"), read("/proc/softirqs"));
         let (netstat, memory) = (read("/proc/net/netstat"), read("/proc/meminfo"));
         let counted = |name| text::netstat(&netstat, "TcpExt", name).unwrap_or(0);
@@ -69,7 +69,7 @@ impl Reading {
             text::pressure(&read(format!("/proc/pressure/{kind}"))).unwrap_or_default()
         };
         let bytes = |name| text::kib_line(&memory, name).unwrap_or(0);
-        Reading {
+        MachineReading {
             now_ms,
             interfaces: interfaces(),
             cpus: text::cpu_times(&stat),
@@ -111,10 +111,10 @@ fn speed_bits_s(name: &str) -> Option<u64> {
     megabits.checked_mul(1_000_000).filter(|speed| *speed > 0)
 }
 
-fn part(pids: &[u32]) -> Part {
-    let mut sum = Part::default();
+fn part(pids: &[u32]) -> MemoryReading {
+    let mut sum = MemoryReading::default();
     for pid in pids {
-        let Some(process) = Process::of(pid) else {
+        let Some(process) = ProcessStat::of(pid) else {
             continue;
         };
         sum.memory_bytes = sum.memory_bytes.saturating_add(process.resident_bytes);
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn this_machine_is_read_whole() {
         let pools = vec![("pool".to_owned(), vec![std::process::id(), u32::MAX])];
-        let reading = Reading::take(7, pools);
+        let reading = MachineReading::take(7, pools);
         assert!(reading.interfaces.iter().any(|one| one.name == "lo"));
         assert!(reading.cpus.len() >= 2 && reading.memory_bytes > 0);
         assert!(reading.server.memory_bytes > 0);

@@ -8,13 +8,13 @@ use hob_trace::Mutex;
 use serde_json::{Value, json};
 
 use super::alarms::{Alarms, Alert};
-use super::conditions::{self, Facts};
+use super::conditions::{self, ServerVitals};
 use super::minute::Minutes;
-use super::reading::{Reading, descriptors_max};
+use super::reading::{MachineReading, descriptors_max};
 use super::trim::Trim;
 use crate::cache::store::Holdings;
 use crate::handle::admin::Admin;
-use crate::handle::admin::certificates::Held;
+use crate::handle::admin::certificates::ServedCertificate;
 use crate::handle::resident::status::{pids, pool_facts};
 use crate::handle::warm;
 use crate::shared::fleet::now_ms;
@@ -45,17 +45,17 @@ impl Resources {
 pub struct Sampler {
     admin: Arc<Admin>,
     alarms: Alarms,
-    before: Facts,
+    before: ServerVitals,
     trim: Trim,
     /// The last minute's end: its number, what was read, and what the cache held.
-    minute: (u64, Reading, Facts, Holdings),
+    minute: (u64, MachineReading, ServerVitals, Holdings),
 }
 
 impl Sampler {
     /// Begins to look at this server.
     pub fn new(admin: &Arc<Admin>) -> Sampler {
         let facts = facts(admin);
-        let reading = Reading::take(now_ms(), pools(admin));
+        let reading = MachineReading::take(now_ms(), pools(admin));
         let minute = unix_ms() / 60_000;
         Sampler {
             alarms: Alarms::default(),
@@ -83,8 +83,8 @@ impl Sampler {
         *self.admin.resources.alerts.lock() = self.alarms.alerts();
     }
 
-    fn end_minute(&mut self, facts: &Facts, unix_ms: u64) {
-        let reading = Reading::take(now_ms(), pools(&self.admin));
+    fn end_minute(&mut self, facts: &ServerVitals, unix_ms: u64) {
+        let reading = MachineReading::take(now_ms(), pools(&self.admin));
         let holdings = self.admin.shared.store.holdings();
         let (_, before, facts_before, holdings_before) = &self.minute;
         let mut minutes = self.admin.resources.minutes.lock();
@@ -110,7 +110,7 @@ fn pools(admin: &Admin) -> Vec<(String, Vec<u32>)> {
 }
 
 /// What the server knows of itself now.
-fn facts(admin: &Admin) -> Facts {
+fn facts(admin: &Admin) -> ServerVitals {
     let (workers, workers_max) = admin.shared.fleet.load();
     let report = admin.report.lock();
     let refused = report.certificates.iter().filter_map(|state| {
@@ -120,8 +120,13 @@ fn facts(admin: &Admin) -> Facts {
     let refused_certificates = refused.collect();
     let seen = admin.inside.seen();
     drop(report);
-    let certificates = admin.certificates.lock().iter().map(Held::expiry).collect();
-    Facts {
+    let certificates = admin
+        .certificates
+        .lock()
+        .iter()
+        .map(ServedCertificate::expiry)
+        .collect();
+    ServerVitals {
         counters: admin.counters.merged(),
         connections: admin.crew.open_connections() as u64,
         connections_max: admin.config().limits.connections as u64,

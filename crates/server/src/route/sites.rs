@@ -11,8 +11,8 @@ use hob_trace::HandlerKind;
 use hob_trace::series::SeriesName;
 
 use crate::config::{
-    self, AfterSteps, CacheMode, CgiRuns, ClientNeed, Config, HeaderRules, LogChoice, Program,
-    UnknownHost,
+    self, AfterSteps, CacheMode, CgiRuns, ClientNeed, Config, HeaderRules, LogChoice,
+    ProgramConfig, UnknownHost,
 };
 use crate::handle::Handler;
 use crate::handle::cgi::{Cgi, build};
@@ -21,19 +21,19 @@ use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
 use crate::handle::plain;
 use crate::handle::resident::{self, Resident};
-use crate::process::ProgramRef;
 use crate::route::host::{Chosen, HostTable};
 use crate::route::pattern::Pattern;
 use crate::route::table::RouteTable;
 use crate::route::target;
 use crate::route::template::Rewrite;
-use crate::shared::Shared;
+use crate::shared::ServerState;
+use hob_keeper::process::ProgramRef;
 
 /// All sites.
 #[derive(Default)]
 pub struct Sites {
     hosts: HostTable,
-    sites: Vec<Site>,
+    sites: Vec<ServedSite>,
     /// Access log of each listener, by its number; 0 is none.
     pub listener_logs: HashMap<u16, u16, foldhash::fast::RandomState>,
     /// The port that clients in clear text are sent to.
@@ -43,7 +43,7 @@ pub struct Sites {
 }
 
 /// One site.
-pub struct Site {
+pub struct ServedSite {
     /// Its name for people; `*` for a site without one.
     pub name: String,
     /// Its number among series, for what no route answers.
@@ -54,7 +54,7 @@ pub struct Site {
     /// Which paths only lack a slash; `None` where none does.
     pub slashes: Option<Arc<Slashes>>,
     /// Its routes, in order.
-    pub routes: Vec<Route>,
+    pub routes: Vec<ServedRoute>,
     /// Bodies for error statuses.
     pub error_pages: Vec<ErrorPage>,
     /// Header rules for what no route answers.
@@ -79,7 +79,7 @@ pub struct Claims {
 }
 
 impl Claims {
-    fn of(table: &Arc<RouteTable>, routes: &[Route]) -> Option<Arc<Claims>> {
+    fn of(table: &Arc<RouteTable>, routes: &[ServedRoute]) -> Option<Arc<Claims>> {
         let runs_programs = routes.iter().map(|route| route.handler.runs_programs());
         let runs_programs: Vec<bool> = runs_programs.collect();
         runs_programs.contains(&true).then(|| {
@@ -105,7 +105,7 @@ pub struct Slashes {
 }
 
 impl Slashes {
-    fn of(routes: &[Route], site: &config::Site) -> Option<Arc<Slashes>> {
+    fn of(routes: &[ServedRoute], site: &config::Site) -> Option<Arc<Slashes>> {
         let lacking = (0..).zip(routes.iter().zip(&site.routes));
         let lacking = lacking.filter(|(_, (route, said))| !route.is_internal && !said.strict);
         let lacking =
@@ -134,7 +134,7 @@ impl Slashes {
 }
 
 /// One route.
-pub struct Route {
+pub struct ServedRoute {
     /// Its pattern, as the config has it.
     pub path: String,
     /// Its number among series.
@@ -183,7 +183,7 @@ impl Sites {
         config: &Config,
         generation: u64,
         log_ids: &[u16],
-        shared: &Shared,
+        shared: &ServerState,
     ) -> Result<Sites, String> {
         let names = |site: &config::Site| site.names.clone();
         let all_names: Vec<Vec<String>> = config.sites.iter().map(names).collect();
@@ -192,7 +192,7 @@ impl Sites {
                 .iter()
                 .map(|names| names.iter().map(String::as_str)),
         );
-        let mut around = Around {
+        let mut around = SitesBuildContext {
             shared,
             log_ids,
             generation,
@@ -203,7 +203,7 @@ impl Sites {
         let sites = config
             .sites
             .iter()
-            .map(|site| Site::build(site, &mut around))
+            .map(|site| ServedSite::build(site, &mut around))
             .collect::<Result<_, _>>()?;
         Ok(Sites {
             hosts,
@@ -227,18 +227,18 @@ impl Sites {
     }
 
     /// A site by its index.
-    pub fn site(&self, index: u32) -> Option<&Site> {
+    pub fn site(&self, index: u32) -> Option<&ServedSite> {
         self.sites.get(index as usize)
     }
 
     /// A route and its site, by their indexes.
-    pub fn route(&self, site: u32, route: u32) -> Option<(&Site, &Route)> {
+    pub fn route(&self, site: u32, route: u32) -> Option<(&ServedSite, &ServedRoute)> {
         let site = self.site(site)?;
         Some((site, site.routes.get(route as usize)?))
     }
 
     /// Every route with its site.
-    pub fn each_route(&self) -> impl Iterator<Item = (&Site, &Route)> {
+    pub fn each_route(&self) -> impl Iterator<Item = (&ServedSite, &ServedRoute)> {
         let sites = self.sites.iter();
         sites.flat_map(|site| site.routes.iter().map(move |route| (site, route)))
     }
@@ -259,7 +259,7 @@ impl Sites {
 }
 
 /// A route's files handlers, those of a fallback and of files that its program may have sent too.
-fn files_of(route: &Route) -> impl Iterator<Item = &Arc<Files>> {
+fn files_of(route: &ServedRoute) -> impl Iterator<Item = &Arc<Files>> {
     let own = route.handler.files();
     let fallback = own.and_then(|files| files.fallback.as_ref());
     own.into_iter().chain(fallback).chain(&route.sendfile)
@@ -271,8 +271,11 @@ fn told_at(route: &config::Route, text: &str) -> String {
     format!("{}:{}: route \"{path}\": {text}", place.file, place.line)
 }
 
-impl Site {
-    fn build(site: &config::Site, around: &mut Around<'_>) -> Result<Site, String> {
+impl ServedSite {
+    fn build(
+        site: &config::Site,
+        around: &mut SitesBuildContext<'_>,
+    ) -> Result<ServedSite, String> {
         let log_ids = around.log_ids;
         let log_of = |choice, inherited| match choice {
             LogChoice::Off => Some(0),
@@ -308,7 +311,7 @@ impl Site {
                 around.files(folder, &HeaderRules::default()).map_err(&at)
             });
             let sendfile = sendfile.collect::<Result<_, _>>()?;
-            routes.push(Route {
+            routes.push(ServedRoute {
                 is_final: !handler.runs_programs()
                     && !route.server_timing
                     && site.error_pages.is_empty()
@@ -328,7 +331,7 @@ impl Site {
             });
         }
         let table = Arc::new(RouteTable::build(routes.iter().map(|route| &route.pattern)));
-        Ok(Site {
+        Ok(ServedSite {
             claims: Claims::of(&table, &routes),
             slashes: Slashes::of(&routes, site),
             tally: around.shared.tallies.number(&name),
@@ -359,18 +362,18 @@ impl Site {
 }
 
 /// What sites and routes are made with.
-pub(crate) struct Around<'a> {
-    shared: &'a Shared,
+pub(crate) struct SitesBuildContext<'a> {
+    shared: &'a ServerState,
     log_ids: &'a [u16],
     generation: u64,
-    programs: &'a [Program],
+    programs: &'a [ProgramConfig],
     /// The site that is being made.
     site: String,
     /// Each folder is opened once.
     roots: HashMap<PathBuf, Arc<Root>>,
 }
 
-impl<'a> Around<'a> {
+impl<'a> SitesBuildContext<'a> {
     pub(crate) fn cgi(
         &mut self,
         settings: &config::Cgi,
@@ -402,7 +405,7 @@ impl<'a> Around<'a> {
     }
 
     /// A program by its index, and how it is named to the spawner.
-    fn program(&self, index: usize) -> Result<(&'a Program, ProgramRef), String> {
+    fn program(&self, index: usize) -> Result<(&'a ProgramConfig, ProgramRef), String> {
         let (Some(program), Ok(number)) = (self.programs.get(index), u16::try_from(index)) else {
             return Err(format!(
                 "there are too many programs: {}",

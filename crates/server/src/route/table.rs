@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use super::pattern::{Pattern, Segment, Tail};
+use super::pattern::{Pattern, PatternSegment, Tail};
 
 /// Routes of a site, ready to be searched.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct RouteTable {
 
 /// The route of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct RouteMatch {
     /// Index of the route, the lowest that matches.
     pub route: u32,
     /// Where the path leaves the route's fixed folder, see [`super::pattern::Captures::below`].
@@ -66,17 +66,17 @@ impl RouteTable {
     }
 
     /// The first route that matches `path`, which is in normal form.
-    pub fn find(&self, path: &[u8]) -> Option<Found> {
-        let mut search = Search {
+    pub fn find(&self, path: &[u8]) -> Option<RouteMatch> {
+        let mut search = RouteSearch {
             table: self,
             path,
-            best: Found {
+            best: RouteMatch {
                 route: NONE,
                 below: 0,
             },
         };
         if let Some(&route) = self.exact.get(path) {
-            search.best = Found {
+            search.best = RouteMatch {
                 route,
                 below: last_piece_begin(path),
             };
@@ -116,12 +116,14 @@ impl RouteTable {
     }
 
     /// The child of a node for one segment, made when it is missing.
-    fn child(&mut self, parent: u32, segment: &Segment) -> u32 {
+    fn child(&mut self, parent: u32, segment: &PatternSegment) -> u32 {
         let fresh = self.nodes.len() as u32;
         let node = &mut self.nodes[parent as usize];
         let child = match segment {
-            Segment::Literal(literal) => *node.literals.entry(literal.clone()).or_insert(fresh),
-            Segment::Capture => {
+            PatternSegment::Literal(literal) => {
+                *node.literals.entry(literal.clone()).or_insert(fresh)
+            }
+            PatternSegment::Capture => {
                 node.capture = node.capture.min(fresh);
                 node.capture
             }
@@ -146,13 +148,13 @@ impl Node {
     }
 }
 
-struct Search<'a> {
+struct RouteSearch<'a> {
     table: &'a RouteTable,
     path: &'a [u8],
-    best: Found,
+    best: RouteMatch,
 }
 
-impl Search<'_> {
+impl RouteSearch<'_> {
     /// Looks at a node that a piece, beginning at `begin`, still follows. The depth of the
     /// recursion is that of the deepest pattern.
     fn visit(&mut self, node: u32, begin: usize) {
@@ -193,7 +195,7 @@ impl Search<'_> {
 
     fn offer(&mut self, route: u32, below: usize) {
         if route < self.best.route {
-            self.best = Found { route, below };
+            self.best = RouteMatch { route, below };
         }
     }
 }
@@ -203,7 +205,7 @@ fn literal_path(pattern: &Pattern) -> Option<Box<[u8]>> {
     let Tail::End = pattern.tail else { return None };
     let mut path = Vec::new();
     for segment in &pattern.segments {
-        let Segment::Literal(literal) = segment else {
+        let PatternSegment::Literal(literal) = segment else {
             return None;
         };
         path.push(b'/');
@@ -229,10 +231,10 @@ mod tests {
     }
 
     /// What a walk over the routes, one by one, finds.
-    fn walk(patterns: &[Pattern], path: &str) -> Option<Found> {
+    fn walk(patterns: &[Pattern], path: &str) -> Option<RouteMatch> {
         patterns.iter().zip(0..).find_map(|(pattern, route)| {
             let below = pattern.matches(path.as_bytes())?.below();
-            Some(Found { route, below })
+            Some(RouteMatch { route, below })
         })
     }
 
@@ -265,9 +267,9 @@ mod tests {
     #[test]
     fn of_equal_patterns_the_first_wins() {
         let table = RouteTable::build(&patterns(&["/a", "/a", "*.x", "*.x", "/{p}/q", "/{r}/q"]));
-        assert_eq!(table.find(b"/a"), Some(Found { route: 0, below: 1 }));
-        assert_eq!(table.find(b"/b.x"), Some(Found { route: 2, below: 1 }));
-        assert_eq!(table.find(b"/z/q"), Some(Found { route: 4, below: 3 }));
+        assert_eq!(table.find(b"/a"), Some(RouteMatch { route: 0, below: 1 }));
+        assert_eq!(table.find(b"/b.x"), Some(RouteMatch { route: 2, below: 1 }));
+        assert_eq!(table.find(b"/z/q"), Some(RouteMatch { route: 4, below: 3 }));
     }
 
     #[test]

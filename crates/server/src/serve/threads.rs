@@ -5,22 +5,22 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread::JoinHandle;
 
-use hob_http::limits::Limits;
+use hob_http::limits::HttpLimits;
 use hob_http::thread::{Listening, Thread};
 
-use super::{Server, Signals};
+use super::{ServingProcess, ThreadNotices};
 use crate::answer::Answers;
 
 /// Bytes of each thread's ring of finished requests.
 const RING_BYTES: usize = 512 * 1024;
 
-impl Server {
+impl ServingProcess {
     /// Starts the threads. None takes connections before all have the descriptors that they need
     /// for themselves.
     pub(super) fn start_threads(
         &mut self,
         count: usize,
-        limits: &Limits,
+        limits: &HttpLimits,
         listeners: &[Listening],
     ) -> Result<(), String> {
         let text = |error: io::Error| format!("a server thread cannot be started: {error}");
@@ -46,7 +46,7 @@ impl Server {
     fn start_thread(
         &mut self,
         index: usize,
-        limits: Limits,
+        limits: HttpLimits,
         listeners: Vec<Listening>,
         ready: Ready,
     ) -> io::Result<JoinHandle<()>> {
@@ -86,7 +86,7 @@ struct Ready {
 
 /// A running server thread. A thread that panics takes the process with it: its connections are
 /// lost anyway, and the keeper starts a whole server at once.
-struct Presence(Arc<Signals>);
+struct Presence(Arc<ThreadNotices>);
 
 /// Exit code of a server one of whose threads panicked (`EX_SOFTWARE` of `sysexits.h`).
 const PANICKED: i32 = 70;

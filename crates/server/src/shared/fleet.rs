@@ -11,9 +11,9 @@ use hob_trace::Mutex;
 
 use crate::answer::Answers;
 use crate::environment::usable_memory_bytes;
-use crate::handle::resident::grow::Order;
+use crate::handle::resident::grow::WorkerStart;
 use crate::handle::resident::pool::{Keep, Pool};
-use crate::handle::warm::Host;
+use crate::handle::warm::WarmHost;
 
 /// All workers.
 pub(crate) struct Fleet {
@@ -27,11 +27,11 @@ pub(crate) struct Fleet {
     memory_bytes: OnceLock<u64>,
     crew: OnceLock<Arc<Crew>>,
     /// By name of their program and all its settings.
-    pools: Mutex<HashMap<String, Known>>,
+    pools: Mutex<HashMap<String, RegisteredPool>>,
 }
 
 /// A pool, and what keeps it.
-struct Known {
+struct RegisteredPool {
     keep: Weak<Keep>,
     pool: Weak<Pool>,
 }
@@ -51,9 +51,9 @@ const ROOM_MS_EVERY: u64 = 100;
 const ROOM_MS_MAX: u64 = 2_000;
 
 /// A worker's place among all.
-pub(crate) struct Seat(Arc<Fleet>);
+pub(crate) struct WorkerSeat(Arc<Fleet>);
 
-impl Drop for Seat {
+impl Drop for WorkerSeat {
     fn drop(&mut self) {
         self.0.workers.fetch_sub(1, Ordering::Relaxed);
     }
@@ -111,7 +111,7 @@ impl Fleet {
         let known_pool = Arc::downgrade(&pool);
         // Who only asks what a config means starts nothing.
         let keep = Arc::new(Keep::new(pool, self.crew.get().is_some()));
-        let known = Known {
+        let known = RegisteredPool {
             keep: Arc::downgrade(&keep),
             pool: known_pool,
         };
@@ -153,7 +153,7 @@ impl Fleet {
 
     /// A place for one more worker of this pool. When there is none, or this is the last, an idle
     /// worker of another program makes room.
-    pub(crate) fn seat(self: &Arc<Self>, asking: &Pool, now_ms: u64) -> Result<Seat, NoSeat> {
+    pub(crate) fn seat(self: &Arc<Self>, asking: &Pool, now_ms: u64) -> Result<WorkerSeat, NoSeat> {
         let (workers, workers_max) = self.load();
         let since_ms = now_ms.saturating_sub(self.room_ms.load(Ordering::Relaxed));
         if workers + 1 >= workers_max && since_ms >= ROOM_MS_EVERY {
@@ -169,7 +169,7 @@ impl Fleet {
                 (workers < workers_max).then_some(workers + 1)
             });
         if taken.is_ok() {
-            return Ok(Seat(Arc::clone(self)));
+            return Ok(WorkerSeat(Arc::clone(self)));
         }
         let since_ms = now_ms.saturating_sub(self.room_ms.load(Ordering::Relaxed));
         Err(match since_ms < ROOM_MS_MAX {
@@ -188,7 +188,7 @@ impl Fleet {
     }
 
     /// Has a worker started on its thread.
-    pub(crate) fn start(&self, order: Order) {
+    pub(crate) fn start(&self, order: WorkerStart) {
         if let Some(crew) = self.crew.get() {
             let thread = order.thread();
             // A thread that has ended drops the order, which is told to the pool.
@@ -198,7 +198,7 @@ impl Fleet {
     }
 
     /// Has an interpreter that scripts are forked from started on a thread.
-    pub(crate) fn start_host(&self, thread: usize, host: Arc<Host>) {
+    pub(crate) fn start_host(&self, thread: usize, host: Arc<WarmHost>) {
         if let Some(crew) = self.crew.get() {
             Handle::new(crew, thread)
                 .run(move |thread: &mut Thread<Answers>| thread.answer_mut().start_host(&host));

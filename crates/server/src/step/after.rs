@@ -6,9 +6,9 @@
 
 use hob_http::status::is_bodiless;
 use hob_http::{Body, Fields, Known, Request, Response, ResponseHead};
-use hob_trace::watch::Stage;
+use hob_trace::watch::RequestStage;
 
-use super::conditional::{self, Conditions, Method, Validators, Verdict};
+use super::conditional::{self, ConditionalMethod, Conditions, PreconditionOutcome, Validators};
 use super::cut::cut;
 use super::date::parse_http_date;
 use super::encode::{Encoded, Encoder, Flush};
@@ -35,10 +35,10 @@ pub fn narrow(
     let coded = Coded::choose(request, steps, control, &response);
     if response.status() == 200 && matches!(head.method(), b"GET" | b"HEAD") {
         match verdict(request, response.fields()) {
-            Verdict::NotModified => return not_modified(response, coded),
-            Verdict::PreconditionFailed => return plain::error(412),
-            Verdict::IgnoreRange => {}
-            Verdict::Proceed => {
+            PreconditionOutcome::NotModified => return not_modified(response, coded),
+            PreconditionOutcome::PreconditionFailed => return plain::error(412),
+            PreconditionOutcome::IgnoreRange => {}
+            PreconditionOutcome::Proceed => {
                 response = match one_range(request, response, coded) {
                     Ranged::Part(part) => return part,
                     Ranged::Whole(whole) => whole,
@@ -90,7 +90,7 @@ impl Coded {
             if let Negotiated::Coded(chosen) = negotiate::coding(Some(&accept), &steps.compress) {
                 coding = Some(chosen);
                 let name = negotiate::coding_name(chosen);
-                request.tell(Stage::Step, format_args!("compressed: {name}"));
+                request.tell(RequestStage::Step, format_args!("compressed: {name}"));
             }
         }
         Coded { varies, coding }
@@ -144,14 +144,14 @@ const KEPT_AS_IT_IS: &[&[u8]] = &[
 /// What the request's conditions come to. One that asks for a validator the program does not give
 /// is the program's own business.
 //= rfc9110#13.2.1
-fn verdict(request: &Request, fields: &Fields) -> Verdict {
+fn verdict(request: &Request, fields: &Fields) -> PreconditionOutcome {
     let entity_tag = fields.value(b"ETag").filter(|tag| is_tag(tag));
     let modified_text = fields.value(b"Last-Modified");
     let head = request.head();
     if entity_tag.is_none() && modified_text.is_none() {
         return match head.value(Known::IfRange) {
-            Some(_) => Verdict::IgnoreRange,
-            None => Verdict::Proceed,
+            Some(_) => PreconditionOutcome::IgnoreRange,
+            None => PreconditionOutcome::Proceed,
         };
     }
     let now = (request.record().started_unix_ms / 1000).cast_signed();
@@ -174,8 +174,8 @@ fn verdict(request: &Request, fields: &Fields) -> Verdict {
         modified_text,
     };
     let method = match head.method() {
-        b"HEAD" => Method::Head,
-        _ => Method::Get,
+        b"HEAD" => ConditionalMethod::Head,
+        _ => ConditionalMethod::Get,
     };
     conditional::evaluate(method, &conditions, &current, now)
 }

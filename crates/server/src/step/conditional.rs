@@ -9,7 +9,7 @@ use super::date::{UnixSeconds, parse_http_date};
 
 /// What a request's method means for its conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum ConditionalMethod {
     /// GET.
     Get,
     /// HEAD.
@@ -48,7 +48,7 @@ pub struct Validators<'a> {
 
 /// What the conditions ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PreconditionOutcome {
     /// Answer as if there were no conditions; a `Range` counts.
     Proceed,
     /// 304
@@ -63,34 +63,34 @@ pub enum Verdict {
 /// representations.
 //= rfc9110#13.2.2
 pub fn evaluate(
-    method: Method,
+    method: ConditionalMethod,
     conditions: &Conditions<'_>,
     current: &Validators<'_>,
     now: UnixSeconds,
-) -> Verdict {
+) -> PreconditionOutcome {
     if let Some(tags) = conditions.if_match {
-        if !any_tag_matches(tags, current.entity_tag, Comparison::Strong) {
-            return Verdict::PreconditionFailed;
+        if !any_tag_matches(tags, current.entity_tag, TagComparison::Strong) {
+            return PreconditionOutcome::PreconditionFailed;
         }
     } else if let Some(date) = conditions.if_unmodified_since
         && modified_since(date, current, now) == Some(true)
     {
-        return Verdict::PreconditionFailed;
+        return PreconditionOutcome::PreconditionFailed;
     }
-    let is_retrieval = method != Method::Unsafe;
+    let is_retrieval = method != ConditionalMethod::Unsafe;
     if let Some(tags) = conditions.if_none_match {
-        if any_tag_matches(tags, current.entity_tag, Comparison::Weak) {
+        if any_tag_matches(tags, current.entity_tag, TagComparison::Weak) {
             return if is_retrieval {
-                Verdict::NotModified
+                PreconditionOutcome::NotModified
             } else {
-                Verdict::PreconditionFailed
+                PreconditionOutcome::PreconditionFailed
             };
         }
     } else if let Some(date) = conditions.if_modified_since
         && is_retrieval
         && modified_since(date, current, now) == Some(false)
     {
-        return Verdict::NotModified;
+        return PreconditionOutcome::NotModified;
     }
     range_verdict(method, conditions, current, now)
 }
@@ -98,22 +98,22 @@ pub fn evaluate(
 /// Steps 5 and 6: does a `Range` count?
 //= rfc9110#14.2
 fn range_verdict(
-    method: Method,
+    method: ConditionalMethod,
     conditions: &Conditions<'_>,
     current: &Validators<'_>,
     now: UnixSeconds,
-) -> Verdict {
+) -> PreconditionOutcome {
     if conditions.range.is_none() {
-        return Verdict::Proceed;
+        return PreconditionOutcome::Proceed;
     }
-    let counts = method == Method::Get
+    let counts = method == ConditionalMethod::Get
         && conditions
             .if_range
             .is_none_or(|value| is_unchanged(value, current, now));
     if counts {
-        Verdict::Proceed
+        PreconditionOutcome::Proceed
     } else {
-        Verdict::IgnoreRange
+        PreconditionOutcome::IgnoreRange
     }
 }
 
@@ -127,7 +127,7 @@ fn is_unchanged(value: &[u8], current: &Validators<'_>, now: UnixSeconds) -> boo
         return rest.is_empty()
             && tag
                 .zip(current.entity_tag)
-                .is_some_and(|(one, other)| Comparison::Strong.holds(one, other));
+                .is_some_and(|(one, other)| TagComparison::Strong.holds(one, other));
     }
     // A representation changed in this very second may change again and keep its date.
     //= rfc9110#8.8.2.2
@@ -150,19 +150,19 @@ fn modified_since(date: &[u8], current: &Validators<'_>, now: UnixSeconds) -> Op
 
 /// How entity tags are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Comparison {
+enum TagComparison {
     /// Equal, and neither is weak.
     Strong,
     /// Equal apart from weakness.
     Weak,
 }
 
-impl Comparison {
+impl TagComparison {
     //= rfc9110#8.8.3.2
     fn holds(self, one: &[u8], other: &[u8]) -> bool {
         match self {
-            Comparison::Strong => one == other && !one.starts_with(b"W/"),
-            Comparison::Weak => opaque(one) == opaque(other),
+            TagComparison::Strong => one == other && !one.starts_with(b"W/"),
+            TagComparison::Weak => opaque(one) == opaque(other),
         }
     }
 }
@@ -174,12 +174,12 @@ fn opaque(tag: &[u8]) -> &[u8] {
 /// Whether a list of entity tags, or `*`, matches. `*` matches every representation there is.
 //= rfc9110#13.1.1
 //= rfc9110#13.1.2
-fn any_tag_matches(list: &[u8], current: Option<&[u8]>, comparison: Comparison) -> bool {
+fn any_tag_matches(list: &[u8], current: Option<&[u8]>, comparison: TagComparison) -> bool {
     if list == b"*" {
         return true;
     }
     let Some(current) = current else { return false };
-    if comparison == Comparison::Weak && list == current {
+    if comparison == TagComparison::Weak && list == current {
         return true;
     }
     let mut rest = list;

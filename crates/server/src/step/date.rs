@@ -2,7 +2,7 @@
 //! calendar is `trace`'s.
 
 use hob_http::date::DATE_BYTES;
-use hob_trace::calendar::{DAYS, Moment, month_of, two_digits};
+use hob_trace::calendar::{DAYS, UtcDateTime, month_of, two_digits};
 
 /// A moment as Unix time in seconds.
 pub type UnixSeconds = i64;
@@ -10,7 +10,7 @@ pub type UnixSeconds = i64;
 /// Writes a date in the form `1994-11-06T08:49:37Z`; years beyond 0 to 9999 are cut off.
 //= rfc3339#5.6
 pub fn format_rfc3339(time: UnixSeconds) -> [u8; 20] {
-    let moment = Moment::from_unix_s(time);
+    let moment = UtcDateTime::from_unix_s(time);
     let mut out = *b"0000-00-00T00:00:00Z";
     out[..2].copy_from_slice(&two_digits(moment.year / 100));
     out[2..4].copy_from_slice(&two_digits(moment.year % 100));
@@ -49,7 +49,7 @@ fn parse_imf(text: &[u8]) -> Option<UnixSeconds> {
     }
     let (hour, minute, second) = clock(&text[17..25])?;
     let year = number(&text[12..14])? * 100 + number(&text[14..16])?;
-    Moment {
+    UtcDateTime {
         year,
         month: month_of(&text[8..11])?,
         day: number(&text[5..7])?,
@@ -74,7 +74,7 @@ fn parse_rfc850(text: &[u8], comma: usize, now: UnixSeconds) -> Option<UnixSecon
     }
     let (hour, minute, second) = clock(&rest[12..20])?;
     let (month, day) = (month_of(&rest[5..8])?, number(&rest[2..4])?);
-    let in_year = |year| Moment {
+    let in_year = |year| UtcDateTime {
         year,
         month,
         day,
@@ -82,8 +82,8 @@ fn parse_rfc850(text: &[u8], comma: usize, now: UnixSeconds) -> Option<UnixSecon
         minute,
         second,
     };
-    let latest = Moment::from_unix_s(now);
-    let latest = Moment {
+    let latest = UtcDateTime::from_unix_s(now);
+    let latest = UtcDateTime {
         year: latest.year + 50,
         ..latest
     };
@@ -109,7 +109,7 @@ fn parse_asctime(text: &[u8]) -> Option<UnixSeconds> {
     };
     let (hour, minute, second) = clock(&text[11..19])?;
     let year = number(&text[20..22])? * 100 + number(&text[22..24])?;
-    Moment {
+    UtcDateTime {
         year,
         month: month_of(&text[4..7])?,
         day,
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn two_digit_years_are_at_most_fifty_years_ahead() {
         let year_of = |text: &str, now| {
-            Moment::from_unix_s(parse_http_date(text.as_bytes(), now).unwrap()).year
+            UtcDateTime::from_unix_s(parse_http_date(text.as_bytes(), now).unwrap()).year
         };
         let cases = [
             ("Monday, 15-Jun-26 12:00:00 GMT", 2026),

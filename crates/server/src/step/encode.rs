@@ -19,9 +19,9 @@ use zstd::zstd_safe::CParameter;
 use crate::config::Coding;
 
 /// An encoder that can be asked for all it has been given so far.
-pub struct Encoder(Kind);
+pub struct Encoder(StreamCompressor);
 
-enum Kind {
+enum StreamCompressor {
     Brotli(Box<CompressorWriter<Vec<u8>>>),
     Zstd(Box<zstd::stream::write::Encoder<'static, Vec<u8>>>),
     Gzip(Box<GzEncoder<Vec<u8>>>),
@@ -38,17 +38,17 @@ impl Encoder {
                     ..BrotliEncoderParams::default()
                 };
                 let writer = CompressorWriter::with_params(Vec::new(), BLOCK_BYTES, &params);
-                Kind::Brotli(Box::new(writer))
+                StreamCompressor::Brotli(Box::new(writer))
             }
             Coding::Zstd => {
                 let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), ZSTD_LEVEL)?;
                 encoder.set_parameter(CParameter::WindowLog(WINDOW_LOG))?;
-                Kind::Zstd(Box::new(encoder))
+                StreamCompressor::Zstd(Box::new(encoder))
             }
             Coding::Gzip => {
                 let level = Compression::new(GZIP_LEVEL);
                 let encoder = GzBuilder::new().mtime(0).write(Vec::new(), level);
-                Kind::Gzip(Box::new(encoder))
+                StreamCompressor::Gzip(Box::new(encoder))
             }
         }))
     }
@@ -64,36 +64,36 @@ impl Encoder {
     /// Takes bytes in.
     pub fn push(&mut self, input: &[u8]) -> io::Result<()> {
         match &mut self.0 {
-            Kind::Brotli(encoder) => encoder.write_all(input),
-            Kind::Zstd(encoder) => encoder.write_all(input),
-            Kind::Gzip(encoder) => encoder.write_all(input),
+            StreamCompressor::Brotli(encoder) => encoder.write_all(input),
+            StreamCompressor::Zstd(encoder) => encoder.write_all(input),
+            StreamCompressor::Gzip(encoder) => encoder.write_all(input),
         }
     }
 
     /// Has everything that was taken in come out.
     pub fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
-            Kind::Brotli(encoder) => encoder.flush(),
-            Kind::Zstd(encoder) => encoder.flush(),
-            Kind::Gzip(encoder) => encoder.flush(),
+            StreamCompressor::Brotli(encoder) => encoder.flush(),
+            StreamCompressor::Zstd(encoder) => encoder.flush(),
+            StreamCompressor::Gzip(encoder) => encoder.flush(),
         }
     }
 
     /// What has come out since the last time.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(match &mut self.0 {
-            Kind::Brotli(encoder) => encoder.get_mut(),
-            Kind::Zstd(encoder) => encoder.get_mut(),
-            Kind::Gzip(encoder) => encoder.get_mut(),
+            StreamCompressor::Brotli(encoder) => encoder.get_mut(),
+            StreamCompressor::Zstd(encoder) => encoder.get_mut(),
+            StreamCompressor::Gzip(encoder) => encoder.get_mut(),
         })
     }
 
     /// The last of it.
     pub fn finish(self) -> io::Result<Vec<u8>> {
         match self.0 {
-            Kind::Brotli(encoder) => Ok(encoder.into_inner()),
-            Kind::Zstd(encoder) => encoder.finish(),
-            Kind::Gzip(encoder) => encoder.finish(),
+            StreamCompressor::Brotli(encoder) => Ok(encoder.into_inner()),
+            StreamCompressor::Zstd(encoder) => encoder.finish(),
+            StreamCompressor::Gzip(encoder) => encoder.finish(),
         }
     }
 }

@@ -57,7 +57,7 @@ fn is_about_caching(rule: &HeaderRule) -> bool {
 mod tests {
     use std::rc::Rc;
 
-    use hob_http::{Body, Prepared};
+    use hob_http::{Body, PreparedHead};
 
     use super::*;
 
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_prepared_head_has_followed_them_already() {
-        let prepared = Prepared::new(200, Fields::new(), 0);
+        let prepared = PreparedHead::new(200, Fields::new(), 0);
         let mut response = Response::prepared(Rc::new(prepared), Body::Empty);
         dress(&rules(), &mut response);
         assert!(response.fields().is_empty());

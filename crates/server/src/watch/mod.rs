@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use hob_http::Request;
 use hob_trace::Mutex;
-use hob_trace::watch::{Hidden, Hub, Refused, Terms};
+use hob_trace::watch::{Hidden, Hub, Refused, WatchTerms};
 
 pub(crate) use feed::Feed;
 pub(crate) use moments::{begin, finish, trail_of};
@@ -46,7 +46,7 @@ impl Watching {
     /// As many watch as may, or the server ends.
     pub(crate) fn begin(
         &self,
-        terms: Terms,
+        terms: WatchTerms,
         request: &Request,
         may_go_on: impl Fn() -> bool + 'static,
     ) -> Result<Feed, Refused> {

@@ -2,15 +2,21 @@
 
 use hob_http::Request;
 use hob_trace::Record;
-use hob_trace::watch::{Hidden, Pen, Stage, Subject, Trail};
+use hob_trace::watch::{Hidden, Pen, RequestStage, Trail, WatchCandidate};
 
 use super::told;
-use crate::route::sites::{Route, Site, Sites};
+use crate::route::sites::{ServedRoute, ServedSite, Sites};
 
 /// Decides who watches a request whose route was just found, the `index`th of its site from 0, and
 /// tells them how it began.
 #[cold]
-pub(crate) fn begin(request: &Request, sites: &Sites, site: &Site, route: &Route, index: u32) {
+pub(crate) fn begin(
+    request: &Request,
+    sites: &Sites,
+    site: &ServedSite,
+    route: &ServedRoute,
+    index: u32,
+) {
     let station = request.reactor().station();
     let record = *request.record();
     let (live, held) = station.match_begin(&subject(request, &record, &site.name));
@@ -19,21 +25,21 @@ pub(crate) fn begin(request: &Request, sites: &Sites, site: &Site, route: &Route
     }
     request.set_marks(live, held);
     let trail = request.trail();
-    let known = told::Known::new(request, &record, Some(site), Some(route));
+    let known = told::RequestContext::new(request, &record, Some(site), Some(route));
     let by = sites.choose_site(request.head().host()).by;
     let now_us = record.started_us + request.age_us();
     let why = |pen: &mut Pen<'_>| told::route(pen, by, (index, site.routes.len()));
     station.push(&trail, |out, hidden| {
         told::opening(station, &trail, &known, out, hidden);
-        station.write(&trail, Stage::Route, now_us, out, |pen| why(pen));
+        station.write(&trail, RequestStage::Route, now_us, out, |pen| why(pen));
     });
     if held != 0 {
         let waiting = Trail { live: 0, ..trail };
-        station.tell(&waiting, Stage::Route, now_us, |pen, _| why(pen));
+        station.tell(&waiting, RequestStage::Route, now_us, |pen, _| why(pen));
     }
     if station.shows_head(&trail) {
         let head = request.sent_head();
-        station.tell(&trail, Stage::RequestHead, now_us, |pen, hidden| {
+        station.tell(&trail, RequestStage::RequestHead, now_us, |pen, hidden| {
             let lines = told::lines(told::request_line(head, hidden), head.fields(), hidden);
             pen.dump(&lines, told::HEAD_BYTES_MAX);
         });
@@ -58,7 +64,7 @@ pub(crate) fn finish(request: &Request, record: &Record, sites: &Sites) {
         return;
     }
     let route = site.and_then(|site| site.routes.get(record.route as usize));
-    let known = told::Known::new(request, record, site, route);
+    let known = told::RequestContext::new(request, record, site, route);
     let before = |out: &mut Vec<u8>, hidden: Option<&Hidden>| {
         told::opening(station, &trail, &known, out, hidden);
     };
@@ -67,9 +73,9 @@ pub(crate) fn finish(request: &Request, record: &Record, sites: &Sites) {
     request.set_marks(0, 0);
 }
 
-fn subject<'a>(request: &'a Request, record: &Record, site: &'a str) -> Subject<'a> {
+fn subject<'a>(request: &'a Request, record: &Record, site: &'a str) -> WatchCandidate<'a> {
     let head = request.sent_head();
-    Subject {
+    WatchCandidate {
         client: record.client,
         site,
         path: head.path(),

@@ -3,7 +3,7 @@
 use std::task::{Context, Poll, ready};
 
 use hob_http::{Answered, Body, BodyError, BodyStream, Chunk, Fields, Request, Response};
-use hob_trace::watch::{Hidden, Stage};
+use hob_trace::watch::{Hidden, RequestStage};
 
 use super::told;
 
@@ -31,14 +31,14 @@ fn tap_response(request: &Request, mut response: Response) -> Response {
     let now_us = trail.started_us + request.age_us();
     if station.shows_head(&trail) {
         let (status, fields) = (response.status(), response.fields());
-        station.tell(&trail, Stage::Answer, now_us, |pen, hidden| {
+        station.tell(&trail, RequestStage::Answer, now_us, |pen, hidden| {
             let lines = answer_lines(status, fields, hidden);
             pen.number("status", status.into());
             pen.dump(&lines, told::HEAD_BYTES_MAX);
         });
     } else {
         let status = response.status();
-        station.tell(&trail, Stage::Answer, now_us, |pen, _| {
+        station.tell(&trail, RequestStage::Answer, now_us, |pen, _| {
             pen.number("status", status.into());
         });
     }
@@ -81,7 +81,8 @@ impl BodyStream for Tapped {
             let before = self.seen_bytes;
             self.seen_bytes += bytes.len() as u64;
             if self.request.is_traced() {
-                self.request.tell_body(Stage::AnswerBody, before, bytes);
+                self.request
+                    .tell_body(RequestStage::AnswerBody, before, bytes);
             }
         }
         Poll::Ready(polled)

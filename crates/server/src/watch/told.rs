@@ -1,32 +1,32 @@
 //! The events every request has, written from what is known of it.
 
-use hob_http::{Known as Name, Request, RequestHead};
-use hob_trace::verdict::Verdict;
-use hob_trace::watch::{Hidden, Pen, Stage, Station, TextPart, Trail};
+use hob_http::{Known, Request, RequestHead};
+use hob_trace::verdict::SlownessVerdict;
+use hob_trace::watch::{Hidden, Pen, RequestStage, Station, TextPart, Trail};
 use hob_trace::{CacheOutcome, Fault, ProgramEnd, Record, TlsVersion};
 
 use crate::route::host::ChosenBy;
-use crate::route::sites::{Route, Site};
+use crate::route::sites::{ServedRoute, ServedSite};
 
 /// Bytes of a head that are shown.
 pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
 
 /// What is known of a request.
-pub(super) struct Known<'a> {
+pub(super) struct RequestContext<'a> {
     request: &'a Request,
     record: &'a Record,
     site: &'a str,
     route: &'a str,
 }
 
-impl<'a> Known<'a> {
+impl<'a> RequestContext<'a> {
     pub(super) fn new(
         request: &'a Request,
         record: &'a Record,
-        site: Option<&'a Site>,
-        route: Option<&'a Route>,
-    ) -> Known<'a> {
-        Known {
+        site: Option<&'a ServedSite>,
+        route: Option<&'a ServedRoute>,
+    ) -> RequestContext<'a> {
+        RequestContext {
             request,
             record,
             site: site.map_or("", |site| &site.name),
@@ -39,20 +39,22 @@ impl<'a> Known<'a> {
 pub(super) fn opening(
     station: &Station,
     trail: &Trail,
-    known: &Known<'_>,
+    known: &RequestContext<'_>,
     out: &mut Vec<u8>,
     hidden: Option<&Hidden>,
 ) {
     let started_us = trail.started_us;
     if known.record.request == 0 {
-        station.write(trail, Stage::Connection, started_us, out, |pen| {
+        station.write(trail, RequestStage::Connection, started_us, out, |pen| {
             connection(pen, known.request);
         });
         if known.record.tls_version != TlsVersion::None {
-            station.write(trail, Stage::Tls, started_us, out, |pen| tls(pen, known));
+            station.write(trail, RequestStage::Tls, started_us, out, |pen| {
+                tls(pen, known)
+            });
         }
     }
-    station.write(trail, Stage::Request, started_us, out, |pen| {
+    station.write(trail, RequestStage::Request, started_us, out, |pen| {
         request(pen, known, hidden)
     });
 }
@@ -68,7 +70,7 @@ fn connection(pen: &mut Pen<'_>, request: &Request) {
     pen.number("listener", facts.listener.into());
 }
 
-fn tls(pen: &mut Pen<'_>, known: &Known<'_>) {
+fn tls(pen: &mut Pen<'_>, known: &RequestContext<'_>) {
     let record = known.record;
     let (version, how) = (record.tls_version.word(), record.tls_handshake.word());
     let time_us = record.handshake_us;
@@ -85,7 +87,7 @@ fn tls(pen: &mut Pen<'_>, known: &Known<'_>) {
     }
 }
 
-fn request(pen: &mut Pen<'_>, known: &Known<'_>, hidden: Option<&Hidden>) {
+fn request(pen: &mut Pen<'_>, known: &RequestContext<'_>, hidden: Option<&Hidden>) {
     let (head, record) = (known.request.sent_head(), known.record);
     let mut target = Vec::new();
     let target = match hidden {
@@ -115,7 +117,7 @@ fn request(pen: &mut Pen<'_>, known: &Known<'_>, hidden: Option<&Hidden>) {
     pen.number("started_unix_ms", record.started_unix_ms);
     pen.text_if_any(
         "user_agent",
-        head.value(Name::UserAgent).unwrap_or_default(),
+        head.value(Known::UserAgent).unwrap_or_default(),
     );
     pen.text_if_any("site", known.site.as_bytes());
     pen.text_if_any("route", known.route.as_bytes());
@@ -142,22 +144,29 @@ pub(super) fn route(pen: &mut Pen<'_>, by: ChosenBy, (index, count): (u32, usize
 }
 
 /// How it ended. Written for all at once: nothing of it is secret.
-pub(super) fn ending(station: &Station, trail: &Trail, known: &Known<'_>, out: &mut Vec<u8>) {
+pub(super) fn ending(
+    station: &Station,
+    trail: &Trail,
+    known: &RequestContext<'_>,
+    out: &mut Vec<u8>,
+) {
     let record = known.record;
     let end_us = trail.started_us + record.total_us;
     // A hit did nothing: the end names it.
     if !matches!(record.cache, CacheOutcome::None | CacheOutcome::Hit) {
-        station.write(trail, Stage::Cache, end_us, out, |pen| {
+        station.write(trail, RequestStage::Cache, end_us, out, |pen| {
             pen.word("text", record.cache.word());
             pen.number_above_zero("disk_wait_us", record.disk_wait_us);
         });
     }
-    station.write(trail, Stage::Done, end_us, out, |pen| done(pen, known));
+    station.write(trail, RequestStage::Done, end_us, out, |pen| {
+        done(pen, known)
+    });
 }
 
-fn done(pen: &mut Pen<'_>, known: &Known<'_>) {
+fn done(pen: &mut Pen<'_>, known: &RequestContext<'_>) {
     let record = known.record;
-    let verdict = Verdict::of(record).map(|verdict| verdict.to_string());
+    let verdict = SlownessVerdict::of(record).map(|verdict| verdict.to_string());
     // Without one the outcome says it.
     if let Some(verdict) = &verdict {
         pen.parts(

@@ -15,7 +15,7 @@ use rustix::io::{Errno, write};
 
 use super::{DestinationSettings, LogId, Target};
 use crate::calendar::DAY_MS;
-use crate::format::{LineCache, Names};
+use crate::format::{LineCache, RecordNames};
 use crate::record::{Record, Texts};
 
 /// Lines are written when there are this many bytes of them.
@@ -42,7 +42,7 @@ pub(super) struct Losses {
 
 /// One log and the lines on their way to it.
 #[derive(Debug)]
-pub(super) struct Destination {
+pub(super) struct LogDestination {
     pub(super) log: LogId,
     settings: DestinationSettings,
     target: Target,
@@ -55,7 +55,7 @@ pub(super) struct Destination {
     /// It had no room when last asked; not asked again in this turn.
     stuck: bool,
     rotation: Rotation,
-    trouble: Trouble,
+    trouble: WriteFailureState,
     pub(super) losses: Losses,
     /// When it was retired.
     pub(super) retired_at: Option<Instant>,
@@ -76,7 +76,7 @@ struct Rotation {
 
 /// Writing fails.
 #[derive(Debug, Default)]
-struct Trouble {
+struct WriteFailureState {
     /// When it was last said.
     told_at: Option<Instant>,
     /// It was said, and not yet that it is over.
@@ -94,9 +94,9 @@ pub(super) enum Due {
     Rotation,
 }
 
-impl Destination {
-    pub(super) fn new(log: LogId, settings: DestinationSettings, target: Target) -> Destination {
-        let mut destination = Destination {
+impl LogDestination {
+    pub(super) fn new(log: LogId, settings: DestinationSettings, target: Target) -> LogDestination {
+        let mut destination = LogDestination {
             log,
             settings,
             target,
@@ -105,7 +105,7 @@ impl Destination {
             torn: false,
             stuck: false,
             rotation: Rotation::default(),
-            trouble: Trouble::default(),
+            trouble: WriteFailureState::default(),
             losses: Losses::default(),
             retired_at: None,
         };
@@ -137,7 +137,7 @@ impl Destination {
             self.lose(1);
             return due;
         }
-        let names: &Names = &self.settings.names;
+        let names: &RecordNames = &self.settings.names;
         self.settings
             .format
             .push_line(cache, names, record, texts, &mut self.buffer);
@@ -257,8 +257,8 @@ impl Destination {
         self.buffer.drain(..written);
         self.torn = ends_inside;
         match result {
-            Ok(Progress::Complete) => self.tell_recovery(),
-            Ok(Progress::Stuck) => self.stuck = true,
+            Ok(WriteProgress::Complete) => self.tell_recovery(),
+            Ok(WriteProgress::Stuck) => self.stuck = true,
             Err(error) => self.drop_lines(error, now),
         }
         self.see_size(now)
@@ -266,13 +266,13 @@ impl Destination {
 
     /// Writes from the start of the buffer until it is empty, there is no room, or a write fails.
     /// Says how many bytes went out.
-    fn write_some(&self) -> (usize, Result<Progress, Errno>) {
+    fn write_some(&self) -> (usize, Result<WriteProgress, Errno>) {
         let mut written = 0;
         while written < self.buffer.len() {
             let mut rest = &self.buffer[written..];
             if self.may_block {
                 if !has_room(self.target.fd()) {
-                    return (written, Ok(Progress::Stuck));
+                    return (written, Ok(WriteProgress::Stuck));
                 }
                 rest = &rest[..rest.len().min(PIPE_WRITE_BYTES_MAX)];
             }
@@ -280,11 +280,11 @@ impl Destination {
                 Ok(0) => return (written, Err(Errno::IO)),
                 Ok(count) => written += count,
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return (written, Ok(Progress::Stuck)),
+                Err(Errno::AGAIN) => return (written, Ok(WriteProgress::Stuck)),
                 Err(error) => return (written, Err(error)),
             }
         }
-        (written, Ok(Progress::Complete))
+        (written, Ok(WriteProgress::Complete))
     }
 
     /// A write failed: drops all lines of which nothing is in the file yet.
@@ -312,7 +312,7 @@ impl Destination {
             lines_dropped = self.trouble.lines,
             "access log cannot be written; lines are dropped until it can"
         );
-        self.trouble = Trouble {
+        self.trouble = WriteFailureState {
             told_at: Some(now),
             is_told: true,
             lines: 0,
@@ -388,7 +388,7 @@ impl Target {
 
 /// How far a write came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
+enum WriteProgress {
     Complete,
     Stuck,
 }

@@ -9,12 +9,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::format::{Format, Names};
+use crate::format::{AccessLogFormat, RecordNames};
 use crate::metric::ThreadCounters;
 use crate::mutex::Mutex;
 use crate::ring::Consumer;
 
-use super::writer::Writer;
+use super::writer::AccessLogWriter;
 
 /// Which log a record goes to; the number in [`crate::Record::log`]. Never used twice in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,9 +33,9 @@ pub struct DestinationSettings {
     /// What it is called in messages: its path.
     pub name: String,
     /// What a line looks like.
-    pub format: Format,
+    pub format: AccessLogFormat,
     /// Names of the sites and routes in the config that this log was registered with.
-    pub names: Arc<Names>,
+    pub names: Arc<RecordNames>,
     /// Rotation is asked for when the file has this many bytes; 0 is never.
     pub rotate_bytes: u64,
     /// Rotation is asked for when a new day begins (UTC).
@@ -69,7 +69,7 @@ pub type AskForRotation = Box<dyn Fn(LogId) + Send>;
 /// A running writer thread. Everything here returns at once, except where it says that it waits.
 #[derive(Debug)]
 pub struct AccessLog {
-    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) mailbox: Arc<WriterMailbox>,
     /// Gone once closed.
     thread: Option<JoinHandle<()>>,
 }
@@ -90,8 +90,8 @@ impl AccessLog {
         counters: Arc<ThreadCounters>,
         ask_for_rotation: AskForRotation,
     ) -> io::Result<AccessLog> {
-        let mailbox = Arc::new(Mailbox::default());
-        let writer = Writer::new(Arc::clone(&mailbox), counters, ask_for_rotation);
+        let mailbox = Arc::new(WriterMailbox::default());
+        let writer = AccessLogWriter::new(Arc::clone(&mailbox), counters, ask_for_rotation);
         let thread = thread::Builder::new()
             .name("hob-log".into())
             .spawn(move || writer.run())?;
@@ -103,7 +103,7 @@ impl AccessLog {
 
     /// Reads one more serving thread's ring, until its producer is dropped and it is empty.
     pub fn add_ring(&self, ring: Consumer) {
-        self.send(Command::AddRing(ring));
+        self.send(WriterCommand::AddRing(ring));
     }
 
     /// Adds a log. Records may bear its number from now on.
@@ -121,27 +121,27 @@ impl AccessLog {
             letters.last_log = last;
             LogId(NonZeroU16::new(last).ok_or(LogIdsUsedUp)?)
         };
-        self.send(Command::Register(log, Box::new(settings), target));
+        self.send(WriterCommand::Register(log, Box::new(settings), target));
         Ok(log)
     }
 
     /// Lines of this log go to another file from now on: it was rotated, or is reopened. The old
     /// file is closed; after the next [`AccessLog::flush`] nothing more comes to it.
     pub fn replace(&self, log: LogId, file: File) {
-        self.send(Command::Replace(log, file));
+        self.send(WriterCommand::Replace(log, file));
     }
 
     /// Ends a log. Everything pushed before is still written; a record pushed later with its number
     /// is dropped and counted.
     pub fn retire(&self, log: LogId) {
-        self.send(Command::Retire(log));
+        self.send(WriterCommand::Retire(log));
     }
 
     /// Waits until everything pushed before is written or dropped; at most so long. Says whether it
     /// is.
     pub fn flush(&self, patience: Duration) -> bool {
         let (done, wait) = channel();
-        self.send(Command::Flush(done));
+        self.send(WriterCommand::Flush(done));
         wait_for(&wait, patience)
     }
 
@@ -156,10 +156,14 @@ impl AccessLog {
             return true;
         };
         let (done, wait) = channel();
-        self.mailbox.letters.lock().commands.push(Command::Close {
-            deadline: Instant::now() + patience,
-            done,
-        });
+        self.mailbox
+            .letters
+            .lock()
+            .commands
+            .push(WriterCommand::Close {
+                deadline: Instant::now() + patience,
+                done,
+            });
         thread.thread().unpark();
         // The writer gives up at the deadline by itself; the grace is for its last step.
         const GRACE: Duration = Duration::from_millis(200);
@@ -171,7 +175,7 @@ impl AccessLog {
         ended
     }
 
-    pub(super) fn send(&self, command: Command) {
+    pub(super) fn send(&self, command: WriterCommand) {
         self.mailbox.letters.lock().commands.push(command);
         if let Some(thread) = &self.thread {
             thread.thread().unpark();
@@ -192,7 +196,7 @@ fn wait_for(answer: &Receiver<bool>, patience: Duration) -> bool {
 
 /// What the writer is told.
 #[derive(Debug)]
-pub(super) enum Command {
+pub(super) enum WriterCommand {
     AddRing(Consumer),
     Register(LogId, Box<DestinationSettings>, Target),
     Replace(LogId, File),
@@ -208,15 +212,15 @@ pub(super) enum Command {
 
 /// Commands on their way to the writer.
 #[derive(Debug, Default)]
-pub(super) struct Mailbox {
+pub(super) struct WriterMailbox {
     pub(super) letters: Mutex<Letters>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Letters {
-    pub(super) commands: Vec<Command>,
+    pub(super) commands: Vec<WriterCommand>,
     /// The last log number given out.
     pub(super) last_log: u16,
 }
 
-impl Mailbox {}
+impl WriterMailbox {}

@@ -15,7 +15,7 @@ mod pace;
 mod writer;
 
 pub use log::{AccessLog, AskForRotation, DestinationSettings, LogId, LogIdsUsedUp, Target};
-use log::{Command, Mailbox};
+use log::{WriterCommand, WriterMailbox};
 
 #[cfg(test)]
 mod tests;

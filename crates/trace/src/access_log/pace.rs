@@ -21,7 +21,7 @@ pub(super) enum Pause {
 
 /// What one turn of the writer found.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Turn {
+pub(super) enum WriterTurn {
     /// There were records, or there is something left to write: the rings are not armed.
     Busy,
     /// Nothing to do. The rings have been armed after they were drained.
@@ -33,27 +33,27 @@ pub(super) enum Turn {
 
 /// Decides the pauses.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(super) struct WriterPacer {
     /// Since when all rings are armed.
     armed_at: Option<Instant>,
 }
 
-impl Pace {
+impl WriterPacer {
     /// The pause after a turn that began to look at `looked_at` and ends now.
-    pub(super) fn pause(&mut self, turn: Turn, looked_at: Instant, now: Instant) -> Pause {
+    pub(super) fn pause(&mut self, turn: WriterTurn, looked_at: Instant, now: Instant) -> Pause {
         match (turn, self.armed_at) {
-            (Turn::Busy, _) => {
+            (WriterTurn::Busy, _) => {
                 self.armed_at = None;
                 Pause::For(POLL)
             }
-            (Turn::Idle { armed_before: true }, Some(armed_at)) => {
+            (WriterTurn::Idle { armed_before: true }, Some(armed_at)) => {
                 // Only a look one interval after arming proves that no push slipped through unseen.
                 match POLL.checked_sub(looked_at.duration_since(armed_at)) {
                     None | Some(Duration::ZERO) => Pause::UntilWoken,
                     Some(rest) => Pause::For(rest),
                 }
             }
-            (Turn::Idle { .. }, _) => {
+            (WriterTurn::Idle { .. }, _) => {
                 self.armed_at = Some(now);
                 Pause::For(POLL)
             }
@@ -65,20 +65,20 @@ impl Pace {
 mod tests {
     use super::*;
 
-    const ARMED: Turn = Turn::Idle { armed_before: true };
-    const NEWLY_ARMED: Turn = Turn::Idle {
+    const ARMED: WriterTurn = WriterTurn::Idle { armed_before: true };
+    const NEWLY_ARMED: WriterTurn = WriterTurn::Idle {
         armed_before: false,
     };
 
     #[test]
     fn idle_writer_sleeps_after_one_armed_interval() {
-        let mut pace = Pace::default();
+        let mut pace = WriterPacer::default();
         let start = Instant::now();
         let mut pause = |turn, polls: u32| {
             let now = start + POLL * polls;
             pace.pause(turn, now, now)
         };
-        assert_eq!(pause(Turn::Busy, 0), Pause::For(POLL));
+        assert_eq!(pause(WriterTurn::Busy, 0), Pause::For(POLL));
         assert_eq!(pause(NEWLY_ARMED, 1), Pause::For(POLL));
         assert_eq!(pause(ARMED, 2), Pause::UntilWoken);
         assert_eq!(pause(ARMED, 50), Pause::UntilWoken);
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn writer_woken_early_does_not_sleep_before_the_interval_is_over() {
-        let mut pace = Pace::default();
+        let mut pace = WriterPacer::default();
         let start = Instant::now();
         let (early, late) = (start + POLL / 4, start + POLL);
         assert_eq!(pace.pause(NEWLY_ARMED, start, start), Pause::For(POLL));
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn push_that_disarmed_a_ring_starts_a_new_interval() {
-        let mut pace = Pace::default();
+        let mut pace = WriterPacer::default();
         let start = Instant::now();
         pace.pause(NEWLY_ARMED, start, start);
         let later = start + POLL * 3;

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use tempfile::TempDir;
 
 use super::*;
-use crate::format::Format;
+use crate::format::AccessLogFormat;
 use crate::metric::Counters;
 use crate::record::{Record, Texts};
 use crate::ring::{Producer, RING_BYTES_MIN, ring};
@@ -66,7 +66,7 @@ impl Bench {
 fn settings() -> DestinationSettings {
     DestinationSettings {
         name: "access.log".into(),
-        format: Format::parse("{request}").unwrap(),
+        format: AccessLogFormat::parse("{request}").unwrap(),
         names: Arc::default(),
         rotate_bytes: 0,
         rotate_daily: false,

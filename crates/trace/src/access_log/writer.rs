@@ -5,9 +5,9 @@ use std::sync::mpsc::Sender;
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use super::destination::{Destination, Due, Losses};
-use super::pace::{POLL, Pace, Pause, Turn};
-use super::{AskForRotation, Command, LogId, Mailbox};
+use super::destination::{Due, LogDestination, Losses};
+use super::pace::{POLL, Pause, WriterPacer, WriterTurn};
+use super::{AskForRotation, LogId, WriterCommand, WriterMailbox};
 use crate::format::LineCache;
 use crate::metric::ThreadCounters;
 use crate::record::{Record, Texts};
@@ -19,10 +19,10 @@ const RETIRED_PATIENCE: Duration = Duration::from_secs(5);
 const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
 
 /// The thread's state.
-pub(super) struct Writer {
-    rings: Vec<Ring>,
+pub(super) struct AccessLogWriter {
+    rings: Vec<ThreadRing>,
     logs: Logs,
-    pace: Pace,
+    pace: WriterPacer,
     counters: Arc<ThreadCounters>,
     /// Who waits until all is written.
     flushing: Vec<Sender<bool>>,
@@ -32,7 +32,7 @@ pub(super) struct Writer {
 }
 
 /// One serving thread's ring.
-struct Ring {
+struct ThreadRing {
     consumer: Consumer,
     /// Its losses that are counted already.
     dropped_seen: u64,
@@ -45,13 +45,13 @@ struct Complaint {
     records: u64,
 }
 
-impl Writer {
+impl AccessLogWriter {
     pub(super) fn new(
-        mailbox: Arc<Mailbox>,
+        mailbox: Arc<WriterMailbox>,
         counters: Arc<ThreadCounters>,
         ask_for_rotation: AskForRotation,
-    ) -> Writer {
-        Writer {
+    ) -> AccessLogWriter {
+        AccessLogWriter {
             rings: Vec::new(),
             logs: Logs {
                 destinations: Vec::new(),
@@ -62,7 +62,7 @@ impl Writer {
                 ask_for_rotation,
                 unknown: 0,
             },
-            pace: Pace::default(),
+            pace: WriterPacer::default(),
             counters,
             flushing: Vec::new(),
             closing: None,
@@ -97,26 +97,26 @@ impl Writer {
         self.logs.open_mailbox();
         for command in std::mem::take(&mut self.logs.letters) {
             match command {
-                Command::AddRing(consumer) => {
+                WriterCommand::AddRing(consumer) => {
                     consumer.attach(me.clone());
-                    self.rings.push(Ring {
+                    self.rings.push(ThreadRing {
                         consumer,
                         dropped_seen: 0,
                     });
                 }
-                Command::Flush(done) => self.flushing.push(done),
-                Command::Close { deadline, done } => self.closing = Some((deadline, done)),
-                Command::Register(log, settings, target) => {
+                WriterCommand::Flush(done) => self.flushing.push(done),
+                WriterCommand::Close { deadline, done } => self.closing = Some((deadline, done)),
+                WriterCommand::Register(log, settings, target) => {
                     self.logs
                         .destinations
-                        .push(Destination::new(log, *settings, target));
+                        .push(LogDestination::new(log, *settings, target));
                 }
-                Command::Replace(log, file) => {
+                WriterCommand::Replace(log, file) => {
                     if let Some(destination) = self.logs.find(log.number()) {
                         destination.replace(file, now);
                     }
                 }
-                Command::Retire(log) => {
+                WriterCommand::Retire(log) => {
                     if let Some(destination) = self.logs.find(log.number()) {
                         destination.retired_at = Some(now);
                     }
@@ -130,7 +130,7 @@ impl Writer {
         let logs = &mut self.logs;
         logs.destinations
             .iter_mut()
-            .for_each(Destination::begin_turn);
+            .for_each(LogDestination::begin_turn);
         let mut count = 0;
         for ring in &mut self.rings {
             count += ring
@@ -201,7 +201,7 @@ impl Writer {
         self.logs
             .destinations
             .iter_mut()
-            .for_each(Destination::give_up);
+            .for_each(LogDestination::give_up);
         self.count_losses(Instant::now(), Complain::Now);
         if let Some((_, done)) = self.closing.take() {
             answer(&done, is_clear);
@@ -215,7 +215,7 @@ impl Writer {
         }
         let turn = if drained || !is_clear {
             self.rings.iter().for_each(|ring| ring.consumer.disarm());
-            Turn::Busy
+            WriterTurn::Busy
         } else {
             // Every one is armed, so no short cut.
             let unarmed = self
@@ -223,7 +223,7 @@ impl Writer {
                 .iter()
                 .filter(|ring| !ring.consumer.arm())
                 .count();
-            Turn::Idle {
+            WriterTurn::Idle {
                 armed_before: unarmed == 0,
             }
         };
@@ -232,7 +232,7 @@ impl Writer {
             self.logs
                 .destinations
                 .iter_mut()
-                .for_each(Destination::rest);
+                .for_each(LogDestination::rest);
         }
         match (pause, self.complaint.due_in(Instant::now())) {
             // The rest of a burst is told, too, when nothing comes after it.
@@ -281,13 +281,13 @@ fn answer(done: &Sender<bool>, is_clear: bool) {
 /// The destinations, and the way to learn of new ones.
 struct Logs {
     /// In the order of their numbers.
-    destinations: Vec<Destination>,
+    destinations: Vec<LogDestination>,
     /// Where the last record's log was found: the next one's is probably there too.
     last_found: usize,
     cache: LineCache,
-    mailbox: Arc<Mailbox>,
+    mailbox: Arc<WriterMailbox>,
     /// Commands that have been fetched and not yet obeyed, in order.
-    letters: Vec<Command>,
+    letters: Vec<WriterCommand>,
     ask_for_rotation: AskForRotation,
     /// Records of logs that are gone.
     unknown: u64,
@@ -311,13 +311,13 @@ impl Logs {
         }
     }
 
-    fn find(&mut self, log: u16) -> Option<&mut Destination> {
+    fn find(&mut self, log: u16) -> Option<&mut LogDestination> {
         self.position(log).map(|at| &mut self.destinations[at])
     }
 
     #[inline]
     fn position(&mut self, log: u16) -> Option<usize> {
-        let number = |destination: &Destination| destination.log.number();
+        let number = |destination: &LogDestination| destination.log.number();
         if self
             .destinations
             .get(self.last_found)
@@ -333,11 +333,12 @@ impl Logs {
     #[cold]
     fn position_if_new(&mut self, log: u16) -> Option<usize> {
         self.open_mailbox();
-        let is_register = |command: &mut Command| matches!(command, Command::Register(..));
+        let is_register =
+            |command: &mut WriterCommand| matches!(command, WriterCommand::Register(..));
         for command in self.letters.extract_if(.., is_register) {
-            if let Command::Register(log, settings, target) = command {
+            if let WriterCommand::Register(log, settings, target) = command {
                 self.destinations
-                    .push(Destination::new(log, *settings, target));
+                    .push(LogDestination::new(log, *settings, target));
             }
         }
         self.position(log)
@@ -350,7 +351,7 @@ impl Logs {
     }
 
     fn have_lines(&self) -> bool {
-        self.destinations.iter().any(Destination::has_lines)
+        self.destinations.iter().any(LogDestination::has_lines)
     }
 
     /// Removes the logs that are retired and written, or cannot be; says what was lost with them.

@@ -16,8 +16,8 @@ use std::os::unix::fs::FileExt;
 
 use flate2::Crc;
 
-use super::row::{ROW_BYTES, Row};
-use super::rows::{Activity, Changed, MINUTES_KEPT, Ring, SECONDS_KEPT};
+use super::row::{ActivityRow, ROW_BYTES};
+use super::rows::{Activity, ActivityRing, Changed, MINUTES_KEPT, SECONDS_KEPT};
 
 const MAGIC: &[u8; 15] = b"hob activity 1\n";
 const HEAD_BYTES: u64 = 512;
@@ -60,7 +60,7 @@ impl ActivityFile {
         Ok(seconds + self.load_ring(&mut rows.minutes, MINUTES_AT)?)
     }
 
-    fn load_ring(&self, ring: &mut Ring, at: u64) -> io::Result<u64> {
+    fn load_ring(&self, ring: &mut ActivityRing, at: u64) -> io::Result<u64> {
         let file_bytes = self.file.metadata()?.len();
         let count = ring.count;
         let mut damaged = 0;
@@ -75,14 +75,14 @@ impl ActivityFile {
             for (slot, index) in slots.iter().zip(first..) {
                 match decode(slot) {
                     // What was recorded meanwhile is newer.
-                    Sight::Row(time, row) if time % count == index => {
+                    DecodedSlot::Row(time, row) if time % count == index => {
                         let place = ring.place(time);
                         if place.0 < time {
                             *place = (time, row);
                         }
                     }
-                    Sight::Nothing => {}
-                    Sight::Row(..) | Sight::Damaged => damaged += 1,
+                    DecodedSlot::Nothing => {}
+                    DecodedSlot::Row(..) | DecodedSlot::Damaged => damaged += 1,
                 }
             }
         }
@@ -103,13 +103,13 @@ impl ActivityFile {
     }
 }
 
-enum Sight {
-    Row(u64, Row),
+enum DecodedSlot {
+    Row(u64, ActivityRow),
     Damaged,
     Nothing,
 }
 
-fn encode((time, row): (u64, Row)) -> [u8; SLOT_BYTES] {
+fn encode((time, row): (u64, ActivityRow)) -> [u8; SLOT_BYTES] {
     let mut slot = [0; SLOT_BYTES];
     slot[..8].copy_from_slice(&time.to_le_bytes());
     slot[12..].copy_from_slice(&row.encode());
@@ -118,19 +118,19 @@ fn encode((time, row): (u64, Row)) -> [u8; SLOT_BYTES] {
     slot
 }
 
-fn decode(slot: &[u8; SLOT_BYTES]) -> Sight {
+fn decode(slot: &[u8; SLOT_BYTES]) -> DecodedSlot {
     if slot.iter().all(|byte| *byte == 0) {
-        return Sight::Nothing;
+        return DecodedSlot::Nothing;
     }
     let (Some(time), Some(sum)) = (slot.first_chunk(), slot[8..].first_chunk()) else {
-        return Sight::Damaged;
+        return DecodedSlot::Damaged;
     };
-    let row = slot[12..].first_chunk().map(Row::decode);
+    let row = slot[12..].first_chunk().map(ActivityRow::decode);
     match row {
         Some(row) if u32::from_le_bytes(*sum) == sum_of(slot) => {
-            Sight::Row(u64::from_le_bytes(*time), row)
+            DecodedSlot::Row(u64::from_le_bytes(*time), row)
         }
-        _ => Sight::Damaged,
+        _ => DecodedSlot::Damaged,
     }
 }
 
@@ -144,5 +144,5 @@ fn sum_of(slot: &[u8; SLOT_BYTES]) -> u32 {
 /// Whether a slot holds a row: for the fuzzer.
 pub fn is_slot(bytes: &[u8]) -> bool {
     let slot = bytes.first_chunk();
-    slot.is_some_and(|slot| matches!(decode(slot), Sight::Row(..)))
+    slot.is_some_and(|slot| matches!(decode(slot), DecodedSlot::Row(..)))
 }

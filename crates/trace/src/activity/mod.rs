@@ -12,5 +12,5 @@ mod rows;
 mod tests;
 
 pub use file::{ACTIVITY_FILE_BYTES, ActivityFile, is_slot};
-pub use row::{COLUMNS, Row};
+pub use row::{ActivityRow, COLUMNS};
 pub use rows::{Activity, Changed, MINUTES_KEPT, ROWS_MAX, SECONDS_KEPT, Stretch};

@@ -5,7 +5,7 @@ pub(super) const ROW_BYTES: usize = 88;
 
 /// What a server did and was in a second or a minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Row {
+pub struct ActivityRow {
     /// Requests that were finished.
     pub requests: u32,
     /// Of them, those answered with 500 and above, and those whose answer broke off.
@@ -40,7 +40,7 @@ pub struct Row {
     pub programs_memory_bytes: u64,
 }
 
-/// The columns' names, in the order of [`Row::values`].
+/// The columns' names, in the order of [`ActivityRow::values`].
 pub const COLUMNS: [&str; 16] = [
     "requests",
     "errors",
@@ -60,7 +60,7 @@ pub const COLUMNS: [&str; 16] = [
     "programs_memory_bytes",
 ];
 
-impl Row {
+impl ActivityRow {
     /// The values, in the order of [`COLUMNS`].
     pub fn values(&self) -> [u64; COLUMNS.len()] {
         [
@@ -86,14 +86,14 @@ impl Row {
     /// Makes one row of two that follow each other: counts, bytes and CPU time are added; of what
     /// goes up and down, the highest stays; percentiles are the mean of both, by their requests,
     /// and so an estimate.
-    pub fn absorb(&mut self, other: &Row) {
+    pub fn absorb(&mut self, other: &ActivityRow) {
         let (ours, theirs) = (u64::from(self.requests), u64::from(other.requests));
         let mean = |ours_us: u32, theirs_us: u32| {
             let sum = u64::from(ours_us) * ours + u64::from(theirs_us) * theirs;
             // Not above the larger of the two.
             (sum.checked_div(ours + theirs).unwrap_or(0)) as u32
         };
-        *self = Row {
+        *self = ActivityRow {
             requests: self.requests.saturating_add(other.requests),
             errors: self.errors.saturating_add(other.errors),
             bytes_in: self.bytes_in.saturating_add(other.bytes_in),
@@ -124,7 +124,7 @@ impl Row {
         bytes
     }
 
-    pub(super) fn decode(bytes: &[u8; ROW_BYTES]) -> Row {
+    pub(super) fn decode(bytes: &[u8; ROW_BYTES]) -> ActivityRow {
         let mut at = 0;
         let values = LAYOUT.map(|(_, size)| {
             let mut wide = [0; 8];
@@ -134,7 +134,7 @@ impl Row {
         });
         // Values of four bytes fit, by the layout.
         let small = |index: usize| values[index] as u32;
-        Row {
+        ActivityRow {
             requests: small(0),
             errors: small(1),
             bytes_in: values[2],
@@ -177,33 +177,33 @@ mod tests {
         for (index, byte) in bytes.iter_mut().enumerate() {
             *byte = index as u8;
         }
-        assert_eq!(Row::decode(&bytes).encode(), bytes);
+        assert_eq!(ActivityRow::decode(&bytes).encode(), bytes);
         let size: usize = LAYOUT.iter().map(|(_, size)| size).sum();
         assert_eq!(size, ROW_BYTES);
     }
 
     #[test]
     fn two_rows_become_one() {
-        let mut row = Row {
+        let mut row = ActivityRow {
             requests: 1,
             p50_us: 100,
             max_us: 300,
             running: 4,
             bytes_out: 10,
-            ..Row::default()
+            ..ActivityRow::default()
         };
-        row.absorb(&Row {
+        row.absorb(&ActivityRow {
             requests: 3,
             p50_us: 200,
             max_us: 250,
             running: 2,
             bytes_out: u64::MAX,
-            ..Row::default()
+            ..ActivityRow::default()
         });
         let told = (row.requests, row.p50_us, row.max_us, row.running);
         assert_eq!((told, row.bytes_out), ((4, 175, 300, 4), u64::MAX));
         // Rows without requests change no percentile.
-        row.absorb(&Row::default());
+        row.absorb(&ActivityRow::default());
         assert_eq!(row.p50_us, 175);
     }
 }

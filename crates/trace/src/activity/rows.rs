@@ -1,6 +1,6 @@
 //! Rows by the second and the minute, in memory.
 
-use super::row::Row;
+use super::row::ActivityRow;
 
 use crate::mutex::Mutex;
 
@@ -14,25 +14,25 @@ pub const ROWS_MAX: u64 = 2000;
 /// What a server did, second by second.
 #[derive(Debug)]
 pub struct Activity {
-    pub(super) rows: Mutex<Rows>,
+    pub(super) rows: Mutex<ActivityRows>,
 }
 
 #[derive(Debug)]
-pub(super) struct Rows {
-    pub(super) seconds: Ring,
-    pub(super) minutes: Ring,
+pub(super) struct ActivityRows {
+    pub(super) seconds: ActivityRing,
+    pub(super) minutes: ActivityRing,
 }
 
 /// Rows by time.
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(super) struct ActivityRing {
     /// Seconds of a row.
     step_s: u64,
     /// How many there are.
     pub(super) count: u64,
     /// Time of each row in steps since 1970, 0 where there is none, and the row. A piece has memory
     /// once it has a row.
-    pub(super) pieces: Vec<Vec<(u64, Row)>>,
+    pub(super) pieces: Vec<Vec<(u64, ActivityRow)>>,
 }
 
 /// Rows of a piece.
@@ -40,33 +40,33 @@ const PIECE_ROWS: u64 = 360;
 const _: () = assert!(SECONDS_KEPT.is_multiple_of(PIECE_ROWS));
 const _: () = assert!(MINUTES_KEPT.is_multiple_of(PIECE_ROWS));
 
-impl Ring {
-    fn new(step_s: u64, count: u64) -> Ring {
-        Ring {
+impl ActivityRing {
+    fn new(step_s: u64, count: u64) -> ActivityRing {
+        ActivityRing {
             step_s,
             count,
             pieces: vec![Vec::new(); (count / PIECE_ROWS) as usize],
         }
     }
 
-    fn at(&self, time: u64) -> Option<&Row> {
+    fn at(&self, time: u64) -> Option<&ActivityRow> {
         let place = time % self.count;
         let piece = &self.pieces[(place / PIECE_ROWS) as usize];
         let (of, row) = piece.get((place % PIECE_ROWS) as usize)?;
         (*of == time && time != 0).then_some(row)
     }
 
-    pub(super) fn place(&mut self, time: u64) -> &mut (u64, Row) {
+    pub(super) fn place(&mut self, time: u64) -> &mut (u64, ActivityRow) {
         let place = time % self.count;
         let piece = &mut self.pieces[(place / PIECE_ROWS) as usize];
         if piece.is_empty() {
-            *piece = vec![(0, Row::default()); PIECE_ROWS as usize];
+            *piece = vec![(0, ActivityRow::default()); PIECE_ROWS as usize];
         }
         &mut piece[(place % PIECE_ROWS) as usize]
     }
 
     /// Adds to the row of a time, and gives it.
-    fn add(&mut self, time: u64, row: &Row) -> &mut Row {
+    fn add(&mut self, time: u64, row: &ActivityRow) -> &mut ActivityRow {
         let slot = self.place(time);
         if slot.0 == time {
             slot.1.absorb(row);
@@ -85,24 +85,24 @@ pub struct Stretch {
     /// When the first row begins, in Unix seconds.
     pub from_unix_s: u64,
     /// The rows; `None` where nothing was recorded.
-    pub rows: Vec<Option<Row>>,
+    pub rows: Vec<Option<ActivityRow>>,
 }
 
 /// What [`Activity::add`] changed: for the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Changed {
     /// The second, in Unix seconds, and its row.
-    pub second: (u64, Row),
+    pub second: (u64, ActivityRow),
     /// The minute, in Unix minutes, and its row so far.
-    pub minute: (u64, Row),
+    pub minute: (u64, ActivityRow),
 }
 
 impl Default for Activity {
     fn default() -> Activity {
         Activity {
-            rows: Mutex::new(Rows {
-                seconds: Ring::new(1, SECONDS_KEPT),
-                minutes: Ring::new(60, MINUTES_KEPT),
+            rows: Mutex::new(ActivityRows {
+                seconds: ActivityRing::new(1, SECONDS_KEPT),
+                minutes: ActivityRing::new(60, MINUTES_KEPT),
             }),
         }
     }
@@ -116,7 +116,7 @@ impl Activity {
 
     /// Records a second. `minute` has the percentiles (50, 90, 99) of its whole minute so far,
     /// where they are known; else they follow from those of its seconds.
-    pub fn add(&self, unix_s: u64, row: &Row, minute: Option<[u32; 3]>) -> Changed {
+    pub fn add(&self, unix_s: u64, row: &ActivityRow, minute: Option<[u32; 3]>) -> Changed {
         let mut rows = self.rows.lock();
         let second = *rows.seconds.add(unix_s, row);
         let whole = rows.minutes.add(unix_s / 60, row);

@@ -2,17 +2,17 @@
 
 use std::os::unix::fs::FileExt;
 
-use super::rows::Ring;
+use super::rows::ActivityRing;
 use super::*;
 
 const NOW: u64 = 1_795_392_000;
 
-fn row(requests: u32) -> Row {
-    Row {
+fn row(requests: u32) -> ActivityRow {
+    ActivityRow {
         requests,
         p50_us: 10,
         running: requests,
-        ..Row::default()
+        ..ActivityRow::default()
     }
 }
 
@@ -134,6 +134,6 @@ fn memory_comes_with_rows() {
     let activity = Activity::new();
     activity.add(NOW, &row(1), None);
     let rows = activity.rows.lock();
-    let used = |ring: &Ring| ring.pieces.iter().filter(|piece| !piece.is_empty()).count();
+    let used = |ring: &ActivityRing| ring.pieces.iter().filter(|piece| !piece.is_empty()).count();
     assert_eq!((used(&rows.seconds), used(&rows.minutes)), (1, 1));
 }

@@ -7,45 +7,45 @@ use crate::pen::Literal;
 
 /// A compiled access log format.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Format {
-    pub(super) parts: Vec<Part>,
+pub struct AccessLogFormat {
+    pub(super) parts: Vec<PrefixedField>,
     /// What follows the last field; ends in a line break.
     pub(super) end: Literal,
-    pub(super) style: Style,
+    pub(super) style: EscapeStyle,
     /// So many parts at the start are the same for all lines of one client, one second and no user.
     pub(super) steady: usize,
-    pub(super) identity: Identity,
+    pub(super) identity: FormatIdentity,
 }
 
 /// Tells formats apart faster than their parts do; of no interest to those who compare formats.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Identity(pub(super) u64);
+pub(super) struct FormatIdentity(pub(super) u64);
 
-impl Identity {
-    fn next() -> Identity {
+impl FormatIdentity {
+    fn next() -> FormatIdentity {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Identity(NEXT.fetch_add(1, Ordering::Relaxed))
+        FormatIdentity(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-impl PartialEq for Identity {
-    fn eq(&self, _: &Identity) -> bool {
+impl PartialEq for FormatIdentity {
+    fn eq(&self, _: &FormatIdentity) -> bool {
         true
     }
 }
 
-impl Eq for Identity {}
+impl Eq for FormatIdentity {}
 
 /// A field and the text before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct PrefixedField {
     pub(super) before: Literal,
     pub(super) field: Field,
 }
 
 /// How values are escaped, and what stands for one that is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum EscapeStyle {
     /// `\xHH`, and `-`.
     Text,
     /// As JSON strings need it, and an empty string.
@@ -101,7 +101,7 @@ const JSON: &[(&str, Field)] = &[
 /// Names of whole formats.
 const WHOLE: [&str; 3] = ["common", "combined", "json"];
 
-impl Format {
+impl AccessLogFormat {
     /// The longest format, in bytes.
     pub const BYTES_MAX: usize = 4096;
 
@@ -110,7 +110,7 @@ impl Format {
     ///
     /// # Errors
     /// Says which word is not a field, or where a brace is wrong.
-    pub fn parse(text: &str) -> Result<Format, FormatError> {
+    pub fn parse(text: &str) -> Result<AccessLogFormat, FormatError> {
         match text {
             "common" => Self::parse_fields(COMMON),
             "combined" => Self::parse_fields(COMBINED),
@@ -119,23 +119,23 @@ impl Format {
         }
     }
 
-    fn json() -> Format {
+    fn json() -> AccessLogFormat {
         let mut parts = Vec::with_capacity(JSON.len());
         let mut before = String::from("{");
         for (name, field) in JSON {
             let quote = if field.is_number() { "" } else { "\"" };
             before.push_str(&format!("\"{name}\":{quote}"));
-            parts.push(Part {
+            parts.push(PrefixedField {
                 before: Literal::new(before.into_bytes()),
                 field: *field,
             });
             before = format!("{quote},");
         }
         let end = Literal::new(before.replace(',', "}\n").into_bytes());
-        Format::of(parts, end, Style::Json)
+        AccessLogFormat::of(parts, end, EscapeStyle::Json)
     }
 
-    fn parse_fields(text: &str) -> Result<Format, FormatError> {
+    fn parse_fields(text: &str) -> Result<AccessLogFormat, FormatError> {
         if text.len() > Self::BYTES_MAX {
             return Err(FormatError::TooLong { bytes: text.len() });
         }
@@ -154,7 +154,7 @@ impl Format {
                     let end = rest.find('}').ok_or(FormatError::BraceNotClosed { at })?;
                     let field = Field::named(&rest[1..end], at)?;
                     let before = Literal::new(std::mem::take(&mut before));
-                    parts.push(Part { before, field });
+                    parts.push(PrefixedField { before, field });
                     taken = end + 1;
                 }
                 '}' => return Err(FormatError::BraceNotOpened { at }),
@@ -168,15 +168,19 @@ impl Format {
             return Err(FormatError::NoField { nearest });
         }
         before.push(b'\n');
-        Ok(Format::of(parts, Literal::new(before), Style::Text))
+        Ok(AccessLogFormat::of(
+            parts,
+            Literal::new(before),
+            EscapeStyle::Text,
+        ))
     }
 
-    fn of(parts: Vec<Part>, end: Literal, style: Style) -> Format {
+    fn of(parts: Vec<PrefixedField>, end: Literal, style: EscapeStyle) -> AccessLogFormat {
         let is_steady =
-            |part: &&Part| matches!(part.field, Field::Client | Field::User | Field::Time);
-        Format {
+            |part: &&PrefixedField| matches!(part.field, Field::Client | Field::User | Field::Time);
+        AccessLogFormat {
             steady: parts.iter().take_while(is_steady).count(),
-            identity: Identity::next(),
+            identity: FormatIdentity::next(),
             parts,
             end,
             style,
@@ -216,7 +220,7 @@ pub enum FormatError {
         /// Where it stands.
         at: usize,
     },
-    /// Longer than [`Format::BYTES_MAX`].
+    /// Longer than [`AccessLogFormat::BYTES_MAX`].
     TooLong {
         /// Its length.
         bytes: usize,
@@ -262,7 +266,7 @@ impl fmt::Display for FormatError {
                 f.write_str("log format has a control character; a record is one line of text")?;
             }
             Self::TooLong { bytes } => {
-                let limit = Format::BYTES_MAX;
+                let limit = AccessLogFormat::BYTES_MAX;
                 write!(
                     f,
                     "log format has {bytes} bytes; at most {limit} are allowed"
@@ -344,7 +348,7 @@ fields! {
     Note = "note", Text, "What was strange and did not go wrong, in words.";
 }
 
-impl Format {
+impl AccessLogFormat {
     /// Every field's name and what it is, for the reference page.
     pub fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
         Field::ALL.iter().map(|(name, _, help)| (*name, *help))

@@ -4,22 +4,22 @@ use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use super::{Field, Format, Part, Style};
+use super::{AccessLogFormat, EscapeStyle, Field, PrefixedField};
 use crate::address::push_ip;
-use crate::calendar::{Moment, two_digits};
+use crate::calendar::{UtcDateTime, two_digits};
 use crate::escape::{put_json, put_text, put_word};
-use crate::pen::{Block, Pen};
+use crate::pen::{Pen, PenBuffer};
 use crate::record::{ProgramEnd, Record, Texts};
 
 /// The names behind a record's numbers, as in the config that the record's request was answered by.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct RecordNames {
     sites: Vec<SiteNames>,
-    clients: Option<Arc<dyn ClientNames>>,
+    clients: Option<Arc<dyn ClientNameSource>>,
 }
 
 /// Who knows the names of clients.
-pub trait ClientNames: Debug + Send + Sync {
+pub trait ClientNameSource: Debug + Send + Sync {
     /// The name of an address, if it has one. The writer waits for it.
     fn name(&self, client: IpAddr) -> Option<Arc<str>>;
 }
@@ -30,10 +30,10 @@ struct SiteNames {
     routes: Vec<String>,
 }
 
-impl Names {
+impl RecordNames {
     /// No names: site and route are logged as absent.
-    pub fn new() -> Names {
-        Names::default()
+    pub fn new() -> RecordNames {
+        RecordNames::default()
     }
 
     /// Adds the next site with the paths of its routes, in the order of the config.
@@ -45,7 +45,7 @@ impl Names {
     }
 
     /// Says who knows the names of clients; without, they have none.
-    pub fn set_clients(&mut self, clients: Arc<dyn ClientNames>) {
+    pub fn set_clients(&mut self, clients: Arc<dyn ClientNameSource>) {
         self.clients = Some(clients);
     }
 
@@ -71,7 +71,7 @@ impl Names {
 /// common.
 #[derive(Debug)]
 pub struct LineCache {
-    block: Block,
+    block: PenBuffer,
     last: Last,
 }
 
@@ -114,7 +114,7 @@ impl LineCache {
         last.write_second(0);
         last.write_client(client);
         LineCache {
-            block: Block::new(),
+            block: PenBuffer::new(),
             last,
         }
     }
@@ -136,7 +136,7 @@ impl Last {
     fn write_second(&mut self, second: u64) {
         self.second = second;
         self.start_of = 0;
-        let m = Moment::from_unix_s(second.cast_signed());
+        let m = UtcDateTime::from_unix_s(second.cast_signed());
         let year = [two_digits(m.year / 100), two_digits(m.year % 100)];
         let [day, hour, minute, second] = [m.day, m.hour, m.minute, m.second].map(two_digits);
         self.clf = *b"[../.../....:..:..:.. +0000]";
@@ -167,12 +167,12 @@ impl Last {
     }
 }
 
-impl Format {
+impl AccessLogFormat {
     /// Appends the record's line with its line break.
     pub fn push_line(
         &self,
         cache: &mut LineCache,
-        names: &Names,
+        names: &RecordNames,
         record: &Record,
         texts: &Texts<'_>,
         out: &mut Vec<u8>,
@@ -187,7 +187,7 @@ impl Format {
         if steady > 0 && last.start_of != self.identity.0 {
             self.write_start(block, last, names, record, texts);
         }
-        let line = Line {
+        let line = LogLineContext {
             style: self.style,
             last,
             names,
@@ -207,15 +207,15 @@ impl Format {
     #[cold]
     fn write_start(
         &self,
-        block: &mut Block,
+        block: &mut PenBuffer,
         last: &mut Last,
-        names: &Names,
+        names: &RecordNames,
         record: &Record,
         texts: &Texts<'_>,
     ) {
         let mut start = std::mem::take(&mut last.start);
         start.clear();
-        let line = Line {
+        let line = LogLineContext {
             style: self.style,
             last,
             names,
@@ -231,17 +231,17 @@ impl Format {
 }
 
 /// All a field's value comes from.
-struct Line<'a> {
-    style: Style,
+struct LogLineContext<'a> {
+    style: EscapeStyle,
     last: &'a Last,
-    names: &'a Names,
+    names: &'a RecordNames,
     record: &'a Record,
     texts: &'a Texts<'a>,
 }
 
-impl Line<'_> {
+impl LogLineContext<'_> {
     #[inline]
-    fn put_parts(&self, parts: &[Part], pen: &mut Pen<'_>) {
+    fn put_parts(&self, parts: &[PrefixedField], pen: &mut Pen<'_>) {
         for part in parts {
             pen.put_literal(&part.before);
             self.put(part.field, pen);
@@ -324,8 +324,8 @@ impl Line<'_> {
             return self.put_absent(pen);
         }
         match self.style {
-            Style::Text => put_text(value, pen),
-            Style::Json => put_json(value, pen),
+            EscapeStyle::Text => put_text(value, pen),
+            EscapeStyle::Json => put_json(value, pen),
         }
     }
 
@@ -334,15 +334,15 @@ impl Line<'_> {
             return self.put_absent(pen);
         }
         match self.style {
-            Style::Text => put_word(value, pen),
-            Style::Json => put_json(value, pen),
+            EscapeStyle::Text => put_word(value, pen),
+            EscapeStyle::Json => put_json(value, pen),
         }
     }
 
     fn put_absent(&self, pen: &mut Pen<'_>) {
         match self.style {
-            Style::Text => pen.put_array(b"-"),
-            Style::Json => {}
+            EscapeStyle::Text => pen.put_array(b"-"),
+            EscapeStyle::Json => {}
         }
     }
 

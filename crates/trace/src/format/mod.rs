@@ -7,9 +7,9 @@
 mod compile;
 mod line;
 
-use compile::{Field, Part, Style};
-pub use compile::{Format, FormatError};
-pub use line::{ClientNames, LineCache, Names};
+pub use compile::{AccessLogFormat, FormatError};
+use compile::{EscapeStyle, Field, PrefixedField};
+pub use line::{ClientNameSource, LineCache, RecordNames};
 
 #[cfg(test)]
 mod tests;

@@ -4,12 +4,12 @@ use super::*;
 use crate::record::{Record, Texts};
 
 fn refusal(text: &str) -> String {
-    Format::parse(text).unwrap_err().to_string()
+    AccessLogFormat::parse(text).unwrap_err().to_string()
 }
 
 #[test]
 fn unknown_field_names_the_nearest() {
-    let error = Format::parse("{client} {user-agent}").unwrap_err();
+    let error = AccessLogFormat::parse("{client} {user-agent}").unwrap_err();
     assert_eq!(
         error,
         FormatError::UnknownField {
@@ -47,26 +47,29 @@ fn misspelt_whole_format_is_told() {
 
 #[test]
 fn wrong_braces_are_told_with_their_place() {
-    let at = |text| Format::parse(text).unwrap_err();
+    let at = |text| AccessLogFormat::parse(text).unwrap_err();
     assert_eq!(
         at("{client} {status"),
         FormatError::BraceNotClosed { at: 9 }
     );
     assert_eq!(at("ü} {client}"), FormatError::BraceNotOpened { at: 2 });
     assert_eq!(at("{client}\t"), FormatError::ControlCharacter { at: 8 });
-    let long = "x".repeat(Format::BYTES_MAX + 1);
+    let long = "x".repeat(AccessLogFormat::BYTES_MAX + 1);
     assert_eq!(
         at(&long),
         FormatError::TooLong {
-            bytes: Format::BYTES_MAX + 1
+            bytes: AccessLogFormat::BYTES_MAX + 1
         }
     );
 }
 
 #[test]
 fn every_field_can_be_named() {
-    for (name, help) in Format::fields() {
-        assert!(Format::parse(&format!("{{{name}}}")).is_ok(), "{name}");
+    for (name, help) in AccessLogFormat::fields() {
+        assert!(
+            AccessLogFormat::parse(&format!("{{{name}}}")).is_ok(),
+            "{name}"
+        );
         assert!(help.ends_with('.'), "{name}: {help}");
     }
 }
@@ -94,7 +97,7 @@ fn lines_do_not_depend_on_the_lines_before_them() {
         "{time} {status}",
         "json",
     ]
-    .map(|text| Format::parse(text).unwrap());
+    .map(|text| AccessLogFormat::parse(text).unwrap());
     let mut shared = LineCache::new();
     for (second, client) in [(1, [127, 0, 0, 1]), (2, [127, 0, 0, 1]), (2, [10, 0, 0, 1])] {
         for user in [&b""[..], b"ann", b""] {
@@ -102,7 +105,7 @@ fn lines_do_not_depend_on_the_lines_before_them() {
                 let line = |cache: &mut LineCache| {
                     let mut out = Vec::new();
                     let record = record(second, client);
-                    format.push_line(cache, &Names::new(), &record, &texts(user), &mut out);
+                    format.push_line(cache, &RecordNames::new(), &record, &texts(user), &mut out);
                     out
                 };
                 assert_eq!(line(&mut shared), line(&mut LineCache::new()));

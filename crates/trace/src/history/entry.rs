@@ -127,7 +127,7 @@ pub(super) struct Memory {
 
 /// What a decoder remembers of the entries before.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen<'a> {
+pub(super) struct PreviousTexts<'a> {
     host: &'a [u8],
     referer: &'a [u8],
     agent: &'a [u8],
@@ -366,12 +366,12 @@ fn cut(text: &[u8], bytes_max: usize) -> &[u8] {
 pub(super) fn decode<'a>(
     bytes: &'a [u8],
     base_unix_ms: u64,
-    seen: &mut Seen<'a>,
+    seen: &mut PreviousTexts<'a>,
 ) -> Option<(Finished<'a>, usize)> {
     let size = usize::from(u16::from_le_bytes(*bytes.first_chunk()?));
     let entry = bytes.get(..size)?;
     let (head, rest) = entry.split_first_chunk::<HEAD_BYTES>()?;
-    let mut reader = Reader { rest };
+    let mut reader = HistoryEntryReader { rest };
     let groups = u32_at(head, 4);
     if groups & !GROUPS != 0 || u16_at(head, 50) != 0 {
         return None;
@@ -452,11 +452,11 @@ fn u32_at(head: &[u8; HEAD_BYTES], at: usize) -> u32 {
     u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
 }
 
-struct Reader<'a> {
+struct HistoryEntryReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> HistoryEntryReader<'a> {
     fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(len)?;
         self.rest = rest;

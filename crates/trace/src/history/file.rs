@@ -24,10 +24,10 @@ use std::sync::Arc;
 use flate2::Crc;
 use rustix::fs::{FlockOperation, flock};
 
-use super::segment::{Origin, SEGMENT_BYTES, Segment};
-use super::{History, Retention};
+use super::segment::{HistorySegment, SEGMENT_BYTES, SegmentOrigin};
+use super::{RequestHistory, Retention};
 use crate::record::HandlerKind;
-use crate::series::{Series, SeriesName};
+use crate::series::{SeriesName, SeriesRegistry};
 
 /// The smallest file, in bytes.
 pub const FILE_BYTES_MIN: u64 = 1 << 20;
@@ -60,14 +60,14 @@ pub struct Loaded {
 
 /// Where the next frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Head {
+struct FrameCursor {
     position: u64,
     sequence: u64,
 }
 
 /// A frame whose sum is right.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
+struct HistoryFrame {
     position: u64,
     sequence: u64,
     bytes: usize,
@@ -81,7 +81,12 @@ impl HistoryFile {
     }
 
     /// Puts what the file has, and the history still wants, before all that it holds.
-    pub fn load(&self, history: &History, series: &Series, now_unix_ms: u64) -> io::Result<Loaded> {
+    pub fn load(
+        &self,
+        history: &RequestHistory,
+        series: &SeriesRegistry,
+        now_unix_ms: u64,
+    ) -> io::Result<Loaded> {
         let (mut frames, damaged) = self.frames()?;
         let mut loaded = Loaded {
             requests: 0,
@@ -117,7 +122,7 @@ impl HistoryFile {
     ///
     /// # Errors
     /// The file takes nothing: a full disk, for one. What was not written is tried again next time.
-    pub fn append(&self, history: &History, series: &Series) -> io::Result<()> {
+    pub fn append(&self, history: &RequestHistory, series: &SeriesRegistry) -> io::Result<()> {
         let new = history.unwritten_segments();
         if new.is_empty() {
             return Ok(());
@@ -131,9 +136,9 @@ impl HistoryFile {
 
     fn append_locked(
         &self,
-        new: &[Arc<Segment>],
+        new: &[Arc<HistorySegment>],
         names: &[Arc<SeriesName>],
-        history: &History,
+        history: &RequestHistory,
     ) -> io::Result<()> {
         let mut head = match self.head()? {
             Some(head) => head,
@@ -153,25 +158,27 @@ impl HistoryFile {
         Ok(())
     }
 
-    fn head(&self) -> io::Result<Option<Head>> {
+    fn head(&self) -> io::Result<Option<FrameCursor>> {
         let mut bytes = [0; HEAD_BYTES];
         match self.file.read_exact_at(&mut bytes, 0) {
-            Ok(()) => Ok(Head::decode(&bytes).filter(|head| head.position <= self.bytes_max)),
+            Ok(()) => {
+                Ok(FrameCursor::decode(&bytes).filter(|head| head.position <= self.bytes_max))
+            }
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// Where the newest frame ends.
-    fn head_of_frames(&self) -> io::Result<Head> {
+    fn head_of_frames(&self) -> io::Result<FrameCursor> {
         let (frames, _) = self.frames()?;
         let newest = frames.into_iter().max_by_key(|frame| frame.sequence);
         Ok(newest.map_or(
-            Head {
+            FrameCursor {
                 position: ALIGN,
                 sequence: 1,
             },
-            |newest| Head {
+            |newest| FrameCursor {
                 position: newest.position + (newest.bytes as u64).next_multiple_of(ALIGN),
                 sequence: newest.sequence + 1,
             },
@@ -179,41 +186,41 @@ impl HistoryFile {
     }
 
     /// Every frame whose sum is right, and how many are wrong.
-    fn frames(&self) -> io::Result<(Vec<Frame>, u64)> {
+    fn frames(&self) -> io::Result<(Vec<HistoryFrame>, u64)> {
         let file_bytes = self.file.metadata()?.len();
         let (mut frames, mut damaged) = (Vec::new(), 0);
         let mut position = ALIGN;
         let mut buffer = Vec::new();
         while position + FRAME_HEAD_BYTES as u64 <= file_bytes {
             match self.frame_at(position, &mut buffer)? {
-                Sight::Frame(frame) => {
+                ScannedFrame::Frame(frame) => {
                     frames.push(frame);
                     position += (frame.bytes as u64).next_multiple_of(ALIGN);
                     continue;
                 }
-                Sight::Damaged => damaged += 1,
-                Sight::Nothing => {}
+                ScannedFrame::Damaged => damaged += 1,
+                ScannedFrame::Nothing => {}
             }
             position += ALIGN;
         }
         Ok((frames, damaged))
     }
 
-    fn frame_at(&self, position: u64, buffer: &mut Vec<u8>) -> io::Result<Sight> {
+    fn frame_at(&self, position: u64, buffer: &mut Vec<u8>) -> io::Result<ScannedFrame> {
         let mut head = [0; FRAME_HEAD_BYTES];
         if !self.read(&mut head, position)? || head[..4] != FRAME_MAGIC {
-            return Ok(Sight::Nothing);
+            return Ok(ScannedFrame::Nothing);
         }
         let (entries, names) = (u32_at(&head, 40) as usize, u32_at(&head, 44) as usize);
         if entries > SEGMENT_BYTES || names > NAMES_BYTES_MAX {
-            return Ok(Sight::Damaged);
+            return Ok(ScannedFrame::Damaged);
         }
         buffer.clear();
         buffer.resize(FRAME_HEAD_BYTES + entries + names, 0);
         if !self.read(buffer, position)? || sum_of(&buffer[8..]) != u32_at(&head, 4) {
-            return Ok(Sight::Damaged);
+            return Ok(ScannedFrame::Damaged);
         }
-        Ok(Sight::Frame(Frame {
+        Ok(ScannedFrame::Frame(HistoryFrame {
             position,
             sequence: u64_at(&head, 8),
             bytes: buffer.len(),
@@ -229,7 +236,11 @@ impl HistoryFile {
         }
     }
 
-    fn segment(&self, frame: Frame, series: &Series) -> io::Result<Option<Segment>> {
+    fn segment(
+        &self,
+        frame: HistoryFrame,
+        series: &SeriesRegistry,
+    ) -> io::Result<Option<HistorySegment>> {
         let mut bytes = vec![0; frame.bytes];
         if !self.read(&mut bytes, frame.position)? {
             return Ok(None);
@@ -238,14 +249,14 @@ impl HistoryFile {
     }
 }
 
-enum Sight {
-    Frame(Frame),
+enum ScannedFrame {
+    Frame(HistoryFrame),
     /// It says it is one, and is not.
     Damaged,
     Nothing,
 }
 
-impl Head {
+impl FrameCursor {
     fn encode(self) -> [u8; HEAD_BYTES] {
         let mut bytes = [0; HEAD_BYTES];
         bytes[..4].copy_from_slice(&HEAD_MAGIC);
@@ -256,8 +267,8 @@ impl Head {
         bytes
     }
 
-    fn decode(bytes: &[u8; HEAD_BYTES]) -> Option<Head> {
-        let head = Head {
+    fn decode(bytes: &[u8; HEAD_BYTES]) -> Option<FrameCursor> {
+        let head = FrameCursor {
             position: u64_at(bytes, 8),
             sequence: u64_at(bytes, 16),
         };
@@ -266,7 +277,7 @@ impl Head {
     }
 }
 
-fn encode(segment: &Segment, names: &[Arc<SeriesName>], sequence: u64) -> Vec<u8> {
+fn encode(segment: &HistorySegment, names: &[Arc<SeriesName>], sequence: u64) -> Vec<u8> {
     let mut frame = vec![0; FRAME_HEAD_BYTES];
     frame.extend_from_slice(&segment.bytes);
     let mut used: Vec<u16> = segment
@@ -313,14 +324,14 @@ fn encode(segment: &Segment, names: &[Arc<SeriesName>], sequence: u64) -> Vec<u8
 
 /// A segment out of a frame whose sum is right; `number` gives its series the numbers they have
 /// here.
-fn decode(frame: &[u8], number: impl Fn(SeriesName) -> u16) -> Option<Segment> {
+fn decode(frame: &[u8], number: impl Fn(SeriesName) -> u16) -> Option<HistorySegment> {
     let (head, rest) = frame.split_first_chunk::<FRAME_HEAD_BYTES>()?;
     let (entries, mut names) = rest.split_at_checked(u32_at(head, 40) as usize)?;
-    let origin = Origin {
+    let origin = SegmentOrigin {
         run: u64_at(head, 24),
         server: u64_at(head, 32),
     };
-    let mut segment = Segment::check(entries.to_vec(), u64_at(head, 16), origin)?;
+    let mut segment = HistorySegment::check(entries.to_vec(), u64_at(head, 16), origin)?;
     let mut numbers = std::collections::HashMap::new();
     while !names.is_empty() {
         let (series, rest) = names.split_first_chunk()?;

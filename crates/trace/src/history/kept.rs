@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::segment::{Extent, Origin, SEGMENT_BYTES, Segment};
+use super::segment::{Extent, HistorySegment, SEGMENT_BYTES, SegmentOrigin};
 
 use crate::mutex::Mutex;
 
@@ -36,19 +36,19 @@ pub struct Holdings {
 
 /// The history of a server.
 #[derive(Debug)]
-pub struct History {
-    origin: Origin,
+pub struct RequestHistory {
+    origin: SegmentOrigin,
     is_on: AtomicBool,
     /// Segments that left memory before the file had them.
     unwritten: AtomicU64,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<HistoryState>,
 }
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct HistoryState {
     pub(super) retention: Retention,
     /// Sealed segments, in the order they were sealed.
-    segments: VecDeque<Arc<Segment>>,
+    segments: VecDeque<Arc<HistorySegment>>,
     bytes: u64,
     count: u64,
     next_number: u64,
@@ -59,14 +59,14 @@ pub(super) struct State {
     written: Option<u64>,
 }
 
-impl History {
+impl RequestHistory {
     /// Nothing kept yet.
-    pub fn new(origin: Origin, retention: Retention) -> History {
-        History {
+    pub fn new(origin: SegmentOrigin, retention: Retention) -> RequestHistory {
+        RequestHistory {
             origin,
             is_on: AtomicBool::new(retention.bytes_max > 0),
             unwritten: AtomicU64::new(0),
-            state: Mutex::new(State {
+            state: Mutex::new(HistoryState {
                 retention,
                 segments: VecDeque::new(),
                 bytes: 0,
@@ -95,7 +95,7 @@ impl History {
     }
 
     /// Whose requests are appended.
-    pub fn origin(&self) -> Origin {
+    pub fn origin(&self) -> SegmentOrigin {
         self.origin
     }
 
@@ -128,7 +128,7 @@ impl History {
         let mut state = self.state.lock();
         let number = state.next_number;
         state.next_number += 1;
-        let segment = Segment {
+        let segment = HistorySegment {
             bytes,
             extent,
             origin: self.origin,
@@ -144,7 +144,7 @@ impl History {
     }
 
     /// Puts older segments, in their order, before all that is there.
-    pub(super) fn put_before(&self, older: Vec<Segment>) {
+    pub(super) fn put_before(&self, older: Vec<HistorySegment>) {
         let mut state = self.state.lock();
         for mut segment in older.into_iter().rev() {
             let bytes = state.bytes + segment.memory_bytes();
@@ -165,7 +165,7 @@ impl History {
     }
 
     /// Those that the file does not have, oldest first. From now on there is a file.
-    pub(super) fn unwritten_segments(&self) -> Vec<Arc<Segment>> {
+    pub(super) fn unwritten_segments(&self) -> Vec<Arc<HistorySegment>> {
         let mut state = self.state.lock();
         let written = *state.written.get_or_insert(NUMBER_FIRST - 1);
         let newest_first = state.segments.iter().rev();
@@ -183,20 +183,20 @@ impl History {
     }
 
     /// All sealed segments, oldest first.
-    pub(super) fn segments(&self) -> Vec<Arc<Segment>> {
+    pub(super) fn segments(&self) -> Vec<Arc<HistorySegment>> {
         self.state.lock().segments.iter().cloned().collect()
     }
 
     /// The same, and the number that the next one will have.
-    pub(super) fn arrivals(&self) -> (Vec<Arc<Segment>>, u64) {
+    pub(super) fn arrivals(&self) -> (Vec<Arc<HistorySegment>>, u64) {
         let state = self.state.lock();
         (state.segments.iter().cloned().collect(), state.next_number)
     }
 }
 
-impl State {
+impl HistoryState {
     /// Takes out what there is no room for, or was finished before that time.
-    fn evict(&mut self, before_unix_ms: u64, unwritten: &AtomicU64) -> Vec<Arc<Segment>> {
+    fn evict(&mut self, before_unix_ms: u64, unwritten: &AtomicU64) -> Vec<Arc<HistorySegment>> {
         let mut gone = Vec::new();
         while let Some(oldest) = self.segments.front() {
             let is_old = oldest.extent.last_unix_ms < before_unix_ms;

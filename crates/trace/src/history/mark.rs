@@ -3,11 +3,11 @@
 
 use std::fmt;
 
-use super::segment::Origin;
+use super::segment::SegmentOrigin;
 
 /// Where a request stands in the order: by its end, then by segment and entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct HistoryPosition {
     pub(super) finished_unix_ms: u64,
     pub(super) segment: u64,
     pub(super) entry: u64,
@@ -19,13 +19,13 @@ pub struct Rank {
     /// What it took, in microseconds.
     pub total_us: u64,
     /// Of two that took the same the newer one comes first.
-    pub place: Place,
+    pub place: HistoryPosition,
 }
 
 /// How far somebody who follows the history has come: everything before is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reached {
-    pub(super) origin: Origin,
+    pub(super) origin: SegmentOrigin,
     pub(super) segment: u64,
     pub(super) entry: u64,
 }
@@ -34,7 +34,7 @@ pub struct Reached {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Of those with the newest first: `@FINISHED-SEGMENT-ENTRY`.
-    Newest(Place),
+    Newest(HistoryPosition),
     /// Of those with the slowest first: `@FINISHED-SEGMENT-ENTRY-TOTAL`.
     Slowest(Rank),
     /// Of those as they came in: `~RUN-SERVER-SEGMENT-ENTRY`.
@@ -45,7 +45,7 @@ impl Mark {
     /// Reads what [`fmt::Display`] wrote.
     pub fn parse(text: &str) -> Option<Mark> {
         if let Some([run, server, segment, entry]) = text.strip_prefix('~').and_then(numbers) {
-            let origin = Origin { run, server };
+            let origin = SegmentOrigin { run, server };
             return Some(Mark::Reached(Reached {
                 origin,
                 segment,
@@ -53,7 +53,7 @@ impl Mark {
             }));
         }
         let text = text.strip_prefix('@')?;
-        let place = |[finished_unix_ms, segment, entry]: [u64; 3]| Place {
+        let place = |[finished_unix_ms, segment, entry]: [u64; 3]| HistoryPosition {
             finished_unix_ms,
             segment,
             entry,
@@ -84,9 +84,9 @@ impl fmt::Display for Mark {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for HistoryPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place {
+        let HistoryPosition {
             finished_unix_ms,
             segment,
             entry,
@@ -111,14 +111,14 @@ mod tests {
 
     #[test]
     fn marks_are_read_as_they_are_written_and_nothing_else_is() {
-        let place = Place {
+        let place = HistoryPosition {
             finished_unix_ms: 1,
             segment: 2,
             entry: u64::MAX,
         };
         let rank = Rank { total_us: 4, place };
         let reached = Reached {
-            origin: Origin { run: 5, server: 6 },
+            origin: SegmentOrigin { run: 5, server: 6 },
             segment: 7,
             entry: 8,
         };

@@ -15,9 +15,9 @@ use std::sync::Arc;
 use super::entry::Finished;
 use super::filter::{Filter, Sieve};
 use super::kept::NUMBER_FIRST;
-use super::mark::{Mark, Place, Rank, Reached};
-use super::segment::{Origin, Segment};
-use super::{History, Holdings};
+use super::mark::{HistoryPosition, Mark, Rank, Reached};
+use super::segment::{HistorySegment, SegmentOrigin};
+use super::{Holdings, RequestHistory};
 use crate::record::{Record, Texts};
 use crate::series::SeriesName;
 
@@ -42,7 +42,7 @@ pub struct RequestId {
 
 impl RequestId {
     /// The id of a request as this history tells it.
-    pub fn new(of: Origin, here: Origin, record: &Record) -> RequestId {
+    pub fn new(of: SegmentOrigin, here: SegmentOrigin, record: &Record) -> RequestId {
         RequestId {
             run: if of.run == here.run { 0 } else { of.run },
             server: of.server,
@@ -79,18 +79,18 @@ impl fmt::Display for RequestId {
 
 /// A request that was found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FoundRequest {
     /// Its name.
     pub id: RequestId,
     /// Where it stands.
-    pub place: Place,
+    pub place: HistoryPosition,
     record: Record,
     texts: Box<[u8]>,
     ends: [u16; 10],
 }
 
-impl Found {
-    fn new(finished: &Finished<'_>, id: RequestId, place: Place) -> Found {
+impl FoundRequest {
+    fn new(finished: &Finished<'_>, id: RequestId, place: HistoryPosition) -> FoundRequest {
         let all = [
             finished.texts.method,
             finished.texts.target,
@@ -109,7 +109,7 @@ impl Found {
             // An entry is shorter than that.
             end as u16
         });
-        Found {
+        FoundRequest {
             id,
             place,
             record: finished.record,
@@ -143,7 +143,7 @@ impl Found {
 }
 
 /// By place, for the newest; by time and place, for the slowest.
-struct Ranked<K>(K, Found);
+struct Ranked<K>(K, FoundRequest);
 
 impl<K: Ord> PartialEq for Ranked<K> {
     fn eq(&self, other: &Self) -> bool {
@@ -167,9 +167,9 @@ impl<K: Ord> Ord for Ranked<K> {
 
 /// What a search has found.
 #[derive(Debug)]
-pub struct Page {
+pub struct HistoryPage {
     /// The requests, in the order asked for.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundRequest>,
     /// Entries looked at.
     pub scanned: u64,
     /// Where the next page begins; `None` when there is nothing more. For those as they came in
@@ -186,23 +186,23 @@ pub struct Page {
 }
 
 /// A search under way.
-pub struct Search {
+pub struct HistorySearch {
     sieve: Sieve,
-    here: Origin,
+    here: SegmentOrigin,
     holdings: Holdings,
     /// Those left to look through, the next one last.
-    segments: Vec<Arc<Segment>>,
+    segments: Vec<Arc<HistorySegment>>,
     limit: usize,
     scanned: u64,
-    wanted: Wanted,
+    wanted: SearchGoal,
 }
 
-enum Wanted {
+enum SearchGoal {
     Newest {
-        before: Option<Place>,
+        before: Option<HistoryPosition>,
         /// Found, and perhaps not the next.
-        heap: BinaryHeap<Ranked<Place>>,
-        done: Vec<Found>,
+        heap: BinaryHeap<Ranked<HistoryPosition>>,
+        done: Vec<FoundRequest>,
     },
     Slowest {
         before: Option<Rank>,
@@ -212,42 +212,42 @@ enum Wanted {
     Arrived {
         reached: Reached,
         is_gap: bool,
-        found: Vec<Found>,
+        found: Vec<FoundRequest>,
     },
-    One(RequestId, Option<Box<Found>>),
+    One(RequestId, Option<Box<FoundRequest>>),
 }
 
-impl Search {
+impl HistorySearch {
     /// Looks for the newest that were finished before `before`.
     pub fn newest(
-        history: &History,
+        history: &RequestHistory,
         names: &[Arc<SeriesName>],
         filter: Filter,
-        before: Option<Place>,
+        before: Option<HistoryPosition>,
         limit: usize,
-    ) -> Search {
-        let wanted = Wanted::Newest {
+    ) -> HistorySearch {
+        let wanted = SearchGoal::Newest {
             before,
             heap: BinaryHeap::new(),
             done: Vec::new(),
         };
-        Search::new(history, Sieve::new(filter, names), limit, wanted)
+        HistorySearch::new(history, Sieve::new(filter, names), limit, wanted)
     }
 
     /// Looks for those that took longest, behind `before`.
     pub fn slowest(
-        history: &History,
+        history: &RequestHistory,
         names: &[Arc<SeriesName>],
         filter: Filter,
         before: Option<Rank>,
         limit: usize,
-    ) -> Search {
-        let wanted = Wanted::Slowest {
+    ) -> HistorySearch {
+        let wanted = SearchGoal::Slowest {
             before,
             heap: BinaryHeap::new(),
         };
-        let mut search = Search::new(history, Sieve::new(filter, names), limit, wanted);
-        let slowest = |one: &Arc<Segment>| (one.extent.slowest_us, one.number);
+        let mut search = HistorySearch::new(history, Sieve::new(filter, names), limit, wanted);
+        let slowest = |one: &Arc<HistorySegment>| (one.extent.slowest_us, one.number);
         search.segments.sort_by_key(slowest);
         search
     }
@@ -255,12 +255,12 @@ impl Search {
     /// Looks for those that came in since `after`, in that order; without it, from now on. Where
     /// `after` is of an earlier server, all that came in here.
     pub fn arrived(
-        history: &History,
+        history: &RequestHistory,
         names: &[Arc<SeriesName>],
         filter: Filter,
         after: Option<Reached>,
         limit: usize,
-    ) -> Search {
+    ) -> HistorySearch {
         let (mut segments, next_number) = history.arrivals();
         let origin = history.origin();
         let now = (next_number, 0);
@@ -273,7 +273,7 @@ impl Search {
         // What the server before finished last is not known here.
         let is_elsewhere = after.is_some_and(|after| after.origin != origin);
         let first = segments.first().map_or(next_number, |one| one.number);
-        let wanted = Wanted::Arrived {
+        let wanted = SearchGoal::Arrived {
             reached: Reached {
                 origin,
                 segment,
@@ -282,23 +282,28 @@ impl Search {
             is_gap: is_elsewhere || first > segment,
             found: Vec::new(),
         };
-        let mut search = Search::new(history, Sieve::new(filter, names), limit, wanted);
+        let mut search = HistorySearch::new(history, Sieve::new(filter, names), limit, wanted);
         segments.reverse();
         search.segments = segments;
         search
     }
 
     /// Looks for one; if several have that name, for the newest.
-    pub fn one(history: &History, id: RequestId) -> Search {
+    pub fn one(history: &RequestHistory, id: RequestId) -> HistorySearch {
         let none: &[Arc<SeriesName>] = &[];
         let sieve = Sieve::new(Filter::default(), none);
-        Search::new(history, sieve, 1, Wanted::One(id, None))
+        HistorySearch::new(history, sieve, 1, SearchGoal::One(id, None))
     }
 
-    fn new(history: &History, sieve: Sieve, limit: usize, wanted: Wanted) -> Search {
+    fn new(
+        history: &RequestHistory,
+        sieve: Sieve,
+        limit: usize,
+        wanted: SearchGoal,
+    ) -> HistorySearch {
         let mut segments = history.segments();
         segments.sort_by_key(|segment| (segment.extent.last_unix_ms, segment.number));
-        Search {
+        HistorySearch {
             sieve,
             here: history.origin(),
             holdings: history.holdings(),
@@ -313,7 +318,7 @@ impl Search {
     pub fn step(&mut self) -> bool {
         self.settle();
         // Nobody can ask for the next part of a search for one.
-        let is_bounded = !matches!(self.wanted, Wanted::One(..));
+        let is_bounded = !matches!(self.wanted, SearchGoal::One(..));
         if self.is_done() || is_bounded && self.scanned >= SCANNED_MAX {
             return false;
         }
@@ -332,27 +337,29 @@ impl Search {
     }
 
     /// Neither this segment nor one that is left can hold anything.
-    fn is_beyond(&self, segment: &Segment) -> bool {
+    fn is_beyond(&self, segment: &HistorySegment) -> bool {
         let extent = &segment.extent;
         match &self.wanted {
-            Wanted::Newest { .. } | Wanted::One(..) => self.sieve.is_over(extent.last_unix_ms),
-            Wanted::Slowest { heap, .. } => {
+            SearchGoal::Newest { .. } | SearchGoal::One(..) => {
+                self.sieve.is_over(extent.last_unix_ms)
+            }
+            SearchGoal::Slowest { heap, .. } => {
                 let least = heap.peek().filter(|_| heap.len() > self.limit);
                 self.sieve.is_quick(extent.slowest_us)
                     || least.is_some_and(|least| extent.slowest_us < least.0.0.total_us)
             }
-            Wanted::Arrived { .. } => false,
+            SearchGoal::Arrived { .. } => false,
         }
     }
 
     /// What has been found, when the search is over.
-    pub fn page(mut self) -> Page {
+    pub fn page(mut self) -> HistoryPage {
         let is_cut = !self.segments.is_empty();
         if !is_cut {
             self.settle();
         }
         let left_ms = self.segments.last().map(|left| left.extent.last_unix_ms);
-        let mut page = Page {
+        let mut page = HistoryPage {
             found: Vec::new(),
             scanned: self.scanned,
             next: None,
@@ -362,12 +369,12 @@ impl Search {
             holdings: self.holdings,
         };
         match self.wanted {
-            Wanted::Newest { heap, mut done, .. } => {
+            SearchGoal::Newest { heap, mut done, .. } => {
                 page.has_more = is_cut || !heap.is_empty() || done.len() > self.limit;
                 done.truncate(self.limit);
                 let next = match (done.len() < self.limit, left_ms, done.last()) {
                     // All that ended later is told.
-                    (true, Some(left_ms), _) => Some(Place {
+                    (true, Some(left_ms), _) => Some(HistoryPosition {
                         finished_unix_ms: left_ms,
                         segment: u64::MAX,
                         entry: u64::MAX,
@@ -378,7 +385,7 @@ impl Search {
                 page.is_cut = is_cut && done.len() < self.limit;
                 page.found = done;
             }
-            Wanted::Slowest { heap, .. } => {
+            SearchGoal::Slowest { heap, .. } => {
                 let mut sorted = heap.into_sorted_vec();
                 page.has_more = sorted.len() > self.limit;
                 sorted.truncate(self.limit);
@@ -386,7 +393,7 @@ impl Search {
                 page.next = last.filter(|_| page.has_more);
                 page.found = sorted.into_iter().map(|one| one.1).collect();
             }
-            Wanted::Arrived {
+            SearchGoal::Arrived {
                 reached,
                 is_gap,
                 found,
@@ -396,23 +403,25 @@ impl Search {
                 page.next = Some(Mark::Reached(reached));
                 (page.is_gap, page.found) = (is_gap, found);
             }
-            Wanted::One(_, found) => page.found = found.map(|found| *found).into_iter().collect(),
+            SearchGoal::One(_, found) => {
+                page.found = found.map(|found| *found).into_iter().collect()
+            }
         }
         page
     }
 
     fn is_done(&self) -> bool {
         match &self.wanted {
-            Wanted::Newest { done, .. } => done.len() >= self.limit,
-            Wanted::Slowest { .. } => false,
-            Wanted::Arrived { found, .. } => found.len() >= self.limit,
-            Wanted::One(_, found) => found.is_some(),
+            SearchGoal::Newest { done, .. } => done.len() >= self.limit,
+            SearchGoal::Slowest { .. } => false,
+            SearchGoal::Arrived { found, .. } => found.len() >= self.limit,
+            SearchGoal::One(_, found) => found.is_some(),
         }
     }
 
     /// Gives out what nothing newer can come before any more.
     fn settle(&mut self) {
-        let Wanted::Newest { heap, done, .. } = &mut self.wanted else {
+        let SearchGoal::Newest { heap, done, .. } = &mut self.wanted else {
             return;
         };
         let left_ms = self.segments.last().map(|left| left.extent.last_unix_ms);
@@ -425,37 +434,37 @@ impl Search {
         }
     }
 
-    fn may_hold(&self, segment: &Segment) -> bool {
+    fn may_hold(&self, segment: &HistorySegment) -> bool {
         let is_useless = self.sieve.is_quick(segment.extent.slowest_us)
             || self.sieve.is_over(segment.extent.last_unix_ms);
         match &self.wanted {
             // Those after it are told to whoever follows, whatever is in it.
-            Wanted::Arrived { .. } => true,
+            SearchGoal::Arrived { .. } => true,
             _ if is_useless => false,
-            Wanted::Newest { before, .. } => {
+            SearchGoal::Newest { before, .. } => {
                 before.is_none_or(|before| segment.extent.first_unix_ms <= before.finished_unix_ms)
             }
-            Wanted::Slowest { .. } => true,
-            Wanted::One(id, _) => {
+            SearchGoal::Slowest { .. } => true,
+            SearchGoal::One(id, _) => {
                 let run = RequestId::new(segment.origin, self.here, &Record::empty()).run;
                 (run, segment.origin.server) == (id.run, id.server)
             }
         }
     }
 
-    fn look_through(&mut self, segment: &Segment) {
+    fn look_through(&mut self, segment: &HistorySegment) {
         let (limit, sieve) = (self.limit, &self.sieve);
         let entries = Located {
             segment,
             here: self.here,
         };
         match &mut self.wanted {
-            Wanted::Newest { before, heap, .. } => entries.newest(sieve, *before, limit, heap),
-            Wanted::Slowest { before, heap } => entries.slowest(sieve, *before, limit, heap),
-            Wanted::Arrived { reached, found, .. } => {
+            SearchGoal::Newest { before, heap, .. } => entries.newest(sieve, *before, limit, heap),
+            SearchGoal::Slowest { before, heap } => entries.slowest(sieve, *before, limit, heap),
+            SearchGoal::Arrived { reached, found, .. } => {
                 entries.arrived(sieve, reached, limit, found);
             }
-            Wanted::One(id, one) => entries.one(*id, one),
+            SearchGoal::One(id, one) => entries.one(*id, one),
         }
     }
 }
@@ -463,15 +472,15 @@ impl Search {
 /// A segment whose entries are looked at from here.
 #[derive(Clone, Copy)]
 struct Located<'s> {
-    segment: &'s Segment,
-    here: Origin,
+    segment: &'s HistorySegment,
+    here: SegmentOrigin,
 }
 
 impl<'s> Located<'s> {
-    fn entries(self) -> impl Iterator<Item = (Place, Finished<'s>)> {
+    fn entries(self) -> impl Iterator<Item = (HistoryPosition, Finished<'s>)> {
         let entries = self.segment.entries().enumerate();
         entries.map(move |(index, (_, finished))| {
-            let place = Place {
+            let place = HistoryPosition {
                 finished_unix_ms: finished.finished_unix_ms(),
                 segment: self.segment.number,
                 entry: index as u64,
@@ -480,17 +489,17 @@ impl<'s> Located<'s> {
         })
     }
 
-    fn found(self, finished: &Finished<'_>, place: Place) -> Found {
+    fn found(self, finished: &Finished<'_>, place: HistoryPosition) -> FoundRequest {
         let id = RequestId::new(self.segment.origin, self.here, &finished.record);
-        Found::new(finished, id, place)
+        FoundRequest::new(finished, id, place)
     }
 
     fn newest(
         self,
         sieve: &Sieve,
-        before: Option<Place>,
+        before: Option<HistoryPosition>,
         limit: usize,
-        heap: &mut BinaryHeap<Ranked<Place>>,
+        heap: &mut BinaryHeap<Ranked<HistoryPosition>>,
     ) {
         // Entries stand in the order of their end but for a millisecond or so.
         let mut newest = BinaryHeap::new();
@@ -528,7 +537,13 @@ impl<'s> Located<'s> {
         }
     }
 
-    fn arrived(self, sieve: &Sieve, reached: &mut Reached, limit: usize, found: &mut Vec<Found>) {
+    fn arrived(
+        self,
+        sieve: &Sieve,
+        reached: &mut Reached,
+        limit: usize,
+        found: &mut Vec<FoundRequest>,
+    ) {
         let number = self.segment.number;
         let first = match reached.segment == number {
             true => reached.entry,
@@ -546,7 +561,7 @@ impl<'s> Located<'s> {
         }
     }
 
-    fn one(self, id: RequestId, one: &mut Option<Box<Found>>) {
+    fn one(self, id: RequestId, one: &mut Option<Box<FoundRequest>>) {
         for (place, finished) in self.entries() {
             let record = &finished.record;
             if (record.connection, record.request) == (id.connection, id.request) {

@@ -1,7 +1,7 @@
 //! A stretch of one thread's finished requests: open while the thread appends, then sealed for
 //! ever.
 
-use super::entry::{self, ENTRY_BYTES_MAX, Finished, Memory, Seen};
+use super::entry::{self, ENTRY_BYTES_MAX, Finished, Memory, PreviousTexts};
 use crate::record::{Record, Texts};
 
 /// Bytes of a full segment.
@@ -109,7 +109,7 @@ impl Open {
 
 /// Whose requests are in a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct SegmentOrigin {
     /// When the keeper first started, in Unix milliseconds: tells the ids of one start of hob from
     /// those of another.
     pub run: u64,
@@ -119,17 +119,21 @@ pub struct Origin {
 
 /// A stretch of finished requests that does not change any more.
 #[derive(Debug)]
-pub(super) struct Segment {
+pub(super) struct HistorySegment {
     pub(super) bytes: Vec<u8>,
     pub(super) extent: Extent,
-    pub(super) origin: Origin,
+    pub(super) origin: SegmentOrigin,
     /// Counts segments of a history, from 1.
     pub(super) number: u64,
 }
 
-impl Segment {
+impl HistorySegment {
     /// Takes bytes from elsewhere, if they are entries from first to last.
-    pub(super) fn check(bytes: Vec<u8>, base_unix_ms: u64, origin: Origin) -> Option<Segment> {
+    pub(super) fn check(
+        bytes: Vec<u8>,
+        base_unix_ms: u64,
+        origin: SegmentOrigin,
+    ) -> Option<HistorySegment> {
         let mut extent = Extent::NOTHING;
         extent.base_unix_ms = base_unix_ms;
         let mut entries = Entries::new(&bytes, base_unix_ms);
@@ -137,7 +141,7 @@ impl Segment {
             .by_ref()
             .for_each(|(_, finished)| extent.take_in(&finished.record));
         let is_whole = entries.rest.is_empty() && extent.count > 0;
-        is_whole.then_some(Segment {
+        is_whole.then_some(HistorySegment {
             bytes,
             extent,
             origin,
@@ -172,7 +176,7 @@ pub(super) struct Entries<'a> {
     rest: &'a [u8],
     offset: usize,
     base_unix_ms: u64,
-    seen: Seen<'a>,
+    seen: PreviousTexts<'a>,
 }
 
 impl<'a> Entries<'a> {
@@ -181,7 +185,7 @@ impl<'a> Entries<'a> {
             rest: bytes,
             offset: 0,
             base_unix_ms,
-            seen: Seen::default(),
+            seen: PreviousTexts::default(),
         }
     }
 }
@@ -200,5 +204,5 @@ impl<'a> Iterator for Entries<'a> {
 
 /// Whether bytes are entries from first to last: for the fuzzer, to which anything may come.
 pub fn is_sound(bytes: &[u8], base_unix_ms: u64) -> bool {
-    Segment::check(bytes.to_vec(), base_unix_ms, Origin::default()).is_some()
+    HistorySegment::check(bytes.to_vec(), base_unix_ms, SegmentOrigin::default()).is_some()
 }

@@ -13,9 +13,9 @@ use super::*;
 use crate::record::{
     CacheOutcome, Fault, HandlerKind, Protocol, Record, Texts, TlsHandshake, TlsVersion,
 };
-use crate::series::{Series, SeriesName};
+use crate::series::{SeriesName, SeriesRegistry};
 
-const HERE: Origin = Origin { run: 7, server: 2 };
+const HERE: SegmentOrigin = SegmentOrigin { run: 7, server: 2 };
 const FOREVER: Retention = Retention {
     bytes_max: 64 << 20,
     time_max: Duration::from_secs(3600),
@@ -45,8 +45,8 @@ fn texts(target: &str) -> Texts<'_> {
 }
 
 /// A history with requests 0 to `count` of one thread, a millisecond apart from 1,001 ms on.
-fn filled(count: u32) -> Arc<History> {
-    let history = Arc::new(History::new(HERE, FOREVER));
+fn filled(count: u32) -> Arc<RequestHistory> {
+    let history = Arc::new(RequestHistory::new(HERE, FOREVER));
     let mut writer = HistoryWriter::new(&history);
     for request in 0..count {
         let target = format!("/{request}?q");
@@ -59,17 +59,17 @@ fn filled(count: u32) -> Arc<History> {
     history
 }
 
-fn page(mut search: Search) -> Page {
+fn page(mut search: HistorySearch) -> HistoryPage {
     while search.step() {}
     search.page()
 }
 
-fn newest(history: &History, filter: Filter, limit: usize) -> Page {
-    page(Search::newest(history, &[], filter, None, limit))
+fn newest(history: &RequestHistory, filter: Filter, limit: usize) -> HistoryPage {
+    page(HistorySearch::newest(history, &[], filter, None, limit))
 }
 
 /// Where the next page of those with the newest first begins.
-fn next_place(page: &Page) -> Option<Place> {
+fn next_place(page: &HistoryPage) -> Option<HistoryPosition> {
     assert_eq!(page.next.is_some(), page.has_more);
     page.next.map(|next| match next {
         Mark::Newest(place) => place,
@@ -77,14 +77,14 @@ fn next_place(page: &Page) -> Option<Place> {
     })
 }
 
-fn requests(page: &Page) -> Vec<u32> {
+fn requests(page: &HistoryPage) -> Vec<u32> {
     let found = page.found.iter();
     found.map(|found| found.finished().record.request).collect()
 }
 
 #[test]
 fn everything_that_is_known_of_a_request_comes_back() {
-    let history = Arc::new(History::new(HERE, FOREVER));
+    let history = Arc::new(RequestHistory::new(HERE, FOREVER));
     let mut writer = HistoryWriter::new(&history);
     let full = Record {
         started_unix_ms: 1_781_524_800_123,
@@ -167,7 +167,7 @@ fn everything_that_is_known_of_a_request_comes_back() {
 
 #[test]
 fn texts_are_cut_to_their_limits() {
-    let history = Arc::new(History::new(HERE, FOREVER));
+    let history = Arc::new(RequestHistory::new(HERE, FOREVER));
     let mut writer = HistoryWriter::new(&history);
     let long = vec![b'x'; 70_000];
     let all = Texts {
@@ -208,7 +208,7 @@ fn newest_come_first_and_pages_follow_each_other_without_gap() {
     let mut seen = Vec::new();
     let mut before = None;
     loop {
-        let search = Search::newest(&history, &[], Filter::default(), before, 7);
+        let search = HistorySearch::newest(&history, &[], Filter::default(), before, 7);
         let page = page(search);
         seen.extend(requests(&page));
         before = next_place(&page);
@@ -221,7 +221,7 @@ fn newest_come_first_and_pages_follow_each_other_without_gap() {
 
 #[test]
 fn threads_are_merged_by_the_end_of_requests() {
-    let history = Arc::new(History::new(HERE, FOREVER));
+    let history = Arc::new(RequestHistory::new(HERE, FOREVER));
     let mut writers = [0; 3].map(|_| HistoryWriter::new(&history));
     for request in 0..600u32 {
         let of = record(request, 10_000 + u64::from(request));
@@ -234,7 +234,13 @@ fn threads_are_merged_by_the_end_of_requests() {
     let mut before = None;
     let mut seen = Vec::new();
     for _ in 0..60 {
-        let page = page(Search::newest(&history, &[], Filter::default(), before, 10));
+        let page = page(HistorySearch::newest(
+            &history,
+            &[],
+            Filter::default(),
+            before,
+            10,
+        ));
         seen.extend(requests(&page));
         before = next_place(&page);
     }
@@ -243,8 +249,8 @@ fn threads_are_merged_by_the_end_of_requests() {
 
 #[test]
 fn filters_keep_what_they_say() {
-    let history = Arc::new(History::new(HERE, FOREVER));
-    let series = Series::new(1);
+    let history = Arc::new(RequestHistory::new(HERE, FOREVER));
+    let series = SeriesRegistry::new(1);
     let name = |site: &str, route: &str| SeriesName {
         site: site.into(),
         route: route.into(),
@@ -293,7 +299,9 @@ fn filters_keep_what_they_say() {
     writer.hand_over();
     let found = |filter: Filter| {
         let names = series.names();
-        requests(&page(Search::newest(&history, &names, filter, None, 100)))
+        requests(&page(HistorySearch::newest(
+            &history, &names, filter, None, 100,
+        )))
     };
     let text = |text: &str| Some(text.to_owned());
     let none = Filter::default;
@@ -424,7 +432,10 @@ fn filters_keep_what_they_say() {
 fn one_is_found_by_its_id() {
     let history = filled(1_000);
     let one = |text: &str| {
-        let page = page(Search::one(&history, RequestId::parse(text).unwrap()));
+        let page = page(HistorySearch::one(
+            &history,
+            RequestId::parse(text).unwrap(),
+        ));
         requests(&page)
     };
     assert_eq!(one("2.5.777"), [777]);
@@ -446,7 +457,7 @@ fn one_is_found_by_its_id() {
 
 #[test]
 fn memory_has_an_end_and_so_has_time() {
-    let history = Arc::new(History::new(
+    let history = Arc::new(RequestHistory::new(
         HERE,
         Retention {
             bytes_max: 200_000,
@@ -480,7 +491,7 @@ fn memory_has_an_end_and_so_has_time() {
 
 #[test]
 fn an_open_segment_is_handed_over_when_it_is_a_second_old() {
-    let history = Arc::new(History::new(HERE, FOREVER));
+    let history = Arc::new(RequestHistory::new(HERE, FOREVER));
     let mut writer = HistoryWriter::new(&history);
     let waiting = writer.waiting();
     assert!(!waiting.is_any());
@@ -513,9 +524,12 @@ fn ring_file() -> std::fs::File {
     tempfile::tempfile().unwrap()
 }
 
-fn loaded(file: &std::fs::File) -> (Loaded, Arc<History>, Series) {
-    let history = Arc::new(History::new(Origin { run: 8, server: 1 }, FOREVER));
-    let series = Series::new(1);
+fn loaded(file: &std::fs::File) -> (Loaded, Arc<RequestHistory>, SeriesRegistry) {
+    let history = Arc::new(RequestHistory::new(
+        SegmentOrigin { run: 8, server: 1 },
+        FOREVER,
+    ));
+    let series = SeriesRegistry::new(1);
     // Numbers are others here.
     series.number(SeriesName {
         site: "another".into(),
@@ -531,8 +545,8 @@ fn loaded(file: &std::fs::File) -> (Loaded, Arc<History>, Series) {
 #[test]
 fn a_file_gives_back_what_was_written_with_the_names_of_routes() {
     let file = ring_file();
-    let history = Arc::new(History::new(HERE, FOREVER));
-    let series = Series::new(1);
+    let history = Arc::new(RequestHistory::new(HERE, FOREVER));
+    let series = SeriesRegistry::new(1);
     let name = SeriesName {
         site: "example.org".into(),
         route: "/cgi-bin/*".into(),
@@ -569,8 +583,8 @@ fn a_file_gives_back_what_was_written_with_the_names_of_routes() {
 #[test]
 fn a_file_goes_round_and_keeps_the_newest() {
     let file = ring_file();
-    let history = Arc::new(History::new(HERE, FOREVER));
-    let series = Series::new(1);
+    let history = Arc::new(RequestHistory::new(HERE, FOREVER));
+    let series = SeriesRegistry::new(1);
     let mut writer = HistoryWriter::new(&history);
     // Two writers, as while a server drains.
     let rings = [0; 2].map(|_| HistoryFile::new(file.try_clone().unwrap(), FILE_BYTES_MIN));
@@ -602,8 +616,8 @@ fn a_file_goes_round_and_keeps_the_newest() {
 #[test]
 fn torn_and_foreign_bytes_are_passed_over() {
     let mut file = ring_file();
-    let history = Arc::new(History::new(HERE, FOREVER));
-    let series = Series::new(1);
+    let history = Arc::new(RequestHistory::new(HERE, FOREVER));
+    let series = SeriesRegistry::new(1);
     let mut writer = HistoryWriter::new(&history);
     let ring = HistoryFile::new(file.try_clone().unwrap(), FILE_BYTES_MIN);
     for request in 0..4 {
@@ -646,7 +660,7 @@ fn torn_and_foreign_bytes_are_passed_over() {
 #[test]
 fn what_a_file_does_not_take_is_written_later() {
     let history = filled(3);
-    let series = Series::new(1);
+    let series = SeriesRegistry::new(1);
     let full = std::fs::OpenOptions::new()
         .read(true)
         .write(true)
@@ -665,7 +679,7 @@ fn what_a_file_does_not_take_is_written_later() {
 #[test]
 fn what_leaves_memory_before_it_is_written_is_counted() {
     let history = filled(10);
-    let series = Series::new(1);
+    let series = SeriesRegistry::new(1);
     let ring = HistoryFile::new(ring_file(), FILE_BYTES_MIN);
     ring.append(&history, &series).unwrap();
     let mut writer = HistoryWriter::new(&history);

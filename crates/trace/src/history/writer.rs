@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::kept::History;
+use super::kept::RequestHistory;
 use super::segment::Open;
 use crate::record::{Record, Texts};
 
@@ -13,18 +13,18 @@ const OPEN_MS_MAX: u64 = 1000;
 /// The end that finished requests go into; stays on its thread.
 #[derive(Debug)]
 pub struct HistoryWriter {
-    history: Arc<History>,
+    history: Arc<RequestHistory>,
     open: Open,
     /// When the open segment's first entry came, in loop time.
     opened_ms: u64,
-    waiting: Arc<Waiting>,
+    waiting: Arc<PendingEntries>,
 }
 
 /// Tells whether a thread has entries that only it can hand over.
 #[derive(Debug, Default)]
-pub struct Waiting(AtomicBool);
+pub struct PendingEntries(AtomicBool);
 
-impl Waiting {
+impl PendingEntries {
     /// There are some.
     pub fn is_any(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -33,7 +33,7 @@ impl Waiting {
 
 impl HistoryWriter {
     /// Nothing pushed yet.
-    pub fn new(history: &Arc<History>) -> HistoryWriter {
+    pub fn new(history: &Arc<RequestHistory>) -> HistoryWriter {
         HistoryWriter {
             history: Arc::clone(history),
             open: Open::new(),
@@ -43,7 +43,7 @@ impl HistoryWriter {
     }
 
     /// What others can see of the open segment.
-    pub fn waiting(&self) -> Arc<Waiting> {
+    pub fn waiting(&self) -> Arc<PendingEntries> {
         Arc::clone(&self.waiting)
     }
 

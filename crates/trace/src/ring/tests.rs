@@ -158,7 +158,7 @@ fn full_ring_refuses_counts_and_goes_on_when_drained() {
 #[test]
 fn ring_holds_what_its_size_promises() {
     let (mut producer, _consumer) = ring(64 * 1024);
-    let entry = (size_of::<Entry>() + 3 + 13).next_multiple_of(8);
+    let entry = (size_of::<RingEntryHeader>() + 3 + 13).next_multiple_of(8);
     let held = (0..)
         .take_while(|n| push(&mut producer, *n, b"/thirteen/byt"))
         .count();
@@ -246,7 +246,7 @@ fn arm_tells_whether_a_push_has_disarmed() {
 fn half_full_ring_wakes_a_reader_that_is_not_armed() {
     let (mut producer, consumer) = ring(RING_BYTES_MIN);
     consumer.attach(std::thread::current());
-    let entry = (size_of::<Entry>() + 4).next_multiple_of(8);
+    let entry = (size_of::<RingEntryHeader>() + 4).next_multiple_of(8);
     let past_half = RING_BYTES_MIN / 2 / entry + 1;
     (0..past_half).for_each(|n| assert!(push(&mut producer, n as u32, b"/")));
     let started = Instant::now();

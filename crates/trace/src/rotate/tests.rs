@@ -185,7 +185,7 @@ fn failure_to_rotate_leaves_everything_as_it_was() {
     let path = folder.path().join("access.log");
     std::fs::write(&path, "x").unwrap();
     let rotated = with_suffix("access.log".as_ref(), ".20261121-211307");
-    let place = Place::of(&path).unwrap();
+    let place = PathInFolder::of(&path).unwrap();
     assert_eq!(place.rename_away(at(0)).unwrap(), rotated);
     place.rename_back(&rotated);
     assert_eq!(

@@ -3,24 +3,24 @@
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
-use super::book::{OTHER, SERIES_MAX, Series};
-use crate::histogram::{Histogram, Times};
-use crate::metric::Cell;
+use super::book::{OTHER, SERIES_MAX, SeriesRegistry};
+use crate::histogram::{Histogram, HistogramSnapshot};
+use crate::metric::CounterCell;
 use crate::record::{Outcome, ProgramLife, Record};
 use crate::verdict::Split;
 
 /// One series on one thread. Written by that thread, read by any.
 #[derive(Debug, Default)]
-struct Block {
-    requests: Cell,
-    errors: Cell,
-    bytes_in: Cell,
-    bytes_out: Cell,
-    last_unix_ms: Cell,
-    server_us: Cell,
-    program_us: Cell,
-    client_us: Cell,
-    run_cpu_us: Cell,
+struct SeriesBlock {
+    requests: CounterCell,
+    errors: CounterCell,
+    bytes_in: CounterCell,
+    bytes_out: CounterCell,
+    last_unix_ms: CounterCell,
+    server_us: CounterCell,
+    program_us: CounterCell,
+    client_us: CounterCell,
+    run_cpu_us: CounterCell,
     total: Histogram,
     first_byte: Histogram,
     /// There once a program has answered.
@@ -36,11 +36,11 @@ struct ProgramBlock {
 }
 
 /// The largest a series can get on one thread, in bytes.
-pub(super) const BLOCK_BYTES_MAX: usize = size_of::<Block>() + size_of::<ProgramBlock>();
+pub(super) const BLOCK_BYTES_MAX: usize = size_of::<SeriesBlock>() + size_of::<ProgramBlock>();
 
 /// What was counted of a series on all threads.
 #[derive(Clone, Debug, Default)]
-pub struct Sum {
+pub struct SeriesSum {
     /// Requests.
     pub requests: u64,
     /// Of them, those answered with 500 and above, and those whose answer broke off.
@@ -60,20 +60,20 @@ pub struct Sum {
     /// CPU time of processes that ran for one request each, in microseconds.
     pub run_cpu_us: u64,
     /// From start to end; what became a tunnel is left out.
-    pub total: Times,
+    pub total: HistogramSnapshot,
     /// From start to the answer's head.
-    pub first_byte: Times,
+    pub first_byte: HistogramSnapshot,
     /// Waits for a program, of those that a program answered.
-    pub queue: Times,
+    pub queue: HistogramSnapshot,
     /// Until the program ran, of those for which it is known.
-    pub start: Times,
+    pub start: HistogramSnapshot,
     /// CPU time of programs, of those for which it is known.
-    pub cpu: Times,
+    pub cpu: HistogramSnapshot,
 }
 
-impl Sum {
+impl SeriesSum {
     /// Adds those of another series.
-    pub fn merge(&mut self, other: &Sum) {
+    pub fn merge(&mut self, other: &SeriesSum) {
         for (sum, more) in [
             (&mut self.requests, other.requests),
             (&mut self.errors, other.errors),
@@ -95,7 +95,7 @@ impl Sum {
     }
 }
 
-impl Block {
+impl SeriesBlock {
     #[inline]
     fn record(&self, record: &Record) {
         self.requests.add(1);
@@ -140,7 +140,7 @@ impl Block {
         }
     }
 
-    fn add_to(&self, sum: &mut Sum) {
+    fn add_to(&self, sum: &mut SeriesSum) {
         for (sum, cell) in [
             (&mut sum.requests, &self.requests),
             (&mut sum.errors, &self.errors),
@@ -170,7 +170,7 @@ const SWITCHED: u16 = 101;
 /// All blocks of one thread.
 #[derive(Debug)]
 pub struct ThreadSeries {
-    places: Box<[OnceLock<Box<Block>>]>,
+    places: Box<[OnceLock<Box<SeriesBlock>>]>,
 }
 
 impl ThreadSeries {
@@ -180,7 +180,7 @@ impl ThreadSeries {
         }
     }
 
-    pub(super) fn add_to(&self, place: usize, sum: &mut Sum) {
+    pub(super) fn add_to(&self, place: usize, sum: &mut SeriesSum) {
         if let Some(block) = self.places.get(place).and_then(OnceLock::get) {
             block.add_to(sum);
         }
@@ -195,7 +195,7 @@ impl ThreadSeries {
 /// The end of a thread's blocks that counts; stays on the thread.
 #[derive(Debug)]
 pub struct SeriesWriter {
-    series: Arc<Series>,
+    series: Arc<SeriesRegistry>,
     blocks: Arc<ThreadSeries>,
     /// Places by series; those not asked for yet are [`UNKNOWN`].
     places: RefCell<Vec<u16>>,
@@ -206,7 +206,7 @@ const _: () = assert!(SERIES_MAX < UNKNOWN as usize);
 
 impl SeriesWriter {
     /// Counts into blocks of its own.
-    pub fn new(series: &Arc<Series>) -> SeriesWriter {
+    pub fn new(series: &Arc<SeriesRegistry>) -> SeriesWriter {
         SeriesWriter {
             series: Arc::clone(series),
             blocks: series.new_thread(),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::block::{self, Sum, ThreadSeries};
+use super::block::{self, SeriesSum, ThreadSeries};
 use crate::mutex::Mutex;
 use crate::record::HandlerKind;
 
@@ -45,13 +45,13 @@ impl SeriesName {
 
 /// All series of a server.
 #[derive(Debug)]
-pub struct Series {
+pub struct SeriesRegistry {
     pub(super) places_max: usize,
-    state: Mutex<State>,
+    state: Mutex<SeriesRegistryState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct SeriesRegistryState {
     names: Vec<Arc<SeriesName>>,
     numbers: HashMap<Arc<SeriesName>, u16>,
     /// Series by their place; the first is for all others.
@@ -59,14 +59,14 @@ struct State {
     threads: Vec<Arc<ThreadSeries>>,
 }
 
-impl Series {
+impl SeriesRegistry {
     /// No series yet, for so many threads.
-    pub fn new(thread_count: usize) -> Series {
+    pub fn new(thread_count: usize) -> SeriesRegistry {
         let bytes = BLOCKS_BYTES_MAX / thread_count.max(1);
         let none = Arc::new(SeriesName::none());
-        Series {
+        SeriesRegistry {
             places_max: (bytes / block::BLOCK_BYTES_MAX).clamp(PLACES_MIN, PLACES_MAX),
-            state: Mutex::new(State {
+            state: Mutex::new(SeriesRegistryState {
                 names: vec![Arc::clone(&none)],
                 numbers: HashMap::from([(none, 0)]),
                 places: vec![0],
@@ -123,12 +123,12 @@ impl Series {
 
     /// What was counted of each series that had a request, with its number; number 0 is all that
     /// has no block of its own.
-    pub fn sums(&self) -> Vec<(u16, Sum)> {
+    pub fn sums(&self) -> Vec<(u16, SeriesSum)> {
         let state = self.state.lock();
         let (places, threads) = (state.places.clone(), state.threads.clone());
         drop(state);
         let sum_at = |place: usize| {
-            let mut sum = Sum::default();
+            let mut sum = SeriesSum::default();
             threads.iter().for_each(|one| one.add_to(place, &mut sum));
             sum
         };
@@ -152,11 +152,11 @@ impl Series {
     }
 
     /// What was counted of all requests together.
-    pub fn all(&self) -> Sum {
+    pub fn all(&self) -> SeriesSum {
         let state = self.state.lock();
         let (places, threads) = (state.places.len(), state.threads.clone());
         drop(state);
-        let mut sum = Sum::default();
+        let mut sum = SeriesSum::default();
         for place in 0..places {
             threads.iter().for_each(|one| one.add_to(place, &mut sum));
         }

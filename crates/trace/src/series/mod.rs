@@ -11,5 +11,5 @@ mod book;
 #[cfg(test)]
 mod tests;
 
-pub use block::{SeriesWriter, Sum, ThreadSeries};
-pub use book::{BLOCKS_BYTES_MAX, SERIES_MAX, Series, SeriesName};
+pub use block::{SeriesSum, SeriesWriter, ThreadSeries};
+pub use book::{BLOCKS_BYTES_MAX, SERIES_MAX, SeriesName, SeriesRegistry};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::book::PLACES_MIN;
 use super::*;
-use crate::histogram::Times;
+use crate::histogram::HistogramSnapshot;
 use crate::record::{HandlerKind, Outcome, Record};
 
 fn name(route: &str) -> SeriesName {
@@ -29,7 +29,7 @@ fn of(series: u16, total_us: u64) -> Record {
 
 #[test]
 fn a_route_has_its_number_for_ever_and_there_is_an_end_to_them() {
-    let series = Series::new(1);
+    let series = SeriesRegistry::new(1);
     assert_eq!(series.number(name("/a")), 1);
     assert_eq!(series.number(name("/b")), 2);
     assert_eq!(series.number(name("/a")), 1);
@@ -44,7 +44,7 @@ fn a_route_has_its_number_for_ever_and_there_is_an_end_to_them() {
 
 #[test]
 fn threads_are_summed_and_times_are_apart() {
-    let series = Arc::new(Series::new(2));
+    let series = Arc::new(SeriesRegistry::new(2));
     let (a, b) = (series.number(name("/a")), series.number(name("/b")));
     let writers = [SeriesWriter::new(&series), SeriesWriter::new(&series)];
     for writer in &writers {
@@ -63,7 +63,7 @@ fn threads_are_summed_and_times_are_apart() {
         started_unix_ms: 99,
         ..of(b, 1_000)
     });
-    let sums: HashMap<u16, Sum> = series.sums().into_iter().collect();
+    let sums: HashMap<u16, SeriesSum> = series.sums().into_iter().collect();
     assert_eq!(sums.len(), 2);
     let (first, second) = (&sums[&a], &sums[&b]);
     assert_eq!((first.requests, first.errors), (2, 0));
@@ -74,7 +74,7 @@ fn threads_are_summed_and_times_are_apart() {
     assert_eq!(second.last_unix_ms, 99);
     let apart = (second.server_us, second.program_us, second.client_us);
     assert_eq!(apart, (30, 670, 300));
-    let maxima = [&second.queue, &second.start, &second.cpu].map(Times::max_us);
+    let maxima = [&second.queue, &second.start, &second.cpu].map(HistogramSnapshot::max_us);
     assert_eq!(maxima, [30, 20, 7]);
     assert_eq!(series.all().requests, 3);
     let started = Record {
@@ -90,7 +90,7 @@ fn threads_are_summed_and_times_are_apart() {
 
 #[test]
 fn what_has_no_room_counts_as_other() {
-    let series = Arc::new(Series::new(1_000_000));
+    let series = Arc::new(SeriesRegistry::new(1_000_000));
     let numbers: Vec<u16> = (0..PLACES_MIN)
         .map(|index| series.number(name(&format!("/{index}"))))
         .collect();
@@ -107,7 +107,7 @@ fn what_has_no_room_counts_as_other() {
 
 #[test]
 fn tunnels_are_counted_and_their_time_is_not() {
-    let series = Arc::new(Series::new(1));
+    let series = Arc::new(SeriesRegistry::new(1));
     let writer = SeriesWriter::new(&series);
     writer.record(&Record {
         status: 101,
@@ -125,7 +125,7 @@ fn tunnels_are_counted_and_their_time_is_not() {
 #[test]
 fn blocks_of_many_routes_stay_within_a_few_mebibytes() {
     for threads in [1, 2, 4, 8] {
-        let all = Series::new(threads).places_max * threads * block::BLOCK_BYTES_MAX;
+        let all = SeriesRegistry::new(threads).places_max * threads * block::BLOCK_BYTES_MAX;
         assert!(all <= BLOCKS_BYTES_MAX, "{threads}: {all}");
     }
 }

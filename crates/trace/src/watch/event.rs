@@ -5,11 +5,11 @@ use std::net::IpAddr;
 
 use crate::digits::{DIGITS_MAX, decimal, push_decimal};
 use crate::escape::put_json;
-use crate::pen::{self, Block};
+use crate::pen::{self, PenBuffer};
 
 /// What an event tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum RequestStage {
     /// The connection of a first request.
     Connection,
     /// Its TLS handshake.
@@ -46,27 +46,27 @@ pub enum Stage {
     Done,
 }
 
-impl Stage {
+impl RequestStage {
     /// The word for it.
     pub const fn word(self) -> &'static str {
         match self {
-            Stage::Connection => "connection",
-            Stage::Tls => "tls",
-            Stage::Request => "request",
-            Stage::Route => "route",
-            Stage::Step => "step",
-            Stage::Cache => "cache",
-            Stage::Queue => "queue",
-            Stage::Start => "start",
-            Stage::Worker => "worker",
-            Stage::Program => "program",
-            Stage::Callout => "callout",
-            Stage::Stderr => "stderr",
-            Stage::RequestHead => "request-head",
-            Stage::RequestBody => "request-body",
-            Stage::Answer => "answer",
-            Stage::AnswerBody => "answer-body",
-            Stage::Done => "done",
+            RequestStage::Connection => "connection",
+            RequestStage::Tls => "tls",
+            RequestStage::Request => "request",
+            RequestStage::Route => "route",
+            RequestStage::Step => "step",
+            RequestStage::Cache => "cache",
+            RequestStage::Queue => "queue",
+            RequestStage::Start => "start",
+            RequestStage::Worker => "worker",
+            RequestStage::Program => "program",
+            RequestStage::Callout => "callout",
+            RequestStage::Stderr => "stderr",
+            RequestStage::RequestHead => "request-head",
+            RequestStage::RequestBody => "request-body",
+            RequestStage::Answer => "answer",
+            RequestStage::AnswerBody => "answer-body",
+            RequestStage::Done => "done",
         }
     }
 }
@@ -138,9 +138,9 @@ pub struct Pen<'a> {
 impl<'a> Pen<'a> {
     /// Begins an event, `t_us` microseconds after its request began.
     pub(super) fn begin(
-        block: &'a mut Block,
+        block: &'a mut PenBuffer,
         out: &'a mut Vec<u8>,
-        (t_us, begin, stage): (u64, &Begin, Stage),
+        (t_us, begin, stage): (u64, &Begin, RequestStage),
     ) -> Pen<'a> {
         let mut line = pen::Pen::new(block, out);
         line.put_start(&begin.text, begin.len);
@@ -293,8 +293,8 @@ mod tests {
         let mut begin = Begin::default();
         begin.set((u64::MAX, u64::MAX, u32::MAX));
         begin.set((1, 5, 3));
-        let mut block = Block::new();
-        let mut pen = Pen::begin(&mut block, &mut out, (12, &begin, Stage::Stderr));
+        let mut block = PenBuffer::new();
+        let mut pen = Pen::begin(&mut block, &mut out, (12, &begin, RequestStage::Stderr));
         pen.word("word", "complete");
         pen.text("text", b"a\"b\\c\n\x1b[2J\xff\xc3\xa9\xc2\x85");
         pen.number("n", u64::MAX);

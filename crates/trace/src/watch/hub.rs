@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::mutex::Mutex;
-use crate::watch::{Hidden, Terms, WATCHERS_MAX, Watcher};
+use crate::watch::{Hidden, WATCHERS_MAX, WatchTerms, Watcher};
 
 /// All watchers.
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl Hub {
     ///
     /// # Errors
     /// There are [`WATCHERS_MAX`] already, or [`Hub::end_all`] was called.
-    pub fn add(&self, terms: Terms, hidden: Hidden) -> Result<Arc<Watcher>, Refused> {
+    pub fn add(&self, terms: WatchTerms, hidden: Hidden) -> Result<Arc<Watcher>, Refused> {
         let mut slots = self.slots.lock();
         if slots.is_over {
             return Err(Refused::Over);

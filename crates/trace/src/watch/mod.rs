@@ -25,12 +25,12 @@ mod station;
 mod terms;
 mod watcher;
 
-pub use event::{Pen, Stage, TextPart};
+pub use event::{Pen, RequestStage, TextPart};
 pub use hide::Hidden;
 pub use hub::{Hub, Refused};
 pub use pattern::Pattern;
 pub use station::{Station, Trail};
-pub use terms::{FieldsOf, Subject, Terms, TermsError};
+pub use terms::{FieldsOf, TermsError, WatchCandidate, WatchTerms};
 pub use watcher::Watcher;
 
 /// Most watchers at a time; one more is refused (503).

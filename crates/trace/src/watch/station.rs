@@ -3,9 +3,9 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
-use crate::pen::Block;
+use crate::pen::PenBuffer;
 use crate::watch::event::{Begin, Pen};
-use crate::watch::{FieldsOf, Hub, Stage, Subject, WATCHERS_MAX, Watcher};
+use crate::watch::{FieldsOf, Hub, RequestStage, WATCHERS_MAX, WatchCandidate, Watcher};
 use crate::{HandlerKind, Record};
 
 /// One thread's view of the watchers.
@@ -26,7 +26,7 @@ pub struct Station {
     /// How the events of the last request that was told of begin.
     begin: RefCell<Begin>,
     /// Where an event is written before it gets there.
-    block: RefCell<Block>,
+    block: RefCell<PenBuffer>,
     /// Room for events: for those who are shown secrets, and for the others.
     room: RefCell<[Vec<u8>; 2]>,
 }
@@ -126,7 +126,7 @@ impl Station {
     }
 
     /// Who watches a request: bits of those it matches, and of those for whom its end decides.
-    pub fn match_begin(&self, subject: &Subject<'_>) -> (u32, u32) {
+    pub fn match_begin(&self, subject: &WatchCandidate<'_>) -> (u32, u32) {
         let (mut live, mut held) = (0, 0);
         let watchers = self.watchers.borrow();
         for watcher in places(self.taken.get()).filter_map(|place| watchers[place].as_ref()) {
@@ -144,8 +144,13 @@ impl Station {
     /// far as nothing else is asked for: it has no path, site or fields. `record` has its client,
     /// its number and its times.
     #[cold]
-    pub fn tell_of_connection(&self, record: &Record, stage: Stage, write: impl Fn(&mut Pen<'_>)) {
-        let subject = Subject {
+    pub fn tell_of_connection(
+        &self,
+        record: &Record,
+        stage: RequestStage,
+        write: impl Fn(&mut Pen<'_>),
+    ) {
+        let subject = WatchCandidate {
             client: record.client,
             site: "",
             path: b"",
@@ -184,14 +189,14 @@ impl Station {
     pub fn tell(
         &self,
         trail: &Trail,
-        stage: Stage,
+        stage: RequestStage,
         now_us: u64,
         write: impl Fn(&mut Pen<'_>, Option<&crate::watch::Hidden>),
     ) {
         let mut bits = trail.all();
         match stage {
-            Stage::RequestHead => bits &= self.shows_head.get(),
-            Stage::RequestBody | Stage::AnswerBody => bits &= self.shows_body.get(),
+            RequestStage::RequestHead => bits &= self.shows_head.get(),
+            RequestStage::RequestBody | RequestStage::AnswerBody => bits &= self.shows_body.get(),
             _ => {}
         }
         let (watchers, since) = (self.watchers.borrow(), self.since.borrow());
@@ -260,7 +265,7 @@ impl Station {
     pub fn write(
         &self,
         trail: &Trail,
-        stage: Stage,
+        stage: RequestStage,
         now_us: u64,
         out: &mut Vec<u8>,
         write: impl FnOnce(&mut Pen<'_>),

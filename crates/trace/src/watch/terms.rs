@@ -11,7 +11,7 @@ use crate::{HandlerKind, Record};
 
 /// What a watcher asks for.
 #[derive(Clone, Debug, Default)]
-pub struct Terms {
+pub struct WatchTerms {
     clients: Vec<Network>,
     sites: Vec<Pattern>,
     paths: Vec<Pattern>,
@@ -33,7 +33,7 @@ pub struct Terms {
 }
 
 /// What is known of a request when it is decided whether it is watched.
-pub struct Subject<'a> {
+pub struct WatchCandidate<'a> {
     /// Where it comes from; unspecified for Unix sockets.
     pub client: IpAddr,
     /// Name of its site; empty when none was chosen.
@@ -70,13 +70,13 @@ impl std::error::Error for TermsError {}
 const KEYS: &str = "client, site, path, method, header, status, handler, slower, head, body, \
                     secrets, trigger, keep";
 
-impl Terms {
+impl WatchTerms {
     /// Reads a whole filter.
     ///
     /// # Errors
     /// The first word that cannot be understood, and why.
-    pub fn parse(text: &str) -> Result<Terms, TermsError> {
-        let mut terms = Terms::default();
+    pub fn parse(text: &str) -> Result<WatchTerms, TermsError> {
+        let mut terms = WatchTerms::default();
         terms.add_words(text)?;
         Ok(terms)
     }
@@ -84,7 +84,7 @@ impl Terms {
     /// Adds the words of a text.
     ///
     /// # Errors
-    /// As [`Terms::parse`].
+    /// As [`WatchTerms::parse`].
     pub fn add_words(&mut self, text: &str) -> Result<(), TermsError> {
         if text.len() > TERMS_BYTES_MAX {
             return Err(TermsError(format!(
@@ -156,7 +156,7 @@ impl Terms {
     }
 
     /// Whether a request may be meant, as far as its begin decides.
-    pub fn match_begin(&self, subject: &Subject<'_>) -> bool {
+    pub fn match_begin(&self, subject: &WatchCandidate<'_>) -> bool {
         let any = |patterns: &[Pattern], text: &[u8]| {
             patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(text))
         };
@@ -330,8 +330,8 @@ mod tests {
         }
     }
 
-    fn subject<'a>(client: &str, path: &'a str, fields: &'a One) -> Subject<'a> {
-        Subject {
+    fn subject<'a>(client: &str, path: &'a str, fields: &'a One) -> WatchCandidate<'a> {
+        WatchCandidate {
             client: client.parse().unwrap(),
             site: "example.com",
             path: path.as_bytes(),
@@ -369,18 +369,18 @@ mod tests {
             ("  path=/cgi-bin/*   handler=cgi ", true),
             ("status=5xx slower=1h", true),
         ] {
-            let Ok(terms) = Terms::parse(terms) else {
+            let Ok(terms) = WatchTerms::parse(terms) else {
                 assert!(terms.contains("1h"), "{terms}");
                 continue;
             };
             let found = terms.match_begin(&subject("127.0.0.1", "/cgi-bin/x", &header));
             assert_eq!(found, expected, "{terms:?}");
         }
-        let terms = Terms::parse("client=2001:db8::/32").unwrap();
+        let terms = WatchTerms::parse("client=2001:db8::/32").unwrap();
         assert!(terms.match_begin(&subject("2001:db8:1::2", "/", &header)));
         assert!(!terms.match_begin(&subject("2001:db9::2", "/", &header)));
         // Nobody over a Unix socket has an address.
-        let terms = Terms::parse("client=0.0.0.0/0").unwrap();
+        let terms = WatchTerms::parse("client=0.0.0.0/0").unwrap();
         assert!(!terms.match_begin(&subject("0.0.0.0", "/", &header)));
     }
 
@@ -399,7 +399,7 @@ mod tests {
             ("slower=1s", true, false),
             ("slower=500us status=5xx", true, true),
         ] {
-            let parsed = Terms::parse(terms).unwrap();
+            let parsed = WatchTerms::parse(terms).unwrap();
             assert_eq!(parsed.needs_end(), needs_end, "{terms}");
             assert_eq!(parsed.match_end(&record), expected, "{terms}");
         }
@@ -408,13 +408,13 @@ mod tests {
     #[test]
     fn values_with_spaces_stand_in_quotes() {
         let terms =
-            Terms::parse(r#"header="User-Agent:Mozilla .* \"x\" \d" trigger="*a b*" keep=7"#);
+            WatchTerms::parse(r#"header="User-Agent:Mozilla .* \"x\" \d" trigger="*a b*" keep=7"#);
         let terms = terms.unwrap();
         let header = One("User-Agent", b"Mozilla 5 \"x\" 7");
         assert!(terms.match_begin(&subject("127.0.0.1", "/", &header)));
         assert!(terms.trigger.unwrap().matches(b"xa bx"));
         assert_eq!(terms.keep, 7);
-        let terms = Terms::parse("head=1 body=yes secrets=true").unwrap();
+        let terms = WatchTerms::parse("head=1 body=yes secrets=true").unwrap();
         assert!(terms.shows_head && terms.shows_body && terms.shows_secrets);
     }
 
@@ -441,10 +441,10 @@ mod tests {
             ("head=maybe", "head: `maybe` is neither 1 nor 0"),
             ("path=\"/a", "a double quote is not closed"),
         ] {
-            let error = Terms::parse(terms).unwrap_err().to_string();
+            let error = WatchTerms::parse(terms).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{terms}: {error}");
         }
-        assert!(Terms::parse(&"x".repeat(TERMS_BYTES_MAX + 1)).is_err());
-        assert!(Terms::parse(&"path=a ".repeat(VALUES_MAX + 1)).is_err());
+        assert!(WatchTerms::parse(&"x".repeat(TERMS_BYTES_MAX + 1)).is_err());
+        assert!(WatchTerms::parse(&"path=a ".repeat(VALUES_MAX + 1)).is_err());
     }
 }

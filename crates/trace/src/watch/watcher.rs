@@ -8,30 +8,30 @@ use crate::Record;
 use crate::mutex::Mutex;
 use crate::watch::event::{self, GAP};
 use crate::watch::{
-    DECIDED_COUNT_MAX, FLUSH_BYTES, HELD_BYTES_MAX, HELD_COUNT_MAX, Hidden, QUEUE_BYTES_MAX, Terms,
-    Trail,
+    DECIDED_COUNT_MAX, FLUSH_BYTES, HELD_BYTES_MAX, HELD_COUNT_MAX, Hidden, QUEUE_BYTES_MAX, Trail,
+    WatchTerms,
 };
 
 /// A watcher.
 pub struct Watcher {
     /// What it asks for.
-    pub terms: Terms,
+    pub terms: WatchTerms,
     /// What it is not shown.
     pub hidden: Hidden,
     /// Its place among the watchers, which is its bit in a [`Trail`].
     pub(super) slot: u32,
-    state: Mutex<State>,
+    state: Mutex<WatcherState>,
 }
 
 #[derive(Default)]
-struct State {
+struct WatcherState {
     /// Events on their way.
     out: Vec<u8>,
     /// Events that did not fit, since the last one that told of them.
     dropped: u64,
     dropped_total: u64,
     /// Events of requests whose end decides, by connection and request.
-    held: HashMap<(u64, u32), Held>,
+    held: HashMap<(u64, u32), HeldEvents>,
     held_bytes: usize,
     decided: Decided,
     /// The last events before the trigger.
@@ -68,16 +68,16 @@ impl Decided {
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldEvents {
     events: Vec<u8>,
     dropped: u64,
 }
 
 impl Watcher {
-    pub(super) fn new(terms: Terms, hidden: Hidden, slot: u32) -> Watcher {
-        let state = State {
+    pub(super) fn new(terms: WatchTerms, hidden: Hidden, slot: u32) -> Watcher {
+        let state = WatcherState {
             has_fired: terms.trigger.is_none(),
-            ..State::default()
+            ..WatcherState::default()
         };
         Watcher {
             terms,
@@ -206,7 +206,7 @@ impl Watcher {
     }
 }
 
-impl State {
+impl WatcherState {
     fn drop_held(&mut self) {
         let count = self.held.len() as u64;
         self.held.clear();
@@ -216,7 +216,7 @@ impl State {
     }
 
     /// Takes whole events, one or several. Gives whom to wake.
-    fn push_all(&mut self, events: &[u8], terms: &Terms) -> Option<Waker> {
+    fn push_all(&mut self, events: &[u8], terms: &WatchTerms) -> Option<Waker> {
         let before = self.out.len();
         if self.has_fired {
             self.push_fired(events);
@@ -264,7 +264,7 @@ impl State {
     }
 
     /// Takes an event before the trigger, or the one that is it.
-    fn push_before(&mut self, event: &[u8], terms: &Terms) {
+    fn push_before(&mut self, event: &[u8], terms: &WatchTerms) {
         if self.has_fired {
             return self.push_one(event);
         }

@@ -31,7 +31,7 @@ pub(super) struct Built {
 }
 
 /// What is shipped of it.
-pub(super) struct Program {
+pub(super) struct ShippedBinary {
     pub(super) path: PathBuf,
     /// What debuggers want, found by the name that stands in the program.
     pub(super) symbols: PathBuf,
@@ -108,7 +108,7 @@ fn prefixes(source: &Path, target: &Path) -> Result<Vec<(String, &'static str)>,
 }
 
 /// Checks what was built, and takes the symbols out of it.
-pub(super) fn finish(release: &Release, built: &Built) -> Result<Program, String> {
+pub(super) fn finish(release: &Release, built: &Built) -> Result<ShippedBinary, String> {
     let folder = release.folder.join("program");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let (path, symbols) = (
@@ -147,7 +147,7 @@ pub(super) fn finish(release: &Release, built: &Built) -> Result<Program, String
         return Err(findings.join("\n"));
     }
     let bill = sbom::write(release)?;
-    Ok(Program {
+    Ok(ShippedBinary {
         path,
         symbols,
         bill,

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::binary::{self, Built, Program};
+use super::binary::{self, Built, ShippedBinary};
 use super::{Release, deb, native, sbom, tree};
 use crate::run;
-use crate::tally::Tally;
+use crate::tally::TestTally;
 
 /// The Debians that they can be tried in; the first where none is named, and releases are built on
 /// it.
@@ -57,11 +57,7 @@ pub(super) fn command(root: &Path, named: &[String]) -> Result<bool, String> {
         false => std::slice::from_ref(suite),
     };
     let program = run::built("hob")?;
-    let mut build = run::cargo();
-    build.args(["build", "-q", "--locked", "--workspace"]);
-    if !run::succeeds(build.current_dir(root)) {
-        return Err("libhob does not build; `cargo build --workspace` says why".to_string());
-    }
+    run::build(root)?;
     fs::create_dir_all(&release.folder).map_err(|error| format!("target: {error}"))?;
     let stripped = release.folder.join("hob");
     let mut objcopy = Command::new("objcopy");
@@ -70,7 +66,7 @@ pub(super) fn command(root: &Path, named: &[String]) -> Result<bool, String> {
         library: program.with_file_name("libhob.so"),
         program,
     };
-    let program = Program {
+    let program = ShippedBinary {
         symbols: built.program.clone(),
         bill: sbom::write(&release)?,
         path: stripped,
@@ -85,14 +81,14 @@ pub(super) fn command(root: &Path, named: &[String]) -> Result<bool, String> {
             Some(mut command) => run::captured(&mut command),
             None => {
                 println!("skipped: {name} is not installed");
-                sum += Tally::SKIPPED;
+                sum += TestTally::SKIPPED;
                 continue;
             }
         };
         if let Err(said) = &said {
             println!("{name}: {said}");
         }
-        sum += Tally::of_check(said.is_ok());
+        sum += TestTally::of_check(said.is_ok());
     }
     sum += used(&release, suite, [&first, &second])?;
     println!("{sum}");
@@ -101,15 +97,15 @@ pub(super) fn command(root: &Path, named: &[String]) -> Result<bool, String> {
 
 /// Whether the program runs on every system that it is for. Where a newer Debian builds it, it does
 /// not; a release is built on this one.
-fn linked(program: &Path) -> Result<Tally, String> {
+fn linked(program: &Path) -> Result<TestTally, String> {
     let [oldest, ..] = SUITES;
     if !is_built_on(oldest) {
         println!("skipped: what the program is linked with: this is not {oldest}");
-        return Ok(Tally::SKIPPED);
+        return Ok(TestTally::SKIPPED);
     }
     let findings = binary::linked(program)?;
     findings.iter().for_each(|finding| println!("{finding}"));
-    Ok(Tally::of_check(findings.is_empty()))
+    Ok(TestTally::of_check(findings.is_empty()))
 }
 
 fn is_built_on(suite: &str) -> bool {
@@ -182,10 +178,10 @@ const LINT_PAGES: &str =
     r#"for page; do zcat "$page" | mandoc -T lint -W error >&2 || exit 1; done"#;
 
 /// Has the packages installed and used in a system of their own.
-fn used(release: &Release, suite: &str, packages: [&Path; 2]) -> Result<Tally, String> {
+fn used(release: &Release, suite: &str, packages: [&Path; 2]) -> Result<TestTally, String> {
     let skipped = |reason: &str| {
         println!("skipped: the package is not tried in a fresh system: {reason}");
-        Ok(Tally::SKIPPED)
+        Ok(TestTally::SKIPPED)
     };
     if !run::succeeds(Command::new("sh").args(["-c", "test \"$(id -u)\" = 0"])) {
         return skipped("needs root");
@@ -249,13 +245,13 @@ fn used(release: &Release, suite: &str, packages: [&Path; 2]) -> Result<Tally, S
             log.display()
         ));
     };
-    let tally = Tally::of_text(&text);
+    let tally = TestTally::of_text(&text);
     // The counts are told once, in the sum.
     for line in text.lines().filter(|line| !line.ends_with(" skipped")) {
         println!("{line}");
     }
-    Ok(if tally == Tally::default() {
-        Tally::FAILED
+    Ok(if tally == TestTally::default() {
+        TestTally::FAILED
     } else {
         tally
     })

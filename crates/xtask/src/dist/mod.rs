@@ -24,7 +24,7 @@ use crate::{native, run};
 const USAGE: &str = "usage: cargo xtask dist [--target TRIPLE] [--twice] | --check [SUITE]";
 
 /// A kind of machine.
-pub(crate) struct Machine {
+pub(crate) struct TargetMachine {
     /// As Rust has it.
     triple: &'static str,
     /// As Debian and OCI have it.
@@ -33,20 +33,20 @@ pub(crate) struct Machine {
     tools: &'static str,
 }
 
-const MACHINES: [Machine; 2] = [
-    Machine {
+const MACHINES: [TargetMachine; 2] = [
+    TargetMachine {
         triple: "x86_64-unknown-linux-gnu",
         name: "amd64",
         tools: "x86_64-linux-gnu-",
     },
-    Machine {
+    TargetMachine {
         triple: "aarch64-unknown-linux-gnu",
         name: "arm64",
         tools: "aarch64-linux-gnu-",
     },
 ];
 
-fn own_machine() -> Result<&'static Machine, String> {
+fn own_machine() -> Result<&'static TargetMachine, String> {
     let own = std::env::consts::ARCH;
     let mut machines = MACHINES.iter();
     let found = machines.find(|machine| machine.triple.starts_with(own));
@@ -59,7 +59,7 @@ pub(crate) struct Release<'a> {
     root: &'a Path,
     /// `target/dist`.
     folder: PathBuf,
-    machine: &'static Machine,
+    machine: &'static TargetMachine,
     version: &'static str,
     /// Other Debians, whose perls get native parts as this one's does.
     suites: &'static [&'static str],
@@ -68,7 +68,7 @@ pub(crate) struct Release<'a> {
 }
 
 impl<'a> Release<'a> {
-    fn new(root: &'a Path, machine: &'static Machine) -> Result<Release<'a>, String> {
+    fn new(root: &'a Path, machine: &'static TargetMachine) -> Result<Release<'a>, String> {
         let epoch = match std::env::var("SOURCE_DATE_EPOCH") {
             Ok(epoch) => epoch,
             Err(_) => run::captured(

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Release;
-use super::binary::{self, Built, Program};
+use super::binary::{self, Built, ShippedBinary};
 use crate::native;
 use crate::run;
 
@@ -43,7 +43,7 @@ const BOOK: (&str, &str) = ("docs/src", "usr/share/doc/hob/book");
 /// Stages all of them in `folder`, which is made anew.
 pub(super) fn stage(
     release: &Release,
-    program: &Program,
+    program: &ShippedBinary,
     built: &Built,
     folder: &Path,
 ) -> Result<PathBuf, String> {

@@ -1,13 +1,20 @@
 //! Rules about crates: who knows whom, how they are called, what they depend on.
 
-use super::report::Report;
-use super::tree::{File, Tree};
+use super::report::TidyReport;
+use super::tree::{TextFile, Tree};
 
 /// Each crate, and the crates of ours it may depend on.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("hob", &["server", "compare", "cost", "load", "trace"]),
+    (
+        "hob",
+        &["server", "keeper", "compare", "cost", "load", "trace"],
+    ),
     ("compare", &["load", "machine"]),
-    ("server", &["config", "http", "trace", "ipc", "machine"]),
+    (
+        "server",
+        &["keeper", "config", "http", "trace", "ipc", "machine"],
+    ),
+    ("keeper", &["config", "http", "trace", "machine"]),
     ("config", &["trace"]),
     ("http", &["trace"]),
     ("cost", &["load", "machine"]),
@@ -26,14 +33,14 @@ const TEST_ARROWS: &[(&str, &str)] = &[("hob", "libhob"), ("hob", "mischief")];
 const LOCKED_PACKAGES_MAX: usize = 400;
 
 /// One `key = value` line of a manifest, with the table it stands in.
-struct Entry<'a> {
+struct ManifestEntry<'a> {
     table: &'a str,
     key: &'a str,
     value: &'a str,
     line: usize,
 }
 
-pub(super) fn arrows(tree: &Tree, report: &mut Report) {
+pub(super) fn arrows(tree: &Tree, report: &mut TidyReport) {
     for (folder, manifest) in manifests_of(tree) {
         let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == folder) else {
             report.add(
@@ -65,7 +72,7 @@ pub(super) fn arrows(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn manifests(tree: &Tree, report: &mut Report) {
+pub(super) fn manifests(tree: &Tree, report: &mut TidyReport) {
     for (folder, manifest) in manifests_of(tree) {
         let expected = match folder {
             "hob" | "libhob" | "xtask" => folder.to_string(),
@@ -90,7 +97,7 @@ pub(super) fn manifests(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn dependency_reasons(tree: &Tree, report: &mut Report) {
+pub(super) fn dependency_reasons(tree: &Tree, report: &mut TidyReport) {
     let Some(manifest) = tree.file("Cargo.toml") else {
         return;
     };
@@ -118,7 +125,7 @@ pub(super) fn dependency_reasons(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn locked_packages(tree: &Tree, report: &mut Report) {
+pub(super) fn locked_packages(tree: &Tree, report: &mut TidyReport) {
     let Some(lock) = tree.file("Cargo.lock") else {
         return;
     };
@@ -134,7 +141,7 @@ pub(super) fn locked_packages(tree: &Tree, report: &mut Report) {
 }
 
 /// The manifests of `crates/*`, with their folder's name.
-fn manifests_of(tree: &Tree) -> impl Iterator<Item = (&str, &File)> {
+fn manifests_of(tree: &Tree) -> impl Iterator<Item = (&str, &TextFile)> {
     tree.files
         .iter()
         .filter_map(|file| match file.crate_and_rest() {
@@ -143,7 +150,7 @@ fn manifests_of(tree: &Tree) -> impl Iterator<Item = (&str, &File)> {
         })
 }
 
-fn entries(text: &str) -> impl Iterator<Item = Entry<'_>> {
+fn entries(text: &str) -> impl Iterator<Item = ManifestEntry<'_>> {
     let mut table = "";
     text.lines().enumerate().filter_map(move |(index, line)| {
         let line = line.trim();
@@ -152,7 +159,7 @@ fn entries(text: &str) -> impl Iterator<Item = Entry<'_>> {
             // `[dependencies.name]` is a dependency without any line of its own.
             let (parent, key) = table.rsplit_once('.')?;
             let value = "";
-            return is_dependency(parent).then_some(Entry {
+            return is_dependency(parent).then_some(ManifestEntry {
                 table: parent,
                 key,
                 value,
@@ -160,7 +167,7 @@ fn entries(text: &str) -> impl Iterator<Item = Entry<'_>> {
             });
         }
         let (key, value) = line.split_once('=').filter(|_| !line.starts_with('#'))?;
-        Some(Entry {
+        Some(ManifestEntry {
             table,
             key: key.trim(),
             value: value.trim(),
@@ -170,7 +177,7 @@ fn entries(text: &str) -> impl Iterator<Item = Entry<'_>> {
 }
 
 /// The name of a dependency: `hob-http` in `hob-http.workspace = true`.
-fn dependency<'a>(entry: &Entry<'a>) -> &'a str {
+fn dependency<'a>(entry: &ManifestEntry<'a>) -> &'a str {
     entry
         .key
         .split('.')
@@ -197,7 +204,7 @@ fn our_crate(package: &str) -> Option<&str> {
 }
 
 /// The first backticked word of each row of the table of dependencies, with its line.
-fn dependency_rows(file: &File) -> Vec<(&str, usize)> {
+fn dependency_rows(file: &TextFile) -> Vec<(&str, usize)> {
     let section = file
         .lines()
         .skip_while(|(_, line)| *line != "## Dependencies")

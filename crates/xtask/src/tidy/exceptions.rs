@@ -2,7 +2,7 @@
 //!
 //! An exception that hides nothing any more is itself a finding.
 
-use super::report::Report;
+use super::report::TidyReport;
 
 /// A file that a rule does not hold for.
 struct Exception {
@@ -18,7 +18,7 @@ const EXCEPTIONS: &[Exception] = &[Exception {
 }];
 
 /// Takes excepted findings out, and reports exceptions that are no longer needed.
-pub(super) fn apply(report: &mut Report) {
+pub(super) fn apply(report: &mut TidyReport) {
     let mut unused = Vec::new();
     for exception in EXCEPTIONS {
         let before = report.findings.len();

@@ -1,7 +1,7 @@
 //! Rules about where files are and how they are called.
 
-use super::report::Report;
-use super::tree::{File, Tree};
+use super::report::TidyReport;
+use super::tree::{TextFile, Tree};
 
 /// Words that a name may not be.
 const FORBIDDEN: &[&str] = &[
@@ -13,7 +13,7 @@ const FORBIDDEN_INSIDE: &[&str] = &[
     "common", "util", "utils", "misc", "helper", "helpers", "manager",
 ];
 
-pub(super) fn forbidden_names(tree: &Tree, report: &mut Report) {
+pub(super) fn forbidden_names(tree: &Tree, report: &mut TidyReport) {
     // What a test reads is called after what it tests, such as the log format `common`.
     let files = tree.files.iter().filter(|file| !file.is_test_data());
     let files = files.map(|file| file.path.as_str());
@@ -41,7 +41,7 @@ const SHARED: &str = "script";
 /// Where the list of handlers is.
 const LIST: &str = "crates/trace/src/record.rs";
 
-pub(super) fn five_places(tree: &Tree, report: &mut Report) {
+pub(super) fn five_places(tree: &Tree, report: &mut TidyReport) {
     for folder in &tree.folders {
         let Some(name) = folder
             .strip_prefix(HANDLERS)
@@ -50,7 +50,7 @@ pub(super) fn five_places(tree: &Tree, report: &mut Report) {
             continue;
         };
         // Folders without code hold what tests compare with.
-        let is_inside = |file: &File| file.path.starts_with(&format!("{folder}/"));
+        let is_inside = |file: &TextFile| file.path.starts_with(&format!("{folder}/"));
         // What belongs to a file of the same name, or to several handlers, is no handler's.
         let is_part = tree.has(&format!("{folder}.rs")) || name == SHARED;
         if is_part || !tree.rust().any(|(file, _)| is_inside(file)) {
@@ -95,7 +95,7 @@ fn listed(tree: &Tree) -> Vec<Listed<'_>> {
     listed.collect()
 }
 
-pub(super) fn handler_shape(tree: &Tree, report: &mut Report) {
+pub(super) fn handler_shape(tree: &Tree, report: &mut TidyReport) {
     for handler in listed(tree) {
         for file in ["mod.rs", "config.rs", "answer.rs", "explain.rs"] {
             let path = format!("{HANDLERS}{}/{file}", handler.name);
@@ -106,7 +106,7 @@ pub(super) fn handler_shape(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn handler_named(tree: &Tree, report: &mut Report) {
+pub(super) fn handler_named(tree: &Tree, report: &mut TidyReport) {
     let listed = listed(tree);
     let outside = tree.product();
     let outside = outside.filter(|(file, _)| !file.path.starts_with(HANDLERS));
@@ -123,7 +123,7 @@ pub(super) fn handler_named(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn handlers_apart(tree: &Tree, report: &mut Report) {
+pub(super) fn handlers_apart(tree: &Tree, report: &mut TidyReport) {
     // A warm handler is `cgi` with processes from elsewhere: each has the other.
     const TOGETHER: [&str; 2] = ["cgi", "warm"];
     let handlers = listed(tree);
@@ -147,7 +147,7 @@ pub(super) fn handlers_apart(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn examples(tree: &Tree, report: &mut Report) {
+pub(super) fn examples(tree: &Tree, report: &mut TidyReport) {
     need_files(
         tree,
         report,
@@ -156,11 +156,11 @@ pub(super) fn examples(tree: &Tree, report: &mut Report) {
     );
 }
 
-pub(super) fn suites(tree: &Tree, report: &mut Report) {
+pub(super) fn suites(tree: &Tree, report: &mut TidyReport) {
     need_files(tree, report, "conformance/", &["run", "expected.txt"]);
 }
 
-fn need_files(tree: &Tree, report: &mut Report, parent: &str, names: &[&str]) {
+fn need_files(tree: &Tree, report: &mut TidyReport, parent: &str, names: &[&str]) {
     for folder in &tree.folders {
         if folder
             .strip_prefix(parent)
@@ -177,7 +177,7 @@ fn need_files(tree: &Tree, report: &mut Report, parent: &str, names: &[&str]) {
     }
 }
 
-pub(super) fn fuzz_targets(tree: &Tree, report: &mut Report) {
+pub(super) fn fuzz_targets(tree: &Tree, report: &mut TidyReport) {
     let manifest = tree
         .file("fuzz/Cargo.toml")
         .map_or("", |file| file.text.as_str());
@@ -203,7 +203,7 @@ pub(super) fn fuzz_targets(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn shell_scripts(tree: &Tree, report: &mut Report) {
+pub(super) fn shell_scripts(tree: &Tree, report: &mut TidyReport) {
     for file in tree.files.iter().filter(|file| is_shell(file)) {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         let may = file.path.starts_with(".ci/")
@@ -222,14 +222,14 @@ pub(super) fn shell_scripts(tree: &Tree, report: &mut Report) {
     }
 }
 
-fn is_shell(file: &File) -> bool {
+fn is_shell(file: &TextFile) -> bool {
     let first = file.text.lines().next().unwrap_or_default();
     let interpreter = first.strip_prefix("#!").unwrap_or_default();
     file.path.ends_with(".sh") || interpreter.ends_with("/sh") || interpreter.ends_with("bash")
 }
 
-pub(super) fn empty_files(tree: &Tree, report: &mut Report) {
-    let is_empty = |file: &&File| file.text.trim().is_empty() && !file.is_test_data();
+pub(super) fn empty_files(tree: &Tree, report: &mut TidyReport) {
+    let is_empty = |file: &&TextFile| file.text.trim().is_empty() && !file.is_test_data();
     for file in tree.files.iter().filter(is_empty) {
         report.add(&file.path, 1, "nothing is in it");
     }

@@ -19,7 +19,7 @@ mod source;
 mod tests;
 mod tree;
 
-use report::Report;
+use report::TidyReport;
 use rules::RULES;
 use tree::Tree;
 
@@ -44,9 +44,9 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
 }
 
 /// Runs every rule over the repository.
-fn check(root: &Path) -> Result<Report, String> {
+fn check(root: &Path) -> Result<TidyReport, String> {
     let tree = Tree::read(root).map_err(|error| format!("reading {}: {error}", root.display()))?;
-    let mut report = Report::new(tree.files.len());
+    let mut report = TidyReport::new(tree.files.len());
     for rule in RULES {
         report.begin(rule.name);
         (rule.check)(&tree, &mut report);

@@ -2,22 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use super::report::Report;
-use super::source::Source;
-use super::tree::{File, Tree};
+use super::report::TidyReport;
+use super::source::RustSource;
+use super::tree::{TextFile, Tree};
 
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 
 /// Some words of code, and the only folders or files that may hold them.
-struct Place<'a> {
+struct RestrictedWords<'a> {
     words: &'a [&'a str],
     only_in: &'a [&'a str],
     message: &'a str,
 }
 
-impl Place<'_> {
+impl RestrictedWords<'_> {
     /// Reports the words wherever else they stand in the product.
-    fn check(&self, tree: &Tree, report: &mut Report) {
+    fn check(&self, tree: &Tree, report: &mut TidyReport) {
         for (file, source) in tree.product() {
             if !self
                 .only_in
@@ -29,7 +29,7 @@ impl Place<'_> {
         }
     }
 
-    fn look_at(&self, file: &File, source: &Source, report: &mut Report) {
+    fn look_at(&self, file: &TextFile, source: &RustSource, report: &mut TidyReport) {
         let mut reported = BTreeSet::new();
         for word in self.words {
             for at in source
@@ -47,8 +47,8 @@ impl Place<'_> {
     }
 }
 
-pub(super) fn environment(tree: &Tree, report: &mut Report) {
-    Place {
+pub(super) fn environment(tree: &Tree, report: &mut TidyReport) {
+    RestrictedWords {
         words: &[
             "std::env",
             "env::var",
@@ -64,8 +64,8 @@ pub(super) fn environment(tree: &Tree, report: &mut Report) {
     .check(tree, report);
 }
 
-pub(super) fn listening(tree: &Tree, report: &mut Report) {
-    Place {
+pub(super) fn listening(tree: &Tree, report: &mut TidyReport) {
+    RestrictedWords {
         words: &[
             "TcpListener::bind",
             "UnixListener::bind",
@@ -81,8 +81,8 @@ pub(super) fn listening(tree: &Tree, report: &mut Report) {
     .check(tree, report);
 }
 
-pub(super) fn children(tree: &Tree, report: &mut Report) {
-    Place {
+pub(super) fn children(tree: &Tree, report: &mut TidyReport) {
+    RestrictedWords {
         words: &[
             "process::Command",
             "libc::fork(",
@@ -98,19 +98,18 @@ pub(super) fn children(tree: &Tree, report: &mut Report) {
         // A comparison starts other servers, and nothing of what the server runs; what starting
         // costs is measured by starting in every way there is; who builds native parts is root.
         only_in: &[
-            "crates/server/src/process/",
-            "crates/server/src/life/",
+            "crates/keeper/src/",
             "crates/compare/src/",
             "crates/cost/src/kernel/start.rs",
             "crates/hob/src/native.rs",
         ],
-        message: "processes are started and privileges dropped in process/, life/ and compare",
+        message: "processes are started and privileges dropped in keeper and compare",
     }
     .check(tree, report);
 }
 
-pub(super) fn config_reader(tree: &Tree, report: &mut Report) {
-    Place {
+pub(super) fn config_reader(tree: &Tree, report: &mut TidyReport) {
+    RestrictedWords {
         words: &["toml_edit"],
         only_in: &["crates/config/src/"],
         message: "TOML is read in crates/config/src/",
@@ -118,8 +117,8 @@ pub(super) fn config_reader(tree: &Tree, report: &mut Report) {
     .check(tree, report);
 }
 
-pub(super) fn protocol_pure(tree: &Tree, report: &mut Report) {
-    let place = Place {
+pub(super) fn protocol_pure(tree: &Tree, report: &mut TidyReport) {
+    let place = RestrictedWords {
         words: &[
             "Instant::now",
             "SystemTime::now",
@@ -147,7 +146,7 @@ pub(super) fn protocol_pure(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn unsafe_code(tree: &Tree, report: &mut Report) {
+pub(super) fn unsafe_code(tree: &Tree, report: &mut TidyReport) {
     let named = named_files(tree);
     for (file, source) in tree.rust() {
         let first = source.find("unsafe").first().copied();
@@ -159,7 +158,7 @@ pub(super) fn unsafe_code(tree: &Tree, report: &mut Report) {
         }
     }
     for (path, line) in named {
-        let has_unsafe = |(file, source): (&File, &Source)| {
+        let has_unsafe = |(file, source): (&TextFile, &RustSource)| {
             holds(&path, &file.path) && !source.find("unsafe").is_empty()
         };
         if !tree.rust().any(has_unsafe) {
@@ -172,7 +171,7 @@ pub(super) fn unsafe_code(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn unsafe_forbidden(tree: &Tree, report: &mut Report) {
+pub(super) fn unsafe_forbidden(tree: &Tree, report: &mut TidyReport) {
     let named = named_files(tree);
     for (file, source) in tree.rust() {
         let Some((name, "src/lib.rs" | "src/main.rs")) = file.crate_and_rest() else {

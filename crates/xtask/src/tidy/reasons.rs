@@ -1,7 +1,7 @@
 //! A rule about what users look up: reasons of failures.
 
-use super::report::Report;
-use super::source::Source;
+use super::report::TidyReport;
+use super::source::RustSource;
 use super::tree::Tree;
 
 /// Where users look a reason up.
@@ -27,7 +27,7 @@ const BEGINNINGS: &[&str] = &[
     "Content-Length ",
 ];
 
-pub(super) fn told(tree: &Tree, report: &mut Report) {
+pub(super) fn told(tree: &Tree, report: &mut TidyReport) {
     let page = tree.file(PAGE).map_or("", |page| page.text.as_str());
     for (file, source) in tree.product() {
         if !FILES.contains(&file.path.as_str()) {
@@ -48,7 +48,7 @@ pub(super) fn told(tree: &Tree, report: &mut Report) {
 }
 
 /// What stands in quotes, and where; lines that a backslash joins are one.
-fn texts<'a>(text: &'a str, source: &'a Source) -> impl Iterator<Item = (usize, String)> + 'a {
+fn texts<'a>(text: &'a str, source: &'a RustSource) -> impl Iterator<Item = (usize, String)> + 'a {
     let mut quotes = source.code.match_indices('"').map(|(at, _)| at);
     std::iter::from_fn(move || {
         let (begin, end) = (quotes.next()?, quotes.next()?);

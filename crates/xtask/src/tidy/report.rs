@@ -17,16 +17,16 @@ pub(super) struct Finding {
 }
 
 /// All findings of one run.
-pub(super) struct Report {
+pub(super) struct TidyReport {
     /// In the order they were found.
     pub(super) findings: Vec<Finding>,
     rules: Vec<&'static str>,
     file_count: usize,
 }
 
-impl Report {
-    pub(super) fn new(file_count: usize) -> Report {
-        Report {
+impl TidyReport {
+    pub(super) fn new(file_count: usize) -> TidyReport {
+        TidyReport {
             findings: Vec::new(),
             rules: Vec::new(),
             file_count,
@@ -56,7 +56,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for TidyReport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut findings: Vec<&Finding> = self.findings.iter().collect();
         findings.sort();

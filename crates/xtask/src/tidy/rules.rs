@@ -1,6 +1,6 @@
 //! The table of rules: name, what it asks, why, and the function that looks.
 
-use super::report::Report;
+use super::report::TidyReport;
 use super::tree::Tree;
 use super::{crates, documents, layout, places, reasons, rust};
 
@@ -13,7 +13,7 @@ pub(super) struct Rule {
     /// Why, and how to put it right.
     pub(super) why: &'static str,
     /// Looks at everything and reports.
-    pub(super) check: fn(&Tree, &mut Report),
+    pub(super) check: fn(&Tree, &mut TidyReport),
 }
 
 /// All rules, in the order they run.
@@ -211,7 +211,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "children",
-        asks: "processes are started only in crates/server/src/process/ and life/",
+        asks: "processes are started only in crates/keeper/src/",
         why: "Descriptors, users and limits of a child are decided in one place.",
         check: places::children,
     },

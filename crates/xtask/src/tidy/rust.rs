@@ -1,15 +1,15 @@
 //! Rules about the text of Rust files: size, beginnings, and words that may not stand there.
 
-use super::report::Report;
-use super::source::Source;
-use super::tree::{File, Tree};
+use super::report::TidyReport;
+use super::source::RustSource;
+use super::tree::{TextFile, Tree};
 
 const CONTENTS_LINES_MAX: usize = 149;
 const FILE_LINES_MAX: usize = 799;
 const FUNCTION_LINES_MAX: usize = 70;
 const COLUMNS_MAX: usize = 100;
 
-pub(super) fn purpose(tree: &Tree, report: &mut Report) {
+pub(super) fn purpose(tree: &Tree, report: &mut TidyReport) {
     for (file, _) in tree.rust() {
         let mut lines = file.text.lines().map(str::trim).filter(|line| {
             !line.is_empty() && !line.starts_with("#![") && !line.starts_with("// Generated")
@@ -24,7 +24,7 @@ pub(super) fn purpose(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn contents_pages(tree: &Tree, report: &mut Report) {
+pub(super) fn contents_pages(tree: &Tree, report: &mut TidyReport) {
     for (file, _) in tree.rust() {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         if matches!(name, "lib.rs" | "mod.rs") && !tree.is_test(file) {
@@ -33,13 +33,13 @@ pub(super) fn contents_pages(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn file_length(tree: &Tree, report: &mut Report) {
+pub(super) fn file_length(tree: &Tree, report: &mut TidyReport) {
     for (file, _) in tree.rust() {
         at_most(file, FILE_LINES_MAX, "a file", report);
     }
 }
 
-fn at_most(file: &File, lines_max: usize, what: &str, report: &mut Report) {
+fn at_most(file: &TextFile, lines_max: usize, what: &str, report: &mut TidyReport) {
     let count = file.text.lines().count();
     if count > lines_max {
         let message = format!("{count} lines; {what} has at most {lines_max}");
@@ -47,7 +47,7 @@ fn at_most(file: &File, lines_max: usize, what: &str, report: &mut Report) {
     }
 }
 
-pub(super) fn function_length(tree: &Tree, report: &mut Report) {
+pub(super) fn function_length(tree: &Tree, report: &mut TidyReport) {
     for (file, source) in tree.product() {
         for body in source
             .bodies
@@ -65,7 +65,7 @@ pub(super) fn function_length(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn line_width(tree: &Tree, report: &mut Report) {
+pub(super) fn line_width(tree: &Tree, report: &mut TidyReport) {
     for (file, _) in tree.rust() {
         for (number, line) in file.lines() {
             let width = line.chars().count();
@@ -78,7 +78,7 @@ pub(super) fn line_width(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn unwrap(tree: &Tree, report: &mut Report) {
+pub(super) fn unwrap(tree: &Tree, report: &mut TidyReport) {
     for (file, source) in tree
         .rust()
         .filter(|(file, _)| file.crate_and_rest().is_some())
@@ -95,7 +95,7 @@ pub(super) fn unwrap(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn unfinished(tree: &Tree, report: &mut Report) {
+pub(super) fn unfinished(tree: &Tree, report: &mut TidyReport) {
     for (file, source) in tree.rust() {
         for name in ["todo!", "unimplemented!", "dbg!"] {
             for at in source.find(name) {
@@ -109,7 +109,7 @@ pub(super) fn unfinished(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn cfg_inside(tree: &Tree, report: &mut Report) {
+pub(super) fn cfg_inside(tree: &Tree, report: &mut TidyReport) {
     for (file, source) in tree.rust() {
         for word in ["#[cfg(", "#[cfg_attr(", "cfg!("] {
             let inside = |at: &usize| source.in_body(*at) && !is_test_cfg(source, *at);
@@ -122,12 +122,12 @@ pub(super) fn cfg_inside(tree: &Tree, report: &mut Report) {
 }
 
 /// `#[cfg(test)]`, and `cfg!(miri)` by which a test that Miri runs goes fewer rounds.
-fn is_test_cfg(source: &Source, at: usize) -> bool {
+fn is_test_cfg(source: &RustSource, at: usize) -> bool {
     let here = &source.code[at..];
     here.starts_with("#[cfg(test)]") || here.starts_with("cfg!(miri)")
 }
 
-pub(super) fn ignored(tree: &Tree, report: &mut Report) {
+pub(super) fn ignored(tree: &Tree, report: &mut TidyReport) {
     for (file, source) in tree.rust() {
         for at in source.find("#[ignore") {
             let message = "an ignored test; let it say why it cannot run, or assert what is so";
@@ -136,7 +136,7 @@ pub(super) fn ignored(tree: &Tree, report: &mut Report) {
     }
 }
 
-pub(super) fn sleep(tree: &Tree, report: &mut Report) {
+pub(super) fn sleep(tree: &Tree, report: &mut TidyReport) {
     for (file, source) in tree.rust() {
         let is_test = tree.is_test(file);
         for at in source.find("sleep(") {

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 /// One Rust file.
-pub(super) struct Source {
+pub(super) struct RustSource {
     /// The code: comments, and what is inside quotes, are blank.
     pub(super) code: String,
     /// The comments: everything else is blank.
@@ -21,16 +21,16 @@ pub(super) struct Source {
     line_starts: Vec<usize>,
 }
 
-impl Source {
+impl RustSource {
     /// Tells `text` apart.
-    pub(super) fn read(text: &str) -> Source {
+    pub(super) fn read(text: &str) -> RustSource {
         let (code, comments) = Splitter::new(text).split();
         let line_starts = std::iter::once(0)
             .chain(text.match_indices('\n').map(|(at, _)| at + 1))
             .collect();
         let bodies = find_bodies(&code);
         let (tests, test_modules) = find_tests(&code);
-        Source {
+        RustSource {
             code,
             comments,
             bodies,

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use super::report::Report;
+use super::report::TidyReport;
 use super::rules::RULES;
-use super::source::Source;
+use super::source::RustSource;
 use super::tree::Tree;
 use crate::run::Scratch;
 
@@ -455,7 +455,7 @@ const SAMPLES: &[Sample] = &[
         places: &["crates/server/src/a.rs:2"],
         keeps: &[
             (
-                "crates/server/src/process/start.rs",
+                "crates/keeper/src/process/start.rs",
                 "//! a\nuse std::process::Command;\n",
             ),
             ("crates/hob/src/args.rs", "//! a\nuse clap::Command;\n"),
@@ -617,7 +617,7 @@ fn places(rule: &str, files: Files) -> Vec<String> {
         fs::write(path, expand(text)).unwrap();
     }
     let tree = Tree::read(&scratch.0).unwrap();
-    let mut report = Report::new(tree.files.len());
+    let mut report = TidyReport::new(tree.files.len());
     let rule = RULES
         .iter()
         .find(|candidate| candidate.name == rule)
@@ -668,7 +668,7 @@ fn tree_that_keeps_a_rule_is_not_reported() {
 
 #[test]
 fn report_is_sorted_and_counts_rules() {
-    let mut report = Report::new(2);
+    let mut report = TidyReport::new(2);
     report.begin("second");
     report.add("b.rs", 3, "wrong");
     report.add("a.rs", 9, "wrong too");
@@ -688,7 +688,7 @@ fn strings_and_comments_are_no_code() {
     let text = r####"a("x \" y"); // c "d"
 /* e /* f */ g */ h('"', b'\'', 'i'); r#"j "k" "#; l<'m>(r"n"); 'o: loop {}
 "####;
-    let source = Source::read(text);
+    let source = RustSource::read(text);
     for word in ["a", "h", "l", "m", "o", "loop"] {
         assert_eq!(source.find(word).len(), 1, "{word} is code");
     }
@@ -704,8 +704,9 @@ fn strings_and_comments_are_no_code() {
 
 #[test]
 fn bodies_end_at_their_own_brace() {
-    let source =
-        Source::read("fn a(b: fn(u8) -> [u8; 2]) -> u8 { if c { d } else { e } } static F: u8;");
+    let source = RustSource::read(
+        "fn a(b: fn(u8) -> [u8; 2]) -> u8 { if c { d } else { e } } static F: u8;",
+    );
     assert_eq!(source.bodies.len(), 1);
     let body = &source.code[source.bodies[0].clone()];
     assert_eq!(body, "{ if c { d } else { e } }");
@@ -713,7 +714,7 @@ fn bodies_end_at_their_own_brace() {
 
 #[test]
 fn items_for_tests_are_known() {
-    let source = Source::read(
+    let source = RustSource::read(
         "#[cfg(test)]\n#[path = \"x\"]\nmod a {\n b }\n#[cfg(not(test))] mod c {}\n#[cfg(test)]\nmod d;\n",
     );
     assert!(source.in_test(source.find("b")[0]));

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::source::Source;
+use super::source::RustSource;
 
 /// Folders that hold nothing of ours: what was built, and what others wrote.
 const SKIPPED: &[&str] = &[
@@ -27,7 +27,7 @@ const DOTTED: &[&str] = &[".cargo", ".ci"];
 /// Every folder and text file below the root.
 pub(super) struct Tree {
     /// Files, sorted by path.
-    pub(super) files: Vec<File>,
+    pub(super) files: Vec<TextFile>,
     /// Paths of files that are not text, such as pictures.
     pictures: Vec<String>,
     /// Folders, sorted; paths relative to the root with `/` between names.
@@ -37,13 +37,13 @@ pub(super) struct Tree {
 }
 
 /// One text file.
-pub(super) struct File {
+pub(super) struct TextFile {
     /// Path relative to the root, `/` between names.
     pub(super) path: String,
     /// The whole text.
     pub(super) text: String,
     /// Rust files, told apart into code and comments.
-    pub(super) source: Option<Source>,
+    pub(super) source: Option<RustSource>,
 }
 
 impl Tree {
@@ -86,13 +86,13 @@ impl Tree {
             self.pictures.push(path);
             return Ok(());
         };
-        let source = path.ends_with(".rs").then(|| Source::read(&text));
-        self.files.push(File { path, text, source });
+        let source = path.ends_with(".rs").then(|| RustSource::read(&text));
+        self.files.push(TextFile { path, text, source });
         Ok(())
     }
 
     /// The file at this path.
-    pub(super) fn file(&self, path: &str) -> Option<&File> {
+    pub(super) fn file(&self, path: &str) -> Option<&TextFile> {
         self.files.iter().find(|file| file.path == path)
     }
 
@@ -104,14 +104,14 @@ impl Tree {
     }
 
     /// All Rust files.
-    pub(super) fn rust(&self) -> impl Iterator<Item = (&File, &Source)> {
+    pub(super) fn rust(&self) -> impl Iterator<Item = (&TextFile, &RustSource)> {
         self.files
             .iter()
             .filter_map(|file| Some((file, file.source.as_ref()?)))
     }
 
     /// Rust files of the product: what is in a crate's `src/` and not a test, `xtask` left out.
-    pub(super) fn product(&self) -> impl Iterator<Item = (&File, &Source)> {
+    pub(super) fn product(&self) -> impl Iterator<Item = (&TextFile, &RustSource)> {
         self.rust().filter(|(file, _)| {
             let Some((name, inside)) = file.crate_and_rest() else {
                 return false;
@@ -121,7 +121,7 @@ impl Tree {
     }
 
     /// Is the whole file tests?
-    pub(super) fn is_test(&self, file: &File) -> bool {
+    pub(super) fn is_test(&self, file: &TextFile) -> bool {
         file.path.contains("/tests/")
             || file.path.contains("/benches/")
             || file.path.ends_with("/tests.rs")
@@ -129,7 +129,7 @@ impl Tree {
     }
 }
 
-impl File {
+impl TextFile {
     /// `("http", "src/h1/conn.rs")` for `crates/http/src/h1/conn.rs`.
     pub(super) fn crate_and_rest(&self) -> Option<(&str, &str)> {
         self.path.strip_prefix("crates/")?.split_once('/')
@@ -155,7 +155,7 @@ fn is_ours(path: &str, name: &str) -> bool {
 }
 
 /// Paths of the modules this file declares as `#[cfg(test)] mod name;`.
-fn test_modules_of(file: &File) -> Vec<String> {
+fn test_modules_of(file: &TextFile) -> Vec<String> {
     let Some(source) = &file.source else {
         return Vec::new();
     };

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::regex;
-use super::{CAPTURES_MAX, Pattern, SEGMENTS_MAX, Segment, Tail};
+use super::{CAPTURES_MAX, Pattern, PatternSegment, SEGMENTS_MAX, Tail};
 use crate::route::percent::decode_pair;
 use crate::route::target::{has_dots_beside_encoded_slash, with_encoded_slashes};
 
@@ -129,7 +129,7 @@ fn parse_plain(text: &str) -> Result<Pattern, PatternError> {
         return Err(at);
     }
     if text.starts_with("*.") {
-        parser.star(text, 0, Place::Last)?;
+        parser.star(text, 0, PiecePosition::Last)?;
         return Ok(parser.pattern);
     }
     let Some(inner) = text.strip_prefix('/') else {
@@ -142,9 +142,9 @@ fn parse_plain(text: &str) -> Result<Pattern, PatternError> {
     let mut pieces = inner.split('/').peekable();
     while let Some(piece) = pieces.next() {
         let place = if pieces.peek().is_some() {
-            Place::Inner
+            PiecePosition::Inner
         } else {
-            Place::Last
+            PiecePosition::Last
         };
         parser.piece(piece, at, place)?;
         at += piece.len() + 1;
@@ -170,7 +170,7 @@ fn impossible_byte(text: &str) -> Option<PatternError> {
 
 /// Where a piece stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum PiecePosition {
     Inner,
     Last,
 }
@@ -180,7 +180,7 @@ struct Parser {
 }
 
 impl Parser {
-    fn piece(&mut self, piece: &str, at: usize, place: Place) -> Result<(), PatternError> {
+    fn piece(&mut self, piece: &str, at: usize, place: PiecePosition) -> Result<(), PatternError> {
         let error = |fault| Err(PatternError { at, fault });
         if piece.contains(['{', '}']) {
             return self.capture(piece, at, place);
@@ -190,7 +190,7 @@ impl Parser {
         }
         let literal = with_encoded_slashes(piece.as_bytes());
         if matches!(piece, "." | "..")
-            || (piece.is_empty() && place == Place::Inner)
+            || (piece.is_empty() && place == PiecePosition::Inner)
             || has_dots_beside_encoded_slash(&literal)
         {
             return error(PatternFault::NeverMatches);
@@ -198,16 +198,18 @@ impl Parser {
         if self.pattern.segments.len() == SEGMENTS_MAX {
             return error(PatternFault::TooManySegments);
         }
-        self.pattern.segments.push(Segment::Literal(literal.into()));
+        self.pattern
+            .segments
+            .push(PatternSegment::Literal(literal.into()));
         Ok(())
     }
 
-    fn star(&mut self, piece: &str, at: usize, place: Place) -> Result<(), PatternError> {
+    fn star(&mut self, piece: &str, at: usize, place: PiecePosition) -> Result<(), PatternError> {
         let after = piece.strip_prefix('*').unwrap_or("*");
         let is_suffix = after.len() > 1 && after.starts_with('.') && !after.contains(['*', '/']);
         self.pattern.tail = match after {
-            "" if place == Place::Last => Tail::Rest,
-            _ if place == Place::Last && is_suffix => {
+            "" if place == PiecePosition::Last => Tail::Rest,
+            _ if place == PiecePosition::Last && is_suffix => {
                 Tail::Suffix(with_encoded_slashes(after.as_bytes()).into())
             }
             _ => {
@@ -220,7 +222,12 @@ impl Parser {
         Ok(())
     }
 
-    fn capture(&mut self, piece: &str, at: usize, place: Place) -> Result<(), PatternError> {
+    fn capture(
+        &mut self,
+        piece: &str,
+        at: usize,
+        place: PiecePosition,
+    ) -> Result<(), PatternError> {
         let error = |fault| Err(PatternError { at, fault });
         let inner = piece
             .strip_prefix('{')
@@ -245,8 +252,8 @@ impl Parser {
             if self.pattern.segments.len() == SEGMENTS_MAX {
                 return error(PatternFault::TooManySegments);
             }
-            self.pattern.segments.push(Segment::Capture);
-        } else if place == Place::Last {
+            self.pattern.segments.push(PatternSegment::Capture);
+        } else if place == PiecePosition::Last {
             self.pattern.tail = Tail::NamedRest;
         } else {
             return error(PatternFault::RestNotLast);

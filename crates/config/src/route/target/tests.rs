@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::route::dice::Dice;
-use crate::route::percent::{Part, encode};
+use crate::route::percent::{UrlPart, encode};
 
 fn normal(raw: &str) -> Result<String, BadPath> {
     let mut out = Vec::new();
@@ -175,7 +175,7 @@ fn of_two_paths_with_one_normal_form_each_name_is_the_same() {
         assert_eq!(*same, names, "{raw}");
         // And the way back: what a redirect has for it is the same path again.
         let (mut encoded, mut again) = (Vec::new(), Vec::new());
-        encode(path, Part::Path, &mut encoded);
+        encode(path, UrlPart::Path, &mut encoded);
         let found = normalise(&encoded, &mut again).unwrap();
         assert_eq!(found.path(&encoded, &again), path, "{raw}");
     });
@@ -183,9 +183,9 @@ fn of_two_paths_with_one_normal_form_each_name_is_the_same() {
     let mut shown = std::collections::HashSet::new();
     for path in known.keys() {
         assert!(
-            shown.insert(Shown(path).to_string()),
+            shown.insert(PathDisplay(path).to_string()),
             "{:?}",
-            Shown(path).to_string()
+            PathDisplay(path).to_string()
         );
     }
 }
@@ -201,7 +201,7 @@ fn what_people_are_shown_has_one_meaning() {
     ] {
         let mut out = Vec::new();
         let found = normalise(raw.as_bytes(), &mut out).unwrap();
-        let shown = Shown(found.path(raw.as_bytes(), &out));
+        let shown = PathDisplay(found.path(raw.as_bytes(), &out));
         assert_eq!(
             (format!("{shown}"), format!("{shown:#}")),
             (plain.into(), ascii.into())
@@ -345,7 +345,7 @@ fn a_segment_is_what_comes_back_from_its_link() {
         b"\x7f",
     ] {
         let mut link = b"/".to_vec();
-        encode(name, Part::Value, &mut link);
+        encode(name, UrlPart::Value, &mut link);
         let mut out = Vec::new();
         let normal = normalise(&link, &mut out);
         let comes_back =

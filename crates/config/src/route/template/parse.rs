@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::{Leads, Location, Piece, Rewrite, Source};
+use super::{Leads, Location, Rewrite, TemplatePiece, TemplateVariable};
 use crate::route::pattern::Pattern;
-use crate::route::percent::{Part, decode_pair, encode};
+use crate::route::percent::{UrlPart, decode_pair, encode};
 use crate::route::target::ENCODED_SLASH;
 
 /// A template that cannot be used.
@@ -214,7 +214,7 @@ struct Parser<'a> {
     pattern: &'a Pattern,
     encoding: Encoding,
     zone: Zone,
-    pieces: Vec<Piece>,
+    pieces: Vec<TemplatePiece>,
 }
 
 impl Parser<'_> {
@@ -247,7 +247,7 @@ impl Parser<'_> {
                 at: begin + at,
                 fault,
             })?;
-            let ends_here = filled == Piece::Filled(Source::Uri, Part::Query);
+            let ends_here = filled == TemplatePiece::Filled(TemplateVariable::Uri, UrlPart::Query);
             self.pieces.push(filled);
             at += name.len() + 2;
             if ends_here && at < text.len() {
@@ -292,7 +292,7 @@ impl Parser<'_> {
             }
         }
         if !bytes.is_empty() {
-            self.pieces.push(Piece::Literal(bytes));
+            self.pieces.push(TemplatePiece::Literal(bytes));
         }
         Ok(())
     }
@@ -301,39 +301,39 @@ impl Parser<'_> {
     fn url_byte(&self, byte: u8, out: &mut Vec<u8>) {
         match byte {
             b'#' | b'[' | b']' => out.push(byte),
-            _ => encode(&[byte], Part::Query, out),
+            _ => encode(&[byte], UrlPart::Query, out),
         }
     }
 
-    fn filled(&mut self, name: &str) -> Result<Piece, TemplateFault> {
+    fn filled(&mut self, name: &str) -> Result<TemplatePiece, TemplateFault> {
         let source = match name {
-            "path" => Source::Path,
-            "query" => Source::Query,
-            "host" => Source::Host,
-            "uri" => Source::Uri,
+            "path" => TemplateVariable::Path,
+            "query" => TemplateVariable::Query,
+            "host" => TemplateVariable::Host,
+            "uri" => TemplateVariable::Uri,
             _ => match self.pattern.names().position(|known| known == name) {
-                Some(index) => Source::Capture(index),
+                Some(index) => TemplateVariable::Capture(index),
                 None => return Err(self.unknown(name)),
             },
         };
         let part = match (self.zone, source) {
-            (Zone::Host, Source::Host) => Part::Host,
-            (Zone::Path, Source::Uri) if self.encoding == Encoding::Decoded => {
+            (Zone::Host, TemplateVariable::Host) => UrlPart::Host,
+            (Zone::Path, TemplateVariable::Uri) if self.encoding == Encoding::Decoded => {
                 return Err(TemplateFault::UriInRewrite);
             }
-            (Zone::Host, Source::Uri) if !self.host_is_empty() => Part::Query,
-            (Zone::Path, Source::Uri) => Part::Query,
-            (Zone::Host, Source::Path) if !self.host_is_empty() => {
+            (Zone::Host, TemplateVariable::Uri) if !self.host_is_empty() => UrlPart::Query,
+            (Zone::Path, TemplateVariable::Uri) => UrlPart::Query,
+            (Zone::Host, TemplateVariable::Path) if !self.host_is_empty() => {
                 self.zone = Zone::Path;
-                Part::Path
+                UrlPart::Path
             }
             (Zone::Scheme | Zone::Host, _) => return Err(TemplateFault::InHost(name.to_owned())),
-            (Zone::Path, Source::Query) => return Err(TemplateFault::QueryInPath),
-            (Zone::Path, _) => Part::Path,
-            (Zone::Query | Zone::Fragment, Source::Query) => Part::Query,
-            (Zone::Query | Zone::Fragment, _) => Part::Value,
+            (Zone::Path, TemplateVariable::Query) => return Err(TemplateFault::QueryInPath),
+            (Zone::Path, _) => UrlPart::Path,
+            (Zone::Query | Zone::Fragment, TemplateVariable::Query) => UrlPart::Query,
+            (Zone::Query | Zone::Fragment, _) => UrlPart::Value,
         };
-        Ok(Piece::Filled(source, part))
+        Ok(TemplatePiece::Filled(source, part))
     }
 
     /// True right behind the scheme: `https://{path}` would make the path's first name the host.

@@ -11,9 +11,9 @@ fn pattern() -> Pattern {
     Pattern::parse("/u/{name}/{rest*}").unwrap()
 }
 
-fn with_facts<T>(path: &str, query: Option<&str>, run: impl FnOnce(&Facts<'_>) -> T) -> T {
+fn with_facts<T>(path: &str, query: Option<&str>, run: impl FnOnce(&TemplateValues<'_>) -> T) -> T {
     let captures = pattern().matches(path.as_bytes()).unwrap();
-    run(&Facts {
+    run(&TemplateValues {
         path: path.as_bytes(),
         raw_path: RAW.as_bytes(),
         query: query.map(str::as_bytes),
@@ -120,7 +120,7 @@ fn own_host_needs_a_host() {
     let path = b"/u/a/b";
     let captures = pattern().matches(path).unwrap();
     for host in [&b""[..], b":80"] {
-        let facts = Facts {
+        let facts = TemplateValues {
             path,
             raw_path: path,
             query: None,
@@ -129,7 +129,7 @@ fn own_host_needs_a_host() {
         };
         assert_eq!(location.expand(&facts, &mut Vec::new()), Err(HostMissing));
     }
-    let facts = Facts {
+    let facts = TemplateValues {
         path,
         raw_path: path,
         query: None,

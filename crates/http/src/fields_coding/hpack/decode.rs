@@ -1,42 +1,42 @@
 //! Blocks to names and values (RFC 7541 sections 3 and 6).
 
 use crate::fields_coding::field::{append, is_lawful, span};
-use crate::fields_coding::hpack::table::Table;
+use crate::fields_coding::hpack::table::HpackDynamicTable;
 use crate::fields_coding::hpack::{TABLE_BYTES, TOO_LARGE, fixed};
 use crate::fields_coding::number::{take_number, take_string};
-use crate::fields_coding::{ENTRY_BYTES, Field, Malformed, Name};
+use crate::fields_coding::{ENTRY_BYTES, Field, MalformedFieldBlock, RequestFieldName};
 
 /// What was found out about an entry when it was read.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
-    name: Name,
+struct FieldCheck {
+    name: RequestFieldName,
     has_lawful_value: bool,
 }
 
 /// Reads the blocks of one connection, in their order.
 #[derive(Debug)]
-pub struct Decoder {
-    table: Table<Seen>,
+pub struct HpackDecoder {
+    table: HpackDynamicTable<FieldCheck>,
     /// Most bytes of fields that one block may come to.
     block_bytes_max: usize,
 }
 
-impl Default for Decoder {
-    fn default() -> Decoder {
-        Decoder {
-            table: Table::new(),
+impl Default for HpackDecoder {
+    fn default() -> HpackDecoder {
+        HpackDecoder {
+            table: HpackDynamicTable::new(),
             block_bytes_max: usize::MAX,
         }
     }
 }
 
-impl Decoder {
+impl HpackDecoder {
     /// One that gives up on a block of more than so many bytes of fields, each with
     /// [`ENTRY_BYTES`]: a byte of a block may stand for thousands.
-    pub fn with_limit(block_bytes_max: usize) -> Decoder {
-        Decoder {
+    pub fn with_limit(block_bytes_max: usize) -> HpackDecoder {
+        HpackDecoder {
             block_bytes_max,
-            ..Decoder::default()
+            ..HpackDecoder::default()
         }
     }
 
@@ -50,7 +50,7 @@ impl Decoder {
         block: &[u8],
         buffer: &mut Vec<u8>,
         mut take: impl FnMut(&mut Vec<u8>, Field),
-    ) -> Result<(), Malformed> {
+    ) -> Result<(), MalformedFieldBlock> {
         let mut input = block;
         let mut bytes_left = self.block_bytes_max;
         // A change of size stands before the first field.
@@ -60,7 +60,9 @@ impl Decoder {
             //= rfc7541#6.3
             let size = take_number(&mut input, 5)?;
             if size > TABLE_BYTES {
-                return Err(Malformed("a table is to become larger than was allowed"));
+                return Err(MalformedFieldBlock(
+                    "a table is to become larger than was allowed",
+                ));
             }
             self.table.set_size_max(size);
         }
@@ -76,14 +78,18 @@ impl Decoder {
                 0x40.. => {
                     let field = self.literal(&mut input, 6, buffer)?;
                     let (name, value) = field.texts(buffer);
-                    let seen = Seen {
+                    let seen = FieldCheck {
                         name: field.name,
                         has_lawful_value: field.has_lawful_value,
                     };
                     self.table.add(name, value, seen);
                     field
                 }
-                0x20.. => return Err(Malformed("a table's size changes amid a field block")),
+                0x20.. => {
+                    return Err(MalformedFieldBlock(
+                        "a table's size changes amid a field block",
+                    ));
+                }
                 //= rfc7541#6.2.2
                 _ => self.literal(&mut input, 4, buffer)?,
             };
@@ -95,7 +101,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn indexed(&self, index: usize, buffer: &mut Vec<u8>) -> Result<Field, Malformed> {
+    fn indexed(&self, index: usize, buffer: &mut Vec<u8>) -> Result<Field, MalformedFieldBlock> {
         if let Some(&(name, value, meaning)) = fixed::ENTRIES.get(index.wrapping_sub(1)) {
             let name_at = append(buffer, name.as_bytes());
             let value_at = append(buffer, value.as_bytes());
@@ -119,11 +125,13 @@ impl Decoder {
 
     /// An entry of the dynamic table.
     //= rfc7541#2.3.3
-    fn entry(&self, index: usize) -> Result<(&[u8], &[u8], Seen), Malformed> {
+    fn entry(&self, index: usize) -> Result<(&[u8], &[u8], FieldCheck), MalformedFieldBlock> {
         index
             .checked_sub(fixed::ENTRIES.len() + 1)
             .and_then(|index| self.table.entry(index))
-            .ok_or(Malformed("a field block names an entry that is not there"))
+            .ok_or(MalformedFieldBlock(
+                "a field block names an entry that is not there",
+            ))
     }
 
     fn literal(
@@ -131,12 +139,12 @@ impl Decoder {
         input: &mut &[u8],
         prefix_bits: u32,
         buffer: &mut Vec<u8>,
-    ) -> Result<Field, Malformed> {
+    ) -> Result<Field, MalformedFieldBlock> {
         let index = take_number(input, prefix_bits)?;
         let start = buffer.len();
         let name = if index == 0 {
             take_string(input, buffer)?;
-            Name::of(&buffer[start..])
+            RequestFieldName::of(&buffer[start..])
         } else if let Some(&(name, _, meaning)) = fixed::ENTRIES.get(index - 1) {
             append(buffer, name.as_bytes());
             meaning

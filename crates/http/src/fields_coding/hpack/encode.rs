@@ -4,7 +4,7 @@
 //! them and then costs a byte. What is one answer's own, its size and validators above all, would
 //! only push the rest out: it is written as text each time.
 
-use crate::fields_coding::hpack::table::Table;
+use crate::fields_coding::hpack::table::HpackDynamicTable;
 use crate::fields_coding::hpack::{TABLE_BYTES, fixed};
 use crate::fields_coding::number::{push_number, push_string};
 use crate::fields_coding::{ENTRY_BYTES, is_hop_by_hop};
@@ -52,7 +52,7 @@ const DATE: usize = 33;
 /// Writes the blocks of one connection, in their order.
 #[derive(Debug)]
 pub struct Encoder {
-    table: Table<()>,
+    table: HpackDynamicTable<()>,
     /// By a hash of the field: the number of the entry that was added last, plus one.
     places: Box<[u32; PLACES]>,
     /// The date that was written last, and the number of its entry.
@@ -68,7 +68,7 @@ const _: () = assert!(PLACES <= 256);
 impl Default for Encoder {
     fn default() -> Encoder {
         Encoder {
-            table: Table::new(),
+            table: HpackDynamicTable::new(),
             places: Box::new([0; PLACES]),
             date: [0; 29],
             date_number: u32::MAX,

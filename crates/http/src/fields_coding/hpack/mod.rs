@@ -11,16 +11,17 @@ mod heads;
 mod prepared;
 mod table;
 
-pub use decode::Decoder;
+pub use decode::HpackDecoder;
 pub(crate) use encode::place_of;
 pub use encode::{Encoder, Stored, encode_field};
 pub(crate) use heads::{pass_over, read_head, read_trailers};
 pub(crate) use prepared::{PreparedBlock, push_content_length};
 
-use crate::fields_coding::Malformed;
+use crate::fields_coding::MalformedFieldBlock;
 
 /// The size of a dynamic table before anyone says otherwise; also the most either side here keeps.
 pub(crate) const TABLE_BYTES: usize = 4096;
 
 /// A block that makes more of few bytes than any request is worth.
-pub(crate) const TOO_LARGE: Malformed = Malformed("a field block grows too large when it is read");
+pub(crate) const TOO_LARGE: MalformedFieldBlock =
+    MalformedFieldBlock("a field block grows too large when it is read");

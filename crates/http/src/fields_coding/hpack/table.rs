@@ -8,11 +8,11 @@ use crate::fields_coding::hpack::TABLE_BYTES;
 
 /// Entries and their texts, with something of the owner's beside each.
 #[derive(Debug)]
-pub(super) struct Table<T> {
+pub(super) struct HpackDynamicTable<T> {
     /// Texts of all entries in their order, and before them those of some that were thrown out.
     texts: Vec<u8>,
     /// Newest first.
-    entries: VecDeque<Entry<T>>,
+    entries: VecDeque<HpackDynamicEntry<T>>,
     /// What the entries count for together.
     size: usize,
     size_max: usize,
@@ -21,7 +21,7 @@ pub(super) struct Table<T> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry<T> {
+struct HpackDynamicEntry<T> {
     start: u16,
     name_len: u16,
     value_len: u16,
@@ -31,9 +31,9 @@ struct Entry<T> {
 /// Texts are numbered with 16 bits.
 const _: () = assert!(TABLE_BYTES * 2 <= u16::MAX as usize);
 
-impl<T: Copy> Table<T> {
-    pub(super) fn new() -> Table<T> {
-        Table {
+impl<T: Copy> HpackDynamicTable<T> {
+    pub(super) fn new() -> HpackDynamicTable<T> {
+        HpackDynamicTable {
             texts: Vec::new(),
             entries: VecDeque::new(),
             size: 0,
@@ -64,7 +64,7 @@ impl<T: Copy> Table<T> {
         if self.texts.len() + text_len > TABLE_BYTES {
             self.close_up();
         }
-        self.entries.push_front(Entry {
+        self.entries.push_front(HpackDynamicEntry {
             start: self.texts.len() as u16,
             name_len: name.len() as u16,
             value_len: value.len() as u16,
@@ -111,7 +111,7 @@ impl<T: Copy> Table<T> {
         self.size_max
     }
 
-    /// A number for the entry that is added next; see [`Table::index_of`].
+    /// A number for the entry that is added next; see [`HpackDynamicTable::index_of`].
     pub(super) fn next_number(&self) -> u32 {
         self.added
     }
@@ -127,7 +127,7 @@ impl<T: Copy> Table<T> {
 mod tests {
     use super::*;
 
-    fn names(table: &Table<()>) -> Vec<String> {
+    fn names(table: &HpackDynamicTable<()>) -> Vec<String> {
         (0..table.entries.len())
             .filter_map(|index| table.entry(index))
             .map(|(name, value, ())| String::from_utf8([name, value].concat()).unwrap())
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn oldest_entries_make_room() {
-        let mut table = Table::new();
+        let mut table = HpackDynamicTable::new();
         table.set_size_max(3 * (ENTRY_BYTES + 2));
         for name in [b"a", b"b", b"c"] {
             assert!(table.add(name, b"1", ()));
@@ -155,7 +155,7 @@ mod tests {
     //= rfc7541#4.4
     #[test]
     fn entry_larger_than_the_table_empties_it() {
-        let mut table = Table::new();
+        let mut table = HpackDynamicTable::new();
         table.set_size_max(100);
         assert!(table.add(b"a", b"1", ()));
         assert!(!table.add(b"b", &[b'x'; 68], ()));
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn texts_take_no_more_memory_than_the_table_may_have() {
-        let mut table = Table::new();
+        let mut table = HpackDynamicTable::new();
         for round in 0..10_000usize {
             let value = vec![b'v'; round % 500];
             assert!(table.add(b"name", &value, ()));

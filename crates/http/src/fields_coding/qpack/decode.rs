@@ -6,9 +6,9 @@ use crate::fields_coding::field::{append, is_lawful, span};
 use crate::fields_coding::head::{Sound, TrailerReading, Trailers, Wrong, read_head_by};
 use crate::fields_coding::number::{take_number, take_string, take_string_of};
 use crate::fields_coding::qpack::fixed::ENTRIES;
-use crate::fields_coding::{Field, Malformed, Name};
+use crate::fields_coding::{Field, MalformedFieldBlock, RequestFieldName};
 use crate::head::RequestHead;
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 
 /// Reads a whole section. Each field's texts are appended to `buffer` and shown to `take`, which
 /// may cut off again what it does not want to keep.
@@ -19,7 +19,7 @@ pub fn decode(
     section: &[u8],
     buffer: &mut Vec<u8>,
     mut take: impl FnMut(&mut Vec<u8>, Field),
-) -> Result<(), Malformed> {
+) -> Result<(), MalformedFieldBlock> {
     let mut input = section;
     //= rfc9204#4.5.1
     if take_number(&mut input, 8)? != 0 {
@@ -51,7 +51,7 @@ pub fn decode(
             0x20..0x40 => {
                 let start = buffer.len();
                 take_string_of(&mut input, 3, buffer)?;
-                let meaning = Name::of(&buffer[start..]);
+                let meaning = RequestFieldName::of(&buffer[start..]);
                 with_value(&mut input, start, meaning, buffer)?
             }
             _ => return Err(NO_TABLE),
@@ -68,15 +68,15 @@ pub fn decode(
 pub(crate) fn read_head(
     section: &[u8],
     head: &mut RequestHead,
-    limits: &Limits,
-) -> Result<Result<Sound, Wrong>, Malformed> {
+    limits: &HttpLimits,
+) -> Result<Result<Sound, Wrong>, MalformedFieldBlock> {
     read_head_by(Protocol::Http3, head, limits, |bytes, reading| {
         decode(section, bytes, |bytes, field| reading.take(bytes, field))
     })
 }
 
 /// Reads a request's section into `head`, which is empty; false when it holds no sound request.
-pub fn read_request(section: &[u8], head: &mut RequestHead, limits: &Limits) -> bool {
+pub fn read_request(section: &[u8], head: &mut RequestHead, limits: &HttpLimits) -> bool {
     matches!(read_head(section, head, limits), Ok(Ok(_)))
 }
 
@@ -84,7 +84,10 @@ pub fn read_request(section: &[u8], head: &mut RequestHead, limits: &Limits) -> 
 ///
 /// # Errors
 /// The section is malformed: the connection must end.
-pub(crate) fn read_trailers(section: &[u8], limits: &Limits) -> Result<Trailers, Malformed> {
+pub(crate) fn read_trailers(
+    section: &[u8],
+    limits: &HttpLimits,
+) -> Result<Trailers, MalformedFieldBlock> {
     let mut reading = TrailerReading::new(limits);
     decode(section, &mut Vec::new(), |bytes, field| {
         reading.take(bytes, field);
@@ -95,9 +98,9 @@ pub(crate) fn read_trailers(section: &[u8], limits: &Limits) -> Result<Trailers,
 fn with_value(
     input: &mut &[u8],
     start: usize,
-    name: Name,
+    name: RequestFieldName,
     buffer: &mut Vec<u8>,
-) -> Result<Field, Malformed> {
+) -> Result<Field, MalformedFieldBlock> {
     let middle = buffer.len();
     take_string(input, buffer)?;
     Ok(Field {
@@ -108,5 +111,7 @@ fn with_value(
     })
 }
 
-const NO_TABLE: Malformed = Malformed("a field section refers to a table that was not offered");
-const NO_ENTRY: Malformed = Malformed("a field section names an entry that is not there");
+const NO_TABLE: MalformedFieldBlock =
+    MalformedFieldBlock("a field section refers to a table that was not offered");
+const NO_ENTRY: MalformedFieldBlock =
+    MalformedFieldBlock("a field section names an entry that is not there");

@@ -9,11 +9,11 @@ use crate::status::is_bodiless;
 
 /// A head prepared for many answers: all of its section but the date.
 #[derive(Debug)]
-pub(crate) struct Block(Box<[u8]>);
+pub(crate) struct PreparedSection(Box<[u8]>);
 
-impl Block {
+impl PreparedSection {
     /// Makes it of a head without date and framing, for a body of so many bytes.
-    pub(crate) fn new(status: u16, fields: &Fields, body_bytes: u64) -> Block {
+    pub(crate) fn new(status: u16, fields: &Fields, body_bytes: u64) -> PreparedSection {
         let mut out = Vec::new();
         push_prefix(&mut out);
         push_status(status, &mut out);
@@ -23,7 +23,7 @@ impl Block {
         if !is_bodiless(status) {
             push_content_length(body_bytes, &mut out);
         }
-        Block(out.into())
+        PreparedSection(out.into())
     }
 
     /// The section so far.

@@ -15,5 +15,5 @@ mod fixed;
 
 pub use decode::{decode, read_request};
 pub(crate) use decode::{read_head, read_trailers};
-pub(crate) use encode::{Block, push_content_length};
+pub(crate) use encode::{PreparedSection, push_content_length};
 pub use encode::{push_field, push_prefix, push_status};

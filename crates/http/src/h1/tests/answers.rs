@@ -1,18 +1,18 @@
 //! How answers are framed.
 
 use super::date;
-use crate::h1::{Conn, Event, Next, Sending};
+use crate::h1::{AfterAnswer, Http1Connection, Http1Event, ResponseFraming};
 use crate::head::{Fields, RequestHead};
-use crate::limits::Limits;
-use crate::response::{Prepared, ResponseHead};
+use crate::limits::HttpLimits;
+use crate::response::{PreparedHead, ResponseHead};
 
 const DATE: &str = "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n";
 
 /// A connection that has read this request; its body, if any, is still to be read.
-fn after(request: &str) -> Conn {
-    let mut core = Conn::new(Limits::default().into(), 0);
+fn after(request: &str) -> Http1Connection {
+    let mut core = Http1Connection::new(HttpLimits::default().into(), 0);
     let (used, event) = core.read(request.as_bytes(), &mut RequestHead::empty(), 0);
-    assert!(matches!(event, Event::Request(_)), "{event:?}");
+    assert!(matches!(event, Http1Event::Request(_)), "{event:?}");
     assert_eq!(used, request.len());
     core
 }
@@ -30,11 +30,11 @@ fn plain(status: u16) -> ResponseHead {
 
 /// The head without its date, and how the body leaves.
 fn head_of(
-    core: &mut Conn,
+    core: &mut Http1Connection,
     head: &ResponseHead,
     len: Option<u64>,
     close: bool,
-) -> (String, Sending) {
+) -> (String, ResponseFraming) {
     let mut out = Vec::new();
     let sending = core.push_head(head, len, close, &date(), &mut out);
     let text = String::from_utf8(out).unwrap();
@@ -43,12 +43,17 @@ fn head_of(
 }
 
 #[track_caller]
-fn assert_head(request: &str, status: u16, len: Option<u64>, expected: (&str, Sending, Next)) {
+fn assert_head(
+    request: &str,
+    status: u16,
+    len: Option<u64>,
+    expected: (&str, ResponseFraming, AfterAnswer),
+) {
     let mut core = after(request);
     let (lines, sending) = head_of(&mut core, &plain(status), len, false);
     assert_eq!((lines.as_str(), sending), (expected.0, expected.1));
     let mut out = Vec::new();
-    if let Sending::Length(len) = sending {
+    if let ResponseFraming::Length(len) = sending {
         assert!(core.push_data_prefix(len, &mut out).is_some());
     }
     assert!(core.push_end(None, &mut out));
@@ -64,8 +69,8 @@ fn a_body_of_known_size_is_announced() {
         Some(5),
         (
             "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 5\r\n",
-            Sending::Length(5),
-            Next::Request,
+            ResponseFraming::Length(5),
+            AfterAnswer::Request,
         ),
     );
     assert_head(
@@ -74,8 +79,8 @@ fn a_body_of_known_size_is_announced() {
         Some(0),
         (
             "HTTP/1.1 404 Not Found\r\nA: b\r\nContent-Length: 0\r\n",
-            Sending::Nothing,
-            Next::Request,
+            ResponseFraming::Nothing,
+            AfterAnswer::Request,
         ),
     );
     assert_head(
@@ -84,8 +89,8 @@ fn a_body_of_known_size_is_announced() {
         Some(5),
         (
             "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 5\r\nConnection: close\r\n",
-            Sending::Length(5),
-            Next::Close,
+            ResponseFraming::Length(5),
+            AfterAnswer::Close,
         ),
     );
     assert_head(
@@ -94,8 +99,8 @@ fn a_body_of_known_size_is_announced() {
         Some(5),
         (
             "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 5\r\nConnection: keep-alive\r\n",
-            Sending::Length(5),
-            Next::Request,
+            ResponseFraming::Length(5),
+            AfterAnswer::Request,
         ),
     );
 }
@@ -109,15 +114,15 @@ fn a_body_of_unknown_size_is_chunked_or_ends_with_the_connection() {
         None,
         (
             "HTTP/1.1 200 OK\r\nA: b\r\nTransfer-Encoding: chunked\r\n",
-            Sending::Chunked,
-            Next::Request,
+            ResponseFraming::Chunked,
+            AfterAnswer::Request,
         ),
     );
     for request in [GET_10, GET_10_KEEP] {
         let next = if request == GET_10 {
-            Next::Close
+            AfterAnswer::Close
         } else {
-            Next::Linger
+            AfterAnswer::Linger
         };
         assert_head(
             request,
@@ -125,7 +130,7 @@ fn a_body_of_unknown_size_is_chunked_or_ends_with_the_connection() {
             None,
             (
                 "HTTP/1.1 200 OK\r\nA: b\r\nConnection: close\r\n",
-                Sending::UntilClose,
+                ResponseFraming::UntilClose,
                 next,
             ),
         );
@@ -141,8 +146,8 @@ fn an_answer_to_head_announces_a_body_and_has_none() {
         Some(5),
         (
             "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 5\r\n",
-            Sending::Nothing,
-            Next::Request,
+            ResponseFraming::Nothing,
+            AfterAnswer::Request,
         ),
     );
     assert_head(
@@ -151,8 +156,8 @@ fn an_answer_to_head_announces_a_body_and_has_none() {
         None,
         (
             "HTTP/1.1 200 OK\r\nA: b\r\n",
-            Sending::Nothing,
-            Next::Request,
+            ResponseFraming::Nothing,
+            AfterAnswer::Request,
         ),
     );
 }
@@ -168,8 +173,8 @@ fn statuses_without_a_body_have_no_framing() {
                 len,
                 (
                     &format!("HTTP/1.1 {line}\r\nA: b\r\n"),
-                    Sending::Nothing,
-                    Next::Request,
+                    ResponseFraming::Nothing,
+                    AfterAnswer::Request,
                 ),
             );
         }
@@ -178,16 +183,16 @@ fn statuses_without_a_body_have_no_framing() {
 
 #[test]
 fn a_prepared_head_says_how_long_its_body_is() {
-    let prepared = || ResponseHead::Prepared(Prepared::new(200, Fields::new(), 5).into());
+    let prepared = || ResponseHead::Prepared(PreparedHead::new(200, Fields::new(), 5).into());
     // Whatever the body says of itself.
     for len in [Some(5), Some(0), Some(9), None] {
         let mut core = after(GET);
         let (lines, sending) = head_of(&mut core, &prepared(), len, false);
         assert_eq!(lines, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n");
-        assert_eq!(sending, Sending::Length(5));
+        assert_eq!(sending, ResponseFraming::Length(5));
     }
     let (_, sending) = head_of(&mut after(HEAD), &prepared(), Some(0), false);
-    assert_eq!(sending, Sending::Nothing);
+    assert_eq!(sending, ResponseFraming::Nothing);
 }
 
 #[test]
@@ -197,7 +202,7 @@ fn the_server_may_end_the_connection() {
     assert!(lines.ends_with("Connection: close\r\n"), "{lines}");
     core.push_end(None, &mut Vec::new());
     // The client does not know yet, so it is heard out.
-    assert_eq!(core.finish(), Next::Linger);
+    assert_eq!(core.finish(), AfterAnswer::Linger);
 }
 
 #[test]
@@ -238,7 +243,7 @@ fn chunks_are_framed_and_end_with_trailers() {
         out.escape_ascii().to_string(),
         r"10\r\nhello, good day!\r\n1\r\nx\r\n0\r\nDigest: y\r\n\r\n"
     );
-    assert_eq!(core.finish(), Next::Request);
+    assert_eq!(core.finish(), AfterAnswer::Request);
 }
 
 //= rfc9110#15.2
@@ -274,11 +279,11 @@ fn continue_is_sent_once_when_asked_for_and_only_before_the_answer() {
     core.continue_now(&mut out);
     assert_eq!(out, b"", "the final answer has begun");
     core.push_end(None, &mut out);
-    assert_eq!(core.finish(), Next::Linger);
+    assert_eq!(core.finish(), AfterAnswer::Linger);
     // Nor is it needed once the body comes by itself.
     let mut core = after(request);
     let (_, event) = core.read(b"a", &mut RequestHead::empty(), 0);
-    assert_eq!(event, Event::Data(1));
+    assert_eq!(event, Http1Event::Data(1));
     core.continue_now(&mut out);
     after(GET).continue_now(&mut out);
     assert_eq!(out, b"");
@@ -293,27 +298,27 @@ fn the_rest_of_a_body_is_dropped_when_it_is_small() {
         (core.finish(), core)
     };
     let sized = |len: usize| format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {len}\r\n\r\n");
-    assert_eq!(next_after(&sized(262_144)).0, Next::Discard);
-    assert_eq!(next_after(&sized(262_145)).0, Next::Linger);
+    assert_eq!(next_after(&sized(262_144)).0, AfterAnswer::Discard);
+    assert_eq!(next_after(&sized(262_145)).0, AfterAnswer::Linger);
     let last = sized(5).replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
-    assert_eq!(next_after(&last).0, Next::Linger);
+    assert_eq!(next_after(&last).0, AfterAnswer::Linger);
 
     let chunked = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
     let (next, mut core) = next_after(chunked);
-    assert_eq!(next, Next::Discard);
+    assert_eq!(next, AfterAnswer::Discard);
     let mut head = RequestHead::empty();
     let (used, event) = core.read(b"3\r\nabc\r\n0\r\n\r\nGET", &mut head, 0);
-    assert_eq!((used, event), (6, Event::Data(3)));
+    assert_eq!((used, event), (6, Http1Event::Data(3)));
     let (used, event) = core.read(b"\r\n0\r\n\r\nGET", &mut head, 0);
-    assert_eq!((used, event), (7, Event::BodyEnd(Vec::new())));
-    assert_eq!(core.finish(), Next::Request);
+    assert_eq!((used, event), (7, Http1Event::BodyEnd(Vec::new())));
+    assert_eq!(core.finish(), AfterAnswer::Request);
     // What comes in chunks has no size to tell by, so it is dropped up to the same one.
     let (_, mut core) = next_after(chunked);
     let (_, event) = core.read(b"40001\r\n", &mut head, 0);
-    assert_eq!(event, Event::NeedMore);
+    assert_eq!(event, Http1Event::NeedMore);
     let (_, event) = core.read(&[b'a'; 0x40001], &mut head, 0);
-    assert!(matches!(event, Event::Refused(_)));
-    assert_eq!(core.finish(), Next::Linger);
+    assert!(matches!(event, Http1Event::Refused(_)));
+    assert_eq!(core.finish(), AfterAnswer::Linger);
 }
 
 //= rfc9110#7.8
@@ -324,20 +329,23 @@ fn a_tunnel_carries_raw_bytes_both_ways() {
     fields.add(b"Upgrade", b"x");
     let mut out = Vec::new();
     let sending = core.push_tunnel_head(101, &fields, &date(), &mut out);
-    assert_eq!(sending, Sending::Tunnel);
+    assert_eq!(sending, ResponseFraming::Tunnel);
     assert_eq!(
         String::from_utf8(out).unwrap(),
         format!("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n{DATE}")
     );
     let mut head = RequestHead::empty();
-    assert_eq!(core.read(b"GET\n\0", &mut head, 0), (5, Event::Data(5)));
-    assert_eq!(core.read(b"", &mut head, 0), (0, Event::NeedMore));
+    assert_eq!(
+        core.read(b"GET\n\0", &mut head, 0),
+        (5, Http1Event::Data(5))
+    );
+    assert_eq!(core.read(b"", &mut head, 0), (0, Http1Event::NeedMore));
     let mut out = Vec::new();
     core.push_data_prefix(3, &mut out);
     core.push_data_suffix(&mut out);
     assert!(core.push_end(None, &mut out));
     assert_eq!(out, b"");
-    assert_eq!(core.finish(), Next::Linger);
+    assert_eq!(core.finish(), AfterAnswer::Linger);
 
     let mut core = after("CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n");
     let mut out = Vec::new();
@@ -353,13 +361,17 @@ fn a_refusal_does_not_follow_the_request_before_it() {
     let mut core = after(HEAD);
     head_of(&mut core, &plain(200), Some(5), false);
     core.push_end(None, &mut Vec::new());
-    assert_eq!(core.finish(), Next::Request);
+    assert_eq!(core.finish(), AfterAnswer::Request);
     let (_, event) = core.read(b"\0", &mut RequestHead::empty(), 0);
-    assert!(matches!(event, Event::Refused(_)));
+    assert!(matches!(event, Http1Event::Refused(_)));
     let (lines, sending) = head_of(&mut core, &plain(400), Some(5), true);
-    assert_eq!(sending, Sending::Length(5), "no longer an answer to HEAD");
+    assert_eq!(
+        sending,
+        ResponseFraming::Length(5),
+        "no longer an answer to HEAD"
+    );
     assert!(lines.ends_with("Connection: close\r\n"));
     core.push_data_prefix(5, &mut Vec::new());
     assert!(core.push_end(None, &mut Vec::new()));
-    assert_eq!(core.finish(), Next::Linger);
+    assert_eq!(core.finish(), AfterAnswer::Linger);
 }

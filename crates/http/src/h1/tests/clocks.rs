@@ -2,24 +2,24 @@
 
 use super::date;
 use crate::deadline::Deadline;
-use crate::h1::{Conn, Event, Next};
+use crate::h1::{AfterAnswer, Http1Connection, Http1Event};
 use crate::head::{Fields, RequestHead};
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 use crate::response::ResponseHead;
 
 const START: u64 = 1_000_000;
 const SEC: u64 = 1000;
 
-fn new() -> Conn {
-    Conn::new(Limits::default().into(), START)
+fn new() -> Http1Connection {
+    Http1Connection::new(HttpLimits::default().into(), START)
 }
 
-fn read(core: &mut Conn, bytes: &[u8], now_ms: u64) -> Event {
+fn read(core: &mut Http1Connection, bytes: &[u8], now_ms: u64) -> Http1Event {
     core.read(bytes, &mut RequestHead::empty(), now_ms).1
 }
 
 /// Answers the request that was read; the answer has left at `now_ms`.
-fn answer(core: &mut Conn, now_ms: u64) -> Next {
+fn answer(core: &mut Http1Connection, now_ms: u64) -> AfterAnswer {
     let head = ResponseHead::Fields(200, Fields::new());
     core.push_head(&head, Some(0), false, &date(), &mut Vec::new());
     assert!(core.push_end(None, &mut Vec::new()));
@@ -40,12 +40,12 @@ fn a_new_connection_has_the_time_of_a_head_for_its_first_byte() {
 #[test]
 fn a_head_s_clock_runs_from_its_first_byte_and_is_not_wound_up() {
     let mut core = new();
-    assert_eq!(read(&mut core, b"G", START + SEC), Event::NeedMore);
+    assert_eq!(read(&mut core, b"G", START + SEC), Http1Event::NeedMore);
     assert_eq!(core.deadline(), (START + 11 * SEC, Deadline::Head));
     read(&mut core, b"GE", START + 9 * SEC);
     assert_eq!(core.deadline(), (START + 11 * SEC, Deadline::Head));
     let event = read(&mut core, b"GET / HTTP/1.0\r\n\r\n", START + 10 * SEC);
-    assert!(matches!(event, Event::Request(_)));
+    assert!(matches!(event, Http1Event::Request(_)));
     assert_eq!(core.deadline(), (u64::MAX, Deadline::None));
 }
 
@@ -54,7 +54,7 @@ fn between_requests_the_idle_clock_runs_from_the_last_byte_taken() {
     let mut core = new();
     read(&mut core, b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", START);
     assert!(!core.is_between_requests());
-    assert_eq!(answer(&mut core, START + 3 * SEC), Next::Request);
+    assert_eq!(answer(&mut core, START + 3 * SEC), AfterAnswer::Request);
     assert_eq!(core.deadline(), (START + 78 * SEC, Deadline::Idle));
     assert!(core.is_between_requests());
     // The next head has its own clock again.
@@ -90,7 +90,7 @@ fn the_write_clock_is_wound_up_by_bytes_taken_and_by_nothing_else() {
     core.push_head(&head, Some(9), false, &date(), &mut Vec::new());
     core.push_data_prefix(9, &mut Vec::new());
     core.push_end(None, &mut Vec::new());
-    assert_eq!(core.finish(), Next::Request);
+    assert_eq!(core.finish(), AfterAnswer::Request);
     core.wait_for_write(START);
     core.wait_for_write(START + 30 * SEC);
     assert_eq!(core.deadline(), (START + 60 * SEC, Deadline::Write));
@@ -129,7 +129,7 @@ fn a_tunnel_may_be_silent() {
 fn lingering_has_one_clock_for_all_of_it() {
     let mut core = new();
     read(&mut core, b"\0", START);
-    assert_eq!(answer(&mut core, START), Next::Linger);
+    assert_eq!(answer(&mut core, START), AfterAnswer::Linger);
     core.begin_linger(START);
     assert_eq!(core.deadline(), (START + 5 * SEC, Deadline::Linger));
     read(&mut core, b"whatever else", START + 4 * SEC);

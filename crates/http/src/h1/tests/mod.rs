@@ -8,15 +8,15 @@ mod requests;
 use std::rc::Rc;
 
 use crate::date::DateLine;
-use crate::h1::{Conn, Event, Length, Next};
+use crate::h1::{AfterAnswer, Http1Connection, Http1Event, Length};
 use crate::head::{Fields, RequestHead};
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 use crate::response::ResponseHead;
 
 /// One side of a connection: it is fed a client's bytes, answers each whole request with an empty
 /// 200, and writes down what it saw, a line each.
 struct Server {
-    core: Conn,
+    core: Http1Connection,
     head: RequestHead,
     carry: Vec<u8>,
     body: Vec<u8>,
@@ -26,9 +26,9 @@ struct Server {
 }
 
 impl Server {
-    fn new(limits: Limits) -> Server {
+    fn new(limits: HttpLimits) -> Server {
         Server {
-            core: Conn::new(Rc::new(limits), 0),
+            core: Http1Connection::new(Rc::new(limits), 0),
             head: RequestHead::empty(),
             carry: Vec::new(),
             body: Vec::new(),
@@ -43,20 +43,20 @@ impl Server {
         while !self.is_over {
             let (used, event) = self.core.read(&self.carry, &mut self.head, 0);
             assert!(used <= self.carry.len(), "only what was given is used");
-            if let Event::Data(len) = event {
+            if let Http1Event::Data(len) = event {
                 self.body.extend_from_slice(&self.carry[used - len..used]);
             }
             self.carry.drain(..used);
             match event {
-                Event::NeedMore => return,
-                Event::Request(framing) => {
+                Http1Event::NeedMore => return,
+                Http1Event::Request(framing) => {
                     self.note_request(framing);
                     if framing.length == Length::Bytes(0) {
                         self.answer();
                     }
                 }
-                Event::Data(_) => {}
-                Event::BodyEnd(trailers) => {
+                Http1Event::Data(_) => {}
+                Http1Event::BodyEnd(trailers) => {
                     self.note_body();
                     for (name, value) in trailers {
                         let (name, value) = (name.escape_ascii(), value.escape_ascii());
@@ -64,12 +64,12 @@ impl Server {
                     }
                     self.answer();
                 }
-                Event::Refused(refusal) => {
+                Http1Event::Refused(refusal) => {
                     self.note_body();
                     self.seen += &format!("{} {}\n", refusal.status, refusal.reason);
                     self.is_over = true;
                 }
-                Event::Busy => panic!("nothing is under way"),
+                Http1Event::Busy => panic!("nothing is under way"),
             }
         }
     }
@@ -116,7 +116,7 @@ impl Server {
             .push_head(&head, Some(0), false, &date(), &mut self.out);
         assert!(self.core.push_end(None, &mut self.out));
         match self.core.finish() {
-            Next::Request => self.head = RequestHead::empty(),
+            AfterAnswer::Request => self.head = RequestHead::empty(),
             next => {
                 self.seen += &format!("{next:?}\n");
                 self.is_over = true;
@@ -131,10 +131,10 @@ fn date() -> DateLine {
 
 /// What the server saw of these bytes when they came at once.
 fn seen(input: &[u8]) -> String {
-    seen_within(input, Limits::default())
+    seen_within(input, HttpLimits::default())
 }
 
-fn seen_within(input: &[u8], limits: Limits) -> String {
+fn seen_within(input: &[u8], limits: HttpLimits) -> String {
     let mut server = Server::new(limits.clone());
     server.feed(input);
     // The same bytes one by one must be read the same.

@@ -1,7 +1,7 @@
 //! What is refused, and with which status. Every sample is also fed byte by byte.
 
 use super::{seen, seen_within};
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 
 /// The status that a request gets when it is refused at its head or in its body.
 #[track_caller]
@@ -412,9 +412,9 @@ fn more_fields_than_the_limit_are_431() {
 
 #[test]
 fn framing_fields_count_however_late_they_come() {
-    let limits = Limits {
+    let limits = HttpLimits {
         header_count: 1000,
-        ..Limits::default()
+        ..HttpLimits::default()
     };
     let head = |late: &str| {
         let fields = "X: y\r\n".repeat(600);
@@ -457,9 +457,9 @@ fn bytes_of_another_protocol_are_refused_at_the_first() {
 //= rfc9110#15.5.14
 #[test]
 fn a_body_larger_than_its_limit_is_413() {
-    let limits = Limits {
+    let limits = HttpLimits {
         body_bytes: 10,
-        ..Limits::default()
+        ..HttpLimits::default()
     };
     let seen = |input: &str| seen_within(input.as_bytes(), limits.clone());
     let fits = seen("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n0123456789");

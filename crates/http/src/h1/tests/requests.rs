@@ -1,9 +1,9 @@
 //! What is read, and what comes after it.
 
 use super::{Server, seen};
-use crate::h1::{Conn, Eof, Event};
+use crate::h1::{Eof, Http1Connection, Http1Event};
 use crate::head::{Known, RequestHead};
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 
 #[track_caller]
 fn assert_seen(input: &str, expected: &str) {
@@ -14,11 +14,11 @@ fn assert_seen(input: &str, expected: &str) {
 fn a_head_keeps_what_was_sent() {
     let input =
         b"PoSt /a%20b?c=d&e HTTP/1.1\r\nhOST:\t a:80 \r\nX-Y:z\r\nx-y: \r\nCookie: a=b; c\r\n\r\n";
-    let mut core = Conn::new(Limits::default().into(), 0);
+    let mut core = Http1Connection::new(HttpLimits::default().into(), 0);
     let mut head = RequestHead::empty();
     let (used, event) = core.read(input, &mut head, 0);
     assert_eq!(used, input.len());
-    assert!(matches!(event, Event::Request(_)));
+    assert!(matches!(event, Http1Event::Request(_)));
     assert_eq!(head.method(), b"PoSt");
     assert_eq!(head.target(), b"/a%20b?c=d&e");
     assert_eq!(head.path(), b"/a%20b");
@@ -156,7 +156,7 @@ fn empty_lines_before_a_request_are_skipped_however_many() {
         "\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n",
         "GET path=/ host=h keep\nGET path=/2 host=h keep\n",
     );
-    let mut server = Server::new(Limits::default());
+    let mut server = Server::new(HttpLimits::default());
     server.feed("\r\n".repeat(100_000).as_bytes());
     server.feed(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_eq!(server.seen, "GET path=/ host=h keep\n");
@@ -223,7 +223,7 @@ fn an_expectation_counts_only_with_a_body_in_http_1_1() {
 #[test]
 fn what_the_end_of_input_means_depends_on_what_was_read() {
     let eof_after = |input: &[u8]| {
-        let mut core = Conn::new(Limits::default().into(), 0);
+        let mut core = Http1Connection::new(HttpLimits::default().into(), 0);
         let (used, _) = core.read(input, &mut RequestHead::empty(), 0);
         core.handle_eof(input.len() - used)
     };
@@ -246,7 +246,7 @@ fn any_split_into_two_pieces_is_read_the_same() {
     let whole = seen(input);
     assert_eq!(whole.lines().count(), 8, "{whole}");
     for at in 0..=input.len() {
-        let mut server = Server::new(Limits::default());
+        let mut server = Server::new(HttpLimits::default());
         server.feed(&input[..at]);
         server.feed(&input[at..]);
         assert_eq!(server.seen, whole, "split at {at}");

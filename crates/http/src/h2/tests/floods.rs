@@ -1,10 +1,10 @@
 //! What a client may do without end, and what not: each budget has its end.
 
 use super::super::budget::{Budgets, Flood};
-use super::super::conn::Event;
+use super::super::conn::Http2Event;
 use super::super::frame;
 use super::{Server, data, fields, frame as raw, get, post, reset, settings, window};
-use crate::limits::{self, Limits};
+use crate::limits::{self, HttpLimits};
 
 /// Feeds `frame_of(n)` until the connection is over; returns how often, and why.
 fn until_over(server: &mut Server, mut frame_of: impl FnMut(u32) -> Vec<u8>) -> (u32, Flood) {
@@ -16,8 +16,8 @@ fn until_over(server: &mut Server, mut frame_of: impl FnMut(u32) -> Vec<u8>) -> 
             let (used, event) = server.core.read(rest, &mut server.head, &mut server.out, 0);
             rest = &rest[used..];
             match event {
-                Event::NeedMore => break,
-                Event::Over(failure) => {
+                Http2Event::NeedMore => break,
+                Http2Event::Over(failure) => {
                     let sent = std::mem::take(&mut server.out);
                     assert!(
                         sent.ends_with(failure.reason.as_bytes()),
@@ -93,7 +93,7 @@ fn continuation_without_end_ends_the_connection() {
         _ => raw(frame::CONTINUATION, 0, 1, &[0x82; 16_384]),
     };
     let (count, flood) = until_over(&mut server, full);
-    let most = Limits::default().head_bytes / 16_384;
+    let most = HttpLimits::default().head_bytes / 16_384;
     assert_eq!((count as usize, flood), (most, Flood::Continuation));
 }
 

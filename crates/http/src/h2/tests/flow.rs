@@ -1,6 +1,6 @@
 //! Windows, both ways, and bodies.
 
-use super::super::answer::Sending;
+use super::super::answer::AfterHead;
 use super::{Server, data, date, get, post, reset, settings, window};
 use crate::head::Fields;
 use crate::response::ResponseHead;
@@ -228,7 +228,7 @@ fn bodies_without_a_size_end_by_themselves_or_with_trailers() {
     for id in [1, 3] {
         let out = &mut server.out;
         server.core.push_head(id, &head, None, &super::date(), out);
-        assert_eq!(server.core.push_data(id, 5, out), Some(Sending::Body));
+        assert_eq!(server.core.push_data(id, 5, out), Some(AfterHead::Body));
         out.extend_from_slice(b"hello");
     }
     assert!(server.core.push_end(1, None, &mut server.out));

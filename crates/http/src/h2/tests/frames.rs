@@ -6,7 +6,7 @@ use super::{
     window,
 };
 use crate::head::Fields;
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 
 /// What ends the connection, and with which code.
 fn failure(input: &[u8]) -> String {
@@ -21,7 +21,7 @@ fn failure(input: &[u8]) -> String {
 
 #[test]
 fn greeting_is_settings_both_ways() {
-    let mut server = Server::new(Limits::default());
+    let mut server = Server::new(HttpLimits::default());
     assert_eq!(server.sent(), "SETTINGS 3\n0 WINDOW 983041\n");
     server.feed(&PREFACE[..10]);
     server.feed(&PREFACE[10..]);
@@ -39,7 +39,7 @@ fn connection_that_begins_otherwise_is_over() {
         b"GET / HTTP/1.1\r\n\r\n".to_vec(),
         [&PREFACE[..], &get(1, "/")].concat(),
     ] {
-        let mut server = Server::new(Limits::default());
+        let mut server = Server::new(HttpLimits::default());
         server.feed(&input);
         assert!(server.seen().starts_with("over: "));
         assert!(server.sent().ends_with("GOAWAY 0 1\n"));
@@ -245,9 +245,9 @@ fn trailers_end_a_request_and_are_fields() {
 //= rfc9113#5.1.2
 #[test]
 fn tunnel_that_both_sides_have_ended_takes_no_place() {
-    let limits = Limits {
+    let limits = HttpLimits {
         h2_connect_protocol: true,
-        ..Limits::default()
+        ..HttpLimits::default()
     };
     let mut server = Server::greeted_within(limits);
     for id in [1, 3] {
@@ -267,7 +267,7 @@ fn tunnel_that_both_sides_have_ended_takes_no_place() {
     assert!(!server.core.is_idle(), "their programs are at work");
     server.sent();
     server.core.end_half_closed(1, &mut server.out);
-    let code = super::Code::Internal;
+    let code = super::Http2ErrorCode::Internal;
     server.core.break_off(3, code, &mut server.out);
     assert_eq!(server.sent(), "", "nothing is said on closed streams");
     assert!(server.core.is_idle());
@@ -281,7 +281,9 @@ fn frames_on_streams_that_are_over() {
     server.answer(1, 0);
     server.feed(&reset(3));
     let mut out = Vec::new();
-    server.core.reset(5, super::Code::Cancel, &mut out);
+    server
+        .core
+        .reset(5, super::Http2ErrorCode::Cancel, &mut out);
     server.seen();
     server.sent();
     // What was on its way when a stream was reset is passed over, by its tables too.

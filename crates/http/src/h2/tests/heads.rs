@@ -1,10 +1,10 @@
 //! Heads of requests: what is in them, and what makes them malformed; heads of answers.
 
-use super::super::conn::Event;
+use super::super::conn::Http2Event;
 use super::{Server, date, fields, post, request, seen_and_sent};
 use crate::head::{Fields, Known};
-use crate::limits::Limits;
-use crate::response::{Prepared, ResponseHead};
+use crate::limits::HttpLimits;
+use crate::response::{PreparedHead, ResponseHead};
 
 #[test]
 fn head_is_filled_as_the_one_of_http_1() {
@@ -30,7 +30,7 @@ fn head_is_filled_as_the_one_of_http_1() {
     let mut out = Vec::new();
     let (used, event) = server.core.read(&bytes, &mut server.head, &mut out, 0);
     assert_eq!(used, bytes.len());
-    assert!(matches!(event, Event::Request(_)));
+    assert!(matches!(event, Http2Event::Request(_)));
     let head = &server.head;
     assert_eq!(head.protocol().word(), "HTTP/2.0");
     assert_eq!(
@@ -122,10 +122,10 @@ fn malformed_requests_are_reset() {
 fn refused_requests_have_a_status() {
     let long = "x".repeat(120);
     let many: Vec<(&str, &str)> = (0..101).map(|_| ("a", "b")).collect();
-    let limits = Limits {
+    let limits = HttpLimits {
         target_bytes: 100,
         head_bytes: 10_000,
-        ..Limits::default()
+        ..HttpLimits::default()
     };
     let path = format!("/{}", &long[..110]);
     let big: Vec<(&str, &str)> = (0..70).map(|_| ("a", long.as_str())).collect();
@@ -178,9 +178,9 @@ fn authority_and_host_and_the_asterisk() {
 //= rfc8441#4
 #[test]
 fn extended_connect_is_spoken_where_it_is_offered() {
-    let limits = Limits {
+    let limits = HttpLimits {
         h2_connect_protocol: true,
-        ..Limits::default()
+        ..HttpLimits::default()
     };
     let mut server = Server::greeted_within(limits);
     let list = fields("CONNECT", "/chat", &[(":protocol", "websocket")]);
@@ -188,7 +188,7 @@ fn extended_connect_is_spoken_where_it_is_offered() {
     let (_, event) = server
         .core
         .read(&bytes, &mut server.head, &mut server.out, 0);
-    assert!(matches!(event, Event::Request(_)));
+    assert!(matches!(event, Http2Event::Request(_)));
     assert_eq!(server.head.connect_protocol(), Some(&b"websocket"[..]));
     assert_eq!(server.head.path(), b"/chat");
     assert!(server.core.is_tunnel(1));
@@ -209,7 +209,7 @@ fn heads_of_answers_say_what_follows() {
     list.add(b"Content-Type", b"text/plain");
     list.add(b"Connection", b"close");
     list.add(b"ETag", b"v1");
-    let prepared = ResponseHead::Prepared(Prepared::new(200, list.clone(), 5).into());
+    let prepared = ResponseHead::Prepared(PreparedHead::new(200, list.clone(), 5).into());
     let listed = ResponseHead::Fields(404, list);
     let bare = |status| ResponseHead::Fields(status, Fields::new());
     let cases = [

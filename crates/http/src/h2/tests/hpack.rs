@@ -1,6 +1,6 @@
 //! HPACK against the examples of RFC 7541, and against itself.
 
-use crate::fields_coding::hpack::{Decoder, Encoder, Stored, encode_field};
+use crate::fields_coding::hpack::{Encoder, HpackDecoder, Stored, encode_field};
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(|byte| *byte != b' ').collect();
@@ -8,7 +8,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(number).collect()
 }
 
-fn decoded(decoder: &mut Decoder, block: &[u8]) -> String {
+fn decoded(decoder: &mut HpackDecoder, block: &[u8]) -> String {
     let mut text = String::new();
     let mut buffer = Vec::new();
     let result = decoder.decode(block, &mut buffer, |buffer, field| {
@@ -23,7 +23,7 @@ fn decoded(decoder: &mut Decoder, block: &[u8]) -> String {
 
 /// Blocks one after the other, and what they say.
 fn check(blocks: &[(&str, &str)]) {
-    let mut decoder = Decoder::default();
+    let mut decoder = HpackDecoder::default();
     for (block, text) in blocks {
         assert_eq!(decoded(&mut decoder, &bytes(block)), *text);
     }
@@ -90,7 +90,7 @@ const ANSWERS: [&str; 3] = [
 //= rfc7541#appendix-C.6
 #[test]
 fn answers_of_the_examples_with_a_table_of_256_bytes() {
-    let mut decoder = Decoder::default();
+    let mut decoder = HpackDecoder::default();
     // The examples' table is smaller from the start: here it is told so.
     let blocks = [
         "3fe1 01 4882 6402 5885 aec3 771a 4b61 96d0 7abe 9410 54d4 44a8 2005 9504 0b81 66e0 82a6 \
@@ -108,7 +108,7 @@ fn answers_of_the_examples_with_a_table_of_256_bytes() {
 //= rfc7541#appendix-C.5
 #[test]
 fn answers_of_the_examples_without_the_huffman_code() {
-    let mut decoder = Decoder::default();
+    let mut decoder = HpackDecoder::default();
     let blocks = [
         "3fe1 01 4803 3330 3258 0770 7269 7661 7465 611d 4d6f 6e2c 2032 3120 4f63 7420 3230 3133 \
          2032 303a 3133 3a32 3120 474d 546e 1768 7474 7073 3a2f 2f77 7777 2e65 7861 6d70 6c65 2e63 \
@@ -132,7 +132,7 @@ fn blocks_no_encoder_makes_are_malformed() {
         "00 85 ff ff ff ff ff", // the end of string
         "7f 01 01 61",          // the name of an entry that is not there
     ] {
-        let text = decoded(&mut Decoder::default(), &bytes(block));
+        let text = decoded(&mut HpackDecoder::default(), &bytes(block));
         assert!(text.contains("malformed"), "{block}: {text}");
     }
     // The largest table there is, and none.
@@ -142,7 +142,7 @@ fn blocks_no_encoder_makes_are_malformed() {
 #[test]
 fn repeated_fields_cost_a_byte_and_own_ones_leave_the_table_alone() {
     let mut encoder = Encoder::default();
-    let mut decoder = Decoder::default();
+    let mut decoder = HpackDecoder::default();
     let date = *b"Mon, 21 Oct 2013 20:13:21 GMT";
     let mut block = |number: usize| {
         let mut out = Vec::new();
@@ -179,7 +179,7 @@ fn repeated_fields_cost_a_byte_and_own_ones_leave_the_table_alone() {
 #[test]
 fn encoder_says_how_its_table_changes() {
     let mut encoder = Encoder::default();
-    let mut decoder = Decoder::default();
+    let mut decoder = HpackDecoder::default();
     let mut send = |encoder: &mut Encoder| {
         let mut out = Vec::new();
         encoder.begin(404, &mut out);
@@ -204,5 +204,8 @@ fn secret_fields_are_marked_as_such() {
     let stored = Stored::of(b"Set-Cookie", b"a=b");
     encode_field(b"Set-Cookie", b"a=b", stored, &mut out);
     assert_eq!(out[..2], [0x1f, 55 - 15]);
-    assert_eq!(decoded(&mut Decoder::default(), &out), "set-cookie=a=b\n");
+    assert_eq!(
+        decoded(&mut HpackDecoder::default(), &out),
+        "set-cookie=a=b\n"
+    );
 }

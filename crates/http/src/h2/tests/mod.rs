@@ -12,23 +12,23 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 use crate::date::DateLine;
-use crate::fields_coding::hpack::{Decoder, Stored, encode_field};
-use crate::h2::conn::{Conn, Event};
-use crate::h2::frame::{self, Code, HEADER_BYTES, Header, PREFACE};
+use crate::fields_coding::hpack::{HpackDecoder, Stored, encode_field};
+use crate::h2::conn::{Http2Connection, Http2Event};
+use crate::h2::frame::{self, HEADER_BYTES, Header, Http2ErrorCode, PREFACE};
 use crate::head::{Fields, RequestHead};
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 use crate::response::ResponseHead;
 
 /// The server's side of a connection, fed a client's frames; it writes down what it saw, a line
 /// each, and answers when it is told to.
 struct Server {
-    core: Conn,
+    core: Http2Connection,
     head: RequestHead,
     carry: Vec<u8>,
     body: Vec<u8>,
     seen: String,
     out: Vec<u8>,
-    client: Decoder,
+    client: HpackDecoder,
     now_ms: u64,
     is_over: bool,
 }
@@ -36,10 +36,10 @@ struct Server {
 impl Server {
     /// One that has been greeted; what it says first is dropped.
     fn greeted() -> Server {
-        Server::greeted_within(Limits::default())
+        Server::greeted_within(HttpLimits::default())
     }
 
-    fn greeted_within(limits: Limits) -> Server {
+    fn greeted_within(limits: HttpLimits) -> Server {
         let mut server = Server::new(limits);
         server.feed(PREFACE);
         server.feed(&settings(&[]));
@@ -47,16 +47,16 @@ impl Server {
         server
     }
 
-    fn new(limits: Limits) -> Server {
+    fn new(limits: HttpLimits) -> Server {
         let mut out = Vec::new();
         Server {
-            core: Conn::new(Rc::new(limits), 0, &mut out),
+            core: Http2Connection::new(Rc::new(limits), 0, &mut out),
             head: RequestHead::empty(),
             carry: Vec::new(),
             body: Vec::new(),
             seen: String::new(),
             out,
-            client: Decoder::default(),
+            client: HpackDecoder::default(),
             now_ms: 0,
             is_over: false,
         }
@@ -69,23 +69,23 @@ impl Server {
                 self.core
                     .read(&self.carry, &mut self.head, &mut self.out, self.now_ms);
             assert!(used <= self.carry.len(), "only what was given is used");
-            if let Event::Data(_, len) = event {
+            if let Http2Event::Data(_, len) = event {
                 self.body.extend_from_slice(&self.carry[used - len..used]);
             }
             self.carry.drain(..used);
-            if event == Event::NeedMore {
+            if event == Http2Event::NeedMore {
                 return;
             }
             self.note(event);
         }
     }
 
-    fn note(&mut self, event: Event) {
+    fn note(&mut self, event: Http2Event) {
         let seen = &mut self.seen;
         match event {
-            Event::NeedMore => {}
-            Event::Data(..) => return,
-            Event::Request(opened) => {
+            Http2Event::NeedMore => {}
+            Http2Event::Data(..) => return,
+            Http2Event::Request(opened) => {
                 let head = &self.head;
                 let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
                 let (method, target) = (text(head.method()), text(head.target()));
@@ -98,12 +98,12 @@ impl Server {
                 let id = opened.stream;
                 writeln!(seen, "{id} {method} {target} host={host}{length}").unwrap();
             }
-            Event::Refused(id, refusal) => {
+            Http2Event::Refused(id, refusal) => {
                 writeln!(seen, "{id} {} {}", refusal.status, refusal.reason).unwrap();
             }
-            Event::Malformed(reason) => writeln!(seen, "malformed: {reason}").unwrap(),
-            Event::TooMany => writeln!(seen, "too many").unwrap(),
-            Event::BodyEnd(id, trailers) => {
+            Http2Event::Malformed(reason) => writeln!(seen, "malformed: {reason}").unwrap(),
+            Http2Event::TooMany => writeln!(seen, "too many").unwrap(),
+            Http2Event::BodyEnd(id, trailers) => {
                 let body = std::mem::take(&mut self.body);
                 writeln!(seen, "{id} body {}", body.escape_ascii()).unwrap();
                 for (name, value) in trailers {
@@ -111,9 +111,9 @@ impl Server {
                     writeln!(seen, "{id} trailer {name}: {value}").unwrap();
                 }
             }
-            Event::Left(id) => writeln!(seen, "{id} left").unwrap(),
-            Event::Broken(id, reason) => writeln!(seen, "{id} broken: {reason}").unwrap(),
-            Event::Over(failure) => {
+            Http2Event::Left(id) => writeln!(seen, "{id} left").unwrap(),
+            Http2Event::Broken(id, reason) => writeln!(seen, "{id} broken: {reason}").unwrap(),
+            Http2Event::Over(failure) => {
                 writeln!(seen, "over: {}", failure.reason).unwrap();
                 self.is_over = true;
             }
@@ -167,7 +167,7 @@ fn date() -> DateLine {
 }
 
 /// Frames in words, a line each.
-fn shown(mut bytes: &[u8], client: &mut Decoder) -> String {
+fn shown(mut bytes: &[u8], client: &mut HpackDecoder) -> String {
     let mut text = String::new();
     while let Some(header) = Header::read(bytes) {
         let payload = &bytes[HEADER_BYTES..HEADER_BYTES + header.len];
@@ -286,7 +286,7 @@ fn window(stream: u32, increment: u32) -> Vec<u8> {
 
 fn reset(stream: u32) -> Vec<u8> {
     let mut out = Vec::new();
-    frame::push_reset(stream, Code::Cancel, &mut out);
+    frame::push_reset(stream, Http2ErrorCode::Cancel, &mut out);
     out
 }
 

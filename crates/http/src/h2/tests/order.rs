@@ -3,7 +3,7 @@
 use super::super::frame;
 use super::{Server, fields, frame as raw, get, post, request, window};
 use crate::deadline::Deadline;
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 
 fn asked(stream: u32, priority: &str) -> Vec<u8> {
     request(stream, &fields("GET", "/", &[("priority", priority)]), true)
@@ -83,7 +83,7 @@ fn updates_hold_for_streams_that_are_open_and_for_those_to_come() {
 
 #[test]
 fn clocks_run_for_the_first_frame_a_half_frame_and_between_requests() {
-    let limits = Limits::default();
+    let limits = HttpLimits::default();
     let (head_ms, idle_ms) = (
         limits.head_time.as_millis() as u64,
         limits.idle.as_millis() as u64,
@@ -121,7 +121,7 @@ fn clocks_run_for_the_first_frame_a_half_frame_and_between_requests() {
 
 #[test]
 fn clocks_stop_for_whole_frames_and_run_for_what_nobody_reads() {
-    let limits = Limits::default();
+    let limits = HttpLimits::default();
     let (head_ms, idle_ms) = (
         limits.head_time.as_millis() as u64,
         limits.idle.as_millis() as u64,

@@ -1,9 +1,9 @@
 //! Properties, with numbers from a generator whose seeds are fixed.
 
-use super::super::conn::Event;
+use super::super::conn::Http2Event;
 use super::super::frame as frames;
 use super::{Server, data, fields, frame, get, post, request, reset, settings, window};
-use crate::fields_coding::hpack::{Decoder, Encoder};
+use crate::fields_coding::hpack::{Encoder, HpackDecoder};
 use crate::fields_coding::huffman;
 use crate::head::Known;
 
@@ -41,7 +41,7 @@ fn strings_come_back_from_the_huffman_code() {
 fn field_lists_come_back_from_blocks_whatever_the_tables_hold() {
     let mut random = Random(7);
     for _ in 0..30 {
-        let (mut encoder, mut decoder) = (Encoder::default(), Decoder::default());
+        let (mut encoder, mut decoder) = (Encoder::default(), HpackDecoder::default());
         for _ in 0..100 {
             if random.below(10) == 0 {
                 encoder.resize(random.below(6000));
@@ -187,7 +187,7 @@ pub(crate) fn scattered_cookies(
 
 #[test]
 fn cookie_is_whole_and_held_little_whatever_the_order_of_its_pieces() {
-    let limits = crate::limits::Limits::default();
+    let limits = crate::limits::HttpLimits::default();
     let mut random = Random(4711);
     for _ in 0..300 {
         let (list, whole) = scattered_cookies(&mut random, limits.head_bytes - 500);
@@ -209,7 +209,7 @@ fn cookie_is_whole_and_held_little_whatever_the_order_of_its_pieces() {
         let (used, event) = server
             .core
             .read(&input, &mut server.head, &mut Vec::new(), 0);
-        assert!(matches!(event, Event::Request(_)), "{event:?}");
+        assert!(matches!(event, Http2Event::Request(_)), "{event:?}");
         assert_eq!(used, input.len());
         let cookie = server.head.value(Known::Cookie).unwrap_or_default();
         assert_eq!(cookie, whole.as_bytes());

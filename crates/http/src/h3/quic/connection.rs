@@ -10,11 +10,11 @@ use quinn_proto::{
 
 use crate::h3::quic::session::Shaken;
 use crate::limits::{H3_SEND_WINDOW_BYTES_MAX, H3_SEND_WINDOW_BYTES_MIN};
-use crate::network::{Network, Way};
-use crate::tls::failure::{HandshakeFailure, Side};
+use crate::network::{Network, NetworkProbe};
+use crate::tls::failure::{HandshakeFailure, TlsSide};
 
 /// A connection. Streams are known by their numbers (RFC 9000 section 2.1).
-pub(crate) struct Connection {
+pub(crate) struct QuicConnection {
     pub(super) inner: quinn_proto::Connection,
     handle: ConnectionHandle,
     send_window: u64,
@@ -85,9 +85,9 @@ pub(crate) enum Wrote {
     Gone,
 }
 
-impl Connection {
-    pub(super) fn new(handle: ConnectionHandle, inner: quinn_proto::Connection) -> Connection {
-        Connection {
+impl QuicConnection {
+    pub(super) fn new(handle: ConnectionHandle, inner: quinn_proto::Connection) -> QuicConnection {
+        QuicConnection {
             inner,
             handle,
             send_window: H3_SEND_WINDOW_BYTES_MIN,
@@ -247,7 +247,7 @@ impl Connection {
     }
 }
 
-impl Way for Connection {
+impl NetworkProbe for QuicConnection {
     fn network(&self) -> Option<Network> {
         let stats = self.inner.stats();
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
@@ -295,10 +295,10 @@ fn how(reason: &ConnectionError) -> Lost {
 pub(super) fn failure_of(reason: &ConnectionError) -> HandshakeFailure {
     match reason {
         ConnectionError::TransportError(error) => {
-            HandshakeFailure::of_quic(error.code.into(), Side::Server)
+            HandshakeFailure::of_quic(error.code.into(), TlsSide::Server)
         }
         ConnectionError::ConnectionClosed(close) => {
-            HandshakeFailure::of_quic(close.error_code.into(), Side::Client)
+            HandshakeFailure::of_quic(close.error_code.into(), TlsSide::Client)
         }
         ConnectionError::VersionMismatch => HandshakeFailure::Version,
         ConnectionError::ApplicationClosed(_)

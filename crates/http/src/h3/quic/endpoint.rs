@@ -10,8 +10,8 @@ use quinn_proto::{
     VarInt,
 };
 
-use crate::h3::quic::connection::{Connection, failure_of};
-use crate::h3::quic::id::{Home, Ids};
+use crate::h3::quic::connection::{QuicConnection, failure_of};
+use crate::h3::quic::id::{ConnectionHome, ConnectionIds};
 use crate::h3::quic::reset::ResetSecret;
 use crate::h3::quic::session::{Offered, RetryKey};
 use crate::h3::quic::socket::{Datagram, Socket};
@@ -106,7 +106,7 @@ impl Endpoint {
     pub(crate) fn new(
         socket: Socket,
         address: Option<SocketAddr>,
-        home: Home,
+        home: ConnectionHome,
         secret: &ResetSecret,
         begin: Instant,
         begin_us: u64,
@@ -114,7 +114,7 @@ impl Endpoint {
         let mut config = EndpointConfig::new(Arc::new(secret.key_at(address)));
         // There is a limit of our own, which lets a whole crowd be told at once.
         config.min_reset_interval(Duration::ZERO);
-        config.cid_generator(move || Box::new(Ids(home)));
+        config.cid_generator(move || Box::new(ConnectionIds(home)));
         config.supported_versions(vec![1]);
         let keeps_whole = socket.keeps_whole();
         Endpoint {
@@ -204,12 +204,12 @@ impl Endpoint {
         &mut self,
         new: Newcomer,
         now_us: u64,
-    ) -> Result<Connection, HandshakeFailure> {
+    ) -> Result<QuicConnection, HandshakeFailure> {
         let now = self.clock.at(now_us);
         let asked = new.asked();
         self.scratch.clear();
         match self.inner.accept(new.0, now, &mut self.scratch, None) {
-            Ok((handle, connection)) => Ok(Connection::new(handle, connection)),
+            Ok((handle, connection)) => Ok(QuicConnection::new(handle, connection)),
             Err(error) => {
                 tracing::debug!(error = %error.cause, "a QUIC connection could not begin");
                 let failure = failure_to_begin(&error);
@@ -262,7 +262,7 @@ impl Endpoint {
 
     /// Lets endpoint and connection tell each other what concerns both. True when the connection is
     /// over for good.
-    pub(crate) fn settle(&mut self, conn: &mut Connection) -> bool {
+    pub(crate) fn settle(&mut self, conn: &mut QuicConnection) -> bool {
         let handle = ConnectionHandle(conn.handle());
         let mut is_over = false;
         while let Some(event) = conn.inner.poll_endpoint_events() {
@@ -282,13 +282,13 @@ impl Endpoint {
     /// what there was no room for.
     pub(crate) fn send(
         &mut self,
-        conn: &mut Connection,
+        conn: &mut QuicConnection,
         buffer: &mut Vec<u8>,
         bytes_max: usize,
         now_us: u64,
-    ) -> Sent {
+    ) -> DatagramSendOutcome {
         if !self.flush() {
-            return Sent::Blocked;
+            return DatagramSendOutcome::Blocked;
         }
         let now = self.clock.at(now_us);
         let per_send = self.socket.datagrams_per_send();
@@ -296,15 +296,15 @@ impl Endpoint {
         while bytes < bytes_max {
             buffer.clear();
             let Some(transmit) = conn.inner.poll_transmit(now, per_send, buffer) else {
-                return Sent::All(bytes);
+                return DatagramSendOutcome::All(bytes);
             };
             bytes += transmit.size;
             if !self.socket.send(&transmit, buffer) {
                 self.unsent = Some((transmit, std::mem::take(buffer)));
-                return Sent::Blocked;
+                return DatagramSendOutcome::Blocked;
             }
         }
-        Sent::More(bytes)
+        DatagramSendOutcome::More(bytes)
     }
 
     /// Sends what there was no room for before; true when there is room now.
@@ -319,7 +319,7 @@ impl Endpoint {
     }
 
     /// When the connection has to be looked at again, in milliseconds.
-    pub(crate) fn next_ms(&self, conn: &mut Connection) -> u64 {
+    pub(crate) fn next_ms(&self, conn: &mut QuicConnection) -> u64 {
         let own_ms = conn.inner.poll_timeout();
         let own_ms = own_ms.map_or(u64::MAX, |time| self.clock.ms_after(time));
         let late_us = conn.ended_us.map(|us| us + H3_ENDED_US_MAX);
@@ -327,7 +327,7 @@ impl Endpoint {
     }
 
     /// Time has passed.
-    pub(crate) fn pass_time(&self, conn: &mut Connection, now_us: u64) {
+    pub(crate) fn pass_time(&self, conn: &mut QuicConnection, now_us: u64) {
         let now = self.clock.at(now_us);
         if conn.inner.poll_timeout().is_some_and(|time| time <= now) {
             conn.inner.handle_timeout(now);
@@ -340,7 +340,7 @@ impl Endpoint {
     }
 
     /// Ends a connection.
-    pub(crate) fn close(&self, conn: &mut Connection, code: u64, reason: &str, now_us: u64) {
+    pub(crate) fn close(&self, conn: &mut QuicConnection, code: u64, reason: &str, now_us: u64) {
         let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
         let reason = bytes::Bytes::copy_from_slice(reason.as_bytes());
         conn.inner.close(self.clock.at(now_us), code, reason);
@@ -361,7 +361,7 @@ fn failure_to_begin(error: &AcceptError) -> HandshakeFailure {
 
 /// How far the sending came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
+pub(crate) enum DatagramSendOutcome {
     /// So many bytes, and there are no more for now.
     All(usize),
     /// So many bytes, and there may be more.

@@ -18,7 +18,7 @@ const RANDOM_BYTES: usize = 6;
 
 /// Where connections are at home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Home {
+pub(crate) struct ConnectionHome {
     /// Tells servers apart that follow each other.
     pub(crate) generation: u8,
     /// The thread.
@@ -28,7 +28,7 @@ pub(crate) struct Home {
 /// The home of the connection that a datagram is for; `None` for one that begins a connection, or
 /// is not for us.
 //= rfc8999#5
-pub(crate) fn home_of(datagram: &[u8]) -> Option<Home> {
+pub(crate) fn home_of(datagram: &[u8]) -> Option<ConnectionHome> {
     let first = *datagram.first()?;
     let id = if first & 0x80 == 0 {
         datagram.get(1..1 + ID_BYTES)?
@@ -43,7 +43,7 @@ pub(crate) fn home_of(datagram: &[u8]) -> Option<Home> {
     if !is_ours(id) {
         return None;
     }
-    Some(Home {
+    Some(ConnectionHome {
         generation: id[0],
         thread: id[1],
     })
@@ -64,9 +64,9 @@ fn check_of(bytes: &[u8]) -> [u8; 2] {
 }
 
 /// Makes ids of one home.
-pub(super) struct Ids(pub(super) Home);
+pub(super) struct ConnectionIds(pub(super) ConnectionHome);
 
-impl ConnectionIdGenerator for Ids {
+impl ConnectionIdGenerator for ConnectionIds {
     fn generate_cid(&mut self) -> ConnectionId {
         let mut id = [0; ID_BYTES];
         id[0] = self.0.generation;
@@ -100,12 +100,12 @@ mod tests {
 
     #[test]
     fn home_is_found_in_both_kinds_of_headers_and_nowhere_else() {
-        let home = Home {
+        let home = ConnectionHome {
             generation: 7,
             thread: 3,
         };
-        let id = Ids(home).generate_cid();
-        assert!(Ids(home).validate(&id).is_ok());
+        let id = ConnectionIds(home).generate_cid();
+        assert!(ConnectionIds(home).validate(&id).is_ok());
         let short = [&[0x40][..], &id, &[1, 2, 3]].concat();
         assert_eq!(home_of(&short), Some(home));
         let long = [&[0xe0, 0, 0, 0, 1, ID_BYTES as u8][..], &id, &[0]].concat();

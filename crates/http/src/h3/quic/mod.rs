@@ -20,8 +20,8 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use connection::{Connection, Happened, Lost, Readout, Wrote};
-pub(crate) use endpoint::{Arrival, Endpoint, Newcomer, Sent, Stray};
+pub(crate) use connection::{Happened, Lost, QuicConnection, Readout, Wrote};
+pub(crate) use endpoint::{Arrival, DatagramSendOutcome, Endpoint, Newcomer, Stray};
 pub(crate) use id::ID_BYTES;
 pub use reset::ResetSecret;
 pub(crate) use session::{Offered, RetryKey};

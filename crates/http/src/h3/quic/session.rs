@@ -17,7 +17,7 @@ use rustls::quic::{KeyChange, Secrets, ServerConnection, Suite, Version};
 use rustls::{AlertDescription, HandshakeKind};
 
 use crate::tls::hello::{self, Gathering};
-use crate::tls::{ClientCertificate, Terms, suite_name};
+use crate::tls::{ClientCertificate, TlsHosts, suite_name};
 
 /// The algorithms of the first datagrams, which everybody can read.
 //= rfc9001#5.2
@@ -28,13 +28,13 @@ fn first_suite() -> Option<Suite> {
 
 /// What a listener offers over QUIC: ready for handshakes.
 pub(crate) struct Offered {
-    terms: Arc<Terms>,
+    terms: Arc<TlsHosts>,
     first: Arc<QuicServerConfig>,
 }
 
 impl Offered {
     /// `None` where TLS 1.3 is not offered.
-    pub(crate) fn new(terms: &Arc<Terms>) -> Option<Arc<Offered>> {
+    pub(crate) fn new(terms: &Arc<TlsHosts>) -> Option<Arc<Offered>> {
         let config = terms.for_name(None).quic.clone()?;
         let first = QuicServerConfig::with_initial(config, first_suite()?).ok()?;
         Some(Arc::new(Offered {
@@ -64,7 +64,7 @@ impl Offers for Offered {
             offered: self,
             version,
             rule: 0,
-            stage: Stage::Hello {
+            stage: QuicHandshakeStage::Hello {
                 params: bytes,
                 hello: Vec::new(),
             },
@@ -89,13 +89,13 @@ struct Shaking {
     offered: Arc<Offered>,
     version: u32,
     rule: u64,
-    stage: Stage,
+    stage: QuicHandshakeStage,
     has_told: bool,
     next_secrets: Option<Secrets>,
 }
 
 /// How far it is.
-enum Stage {
+enum QuicHandshakeStage {
     /// Our parameters, and the client's first message as far as it has come.
     Hello { params: Vec<u8>, hello: Vec<u8> },
     /// Messages go to and fro.
@@ -107,14 +107,14 @@ enum Stage {
 impl Shaking {
     fn tls(&self) -> Option<&ServerConnection> {
         match &self.stage {
-            Stage::UnderWay(tls) => Some(tls),
-            Stage::Hello { .. } | Stage::Done(_) => None,
+            QuicHandshakeStage::UnderWay(tls) => Some(tls),
+            QuicHandshakeStage::Hello { .. } | QuicHandshakeStage::Done(_) => None,
         }
     }
 
     /// Takes a piece of the first message, and goes on once all of it is there.
     fn begin(&mut self, bytes: &[u8]) -> Result<(), TransportError> {
-        let Stage::Hello { params, hello } = &mut self.stage else {
+        let QuicHandshakeStage::Hello { params, hello } = &mut self.stage else {
             return Ok(());
         };
         hello.extend_from_slice(bytes);
@@ -133,7 +133,7 @@ impl Shaking {
         let tls = ServerConnection::new(config, Version::V1, params);
         let mut tls = Box::new(tls.map_err(|error| refused(&error.to_string()))?);
         let fed = feed(&mut tls, &hello);
-        self.stage = Stage::UnderWay(tls);
+        self.stage = QuicHandshakeStage::UnderWay(tls);
         fed
     }
 }
@@ -177,9 +177,9 @@ impl Session for Shaking {
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
         Some(match &self.stage {
-            Stage::Hello { .. } => return None,
-            Stage::UnderWay(tls) => Box::new(shaken_of(tls, self.rule)),
-            Stage::Done(shaken) => shaken.clone(),
+            QuicHandshakeStage::Hello { .. } => return None,
+            QuicHandshakeStage::UnderWay(tls) => Box::new(shaken_of(tls, self.rule)),
+            QuicHandshakeStage::Done(shaken) => shaken.clone(),
         })
     }
 
@@ -197,18 +197,18 @@ impl Session for Shaking {
 
     fn is_handshaking(&self) -> bool {
         match &self.stage {
-            Stage::Hello { .. } => true,
-            Stage::UnderWay(tls) => tls.is_handshaking(),
-            Stage::Done(_) => false,
+            QuicHandshakeStage::Hello { .. } => true,
+            QuicHandshakeStage::UnderWay(tls) => tls.is_handshaking(),
+            QuicHandshakeStage::Done(_) => false,
         }
     }
 
     fn read_handshake(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
         match &mut self.stage {
-            Stage::Hello { .. } => self.begin(bytes)?,
-            Stage::UnderWay(tls) => feed(tls, bytes)?,
+            QuicHandshakeStage::Hello { .. } => self.begin(bytes)?,
+            QuicHandshakeStage::UnderWay(tls) => feed(tls, bytes)?,
             //= rfc9001#6
-            Stage::Done(_) => {
+            QuicHandshakeStage::Done(_) => {
                 let alert = u8::from(AlertDescription::UnexpectedMessage);
                 let mut refused = refused("a TLS message came after the handshake");
                 refused.code = TransportErrorCode::crypto(alert);
@@ -228,12 +228,12 @@ impl Session for Shaking {
     }
 
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
-        let Stage::UnderWay(tls) = &mut self.stage else {
+        let QuicHandshakeStage::UnderWay(tls) = &mut self.stage else {
             return None;
         };
         let Some(change) = tls.write_hs(out) else {
             if out.is_empty() && !tls.is_handshaking() {
-                self.stage = Stage::Done(Box::new(shaken_of(tls, self.rule)));
+                self.stage = QuicHandshakeStage::Done(Box::new(shaken_of(tls, self.rule)));
             }
             return None;
         };

@@ -13,17 +13,17 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-use super::id::{Home, Ids};
-use super::{Arrival, Connection, Datagram, Endpoint, Offered, ResetSecret, RetryKey, Socket};
+use super::id::{ConnectionHome, ConnectionIds};
+use super::{Arrival, Datagram, Endpoint, Offered, QuicConnection, ResetSecret, RetryKey, Socket};
 use crate::limits::{H3_ENDED_US_MAX, H3_STATELESS_RESETS};
-use crate::tls::{Certificate, HostOffer, Offer, SelfSigned, Terms, TicketKeys, Version};
+use crate::tls::{Certificate, HostOffer, Offer, SelfSigned, TicketKeys, TlsHosts, Version};
 
 /// A server and a client with one connection, whose datagrams take as long as a test wants.
 struct Pair {
     begin: Instant,
     now_us: u64,
     server: Endpoint,
-    conn: Option<Connection>,
+    conn: Option<QuicConnection>,
     client: quinn_proto::Endpoint,
     handle: ConnectionHandle,
     client_conn: quinn_proto::Connection,
@@ -34,7 +34,7 @@ struct Pair {
     is_over: bool,
 }
 
-fn offer() -> (Arc<Terms>, ClientConfig) {
+fn offer() -> (Arc<TlsHosts>, ClientConfig) {
     let made = SelfSigned::new(&["localhost".to_owned()], &[], 1_790_000_000).unwrap();
     let certificate =
         Certificate::from_pem(made.certificate.as_bytes(), made.key.as_bytes()).unwrap();
@@ -59,7 +59,7 @@ fn offer() -> (Arc<Terms>, ClientConfig) {
         .with_no_client_auth();
     config.alpn_protocols = vec![b"h3".to_vec()];
     let crypto = QuicClientConfig::try_from(config).unwrap();
-    let terms = Terms::new(&offer, &TicketKeys::new()).unwrap();
+    let terms = TlsHosts::new(&offer, &TicketKeys::new()).unwrap();
     (Arc::new(terms), ClientConfig::new(Arc::new(crypto)))
 }
 
@@ -70,7 +70,7 @@ impl Pair {
         let bound = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = bound.local_addr().unwrap();
         let begin = Instant::now();
-        let home = Home {
+        let home = ConnectionHome {
             generation: 1,
             thread: 0,
         };
@@ -192,8 +192,8 @@ fn connection_that_has_ended_is_kept_by_its_round_trips_and_not_for_long() {
 }
 
 /// A datagram for a connection that is not here.
-fn stray(home: Home, remote: SocketAddr) -> Datagram {
-    let id = Ids(home).generate_cid();
+fn stray(home: ConnectionHome, remote: SocketAddr) -> Datagram {
+    let id = ConnectionIds(home).generate_cid();
     Datagram {
         remote,
         local: None,
@@ -205,7 +205,7 @@ fn stray(home: Home, remote: SocketAddr) -> Datagram {
 fn endpoint(secret: &ResetSecret, bound: UdpSocket) -> Endpoint {
     let address = bound.local_addr().ok();
     let socket = Socket::new(Arc::new(bound.into())).unwrap();
-    let home = Home {
+    let home = ConnectionHome {
         generation: 2,
         thread: 0,
     };
@@ -228,7 +228,7 @@ fn next_server_makes_the_same_reset_and_another_address_another_one() {
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     let remote = client.local_addr().unwrap();
     let datagram = stray(
-        Home {
+        ConnectionHome {
             generation: 1,
             thread: 0,
         },
@@ -258,7 +258,7 @@ fn next_server_makes_the_same_reset_and_another_address_another_one() {
 fn resets_are_as_many_a_second_as_their_limit_and_answer_nothing_short() {
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     let remote = client.local_addr().unwrap();
-    let home = Home {
+    let home = ConnectionHome {
         generation: 1,
         thread: 0,
     };

@@ -5,20 +5,26 @@ use crate::h3::frame::{
     CANCEL_PUSH, DATA, GOAWAY, HEADERS, HeaderReader, INTEGER_MAX, MAX_PUSH_ID, PRIORITY_UPDATE,
     SETTINGS, take_integer,
 };
-use crate::h3::{Code, Conn, ControlEvent, Failure, Flood, Kind, Uni};
-use crate::limits::Limits;
+use crate::h3::{
+    ControlEvent, Flood, Http3Connection, Http3ConnectionError, Http3ErrorCode, Uni, UniStreamKind,
+};
+use crate::limits::HttpLimits;
 use crate::priority::Priority;
 
-fn conn() -> Conn {
-    Conn::new(Limits::default().into(), 0)
+fn conn() -> Http3Connection {
+    Http3Connection::new(HttpLimits::default().into(), 0)
 }
 
 /// Reads `input` from one stream of a new connection, byte by byte.
-fn read(input: &[u8]) -> Result<Vec<ControlEvent>, Failure> {
+fn read(input: &[u8]) -> Result<Vec<ControlEvent>, Http3ConnectionError> {
     read_on(&mut conn(), &mut Uni::default(), input)
 }
 
-fn read_on(conn: &mut Conn, uni: &mut Uni, input: &[u8]) -> Result<Vec<ControlEvent>, Failure> {
+fn read_on(
+    conn: &mut Http3Connection,
+    uni: &mut Uni,
+    input: &[u8],
+) -> Result<Vec<ControlEvent>, Http3ConnectionError> {
     let mut events = Vec::new();
     for byte in input.chunks(1) {
         conn.read(uni, byte, 0, |event| events.push(event))?;
@@ -27,7 +33,7 @@ fn read_on(conn: &mut Conn, uni: &mut Uni, input: &[u8]) -> Result<Vec<ControlEv
 }
 
 /// The code that a control stream with these bytes ends with.
-fn broken(frames: &[&[u8]]) -> Code {
+fn broken(frames: &[&[u8]]) -> Http3ErrorCode {
     let input = [&integer(0)[..], &frames.concat()].concat();
     read(&input).unwrap_err().code
 }
@@ -58,14 +64,20 @@ fn control_stream_begins_with_settings_and_has_them_once() {
     let settings = &frame(SETTINGS, b"")[..];
     assert_eq!(
         broken(&[&frame(GOAWAY, &integer(0))]),
-        Code::MissingSettings
+        Http3ErrorCode::MissingSettings
     );
-    assert_eq!(broken(&[&frame(0x21, b"")]), Code::MissingSettings);
-    assert_eq!(broken(&[settings, settings]), Code::FrameUnexpected);
+    assert_eq!(
+        broken(&[&frame(0x21, b"")]),
+        Http3ErrorCode::MissingSettings
+    );
+    assert_eq!(
+        broken(&[settings, settings]),
+        Http3ErrorCode::FrameUnexpected
+    );
     for kind in [DATA, HEADERS, 2, 5, 6, 8, 9] {
         assert_eq!(
             broken(&[settings, &frame(kind, b"")]),
-            Code::FrameUnexpected
+            Http3ErrorCode::FrameUnexpected
         );
     }
 }
@@ -78,11 +90,11 @@ fn settings_of_http2_twice_or_cut_short_are_errors() {
         broken(&[&frame(SETTINGS, &pairs.concat())])
     };
     for id in [0, 2, 3, 4, 5] {
-        assert_eq!(settings(&[id, 1]), Code::Settings);
+        assert_eq!(settings(&[id, 1]), Http3ErrorCode::Settings);
     }
-    assert_eq!(settings(&[6, 1, 6, 1]), Code::Settings);
-    assert_eq!(settings(&[8, 2]), Code::Settings);
-    assert_eq!(settings(&[6]), Code::Frame);
+    assert_eq!(settings(&[6, 1, 6, 1]), Http3ErrorCode::Settings);
+    assert_eq!(settings(&[8, 2]), Http3ErrorCode::Settings);
+    assert_eq!(settings(&[6]), Http3ErrorCode::Frame);
 }
 
 #[test]
@@ -90,36 +102,53 @@ fn numbers_that_make_no_sense_are_errors() {
     let settings = &frame(SETTINGS, b"")[..];
     let after = |frames: &[&[u8]]| broken(&[&[settings], frames].concat());
     let one = |kind, value| frame(kind, &integer(value));
-    assert_eq!(after(&[&one(CANCEL_PUSH, 0)]), Code::Id);
+    assert_eq!(after(&[&one(CANCEL_PUSH, 0)]), Http3ErrorCode::Id);
     assert_eq!(
         after(&[&one(MAX_PUSH_ID, 5), &one(MAX_PUSH_ID, 4)]),
-        Code::Id
+        Http3ErrorCode::Id
     );
-    assert_eq!(after(&[&one(GOAWAY, 5), &one(GOAWAY, 6)]), Code::Id);
-    assert_eq!(after(&[&frame(GOAWAY, b"")]), Code::Frame);
-    assert_eq!(after(&[&frame(GOAWAY, &[1, 1])]), Code::Frame);
-    assert_eq!(after(&[&one(PRIORITY_UPDATE, 1)]), Code::Id, "no request");
-    assert_eq!(after(&[&one(PRIORITY_UPDATE + 1, 0)]), Code::Id);
+    assert_eq!(
+        after(&[&one(GOAWAY, 5), &one(GOAWAY, 6)]),
+        Http3ErrorCode::Id
+    );
+    assert_eq!(after(&[&frame(GOAWAY, b"")]), Http3ErrorCode::Frame);
+    assert_eq!(after(&[&frame(GOAWAY, &[1, 1])]), Http3ErrorCode::Frame);
+    assert_eq!(
+        after(&[&one(PRIORITY_UPDATE, 1)]),
+        Http3ErrorCode::Id,
+        "no request"
+    );
+    assert_eq!(after(&[&one(PRIORITY_UPDATE + 1, 0)]), Http3ErrorCode::Id);
     let long = [integer(SETTINGS), integer(1 << 20)].concat();
-    assert_eq!(broken(&[&long]), Code::ExcessiveLoad);
+    assert_eq!(broken(&[&long]), Http3ErrorCode::ExcessiveLoad);
 }
 
 //= rfc9114#6.2
 #[test]
 fn there_is_one_stream_of_each_kind_and_none_for_pushes() {
-    for (kind, wanted) in [(0, Kind::Control), (2, Kind::Encoder), (3, Kind::Decoder)] {
+    for (kind, wanted) in [
+        (0, UniStreamKind::Control),
+        (2, UniStreamKind::Encoder),
+        (3, UniStreamKind::Decoder),
+    ] {
         let mut conn = conn();
         let mut uni = Uni::default();
         read_on(&mut conn, &mut uni, &integer(kind)).unwrap();
         assert_eq!(uni.kind(), wanted);
-        assert_eq!(uni.end().unwrap_err().code, Code::ClosedCriticalStream);
+        assert_eq!(
+            uni.end().unwrap_err().code,
+            Http3ErrorCode::ClosedCriticalStream
+        );
         let second = read_on(&mut conn, &mut Uni::default(), &integer(kind));
-        assert_eq!(second.unwrap_err().code, Code::StreamCreation);
+        assert_eq!(second.unwrap_err().code, Http3ErrorCode::StreamCreation);
     }
-    assert_eq!(read(&integer(1)).unwrap_err().code, Code::StreamCreation);
+    assert_eq!(
+        read(&integer(1)).unwrap_err().code,
+        Http3ErrorCode::StreamCreation
+    );
     let mut uni = Uni::default();
     read_on(&mut conn(), &mut uni, &integer(0x1234_5678)).unwrap();
-    assert_eq!((uni.kind(), uni.end()), (Kind::Foreign, Ok(())));
+    assert_eq!((uni.kind(), uni.end()), (UniStreamKind::Foreign, Ok(())));
 }
 
 //= rfc9204#4.3
@@ -128,16 +157,25 @@ fn encoder_and_decoder_have_nothing_to_say_about_tables_that_are_not_there() {
     assert_eq!(read(&[2, 0x20, 0x20]), Ok(vec![]));
     for entry in [&[0x3f, 0x01][..], &[0x80], &[0x41, b'a', 0], &[0x00]] {
         let input = [&[2], entry].concat();
-        assert_eq!(read(&input).unwrap_err().code, Code::EncoderStream);
+        assert_eq!(
+            read(&input).unwrap_err().code,
+            Http3ErrorCode::EncoderStream
+        );
     }
     // Streams that are not read any more: small and large numbers.
     assert_eq!(read(&[3, 0x44, 0x7f, 0xff, 0x80, 0x01, 0x40]), Ok(vec![]));
     for entry in [&[0x80][..], &[0x01], &[0x00]] {
         let input = [&[3], entry].concat();
-        assert_eq!(read(&input).unwrap_err().code, Code::DecoderStream);
+        assert_eq!(
+            read(&input).unwrap_err().code,
+            Http3ErrorCode::DecoderStream
+        );
     }
     let endless = [&[3, 0x7f][..], &[0xff; 20]].concat();
-    assert_eq!(read(&endless).unwrap_err().code, Code::DecoderStream);
+    assert_eq!(
+        read(&endless).unwrap_err().code,
+        Http3ErrorCode::DecoderStream
+    );
 }
 
 #[test]
@@ -181,7 +219,7 @@ fn floods_are_counted_and_answers_give_back() {
     let failure = conn.note_reset(0).unwrap_err();
     assert_eq!(
         (failure.code, failure.flood),
-        (Code::ExcessiveLoad, Some(Flood::Resets))
+        (Http3ErrorCode::ExcessiveLoad, Some(Flood::Resets))
     );
     assert_eq!(conn.note_reset(1000), Ok(()), "time gives back too");
     let idle = (0..2000).find_map(|_| conn.note_idle(0).err()).unwrap();

@@ -4,8 +4,8 @@ use crate::fields_coding::head::Wrong;
 use crate::fields_coding::qpack;
 use crate::h2::tests::random::{Random, scattered_cookies};
 use crate::head::{Fields, Known, RequestHead};
-use crate::limits::Limits;
-use crate::response::Prepared;
+use crate::limits::HttpLimits;
+use crate::response::PreparedHead;
 
 const USUAL: [(&str, &str); 4] = [
     (":method", "GET"),
@@ -42,7 +42,7 @@ fn pairs(fields: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[test]
 fn cookie_is_whole_and_held_little_whatever_the_order_of_its_pieces() {
-    let limits = Limits::default();
+    let limits = HttpLimits::default();
     let mut random = Random(1147);
     for _ in 0..300 {
         let (list, whole) = scattered_cookies(&mut random, limits.head_bytes - 500);
@@ -133,7 +133,7 @@ fn head_is_filled_as_by_the_other_versions() {
     list.extend([("cookie", "a=1"), ("accept", "*/*"), ("cookie", "b=2")]);
     list.push(("priority", "u=5"));
     let mut head = RequestHead::empty();
-    let sound = qpack::read_head(&section(&list), &mut head, &Limits::default());
+    let sound = qpack::read_head(&section(&list), &mut head, &HttpLimits::default());
     let sound = sound.unwrap().unwrap();
     assert_eq!((sound.length, sound.priority.urgency), (None, 5));
     assert_eq!(head.protocol().word(), "HTTP/3.0");
@@ -147,20 +147,20 @@ fn head_is_filled_as_by_the_other_versions() {
 //= rfc9114#4.3
 #[test]
 fn heads_that_are_malformed_or_too_long_are_told_apart() {
-    let read = |more: &[(&str, &str)], limits: &Limits| {
+    let read = |more: &[(&str, &str)], limits: &HttpLimits| {
         let list = [&USUAL, more].concat();
         let mut head = RequestHead::empty();
         qpack::read_head(&section(&list), &mut head, limits).unwrap()
     };
-    let usual = Limits::default();
+    let usual = HttpLimits::default();
     let malformed = read(&[(":path", "/")], &usual);
     assert!(
         matches!(malformed, Err(Wrong::Malformed(_))),
         "{malformed:?}"
     );
-    let tight = Limits {
+    let tight = HttpLimits {
         header_count: 2,
-        ..Limits::default()
+        ..HttpLimits::default()
     };
     let many = read(&[("a", "1"), ("b", "2"), ("c", "3")], &tight);
     assert!(
@@ -171,7 +171,7 @@ fn heads_that_are_malformed_or_too_long_are_told_apart() {
 
 #[test]
 fn trailers_are_fields_and_nothing_else() {
-    let limits = Limits::default();
+    let limits = HttpLimits::default();
     let read = |list: &[(&str, &str)]| qpack::read_trailers(&section(list), &limits).unwrap();
     let trailers = read(&[("x-sum", "1")]).unwrap();
     assert_eq!(
@@ -186,14 +186,14 @@ fn trailers_are_fields_and_nothing_else() {
 fn prepared_head_is_a_section_without_its_date() {
     let mut given = Fields::new();
     given.add(b"ETag", b"\"a\"");
-    let prepared = Prepared::new(200, given, 1024);
+    let prepared = PreparedHead::new(200, given, 1024);
     let wanted = [
         (":status", "200"),
         ("etag", "\"a\""),
         ("content-length", "1024"),
     ];
     assert_eq!(fields(prepared.section().bytes()), Ok(pairs(&wanted)));
-    let bodiless = Prepared::new(304, Fields::new(), 1024);
+    let bodiless = PreparedHead::new(304, Fields::new(), 1024);
     assert_eq!(
         fields(bodiless.section().bytes()),
         Ok(pairs(&[(":status", "304")]))

@@ -2,23 +2,25 @@
 
 use super::{frame, integer};
 use crate::h3::frame::{DATA, HEADERS, INTEGER_MAX, PRIORITY_UPDATE};
-use crate::h3::{Code, Event, Failure, Receiver};
+use crate::h3::{Http3ConnectionError, Http3ErrorCode, Receiver, RequestStreamEvent};
 
 const SECTION_BYTES_MAX: usize = 100;
 
 /// What `input` means when it comes in pieces of `piece` bytes; pieces of bodies are joined.
-fn read(input: &[u8], piece: usize) -> (Vec<Event>, Receiver) {
+fn read(input: &[u8], piece: usize) -> (Vec<RequestStreamEvent>, Receiver) {
     let mut receiver = Receiver::new(SECTION_BYTES_MAX);
-    let mut events: Vec<Event> = Vec::new();
+    let mut events: Vec<RequestStreamEvent> = Vec::new();
     for bytes in input.chunks(piece.max(1)) {
         let mut used = 0;
         loop {
             let (count, event) = receiver.read(&bytes[used..]);
             used += count;
             match (events.last_mut(), event) {
-                (_, Event::NeedMore) => break,
-                (Some(Event::Data(before)), Event::Data(len)) => *before += len,
-                (_, event @ Event::Broken(_)) => {
+                (_, RequestStreamEvent::NeedMore) => break,
+                (Some(RequestStreamEvent::Data(before)), RequestStreamEvent::Data(len)) => {
+                    *before += len
+                }
+                (_, event @ RequestStreamEvent::Broken(_)) => {
                     events.push(event);
                     return (events, receiver);
                 }
@@ -30,9 +32,9 @@ fn read(input: &[u8], piece: usize) -> (Vec<Event>, Receiver) {
     (events, receiver)
 }
 
-fn broken(input: &[u8]) -> Code {
+fn broken(input: &[u8]) -> Http3ErrorCode {
     match read(input, input.len()).0.pop() {
-        Some(Event::Broken(Failure { code, .. })) => code,
+        Some(RequestStreamEvent::Broken(Http3ConnectionError { code, .. })) => code,
         other => panic!("{other:?}"),
     }
 }
@@ -53,13 +55,13 @@ fn message_is_read_however_it_is_cut() {
     for piece in 1..message.len() {
         let (events, receiver) = read(&message, piece);
         let wanted = [
-            Event::Idle,
-            Event::Head(b"head".to_vec()),
-            Event::Data(11),
-            Event::Idle,
-            Event::Data(5),
-            Event::Trailers(b"trailers".to_vec()),
-            Event::Idle,
+            RequestStreamEvent::Idle,
+            RequestStreamEvent::Head(b"head".to_vec()),
+            RequestStreamEvent::Data(11),
+            RequestStreamEvent::Idle,
+            RequestStreamEvent::Data(5),
+            RequestStreamEvent::Trailers(b"trailers".to_vec()),
+            RequestStreamEvent::Idle,
         ];
         assert_eq!(events, wanted, "{piece}");
         assert_eq!(receiver.end(), Ok(()));
@@ -76,7 +78,11 @@ fn frames_out_of_order_end_the_connection() {
         headers(3),
         [headers(2), frame(DATA, b"body")].concat(),
     ] {
-        assert_eq!(broken(&message), Code::FrameUnexpected, "{message:?}");
+        assert_eq!(
+            broken(&message),
+            Http3ErrorCode::FrameUnexpected,
+            "{message:?}"
+        );
     }
 }
 
@@ -96,7 +102,11 @@ fn frames_of_control_streams_and_of_http2_end_the_connection() {
         PRIORITY_UPDATE,
         PRIORITY_UPDATE + 1,
     ] {
-        assert_eq!(broken(&frame(kind, b"")), Code::FrameUnexpected, "{kind}");
+        assert_eq!(
+            broken(&frame(kind, b"")),
+            Http3ErrorCode::FrameUnexpected,
+            "{kind}"
+        );
     }
 }
 
@@ -115,19 +125,25 @@ fn end_within_a_frame_is_an_error() {
 fn section_that_is_too_long_is_passed_over_without_room_for_it() {
     let long = [integer(HEADERS), integer(SECTION_BYTES_MAX as u64 + 1)].concat();
     let (events, _) = read(&[&long[..], &[0; SECTION_BYTES_MAX + 1]].concat(), 7);
-    assert_eq!(events, [Event::TooLong]);
+    assert_eq!(events, [RequestStreamEvent::TooLong]);
     // The body of what is refused may follow.
     let body = frame(DATA, b"body");
     let (events, _) = read(
         &[&long[..], &[0; SECTION_BYTES_MAX + 1], &body].concat(),
         1000,
     );
-    assert_eq!(events, [Event::TooLong, Event::Data(4)]);
+    assert_eq!(
+        events,
+        [RequestStreamEvent::TooLong, RequestStreamEvent::Data(4)]
+    );
     let announced = [integer(HEADERS), integer(INTEGER_MAX)].concat();
-    assert_eq!(read(&announced, 100).0, [Event::TooLong]);
+    assert_eq!(read(&announced, 100).0, [RequestStreamEvent::TooLong]);
     let fits = frame(HEADERS, &[7; SECTION_BYTES_MAX]);
     let (events, _) = read(&fits, 9);
-    assert_eq!(events, [Event::Head(vec![7; SECTION_BYTES_MAX])]);
+    assert_eq!(
+        events,
+        [RequestStreamEvent::Head(vec![7; SECTION_BYTES_MAX])]
+    );
 }
 
 #[test]
@@ -154,9 +170,12 @@ fn tunnel_has_data_and_nothing_else() {
     receiver.read(&frame(HEADERS, b"connect"));
     receiver.begin_tunnel();
     let bytes = frame(DATA, b"raw");
-    assert_eq!(receiver.read(&bytes), (bytes.len(), Event::Data(3)));
+    assert_eq!(
+        receiver.read(&bytes),
+        (bytes.len(), RequestStreamEvent::Data(3))
+    );
     let (_, event) = receiver.read(&frame(HEADERS, b"trailers"));
-    assert!(matches!(event, Event::Broken(_)), "{event:?}");
+    assert!(matches!(event, RequestStreamEvent::Broken(_)), "{event:?}");
 }
 
 #[test]

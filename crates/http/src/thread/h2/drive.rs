@@ -2,30 +2,30 @@
 //! until nothing moves.
 
 use crate::clock::clock_us;
-use crate::h1::Next;
+use crate::h1::AfterAnswer;
 use crate::h2;
 use crate::limits::{BULK_BYTES_PER_TURN, H2_FILL_BYTES, READ_BYTES_PER_TURN};
-use crate::response::Answer;
-use crate::thread::conn::{Conn, Piece, Stage};
+use crate::response::Responder;
+use crate::thread::conn::{ConnectionStage, OutputPiece, SocketConnection};
 use crate::thread::drive::Fate;
-use crate::thread::h2::Session;
-use crate::thread::receive::Read;
+use crate::thread::h2::Http2ServerSession;
+use crate::thread::receive::SocketReadOutcome;
 use crate::thread::run::Thread;
 use crate::thread::send::Flushed;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// From here on the connection speaks HTTP/2, whose first bytes have yet to be read.
-    pub(crate) fn begin_frames(&mut self, conn: &mut Conn) {
+    pub(crate) fn begin_frames(&mut self, conn: &mut SocketConnection) {
         let limits = std::rc::Rc::clone(&self.limits);
-        let mut core = h2::Conn::new(limits, self.turn.now_ms, &mut self.output);
+        let mut core = h2::Http2Connection::new(limits, self.turn.now_ms, &mut self.output);
         core.set_alt_svc(conn.core.take_alt_svc());
-        conn.h2 = Some(Box::new(Session::new(core, self.turn.now_ms)));
+        conn.h2 = Some(Box::new(Http2ServerSession::new(core, self.turn.now_ms)));
         self.counters.h2_connections.add(1);
     }
 
     /// Lets the connection go as far as it can. `None` when it speaks HTTP/2 no more: what is left
     /// is to end it, which is done as for HTTP/1.
-    pub(crate) fn drive_frames(&mut self, conn: &mut Conn) -> Option<Fate> {
+    pub(crate) fn drive_frames(&mut self, conn: &mut SocketConnection) -> Option<Fate> {
         let mut session = conn.h2.take()?;
         let fate = self.drive_session(conn, &mut session);
         if fate.is_some() {
@@ -34,7 +34,7 @@ impl<A: Answer + 'static> Thread<A> {
         }
         // Who made the answers that still wait counts no more; their bytes are noted as they leave.
         for piece in &conn.out.pieces {
-            if let Piece::End(request) = piece {
+            if let OutputPiece::End(request) = piece {
                 request.exchange.head_until.set(0);
             }
         }
@@ -43,15 +43,19 @@ impl<A: Answer + 'static> Thread<A> {
         // The client may be sending still, acknowledgements at least. It is heard out, or it would
         // not hear the end of its answers.
         let next = match conn.is_half_closed {
-            true => Next::Close,
-            false => Next::Linger,
+            true => AfterAnswer::Close,
+            false => AfterAnswer::Linger,
         };
         conn.carry = Vec::new();
-        conn.stage = Stage::Flushing(next);
+        conn.stage = ConnectionStage::Flushing(next);
         None
     }
 
-    fn drive_session(&mut self, conn: &mut Conn, session: &mut Session) -> Option<Fate> {
+    fn drive_session(
+        &mut self,
+        conn: &mut SocketConnection,
+        session: &mut Http2ServerSession,
+    ) -> Option<Fate> {
         if let Some(waker) = &conn.waker {
             // Wakes from now on count anew.
             drop(waker.waker());
@@ -115,7 +119,12 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Makes what there is to send; says whether something is, or may be after a write.
-    fn make(&mut self, conn: &mut Conn, session: &mut Session, is_blocked: bool) -> bool {
+    fn make(
+        &mut self,
+        conn: &mut SocketConnection,
+        session: &mut Http2ServerSession,
+        is_blocked: bool,
+    ) -> bool {
         self.look_at_streams(conn, session);
         let has_read = self.read_frames(conn, session);
         // Those that came just now are looked at too: what they have goes along.
@@ -132,14 +141,14 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// What was made stands behind what is queued.
-    fn settle_output(&mut self, conn: &mut Conn, session: &mut Session) {
+    fn settle_output(&mut self, conn: &mut SocketConnection, session: &mut Http2ServerSession) {
         if !conn.has_unsent() {
             return;
         }
         session.made_bytes += self.output.len() as u64;
         if !self.output.is_empty() {
             conn.out
-                .push(Piece::Own(self.output.as_slice().to_vec(), 0));
+                .push(OutputPiece::Own(self.output.as_slice().to_vec(), 0));
             self.output.clear();
         }
         if !self.finishing.is_empty() && conn.take_since_us != 0 {
@@ -152,13 +161,17 @@ impl<A: Answer + 'static> Thread<A> {
             self.finishing = fresh;
         }
         for request in self.finishing.drain(..) {
-            conn.out.push(Piece::End(request));
+            conn.out.push(OutputPiece::End(request));
         }
     }
 
     /// Reads what there is, unless much waits for the client already; says whether there was
     /// something.
-    fn read_frames(&mut self, conn: &mut Conn, session: &mut Session) -> bool {
+    fn read_frames(
+        &mut self,
+        conn: &mut SocketConnection,
+        session: &mut Http2ServerSession,
+    ) -> bool {
         if session.is_over || conn.unsent_bytes() >= H2_FILL_BYTES {
             return false;
         }
@@ -172,7 +185,7 @@ impl<A: Answer + 'static> Thread<A> {
             return conn.is_half_closed && self.end_of_frames(conn, session);
         }
         match self.receive(conn, READ_BYTES_PER_TURN) {
-            Read::Bytes(count) => {
+            SocketReadOutcome::Bytes(count) => {
                 let input = std::mem::take(&mut self.input);
                 if conn.carry.is_empty() {
                     let used = self.answer_frames(conn, session, &input[..count]);
@@ -186,9 +199,9 @@ impl<A: Answer + 'static> Thread<A> {
                 self.input = input;
                 true
             }
-            Read::Nothing => false,
-            Read::Eof => self.end_of_frames(conn, session),
-            Read::Broken => {
+            SocketReadOutcome::Nothing => false,
+            SocketReadOutcome::Eof => self.end_of_frames(conn, session),
+            SocketReadOutcome::Broken => {
                 conn.is_reset = true;
                 session.is_over = true;
                 true
@@ -197,7 +210,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Fills the output with what streams have to send, the most urgent first.
-    fn fill(&mut self, conn: &mut Conn, session: &mut Session) {
+    fn fill(&mut self, conn: &mut SocketConnection, session: &mut Http2ServerSession) {
         while self.output.len() < H2_FILL_BYTES {
             let Some(turn) = session.core.next_turn() else {
                 return;
@@ -211,7 +224,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// True when the connection is to be closed: the client has nothing more to ask, or has been
     /// told to go and has its answers.
-    fn is_done(&mut self, conn: &Conn, session: &Session) -> bool {
+    fn is_done(&mut self, conn: &SocketConnection, session: &Http2ServerSession) -> bool {
         if !session.streams.is_empty() || conn.has_unsent() {
             return false;
         }
@@ -224,7 +237,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// A draining thread tells its clients to go: first to open no more streams, later which one
     /// was the last.
-    fn take_leave(&mut self, session: &mut Session) {
+    fn take_leave(&mut self, session: &mut Http2ServerSession) {
         let Some(draining) = self.draining else {
             return;
         };
@@ -237,12 +250,12 @@ impl<A: Answer + 'static> Thread<A> {
     /// Notes the first byte of those answers whose heads have left: of all that was made, in order,
     /// what waits has not. Sealed bytes are a few more than those in them; so the end of a head may
     /// be taken to wait with what follows it, and none is ever taken to have left that waits.
-    fn note_first_bytes(&self, conn: &Conn, session: &Session) {
+    fn note_first_bytes(&self, conn: &SocketConnection, session: &Http2ServerSession) {
         let left_bytes = session
             .made_bytes
             .saturating_sub(conn.unsent_bytes() as u64);
         let made = conn.out.pieces.iter().filter_map(|piece| match piece {
-            Piece::End(request) => Some(request),
+            OutputPiece::End(request) => Some(request),
             _ => None,
         });
         let streams = session.streams.iter().map(|stream| &stream.request);
@@ -260,7 +273,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Looks at the streams that were woken, and at what their handlers have asked for.
-    fn look_at_streams(&mut self, conn: &mut Conn, session: &mut Session) {
+    fn look_at_streams(&mut self, conn: &mut SocketConnection, session: &mut Http2ServerSession) {
         let mut at = 0;
         while let Some(stream) = session.streams.get_mut(at) {
             let id = stream.id;

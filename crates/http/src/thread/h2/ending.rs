@@ -4,23 +4,28 @@ use hob_trace::{Fault, Outcome};
 
 use crate::body::BodyError;
 use crate::deadline::Deadline;
-use crate::h2::Code;
+use crate::h2::Http2ErrorCode;
 use crate::refusal::HEAD_TOO_SLOW;
 use crate::request::Request;
-use crate::response::Answer;
-use crate::thread::conn::Conn;
+use crate::response::Responder;
+use crate::thread::conn::SocketConnection;
 use crate::thread::drive::Fate;
 use crate::thread::ending::{BODY_TOO_SLOW, WRITE_TOO_SLOW, Why};
 use crate::thread::exchange::note_end;
-use crate::thread::h2::Session;
-use crate::thread::h2::stream::Stream;
+use crate::thread::h2::Http2ServerSession;
+use crate::thread::h2::stream::Http2RequestStream;
 use crate::thread::run::Thread;
 use crate::thread::waits::set_wait;
 use crate::thread::work::Work;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// The client has taken a request back.
-    pub(super) fn leave_stream(&mut self, conn: &Conn, session: &mut Session, id: u32) {
+    pub(super) fn leave_stream(
+        &mut self,
+        conn: &SocketConnection,
+        session: &mut Http2ServerSession,
+        id: u32,
+    ) {
         let Some(at) = session.find(id) else {
             return;
         };
@@ -33,8 +38,8 @@ impl<A: Answer + 'static> Thread<A> {
     /// A request turned out malformed.
     pub(super) fn break_stream(
         &mut self,
-        conn: &Conn,
-        session: &mut Session,
+        conn: &SocketConnection,
+        session: &mut Http2ServerSession,
         id: u32,
         reason: &'static str,
     ) {
@@ -55,7 +60,11 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// The connection ends with streams open: those who wait are told, records are closed.
-    pub(super) fn abandon_streams(&mut self, conn: &Conn, session: &mut Session) {
+    pub(super) fn abandon_streams(
+        &mut self,
+        conn: &SocketConnection,
+        session: &mut Http2ServerSession,
+    ) {
         for stream in std::mem::take(&mut session.streams) {
             let request = dismiss(stream, self.turn.now_us);
             self.note_left(&request, Why::ClientLeft);
@@ -64,7 +73,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Sets the clocks of streams whose client has no room for what they have.
-    pub(super) fn set_clocks(&mut self, conn: &Conn, session: &mut Session) {
+    pub(super) fn set_clocks(&mut self, conn: &SocketConnection, session: &mut Http2ServerSession) {
         let by_ms = self.turn.now_ms + self.limits.write_progress.as_millis() as u64;
         let is_waited_for = conn.has_unsent() || session.core.is_full();
         session.write_by_ms = match session.write_by_ms {
@@ -91,7 +100,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// A deadline has passed.
-    pub(crate) fn time_out_session(&mut self, conn: &mut Conn) -> Fate {
+    pub(crate) fn time_out_session(&mut self, conn: &mut SocketConnection) -> Fate {
         let Some(mut session) = conn.h2.take() else {
             return Fate::Close;
         };
@@ -130,9 +139,9 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// No request for as long as a connection may be idle, unless one came in this very turn.
-    fn time_out_idle_session(&mut self, conn: &mut Conn) -> Fate {
+    fn time_out_idle_session(&mut self, conn: &mut SocketConnection) -> Fate {
         let fate = self.drive_if_busy(conn);
-        let is_late = |session: &Session| session.core.deadline().0 <= self.turn.now_ms;
+        let is_late = |session: &Http2ServerSession| session.core.deadline().0 <= self.turn.now_ms;
         if fate == Fate::Keep
             && let Some(session) = conn.h2.as_mut().filter(|session| is_late(session))
         {
@@ -144,7 +153,7 @@ impl<A: Answer + 'static> Thread<A> {
         fate
     }
 
-    fn time_out_streams(&mut self, session: &mut Session) {
+    fn time_out_streams(&mut self, session: &mut Http2ServerSession) {
         let mut at = 0;
         while let Some(stream) = session.streams.get_mut(at) {
             let is_body_late = stream.body_by_ms <= self.turn.now_ms;
@@ -167,7 +176,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// 408 unless an answer is under way.
-    fn time_out_stream(&mut self, session: &mut Session, stream: Stream) {
+    fn time_out_stream(&mut self, session: &mut Http2ServerSession, stream: Http2RequestStream) {
         let id = stream.id;
         let is_unanswered = matches!(stream.work, Work::Later(_));
         let request = stream.request.clone();
@@ -179,13 +188,15 @@ impl<A: Answer + 'static> Thread<A> {
             return self.respond_on(session, id, request, response);
         }
         drop(dismiss(stream, self.turn.now_us));
-        session.core.break_off(id, Code::Cancel, &mut self.output);
+        session
+            .core
+            .break_off(id, Http2ErrorCode::Cancel, &mut self.output);
         self.finishing.push(request);
     }
 }
 
 /// Tells whoever works on the stream that the client has left, and ends the work.
-fn dismiss(mut stream: Stream, now_us: u64) -> Request {
+fn dismiss(mut stream: Http2RequestStream, now_us: u64) -> Request {
     let request = stream.request.clone();
     stream.end_wait(now_us);
     request.exchange.leave();

@@ -21,13 +21,13 @@ use crate::h2;
 use crate::request::Request;
 
 use crate::thread::source::Tiny;
-use stream::Stream;
+use stream::Http2RequestStream;
 
 /// What a connection has beside its socket while it speaks HTTP/2.
-pub(crate) struct Session {
-    pub(crate) core: h2::Conn,
+pub(crate) struct Http2ServerSession {
+    pub(crate) core: h2::Http2Connection,
     /// Streams whose answers take more than a turn.
-    pub(crate) streams: Vec<Stream>,
+    pub(crate) streams: Vec<Http2RequestStream>,
     /// What becomes of tiny frames of answers.
     tiny: Tiny,
     /// Until when the client must take bytes; `u64::MAX` when it has all there are.
@@ -40,9 +40,9 @@ pub(crate) struct Session {
     is_over: bool,
 }
 
-impl Session {
-    fn new(core: h2::Conn, now_ms: u64) -> Session {
-        Session {
+impl Http2ServerSession {
+    fn new(core: h2::Http2Connection, now_ms: u64) -> Http2ServerSession {
+        Http2ServerSession {
             core,
             streams: Vec::new(),
             tiny: Tiny::new(now_ms),

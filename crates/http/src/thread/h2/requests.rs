@@ -6,24 +6,24 @@ use bytes::Bytes;
 use hob_trace::{Fault, Outcome};
 
 use crate::body::BodyError;
-use crate::h2::conn::Opened;
-use crate::h2::{Code, Event, Failure, Flood};
+use crate::h2::conn::OpenedStream;
+use crate::h2::{Flood, Http2ConnectionError, Http2ErrorCode, Http2Event};
 use crate::limits::{READ_BYTES_PER_TURN, REQUESTS_PER_TURN};
 use crate::request::{HalfClose, Incoming, IncomingState, Request};
-use crate::response::Answer;
-use crate::thread::conn::Conn;
+use crate::response::Responder;
+use crate::thread::conn::SocketConnection;
 use crate::thread::exchange::note_end;
-use crate::thread::h2::Session;
-use crate::thread::h2::stream::Stream;
+use crate::thread::h2::Http2ServerSession;
+use crate::thread::h2::stream::Http2RequestStream;
 use crate::thread::run::Thread;
 use crate::thread::work::Work;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Reads the frames in `input` and answers their requests; returns how many bytes were used.
     pub(super) fn answer_frames(
         &mut self,
-        conn: &mut Conn,
-        session: &mut Session,
+        conn: &mut SocketConnection,
+        session: &mut Http2ServerSession,
         input: &[u8],
     ) -> usize {
         let mut used = 0;
@@ -54,12 +54,12 @@ impl<A: Answer + 'static> Thread<A> {
             );
             used += count;
             let body = match event {
-                Event::Data(_, len) => &input[used - len..used],
+                Http2Event::Data(_, len) => &input[used - len..used],
                 _ => &[],
             };
-            let is_head = matches!(event, Event::Request(_) | Event::Refused(..));
+            let is_head = matches!(event, Http2Event::Request(_) | Http2Event::Refused(..));
             request_count += usize::from(is_head);
-            let is_last = matches!(event, Event::NeedMore | Event::Over(_));
+            let is_last = matches!(event, Http2Event::NeedMore | Http2Event::Over(_));
             spare = self.take_event(conn, session, request, event, count as u64, body);
             if is_last {
                 break;
@@ -78,61 +78,63 @@ impl<A: Answer + 'static> Thread<A> {
     /// back if it was not needed.
     fn take_event(
         &mut self,
-        conn: &mut Conn,
-        session: &mut Session,
+        conn: &mut SocketConnection,
+        session: &mut Http2ServerSession,
         request: Request,
-        event: Event,
+        event: Http2Event,
         bytes_in: u64,
         body: &[u8],
     ) -> Option<Request> {
         match event {
-            Event::Request(Opened { stream: id, .. }) | Event::Refused(id, _)
+            Http2Event::Request(OpenedStream { stream: id, .. }) | Http2Event::Refused(id, _)
                 if !has_room(session, &request) =>
             {
                 self.counters.limit_heads.add(1);
                 //= rfc9113#8.7
-                session.core.break_off(id, Code::Refused, &mut self.output);
+                session
+                    .core
+                    .break_off(id, Http2ErrorCode::Refused, &mut self.output);
                 self.recycle(request);
                 return None;
             }
-            Event::Request(opened) => {
+            Http2Event::Request(opened) => {
                 self.begin_stream(conn, session, request, opened, bytes_in);
                 return None;
             }
-            Event::Refused(id, refusal) => {
+            Http2Event::Refused(id, refusal) => {
                 self.note_start(conn, &request);
                 request.exchange.key.set(conn.key);
                 self.refuse_on(session, id, request, refusal);
                 return None;
             }
-            Event::Malformed(reason) => {
+            Http2Event::Malformed(reason) => {
                 self.note_malformed(conn, request, reason);
                 return None;
             }
-            Event::Data(id, _) => {
+            Http2Event::Data(id, _) => {
                 if let Some(at) = session.find(id) {
                     self.take_data(session, at, body);
                 }
             }
-            Event::BodyEnd(id, trailers) => self.end_body(session, id, trailers),
-            Event::TooMany => self.counters.limit_h2_streams.add(1),
-            Event::Left(id) => self.leave_stream(conn, session, id),
-            Event::Broken(id, reason) => self.break_stream(conn, session, id, reason),
-            Event::Over(failure) => {
+            Http2Event::BodyEnd(id, trailers) => self.end_body(session, id, trailers),
+            Http2Event::TooMany => self.counters.limit_h2_streams.add(1),
+            Http2Event::Left(id) => self.leave_stream(conn, session, id),
+            Http2Event::Broken(id, reason) => self.break_stream(conn, session, id, reason),
+            Http2Event::Over(failure) => {
                 self.count_failure(failure);
                 session.is_over = true;
             }
-            Event::NeedMore => {}
+            Http2Event::NeedMore => {}
         }
         Some(request)
     }
 
     fn begin_stream(
         &mut self,
-        conn: &mut Conn,
-        session: &mut Session,
+        conn: &mut SocketConnection,
+        session: &mut Http2ServerSession,
         request: Request,
-        opened: Opened,
+        opened: OpenedStream,
         bytes_in: u64,
     ) {
         self.note_start(conn, &request);
@@ -148,18 +150,29 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// What came was no request: it has a record all the same.
-    fn note_malformed(&mut self, conn: &mut Conn, request: Request, reason: &'static str) {
+    fn note_malformed(
+        &mut self,
+        conn: &mut SocketConnection,
+        request: Request,
+        reason: &'static str,
+    ) {
         self.counters.bad_request.add(1);
         self.note_start(conn, &request);
         note_end(&request, Outcome::Broken, Fault::Client, reason);
         self.finishing.push(request);
     }
 
-    fn end_body(&mut self, session: &mut Session, id: u32, trailers: Vec<(Bytes, Bytes)>) {
+    fn end_body(
+        &mut self,
+        session: &mut Http2ServerSession,
+        id: u32,
+        trailers: Vec<(Bytes, Bytes)>,
+    ) {
         let Some(at) = session.find(id) else {
             return;
         };
-        let held = |stream: &Stream| stream.request.exchange.body.borrow().trailer_bytes();
+        let held =
+            |stream: &Http2RequestStream| stream.request.exchange.body.borrow().trailer_bytes();
         let others_bytes = match trailers.is_empty() {
             true => 0,
             false => session.streams.iter().map(held).sum(),
@@ -180,7 +193,11 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// The client will send nothing more, windows neither: what has none left cannot be sent. Says
     /// whether that changes anything.
-    pub(super) fn end_of_frames(&mut self, conn: &Conn, session: &mut Session) -> bool {
+    pub(super) fn end_of_frames(
+        &mut self,
+        conn: &SocketConnection,
+        session: &mut Http2ServerSession,
+    ) -> bool {
         let mut has_changed = false;
         let mut at = 0;
         while let Some(stream) = session.streams.get(at) {
@@ -188,7 +205,9 @@ impl<A: Answer + 'static> Thread<A> {
             let id = stream.id;
             let is_cancelled = exchange.said.half_close.get() == HalfClose::Cancel;
             if is_cancelled || session.core.has_no_room(id) {
-                session.core.break_off(id, Code::Cancel, &mut self.output);
+                session
+                    .core
+                    .break_off(id, Http2ErrorCode::Cancel, &mut self.output);
                 self.leave_stream(conn, session, id);
                 has_changed = true;
                 continue;
@@ -205,7 +224,7 @@ impl<A: Answer + 'static> Thread<A> {
         has_changed
     }
 
-    fn count_failure(&self, failure: Failure) {
+    fn count_failure(&self, failure: Http2ConnectionError) {
         let counters = &self.counters;
         match failure.flood {
             None => counters.h2_errors.add(1),
@@ -223,8 +242,8 @@ impl<A: Answer + 'static> Thread<A> {
     /// What a stream's handler has asked for, and its answer if it is there now.
     pub(super) fn look_at_stream(
         &mut self,
-        conn: &mut Conn,
-        session: &mut Session,
+        conn: &mut SocketConnection,
+        session: &mut Http2ServerSession,
         at: usize,
         is_woken: bool,
     ) {
@@ -258,7 +277,7 @@ impl<A: Answer + 'static> Thread<A> {
 }
 
 /// True when the connection may hold one more head.
-fn has_room(session: &Session, request: &Request) -> bool {
+fn has_room(session: &Http2ServerSession, request: &Request) -> bool {
     let others = session.streams.iter().map(|stream| stream.request.head());
     request.head().has_room_beside(others)
 }

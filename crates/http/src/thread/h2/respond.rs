@@ -8,23 +8,25 @@ use hob_trace::{Fault, Outcome};
 use crate::body::Body;
 use crate::date::DateLine;
 use crate::h2::frame::{HEADER_BYTES, PAYLOAD_BYTES};
-use crate::h2::{Code, Sending, Turn};
+use crate::h2::{AfterHead, Http2ErrorCode, StreamSendTurn};
 use crate::head::Fields;
 use crate::reactor::wake::KeyWaker;
 use crate::request::Request;
-use crate::response::{Answer, ResponseHead};
-use crate::thread::conn::Conn;
+use crate::response::{Responder, ResponseHead};
+use crate::thread::conn::SocketConnection;
 use crate::thread::ending::{LONGER, SHORTER};
-use crate::thread::exchange::{End, Follows, Reading, Wire, note_end};
-use crate::thread::h2::Session;
-use crate::thread::h2::stream::Stream;
+use crate::thread::exchange::{
+    Follows, MultiplexedConnection, ReceivingRequest, ResponseEnd, note_end,
+};
+use crate::thread::h2::Http2ServerSession;
+use crate::thread::h2::stream::Http2RequestStream;
 use crate::thread::pull::fault_of;
 use crate::thread::run::Thread;
-use crate::thread::source::{Gave, Source};
+use crate::thread::source::{Gave, OutgoingBody};
 use crate::thread::work::Work;
 
-impl<A: Answer + 'static> Thread<A> {
-    pub(super) fn key_waker(&self, conn: &mut Conn) -> Arc<KeyWaker> {
+impl<A: Responder + 'static> Thread<A> {
+    pub(super) fn key_waker(&self, conn: &mut SocketConnection) -> Arc<KeyWaker> {
         let waker = conn
             .waker
             .get_or_insert_with(|| KeyWaker::new(self.mailbox.clone(), conn.key));
@@ -34,10 +36,10 @@ impl<A: Answer + 'static> Thread<A> {
     /// A stream's turn to send: a frame's worth of its body.
     pub(super) fn send_turn(
         &mut self,
-        conn: &mut Conn,
-        session: &mut Session,
+        conn: &mut SocketConnection,
+        session: &mut Http2ServerSession,
         at: usize,
-        turn: Turn,
+        turn: StreamSendTurn,
     ) {
         let stream = &mut session.streams[at];
         stream.end_wait(self.turn.now_us);
@@ -82,7 +84,7 @@ impl<A: Answer + 'static> Thread<A> {
         drop(stream);
         match gave {
             Ok(Gave::End(trailers)) => {
-                session.end_answer(self, id, request, End::Body(trailers.as_ref()));
+                session.end_answer(self, id, request, ResponseEnd::Body(trailers.as_ref()));
             }
             Ok(Gave::Bytes(_) | Gave::HalfClose) => {}
             Err(error) => {
@@ -93,7 +95,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// No more bytes of a tunnel go to the client, which may still send.
-    fn half_close_stream(&mut self, session: &mut Session, at: usize) {
+    fn half_close_stream(&mut self, session: &mut Http2ServerSession, at: usize) {
         let stream = session.streams.swap_remove(at);
         session.core.push_half_close(stream.id, &mut self.output);
         session.streams.push(stream.half_closed());
@@ -103,8 +105,8 @@ impl<A: Answer + 'static> Thread<A> {
     /// has.
     pub(super) fn look_at_half_closed(
         &mut self,
-        conn: &mut Conn,
-        session: &mut Session,
+        conn: &mut SocketConnection,
+        session: &mut Http2ServerSession,
         at: usize,
     ) -> bool {
         let stream = &mut session.streams[at];
@@ -140,7 +142,13 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Writes the header of a frame whose `len` bytes stand behind it already.
-    fn frame_piece(&mut self, session: &mut Session, at: usize, start: usize, len: usize) {
+    fn frame_piece(
+        &mut self,
+        session: &mut Http2ServerSession,
+        at: usize,
+        start: usize,
+        len: usize,
+    ) {
         let stream = &mut session.streams[at];
         let id = stream.id;
         stream.write_by_ms = u64::MAX;
@@ -148,13 +156,13 @@ impl<A: Answer + 'static> Thread<A> {
         match session.core.frame_data(id, start, len, &mut self.output) {
             Some(sending) => {
                 stream.request.record_mut().body_bytes_out += len as u64;
-                if sending == Sending::Body {
+                if sending == AfterHead::Body {
                     return;
                 }
                 let stream = session.streams.swap_remove(at);
                 let request = stream.request.clone();
                 drop(stream);
-                session.end_answer(self, id, request, End::Body(None));
+                session.end_answer(self, id, request, ResponseEnd::Body(None));
             }
             None => {
                 self.output.truncate(start);
@@ -167,11 +175,12 @@ impl<A: Answer + 'static> Thread<A> {
     }
 }
 
-impl Wire for Session {
+impl MultiplexedConnection for Http2ServerSession {
     type Stream = u32;
 
     fn keep(&mut self, id: u32, request: Request, work: Work) {
-        self.streams.push(Stream::new(id, request, work));
+        self.streams
+            .push(Http2RequestStream::new(id, request, work));
     }
 
     fn open_tunnel(&mut self, id: u32) -> bool {
@@ -192,7 +201,7 @@ impl Wire for Session {
         out: &mut Vec<u8>,
     ) -> bool {
         let has_body = match follows {
-            Follows::Body(len) => self.core.push_head(id, head, len, date, out) == Sending::Body,
+            Follows::Body(len) => self.core.push_head(id, head, len, date, out) == AfterHead::Body,
             Follows::Tunnel => {
                 let (status, fields) = (head.status(), head.fields());
                 self.core.push_tunnel_head(id, status, fields, date, out);
@@ -221,20 +230,20 @@ impl Wire for Session {
     fn begin_body(&mut self, id: u32, request: Request, body: Body) {
         let is_answered = matches!(body, Body::Tunnel(_)) || self.core.body_is_open(id);
         let source = match is_answered {
-            true => Source::of(body),
-            false => Source::paced(body),
+            true => OutgoingBody::of(body),
+            false => OutgoingBody::paced(body),
         };
         let may_end = source.may_end();
-        let mut stream = Stream::new(id, request, Work::Body(source));
+        let mut stream = Http2RequestStream::new(id, request, Work::Body(source));
         stream.is_new = false;
         self.streams.push(stream);
         self.core.set_ready(id, true);
         self.core.set_may_end(id, may_end);
     }
 
-    fn reading(&mut self, at: usize) -> Option<Reading<'_>> {
+    fn reading(&mut self, at: usize) -> Option<ReceivingRequest<'_>> {
         let stream = self.streams.get_mut(at)?;
-        Some(Reading {
+        Some(ReceivingRequest {
             request: &stream.request,
             body_bytes: &mut stream.body_bytes,
             body_by_ms: &mut stream.body_by_ms,
@@ -252,14 +261,14 @@ impl Wire for Session {
     }
 
     /// The record ends when the answer has left.
-    fn end_answer<A: Answer + 'static>(
+    fn end_answer<A: Responder + 'static>(
         &mut self,
         thread: &mut Thread<A>,
         id: u32,
         request: Request,
-        end: End<'_>,
+        end: ResponseEnd<'_>,
     ) {
-        if let End::Body(trailers) = end
+        if let ResponseEnd::Body(trailers) = end
             && !self.core.push_end(id, trailers, &mut thread.output)
         {
             let mut record = request.record_mut();
@@ -269,7 +278,7 @@ impl Wire for Session {
         thread.finishing.push(request);
     }
 
-    fn break_answer<A: Answer + 'static>(
+    fn break_answer<A: Responder + 'static>(
         &mut self,
         thread: &mut Thread<A>,
         id: u32,
@@ -278,7 +287,8 @@ impl Wire for Session {
         reason: &'static str,
     ) {
         note_end(&request, Outcome::Broken, fault, reason);
-        self.core.break_off(id, Code::Internal, &mut thread.output);
+        self.core
+            .break_off(id, Http2ErrorCode::Internal, &mut thread.output);
         thread.finishing.push(request);
     }
 }

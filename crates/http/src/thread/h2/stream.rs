@@ -9,7 +9,7 @@ use crate::thread::waits::set_wait;
 use crate::thread::work::{StreamWaker, Work};
 
 /// A request that is being answered.
-pub(crate) struct Stream {
+pub(crate) struct Http2RequestStream {
     pub(super) id: u32,
     pub(crate) request: Request,
     pub(super) work: Work,
@@ -26,9 +26,9 @@ pub(crate) struct Stream {
     pub(super) take_since_us: u64,
 }
 
-impl Stream {
-    pub(super) fn new(id: u32, request: Request, work: Work) -> Stream {
-        Stream {
+impl Http2RequestStream {
+    pub(super) fn new(id: u32, request: Request, work: Work) -> Http2RequestStream {
+        Http2RequestStream {
             id,
             request,
             work,
@@ -52,12 +52,12 @@ impl Stream {
     }
 
     /// The same with nothing more for the client; it is looked at once more at once.
-    pub(super) fn half_closed(self) -> Stream {
+    pub(super) fn half_closed(self) -> Http2RequestStream {
         let work = match self.work {
             Work::Body(source) => Work::HalfClosed(source),
             work => work,
         };
-        Stream {
+        Http2RequestStream {
             work,
             is_new: true,
             write_by_ms: u64::MAX,

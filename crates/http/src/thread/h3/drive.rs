@@ -8,21 +8,21 @@ use std::sync::atomic::Ordering;
 use hob_trace::TlsVersion;
 
 use crate::clock::clock_us;
-use crate::h3::quic::{Happened, Lost, Sent};
-use crate::h3::{Code, ControlEvent, Failure, Uni};
+use crate::h3::quic::{DatagramSendOutcome, Happened, Lost};
+use crate::h3::{ControlEvent, Http3ConnectionError, Http3ErrorCode, Uni};
 use crate::limits::{BULK_BYTES_PER_ROUND, BULK_BYTES_PER_TURN};
 use crate::reactor::wake::KeyWaker;
-use crate::request::{Facts, TlsFacts};
-use crate::response::Answer;
+use crate::request::{ConnectionFacts, TlsFacts};
+use crate::response::Responder;
 use crate::thread::ending::Why;
-use crate::thread::h3::stream::{Sending, Stream};
-use crate::thread::h3::{Session, Stage};
+use crate::thread::h3::stream::{Http3RequestStream, ResponseProgress};
+use crate::thread::h3::{Http3ServerSession, Http3SessionStage};
 use crate::thread::run::Thread;
 
 /// Rounds of taking and making before others have their turn.
 const ROUNDS_PER_TURN: usize = 8;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Drives the connections for which something came, or whose time has come.
     pub(crate) fn drive_marked(&mut self) {
         while let Some((at_ms, index)) = self.quic.timers.first().copied()
@@ -52,7 +52,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Returns how many bytes it sent.
-    fn drive_one(&mut self, mut session: Box<Session>) -> usize {
+    fn drive_one(&mut self, mut session: Box<Http3ServerSession>) -> usize {
         // What handlers ask for while their connection is driven is seen to right here.
         self.ready.begin(session.key());
         if let Some(waker) = &session.waker {
@@ -67,7 +67,7 @@ impl<A: Answer + 'static> Thread<A> {
         let is_cut = self.go_on_with(&mut session);
         self.ready.end();
         let (sent_bytes, is_over) = self.send_datagrams(&mut session, is_cut);
-        if is_over && session.stage == Stage::Over {
+        if is_over && session.stage == Http3SessionStage::Over {
             self.forget(&session);
             return sent_bytes;
         }
@@ -82,13 +82,13 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Lets a connection go as far as it can. True when more could be done at once.
-    fn go_on_with(&mut self, session: &mut Session) -> bool {
+    fn go_on_with(&mut self, session: &mut Http3ServerSession) -> bool {
         let mut budget = BULK_BYTES_PER_TURN;
         let mut is_cut = false;
         for _ in 0..ROUNDS_PER_TURN {
             is_cut = false;
             self.take_happenings(session);
-            if session.stage != Stage::Open {
+            if session.stage != Http3SessionStage::Open {
                 break;
             }
             self.announce_leaving(session);
@@ -111,7 +111,7 @@ impl<A: Answer + 'static> Thread<A> {
         is_cut
     }
 
-    fn take_happenings(&mut self, session: &mut Session) {
+    fn take_happenings(&mut self, session: &mut Http3ServerSession) {
         while let Some(happened) = session.conn.next() {
             match happened {
                 Happened::Connected => self.open_session(session),
@@ -132,11 +132,11 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// The handshake is done: requests may come.
-    fn open_session(&mut self, session: &mut Session) {
-        if !matches!(session.stage, Stage::Handshake { .. }) {
+    fn open_session(&mut self, session: &mut Http3ServerSession) {
+        if !matches!(session.stage, Http3SessionStage::Handshake { .. }) {
             return;
         }
-        session.stage = Stage::Open;
+        session.stage = Http3SessionStage::Open;
         self.crew.handshakes.fetch_sub(1, Ordering::Relaxed);
         self.counters.tls_handshakes.add(1);
         self.counters.h3_connections.add(1);
@@ -144,7 +144,7 @@ impl<A: Answer + 'static> Thread<A> {
             if shaken.is_resumed {
                 self.counters.tls_resumed.add(1);
             }
-            session.facts = Rc::new(Facts {
+            session.facts = Rc::new(ConnectionFacts {
                 tls: Some(Rc::new(TlsFacts {
                     server_name: shaken.server_name,
                     version: TlsVersion::Tls13,
@@ -154,14 +154,17 @@ impl<A: Answer + 'static> Thread<A> {
                     client: shaken.client,
                     handshake_us: clock_us().saturating_sub(session.started_us),
                 })),
-                ..Facts::clone(&session.facts)
+                ..ConnectionFacts::clone(&session.facts)
             });
         }
         session.idle_by_ms = self.turn.now_ms + self.limits.idle.as_millis() as u64;
         session.control = session.conn.open_one_way();
         if session.control.is_none() {
             let reason = "there is no room for our control stream";
-            return self.fail(session, Failure::new(Code::StreamCreation, reason));
+            return self.fail(
+                session,
+                Http3ConnectionError::new(Http3ErrorCode::StreamCreation, reason),
+            );
         }
         let mut opening = Vec::new();
         session.core.push_opening(&mut opening);
@@ -169,8 +172,8 @@ impl<A: Answer + 'static> Thread<A> {
         self.accept_streams(session);
     }
 
-    fn accept_streams(&mut self, session: &mut Session) {
-        if session.stage != Stage::Open {
+    fn accept_streams(&mut self, session: &mut Http3ServerSession) {
+        if session.stage != Http3SessionStage::Open {
             return;
         }
         while let Some(id) = session.conn.accept_one_way() {
@@ -180,12 +183,16 @@ impl<A: Answer + 'static> Thread<A> {
         while let Some(id) = session.conn.accept_both_ways() {
             if !session.core.open(id) {
                 // It was told which request was the last one.
-                session.conn.stop(id, Code::RequestRejected as u64);
-                session.conn.reset(id, Code::RequestRejected as u64);
+                session
+                    .conn
+                    .stop(id, Http3ErrorCode::RequestRejected as u64);
+                session
+                    .conn
+                    .reset(id, Http3ErrorCode::RequestRejected as u64);
                 continue;
             }
             let head_by_ms = self.turn.now_ms + self.limits.head_time.as_millis() as u64;
-            let mut stream = Stream::new(id, self.limits.head_bytes, head_by_ms);
+            let mut stream = Http3RequestStream::new(id, self.limits.head_bytes, head_by_ms);
             if let Some(at) = session.early.iter().position(|(early, _)| *early == id) {
                 stream.set_priority(session.early.swap_remove(at).1);
             }
@@ -194,7 +201,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Reads what came on streams that go one way; says whether something did.
-    fn read_unis(&mut self, session: &mut Session) -> bool {
+    fn read_unis(&mut self, session: &mut Http3ServerSession) -> bool {
         if !std::mem::take(&mut session.unis_are_readable) {
             return false;
         }
@@ -221,12 +228,12 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Looks at all streams: what has come for them, and what their handlers have to say.
-    fn look_at_all(&mut self, session: &mut Session, budget: &mut usize) -> bool {
+    fn look_at_all(&mut self, session: &mut Http3ServerSession, budget: &mut usize) -> bool {
         let mut has_moved = false;
         let mut at = 0;
-        while at < session.streams.len() && session.stage == Stage::Open {
+        while at < session.streams.len() && session.stage == Http3SessionStage::Open {
             has_moved |= self.read_stream(session, at, budget);
-            if session.stage != Stage::Open {
+            if session.stage != Http3SessionStage::Open {
                 return true;
             }
             has_moved |= self.look_at_request(session, at);
@@ -236,7 +243,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Those that are over are forgotten.
-    fn sweep(&mut self, session: &mut Session) {
+    fn sweep(&mut self, session: &mut Http3ServerSession) {
         if session.streams.is_empty() {
             return;
         }
@@ -248,7 +255,11 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Sends what there is. Returns how many bytes, and whether the connection is over for good.
-    pub(super) fn send_datagrams(&mut self, session: &mut Session, is_cut: bool) -> (usize, bool) {
+    pub(super) fn send_datagrams(
+        &mut self,
+        session: &mut Http3ServerSession,
+        is_cut: bool,
+    ) -> (usize, bool) {
         let (place, now_us) = (session.place, self.turn.now_us);
         let mut buffer = std::mem::take(&mut self.quic.buffer);
         let Some(socket) = self.quic.place(place) else {
@@ -265,15 +276,15 @@ impl<A: Answer + 'static> Thread<A> {
         buffer.clear();
         self.quic.buffer = buffer;
         let bytes = match sent {
-            Sent::All(bytes) => {
+            DatagramSendOutcome::All(bytes) => {
                 session.is_marked |= is_cut;
                 bytes
             }
-            Sent::More(bytes) => {
+            DatagramSendOutcome::More(bytes) => {
                 session.is_marked = true;
                 bytes
             }
-            Sent::Blocked => {
+            DatagramSendOutcome::Blocked => {
                 self.watch_for_room(place, true);
                 0
             }
@@ -281,7 +292,7 @@ impl<A: Answer + 'static> Thread<A> {
         (bytes, is_over)
     }
 
-    fn set_timer(&mut self, session: &mut Session) {
+    fn set_timer(&mut self, session: &mut Http3ServerSession) {
         let own_ms = session.next_ms();
         let Some(place) = self.quic.place(session.place) else {
             return;
@@ -294,7 +305,7 @@ impl<A: Answer + 'static> Thread<A> {
         }
     }
 
-    pub(super) fn session_waker(&self, session: &mut Session) -> Arc<KeyWaker> {
+    pub(super) fn session_waker(&self, session: &mut Http3ServerSession) -> Arc<KeyWaker> {
         let key = session.key();
         let waker = session
             .waker
@@ -303,8 +314,8 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// The connection is over: whoever waits is told.
-    fn lose(&mut self, session: &mut Session, lost: Lost) {
-        if lost == Lost::Broken && session.stage == Stage::Open {
+    fn lose(&mut self, session: &mut Http3ServerSession, lost: Lost) {
+        if lost == Lost::Broken && session.stage == Http3SessionStage::Open {
             self.counters.h3_errors.add(1);
         }
         // One that has forgotten the connection may have crashed: nobody knows what had arrived.
@@ -313,12 +324,12 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// All bytes of a stream of ours have arrived.
-    pub(super) fn note_arrived(&mut self, session: &mut Session, id: u64) {
+    pub(super) fn note_arrived(&mut self, session: &mut Http3ServerSession, id: u64) {
         let Some(at) = session.find(id) else {
             return;
         };
         let stream = &mut session.streams[at];
-        stream.sending = Sending::Over;
+        stream.sending = ResponseProgress::Over;
         if stream.is_half_closed {
             // What the client sends is still read.
             return;

@@ -5,22 +5,22 @@ use std::sync::atomic::Ordering;
 use hob_trace::{Fault, Outcome};
 
 use crate::body::BodyError;
-use crate::h3::{Code, Failure, Flood};
+use crate::h3::{Flood, Http3ConnectionError, Http3ErrorCode};
 use crate::limits::{H3_LEAVE_MS, H3_PING_MS};
 use crate::refusal::HEAD_TOO_SLOW;
-use crate::response::Answer;
+use crate::response::Responder;
 use crate::thread::ending::{BODY_TOO_SLOW, WRITE_TOO_SLOW, Why};
 use crate::thread::exchange::note_end;
-use crate::thread::h3::stream::{Receiving, Sending};
-use crate::thread::h3::{Session, Stage};
+use crate::thread::h3::stream::{Receiving, ResponseProgress};
+use crate::thread::h3::{Http3ServerSession, Http3SessionStage};
 use crate::thread::handshake_failures::Attempt;
 use crate::thread::run::Thread;
 use crate::thread::work::Work;
 use crate::tls::failure::HandshakeFailure;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// The client has taken a request back, or does not want its answer.
-    pub(super) fn leave_request(&mut self, session: &mut Session, at: usize) {
+    pub(super) fn leave_request(&mut self, session: &mut Http3ServerSession, at: usize) {
         let stream = &mut session.streams[at];
         stream.set_wait(false, self.turn.now_us);
         let request = stream.request.take();
@@ -28,7 +28,7 @@ impl<A: Answer + 'static> Thread<A> {
         if let Some(request) = &request {
             request.exchange.leave();
         }
-        session.cut(at, Code::RequestCancelled);
+        session.cut(at, Http3ErrorCode::RequestCancelled);
         if let Some(request) = request {
             self.note_left(&request, Why::ClientLeft);
             self.end_record(request, &session.conn);
@@ -37,7 +37,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// The client wants no more of an answer.
-    pub(super) fn note_stopped(&mut self, session: &mut Session, id: u64) {
+    pub(super) fn note_stopped(&mut self, session: &mut Http3ServerSession, id: u64) {
         let Some(at) = session.find(id) else {
             return;
         };
@@ -45,7 +45,12 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// A request turned out malformed.
-    pub(super) fn break_request(&mut self, session: &mut Session, at: usize, reason: &'static str) {
+    pub(super) fn break_request(
+        &mut self,
+        session: &mut Http3ServerSession,
+        at: usize,
+        reason: &'static str,
+    ) {
         self.counters.bad_request.add(1);
         let stream = &mut session.streams[at];
         stream.set_wait(false, self.turn.now_us);
@@ -55,7 +60,7 @@ impl<A: Answer + 'static> Thread<A> {
             request.exchange.body.borrow_mut().break_off(error);
             request.exchange.leave();
         }
-        session.cut(at, Code::Message);
+        session.cut(at, Http3ErrorCode::Message);
         if let Some(request) = request {
             note_end(&request, Outcome::Broken, Fault::Client, reason);
             self.end_record(request, &session.conn);
@@ -64,8 +69,8 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// A request was taken back, or broken off for a fault: not too many of them.
-    pub(super) fn count_reset(&mut self, session: &mut Session) {
-        if session.stage == Stage::Open
+    pub(super) fn count_reset(&mut self, session: &mut Http3ServerSession) {
+        if session.stage == Http3SessionStage::Open
             && let Err(failure) = session.core.note_reset(self.turn.now_ms)
         {
             self.fail(session, failure);
@@ -73,7 +78,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// The client has broken the rules: the connection ends.
-    pub(super) fn fail(&mut self, session: &mut Session, failure: Failure) {
+    pub(super) fn fail(&mut self, session: &mut Http3ServerSession, failure: Http3ConnectionError) {
         let counters = &self.counters;
         match failure.flood {
             None => counters.h3_errors.add(1),
@@ -88,8 +93,8 @@ impl<A: Answer + 'static> Thread<A> {
     /// Ends a connection from our side.
     pub(super) fn close_session(
         &mut self,
-        session: &mut Session,
-        code: Code,
+        session: &mut Http3ServerSession,
+        code: Http3ErrorCode,
         reason: &str,
         why: Why,
     ) {
@@ -105,10 +110,15 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// The connection is over: whoever waits is told, and it counts no more. `is_in_order` says
     /// that the client had all it wanted.
-    pub(super) fn end_session(&mut self, session: &mut Session, why: Why, is_in_order: bool) {
-        match std::mem::replace(&mut session.stage, Stage::Over) {
-            Stage::Over => return,
-            Stage::Handshake { .. } => {
+    pub(super) fn end_session(
+        &mut self,
+        session: &mut Http3ServerSession,
+        why: Why,
+        is_in_order: bool,
+    ) {
+        match std::mem::replace(&mut session.stage, Http3SessionStage::Over) {
+            Http3SessionStage::Over => return,
+            Http3SessionStage::Handshake { .. } => {
                 let failure = session.failure.unwrap_or(match why {
                     Why::ClientLeft => HandshakeFailure::Left,
                     Why::ServerStops => HandshakeFailure::Stopped,
@@ -120,7 +130,7 @@ impl<A: Answer + 'static> Thread<A> {
                 };
                 self.book_failure(&session.facts, &attempt, failure, &"");
             }
-            Stage::Open => {}
+            Http3SessionStage::Open => {}
         }
         for mut stream in std::mem::take(&mut session.streams) {
             stream.set_wait(false, self.turn.now_us);
@@ -147,7 +157,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Nothing more can come for a connection: its place is free.
-    pub(super) fn forget(&mut self, session: &Session) {
+    pub(super) fn forget(&mut self, session: &Http3ServerSession) {
         if let Some(place) = self.quic.place(session.place) {
             if let Some(index) = place.sessions.get_mut(session.conn.handle()) {
                 *index = u32::MAX;
@@ -160,24 +170,24 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Looks which time is up.
-    pub(super) fn look_at_clocks(&mut self, session: &mut Session) {
+    pub(super) fn look_at_clocks(&mut self, session: &mut Http3ServerSession) {
         match session.stage {
-            Stage::Handshake { by_ms } if by_ms <= self.turn.now_ms => {
+            Http3SessionStage::Handshake { by_ms } if by_ms <= self.turn.now_ms => {
                 session.failure = Some(HandshakeFailure::Late);
                 let reason = "limits.handshake_time: it took too long";
-                self.close_session(session, Code::NoError, reason, Why::ClientLeft);
+                self.close_session(session, Http3ErrorCode::NoError, reason, Why::ClientLeft);
             }
-            Stage::Open if session.streams.is_empty() => {
+            Http3SessionStage::Open if session.streams.is_empty() => {
                 session.ping_by_ms = u64::MAX;
                 if session.idle_by_ms <= self.turn.now_ms {
                     self.counters.limit_idle.add(1);
                     let mut out = Vec::new();
                     session.core.leave(&mut out);
                     session.push_control(out);
-                    self.close_session(session, Code::NoError, "", Why::ClientLeft);
+                    self.close_session(session, Http3ErrorCode::NoError, "", Why::ClientLeft);
                 }
             }
-            Stage::Open => {
+            Http3SessionStage::Open => {
                 if session.ping_by_ms <= self.turn.now_ms {
                     // An answer may take longer than either side would wait for nothing.
                     session.conn.ping();
@@ -189,12 +199,12 @@ impl<A: Answer + 'static> Thread<A> {
                 self.time_out_requests(session);
                 self.look_for_silence(session);
             }
-            Stage::Handshake { .. } | Stage::Over => {}
+            Http3SessionStage::Handshake { .. } | Http3SessionStage::Over => {}
         }
     }
 
     /// A thread that ends does not wait long for clients that may have gone without a word.
-    fn look_for_silence(&mut self, session: &mut Session) {
+    fn look_for_silence(&mut self, session: &mut Http3ServerSession) {
         let delivered_ms = session.delivered_ms().filter(|_| self.is_past_grace());
         let Some(delivered_ms) = delivered_ms else {
             session.silent_by_ms = u64::MAX;
@@ -208,13 +218,13 @@ impl<A: Answer + 'static> Thread<A> {
         session.ping_by_ms = session.ping_by_ms.min(self.turn.now_ms + H3_LEAVE_MS / 2);
         session.silent_by_ms = session.silent_by_ms.max(delivered_ms + H3_LEAVE_MS);
         if session.silent_by_ms <= self.turn.now_ms {
-            self.close_session(session, Code::NoError, "", Why::ClientLeft);
+            self.close_session(session, Http3ErrorCode::NoError, "", Why::ClientLeft);
         }
     }
 
-    fn time_out_requests(&mut self, session: &mut Session) {
+    fn time_out_requests(&mut self, session: &mut Http3ServerSession) {
         for at in 0..session.streams.len() {
-            if session.stage != Stage::Open {
+            if session.stage != Http3SessionStage::Open {
                 return;
             }
             let stream = &mut session.streams[at];
@@ -244,7 +254,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// This status unless an answer is under way.
     pub(super) fn give_up_request(
         &mut self,
-        session: &mut Session,
+        session: &mut Http3ServerSession,
         at: usize,
         reason: &'static str,
         outcome: Outcome,
@@ -253,7 +263,7 @@ impl<A: Answer + 'static> Thread<A> {
     ) {
         let stream = &mut session.streams[at];
         let Some(request) = stream.request.clone() else {
-            return session.cut(at, Code::RequestCancelled);
+            return session.cut(at, Http3ErrorCode::RequestCancelled);
         };
         note_end(&request, outcome, Fault::Client, reason);
         request.exchange.body.borrow_mut().break_off(error);
@@ -265,13 +275,13 @@ impl<A: Answer + 'static> Thread<A> {
         request.exchange.leave();
         stream.set_wait(false, self.turn.now_us);
         stream.request = None;
-        session.cut(at, Code::RequestCancelled);
+        session.cut(at, Http3ErrorCode::RequestCancelled);
         self.end_record(request, &session.conn);
     }
 
     /// A draining thread tells its clients to go: first to open no more requests, later which one
     /// was the last.
-    pub(super) fn announce_leaving(&mut self, session: &mut Session) {
+    pub(super) fn announce_leaving(&mut self, session: &mut Http3ServerSession) {
         let Some(draining) = self.draining else {
             return;
         };
@@ -286,9 +296,9 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Closes a connection that was told to go and has its answers.
-    pub(super) fn close_if_done(&mut self, session: &mut Session) {
-        if self.is_past_grace() && session.stage == Stage::Open && session.is_idle() {
-            self.close_session(session, Code::NoError, "", Why::ServerStops);
+    pub(super) fn close_if_done(&mut self, session: &mut Http3ServerSession) {
+        if self.is_past_grace() && session.stage == Http3SessionStage::Open && session.is_idle() {
+            self.close_session(session, Http3ErrorCode::NoError, "", Why::ServerStops);
         }
     }
 
@@ -306,7 +316,7 @@ impl<A: Answer + 'static> Thread<A> {
     pub(crate) fn close_sessions(&mut self) {
         for index in 0..self.quic.sessions.len() {
             if let Some(mut session) = self.quic.sessions[index].take() {
-                self.close_session(&mut session, Code::NoError, "", Why::ServerStops);
+                self.close_session(&mut session, Http3ErrorCode::NoError, "", Why::ServerStops);
                 self.send_datagrams(&mut session, false);
                 self.quic.sessions[index] = Some(session);
             }
@@ -314,9 +324,9 @@ impl<A: Answer + 'static> Thread<A> {
     }
 }
 
-impl Session {
+impl Http3ServerSession {
     /// Reads no more of a request.
-    pub(super) fn stop_reading(&mut self, at: usize, code: Code) {
+    pub(super) fn stop_reading(&mut self, at: usize, code: Http3ErrorCode) {
         let stream = &mut self.streams[at];
         stream.body_by_ms = u64::MAX;
         stream.head_by_ms = u64::MAX;
@@ -326,7 +336,7 @@ impl Session {
     }
 
     /// Breaks a stream off both ways.
-    pub(super) fn cut(&mut self, at: usize, code: Code) {
+    pub(super) fn cut(&mut self, at: usize, code: Http3ErrorCode) {
         self.stop_reading(at, code);
         let stream = &mut self.streams[at];
         stream.work = None;
@@ -334,8 +344,8 @@ impl Session {
         stream.is_half_closed = false;
         stream.write_by_ms = u64::MAX;
         stream.unsent = bytes::Bytes::new();
-        if stream.sending != Sending::Over {
-            stream.sending = Sending::Over;
+        if stream.sending != ResponseProgress::Over {
+            stream.sending = ResponseProgress::Over;
             self.conn.reset(stream.id, code as u64);
         }
     }

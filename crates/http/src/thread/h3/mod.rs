@@ -26,5 +26,5 @@ mod stream;
 mod unread;
 
 pub(crate) use packets::Forwarded;
-use session::{Place, Session, Stage};
+use session::{Http3ServerSession, Http3SessionStage, QuicListener};
 pub(crate) use session::{QUIC, Quic};

@@ -15,23 +15,23 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use crate::clock::clock_us;
 use crate::h3;
-use crate::h3::quic::id::{Home, home_of};
+use crate::h3::quic::id::{ConnectionHome, home_of};
 use crate::h3::quic::relay;
 use crate::h3::quic::{
-    Arrival, Connection, Datagram, Endpoint, Newcomer, Offered, RetryKey, Socket, Stray,
+    Arrival, Datagram, Endpoint, Newcomer, Offered, QuicConnection, RetryKey, Socket, Stray,
 };
 use crate::limits::{H3_READS_PER_TURN, H3_RETRY_PART};
-use crate::request::Facts;
-use crate::response::Answer;
-use crate::thread::accept::{Full, Listening};
-use crate::thread::conn::Counted;
+use crate::request::ConnectionFacts;
+use crate::response::Responder;
+use crate::thread::accept::{ConnectionLimit, Listening};
+use crate::thread::conn::CountedLimits;
 use crate::thread::h3::unread::Unread;
-use crate::thread::h3::{Place, Session, Stage};
+use crate::thread::h3::{Http3ServerSession, Http3SessionStage, QuicListener};
 use crate::thread::handshake_failures::Attempt;
 use crate::thread::run::{SOCKETS, Thread};
 use crate::thread::shared::Letter;
 use crate::thread::visit::Visit;
-use crate::tls::Terms;
+use crate::tls::TlsHosts;
 use crate::tls::failure::HandshakeFailure;
 
 /// The first sockets of a listener are the ends of its relay.
@@ -47,7 +47,7 @@ pub(crate) struct Forwarded {
     datagram: Datagram,
 }
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Speaks QUIC on exactly these listeners' sockets from now on. Connections of those that are
     /// gone go on over them.
     pub(crate) fn set_sockets(&mut self, listeners: &[Listening]) -> io::Result<()> {
@@ -74,7 +74,7 @@ impl<A: Answer + 'static> Thread<A> {
             let (Some(terms), Some(socket)) = (&listening.tls, socket_of(listening)) else {
                 continue;
             };
-            let is_it = |place: &Place| {
+            let is_it = |place: &QuicListener| {
                 place.listener == listening.number && Arc::ptr_eq(place.fd(), &socket)
             };
             if !self.quic.places.iter().flatten().any(is_it) {
@@ -84,7 +84,7 @@ impl<A: Answer + 'static> Thread<A> {
                 let Some([relay, ours]) = listening.datagrams.first_chunk::<RELAY_ENDS>() else {
                     continue;
                 };
-                let place = Place {
+                let place = QuicListener {
                     listener: listening.number,
                     relay: [Arc::clone(relay), Arc::clone(ours)],
                     endpoint: Endpoint::new(
@@ -107,7 +107,7 @@ impl<A: Answer + 'static> Thread<A> {
         Ok(())
     }
 
-    fn add_place(&mut self, mut place: Place, terms: &Arc<Terms>) -> io::Result<()> {
+    fn add_place(&mut self, mut place: QuicListener, terms: &Arc<TlsHosts>) -> io::Result<()> {
         place.offer(Some(terms), self.limits.idle);
         let places = &mut self.quic.places;
         let index = match places.iter().position(Option::is_none) {
@@ -143,7 +143,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// Closes the sockets that nobody needs any more.
     pub(super) fn drop_places(&mut self) {
         for place in &mut self.quic.places {
-            let is_done = |place: &mut Place| !place.is_offered && place.session_count == 0;
+            let is_done = |place: &mut QuicListener| !place.is_offered && place.session_count == 0;
             let Some(done) = place.take_if(is_done) else {
                 continue;
             };
@@ -216,7 +216,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// It is for a connection of this server, or may begin one.
-    fn is_ours(&self, home: Option<Home>) -> bool {
+    fn is_ours(&self, home: Option<ConnectionHome>) -> bool {
         match home {
             Some(home) => home.generation == self.quic.home.generation,
             None => self.draining.is_none(),
@@ -224,8 +224,8 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// It is for a connection of a server that lives no more, and here is who follows it.
-    fn is_orphan(&self, home: Option<Home>) -> bool {
-        let has_ended = |home: Home| self.crew.has_ended(home.generation);
+    fn is_orphan(&self, home: Option<ConnectionHome>) -> bool {
+        let has_ended = |home: ConnectionHome| self.crew.has_ended(home.generation);
         self.draining.is_none() && home.is_some_and(has_ended)
     }
 
@@ -270,7 +270,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// A datagram that another thread has read.
     pub(crate) fn take_forwarded(&mut self, forwarded: Forwarded) {
-        let is_it = |place: &Option<Place>| {
+        let is_it = |place: &Option<QuicListener>| {
             place
                 .as_ref()
                 .is_some_and(|place| place.listener == forwarded.listener)
@@ -346,15 +346,15 @@ impl<A: Answer + 'static> Thread<A> {
             Ok(counted) => counted,
             Err(full) => {
                 match full {
-                    Full::Client => self.counters.limit_connections_per_client.add(1),
-                    Full::Server => self.counters.limit_connections.add(1),
+                    ConnectionLimit::Client => self.counters.limit_connections_per_client.add(1),
+                    ConnectionLimit::Server => self.counters.limit_connections.add(1),
                 }
                 self.counters.connections_closed.add(1);
                 return endpoint.refuse(newcomer);
             }
         };
         let local = newcomer.local_ip();
-        let facts = Facts {
+        let facts = ConnectionFacts {
             peer: Some(peer),
             local: local.map(|ip| (ip.to_canonical(), port).into()),
             peer_uid: None,
@@ -390,9 +390,9 @@ impl<A: Answer + 'static> Thread<A> {
     fn begin_session(
         &mut self,
         place: usize,
-        conn: Connection,
-        facts: Facts,
-        counted: Counted,
+        conn: QuicConnection,
+        facts: ConnectionFacts,
+        counted: CountedLimits,
         visit: Option<Visit>,
     ) {
         self.mailbox.conn_count.fetch_add(1, Ordering::Relaxed);
@@ -410,18 +410,18 @@ impl<A: Answer + 'static> Thread<A> {
         socket.sessions[handle] = index;
         socket.session_count += 1;
         let by_ms = self.turn.now_ms + self.limits.handshake_time.as_millis() as u64;
-        let session = Session {
+        let session = Http3ServerSession {
             _visit: visit,
             index,
             place,
             conn,
-            core: h3::Conn::new(Rc::clone(&self.limits), self.turn.now_ms),
+            core: h3::Http3Connection::new(Rc::clone(&self.limits), self.turn.now_ms),
             counted_peer: facts.peer,
             facts: Rc::new(facts),
             counted,
             request_count: 0,
             waker: None,
-            stage: Stage::Handshake { by_ms },
+            stage: Http3SessionStage::Handshake { by_ms },
             failure: None,
             started_us: self.turn.now_us,
             control: None,
@@ -480,7 +480,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 }
 
-impl Place {
+impl QuicListener {
     fn fd(&self) -> &Arc<OwnedFd> {
         self.endpoint.socket().fd()
     }
@@ -490,7 +490,7 @@ impl Place {
     }
 
     /// Sets what new connections are offered; none are taken without.
-    fn offer(&mut self, terms: Option<&Arc<Terms>>, idle: Duration) {
+    fn offer(&mut self, terms: Option<&Arc<TlsHosts>>, idle: Duration) {
         let retry = terms.map(|terms| RetryKey::of(terms.tickets().address_secret()));
         let offered = terms.and_then(Offered::new).zip(retry);
         self.is_offered = offered.is_some();

@@ -9,14 +9,14 @@ use crate::body::BodyError;
 use crate::fields_coding::head::{Sound, Wrong};
 use crate::fields_coding::qpack;
 use crate::h3::quic::Readout;
-use crate::h3::{Code, Event, Failure, Receiver};
+use crate::h3::{Http3ConnectionError, Http3ErrorCode, Receiver, RequestStreamEvent};
 use crate::limits::BODY_WINDOW_BYTES;
 use crate::refusal::{HEAD_TOO_LONG, Refusal};
 use crate::request::{Incoming, IncomingState, Request};
-use crate::response::Answer;
-use crate::thread::exchange::{Looked, note_end};
+use crate::response::Responder;
+use crate::thread::exchange::{BodyInterest, note_end};
 use crate::thread::h3::stream::Receiving;
-use crate::thread::h3::{Session, Stage};
+use crate::thread::h3::{Http3ServerSession, Http3SessionStage};
 use crate::thread::run::Thread;
 use crate::thread::work::Work;
 
@@ -24,16 +24,16 @@ const WRONG_SIZE: &str = "the body has not the size that was announced";
 /// Bytes read from a stream at a time.
 const READ_BYTES: usize = 16 * 1024;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Reads what has come over a stream, as far as somebody wants it; says whether something did.
     pub(super) fn read_stream(
         &mut self,
-        session: &mut Session,
+        session: &mut Http3ServerSession,
         at: usize,
         budget: &mut usize,
     ) -> bool {
         let mut has_moved = false;
-        while session.stage == Stage::Open && *budget > 0 {
+        while session.stage == Http3SessionStage::Open && *budget > 0 {
             let stream = &mut session.streams[at];
             let room = room_of(stream.receiving, stream.request.as_ref());
             if !stream.is_readable || stream.receiving == Receiving::Ended {
@@ -68,7 +68,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Bytes of a head. Whether the request ends with them decides whether it has a body at all.
-    fn take_begin(&mut self, session: &mut Session, at: usize, first: Bytes) {
+    fn take_begin(&mut self, session: &mut Http3ServerSession, at: usize, first: Bytes) {
         let id = session.streams[at].id;
         let mut rest = Vec::new();
         let end = loop {
@@ -85,16 +85,24 @@ impl<A: Answer + 'static> Thread<A> {
         let bytes = if rest.is_empty() { &first[..] } else { &rest };
         self.take_bytes(session, at, bytes, has_ended);
         match end {
-            Readout::End if session.stage == Stage::Open => self.end_input(session, at),
-            Readout::Gone if session.stage == Stage::Open => self.leave_request(session, at),
+            Readout::End if session.stage == Http3SessionStage::Open => self.end_input(session, at),
+            Readout::Gone if session.stage == Http3SessionStage::Open => {
+                self.leave_request(session, at)
+            }
             // Whatever is there is asked for once more.
             _ => {}
         }
     }
 
-    fn take_bytes(&mut self, session: &mut Session, at: usize, bytes: &[u8], has_ended: bool) {
+    fn take_bytes(
+        &mut self,
+        session: &mut Http3ServerSession,
+        at: usize,
+        bytes: &[u8],
+        has_ended: bool,
+    ) {
         let mut used = 0;
-        while session.stage == Stage::Open {
+        while session.stage == Http3SessionStage::Open {
             let stream = &mut session.streams[at];
             let (count, event) = stream.receiver.read(&bytes[used..]);
             used += count;
@@ -104,20 +112,24 @@ impl<A: Answer + 'static> Thread<A> {
                 return self.fail(session, failure);
             }
             match event {
-                Event::NeedMore => return,
-                Event::Head(section) => {
+                RequestStreamEvent::NeedMore => return,
+                RequestStreamEvent::Head(section) => {
                     let is_last = has_ended && Receiver::is_idle(&bytes[used..]);
                     self.take_head(session, at, &section, is_last);
                 }
-                Event::Data(len) => self.take_piece(session, at, &bytes[used - len..used]),
-                Event::Trailers(section) => self.end_with_trailers(session, at, &section),
-                Event::TooLong => self.refuse_unfinished(session, at, HEAD_TOO_LONG),
-                Event::Idle => {
+                RequestStreamEvent::Data(len) => {
+                    self.take_piece(session, at, &bytes[used - len..used])
+                }
+                RequestStreamEvent::Trailers(section) => {
+                    self.end_with_trailers(session, at, &section)
+                }
+                RequestStreamEvent::TooLong => self.refuse_unfinished(session, at, HEAD_TOO_LONG),
+                RequestStreamEvent::Idle => {
                     if let Err(failure) = session.core.note_idle(self.turn.now_ms) {
                         self.fail(session, failure);
                     }
                 }
-                Event::Broken(failure) => self.fail(session, failure),
+                RequestStreamEvent::Broken(failure) => self.fail(session, failure),
             }
             if session
                 .streams
@@ -130,7 +142,13 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// A request's head is there.
-    fn take_head(&mut self, session: &mut Session, at: usize, section: &[u8], is_last: bool) {
+    fn take_head(
+        &mut self,
+        session: &mut Http3ServerSession,
+        at: usize,
+        section: &[u8],
+        is_last: bool,
+    ) {
         let mut request = self.request_for(&session.facts);
         let Some(exchange) = Rc::get_mut(&mut request.exchange) else {
             debug_assert!(false, "a fresh request has one owner");
@@ -147,13 +165,16 @@ impl<A: Answer + 'static> Thread<A> {
             self.counters.limit_heads.add(1);
             self.recycle(request);
             //= rfc9114#4.1.1
-            session.cut(at, Code::RequestRejected);
+            session.cut(at, Http3ErrorCode::RequestRejected);
             return self.count_reset(session);
         }
         match read {
             Err(malformed) => {
                 self.recycle(request);
-                self.fail(session, Failure::new(Code::Decompression, malformed.0));
+                self.fail(
+                    session,
+                    Http3ConnectionError::new(Http3ErrorCode::Decompression, malformed.0),
+                );
             }
             Ok(Ok(sound)) => {
                 let announced = match is_last {
@@ -173,7 +194,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     fn open_request(
         &mut self,
-        session: &mut Session,
+        session: &mut Http3ServerSession,
         at: usize,
         request: Request,
         sound: Sound,
@@ -206,7 +227,12 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Opens the record of a request.
-    pub(super) fn open_record(&mut self, session: &mut Session, at: usize, request: &Request) {
+    pub(super) fn open_record(
+        &mut self,
+        session: &mut Http3ServerSession,
+        at: usize,
+        request: &Request,
+    ) {
         let count = session.request_count;
         self.note_start_of(&session.facts, count, request);
         request.record_mut().bytes_in = session.streams[at].bytes_in;
@@ -214,7 +240,12 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// A head that is longer than any that is read.
-    pub(super) fn refuse_unfinished(&mut self, session: &mut Session, at: usize, refusal: Refusal) {
+    pub(super) fn refuse_unfinished(
+        &mut self,
+        session: &mut Http3ServerSession,
+        at: usize,
+        refusal: Refusal,
+    ) {
         if session.streams[at].request.is_some() {
             // Trailers: the request was sound so far.
             return self.break_request(session, at, "limits.head: the trailers are too long");
@@ -226,7 +257,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// Answers what is refused.
     pub(super) fn refuse_request(
         &mut self,
-        session: &mut Session,
+        session: &mut Http3ServerSession,
         at: usize,
         request: Request,
         refusal: Refusal,
@@ -244,7 +275,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// What came was no request: it has a record all the same.
     fn end_malformed(
         &mut self,
-        session: &mut Session,
+        session: &mut Http3ServerSession,
         at: usize,
         request: Request,
         reason: &'static str,
@@ -253,12 +284,12 @@ impl<A: Answer + 'static> Thread<A> {
         self.open_record(session, at, &request);
         note_end(&request, Outcome::Broken, Fault::Client, reason);
         self.end_record(request, &session.conn);
-        session.cut(at, Code::Message);
+        session.cut(at, Http3ErrorCode::Message);
         self.count_reset(session);
     }
 
     /// Bytes of a body, which has no more of them than was announced.
-    fn take_piece(&mut self, session: &mut Session, at: usize, bytes: &[u8]) {
+    fn take_piece(&mut self, session: &mut Http3ServerSession, at: usize, bytes: &[u8]) {
         let stream = &mut session.streams[at];
         let Receiving::Body(left) = &mut stream.receiving else {
             return;
@@ -276,11 +307,14 @@ impl<A: Answer + 'static> Thread<A> {
         self.take_data(session, at, bytes);
     }
 
-    fn end_with_trailers(&mut self, session: &mut Session, at: usize, section: &[u8]) {
+    fn end_with_trailers(&mut self, session: &mut Http3ServerSession, at: usize, section: &[u8]) {
         let limits = Rc::clone(&self.limits);
         match qpack::read_trailers(section, &limits) {
             Err(malformed) => {
-                self.fail(session, Failure::new(Code::Decompression, malformed.0));
+                self.fail(
+                    session,
+                    Http3ConnectionError::new(Http3ErrorCode::Decompression, malformed.0),
+                );
             }
             Ok(Err(reason)) => self.break_request(session, at, reason),
             Ok(Ok(trailers)) => {
@@ -302,7 +336,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// The client has sent all of a request.
-    fn end_input(&mut self, session: &mut Session, at: usize) {
+    fn end_input(&mut self, session: &mut Http3ServerSession, at: usize) {
         let stream = &mut session.streams[at];
         if let Err(failure) = stream.receiver.end() {
             return self.fail(session, failure);
@@ -313,7 +347,7 @@ impl<A: Answer + 'static> Thread<A> {
             //= rfc9114#4.1
             Receiving::Head => {
                 stream.head_by_ms = u64::MAX;
-                session.cut(at, Code::RequestIncomplete);
+                session.cut(at, Http3ErrorCode::RequestIncomplete);
                 self.count_reset(session);
             }
             Receiving::Body(Some(1..)) if !stream.is_tunnel => {
@@ -333,7 +367,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// What a stream's handler has asked for, and its answer if it is there now; says whether
     /// something changed.
-    pub(super) fn look_at_request(&mut self, session: &mut Session, at: usize) -> bool {
+    pub(super) fn look_at_request(&mut self, session: &mut Http3ServerSession, at: usize) -> bool {
         let stream = &mut session.streams[at];
         if stream.request.is_none() {
             // A new one is looked at as such when its whole head has come.
@@ -367,11 +401,11 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Lets the client send what the handler has room for; says whether something can be read, or
     /// changed.
-    pub(super) fn look_at_input(&mut self, session: &mut Session, at: usize) -> bool {
+    pub(super) fn look_at_input(&mut self, session: &mut Http3ServerSession, at: usize) -> bool {
         match self.look_at_body(session, at) {
-            Looked::Unwanted => false,
-            Looked::Refused => true,
-            Looked::Wanted(held_bytes) => {
+            BodyInterest::Unwanted => false,
+            BodyInterest::Refused => true,
+            BodyInterest::Wanted(held_bytes) => {
                 session.streams[at].is_readable && held_bytes < BODY_WINDOW_BYTES
             }
         }

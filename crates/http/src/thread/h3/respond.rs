@@ -9,28 +9,34 @@ use crate::body::Body;
 use crate::clock::clock_us;
 use crate::date::DateLine;
 use crate::fields_coding::qpack;
-use crate::h3::frame::{self, Code, DATA_HEADER_BYTES};
+use crate::h3::frame::{self, DATA_HEADER_BYTES, Http3ErrorCode};
 use crate::h3::quic::Wrote;
 use crate::head::Fields;
 use crate::limits::{COPY_BYTES_MAX, H3_PIECE_BYTES};
 use crate::request::Request;
-use crate::response::{Answer, ResponseHead};
+use crate::response::{Responder, ResponseHead};
 use crate::status;
 use crate::thread::ending::{LONGER, SHORTER};
-use crate::thread::exchange::{End, Follows, Reading, Wire, note_end};
-use crate::thread::h3::Session;
-use crate::thread::h3::stream::{Receiving, Sending, Stream};
+use crate::thread::exchange::{
+    Follows, MultiplexedConnection, ReceivingRequest, ResponseEnd, note_end,
+};
+use crate::thread::h3::Http3ServerSession;
+use crate::thread::h3::stream::{Http3RequestStream, Receiving, ResponseProgress};
 use crate::thread::pull::fault_of;
 use crate::thread::run::Thread;
-use crate::thread::source::{Gave, Source};
+use crate::thread::source::{Gave, OutgoingBody};
 use crate::thread::work::Work;
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Fills streams with what their answers have, the most urgent first; says whether something
     /// moved.
-    pub(super) fn fill_streams(&mut self, session: &mut Session, budget: &mut usize) -> bool {
-        let has_unsent = |stream: &Stream| !stream.unsent.is_empty() || stream.must_end;
-        let is_ready = |stream: &Stream| {
+    pub(super) fn fill_streams(
+        &mut self,
+        session: &mut Http3ServerSession,
+        budget: &mut usize,
+    ) -> bool {
+        let has_unsent = |stream: &Http3RequestStream| !stream.unsent.is_empty() || stream.must_end;
+        let is_ready = |stream: &Http3RequestStream| {
             let has_body = matches!(stream.work, Some(Work::Body(_)));
             has_unsent(stream) || (has_body && stream.may_have_more)
         };
@@ -65,7 +71,12 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Sends what waits, then makes the next piece; says whether something moved.
-    fn fill_stream(&mut self, session: &mut Session, at: usize, budget: &mut usize) -> bool {
+    fn fill_stream(
+        &mut self,
+        session: &mut Http3ServerSession,
+        at: usize,
+        budget: &mut usize,
+    ) -> bool {
         let stream = &mut session.streams[at];
         let before = stream.unsent.len();
         if before > 0
@@ -99,7 +110,7 @@ impl<A: Answer + 'static> Thread<A> {
                 before > 0 || is_readable
             }
             Poll::Ready(Ok(Gave::HalfClose)) => {
-                stream.sending = Sending::Ended;
+                stream.sending = ResponseProgress::Ended;
                 stream.is_half_closed = true;
                 stream.must_end = true;
                 true
@@ -115,7 +126,7 @@ impl<A: Answer + 'static> Thread<A> {
                 if let Some(request) = &stream.request {
                     request.record_mut().body_bytes_out += count as u64;
                 }
-                if stream.sending == Sending::Ended {
+                if stream.sending == ResponseProgress::Ended {
                     stream.work = None;
                     stream.must_end = true;
                 }
@@ -135,7 +146,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Sends what waits for room. `None` when all of it has left; else whether some of it moved.
-    fn send_unsent(&mut self, session: &mut Session, at: usize) -> Option<bool> {
+    fn send_unsent(&mut self, session: &mut Http3ServerSession, at: usize) -> Option<bool> {
         let stream = &mut session.streams[at];
         let before = stream.unsent.len();
         match session.conn.write(stream.id, &mut stream.unsent) {
@@ -161,18 +172,23 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// All of the answer is made.
-    fn complete_answer(&mut self, session: &mut Session, at: usize, trailers: Option<&Fields>) {
+    fn complete_answer(
+        &mut self,
+        session: &mut Http3ServerSession,
+        at: usize,
+        trailers: Option<&Fields>,
+    ) {
         let stream = &mut session.streams[at];
         if stream.is_half_closed {
             return self.end_tunnel(session, at);
         }
         match stream.sending {
-            Sending::Nothing | Sending::Body(Some(1..)) => {
+            ResponseProgress::Nothing | ResponseProgress::Body(Some(1..)) => {
                 return self.break_off_answer(session, at, Fault::Server, SHORTER);
             }
-            Sending::Body(_) => stream.sending = Sending::Ended,
-            Sending::Ended => {}
-            Sending::Over => return,
+            ResponseProgress::Body(_) => stream.sending = ResponseProgress::Ended,
+            ResponseProgress::Ended => {}
+            ResponseProgress::Over => return,
         }
         if let Some(trailers) = trailers.filter(|trailers| !trailers.is_empty()) {
             let mut out = Vec::new();
@@ -190,7 +206,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// The last byte of an answer is handed over. What is left of the request nobody reads.
     //= rfc9114#4.1
-    fn finish_answer(&mut self, session: &mut Session, at: usize) {
+    fn finish_answer(&mut self, session: &mut Http3ServerSession, at: usize) {
         let stream = &mut session.streams[at];
         if !session.conn.finish(stream.id) {
             return self.leave_request(session, at);
@@ -201,19 +217,19 @@ impl<A: Answer + 'static> Thread<A> {
         stream.ended_us = clock_us();
         stream.work = None;
         session.core.note_answered();
-        session.stop_reading(at, Code::NoError);
+        session.stop_reading(at, Http3ErrorCode::NoError);
     }
 
     /// A tunnel is over whose client was told before that it gets no more. One that still sends is
     /// told to stop.
-    fn end_tunnel(&mut self, session: &mut Session, at: usize) {
+    fn end_tunnel(&mut self, session: &mut Http3ServerSession, at: usize) {
         let stream = &mut session.streams[at];
         stream.is_half_closed = false;
         stream.ended_us = clock_us();
         stream.work = None;
-        let (id, has_arrived) = (stream.id, stream.sending == Sending::Over);
+        let (id, has_arrived) = (stream.id, stream.sending == ResponseProgress::Over);
         session.core.note_answered();
-        session.stop_reading(at, Code::NoError);
+        session.stop_reading(at, Http3ErrorCode::NoError);
         if has_arrived {
             self.note_arrived(session, id);
         }
@@ -222,7 +238,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// The answer breaks off so that the client sees that something is missing.
     pub(super) fn break_off_answer(
         &mut self,
-        session: &mut Session,
+        session: &mut Http3ServerSession,
         at: usize,
         fault: Fault,
         reason: &'static str,
@@ -230,7 +246,7 @@ impl<A: Answer + 'static> Thread<A> {
         let stream = &mut session.streams[at];
         stream.set_wait(false, self.turn.now_us);
         let request = stream.request.take();
-        session.cut(at, Code::Internal);
+        session.cut(at, Http3ErrorCode::Internal);
         if let Some(request) = request {
             note_end(&request, Outcome::Broken, fault, reason);
             self.end_record(request, &session.conn);
@@ -238,7 +254,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 }
 
-impl Wire for Session {
+impl MultiplexedConnection for Http3ServerSession {
     /// The place of the stream.
     type Stream = usize;
 
@@ -257,7 +273,7 @@ impl Wire for Session {
 
     fn push_interim(&mut self, at: usize, status: u16, fields: &Fields, out: &mut Vec<u8>) {
         let stream = &mut self.streams[at];
-        if stream.sending != Sending::Nothing {
+        if stream.sending != ResponseProgress::Nothing {
             return;
         }
         if status == 100 {
@@ -291,8 +307,8 @@ impl Wire for Session {
         let is_bodiless =
             stream.is_head_method || status::is_bodiless(status) || body_len == Some(0);
         stream.sending = match is_bodiless {
-            true => Sending::Ended,
-            false => Sending::Body(body_len),
+            true => ResponseProgress::Ended,
+            false => ResponseProgress::Body(body_len),
         };
         let begun = frame::begin_headers(out);
         match head {
@@ -339,17 +355,17 @@ impl Wire for Session {
     fn begin_body(&mut self, at: usize, _request: Request, body: Body) {
         let stream = &mut self.streams[at];
         // No client is known to count tiny frames of HTTP/3: they are not paced.
-        stream.work = Some(Work::Body(Source::of(body)));
+        stream.work = Some(Work::Body(OutgoingBody::of(body)));
         stream.may_have_more = true;
     }
 
     /// The answer may be over before the body is, which nobody reads any more then.
-    fn reading(&mut self, at: usize) -> Option<Reading<'_>> {
+    fn reading(&mut self, at: usize) -> Option<ReceivingRequest<'_>> {
         let stream = &mut self.streams[at];
         if stream.receiving == Receiving::Ended {
             return None;
         }
-        Some(Reading {
+        Some(ReceivingRequest {
             request: stream.request.as_ref()?,
             body_bytes: &mut stream.body_bytes,
             body_by_ms: &mut stream.body_by_ms,
@@ -357,7 +373,7 @@ impl Wire for Session {
     }
 
     fn stop_body(&mut self, at: usize) {
-        self.stop_reading(at, Code::NoError);
+        self.stop_reading(at, Http3ErrorCode::NoError);
     }
 
     fn ask_for_body(&mut self, at: usize, _held_bytes: usize, out: &mut Vec<u8>) {
@@ -368,21 +384,21 @@ impl Wire for Session {
     }
 
     /// The record ends when all of the answer has arrived.
-    fn end_answer<A: Answer + 'static>(
+    fn end_answer<A: Responder + 'static>(
         &mut self,
         thread: &mut Thread<A>,
         at: usize,
         request: Request,
-        end: End<'_>,
+        end: ResponseEnd<'_>,
     ) {
         drop(request);
         match end {
-            End::Head => self.streams[at].must_end = true,
-            End::Body(trailers) => thread.complete_answer(self, at, trailers),
+            ResponseEnd::Head => self.streams[at].must_end = true,
+            ResponseEnd::Body(trailers) => thread.complete_answer(self, at, trailers),
         }
     }
 
-    fn break_answer<A: Answer + 'static>(
+    fn break_answer<A: Responder + 'static>(
         &mut self,
         thread: &mut Thread<A>,
         at: usize,
@@ -395,7 +411,7 @@ impl Wire for Session {
     }
 }
 
-impl Stream {
+impl Http3RequestStream {
     /// Bytes that leave behind what waits.
     fn queue(&mut self, bytes: Bytes) {
         self.unsent = match self.unsent.is_empty() {
@@ -406,7 +422,7 @@ impl Stream {
 
     /// Counts bytes of a body about to be sent; false when they are more than was announced.
     fn count_out(&mut self, len: usize) -> bool {
-        let Sending::Body(left) = &mut self.sending else {
+        let ResponseProgress::Body(left) = &mut self.sending else {
             return false;
         };
         if let Some(left) = left {
@@ -415,7 +431,7 @@ impl Stream {
                 None => return false,
             }
             if *left == 0 {
-                self.sending = Sending::Ended;
+                self.sending = ResponseProgress::Ended;
             }
         }
         true

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::h3;
-use crate::h3::quic::id::Home;
-use crate::h3::quic::{Connection, Datagram, Endpoint, Readout};
-use crate::h3::{Code, ControlEvent, Failure, Kind, Uni};
+use crate::h3::quic::id::ConnectionHome;
+use crate::h3::quic::{Datagram, Endpoint, QuicConnection, Readout};
+use crate::h3::{ControlEvent, Http3ConnectionError, Http3ErrorCode, Uni, UniStreamKind};
 use crate::limits::H2_EARLY_PRIORITIES_MAX;
-use crate::network::Way;
+use crate::network::NetworkProbe;
 use crate::priority::Priority;
 use crate::reactor::wake::KeyWaker;
-use crate::request::{Facts, Request};
-use crate::thread::conn::Counted;
-use crate::thread::h3::stream::Stream;
+use crate::request::{ConnectionFacts, Request};
+use crate::thread::conn::CountedLimits;
+use crate::thread::h3::stream::Http3RequestStream;
 use crate::thread::h3::unread::Unread;
 use crate::thread::visit::Visit;
 use crate::thread::work::Work;
@@ -32,9 +32,9 @@ const UNI_READ_BYTES: usize = 4096;
 
 /// The sockets and connections of a thread.
 pub(crate) struct Quic {
-    pub(super) home: Home,
-    pub(super) places: Vec<Option<Place>>,
-    pub(super) sessions: Vec<Option<Box<Session>>>,
+    pub(super) home: ConnectionHome,
+    pub(super) places: Vec<Option<QuicListener>>,
+    pub(super) sessions: Vec<Option<Box<Http3ServerSession>>>,
     pub(super) free: Vec<u32>,
     /// Those to be driven in this turn.
     pub(super) marked: VecDeque<u32>,
@@ -47,7 +47,7 @@ pub(crate) struct Quic {
 }
 
 /// A socket with its connections.
-pub(super) struct Place {
+pub(super) struct QuicListener {
     pub(super) listener: u16,
     pub(super) endpoint: Endpoint,
     /// Between this server and the one before or after it: the end of the one that drains, then
@@ -64,21 +64,21 @@ pub(super) struct Place {
 }
 
 /// A connection over QUIC.
-pub(super) struct Session {
+pub(super) struct Http3ServerSession {
     pub(super) index: u32,
     /// Its place among the sockets.
     pub(super) place: usize,
-    pub(super) conn: Connection,
-    pub(super) core: h3::Conn,
-    pub(super) facts: Rc<Facts>,
-    pub(super) counted: Counted,
+    pub(super) conn: QuicConnection,
+    pub(super) core: h3::Http3Connection,
+    pub(super) facts: Rc<ConnectionFacts>,
+    pub(super) counted: CountedLimits,
     /// It counts among those of its listener.
     pub(super) _visit: Option<Visit>,
     /// The address it counts for; it may have another by now.
     pub(super) counted_peer: Option<SocketAddr>,
     pub(super) request_count: u32,
     pub(super) waker: Option<Arc<KeyWaker>>,
-    pub(super) stage: Stage,
+    pub(super) stage: Http3SessionStage,
     /// Why there will be no handshake, once that is known.
     pub(super) failure: Option<HandshakeFailure>,
     pub(super) started_us: u64,
@@ -88,7 +88,7 @@ pub(super) struct Session {
     pub(super) unis: Vec<(u64, Uni)>,
     pub(super) unis_are_readable: bool,
     /// Requests from their first byte until all of their answer has arrived.
-    pub(super) streams: Vec<Stream>,
+    pub(super) streams: Vec<Http3RequestStream>,
     /// What the client said of requests before they came.
     pub(super) early: Vec<(u64, Priority)>,
     /// Until when a request must come, while there is none.
@@ -107,7 +107,7 @@ pub(super) struct Session {
 
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum Http3SessionStage {
     /// Until when the handshake must be done.
     Handshake { by_ms: u64 },
     /// Requests come.
@@ -117,7 +117,7 @@ pub(super) enum Stage {
 }
 
 impl Quic {
-    pub(crate) fn new(home: Home) -> Quic {
+    pub(crate) fn new(home: ConnectionHome) -> Quic {
         Quic {
             home,
             places: Vec::new(),
@@ -151,7 +151,7 @@ impl Quic {
         }
     }
 
-    pub(super) fn place(&mut self, index: usize) -> Option<&mut Place> {
+    pub(super) fn place(&mut self, index: usize) -> Option<&mut QuicListener> {
         self.places.get_mut(index)?.as_mut()
     }
 
@@ -173,14 +173,14 @@ impl Quic {
     /// what knows its network.
     pub(in crate::thread) fn each_session(
         &self,
-        mut each: impl FnMut(&Facts, u64, u32, &'static str, &dyn Way),
+        mut each: impl FnMut(&ConnectionFacts, u64, u32, &'static str, &dyn NetworkProbe),
     ) {
         for session in self.sessions.iter().flatten() {
             let state = match session.stage {
-                Stage::Handshake { .. } => "handshake",
-                Stage::Open if session.is_idle() => "idle",
-                Stage::Open => "active",
-                Stage::Over => "closing",
+                Http3SessionStage::Handshake { .. } => "handshake",
+                Http3SessionStage::Open if session.is_idle() => "idle",
+                Http3SessionStage::Open => "active",
+                Http3SessionStage::Over => "closing",
             };
             let (started_us, requests) = (session.started_us, session.request_count);
             each(&session.facts, started_us, requests, state, &session.conn);
@@ -194,7 +194,7 @@ impl Quic {
     }
 }
 
-impl Session {
+impl Http3ServerSession {
     /// No request is open, and nothing waits to be sent.
     pub(super) fn is_idle(&self) -> bool {
         self.streams.is_empty() && self.unsent.is_empty()
@@ -203,7 +203,7 @@ impl Session {
     /// Since when all answers are handed over and nothing has come from the client; they may not
     /// all have left.
     pub(super) fn delivered_ms(&self) -> Option<u64> {
-        let streams = self.streams.iter().map(Stream::delivered_ms);
+        let streams = self.streams.iter().map(Http3RequestStream::delivered_ms);
         let last_ms = streams.reduce(|one, other| Some(one?.max(other?)))??;
         Some(last_ms.max(self.heard_ms))
     }
@@ -214,9 +214,9 @@ impl Session {
         let remote = self.conn.remote();
         let peer = SocketAddr::from((remote.ip().to_canonical(), remote.port()));
         if self.facts.peer != Some(peer) {
-            self.facts = Rc::new(Facts {
+            self.facts = Rc::new(ConnectionFacts {
                 peer: Some(peer),
-                ..Facts::clone(&self.facts)
+                ..ConnectionFacts::clone(&self.facts)
             });
         }
     }
@@ -227,7 +227,7 @@ impl Session {
         at: usize,
         now_ms: u64,
         mut take: impl FnMut(ControlEvent),
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, Http3ConnectionError> {
         let (id, uni) = &mut self.unis[at];
         loop {
             match self.conn.read(*id, UNI_READ_BYTES) {
@@ -235,8 +235,8 @@ impl Session {
                 Readout::Nothing => return Ok(true),
                 Readout::End | Readout::Gone => return uni.end().map(|()| false),
             }
-            if uni.kind() == Kind::Foreign {
-                self.conn.stop(*id, Code::StreamCreation as u64);
+            if uni.kind() == UniStreamKind::Foreign {
+                self.conn.stop(*id, Http3ErrorCode::StreamCreation as u64);
                 return Ok(false);
             }
         }
@@ -276,14 +276,14 @@ impl Session {
     /// When its own clocks have to be looked at.
     pub(super) fn next_ms(&self) -> u64 {
         match self.stage {
-            Stage::Handshake { by_ms } => by_ms,
-            Stage::Open if self.streams.is_empty() => self.idle_by_ms,
-            Stage::Open => {
-                let streams = self.streams.iter().map(Stream::next_ms).min();
+            Http3SessionStage::Handshake { by_ms } => by_ms,
+            Http3SessionStage::Open if self.streams.is_empty() => self.idle_by_ms,
+            Http3SessionStage::Open => {
+                let streams = self.streams.iter().map(Http3RequestStream::next_ms).min();
                 let own_ms = self.ping_by_ms.min(self.silent_by_ms);
                 streams.unwrap_or(u64::MAX).min(own_ms)
             }
-            Stage::Over => u64::MAX,
+            Http3SessionStage::Over => u64::MAX,
         }
     }
 

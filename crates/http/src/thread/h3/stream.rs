@@ -13,11 +13,11 @@ use crate::thread::waits::set_wait;
 use crate::thread::work::{StreamWaker, Work};
 
 /// A request and its stream.
-pub(super) struct Stream {
+pub(super) struct Http3RequestStream {
     pub(super) id: u64,
     pub(super) receiver: Receiver,
     pub(super) receiving: Receiving,
-    pub(super) sending: Sending,
+    pub(super) sending: ResponseProgress,
     /// `None` before the head has come, and after all is told.
     pub(super) request: Option<Request>,
     /// `None` before the head has come, and when all of the answer is made.
@@ -67,7 +67,7 @@ pub(super) enum Receiving {
 
 /// How far the answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sending {
+pub(super) enum ResponseProgress {
     Nothing,
     /// So many bytes of the body are to follow, if that is known.
     Body(Option<u64>),
@@ -77,13 +77,13 @@ pub(super) enum Sending {
     Over,
 }
 
-impl Stream {
-    pub(super) fn new(id: u64, section_bytes_max: usize, head_by_ms: u64) -> Stream {
-        Stream {
+impl Http3RequestStream {
+    pub(super) fn new(id: u64, section_bytes_max: usize, head_by_ms: u64) -> Http3RequestStream {
+        Http3RequestStream {
             id,
             receiver: Receiver::new(section_bytes_max),
             receiving: Receiving::Head,
-            sending: Sending::Nothing,
+            sending: ResponseProgress::Nothing,
             request: None,
             work: None,
             unsent: Bytes::new(),
@@ -134,13 +134,14 @@ impl Stream {
 
     /// Nothing more happens with it.
     pub(super) fn is_over(&self) -> bool {
-        let has_ended = self.sending == Sending::Over && self.receiving == Receiving::Ended;
+        let has_ended =
+            self.sending == ResponseProgress::Over && self.receiving == Receiving::Ended;
         has_ended && !self.is_half_closed
     }
 
     /// When the last byte was handed over to be sent, if all that is missing is that it arrives.
     pub(super) fn delivered_ms(&self) -> Option<u64> {
-        let is_sent = self.ended_us > 0 && self.sending == Sending::Ended;
+        let is_sent = self.ended_us > 0 && self.sending == ResponseProgress::Ended;
         let has_ended = is_sent && self.receiving == Receiving::Ended && !self.is_half_closed;
         has_ended.then_some(self.ended_us / 1000)
     }

@@ -13,9 +13,9 @@ use hob_trace::Outcome;
 
 use crate::body::BodyError;
 use crate::limits::H3_STREAM_WINDOW_BYTES;
-use crate::response::Answer;
-use crate::thread::h3::stream::{Receiving, Stream};
-use crate::thread::h3::{Session, Stage};
+use crate::response::Responder;
+use crate::thread::h3::stream::{Http3RequestStream, Receiving};
+use crate::thread::h3::{Http3ServerSession, Http3SessionStage};
 use crate::thread::run::Thread;
 use crate::thread::shared::Crew;
 
@@ -61,12 +61,12 @@ impl Drop for Unread {
     }
 }
 
-impl<A: Answer + 'static> Thread<A> {
+impl<A: Responder + 'static> Thread<A> {
     /// Counts what of a connection waits. One with more than is left for all others gets its
     /// requests with unread bodies refused, or all whose input has not ended when nothing can be
     /// read of any: their bytes wait for others that the client holds back.
-    pub(super) fn weigh_unread(&mut self, session: &mut Session) {
-        let may_hold = |one: &&Stream| one.receiving != Receiving::Ended;
+    pub(super) fn weigh_unread(&mut self, session: &mut Http3ServerSession) {
+        let may_hold = |one: &&Http3RequestStream| one.receiving != Receiving::Ended;
         let count = session.streams.iter().filter(may_hold).count();
         let (came, datagrams) = session.conn.unread_bytes();
         let unread = &mut session.unread;
@@ -91,10 +91,10 @@ impl<A: Answer + 'static> Thread<A> {
         }
         let is_refused = match session.streams.iter().any(is_unread) {
             true => is_unread,
-            false => |one: &Stream| one.receiving != Receiving::Ended,
+            false => |one: &Http3RequestStream| one.receiving != Receiving::Ended,
         };
         let mut at = 0;
-        while at < session.streams.len() && session.stage == Stage::Open {
+        while at < session.streams.len() && session.stage == Http3SessionStage::Open {
             if is_refused(&session.streams[at]) {
                 self.refuse_unread(session, at);
             }
@@ -106,15 +106,15 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// 503 unless an answer is under way.
-    fn refuse_unread(&mut self, session: &mut Session, at: usize) {
+    fn refuse_unread(&mut self, session: &mut Http3ServerSession, at: usize) {
         self.counters.limit_h3_unread.add(1);
         let (outcome, error) = (Outcome::Broken, BodyError::TooSlow);
-        session.stop_reading(at, crate::h3::Code::NoError);
+        session.stop_reading(at, crate::h3::Http3ErrorCode::NoError);
         self.give_up_request(session, at, REASON, outcome, error, 503);
     }
 }
 
 /// Its client has sent something that nobody reads for now.
-fn is_unread(stream: &Stream) -> bool {
+fn is_unread(stream: &Http3RequestStream) -> bool {
     stream.is_readable && stream.request.is_some() && matches!(stream.receiving, Receiving::Body(_))
 }

@@ -7,11 +7,11 @@ use hob_trace::{Fault, Outcome};
 
 use super::dummy::pattern;
 use super::serve;
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 
 #[test]
 fn a_ready_answer_leaves_and_the_connection_stays() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     for _ in 0..3 {
         let answer = client.ask("/ready");
@@ -31,7 +31,7 @@ fn a_ready_answer_leaves_and_the_connection_stays() {
 
 #[test]
 fn the_facts_of_a_connection_are_known() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     let own = client.stream.local_addr().unwrap();
     assert_eq!(client.ask("/facts").text(), format!("{own} 7 true"));
@@ -46,7 +46,7 @@ fn the_facts_of_a_connection_are_known() {
 
 #[test]
 fn requests_sent_at_once_are_answered_in_order() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     let one = "GET /ready HTTP/1.1\r\nHost: h\r\n\r\n";
     let later = "GET /later HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -64,7 +64,7 @@ fn requests_sent_at_once_are_answered_in_order() {
 
 #[test]
 fn a_request_in_pieces_is_answered() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     for _ in 0..2 {
         for byte in b"\r\nGET /ready HTTP/1.1\r\nHost: h\r\n\r\n" {
@@ -82,7 +82,7 @@ fn a_request_in_pieces_is_answered() {
 
 #[test]
 fn a_later_answer_leaves_when_another_thread_wakes_it() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get("/later");
     assert_eq!(server.note(), "waiting");
@@ -96,7 +96,7 @@ fn a_later_answer_leaves_when_another_thread_wakes_it() {
 //= rfc9110#15.2
 #[test]
 fn interim_answers_leave_at_once() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get("/interim");
     assert_eq!(
@@ -120,7 +120,7 @@ fn interim_answers_leave_at_once() {
 
 #[test]
 fn trailers_come_in_and_go_out() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     let answer = client.ask("/trailers");
     assert_eq!(answer.text(), "traced");
@@ -133,7 +133,7 @@ fn trailers_come_in_and_go_out() {
 //= rfc9110#7.8
 #[test]
 fn a_tunnel_carries_bytes_both_ways_until_both_have_ended() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     // Bytes right behind the request belong to the tunnel.
     client.send("GET /tunnel HTTP/1.1\r\nHost: h\r\nUpgrade: echo\r\n\r\nfirst");
@@ -158,7 +158,7 @@ fn a_tunnel_carries_bytes_both_ways_until_both_have_ended() {
 
 #[test]
 fn a_tunnel_before_the_end_of_the_request_body_is_a_500() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.post("/tunnel", 5);
     client.send("hello");
@@ -168,7 +168,7 @@ fn a_tunnel_before_the_end_of_the_request_body_is_a_500() {
 
 #[test]
 fn an_answer_of_unknown_size_is_chunked_or_ends_with_the_connection() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     let answer = client.ask("/stream?300000");
     assert_eq!(
@@ -185,7 +185,7 @@ fn an_answer_of_unknown_size_is_chunked_or_ends_with_the_connection() {
 
 #[test]
 fn an_answer_to_head_has_no_body_whatever_it_is_made_of() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     for target in [
         "/ready",
@@ -204,7 +204,7 @@ fn an_answer_to_head_has_no_body_whatever_it_is_made_of() {
 
 #[test]
 fn an_answer_that_breaks_is_seen_to_break() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     // Chunks: what there is comes, the last chunk does not.
     let mut client = server.connect();
     client.get("/broken");
@@ -222,7 +222,7 @@ fn an_answer_that_breaks_is_seen_to_break() {
 
 #[test]
 fn a_body_that_is_not_as_announced_never_spoils_the_next_answer() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get("/short");
     client.head();
@@ -249,7 +249,7 @@ fn a_body_that_is_not_as_announced_never_spoils_the_next_answer() {
 
 #[test]
 fn the_server_may_end_the_connection_and_hears_the_client_out() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     let answer = client.ask("/close");
     assert!(answer.closes());
@@ -261,7 +261,7 @@ fn the_server_may_end_the_connection_and_hears_the_client_out() {
 //= rfc9112#9.6
 #[test]
 fn a_refusal_reaches_a_client_that_goes_on_sending() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.send("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
     let junk = "x".repeat(1_000_000);
@@ -279,7 +279,7 @@ fn a_refusal_reaches_a_client_that_goes_on_sending() {
 
 #[test]
 fn a_head_broken_off_by_fin_is_400() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.send("GET /abc HTT");
     client.half_close();

@@ -9,14 +9,14 @@ use super::client::Client;
 use super::dummy::{pattern, pattern_byte};
 use super::{Running, serve};
 use crate::deadline::Deadline;
-use crate::limits::{BODY_WINDOW_BYTES, Limits, OUT_WINDOW_BYTES};
+use crate::limits::{BODY_WINDOW_BYTES, HttpLimits, OUT_WINDOW_BYTES};
 
 const HUGE: usize = 100 * 1024 * 1024;
 
-fn any_body() -> Limits {
-    Limits {
+fn any_body() -> HttpLimits {
+    HttpLimits {
         body_bytes: u64::MAX,
-        ..Limits::default()
+        ..HttpLimits::default()
     }
 }
 
@@ -115,7 +115,7 @@ fn a_body_flows_in_while_the_answer_flows_out() {
 
 #[test]
 fn a_huge_stream_is_made_as_fast_as_it_is_taken() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get(&format!("/stream?{HUGE}"));
     assert!(client.head().contains("chunked"));
@@ -150,7 +150,7 @@ fn a_huge_stream_is_made_as_fast_as_it_is_taken() {
 
 #[test]
 fn regions_are_given_back_once_their_bytes_are_out() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     for len in [1, 8192, 8193, 3_000_000] {
         assert!(
@@ -172,7 +172,7 @@ fn regions_are_given_back_once_their_bytes_are_out() {
 #[test]
 fn the_last_bytes_of_a_region_are_not_held_back() {
     const LEN: u64 = 40_000;
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     // The first answers of a connection are sent without delay in any case.
     for _ in 0..4 {
@@ -186,7 +186,7 @@ fn the_last_bytes_of_a_region_are_not_held_back() {
 
 #[test]
 fn a_region_is_given_back_when_the_client_leaves() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get("/region?30000000");
     client.take(100_000);
@@ -198,7 +198,7 @@ fn a_region_is_given_back_when_the_client_leaves() {
 
 #[test]
 fn pipes_are_sent_to_their_end_or_their_size() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     for len in [0u64, 1, 65_536, 1_000_000] {
         let answer = client.ask(&format!("/pipe?{len}"));
@@ -228,7 +228,7 @@ fn broken(server: &Running) -> super::Finished {
 
 #[test]
 fn files_in_memory_and_on_a_disk_are_sent_alike() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     for path in ["/file", "/cold-file"] {
         for len in [0u64, 1, 300_000, 2_000_000] {
@@ -241,7 +241,7 @@ fn files_in_memory_and_on_a_disk_are_sent_alike() {
 
 #[test]
 fn a_file_that_becomes_shorter_ends_the_connection() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     for path in ["/shorter-file", "/shorter-cold-file"] {
         let mut client = server.connect();
         client.get(&format!("{path}?300000"));
@@ -259,7 +259,7 @@ fn a_file_that_becomes_shorter_ends_the_connection() {
 
 #[test]
 fn a_file_that_cannot_be_read_ends_the_connection() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get("/unreadable-file?1000");
     client.head();
@@ -269,10 +269,10 @@ fn a_file_that_cannot_be_read_ends_the_connection() {
 
 #[test]
 fn a_disk_that_hangs_keeps_nobody_else_waiting() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         idle: std::time::Duration::from_millis(1),
         write_progress: std::time::Duration::from_millis(1),
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut stuck: Vec<Client> = (0..20).map(|_| server.connect()).collect();
     for client in &mut stuck {
@@ -295,7 +295,7 @@ fn a_disk_that_hangs_keeps_nobody_else_waiting() {
 //= rfc9110#10.1.1
 #[test]
 fn continue_is_sent_when_the_handler_asks_for_the_body() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     let expect = |path: &str| {
         format!(
@@ -325,7 +325,7 @@ fn continue_is_sent_when_the_handler_asks_for_the_body() {
 
 #[test]
 fn a_body_nobody_reads_is_dropped_and_the_connection_stays() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     for len in [1, 1000, 256 * 1024] {
         client.post("/ready", len);
@@ -349,7 +349,7 @@ fn a_body_nobody_reads_is_dropped_and_the_connection_stays() {
 //= rfc9112#9.6
 #[test]
 fn a_large_body_nobody_reads_ends_the_connection_after_the_answer() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.post("/ready", HUGE);
     let answer = client.answer();

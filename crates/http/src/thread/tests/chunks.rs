@@ -7,7 +7,7 @@ use hob_trace::Outcome;
 use super::dummy::pattern;
 use super::serve;
 use crate::body::{Body, BodyError, BodyStream, Chunk};
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 
 /// A body whose chunks are seen to be what they should: bytes, and not too many.
 pub(super) fn seen(body: Body) -> Body {
@@ -42,7 +42,7 @@ impl BodyStream for Seen {
 
 #[test]
 fn every_body_can_be_read_in_chunks() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     for len in [0u64, 1, 10_007, 300_000] {
         for path in ["bytes", "region", "file", "cold-file", "sized-pipe"] {
@@ -63,7 +63,7 @@ fn every_body_can_be_read_in_chunks() {
 
 #[test]
 fn a_body_that_breaks_breaks_in_chunks_too() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     for (path, reason) in [
         (
             "shorter-file?20000",
@@ -91,7 +91,7 @@ fn a_body_that_breaks_breaks_in_chunks_too() {
 
 #[test]
 fn a_disk_may_be_waited_for_in_chunks() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get("/in-chunks/stuck-file?1000");
     assert_eq!(server.note(), "fetching");
@@ -102,7 +102,7 @@ fn a_disk_may_be_waited_for_in_chunks() {
 
 #[test]
 fn trailers_come_after_the_chunks() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get("/plain-chunks/trailers");
     let answer = client.answer();

@@ -9,7 +9,7 @@ use hob_trace::{Fault, Outcome};
 
 use super::client::Client;
 use super::{PATIENCE, serve, serve_on};
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 use crate::thread::Listening;
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_secs(3600);
 #[test]
 fn small_requests_are_answered_while_bulk_answers_run() {
     const READERS: usize = 12;
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let stop = Arc::new(AtomicBool::new(false));
     let served = Arc::new(AtomicUsize::new(0));
     let readers: Vec<_> = (0..READERS)
@@ -61,7 +61,7 @@ fn small_requests_are_answered_while_bulk_answers_run() {
 
 #[test]
 fn a_client_that_sends_without_end_keeps_nobody_else_waiting() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut noisy = server.connect();
     let request = "GET /ready HTTP/1.1\r\nHost: h\r\n\r\n".repeat(1000);
     let mut writer = noisy.stream.try_clone().unwrap();
@@ -91,7 +91,7 @@ fn a_client_that_sends_without_end_keeps_nobody_else_waiting() {
 
 #[test]
 fn connections_are_spread_over_the_threads() {
-    let server = serve_on(4, Limits::default());
+    let server = serve_on(4, HttpLimits::default());
     let mut clients: Vec<Client> = (0..10).map(|_| server.connect()).collect();
     for client in &mut clients {
         assert_eq!(client.ask("/ready").text(), "ready");
@@ -109,7 +109,7 @@ fn connections_are_spread_over_the_threads() {
 
 #[test]
 fn draining_finishes_what_is_under_way_and_closes_what_is_idle() {
-    let mut server = serve_on(2, Limits::default());
+    let mut server = serve_on(2, HttpLimits::default());
     let mut idle = server.connect();
     assert_eq!(idle.ask("/ready").text(), "ready");
     let mut fresh = server.connect();
@@ -131,7 +131,7 @@ fn draining_finishes_what_is_under_way_and_closes_what_is_idle() {
 
 #[test]
 fn within_the_grace_an_idle_connection_still_gets_its_answer() {
-    let mut server = serve(Limits::default());
+    let mut server = serve(HttpLimits::default());
     let mut client = server.connect();
     assert_eq!(client.ask("/ready").text(), "ready");
     server.drain(LONG, LONG);
@@ -146,7 +146,7 @@ fn within_the_grace_an_idle_connection_still_gets_its_answer() {
 /// Only the end of the connection ends such an answer.
 #[test]
 fn at_the_deadline_an_answer_without_a_length_does_not_look_whole() {
-    let mut server = serve(Limits::default());
+    let mut server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.send("GET /stream-and-wait?1000 HTTP/1.0\r\n\r\n");
     client.head();
@@ -158,7 +158,7 @@ fn at_the_deadline_an_answer_without_a_length_does_not_look_whole() {
 
 #[test]
 fn at_the_deadline_what_still_runs_is_broken_off() {
-    let mut server = serve(Limits::default());
+    let mut server = serve(HttpLimits::default());
     let mut stuck = server.connect();
     stuck.get("/stuck");
     assert_eq!(server.note(), "waiting");
@@ -178,7 +178,7 @@ fn at_the_deadline_what_still_runs_is_broken_off() {
 
 #[test]
 fn a_thread_that_has_ended_is_given_nothing_more() {
-    let mut server = serve_on(2, Limits::default());
+    let mut server = serve_on(2, HttpLimits::default());
     // The second thread ends, at its deadline, as the first goes on, and does so for both.
     crate::thread::Handle::new(&server.crew, 1).run::<super::Dummy>(|thread| {
         thread.drain(crate::thread::Drain {
@@ -199,7 +199,7 @@ fn a_thread_that_has_ended_is_given_nothing_more() {
 
 #[test]
 fn a_thread_that_panics_is_given_nothing_more() {
-    let mut server = serve_on(2, Limits::default());
+    let mut server = serve_on(2, HttpLimits::default());
     let handle = crate::thread::Handle::new(&server.crew, 1);
     handle.run::<super::Dummy>(|_| std::panic::resume_unwind(Box::new("a test")));
     let second = server.threads.pop().unwrap();
@@ -211,7 +211,7 @@ fn a_thread_that_panics_is_given_nothing_more() {
 
 #[test]
 fn listening_sockets_are_exchanged_by_number_and_socket() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
@@ -227,7 +227,7 @@ fn listening_sockets_are_exchanged_by_number_and_socket() {
 
 #[test]
 fn a_unix_socket_serves_too() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let dir = std::env::temp_dir().join(format!("hob-http-{}", std::process::id()));
     let _ = std::fs::remove_file(&dir);
     let listener = std::os::unix::net::UnixListener::bind(&dir).unwrap();
@@ -248,7 +248,7 @@ fn a_unix_socket_serves_too() {
 
 #[test]
 fn an_idle_connection_is_small() {
-    let conn = size_of::<crate::thread::conn::Conn>();
-    let facts = size_of::<crate::request::Facts>();
+    let conn = size_of::<crate::thread::conn::SocketConnection>();
+    let facts = size_of::<crate::request::ConnectionFacts>();
     assert!(conn + facts <= 640, "{conn} + {facts} bytes");
 }

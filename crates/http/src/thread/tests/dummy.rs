@@ -16,7 +16,7 @@ use crate::body::Body;
 use crate::head::Fields;
 use crate::reactor::Reactor;
 use crate::request::{HalfClose, Request};
-use crate::response::{Answer, Answered, Prepared, Response};
+use crate::response::{Answered, PreparedHead, Responder, Response};
 
 /// What a test and the dummy share.
 pub(super) struct Probe {
@@ -90,7 +90,7 @@ impl Dummy {
     }
 }
 
-impl Answer for Dummy {
+impl Responder for Dummy {
     fn answer(&self, request: &Request) -> Answered {
         let path = String::from_utf8_lossy(request.head().path()).into_owned();
         let probe = Arc::clone(&self.probe);
@@ -143,7 +143,7 @@ fn answer_now(request: &Request, path: &str) -> Option<Answered> {
         "/short" => mismatch(10, "short"),
         "/long" => mismatch(10, "much longer than that"),
         "/long-stream" => {
-            let head = Prepared::new(200, Fields::new(), 3);
+            let head = PreparedHead::new(200, Fields::new(), 3);
             let stream = Script(vec![Step::Data("more"); 1000]);
             Response::prepared(head.into(), Body::Stream(Box::new(stream)))
         }
@@ -264,7 +264,7 @@ pub(super) fn pattern_byte(at: u64) -> u8 {
 
 /// An announced size that is not the body's.
 fn mismatch(announced: u64, body: &str) -> Response {
-    let head = Prepared::new(200, Fields::new(), announced);
+    let head = PreparedHead::new(200, Fields::new(), announced);
     Response::prepared(head.into(), Body::Bytes(body.to_owned().into()))
 }
 

@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use super::client::Client;
-use crate::fields_coding::hpack::{Decoder, Stored, encode_field};
+use crate::fields_coding::hpack::{HpackDecoder, Stored, encode_field};
 use crate::h2::PREFACE;
 use crate::h2::frame::{self, HEADER_BYTES, Header};
 
 pub(super) struct Framed {
     pub(super) line: Client,
     carry: Vec<u8>,
-    decoder: Decoder,
+    decoder: HpackDecoder,
     next: u32,
     got: HashMap<u32, Got>,
     /// What may be sent, on all streams and on each.
@@ -62,7 +62,7 @@ impl Framed {
         let mut client = Framed {
             line,
             carry: Vec::new(),
-            decoder: Decoder::default(),
+            decoder: HpackDecoder::default(),
             next: 1,
             got: HashMap::new(),
             room: frame::WINDOW_BYTES,

@@ -6,13 +6,13 @@ use hob_trace::{Fault, Outcome};
 
 use super::dummy::pattern;
 use super::serve;
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 
 const CANCELLED: &str = "dropped, left: true";
 
 #[test]
 fn fin_ends_a_request_that_is_to_be_cancelled() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get("/stuck?cancel");
     assert_eq!(server.note(), "waiting");
@@ -28,7 +28,7 @@ fn fin_ends_a_request_that_is_to_be_cancelled() {
 
 #[test]
 fn fin_right_behind_the_request_is_noticed_as_well() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get("/stuck?cancel");
     client.half_close();
@@ -38,7 +38,7 @@ fn fin_right_behind_the_request_is_noticed_as_well() {
 
 #[test]
 fn fin_leaves_other_answers_alone() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get("/later");
     client.get("/ready");
@@ -57,7 +57,7 @@ fn fin_leaves_other_answers_alone() {
 
 #[test]
 fn rst_ends_any_request() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get("/stuck");
     assert_eq!(server.note(), "waiting");
@@ -69,9 +69,9 @@ fn rst_ends_any_request() {
 
 #[test]
 fn leaving_is_noticed_while_the_handler_does_not_read() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         body_bytes: u64::MAX,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     // The body stands unread in our buffers and the kernel's.
     let begin = |target: &str| {
@@ -94,7 +94,7 @@ fn leaving_is_noticed_while_the_handler_does_not_read() {
 
 #[test]
 fn a_body_broken_off_by_fin_is_told_to_the_handler() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     for is_chunked in [false, true] {
         let mut client = server.connect();
         if is_chunked {
@@ -114,7 +114,7 @@ fn a_body_broken_off_by_fin_is_told_to_the_handler() {
 
 #[test]
 fn a_client_that_leaves_amid_an_answer_ends_it() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     for target in [
         "/endless",
         "/endless-file",
@@ -134,7 +134,7 @@ fn a_client_that_leaves_amid_an_answer_ends_it() {
 
 #[test]
 fn a_tunnel_ends_when_its_client_leaves() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get("/tunnel");
     client.head();

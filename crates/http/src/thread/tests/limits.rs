@@ -11,7 +11,7 @@ use super::client::Client;
 use super::dummy::pattern;
 use super::{Running, serve};
 use crate::h2::PREFACE;
-use crate::limits::{ASIDE_CONNECTIONS_MAX, Limits};
+use crate::limits::{ASIDE_CONNECTIONS_MAX, HttpLimits};
 use crate::thread::Listening;
 
 const SHORT: Duration = Duration::from_millis(50);
@@ -23,9 +23,9 @@ fn counter(server: &Running, of: impl Fn(&ThreadCounters) -> u64) -> u64 {
 //= rfc9110#15.5.9
 #[test]
 fn a_head_that_does_not_come_in_time_is_408() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         head_time: SHORT,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = server.connect();
     client.send("GET /slow HTTP/1.1\r\n");
@@ -44,9 +44,9 @@ fn a_head_that_does_not_come_in_time_is_408() {
 
 #[test]
 fn an_idle_connection_is_closed() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         idle: SHORT,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = server.connect();
     assert_eq!(client.ask("/ready").text(), "ready");
@@ -56,9 +56,9 @@ fn an_idle_connection_is_closed() {
 
 #[test]
 fn a_body_that_does_not_come_in_time_is_408() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         body_progress: SHORT,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = server.connect();
     client.post("/count", 10);
@@ -80,9 +80,9 @@ fn a_body_that_does_not_come_in_time_is_408() {
 
 #[test]
 fn a_handler_that_does_not_read_is_not_the_client_s_delay() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         body_progress: Duration::from_millis(1),
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = server.connect();
     client.post("/later", 10);
@@ -98,9 +98,9 @@ fn a_handler_that_does_not_read_is_not_the_client_s_delay() {
 
 #[test]
 fn a_client_that_takes_nothing_is_reset() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         write_progress: SHORT,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     for target in [
         "/endless",
@@ -122,9 +122,9 @@ fn a_client_that_takes_nothing_is_reset() {
 
 #[test]
 fn sending_is_no_substitute_for_taking() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         write_progress: Duration::from_millis(200),
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = server.connect();
     client.get("/bytes?50000000");
@@ -137,9 +137,9 @@ fn sending_is_no_substitute_for_taking() {
 
 #[test]
 fn a_lingering_connection_is_closed_in_time() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         linger: SHORT,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = server.connect();
     assert!(client.ask("/close").closes());
@@ -151,7 +151,7 @@ fn a_lingering_connection_is_closed_in_time() {
 //= rfc9110#15.5.14
 #[test]
 fn a_body_over_the_limit_is_413() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     // Announced: at once, without a byte of it.
     let mut client = server.connect();
     client.post("/limit?10", 1_000_000);
@@ -178,9 +178,9 @@ fn a_body_over_the_limit_is_413() {
 
 #[test]
 fn without_a_word_of_the_handler_the_general_limit_counts() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         body_bytes: 100,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = server.connect();
     let head =
@@ -195,7 +195,7 @@ fn without_a_word_of_the_handler_the_general_limit_counts() {
 
 #[test]
 fn a_malformed_body_is_told_to_the_handler() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.post_chunked("/count");
     client.send("3\r\nabcd\r\n");
@@ -213,7 +213,7 @@ fn a_malformed_body_is_told_to_the_handler() {
 
 #[test]
 fn refusals_are_counted_by_their_limit() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let status_of = |request: &str| {
         let mut client = server.connect();
         client.send(request);
@@ -246,9 +246,9 @@ fn refusals_are_counted_by_their_limit() {
 //= rfc9110#15.6.4
 #[test]
 fn a_connection_too_many_gets_503() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         connection_count: 2,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut first = server.connect();
     let mut second = server.connect();
@@ -270,9 +270,9 @@ fn a_connection_too_many_gets_503() {
 //= rfc9113#6.8
 #[test]
 fn connection_too_many_is_told_so_in_the_protocol_it_speaks() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         connection_count: 0,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     // Its preface may come in pieces.
     let mut line = server.connect();
@@ -298,9 +298,9 @@ fn connection_too_many_is_told_so_in_the_protocol_it_speaks() {
 
 #[test]
 fn many_connections_too_many_hold_nothing_for_long() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         connection_count: 0,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let clients: Vec<_> = (0..200).map(|_| server.connect()).collect();
     for mut client in clients {
@@ -312,10 +312,10 @@ fn many_connections_too_many_hold_nothing_for_long() {
 
 #[test]
 fn a_listener_that_stands_aside_lets_clients_into_a_full_server() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         connection_count: 1,
         connection_count_per_client: 1,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -345,9 +345,9 @@ fn a_listener_that_stands_aside_lets_clients_into_a_full_server() {
 
 #[test]
 fn one_client_may_have_only_so_many_connections() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         connection_count_per_client: 2,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut first = server.connect();
     let mut second = server.connect();

@@ -31,10 +31,10 @@ use std::time::{Duration, Instant};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::{Fault, Outcome};
 
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 use crate::request::Request;
 use crate::thread::{Crew, Drain, Handle, Listening, Thread};
-use crate::tls::Terms;
+use crate::tls::TlsHosts;
 use client::Client;
 use dummy::{Dummy, Gate, Probe};
 
@@ -83,20 +83,20 @@ impl Finished {
     }
 }
 
-fn serve(limits: Limits) -> Running {
+fn serve(limits: HttpLimits) -> Running {
     serve_on(1, limits)
 }
 
-fn serve_on(thread_count: usize, limits: Limits) -> Running {
+fn serve_on(thread_count: usize, limits: HttpLimits) -> Running {
     serve_as(thread_count, limits, None)
 }
 
 /// A server that speaks TLS.
-fn serve_terms(thread_count: usize, limits: Limits, terms: Terms) -> Running {
+fn serve_terms(thread_count: usize, limits: HttpLimits, terms: TlsHosts) -> Running {
     serve_as(thread_count, limits, Some(Arc::new(terms)))
 }
 
-fn serve_as(thread_count: usize, limits: Limits, tls: Option<Arc<Terms>>) -> Running {
+fn serve_as(thread_count: usize, limits: HttpLimits, tls: Option<Arc<TlsHosts>>) -> Running {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     rustix::net::sockopt::set_tcp_nodelay(&listener, true).unwrap();

@@ -16,7 +16,7 @@ use super::dummy::{pattern, pattern_byte};
 use super::{Running, serve};
 use crate::body::BodyError;
 use crate::deadline::Deadline;
-use crate::limits::{LARGE_PIPE_BYTES, LARGE_PIPES_MAX, Limits};
+use crate::limits::{HttpLimits, LARGE_PIPE_BYTES, LARGE_PIPES_MAX};
 
 const LARGE: u64 = 50_000_000;
 
@@ -62,7 +62,7 @@ const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 #[test]
 fn a_long_body_arrives_whole_at_a_slow_reader() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get(&format!("/pipe?{LARGE}"));
     assert!(client.head().contains("chunked"));
@@ -88,7 +88,7 @@ fn a_long_body_arrives_whole_at_a_slow_reader() {
 
 #[test]
 fn long_bodies_have_larger_pipes_as_long_as_they_are_few() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     thread_local! {
         static OTHERS: RefCell<Vec<Rc<()>>> = RefCell::default();
     }
@@ -128,7 +128,7 @@ fn long_bodies_have_larger_pipes_as_long_as_they_are_few() {
 
 #[test]
 fn pieces_of_every_size_are_framed() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get("/held");
     assert_eq!(server.note(), "pipe");
@@ -171,7 +171,7 @@ const DEAD: BodyError = BodyError::Source(Fault::Script, "the script was killed"
 
 #[test]
 fn first_bytes_go_ahead_and_count() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     server.probe.pipes.end(Ok(()));
     for (target, framing) in [
         ("/first", "Transfer-Encoding: chunked\r\n"),
@@ -187,7 +187,7 @@ fn first_bytes_go_ahead_and_count() {
 
 #[test]
 fn a_body_ends_when_its_end_says_so_though_the_pipe_is_held_open() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let (mut client, mut daemon) = ask_held(&server, "/told");
     client.head();
     daemon.write_all(b"before").unwrap();
@@ -210,7 +210,7 @@ fn a_body_ends_when_its_end_says_so_though_the_pipe_is_held_open() {
 
 #[test]
 fn the_end_of_the_pipe_waits_for_the_word_of_its_end() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     for (answer, outcome, rest) in [
         (Ok(()), Outcome::Complete, "0\r\n\r\n"),
         (Err(DEAD), Outcome::Broken, ""),
@@ -235,7 +235,7 @@ fn the_end_of_the_pipe_waits_for_the_word_of_its_end() {
 
 #[test]
 fn a_program_that_is_killed_breaks_its_answer() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let (mut client, writer) = ask_held(&server, "/told");
     client.head();
     let mut child = Command::new("sh")
@@ -261,7 +261,7 @@ fn a_program_that_is_killed_breaks_its_answer() {
 
 #[test]
 fn an_error_of_the_end_breaks_off_a_silent_pipe() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let (mut client, _writer) = ask_held(&server, "/told");
     client.head();
     server
@@ -275,7 +275,7 @@ fn an_error_of_the_end_breaks_off_a_silent_pipe() {
 //= rfc9110#9.3.2
 #[test]
 fn head_takes_nothing_from_the_pipe() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     for (target, framing) in [("/told", ""), ("/told?9", "Content-Length: 9\r\n")] {
         client.send(&format!("HEAD {target} HTTP/1.1\r\nHost: h\r\n\r\n"));
@@ -290,7 +290,7 @@ fn head_takes_nothing_from_the_pipe() {
 
 #[test]
 fn a_client_that_leaves_a_silent_pipe_is_noticed() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let (mut client, writer) = ask_held(&server, "/told");
     client.head();
     client.reset();
@@ -314,7 +314,7 @@ fn a_client_that_leaves_a_silent_pipe_is_noticed() {
 
 #[test]
 fn a_client_that_takes_nothing_holds_the_program_back() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let (client, writer) = ask_held(&server, "/told");
     rustix::io::ioctl_fionbio(&writer, true).unwrap();
     let mut written = 0;
@@ -342,10 +342,10 @@ fn a_client_that_takes_nothing_holds_the_program_back() {
 
 #[test]
 fn a_silent_program_is_not_the_client_s_delay() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         write_progress: Duration::from_millis(1),
         idle: Duration::from_millis(1),
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let (mut client, mut writer) = ask_held(&server, "/held");
     writer.write_all(b"a").unwrap();
@@ -364,9 +364,9 @@ fn a_silent_program_is_not_the_client_s_delay() {
 
 #[test]
 fn a_body_flows_through_a_program() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         body_bytes: u64::MAX,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = server.connect();
     client.post("/cat", LARGE as usize / 2);
@@ -381,7 +381,7 @@ fn a_body_flows_through_a_program() {
 
 #[test]
 fn answers_out_of_pipes_keep_their_order() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     let one = "GET /pipe?100000 HTTP/1.1\r\nHost: h\r\n\r\nGET /ready HTTP/1.1\r\nHost: h\r\n\r\n";
     client.send(&one.repeat(20));
@@ -393,7 +393,7 @@ fn answers_out_of_pipes_keep_their_order() {
 
 #[test]
 fn what_is_no_pipe_breaks_the_answer() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get("/no-pipe");
     client.head();

@@ -16,7 +16,7 @@ use rustix::time::Timespec;
 
 use super::dummy::{Dummy, Gate, Probe};
 use super::{PATIENCE, Running, serve};
-use crate::limits::{Limits, TASKS_PER_TURN};
+use crate::limits::{HttpLimits, TASKS_PER_TURN};
 use crate::reactor::wheel::TICK_MS;
 use crate::reactor::{REACTOR, Reactor, Watched};
 use crate::thread::{Handle, Thread};
@@ -50,14 +50,14 @@ fn pair(reactor: &Reactor) -> (Watched, UnixStream) {
 
 #[test]
 fn the_answers_are_started_before_the_first_request() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     assert_eq!(server.connect().ask("/ready").text(), "ready");
     assert!(server.probe.is_started.load(Ordering::Relaxed));
 }
 
 #[test]
 fn bytes_are_read_and_written_as_they_come() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     spawn(&server, |reactor, probe| async move {
         let watched = reactor.watch(OwnedFd::from(ours)).unwrap();
@@ -88,7 +88,7 @@ fn bytes_are_read_and_written_as_they_come() {
 
 #[test]
 fn a_hang_up_is_noticed_and_bytes_before_it_are_read() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let (reader, writer) = rustix::pipe::pipe().unwrap();
     spawn(&server, |reactor, probe| async move {
         let watched = reactor.watch(reader).unwrap();
@@ -131,7 +131,7 @@ fn told(thread: &Thread<Dummy>) -> usize {
 
 #[test]
 fn room_to_write_is_told_only_to_who_found_none() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     server.ask(|thread| {
         let (ours, theirs) = pair(&thread.reactor);
         let send_and_read = |text: &[u8]| {
@@ -160,7 +160,7 @@ fn room_to_write_is_told_only_to_who_found_none() {
 
 #[test]
 fn writing_to_nobody_is_an_error_and_no_wait() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let (reader, writer) = rustix::pipe::pipe().unwrap();
     spawn(&server, |reactor, probe| async move {
         let watched = reactor.watch(writer).unwrap();
@@ -179,7 +179,7 @@ fn writing_to_nobody_is_an_error_and_no_wait() {
 
 #[test]
 fn a_file_cannot_be_watched() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let error = server.ask(|thread| {
         let file = std::fs::File::open("/proc/self/exe").unwrap();
         thread
@@ -193,7 +193,7 @@ fn a_file_cannot_be_watched() {
 
 #[test]
 fn events_of_a_descriptor_that_is_gone_reach_no_other() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     server.ask(|thread| {
         let (first, theirs) = pair(&thread.reactor);
         // The event is there, and will be told after the descriptor has gone.
@@ -215,7 +215,7 @@ fn events_of_a_descriptor_that_is_gone_reach_no_other() {
 
 #[test]
 fn timers_elapse_in_time_and_in_order() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let begin = Instant::now();
     spawn(&server, |reactor, probe| async move {
         let [soon, late, moved, cleared] = std::array::from_fn(|_| reactor.timer());
@@ -252,7 +252,7 @@ fn timers_elapse_in_time_and_in_order() {
 
 #[test]
 fn precise_timers_end_a_wait_without_a_tick() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     spawn(&server, |reactor, probe| async move {
         let [long, short, gone, cleared] = std::array::from_fn(|_| reactor.timer());
         let begin_ms = reactor.now_ms();
@@ -291,7 +291,7 @@ fn precise_timers_end_a_wait_without_a_tick() {
 
 #[test]
 fn timers_that_go_leave_nothing_behind() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     server.ask(|thread| {
         let timers: Vec<_> = (0..1000).map(|_| thread.reactor.timer()).collect();
         for (at, timer) in timers.iter().enumerate() {
@@ -318,7 +318,7 @@ fn timers_that_go_leave_nothing_behind() {
 
 #[test]
 fn a_wake_on_the_thread_itself_sends_no_letter() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.get("/later");
     assert_eq!(server.note(), "waiting");
@@ -351,7 +351,7 @@ async fn turn() {
 
 #[test]
 fn tasks_wake_themselves_each_other_and_are_woken_from_elsewhere() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     spawn(&server, |reactor, probe| async move {
         let waiting: Rc<RefCell<(bool, Option<Waker>)>> = Rc::default();
         let (theirs, note) = (Rc::clone(&waiting), Arc::clone(&probe));
@@ -386,7 +386,7 @@ fn tasks_wake_themselves_each_other_and_are_woken_from_elsewhere() {
 
 #[test]
 fn tasks_without_end_keep_nobody_waiting() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let stop = Arc::new(AtomicBool::new(false));
     for _ in 0..TASKS_PER_TURN * 2 {
         let stop = Arc::clone(&stop);
@@ -414,7 +414,7 @@ impl Drop for Tell {
 
 #[test]
 fn a_drain_waits_for_tasks() {
-    let mut server = serve(Limits::default());
+    let mut server = serve(HttpLimits::default());
     spawn(&server, |_, probe| async move {
         Gate::passed(&probe).await;
         probe.note("done");
@@ -428,7 +428,7 @@ fn a_drain_waits_for_tasks() {
 
 #[test]
 fn a_drain_is_told_to_those_who_watch_for_it() {
-    let mut server = serve(Limits::default());
+    let mut server = serve(HttpLimits::default());
     spawn(&server, |reactor, probe| async move {
         let (watch, gone) = (reactor.watch_drain(), reactor.watch_drain());
         assert!(poll_fn(|cx| Poll::Ready(gone.poll_begun(cx).is_pending())).await);
@@ -446,7 +446,7 @@ fn a_drain_is_told_to_those_who_watch_for_it() {
 
 #[test]
 fn at_the_deadline_of_a_drain_tasks_are_dropped() {
-    let mut server = serve(Limits::default());
+    let mut server = serve(HttpLimits::default());
     spawn(&server, |reactor, probe| async move {
         let tell = Tell(probe);
         let (watched, _other) = pair(&reactor);
@@ -462,7 +462,7 @@ fn at_the_deadline_of_a_drain_tasks_are_dropped() {
 
 #[test]
 fn a_drain_does_not_wait_for_standing_tasks() {
-    let mut server = serve(Limits::default());
+    let mut server = serve(HttpLimits::default());
     let probe = Arc::clone(&server.probe);
     server.ask(move |thread| {
         let tell = Tell(probe);
@@ -480,7 +480,7 @@ fn a_drain_does_not_wait_for_standing_tasks() {
 
 #[test]
 fn a_drain_waits_for_holds_until_its_deadline() {
-    let mut server = serve(Limits::default());
+    let mut server = serve(HttpLimits::default());
     let (dropped, probe) = (Duration::from_millis(20), Arc::clone(&server.probe));
     server.ask(move |thread| {
         let (hold, timer) = (thread.reactor.hold(), thread.reactor.timer());
@@ -497,7 +497,7 @@ fn a_drain_waits_for_holds_until_its_deadline() {
     server.join();
     assert!(begin.elapsed() >= dropped && begin.elapsed() < PATIENCE);
 
-    let mut server = serve(Limits::default());
+    let mut server = serve(HttpLimits::default());
     server.ask(|thread| {
         let hold = thread.reactor.hold();
         thread.reactor.spawn_standing(async move {
@@ -511,7 +511,7 @@ fn a_drain_waits_for_holds_until_its_deadline() {
 
 #[test]
 fn a_task_spawned_by_a_dropped_task_is_dropped_too() {
-    let mut server = serve(Limits::default());
+    let mut server = serve(HttpLimits::default());
     struct Spawns(Reactor, Arc<Probe>);
     impl Drop for Spawns {
         fn drop(&mut self) {
@@ -534,7 +534,7 @@ fn a_task_spawned_by_a_dropped_task_is_dropped_too() {
 #[test]
 fn an_offline_request_has_a_reactor_that_stands_still() {
     let head = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-    let request = crate::Request::offline(head, &Limits::default()).unwrap();
+    let request = crate::Request::offline(head, &HttpLimits::default()).unwrap();
     let reactor = request.reactor();
     reactor.spawn(async { unreachable!("nobody runs it") });
     let timer = reactor.timer();
@@ -553,7 +553,7 @@ fn an_offline_request_has_a_reactor_that_stands_still() {
 
 #[test]
 fn a_job_may_use_the_reactor_of_its_thread() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let probe = Arc::clone(&server.probe);
     let is_sent = Handle::new(&server.crew, 0).run(move |thread: &mut Thread<Dummy>| {
         let timer = thread.reactor().timer();

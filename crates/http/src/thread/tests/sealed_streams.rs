@@ -15,7 +15,7 @@ fn wide(sealed: &Sealed) -> Framed {
 
 #[test]
 fn what_the_socket_did_not_take_leaves_without_anything_new() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = wide(&sealed);
     // It has nothing to say meanwhile.
     client.takes = false;
@@ -33,9 +33,9 @@ fn what_the_socket_did_not_take_leaves_without_anything_new() {
 
 #[test]
 fn client_that_takes_nothing_loses_its_connection() {
-    let sealed = seal(Limits {
+    let sealed = seal(HttpLimits {
         write_progress: Duration::from_millis(300),
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = wide(&sealed);
     client.get("/endless");
@@ -46,7 +46,7 @@ fn client_that_takes_nothing_loses_its_connection() {
 
 #[test]
 fn frames_of_other_streams_follow_what_the_socket_did_not_take() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = wide(&sealed);
     let later: Vec<_> = (0..20).map(|_| client.get("/later")).collect();
     for _ in &later {
@@ -64,7 +64,7 @@ fn frames_of_other_streams_follow_what_the_socket_did_not_take() {
 /// In tests a key is for few records: it changes amid an answer, whose bytes are stuck.
 #[test]
 fn keys_change_amid_an_answer_that_is_taken_slowly() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect_narrow(&[]);
     for target in ["/bytes?20000000", "/file?9000000"] {
         let answer = client.ask(target);

@@ -72,7 +72,7 @@ impl Standby for Queue {
 #[test]
 fn nothing_that_comes_into_a_queue_is_slept_over() {
     const COUNT: u64 = 20_000;
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let bell = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
     let heard = rustix::io::dup(&bell).unwrap();
     let shared = Arc::new(Shared {

@@ -6,12 +6,12 @@ use std::time::Instant;
 use super::dummy::{pattern, pattern_byte};
 use super::framed::Framed;
 use super::{Running, serve};
-use crate::limits::{BODY_WINDOW_BYTES, H2_TINY_DATA_BYTES, H2_TINY_DATA_OUT, Limits};
+use crate::limits::{BODY_WINDOW_BYTES, H2_TINY_DATA_BYTES, H2_TINY_DATA_OUT, HttpLimits};
 
-fn any_body() -> Limits {
-    Limits {
+fn any_body() -> HttpLimits {
+    HttpLimits {
         body_bytes: u64::MAX,
-        ..Limits::default()
+        ..HttpLimits::default()
     }
 }
 
@@ -21,7 +21,7 @@ fn framed(server: &Running) -> Framed {
 
 #[test]
 fn answers_of_every_kind_come_whole() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = framed(&server);
     assert_eq!(client.ask("/ready").text(), "ready");
     for kind in [
@@ -53,7 +53,7 @@ fn answers_of_every_kind_come_whole() {
 
 #[test]
 fn records_tell_what_was_sent() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = framed(&server);
     client.ask("/bytes?100000");
     let finished = server.finished();
@@ -72,7 +72,7 @@ fn records_tell_what_was_sent() {
 
 #[test]
 fn a_hundred_streams_are_answered_side_by_side() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = framed(&server);
     // All of them in one write, some of them waiting for the gate.
     let mut bytes = Vec::new();
@@ -113,7 +113,7 @@ fn a_hundred_streams_are_answered_side_by_side() {
 #[test]
 fn ten_bytes_at_a_time_do_not_become_a_flood_of_tiny_frames() {
     const BYTES: u64 = 50_000;
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = framed(&server);
     let begin = Instant::now();
     let got = client.ask(&format!("/drops?{BYTES}"));
@@ -145,7 +145,7 @@ fn what_is_said_in_answer_to_a_client_that_goes_on_leaves_at_once() {
 
 #[test]
 fn head_requests_get_heads() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = framed(&server);
     for path in ["/bytes?1000", "/file?1000", "/stream?1000"] {
         let id = client.open("HEAD", path, true, &[]);
@@ -235,7 +235,7 @@ fn a_body_flows_in_while_the_answer_flows_out() {
 
 #[test]
 fn interim_answers_come_first() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = framed(&server);
     let got = client.ask("/early");
     assert_eq!(got.heads[0], ":status=103 link=</early>");
@@ -252,7 +252,7 @@ fn interim_answers_come_first() {
 //= rfc9110#10.1.1
 #[test]
 fn continue_is_sent_when_the_handler_asks_for_the_body() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = framed(&server);
     let expect = [("expect", "100-continue"), ("content-length", "5")];
     let id = client.open("POST", "/count", false, &expect);
@@ -267,9 +267,9 @@ fn continue_is_sent_when_the_handler_asks_for_the_body() {
 //= rfc8441#5
 #[test]
 fn tunnels_carry_bytes_both_ways() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         h2_connect_protocol: true,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = framed(&server);
     let id = client.open("CONNECT", "/tunnel", false, &[(":protocol", "echo")]);
@@ -288,7 +288,7 @@ fn tunnels_carry_bytes_both_ways() {
 
 #[test]
 fn preface_may_come_in_pieces_and_requests_right_behind_it() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     for at in [1, 2, 3, 10, 16, 18, 20, 23, 24, 30] {
         let mut client = framed(&server);
         // What `connect` has sent is a whole greeting; this one is by hand.
@@ -321,7 +321,7 @@ fn preface_may_come_in_pieces_and_requests_right_behind_it() {
 
 #[test]
 fn what_only_looks_like_a_preface_is_http_1() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = server.connect();
     client.send("PRI * HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_eq!(client.answer().status, 400);
@@ -332,7 +332,7 @@ fn what_only_looks_like_a_preface_is_http_1() {
 
 #[test]
 fn idle_connection_holds_no_buffers() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = framed(&server);
     let ids: Vec<u32> = (0..50).map(|_| client.get("/file?100000")).collect();
     for id in ids {

@@ -7,7 +7,7 @@ use hob_trace::{Fault, Outcome};
 
 use super::framed::Framed;
 use super::{Running, serve};
-use crate::limits::Limits;
+use crate::limits::HttpLimits;
 
 const SHORT: Duration = Duration::from_millis(50);
 const CANCELLED: &str = "dropped, left: true";
@@ -32,7 +32,7 @@ fn broken(server: &Running) -> super::Finished {
 
 #[test]
 fn request_taken_back_ends_and_the_connection_goes_on() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = framed(&server);
     let id = client.get("/stuck");
     assert_eq!(server.note(), "waiting");
@@ -56,7 +56,7 @@ fn request_taken_back_ends_and_the_connection_goes_on() {
 
 #[test]
 fn client_that_leaves_ends_all_its_requests() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = framed(&server);
     for _ in 0..3 {
         client.get("/stuck");
@@ -74,7 +74,7 @@ fn client_that_leaves_ends_all_its_requests() {
 
 #[test]
 fn fin_ends_what_is_to_be_cancelled_and_lets_others_end() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = framed(&server);
     client.get("/stuck?cancel");
     assert_eq!(server.note(), "waiting");
@@ -93,7 +93,7 @@ fn fin_ends_what_is_to_be_cancelled_and_lets_others_end() {
 
 #[test]
 fn answers_that_break_reset_their_stream_alone() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = framed(&server);
     for (path, len, reason) in [
         ("/broken", 4, "the script broke"),
@@ -136,9 +136,9 @@ fn answers_that_break_reset_their_stream_alone() {
 
 #[test]
 fn bodies_that_are_too_large_are_413() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         body_bytes: 1000,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = framed(&server);
     let id = client.open("POST", "/count", false, &[("content-length", "1001")]);
@@ -156,9 +156,9 @@ fn bodies_that_are_too_large_are_413() {
 
 #[test]
 fn refused_and_malformed_requests_have_records_and_counters() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         target_bytes: 64,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = framed(&server);
     assert_eq!(client.ask(&format!("/{}", "x".repeat(64))).status(), 414);
@@ -179,7 +179,7 @@ fn refused_and_malformed_requests_have_records_and_counters() {
 
 #[test]
 fn rules_broken_and_floods_end_the_connection_and_are_counted() {
-    let server = serve(Limits::default());
+    let server = serve(HttpLimits::default());
     let mut client = framed(&server);
     client.get("/stuck");
     assert_eq!(server.note(), "waiting");
@@ -204,9 +204,9 @@ fn rules_broken_and_floods_end_the_connection_and_are_counted() {
 
 #[test]
 fn idle_connection_is_told_and_closed() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         idle: SHORT,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = framed(&server);
     assert_eq!(client.ask("/ready").text(), "ready");
@@ -217,9 +217,9 @@ fn idle_connection_is_told_and_closed() {
 
 #[test]
 fn half_a_frame_ends_the_connection_in_time() {
-    let limits = Limits {
+    let limits = HttpLimits {
         head_time: SHORT,
-        ..Limits::default()
+        ..HttpLimits::default()
     };
     let server = serve(limits);
     let mut client = framed(&server);
@@ -236,9 +236,9 @@ fn half_a_frame_ends_the_connection_in_time() {
 
 #[test]
 fn body_that_does_not_come_in_time_is_408() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         body_progress: SHORT,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = framed(&server);
     let id = client.post("/count");
@@ -253,9 +253,9 @@ fn body_that_does_not_come_in_time_is_408() {
 
 #[test]
 fn client_that_makes_no_room_loses_its_stream_or_its_connection() {
-    let server = serve(Limits {
+    let server = serve(HttpLimits {
         write_progress: SHORT,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     // No stream may send a byte.
     let mut client = Framed::connect_with(server.address, &[(4, 0)]);
@@ -278,7 +278,7 @@ fn client_that_makes_no_room_loses_its_stream_or_its_connection() {
 
 #[test]
 fn draining_loses_nothing_that_was_asked() {
-    let mut server = serve(Limits::default());
+    let mut server = serve(HttpLimits::default());
     let mut idle = framed(&server);
     idle.ping();
     let mut client = framed(&server);
@@ -300,7 +300,7 @@ fn draining_loses_nothing_that_was_asked() {
 
 #[test]
 fn answers_in_flight_are_whole_after_a_drain() {
-    let mut server = serve(Limits::default());
+    let mut server = serve(HttpLimits::default());
     let mut client = framed(&server);
     client.takes = false;
     let id = client.get("/bytes?3000000");

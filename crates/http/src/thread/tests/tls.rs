@@ -42,13 +42,13 @@ fn offer(minimum: Version, suites: &[&str]) -> (Offer, Arc<RootCertStore>) {
     (offer, Arc::new(roots))
 }
 
-pub(super) fn seal(limits: Limits) -> Sealed {
+pub(super) fn seal(limits: HttpLimits) -> Sealed {
     seal_offer(1, limits, &[])
 }
 
-fn seal_offer(thread_count: usize, limits: Limits, suites: &[&str]) -> Sealed {
+fn seal_offer(thread_count: usize, limits: HttpLimits, suites: &[&str]) -> Sealed {
     let (offer, roots) = offer(Version::Tls12, suites);
-    let terms = Terms::new(&offer, &TicketKeys::new()).unwrap();
+    let terms = TlsHosts::new(&offer, &TicketKeys::new()).unwrap();
     Sealed {
         running: serve_terms(thread_count, limits, terms),
         roots,
@@ -134,11 +134,11 @@ const TARGETS: &[&str] = &[
 
 #[test]
 fn answers_of_every_kind_are_those_of_clear_text() {
-    let clear = serve(Limits::default());
+    let clear = serve(HttpLimits::default());
     let mut client = clear.connect();
     let expected: Vec<Answer> = TARGETS.iter().map(|target| client.ask(target)).collect();
     for version in [&rustls::version::TLS13, &rustls::version::TLS12] {
-        let sealed = seal(Limits::default());
+        let sealed = seal(HttpLimits::default());
         let mut client = sealed.connect_with(&sealed.config(&[version]));
         for (target, expected) in TARGETS.iter().zip(&expected) {
             let answer = client.ask(target);
@@ -152,7 +152,7 @@ fn answers_of_every_kind_are_those_of_clear_text() {
 
 #[test]
 fn file_that_was_written_to_is_not_whole() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect();
     client.get("/written-to-file?70000");
     let (mut len, mut buffer) = (0, [0; 16 * 1024]);
@@ -178,7 +178,7 @@ fn every_suite_carries_requests_and_answers() {
             // The certificate has another kind of key; the cipher is the same.
             continue;
         }
-        let sealed = seal_offer(1, Limits::default(), &[suite]);
+        let sealed = seal_offer(1, HttpLimits::default(), &[suite]);
         let mut client = sealed.connect();
         client.post("/count", 100_000);
         client.write(&[b'x'; 100_000]).unwrap();
@@ -192,7 +192,7 @@ fn every_suite_carries_requests_and_answers() {
 
 #[test]
 fn pipelined_requests_in_one_record_are_answered_in_order() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect();
     let one = "GET /bytes?20000 HTTP/1.1\r\nHost: h\r\n\r\nGET /ready HTTP/1.1\r\nHost: h\r\n\r\n";
     client.send(&one.repeat(10));
@@ -204,7 +204,7 @@ fn pipelined_requests_in_one_record_are_answered_in_order() {
 
 #[test]
 fn request_in_pieces_of_a_byte_each_is_one_request() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect();
     for byte in b"GET /ready HTTP/1.1\r\nHost: h\r\n\r\n" {
         client.write(&[*byte]).unwrap();
@@ -214,7 +214,7 @@ fn request_in_pieces_of_a_byte_each_is_one_request() {
 
 #[test]
 fn client_that_stops_reading_is_waited_for_and_gets_everything() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect();
     client.get("/bytes?20000000");
     // The socket is full by now: another connection goes on all the same.
@@ -224,7 +224,7 @@ fn client_that_stops_reading_is_waited_for_and_gets_everything() {
 
 #[test]
 fn answer_that_closes_says_that_it_is_whole() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect();
     let answer = client.ask("/close");
     assert_eq!((answer.text(), answer.closes()), ("close", true));
@@ -234,7 +234,7 @@ fn answer_that_closes_says_that_it_is_whole() {
 
 #[test]
 fn answer_that_breaks_where_only_the_close_ends_it_is_not_whole() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect();
     client.send("GET /broken HTTP/1.0\r\n\r\n");
     client.head();
@@ -250,7 +250,7 @@ fn answer_that_breaks_where_only_the_close_ends_it_is_not_whole() {
 
 #[test]
 fn tunnel_carries_bytes_both_ways() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect();
     client.get("/tunnel");
     assert!(client.head().starts_with("HTTP/1.1 101 "));
@@ -264,7 +264,7 @@ fn tunnel_carries_bytes_both_ways() {
 //= rfc5246#7.2.1
 #[test]
 fn half_close_over_tls_1_2_waits_for_the_end_of_the_tunnel() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect_with(&sealed.config(&[&rustls::version::TLS12]));
     client.get("/half-tunnel");
     assert!(client.head().starts_with("HTTP/1.1 101 "));
@@ -274,7 +274,7 @@ fn half_close_over_tls_1_2_waits_for_the_end_of_the_tunnel() {
 
 #[test]
 fn tunnel_that_is_cut_off_does_not_end_in_order() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     for is_cut in [false, true] {
         let mut client = sealed.connect();
         client.get("/tunnel");
@@ -294,7 +294,7 @@ fn tunnel_that_is_cut_off_does_not_end_in_order() {
 
 #[test]
 fn client_comes_back_with_a_ticket_to_any_thread() {
-    let sealed = seal_offer(2, Limits::default(), &[]);
+    let sealed = seal_offer(2, HttpLimits::default(), &[]);
     for version in [&rustls::version::TLS13, &rustls::version::TLS12] {
         let before = resumed(&sealed);
         let mut config = ClientConfig::clone(&sealed.config(&[version]));
@@ -318,7 +318,7 @@ fn resumed(sealed: &Sealed) -> u64 {
 
 #[test]
 fn keys_are_changed_when_a_client_wants_it() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect();
     assert_eq!(client.ask("/ready").text(), "ready");
     for _ in 0..3 {
@@ -330,8 +330,8 @@ fn keys_are_changed_when_a_client_wants_it() {
 #[test]
 fn older_version_than_the_minimum_is_refused() {
     let (offer, roots) = offer(Version::Tls13, &[]);
-    let terms = Terms::new(&offer, &TicketKeys::new()).unwrap();
-    let running = serve_terms(1, Limits::default(), terms);
+    let terms = TlsHosts::new(&offer, &TicketKeys::new()).unwrap();
+    let running = serve_terms(1, HttpLimits::default(), terms);
     let sealed = Sealed { running, roots };
     let mut old = sealed.connect_with(&sealed.config(&[&rustls::version::TLS12]));
     let error = old.write(b"x").unwrap_err().to_string();
@@ -345,7 +345,7 @@ fn older_version_than_the_minimum_is_refused() {
 
 #[test]
 fn hybrid_key_exchange_is_preferred() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect();
     client.ask("/ready");
     let group = client.tls.as_ref().unwrap().negotiated_key_exchange_group();
@@ -354,7 +354,7 @@ fn hybrid_key_exchange_is_preferred() {
 
 #[test]
 fn clear_text_is_told_to_speak_tls() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = Client::connect(sealed.running.address);
     let answer = client.ask("/ready");
     assert_eq!((answer.status, answer.closes()), (400, true));
@@ -367,7 +367,7 @@ fn clear_text_is_told_to_speak_tls() {
 
 #[test]
 fn http2_in_clear_text_is_not_spoken_on_a_tls_port() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let answer = raw(&sealed, crate::h2::PREFACE);
     assert!(answer.starts_with(b"HTTP/1.1 505 "), "{answer:?}");
     assert_eq!(sealed.counters().h2_connections.value(), 0);
@@ -388,7 +388,7 @@ pub(super) const fn fatal(alert: u8) -> [u8; 7] {
 
 #[test]
 fn what_is_no_hello_gets_an_alert() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     assert_eq!(raw(&sealed, b"\x80\x2e\x01\x03\x01"), fatal(10), "SSL 2");
     assert_eq!(raw(&sealed, b"\x00\x00\x00"), fatal(10), "noise");
     assert_eq!(raw(&sealed, b"\x16\x03\x01\x00\x00"), fatal(10), "empty");
@@ -400,9 +400,9 @@ fn what_is_no_hello_gets_an_alert() {
 
 #[test]
 fn half_a_handshake_and_silence_is_over_in_time() {
-    let limits = Limits {
+    let limits = HttpLimits {
         handshake_time: Duration::from_millis(200),
-        ..Limits::default()
+        ..HttpLimits::default()
     };
     let sealed = seal(limits);
     for bytes in [&b""[..], b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"] {
@@ -414,9 +414,9 @@ fn half_a_handshake_and_silence_is_over_in_time() {
 
 #[test]
 fn handshake_that_is_too_long_gets_an_alert() {
-    let limits = Limits {
+    let limits = HttpLimits {
         handshake_bytes: 20_000,
-        ..Limits::default()
+        ..HttpLimits::default()
     };
     let sealed = seal(limits);
     // A hello that says it has so many bytes, and goes on and on.
@@ -435,9 +435,9 @@ fn handshake_that_is_too_long_gets_an_alert() {
 
 #[test]
 fn handshake_beyond_the_limit_gets_an_alert_and_the_next_has_room() {
-    let limits = Limits {
+    let limits = HttpLimits {
         handshake_count: 1,
-        ..Limits::default()
+        ..HttpLimits::default()
     };
     let sealed = seal(limits);
     let waiting = Client::connect(sealed.running.address);
@@ -451,9 +451,9 @@ fn handshake_beyond_the_limit_gets_an_alert_and_the_next_has_room() {
 
 #[test]
 fn client_beyond_the_connections_gets_an_alert() {
-    let limits = Limits {
+    let limits = HttpLimits {
         connection_count: 1,
-        ..Limits::default()
+        ..HttpLimits::default()
     };
     let sealed = seal(limits);
     let mut first = sealed.connect();
@@ -464,7 +464,7 @@ fn client_beyond_the_connections_gets_an_alert() {
 
 #[test]
 fn changed_record_ends_the_connection_with_an_alert() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect();
     client.ask("/ready");
     let mut record = vec![23, 3, 3, 0, 40];
@@ -477,7 +477,7 @@ fn changed_record_ends_the_connection_with_an_alert() {
 
 #[test]
 fn record_that_is_too_long_ends_the_connection_with_an_alert() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect();
     client.ask("/ready");
     client.stream.write_all(&[23, 3, 3, 0xff, 0xff]).unwrap();
@@ -487,7 +487,7 @@ fn record_that_is_too_long_ends_the_connection_with_an_alert() {
 
 #[test]
 fn request_that_was_cut_off_is_answered_by_nobody() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect();
     client.post("/count", 100);
     client.write(b"half").unwrap();
@@ -498,7 +498,7 @@ fn request_that_was_cut_off_is_answered_by_nobody() {
 #[test]
 fn client_that_ends_its_side_behind_its_last_request_hears_how_the_answer_ends() {
     for has_fin in [false, true] {
-        let sealed = seal(Limits::default());
+        let sealed = seal(HttpLimits::default());
         let mut client = sealed.connect();
         client.write(b"GET /later?cancel HTTP/1.0\r\n\r\n").unwrap();
         let tls = client.tls.as_mut().unwrap();
@@ -516,7 +516,7 @@ fn client_that_ends_its_side_behind_its_last_request_hears_how_the_answer_ends()
 
 #[test]
 fn client_that_says_it_sends_no_more_is_answered_before_the_end() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect();
     client.get("/bytes?100000");
     client.tls.as_mut().unwrap().send_close_notify();
@@ -527,7 +527,7 @@ fn client_that_says_it_sends_no_more_is_answered_before_the_end() {
 
 #[test]
 fn idle_connection_holds_no_buffer_and_little_memory() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let mut client = sealed.connect();
     client.ask("/file?1000000");
     client.post("/count", 100_000);

@@ -78,7 +78,7 @@ fn ask(client: &mut ClientConnection, stream: &mut TcpStream) -> Result<Vec<u8>,
 //= rfc8446#D.5
 #[test]
 fn hello_that_says_ssl_is_refused_whatever_else_it_offers() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let hello = hello(&sealed);
     assert_eq!(hello[9..11], [3, 3]);
     for version in [
@@ -109,7 +109,7 @@ fn hello_that_says_ssl_is_refused_whatever_else_it_offers() {
 //= rfc8446#5
 #[test]
 fn records_that_change_no_cipher_are_dropped_before_the_last_message_of_the_client() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     for count in [0, 1, 2, 100] {
         let (mut client, mut stream) = shake_with(&sealed, &CHANGE_CIPHER.repeat(count)).unwrap();
         let answer = ask(&mut client, &mut stream).unwrap();
@@ -214,7 +214,7 @@ fn alert_for(sealed: &Sealed, is_behind: bool, inner: &[u8]) -> u8 {
 //= rfc8446#5.4
 #[test]
 fn record_of_no_type_or_without_content_is_refused_at_any_time() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     for inner in [&[0][..], &[0; 43], &[22], &[22, 0, 0], &[21], &[21, 0]] {
         assert_eq!(alert_for(&sealed, true, inner), 10, "{inner:?}");
     }
@@ -228,7 +228,7 @@ fn record_of_no_type_or_without_content_is_refused_at_any_time() {
 
 #[test]
 fn connection_may_break_off_at_each_message() {
-    let sealed = seal(Limits::default());
+    let sealed = seal(HttpLimits::default());
     let hello = hello(&sealed);
     for linger in [None, Some(Duration::ZERO)] {
         for step in 0..6 {

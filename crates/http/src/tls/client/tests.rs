@@ -10,7 +10,7 @@ use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
 
 use super::*;
 use crate::tls::ticket::Ticketer;
-use crate::tls::{Certificate, HostOffer, Offer, SelfSigned, Terms, TicketKeys, Version};
+use crate::tls::{Certificate, HostOffer, Offer, SelfSigned, TicketKeys, TlsHosts, Version};
 
 /// Good from November 2026 on, for a hundred years.
 const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----\n\
@@ -92,7 +92,7 @@ fn ticket_text(need: Need, version: Version, shows: bool) -> Vec<u8> {
         }],
         default: 0,
     };
-    let terms = Terms::new(&offer, &TicketKeys::new()).unwrap();
+    let terms = TlsHosts::new(&offer, &TicketKeys::new()).unwrap();
     let captured = Arc::new(Captured::default());
     let mut config = ServerConfig::clone(&terms.for_name(None).config);
     config.ticketer = Arc::<Captured>::clone(&captured);

@@ -10,13 +10,13 @@ fn visit(has_cache: bool) -> (Visitor, PageCount, Readings) {
     (visitor, PageCount::new(), Readings::default())
 }
 
-fn answer(status: u16, fields: &[(&str, &str)], body: &str) -> Outcome {
+fn answer(status: u16, fields: &[(&str, &str)], body: &str) -> FetchOutcome {
     let mut kept = Kept::new(Keep::Body);
     for (name, value) in fields {
         kept.field(name.as_bytes(), value.as_bytes());
     }
     kept.data(body.as_bytes());
-    Outcome::Answered(Answered {
+    FetchOutcome::Answered(Answered {
         status,
         body_bytes: body.len() as u64,
         is_expected: status < 400,
@@ -28,8 +28,8 @@ fn answer(status: u16, fields: &[(&str, &str)], body: &str) -> Outcome {
 fn view(
     (visitor, count, readings): &mut (Visitor, PageCount, Readings),
     now: u64,
-    reply: impl Fn(&Wanted) -> Outcome,
-) -> (Vec<String>, Ended) {
+    reply: impl Fn(&AssetRequest) -> FetchOutcome,
+) -> (Vec<String>, PageViewOutcome) {
     let mut asked = Vec::new();
     while let Some(wanted) = visitor.next(now, count) {
         let etag = wanted.etag.as_deref().unwrap_or_default();
@@ -86,7 +86,7 @@ fn assets_follow_the_document_and_what_they_name_follows_them() {
 #[test]
 fn second_view_asks_only_for_what_is_not_fresh() {
     let mut visit = visit(true);
-    let reply = |wanted: &Wanted| match (&*wanted.target, &wanted.etag) {
+    let reply = |wanted: &AssetRequest| match (&*wanted.target, &wanted.etag) {
         (_, Some(_)) => answer(304, &[], ""),
         ("/dir/", _) => answer(
             200,
@@ -140,11 +140,12 @@ fn redirects_are_followed_but_not_for_ever() {
 #[test]
 fn page_without_an_answer_says_why() {
     let mut visit = visit(false);
-    let failed = |_: &Wanted| Outcome::Failed(Failure::Connect, "refused".to_owned());
+    let failed =
+        |_: &AssetRequest| FetchOutcome::Failed(FailureKind::Connect, "refused".to_owned());
     let (_, ended) = view(&mut visit, 0, failed);
     assert_eq!(ended.status, None);
     assert_eq!(
         ended.fault,
-        Some((Failure::Connect, "/dir/: refused".to_owned()))
+        Some((FailureKind::Connect, "/dir/: refused".to_owned()))
     );
 }

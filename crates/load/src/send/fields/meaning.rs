@@ -4,10 +4,10 @@
 use super::{TOO_LONG, Wrong};
 use crate::expect::ExpectedField;
 use crate::limits::INTERIM_COUNT_MAX;
-use crate::measure::Answer;
-use crate::send::body::Body;
+use crate::measure::AnswerSummary;
+use crate::send::body::PartialAnswerBody;
 use crate::send::digits::number;
-use crate::send::kept::{Kept, Name, name_of};
+use crate::send::kept::{Kept, KeptField, name_of};
 
 /// No field of this kind.
 const NO_LENGTH: u64 = u64::MAX;
@@ -73,18 +73,18 @@ impl Meaning {
 
 /// What the fields of one block say together.
 #[derive(Debug, Clone)]
-pub struct Block {
+pub struct BlockMeaning {
     status: u16,
     length: u64,
     seen: u64,
     has_fields: bool,
     /// Values of fields, where somebody reads them.
-    kept: Vec<(Name, String)>,
+    kept: Vec<(KeptField, String)>,
 }
 
-impl Block {
-    pub(crate) fn new() -> Block {
-        Block {
+impl BlockMeaning {
+    pub(crate) fn new() -> BlockMeaning {
+        BlockMeaning {
             status: 0,
             length: NO_LENGTH,
             seen: 0,
@@ -126,8 +126,8 @@ impl Block {
 /// One answer that arrives in blocks of fields and pieces of data.
 #[derive(Debug, Clone)]
 pub struct Arriving {
-    answer: Answer,
-    body: Body,
+    answer: AnswerSummary,
+    body: PartialAnswerBody,
     /// What the head said of the body's length.
     length: u64,
     interim_count: u16,
@@ -136,14 +136,14 @@ pub struct Arriving {
 impl Arriving {
     /// An answer of which nothing has come.
     pub const NEW: Arriving = Arriving {
-        answer: Answer {
+        answer: AnswerSummary {
             status: 0,
             body_bytes: 0,
             is_reusable: true,
             fields_seen: 0,
             body_hash: None,
         },
-        body: Body::NEW,
+        body: PartialAnswerBody::NEW,
         length: NO_LENGTH,
         interim_count: 0,
     };
@@ -151,7 +151,7 @@ impl Arriving {
     /// The same, with the body's hash where it is wanted.
     pub(crate) fn new(is_hashed: bool) -> Arriving {
         Arriving {
-            body: Body::new(is_hashed),
+            body: PartialAnswerBody::new(is_hashed),
             ..Arriving::NEW
         }
     }
@@ -180,7 +180,7 @@ impl Arriving {
     }
 
     /// A block of fields has come: an interim answer, the head, or trailers.
-    pub fn fields(&mut self, block: &mut Block, is_last: bool) -> Result<(), Wrong> {
+    pub fn fields(&mut self, block: &mut BlockMeaning, is_last: bool) -> Result<(), Wrong> {
         if self.has_head() {
             return match (block.status, is_last) {
                 (0, true) => Ok(()),
@@ -220,7 +220,7 @@ impl Arriving {
     }
 
     /// The answer is complete.
-    pub fn end(&mut self, is_head: bool) -> Result<&Answer, Wrong> {
+    pub fn end(&mut self, is_head: bool) -> Result<&AnswerSummary, Wrong> {
         if !self.has_head() {
             return Err("the answer ended before it began");
         }
@@ -265,8 +265,8 @@ fn status(value: &[u8]) -> Option<u16> {
 mod tests {
     use super::*;
 
-    fn block(fields: &[(&str, &str)]) -> Result<Block, Wrong> {
-        let mut block = Block::new();
+    fn block(fields: &[(&str, &str)]) -> Result<BlockMeaning, Wrong> {
+        let mut block = BlockMeaning::new();
         for (name, value) in fields {
             block.add(&Meaning::of(name.as_bytes(), value.as_bytes(), &[])?)?;
         }

@@ -4,7 +4,7 @@ pub(crate) mod huffman;
 pub(crate) mod meaning;
 pub(crate) mod number;
 
-pub use meaning::{Arriving, Block};
+pub use meaning::{Arriving, BlockMeaning};
 pub(crate) use meaning::{Meaning, Size};
 pub(crate) use number::Wrong;
 

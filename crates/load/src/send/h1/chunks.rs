@@ -8,11 +8,11 @@ use memchr::memchr;
 
 use super::reader::BadAnswer;
 use crate::limits::{CHUNK_LINE_BYTES_MAX, TRAILER_BYTES_MAX};
-use crate::send::body::Body;
+use crate::send::body::PartialAnswerBody;
 
 /// What is expected next.
 #[derive(Debug)]
-enum Step {
+enum ChunkStep {
     /// Hexadecimal digits, then perhaps an extension, then the end of the line.
     Size,
     Data(u64),
@@ -24,7 +24,7 @@ enum Step {
 /// A body in chunks, partly read.
 #[derive(Debug)]
 pub(super) struct Chunks {
-    step: Step,
+    step: ChunkStep,
     size: u64,
     digit_count: u32,
     /// What else the line had: nothing after the digits but extensions.
@@ -38,7 +38,7 @@ pub(super) struct Chunks {
 impl Default for Chunks {
     fn default() -> Chunks {
         Chunks {
-            step: Step::Size,
+            step: ChunkStep::Size,
             size: 0,
             digit_count: 0,
             in_extension: false,
@@ -53,25 +53,25 @@ impl Chunks {
     pub(super) fn read(
         &mut self,
         bytes: &[u8],
-        body: &mut Body,
+        body: &mut PartialAnswerBody,
     ) -> Result<Option<usize>, BadAnswer> {
         let mut at = 0;
         while at < bytes.len() {
             match self.step {
-                Step::Data(left) => {
+                ChunkStep::Data(left) => {
                     let here = left.min((bytes.len() - at) as u64);
                     body.take(&bytes[at..at + here as usize]);
                     at += here as usize;
                     self.step = match left - here {
-                        0 => Step::Break,
-                        left => Step::Data(left),
+                        0 => ChunkStep::Break,
+                        left => ChunkStep::Data(left),
                     };
                 }
-                Step::Size => {
+                ChunkStep::Size => {
                     self.size_byte(bytes[at])?;
                     at += 1;
                 }
-                Step::Break => {
+                ChunkStep::Break => {
                     match (bytes[at], self.line_bytes) {
                         (b'\n', _) => self.begin_line(),
                         (b'\r', 0) => self.line_bytes = 1,
@@ -79,7 +79,7 @@ impl Chunks {
                     }
                     at += 1;
                 }
-                Step::Trailer => match self.trailer(&bytes[at..])? {
+                ChunkStep::Trailer => match self.trailer(&bytes[at..])? {
                     (used, true) => return Ok(Some(at + used)),
                     (used, false) => at += used,
                 },
@@ -107,8 +107,8 @@ impl Chunks {
             (b'\n', _) if self.digit_count > 0 => {
                 self.line_bytes = 0;
                 self.step = match self.size {
-                    0 => Step::Trailer,
-                    size => Step::Data(size),
+                    0 => ChunkStep::Trailer,
+                    size => ChunkStep::Data(size),
                 };
             }
             (b';' | b' ' | b'\t' | b'\r', _) if self.digit_count > 0 => self.in_extension = true,

@@ -18,7 +18,7 @@ pub(super) enum Framing {
 
 /// What a head says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct AnswerHead {
     pub(super) status: u16,
     pub(super) framing: Framing,
     pub(super) is_kept: bool,
@@ -26,7 +26,7 @@ pub(super) struct Head {
 }
 
 /// What the fields said so far.
-struct Found {
+struct FramingFields {
     length: Option<u64>,
     /// The last transfer coding: is it chunked?
     coding: Option<bool>,
@@ -40,14 +40,14 @@ pub(super) fn read(
     bytes: &[u8],
     expected: &[ExpectedField],
     mut kept: Option<&mut Kept>,
-) -> Result<Option<(Head, usize)>, BadAnswer> {
+) -> Result<Option<(AnswerHead, usize)>, BadAnswer> {
     let Some(first) = memchr(b'\n', bytes) else {
         return begins_well(bytes)
             .then_some(None)
             .ok_or(BadAnswer::StatusLine);
     };
     let (minor, status) = status_line(without_return(&bytes[..first]))?;
-    let mut found = Found {
+    let mut found = FramingFields {
         length: None,
         coding: None,
         is_closed: false,
@@ -70,7 +70,7 @@ pub(super) fn read(
         }
         found.take(line, expected, kept.as_deref_mut())?;
     }
-    let head = Head {
+    let head = AnswerHead {
         status,
         framing: found.framing()?,
         is_kept: !found.is_closed && (minor == 1 || found.is_kept),
@@ -79,7 +79,7 @@ pub(super) fn read(
     Ok(Some((head, at)))
 }
 
-impl Found {
+impl FramingFields {
     fn take(
         &mut self,
         line: &[u8],

@@ -5,4 +5,4 @@ mod chunks;
 mod head;
 mod reader;
 
-pub use reader::{AnswerReader, Asked, BadAnswer, Progress};
+pub use reader::{AnswerProgress, AnswerReadOptions, AnswerReader, BadAnswer};

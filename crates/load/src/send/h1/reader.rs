@@ -11,16 +11,16 @@ use std::fmt;
 use memchr::memmem;
 
 use super::chunks::Chunks;
-use super::head::{self, Framing, Head};
+use super::head::{self, AnswerHead, Framing};
 use crate::expect::ExpectedField;
 use crate::limits::{HEAD_BYTES_MAX, INTERIM_COUNT_MAX};
-use crate::measure::Answer;
-use crate::send::body::Body;
+use crate::measure::AnswerSummary;
+use crate::send::body::PartialAnswerBody;
 use crate::send::kept::{Keep, Kept};
 
 /// What of the request decides how its answer is read.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct AnswerReadOptions<'a> {
     /// The method is HEAD: the answer has no body, whatever its head says.
     pub is_head: bool,
     /// Fields to look for, at most 64.
@@ -31,7 +31,7 @@ pub struct Asked<'a> {
 
 /// How far an answer has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum AnswerProgress {
     /// All bytes are used; the answer goes on.
     More,
     /// The answer is complete after so many of the bytes.
@@ -82,7 +82,7 @@ impl fmt::Display for BadAnswer {
 }
 
 #[derive(Debug)]
-enum Part {
+enum AnswerReadState {
     Head,
     Length(u64),
     Chunks(Chunks),
@@ -92,9 +92,9 @@ enum Part {
 /// Reads the answers of one connection.
 #[derive(Debug)]
 pub struct AnswerReader {
-    part: Part,
-    answer: Answer,
-    body: Body,
+    part: AnswerReadState,
+    answer: AnswerSummary,
+    body: PartialAnswerBody,
     /// The beginning of a head whose end has not come.
     kept: Vec<u8>,
     interim_count: u32,
@@ -105,9 +105,9 @@ pub struct AnswerReader {
 impl Default for AnswerReader {
     fn default() -> AnswerReader {
         AnswerReader {
-            part: Part::Head,
-            answer: Answer::default(),
-            body: Body::default(),
+            part: AnswerReadState::Head,
+            answer: AnswerSummary::default(),
+            body: PartialAnswerBody::default(),
             kept: Vec::new(),
             interim_count: 0,
             wanted: None,
@@ -117,13 +117,13 @@ impl Default for AnswerReader {
 
 impl AnswerReader {
     /// The answer that was completed last.
-    pub fn answer(&self) -> &Answer {
+    pub fn answer(&self) -> &AnswerSummary {
         &self.answer
     }
 
     /// Forgets what was begun: the connection is another.
     pub fn reset(&mut self) {
-        self.part = Part::Head;
+        self.part = AnswerReadState::Head;
         self.kept.clear();
         self.interim_count = 0;
         self.wanted = None;
@@ -165,27 +165,27 @@ impl AnswerReader {
 
     /// The head of an answer has come, and its body has not ended.
     pub(crate) fn is_within_body(&self) -> bool {
-        !matches!(self.part, Part::Head)
+        !matches!(self.part, AnswerReadState::Head)
     }
 
     /// Bytes of the body that are still to come and need not be looked at.
     pub(crate) fn skippable_bytes(&self) -> u64 {
         match self.part {
-            Part::Length(left) if !self.body.is_looked_at() => left,
+            AnswerReadState::Length(left) if !self.body.is_looked_at() => left,
             _ => 0,
         }
     }
 
     /// So many bytes of the body came and were not looked at.
-    pub(crate) fn skip(&mut self, count: u64) -> Progress {
-        let Part::Length(left) = self.part else {
-            return Progress::More;
+    pub(crate) fn skip(&mut self, count: u64) -> AnswerProgress {
+        let AnswerReadState::Length(left) = self.part else {
+            return AnswerProgress::More;
         };
         debug_assert!(count <= left);
         self.body.bytes += count;
-        self.part = Part::Length(left - count);
+        self.part = AnswerReadState::Length(left - count);
         if left > count {
-            return Progress::More;
+            return AnswerProgress::More;
         }
         self.complete(0)
     }
@@ -196,25 +196,29 @@ impl AnswerReader {
     }
 
     /// Takes bytes as they came.
-    pub fn read(&mut self, bytes: &[u8], asked: Asked<'_>) -> Result<Progress, BadAnswer> {
+    pub fn read(
+        &mut self,
+        bytes: &[u8],
+        asked: AnswerReadOptions<'_>,
+    ) -> Result<AnswerProgress, BadAnswer> {
         let mut used = 0;
-        while matches!(self.part, Part::Head) {
+        while matches!(self.part, AnswerReadState::Head) {
             match self.read_head(&bytes[used..], asked)? {
-                None => return Ok(Progress::More),
+                None => return Ok(AnswerProgress::More),
                 Some(head_bytes) => used += head_bytes,
             }
-            if matches!(self.part, Part::Length(0)) {
+            if matches!(self.part, AnswerReadState::Length(0)) {
                 return Ok(self.complete(used));
             }
         }
         let rest = &bytes[used..];
         match &mut self.part {
-            Part::Head => Ok(Progress::More),
-            Part::UntilEnd => {
+            AnswerReadState::Head => Ok(AnswerProgress::More),
+            AnswerReadState::UntilEnd => {
                 self.body.take(rest);
-                Ok(Progress::More)
+                Ok(AnswerProgress::More)
             }
-            Part::Length(left) => {
+            AnswerReadState::Length(left) => {
                 let here = (*left).min(rest.len() as u64);
                 self.body.take(&rest[..here as usize]);
                 *left -= here;
@@ -222,11 +226,11 @@ impl AnswerReader {
                 Ok(if is_complete {
                     self.complete(used + here as usize)
                 } else {
-                    Progress::More
+                    AnswerProgress::More
                 })
             }
-            Part::Chunks(chunks) => match chunks.read(rest, &mut self.body)? {
-                None => Ok(Progress::More),
+            AnswerReadState::Chunks(chunks) => match chunks.read(rest, &mut self.body)? {
+                None => Ok(AnswerProgress::More),
                 Some(chunk_bytes) => Ok(self.complete(used + chunk_bytes)),
             },
         }
@@ -235,7 +239,7 @@ impl AnswerReader {
     /// The server has ended the connection.
     pub fn end(&mut self) -> Result<(), BadAnswer> {
         match self.part {
-            Part::UntilEnd => {
+            AnswerReadState::UntilEnd => {
                 self.complete(0);
                 Ok(())
             }
@@ -244,16 +248,20 @@ impl AnswerReader {
         }
     }
 
-    fn complete(&mut self, used: usize) -> Progress {
-        self.part = Part::Head;
+    fn complete(&mut self, used: usize) -> AnswerProgress {
+        self.part = AnswerReadState::Head;
         self.interim_count = 0;
         self.answer.body_bytes = self.body.bytes;
         self.answer.body_hash = self.body.finish();
-        Progress::Complete(used)
+        AnswerProgress::Complete(used)
     }
 
     /// Reads a head and says how many of the bytes it took; none while its end is missing.
-    fn read_head(&mut self, bytes: &[u8], asked: Asked<'_>) -> Result<Option<usize>, BadAnswer> {
+    fn read_head(
+        &mut self,
+        bytes: &[u8],
+        asked: AnswerReadOptions<'_>,
+    ) -> Result<Option<usize>, BadAnswer> {
         if self.kept.is_empty() {
             if let Some((head, len)) = head::read(bytes, asked.fields, self.wanted.as_deref_mut())?
             {
@@ -294,7 +302,7 @@ impl AnswerReader {
     }
 
     /// What follows a head: another one after an interim answer, else a body of some kind.
-    fn begin(&mut self, head: &Head, asked: Asked<'_>) -> Result<(), BadAnswer> {
+    fn begin(&mut self, head: &AnswerHead, asked: AnswerReadOptions<'_>) -> Result<(), BadAnswer> {
         //= rfc9110#15.2: a client must be able to parse interim answers before the final one.
         if (100..200).contains(&head.status) && head.status != 101 {
             self.interim_count += 1;
@@ -304,24 +312,24 @@ impl AnswerReader {
                 Ok(())
             };
         }
-        self.answer = Answer {
+        self.answer = AnswerSummary {
             status: head.status,
             body_bytes: 0,
             is_reusable: head.is_kept,
             fields_seen: head.fields_seen,
             body_hash: None,
         };
-        self.body = Body::new(asked.is_hashed);
+        self.body = PartialAnswerBody::new(asked.is_hashed);
         self.body.kept = self.wanted.take();
         //= rfc9112#6.3: these have no body, whatever their fields say.
         let has_no_body = asked.is_head || matches!(head.status, 204 | 304);
         self.part = match head.framing {
-            _ if has_no_body => Part::Length(0),
-            Framing::Length(length) => Part::Length(length),
-            Framing::Chunked => Part::Chunks(Chunks::default()),
+            _ if has_no_body => AnswerReadState::Length(0),
+            Framing::Length(length) => AnswerReadState::Length(length),
+            Framing::Chunked => AnswerReadState::Chunks(Chunks::default()),
             Framing::UntilEnd => {
                 self.answer.is_reusable = false;
-                Part::UntilEnd
+                AnswerReadState::UntilEnd
             }
         };
         // 101 was not asked for; what follows is not HTTP any more.

@@ -2,19 +2,23 @@
 
 use super::*;
 
-const ASKED: Asked<'_> = Asked {
+const ASKED: AnswerReadOptions<'_> = AnswerReadOptions {
     is_head: false,
     fields: &[],
     is_hashed: false,
 };
 
 /// Reads the bytes cut at `cut`, then the end of the connection if nothing is complete.
-fn read_cut(bytes: &[u8], cut: usize, asked: Asked<'_>) -> Result<(Answer, usize), BadAnswer> {
+fn read_cut(
+    bytes: &[u8],
+    cut: usize,
+    asked: AnswerReadOptions<'_>,
+) -> Result<(AnswerSummary, usize), BadAnswer> {
     let mut reader = AnswerReader::default();
-    if let Progress::Complete(used) = reader.read(&bytes[..cut], asked)? {
+    if let AnswerProgress::Complete(used) = reader.read(&bytes[..cut], asked)? {
         return Ok((*reader.answer(), used));
     }
-    if let Progress::Complete(used) = reader.read(&bytes[cut..], asked)? {
+    if let AnswerProgress::Complete(used) = reader.read(&bytes[cut..], asked)? {
         return Ok((*reader.answer(), cut + used));
     }
     reader.end()?;
@@ -22,7 +26,7 @@ fn read_cut(bytes: &[u8], cut: usize, asked: Asked<'_>) -> Result<(Answer, usize
 }
 
 /// Reads the bytes in every two pieces, which must make no difference.
-fn read(bytes: &str, asked: Asked<'_>) -> Result<(Answer, usize), BadAnswer> {
+fn read(bytes: &str, asked: AnswerReadOptions<'_>) -> Result<(AnswerSummary, usize), BadAnswer> {
     let whole = read_cut(bytes.as_bytes(), bytes.len(), asked);
     for cut in 0..bytes.len() {
         assert_eq!(
@@ -34,8 +38,8 @@ fn read(bytes: &str, asked: Asked<'_>) -> Result<(Answer, usize), BadAnswer> {
     whole
 }
 
-fn answer(status: u16, body_bytes: u64, is_reusable: bool) -> Answer {
-    Answer {
+fn answer(status: u16, body_bytes: u64, is_reusable: bool) -> AnswerSummary {
+    AnswerSummary {
         status,
         body_bytes,
         is_reusable,
@@ -87,7 +91,7 @@ fn answers_without_a_body_end_with_their_head() {
             Ok((answer(status, 0, true), text.len()))
         );
     }
-    let head = Asked {
+    let head = AnswerReadOptions {
         is_head: true,
         ..ASKED
     };
@@ -101,7 +105,7 @@ fn what_follows_an_answer_is_not_taken() {
     let mut reader = AnswerReader::default();
     assert_eq!(
         reader.read(text.as_bytes(), ASKED),
-        Ok(Progress::Complete(39))
+        Ok(AnswerProgress::Complete(39))
     );
 }
 
@@ -202,7 +206,7 @@ fn lines_longer_than_their_limits_are_refused() {
 #[test]
 fn expected_fields_are_seen_with_their_values() {
     let fields = ["etag", "Content-Type:text/html"].map(|text| ExpectedField::new(text).unwrap());
-    let asked = Asked {
+    let asked = AnswerReadOptions {
         is_head: true,
         fields: &fields,
         is_hashed: false,
@@ -223,9 +227,9 @@ fn expected_fields_are_seen_with_their_values() {
 fn body_that_is_not_looked_at_is_counted() {
     let mut reader = AnswerReader::default();
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab";
-    assert_eq!(reader.read(head, ASKED), Ok(Progress::More));
+    assert_eq!(reader.read(head, ASKED), Ok(AnswerProgress::More));
     assert_eq!(reader.skippable_bytes(), 8);
-    assert_eq!(reader.skip(3), Progress::More);
-    assert_eq!(reader.skip(5), Progress::Complete(0));
+    assert_eq!(reader.skip(3), AnswerProgress::More);
+    assert_eq!(reader.skip(5), AnswerProgress::Complete(0));
     assert_eq!(*reader.answer(), answer(200, 10, true));
 }

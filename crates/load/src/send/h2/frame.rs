@@ -98,7 +98,7 @@ pub fn code_name(code: u32) -> &'static str {
 
 /// The beginning of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Head {
+pub struct H2FrameHeader {
     /// Bytes of the payload.
     pub len: usize,
     /// What it is, of [`kind`].
@@ -109,12 +109,12 @@ pub struct Head {
     pub stream: u32,
 }
 
-impl Head {
+impl H2FrameHeader {
     /// Reads one; none while it is not whole.
-    pub fn read(bytes: &[u8]) -> Option<Head> {
+    pub fn read(bytes: &[u8]) -> Option<H2FrameHeader> {
         let (head, _) = bytes.split_first_chunk::<HEAD_BYTES>()?;
         let [a, b, c, kind, flags, stream @ ..] = *head;
-        Some(Head {
+        Some(H2FrameHeader {
             len: u32::from_be_bytes([0, a, b, c]) as usize,
             kind,
             flags,
@@ -138,7 +138,7 @@ impl Head {
 /// Appends a whole frame.
 pub fn write(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>) {
     let len = payload.len();
-    Head {
+    H2FrameHeader {
         len,
         kind,
         flags,

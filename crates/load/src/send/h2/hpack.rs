@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use super::fixed::FIXED;
 use crate::expect::ExpectedField;
 use crate::send::fields::number::{read, read_text};
-use crate::send::fields::{Block, Meaning, Size, Wrong};
+use crate::send::fields::{BlockMeaning, Meaning, Size, Wrong};
 
 /// The size of the table as it is without a setting. //= rfc9113#6.5.2
 const TABLE_BYTES: usize = 4096;
@@ -16,7 +16,7 @@ const ENTRY_BYTES: usize = 32;
 
 /// What is the same for all connections of a run.
 #[derive(Debug)]
-pub struct Known {
+pub struct HpackContext {
     /// The meaning of each entry of the fixed table.
     fixed: Vec<Result<Meaning, Wrong>>,
     expected: Vec<ExpectedField>,
@@ -24,20 +24,20 @@ pub struct Known {
     is_kept: bool,
 }
 
-impl Default for Known {
+impl Default for HpackContext {
     /// Nothing is expected of fields.
-    fn default() -> Known {
-        Known::new(&[])
+    fn default() -> HpackContext {
+        HpackContext::new(&[])
     }
 }
 
-impl Known {
-    pub(crate) fn new(expected: &[ExpectedField]) -> Known {
+impl HpackContext {
+    pub(crate) fn new(expected: &[ExpectedField]) -> HpackContext {
         let meaning = |(name, value): &(&str, &str)| {
             // Fields of requests and an empty length mean nothing until they come.
             Meaning::of(name.as_bytes(), value.as_bytes(), expected)
         };
-        Known {
+        HpackContext {
             fixed: FIXED.iter().map(meaning).collect(),
             expected: expected.to_vec(),
             is_kept: false,
@@ -45,8 +45,8 @@ impl Known {
     }
 
     /// The same for somebody who reads values of fields.
-    pub(crate) fn keeping(self) -> Known {
-        Known {
+    pub(crate) fn keeping(self) -> HpackContext {
+        HpackContext {
             is_kept: true,
             ..self
         }
@@ -54,7 +54,7 @@ impl Known {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct ClientHpackEntry {
     name: Box<[u8]>,
     /// Empty where nobody reads it.
     value: Box<[u8]>,
@@ -64,19 +64,19 @@ struct Entry {
 
 /// The table of one connection.
 #[derive(Debug)]
-pub struct Table {
+pub struct ClientHpackTable {
     /// The newest first.
-    entries: VecDeque<Entry>,
+    entries: VecDeque<ClientHpackEntry>,
     bytes: usize,
     bytes_max: usize,
     name: Vec<u8>,
     value: Vec<u8>,
 }
 
-impl Default for Table {
+impl Default for ClientHpackTable {
     /// A table without entries.
-    fn default() -> Table {
-        Table {
+    fn default() -> ClientHpackTable {
+        ClientHpackTable {
             entries: VecDeque::new(),
             bytes: 0,
             bytes_max: TABLE_BYTES,
@@ -86,11 +86,15 @@ impl Default for Table {
     }
 }
 
-impl Table {
+impl ClientHpackTable {
     /// Reads a whole block. The error of a block ends the connection, because nothing after it can
     /// be read; what is wrong with its fields alone is in the result.
-    pub fn read(&mut self, mut bytes: &[u8], known: &Known) -> Result<Result<Block, Wrong>, Wrong> {
-        let mut block = Block::new();
+    pub fn read(
+        &mut self,
+        mut bytes: &[u8],
+        known: &HpackContext,
+    ) -> Result<Result<BlockMeaning, Wrong>, Wrong> {
+        let mut block = BlockMeaning::new();
         let mut size = Size::default();
         let mut bad = None;
         while let Some(first) = bytes.first().copied() {
@@ -130,7 +134,11 @@ impl Table {
     }
 
     /// What the field of an index means, and how much it counts.
-    fn entry(&self, index: usize, known: &Known) -> Result<(Result<Meaning, Wrong>, usize), Wrong> {
+    fn entry(
+        &self,
+        index: usize,
+        known: &HpackContext,
+    ) -> Result<(Result<Meaning, Wrong>, usize), Wrong> {
         let none = "a field stands in no table";
         let at = index.checked_sub(1).ok_or(none)?;
         if let Some(meaning) = known.fixed.get(at) {
@@ -141,7 +149,7 @@ impl Table {
     }
 
     /// The entry of an index in our own table; no entry of the fixed one has a value that is kept.
-    fn kept_entry(&self, index: usize) -> Option<&Entry> {
+    fn kept_entry(&self, index: usize) -> Option<&ClientHpackEntry> {
         self.entries.get(index.checked_sub(FIXED.len() + 1)?)
     }
 
@@ -150,7 +158,7 @@ impl Table {
         &mut self,
         bytes: &mut &[u8],
         is_kept: bool,
-        known: &Known,
+        known: &HpackContext,
     ) -> Result<Result<Meaning, Wrong>, Wrong> {
         let index = read(bytes, if is_kept { 6 } else { 4 })?;
         self.name.clear();
@@ -179,7 +187,7 @@ impl Table {
         self.evict(size);
         if size <= self.bytes_max {
             self.bytes += size;
-            self.entries.push_front(Entry {
+            self.entries.push_front(ClientHpackEntry {
                 name: self.name.as_slice().into(),
                 value: if with_value {
                     self.value.as_slice().into()
@@ -207,8 +215,8 @@ impl Table {
 mod tests {
     use super::*;
 
-    fn known() -> Known {
-        Known::new(&[ExpectedField::new("cache-control: private").unwrap()])
+    fn known() -> HpackContext {
+        HpackContext::new(&[ExpectedField::new("cache-control: private").unwrap()])
     }
 
     fn bytes(hex: &str) -> Vec<u8> {
@@ -220,7 +228,7 @@ mod tests {
     }
 
     /// What a block says: its status, and whether the expected field was there.
-    fn said(block: Result<Result<Block, Wrong>, Wrong>) -> (u16, u64) {
+    fn said(block: Result<Result<BlockMeaning, Wrong>, Wrong>) -> (u16, u64) {
         let mut answer = crate::send::fields::Arriving::NEW;
         answer.fields(&mut block.unwrap().unwrap(), true).unwrap();
         let answer = answer.end(true).unwrap();
@@ -230,7 +238,7 @@ mod tests {
     //= rfc7541#C.6: three answers in a table of 256 bytes.
     #[test]
     fn answers_of_the_standard_are_read_with_their_table() {
-        let (known, mut table) = (known(), Table::default());
+        let (known, mut table) = (known(), ClientHpackTable::default());
         let blocks = [
             (
                 "3fe101 4882 6402 5885 aec3 771a 4b61 96d0 7abe 9410 54d4 44a8 2005 9504 0b81 66e0 \
@@ -262,14 +270,14 @@ mod tests {
     #[test]
     fn block_that_cannot_be_read_ends_the_connection() {
         for wrong in ["80", "be", "3fe21f", "40", "4003", "0001618118", "0f"] {
-            let read = Table::default().read(&bytes(wrong), &known());
+            let read = ClientHpackTable::default().read(&bytes(wrong), &known());
             assert!(read.is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn field_that_must_not_be_there_leaves_the_table_readable() {
-        let (known, mut table) = (known(), Table::default());
+        let (known, mut table) = (known(), ClientHpackTable::default());
         // Capital letters, kept in the table; then an answer with a good field behind it.
         assert!(
             table
@@ -289,7 +297,7 @@ mod tests {
 
     #[test]
     fn head_of_more_than_is_read_is_refused() {
-        let mut table = Table::default();
+        let mut table = ClientHpackTable::default();
         let mut block = bytes("40 01 61 7f a1 1e");
         block.extend_from_slice(&[b'x'; 4000]);
         table.read(&block, &known()).unwrap().unwrap();

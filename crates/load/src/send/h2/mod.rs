@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::request::Ask;
+use crate::request::RequestProfile;
 
 mod fixed;
 pub mod frame;
@@ -13,9 +13,9 @@ mod receive;
 mod request;
 mod session;
 
-pub use hpack::{Known, Table};
-pub(crate) use request::Requests;
-pub(crate) use session::{Common, Session};
+pub use hpack::{ClientHpackTable, HpackContext};
+pub(crate) use request::H2Requests;
+pub(crate) use session::{Common, H2ClientSession};
 
 /// The fields of one request, packed without any table of the connection.
 pub fn pack_alone(fields: &crate::request::Fields) -> Vec<u8> {
@@ -29,15 +29,15 @@ pub fn replay(pieces: &[&[u8]]) -> String {
     let fields = [(":method", "GET"), (":path", "/")];
     let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let common = Common {
-        requests: Requests::new(&[&fields]),
-        asks: vec![Ask {
+        requests: H2Requests::new(&[&fields]),
+        asks: vec![RequestProfile {
             body: Arc::new([]),
             is_head: false,
             is_hashed: false,
         }],
-        known: Known::default(),
+        known: HpackContext::default(),
     };
-    let mut session = Session::new(STREAMS as usize);
+    let mut session = H2ClientSession::new(STREAMS as usize);
     session.begin_all(&common);
     let (mut events, mut told) = (Vec::new(), String::new());
     for piece in pieces {

@@ -1,22 +1,24 @@
 //! What an HTTP/2 server sends, frame by frame. What ends the connection is the error; what ends a
 //! request is an event.
 
-use super::frame::{HEAD_BYTES, Head, PAYLOAD_BYTES_MAX, code, code_name, flag, kind, setting};
-use super::session::{Common, Session, WINDOW};
+use super::frame::{
+    H2FrameHeader, HEAD_BYTES, PAYLOAD_BYTES_MAX, code, code_name, flag, kind, setting,
+};
+use super::session::{Common, H2ClientSession, WINDOW};
 use crate::limits::HEAD_BYTES_MAX;
-use crate::send::event::Event;
+use crate::send::event::AnswerEvent;
 use crate::send::fields::{TOO_LONG, Wrong};
 
 /// Used bytes after which a window is opened again.
 const WINDOW_USED_MAX: u32 = WINDOW / 2;
 
-impl Session {
+impl H2ClientSession {
     /// Takes what was read. After an error the connection is of no use any more.
     pub(crate) fn receive(
         &mut self,
         mut bytes: &[u8],
         common: &Common,
-        events: &mut Vec<Event>,
+        events: &mut Vec<AnswerEvent>,
     ) -> Result<(), Wrong> {
         while !bytes.is_empty() {
             if let Some((head, left, padding)) = self.data.take() {
@@ -33,7 +35,7 @@ impl Session {
                 continue;
             }
             // The rest of a frame's head, or of the frame.
-            let wanted = match Head::read(&self.kept) {
+            let wanted = match H2FrameHeader::read(&self.kept) {
                 None => HEAD_BYTES,
                 Some(head) if head.kind == kind::DATA => {
                     HEAD_BYTES + usize::from(head.has(flag::PADDED))
@@ -63,9 +65,9 @@ impl Session {
         &mut self,
         bytes: &[u8],
         common: &Common,
-        events: &mut Vec<Event>,
+        events: &mut Vec<AnswerEvent>,
     ) -> Result<usize, Wrong> {
-        let Some(head) = Head::read(bytes) else {
+        let Some(head) = H2FrameHeader::read(bytes) else {
             return Ok(0);
         };
         checked(head)?;
@@ -101,10 +103,10 @@ impl Session {
 
     fn begin_data(
         &mut self,
-        head: Head,
+        head: H2FrameHeader,
         bytes: &[u8],
         common: &Common,
-        events: &mut Vec<Event>,
+        events: &mut Vec<AnswerEvent>,
     ) -> Result<usize, Wrong> {
         self.must_be_begun(head.stream)?;
         let (padding, padding_head) = if head.has(flag::PADDED) {
@@ -136,12 +138,12 @@ impl Session {
     /// Counts the data of a frame, skips its padding, and gives back what follows.
     fn go_on<'a>(
         &mut self,
-        head: Head,
+        head: H2FrameHeader,
         left: usize,
         padding: usize,
         bytes: &'a [u8],
         common: &Common,
-        events: &mut Vec<Event>,
+        events: &mut Vec<AnswerEvent>,
     ) -> Result<&'a [u8], Wrong> {
         let data = left.min(bytes.len());
         let skipped = padding.min(bytes.len() - data);
@@ -181,10 +183,10 @@ impl Session {
 
     fn headers(
         &mut self,
-        head: Head,
+        head: H2FrameHeader,
         mut payload: &[u8],
         common: &Common,
-        events: &mut Vec<Event>,
+        events: &mut Vec<AnswerEvent>,
     ) -> Result<(), Wrong> {
         self.must_be_begun(head.stream)?;
         let short = "a HEADERS frame is too short";
@@ -205,10 +207,10 @@ impl Session {
 
     fn continuation(
         &mut self,
-        head: Head,
+        head: H2FrameHeader,
         payload: &[u8],
         common: &Common,
-        events: &mut Vec<Event>,
+        events: &mut Vec<AnswerEvent>,
     ) -> Result<(), Wrong> {
         let begun = self
             .block
@@ -229,10 +231,10 @@ impl Session {
     /// A whole block of fields.
     fn fields(
         &mut self,
-        head: Head,
+        head: H2FrameHeader,
         block: &[u8],
         common: &Common,
-        events: &mut Vec<Event>,
+        events: &mut Vec<AnswerEvent>,
     ) -> Result<(), Wrong> {
         // Also those of a request that was given up: the table must follow.
         let read = self.table.read(block, &common.known)?;
@@ -250,7 +252,7 @@ impl Session {
     }
 
     /// The server has ended a stream.
-    fn end(&mut self, at: usize, common: &Common, events: &mut Vec<Event>) {
+    fn end(&mut self, at: usize, common: &Common, events: &mut Vec<AnswerEvent>) {
         let stream = &mut self.streams[at];
         let (id, lane, left) = (stream.id, stream.lane, stream.left);
         let is_head = common.asks[stream.kind as usize].is_head;
@@ -259,7 +261,7 @@ impl Session {
             Ok(answer) => *answer,
         };
         let kept = stream.arriving.take_kept();
-        events.push(Event::Answered { lane, answer, kept });
+        events.push(AnswerEvent::Answered { lane, answer, kept });
         // Nobody reads the rest of the request. //= rfc9113#8.1
         if left > 0 {
             self.reset(id, code::NONE);
@@ -267,18 +269,18 @@ impl Session {
         self.free(at);
     }
 
-    fn malformed(&mut self, at: usize, why: Wrong, events: &mut Vec<Event>) {
+    fn malformed(&mut self, at: usize, why: Wrong, events: &mut Vec<AnswerEvent>) {
         let (id, lane) = (self.streams[at].id, self.streams[at].lane);
         self.reset(id, code::PROTOCOL);
         self.free(at);
-        events.push(Event::Malformed { lane, why });
+        events.push(AnswerEvent::Malformed { lane, why });
     }
 
     fn reset_by_server(
         &mut self,
-        head: Head,
+        head: H2FrameHeader,
         payload: &[u8],
-        events: &mut Vec<Event>,
+        events: &mut Vec<AnswerEvent>,
     ) -> Result<(), Wrong> {
         self.must_be_begun(head.stream)?;
         let code = u32::from_be_bytes(
@@ -291,8 +293,8 @@ impl Session {
             self.free(at);
             //= rfc9113#8.7: what was refused was not begun.
             events.push(match code {
-                code::REFUSED => Event::Again { lane },
-                _ => Event::Reset {
+                code::REFUSED => AnswerEvent::Again { lane },
+                _ => AnswerEvent::Reset {
                     lane,
                     why: code_name(code),
                 },
@@ -301,7 +303,12 @@ impl Session {
         Ok(())
     }
 
-    fn settings(&mut self, head: Head, payload: &[u8], common: &Common) -> Result<(), Wrong> {
+    fn settings(
+        &mut self,
+        head: H2FrameHeader,
+        payload: &[u8],
+        common: &Common,
+    ) -> Result<(), Wrong> {
         if head.stream != 0 || !payload.len().is_multiple_of(6) {
             return Err("a SETTINGS frame is malformed");
         }
@@ -336,7 +343,7 @@ impl Session {
         Ok(())
     }
 
-    fn going_away(&mut self, payload: &[u8], events: &mut Vec<Event>) -> Result<(), Wrong> {
+    fn going_away(&mut self, payload: &[u8], events: &mut Vec<AnswerEvent>) -> Result<(), Wrong> {
         let last = payload.first_chunk::<4>().ok_or("a GOAWAY is too short")?;
         let last = u32::from_be_bytes(*last) & 0x7fff_ffff;
         self.is_going_away = true;
@@ -344,7 +351,7 @@ impl Session {
             let (id, lane) = (self.streams[at].id, self.streams[at].lane);
             if id > last {
                 self.free(at);
-                events.push(Event::Again { lane });
+                events.push(AnswerEvent::Again { lane });
             }
         }
         Ok(())
@@ -352,9 +359,9 @@ impl Session {
 
     fn window_update(
         &mut self,
-        head: Head,
+        head: H2FrameHeader,
         payload: &[u8],
-        events: &mut Vec<Event>,
+        events: &mut Vec<AnswerEvent>,
     ) -> Result<(), Wrong> {
         let more = payload
             .try_into()
@@ -387,7 +394,7 @@ impl Session {
     }
 }
 
-fn checked(head: Head) -> Result<Head, Wrong> {
+fn checked(head: H2FrameHeader) -> Result<H2FrameHeader, Wrong> {
     match head.len > PAYLOAD_BYTES_MAX {
         true => Err("a frame is longer than allowed: the server may not speak HTTP/2"),
         false => Ok(head),

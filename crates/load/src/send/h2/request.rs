@@ -6,7 +6,7 @@
 //! table gets all fields written out.
 
 use super::fixed::FIXED;
-use crate::request::{Block, is_path_to_come};
+use crate::request::{RequestFieldBlock, is_path_to_come};
 use crate::send::fields::number::{write, write_text};
 
 /// The table a server has before it says otherwise. //= rfc9113#6.5.2
@@ -16,16 +16,16 @@ const TABLE_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Packed {
     /// As the first one of a connection: what repeats goes into the table.
-    pub(crate) first: Block,
+    pub(crate) first: RequestFieldBlock,
     /// As every later one.
-    pub(crate) again: Block,
+    pub(crate) again: RequestFieldBlock,
     /// Without the table.
-    pub(crate) plain: Block,
+    pub(crate) plain: RequestFieldBlock,
 }
 
 /// All requests of a run.
 #[derive(Debug)]
-pub(crate) struct Requests {
+pub(crate) struct H2Requests {
     pub(crate) packed: Vec<Packed>,
     /// Bytes of the table that they take.
     pub(crate) table_bytes: usize,
@@ -34,8 +34,8 @@ pub(crate) struct Requests {
 /// A field, name and value.
 type Field = (String, String);
 
-impl Requests {
-    pub(crate) fn new(requests: &[&[Field]]) -> Requests {
+impl H2Requests {
+    pub(crate) fn new(requests: &[&[Field]]) -> H2Requests {
         let mut kept: Vec<&Field> = Vec::new();
         let mut table_bytes = 0;
         for field in requests.first().copied().unwrap_or_default() {
@@ -50,11 +50,11 @@ impl Requests {
             }
         }
         let packed = requests.iter().map(|fields| Packed {
-            first: pack(fields, &kept, Way::First),
-            again: pack(fields, &kept, Way::Again),
-            plain: pack(fields, &[], Way::Again),
+            first: pack(fields, &kept, PackingMode::First),
+            again: pack(fields, &kept, PackingMode::Again),
+            plain: pack(fields, &[], PackingMode::Again),
         });
-        Requests {
+        H2Requests {
             packed: packed.collect(),
             table_bytes,
         }
@@ -77,11 +77,11 @@ pub(crate) fn resize(table_bytes: usize, out: &mut Vec<u8>) {
 
 /// Packs a request that leaves the table alone.
 pub(super) fn pack_alone(fields: &[Field]) -> Vec<u8> {
-    pack(fields, &[], Way::Again).bytes
+    pack(fields, &[], PackingMode::Again).bytes
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum PackingMode {
     First,
     Again,
 }
@@ -93,7 +93,7 @@ pub(crate) fn write_path(path: &[u8], out: &mut Vec<u8>) {
     write_text(path, 7, 0, out);
 }
 
-fn pack(fields: &[Field], kept: &[&Field], way: Way) -> Block {
+fn pack(fields: &[Field], kept: &[&Field], way: PackingMode) -> RequestFieldBlock {
     let mut out = Vec::new();
     let mut path_at = 0;
     // Whichever request is a connection's first, what it puts into the table is in the same order.
@@ -113,7 +113,7 @@ fn pack(fields: &[Field], kept: &[&Field], way: Way) -> Block {
         }
         match kept.iter().position(|kept| *kept == field) {
             // The newest entry has the first place behind the fixed ones.
-            Some(at) if way == Way::Again => {
+            Some(at) if way == PackingMode::Again => {
                 write(FIXED.len() + kept.len() - at, 7, 0x80, &mut out);
             }
             // The same field twice: it is in the table by now.
@@ -125,7 +125,7 @@ fn pack(fields: &[Field], kept: &[&Field], way: Way) -> Block {
             None => literal(field, 4, 0, &mut out),
         }
     }
-    Block {
+    RequestFieldBlock {
         bytes: out,
         path_at,
     }
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn first_request_fills_the_table_and_the_next_ones_are_a_byte_for_a_field() {
         let root = fields("/");
-        let all = Requests::new(&[&root]);
+        let all = H2Requests::new(&[&root]);
         let first = [
             &[0x82, 0x86, 0x41, 0x8c][..],
             &[
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn paths_that_differ_are_written_out_and_leave_the_table_alone() {
         let (a, b) = (fields("/a"), fields("/b"));
-        let all = Requests::new(&[&a, &b]);
+        let all = H2Requests::new(&[&a, &b]);
         assert_eq!(
             all.packed[0].again.bytes[..3],
             all.packed[1].again.bytes[..3]
@@ -203,7 +203,7 @@ mod tests {
             [fields("/"), own.to_vec()].concat()
         };
         let (ab, ba) = (more(["x-a", "x-b"]), more(["x-b", "x-a"]));
-        let all = Requests::new(&[&ab, &ba]);
+        let all = H2Requests::new(&[&ab, &ba]);
         // Authority, Cache-Control and the one that is behind them in both.
         assert_eq!(all.table_bytes, 57 + 53 + 36);
     }
@@ -211,10 +211,10 @@ mod tests {
     #[test]
     fn path_that_comes_later_is_put_where_it_belongs() {
         let (root, later) = (fields("/a?b"), fields(""));
-        let (whole, hole) = (Requests::new(&[&root]), Requests::new(&[&later]));
+        let (whole, hole) = (H2Requests::new(&[&root]), H2Requests::new(&[&later]));
         let mut path = Vec::new();
         write_path(b"/a?b", &mut path);
-        let put = |block: &Block| {
+        let put = |block: &RequestFieldBlock| {
             let mut out = Vec::new();
             block.write_to(&path, &mut out);
             out

@@ -6,11 +6,11 @@
 
 use std::collections::VecDeque;
 
-use super::frame::{self, Head, PAYLOAD_BYTES_MAX, PREFACE, code, flag, kind, setting};
-use super::hpack::{Known, Table};
-use super::request::{Requests, resize, write_path};
+use super::frame::{self, H2FrameHeader, PAYLOAD_BYTES_MAX, PREFACE, code, flag, kind, setting};
+use super::hpack::{ClientHpackTable, HpackContext};
+use super::request::{H2Requests, resize, write_path};
 use crate::limits::HEAD_BYTES_MAX;
-use crate::request::Ask;
+use crate::request::RequestProfile;
 use crate::send::fields::Arriving;
 use crate::send::kept::Kept;
 
@@ -31,15 +31,15 @@ const STREAM_MAX: u32 = (1 << 31) - (1 << 22);
 /// What all sessions of a run read.
 #[derive(Debug)]
 pub(crate) struct Common {
-    pub(crate) requests: Requests,
+    pub(crate) requests: H2Requests,
     /// What else is to be known of each kind of request.
-    pub(crate) asks: Vec<Ask>,
-    pub(crate) known: Known,
+    pub(crate) asks: Vec<RequestProfile>,
+    pub(crate) known: HpackContext,
 }
 
 /// A stream that is open.
 #[derive(Debug, Clone)]
-pub(super) struct Stream {
+pub(super) struct H2ClientStream {
     /// 0: this place is free.
     pub(super) id: u32,
     pub(super) lane: u32,
@@ -65,14 +65,14 @@ enum Packing {
 
 /// One connection.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct H2ClientSession {
     /// A frame that has not come whole.
     pub(super) kept: Vec<u8>,
     /// What is left of the payload of a DATA frame, and the frame's stream and flags.
-    pub(super) data: Option<(Head, usize, usize)>,
+    pub(super) data: Option<(H2FrameHeader, usize, usize)>,
     /// A block of fields whose end has not come.
-    pub(super) block: Option<(Head, Vec<u8>)>,
-    pub(super) table: Table,
+    pub(super) block: Option<(H2FrameHeader, Vec<u8>)>,
+    pub(super) table: ClientHpackTable,
     /// What the server has used of the connection's window since it was last told.
     pub(super) used: u32,
     pub(super) has_settings: bool,
@@ -81,7 +81,7 @@ pub(crate) struct Session {
     pub(super) window: i64,
     pub(super) window_new: i64,
     pub(super) payload_bytes_max: usize,
-    pub(super) streams: Vec<Stream>,
+    pub(super) streams: Vec<H2ClientStream>,
     /// Streams with a body to send, in turn.
     bodies: VecDeque<u32>,
     pub(super) next_id: u32,
@@ -95,7 +95,7 @@ pub(crate) struct Session {
     pub(crate) is_going_away: bool,
 }
 
-const FREE: Stream = Stream {
+const FREE: H2ClientStream = H2ClientStream {
     id: 0,
     lane: 0,
     kind: 0,
@@ -105,14 +105,14 @@ const FREE: Stream = Stream {
     used: 0,
 };
 
-impl Session {
+impl H2ClientSession {
     /// A new connection for so many requests at once; its first frames are there to be sent.
-    pub(crate) fn new(wanted: usize) -> Session {
-        let mut session = Session {
+    pub(crate) fn new(wanted: usize) -> H2ClientSession {
+        let mut session = H2ClientSession {
             kept: Vec::new(),
             data: None,
             block: None,
-            table: Table::default(),
+            table: ClientHpackTable::default(),
             used: 0,
             has_settings: false,
             out: PREFACE.to_vec(),
@@ -183,7 +183,7 @@ impl Session {
             self.is_going_away = true;
         }
         self.active += 1;
-        self.streams[(id as usize / 2) & mask] = Stream {
+        self.streams[(id as usize / 2) & mask] = H2ClientStream {
             id,
             lane,
             kind,
@@ -361,7 +361,7 @@ impl Session {
 
     /// Gives a request up, of whatever stream its lane has.
     pub(crate) fn cancel(&mut self, lane: u32) {
-        let is_it = |stream: &Stream| stream.id != 0 && stream.lane == lane;
+        let is_it = |stream: &H2ClientStream| stream.id != 0 && stream.lane == lane;
         if let Some(at) = self.streams.iter().position(is_it) {
             self.reset(self.streams[at].id, code::CANCEL);
             self.free(at);

@@ -3,7 +3,7 @@
 use crate::limits::HEAD_BYTES_MAX;
 use crate::send::fields::{Arriving, TOO_LONG, Wrong};
 
-use super::qpack::Known;
+use super::qpack::QpackContext;
 
 /// Kinds of frames. //= rfc9114#7.2
 const DATA: u64 = 0;
@@ -23,7 +23,7 @@ const CONTROL_BYTES_MAX: u64 = 1024;
 
 /// How far the frames of a stream are read.
 #[derive(Debug)]
-enum Step {
+enum FrameReadState {
     /// A kind and a length.
     Head,
     /// So many bytes of a frame that is read whole.
@@ -37,12 +37,12 @@ enum Step {
 /// The frames of a stream.
 #[derive(Debug)]
 pub(super) struct Frames {
-    step: Step,
+    step: FrameReadState,
     kept: Vec<u8>,
 }
 
 /// What a stream says next.
-enum Said<'a> {
+enum FrameContent<'a> {
     Whole(u64, &'a [u8]),
     Data(&'a [u8]),
 }
@@ -50,14 +50,14 @@ enum Said<'a> {
 impl Frames {
     pub(super) fn new() -> Frames {
         Frames {
-            step: Step::Head,
+            step: FrameReadState::Head,
             kept: Vec::new(),
         }
     }
 
     /// No frame is cut off.
     pub(super) fn is_between(&self) -> bool {
-        matches!(self.step, Step::Head) && self.kept.is_empty()
+        matches!(self.step, FrameReadState::Head) && self.kept.is_empty()
     }
 
     /// Reads bytes; `is_whole` says which frames are wanted whole, and up to which length.
@@ -65,11 +65,11 @@ impl Frames {
         &mut self,
         mut bytes: &[u8],
         most: impl Fn(u64) -> Result<Option<u64>, Wrong>,
-        mut say: impl FnMut(Said<'_>) -> Result<(), Wrong>,
+        mut say: impl FnMut(FrameContent<'_>) -> Result<(), Wrong>,
     ) -> Result<(), Wrong> {
         while !bytes.is_empty() {
             match &mut self.step {
-                Step::Head => {
+                FrameReadState::Head => {
                     // Two numbers have 16 bytes at most: they are taken one by one.
                     let (byte, rest) = (bytes[0], &bytes[1..]);
                     self.kept.push(byte);
@@ -80,49 +80,49 @@ impl Frames {
                     };
                     self.kept.clear();
                     self.step = match (kind, most(kind)?) {
-                        (DATA, Some(_)) if len > 0 => Step::Data(len),
+                        (DATA, Some(_)) if len > 0 => FrameReadState::Data(len),
                         (DATA, Some(_)) => {
-                            say(Said::Data(&[]))?;
-                            Step::Head
+                            say(FrameContent::Data(&[]))?;
+                            FrameReadState::Head
                         }
                         (_, Some(most)) if len > most => return Err(TOO_LONG),
                         (_, Some(_)) if len == 0 => {
-                            say(Said::Whole(kind, &[]))?;
-                            Step::Head
+                            say(FrameContent::Whole(kind, &[]))?;
+                            FrameReadState::Head
                         }
-                        (_, Some(_)) => Step::Whole(kind, len),
-                        (_, None) if len == 0 => Step::Head,
-                        (_, None) => Step::Skipped(len),
+                        (_, Some(_)) => FrameReadState::Whole(kind, len),
+                        (_, None) if len == 0 => FrameReadState::Head,
+                        (_, None) => FrameReadState::Skipped(len),
                     };
                 }
-                Step::Data(left) | Step::Skipped(left) => {
+                FrameReadState::Data(left) | FrameReadState::Skipped(left) => {
                     let here = (*left).min(bytes.len() as u64);
                     let (data, rest) = bytes.split_at(here as usize);
                     bytes = rest;
                     *left -= here;
                     let is_over = *left == 0;
-                    if matches!(self.step, Step::Data(_)) {
-                        say(Said::Data(data))?;
+                    if matches!(self.step, FrameReadState::Data(_)) {
+                        say(FrameContent::Data(data))?;
                     }
                     if is_over {
-                        self.step = Step::Head;
+                        self.step = FrameReadState::Head;
                     }
                 }
-                Step::Whole(kind, len) => {
+                FrameReadState::Whole(kind, len) => {
                     let (kind, len) = (*kind, *len as usize);
                     let (here, rest) = bytes.split_at(bytes.len().min(len - self.kept.len()));
                     bytes = rest;
                     if self.kept.is_empty() && here.len() == len {
-                        say(Said::Whole(kind, here))?;
+                        say(FrameContent::Whole(kind, here))?;
                     } else {
                         self.kept.extend_from_slice(here);
                         if self.kept.len() < len {
                             continue;
                         }
-                        say(Said::Whole(kind, &self.kept))?;
+                        say(FrameContent::Whole(kind, &self.kept))?;
                         self.kept.clear();
                     }
-                    self.step = Step::Head;
+                    self.step = FrameReadState::Head;
                 }
             }
         }
@@ -132,7 +132,7 @@ impl Frames {
 
 /// What is wrong: with the connection, or with one answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum H3Fault {
     Connection(Wrong),
     Answer(Wrong),
 }
@@ -142,8 +142,8 @@ pub(super) fn answer(
     frames: &mut Frames,
     arriving: &mut Arriving,
     bytes: &[u8],
-    known: &Known,
-) -> Result<(), Fault> {
+    known: &QpackContext,
+) -> Result<(), H3Fault> {
     let most = |kind: u64| match kind {
         DATA | HEADERS => Ok(Some(HEAD_BYTES_MAX as u64)),
         PUSH_PROMISE => Err("the server pushes, which nobody allowed"),
@@ -154,8 +154,8 @@ pub(super) fn answer(
     let mut bad = None;
     let read = frames.read(bytes, most, |said| {
         let read = match said {
-            Said::Data(bytes) => arriving.data(bytes),
-            Said::Whole(_, block) => {
+            FrameContent::Data(bytes) => arriving.data(bytes),
+            FrameContent::Whole(_, block) => {
                 let block = known.read(block)?;
                 // Whether these are trailers shows in what came before; the end comes by itself.
                 block.and_then(|mut block| arriving.fields(&mut block, arriving.has_head()))
@@ -165,9 +165,9 @@ pub(super) fn answer(
         Ok(())
     });
     match (read, bad) {
-        (Err(TOO_LONG), _) => Err(Fault::Answer(TOO_LONG)),
-        (Err(why), _) => Err(Fault::Connection(why)),
-        (Ok(()), Some(why)) => Err(Fault::Answer(why)),
+        (Err(TOO_LONG), _) => Err(H3Fault::Answer(TOO_LONG)),
+        (Err(why), _) => Err(H3Fault::Connection(why)),
+        (Ok(()), Some(why)) => Err(H3Fault::Answer(why)),
         (Ok(()), None) => Ok(()),
     }
 }
@@ -227,7 +227,7 @@ impl Uni {
         };
         let mut last = None;
         let read = self.frames.read(bytes, most, |said| {
-            if let Said::Whole(GOAWAY, mut payload) = said {
+            if let FrameContent::Whole(GOAWAY, mut payload) = said {
                 last = Some(number(&mut payload).ok_or("a GOAWAY is malformed")?);
             }
             Ok(())
@@ -291,15 +291,15 @@ mod tests {
 
     const ASKED: &[u8] = b"\x01\x03\0\0\xd9";
 
-    fn read(bytes: &[u8]) -> Result<(u16, u64), Fault> {
-        let known = Known::new(&[]);
+    fn read(bytes: &[u8]) -> Result<(u16, u64), H3Fault> {
+        let known = QpackContext::new(&[]);
         let run = |pieces: &[&[u8]]| {
             let (mut frames, mut arriving) = (Frames::new(), Arriving::NEW);
             for piece in pieces {
                 answer(&mut frames, &mut arriving, piece, &known)?;
             }
             assert!(frames.is_between());
-            let end = arriving.end(false).map_err(Fault::Answer)?;
+            let end = arriving.end(false).map_err(H3Fault::Answer)?;
             Ok((end.status, end.body_bytes))
         };
         let whole = run(&[bytes]);
@@ -331,14 +331,14 @@ mod tests {
             b"\x01\x01\x01",
         ] {
             assert!(
-                matches!(read(wrong), Err(Fault::Connection(_))),
+                matches!(read(wrong), Err(H3Fault::Connection(_))),
                 "{wrong:?}"
             );
         }
         for wrong in [b"\0\x01x".as_slice(), b"\x01\x80\x01\x00\x01"] {
             let (mut frames, mut arriving) = (Frames::new(), Arriving::NEW);
-            let read = answer(&mut frames, &mut arriving, wrong, &Known::new(&[]));
-            assert!(matches!(read, Err(Fault::Answer(_))), "{read:?}");
+            let read = answer(&mut frames, &mut arriving, wrong, &QpackContext::new(&[]));
+            assert!(matches!(read, Err(H3Fault::Answer(_))), "{read:?}");
         }
     }
 

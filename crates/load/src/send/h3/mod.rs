@@ -9,9 +9,9 @@ mod replay;
 mod session;
 mod socket;
 
-pub(crate) use qpack::Known;
+pub(crate) use qpack::QpackContext;
 pub use replay::{replay_answer, replay_control};
-pub use session::{Common, Session, Step};
+pub use session::{Common, ConnectionChange, H3ClientSession};
 pub use socket::Datagrams;
 
 /// A request of its own without a body: the frame of its fields.

@@ -3,16 +3,16 @@
 
 use super::fixed::FIXED;
 use crate::expect::ExpectedField;
-use crate::request::{Block as Packed, Fields, is_path_to_come};
+use crate::request::{Fields, RequestFieldBlock, is_path_to_come};
 use crate::send::fields::number::{read, read_text, write, write_text};
-use crate::send::fields::{Block, Meaning, Size, Wrong};
+use crate::send::fields::{BlockMeaning, Meaning, Size, Wrong};
 
 /// What an entry counts besides its name and value. //= rfc9204#3.2.1
 const ENTRY_BYTES: usize = 32;
 
 /// What is the same for all connections of a run.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct QpackContext {
     /// The meaning of each entry of the fixed table; an error where an answer may not have it.
     fixed: Vec<Result<Meaning, Wrong>>,
     expected: Vec<ExpectedField>,
@@ -20,18 +20,18 @@ pub(crate) struct Known {
     is_kept: bool,
 }
 
-impl Default for Known {
+impl Default for QpackContext {
     /// Nothing is expected of fields.
-    fn default() -> Known {
-        Known::new(&[])
+    fn default() -> QpackContext {
+        QpackContext::new(&[])
     }
 }
 
-impl Known {
-    pub(crate) fn new(expected: &[ExpectedField]) -> Known {
+impl QpackContext {
+    pub(crate) fn new(expected: &[ExpectedField]) -> QpackContext {
         let meaning =
             |(name, value): &(&str, &str)| Meaning::of(name.as_bytes(), value.as_bytes(), expected);
-        Known {
+        QpackContext {
             fixed: FIXED.iter().map(meaning).collect(),
             expected: expected.to_vec(),
             is_kept: false,
@@ -39,15 +39,15 @@ impl Known {
     }
 
     /// The same for somebody who reads values of fields.
-    pub(crate) fn keeping(self) -> Known {
-        Known {
+    pub(crate) fn keeping(self) -> QpackContext {
+        QpackContext {
             is_kept: true,
             ..self
         }
     }
 
     /// Reads a whole block. The outer error ends the connection, the inner one the answer.
-    pub(crate) fn read(&self, mut bytes: &[u8]) -> Result<Result<Block, Wrong>, Wrong> {
+    pub(crate) fn read(&self, mut bytes: &[u8]) -> Result<Result<BlockMeaning, Wrong>, Wrong> {
         let none = "a field stands in no table";
         // How many entries of a table the block needs, and where it counts from.
         let needed = read(&mut bytes, 8)?;
@@ -55,7 +55,7 @@ impl Known {
         if needed != 0 {
             return Err(none);
         }
-        let mut block = Block::new();
+        let mut block = BlockMeaning::new();
         let mut size = Size::default();
         let mut bad = None;
         let (mut name, mut value) = (Vec::new(), Vec::new());
@@ -102,7 +102,7 @@ impl Known {
 }
 
 /// Writes the fields of a request.
-pub(crate) fn pack(fields: &Fields) -> Packed {
+pub(crate) fn pack(fields: &Fields) -> RequestFieldBlock {
     let mut out = vec![0, 0];
     let mut path_at = 0;
     for field in fields {
@@ -123,7 +123,7 @@ pub(crate) fn pack(fields: &Fields) -> Packed {
         }
         write_text(value.as_bytes(), 7, 0, &mut out);
     }
-    Packed {
+    RequestFieldBlock {
         bytes: out,
         path_at,
     }
@@ -142,7 +142,7 @@ mod tests {
     use crate::send::fields::Arriving;
 
     fn said(block: &[u8]) -> Result<(u16, u64), Wrong> {
-        let known = Known::new(&[ExpectedField::new("x-kind:new").unwrap()]);
+        let known = QpackContext::new(&[ExpectedField::new("x-kind:new").unwrap()]);
         let mut answer = Arriving::NEW;
         answer.fields(&mut known.read(block)??, true)?;
         let answer = answer.end(true)?;

@@ -2,12 +2,12 @@
 //! each other what comes whole and what comes in pieces.
 
 use super::frames::{Frames, Uni, answer};
-use super::qpack::Known;
+use super::qpack::QpackContext;
 use crate::send::fields::Arriving;
 
 /// What a request comes to when its stream brings these pieces, and then ends.
 pub fn replay_answer(pieces: &[&[u8]]) -> Result<String, String> {
-    let known = Known::new(&[]);
+    let known = QpackContext::new(&[]);
     let (mut frames, mut arriving) = (Frames::new(), Arriving::new(true));
     for piece in pieces {
         let read = answer(&mut frames, &mut arriving, piece, &known);

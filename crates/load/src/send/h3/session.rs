@@ -13,11 +13,11 @@ use quinn_proto::{
     WriteError,
 };
 
-use super::frames::{self, Fault, Frames, Uni};
-use super::qpack::{self, Known};
-use crate::measure::Failure;
-use crate::request::{Ask, Block};
-use crate::send::event::Event;
+use super::frames::{self, Frames, H3Fault, Uni};
+use super::qpack::{self, QpackContext};
+use crate::measure::FailureKind;
+use crate::request::{RequestFieldBlock, RequestProfile};
+use crate::send::event::AnswerEvent;
 use crate::send::fields::{Arriving, Wrong};
 use crate::send::kept::Kept;
 
@@ -36,28 +36,33 @@ pub struct Common {
     /// What is sent before the body, for each kind of request.
     pub heads: Vec<Vec<u8>>,
     /// The fields of each, for those that get a path later.
-    blocks: Vec<Block>,
+    blocks: Vec<RequestFieldBlock>,
     /// What else is to be known of each.
-    pub asks: Vec<Ask>,
-    pub(crate) known: Known,
+    pub asks: Vec<RequestProfile>,
+    pub(crate) known: QpackContext,
 }
 
 impl Common {
     /// Requests that are written out already.
     pub fn written(heads: Vec<Vec<u8>>) -> Common {
         Common {
-            asks: heads.iter().map(|_| Ask::plain()).collect(),
+            asks: heads.iter().map(|_| RequestProfile::plain()).collect(),
             heads,
             blocks: Vec::new(),
-            known: Known::default(),
+            known: QpackContext::default(),
         }
     }
 
     /// Writes the requests out.
-    pub(crate) fn new(fields: &[crate::request::Fields], asks: Vec<Ask>, known: Known) -> Common {
-        let blocks: Vec<Block> = fields.iter().map(qpack::pack).collect();
-        let head =
-            |(block, ask): (&Block, &Ask)| frames::request(&block.bytes, ask.body.len() as u64);
+    pub(crate) fn new(
+        fields: &[crate::request::Fields],
+        asks: Vec<RequestProfile>,
+        known: QpackContext,
+    ) -> Common {
+        let blocks: Vec<RequestFieldBlock> = fields.iter().map(qpack::pack).collect();
+        let head = |(block, ask): (&RequestFieldBlock, &RequestProfile)| {
+            frames::request(&block.bytes, ask.body.len() as u64)
+        };
         Common {
             heads: blocks.iter().zip(&asks).map(head).collect(),
             blocks,
@@ -79,7 +84,7 @@ impl Common {
 
 /// A stream with a request.
 #[derive(Debug)]
-struct Stream {
+struct H3ClientStream {
     lane: u32,
     kind: usize,
     /// What is sent before the body, where the request has a path of its own.
@@ -92,22 +97,22 @@ struct Stream {
 
 /// What became of the connection itself.
 #[derive(Debug)]
-pub enum Step {
+pub enum ConnectionChange {
     /// As it was.
     Same,
     /// The handshake is over.
     Connected,
     /// It is over; why.
-    Lost(Failure, String),
+    Lost(FailureKind, String),
 }
 
 /// One connection.
 #[derive(Debug)]
-pub struct Session {
+pub struct H3ClientSession {
     endpoint: Endpoint,
     handle: ConnectionHandle,
     quic: quinn_proto::Connection,
-    streams: HashMap<StreamId, Stream>,
+    streams: HashMap<StreamId, H3ClientStream>,
     unis: HashMap<StreamId, Uni>,
     wanted: usize,
     /// A stream that the server allows and no request has yet.
@@ -125,19 +130,19 @@ pub struct Session {
     pub(crate) is_full: bool,
 }
 
-impl Session {
+impl H3ClientSession {
     /// Begins a handshake, for a connection with so many requests at once.
     pub fn new(
         config: ClientConfig,
         (remote, name): (SocketAddr, &str),
         wanted: usize,
         now: Instant,
-    ) -> Result<Session, String> {
+    ) -> Result<H3ClientSession, String> {
         let endpoint_config = Arc::new(EndpointConfig::default());
         let mut endpoint = Endpoint::new(endpoint_config, None, true, None);
         let connected = endpoint.connect(now, config, remote, name);
         let (handle, quic) = connected.map_err(|error| error.to_string())?;
-        Ok(Session {
+        Ok(H3ClientSession {
             endpoint,
             handle,
             quic,
@@ -202,7 +207,7 @@ impl Session {
         let Some(id) = self.spare.take() else {
             return;
         };
-        let stream = Stream {
+        let stream = H3ClientStream {
             lane,
             kind,
             head,
@@ -256,13 +261,13 @@ impl Session {
 
     /// Gives a request up, of whatever stream its lane has.
     pub fn cancel(&mut self, lane: u32) {
-        let is_it = |(_, stream): &(&StreamId, &Stream)| stream.lane == lane;
+        let is_it = |(_, stream): &(&StreamId, &H3ClientStream)| stream.lane == lane;
         if let Some(id) = self.streams.iter().find(is_it).map(|(id, _)| *id) {
             self.give_up(id, REQUEST_CANCELLED);
         }
     }
 
-    fn give_up(&mut self, id: StreamId, code: u32) -> Option<Stream> {
+    fn give_up(&mut self, id: StreamId, code: u32) -> Option<H3ClientStream> {
         // Either side of it may be over: that is what is wanted.
         let _ = self.quic.send_stream(id).reset(VarInt::from_u32(code));
         let _ = self.quic.recv_stream(id).stop(VarInt::from_u32(code));
@@ -297,8 +302,13 @@ impl Session {
     }
 
     /// Looks at what has happened, and reads what has come.
-    pub fn advance(&mut self, now: Instant, common: &Common, events: &mut Vec<Event>) -> Step {
-        let mut step = Step::Same;
+    pub fn advance(
+        &mut self,
+        now: Instant,
+        common: &Common,
+        events: &mut Vec<AnswerEvent>,
+    ) -> ConnectionChange {
+        let mut step = ConnectionChange::Same;
         loop {
             while let Some(event) = self.quic.poll_endpoint_events() {
                 if let Some(event) = self.endpoint.handle_event(self.handle, event) {
@@ -311,7 +321,7 @@ impl Session {
             let read = match event {
                 QuicEvent::Connected => {
                     self.begin();
-                    step = Step::Connected;
+                    step = ConnectionChange::Connected;
                     Ok(())
                 }
                 QuicEvent::ConnectionLost { reason } => return self.lost(&reason),
@@ -330,7 +340,7 @@ impl Session {
                 let code = VarInt::from_u32(GENERAL_PROTOCOL_ERROR);
                 self.quic
                     .close(now, code, Bytes::from_static(why.as_bytes()));
-                return Step::Lost(Failure::Malformed, why.to_owned());
+                return ConnectionChange::Lost(FailureKind::Malformed, why.to_owned());
             }
         }
     }
@@ -365,23 +375,25 @@ impl Session {
         }
     }
 
-    fn lost(&self, reason: &ConnectionError) -> Step {
+    fn lost(&self, reason: &ConnectionError) -> ConnectionChange {
         let kind = match reason {
             _ if !self.is_connected => match reason {
-                ConnectionError::TimedOut | ConnectionError::VersionMismatch => Failure::Connect,
-                _ => Failure::Tls,
+                ConnectionError::TimedOut | ConnectionError::VersionMismatch => {
+                    FailureKind::Connect
+                }
+                _ => FailureKind::Tls,
             },
-            ConnectionError::TransportError(_) => Failure::Malformed,
+            ConnectionError::TransportError(_) => FailureKind::Malformed,
             ConnectionError::ApplicationClosed(_) | ConnectionError::ConnectionClosed(_) => {
-                Failure::Closed
+                FailureKind::Closed
             }
-            _ => Failure::Reset,
+            _ => FailureKind::Reset,
         };
-        Step::Lost(kind, reason.to_string())
+        ConnectionChange::Lost(kind, reason.to_string())
     }
 
     /// Streams on which the server alone speaks.
-    fn accept(&mut self, events: &mut Vec<Event>) -> Result<(), Wrong> {
+    fn accept(&mut self, events: &mut Vec<AnswerEvent>) -> Result<(), Wrong> {
         while let Some(id) = self.quic.streams().accept(Dir::Uni) {
             self.unis.insert(id, Uni::new());
             self.read_uni(id, events)?;
@@ -389,7 +401,7 @@ impl Session {
         Ok(())
     }
 
-    fn read_uni(&mut self, id: StreamId, events: &mut Vec<Event>) -> Result<(), Wrong> {
+    fn read_uni(&mut self, id: StreamId, events: &mut Vec<AnswerEvent>) -> Result<(), Wrong> {
         let Some(uni) = self.unis.get_mut(&id) else {
             return Ok(());
         };
@@ -418,13 +430,13 @@ impl Session {
     }
 
     //= rfc9114#5.2: requests on streams from this one on were not looked at.
-    fn going_away(&mut self, last: u64, events: &mut Vec<Event>) {
+    fn going_away(&mut self, last: u64, events: &mut Vec<AnswerEvent>) {
         self.is_going_away = true;
         let late = self.streams.keys().copied();
         let late: Vec<StreamId> = late.filter(|id| u64::from(*id) >= last).collect();
         for id in late {
             if let Some(stream) = self.give_up(id, REQUEST_CANCELLED) {
-                events.push(Event::Again { lane: stream.lane });
+                events.push(AnswerEvent::Again { lane: stream.lane });
             }
         }
     }
@@ -433,7 +445,7 @@ impl Session {
         &mut self,
         id: StreamId,
         common: &Common,
-        events: &mut Vec<Event>,
+        events: &mut Vec<AnswerEvent>,
     ) -> Result<(), Wrong> {
         let Some(stream) = self.streams.get_mut(&id) else {
             return Ok(());
@@ -449,8 +461,10 @@ impl Session {
                     let (frames, arriving) = (&mut stream.frames, &mut stream.arriving);
                     match frames::answer(frames, arriving, &chunk.bytes, &common.known) {
                         Ok(()) => {}
-                        Err(Fault::Answer(why)) => break Some(Event::Malformed { lane, why }),
-                        Err(Fault::Connection(why)) => {
+                        Err(H3Fault::Answer(why)) => {
+                            break Some(AnswerEvent::Malformed { lane, why });
+                        }
+                        Err(H3Fault::Connection(why)) => {
                             let _ = chunks.finalize();
                             return Err(why);
                         }
@@ -458,25 +472,25 @@ impl Session {
                 }
                 Ok(None) if !stream.frames.is_between() => {
                     let why = "the answer ended within a frame";
-                    break Some(Event::Malformed { lane, why });
+                    break Some(AnswerEvent::Malformed { lane, why });
                 }
                 Ok(None) => {
                     break Some(match stream.arriving.end(common.asks[kind].is_head) {
-                        Ok(answer) => Event::Answered {
+                        Ok(answer) => AnswerEvent::Answered {
                             lane,
                             answer: *answer,
                             kept: None,
                         },
-                        Err(why) => Event::Malformed { lane, why },
+                        Err(why) => AnswerEvent::Malformed { lane, why },
                     });
                 }
                 Err(ReadError::Blocked) => break None,
                 Err(ReadError::Reset(code)) if code.into_inner() == REQUEST_REJECTED => {
-                    break Some(Event::Again { lane });
+                    break Some(AnswerEvent::Again { lane });
                 }
                 Err(ReadError::Reset(code)) => {
                     let why = code_name(code.into_inner());
-                    break Some(Event::Reset { lane, why });
+                    break Some(AnswerEvent::Reset { lane, why });
                 }
             }
         };
@@ -484,23 +498,21 @@ impl Session {
         let Some(mut event) = ended else {
             return Ok(());
         };
-        if let Event::Answered { kept, .. } = &mut event {
+        if let AnswerEvent::Answered { kept, .. } = &mut event {
             *kept = stream.arriving.take_kept();
         }
         let head = stream.head.as_ref().unwrap_or(&common.heads[kind]);
         let whole_bytes = head.len() + common.asks[kind].body.len();
         let is_whole = stream.written >= whole_bytes;
-        match event {
-            Event::Answered { .. } if is_whole => {
-                self.streams.remove(&id);
-            }
+        let code = match event {
+            AnswerEvent::Answered { .. } if is_whole => None,
             // Nobody reads the rest of the request. //= rfc9114#4.1
-            Event::Answered { .. } => {
-                self.give_up(id, NO_ERROR);
-            }
-            _ => {
-                self.give_up(id, MESSAGE_ERROR);
-            }
+            AnswerEvent::Answered { .. } => Some(NO_ERROR),
+            _ => Some(MESSAGE_ERROR),
+        };
+        match code {
+            Some(code) => drop(self.give_up(id, code)),
+            None => drop(self.streams.remove(&id)),
         }
         events.push(event);
         Ok(())

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use hob_config::foreign::{Answer, Foreign, find_anywhere, language_of};
-use hob_config::key::{Table, paths};
+use hob_config::foreign::{Foreign, ForeignEquivalent, find_anywhere, language_of};
+use hob_config::key::{SchemaTable, paths};
 use hob_config::schema::{ANSWER, PROGRAM};
 use serde_json::{Value, json};
 
@@ -134,7 +134,7 @@ fn words() -> impl Iterator<Item = &'static Foreign> {
     SCHEMA.words.iter().copied().flatten()
 }
 
-fn tables() -> Vec<&'static Table> {
+fn tables() -> Vec<&'static SchemaTable> {
     let mut tables = vec![SCHEMA.root];
     tables.extend(
         paths(&SCHEMA)
@@ -179,13 +179,13 @@ fn keys_and_pages_that_are_named_exist() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
     for entry in words() {
         match &entry.answer {
-            Answer::Keys(keys, _) => {
+            ForeignEquivalent::Keys(keys, _) => {
                 for path in *keys {
                     let known = all_paths.iter().any(|(known, _)| known == path);
                     assert!(known, "{:?} names {path}", entry.words);
                 }
             }
-            Answer::Lacks(_, _, page) | Answer::Needless(_, page) => {
+            ForeignEquivalent::Lacks(_, _, page) | ForeignEquivalent::Needless(_, page) => {
                 assert!(docs.join(page).is_file(), "{:?} names {page}", entry.words);
             }
         }
@@ -196,7 +196,9 @@ fn keys_and_pages_that_are_named_exist() {
 fn samples_within_answers_name_keys() {
     let all_paths = paths(&SCHEMA);
     for entry in words() {
-        let (Answer::Keys(_, text) | Answer::Lacks(_, text, _)) = &entry.answer else {
+        let (ForeignEquivalent::Keys(_, text) | ForeignEquivalent::Lacks(_, text, _)) =
+            &entry.answer
+        else {
             continue;
         };
         for code in text.split('`').skip(1).step_by(2) {

@@ -6,7 +6,7 @@ use hob_http::Answered;
 use hob_trace::activity::{COLUMNS, MINUTES_KEPT, Stretch};
 use serde_json::{Value, json};
 
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::query::value_of;
 use super::{Admin, reply};
 use crate::api::Series;
@@ -17,7 +17,7 @@ const USUAL_S: u64 = 600;
 const NEWEST_ROWS: u64 = 4;
 
 /// Answers with the rows of the query's `from`, `to` (Unix seconds) and `step` (seconds).
-pub(super) fn answer(ask: &Ask) -> Answered {
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let now_s = now_unix_ms() / 1000;
     let to_s = ask.number("to", now_s);
     let from_s = ask.number("from", to_s.saturating_sub(USUAL_S));

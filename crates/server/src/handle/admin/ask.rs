@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use super::query::{pairs_of, value_of};
 use super::{Admin, reply};
-use crate::cache::disk_threads::{self, Full, Undone};
-use crate::config::Role;
+use crate::cache::disk_threads::{self, DiskQueueFull, Undone};
+use crate::config::AdminRole;
 
 /// Largest body of a request to the API, in bytes (413).
 const BODY_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A request whose sender is known.
 #[derive(Clone)]
-pub struct Ask {
+pub struct AdminRequest {
     /// What the API tells and steers.
     pub admin: Arc<Admin>,
     /// The request.
@@ -38,7 +38,7 @@ pub struct Visitor {
     /// Where they are: an address, or `control socket`.
     pub from: String,
     /// What they may do.
-    pub role: Role,
+    pub role: AdminRole,
     /// Number of the session; none on the control socket.
     pub session: Option<u64>,
 }
@@ -50,16 +50,16 @@ impl Visitor {
         Visitor {
             name: "-".to_owned(),
             from: from.unwrap_or_else(|| "-".to_owned()),
-            role: Role::Look,
+            role: AdminRole::Look,
             session: None,
         }
     }
 }
 
-impl Ask {
+impl AdminRequest {
     /// What a visitor asks for.
-    pub(super) fn new(admin: &Arc<Admin>, request: &Request, visitor: Visitor) -> Ask {
-        Ask {
+    pub(super) fn new(admin: &Arc<Admin>, request: &Request, visitor: Visitor) -> AdminRequest {
+        AdminRequest {
             admin: Arc::clone(admin),
             request: request.clone(),
             visitor,
@@ -79,7 +79,7 @@ impl Ask {
     }
 
     /// The same, at an endpoint whose part in braces is this.
-    pub(super) fn at(mut self, part: &str) -> Ask {
+    pub(super) fn at(mut self, part: &str) -> AdminRequest {
         self.part = part.to_owned();
         self
     }
@@ -105,9 +105,9 @@ impl Ask {
     /// not end. One that does not end is left to itself.
     pub(super) async fn done<T>(
         &self,
-        job: Result<disk_threads::Answer<T>, Full>,
+        job: Result<disk_threads::DiskJobHandle<T>, DiskQueueFull>,
     ) -> Result<T, Response> {
-        let job = job.map_err(|Full| reply::busy())?;
+        let job = job.map_err(|DiskQueueFull| reply::busy())?;
         match job.in_time(self.request.reactor()).await {
             Ok(done) => Ok(done),
             Err(Undone::Panicked) => Err(reply::busy()),

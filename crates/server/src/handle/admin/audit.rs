@@ -14,7 +14,7 @@ use hob_http::Answered;
 use hob_trace::Mutex;
 use serde_json::{Value, json};
 
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::reply;
 use crate::cache::disk_threads::DiskThreads;
 
@@ -29,20 +29,20 @@ const LANE: u64 = u64::MAX - 2;
 
 /// The audit log.
 pub struct Audit {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<AuditLogState>>,
     pool: DiskThreads,
 }
 
 #[derive(Default)]
-struct State {
-    entries: VecDeque<Entry>,
+struct AuditLogState {
+    entries: VecDeque<AuditEntry>,
     file: Option<Arc<File>>,
     lines: VecDeque<String>,
     is_writing: bool,
     lost: AtomicU64,
 }
 
-struct Entry {
+struct AuditEntry {
     unix_ms: u64,
     action: Action,
 }
@@ -96,7 +96,7 @@ impl Audit {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         let unix_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-        let entry = Entry { unix_ms, action };
+        let entry = AuditEntry { unix_ms, action };
         let mut state = self.state.lock();
         if state.file.is_some() {
             match state.lines.len() < LINES_MAX {
@@ -124,7 +124,7 @@ impl Audit {
 
     fn told(&self) -> Value {
         let state = self.state.lock();
-        let newest_first: Vec<Value> = state.entries.iter().rev().map(Entry::told).collect();
+        let newest_first: Vec<Value> = state.entries.iter().rev().map(AuditEntry::told).collect();
         json!({ "entries": newest_first, "lost": state.lost.load(Ordering::Relaxed) })
     }
 }
@@ -140,7 +140,7 @@ pub fn open(path: &Path) -> Result<File, String> {
 }
 
 /// One job writes at a time, so lines keep their order.
-fn write_lines(state: &Mutex<State>) {
+fn write_lines(state: &Mutex<AuditLogState>) {
     loop {
         let mut locked = state.lock();
         let (Some(line), Some(file)) = (locked.lines.pop_front(), locked.file.clone()) else {
@@ -155,7 +155,7 @@ fn write_lines(state: &Mutex<State>) {
     }
 }
 
-impl Entry {
+impl AuditEntry {
     fn told(&self) -> Value {
         let Action {
             who,
@@ -171,7 +171,7 @@ impl Entry {
 }
 
 /// `GET /v1/audit`
-pub(super) fn answer(ask: &Ask) -> Answered {
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
     Answered::Ready(reply::object(200, &ask.admin.audit.told()))
 }
 
@@ -207,11 +207,11 @@ mod tests {
     fn lines_are_written_in_order_until_they_cannot_be() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.jsonl");
-        let state = State {
+        let state = AuditLogState {
             file: Some(Arc::new(open(&path).unwrap())),
             lines: (0..3).map(|number| format!("{number}\n")).collect(),
             is_writing: true,
-            ..State::default()
+            ..AuditLogState::default()
         };
         let state = Mutex::new(state);
         write_lines(&state);

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use hob_http::Answered;
 use serde_json::{Value, json};
 
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::{reply, threads};
-use crate::cache::entry::{Entry, handler_of};
+use crate::cache::entry::{CachedFile, handler_of};
 use crate::cache::local::HANDED_OVER_AT_ONCE;
 use crate::route::sites::Sites;
-use crate::shared::Shared;
+use crate::shared::ServerState;
 use crate::shared::fleet::now_ms;
 
 /// Entries of one answer.
@@ -21,13 +21,13 @@ const LIMIT_MAX: u64 = 1000;
 const LANE: u64 = u64::MAX - 3;
 
 /// Where a handler's files are.
-struct Place {
+struct FilesLocation {
     root: String,
     site: String,
 }
 
 /// `GET /v1/cache?limit&sort=bytes|hits|age&q=`
-pub(super) fn answer(ask: &Ask) -> Answered {
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let limit = ask.number("limit", 100).min(LIMIT_MAX) as usize;
     let sort = ask.query("sort").unwrap_or_else(|| "bytes".to_owned());
     let wanted = ask.query("q").unwrap_or_default();
@@ -47,7 +47,7 @@ pub(super) fn answer(ask: &Ask) -> Answered {
 
 /// Has every thread tell entries how often they were asked for, piece by piece with its other work
 /// in between. Hits of a thread that is busy for longer are in the next answer.
-async fn hand_over_hits(ask: &Ask) {
+async fn hand_over_hits(ask: &AdminRequest) {
     let counts = threads::look_at_all(ask, |thread| thread.answer().view_count());
     let (counts, _) = counts.await;
     let most = counts.into_iter().max().unwrap_or(0);
@@ -59,7 +59,12 @@ async fn hand_over_hits(ask: &Ask) {
     }
 }
 
-fn told(shared: &Shared, names: &[String], limit: usize, (sort, wanted): (&str, &str)) -> Value {
+fn told(
+    shared: &ServerState,
+    names: &[String],
+    limit: usize,
+    (sort, wanted): (&str, &str),
+) -> Value {
     let places = places(&shared.sites(), names);
     let now_ms = now_ms();
     let mut rows: Vec<(u64, Value)> = Vec::new();
@@ -112,7 +117,7 @@ enum What {
 }
 
 /// `POST /v1/cache/purge`
-pub(super) fn purge(ask: &Ask) -> Answered {
+pub(super) fn purge(ask: &AdminRequest) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
         let body = match ask.json().await {
@@ -148,7 +153,7 @@ pub(super) fn purge(ask: &Ask) -> Answered {
     }))
 }
 
-fn throw_out(shared: &Shared, names: &[String], what: &What) -> usize {
+fn throw_out(shared: &ServerState, names: &[String], what: &What) -> usize {
     let places = places(&shared.sites(), names);
     let mut count = 0;
     for (entry, _, _) in shared.store.entries() {
@@ -170,15 +175,15 @@ fn throw_out(shared: &Shared, names: &[String], what: &What) -> usize {
 }
 
 /// Names of the sites, in their order.
-fn site_names(ask: &Ask) -> Vec<String> {
+fn site_names(ask: &AdminRequest) -> Vec<String> {
     ask.admin.report.lock().sites.clone()
 }
 
 /// Where the files of each handler are, by its number.
-fn places(sites: &Sites, names: &[String]) -> HashMap<u32, Place> {
+fn places(sites: &Sites, names: &[String]) -> HashMap<u32, FilesLocation> {
     let mut places = HashMap::new();
     for (site, files) in sites.files_by_site() {
-        places.entry(files.id).or_insert_with(|| Place {
+        places.entry(files.id).or_insert_with(|| FilesLocation {
             root: files.settings.root.display().to_string(),
             site: names.get(site).cloned().unwrap_or_default(),
         });
@@ -187,7 +192,7 @@ fn places(sites: &Sites, names: &[String]) -> HashMap<u32, Place> {
 }
 
 /// The path of an entry's file, and the site it is served on.
-fn named(entry: &Entry, places: &HashMap<u32, Place>) -> (String, String) {
+fn named(entry: &CachedFile, places: &HashMap<u32, FilesLocation>) -> (String, String) {
     let below = entry.key.get(4..).unwrap_or_default();
     let below = String::from_utf8_lossy(below);
     let place = handler_of(&entry.key).and_then(|handler| places.get(&handler));

@@ -7,18 +7,18 @@ use hob_http::Answered;
 use hob_http::acme::leaf_of;
 use serde_json::{Value, json};
 
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::reply;
-use crate::acme::CertificateState;
 use crate::api::Order;
 use crate::config::{CertificateSource, Config};
-use crate::life::KeyFiles;
 use crate::resources::Expiry;
-use crate::tls;
+use hob_keeper::KeyFiles;
+use hob_keeper::acme::CertificateState;
+use hob_keeper::tls;
 
 /// One certificate, as far as it does not change with time.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct ServedCertificate {
     source: CertificateSource,
     names: Vec<String>,
     issuer: String,
@@ -28,7 +28,7 @@ pub struct Held {
     listeners: Vec<String>,
 }
 
-impl Held {
+impl ServedCertificate {
     /// When it ends, for alerts.
     pub(crate) fn expiry(&self) -> Expiry {
         Expiry {
@@ -44,7 +44,7 @@ impl Held {
 }
 
 /// The certificates of a config's listeners; `addresses` has the real address of each.
-pub fn held(config: &Config, keys: &KeyFiles, addresses: &[String]) -> Vec<Held> {
+pub fn held(config: &Config, keys: &KeyFiles, addresses: &[String]) -> Vec<ServedCertificate> {
     // What each listener shows, looked up once: sites may be thousands.
     let shown: Vec<(HashSet<CertificateSource>, &String)> = (config.listeners.iter())
         .zip(addresses)
@@ -57,12 +57,12 @@ pub fn held(config: &Config, keys: &KeyFiles, addresses: &[String]) -> Vec<Held>
         })
         .collect();
     let pairs = keys.pairs.iter();
-    let of = |pair: &crate::life::Pair| {
+    let of = |pair: &hob_keeper::CertificateAndKey| {
         let leaf = leaf_of(&pair.certificate)?;
         let shows = shown
             .iter()
             .filter(|(sources, _)| sources.contains(&pair.source));
-        Some(Held {
+        Some(ServedCertificate {
             source: pair.source.clone(),
             names: leaf.names,
             issuer: leaf.issuer,
@@ -75,7 +75,7 @@ pub fn held(config: &Config, keys: &KeyFiles, addresses: &[String]) -> Vec<Held>
 }
 
 /// `GET /v1/certificates`
-pub(super) fn answer(ask: &Ask) -> Answered {
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let admin = &ask.admin;
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -87,14 +87,14 @@ pub(super) fn answer(ask: &Ask) -> Answered {
         .iter()
         .map(|one| told(one, &ordered, now_unix_s))
         .collect();
-    let orders: Vec<Order> = ordered.iter().map(CertificateState::told).collect();
+    let orders: Vec<Order> = ordered.iter().map(Order::from).collect();
     Answered::Ready(reply::object(
         200,
         &json!({ "certificates": list, "orders": orders }),
     ))
 }
 
-fn told(one: &Held, ordered: &[CertificateState], now_unix_s: i64) -> Value {
+fn told(one: &ServedCertificate, ordered: &[CertificateState], now_unix_s: i64) -> Value {
     let left_s = one.not_after_unix_s - now_unix_s;
     let (source, key) = match &one.source {
         CertificateSource::SelfSigned => ("self-signed".to_owned(), None),

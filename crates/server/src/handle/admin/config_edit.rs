@@ -12,18 +12,18 @@ use hob_http::{Answered, Response};
 use rustix::process::geteuid;
 use serde_json::json;
 
-use super::ask::Ask;
-use super::configured::{Change, faults, hash, pool, why_not};
-use super::helm::Outcome;
+use super::ask::AdminRequest;
+use super::configured::{ConfigFileChange, faults, hash, pool, why_not};
+use super::helm::WishOutcome;
 use super::{Admin, reply};
-use crate::config::{SCHEMA, Sources, load, read_file};
-use crate::life::Wish;
+use crate::config::{ConfigSources, SCHEMA, load, read_file};
+use hob_keeper::Wish;
 
 /// Changes that can be gone back to; at one more the oldest is forgotten.
 const CHANGES_MAX: usize = 10;
 
 /// `POST /v1/config/apply`
-pub(super) fn apply(ask: &Ask) -> Answered {
+pub(super) fn apply(ask: &AdminRequest) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
         let body = match ask.json().await {
@@ -62,7 +62,7 @@ pub(super) fn apply(ask: &Ask) -> Answered {
 }
 
 /// `POST /v1/config/rollback`
-pub(super) fn roll_back(ask: &Ask) -> Answered {
+pub(super) fn roll_back(ask: &AdminRequest) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
         let Some(last) = ask.admin.configured.lock().changes.last().cloned() else {
@@ -98,12 +98,12 @@ struct Edit {
 type No = (u16, String);
 
 /// Makes a change and has it come into force; else everything is as before.
-async fn change(ask: &Ask, edit: Edit) -> Result<(String, Change), Response> {
+async fn change(ask: &AdminRequest, edit: Edit) -> Result<(String, ConfigFileChange), Response> {
     if let Some(why) = why_not(ask) {
         return Err(reply::text(403, why));
     }
     let admin = Arc::clone(&ask.admin);
-    let Some(_turn) = Turn::take(&admin) else {
+    let Some(_turn) = ConfigEditGuard::take(&admin) else {
         return Err(reply::text(
             409,
             "another change is being made; look at it first",
@@ -114,12 +114,12 @@ async fn change(ask: &Ask, edit: Edit) -> Result<(String, Change), Response> {
     let job = pool(ask).run(move || write_checked(&sources, &edit));
     let before = match ask.done(job).await? {
         Ok(before) => before,
-        Err(Trouble::No((status, text))) => return Err(reply::text(status, text)),
-        Err(Trouble::Faults(value)) => return Err(reply::object(422, &value)),
+        Err(ConfigEditError::No((status, text))) => return Err(reply::text(status, text)),
+        Err(ConfigEditError::Faults(value)) => return Err(reply::object(422, &value)),
     };
-    let Outcome { is_ok, text } = admin.helm.ask(Wish::Reload).await;
+    let WishOutcome { is_ok, text } = admin.helm.ask(Wish::Reload).await;
     if is_ok {
-        let done = Change {
+        let done = ConfigFileChange {
             path,
             before,
             after_hash,
@@ -135,15 +135,15 @@ async fn change(ask: &Ask, edit: Edit) -> Result<(String, Change), Response> {
     Err(reply::text(409, format!("{text}\n{end}")))
 }
 
-enum Trouble {
+enum ConfigEditError {
     No(No),
     /// The new text is wrong.
     Faults(serde_json::Value),
 }
 
 /// Writes a file whose new text makes a config that is right. Returns the old text.
-fn write_checked(sources: &Sources, edit: &Edit) -> Result<String, Trouble> {
-    let no = |status: u16, text: String| Trouble::No((status, text));
+fn write_checked(sources: &ConfigSources, edit: &Edit) -> Result<String, ConfigEditError> {
+    let no = |status: u16, text: String| ConfigEditError::No((status, text));
     if !sources.files().any(|(known, _)| known == edit.path) {
         return Err(no(404, "this file is no part of the config".to_owned()));
     }
@@ -162,7 +162,7 @@ fn write_checked(sources: &Sources, edit: &Edit) -> Result<String, Trouble> {
     let edited = sources.edited(&SCHEMA, &edit.path, &edit.text);
     if let Err(errors) = edited.and_then(|sources| load(&sources)) {
         let text = errors.to_string();
-        return Err(Trouble::Faults(
+        return Err(ConfigEditError::Faults(
             json!({ "text": text, "faults": faults(&errors) }),
         ));
     }
@@ -202,21 +202,21 @@ fn told(admin: &Admin, text: &str) -> Response {
 }
 
 /// The one change that may be made at a time.
-struct Turn<'a>(&'a Admin);
+struct ConfigEditGuard<'a>(&'a Admin);
 
-impl Turn<'_> {
-    fn take(admin: &Admin) -> Option<Turn<'_>> {
+impl ConfigEditGuard<'_> {
+    fn take(admin: &Admin) -> Option<ConfigEditGuard<'_>> {
         let mut configured = admin.configured.lock();
         if configured.is_changing {
             return None;
         }
         configured.is_changing = true;
         drop(configured);
-        Some(Turn(admin))
+        Some(ConfigEditGuard(admin))
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for ConfigEditGuard<'_> {
     fn drop(&mut self) {
         self.0.configured.lock().is_changing = false;
     }

@@ -9,11 +9,11 @@ use rustix::process::geteuid;
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::{Admin, audit, door, reply};
 use crate::cache::disk_threads::DiskThreads;
 use crate::config::{
-    Config, Errors, Fault, Role, SCHEMA, Sources, load, read_file, without_secrets,
+    AdminRole, Config, ConfigSources, Diagnostic, Errors, SCHEMA, load, read_file, without_secrets,
 };
 
 /// The lane of the file pool in which config files are read and written.
@@ -27,16 +27,16 @@ pub struct Configured {
     /// The config.
     pub config: Arc<Config>,
     /// What it was made from.
-    pub sources: Arc<Sources>,
+    pub sources: Arc<ConfigSources>,
     /// Changes that were made from here, the newest last.
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<ConfigFileChange>,
     /// A change is being made.
     pub(super) is_changing: bool,
 }
 
 impl Configured {
     /// A config that nobody has changed from here.
-    pub fn new(config: &Config, sources: &Sources) -> Configured {
+    pub fn new(config: &Config, sources: &ConfigSources) -> Configured {
         Configured {
             config: Arc::new(config.clone()),
             sources: Arc::new(sources.clone()),
@@ -61,12 +61,12 @@ impl Admin {
     pub fn configure(
         &self,
         config: &Config,
-        sources: &Sources,
+        sources: &ConfigSources,
         addresses: &[String],
         audit: Option<File>,
     ) {
         self.audit.set_file(audit);
-        self.door.set(door::Settings::of(config, addresses));
+        self.door.set(door::DoorSettings::of(config, addresses));
         let mut configured = self.configured.lock();
         configured.config = Arc::new(config.clone());
         configured.sources = Arc::new(sources.clone());
@@ -75,7 +75,7 @@ impl Admin {
 
 /// One change of a file.
 #[derive(Clone)]
-pub(super) struct Change {
+pub(super) struct ConfigFileChange {
     pub(super) path: PathBuf,
     /// The text before.
     pub(super) before: String,
@@ -84,11 +84,11 @@ pub(super) struct Change {
 }
 
 /// `GET /v1/config`
-pub(super) fn answer(ask: &Ask) -> Answered {
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let sources = Arc::clone(&ask.admin.configured.lock().sources);
     let why_not = why_not(ask);
     let (is_operator, generation) = (
-        ask.visitor.role == Role::Operate,
+        ask.visitor.role == AdminRole::Operate,
         ask.admin.report.lock().generation,
     );
     let can_go_back = !ask.admin.configured.lock().changes.is_empty();
@@ -119,7 +119,7 @@ pub(super) fn answer(ask: &Ask) -> Answered {
 }
 
 /// Why the visitor may not change the config; `None` when they may.
-pub(super) fn why_not(ask: &Ask) -> Option<String> {
+pub(super) fn why_not(ask: &AdminRequest) -> Option<String> {
     let admin = &ask.admin;
     let configured = admin.configured.lock();
     let may_edit = configured
@@ -130,7 +130,7 @@ pub(super) fn why_not(ask: &Ask) -> Option<String> {
     let keeper_uid = admin.report.lock().keeper_uid;
     let files = configured.sources.files();
     let why = match () {
-        () if ask.visitor.role < Role::Operate => "your role may look and not change things",
+        () if ask.visitor.role < AdminRole::Operate => "your role may look and not change things",
         () if ask.visitor.session.is_some() && !may_edit => {
             "the config does not allow it; `edit = true` in `[admin]` would"
         }
@@ -147,8 +147,8 @@ pub(super) fn why_not(ask: &Ask) -> Option<String> {
 }
 
 /// `POST /v1/config/check`
-pub(super) fn check(ask: &Ask) -> Answered {
-    let is_operator = ask.visitor.role == Role::Operate;
+pub(super) fn check(ask: &AdminRequest) -> Answered {
+    let is_operator = ask.visitor.role == AdminRole::Operate;
     with_text(ask, move |sources, path, text| {
         let edited = match is_operator {
             true => sources.edited(&SCHEMA, path, text),
@@ -167,8 +167,8 @@ pub(super) fn check(ask: &Ask) -> Answered {
 }
 
 /// `POST /v1/config/diff`
-pub(super) fn diff(ask: &Ask) -> Answered {
-    let is_operator = ask.visitor.role == Role::Operate;
+pub(super) fn diff(ask: &AdminRequest) -> Answered {
+    let is_operator = ask.visitor.role == AdminRole::Operate;
     with_text(ask, move |_, path, text| match read_file(path) {
         Ok(before) => {
             let before = match is_operator {
@@ -192,8 +192,8 @@ pub(super) fn diff(ask: &Ask) -> Answered {
 
 /// Does something with the `path` and `text` of the body, where waiting for a disk is allowed.
 fn with_text(
-    ask: &Ask,
-    job: impl FnOnce(&Sources, &std::path::Path, &str) -> (u16, Value) + Send + 'static,
+    ask: &AdminRequest,
+    job: impl FnOnce(&ConfigSources, &std::path::Path, &str) -> (u16, Value) + Send + 'static,
 ) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
@@ -217,7 +217,7 @@ fn with_text(
 }
 
 /// Runs a job in the file pool; its status and object are the answer.
-fn run(ask: &Ask, job: impl FnOnce() -> (u16, Value) + Send + 'static) -> Answered {
+fn run(ask: &AdminRequest, job: impl FnOnce() -> (u16, Value) + Send + 'static) -> Answered {
     let (ask, job) = (ask.clone(), pool(ask).run(job));
     Answered::Later(Box::pin(async move {
         match ask.done(job).await {
@@ -227,7 +227,7 @@ fn run(ask: &Ask, job: impl FnOnce() -> (u16, Value) + Send + 'static) -> Answer
     }))
 }
 
-pub(super) fn pool(ask: &Ask) -> DiskThreads {
+pub(super) fn pool(ask: &AdminRequest) -> DiskThreads {
     ask.admin.shared.pool.for_lane(LANE)
 }
 
@@ -236,7 +236,7 @@ pub(super) fn faults(errors: &Errors) -> Vec<Value> {
     errors.faults().iter().map(told).collect()
 }
 
-fn told(fault: &Fault) -> Value {
+fn told(fault: &Diagnostic) -> Value {
     let text = match fault.hint.is_empty() {
         true => fault.message.clone(),
         false => format!("{} ({})", fault.message, fault.hint),

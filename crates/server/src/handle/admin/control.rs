@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use hob_http::{Answered, Request};
 
-use super::ask::{Ask, Visitor};
+use super::ask::{AdminRequest, Visitor};
 use super::endpoints;
 use super::{Admin, reply};
-use crate::config::Role;
+use crate::config::AdminRole;
 
 /// Answers a request on the control socket.
 pub(super) fn answer(admin: &Arc<Admin>, request: &Request) -> Answered {
@@ -20,8 +20,8 @@ pub(super) fn answer(admin: &Arc<Admin>, request: &Request) -> Answered {
     let visitor = Visitor {
         name: format!("user id {uid}"),
         from: "control socket".to_owned(),
-        role: Role::Operate,
+        role: AdminRole::Operate,
         session: None,
     };
-    endpoints::answer(Ask::new(admin, request, visitor))
+    endpoints::answer(AdminRequest::new(admin, request, visitor))
 }

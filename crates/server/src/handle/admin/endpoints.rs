@@ -1,45 +1,45 @@
 //! Every endpoint of the admin API, once: what may be asked for, by whom, and who answers.
 //!
-//! Adding one means a line in [`ENDPOINTS`] and a function that takes an [`Ask`]. The
+//! Adding one means a line in [`ENDPOINTS`] and a function that takes an [`AdminRequest`]. The
 //! reference page, 404 and 405 follow from the table.
 
 use hob_http::{Answered, Response};
 
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::audit::{self, Action};
 use super::{
     activity, cached, certificates, config_edit, configured, door, environment, explained, history,
     live, logs, overview, programs, reply, resources, routes, running, statistics, status, steer,
     watch,
 };
-use crate::config::Role;
+use crate::config::AdminRole;
 use crate::handle::metrics;
 
 /// One endpoint.
 pub struct Endpoint {
     /// How it is asked for.
-    pub method: Method,
+    pub method: EndpointMethod,
     /// Its path. A part in braces stands for any one part, which the handler gets: `/v1/logs/{id}`.
     pub path: &'static str,
     /// What a visitor must at least be allowed.
-    pub role: Role,
+    pub role: AdminRole,
     /// Who answers.
-    pub answer: fn(&Ask) -> Answered,
+    pub answer: fn(&AdminRequest) -> Answered,
     /// What it does, in a sentence.
     pub text: &'static str,
 }
 
 /// How an endpoint is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum EndpointMethod {
     /// GET and HEAD: nothing changes.
     Get,
     /// POST: something happens.
     Post,
 }
 
-use Method::{Get, Post};
-use Role::{Look, Operate};
+use AdminRole::{Look, Operate};
+use EndpointMethod::{Get, Post};
 
 /// Every endpoint, in the order of the reference page.
 pub static ENDPOINTS: &[Endpoint] = &[
@@ -354,7 +354,7 @@ pub fn reference() -> String {
 }
 
 /// What a method and a path lead to.
-pub(super) enum Found<'a> {
+pub(super) enum EndpointMatch<'a> {
     /// An endpoint, and what the part in braces stands for; empty without one.
     Endpoint(&'static Endpoint, &'a str),
     /// The path is known; these methods are answered.
@@ -364,7 +364,7 @@ pub(super) enum Found<'a> {
 }
 
 /// The endpoint of a method and path.
-pub(super) fn find<'a>(method: &[u8], path: &'a str) -> Found<'a> {
+pub(super) fn find<'a>(method: &[u8], path: &'a str) -> EndpointMatch<'a> {
     let mut allowed = None;
     for endpoint in ENDPOINTS {
         let Some(part) = part_of(endpoint.path, path) else {
@@ -375,7 +375,7 @@ pub(super) fn find<'a>(method: &[u8], path: &'a str) -> Found<'a> {
             Post => method == b"POST",
         };
         if is_asked {
-            return Found::Endpoint(endpoint, part);
+            return EndpointMatch::Endpoint(endpoint, part);
         }
         allowed = Some(match (endpoint.method, allowed) {
             (Get, None) => "GET, HEAD",
@@ -383,7 +383,7 @@ pub(super) fn find<'a>(method: &[u8], path: &'a str) -> Found<'a> {
             _ => "GET, HEAD, POST",
         });
     }
-    allowed.map_or(Found::Nothing, Found::Methods)
+    allowed.map_or(EndpointMatch::Nothing, EndpointMatch::Methods)
 }
 
 /// What the part in braces of a pattern stands for in a path; empty where there is none.
@@ -397,28 +397,28 @@ fn part_of<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
 }
 
 /// Answers what the table has for a request of someone who is known.
-pub(super) fn answer(ask: Ask) -> Answered {
+pub(super) fn answer(ask: AdminRequest) -> Answered {
     let request = ask.request.clone();
     let head = request.head();
     let Ok(path) = std::str::from_utf8(head.path()) else {
         return Answered::Ready(reply::nothing());
     };
     match find(head.method(), path) {
-        Found::Endpoint(endpoint, _) if ask.visitor.role < endpoint.role => {
+        EndpointMatch::Endpoint(endpoint, _) if ask.visitor.role < endpoint.role => {
             Answered::Ready(reply::text(403, "your role may look, and not do this"))
         }
-        Found::Endpoint(endpoint, part) if endpoint.role == Look => {
+        EndpointMatch::Endpoint(endpoint, part) if endpoint.role == Look => {
             (endpoint.answer)(&ask.at(part))
         }
-        Found::Endpoint(endpoint, part) => audited(endpoint, ask.at(part)),
-        Found::Methods(allowed) => Answered::Ready(reply::wrong_method(allowed.as_bytes())),
-        Found::Nothing => Answered::Ready(reply::nothing()),
+        EndpointMatch::Endpoint(endpoint, part) => audited(endpoint, ask.at(part)),
+        EndpointMatch::Methods(allowed) => Answered::Ready(reply::wrong_method(allowed.as_bytes())),
+        EndpointMatch::Nothing => Answered::Ready(reply::nothing()),
     }
 }
 
 /// Answers, and writes down what was done.
-fn audited(endpoint: &'static Endpoint, ask: Ask) -> Answered {
-    let tell = |ask: &Ask, response: &Response| {
+fn audited(endpoint: &'static Endpoint, ask: AdminRequest) -> Answered {
+    let tell = |ask: &AdminRequest, response: &Response| {
         let name = endpoint.path.trim_start_matches("/v1/");
         ask.admin.audit.add(Action {
             who: ask.visitor.name.clone(),

@@ -19,7 +19,7 @@ use hob_http::{Body, BodyError, BodyStream, Chunk, Response};
 use hob_trace::Mutex;
 use serde_json::{Value, json};
 
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::{Admin, reply};
 use crate::handle::plain;
 use crate::shared::fleet::now_ms;
@@ -35,12 +35,12 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Events on their way to one reader.
 #[derive(Default)]
-pub struct Mailbox {
-    state: Mutex<State>,
+pub struct EventMailbox {
+    state: Mutex<EventQueue>,
 }
 
 #[derive(Default)]
-struct State {
+struct EventQueue {
     frames: VecDeque<Bytes>,
     bytes: usize,
     dropped: u64,
@@ -50,9 +50,9 @@ struct State {
     waker: Option<Waker>,
 }
 
-impl Mailbox {
+impl EventMailbox {
     /// An empty one.
-    pub fn new() -> Arc<Mailbox> {
+    pub fn new() -> Arc<EventMailbox> {
         Arc::default()
     }
 
@@ -142,7 +142,7 @@ impl Mailbox {
 }
 
 /// Has the reader look, without the lock.
-fn wake(mut state: MutexGuard<'_, State>) {
+fn wake(mut state: MutexGuard<'_, EventQueue>) {
     let waker = state.waker.take();
     drop(state);
     if let Some(waker) = waker {
@@ -161,8 +161,8 @@ pub fn frame(name: &str, data: &Value) -> Bytes {
 
 /// The answer whose body is what comes into a mailbox. It ends with its client, with the session it
 /// was asked for in, and when the mailbox says so.
-pub fn stream(ask: &Ask, mailbox: Arc<Mailbox>) -> Response {
-    let Some(seat) = Seat::take(&ask.admin, &mailbox) else {
+pub fn stream(ask: &AdminRequest, mailbox: Arc<EventMailbox>) -> Response {
+    let Some(seat) = EventReaderSeat::take(&ask.admin, &mailbox) else {
         mailbox.close();
         let mut response = reply::text(503, "as many watch already as may at a time");
         response.fields_mut().add(b"Retry-After", b"5");
@@ -174,7 +174,7 @@ pub fn stream(ask: &Ask, mailbox: Arc<Mailbox>) -> Response {
     fields.add(b"Content-Type", b"text/event-stream");
     fields.add(b"Cache-Control", b"no-store");
     fields.add(b"X-Accel-Buffering", b"no");
-    let reader = Reader {
+    let reader = EventStreamBody {
         mailbox,
         timer,
         session: ask.visitor.session,
@@ -185,15 +185,15 @@ pub fn stream(ask: &Ask, mailbox: Arc<Mailbox>) -> Response {
 }
 
 /// One of the readers there may be.
-struct Seat {
+struct EventReaderSeat {
     admin: Arc<Admin>,
-    mailbox: Weak<Mailbox>,
+    mailbox: Weak<EventMailbox>,
 }
 
 /// Readers of events.
 #[derive(Default)]
 pub struct Readers {
-    mailboxes: Mutex<Vec<Weak<Mailbox>>>,
+    mailboxes: Mutex<Vec<Weak<EventMailbox>>>,
     limited: AtomicU64,
     /// Events that readers who have left had no room for.
     dropped: AtomicU64,
@@ -236,8 +236,8 @@ impl Readers {
     }
 }
 
-impl Seat {
-    fn take(admin: &Arc<Admin>, mailbox: &Arc<Mailbox>) -> Option<Seat> {
+impl EventReaderSeat {
+    fn take(admin: &Arc<Admin>, mailbox: &Arc<EventMailbox>) -> Option<EventReaderSeat> {
         let readers = &admin.readers;
         let mut mailboxes = readers.mailboxes.lock();
         if readers.is_over.load(Ordering::Relaxed) {
@@ -249,14 +249,14 @@ impl Seat {
         }
         let mailbox = Arc::downgrade(mailbox);
         mailboxes.push(Weak::clone(&mailbox));
-        Some(Seat {
+        Some(EventReaderSeat {
             admin: Arc::clone(admin),
             mailbox,
         })
     }
 }
 
-impl Drop for Seat {
+impl Drop for EventReaderSeat {
     fn drop(&mut self) {
         let readers = &self.admin.readers;
         let mut mailboxes = readers.mailboxes.lock();
@@ -269,17 +269,17 @@ impl Drop for Seat {
     }
 }
 
-struct Reader {
+struct EventStreamBody {
     /// Goes before the mailbox does, which it looks into.
-    seat: Seat,
-    mailbox: Arc<Mailbox>,
+    seat: EventReaderSeat,
+    mailbox: Arc<EventMailbox>,
     timer: Timer,
     session: Option<u64>,
     /// What is left of an event that was cut.
     rest: Bytes,
 }
 
-impl Reader {
+impl EventStreamBody {
     /// The session it was asked for in has not ended.
     fn may_go_on(&self) -> bool {
         let goes_on = |number| self.seat.admin.door.goes_on(number, now_ms());
@@ -287,7 +287,7 @@ impl Reader {
     }
 }
 
-impl BodyStream for Reader {
+impl BodyStream for EventStreamBody {
     fn poll_chunk(
         &mut self,
         cx: &mut Context<'_>,
@@ -316,7 +316,7 @@ impl BodyStream for Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for EventStreamBody {
     fn drop(&mut self) {
         self.mailbox.close();
     }
@@ -326,7 +326,7 @@ impl Drop for Reader {
 mod tests {
     use super::*;
 
-    fn take(mailbox: &Mailbox) -> Option<Option<Bytes>> {
+    fn take(mailbox: &EventMailbox) -> Option<Option<Bytes>> {
         match mailbox.take(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(frame) => Some(frame),
             Poll::Pending => None,
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn newest_of_a_page_takes_the_place_of_one_that_waits_however_large_it_is() {
-        let mailbox = Mailbox::new();
+        let mailbox = EventMailbox::new();
         mailbox.put(
             "running",
             frame("running", &json!("x".repeat(FRAME_BYTES_MAX))),
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_is_behind_hears_how_much_it_missed() {
-        let mailbox = Mailbox::new();
+        let mailbox = EventMailbox::new();
         for number in 0..FRAMES_MAX + 3 {
             assert!(mailbox.push(frame("n", &json!(number))));
         }
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded_too_and_who_has_left_gets_nothing() {
-        let mailbox = Mailbox::new();
+        let mailbox = EventMailbox::new();
         let large = Bytes::from(vec![b'x'; FRAME_BYTES_MAX]);
         assert!(mailbox.push(large.clone()) && mailbox.push(Bytes::from_static(b"y")));
         assert_eq!(take(&mailbox), Some(Some(large)));

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use hob_http::Answered;
 use serde_json::{Value, json};
 
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::reply;
-use crate::explain::{self, Asked};
+use crate::explain::{self, ExplainedRequest};
 
 /// The lane of the file pool in which the disk is looked at.
 const LANE: u64 = u64::MAX - 4;
 
 /// `GET /v1/explain?method=GET&url=/path`
-pub(super) fn answer(ask: &Ask) -> Answered {
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let Some(url) = ask.query("url").filter(|url| !url.is_empty()) else {
         return Answered::Ready(reply::text(400, "give a `url`, or a path alone"));
     };
-    let asked = Asked {
+    let asked = ExplainedRequest {
         method: ask.query("method").unwrap_or_else(|| "GET".to_owned()),
         url,
         fields: Vec::new(),

@@ -8,23 +8,23 @@ use hob_trace::Mutex;
 use rustix::event::EventfdFlags;
 use tokio::sync::oneshot::{Sender, channel};
 
-use crate::life::Wish;
+use hob_keeper::Wish;
 
 /// Wishes on their way to the keeper, and its answers on their way back.
 pub struct Helm {
-    state: Mutex<State>,
+    state: Mutex<PendingWishes>,
     bell: OwnedFd,
 }
 
 #[derive(Default)]
-struct State {
-    new: Vec<(Wish, Sender<Outcome>)>,
-    asked: HashMap<u64, Sender<Outcome>>,
+struct PendingWishes {
+    new: Vec<(Wish, Sender<WishOutcome>)>,
+    asked: HashMap<u64, Sender<WishOutcome>>,
 }
 
 /// What came of a wish.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct WishOutcome {
     /// It was done.
     pub is_ok: bool,
     /// What happened, or why not.
@@ -42,13 +42,13 @@ impl Helm {
     }
 
     /// Asks; the future is ready when it is known what came of it.
-    pub fn ask(&self, wish: Wish) -> impl Future<Output = Outcome> + use<> {
+    pub fn ask(&self, wish: Wish) -> impl Future<Output = WishOutcome> + use<> {
         let (sender, outcome) = channel();
         self.state.lock().new.push((wish, sender));
         // A full counter is as good as a ring.
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
         async {
-            outcome.await.unwrap_or_else(|_| Outcome {
+            outcome.await.unwrap_or_else(|_| WishOutcome {
                 is_ok: false,
                 text: "nobody is left to answer".to_owned(),
             })
@@ -71,7 +71,7 @@ impl Helm {
     }
 
     /// Tells the one who asked.
-    pub fn answer(&self, number: u64, outcome: Outcome) {
+    pub fn answer(&self, number: u64, outcome: WishOutcome) {
         let asked = self.state.lock().asked.remove(&number);
         // Who asked may have left.
         asked.map(|sender| sender.send(outcome));

@@ -8,16 +8,18 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use hob_http::{Answered, Response};
-use hob_trace::history::{FOUND_MAX, Filter, Found, Mark, Page, Rank, RequestId, Search, Statuses};
+use hob_trace::history::{
+    FOUND_MAX, Filter, FoundRequest, HistoryPage, HistorySearch, Mark, Rank, RequestId, Statuses,
+};
 use hob_trace::series::SeriesName;
 use hob_trace::watch::Hidden;
 use hob_trace::{Fault, HandlerKind};
 use serde_json::{Value, json};
 
 use super::activity::now_unix_ms;
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::query::value_of;
-use super::told::{Told, known, name_of};
+use super::told::{RequestReport, known, name_of};
 use super::{Admin, reply, threads};
 use crate::api;
 use crate::config::parse_duration;
@@ -31,16 +33,16 @@ const OFF: &str = "the history is off, so nothing comes in that could be followe
 const SEGMENTS_AT_ONCE: usize = 16;
 
 /// `GET /v1/history`
-pub(super) fn list(ask: &Ask) -> Answered {
+pub(super) fn list(ask: &AdminRequest) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
         let told = list_of(&ask).await;
-        told.unwrap_or_else(|Refusal(status, text)| reply::text(status, text))
+        told.unwrap_or_else(|QueryRefusal(status, text)| reply::text(status, text))
     }))
 }
 
 /// `GET /v1/history/{id}`
-pub(super) fn one(ask: &Ask) -> Answered {
+pub(super) fn one(ask: &AdminRequest) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
         let Some(id) = RequestId::parse(&ask.part) else {
@@ -65,19 +67,19 @@ pub(super) fn one(ask: &Ask) -> Answered {
 }
 
 /// Why a question is not answered: status and text.
-pub(super) struct Refusal(pub(super) u16, pub(super) String);
+pub(super) struct QueryRefusal(pub(super) u16, pub(super) String);
 
 /// What is looked for, as the query says it.
-struct Wanted {
+struct HistoryListQuery {
     filter: Filter,
     limit: usize,
-    order: Order,
+    order: HistoryOrder,
     /// A mark, an id, or `now`.
     from: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum HistoryOrder {
     Newest,
     Slowest,
     /// As they came in.
@@ -91,22 +93,22 @@ enum Begin {
     Behind(RequestId),
 }
 
-impl Wanted {
-    fn read(query: &[u8]) -> Result<Wanted, Refusal> {
+impl HistoryListQuery {
+    fn read(query: &[u8]) -> Result<HistoryListQuery, QueryRefusal> {
         let text = |key: &str| value_of(query, key).filter(|text| !text.is_empty());
         let limit = text("limit").and_then(|limit| limit.parse().ok());
         let order = match (text("sort").as_deref(), text("after").is_some()) {
-            (None, true) => Order::Arrived,
+            (None, true) => HistoryOrder::Arrived,
             (Some(_), true) => return refused("what comes after is told as it came in, unsorted"),
-            (None | Some("newest"), false) => Order::Newest,
-            (Some("slowest"), false) => Order::Slowest,
+            (None | Some("newest"), false) => HistoryOrder::Newest,
+            (Some("slowest"), false) => HistoryOrder::Slowest,
             (Some(_), false) => return refused("sort is newest or slowest"),
         };
         let from = match (text("before"), text("after")) {
             (Some(_), Some(_)) => return refused("either before or after"),
             (before, after) => before.or(after),
         };
-        Ok(Wanted {
+        Ok(HistoryListQuery {
             filter: filter(query)?,
             limit: limit.unwrap_or(USUAL).min(FOUND_MAX),
             order,
@@ -115,53 +117,59 @@ impl Wanted {
     }
 
     /// Where it begins.
-    fn begin(&self) -> Result<Begin, Refusal> {
+    fn begin(&self) -> Result<Begin, QueryRefusal> {
         let Some(text) = self.from.as_deref() else {
             return Ok(Begin::At(None));
         };
         match (Mark::parse(text), RequestId::parse(text), self.order) {
             (Some(mark), _, _) => Ok(Begin::At(Some(mark))),
-            (None, Some(id), Order::Newest | Order::Slowest) => Ok(Begin::Behind(id)),
-            (None, _, Order::Arrived) if text == "now" => Ok(Begin::At(None)),
-            (None, _, Order::Arrived) => refused("after is now, or a next"),
+            (None, Some(id), HistoryOrder::Newest | HistoryOrder::Slowest) => Ok(Begin::Behind(id)),
+            (None, _, HistoryOrder::Arrived) if text == "now" => Ok(Begin::At(None)),
+            (None, _, HistoryOrder::Arrived) => refused("after is now, or a next"),
             (None, None, _) => {
                 refused("before is the id of a request, or the next of the page before")
             }
         }
     }
 
-    fn search(&self, admin: &Admin, mark: Option<Mark>) -> Result<Search, Refusal> {
+    fn search(&self, admin: &Admin, mark: Option<Mark>) -> Result<HistorySearch, QueryRefusal> {
         let history = &admin.inside.history;
         let names = admin.shared.series.names();
         let (filter, limit) = (self.filter.clone(), self.limit);
         Ok(match (self.order, mark) {
-            (Order::Newest, None) => Search::newest(history, &names, filter, None, limit),
-            (Order::Newest, Some(Mark::Newest(place))) => {
-                Search::newest(history, &names, filter, Some(place), limit)
+            (HistoryOrder::Newest, None) => {
+                HistorySearch::newest(history, &names, filter, None, limit)
             }
-            (Order::Slowest, None) => Search::slowest(history, &names, filter, None, limit),
-            (Order::Slowest, Some(Mark::Slowest(rank))) => {
-                Search::slowest(history, &names, filter, Some(rank), limit)
+            (HistoryOrder::Newest, Some(Mark::Newest(place))) => {
+                HistorySearch::newest(history, &names, filter, Some(place), limit)
             }
-            (Order::Arrived, None) => Search::arrived(history, &names, filter, None, limit),
-            (Order::Arrived, Some(Mark::Reached(reached))) => {
-                Search::arrived(history, &names, filter, Some(reached), limit)
+            (HistoryOrder::Slowest, None) => {
+                HistorySearch::slowest(history, &names, filter, None, limit)
+            }
+            (HistoryOrder::Slowest, Some(Mark::Slowest(rank))) => {
+                HistorySearch::slowest(history, &names, filter, Some(rank), limit)
+            }
+            (HistoryOrder::Arrived, None) => {
+                HistorySearch::arrived(history, &names, filter, None, limit)
+            }
+            (HistoryOrder::Arrived, Some(Mark::Reached(reached))) => {
+                HistorySearch::arrived(history, &names, filter, Some(reached), limit)
             }
             _ => return refused("this next is of a page in another order"),
         })
     }
 }
 
-fn refused<T>(text: &str) -> Result<T, Refusal> {
-    Err(Refusal(400, text.to_owned()))
+fn refused<T>(text: &str) -> Result<T, QueryRefusal> {
+    Err(QueryRefusal(400, text.to_owned()))
 }
 
-async fn list_of(ask: &Ask) -> Result<Response, Refusal> {
+async fn list_of(ask: &AdminRequest) -> Result<Response, QueryRefusal> {
     let head = ask.request.head();
-    let wanted = Wanted::read(head.query().unwrap_or_default())?;
-    if wanted.order == Order::Arrived && !ask.admin.inside.history.is_on() {
+    let wanted = HistoryListQuery::read(head.query().unwrap_or_default())?;
+    if wanted.order == HistoryOrder::Arrived && !ask.admin.inside.history.is_on() {
         // Who follows would wait for ever.
-        return Err(Refusal(409, OFF.to_owned()));
+        return Err(QueryRefusal(409, OFF.to_owned()));
     }
     hand_over(ask).await;
     let mark = match wanted.begin()? {
@@ -169,14 +177,14 @@ async fn list_of(ask: &Ask) -> Result<Response, Refusal> {
         Begin::Behind(id) => {
             let Some(found) = find(ask, id).await else {
                 let text = "the request named by before is no longer in the history";
-                return Err(Refusal(410, text.to_owned()));
+                return Err(QueryRefusal(410, text.to_owned()));
             };
             Some(match wanted.order {
-                Order::Slowest => Mark::Slowest(Rank {
+                HistoryOrder::Slowest => Mark::Slowest(Rank {
                     total_us: found.finished().record.total_us,
                     place: found.place,
                 }),
-                Order::Newest | Order::Arrived => Mark::Newest(found.place),
+                HistoryOrder::Newest | HistoryOrder::Arrived => Mark::Newest(found.place),
             })
         }
     };
@@ -186,8 +194,8 @@ async fn list_of(ask: &Ask) -> Result<Response, Refusal> {
 }
 
 /// Whether a query is one that [`list_now`] answers.
-pub(super) fn check(query: &[u8]) -> Result<(), Refusal> {
-    match Wanted::read(query)?.from {
+pub(super) fn check(query: &[u8]) -> Result<(), QueryRefusal> {
+    match HistoryListQuery::read(query)?.from {
         None => Ok(()),
         Some(_) => refused("a list that is pushed begins at its begin"),
     }
@@ -196,7 +204,7 @@ pub(super) fn check(query: &[u8]) -> Result<(), Refusal> {
 /// The list for a thread that serves nobody; null where [`check`] refuses.
 pub(super) fn list_now(admin: &Admin, query: &[u8]) -> Value {
     let _ = threads::wait_for_all(admin, |thread| thread.answer().hand_over());
-    let wanted = Wanted::read(query);
+    let wanted = HistoryListQuery::read(query);
     let search = wanted.and_then(|wanted| wanted.search(admin, None));
     let Ok(mut search) = search else {
         return Value::Null;
@@ -205,7 +213,7 @@ pub(super) fn list_now(admin: &Admin, query: &[u8]) -> Value {
     list_told(admin, &search.page())
 }
 
-fn list_told(admin: &Admin, page: &Page) -> Value {
+fn list_told(admin: &Admin, page: &HistoryPage) -> Value {
     let hidden = admin.shared.watching.hidden();
     if page.is_cut {
         admin.inside.count_cut_search();
@@ -229,18 +237,18 @@ fn list_told(admin: &Admin, page: &Page) -> Value {
 }
 
 /// Has every thread hand over what it keeps to itself.
-async fn hand_over(ask: &Ask) {
+async fn hand_over(ask: &AdminRequest) {
     // A thread that is busy for longer has its requests in the next answer.
     let _ = threads::look_at_all(ask, |thread| thread.answer().hand_over()).await;
 }
 
-async fn find(ask: &Ask, id: RequestId) -> Option<Found> {
-    let search = Search::one(&ask.admin.inside.history, id);
+async fn find(ask: &AdminRequest, id: RequestId) -> Option<FoundRequest> {
+    let search = HistorySearch::one(&ask.admin.inside.history, id);
     run(search).await.found.pop()
 }
 
 /// Carries out a search; other work of the thread goes on in between.
-async fn run(mut search: Search) -> Page {
+async fn run(mut search: HistorySearch) -> HistoryPage {
     loop {
         for _ in 0..SEGMENTS_AT_ONCE {
             if !search.step() {
@@ -259,9 +267,9 @@ async fn run(mut search: Search) -> Page {
     }
 }
 
-fn filter(query: &[u8]) -> Result<Filter, Refusal> {
+fn filter(query: &[u8]) -> Result<Filter, QueryRefusal> {
     let text = |key: &str| value_of(query, key).filter(|text| !text.is_empty());
-    let wrong = |key: &str, what: &str| Refusal(400, format!("{key} is {what}"));
+    let wrong = |key: &str, what: &str| QueryRefusal(400, format!("{key} is {what}"));
     let number = |key: &str| {
         let parse = |text: String| text.parse::<u64>();
         let parsed = text(key).map(parse).transpose();
@@ -282,11 +290,11 @@ fn filter(query: &[u8]) -> Result<Filter, Refusal> {
             .copied()
             .ok_or_else(|| wrong("fault", "client, server, script or upstream"))
     };
-    let slower = |text: String| -> Result<u64, Refusal> {
+    let slower = |text: String| -> Result<u64, QueryRefusal> {
         let time = parse_duration(&text).map_err(|_| wrong("slower", "a time such as 100ms"))?;
         Ok(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
     };
-    let within = |text: String| -> Result<u64, Refusal> {
+    let within = |text: String| -> Result<u64, QueryRefusal> {
         let time = parse_duration(&text).map_err(|_| wrong("within", "a time such as 10m"))?;
         let time_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Ok(now_unix_ms().saturating_sub(time_ms))
@@ -310,10 +318,15 @@ fn filter(query: &[u8]) -> Result<Filter, Refusal> {
 }
 
 /// A finished request as the API tells it.
-fn told(admin: &Admin, found: &Found, names: &[Arc<SeriesName>], hidden: &Hidden) -> api::Request {
+fn told(
+    admin: &Admin,
+    found: &FoundRequest,
+    names: &[Arc<SeriesName>],
+    hidden: &Hidden,
+) -> api::Request {
     let finished = found.finished();
     let name = names.get(usize::from(finished.record.series));
-    let request = Told {
+    let request = RequestReport {
         server: found.id.server,
         record: &finished.record,
         texts: finished.texts,

@@ -19,9 +19,9 @@ use hob_http::Answered;
 use hob_trace::Mutex;
 use serde_json::Value;
 
-use super::ask::Ask;
-use super::events::{self, Mailbox};
-use super::history::Refusal;
+use super::ask::AdminRequest;
+use super::events::{self, EventMailbox};
+use super::history::QueryRefusal;
 use super::query::value_of;
 use super::{
     Admin, activity, history, overview, programs, reply, routes, running, statistics, status,
@@ -38,7 +38,7 @@ const EVERY_S_MAX: u64 = 3600;
 
 /// Who watches.
 #[derive(Default)]
-pub struct Live(Mutex<State>, AtomicU64);
+pub struct Live(Mutex<LiveState>, AtomicU64);
 
 impl Live {
     /// Streams refused for [`TOPICS_MAX`].
@@ -48,14 +48,14 @@ impl Live {
 }
 
 #[derive(Default)]
-struct State {
+struct LiveState {
     topics: Vec<Topic>,
     producer: Option<JoinHandle<()>>,
     is_running: bool,
 }
 
 /// What can be watched.
-struct Page {
+struct LivePage {
     /// Its name in a query and of its events.
     name: &'static str,
     /// Seconds between two makings, at least.
@@ -63,42 +63,42 @@ struct Page {
     /// What makes it; it gets the page's own query.
     make: fn(&Admin, &[u8]) -> Value,
     /// Refuses a query that the maker could not answer.
-    check: fn(&[u8]) -> Result<(), Refusal>,
+    check: fn(&[u8]) -> Result<(), QueryRefusal>,
 }
 
 /// All pages. What adds up histograms or looks through the history is made less often.
-static PAGES: &[Page] = &[
-    Page::each_second("overview", |admin, _| overview::overview(admin)),
-    Page::each_second("running", running::requests_now),
-    Page::each_second("connections", running::connections_now),
-    Page::each_second("activity", activity::newest),
-    Page {
+static PAGES: &[LivePage] = &[
+    LivePage::each_second("overview", |admin, _| overview::overview(admin)),
+    LivePage::each_second("running", running::requests_now),
+    LivePage::each_second("connections", running::connections_now),
+    LivePage::each_second("activity", activity::newest),
+    LivePage {
         every_s: 2,
-        ..Page::each_second("programs", |admin, _| programs::told(admin))
+        ..LivePage::each_second("programs", |admin, _| programs::told(admin))
     },
-    Page {
+    LivePage {
         every_s: 2,
-        ..Page::each_second("status", |admin, _| status::status(admin))
+        ..LivePage::each_second("status", |admin, _| status::status(admin))
     },
-    Page {
+    LivePage {
         every_s: 5,
         check: routes::check,
-        ..Page::each_second("routes", routes::routes)
+        ..LivePage::each_second("routes", routes::routes)
     },
-    Page {
+    LivePage {
         every_s: 5,
-        ..Page::each_second("statistics", |admin, _| statistics::told(admin))
+        ..LivePage::each_second("statistics", |admin, _| statistics::told(admin))
     },
-    Page {
+    LivePage {
         every_s: 10,
         check: history::check,
-        ..Page::each_second("history", history::list_now)
+        ..LivePage::each_second("history", history::list_now)
     },
 ];
 
-impl Page {
-    const fn each_second(name: &'static str, make: fn(&Admin, &[u8]) -> Value) -> Page {
-        Page {
+impl LivePage {
+    const fn each_second(name: &'static str, make: fn(&Admin, &[u8]) -> Value) -> LivePage {
+        LivePage {
             name,
             every_s: 1,
             make,
@@ -109,41 +109,41 @@ impl Page {
 
 /// A page with a query, and who watches it.
 struct Topic {
-    page: &'static Page,
+    page: &'static LivePage,
     query: Vec<u8>,
     every_s: u64,
     /// The second in which it is made next.
     due_s: u64,
     /// The event that was sent last.
     last: Option<Bytes>,
-    readers: Vec<Reader>,
+    readers: Vec<TopicSubscriber>,
 }
 
-struct Reader {
-    mailbox: Arc<Mailbox>,
+struct TopicSubscriber {
+    mailbox: Arc<EventMailbox>,
     /// It has had nothing yet.
     is_new: bool,
 }
 
 /// What somebody wants to watch.
-struct Wanted {
-    page: &'static Page,
+struct LiveSubscription {
+    page: &'static LivePage,
     query: Vec<u8>,
     every_s: u64,
 }
 
 /// `GET /v1/live?page=overview`
-pub(super) fn answer(ask: &Ask) -> Answered {
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let wanted = match wanted(&ask.pairs()) {
         Ok(wanted) => wanted,
-        Err(Refusal(status, text)) => return Answered::Ready(reply::text(status, &text)),
+        Err(QueryRefusal(status, text)) => return Answered::Ready(reply::text(status, &text)),
     };
     if !ask.admin.live.0.lock().has_room(&wanted) {
         ask.admin.live.1.fetch_add(1, Ordering::Relaxed);
         let text = format!("{TOPICS_MAX} pages with queries of their own are watched already");
         return Answered::Ready(reply::text(503, &text));
     }
-    let mailbox = Mailbox::new();
+    let mailbox = EventMailbox::new();
     let response = events::stream(ask, Arc::clone(&mailbox));
     if !mailbox.is_closed() {
         join(&ask.admin, wanted, &mailbox);
@@ -152,8 +152,8 @@ pub(super) fn answer(ask: &Ask) -> Answered {
 }
 
 /// The pages that a query names, each once.
-fn wanted(pairs: &[(String, String)]) -> Result<Vec<Wanted>, Refusal> {
-    let mut wanted: Vec<Wanted> = Vec::new();
+fn wanted(pairs: &[(String, String)]) -> Result<Vec<LiveSubscription>, QueryRefusal> {
+    let mut wanted: Vec<LiveSubscription> = Vec::new();
     let named = pairs.iter().filter(|(key, _)| key == "page");
     let mut named: Vec<&str> = named.map(|(_, value)| value.as_str()).collect();
     if named.is_empty() {
@@ -161,26 +161,26 @@ fn wanted(pairs: &[(String, String)]) -> Result<Vec<Wanted>, Refusal> {
     }
     if named.len() > PAGES_MAX {
         let text = format!("{PAGES_MAX} pages at a time");
-        return Err(Refusal(400, text));
+        return Err(QueryRefusal(400, text));
     }
     for text in named {
         let (name, query) = text.split_once('?').unwrap_or((text, ""));
         let Some(page) = PAGES.iter().find(|page| page.name == name) else {
             let names: Vec<&str> = PAGES.iter().map(|page| page.name).collect();
             let text = format!("no such page; there is {}", names.join(", "));
-            return Err(Refusal(404, text));
+            return Err(QueryRefusal(404, text));
         };
         if text.len() > TOPIC_BYTES_MAX {
             let text = format!("a page with its query has at most {TOPIC_BYTES_MAX} bytes");
-            return Err(Refusal(400, text));
+            return Err(QueryRefusal(400, text));
         }
         if wanted.iter().any(|one| one.page.name == name) {
-            return Err(Refusal(400, format!("{name} is there twice")));
+            return Err(QueryRefusal(400, format!("{name} is there twice")));
         }
         let query = query.as_bytes().to_vec();
         (page.check)(&query)?;
         let every = value_of(&query, "every").and_then(|every| every.parse().ok());
-        wanted.push(Wanted {
+        wanted.push(LiveSubscription {
             page,
             query,
             every_s: every.unwrap_or(0).clamp(page.every_s, EVERY_S_MAX),
@@ -189,10 +189,10 @@ fn wanted(pairs: &[(String, String)]) -> Result<Vec<Wanted>, Refusal> {
     Ok(wanted)
 }
 
-fn join(admin: &Arc<Admin>, wanted: Vec<Wanted>, mailbox: &Arc<Mailbox>) {
+fn join(admin: &Arc<Admin>, wanted: Vec<LiveSubscription>, mailbox: &Arc<EventMailbox>) {
     let mut state = admin.live.0.lock();
     for one in wanted {
-        state.topic(one).readers.push(Reader {
+        state.topic(one).readers.push(TopicSubscriber {
             mailbox: Arc::clone(mailbox),
             is_new: true,
         });
@@ -246,10 +246,10 @@ fn produce(admin: &Admin) {
     }
 }
 
-impl State {
+impl LiveState {
     /// There is room for what of that is not made yet.
-    fn has_room(&self, wanted: &[Wanted]) -> bool {
-        let is_made = |one: &&Wanted| {
+    fn has_room(&self, wanted: &[LiveSubscription]) -> bool {
+        let is_made = |one: &&LiveSubscription| {
             let is_it =
                 |topic: &Topic| (topic.page.name, &topic.query) == (one.page.name, &one.query);
             self.topics.iter().any(is_it)
@@ -258,7 +258,7 @@ impl State {
         self.topics.len() + more <= TOPICS_MAX
     }
 
-    fn topic(&mut self, wanted: Wanted) -> &mut Topic {
+    fn topic(&mut self, wanted: LiveSubscription) -> &mut Topic {
         let is_it = |one: &Topic| one.page.name == wanted.page.name && one.query == wanted.query;
         let index = match self.topics.iter().position(is_it) {
             Some(index) => index,
@@ -279,7 +279,7 @@ impl State {
 
     /// What has to be made: what is due when a second has begun, and what was never made. Who is
     /// new gets what there is. Only the producer takes topics out, so places stay what they are.
-    fn due(&mut self, second: Option<u64>) -> Vec<(usize, &'static Page, Vec<u8>)> {
+    fn due(&mut self, second: Option<u64>) -> Vec<(usize, &'static LivePage, Vec<u8>)> {
         let mut due = Vec::new();
         for (index, topic) in self.topics.iter_mut().enumerate() {
             let is_due = second.is_some_and(|second| second >= topic.due_s);
@@ -352,13 +352,13 @@ mod tests {
     }
 
     fn names(pages: &[&str]) -> Result<Vec<(&'static str, String, u64)>, u16> {
-        let told = |one: Wanted| {
+        let told = |one: LiveSubscription| {
             let query = String::from_utf8(one.query).unwrap();
             (one.page.name, query, one.every_s)
         };
         match wanted(&pairs(pages)) {
             Ok(wanted) => Ok(wanted.into_iter().map(told).collect()),
-            Err(Refusal(status, _)) => Err(status),
+            Err(QueryRefusal(status, _)) => Err(status),
         }
     }
 
@@ -399,7 +399,7 @@ mod tests {
 
     #[test]
     fn second_that_was_missed_does_not_leave_a_page_out() {
-        let mut state = State::default();
+        let mut state = LiveState::default();
         for one in wanted(&pairs(&["routes"])).unwrap_or_default() {
             state.topic(one);
         }
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn only_so_many_pages_with_queries_of_their_own_are_made() {
-        let mut state = State::default();
+        let mut state = LiveState::default();
         let of = |number: usize| {
             let page = format!("running?limit={number}");
             wanted(&pairs(&[&page])).unwrap_or_default()
@@ -433,11 +433,11 @@ mod tests {
 
     #[test]
     fn what_is_as_it_was_goes_to_those_who_have_nothing_yet() {
-        let mut state = State::default();
-        let join = |state: &mut State| {
-            let mailbox = Mailbox::new();
+        let mut state = LiveState::default();
+        let join = |state: &mut LiveState| {
+            let mailbox = EventMailbox::new();
             for one in wanted(&pairs(&["running"])).unwrap_or_default() {
-                state.topic(one).readers.push(Reader {
+                state.topic(one).readers.push(TopicSubscriber {
                     mailbox: Arc::clone(&mailbox),
                     is_new: true,
                 });

@@ -11,8 +11,8 @@ use std::time::Duration;
 use hob_http::Answered;
 use serde_json::{Value, json};
 
-use super::ask::Ask;
-use super::events::{self, Mailbox};
+use super::ask::AdminRequest;
+use super::events::{self, EventMailbox};
 use super::reply;
 use crate::cache::disk_threads::DiskThreads;
 use crate::config::LogTarget;
@@ -31,7 +31,7 @@ const PACE: Duration = Duration::from_millis(250);
 const LANE: u64 = u64::MAX - 5;
 
 /// `GET /v1/logs`
-pub(super) fn answer(ask: &Ask) -> Answered {
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let paths = paths(ask);
     let job = pool(ask).run(move || {
         let logs = paths.iter().enumerate().map(|(id, path)| match path {
@@ -56,7 +56,7 @@ pub(super) fn answer(ask: &Ask) -> Answered {
 }
 
 /// `GET /v1/logs/{id}?lines=200`
-pub(super) fn last(ask: &Ask) -> Answered {
+pub(super) fn last(ask: &AdminRequest) -> Answered {
     let Some(path) = path(ask) else {
         return Answered::Ready(reply::text(404, "there is no such log, or it is no file"));
     };
@@ -93,11 +93,11 @@ fn text_of(line: &[u8]) -> String {
 }
 
 /// `GET /v1/logs/{id}/tail`
-pub(super) fn tail(ask: &Ask) -> Answered {
+pub(super) fn tail(ask: &AdminRequest) -> Answered {
     let Some(path) = path(ask) else {
         return Answered::Ready(reply::text(404, "there is no such log, or it is no file"));
     };
-    let mailbox = Mailbox::new();
+    let mailbox = EventMailbox::new();
     let response = events::stream(ask, Arc::clone(&mailbox));
     if !mailbox.is_closed() {
         let (reactor, pool) = (ask.request.reactor().clone(), pool(ask));
@@ -202,12 +202,12 @@ impl Follower {
     }
 }
 
-fn pool(ask: &Ask) -> DiskThreads {
+fn pool(ask: &AdminRequest) -> DiskThreads {
     ask.admin.shared.pool.for_lane(LANE)
 }
 
 /// Files of the logs, by their numbers; none for standard output.
-fn paths(ask: &Ask) -> Vec<Option<PathBuf>> {
+fn paths(ask: &AdminRequest) -> Vec<Option<PathBuf>> {
     let config = Arc::clone(&ask.admin.configured.lock().config);
     let logs = config.logs.iter();
     logs.map(|log| match &log.target {
@@ -217,7 +217,7 @@ fn paths(ask: &Ask) -> Vec<Option<PathBuf>> {
     .collect()
 }
 
-fn path(ask: &Ask) -> Option<PathBuf> {
+fn path(ask: &AdminRequest) -> Option<PathBuf> {
     let id: usize = ask.part.parse().ok()?;
     paths(ask).into_iter().nth(id)?
 }

@@ -28,7 +28,6 @@ mod reply;
 mod resources;
 mod routes;
 mod running;
-pub(crate) mod secret;
 mod statistics;
 mod status;
 mod steer;
@@ -51,15 +50,15 @@ use crate::config::Config;
 use crate::handle::admin::audit::Audit;
 use crate::handle::admin::door::Door;
 use crate::handle::admin::helm::Helm;
-use crate::names::ClientNames;
+use crate::names::ClientNameResolver;
 use crate::resources::Resources;
-use crate::shared::Shared;
+use crate::shared::ServerState;
 
 pub use configured::Configured;
 pub use events::Readers;
 pub use live::Live;
 pub use statistics::Ledger;
-pub use status::Report;
+pub use status::GenerationReport;
 
 /// What the API tells and steers.
 pub struct Admin {
@@ -70,13 +69,13 @@ pub struct Admin {
     /// What requests were, and since when that is counted.
     pub statistics: Ledger,
     /// Names of clients.
-    pub names: Arc<ClientNames>,
+    pub names: Arc<ClientNameResolver>,
     /// What is used of the machine, and alerts.
     pub resources: Resources,
     /// The threads.
     pub crew: Arc<Crew>,
     /// Cache and pool.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<ServerState>,
     /// History and activity.
     pub inside: Arc<Inside>,
     /// What programs cost, and would cost otherwise.
@@ -84,11 +83,11 @@ pub struct Admin {
     /// When this server started.
     pub started: Instant,
     /// What is told of the generation being served.
-    pub report: Mutex<Report>,
+    pub report: Mutex<GenerationReport>,
     /// The config in force.
     pub configured: Mutex<Configured>,
     /// Certificates that are served.
-    pub certificates: Mutex<Vec<certificates::Held>>,
+    pub certificates: Mutex<Vec<certificates::ServedCertificate>>,
     /// Who may come in from the admin listener.
     pub door: Door,
     /// What was done, and by whom.
@@ -120,7 +119,7 @@ impl Admin {
     }
 
     /// What is told of the generation being served.
-    pub(crate) fn report(&self) -> MutexGuard<'_, Report> {
+    pub(crate) fn report(&self) -> MutexGuard<'_, GenerationReport> {
         self.report.lock()
     }
 }

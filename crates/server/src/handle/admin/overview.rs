@@ -1,10 +1,10 @@
 //! `GET /v1/overview`: how the server is doing, on one page.
 
 use hob_http::Answered;
-use hob_trace::activity::Row;
+use hob_trace::activity::ActivityRow;
 use serde_json::{Value, json};
 
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::routes::{rounded, times};
 use super::{Admin, activity, reply};
 use crate::api::{CacheUse, CpuUse, MemoryUse, Overview, Rates, WorkersUse};
@@ -16,7 +16,7 @@ const SECONDS: u64 = 120;
 const RATE_S: u64 = 10;
 
 /// Answers with the overview.
-pub(super) fn answer(ask: &Ask) -> Answered {
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
     Answered::Ready(reply::object(200, &overview(&ask.admin)))
 }
 
@@ -33,18 +33,18 @@ pub(super) fn overview(admin: &Admin) -> Value {
     let holdings = admin.shared.store.holdings();
     let asked = counters.cache_hits + counters.cache_misses;
     let hit_ratio = (asked > 0).then(|| rounded(counters.cache_hits as f64 / asked as f64));
-    let last: Vec<Row> = seconds
+    let last: Vec<ActivityRow> = seconds
         .rows
         .iter()
         .rev()
         .take(RATE_S as usize)
         .filter_map(|row| *row)
         .collect();
-    let per_second = |value: fn(&Row) -> u64| {
+    let per_second = |value: fn(&ActivityRow) -> u64| {
         let sum: u64 = last.iter().map(value).sum();
         rounded(sum as f64 / last.len().max(1) as f64)
     };
-    let cores = |value: fn(&Row) -> u64| rounded(per_second(value) / 1_000_000.0);
+    let cores = |value: fn(&ActivityRow) -> u64| rounded(per_second(value) / 1_000_000.0);
     let workers = &seen.workers;
     json!(Overview {
         now_unix_ms,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hob_http::Answered;
 use serde_json::json;
 
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::reply;
 use crate::handle::resident::operate::Operation;
 
@@ -17,7 +17,7 @@ pub(super) use shown::told;
 const LANE: u64 = u64::MAX - 7;
 
 /// `GET /v1/programs`
-pub(super) fn answer(ask: &Ask) -> Answered {
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let admin = Arc::clone(&ask.admin);
     let job = admin.shared.pool.for_lane(LANE);
     let job = job.run(move || told(&admin));
@@ -29,21 +29,21 @@ pub(super) fn answer(ask: &Ask) -> Answered {
 }
 
 /// `POST /v1/programs/recycle`
-pub(super) fn recycle(ask: &Ask) -> Answered {
+pub(super) fn recycle(ask: &AdminRequest) -> Answered {
     operate(ask, Operation::Recycle)
 }
 
 /// `POST /v1/programs/stop`
-pub(super) fn stop(ask: &Ask) -> Answered {
+pub(super) fn stop(ask: &AdminRequest) -> Answered {
     operate(ask, Operation::Stop)
 }
 
 /// `POST /v1/programs/stack`
-pub(super) fn stack(ask: &Ask) -> Answered {
+pub(super) fn stack(ask: &AdminRequest) -> Answered {
     operate(ask, Operation::Stack)
 }
 
-fn operate(ask: &Ask, operation: Operation) -> Answered {
+fn operate(ask: &AdminRequest, operation: Operation) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
         let body = match ask.json().await {

@@ -2,11 +2,11 @@
 
 use hob_http::Answered;
 
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::reply;
 
 /// `GET /v1/resources?from=UNIX_S&to=UNIX_S&step=S`
-pub(super) fn answer(ask: &Ask) -> Answered {
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let (from_s, to_s) = (ask.number("from", 0), ask.number("to", u64::MAX));
     let step_s = ask.number("step", 60);
     let told = ask.admin.resources.json(from_s, to_s, step_s);

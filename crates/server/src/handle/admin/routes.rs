@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use hob_http::Answered;
 use hob_trace::HandlerKind;
-use hob_trace::histogram::Times;
-use hob_trace::series::{SeriesName, Sum};
+use hob_trace::histogram::HistogramSnapshot;
+use hob_trace::series::{SeriesName, SeriesSum};
 use serde_json::{Value, json};
 
-use super::ask::Ask;
-use super::history::Refusal;
+use super::ask::AdminRequest;
+use super::history::QueryRefusal;
 use super::query::value_of;
 use super::{Admin, reply};
 use crate::api::{Quantiles, Route, Routes};
@@ -22,21 +22,21 @@ type Labels = [Option<String>; LABELS.len()];
 const LABELS: [&str; 5] = ["site", "route", "handler", "class", "program"];
 
 /// Answers with a row for each route that has had a request; those of earlier configs too.
-pub(super) fn answer(ask: &Ask) -> Answered {
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let head = ask.request.head();
     let query = head.query().unwrap_or_default();
     Answered::Ready(match check(query) {
         Ok(()) => reply::object(200, &routes(&ask.admin, query)),
-        Err(Refusal(status, text)) => reply::text(status, text),
+        Err(QueryRefusal(status, text)) => reply::text(status, text),
     })
 }
 
 /// Whether a query is one that [`routes`] answers.
-pub(super) fn check(query: &[u8]) -> Result<(), Refusal> {
+pub(super) fn check(query: &[u8]) -> Result<(), QueryRefusal> {
     match value_of(query, "by").filter(|by| !by.is_empty()) {
         Some(by) if !LABELS.contains(&by.as_str()) => {
             let text = "by is site, route, handler, class or program";
-            Err(Refusal(400, text.to_owned()))
+            Err(QueryRefusal(400, text.to_owned()))
         }
         _ => Ok(()),
     }
@@ -49,7 +49,7 @@ pub(super) fn routes(admin: &Admin, query: &[u8]) -> Value {
     let series = &admin.shared.series;
     let names = series.names();
     let recent = admin.inside.seen().recent;
-    let mut rows: BTreeMap<Labels, (Box<Sum>, f64)> = BTreeMap::new();
+    let mut rows: BTreeMap<Labels, (Box<SeriesSum>, f64)> = BTreeMap::new();
     for (number, sum) in series.sums() {
         let Some(name) = names.get(usize::from(number)) else {
             continue;
@@ -63,14 +63,15 @@ pub(super) fn routes(admin: &Admin, query: &[u8]) -> Value {
         all.merge(&sum);
         *rate_s += recent.rates.get(&number).copied().unwrap_or(0.0);
     }
-    let mut rows: Vec<(Labels, (Box<Sum>, f64))> = rows.into_iter().collect();
+    let mut rows: Vec<(Labels, (Box<SeriesSum>, f64))> = rows.into_iter().collect();
     let limit = value_of(query, "limit").and_then(|limit| limit.parse().ok());
     let more = limit.is_some_and(|limit| rows.len() > limit);
     if let Some(limit) = limit.filter(|_| more) {
         rows.sort_by_cached_key(|(_, (sum, _))| Reverse(sum.total.percentile_us(990)));
         rows.truncate(limit);
     }
-    let told = |(labels, (sum, rate_s)): &(Labels, (Box<Sum>, f64))| row(labels, sum, *rate_s);
+    let told =
+        |(labels, (sum, rate_s)): &(Labels, (Box<SeriesSum>, f64))| row(labels, sum, *rate_s);
     json!(Routes {
         routes: rows.iter().map(told).collect(),
         more,
@@ -93,7 +94,7 @@ fn labels(name: &SeriesName, is_other: bool) -> Labels {
     ]
 }
 
-fn row(labels: &Labels, sum: &Sum, rate_s: f64) -> Route {
+fn row(labels: &Labels, sum: &SeriesSum, rate_s: f64) -> Route {
     let [site, route, handler, class, program] = labels.clone();
     Route {
         site,
@@ -128,7 +129,7 @@ fn class(handler: HandlerKind) -> &'static str {
 }
 
 /// Percentiles as the API tells them; null, all but the count, when there are no times.
-pub(super) fn times(times: &Times) -> Quantiles {
+pub(super) fn times(times: &HistogramSnapshot) -> Quantiles {
     let count = times.count();
     let known = |value_us: u64| (count > 0).then_some(value_us);
     let [p50_us, p90_us, p99_us] = times.percentiles_us([500, 900, 990]).map(known);

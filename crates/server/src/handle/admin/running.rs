@@ -1,14 +1,14 @@
 //! What is open and under way at this moment: running requests and connections.
 
 use hob_http::Answered;
-use hob_http::thread::{Open, Running};
+use hob_http::thread::{InFlightRequest, Open};
 use hob_trace::watch::Hidden;
 use hob_trace::{HandlerKind, Texts, TlsVersion};
 use serde_json::{Value, json};
 
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::query::value_of;
-use super::told::{Told, name_of};
+use super::told::{RequestReport, name_of};
 use super::{Admin, reply, threads};
 use crate::answer::CONTROL_LISTENER;
 use crate::api;
@@ -18,7 +18,7 @@ use crate::route::sites::Sites;
 const COUNT_MAX: usize = 1000;
 
 /// `GET /v1/running`
-pub(super) fn requests(ask: &Ask) -> Answered {
+pub(super) fn requests(ask: &AdminRequest) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
         let limit = limit(ask.request.head().query().unwrap_or_default());
@@ -42,18 +42,19 @@ fn limit(query: &[u8]) -> usize {
 /// What threads have of something, with whether they have more; and whether one did not answer.
 type Found<T> = (Vec<(Vec<T>, bool)>, bool);
 
-fn requests_of(admin: &Admin, (found, is_more): Found<Running>, limit: usize) -> Value {
+fn requests_of(admin: &Admin, (found, is_more): Found<InFlightRequest>, limit: usize) -> Value {
     let server = admin.report.lock().servers_started;
     let sites = admin.shared.sites();
     let is_more = is_more || found.iter().any(|(_, is_more)| *is_more);
-    let mut all: Vec<Running> = found.into_iter().flat_map(|(running, _)| running).collect();
+    let mut all: Vec<InFlightRequest> =
+        found.into_iter().flat_map(|(running, _)| running).collect();
     // Who looks is not what is looked for.
     all.retain(|running| running.record.handler != HandlerKind::Admin);
     all.sort_by_key(|running| std::cmp::Reverse(running.age_us));
     let is_more = is_more || all.len() > limit;
     all.truncate(limit);
     let hidden = admin.shared.watching.hidden();
-    let request = |one: &Running| {
+    let request = |one: &InFlightRequest| {
         let request = request(one, server, &sites, &hidden);
         api::Request {
             client_name: name_of(&admin.names, request.client.as_ref()),
@@ -67,7 +68,7 @@ fn requests_of(admin: &Admin, (found, is_more): Found<Running>, limit: usize) ->
 }
 
 /// `GET /v1/connections`
-pub(super) fn connections(ask: &Ask) -> Answered {
+pub(super) fn connections(ask: &AdminRequest) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
         let limit = limit(ask.request.head().query().unwrap_or_default());
@@ -98,11 +99,11 @@ fn connections_of(admin: &Admin, (found, is_more): Found<Open>, limit: usize) ->
     })
 }
 
-fn request(running: &Running, server: u64, sites: &Sites, hidden: &Hidden) -> api::Request {
+fn request(running: &InFlightRequest, server: u64, sites: &Sites, hidden: &Hidden) -> api::Request {
     let record = &running.record;
     let site = sites.site(record.site.into());
     let route = site.and_then(|site| site.routes.get(record.route as usize));
-    let told = Told {
+    let told = RequestReport {
         hidden,
         server,
         record,

@@ -13,7 +13,7 @@ use hob_trace::statistics::METHODS;
 use hob_trace::{AllStatistics, Snapshot, Statistics, ThreadStatistics};
 use serde_json::{Map, Value, json};
 
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::{Admin, reply};
 
 /// Milliseconds of a day.
@@ -23,10 +23,10 @@ const DAY_MS: u64 = 86_400_000;
 pub struct Ledger {
     requests: AllStatistics,
     counters: Arc<Counters>,
-    marks: Mutex<Marks>,
+    marks: Mutex<StatisticsMarks>,
 }
 
-struct Marks {
+struct StatisticsMarks {
     start: Mark,
     day: Mark,
     zero: Mark,
@@ -48,7 +48,7 @@ impl Ledger {
             requests: Box::default(),
             counters: Snapshot::default(),
         };
-        let marks = Marks {
+        let marks = StatisticsMarks {
             day: start.clone(),
             zero: start.clone(),
             start,
@@ -169,7 +169,7 @@ fn by_word(words: impl IntoIterator<Item = &'static str>, counts: &[u64]) -> Val
 }
 
 /// `GET /v1/statistics`
-pub(super) fn answer(ask: &Ask) -> Answered {
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
     Answered::Ready(reply::object(200, &told(&ask.admin)))
 }
 
@@ -179,7 +179,7 @@ pub(super) fn told(admin: &Admin) -> Value {
 }
 
 /// `POST /v1/statistics/zero`
-pub(super) fn zero(ask: &Ask) -> Answered {
+pub(super) fn zero(ask: &AdminRequest) -> Answered {
     ask.admin.statistics.zero(crate::resources::unix_ms());
     Answered::Ready(reply::text(200, "counted from zero from now on"))
 }

@@ -6,16 +6,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use hob_http::Answered;
 use serde_json::{Value, json};
 
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::limits::LIMITS;
 use super::{Admin, reply};
-use crate::acme::CertificateState;
 use crate::api;
 use crate::handle::warm::status::hosts;
+use hob_keeper::acme::CertificateState;
 
 /// What is told of a generation of the config.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct GenerationReport {
     /// Counts loads, from 1.
     pub generation: u64,
     /// Process id of the keeper.
@@ -41,7 +41,7 @@ pub struct Report {
 }
 
 /// `GET /v1/status`
-pub(super) fn answer(ask: &Ask) -> Answered {
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
     Answered::Ready(reply::object(200, &status(&ask.admin)))
 }
 
@@ -65,11 +65,7 @@ pub(super) fn status(admin: &Admin) -> Value {
         listening: report.addresses,
         sites: report.sites,
         warnings: report.warnings,
-        certificates: report
-            .certificates
-            .iter()
-            .map(CertificateState::told)
-            .collect(),
+        certificates: report.certificates.iter().map(api::Order::from).collect(),
         keeper: api::KeeperProcess {
             pid: report.keeper_pid,
             started_unix: started.unwrap_or_default().as_secs(),

@@ -9,13 +9,13 @@ use hob_http::thread::{Handle, Thread};
 use hob_trace::Mutex;
 
 use super::Admin;
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use crate::answer::Answers;
 
 /// How long threads are waited for; what one that is busy for longer has is left out.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-struct Gathered<T> {
+struct ThreadAnswers<T> {
     found: Vec<T>,
     missing: usize,
     waker: Option<Waker>,
@@ -23,7 +23,7 @@ struct Gathered<T> {
 
 /// What `look` finds on each thread; and whether one of them did not answer.
 pub(super) async fn look_at_all<T: Send + 'static>(
-    ask: &Ask,
+    ask: &AdminRequest,
     look: impl Fn(&Thread<Answers>) -> T + Clone + Send + 'static,
 ) -> (Vec<T>, bool) {
     let gathered = send_out(&ask.admin, look);
@@ -73,9 +73,9 @@ impl Wake for Parked {
 fn send_out<T: Send + 'static>(
     admin: &Admin,
     look: impl Fn(&Thread<Answers>) -> T + Clone + Send + 'static,
-) -> Arc<Mutex<Gathered<T>>> {
+) -> Arc<Mutex<ThreadAnswers<T>>> {
     let crew = &admin.crew;
-    let gathered = Arc::new(Mutex::new(Gathered {
+    let gathered = Arc::new(Mutex::new(ThreadAnswers {
         found: Vec::new(),
         missing: crew.thread_count(),
         waker: None,
@@ -90,7 +90,7 @@ fn send_out<T: Send + 'static>(
     gathered
 }
 
-fn put<T>(gathered: &Mutex<Gathered<T>>, found: Option<T>) {
+fn put<T>(gathered: &Mutex<ThreadAnswers<T>>, found: Option<T>) {
     let mut gathered = gathered.lock();
     gathered.found.extend(found);
     gathered.missing -= 1;

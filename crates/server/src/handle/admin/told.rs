@@ -1,15 +1,15 @@
 //! One request, running or finished, as every part of the API tells it.
 
-use hob_http::thread::Running;
-use hob_trace::verdict::{Split, Verdict};
+use hob_http::thread::InFlightRequest;
+use hob_trace::verdict::{SlownessVerdict, Split};
 use hob_trace::watch::Hidden;
 use hob_trace::{CacheOutcome, Fault, ProgramEnd, Record, Texts, TlsHandshake, TlsVersion};
 
 use crate::api::Request;
-use crate::names::ClientNames;
+use crate::names::ClientNameResolver;
 
 /// What is told of a request.
-pub(super) struct Told<'a> {
+pub(super) struct RequestReport<'a> {
     /// Number of the server process, which counts from 1.
     pub(super) server: u64,
     /// What is known.
@@ -24,7 +24,7 @@ pub(super) struct Told<'a> {
     pub(super) hidden: &'a Hidden,
 }
 
-impl Told<'_> {
+impl RequestReport<'_> {
     /// What is the same of running and of finished requests.
     fn request(&self) -> Request {
         let (record, texts) = (self.record, &self.texts);
@@ -102,13 +102,13 @@ impl Told<'_> {
             first_byte_us: Some(record.first_byte_us),
             total_us: Some(record.total_us),
             server_us: Some(Split::of(record).server_us()),
-            verdict: Verdict::of(record).map(|verdict| verdict.to_string()),
+            verdict: SlownessVerdict::of(record).map(|verdict| verdict.to_string()),
             ..self.request()
         }
     }
 
     /// A request under way.
-    pub(super) fn running(&self, running: &Running) -> Request {
+    pub(super) fn running(&self, running: &InFlightRequest) -> Request {
         Request {
             state: Some(running.state.word().to_owned()),
             age_us: Some(running.age_us),
@@ -124,7 +124,7 @@ pub(super) fn known(text: &[u8]) -> Option<String> {
 }
 
 /// The name of a client, where it is known; else it is looked up for the next time.
-pub(super) fn name_of(names: &ClientNames, client: Option<&String>) -> Option<String> {
+pub(super) fn name_of(names: &ClientNameResolver, client: Option<&String>) -> Option<String> {
     let name = names.name_of(client?.parse().ok()?)?;
     Some(name.to_string())
 }

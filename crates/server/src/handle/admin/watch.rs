@@ -3,26 +3,26 @@
 use std::sync::Arc;
 
 use hob_http::{Answered, Body, HalfClose, Response};
-use hob_trace::watch::{Refused, Terms, WATCHERS_MAX};
+use hob_trace::watch::{Refused, WATCHERS_MAX, WatchTerms};
 
-use super::ask::Ask;
+use super::ask::AdminRequest;
 use super::reply;
 use crate::api::SERVER_ENDS;
-use crate::config::Role;
+use crate::config::AdminRole;
 use crate::handle::plain;
 use crate::shared::fleet::now_ms;
 
 /// `GET /v1/watch`
-pub(super) fn answer(ask: &Ask) -> Answered {
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
     Answered::Ready(begin(ask))
 }
 
-fn begin(ask: &Ask) -> Response {
+fn begin(ask: &AdminRequest) -> Response {
     let terms = match terms(ask) {
         Ok(terms) => terms,
         Err(error) => return reply::text(400, &error),
     };
-    if terms.shows_secrets && ask.visitor.role < Role::Operate {
+    if terms.shows_secrets && ask.visitor.role < AdminRole::Operate {
         return reply::text(403, "your role may watch, and not see secrets");
     }
     let mut fields = plain::named();
@@ -50,8 +50,8 @@ fn begin(ask: &Ask) -> Response {
 }
 
 /// What is asked for: the keys of the query, and in `q` a whole filter.
-fn terms(ask: &Ask) -> Result<Terms, String> {
-    let mut terms = Terms::default();
+fn terms(ask: &AdminRequest) -> Result<WatchTerms, String> {
+    let mut terms = WatchTerms::default();
     for (key, value) in ask.pairs() {
         let added = match key.as_str() {
             "q" => terms.add_words(&value),

@@ -10,36 +10,36 @@ use std::task::Poll;
 use std::time::Instant;
 
 use foldhash::fast::RandomState;
-use hob_http::{Answered, Phase, Request, Response};
+use hob_http::{Answered, HandlerPhase, Request, Response};
 use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
-use hob_trace::watch::Stage;
+use hob_trace::watch::RequestStage;
 
 use crate::answer::OnRoute;
 use crate::cache::entry::write_key;
 use crate::handle::AnswersRoute;
-use crate::handle::cgi::fail::{self, Failure};
-use crate::handle::cgi::find::{Folder, Found};
-use crate::handle::cgi::gate::{Entry, Gate, Permit};
-use crate::handle::cgi::job::{Job, Kind};
+use crate::handle::cgi::fail::{self, CgiFailure};
+use crate::handle::cgi::find::{ProgramFolder, ProgramLookup};
+use crate::handle::cgi::gate::{Gate, GateAdmission, Permit};
+use crate::handle::cgi::job::{JobKind, ProgramJob};
 use crate::handle::cgi::limits::{PLACE_BYTES_MAX, PLACES_MAX};
 use crate::handle::cgi::{Cgi, Runs, start};
 use crate::handle::files::open::May;
 use crate::handle::plain;
-use crate::handle::script::body::{Body, Trouble};
+use crate::handle::script::body::{BodyCollectError, ProgramRequestBody};
 use crate::handle::script::fail::{broken_body, note};
-use crate::handle::warm::Links;
-use crate::process::Launcher;
-use crate::shared::Shared;
+use crate::handle::warm::HostLinks;
+use crate::shared::ServerState;
+use hob_keeper::process::Launcher;
 
 /// One request for a program.
-pub struct Ask {
+pub struct CgiRequest {
     /// The handler.
     pub cgi: Arc<Cgi>,
     /// The request.
     pub request: Request,
     /// What all threads share.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<ServerState>,
     /// The thread's own counters.
     pub counters: Arc<ThreadCounters>,
     /// The thread's link to the spawner.
@@ -47,31 +47,31 @@ pub struct Ask {
     /// What the thread remembers of paths.
     pub places: Rc<Places>,
     /// The thread's links to warm interpreters.
-    pub links: Rc<Links>,
+    pub links: Rc<HostLinks>,
     /// Loop time, in milliseconds.
     pub now_ms: u64,
 }
 
 /// Where programs were found a moment ago, for one thread.
 #[derive(Default)]
-pub struct Places(RefCell<HashMap<Box<[u8]>, Seen, RandomState>>);
+pub struct Places(RefCell<HashMap<Box<[u8]>, CachedLookup, RandomState>>);
 
 /// What was found, and when.
-struct Seen {
-    found: Found,
+struct CachedLookup {
+    found: ProgramLookup,
     as_of_ms: u64,
 }
 
 impl Places {
-    fn find(&self, key: &[u8], now_ms: u64, age_ms: u64) -> Option<Found> {
+    fn find(&self, key: &[u8], now_ms: u64, age_ms: u64) -> Option<ProgramLookup> {
         let known = self.0.borrow();
         let seen = known.get(key)?;
         (now_ms < seen.as_of_ms + age_ms).then(|| seen.found.clone())
     }
 
-    fn keep(&self, key: Box<[u8]>, found: &Found, now_ms: u64) {
+    fn keep(&self, key: Box<[u8]>, found: &ProgramLookup, now_ms: u64) {
         // Long paths are long for what follows the program in them, and seldom come twice.
-        if !matches!(found, Found::Program(_)) || key.len() > PLACE_BYTES_MAX {
+        if !matches!(found, ProgramLookup::Program(_)) || key.len() > PLACE_BYTES_MAX {
             return;
         }
         let mut known = self.0.borrow_mut();
@@ -81,7 +81,7 @@ impl Places {
         let found = found.clone();
         known.insert(
             key,
-            Seen {
+            CachedLookup {
                 found,
                 as_of_ms: now_ms,
             },
@@ -95,7 +95,7 @@ impl AnswersRoute for Cgi {
         let Some(launcher) = desk.launcher.get() else {
             return Answered::Ready(plain::busy());
         };
-        let ask = Ask {
+        let ask = CgiRequest {
             cgi: Arc::clone(self),
             request: on.request.clone(),
             shared: Arc::clone(&desk.shared),
@@ -110,7 +110,7 @@ impl AnswersRoute for Cgi {
 }
 
 /// Answers a request. `path` is normal; from `below` on it is the program's.
-fn answer(ask: Ask, path: &[u8], below: usize) -> Answered {
+fn answer(ask: CgiRequest, path: &[u8], below: usize) -> Answered {
     if let Some(refusal) = refuse_method(&ask.cgi, &ask.request) {
         return Answered::Ready(refusal);
     }
@@ -142,7 +142,7 @@ pub(crate) fn refuse_method(cgi: &Cgi, request: &Request) -> Option<Response> {
 }
 
 /// What the path means, if that can be told without waiting.
-fn look(ask: &Ask, folder: &Folder, path: &[u8]) -> Option<Found> {
+fn look(ask: &CgiRequest, folder: &ProgramFolder, path: &[u8]) -> Option<ProgramLookup> {
     let mut key = Vec::new();
     write_key(ask.cgi.id, path, &mut key);
     let age_ms = ask.shared.recheck_ms();
@@ -155,7 +155,7 @@ fn look(ask: &Ask, folder: &Folder, path: &[u8]) -> Option<Found> {
 }
 
 /// The pool looks what the path means; then the program runs.
-async fn find_and_run(ask: Ask, path: Box<[u8]>, below: usize) -> Response {
+async fn find_and_run(ask: CgiRequest, path: Box<[u8]>, below: usize) -> Response {
     let cgi = Arc::clone(&ask.cgi);
     let Runs::Folder(folder) = &cgi.runs else {
         return plain::error(500);
@@ -181,7 +181,7 @@ async fn find_and_run(ask: Ask, path: Box<[u8]>, below: usize) -> Response {
         }
     };
     ask.request.record_mut().disk_wait_us += started.elapsed().as_micros() as u64;
-    let found = found.unwrap_or(Found::Missing);
+    let found = found.unwrap_or(ProgramLookup::Missing);
     let mut key = Vec::new();
     write_key(cgi.id, &path[below..], &mut key);
     ask.places.keep(key.into(), &found, now_ms);
@@ -192,13 +192,15 @@ async fn find_and_run(ask: Ask, path: Box<[u8]>, below: usize) -> Response {
 }
 
 /// Collects a body that does not say its length, waits for a place, and runs the program.
-async fn run(ask: Ask, job: Job) -> Response {
-    let is_command = matches!(job.kind, Kind::Command(_));
+async fn run(ask: CgiRequest, job: ProgramJob) -> Response {
+    let is_command = matches!(job.kind, JobKind::Command(_));
     let spooled = match ask.request.body_len() {
-        None if !is_command => match Body::collect(&ask.request, &ask.shared.pool).await {
-            Ok(body) => Some(body),
-            Err(trouble) => return broken_body(&ask.request, trouble),
-        },
+        None if !is_command => {
+            match ProgramRequestBody::collect(&ask.request, &ask.shared.pool).await {
+                Ok(body) => Some(body),
+                Err(trouble) => return broken_body(&ask.request, trouble),
+            }
+        }
         _ => None,
     };
     let permit = match enter(&ask).await {
@@ -207,29 +209,31 @@ async fn run(ask: Ask, job: Job) -> Response {
     };
     let body = match spooled {
         Some(body) => body,
-        None if is_command => Body::None,
-        None => match Body::begin(&ask.request).await {
+        None if is_command => ProgramRequestBody::None,
+        None => match ProgramRequestBody::begin(&ask.request).await {
             Ok(body) => body,
-            Err(error) => return broken_body(&ask.request, Trouble::Broken(error)),
+            Err(error) => return broken_body(&ask.request, BodyCollectError::Broken(error)),
         },
     };
     start::run(&ask, job, permit, body).await
 }
 
 /// Waits for a place among the running.
-async fn enter(ask: &Ask) -> Result<Permit, Failure> {
+async fn enter(ask: &CgiRequest) -> Result<Permit, CgiFailure> {
     let waiting = match ask.cgi.gate.enter() {
-        Entry::Permit(permit) => return Ok(permit),
-        Entry::Queued(waiting) => waiting,
-        Entry::Full => {
+        GateAdmission::Permit(permit) => return Ok(permit),
+        GateAdmission::Queued(waiting) => waiting,
+        GateAdmission::Full => {
             ask.counters.limit_program_queue.add(1);
-            return Err(Failure::QueueFull);
+            return Err(CgiFailure::QueueFull);
         }
     };
     ask.counters.limit_program_concurrent.add(1);
-    ask.request.set_phase(Phase::Queued);
-    ask.request
-        .tell(Stage::Queue, format_args!("{}", Full(&ask.cgi.gate)));
+    ask.request.set_phase(HandlerPhase::Queued);
+    ask.request.tell(
+        RequestStage::Queue,
+        format_args!("{}", GateFullMessage(&ask.cgi.gate)),
+    );
     let started = Instant::now();
     let timer = ask.request.reactor().timer();
     timer.set(ask.cgi.settings.limits.queue_time);
@@ -238,13 +242,13 @@ async fn enter(ask: &Ask) -> Result<Permit, Failure> {
         if let Poll::Ready(permit) = waiting.as_mut().poll(cx) {
             return Poll::Ready(Ok(permit));
         }
-        timer.poll_elapsed(cx).map(|()| Err(Failure::QueueTime))
+        timer.poll_elapsed(cx).map(|()| Err(CgiFailure::QueueTime))
     })
     .await;
-    ask.request.set_phase(Phase::Server);
+    ask.request.set_phase(HandlerPhase::Server);
     ask.request.record_mut().queue_us += started.elapsed().as_micros() as u64;
     ask.request
-        .tell(Stage::Queue, format_args!("its waiting is over"));
+        .tell(RequestStage::Queue, format_args!("its waiting is over"));
     if entered.is_err() {
         ask.counters.limit_program_queue_time.add(1);
     }
@@ -252,9 +256,9 @@ async fn enter(ask: &Ask) -> Result<Permit, Failure> {
 }
 
 /// A gate that lets nobody in for now, in words.
-struct Full<'a>(&'a Gate);
+struct GateFullMessage<'a>(&'a Gate);
 
-impl std::fmt::Display for Full<'_> {
+impl std::fmt::Display for GateFullMessage<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (running, waiting) = self.0.load();
         write!(

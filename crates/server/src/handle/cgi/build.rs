@@ -5,17 +5,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::advice::scripts::{RouteScripts, Scripts};
-use crate::config::{self, Argument, CgiRuns, Program, parameter_pattern};
-use crate::handle::cgi::command::Command;
-use crate::handle::cgi::find::{Allowed, Folder, Interpreter, interpreter_of};
-use crate::handle::cgi::{Cgi, Runs, Script};
+use crate::config::program::resolve;
+use crate::config::{self, Argument, CgiRuns, ProgramConfig, parameter_pattern};
+use crate::handle::cgi::command::RouteCommand;
+use crate::handle::cgi::find::{Allowed, Interpreter, ProgramFolder, interpreter_of};
+use crate::handle::cgi::{Cgi, RouteProgram, Runs};
 use crate::handle::files::open::Root;
-use crate::handle::script::build::{half_close, resolve};
-use crate::handle::script::stderr::Pace;
+use crate::handle::script::build::half_close;
+use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::warm::{self, RouteHosts};
-use crate::process::{ProgramRef, Strings};
 use crate::route::pattern::Pattern;
-use crate::shared::Shared;
+use crate::shared::ServerState;
+use hob_keeper::process::{ProgramRef, Strings};
 
 /// Where a handler answers.
 pub struct On<'a> {
@@ -36,8 +37,8 @@ pub struct On<'a> {
 pub fn build(
     settings: &config::Cgi,
     on: On<'_>,
-    (program, reference): (&Program, ProgramRef),
-    shared: &Shared,
+    (program, reference): (&ProgramConfig, ProgramRef),
+    shared: &ServerState,
 ) -> Result<Cgi, String> {
     let (environment, set_names) = environment(program)?;
     let runs = runs(settings, &on, program.path(), shared)?;
@@ -57,14 +58,19 @@ pub fn build(
             &settings.limits,
         ),
         scripts: scripts(settings, &shared.scripts, (on.site, on.route)),
-        pace: Pace::default(),
+        pace: StderrRateLimit::default(),
         half_close: half_close(on.route),
         settings: settings.clone(),
     })
 }
 
 /// What runs, with folders opened and names of programs looked up in `path`.
-fn runs(settings: &config::Cgi, on: &On<'_>, path: &str, shared: &Shared) -> Result<Runs, String> {
+fn runs(
+    settings: &config::Cgi,
+    on: &On<'_>,
+    path: &str,
+    shared: &ServerState,
+) -> Result<Runs, String> {
     Ok(match &settings.runs {
         CgiRuns::Folder {
             dir,
@@ -75,7 +81,7 @@ fn runs(settings: &config::Cgi, on: &On<'_>, path: &str, shared: &Shared) -> Res
             let Some(root) = on.root.clone() else {
                 return Err(format!("the folder {} is not open", dir.display()));
             };
-            Runs::Folder(Folder {
+            Runs::Folder(ProgramFolder {
                 pool: shared.pool.for_lane(root.lane()),
                 root,
                 index: index.clone(),
@@ -91,7 +97,7 @@ fn runs(settings: &config::Cgi, on: &On<'_>, path: &str, shared: &Shared) -> Res
             let file = file.as_os_str().as_bytes().to_vec();
             let mut interpreters = resolved(interpreters, path)?;
             let interpreter = interpreter_of(&interpreters, &file);
-            Runs::Script(Script {
+            Runs::Script(RouteProgram {
                 interpreter: interpreter.map(|index| interpreters.swap_remove(index)),
                 file,
                 splits_path: !on.pattern.is_one_path(),
@@ -110,7 +116,7 @@ fn runs(settings: &config::Cgi, on: &On<'_>, path: &str, shared: &Shared) -> Res
                 let pattern = parameter_pattern(pattern).map_err(|error| error.to_string())?;
                 Ok::<_, String>((name.clone(), pattern))
             });
-            Runs::Command(Command {
+            Runs::Command(RouteCommand {
                 program: bytes(&resolve(name, path)?),
                 arguments: arguments.clone(),
                 parameters: compiled.collect::<Result<_, _>>()?,
@@ -124,8 +130,8 @@ fn runs(settings: &config::Cgi, on: &On<'_>, path: &str, shared: &Shared) -> Res
 /// What its processes are forked from, when they are.
 fn forked_from(
     settings: &config::Cgi,
-    (program, reference): (&Program, ProgramRef),
-    shared: &Shared,
+    (program, reference): (&ProgramConfig, ProgramRef),
+    shared: &ServerState,
 ) -> Result<Option<RouteHosts>, String> {
     let Some(warm) = &settings.warm else {
         return Ok(None);
@@ -139,7 +145,7 @@ fn forked_from(
 }
 
 /// How scripts are run. The program's number in the config is no part of it: other routes move it.
-fn way(settings: &config::Cgi, program: &Program) -> String {
+fn way(settings: &config::Cgi, program: &ProgramConfig) -> String {
     let (runs, warm) = (&settings.runs, &settings.warm);
     format!("way {runs:?} {warm:?} {program:?}")
 }
@@ -169,7 +175,7 @@ fn program_name(settings: &config::Cgi, route: &config::Route) -> String {
 }
 
 /// Variables that every run has, and their names.
-fn environment(program: &Program) -> Result<(Strings, Vec<String>), String> {
+fn environment(program: &ProgramConfig) -> Result<(Strings, Vec<String>), String> {
     let mut environment = Strings::new();
     let mut names = Vec::new();
     for (name, value) in program.variables() {

@@ -7,7 +7,7 @@ use crate::handle::cgi::arguments::values_of;
 use crate::handle::cgi::limits::PARAMETER_BYTES_MAX;
 
 /// A command, ready to run.
-pub struct Command {
+pub struct RouteCommand {
     /// The program, an absolute path.
     pub program: Vec<u8>,
     /// Its arguments, its name first.
@@ -42,7 +42,7 @@ impl Misfit {
     }
 }
 
-impl Command {
+impl RouteCommand {
     /// The arguments for a query, and the name of the field that does not fit otherwise.
     pub fn arguments(&self, query: &[u8]) -> Result<Vec<Vec<u8>>, (Misfit, &str)> {
         self.arguments
@@ -77,9 +77,9 @@ mod tests {
     use super::*;
     use crate::config::parameter_pattern;
 
-    fn command() -> Command {
+    fn command() -> RouteCommand {
         let of = |name: &str, pattern| (name.to_owned(), parameter_pattern(pattern).unwrap());
-        Command {
+        RouteCommand {
             program: b"/bin/echo".to_vec(),
             arguments: vec![
                 Argument::Text("echo".to_owned()),

@@ -6,19 +6,21 @@ use std::time::Duration;
 
 use regex_lite::Regex;
 
+use super::preflight;
 use crate::config::build_site::OnSection;
-use crate::config::check::Looked;
+use crate::config::check::PathLookups;
 use crate::config::fault::{Faults, Spot};
-use crate::config::key::{Key, Kind, Preset::Nothing};
-use crate::config::program::{CommandLine, PATH, Program, Programs, candidates};
+use crate::config::key::{Preset::Nothing, SchemaKey, ValueType};
+use crate::config::program::{CommandLine, PATH, ProgramConfig, Programs, candidates};
 use crate::config::text::{check_media_type, relative_name_wrong};
 use crate::config::tree::{Argument, Section};
 use crate::config::{Config, Route, Warm};
 use crate::handle::cgi;
 use crate::handle::cgi::keys::CGI;
-use crate::handle::{Configured, HandlerSpots, HasSettings};
+use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
-use crate::route::sites::Around;
+use crate::route::sites::SitesBuildContext;
+use hob_keeper::preflight::ProgramCheck;
 
 /// A process for each request.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,7 +127,7 @@ pub struct RunLimits {
 }
 
 /// Where the parts of a `cgi` stand.
-pub(crate) struct CgiSpots {
+pub struct CgiSpots {
     pub(crate) dir: Spot,
     pub(crate) script: Spot,
     pub(crate) command: Spot,
@@ -139,25 +141,26 @@ pub fn parameter_pattern(pattern: &str) -> Result<Regex, regex_lite::Error> {
 
 impl HasSettings for cgi::Cgi {
     type Settings = Cgi;
+    type Spots = CgiSpots;
 }
 
 impl Configured for cgi::Cgi {
-    const KEY: Key = Key::new("cgi", Kind::OrText("dir", &CGI), Nothing("")).aka(&["exec"]);
+    const KEY: SchemaKey =
+        SchemaKey::new("cgi", ValueType::OrText("dir", &CGI), Nothing("")).aka(&["exec"]);
 
     fn read(
         section: &Section,
         on: &OnSection<'_>,
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
-    ) -> (Cgi, HandlerSpots) {
+    ) -> (Cgi, CgiSpots) {
         let site_root = on.around.site.optional_path("root");
-        let (cgi, spots) = build_cgi(section, site_root, programs, faults);
-        (cgi, HandlerSpots::of_cgi(spots))
+        build_cgi(section, site_root, programs, faults)
     }
 
     fn build(
         settings: &Cgi,
-        around: &mut Around<'_>,
+        around: &mut SitesBuildContext<'_>,
         route: &Route,
         pattern: &Pattern,
     ) -> Result<Arc<cgi::Cgi>, String> {
@@ -166,14 +169,16 @@ impl Configured for cgi::Cgi {
 
     fn check(
         settings: &Cgi,
-        spots: &HandlerSpots,
+        spots: &CgiSpots,
         config: &Config,
-        looked: &mut Looked<'_>,
+        looked: &mut PathLookups<'_>,
         faults: &mut Faults<'_>,
     ) {
-        if let Some(spots) = &spots.cgi {
-            on_disk(config, settings, spots, looked, faults);
-        }
+        on_disk(config, settings, spots, looked, faults);
+    }
+
+    fn look(settings: &Cgi, spots: &CgiSpots, look: &mut ProgramCheck<'_, '_, '_>) {
+        preflight::look(settings, spots, look);
     }
 
     fn program(settings: &Cgi) -> Option<usize> {
@@ -200,10 +205,13 @@ pub(in crate::handle) fn on_disk(
     config: &Config,
     cgi: &Cgi,
     spots: &CgiSpots,
-    looked: &mut Looked<'_>,
+    looked: &mut PathLookups<'_>,
     faults: &mut Faults<'_>,
 ) {
-    let path = config.programs.get(cgi.program).map_or(PATH, Program::path);
+    let path = config
+        .programs
+        .get(cgi.program)
+        .map_or(PATH, ProgramConfig::path);
     let interpreters: &[_] = match &cgi.runs {
         CgiRuns::Folder {
             dir, interpreters, ..
@@ -269,7 +277,7 @@ pub(crate) fn build_cgi(
 }
 
 /// What may be started, and where it may work.
-fn allow(runs: &CgiRuns, program: &mut Program) {
+fn allow(runs: &CgiRuns, program: &mut ProgramConfig) {
     match runs {
         CgiRuns::Folder {
             dir,
@@ -301,7 +309,7 @@ fn allow(runs: &CgiRuns, program: &mut Program) {
     }
 }
 
-fn allow_interpreters(interpreters: &[(String, Vec<String>)], program: &mut Program) {
+fn allow_interpreters(interpreters: &[(String, Vec<String>)], program: &mut ProgramConfig) {
     for (ending, words) in interpreters {
         let Some((name, rest)) = words.split_first() else {
             continue;

@@ -7,9 +7,9 @@ use hob_http::{Body, Fields, Response};
 use crate::config;
 use crate::config::CgiRuns;
 use crate::config::units::duration_text;
-use crate::explain::{Explanation, OnExplained, Program, Setting, shown};
+use crate::explain::{ExplainedProgram, Explanation, OnExplained, Setting, shown};
 use crate::handle::cgi::answer::refuse_method;
-use crate::handle::cgi::job::Kind;
+use crate::handle::cgi::job::JobKind;
 use crate::handle::cgi::{Cgi, Runs};
 use crate::handle::files::open::May;
 use crate::handle::{ExplainsRoute, warm};
@@ -31,13 +31,15 @@ impl ExplainsRoute for Cgi {
         match self.job(request, found, on.path, on.below) {
             Err(response) => *response,
             Ok(job) => {
-                told.program = Some(Program {
+                told.program = Some(ExplainedProgram {
                     file: shown(&job.file),
                     arguments: job.arguments.iter().map(shown).collect(),
                     dir: shown(&job.dir),
                     parts: match &job.kind {
-                        Kind::Program { name, path_info } => Some((shown(name), shown(path_info))),
-                        Kind::Command(_) => None,
+                        JobKind::Program { name, path_info } => {
+                            Some((shown(name), shown(path_info)))
+                        }
+                        JobKind::Command(_) => None,
                     },
                 });
                 Response::new(0, Fields::new(), Body::Empty)

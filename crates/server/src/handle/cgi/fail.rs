@@ -7,19 +7,19 @@ use hob_http::{Body, Bytes, Request, Response};
 use hob_trace::Fault;
 use rustix::fs::{Mode, OFlags};
 
-use crate::advice::shebang::{LINE_BYTES_MAX, line_fault};
 use crate::handle::cgi::Cgi;
 use crate::handle::cgi::limits::STDERR_TOLD_BYTES;
-use crate::handle::cgi::run::Run;
+use crate::handle::cgi::run::ProgramRun;
 use crate::handle::plain;
 use crate::handle::script::fail::explain_page;
 use crate::handle::script::head::BadHead;
-use crate::process::message::Step;
-use crate::process::{Exit, is_lack};
+use hob_keeper::process::message::Step;
+use hob_keeper::process::{Exit, is_lack};
+use hob_keeper::shebang::{LINE_BYTES_MAX, line_fault};
 
 /// Why there is no answer, or no whole one.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum CgiFailure {
     /// As many wait as may.
     QueueFull,
     /// It waited for too long.
@@ -76,26 +76,26 @@ pub(super) enum Failure {
     HostGone,
 }
 
-impl Failure {
+impl CgiFailure {
     /// Of a start that came to nothing.
-    pub(super) fn of_exit(exit: Exit) -> Failure {
+    pub(super) fn of_exit(exit: Exit) -> CgiFailure {
         match exit {
-            Exit::NotStarted { step, errno } => Failure::NotStarted { step, errno },
-            Exit::Busy => Failure::Busy,
-            Exit::SpawnerGone => Failure::SpawnerGone,
-            Exit::HostGone => Failure::HostGone,
+            Exit::NotStarted { step, errno } => CgiFailure::NotStarted { step, errno },
+            Exit::Busy => CgiFailure::Busy,
+            Exit::SpawnerGone => CgiFailure::SpawnerGone,
+            Exit::HostGone => CgiFailure::HostGone,
             Exit::Ended { signal, code, .. } => match signal {
-                Some(signal) => Failure::Killed(signal),
-                None => Failure::Code(code.unwrap_or_default()),
+                Some(signal) => CgiFailure::Killed(signal),
+                None => CgiFailure::Code(code.unwrap_or_default()),
             },
         }
     }
 
     /// Of an end that leaves no answer, whatever was printed.
-    pub(super) fn of_end(exit: Exit) -> Option<Failure> {
+    pub(super) fn of_end(exit: Exit) -> Option<CgiFailure> {
         match exit {
             Exit::Ended { signal: None, .. } => None,
-            exit => Some(Failure::of_exit(exit)),
+            exit => Some(CgiFailure::of_exit(exit)),
         }
     }
 
@@ -103,32 +103,32 @@ impl Failure {
     pub(super) fn is_by_output(&self) -> bool {
         matches!(
             self,
-            Failure::Head(..)
-                | Failure::Bodiless(_)
-                | Failure::Short { .. }
-                | Failure::Chunks
-                | Failure::Killed(_)
-                | Failure::Code(_)
-                | Failure::Failed(_)
-                | Failure::NotStarted { .. }
+            CgiFailure::Head(..)
+                | CgiFailure::Bodiless(_)
+                | CgiFailure::Short { .. }
+                | CgiFailure::Chunks
+                | CgiFailure::Killed(_)
+                | CgiFailure::Code(_)
+                | CgiFailure::Failed(_)
+                | CgiFailure::NotStarted { .. }
         )
     }
 
     /// The status that tells the client.
     pub(super) fn status(&self) -> u16 {
         match self {
-            Failure::QueueFull
-            | Failure::QueueTime
-            | Failure::HostTime
-            | Failure::Busy
-            | Failure::SpawnerGone
-            | Failure::NoPipes(_) => 503,
-            Failure::NotStarted { errno, .. } if is_lack(*errno) => 503,
-            Failure::FirstByte | Failure::Total | Failure::Silent => 504,
-            Failure::Code(_) | Failure::Unreadable => 500,
-            Failure::NotStarted { .. } if self.fault() == Fault::Server => 500,
-            Failure::Unpassable => 400,
-            Failure::Refused(_) => 403,
+            CgiFailure::QueueFull
+            | CgiFailure::QueueTime
+            | CgiFailure::HostTime
+            | CgiFailure::Busy
+            | CgiFailure::SpawnerGone
+            | CgiFailure::NoPipes(_) => 503,
+            CgiFailure::NotStarted { errno, .. } if is_lack(*errno) => 503,
+            CgiFailure::FirstByte | CgiFailure::Total | CgiFailure::Silent => 504,
+            CgiFailure::Code(_) | CgiFailure::Unreadable => 500,
+            CgiFailure::NotStarted { .. } if self.fault() == Fault::Server => 500,
+            CgiFailure::Unpassable => 400,
+            CgiFailure::Refused(_) => 403,
             _ => 502,
         }
     }
@@ -136,20 +136,20 @@ impl Failure {
     /// Whose fault it is.
     pub(super) fn fault(&self) -> Fault {
         match self {
-            Failure::QueueFull
-            | Failure::QueueTime
-            | Failure::HostTime
-            | Failure::Busy
-            | Failure::SpawnerGone
-            | Failure::Unreadable
-            | Failure::NoPipes(_)
-            | Failure::Refused(_) => Fault::Server,
-            Failure::NotStarted { step, errno }
+            CgiFailure::QueueFull
+            | CgiFailure::QueueTime
+            | CgiFailure::HostTime
+            | CgiFailure::Busy
+            | CgiFailure::SpawnerGone
+            | CgiFailure::Unreadable
+            | CgiFailure::NoPipes(_)
+            | CgiFailure::Refused(_) => Fault::Server,
+            CgiFailure::NotStarted { step, errno }
                 if *step != Step::Exec.text() || is_lack(*errno) =>
             {
                 Fault::Server
             }
-            Failure::Unpassable => Fault::Client,
+            CgiFailure::Unpassable => Fault::Client,
             _ => Fault::Script,
         }
     }
@@ -157,37 +157,39 @@ impl Failure {
     /// The reason in words, for the record.
     pub(super) fn reason(&self) -> &'static str {
         match self {
-            Failure::QueueFull => "limits: queue: too many requests wait for the program",
-            Failure::QueueTime => "limits: queue_time: no process became free in time",
-            Failure::FirstByte => "limits: first_byte: no head of an answer in time",
-            Failure::Total => "limits: total: the program ran for too long",
-            Failure::Silent => "limits: events: the stream of events fell silent",
-            Failure::Head(bad, _) => bad.reason,
-            Failure::Bodiless(_) => "the program sent a body with a status that has none",
-            Failure::Short { .. } => "the program's output is shorter than its Content-Length",
-            Failure::Chunks => "the program's output is not in chunks, as its head says",
-            Failure::Killed(_) => "a signal ended the program",
-            Failure::Code(_) => "the command failed",
-            Failure::Failed(_) => "the program failed after its head",
-            Failure::NotStarted { .. } => "the program could not be started",
-            Failure::Busy => "limits: too many programs wait to be started",
-            Failure::SpawnerGone => {
+            CgiFailure::QueueFull => "limits: queue: too many requests wait for the program",
+            CgiFailure::QueueTime => "limits: queue_time: no process became free in time",
+            CgiFailure::FirstByte => "limits: first_byte: no head of an answer in time",
+            CgiFailure::Total => "limits: total: the program ran for too long",
+            CgiFailure::Silent => "limits: events: the stream of events fell silent",
+            CgiFailure::Head(bad, _) => bad.reason,
+            CgiFailure::Bodiless(_) => "the program sent a body with a status that has none",
+            CgiFailure::Short { .. } => "the program's output is shorter than its Content-Length",
+            CgiFailure::Chunks => "the program's output is not in chunks, as its head says",
+            CgiFailure::Killed(_) => "a signal ended the program",
+            CgiFailure::Code(_) => "the command failed",
+            CgiFailure::Failed(_) => "the program failed after its head",
+            CgiFailure::NotStarted { .. } => "the program could not be started",
+            CgiFailure::Busy => "limits: too many programs wait to be started",
+            CgiFailure::SpawnerGone => {
                 "the process that starts programs died, and the program with it"
             }
-            Failure::Unreadable => "the program's output could not be read",
-            Failure::NoPipes(_) => "there are no pipes for the program",
-            Failure::Refused(reason) => reason,
-            Failure::NoHost(_) => "the warm interpreter does not start",
-            Failure::HostTime => "limits: queue_time: the interpreter was not ready in time",
-            Failure::HostGone => "the warm interpreter died, and the script with it",
-            Failure::Unpassable => "the request holds a NUL byte, which no program can be passed",
+            CgiFailure::Unreadable => "the program's output could not be read",
+            CgiFailure::NoPipes(_) => "there are no pipes for the program",
+            CgiFailure::Refused(reason) => reason,
+            CgiFailure::NoHost(_) => "the warm interpreter does not start",
+            CgiFailure::HostTime => "limits: queue_time: the interpreter was not ready in time",
+            CgiFailure::HostGone => "the warm interpreter died, and the script with it",
+            CgiFailure::Unpassable => {
+                "the request holds a NUL byte, which no program can be passed"
+            }
         }
     }
 
     /// What the reason leaves open.
     fn details(&self) -> String {
         match self {
-            Failure::Head(bad, ending) => {
+            CgiFailure::Head(bad, ending) => {
                 let line = match bad.line.is_empty() {
                     true => String::new(),
                     false => format!("{:?}", String::from_utf8_lossy(&bad.line)),
@@ -198,15 +200,15 @@ impl Failure {
                     .collect::<Vec<_>>()
                     .join(", ")
             }
-            Failure::Bodiless(status) => format!("status {status}"),
-            Failure::Short { announced, came } => format!("{came} bytes of {announced}"),
-            Failure::Killed(signal) => format!("signal {signal}"),
-            Failure::Code(code) | Failure::Failed(code) => format!("exit code {code}"),
-            Failure::NotStarted { step, errno } => {
+            CgiFailure::Bodiless(status) => format!("status {status}"),
+            CgiFailure::Short { announced, came } => format!("{came} bytes of {announced}"),
+            CgiFailure::Killed(signal) => format!("signal {signal}"),
+            CgiFailure::Code(code) | CgiFailure::Failed(code) => format!("exit code {code}"),
+            CgiFailure::NotStarted { step, errno } => {
                 format!("cannot {step}: {}", io::Error::from_raw_os_error(*errno))
             }
-            Failure::NoPipes(error) => error.to_string(),
-            Failure::NoHost(reason) => reason.to_string(),
+            CgiFailure::NoPipes(error) => error.to_string(),
+            CgiFailure::NoHost(reason) => reason.to_string(),
             _ => String::new(),
         }
     }
@@ -249,16 +251,16 @@ pub(super) fn ending(exit: Exit) -> String {
 }
 
 /// Tells the record why, and which program it was.
-pub(super) fn note_detail(request: &Request, run: &Run, failure: &Failure) {
+pub(super) fn note_detail(request: &Request, run: &ProgramRun, failure: &CgiFailure) {
     request.set_detail(&detail(&run.file, failure, &run.printed()));
 }
 
 /// The same of a run that ended after its answer, or well.
-pub(super) fn note_end_detail(request: &Request, run: &Run, exit: Exit) {
+pub(super) fn note_end_detail(request: &Request, run: &ProgramRun, exit: Exit) {
     request.set_detail(&told(&run.file, &ending(exit), &run.printed()));
 }
 
-fn detail(file: &[u8], failure: &Failure, printed: &[u8]) -> Vec<u8> {
+fn detail(file: &[u8], failure: &CgiFailure, printed: &[u8]) -> Vec<u8> {
     told(file, &failure.details(), printed)
 }
 
@@ -293,7 +295,7 @@ pub(super) fn respond(
     cgi: &Cgi,
     request: &Request,
     file: &[u8],
-    failure: &Failure,
+    failure: &CgiFailure,
     printed: &[u8],
 ) -> Response {
     {
@@ -302,7 +304,7 @@ pub(super) fn respond(
         record.reason = Some(failure.reason());
     }
     let mut told = detail(file, failure, printed);
-    if let Failure::NotStarted { step, errno } = failure {
+    if let CgiFailure::NotStarted { step, errno } = failure {
         let mut details = failure.details();
         if *step == Step::Exec.text()
             && *errno == libc::ENOENT

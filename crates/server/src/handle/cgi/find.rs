@@ -14,11 +14,11 @@ use rustix::fs::{FileType, Stat};
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::config::Symlinks;
-use crate::handle::files::open::{May, Root, Trouble};
-use crate::process::is_lack;
+use crate::handle::files::open::{FileOpenError, May, Root};
+use hob_keeper::process::is_lack;
 
 /// A folder of programs.
-pub struct Folder {
+pub struct ProgramFolder {
     /// Where it is.
     pub root: Arc<Root>,
     /// Threads that may wait for its disk.
@@ -67,9 +67,9 @@ pub struct Interpreter {
 
 /// What a path means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum ProgramLookup {
     /// A program.
-    Program(Place),
+    Program(FoundProgram),
     /// A folder asked for without its final slash.
     FolderWithoutSlash,
     /// Nothing (404).
@@ -89,7 +89,7 @@ pub enum Found {
 
 /// A program in its folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FoundProgram {
     /// Its path below the folder.
     pub path: Box<[u8]>,
     /// Bytes of the request's path that name it; all of them for a folder's index.
@@ -108,14 +108,14 @@ struct At {
 }
 
 /// Why a path is not walked on.
-enum Stop {
-    Trouble(Trouble),
+enum PathWalkError {
+    Trouble(FileOpenError),
     Outside(Box<[u8]>),
 }
 
-impl From<Trouble> for Stop {
-    fn from(trouble: Trouble) -> Stop {
-        Stop::Trouble(trouble)
+impl From<FileOpenError> for PathWalkError {
+    fn from(trouble: FileOpenError) -> PathWalkError {
+        PathWalkError::Trouble(trouble)
     }
 }
 
@@ -125,24 +125,24 @@ const NO_INDEX: &str = "the folder has no program of `index`";
 const NO_FILE: &str = "it is neither a file nor a folder";
 const NOT_REACHABLE: &str = "the server may not look into a folder on the way to it";
 
-impl Folder {
+impl ProgramFolder {
     /// What `path` means, which is normal, below the folder and without its first slash. `None`
     /// when only the pool can tell.
-    pub fn find(&self, path: &[u8], now_ms: u64, age_ms: u64, may: May) -> Option<Found> {
+    pub fn find(&self, path: &[u8], now_ms: u64, age_ms: u64, may: May) -> Option<ProgramLookup> {
         let known = self.root.refresh(now_ms, age_ms, may);
         let trouble = match known
-            .map_err(Stop::Trouble)
+            .map_err(PathWalkError::Trouble)
             .and_then(|_| self.walk(path, may))
         {
             Ok(found) => return Some(found),
-            Err(Stop::Outside(target)) => return Some(Found::Outside(target)),
-            Err(Stop::Trouble(trouble)) => trouble,
+            Err(PathWalkError::Outside(target)) => return Some(ProgramLookup::Outside(target)),
+            Err(PathWalkError::Trouble(trouble)) => trouble,
         };
         match trouble {
-            Trouble::WouldWait if may == May::TouchMemoryOnly => None,
-            Trouble::Missing | Trouble::WouldWait => Some(Found::Missing),
-            Trouble::Forbidden => Some(Found::Refused(NOT_REACHABLE)),
-            Trouble::Failed(error) => Some(Found::Failed {
+            FileOpenError::WouldWait if may == May::TouchMemoryOnly => None,
+            FileOpenError::Missing | FileOpenError::WouldWait => Some(ProgramLookup::Missing),
+            FileOpenError::Forbidden => Some(ProgramLookup::Refused(NOT_REACHABLE)),
+            FileOpenError::Failed(error) => Some(ProgramLookup::Failed {
                 is_lack: error.raw_os_error().is_some_and(is_lack),
                 error: error.to_string().into(),
             }),
@@ -150,7 +150,7 @@ impl Folder {
     }
 
     /// The file of a program.
-    pub fn file(&self, place: &Place) -> Vec<u8> {
+    pub fn file(&self, place: &FoundProgram) -> Vec<u8> {
         if let Some(target) = &place.target {
             return target.to_vec();
         }
@@ -160,7 +160,7 @@ impl Folder {
         file
     }
 
-    fn walk(&self, path: &[u8], may: May) -> Result<Found, Stop> {
+    fn walk(&self, path: &[u8], may: May) -> Result<ProgramLookup, PathWalkError> {
         let slashes = memchr::memchr_iter(b'/', path);
         let mut begin = 0;
         for end in slashes.chain([path.len()]) {
@@ -170,60 +170,60 @@ impl Folder {
                 break;
             }
             if name.starts_with(b".") {
-                return Ok(Found::Missing);
+                return Ok(ProgramLookup::Missing);
             }
             let at = self.at(&path[..end], may)?;
             match FileType::from_raw_mode(at.stat.st_mode) {
                 FileType::Directory => begin = end + 1,
                 FileType::RegularFile => return Ok(self.program(&path[..end], end, at)),
-                _ => return Ok(Found::Refused(NO_FILE)),
+                _ => return Ok(ProgramLookup::Refused(NO_FILE)),
             }
         }
         if begin == path.len() {
             return self.index(path, may);
         }
-        Ok(Found::FolderWithoutSlash)
+        Ok(ProgramLookup::FolderWithoutSlash)
     }
 
-    fn index(&self, folder: &[u8], may: May) -> Result<Found, Stop> {
+    fn index(&self, folder: &[u8], may: May) -> Result<ProgramLookup, PathWalkError> {
         for name in &self.index {
             let path = [folder, name.as_bytes()].concat();
             match self.at(&path, may) {
                 Ok(at) if FileType::from_raw_mode(at.stat.st_mode) == FileType::RegularFile => {
                     return Ok(self.program(&path, folder.len(), at));
                 }
-                Ok(_) | Err(Stop::Trouble(Trouble::Missing)) => {}
+                Ok(_) | Err(PathWalkError::Trouble(FileOpenError::Missing)) => {}
                 Err(stop) => return Err(stop),
             }
         }
-        Ok(Found::Refused(NO_INDEX))
+        Ok(ProgramLookup::Refused(NO_INDEX))
     }
 
-    fn at(&self, path: &[u8], may: May) -> Result<At, Stop> {
+    fn at(&self, path: &[u8], may: May) -> Result<At, PathWalkError> {
         let dir = self.root.dir();
         match dir.state(path, Symlinks::Inside, may) {
             Ok(stat) => return Ok(At { stat, target: None }),
             // On a serving thread a link that leads out is for the pool.
-            Err(Trouble::Missing) if may == May::Wait => {}
+            Err(FileOpenError::Missing) if may == May::Wait => {}
             Err(trouble) => return Err(trouble.into()),
         }
-        let (real, stat) = dir.follow(path).map_err(|_| Trouble::Missing)?;
+        let (real, stat) = dir.follow(path).map_err(|_| FileOpenError::Missing)?;
         let bytes = |path: &Path| path.as_os_str().as_bytes().into();
         match self.places.iter().find_map(|place| place.holds(&real)) {
             Some(target) => Ok(At {
                 stat,
                 target: Some(bytes(&target)),
             }),
-            None => Err(Stop::Outside(bytes(&real))),
+            None => Err(PathWalkError::Outside(bytes(&real))),
         }
     }
 
-    fn program(&self, path: &[u8], named_bytes: usize, at: At) -> Found {
+    fn program(&self, path: &[u8], named_bytes: usize, at: At) -> ProgramLookup {
         let interpreter = interpreter_of(&self.interpreters, path);
         if interpreter.is_none() && !is_executable(&at.stat) {
-            return Found::Refused(NOT_EXECUTABLE);
+            return ProgramLookup::Refused(NOT_EXECUTABLE);
         }
-        Found::Program(Place {
+        ProgramLookup::Program(FoundProgram {
             path: path.into(),
             named_bytes,
             interpreter,
@@ -251,12 +251,12 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    fn folder(path: &Path) -> Folder {
+    fn folder(path: &Path) -> ProgramFolder {
         let by = |ending: &str, program: &str| Interpreter {
             ending: ending.to_owned(),
             words: vec![program.as_bytes().to_vec()],
         };
-        Folder {
+        ProgramFolder {
             root: Arc::new(Root::open(path).unwrap()),
             pool: DiskThreads::default(),
             index: vec!["index.cgi".to_owned(), "index.py".to_owned()],
@@ -271,8 +271,8 @@ mod tests {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    fn program(path: &str, named: &str, interpreter: Option<usize>) -> Found {
-        Found::Program(Place {
+    fn program(path: &str, named: &str, interpreter: Option<usize>) -> ProgramLookup {
+        ProgramLookup::Program(FoundProgram {
             path: path.as_bytes().into(),
             named_bytes: named.len(),
             interpreter,
@@ -307,13 +307,13 @@ mod tests {
         symlink("../shared/tool.cgi", root.join("tool.cgi")).unwrap();
         symlink(root.join("a.cgi"), root.join("whole.cgi")).unwrap();
         symlink("../nothing", root.join("dangling")).unwrap();
-        let outside = |path: &Path| Found::Outside(path.as_os_str().as_bytes().into());
+        let outside = |path: &Path| ProgramLookup::Outside(path.as_os_str().as_bytes().into());
         let at = |path: &str, named: &str, target: &Path| {
-            let Found::Program(place) = program(path, named, None) else {
+            let ProgramLookup::Program(place) = program(path, named, None) else {
                 panic!("a program");
             };
             let target = Some(target.as_os_str().as_bytes().into());
-            Found::Program(Place { target, ..place })
+            ProgramLookup::Program(FoundProgram { target, ..place })
         };
         let shared = root.join("../shared");
         let real_outside = fs::canonicalize(top.path().join("outside.cgi")).unwrap();
@@ -326,22 +326,22 @@ mod tests {
             ("inside.cgi", program("inside.cgi", "inside.cgi", None)),
             ("sub/b/x", program("sub/b", "sub/b", None)),
             ("sub/", program("sub/index.py", "sub/", Some(0))),
-            ("sub", Found::FolderWithoutSlash),
+            ("sub", ProgramLookup::FolderWithoutSlash),
             ("script.py/x", program("script.py", "script.py", Some(0))),
             ("two.x.py", program("two.x.py", "two.x.py", Some(1))),
-            ("plain.txt", Found::Refused(NOT_EXECUTABLE)),
-            ("plain.txt/x", Found::Refused(NOT_EXECUTABLE)),
-            ("empty/", Found::Refused(NO_INDEX)),
-            ("", Found::Refused(NO_INDEX)),
-            ("missing", Found::Missing),
-            ("sub/missing/x", Found::Missing),
-            (".d.cgi", Found::Missing),
-            (".hidden/c.cgi", Found::Missing),
-            ("sub/../a.cgi", Found::Missing),
-            ("../outside.cgi", Found::Missing),
+            ("plain.txt", ProgramLookup::Refused(NOT_EXECUTABLE)),
+            ("plain.txt/x", ProgramLookup::Refused(NOT_EXECUTABLE)),
+            ("empty/", ProgramLookup::Refused(NO_INDEX)),
+            ("", ProgramLookup::Refused(NO_INDEX)),
+            ("missing", ProgramLookup::Missing),
+            ("sub/missing/x", ProgramLookup::Missing),
+            (".d.cgi", ProgramLookup::Missing),
+            (".hidden/c.cgi", ProgramLookup::Missing),
+            ("sub/../a.cgi", ProgramLookup::Missing),
+            ("../outside.cgi", ProgramLookup::Missing),
             ("outside.cgi", outside(&real_outside)),
             ("etc/passwd", outside(&fs::canonicalize("/etc").unwrap())),
-            ("dangling", Found::Missing),
+            ("dangling", ProgramLookup::Missing),
             (
                 "tool.cgi/x",
                 at("tool.cgi", "tool.cgi", &shared.join("tool.cgi")),
@@ -350,18 +350,18 @@ mod tests {
                 "to/tool.cgi",
                 at("to/tool.cgi", "to/tool.cgi", &shared.join("tool.cgi")),
             ),
-            ("to/deep/plain", Found::Refused(NOT_EXECUTABLE)),
+            ("to/deep/plain", ProgramLookup::Refused(NOT_EXECUTABLE)),
             (
                 "whole.cgi",
                 at("whole.cgi", "whole.cgi", &root.join("a.cgi")),
             ),
-            ("pipe", Found::Refused(NO_FILE)),
+            ("pipe", ProgramLookup::Refused(NO_FILE)),
         ] {
             let found = folder.find(path.as_bytes(), 1_000, 1_000, May::Wait);
             assert_eq!(found, Some(expected), "{path}");
         }
         let place = folder.find(b"sub/b", 1_000, 1_000, May::Wait);
-        let Some(Found::Program(place)) = place else {
+        let Some(ProgramLookup::Program(place)) = place else {
             panic!("{place:?}");
         };
         let file = folder.file(&place);

@@ -12,11 +12,11 @@ use hob_trace::Mutex;
 /// The gate of one program.
 #[derive(Debug, Default)]
 pub struct Gate {
-    state: Mutex<State>,
+    state: Mutex<GateState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct GateState {
     running_max: usize,
     queue_max: usize,
     running: usize,
@@ -33,18 +33,18 @@ pub struct Permit(Arc<Gate>);
 
 /// A place in the queue; gives the permit.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct GateWaiter {
     gate: Arc<Gate>,
     ticket: Option<u64>,
 }
 
 /// What asking for a place gives.
 #[derive(Debug)]
-pub enum Entry {
+pub enum GateAdmission {
     /// Go in.
     Permit(Permit),
     /// Wait.
-    Queued(Waiting),
+    Queued(GateWaiter),
     /// The queue is full (503).
     Full,
 }
@@ -67,19 +67,19 @@ impl Gate {
     }
 
     /// Asks for a place.
-    pub fn enter(self: &Arc<Gate>) -> Entry {
+    pub fn enter(self: &Arc<Gate>) -> GateAdmission {
         let mut state = self.state.lock();
         if state.running < state.running_max && state.waiting.is_empty() {
             state.running += 1;
-            return Entry::Permit(Permit(Arc::clone(self)));
+            return GateAdmission::Permit(Permit(Arc::clone(self)));
         }
         if state.waiting.len() >= state.queue_max {
-            return Entry::Full;
+            return GateAdmission::Full;
         }
         let ticket = state.next;
         state.next += 1;
         state.waiting.insert(ticket, None);
-        Entry::Queued(Waiting {
+        GateAdmission::Queued(GateWaiter {
             gate: Arc::clone(self),
             ticket: Some(ticket),
         })
@@ -106,7 +106,7 @@ impl Gate {
     }
 }
 
-impl State {
+impl GateState {
     /// Calls in as many as there is room for.
     fn call(&mut self) -> Vec<Waker> {
         let mut wakers = Vec::new();
@@ -128,7 +128,7 @@ impl Drop for Permit {
     }
 }
 
-impl Future for Waiting {
+impl Future for GateWaiter {
     type Output = Permit;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Permit> {
@@ -149,7 +149,7 @@ impl Future for Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for GateWaiter {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
         let mut state = self.gate.state.lock();
@@ -178,21 +178,21 @@ mod tests {
         }
     }
 
-    fn permit(entry: Entry) -> Permit {
+    fn permit(entry: GateAdmission) -> Permit {
         match entry {
-            Entry::Permit(permit) => permit,
+            GateAdmission::Permit(permit) => permit,
             other => panic!("{other:?}"),
         }
     }
 
-    fn queued(entry: Entry) -> Waiting {
+    fn queued(entry: GateAdmission) -> GateWaiter {
         match entry {
-            Entry::Queued(waiting) => waiting,
+            GateAdmission::Queued(waiting) => waiting,
             other => panic!("{other:?}"),
         }
     }
 
-    fn poll(waiting: &mut Waiting, count: &Arc<Count>) -> Option<Permit> {
+    fn poll(waiting: &mut GateWaiter, count: &Arc<Count>) -> Option<Permit> {
         let waker = Waker::from(Arc::clone(count));
         match Pin::new(waiting).poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(permit) => Some(permit),
@@ -206,7 +206,7 @@ mod tests {
         let count = Arc::default();
         let inside = permit(gate.enter());
         let (mut first, mut second) = (queued(gate.enter()), queued(gate.enter()));
-        assert!(matches!(gate.enter(), Entry::Full));
+        assert!(matches!(gate.enter(), GateAdmission::Full));
         assert_eq!(gate.load(), (1, 2));
         assert!(poll(&mut first, &count).is_none() && poll(&mut second, &count).is_none());
         drop(inside);
@@ -250,7 +250,7 @@ mod tests {
         let mut second = queued(gate.enter());
         gate.set_limits(2, 0);
         let second = poll(&mut second, &count).unwrap();
-        assert!(matches!(gate.enter(), Entry::Full));
+        assert!(matches!(gate.enter(), GateAdmission::Full));
         gate.set_limits(1, 1);
         drop(first);
         let mut third = queued(gate.enter());

@@ -4,20 +4,20 @@
 use hob_http::{Request, Response};
 use hob_trace::Fault;
 
-use crate::handle::cgi::fail::{self, Failure};
-use crate::handle::cgi::find::{Folder, Found, Interpreter, Place};
-use crate::handle::cgi::{Cgi, Runs, Script, arguments};
+use crate::handle::cgi::fail::{self, CgiFailure};
+use crate::handle::cgi::find::{FoundProgram, Interpreter, ProgramFolder, ProgramLookup};
+use crate::handle::cgi::{Cgi, RouteProgram, Runs, arguments};
 use crate::handle::plain;
-use crate::handle::script::variables::{self, Asked};
-use crate::process::{HasNul, Strings};
-use crate::route::target::{Shown, rest_as_sent, told};
+use crate::handle::script::variables::{self, ProgramRequest};
+use crate::route::target::{PathDisplay, rest_as_sent, told};
+use hob_keeper::process::{HasNul, Strings};
 
 /// Why what a link names is not run.
 const LEADS_OUT: &str = "a symbolic link leads out of the folder of programs; name the folder it \
                          leads into in `symlinks_to`";
 
 /// A program that is to run for a request.
-pub(crate) struct Job {
+pub(crate) struct ProgramJob {
     /// What is executed: the program, or its interpreter.
     pub(crate) path: Vec<u8>,
     /// The program's file.
@@ -27,11 +27,11 @@ pub(crate) struct Job {
     /// Its arguments, its name first.
     pub(crate) arguments: Strings,
     /// What it is.
-    pub(crate) kind: Kind,
+    pub(crate) kind: JobKind,
 }
 
 /// What runs.
-pub(crate) enum Kind {
+pub(crate) enum JobKind {
     /// A CGI program, and the parts of the path.
     Program {
         /// What names it.
@@ -49,10 +49,10 @@ impl Cgi {
     pub(crate) fn job(
         &self,
         request: &Request,
-        found: Option<Found>,
+        found: Option<ProgramLookup>,
         path: &[u8],
         below: usize,
-    ) -> Result<Job, Box<Response>> {
+    ) -> Result<ProgramJob, Box<Response>> {
         match (&self.runs, found) {
             (Runs::Folder(folder), Some(found)) => self.settle(request, folder, found, path, below),
             (Runs::Folder(_), None) => Err(Box::new(plain::error(404))),
@@ -64,25 +64,25 @@ impl Cgi {
     fn settle(
         &self,
         request: &Request,
-        folder: &Folder,
-        found: Found,
+        folder: &ProgramFolder,
+        found: ProgramLookup,
         path: &[u8],
         below: usize,
-    ) -> Result<Job, Box<Response>> {
+    ) -> Result<ProgramJob, Box<Response>> {
         match found {
-            Found::Program(place) => self.program(request, folder, &place, path, below),
-            Found::FolderWithoutSlash => Err(Box::new(plain::add_slash(request))),
-            Found::Missing => Err(Box::new(plain::error(404))),
-            Found::Outside(target) => {
+            ProgramLookup::Program(place) => self.program(request, folder, &place, path, below),
+            ProgramLookup::FolderWithoutSlash => Err(Box::new(plain::add_slash(request))),
+            ProgramLookup::Missing => Err(Box::new(plain::error(404))),
+            ProgramLookup::Outside(target) => {
                 request.record_mut().reason = Some(LEADS_OUT);
                 request.set_detail(&target);
                 Err(Box::new(plain::error(404)))
             }
-            Found::Refused(reason) => {
-                Err(self.refuse_path(request, path, &Failure::Refused(reason)))
+            ProgramLookup::Refused(reason) => {
+                Err(self.refuse_path(request, path, &CgiFailure::Refused(reason)))
             }
-            Found::Failed { error, is_lack } => {
-                let path = Shown(path);
+            ProgramLookup::Failed { error, is_lack } => {
+                let path = PathDisplay(path);
                 hob_trace::warn_seldom!(%path, %error, "a program could not be looked for");
                 let mut record = request.record_mut();
                 record.fault = Fault::Server;
@@ -95,11 +95,11 @@ impl Cgi {
     fn program(
         &self,
         request: &Request,
-        folder: &Folder,
-        place: &Place,
+        folder: &ProgramFolder,
+        place: &FoundProgram,
         path: &[u8],
         below: usize,
-    ) -> Result<Job, Box<Response>> {
+    ) -> Result<ProgramJob, Box<Response>> {
         let name = told([&path[..below], &place.path].concat().into());
         let named = below + place.named_bytes;
         let path_info = told(rest_as_sent(request.head().path(), path, named));
@@ -107,17 +107,17 @@ impl Cgi {
         // One that is kept has started already.
         let interpreter = interpreter.filter(|_| self.warm.is_none());
         let parts = (name.into_owned(), path_info.into_owned());
-        Job::program(request, folder.file(place), interpreter, parts)
-            .map_err(|_| self.refuse_path(request, path, &Failure::Unpassable))
+        ProgramJob::program(request, folder.file(place), interpreter, parts)
+            .map_err(|_| self.refuse_path(request, path, &CgiFailure::Unpassable))
     }
 
     fn script(
         &self,
         request: &Request,
-        script: &Script,
+        script: &RouteProgram,
         path: &[u8],
         below: usize,
-    ) -> Result<Job, Box<Response>> {
+    ) -> Result<ProgramJob, Box<Response>> {
         let split = match script.splits_path {
             // The slash before the rest belongs to it.
             true => below.saturating_sub(1),
@@ -127,11 +127,11 @@ impl Cgi {
         let path_info = told(rest_as_sent(request.head().path(), path, split));
         let parts = (name.into_owned(), path_info.into_owned());
         let interpreter = script.interpreter.as_ref().filter(|_| self.warm.is_none());
-        Job::program(request, script.file.clone(), interpreter, parts)
-            .map_err(|_| self.refuse_path(request, path, &Failure::Unpassable))
+        ProgramJob::program(request, script.file.clone(), interpreter, parts)
+            .map_err(|_| self.refuse_path(request, path, &CgiFailure::Unpassable))
     }
 
-    fn command(&self, request: &Request) -> Result<Job, Box<Response>> {
+    fn command(&self, request: &Request) -> Result<ProgramJob, Box<Response>> {
         let Runs::Command(command) = &self.runs else {
             return Err(Box::new(plain::error(500)));
         };
@@ -146,28 +146,28 @@ impl Cgi {
         let mut arguments = Strings::new();
         for word in words {
             let pushed = arguments.push(&word);
-            pushed.map_err(|_| self.refuse(request, &command.program, &Failure::Unpassable))?;
+            pushed.map_err(|_| self.refuse(request, &command.program, &CgiFailure::Unpassable))?;
         }
-        Ok(Job {
+        Ok(ProgramJob {
             path: command.program.clone(),
             file: command.program.clone(),
             dir: command.dir.clone(),
             arguments,
-            kind: Kind::Command(command.output.clone()),
+            kind: JobKind::Command(command.output.clone()),
         })
     }
 
     /// `path` is the request's, in normal form.
-    fn refuse_path(&self, request: &Request, path: &[u8], failure: &Failure) -> Box<Response> {
-        self.refuse(request, Shown(path).to_string().as_bytes(), failure)
+    fn refuse_path(&self, request: &Request, path: &[u8], failure: &CgiFailure) -> Box<Response> {
+        self.refuse(request, PathDisplay(path).to_string().as_bytes(), failure)
     }
 
-    fn refuse(&self, request: &Request, file: &[u8], failure: &Failure) -> Box<Response> {
+    fn refuse(&self, request: &Request, file: &[u8], failure: &CgiFailure) -> Box<Response> {
         Box::new(fail::respond(self, request, file, failure, b""))
     }
 }
 
-impl Job {
+impl ProgramJob {
     /// A CGI program. `interpreter` runs it when it cannot run by itself; the parts of the path are
     /// what names it, and what follows.
     fn program(
@@ -175,7 +175,7 @@ impl Job {
         file: Vec<u8>,
         interpreter: Option<&Interpreter>,
         (name, path_info): (Vec<u8>, Vec<u8>),
-    ) -> Result<Job, HasNul> {
+    ) -> Result<ProgramJob, HasNul> {
         let mut words = Strings::new();
         let mut path = None;
         for word in interpreter
@@ -191,12 +191,12 @@ impl Job {
                 words.push(&word)?;
             }
         }
-        Ok(Job {
+        Ok(ProgramJob {
             path: path.unwrap_or_else(|| file.clone()),
             dir: folder_of(&file).to_vec(),
             file,
             arguments: words,
-            kind: Kind::Program { name, path_info },
+            kind: JobKind::Program { name, path_info },
         })
     }
 
@@ -212,13 +212,13 @@ impl Job {
             Some(_) => cgi.environment.clone(),
             None => Strings::new(),
         };
-        let Kind::Program { name, path_info } = &self.kind else {
+        let JobKind::Program { name, path_info } = &self.kind else {
             return Ok(environment);
         };
-        let asked = Asked {
+        let asked = ProgramRequest {
             request,
             body_bytes: Some(body_bytes),
-            script: variables::Script {
+            script: variables::ScriptLocation {
                 name,
                 path_info,
                 file: &self.file,

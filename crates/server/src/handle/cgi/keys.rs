@@ -1,12 +1,12 @@
 //! Keys of `cgi`, and those that every handler has that runs a process for each request.
 
-use crate::config::key::Kind::{Arguments, Flag, Integer, Map, Path, Size, Text, Texts, Word};
 use crate::config::key::Preset::Nothing;
-use crate::config::key::{Key, MapOf, MapValue, Preset, Table};
+use crate::config::key::ValueType::{Arguments, Flag, Integer, Map, Path, Size, Text, Texts, Word};
+use crate::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable};
 use crate::config::schema::{KIB, MIB, PROGRAM, TIME_OR_NONE, TIME_SOME, TIME_TO_MINUTE, secs};
 
 /// `[site.route.cgi]`
-pub(crate) static CGI: Table = Table {
+pub(crate) static CGI: SchemaTable = SchemaTable {
     name: "cgi",
     header: "`cgi` of a route",
     text: "A process for each request: CGI programs, or a command that knows nothing of the web. A \
@@ -14,7 +14,7 @@ pub(crate) static CGI: Table = Table {
            nothing else is said here.",
     base: Some(&PROGRAM),
     keys: &[
-        Key::new(
+        SchemaKey::new(
             "dir",
             Path,
             Nothing("none; give `dir`, `script` or `command`"),
@@ -26,11 +26,11 @@ pub(crate) static CGI: Table = Table {
         )
         .example("\"cgi-bin\"")
         .aka(&["root", "folder", "directory", "path"]),
-        Key::new("script", Path, Nothing("none"))
+        SchemaKey::new("script", Path, Nothing("none"))
             .says("One CGI program for every path of the route; what follows is its `PATH_INFO`.")
             .example("\"/usr/lib/cgit/cgit.cgi\"")
             .aka(&["file", "program", "exec", "run"]),
-        Key::new("command", Arguments, Nothing("none"))
+        SchemaKey::new("command", Arguments, Nothing("none"))
             .says(
                 "A program and its arguments, started without a shell. What it prints is the \
                  answer; an exit code other than 0 makes it a 500. `\"${query.NAME}\"` is what \
@@ -38,11 +38,11 @@ pub(crate) static CGI: Table = Table {
             )
             .example("[\"df\", \"-h\"]")
             .aka(&["cmd", "argv"]),
-        Key::new("output", Text, Preset::Text("text/plain; charset=utf-8"))
+        SchemaKey::new("output", Text, Preset::Text("text/plain; charset=utf-8"))
             .says("Media type of what a `command` prints.")
             .example("\"application/json\"")
             .aka(&["content_type", "type"]),
-        Key::new("parameters", Map(&PARAMETER_TO_PATTERN), Nothing("none"))
+        SchemaKey::new("parameters", Map(&PARAMETER_TO_PATTERN), Nothing("none"))
             .says(
                 "Fields of the query a `command` takes, each with a regular expression that its \
                  whole value must match; another is answered with 400. A value that begins with \
@@ -50,12 +50,12 @@ pub(crate) static CGI: Table = Table {
             )
             .example("{ host = \"[a-z0-9.]{1,60}\" }")
             .aka(&["params", "query"]),
-        Key::new("index", Texts, Preset::Texts(&["index.cgi"]))
+        SchemaKey::new("index", Texts, Preset::Texts(&["index.cgi"]))
             .says("Programs that answer for a folder; the first that exists is run.")
             .example("[\"index.cgi\", \"index.pl\"]")
             .aka(&["indexes", "default"]),
         SYMLINKS_TO,
-        Key::new("interpreters", Map(&ENDING_TO_INTERPRETER), Nothing("none"))
+        SchemaKey::new("interpreters", Map(&ENDING_TO_INTERPRETER), Nothing("none"))
             .says(
                 "Programs that run files with an ending, with arguments of theirs; such files need \
                  not be executable. All others must be.",
@@ -77,32 +77,33 @@ pub(crate) static CGI: Table = Table {
     ],
 };
 
-pub(in crate::handle) const SYMLINKS_TO: Key = Key::new("symlinks_to", Texts, Preset::Texts(&[]))
-    .says(
-        "Folders that symbolic links in `dir` may lead into. Links that stay in `dir` are \
+pub(in crate::handle) const SYMLINKS_TO: SchemaKey =
+    SchemaKey::new("symlinks_to", Texts, Preset::Texts(&[]))
+        .says(
+            "Folders that symbolic links in `dir` may lead into. Links that stay in `dir` are \
                  followed anyway, all others are not: what they name is answered with 404, and \
                  the record says where it leads. The program is the file that the link leads to: \
                  it runs in that file's folder, under that file's path.",
-    )
-    .example("[\"/usr/share/gitweb\"]")
-    .aka(&["symlinks", "follow_symlinks", "links"]);
-pub(in crate::handle) const PASS_AUTHORIZATION: Key =
-    Key::new("pass_authorization", Flag, Preset::Flag(false))
+        )
+        .example("[\"/usr/share/gitweb\"]")
+        .aka(&["symlinks", "follow_symlinks", "links"]);
+pub(in crate::handle) const PASS_AUTHORIZATION: SchemaKey =
+    SchemaKey::new("pass_authorization", Flag, Preset::Flag(false))
         .says(
             "Programs see the `Authorization` field, with passwords in it, as \
                  `HTTP_AUTHORIZATION`. Those that log people in themselves need it.",
         )
         .example("true")
         .aka(&["authorization"]);
-pub(in crate::handle) const DEV: Key = Key::new("dev", Flag, Preset::Flag(false))
+pub(in crate::handle) const DEV: SchemaKey = SchemaKey::new("dev", Flag, Preset::Flag(false))
     .says(
         "A program's failure is explained in the browser: why it failed, and what it \
                  printed on standard error. Only where no stranger can look.",
     )
     .example("true")
     .aka(&["debug", "development"]);
-pub(in crate::handle) const EXIT: Key =
-    Key::new("exit", Word(&["check", "trust"]), Preset::Text("check"))
+pub(in crate::handle) const EXIT: SchemaKey =
+    SchemaKey::new("exit", Word(&["check", "trust"]), Preset::Text("check"))
         .says(
             "What it means how a program ends. `\"check\"`: an answer of unannounced length is not \
                  whole when a signal ended its program, nor when that ended with an exit code \
@@ -114,7 +115,7 @@ pub(in crate::handle) const EXIT: Key =
         )
         .example("\"trust\"")
         .aka(&["exit_code", "exit_status"]);
-pub(in crate::handle) const CONCURRENT: Key = Key::new(
+pub(in crate::handle) const CONCURRENT: SchemaKey = SchemaKey::new(
     "concurrent",
     Integer {
         min: 1,
@@ -125,7 +126,7 @@ pub(in crate::handle) const CONCURRENT: Key = Key::new(
 .says("Processes of this route at once; more requests wait in its queue.")
 .example("8")
 .aka(&["max_processes", "workers", "limit"]);
-pub(in crate::handle) const QUEUE: Key = Key::new(
+pub(in crate::handle) const QUEUE: SchemaKey = SchemaKey::new(
     "queue",
     Integer {
         min: 0,
@@ -136,24 +137,26 @@ pub(in crate::handle) const QUEUE: Key = Key::new(
 .says("Requests that wait for a process; more are answered with 503.")
 .example("100")
 .aka(&["backlog", "max_queue"]);
-pub(in crate::handle) const QUEUE_TIME: Key = Key::new("queue_time", TIME_SOME, secs(30))
-    .says("How long a request waits for a process; then 503.")
-    .example("\"10s\"");
-pub(in crate::handle) const FIRST_BYTE: Key = Key::new("first_byte", TIME_SOME, secs(60))
-    .says(
-        "From a program's start until the head of its answer is complete; then it is ended \
+pub(in crate::handle) const QUEUE_TIME: SchemaKey =
+    SchemaKey::new("queue_time", TIME_SOME, secs(30))
+        .says("How long a request waits for a process; then 503.")
+        .example("\"10s\"");
+pub(in crate::handle) const FIRST_BYTE: SchemaKey =
+    SchemaKey::new("first_byte", TIME_SOME, secs(60))
+        .says(
+            "From a program's start until the head of its answer is complete; then it is ended \
                  and the answer is 504.",
-    )
-    .example("\"10s\"")
-    .aka(&["read_timeout"]);
-pub(in crate::handle) const TOTAL: Key = Key::new("total", TIME_SOME, secs(600))
+        )
+        .example("\"10s\"")
+        .aka(&["read_timeout"]);
+pub(in crate::handle) const TOTAL: SchemaKey = SchemaKey::new("total", TIME_SOME, secs(600))
     .says(
         "From a program's start until the end; then it is ended, and an answer that has \
                  begun breaks off. Streams of events have `events` instead.",
     )
     .example("\"1h\"")
     .aka(&["max_time", "kill_after"]);
-pub(in crate::handle) const EVENTS: Key = Key::new("events", TIME_OR_NONE, secs(300))
+pub(in crate::handle) const EVENTS: SchemaKey = SchemaKey::new("events", TIME_OR_NONE, secs(300))
     .says(
         "Longest pause between two pieces of an answer of `text/event-stream`; then its program is \
                  ended and it breaks off, and clients ask again. `total` does not hold for such an \
@@ -161,19 +164,19 @@ pub(in crate::handle) const EVENTS: Key = Key::new("events", TIME_OR_NONE, secs(
     )
     .example("\"1h\"")
     .aka(&["sse", "event_stream"]);
-pub(in crate::handle) const HEAD: Key =
-    Key::new("head", Size { min: 256, max: MIB }, Preset::Size(64 * KIB))
+pub(in crate::handle) const HEAD: SchemaKey =
+    SchemaKey::new("head", Size { min: 256, max: MIB }, Preset::Size(64 * KIB))
         .says("Longest head of a program's answer; a longer one is a 502.")
         .example("\"16KiB\"")
         .aka(&["header_size", "buffer_size"]);
-pub(in crate::handle) const LINGER: Key = Key::new("linger", TIME_TO_MINUTE, secs(2))
+pub(in crate::handle) const LINGER: SchemaKey = SchemaKey::new("linger", TIME_TO_MINUTE, secs(2))
     .says(
         "How long the output of a program that has ended stays open for what it left \
                  running, and how long the end of one is waited for that has closed its output: \
                  only then is known that nothing is missing.",
     )
     .example("\"500ms\"");
-pub(in crate::handle) const GRACE: Key = Key::new("grace", TIME_TO_MINUTE, secs(5))
+pub(in crate::handle) const GRACE: SchemaKey = SchemaKey::new("grace", TIME_TO_MINUTE, secs(5))
     .says(
         "Between SIGTERM and SIGKILL, when a program is ended: its client has left, or its \
                  time is up.",

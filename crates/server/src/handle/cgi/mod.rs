@@ -25,6 +25,7 @@ pub(crate) mod job;
 pub(crate) mod keys;
 mod limits;
 mod output;
+mod preflight;
 mod reply;
 mod run;
 mod running;
@@ -35,9 +36,9 @@ use std::sync::Arc;
 use hob_http::HalfClose;
 
 use crate::advice::scripts::RouteScripts;
-use crate::handle::script::stderr::Pace;
+use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::warm::RouteHosts;
-use crate::process::{ProgramRef, Strings};
+use hob_keeper::process::{ProgramRef, Strings};
 
 /// A handler of this kind, ready to answer.
 pub struct Cgi {
@@ -63,7 +64,7 @@ pub struct Cgi {
     /// What its scripts have used.
     pub scripts: Arc<RouteScripts>,
     /// How much standard error is logged.
-    pub pace: Pace,
+    pub pace: StderrRateLimit,
     /// What FIN from a client means while a program runs for it.
     pub half_close: HalfClose,
     /// Where its processes are forked from, when they are not started.
@@ -73,15 +74,15 @@ pub struct Cgi {
 /// What runs.
 pub enum Runs {
     /// The program that the path names.
-    Folder(find::Folder),
+    Folder(find::ProgramFolder),
     /// One program for every path.
-    Script(Script),
+    Script(RouteProgram),
     /// A command.
-    Command(command::Command),
+    Command(command::RouteCommand),
 }
 
 /// One program for every path of a route.
-pub struct Script {
+pub struct RouteProgram {
     /// Its file.
     pub file: Vec<u8>,
     /// Who runs it, when it cannot run by itself.

@@ -10,16 +10,16 @@ use std::time::Duration;
 use hob_http::reactor::Timer;
 use hob_http::{BodyError, DrainWatch, PipeEnd, Request, Watched};
 
-use crate::handle::cgi::fail::{self, Failure};
+use crate::handle::cgi::fail::{self, CgiFailure};
 use crate::handle::cgi::limits::{FIRST_READ_BYTES, READ_BYTES};
-use crate::handle::cgi::run::{Run, Why};
+use crate::handle::cgi::run::{ProgramRun, Why};
 use crate::handle::script::reply::note_cut;
-use crate::process::Exit;
+use hob_keeper::process::Exit;
 
 /// The output of a program whose answer is being made. Dropped before it is taken apart, it ends
 /// the program: its client has left.
-pub(super) struct Output {
-    pub(super) run: Rc<Run>,
+pub(super) struct ProgramOutput {
+    pub(super) run: Rc<ProgramRun>,
     /// All that was read.
     pub(super) bytes: Vec<u8>,
     /// `None` once it has ended.
@@ -40,11 +40,11 @@ pub(super) enum More {
     End,
 }
 
-impl Output {
-    pub(super) fn new(run: &Rc<Run>, source: Watched) -> Output {
+impl ProgramOutput {
+    pub(super) fn new(run: &Rc<ProgramRun>, source: Watched) -> ProgramOutput {
         let first_byte = run.reactor.timer();
         first_byte.set(run.cgi.settings.limits.first_byte);
-        Output {
+        ProgramOutput {
             run: Rc::clone(run),
             bytes: Vec::new(),
             source: Some(source),
@@ -56,12 +56,12 @@ impl Output {
     }
 
     /// Waits for more.
-    pub(super) async fn more(&mut self) -> Result<More, Failure> {
+    pub(super) async fn more(&mut self) -> Result<More, CgiFailure> {
         poll_fn(|cx| self.poll_more(cx)).await
     }
 
     /// Takes what is there, and what comes until the timer has run out; `None` then.
-    pub(super) async fn more_until(&mut self, timer: &Timer) -> Option<Result<More, Failure>> {
+    pub(super) async fn more_until(&mut self, timer: &Timer) -> Option<Result<More, CgiFailure>> {
         poll_fn(|cx| match self.poll_more(cx) {
             Poll::Ready(more) => Poll::Ready(Some(more)),
             Poll::Pending => timer.poll_elapsed(cx).map(|()| None),
@@ -70,7 +70,7 @@ impl Output {
     }
 
     /// Takes what is there without waiting; `None` when nothing is.
-    pub(super) async fn more_now(&mut self) -> Option<Result<More, Failure>> {
+    pub(super) async fn more_now(&mut self) -> Option<Result<More, CgiFailure>> {
         poll_fn(|cx| match self.poll_more(cx) {
             Poll::Ready(more) => Poll::Ready(Some(more)),
             Poll::Pending => Poll::Ready(None),
@@ -121,7 +121,7 @@ impl Output {
         }
     }
 
-    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<More, Failure>> {
+    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<More, CgiFailure>> {
         let Some(source) = &self.source else {
             return Poll::Ready(Ok(More::End));
         };
@@ -143,14 +143,14 @@ impl Output {
         match polled {
             Poll::Ready(Ok(0)) => self.source = None,
             Poll::Ready(Ok(_)) => return Poll::Ready(Ok(More::Bytes)),
-            Poll::Ready(Err(_)) => return Poll::Ready(Err(Failure::Unreadable)),
+            Poll::Ready(Err(_)) => return Poll::Ready(Err(CgiFailure::Unreadable)),
             Poll::Pending => return self.poll_silent(cx),
         }
         Poll::Ready(Ok(More::End))
     }
 
     /// Nothing to read: whether something is still to come.
-    fn poll_silent(&mut self, cx: &mut Context<'_>) -> Poll<Result<More, Failure>> {
+    fn poll_silent(&mut self, cx: &mut Context<'_>) -> Poll<Result<More, CgiFailure>> {
         match self.run.exit(cx) {
             Some(Exit::Ended { .. }) => {
                 self.begin_to_linger();
@@ -160,22 +160,22 @@ impl Output {
                     return Poll::Ready(Ok(More::End));
                 }
             }
-            Some(exit) => return Poll::Ready(Err(Failure::of_exit(exit))),
+            Some(exit) => return Poll::Ready(Err(CgiFailure::of_exit(exit))),
             None => {}
         }
         if self.run.ended_for() == Some(Why::Total) {
-            return Poll::Ready(Err(Failure::Total));
+            return Poll::Ready(Err(CgiFailure::Total));
         }
         if self.first_byte.poll_elapsed(cx).is_ready() {
             self.run.counters.limit_program_first_byte.add(1);
             self.run.end(Why::FirstByte);
-            return Poll::Ready(Err(Failure::FirstByte));
+            return Poll::Ready(Err(CgiFailure::FirstByte));
         }
         Poll::Pending
     }
 }
 
-impl Drop for Output {
+impl Drop for ProgramOutput {
     fn drop(&mut self) {
         if !self.is_taken {
             self.run.end(Why::ClientLeft);
@@ -185,7 +185,7 @@ impl Drop for Output {
 
 /// How long the body of an answer goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Span {
+pub(super) enum OutputLifetime {
     /// It has an end, which is waited for until `total`.
     ToItsEnd,
     /// A stream of events: `total` does not hold.
@@ -196,9 +196,9 @@ pub(super) enum Span {
 
 /// The end of a body that comes out of a program's pipe.
 pub(super) struct OutputEnd {
-    run: Rc<Run>,
+    run: Rc<ProgramRun>,
     request: Request,
-    span: Span,
+    span: OutputLifetime,
     /// Of a stream of events.
     events: Option<Events>,
     linger: Timer,
@@ -223,11 +223,11 @@ impl Events {
 }
 
 impl OutputEnd {
-    pub(super) fn new(run: &Rc<Run>, request: &Request, span: Span) -> OutputEnd {
-        if span == Span::Events {
+    pub(super) fn new(run: &Rc<ProgramRun>, request: &Request, span: OutputLifetime) -> OutputEnd {
+        if span == OutputLifetime::Events {
             run.set_total(Duration::MAX);
         }
-        let events = (span != Span::ToItsEnd).then(|| Events {
+        let events = (span != OutputLifetime::ToItsEnd).then(|| Events {
             silence: run.reactor.timer(),
             silence_max: run.cgi.settings.limits.events,
             drain: run.reactor.watch_drain(),
@@ -253,10 +253,10 @@ impl OutputEnd {
         self.linger.poll_elapsed(cx)
     }
 
-    fn decide(&self, cx: &mut Context<'_>, at_eof: bool) -> Poll<Result<(), Failure>> {
+    fn decide(&self, cx: &mut Context<'_>, at_eof: bool) -> Poll<Result<(), CgiFailure>> {
         let exit = self.run.exit(cx);
         if self.run.ended_for() == Some(Why::Total) {
-            return Poll::Ready(Err(Failure::Total));
+            return Poll::Ready(Err(CgiFailure::Total));
         }
         if let Some(exit) = exit
             && let Some(failure) = self.run.failure(exit)
@@ -276,7 +276,7 @@ impl OutputEnd {
 
     /// A stream of events that is waited for: it ends when the server stops, so that its client
     /// asks again elsewhere, and breaks off when it is silent for too long.
-    fn look_at_events(&self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+    fn look_at_events(&self, cx: &mut Context<'_>) -> Poll<Result<(), CgiFailure>> {
         let Some(events) = &self.events else {
             return Poll::Pending;
         };
@@ -287,7 +287,7 @@ impl OutputEnd {
         if events.silence.poll_elapsed(cx).is_ready() {
             self.run.counters.limit_program_events.add(1);
             self.run.end(Why::Silent);
-            return Poll::Ready(Err(Failure::Silent));
+            return Poll::Ready(Err(CgiFailure::Silent));
         }
         Poll::Pending
     }
@@ -320,7 +320,7 @@ impl PipeEnd for OutputEnd {
 
 impl Drop for OutputEnd {
     fn drop(&mut self) {
-        if self.span == Span::Events {
+        if self.span == OutputLifetime::Events {
             // What goes on without its answer does so for as long as any.
             self.run.set_total(self.run.cgi.settings.limits.total);
         }

@@ -5,32 +5,32 @@ use std::time::Instant;
 
 use hob_http::status::has_no_content;
 use hob_http::{Body, Bytes, Fields, Request, Response};
-use hob_trace::watch::Stage;
+use hob_trace::watch::RequestStage;
 
-use crate::handle::cgi::fail::{Failure, ending};
+use crate::handle::cgi::fail::{CgiFailure, ending};
 use crate::handle::cgi::limits::{OUTPUT_HELD_BYTES_MAX, OUTPUT_HELD_TIME};
-use crate::handle::cgi::output::{More, Output, OutputEnd, Span};
+use crate::handle::cgi::output::{More, OutputEnd, OutputLifetime, ProgramOutput};
 use crate::handle::plain;
 use crate::handle::script::control::{Buffer, Control, is_event_stream};
 use crate::handle::script::dechunk::{Dechunked, dechunk};
-use crate::handle::script::head::{BadHead, CgiHead, HeadReader, Progress};
+use crate::handle::script::head::{BadHead, CgiHead, CgiHeadProgress, HeadReader};
 use crate::handle::script::reply::{Unsent, inside, note_cut, say_type};
 
 /// The answer of a CGI program.
 pub(super) async fn of_program(
     request: &Request,
-    output: &mut Option<Output>,
+    output: &mut Option<ProgramOutput>,
     started: Instant,
-) -> Result<Response, Failure> {
+) -> Result<Response, CgiFailure> {
     let Some(reading) = output.as_mut() else {
-        return Err(Failure::Unreadable);
+        return Err(CgiFailure::Unreadable);
     };
     let (head, body_at) = read_head(reading).await?;
     reading.has_head();
     reading.run.has_head(head.status);
     request.record_mut().program_us = started.elapsed().as_micros() as u64;
     request.tell(
-        Stage::Program,
+        RequestStage::Program,
         format_args!("its head came: status {}", head.status),
     );
     let control = Control::read(&head.fields);
@@ -41,9 +41,9 @@ pub(super) async fn of_program(
     let announced = head.body_bytes.filter(|_| is_sent);
     let is_events = announced.is_none() && is_event_stream(&head.fields);
     let span = match (is_events, control.timeout) {
-        (false, _) => Span::ToItsEnd,
-        (true, None) => Span::Events,
-        (true, Some(_)) => Span::EventsUntilTotal,
+        (false, _) => OutputLifetime::ToItsEnd,
+        (true, None) => OutputLifetime::Events,
+        (true, Some(_)) => OutputLifetime::EventsUntilTotal,
     };
     let is_held = control.buffer != Buffer::Never && !is_events;
     if is_sent && announced != Some(0) && head.local.is_none() {
@@ -52,7 +52,7 @@ pub(super) async fn of_program(
     read_ahead(reading, body_at, announced, is_held).await?;
     let first = reading.bytes.split_off(body_at);
     if has_no_content(head.status) && !first.trim_ascii().is_empty() {
-        return Err(Failure::Bodiless(head.status));
+        return Err(CgiFailure::Bodiless(head.status));
     }
     if reading.is_over() {
         check_end(reading, announced, first.len()).await?;
@@ -62,12 +62,12 @@ pub(super) async fn of_program(
     match output.take() {
         Some(reading) if is_sent => with_body(request, reading, head, first, is_typed, span),
         Some(reading) => Ok(without_body(reading, head)),
-        None => Err(Failure::Unreadable),
+        None => Err(CgiFailure::Unreadable),
     }
 }
 
 /// An answer of which only the head is sent.
-fn without_body(reading: Output, head: CgiHead) -> Response {
+fn without_body(reading: ProgramOutput, head: CgiHead) -> Response {
     reading.release();
     let mut fields = head.fields;
     fields.set(b"Server", plain::SERVER);
@@ -84,12 +84,12 @@ fn without_body(reading: Output, head: CgiHead) -> Response {
 /// An answer with its body, whole or as it comes.
 fn with_body(
     request: &Request,
-    reading: Output,
+    reading: ProgramOutput,
     head: CgiHead,
     mut first: Vec<u8>,
     is_typed: bool,
-    span: Span,
-) -> Result<Response, Failure> {
+    span: OutputLifetime,
+) -> Result<Response, CgiFailure> {
     let mut fields = head.fields;
     fields.set(b"Server", plain::SERVER);
     if let Some(target) = &head.local {
@@ -100,7 +100,7 @@ fn with_body(
     if reading.is_over() || first.len() as u64 >= wanted_bytes {
         reading.release();
         if head.is_chunked {
-            first = dechunk(&first).ok_or(Failure::Chunks)?;
+            first = dechunk(&first).ok_or(CgiFailure::Chunks)?;
         }
         if first.len() as u64 > wanted_bytes {
             note_cut(request);
@@ -116,7 +116,7 @@ fn with_body(
     }
     let run = Rc::clone(&reading.run);
     let Some(source) = reading.into_source() else {
-        return Err(Failure::Unreadable);
+        return Err(CgiFailure::Unreadable);
     };
     let body = Body::Pipe {
         first: first.into(),
@@ -124,7 +124,7 @@ fn with_body(
         len: head.body_bytes,
         end: Some(Rc::new(OutputEnd::new(&run, request, span))),
     };
-    let drain = (span != Span::ToItsEnd).then(|| run.reactor.watch_drain());
+    let drain = (span != OutputLifetime::ToItsEnd).then(|| run.reactor.watch_drain());
     let body = match head.is_chunked {
         true => Body::Stream(Box::new(Dechunked::new(body.into_stream(), drain))),
         false => body,
@@ -136,12 +136,12 @@ fn with_body(
 /// begins with its head; one that fails before is told by the status.
 pub(super) async fn of_command(
     request: &Request,
-    output: &mut Option<Output>,
+    output: &mut Option<ProgramOutput>,
     media_type: &str,
     started: Instant,
-) -> Result<Response, Failure> {
+) -> Result<Response, CgiFailure> {
     let Some(reading) = output.as_mut() else {
-        return Err(Failure::Unreadable);
+        return Err(CgiFailure::Unreadable);
     };
     reading.more().await?;
     reading.has_head();
@@ -151,15 +151,15 @@ pub(super) async fn of_command(
     fields.add(b"Content-Type", media_type.as_bytes());
     let is_events = is_event_stream(&fields);
     let span = match is_events {
-        true => Span::Events,
-        false => Span::ToItsEnd,
+        true => OutputLifetime::Events,
+        false => OutputLifetime::ToItsEnd,
     };
     read_ahead(reading, 0, None, !is_events).await?;
     if reading.is_over() {
         check_end(reading, None, 0).await?;
     }
     let Some(mut reading) = output.take() else {
-        return Err(Failure::Unreadable);
+        return Err(CgiFailure::Unreadable);
     };
     let first = std::mem::take(&mut reading.bytes);
     if request.head().method() == b"HEAD" {
@@ -185,40 +185,40 @@ pub(super) async fn of_command(
 }
 
 /// Reads until the head is complete.
-async fn read_head(reading: &mut Output) -> Result<(CgiHead, usize), Failure> {
+async fn read_head(reading: &mut ProgramOutput) -> Result<(CgiHead, usize), CgiFailure> {
     let mut reader = HeadReader::new(reading.run.cgi.settings.limits.head);
     loop {
         let more = reading.more().await?;
         match reader.read(&reading.bytes) {
-            Progress::Head(head, used) => return Ok((head, used)),
-            Progress::Refused(bad) => return Err(refused(reading, bad)),
-            Progress::NeedMore if more == More::Bytes => {}
-            Progress::NeedMore => {
+            CgiHeadProgress::Head(head, used) => return Ok((head, used)),
+            CgiHeadProgress::Refused(bad) => return Err(refused(reading, bad)),
+            CgiHeadProgress::NeedMore if more == More::Bytes => {}
+            CgiHeadProgress::NeedMore => {
                 let exit = reading.exit().await;
-                if let Some(failure) = exit.and_then(Failure::of_end) {
+                if let Some(failure) = exit.and_then(CgiFailure::of_end) {
                     return Err(failure);
                 }
                 let bad = Box::new(reader.at_end(&reading.bytes));
-                return Err(Failure::Head(bad, exit.map(ending).unwrap_or_default()));
+                return Err(CgiFailure::Head(bad, exit.map(ending).unwrap_or_default()));
             }
         }
     }
 }
 
-fn refused(reading: &Output, bad: BadHead) -> Failure {
+fn refused(reading: &ProgramOutput, bad: BadHead) -> CgiFailure {
     if bad.is_too_long() {
         reading.run.counters.limit_program_head.add(1);
     }
-    Failure::Head(Box::new(bad), String::new())
+    CgiFailure::Head(Box::new(bad), String::new())
 }
 
 /// Only a body gets a type. Where the program says none, waits until it is known whether there is
 /// one: its first byte, or the end.
 async fn await_untyped(
-    reading: &mut Output,
+    reading: &mut ProgramOutput,
     body_at: usize,
     fields: &Fields,
-) -> Result<(), Failure> {
+) -> Result<(), CgiFailure> {
     let has_begun = reading.bytes.len() > body_at || reading.is_over();
     if fields.value(b"Content-Type").is_none() && !has_begun {
         reading.more().await?;
@@ -228,11 +228,11 @@ async fn await_untyped(
 
 /// Takes what has come of the body, and waits a moment for the end of it if it is to be held.
 async fn read_ahead(
-    reading: &mut Output,
+    reading: &mut ProgramOutput,
     body_at: usize,
     announced: Option<u64>,
     is_held: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CgiFailure> {
     let mut held = None;
     loop {
         let held_bytes = reading.bytes.len() - body_at;
@@ -261,10 +261,10 @@ async fn read_ahead(
 
 /// The output has ended: whether it is all that was meant.
 async fn check_end(
-    reading: &mut Output,
+    reading: &mut ProgramOutput,
     announced: Option<u64>,
     came: usize,
-) -> Result<(), Failure> {
+) -> Result<(), CgiFailure> {
     let came = came as u64;
     if announced.is_some_and(|announced| came >= announced) {
         return Ok(());
@@ -275,7 +275,7 @@ async fn check_end(
         return Err(failure);
     }
     match announced {
-        Some(announced) => Err(Failure::Short { announced, came }),
+        Some(announced) => Err(CgiFailure::Short { announced, came }),
         None => Ok(()),
     }
 }

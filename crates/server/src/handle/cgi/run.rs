@@ -20,18 +20,18 @@ use std::time::Duration;
 use hob_http::reactor::Timer;
 use hob_http::{Aftermath, Reactor, Request, Watched};
 use hob_trace::metric::ThreadCounters;
-use hob_trace::watch::{Hidden, Pen, Stage as Event, Trail};
+use hob_trace::watch::{Hidden, Pen, RequestStage, Trail};
 use hob_trace::{Fault, ProgramEnd};
 
 use crate::config::ExitRule;
-use crate::handle::cgi::fail::{self, Failure};
+use crate::handle::cgi::fail::{self, CgiFailure};
 use crate::handle::cgi::gate::Permit;
 use crate::handle::cgi::limits::{KILLED_WAIT, READ_BYTES, STDERR_UNSEEN};
-use crate::handle::cgi::running::Running;
+use crate::handle::cgi::running::RunningProcess;
 use crate::handle::cgi::{Cgi, Runs};
 use crate::handle::script::limits::ASIDE_BYTES_PER_TURN;
 use crate::handle::script::stderr::{Stderr, one_line};
-use crate::process::{End, Exit};
+use hob_keeper::process::{EndSignal, Exit};
 
 /// An exit code that is recorded, and counts for nothing.
 const ODD_CODE: &str = "the program ended with an exit code other than 0";
@@ -55,7 +55,7 @@ pub(super) enum Why {
 }
 
 /// What runs, as its answer sees it.
-pub(super) struct Run {
+pub(super) struct ProgramRun {
     pub(super) cgi: Arc<Cgi>,
     pub(super) reactor: Reactor,
     pub(super) counters: Arc<ThreadCounters>,
@@ -69,11 +69,11 @@ pub(super) struct Run {
     status: Cell<u16>,
     /// Who watches the request.
     trail: Trail,
-    state: RefCell<State>,
+    state: RefCell<ProgramRunState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ProgramRunState {
     exit: Option<Exit>,
     ended_for: Option<Why>,
     /// A new `total`, from now on.
@@ -88,7 +88,7 @@ struct State {
     overseer: Option<Waker>,
 }
 
-impl Run {
+impl ProgramRun {
     pub(super) fn new(
         cgi: Arc<Cgi>,
         reactor: Reactor,
@@ -97,8 +97,8 @@ impl Run {
         file: Box<[u8]>,
         trail: Trail,
         asked_us: u64,
-    ) -> Rc<Run> {
-        Rc::new(Run {
+    ) -> Rc<ProgramRun> {
+        Rc::new(ProgramRun {
             cgi,
             reactor,
             counters,
@@ -112,7 +112,12 @@ impl Run {
     }
 
     /// Looks after the process until it is gone.
-    pub(super) fn oversee(self: &Rc<Run>, child: Running, stderr: Watched, permit: Permit) {
+    pub(super) fn oversee(
+        self: &Rc<ProgramRun>,
+        child: RunningProcess,
+        stderr: Watched,
+        permit: Permit,
+    ) {
         let total = self.reactor.timer();
         total.set(self.cgi.settings.limits.total);
         let next = self.reactor.timer();
@@ -124,7 +129,7 @@ impl Run {
             permit: Some(permit),
             total,
             next,
-            stage: Stage::Runs,
+            stage: ProcessStage::Runs,
         };
         self.reactor
             .spawn(async move { poll_fn(|cx| overseer.poll(cx)).await });
@@ -152,18 +157,18 @@ impl Run {
     /// scripts end with `exit 1` out of habit. What an uncaught error leaves in every language is
     /// a code and words on standard error. A program whose own status says that it failed (pages of
     /// `CGI::Carp`) has told its client already.
-    pub(super) fn failure(&self, exit: Exit) -> Option<Failure> {
+    pub(super) fn failure(&self, exit: Exit) -> Option<CgiFailure> {
         let (code, signal) = match exit {
             Exit::Ended { code, signal, .. } => (code.unwrap_or_default(), signal),
-            exit => return Some(Failure::of_exit(exit)),
+            exit => return Some(CgiFailure::of_exit(exit)),
         };
         let is_told = || self.status.get() >= 400 || self.printed().trim_ascii().is_empty();
         match (self.cgi.settings.exit, signal, &self.cgi.runs) {
             (ExitRule::Trust, ..) => None,
-            (_, Some(signal), _) => Some(Failure::Killed(signal)),
+            (_, Some(signal), _) => Some(CgiFailure::Killed(signal)),
             (_, None, _) if code == 0 => None,
-            (_, None, Runs::Command(_)) => Some(Failure::Code(code)),
-            (_, None, _) => (!is_told()).then_some(Failure::Failed(code)),
+            (_, None, Runs::Command(_)) => Some(CgiFailure::Code(code)),
+            (_, None, _) => (!is_told()).then_some(CgiFailure::Failed(code)),
         }
     }
 
@@ -172,7 +177,7 @@ impl Run {
         let Some(exit) = self.state.borrow().exit else {
             return;
         };
-        request.tell(Event::Program, format_args!("{exit}"));
+        request.tell(RequestStage::Program, format_args!("{exit}"));
         let Exit::Ended {
             code,
             signal,
@@ -271,7 +276,7 @@ impl Run {
             let tell = |pen: &mut Pen<'_>, _: Option<&Hidden>| pen.text("text", line);
             self.reactor
                 .station()
-                .tell(&self.trail, Event::Stderr, now_us, tell);
+                .tell(&self.trail, RequestStage::Stderr, now_us, tell);
         }
         let Some(dropped) = self.cgi.pace.allows(self.reactor.now_ms()) else {
             self.counters.program_stderr_dropped.add(1);
@@ -286,7 +291,7 @@ impl Run {
     }
 }
 
-impl Aftermath for Run {
+impl Aftermath for ProgramRun {
     fn poll_told(&self, cx: &mut Context<'_>, request: &Request) -> Poll<()> {
         if self.exit(cx).is_none() {
             let linger = self.cgi.settings.limits.linger;
@@ -312,18 +317,18 @@ fn wake(waker: Option<Waker>) {
 }
 
 struct Overseer {
-    run: Rc<Run>,
-    child: Running,
+    run: Rc<ProgramRun>,
+    child: RunningProcess,
     stderr: Stderr,
     permit: Option<Permit>,
     total: Timer,
     /// When the next stage begins; at first, when standard error is looked at.
     next: Timer,
-    stage: Stage,
+    stage: ProcessStage,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum ProcessStage {
     Runs,
     /// SIGTERM was sent.
     Asked,
@@ -337,13 +342,13 @@ impl Overseer {
     /// Ready when nothing is left to do.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.hear_wishes(cx);
-        if self.stage != Stage::Ended
+        if self.stage != ProcessStage::Ended
             && let Poll::Ready(exit) = self.child.poll_exit(cx)
         {
             self.note_exit(exit);
         }
         self.read_stderr(cx);
-        if self.stage == Stage::Ended {
+        if self.stage == ProcessStage::Ended {
             let is_over = self.run.is_stderr_over() && !self.drop_unwanted(cx);
             return match is_over || self.next.poll_elapsed(cx).is_ready() {
                 true => Poll::Ready(()),
@@ -366,7 +371,7 @@ impl Overseer {
     }
 
     fn read_stderr(&mut self, cx: &mut Context<'_>) {
-        let is_due = self.stage != Stage::Runs
+        let is_due = self.stage != ProcessStage::Runs
             || self.run.trail.is_traced()
             || self.run.ended_for().is_some()
             || self.next.poll_elapsed(cx).is_ready();
@@ -388,7 +393,7 @@ impl Overseer {
 
     fn note_exit(&mut self, exit: Exit) {
         self.permit = None;
-        self.stage = Stage::Ended;
+        self.stage = ProcessStage::Ended;
         self.next.set(self.run.cgi.settings.limits.linger);
         let mut state = self.run.state.borrow_mut();
         state.exit = Some(exit);
@@ -413,20 +418,20 @@ impl Overseer {
             drop(state);
             wake(answer);
         }
-        if self.stage == Stage::Runs && self.run.ended_for().is_some() {
-            self.child.end(End::Term);
-            self.stage = Stage::Asked;
+        if self.stage == ProcessStage::Runs && self.run.ended_for().is_some() {
+            self.child.end(EndSignal::Term);
+            self.stage = ProcessStage::Asked;
             self.next.set(self.run.cgi.settings.limits.grace);
         }
-        if self.stage == Stage::Asked && self.next.poll_elapsed(cx).is_ready() {
+        if self.stage == ProcessStage::Asked && self.next.poll_elapsed(cx).is_ready() {
             self.run.counters.limit_program_grace.add(1);
-            self.child.end(End::Kill);
-            self.stage = Stage::Killed;
+            self.child.end(EndSignal::Kill);
+            self.stage = ProcessStage::Killed;
             self.next.set(KILLED_WAIT);
         }
-        if self.stage == Stage::Killed && self.next.poll_elapsed(cx).is_ready() {
+        if self.stage == ProcessStage::Killed && self.next.poll_elapsed(cx).is_ready() {
             // Nobody says that it has ended: it was not there yet, or who should tell does not.
-            self.child.end(End::Kill);
+            self.child.end(EndSignal::Kill);
             self.next.set(KILLED_WAIT);
         }
     }

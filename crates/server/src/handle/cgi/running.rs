@@ -3,30 +3,30 @@
 use std::task::{Context, Poll};
 
 use crate::handle::warm::Forked;
-use crate::process::{Child, End, Exit};
+use hob_keeper::process::{Child, EndSignal, Exit};
 
 /// A process, as its overseer sees it.
-pub(super) enum Running {
+pub(super) enum RunningProcess {
     /// Started for the request.
     Started(Child),
     /// A fork of an interpreter that is kept.
     Forked(Forked),
 }
 
-impl Running {
+impl RunningProcess {
     /// How it ended, once it has. One task may wait.
     pub(super) fn poll_exit(&self, cx: &mut Context<'_>) -> Poll<Exit> {
         match self {
-            Running::Started(child) => child.poll_exit(cx),
-            Running::Forked(forked) => forked.poll_exit(cx),
+            RunningProcess::Started(child) => child.poll_exit(cx),
+            RunningProcess::Forked(forked) => forked.poll_exit(cx),
         }
     }
 
     /// Ends it with everything it started.
-    pub(super) fn end(&self, how: End) {
+    pub(super) fn end(&self, how: EndSignal) {
         match self {
-            Running::Started(child) => child.end(how),
-            Running::Forked(forked) => forked.end(how),
+            RunningProcess::Started(child) => child.end(how),
+            RunningProcess::Forked(forked) => forked.end(how),
         }
     }
 }

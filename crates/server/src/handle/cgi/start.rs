@@ -8,29 +8,34 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
-use hob_http::{Aftermath, Phase, Request, Response};
-use hob_trace::watch::Stage;
+use hob_http::{Aftermath, HandlerPhase, Request, Response};
+use hob_trace::watch::RequestStage;
 use rustix::fs::Mode;
 use rustix::pipe::PipeFlags;
 
-use crate::handle::cgi::answer::Ask;
-use crate::handle::cgi::fail::{self, Failure};
+use crate::handle::cgi::answer::CgiRequest;
+use crate::handle::cgi::fail::{self, CgiFailure};
 use crate::handle::cgi::gate::Permit;
-use crate::handle::cgi::job::{Job, Kind};
+use crate::handle::cgi::job::{JobKind, ProgramJob};
 use crate::handle::cgi::limits::STDERR_WAIT;
-use crate::handle::cgi::output::Output;
+use crate::handle::cgi::output::ProgramOutput;
 use crate::handle::cgi::reply;
-use crate::handle::cgi::run::{Run, Why};
-use crate::handle::cgi::running::Running;
-use crate::handle::script::body::{self, Body};
+use crate::handle::cgi::run::{ProgramRun, Why};
+use crate::handle::cgi::running::RunningProcess;
+use crate::handle::script::body::{self, ProgramRequestBody};
 use crate::handle::script::variables::push_unique_id;
 use crate::handle::warm::keep::Means;
-use crate::handle::warm::{self, Host, NoWay, RouteHosts, Way};
-use crate::process::{Child, Start, Strings, now_us};
+use crate::handle::warm::{self, NoWay, RouteHosts, WarmHost, Way};
 use crate::watch::trail_of;
+use hob_keeper::process::{Child, Start, Strings, now_us};
 
 /// Runs a program and gives its answer, or that to its failure.
-pub(super) async fn run(ask: &Ask, job: Job, permit: Permit, body: Body) -> Response {
+pub(super) async fn run(
+    ask: &CgiRequest,
+    job: ProgramJob,
+    permit: Permit,
+    body: ProgramRequestBody,
+) -> Response {
     let mut attempt = Attempt::default();
     let answered = answer(ask, &job, permit, body, &mut attempt).await;
     attempt.note(&ask.request);
@@ -38,7 +43,7 @@ pub(super) async fn run(ask: &Ask, job: Job, permit: Permit, body: Body) -> Resp
         Ok(response) => response,
         Err(failure) => {
             let printed = match &attempt.running {
-                Some(_) if matches!(failure, Failure::HostGone) => {
+                Some(_) if matches!(failure, CgiFailure::HostGone) => {
                     host_words(ask, attempt.host.as_deref()).await
                 }
                 Some(run) if failure.is_by_output() => last_words(run).await,
@@ -53,9 +58,9 @@ pub(super) async fn run(ask: &Ask, job: Job, permit: Permit, body: Body) -> Resp
 /// What has come of a request so far.
 #[derive(Default)]
 struct Attempt {
-    running: Option<Rc<Run>>,
+    running: Option<Rc<ProgramRun>>,
     /// What it was forked from.
-    host: Option<Arc<Host>>,
+    host: Option<Arc<WarmHost>>,
     /// When its start was asked for.
     started: Option<Instant>,
 }
@@ -63,7 +68,7 @@ struct Attempt {
 impl Attempt {
     /// Tells the record what the program took, where it is not said by its head.
     fn note(&self, request: &Request) {
-        request.set_phase(Phase::Server);
+        request.set_phase(HandlerPhase::Server);
         if let Some(run) = &self.running {
             run.note_end(request);
         }
@@ -76,18 +81,18 @@ impl Attempt {
 
 /// Starts the program and makes an answer of what it prints.
 async fn answer(
-    ask: &Ask,
-    job: &Job,
+    ask: &CgiRequest,
+    job: &ProgramJob,
     permit: Permit,
-    body: Body,
+    body: ProgramRequestBody,
     attempt: &mut Attempt,
-) -> Result<Response, Failure> {
+) -> Result<Response, CgiFailure> {
     let request = &ask.request;
     let environment = job
         .environment(&ask.cgi, request, body.len())
-        .map_err(|_| Failure::Unpassable)?;
+        .map_err(|_| CgiFailure::Unpassable)?;
     let reactor = request.reactor();
-    request.set_phase(Phase::Program);
+    request.set_phase(HandlerPhase::Program);
     let (started, asked_us) = (Instant::now(), now_us());
     attempt.started = Some(started);
     let host = match &ask.cgi.warm {
@@ -99,20 +104,20 @@ async fn answer(
         }
     };
     let is_file = body.is_file();
-    let (stdin, feeding) = body.into_stdin().map_err(Failure::NoPipes)?;
+    let (stdin, feeding) = body.into_stdin().map_err(CgiFailure::NoPipes)?;
     let (stdout, program_stdout) = pipe()?;
     let (stderr, program_stderr) = pipe()?;
-    let stdout = reactor.watch(stdout).map_err(Failure::NoPipes)?;
-    let stderr = reactor.watch_later(stderr).map_err(Failure::NoPipes)?;
+    let stdout = reactor.watch(stdout).map_err(CgiFailure::NoPipes)?;
+    let stderr = reactor.watch_later(stderr).map_err(CgiFailure::NoPipes)?;
     // Nobody has written yet: the first look would be in vain.
     stdout.clear_readable();
     if let Some((fd, pieces)) = feeding {
-        let fd = reactor.watch(fd).map_err(Failure::NoPipes)?;
+        let fd = reactor.watch(fd).map_err(CgiFailure::NoPipes)?;
         reactor.spawn(body::feed(request.clone(), fd, pieces));
     }
     let child = match host {
         Some((link, host)) => {
-            let script = warm::Script {
+            let script = warm::ScriptStart {
                 file: &job.file,
                 dir: &job.dir,
                 arguments: &job.arguments,
@@ -121,25 +126,28 @@ async fn answer(
             };
             let standard = opened_again(stdin, is_file, [program_stdout, program_stderr])?;
             let text = format_args!("forked from a kept interpreter: {}", shown(&job.file));
-            request.tell(Stage::Start, text);
+            request.tell(RequestStage::Start, text);
             let forked = link.run(&host, &script, standard);
             attempt.host = Some(host);
-            Running::Forked(forked)
+            RunningProcess::Forked(forked)
         }
         None => {
-            request.tell(Stage::Start, format_args!("started: {}", shown(&job.file)));
+            request.tell(
+                RequestStage::Start,
+                format_args!("started: {}", shown(&job.file)),
+            );
             let standard = (stdin, program_stdout, program_stderr);
-            Running::Started(launch(ask, job, environment, standard))
+            RunningProcess::Started(launch(ask, job, environment, standard))
         }
     };
     let run = run_of(ask, job, asked_us);
     request.set_aftermath(Rc::clone(&run) as Rc<dyn Aftermath>);
     run.oversee(child, stderr, permit);
     attempt.running = Some(Rc::clone(&run));
-    let mut output = Some(Output::new(&run, stdout));
+    let mut output = Some(ProgramOutput::new(&run, stdout));
     let answered = match &job.kind {
-        Kind::Program { .. } => reply::of_program(request, &mut output, started).await,
-        Kind::Command(media_type) => {
+        JobKind::Program { .. } => reply::of_program(request, &mut output, started).await,
+        JobKind::Command(media_type) => {
             reply::of_command(request, &mut output, media_type, started).await
         }
     };
@@ -150,11 +158,11 @@ async fn answer(
 }
 
 /// What the program's answer, its overseer and its feeder share.
-fn run_of(ask: &Ask, job: &Job, asked_us: u64) -> Rc<Run> {
+fn run_of(ask: &CgiRequest, job: &ProgramJob, asked_us: u64) -> Rc<ProgramRun> {
     let request = &ask.request;
     let mut id = Vec::new();
     push_unique_id(request, &mut id);
-    Run::new(
+    ProgramRun::new(
         Arc::clone(&ask.cgi),
         request.reactor().clone(),
         Arc::clone(&ask.counters),
@@ -171,8 +179,8 @@ fn shown(file: &[u8]) -> std::slice::EscapeAscii<'_> {
 
 /// Has the spawner start the program.
 fn launch(
-    ask: &Ask,
-    job: &Job,
+    ask: &CgiRequest,
+    job: &ProgramJob,
     environment: Strings,
     (stdin, stdout, stderr): (Option<OwnedFd>, OwnedFd, OwnedFd),
 ) -> Child {
@@ -198,14 +206,14 @@ fn opened_again(
     stdin: Option<OwnedFd>,
     is_file: bool,
     [stdout, stderr]: [OwnedFd; 2],
-) -> Result<[OwnedFd; 3], Failure> {
+) -> Result<[OwnedFd; 3], CgiFailure> {
     let stdin = match stdin {
         Some(stdin) => stdin,
         None => pipe()?.0,
     };
     let may = |fd: &OwnedFd, mode: u32| {
         let changed = rustix::fs::fchmod(fd, Mode::from_raw_mode(mode));
-        changed.map_err(|error| Failure::NoPipes(io::Error::from(error)))
+        changed.map_err(|error| CgiFailure::NoPipes(io::Error::from(error)))
     };
     if !is_file {
         may(&stdin, 0o444)?;
@@ -216,7 +224,7 @@ fn opened_again(
 }
 
 /// A way to the interpreter that is kept, which may have to start first.
-async fn reach_host(ask: &Ask, warm: &RouteHosts) -> Result<Way, Failure> {
+async fn reach_host(ask: &CgiRequest, warm: &RouteHosts) -> Result<Way, CgiFailure> {
     let reactor = ask.request.reactor();
     let timer = reactor.timer();
     timer.set(ask.cgi.settings.limits.queue_time);
@@ -229,25 +237,25 @@ async fn reach_host(ask: &Ask, warm: &RouteHosts) -> Result<Way, Failure> {
     poll_fn(|cx| {
         let asked = ask.links.poll_link(cx, warm, program, &means);
         let asked = asked.map_err(|no_way| match no_way {
-            NoWay::Broken(broken) => Failure::NoHost(broken.0),
-            NoWay::Lack(error) => Failure::NoPipes(error),
+            NoWay::Broken(broken) => CgiFailure::NoHost(broken.0),
+            NoWay::Lack(error) => CgiFailure::NoPipes(error),
         });
         match asked {
             Poll::Ready(way) => Poll::Ready(way),
-            Poll::Pending => timer.poll_elapsed(cx).map(|()| Err(Failure::HostTime)),
+            Poll::Pending => timer.poll_elapsed(cx).map(|()| Err(CgiFailure::HostTime)),
         }
     })
     .await
 }
 
 /// A pipe's reading and writing end.
-fn pipe() -> Result<(OwnedFd, OwnedFd), Failure> {
+fn pipe() -> Result<(OwnedFd, OwnedFd), CgiFailure> {
     let made = rustix::pipe::pipe_with(PipeFlags::CLOEXEC);
-    made.map_err(|error| Failure::NoPipes(io::Error::from(error)))
+    made.map_err(|error| CgiFailure::NoPipes(io::Error::from(error)))
 }
 
 /// Why the interpreter died, waited for a moment: it is its keeper who hears of that.
-async fn host_words(ask: &Ask, host: Option<&Host>) -> Vec<u8> {
+async fn host_words(ask: &CgiRequest, host: Option<&WarmHost>) -> Vec<u8> {
     let Some(host) = host else {
         return Vec::new();
     };
@@ -263,7 +271,7 @@ async fn host_words(ask: &Ask, host: Option<&Host>) -> Vec<u8> {
 }
 
 /// What the program printed on standard error, waited for a moment: it explains the failure.
-async fn last_words(run: &Run) -> Vec<u8> {
+async fn last_words(run: &ProgramRun) -> Vec<u8> {
     let timer = run.reactor.timer();
     timer.set(STDERR_WAIT);
     std::future::poll_fn(|cx| {

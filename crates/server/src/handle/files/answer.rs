@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use hob_http::{Answered, Request};
 
-use crate::answer::{Desk, OnRoute};
+use crate::answer::{HandlerContext, OnRoute};
 use crate::handle::AnswersRoute;
 use crate::handle::files::Files;
-use crate::handle::files::find::{self, Ask, Others};
+use crate::handle::files::find::{self, FileRequest, Others};
 use crate::route::sites::Slashes;
 
 impl AnswersRoute for Files {
@@ -20,7 +20,7 @@ impl AnswersRoute for Files {
     }
 }
 
-impl Desk {
+impl HandlerContext {
     /// A file below a handler's root.
     pub(crate) fn file(
         &self,
@@ -30,7 +30,7 @@ impl Desk {
         others: Option<Others<'_>>,
         slashes: Option<&Arc<Slashes>>,
     ) -> Answered {
-        let ask = Ask {
+        let ask = FileRequest {
             files,
             request,
             shared: &self.shared,

@@ -4,14 +4,15 @@ use std::path::Path;
 
 use super::config::{CacheMode, FilesSettings, FilesSpots};
 use super::source_sent;
-use crate::config::check::{Found, Looked};
+use crate::config::check::{PathLookups, PathStatus};
 use crate::config::{Config, Faults, RouteSpots, Site, SiteSpots};
+use crate::handle::HandlerSpots;
 
 /// Tells what is wrong with the files of a site as a whole.
 pub(in crate::handle) fn site(
     site: &Site,
     spots: &SiteSpots,
-    looked: &Looked<'_>,
+    looked: &PathLookups<'_>,
     faults: &mut Faults<'_>,
 ) {
     source_sent::check(site, spots, looked.disk(), faults);
@@ -23,7 +24,7 @@ pub(super) fn route(
     config: &Config,
     files: &FilesSettings,
     spots: &FilesSpots,
-    looked: &mut Looked<'_>,
+    looked: &mut PathLookups<'_>,
     faults: &mut Faults<'_>,
 ) {
     on_disk(files, spots, looked, faults);
@@ -33,12 +34,9 @@ pub(super) fn route(
 
 fn unused_root(site: &Site, spots: &SiteSpots, faults: &mut Faults<'_>) {
     let Some(root) = spots.root else { return };
-    let uses = |route: &RouteSpots| {
-        route
-            .handler
-            .files
-            .as_ref()
-            .is_some_and(|files| files.root == root)
+    let uses = |route: &RouteSpots| match &route.handler {
+        HandlerSpots::Files(files) => files.root == root,
+        _ => false,
     };
     if spots.routes.iter().any(uses) {
         return;
@@ -62,14 +60,14 @@ fn unused_root(site: &Site, spots: &SiteSpots, faults: &mut Faults<'_>) {
 fn on_disk(
     files: &FilesSettings,
     spots: &FilesSpots,
-    looked: &mut Looked<'_>,
+    looked: &mut PathLookups<'_>,
     faults: &mut Faults<'_>,
 ) {
     // Without a root, that is told already.
     if files.root.as_os_str().is_empty() {
         return;
     }
-    if looked.root(&files.root, spots.root, faults) == Some(Found::Folder) {
+    if looked.root(&files.root, spots.root, faults) == Some(PathStatus::Folder) {
         fallback(files, spots, looked, faults);
     }
 }
@@ -78,7 +76,7 @@ fn on_disk(
 fn config_in_root(
     files: &FilesSettings,
     spots: &FilesSpots,
-    looked: &mut Looked<'_>,
+    looked: &mut PathLookups<'_>,
     faults: &mut Faults<'_>,
 ) {
     let sources = faults.sources();
@@ -87,7 +85,7 @@ fn config_in_root(
         let is_hidden = !files.dot_files && name.as_encoded_bytes().starts_with(b".");
         let is_inside = sources.dir(source).starts_with(&files.root);
         // What was given on a command line has a name too.
-        let mut is_file = || looked.look(&sources.dir(source).join(name)) == Found::File;
+        let mut is_file = || looked.look(&sources.dir(source).join(name)) == PathStatus::File;
         (is_inside && !is_hidden && is_file()).then(|| name.display().to_string())
     });
     let Some(name) = served else {
@@ -104,14 +102,14 @@ fn config_in_root(
 fn fallback(
     files: &FilesSettings,
     spots: &FilesSpots,
-    looked: &mut Looked<'_>,
+    looked: &mut PathLookups<'_>,
     faults: &mut Faults<'_>,
 ) {
     let Some(fallback) = &files.fallback else {
         return;
     };
     let path = files.root.join(fallback);
-    if looked.look(&path) != Found::File {
+    if looked.look(&path) != PathStatus::File {
         let message = format!("there is no file {} yet", path.display());
         let hint = "until there is, what is not found is answered with 404";
         faults.warn(spots.fallback, message).hint(hint);

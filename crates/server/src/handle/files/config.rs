@@ -1,23 +1,24 @@
 //! `files` of a route, and what it takes from its site.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::build_after::Answering;
 use crate::config::build_site::{OnSection, codings, owned};
-use crate::config::check::Looked;
-use crate::config::key::Kind::OrText;
+use crate::config::check::PathLookups;
 use crate::config::key::Preset::Nothing;
-use crate::config::key::{Key, Kind};
+use crate::config::key::ValueType::OrText;
+use crate::config::key::{SchemaKey, ValueType};
 use crate::config::program::Programs;
 use crate::config::text::{check_media_type, header_value_wrong, relative_name_wrong};
-use crate::config::tree::{Pair, Section};
+use crate::config::tree::{KeyTextPair, Section};
 use crate::config::{Coding, Config, Faults, Route, Spot};
 use crate::handle::files::keys::{FILES, ROUTE_FILES};
 use crate::handle::files::{Files, check};
-use crate::handle::{Configured, HandlerSpots, HasSettings};
+use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
-use crate::route::sites::Around;
+use crate::route::sites::SitesBuildContext;
+use hob_keeper::preflight::ProgramCheck;
 
 /// Settings of static files.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,10 +102,17 @@ impl CacheMode {
 }
 
 /// The key by which a site says how the files of all its routes are served.
-pub(crate) const SITE_FILES: Key = Key::new("files", Kind::Table(&FILES), Nothing(""));
+pub(crate) const SITE_FILES: SchemaKey =
+    SchemaKey::new("files", ValueType::Table(&FILES), Nothing(""));
+
+impl AsRef<Path> for FilesSettings {
+    fn as_ref(&self) -> &Path {
+        &self.root
+    }
+}
 
 /// Where the parts of a `files` stand.
-pub(crate) struct FilesSpots {
+pub struct FilesSpots {
     pub(crate) root: Spot,
     pub(crate) fallback: Spot,
     pub(crate) cache: Spot,
@@ -112,10 +120,11 @@ pub(crate) struct FilesSpots {
 
 impl HasSettings for Files {
     type Settings = FilesSettings;
+    type Spots = FilesSpots;
 }
 
 impl Configured for Files {
-    const KEY: Key = Key::new("files", OrText("root", &ROUTE_FILES), Nothing(""))
+    const KEY: SchemaKey = SchemaKey::new("files", OrText("root", &ROUTE_FILES), Nothing(""))
         .aka(&["file", "static", "dir", "folder"]);
 
     fn read(
@@ -123,31 +132,28 @@ impl Configured for Files {
         on: &OnSection<'_>,
         _: &mut Programs<'_>,
         faults: &mut Faults<'_>,
-    ) -> (FilesSettings, HandlerSpots) {
+    ) -> (FilesSettings, FilesSpots) {
         check_files(section, faults);
-        let (files, spots) = read_files(section, on.answering, faults);
-        let spots = HandlerSpots {
-            files: Some(spots),
-            ..HandlerSpots::default()
-        };
-        (files, spots)
+        read_files(section, on.answering, faults)
     }
 
     fn check(
         settings: &FilesSettings,
-        spots: &HandlerSpots,
+        spots: &FilesSpots,
         config: &Config,
-        looked: &mut Looked<'_>,
+        looked: &mut PathLookups<'_>,
         faults: &mut Faults<'_>,
     ) {
-        if let Some(spots) = &spots.files {
-            check::route(config, settings, spots, looked, faults);
-        }
+        check::route(config, settings, spots, looked, faults);
+    }
+
+    fn look(settings: &FilesSettings, spots: &FilesSpots, look: &mut ProgramCheck<'_, '_, '_>) {
+        look.server_enters(&settings.root, spots.root);
     }
 
     fn build(
         settings: &FilesSettings,
-        around: &mut Around<'_>,
+        around: &mut SitesBuildContext<'_>,
         route: &Route,
         _: &Pattern,
     ) -> Result<Arc<Files>, String> {
@@ -336,7 +342,7 @@ fn check_files(section: &Section, faults: &mut Faults<'_>) {
     }
 }
 
-fn types(pairs: &[Pair]) -> Vec<(String, String)> {
+fn types(pairs: &[KeyTextPair]) -> Vec<(String, String)> {
     pairs
         .iter()
         .map(|pair| (pair.name.clone(), pair.text.clone()))

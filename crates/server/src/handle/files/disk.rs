@@ -15,8 +15,8 @@ use crate::explain::{DiskOutcome, FileFacts, OnDisk};
 use crate::handle::files::Files;
 use crate::handle::files::find::has_dot_name;
 use crate::handle::files::load::{COMPRESS_BYTES_MAX, Resolved, file_name, resolve, siblings};
-use crate::handle::files::open::{Found, May, RootDir, Trouble};
-use crate::route::target::{ENCODED_SLASH, Shown};
+use crate::handle::files::open::{FileOpenError, FileOrFolder, May, RootDir};
+use crate::route::target::{ENCODED_SLASH, PathDisplay};
 
 /// Looks for `path`, which is normal and below the root, without its first slash.
 pub(super) fn look(files: &Files, path: &[u8]) -> OnDisk {
@@ -77,15 +77,17 @@ fn look_once(files: &Files, path: &[u8]) -> OnDisk {
                 on_disk(files, path, DiskOutcome::Folder, why)
             }
         }
-        Err(Trouble::Missing | Trouble::WouldWait) => {
+        Err(FileOpenError::Missing | FileOpenError::WouldWait) => {
             let why = obstacle(&dir, settings.symlinks, path);
             on_disk(files, path, DiskOutcome::Missing, why)
         }
-        Err(Trouble::Forbidden) => {
+        Err(FileOpenError::Forbidden) => {
             let why = obstacle(&dir, settings.symlinks, path);
             on_disk(files, path, DiskOutcome::Forbidden, why)
         }
-        Err(Trouble::Failed(error)) => on_disk(files, path, DiskOutcome::Failed, error.to_string()),
+        Err(FileOpenError::Failed(error)) => {
+            on_disk(files, path, DiskOutcome::Failed, error.to_string())
+        }
     }
 }
 
@@ -103,7 +105,7 @@ fn full_path(files: &Files, path: &[u8]) -> PathBuf {
         return files.root.path().to_owned();
     }
     let path = match path.contains(&ENCODED_SLASH) {
-        true => Cow::Owned(Shown(path).to_string().into_bytes()),
+        true => Cow::Owned(PathDisplay(path).to_string().into_bytes()),
         false => Cow::Borrowed(path),
     };
     files.root.path().join(OsStr::from_bytes(&path))
@@ -147,9 +149,9 @@ fn obstacle(dir: &RootDir, symlinks: Symlinks, path: &[u8]) -> String {
         let part = &folder[..end];
         let is_last = end == folder.len();
         match dir.look(part, symlinks, May::Wait) {
-            Ok(Found::Folder) => {}
-            Ok(Found::File(..)) if is_last && folder.len() == path.len() => {}
-            Ok(Found::File(..)) => {
+            Ok(FileOrFolder::Folder) => {}
+            Ok(FileOrFolder::File(..)) if is_last && folder.len() == path.len() => {}
+            Ok(FileOrFolder::File(..)) => {
                 return format!("{} is a file, and the path goes on", quoted(part));
             }
             Err(_) => return obstacle_at(dir, symlinks, part),
@@ -164,7 +166,7 @@ fn obstacle_at(dir: &RootDir, symlinks: Symlinks, part: &[u8]) -> String {
     if part.contains(&ENCODED_SLASH) {
         return format!(
             "no name on a disk has a slash in it, as \"{}\" has",
-            Shown(part)
+            PathDisplay(part)
         );
     }
     let shown = quoted(part);

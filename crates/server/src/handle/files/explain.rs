@@ -8,7 +8,7 @@ use crate::cache::local::Local;
 use crate::config;
 use crate::config::Coding;
 use crate::explain::{DiskOutcome, Explanation, OnDisk, OnExplained, Setting, shown_path, wait};
-use crate::handle::files::find::{self, Ask, ELSEWHERE, Others};
+use crate::handle::files::find::{self, ELSEWHERE, FileRequest, Others};
 use crate::handle::files::{Files, disk};
 use crate::handle::{ExplainsRoute, plain};
 use crate::route::target;
@@ -25,7 +25,7 @@ impl ExplainsRoute for Files {
         if matches!(way.request.head().method(), b"GET" | b"HEAD") {
             told.disk = Some(disk::look(self, path));
         }
-        let ask = Ask {
+        let ask = FileRequest {
             files: self,
             request: way.request,
             shared: way.shared,

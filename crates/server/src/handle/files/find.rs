@@ -1,6 +1,6 @@
 //! From a request's path to an answer: this thread's view first, then memory, then the file pool.
 //!
-//! [`answer`] does all that can be done without waiting; what is left is a [`Step`] for
+//! [`answer`] does all that can be done without waiting; what is left is a [`FileStep`] for
 //! [`finish_later`], which may wait for the pool and take several steps.
 
 use std::rc::Rc;
@@ -11,31 +11,31 @@ use hob_http::{Answered, Body, Fields, Known, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::{CacheOutcome, Fault};
 
-use crate::cache::entry::{Entry, Key, OpenFile, Representation, write_key};
-use crate::cache::local::{Local, View};
+use crate::cache::entry::{CachedFile, Key, OpenFile, Representation, write_key};
+use crate::cache::local::{CachedFileView, Local};
 use crate::config::{CacheMode, Coding};
 use crate::handle::files::listing::{self, Sort};
 use crate::handle::files::load::{self, Loaded};
-use crate::handle::files::open::{May, Trouble};
+use crate::handle::files::open::{FileOpenError, May};
 use crate::handle::files::respond::{self, Choice};
 use crate::handle::files::{Files, folder};
 use crate::handle::{html, plain};
-use crate::process::is_lack;
-use crate::route::percent::{Part, encode};
-use crate::route::sites::{Claims, Route, Site, Slashes};
-use crate::shared::Shared;
+use crate::route::percent::{UrlPart, encode};
+use crate::route::sites::{Claims, ServedRoute, ServedSite, Slashes};
+use crate::shared::ServerState;
 use crate::step::negotiate::{self, ListingForm};
+use hob_keeper::process::is_lack;
 
 /// One request for a file. Counting references costs as much as a look-up: an answer at hand
 /// borrows.
 #[derive(Clone, Copy)]
-pub struct Ask<'a> {
+pub struct FileRequest<'a> {
     /// The handler.
     pub files: &'a Arc<Files>,
     /// The request.
     pub request: &'a Request,
     /// What all threads share.
-    pub shared: &'a Arc<Shared>,
+    pub shared: &'a Arc<ServerState>,
     /// The thread's own counters.
     pub counters: &'a Arc<ThreadCounters>,
     /// Loop time, in milliseconds.
@@ -64,7 +64,7 @@ impl<'a> Others<'a> {
     /// and where the path leaves what stands for the root of `files`.
     pub(super) fn on(
         files: &Files,
-        (site, route): (&'a Site, &Route),
+        (site, route): (&'a ServedSite, &ServedRoute),
         path: &'a [u8],
         below: usize,
     ) -> (Option<Others<'a>>, usize) {
@@ -90,7 +90,7 @@ pub const ELSEWHERE: u16 = 0;
 struct LaterAsk {
     files: Arc<Files>,
     request: Request,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     counters: Arc<ThreadCounters>,
     now_ms: u64,
     others: Option<LaterOthers>,
@@ -105,7 +105,7 @@ struct LaterOthers {
     is_routed: bool,
 }
 
-impl Ask<'_> {
+impl FileRequest<'_> {
     fn keep(&self) -> LaterAsk {
         LaterAsk {
             files: Arc::clone(self.files),
@@ -134,7 +134,7 @@ impl Ask<'_> {
     }
 
     /// The answer when a program answers for this file: a folder's index, or a fallback.
-    fn elsewhere(&self, entry: &Entry) -> Option<Response> {
+    fn elsewhere(&self, entry: &CachedFile) -> Option<Response> {
         let others = self.others?;
         let (file, index) = entry.file_path();
         let (above, below) = others.path.split_at_checked(others.below)?;
@@ -144,7 +144,7 @@ impl Ask<'_> {
         let path = [above, file, index].concat();
         others.claims.is_program(&path).then(|| {
             let (mut fields, mut location) = (Fields::new(), Vec::new());
-            encode(&path, Part::Path, &mut location);
+            encode(&path, UrlPart::Path, &mut location);
             fields.add(b"Location", &location);
             Response::new(ELSEWHERE, fields, Body::Empty)
         })
@@ -152,8 +152,8 @@ impl Ask<'_> {
 }
 
 impl LaterAsk {
-    fn ask(&self) -> Ask<'_> {
-        Ask {
+    fn ask(&self) -> FileRequest<'_> {
+        FileRequest {
             files: &self.files,
             request: &self.request,
             shared: &self.shared,
@@ -171,7 +171,7 @@ impl LaterAsk {
 }
 
 /// What is left to do for an answer.
-pub enum Step {
+pub enum FileStep {
     /// It is there.
     Done(Response),
     /// The file pool must look.
@@ -179,7 +179,7 @@ pub enum Step {
     /// The fallback answers, if the pool finds it.
     FallBack(Box<[u8]>),
     /// A coding must be made.
-    Make(Rc<View>, Coding),
+    Make(Rc<CachedFileView>, Coding),
     /// The folder must be read.
     List(Box<[u8]>),
 }
@@ -188,7 +188,7 @@ pub enum Step {
 #[derive(Clone)]
 pub enum Fetched {
     /// A file.
-    File(Arc<Entry>),
+    File(Arc<CachedFile>),
     /// A folder asked for without its slash.
     FolderWithoutSlash,
     /// A folder without an index.
@@ -206,7 +206,12 @@ pub enum Fetched {
 
 /// Answers a request for `path`, which is normal and below the handler's root, without its first
 /// slash.
-pub fn answer(ask: &Ask<'_>, path: &[u8], local: &mut Local, key: &mut Vec<u8>) -> Answered {
+pub fn answer(
+    ask: &FileRequest<'_>,
+    path: &[u8],
+    local: &mut Local,
+    key: &mut Vec<u8>,
+) -> Answered {
     match ask.request.head().method() {
         b"GET" | b"HEAD" => {}
         b"OPTIONS" => return Answered::Ready(plain::options(plain::READING)),
@@ -224,7 +229,7 @@ pub fn answer(ask: &Ask<'_>, path: &[u8], local: &mut Local, key: &mut Vec<u8>) 
         None => load_now(ask, path, local, key),
     };
     match step {
-        Step::Done(response) => Answered::Ready(response),
+        FileStep::Done(response) => Answered::Ready(response),
         step => Answered::Later(Box::pin(finish_later(ask.keep(), step))),
     }
 }
@@ -237,7 +242,12 @@ pub fn has_dot_name(path: &[u8]) -> bool {
 }
 
 /// The entry if it is in memory and fresh, or can be made fresh without waiting.
-fn at_hand(ask: &Ask<'_>, path: &[u8], local: &mut Local, key: &[u8]) -> Option<Rc<View>> {
+fn at_hand(
+    ask: &FileRequest<'_>,
+    path: &[u8],
+    local: &mut Local,
+    key: &[u8],
+) -> Option<Rc<CachedFileView>> {
     let view = match local.find(key) {
         Some(view) => Rc::clone(view),
         None => local.insert(ask.shared.store.find(key)?),
@@ -259,7 +269,7 @@ fn at_hand(ask: &Ask<'_>, path: &[u8], local: &mut Local, key: &[u8]) -> Option<
             ask.request.record_mut().cache = CacheOutcome::Revalidated;
             Some(view)
         }
-        Err(Trouble::WouldWait) => None,
+        Err(FileOpenError::WouldWait) => None,
         _ => {
             ask.shared.store.remove(entry);
             None
@@ -268,14 +278,14 @@ fn at_hand(ask: &Ask<'_>, path: &[u8], local: &mut Local, key: &[u8]) -> Option<
 }
 
 /// Loads the file if that needs no disk.
-fn load_now(ask: &Ask<'_>, path: &[u8], local: &mut Local, key: &[u8]) -> Step {
+fn load_now(ask: &FileRequest<'_>, path: &[u8], local: &mut Local, key: &[u8]) -> FileStep {
     ask.request.record_mut().cache = CacheOutcome::Miss;
     let key: Key = key.into();
     let moment = ask.shared.moment(ask.now_ms);
     match load::load(ask.files, &key, path, moment, May::TouchMemoryOnly) {
-        Err(Trouble::WouldWait) => Step::Fetch(path.into()),
+        Err(FileOpenError::WouldWait) => FileStep::Fetch(path.into()),
         Ok(Loaded::File(entry)) => {
-            let entry: Arc<Entry> = Arc::from(entry);
+            let entry: Arc<CachedFile> = Arc::from(entry);
             if keep(ask.files, ask.shared, &entry) {
                 return serve(ask, local.insert(entry));
             }
@@ -286,25 +296,25 @@ fn load_now(ask: &Ask<'_>, path: &[u8], local: &mut Local, key: &[u8]) -> Step {
 }
 
 /// Puts an entry into the store if the route wants that and there is room.
-pub fn keep(files: &Files, shared: &Shared, entry: &Arc<Entry>) -> bool {
+pub fn keep(files: &Files, shared: &ServerState, entry: &Arc<CachedFile>) -> bool {
     files.settings.cache != CacheMode::Off
         && shared.is_cache_on()
         && shared.store.insert(Arc::clone(entry))
 }
 
 /// A view for one answer.
-fn passing_view(entry: Arc<Entry>) -> Rc<View> {
-    Rc::new(View::new(entry))
+fn passing_view(entry: Arc<CachedFile>) -> Rc<CachedFileView> {
+    Rc::new(CachedFileView::new(entry))
 }
 
-fn fetched(loaded: Result<Loaded, Trouble>, files: &Files) -> Fetched {
+fn fetched(loaded: Result<Loaded, FileOpenError>, files: &Files) -> Fetched {
     match loaded {
         Ok(Loaded::File(entry)) => Fetched::File(Arc::from(entry)),
         Ok(Loaded::FolderWithoutSlash) => Fetched::FolderWithoutSlash,
         Ok(Loaded::Folder) => Fetched::Folder,
-        Err(Trouble::Missing | Trouble::WouldWait) => Fetched::Missing,
-        Err(Trouble::Forbidden) => Fetched::Forbidden,
-        Err(Trouble::Failed(error)) => {
+        Err(FileOpenError::Missing | FileOpenError::WouldWait) => Fetched::Missing,
+        Err(FileOpenError::Forbidden) => Fetched::Forbidden,
+        Err(FileOpenError::Failed(error)) => {
             hob_trace::warn_seldom!(root = %files.root.path().display(), %error, "a file could not be read");
             Fetched::Failed {
                 is_lack: error.raw_os_error().is_some_and(is_lack),
@@ -313,12 +323,12 @@ fn fetched(loaded: Result<Loaded, Trouble>, files: &Files) -> Fetched {
     }
 }
 
-fn serve(ask: &Ask<'_>, view: Rc<View>) -> Step {
+fn serve(ask: &FileRequest<'_>, view: Rc<CachedFileView>) -> FileStep {
     if let Some(response) = ask.elsewhere(&view.entry) {
-        return Step::Done(response);
+        return FileStep::Done(response);
     }
     if !ask.is_reading() {
-        return Step::Done(wrong_method(ask));
+        return FileStep::Done(wrong_method(ask));
     }
     match respond::choose(ask.files, &view.entry, ask.request.head()) {
         Choice::Send(coding) => {
@@ -326,7 +336,7 @@ fn serve(ask: &Ask<'_>, view: Rc<View>) -> Step {
                 copy_if_hot(ask, &view.entry, coding);
             }
             let pool = &ask.files.pool;
-            Step::Done(respond::respond(
+            FileStep::Done(respond::respond(
                 ask.files,
                 &view,
                 coding,
@@ -334,54 +344,54 @@ fn serve(ask: &Ask<'_>, view: Rc<View>) -> Step {
                 pool,
             ))
         }
-        Choice::Make(coding) => Step::Make(view, coding),
+        Choice::Make(coding) => FileStep::Make(view, coding),
         Choice::NotAcceptable => {
             let mut response = plain::error(406);
             response.fields_mut().add(b"Vary", b"Accept-Encoding");
-            Step::Done(response)
+            FileStep::Done(response)
         }
     }
 }
 
 /// What follows from what was found at `path`.
-fn settle(ask: &Ask<'_>, path: &[u8], found: Fetched) -> Step {
+fn settle(ask: &FileRequest<'_>, path: &[u8], found: Fetched) -> FileStep {
     let settings = &ask.files.settings;
     match found {
         Fetched::File(entry) => serve(ask, passing_view(entry)),
         Fetched::FolderWithoutSlash | Fetched::Folder | Fetched::Forbidden if !ask.is_reading() => {
-            Step::Done(wrong_method(ask))
+            FileStep::Done(wrong_method(ask))
         }
-        Fetched::FolderWithoutSlash => Step::Done(plain::add_slash(ask.request)),
-        Fetched::Folder if settings.listing => Step::List(path.into()),
-        Fetched::Folder | Fetched::Forbidden => Step::Done(plain::error(403)),
+        Fetched::FolderWithoutSlash => FileStep::Done(plain::add_slash(ask.request)),
+        Fetched::Folder if settings.listing => FileStep::List(path.into()),
+        Fetched::Folder | Fetched::Forbidden => FileStep::Done(plain::error(403)),
         Fetched::Missing => match (ask.slash(), &settings.fallback) {
-            (Some(redirect), _) => Step::Done(redirect),
+            (Some(redirect), _) => FileStep::Done(redirect),
             (None, Some(fallback)) if fallback.as_bytes() != path => {
-                Step::FallBack(fallback.as_bytes().into())
+                FileStep::FallBack(fallback.as_bytes().into())
             }
-            _ if !ask.is_reading() => Step::Done(wrong_method(ask)),
-            _ => Step::Done(plain::error(404)),
+            _ if !ask.is_reading() => FileStep::Done(wrong_method(ask)),
+            _ => FileStep::Done(plain::error(404)),
         },
         Fetched::Failed { is_lack } => {
             let mut record = ask.request.record_mut();
             record.fault = Fault::Server;
             record.reason = Some("the file could not be read");
-            Step::Done(plain::failed(is_lack))
+            FileStep::Done(plain::failed(is_lack))
         }
     }
 }
 
 /// Does what has to wait, step by step.
-async fn finish_later(kept: LaterAsk, mut step: Step) -> Response {
+async fn finish_later(kept: LaterAsk, mut step: FileStep) -> Response {
     let mut ask = kept.ask();
     loop {
         step = match step {
-            Step::Done(response) => return response,
-            Step::Fetch(wanted) => match fetch(&ask, &wanted).await {
+            FileStep::Done(response) => return response,
+            FileStep::Fetch(wanted) => match fetch(&ask, &wanted).await {
                 Some(found) => settle(&ask, &wanted, found),
                 None => return no_room(&ask),
             },
-            Step::FallBack(wanted) => {
+            FileStep::FallBack(wanted) => {
                 ask.files = kept.files.fallback.as_ref().unwrap_or(&kept.files);
                 match fetch(&ask, &wanted).await {
                     Some(Fetched::Missing) => return plain::error(404),
@@ -389,21 +399,21 @@ async fn finish_later(kept: LaterAsk, mut step: Step) -> Response {
                     None => return no_room(&ask),
                 }
             }
-            Step::Make(view, coding) => {
+            FileStep::Make(view, coding) => {
                 let coding = make(&ask, &view, coding).await;
                 let pool = &ask.files.pool;
                 return respond::respond(ask.files, &view, coding, ask.request, pool);
             }
-            Step::List(wanted) => return list(&ask, wanted).await,
+            FileStep::List(wanted) => return list(&ask, wanted).await,
         };
     }
 }
 
-fn wrong_method(ask: &Ask<'_>) -> Response {
+fn wrong_method(ask: &FileRequest<'_>) -> Response {
     plain::wrong_method(ask.request.head().method(), plain::READING)
 }
 
-fn no_room(ask: &Ask<'_>) -> Response {
+fn no_room(ask: &FileRequest<'_>) -> Response {
     ask.counters.disk_refused.add(1);
     ask.counters.limit_disk_queue.add(1);
     let mut record = ask.request.record_mut();
@@ -414,7 +424,7 @@ fn no_room(ask: &Ask<'_>) -> Response {
 
 /// Has the pool look at a path; requests for the same path wait for one look together. `None` when
 /// the pool has no room.
-async fn fetch(ask: &Ask<'_>, path: &[u8]) -> Option<Fetched> {
+async fn fetch(ask: &FileRequest<'_>, path: &[u8]) -> Option<Fetched> {
     let mut key = Vec::new();
     write_key(ask.files.id, path, &mut key);
     let key: Key = key.into();
@@ -432,7 +442,7 @@ async fn fetch(ask: &Ask<'_>, path: &[u8]) -> Option<Fetched> {
 }
 
 /// Awaits the pool and notes how long that took.
-async fn timed<T>(ask: &Ask<'_>, waiting: impl Future<Output = T>) -> T {
+async fn timed<T>(ask: &FileRequest<'_>, waiting: impl Future<Output = T>) -> T {
     let started = Instant::now();
     let answer = waiting.await;
     ask.request.record_mut().disk_wait_us += started.elapsed().as_micros() as u64;
@@ -441,7 +451,7 @@ async fn timed<T>(ask: &Ask<'_>, waiting: impl Future<Output = T>) -> T {
 
 /// Has the pool compress the file and keep the copy, also when the client leaves meanwhile. Gives
 /// the coding that can be sent now.
-async fn make(ask: &Ask<'_>, view: &Rc<View>, coding: Coding) -> Option<Coding> {
+async fn make(ask: &FileRequest<'_>, view: &Rc<CachedFileView>, coding: Coding) -> Option<Coding> {
     let (entry, shared) = (Arc::clone(&view.entry), Arc::clone(ask.shared));
     let job = ask.files.pool.run(move || {
         let made = compressed(&entry, coding);
@@ -464,7 +474,7 @@ async fn make(ask: &Ask<'_>, view: &Rc<View>, coding: Coding) -> Option<Coding> 
 
 /// Has the pool copy a file into memory that is asked for again and again where its bytes must go
 /// through our memory anyway: they are read once then, and not for each answer.
-fn copy_if_hot(ask: &Ask<'_>, entry: &Arc<Entry>, coding: Option<Coding>) {
+fn copy_if_hot(ask: &FileRequest<'_>, entry: &Arc<CachedFile>, coding: Option<Coding>) {
     let one = entry.representation(coding);
     let Some(file) = &one.file else { return };
     let is_worth_it = one.len <= ask.shared.copy_bytes_max() && entry.is_settled && entry.is_hot();
@@ -492,7 +502,7 @@ fn copy_if_hot(ask: &Ask<'_>, entry: &Arc<Entry>, coding: Option<Coding>) {
 }
 
 /// The file in a coding; `None` when that is not smaller, or the file does not stand still.
-fn compressed(entry: &Entry, coding: Coding) -> Option<Representation> {
+fn compressed(entry: &CachedFile, coding: Coding) -> Option<Representation> {
     let identity = entry.identity();
     let content = match (&identity.content, &identity.file) {
         (Some(content), _) => content.clone(),
@@ -518,7 +528,7 @@ fn whole_file(file: &OpenFile) -> Option<bytes::Bytes> {
 }
 
 /// The folder's listing, as a page or as JSON. The pool writes it too: a large one takes a while.
-async fn list(ask: &Ask<'_>, path: Box<[u8]>) -> Response {
+async fn list(ask: &FileRequest<'_>, path: Box<[u8]>) -> Response {
     let head = ask.request.head();
     let sort = Sort::from_query(head.query());
     let mut room = Vec::new();

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Stat};
 
 use crate::config::Symlinks;
 use crate::handle::files::Files;
-use crate::handle::files::listing::{Contents, Entry, EntryKind};
+use crate::handle::files::listing::{Contents, EntryKind, ListingEntry};
 
 /// Most names of a listing; a larger folder is listed in part.
 pub const NAMES_MAX: usize = 20_000;
@@ -40,7 +40,7 @@ pub fn read(files: &Files, path: &[u8]) -> io::Result<Contents> {
             contents.is_cut = true;
             break;
         }
-        contents.entries.push(Entry {
+        contents.entries.push(ListingEntry {
             name: name.to_vec(),
             kind,
             size: stat.st_size.cast_unsigned(),

@@ -1,19 +1,19 @@
 //! Keys of `files`.
 
-use crate::config::key::Kind::{Flag, Map, OrWord, Path, Size, Text, Texts, Word, Words};
 use crate::config::key::Preset::{Inherited, Nothing};
-use crate::config::key::{Key, MapOf, MapValue, Preset, Table};
+use crate::config::key::ValueType::{Flag, Map, OrWord, Path, Size, Text, Texts, Word, Words};
+use crate::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable};
 use crate::config::schema::{COMPRESS_TYPES, GIB, KIB};
 
 /// `[site.files]`, and most of `[site.route.files]`
-pub(crate) static FILES: Table = Table {
+pub(crate) static FILES: SchemaTable = SchemaTable {
     name: "files",
     header: "`[site.files]`",
     text: "How files are served. In `[site.files]` for the whole site, in a route's `files` for \
            that route.",
     base: None,
     keys: &[
-        Key::new(
+        SchemaKey::new(
             "keep_prefix",
             Flag,
             Nothing("false; true where a route takes its root from the site"),
@@ -24,18 +24,18 @@ pub(crate) static FILES: Table = Table {
                  `manual/docs/a` instead of `manual/a`.",
         )
         .example("true"),
-        Key::new("index", Texts, Preset::Texts(&["index.html"]))
+        SchemaKey::new("index", Texts, Preset::Texts(&["index.html"]))
             .says(
                 "Files that answer for a folder; the first that exists is sent. One whose path a \
                  route of the site has a program answer is run.",
             )
             .example("[\"index.html\", \"index.htm\"]")
             .aka(&["indexes", "default"]),
-        Key::new("listing", Flag, Preset::Flag(false))
+        SchemaKey::new("listing", Flag, Preset::Flag(false))
             .says("A folder without an index is answered with a list of its files.")
             .example("true")
             .aka(&["directory_listing"]),
-        Key::new("fallback", OrWord("off", &Text), Nothing("none"))
+        SchemaKey::new("fallback", OrWord("off", &Text), Nothing("none"))
             .says(
                 "File below the root that answers with 200 when nothing is found, for single-page \
                  applications. One whose path a route of the site has a program answer is run, \
@@ -44,13 +44,13 @@ pub(crate) static FILES: Table = Table {
             )
             .example("\"index.html\"")
             .aka(&["spa"]),
-        Key::new("fallback_cache_control", Text, Preset::Text("no-cache"))
+        SchemaKey::new("fallback_cache_control", Text, Preset::Text("no-cache"))
             .says(
                 "`Cache-Control` of the fallback where it answers for something else, in the place \
                  of `cache_control`; empty sends none.",
             )
             .example("\"no-store\""),
-        Key::new(
+        SchemaKey::new(
             "precompressed",
             Words(&["br", "zst", "gz"]),
             Preset::Texts(&["br", "zst", "gz"]),
@@ -60,7 +60,7 @@ pub(crate) static FILES: Table = Table {
                  sent to clients that take them.",
         )
         .example("[\"br\"]"),
-        Key::new(
+        SchemaKey::new(
             "compress",
             Words(&["zstd", "br", "gzip"]),
             Preset::Texts(&["zstd", "br", "gzip"]),
@@ -70,16 +70,16 @@ pub(crate) static FILES: Table = Table {
                  the cache keeps the result. An empty list compresses nothing.",
         )
         .example("[\"gzip\"]"),
-        Key::new("compress_min", Size { min: 0, max: GIB }, Preset::Size(KIB))
+        SchemaKey::new("compress_min", Size { min: 0, max: GIB }, Preset::Size(KIB))
             .says("Smaller files are not compressed.")
             .example("\"4KiB\""),
-        Key::new("compress_types", Texts, Preset::Texts(COMPRESS_TYPES))
+        SchemaKey::new("compress_types", Texts, Preset::Texts(COMPRESS_TYPES))
             .says("Media types that are compressed; `text/*` stands for every text type.")
             .example("[\"text/*\", \"application/json\"]"),
-        Key::new("dot_files", Flag, Preset::Flag(false))
+        SchemaKey::new("dot_files", Flag, Preset::Flag(false))
             .says("Files and folders whose name begins with a dot are served.")
             .example("true"),
-        Key::new(
+        SchemaKey::new(
             "symlinks",
             Word(&["inside", "follow", "refuse"]),
             Preset::Text("inside"),
@@ -90,17 +90,17 @@ pub(crate) static FILES: Table = Table {
         )
         .example("\"follow\"")
         .aka(&["follow_symlinks"]),
-        Key::new("charset", Text, Preset::Text("utf-8"))
+        SchemaKey::new("charset", Text, Preset::Text("utf-8"))
             .says("`charset` parameter of text types; empty adds none.")
             .example("\"iso-8859-1\""),
-        Key::new("types", Map(&ENDING_TO_TYPE), Nothing("built-in table"))
+        SchemaKey::new("types", Map(&ENDING_TO_TYPE), Nothing("built-in table"))
             .says("Media types by ending, before the built-in table.")
             .example("{ \".mjs\" = \"text/javascript\" }")
             .aka(&["mime"]),
-        Key::new("cache_control", Text, Preset::Text(""))
+        SchemaKey::new("cache_control", Text, Preset::Text(""))
             .says("Value of the `Cache-Control` field; empty sends none.")
             .example("\"public, max-age=3600\""),
-        Key::new("cache", Word(&["auto", "off", "pin"]), Preset::Text("auto"))
+        SchemaKey::new("cache", Word(&["auto", "off", "pin"]), Preset::Text("auto"))
             .says(
                 "`\"auto\"` keeps files by use; `\"off\"` keeps none; `\"pin\"` loads all at \
                  start and never drops them.",
@@ -110,12 +110,12 @@ pub(crate) static FILES: Table = Table {
 };
 
 /// `[site.route.files]`
-pub(crate) static ROUTE_FILES: Table = Table {
+pub(crate) static ROUTE_FILES: SchemaTable = SchemaTable {
     name: "files",
     header: "`files` of a route",
     text: "Static files. A plain string is the root. Keys not given here are as in `[site.files]`.",
     base: Some(&FILES),
-    keys: &[Key::new("root", Path, Inherited("the site's `root`"))
+    keys: &[SchemaKey::new("root", Path, Inherited("the site's `root`"))
         .says("The folder. What follows the route's prefix is looked up here.")
         .example("\"manual\"")
         .aka(&["dir", "folder", "path", "alias"])],

@@ -6,18 +6,18 @@
 
 mod order;
 
-pub use order::{Order, Sort, SortKey};
+pub use order::{Sort, SortDirection, SortKey};
 
 use std::io::Write;
 
 use super::super::html::{STYLE, escape};
-use crate::route::percent::{Part, encode};
+use crate::route::percent::{UrlPart, encode};
 use crate::route::target::can_be_segment;
 use crate::step::date::{UnixSeconds, format_rfc3339};
 
 /// One entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ListingEntry {
     /// The name alone, as the file system has it.
     pub name: Vec<u8>,
     /// Folder or file.
@@ -41,7 +41,7 @@ pub enum EntryKind {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
     /// Its entries, in any order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ListingEntry>,
     /// There are more, which are left out.
     pub is_cut: bool,
 }
@@ -180,7 +180,7 @@ fn column_head(key: SortKey, title: &str, sort: Sort, out: &mut Vec<u8>) {
     );
 }
 
-fn row(entry: &Entry, out: &mut Vec<u8>) {
+fn row(entry: &ListingEntry, out: &mut Vec<u8>) {
     let is_folder = entry.kind == EntryKind::Folder;
     let slash = if is_folder { "/" } else { "" };
     let picture = if is_folder { "folder" } else { "file" };
@@ -188,7 +188,7 @@ fn row(entry: &Entry, out: &mut Vec<u8>) {
     out.extend_from_slice(b"<tr><th scope=\"row\">");
     if has_link {
         out.extend_from_slice(b"<a href=\"");
-        encode(&entry.name, Part::Value, out);
+        encode(&entry.name, UrlPart::Value, out);
         append(out, format_args!("{slash}\">"));
     }
     append(
@@ -218,7 +218,7 @@ fn row(entry: &Entry, out: &mut Vec<u8>) {
     );
 }
 
-fn footer(entries: &[Entry], is_cut: bool, out: &mut Vec<u8>) {
+fn footer(entries: &[ListingEntry], is_cut: bool, out: &mut Vec<u8>) {
     let files = entries.iter().filter(|entry| entry.kind == EntryKind::File);
     let file_count = files.clone().count() as u64;
     let folder_count = entries.len() as u64 - file_count;

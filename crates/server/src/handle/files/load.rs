@@ -10,15 +10,15 @@ use bytes::Bytes;
 use hob_http::date::imf_fixdate;
 use rustix::io::{Errno, ReadWriteFlags};
 
-use crate::cache::entry::{Entry, Key, OpenFile, Parts, Representation, Stamp};
+use crate::cache::entry::{CachedFile, CachedFileParts, Key, OpenFile, Representation, Stamp};
 use crate::config::{self, CacheMode, Coding};
 use crate::handle::files::Files;
-use crate::handle::files::open::{Found, May, RootDir, Trouble};
+use crate::handle::files::open::{FileOpenError, FileOrFolder, May, RootDir};
 
 /// What a path below a files route is.
 pub enum Loaded {
     /// A file that can be served.
-    File(Box<Entry>),
+    File(Box<CachedFile>),
     /// A folder asked for without its final slash.
     FolderWithoutSlash,
     /// A folder without an index file.
@@ -27,7 +27,7 @@ pub enum Loaded {
 
 /// When a file is looked at, and what holds then.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment {
+pub struct FileLoadContext {
     /// Loop time, in milliseconds.
     pub now_ms: u64,
     /// How old what is known of a file may get, in milliseconds.
@@ -60,25 +60,25 @@ pub fn resolve(
     dir: &RootDir,
     path: &[u8],
     may: May,
-) -> Result<Resolved, Trouble> {
+) -> Result<Resolved, FileOpenError> {
     let symlinks = settings.symlinks;
     let is_folder_path = path.is_empty() || path.ends_with(b"/");
     if !is_folder_path {
         return match dir.look(path, symlinks, may)? {
-            Found::Folder => Ok(Resolved::FolderWithoutSlash),
-            Found::File(fd, stamp) => Ok(Resolved::File(path.to_vec(), fd, stamp)),
+            FileOrFolder::Folder => Ok(Resolved::FolderWithoutSlash),
+            FileOrFolder::File(fd, stamp) => Ok(Resolved::File(path.to_vec(), fd, stamp)),
         };
     }
     let folder = path.strip_suffix(b"/").unwrap_or(path);
     match dir.look(folder, symlinks, may)? {
-        Found::File(..) => return Err(Trouble::Missing),
-        Found::Folder => {}
+        FileOrFolder::File(..) => return Err(FileOpenError::Missing),
+        FileOrFolder::Folder => {}
     }
     for index in &settings.index {
         let file = [path, index.as_bytes()].concat();
         match dir.look(&file, symlinks, may) {
-            Ok(Found::File(fd, stamp)) => return Ok(Resolved::File(file, fd, stamp)),
-            Ok(Found::Folder) | Err(Trouble::Missing) => {}
+            Ok(FileOrFolder::File(fd, stamp)) => return Ok(Resolved::File(file, fd, stamp)),
+            Ok(FileOrFolder::Folder) | Err(FileOpenError::Missing) => {}
             Err(trouble) => return Err(trouble),
         }
     }
@@ -92,14 +92,14 @@ pub fn siblings(
     dir: &RootDir,
     path: &[u8],
     may: May,
-) -> Result<Vec<(Coding, OwnedFd, Stamp)>, Trouble> {
+) -> Result<Vec<(Coding, OwnedFd, Stamp)>, FileOpenError> {
     let mut found = Vec::new();
     for &coding in &settings.precompressed {
         let beside = [path, suffix(coding)].concat();
         match dir.look(&beside, settings.symlinks, may) {
-            Ok(Found::File(fd, stamp)) => found.push((coding, fd, stamp)),
-            Err(Trouble::WouldWait) => return Err(Trouble::WouldWait),
-            Ok(Found::Folder) | Err(_) => {}
+            Ok(FileOrFolder::File(fd, stamp)) => found.push((coding, fd, stamp)),
+            Err(FileOpenError::WouldWait) => return Err(FileOpenError::WouldWait),
+            Ok(FileOrFolder::Folder) | Err(_) => {}
         }
     }
     Ok(found)
@@ -111,9 +111,9 @@ pub fn load(
     files: &Files,
     key: &Key,
     path: &[u8],
-    moment: Moment,
+    moment: FileLoadContext,
     may: May,
-) -> Result<Loaded, Trouble> {
+) -> Result<Loaded, FileOpenError> {
     let as_of_ms = files
         .root
         .refresh(moment.now_ms, moment.recheck_ms / 2, may)?;
@@ -142,20 +142,25 @@ pub fn load(
 
 /// The states of the file that answers for `path` and of its precompressed siblings.
 pub struct Survey {
-    /// As [`Entry::stamps`] has them.
+    /// As [`CachedFile::stamps`] has them.
     pub stamps: Vec<(Option<Coding>, Stamp)>,
     /// The moment of which they are known, in milliseconds.
     pub as_of_ms: u64,
 }
 
 /// Looks at what answers for `path`, without reading it.
-pub fn survey(files: &Files, path: &[u8], moment: Moment, may: May) -> Result<Survey, Trouble> {
+pub fn survey(
+    files: &Files,
+    path: &[u8],
+    moment: FileLoadContext,
+    may: May,
+) -> Result<Survey, FileOpenError> {
     let as_of_ms = files
         .root
         .refresh(moment.now_ms, moment.recheck_ms / 2, may)?;
     let dir = files.root.dir();
     let Resolved::File(file, _, stamp) = resolve(&files.settings, &dir, path, may)? else {
-        return Err(Trouble::Missing);
+        return Err(FileOpenError::Missing);
     };
     let mut stamps = vec![(None, stamp)];
     for (coding, _, stamp) in siblings(&files.settings, &dir, &file, may)? {
@@ -179,7 +184,7 @@ impl Loading<'_> {
         path: &[u8],
         (fd, stamp): (OwnedFd, Stamp),
         as_of_ms: u64,
-    ) -> Result<Entry, Trouble> {
+    ) -> Result<CachedFile, FileOpenError> {
         let settings = &self.files.settings;
         let media = self.files.types.of(file_name(path));
         let (file, stamp) = self.representation(path, None, fd, stamp)?;
@@ -197,7 +202,7 @@ impl Loading<'_> {
         let now_ns = unix_ns();
         let is_settled = stamps.iter().all(|(_, stamp)| is_settled(stamp, now_ns));
         let modified_secs = u64::try_from(stamp.modified_ns / 1_000_000_000).unwrap_or(0);
-        let parts = Parts {
+        let parts = CachedFileParts {
             key: key.clone(),
             varies: stored.len() > 1 || may_compress,
             stamps,
@@ -210,7 +215,7 @@ impl Loading<'_> {
             stored,
             is_pinned: settings.cache == CacheMode::Pin,
         };
-        Ok(Entry::new(parts, as_of_ms))
+        Ok(CachedFile::new(parts, as_of_ms))
     }
 
     /// One representation, its content read when it is small. The content is that of one state of
@@ -221,17 +226,17 @@ impl Loading<'_> {
         coding: Option<Coding>,
         fd: OwnedFd,
         mut stamp: Stamp,
-    ) -> Result<(Representation, Stamp), Trouble> {
+    ) -> Result<(Representation, Stamp), FileOpenError> {
         let is_held = stamp.size <= self.content_bytes_max;
         let mut content = None;
         if is_held {
             for _ in 0..TRIES {
                 if self.may == May::TouchMemoryOnly && stamp.size > READ_AT_ONCE_MAX {
-                    return Err(Trouble::WouldWait);
+                    return Err(FileOpenError::WouldWait);
                 }
                 let bytes = read_all(&fd, stamp.size, self.may)?;
                 let after =
-                    rustix::fs::fstat(&fd).map_err(|error| Trouble::Failed(error.into()))?;
+                    rustix::fs::fstat(&fd).map_err(|error| FileOpenError::Failed(error.into()))?;
                 let after = Stamp::of(&after);
                 if after == stamp && bytes.len() as u64 == stamp.size {
                     content = Some(Bytes::from(bytes));
@@ -322,7 +327,7 @@ fn unix_ns() -> i128 {
 }
 
 /// Reads a whole file. On a serving thread only what is in memory.
-fn read_all(fd: &OwnedFd, size: u64, may: May) -> Result<Vec<u8>, Trouble> {
+fn read_all(fd: &OwnedFd, size: u64, may: May) -> Result<Vec<u8>, FileOpenError> {
     let size = usize::try_from(size).unwrap_or(usize::MAX);
     let mut bytes = vec![0; size];
     let mut filled = 0;
@@ -337,9 +342,9 @@ fn read_all(fd: &OwnedFd, size: u64, may: May) -> Result<Vec<u8>, Trouble> {
             Ok(count) => filled += count,
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN | Errno::OPNOTSUPP) if may == May::TouchMemoryOnly => {
-                return Err(Trouble::WouldWait);
+                return Err(FileOpenError::WouldWait);
             }
-            Err(error) => return Err(Trouble::Failed(error.into())),
+            Err(error) => return Err(FileOpenError::Failed(error.into())),
         }
     }
     bytes.truncate(filled);

@@ -38,14 +38,14 @@ pub struct Root {
 /// The root as it was opened last.
 pub struct RootDir {
     fd: OwnedFd,
-    identity: Identity,
+    identity: FolderIdentity,
     /// Its file system answers from memory what is in memory.
     pub is_local: bool,
 }
 
 /// What tells one folder from another, as long as it is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
+struct FolderIdentity {
     device: (u32, u32),
     inode: u64,
     mount: u64,
@@ -61,7 +61,7 @@ pub enum May {
 }
 
 /// What stands at a path.
-pub enum Found {
+pub enum FileOrFolder {
     /// A regular file, open for reading.
     File(OwnedFd, Stamp),
     /// A folder.
@@ -70,7 +70,7 @@ pub enum Found {
 
 /// Why nothing was found.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum FileOpenError {
     /// There is nothing, or nothing that may be told (404).
     Missing,
     /// It may not be read (403).
@@ -116,14 +116,14 @@ impl Root {
     /// Sees to it that the folder is the one its path leads to, known no longer ago than `age_ms`.
     /// Returns the moment of which that is known, in milliseconds. A path that leads nowhere leaves
     /// the folder as it was.
-    pub fn refresh(&self, now_ms: u64, age_ms: u64, may: May) -> Result<u64, Trouble> {
+    pub fn refresh(&self, now_ms: u64, age_ms: u64, may: May) -> Result<u64, FileOpenError> {
         let checked_ms = self.checked_ms.load(Ordering::Acquire);
         if now_ms < checked_ms + age_ms {
             return Ok(checked_ms);
         }
         match may {
             May::TouchMemoryOnly if !self.dir.load().is_still_at(&self.path) => {
-                return Err(Trouble::WouldWait);
+                return Err(FileOpenError::WouldWait);
             }
             May::TouchMemoryOnly => {}
             May::Wait => self.open_again(),
@@ -155,7 +155,7 @@ impl RootDir {
     fn open_root(path: &Path) -> io::Result<RootDir> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty())?;
-        let identity = Identity::of(&fd)?;
+        let identity = FolderIdentity::of(&fd)?;
         let is_local = is_local(rustix::fs::fstatfs(&fd)?.f_type as u64);
         Ok(RootDir {
             fd,
@@ -169,14 +169,19 @@ impl RootDir {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let (mode, resolve) = (Mode::empty(), ResolveFlags::CACHED);
         let opened = rustix::fs::openat2(rustix::fs::CWD, path, flags, mode, resolve);
-        let found = opened.and_then(|fd| Identity::of(&fd));
+        let found = opened.and_then(|fd| FolderIdentity::of(&fd));
         found.is_ok_and(|found| found == self.identity)
     }
 
     /// What stands at `path`, which is relative; empty is the root itself.
-    pub fn look(&self, path: &[u8], symlinks: Symlinks, may: May) -> Result<Found, Trouble> {
+    pub fn look(
+        &self,
+        path: &[u8],
+        symlinks: Symlinks,
+        may: May,
+    ) -> Result<FileOrFolder, FileOpenError> {
         if may == May::TouchMemoryOnly && !self.is_local {
-            return Err(Trouble::WouldWait);
+            return Err(FileOpenError::WouldWait);
         }
         let mut resolve = resolve_flags(symlinks);
         if may == May::TouchMemoryOnly {
@@ -186,27 +191,27 @@ impl RootDir {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let opened = self.open_with(path, flags, resolve);
         let fd = opened.map_err(|error| trouble_of(error, may))?;
-        let stat = rustix::fs::fstat(&fd).map_err(|error| Trouble::Failed(error.into()))?;
+        let stat = rustix::fs::fstat(&fd).map_err(|error| FileOpenError::Failed(error.into()))?;
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Ok(Found::File(fd, Stamp::of(&stat))),
-            FileType::Directory => Ok(Found::Folder),
-            _ => Err(Trouble::Forbidden),
+            FileType::RegularFile => Ok(FileOrFolder::File(fd, Stamp::of(&stat))),
+            FileType::Directory => Ok(FileOrFolder::Folder),
+            _ => Err(FileOpenError::Forbidden),
         }
     }
 
     /// The state of what stands at `path`, whether or not it may be read; empty is the root itself.
-    pub fn state(&self, path: &[u8], symlinks: Symlinks, may: May) -> Result<Stat, Trouble> {
+    pub fn state(&self, path: &[u8], symlinks: Symlinks, may: May) -> Result<Stat, FileOpenError> {
         let mut resolve = resolve_flags(symlinks);
         if may == May::TouchMemoryOnly {
             if !self.is_local {
-                return Err(Trouble::WouldWait);
+                return Err(FileOpenError::WouldWait);
             }
             resolve |= ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
         }
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let opened = self.open_with(path, flags, resolve);
         let fd = opened.map_err(|error| trouble_of(error, may))?;
-        rustix::fs::fstat(&fd).map_err(|error| Trouble::Failed(error.into()))
+        rustix::fs::fstat(&fd).map_err(|error| FileOpenError::Failed(error.into()))
     }
 
     /// What stands at `path` whatever links lead there, and where that is. May wait for a disk.
@@ -251,12 +256,12 @@ impl RootDir {
     }
 }
 
-impl Identity {
+impl FolderIdentity {
     /// Asks no file system: one that hangs would hold whoever asks.
-    fn of(fd: &OwnedFd) -> rustix::io::Result<Identity> {
+    fn of(fd: &OwnedFd) -> rustix::io::Result<FolderIdentity> {
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
         let stat = rustix::fs::statx(fd, c"", flags, StatxFlags::INO | StatxFlags::MNT_ID)?;
-        Ok(Identity {
+        Ok(FolderIdentity {
             device: (stat.stx_dev_major, stat.stx_dev_minor),
             inode: stat.stx_ino,
             mount: stat.stx_mnt_id,
@@ -279,18 +284,18 @@ impl AsFd for RootDir {
     }
 }
 
-fn trouble_of(error: Errno, may: May) -> Trouble {
+fn trouble_of(error: Errno, may: May) -> FileOpenError {
     match error {
-        Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG => Trouble::Missing,
+        Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG => FileOpenError::Missing,
         // A link that leads out of the root, or any link where none are followed, is not told apart
         // from nothing.
-        Errno::LOOP => Trouble::Missing,
-        Errno::XDEV if may == May::TouchMemoryOnly => Trouble::WouldWait,
-        Errno::XDEV => Trouble::Missing,
-        Errno::ACCESS | Errno::PERM | Errno::NXIO | Errno::NODEV => Trouble::Forbidden,
+        Errno::LOOP => FileOpenError::Missing,
+        Errno::XDEV if may == May::TouchMemoryOnly => FileOpenError::WouldWait,
+        Errno::XDEV => FileOpenError::Missing,
+        Errno::ACCESS | Errno::PERM | Errno::NXIO | Errno::NODEV => FileOpenError::Forbidden,
         // A kernel before 5.12 cannot be asked for what is in memory only.
-        Errno::AGAIN | Errno::INVAL if may == May::TouchMemoryOnly => Trouble::WouldWait,
-        error => Trouble::Failed(error.into()),
+        Errno::AGAIN | Errno::INVAL if may == May::TouchMemoryOnly => FileOpenError::WouldWait,
+        error => FileOpenError::Failed(error.into()),
     }
 }
 

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Dir, FileType};
 
-use crate::cache::entry::{Entry, write_key};
+use crate::cache::entry::{CachedFile, write_key};
 use crate::handle::files::Files;
 use crate::handle::files::find::keep;
 use crate::handle::files::load::{Loaded, load};
 use crate::handle::files::open::May;
-use crate::shared::Shared;
+use crate::shared::ServerState;
 
 /// Loads every file below the handler's root. May wait for a disk. The error says what does not
 /// fit.
-pub fn load_all(files: &Files, shared: &Shared) -> Result<usize, String> {
+pub fn load_all(files: &Files, shared: &ServerState) -> Result<usize, String> {
     let root = files.root.path().display();
     let mut folders = VecDeque::from([Vec::new()]);
     let mut count = 0;
@@ -39,12 +39,12 @@ pub fn load_all(files: &Files, shared: &Shared) -> Result<usize, String> {
     Ok(count)
 }
 
-fn pin(files: &Files, shared: &Shared, path: &[u8]) -> Result<bool, String> {
+fn pin(files: &Files, shared: &ServerState, path: &[u8]) -> Result<bool, String> {
     let mut key = Vec::new();
     write_key(files.id, path, &mut key);
     match load(files, &key.into(), path, shared.moment(0), May::Wait) {
         Ok(Loaded::File(entry)) => {
-            let entry: Arc<Entry> = Arc::from(entry);
+            let entry: Arc<CachedFile> = Arc::from(entry);
             if keep(files, shared, &entry) {
                 return Ok(true);
             }

@@ -7,18 +7,20 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hob_http::{
-    Body, BodyError, BodyStream, Chunk, Fields, Known, Prepared, Request, RequestHead, Response,
+    Body, BodyError, BodyStream, Chunk, Fields, Known, PreparedHead, Request, RequestHead, Response,
 };
 use hob_trace::Protocol;
 
 use crate::cache::disk_threads::DiskThreads;
-use crate::cache::entry::{Entry, Representation};
-use crate::cache::local::View;
+use crate::cache::entry::{CachedFile, Representation};
+use crate::cache::local::CachedFileView;
 use crate::config::Coding;
 use crate::handle::files::Files;
 use crate::handle::files::source::file_body;
 use crate::handle::plain;
-use crate::step::conditional::{self, Conditions, Method, Validators, Verdict};
+use crate::step::conditional::{
+    self, ConditionalMethod, Conditions, PreconditionOutcome, Validators,
+};
 use crate::step::headers;
 use crate::step::negotiate::{self, Negotiated};
 use crate::step::range::{self, ByteRange, Multipart, PartPlace, Selection};
@@ -34,7 +36,7 @@ pub enum Choice {
 }
 
 /// Chooses the representation.
-pub fn choose(files: &Files, entry: &Entry, head: &RequestHead) -> Choice {
+pub fn choose(files: &Files, entry: &CachedFile, head: &RequestHead) -> Choice {
     if !entry.varies {
         return Choice::Send(None);
     }
@@ -68,7 +70,7 @@ pub fn choose(files: &Files, entry: &Entry, head: &RequestHead) -> Choice {
 /// Answers with a representation.
 pub fn respond(
     files: &Files,
-    view: &Rc<View>,
+    view: &Rc<CachedFileView>,
     coding: Option<Coding>,
     request: &Request,
     pool: &DiskThreads,
@@ -77,10 +79,12 @@ pub fn respond(
     let one = entry.representation(coding);
     let head = request.head();
     match verdict(entry, one, request) {
-        Verdict::NotModified => Response::new(304, bare_fields(files, entry, one), Body::Empty),
-        Verdict::PreconditionFailed => plain::error(412),
-        Verdict::IgnoreRange => whole(files, view, one, request, pool),
-        Verdict::Proceed => match head.value(Known::Range) {
+        PreconditionOutcome::NotModified => {
+            Response::new(304, bare_fields(files, entry, one), Body::Empty)
+        }
+        PreconditionOutcome::PreconditionFailed => plain::error(412),
+        PreconditionOutcome::IgnoreRange => whole(files, view, one, request, pool),
+        PreconditionOutcome::Proceed => match head.value(Known::Range) {
             Some(wanted) if head.method() == b"GET" && !head.is_repeated(Known::Range) => {
                 ranges(files, view, one, request, pool, wanted)
             }
@@ -90,7 +94,7 @@ pub fn respond(
 }
 
 /// What the request's conditions come to; most requests have none.
-fn verdict(entry: &Entry, one: &Representation, request: &Request) -> Verdict {
+fn verdict(entry: &CachedFile, one: &Representation, request: &Request) -> PreconditionOutcome {
     const CONDITIONS: [Known; 5] = [
         Known::IfMatch,
         Known::IfNoneMatch,
@@ -100,7 +104,7 @@ fn verdict(entry: &Entry, one: &Representation, request: &Request) -> Verdict {
     ];
     let head = request.head();
     if CONDITIONS.iter().all(|&known| head.value(known).is_none()) {
-        return Verdict::Proceed;
+        return PreconditionOutcome::Proceed;
     }
     let if_match = head.joined(Known::IfMatch);
     let if_none_match = head.joined(Known::IfNoneMatch);
@@ -118,9 +122,9 @@ fn verdict(entry: &Entry, one: &Representation, request: &Request) -> Verdict {
         modified_text: Some(&entry.modified_text),
     };
     let method = if head.method() == b"HEAD" {
-        Method::Head
+        ConditionalMethod::Head
     } else {
-        Method::Get
+        ConditionalMethod::Get
     };
     let now = (request.record().started_unix_ms / 1000) as i64;
     conditional::evaluate(method, &conditions, &current, now)
@@ -129,7 +133,7 @@ fn verdict(entry: &Entry, one: &Representation, request: &Request) -> Verdict {
 /// 200 with everything.
 fn whole(
     files: &Files,
-    view: &Rc<View>,
+    view: &Rc<CachedFileView>,
     one: &Representation,
     request: &Request,
     pool: &DiskThreads,
@@ -138,7 +142,7 @@ fn whole(
     let prepared = view.heads[index].get_or_init(|| {
         let mut fields = fields(files, &view.entry, one);
         headers::apply(&files.headers, &mut fields);
-        Rc::new(Prepared::new(200, fields, one.len))
+        Rc::new(PreparedHead::new(200, fields, one.len))
     });
     Response::prepared(Rc::clone(prepared), body(one, 0, one.len, request, pool))
 }
@@ -187,7 +191,7 @@ pub fn can_sendfile(request: &Request) -> bool {
 
 fn ranges(
     files: &Files,
-    view: &Rc<View>,
+    view: &Rc<CachedFileView>,
     one: &Representation,
     request: &Request,
     pool: &DiskThreads,
@@ -221,7 +225,7 @@ fn ranges(
 //= rfc9110#14.6
 fn several(
     files: &Files,
-    view: &Rc<View>,
+    view: &Rc<CachedFileView>,
     one: &Representation,
     request: &Request,
     pool: &DiskThreads,
@@ -248,15 +252,19 @@ fn several(
     let mut content_type = Vec::new();
     border.write_content_type(&mut content_type);
     fields.set(b"Content-Type", &content_type);
-    Response::new(206, fields, Body::Stream(Box::new(Parts { parts })))
+    Response::new(
+        206,
+        fields,
+        Body::Stream(Box::new(MultiRangeBody { parts })),
+    )
 }
 
 /// Pieces one after the other.
-struct Parts {
+struct MultiRangeBody {
     parts: VecDeque<Chunk>,
 }
 
-impl BodyStream for Parts {
+impl BodyStream for MultiRangeBody {
     fn poll_chunk(
         &mut self,
         _: &mut Context<'_>,
@@ -271,7 +279,7 @@ impl BodyStream for Parts {
 }
 
 /// All fields of a 200.
-fn fields(files: &Files, entry: &Entry, one: &Representation) -> Fields {
+fn fields(files: &Files, entry: &CachedFile, one: &Representation) -> Fields {
     let mut fields = Fields::new();
     fields.add(b"Server", plain::SERVER);
     fields.add(b"Content-Type", entry.media_type.as_bytes());
@@ -290,7 +298,7 @@ fn fields(files: &Files, entry: &Entry, one: &Representation) -> Fields {
 
 /// The fields of a 304: what a cache needs to update what it has.
 //= rfc9110#15.4.5
-fn bare_fields(files: &Files, entry: &Entry, one: &Representation) -> Fields {
+fn bare_fields(files: &Files, entry: &CachedFile, one: &Representation) -> Fields {
     let mut fields = Fields::new();
     fields.add(b"Server", plain::SERVER);
     fields.add(b"Last-Modified", &entry.modified_text);
@@ -299,7 +307,7 @@ fn bare_fields(files: &Files, entry: &Entry, one: &Representation) -> Fields {
     fields
 }
 
-fn add_common(files: &Files, entry: &Entry, fields: &mut Fields) {
+fn add_common(files: &Files, entry: &CachedFile, fields: &mut Fields) {
     if entry.varies {
         fields.add(b"Vary", b"Accept-Encoding");
     }

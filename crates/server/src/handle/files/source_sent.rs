@@ -7,12 +7,16 @@ use std::path::Path;
 use super::config::FilesSettings;
 use crate::config::check::Disk;
 use crate::config::{CgiRuns, Faults, Route, RouteSpots, Site, SiteSpots};
+use crate::handle::{HandlerSettings, HandlerSpots};
+use hob_config::Handlers as _;
 
 /// Tells of the first such file of each route with files.
 pub(super) fn check(site: &Site, spots: &SiteSpots, disk: &dyn Disk, faults: &mut Faults<'_>) {
     let routes: Vec<_> = site.routes.iter().zip(&spots.routes).collect();
     for (index, (route, route_spots)) in routes.iter().enumerate() {
-        let (Some(files), Some(own)) = (route.handler.files(), &route_spots.handler.files) else {
+        let (HandlerSettings::Files(files), HandlerSpots::Files(own)) =
+            (&route.handler, &route_spots.handler)
+        else {
             continue;
         };
         let Some(prefix) = prefix(route, route_spots, files) else {

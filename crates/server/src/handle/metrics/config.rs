@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::config::build_site::OnSection;
-use crate::config::key::Kind::{OrText, Path};
 use crate::config::key::Preset::{Nothing, Required};
-use crate::config::key::{Key, Table};
+use crate::config::key::ValueType::{OrText, Path};
+use crate::config::key::{SchemaKey, SchemaTable};
 use crate::config::program::Programs;
 use crate::config::tree::Section;
 use crate::config::{Faults, Route};
 use crate::handle::metrics::Metrics;
-use crate::handle::{Configured, HandlerSpots, HasSettings};
+use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
-use crate::route::sites::Around;
+use crate::route::sites::SitesBuildContext;
 
 /// A route with the server's numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,12 +23,12 @@ pub struct MetricsSettings {
 }
 
 /// `[site.route.metrics]`
-static ROUTE_METRICS: Table = Table {
+static ROUTE_METRICS: SchemaTable = SchemaTable {
     name: "metrics",
     header: "`metrics` of a route",
     text: "The numbers of the whole server, for Prometheus. A plain string is `token_file`.",
     base: None,
-    keys: &[Key::new("token_file", Path, Required)
+    keys: &[SchemaKey::new("token_file", Path, Required)
         .says(
             "File with the token that a scraper must send (`Authorization: Bearer ...`): 16 to \
              1024 characters without spaces, on one line. The user that the server runs as must be \
@@ -40,30 +40,32 @@ static ROUTE_METRICS: Table = Table {
 
 impl HasSettings for Metrics {
     type Settings = MetricsSettings;
+    type Spots = ();
 }
 
 impl Configured for Metrics {
-    const KEY: Key = Key::new("metrics", OrText("token_file", &ROUTE_METRICS), Nothing(""))
-        .aka(&["prometheus", "status"]);
+    const KEY: SchemaKey =
+        SchemaKey::new("metrics", OrText("token_file", &ROUTE_METRICS), Nothing(""))
+            .aka(&["prometheus", "status"]);
 
     fn read(
         section: &Section,
         _: &OnSection<'_>,
         _: &mut Programs<'_>,
         _: &mut Faults<'_>,
-    ) -> (MetricsSettings, HandlerSpots) {
+    ) -> (MetricsSettings, ()) {
         // What is missing is told already.
         let given = section.given("token_file");
         let file = given.and_then(|_| section.optional_path("token_file"));
         let settings = MetricsSettings {
             token_file: file.cloned().unwrap_or_default(),
         };
-        (settings, HandlerSpots::default())
+        (settings, ())
     }
 
     fn build(
         settings: &MetricsSettings,
-        _: &mut Around<'_>,
+        _: &mut SitesBuildContext<'_>,
         _: &Route,
         _: &Pattern,
     ) -> Result<Arc<Metrics>, String> {

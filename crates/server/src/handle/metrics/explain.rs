@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::explain::{Explanation, OnExplained, Setting};
 use hob_http::Response;
-use hob_trace::exposition::Format;
+use hob_trace::exposition::ExpositionFormat;
 
 use crate::handle::ExplainsRoute;
 use crate::handle::metrics::config::MetricsSettings;
@@ -17,7 +17,7 @@ impl ExplainsRoute for Metrics {
     }
 
     fn explain(self: &Arc<Metrics>, on: &OnExplained<'_>, _: &mut Explanation) -> Response {
-        let allowed = || ready(String::new(), Format::Prometheus);
+        let allowed = || ready(String::new(), ExpositionFormat::Prometheus);
         self.refusal(on.way.request).unwrap_or_else(allowed)
     }
 }

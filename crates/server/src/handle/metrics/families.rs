@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use hob_trace::Snapshot;
 use hob_trace::exposition::{Family, Shape};
-use hob_trace::metric::{Kind, Metric};
+use hob_trace::metric::{Metric, MetricKind};
 
 use crate::handle::admin::limits;
 
@@ -79,7 +79,7 @@ pub(super) fn of_counter(metric: &Metric) -> OfCounter {
     if let Some(limit) = metric.name.strip_prefix("limit_") {
         return OfCounter::Limit(limit);
     }
-    let is_told = metric.kind == Kind::Gauge
+    let is_told = metric.kind == MetricKind::Gauge
         || metric.name.starts_with("tls_handshakes") && metric.name != "tls_handshakes_failed"
         || metric.name.starts_with("tls_resumed")
         || metric.name.starts_with("responses_") && metric.name != "responses_1xx"

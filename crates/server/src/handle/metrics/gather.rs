@@ -9,7 +9,7 @@ use hob_trace::exposition::{Exposition, Family};
 use hob_trace::tally::CLASSES;
 
 use super::families::{self, OfCounter, of_counter};
-use super::process::Process;
+use super::process::ProcessMetrics;
 use super::times;
 use crate::handle::admin::{Admin, limits};
 use crate::handle::resident::status::PoolLoad;
@@ -35,7 +35,7 @@ pub(super) fn gather(admin: &Admin) -> Exposition {
 
 fn put_process(all: &mut Exposition, admin: &Admin) {
     all.whole(&families::BUILD, &[env!("CARGO_PKG_VERSION")], 1);
-    let process = Process::own();
+    let process = ProcessMetrics::own();
     let mut real = |family: &Family, value: Option<f64>| {
         if let Some(value) = value {
             all.real(family, &[], value);
@@ -213,21 +213,21 @@ fn put_counters(all: &mut Exposition, counters: &Snapshot) {
 }
 
 /// What can be one number with another of its kind.
-trait Sum {
+trait Summable {
     fn add(&mut self, other: Self);
 }
 
 /// How many run, and how many wait.
 struct GateLoad(usize, usize);
 
-impl Sum for GateLoad {
+impl Summable for GateLoad {
     fn add(&mut self, other: GateLoad) {
         self.0 += other.0;
         self.1 += other.1;
     }
 }
 
-impl Sum for PoolLoad {
+impl Summable for PoolLoad {
     fn add(&mut self, other: PoolLoad) {
         PoolLoad::add(self, other);
     }
@@ -235,7 +235,7 @@ impl Sum for PoolLoad {
 
 /// One of each label; programs of one name on several sites are one, and so are those beyond the
 /// most that have numbers of their own.
-fn by_label<T: Sum>(
+fn by_label<T: Summable>(
     all: impl Iterator<Item = (String, T)>,
     names_max: usize,
 ) -> BTreeMap<String, T> {

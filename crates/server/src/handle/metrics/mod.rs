@@ -15,13 +15,13 @@ mod times;
 use std::sync::Arc;
 
 use hob_http::{Answered, Body, Known, Request, Response};
-use hob_trace::exposition::Format;
+use hob_trace::exposition::ExpositionFormat;
 
 use crate::cache::disk_threads::Undone;
 use crate::handle::admin::Admin;
-use crate::handle::admin::secret::is_same;
 use crate::handle::metrics::config::MetricsSettings;
 use crate::handle::plain;
+use hob_keeper::secret::is_same;
 
 pub use families::reference;
 
@@ -96,7 +96,7 @@ impl Metrics {
 /// The numbers, as the client wants them written; to whom is seen to elsewhere.
 pub(crate) fn page(admin: &Arc<Admin>, request: &Request) -> Answered {
     let accept = request.head().joined(Known::Accept);
-    let format = Format::for_accept(&accept.unwrap_or_default());
+    let format = ExpositionFormat::for_accept(&accept.unwrap_or_default());
     let pool = admin.shared.pool.for_lane(LANE);
     let admin = Arc::clone(admin);
     let reactor = request.reactor().clone();
@@ -112,7 +112,7 @@ pub(crate) fn page(admin: &Arc<Admin>, request: &Request) -> Answered {
     }
 }
 
-fn ready(text: String, format: Format) -> Response {
+fn ready(text: String, format: ExpositionFormat) -> Response {
     let mut fields = plain::named();
     fields.add(b"Content-Type", format.content_type().as_bytes());
     fields.add(b"Cache-Control", b"no-store");

@@ -6,7 +6,7 @@ use rustix::process::{Resource, getrlimit};
 
 /// Numbers of a process; what cannot be read is absent.
 #[derive(Debug, Default)]
-pub(super) struct Process {
+pub(super) struct ProcessMetrics {
     /// CPU time, user and system, in seconds.
     pub(super) cpu_s: Option<f64>,
     /// Memory that is in RAM, in bytes.
@@ -23,14 +23,14 @@ pub(super) struct Process {
     pub(super) threads: Option<u64>,
 }
 
-impl Process {
+impl ProcessMetrics {
     /// This one.
-    pub(super) fn own() -> Process {
-        let own = hob_machine::Process::of("self");
+    pub(super) fn own() -> ProcessMetrics {
+        let own = hob_machine::ProcessStat::of("self");
         let boot = read("/proc/stat");
         let booted = boot.lines().find_map(|line| line.strip_prefix("btime "));
         let booted: Option<f64> = booted.and_then(|text| text.trim().parse().ok());
-        Process {
+        ProcessMetrics {
             cpu_s: own.map(|own| own.own_ns as f64 / 1e9),
             resident_bytes: own.map(|own| own.resident_bytes),
             virtual_bytes: own.map(|own| own.virtual_bytes),
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn this_process_is_there() {
-        let process = Process::own();
+        let process = ProcessMetrics::own();
         assert!(process.resident_bytes.unwrap() > 0);
         assert!(process.descriptors.unwrap() > 0);
         assert!(process.started_unix_s.unwrap() > 1.0e9);

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use hob_trace::exposition::{Exposition, Family, Spread, Value};
-use hob_trace::histogram::Times;
-use hob_trace::series::Sum;
+use hob_trace::exposition::{Exposition, Family, SampleValue, Spread};
+use hob_trace::histogram::HistogramSnapshot;
+use hob_trace::series::SeriesSum;
 
 use super::families;
-use crate::shared::Shared;
+use crate::shared::ServerState;
 
 /// Upper bounds of all histograms, in microseconds. What is recorded is finer; a time near a bound
 /// may be counted with those above it.
@@ -19,14 +19,14 @@ const BOUNDS_US: [u64; 15] = [
 /// Histograms of one handler, those of programs where there are some.
 #[derive(Default)]
 struct OfHandler {
-    first_byte: Times,
-    queue: Times,
-    start: Times,
-    cpu: Times,
+    first_byte: HistogramSnapshot,
+    queue: HistogramSnapshot,
+    start: HistogramSnapshot,
+    cpu: HistogramSnapshot,
 }
 
 impl OfHandler {
-    fn add(&mut self, sum: &Sum) {
+    fn add(&mut self, sum: &SeriesSum) {
         self.first_byte.merge(&sum.first_byte);
         self.queue.merge(&sum.queue);
         self.start.merge(&sum.start);
@@ -35,9 +35,9 @@ impl OfHandler {
 }
 
 /// Puts all of them.
-pub(super) fn put(all: &mut Exposition, shared: &Shared) {
+pub(super) fn put(all: &mut Exposition, shared: &ServerState) {
     let names = shared.series.names();
-    let mut totals: BTreeMap<(String, &str), Times> = BTreeMap::new();
+    let mut totals: BTreeMap<(String, &str), HistogramSnapshot> = BTreeMap::new();
     let mut handlers: BTreeMap<&str, OfHandler> = BTreeMap::new();
     let sums = shared.series.sums();
     for (number, sum) in &sums {
@@ -66,15 +66,15 @@ pub(super) fn put(all: &mut Exposition, shared: &Shared) {
 }
 
 /// Times of one part of requests.
-type Part = fn(&OfHandler) -> &Times;
+type Part = fn(&OfHandler) -> &HistogramSnapshot;
 
-fn put_one(all: &mut Exposition, family: &Family, labels: &[&str], times: &Times) {
+fn put_one(all: &mut Exposition, family: &Family, labels: &[&str], times: &HistogramSnapshot) {
     if times.count() > 0 {
-        all.put(family, labels, Value::Spread(spread(times)));
+        all.put(family, labels, SampleValue::Spread(spread(times)));
     }
 }
 
-fn spread(times: &Times) -> Spread {
+fn spread(times: &HistogramSnapshot) -> Spread {
     let mut counts = [0; BOUNDS_US.len()];
     for (largest_us, count) in times.buckets() {
         let bound = BOUNDS_US.iter().position(|bound| largest_us <= *bound);
@@ -102,7 +102,7 @@ mod tests {
         for time_us in [100, 700, 700, 3_000, 100_000_000] {
             histogram.record(time_us);
         }
-        let mut times = Times::default();
+        let mut times = HistogramSnapshot::default();
         histogram.add_to(&mut times);
         let spread = spread(&times);
         assert_eq!((spread.count, spread.sum), (5, 100.0045));

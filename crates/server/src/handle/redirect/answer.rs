@@ -8,7 +8,7 @@ use crate::answer::OnRoute;
 use crate::handle::redirect::Redirect;
 use crate::handle::{AnswersRoute, plain};
 use crate::route::pattern::Captures;
-use crate::route::template::Facts;
+use crate::route::template::TemplateValues;
 
 impl AnswersRoute for Redirect {
     fn answer(self: &Arc<Redirect>, on: &OnRoute<'_>) -> Answered {
@@ -27,7 +27,7 @@ pub(super) fn answer(
     captures: &Captures,
 ) -> Response {
     let head = request.head();
-    let facts = Facts {
+    let facts = TemplateValues {
         path,
         raw_path: head.path(),
         query: head.query(),

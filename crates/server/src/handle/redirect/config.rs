@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use crate::config::build_site::{OnSection, template_wrong, warn_literal};
-use crate::config::key::Kind::{Integer, OrText, Text};
 use crate::config::key::Preset::{Nothing, Required};
-use crate::config::key::{Key, Preset, Table};
+use crate::config::key::ValueType::{Integer, OrText, Text};
+use crate::config::key::{Preset, SchemaKey, SchemaTable};
 use crate::config::program::Programs;
 use crate::config::tree::Section;
 use crate::config::{Faults, Route};
 use crate::handle::redirect::Redirect;
-use crate::handle::{Configured, HandlerSpots, HasSettings};
+use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
-use crate::route::sites::Around;
+use crate::route::sites::SitesBuildContext;
 use crate::route::template::Location;
 
 /// A redirect.
@@ -25,20 +25,20 @@ pub struct RedirectSettings {
 }
 
 /// `[site.route.redirect]`
-static REDIRECT: Table = Table {
+static REDIRECT: SchemaTable = SchemaTable {
     name: "redirect",
     header: "`redirect` of a route",
     text: "Sends the client to another place. A plain string is the target.",
     base: None,
     keys: &[
-        Key::new("to", Text, Required)
+        SchemaKey::new("to", Text, Required)
             .says(
                 "Target: a path or a URL. Captures of the route's path are put in, as are `{uri}` \
                  (path and query as they came), `{path}`, `{query}` and `{host}`.",
             )
             .example("\"https://example.org{uri}\"")
             .aka(&["target", "url", "location"]),
-        Key::new(
+        SchemaKey::new(
             "status",
             Integer { min: 100, max: 999 },
             Preset::Integer(302),
@@ -58,17 +58,18 @@ const REDIRECT_STATUSES: &[u16] = &[301, 302, 303, 307, 308];
 
 impl HasSettings for Redirect {
     type Settings = RedirectSettings;
+    type Spots = ();
 }
 
 impl Configured for Redirect {
-    const KEY: Key = Key::new("redirect", OrText("to", &REDIRECT), Nothing(""));
+    const KEY: SchemaKey = SchemaKey::new("redirect", OrText("to", &REDIRECT), Nothing(""));
 
     fn read(
         section: &Section,
         on: &OnSection<'_>,
         _: &mut Programs<'_>,
         faults: &mut Faults<'_>,
-    ) -> (RedirectSettings, HandlerSpots) {
+    ) -> (RedirectSettings, ()) {
         let to = section.text("to");
         if let (Some(given), Some(pattern)) = (section.given("to"), on.pattern)
             && let Err(error) = Location::parse(to, pattern)
@@ -87,12 +88,12 @@ impl Configured for Redirect {
             to: to.to_owned(),
             status,
         };
-        (settings, HandlerSpots::default())
+        (settings, ())
     }
 
     fn build(
         settings: &RedirectSettings,
-        _: &mut Around<'_>,
+        _: &mut SitesBuildContext<'_>,
         _: &Route,
         pattern: &Pattern,
     ) -> Result<Arc<Redirect>, String> {

@@ -12,21 +12,21 @@ use hob_http::status::has_no_content;
 use hob_http::{Answered, Body, BodyError, Fields, Reactor, Request, Response};
 use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
-use hob_trace::watch::Stage;
+use hob_trace::watch::RequestStage;
 
 use crate::answer::OnRoute;
 use crate::cache::disk_threads::DiskThreads;
 use crate::config::CarrierChoice;
 use crate::handle::resident::body::{AnswerBody, bytes_of};
 use crate::handle::resident::chunk::ChunkBytes;
-use crate::handle::resident::exchange::{Exchange, HeadSaid, Piece, Seen};
-use crate::handle::resident::fail::{self, Failure};
+use crate::handle::resident::exchange::{AnswerHeadPoll, AnswerPiece, HeadSaid, WorkerExchange};
+use crate::handle::resident::fail::{self, ResidentFailure};
 use crate::handle::resident::file::KnownFile;
 use crate::handle::resident::limits::LOOK_EVERY;
-use crate::handle::resident::pool::Entry;
+use crate::handle::resident::pool::PoolAdmission;
 use crate::handle::resident::spooled::Spooled;
-use crate::handle::resident::{Home, Resident};
-use crate::handle::script::body::Body as RequestBody;
+use crate::handle::resident::{DriverThread, Resident};
+use crate::handle::script::body::ProgramRequestBody;
 use crate::handle::script::control::{Control, is_event_stream};
 use crate::handle::script::dechunk::{Dechunked, dechunk};
 use crate::handle::script::fail::broken_body;
@@ -36,18 +36,18 @@ use crate::handle::{AnswersRoute, plain};
 use crate::route::target::{rest_as_sent, told};
 
 /// One request for a resident program.
-struct Ask<'a> {
+struct ResidentRequest<'a> {
     resident: Arc<Resident>,
     request: Request,
-    home: Rc<Home>,
+    home: Rc<DriverThread>,
     /// Who waits for files.
     files: &'a DiskThreads,
 }
 
 /// A request's place with a worker, or among those who wait for one. Dropped before its answer is
 /// whole, it tells the worker that nobody waits any more.
-pub(super) struct Place {
-    pub(super) exchange: Arc<Exchange>,
+pub(super) struct PlacedRequest {
+    pub(super) exchange: Arc<WorkerExchange>,
     pub(super) request: Request,
     resident: Arc<Resident>,
     counters: Arc<ThreadCounters>,
@@ -74,7 +74,7 @@ impl AnswersRoute for Resident {
         let Some(home) = on.desk.home.get() else {
             return Answered::Ready(plain::busy());
         };
-        let ask = Ask {
+        let ask = ResidentRequest {
             resident: Arc::clone(self),
             request: on.request.clone(),
             home: Rc::clone(home),
@@ -85,8 +85,8 @@ impl AnswersRoute for Resident {
 }
 
 /// Answers a request. `path` is normal; from `below` on it is the program's.
-fn answer(ask: Ask<'_>, path: &[u8], below: usize) -> Answered {
-    let Ask {
+fn answer(ask: ResidentRequest<'_>, path: &[u8], below: usize) -> Answered {
+    let ResidentRequest {
         resident,
         request,
         home,
@@ -119,12 +119,12 @@ fn answer(ask: Ask<'_>, path: &[u8], below: usize) -> Answered {
 async fn collect(
     resident: Arc<Resident>,
     request: Request,
-    home: Rc<Home>,
+    home: Rc<DriverThread>,
     files: DiskThreads,
     path: Box<[u8]>,
     below: usize,
 ) -> Response {
-    let body = match RequestBody::collect(&request, &files).await {
+    let body = match ProgramRequestBody::collect(&request, &files).await {
         Ok(body) => body,
         Err(trouble) => return broken_body(&request, trouble),
     };
@@ -140,8 +140,13 @@ async fn collect(
 }
 
 /// The answer to a request that no worker is asked for.
-fn refuse(home: &Home, request: &Request, resident: &Resident, failure: &Failure) -> Response {
-    if let Failure::TooLong = failure {
+fn refuse(
+    home: &DriverThread,
+    request: &Request,
+    resident: &Resident,
+    failure: &ResidentFailure,
+) -> Response {
+    if let ResidentFailure::TooLong = failure {
         home.counters.limit_resident_variables.add(1);
     }
     fail::respond(request, resident, failure)
@@ -151,29 +156,29 @@ fn refuse(home: &Home, request: &Request, resident: &Resident, failure: &Failure
 fn enter(
     resident: &Arc<Resident>,
     request: &Request,
-    home: &Home,
+    home: &DriverThread,
     block: Vec<u8>,
     has_body: bool,
-) -> Result<Place, Failure> {
-    let exchange = Exchange::new(request, block, has_body);
+) -> Result<PlacedRequest, ResidentFailure> {
+    let exchange = WorkerExchange::new(request, block, has_body);
     let now_us = home.reactor.now_us();
     let counters = Arc::clone(&home.counters);
     let queued = match resident.pool.0.enter(&exchange, home.thread, now_us) {
-        Entry::Given => None,
-        Entry::Queued(ticket) => {
+        PoolAdmission::Given => None,
+        PoolAdmission::Queued(ticket) => {
             counters.worker_waits.add(1);
-            request.tell(Stage::Queue, format_args!("waits for a worker"));
+            request.tell(RequestStage::Queue, format_args!("waits for a worker"));
             Some(Queued::new(ticket, resident, &home.reactor, now_us))
         }
-        Entry::Refused(failure) => {
-            if let Failure::QueueFull(_) = &failure {
+        PoolAdmission::Refused(failure) => {
+            if let ResidentFailure::QueueFull(_) = &failure {
                 counters.limit_resident_queue.add(1);
             }
             return Err(failure);
         }
     };
     request.set_at_work(Some(exchange.clone()));
-    Ok(Place {
+    Ok(PlacedRequest {
         is_body_over: !exchange.has_body,
         exchange,
         request: request.clone(),
@@ -225,7 +230,7 @@ impl Queued {
 }
 
 /// Waits for a head and makes an answer of it.
-async fn wait(mut place: Place) -> Response {
+async fn wait(mut place: PlacedRequest) -> Response {
     let waited = poll_fn(|cx| place.poll_head(cx)).await;
     match waited {
         Ok(HeadSaid::Tunnel(status, lines)) => place.open_tunnel(status, &lines),
@@ -240,8 +245,8 @@ async fn wait(mut place: Place) -> Response {
                 Err((place, failure)) => place.fail(&failure),
             }
         }
-        Err(Trouble::Failed(failure)) => place.fail(&failure),
-        Err(Trouble::Body(error)) => {
+        Err(AnswerHeadError::Failed(failure)) => place.fail(&failure),
+        Err(AnswerHeadError::Body(error)) => {
             {
                 let mut record = place.request.record_mut();
                 (record.fault, record.reason) = match error {
@@ -265,18 +270,18 @@ pub(super) enum Fed {
 }
 
 /// Why there is no head.
-enum Trouble {
-    Failed(Failure),
+enum AnswerHeadError {
+    Failed(ResidentFailure),
     /// The client's fault.
     Body(BodyError),
 }
 
-impl Place {
-    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<HeadSaid, Trouble>> {
+impl PlacedRequest {
+    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<HeadSaid, AnswerHeadError>> {
         let seen = loop {
             let fed = match self.feed(cx) {
                 Ok(fed) => fed,
-                Err(error) => return Poll::Ready(Err(Trouble::Body(error))),
+                Err(error) => return Poll::Ready(Err(AnswerHeadError::Body(error))),
             };
             let request = &self.request;
             let seen = self.exchange.see(cx, |status, lines| {
@@ -284,25 +289,25 @@ impl Place {
                     request.interim(status, head.fields);
                 }
             });
-            if !matches!(seen, Seen::Nothing) || !self.may_feed_more(fed) {
+            if !matches!(seen, AnswerHeadPoll::Nothing) || !self.may_feed_more(fed) {
                 break seen;
             }
         };
         match seen {
-            Seen::Head(head) => {
+            AnswerHeadPoll::Head(head) => {
                 self.note_times();
                 self.request
-                    .tell(Stage::Program, format_args!("its head came"));
+                    .tell(RequestStage::Program, format_args!("its head came"));
                 Poll::Ready(Ok(head))
             }
-            Seen::Failed(failure) => {
+            AnswerHeadPoll::Failed(failure) => {
                 self.note_times();
-                Poll::Ready(Err(Trouble::Failed(failure)))
+                Poll::Ready(Err(AnswerHeadError::Failed(failure)))
             }
-            Seen::Nothing => match self.look_at_queue(cx) {
+            AnswerHeadPoll::Nothing => match self.look_at_queue(cx) {
                 Some(failure) => {
                     self.note_times();
-                    Poll::Ready(Err(Trouble::Failed(failure)))
+                    Poll::Ready(Err(AnswerHeadError::Failed(failure)))
                 }
                 None => Poll::Pending,
             },
@@ -310,7 +315,7 @@ impl Place {
     }
 
     /// While it waits in the queue: whether its time is up, and whether one more worker helps.
-    fn look_at_queue(&mut self, cx: &mut Context<'_>) -> Option<Failure> {
+    fn look_at_queue(&mut self, cx: &mut Context<'_>) -> Option<ResidentFailure> {
         if let Some(ticket) = self.exchange.requeued() {
             let reactor = self.request.reactor();
             let since_us = self
@@ -331,7 +336,7 @@ impl Place {
             if left.is_zero() && resident.pool.0.withdraw(queued.ticket) {
                 self.counters.limit_resident_wait.add(1);
                 let why = resident.pool.0.why();
-                return Some(Failure::QueueWait(why));
+                return Some(ResidentFailure::QueueWait(why));
             }
             resident.pool.0.tend(now_us / 1000);
             queued
@@ -396,9 +401,9 @@ impl Place {
         self.is_over = true;
     }
 
-    pub(super) fn fail(mut self, failure: &Failure) -> Response {
+    pub(super) fn fail(mut self, failure: &ResidentFailure) -> Response {
         self.is_over = true;
-        if let Failure::NoWorkers = failure {
+        if let ResidentFailure::NoWorkers = failure {
             self.counters.limit_workers.add(1);
         }
         // What it has not been told, it is told by that.
@@ -407,7 +412,7 @@ impl Place {
     }
 
     /// Tells the record why an answer broke off.
-    pub(super) fn note(&self, failure: &Failure) {
+    pub(super) fn note(&self, failure: &ResidentFailure) {
         fail::note(&self.request, &self.resident, failure);
     }
 
@@ -417,7 +422,7 @@ impl Place {
     }
 
     /// The file that the answer's body begins with.
-    async fn first_file(&self) -> Result<Option<KnownFile>, Failure> {
+    async fn first_file(&self) -> Result<Option<KnownFile>, ResidentFailure> {
         match self.exchange.take_first_file() {
             Some(file) => Ok(Some(file.examine(self.disk()).await?)),
             None => Ok(None),
@@ -429,10 +434,10 @@ impl Place {
         mut self,
         said: HeadSaid,
         first: Option<KnownFile>,
-    ) -> Result<Response, (Place, Failure)> {
+    ) -> Result<Response, (PlacedRequest, ResidentFailure)> {
         let head = match said.read() {
             Ok(head) => head,
-            Err(bad) => return Err((self, Failure::Head(bad))),
+            Err(bad) => return Err((self, ResidentFailure::Head(bad))),
         };
         let control = Control::read(&head.fields);
         if let Some(total) = control.timeout {
@@ -448,7 +453,7 @@ impl Place {
         fields.set(b"Server", plain::SERVER);
         let is_elsewhere = local.is_some() || control.instead.is_some();
         if self.promises_tunnel(status, is_elsewhere) {
-            return Err((self, Failure::NoTunnel));
+            return Err((self, ResidentFailure::NoTunnel));
         }
         if let Some(target) = &local {
             self.take_no_body();
@@ -481,7 +486,7 @@ impl Place {
         status: u16,
         fields: Fields,
         said: &BodySaid,
-    ) -> Result<Response, (Place, Failure)> {
+    ) -> Result<Response, (PlacedRequest, ResidentFailure)> {
         match self.exchange.take_whole() {
             None => Ok(self.reply_stream(status, fields, said, None)),
             Some(Err(failure)) => Err((self, failure)),
@@ -489,12 +494,12 @@ impl Place {
                 self.is_over = true;
                 let pieces = match said.is_chunked {
                     true => match dechunk(&bytes_of(pieces)) {
-                        Some(bytes) => vec![Piece::Bytes(bytes.into())],
-                        None => return Err((self, Failure::Chunks)),
+                        Some(bytes) => vec![AnswerPiece::Bytes(bytes.into())],
+                        None => return Err((self, ResidentFailure::Chunks)),
                     },
                     false => pieces,
                 };
-                let came: usize = pieces.iter().map(Piece::len).sum();
+                let came: usize = pieces.iter().map(AnswerPiece::len).sum();
                 if said.announced.is_some_and(|most| came as u64 > most) {
                     note_cut(&self.request);
                 }
@@ -542,7 +547,8 @@ impl Place {
         if is_events {
             self.exchange.begin_events();
         }
-        let watch = |place: &Place| is_events.then(|| place.request.reactor().watch_drain());
+        let watch =
+            |place: &PlacedRequest| is_events.then(|| place.request.reactor().watch_drain());
         let (drain, drain_of_chunks) = (watch(&self), watch(&self).filter(|_| said.is_chunked));
         let body = AnswerBody::new(self, said.announced, first).until_drain(drain);
         let body = Body::Stream(Box::new(body));
@@ -571,16 +577,16 @@ struct BodySaid {
 fn whole(
     status: u16,
     mut fields: Fields,
-    pieces: Vec<Piece>,
+    pieces: Vec<AnswerPiece>,
     announced: Option<u64>,
     is_typed: bool,
-) -> Result<Response, Failure> {
-    let came: usize = pieces.iter().map(Piece::len).sum();
+) -> Result<Response, ResidentFailure> {
+    let came: usize = pieces.iter().map(AnswerPiece::len).sum();
     if let Some(announced) = announced
         && (came as u64) < announced
     {
         let came = came as u64;
-        return Err(Failure::Short { announced, came });
+        return Err(ResidentFailure::Short { announced, came });
     }
     if is_typed && came > 0 && announced != Some(0) {
         say_type(&mut fields);
@@ -602,17 +608,20 @@ fn whole(
 }
 
 /// A body that is one chunk leaves from where it is.
-fn as_region(mut pieces: Vec<Piece>, is_exact: bool) -> Result<Box<ChunkBytes>, Vec<Piece>> {
+fn as_region(
+    mut pieces: Vec<AnswerPiece>,
+    is_exact: bool,
+) -> Result<Box<ChunkBytes>, Vec<AnswerPiece>> {
     if !is_exact || pieces.len() != 1 {
         return Err(pieces);
     }
     match pieces.pop() {
-        Some(Piece::Chunk(chunk)) => Ok(Box::new(chunk)),
+        Some(AnswerPiece::Chunk(chunk)) => Ok(Box::new(chunk)),
         piece => Err(piece.into_iter().collect()),
     }
 }
 
-impl Drop for Place {
+impl Drop for PlacedRequest {
     fn drop(&mut self) {
         self.request.set_at_work(None);
         if self.is_over {

@@ -5,12 +5,12 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 
 use hob_http::Request;
-use hob_ipc::request::{BlockBuilder, Unfit};
+use hob_ipc::request::{BlockBuilder, UnfitRequest};
 
 use crate::handle::resident::Resident;
-use crate::handle::resident::fail::Failure;
+use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::limits::{BEGINNINGS_KEPT, BLOCK_BYTES_KEPT, BLOCKS_KEPT};
-use crate::handle::script::variables::{self, Asked, Layout, SLASH_IN_A_NAME};
+use crate::handle::script::variables::{self, ProgramRequest, SLASH_IN_A_NAME, VariableSink};
 use crate::route::target::{told, told_as};
 
 /// How the blocks of one connection for one program begin.
@@ -30,27 +30,27 @@ thread_local! {
 }
 
 /// Variables on their way into a block.
-struct Written {
+struct BlockWriter {
     block: BlockBuilder,
     /// What was wrong first.
-    outcome: Result<(), Unfit>,
+    outcome: Result<(), UnfitRequest>,
 }
 
-impl Written {
-    fn new(block: BlockBuilder) -> Written {
-        Written {
+impl BlockWriter {
+    fn new(block: BlockBuilder) -> BlockWriter {
+        BlockWriter {
             block,
             outcome: Ok(()),
         }
     }
 
-    fn finish(self) -> Result<Vec<u8>, Unfit> {
+    fn finish(self) -> Result<Vec<u8>, UnfitRequest> {
         self.outcome?;
         self.block.finish()
     }
 }
 
-impl Layout for Written {
+impl VariableSink for BlockWriter {
     fn add(&mut self, name: impl FnOnce(&mut Vec<u8>), value: impl FnOnce(&mut Vec<u8>) -> bool) {
         if self.outcome.is_ok() {
             self.outcome = self.block.write(name, value);
@@ -84,17 +84,17 @@ impl Resident {
         body_bytes: Option<u64>,
         path: &[u8],
         below: usize,
-    ) -> Result<Vec<u8>, Failure> {
+    ) -> Result<Vec<u8>, ResidentFailure> {
         let (name, path_info) = self.split(request, path, below);
         let path_info = match self.finds_scripts {
             false => told(path_info),
             // It must not take what is no separator for one.
             true => told_as(path_info, SLASH_IN_A_NAME),
         };
-        let asked = Asked {
+        let asked = ProgramRequest {
             request,
             body_bytes,
-            script: variables::Script {
+            script: variables::ScriptLocation {
                 name: &name,
                 path_info: &path_info,
                 file: &self.file,
@@ -103,12 +103,12 @@ impl Resident {
             passes_authorization: self.settings.pass_authorization,
             may_tunnel: self.may_tunnel(),
         };
-        let mut written = Written::new(self.begin(&asked).map_err(failure)?);
+        let mut written = BlockWriter::new(self.begin(&asked).map_err(failure)?);
         variables::write_passing(&asked, &mut written);
         written.finish().map_err(failure)
     }
 
-    fn begin(&self, asked: &Asked<'_>) -> Result<BlockBuilder, Unfit> {
+    fn begin(&self, asked: &ProgramRequest<'_>) -> Result<BlockBuilder, UnfitRequest> {
         let (connection, peer) = (asked.request.facts().number, asked.request.facts().peer);
         BEGINNINGS.with_borrow_mut(|beginnings| {
             beginnings.resize_with(BEGINNINGS_KEPT, || None);
@@ -119,7 +119,7 @@ impl Resident {
             if let Some(kept) = place.as_ref().filter(is_it) {
                 return Ok(kept.block.begin_like(spare(), asked.body_bytes));
             }
-            let mut written = Written::new(BlockBuilder::new(None));
+            let mut written = BlockWriter::new(BlockBuilder::new(None));
             variables::write_lasting(asked, &mut written);
             written.outcome?;
             let block = written.block;
@@ -135,11 +135,11 @@ impl Resident {
     }
 }
 
-fn failure(unfit: Unfit) -> Failure {
+fn failure(unfit: UnfitRequest) -> ResidentFailure {
     match unfit {
-        Unfit::TooLong => Failure::TooLong,
-        Unfit::Nul => {
-            Failure::Unpassable("the request holds a NUL byte, which no program can be passed")
-        }
+        UnfitRequest::TooLong => ResidentFailure::TooLong,
+        UnfitRequest::Nul => ResidentFailure::Unpassable(
+            "the request holds a NUL byte, which no program can be passed",
+        ),
     }
 }

@@ -7,9 +7,9 @@ use std::task::{Context, Poll, ready};
 
 use hob_http::{BodyError, BodyStream, Bytes, Chunk, DrainWatch, Fields};
 
-use crate::handle::resident::answer::Place;
-use crate::handle::resident::exchange::{Piece, Taken};
-use crate::handle::resident::fail::Failure;
+use crate::handle::resident::answer::PlacedRequest;
+use crate::handle::resident::exchange::{AnswerBodyPoll, AnswerPiece};
+use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::file::KnownFile;
 use crate::handle::resident::limits::{STREAM_WINDOW_BYTES, TRAILER_BYTES_MAX};
 use crate::handle::script::head::read_fields;
@@ -17,7 +17,7 @@ use crate::handle::script::reply::note_cut;
 
 /// A body on its way.
 pub(super) struct AnswerBody {
-    place: Place,
+    place: PlacedRequest,
     len: Option<u64>,
     /// Bytes that were made of it.
     came: u64,
@@ -35,11 +35,15 @@ enum FileOnItsWay {
     Known(KnownFile),
 }
 
-type Examination = Pin<Box<dyn Future<Output = Result<KnownFile, Failure>>>>;
+type Examination = Pin<Box<dyn Future<Output = Result<KnownFile, ResidentFailure>>>>;
 
 impl AnswerBody {
     /// `first`: a file that the body begins with.
-    pub(super) fn new(place: Place, len: Option<u64>, first: Option<KnownFile>) -> AnswerBody {
+    pub(super) fn new(
+        place: PlacedRequest,
+        len: Option<u64>,
+        first: Option<KnownFile>,
+    ) -> AnswerBody {
         AnswerBody {
             place,
             len,
@@ -58,7 +62,7 @@ impl AnswerBody {
     }
 
     /// The file that is next, once it is known.
-    fn poll_file(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, Failure>>> {
+    fn poll_file(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, ResidentFailure>>> {
         let known = match self.file.take() {
             None => return Poll::Ready(None),
             Some(FileOnItsWay::Known(known)) => Ok(known),
@@ -76,7 +80,7 @@ impl AnswerBody {
         })))
     }
 
-    fn broken(&mut self, failure: &Failure) -> BodyError {
+    fn broken(&mut self, failure: &ResidentFailure) -> BodyError {
         self.place.note(failure);
         BodyError::Source(failure.fault(), failure.reason())
     }
@@ -109,25 +113,27 @@ impl AnswerBody {
         }
         let window_bytes = STREAM_WINDOW_BYTES as usize;
         match self.place.exchange.take(cx, window_bytes) {
-            Taken::Piece(Piece::File(file)) => {
+            AnswerBodyPoll::Piece(AnswerPiece::File(file)) => {
                 let pool = self.place.disk().clone();
                 let examination = async move { file.examine(&pool).await };
                 self.file = Some(FileOnItsWay::Examined(Box::pin(examination)));
                 self.poll_next(cx, max)
             }
-            Taken::Piece(Piece::Chunk(chunk)) if chunk.len() <= max => {
+            AnswerBodyPoll::Piece(AnswerPiece::Chunk(chunk)) if chunk.len() <= max => {
                 Poll::Ready(Some(Ok(Chunk::Region(Box::new(chunk)))))
             }
-            Taken::Piece(Piece::HalfClose) => Poll::Ready(Some(Ok(Chunk::HalfClose))),
-            Taken::Piece(piece) => {
+            AnswerBodyPoll::Piece(AnswerPiece::HalfClose) => {
+                Poll::Ready(Some(Ok(Chunk::HalfClose)))
+            }
+            AnswerBodyPoll::Piece(piece) => {
                 self.rest = bytes_of(vec![piece]);
                 Poll::Ready(Some(Ok(self.cut(max))))
             }
-            Taken::End(trailers) => {
+            AnswerBodyPoll::End(trailers) => {
                 self.place.is_over = true;
                 if let Some(announced) = self.len.filter(|len| *len > self.came) {
                     let came = self.came;
-                    let failure = Failure::Short { announced, came };
+                    let failure = ResidentFailure::Short { announced, came };
                     return Poll::Ready(Some(Err(self.broken(&failure))));
                 }
                 if !trailers.is_empty() && trailers.len() <= TRAILER_BYTES_MAX {
@@ -135,12 +141,12 @@ impl AnswerBody {
                 }
                 Poll::Ready(None)
             }
-            Taken::Failed(failure) => {
+            AnswerBodyPoll::Failed(failure) => {
                 self.place.is_over = true;
                 Poll::Ready(Some(Err(self.broken(&failure))))
             }
-            Taken::Nothing if self.place.may_feed_more(fed) => self.poll_next(cx, max),
-            Taken::Nothing => self.poll_drain(cx).map(|()| None),
+            AnswerBodyPoll::Nothing if self.place.may_feed_more(fed) => self.poll_next(cx, max),
+            AnswerBodyPoll::Nothing => self.poll_drain(cx).map(|()| None),
         }
     }
 
@@ -191,20 +197,21 @@ impl BodyStream for AnswerBody {
 }
 
 /// Pieces as one.
-pub(super) fn bytes_of(mut pieces: Vec<Piece>) -> Bytes {
+pub(super) fn bytes_of(mut pieces: Vec<AnswerPiece>) -> Bytes {
     if pieces.len() == 1
-        && let Some(Piece::Bytes(bytes)) = pieces.pop_if(|piece| matches!(piece, Piece::Bytes(_)))
+        && let Some(AnswerPiece::Bytes(bytes)) =
+            pieces.pop_if(|piece| matches!(piece, AnswerPiece::Bytes(_)))
     {
         return bytes;
     }
     // A copy of at most a window.
-    let mut all = Vec::with_capacity(pieces.iter().map(Piece::len).sum());
+    let mut all = Vec::with_capacity(pieces.iter().map(AnswerPiece::len).sum());
     for piece in &pieces {
         match piece {
-            Piece::Bytes(bytes) => all.extend_from_slice(bytes),
-            Piece::Chunk(chunk) => chunk.copy_to(&mut all),
+            AnswerPiece::Bytes(bytes) => all.extend_from_slice(bytes),
+            AnswerPiece::Chunk(chunk) => chunk.copy_to(&mut all),
             // These are no pieces in memory, and never among them.
-            Piece::File(_) | Piece::HalfClose => {}
+            AnswerPiece::File(_) | AnswerPiece::HalfClose => {}
         }
     }
     all.into()

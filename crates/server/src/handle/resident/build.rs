@@ -4,14 +4,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::config::{self, Program, ResidentRuns};
+use crate::config::{self, ProgramConfig, ResidentRuns};
 use crate::handle::resident::Resident;
 use crate::handle::resident::pool::Pool;
 use crate::handle::resident::start::Recipe;
 use crate::handle::script::build::half_close;
-use crate::process::ProgramRef;
 use crate::route::pattern::Pattern;
-use crate::shared::Shared;
+use crate::shared::ServerState;
+use hob_keeper::process::ProgramRef;
 
 /// Makes a handler of its settings. A pool whose section did not change is kept. May wait for a
 /// disk.
@@ -21,8 +21,8 @@ use crate::shared::Shared;
 pub fn build(
     settings: &config::Resident,
     (route, pattern): (&config::Route, &Pattern),
-    (program, reference): (&Program, ProgramRef),
-    shared: &Shared,
+    (program, reference): (&ProgramConfig, ProgramRef),
+    shared: &ServerState,
 ) -> Result<Resident, String> {
     let recipe = Recipe::of(settings, program, reference)?;
     let executed = recipe.path.clone();
@@ -30,7 +30,7 @@ pub fn build(
     // All that decides how a worker runs. Where it stands in the config is no part of it.
     let same = config::Resident {
         program: 0,
-        place: config::Place::default(),
+        place: config::SourceLocation::default(),
         ..settings.clone()
     };
     let key = format!("{} {same:?} {program:?}", route.path);
@@ -53,7 +53,7 @@ pub fn build(
         finds_scripts: matches!(
             &settings.runs,
             ResidentRuns::Hosted {
-                host: config::Host::Scripts,
+                host: config::ApplicationKind::Scripts,
                 ..
             }
         ),

@@ -3,32 +3,32 @@
 
 use std::time::Duration;
 
-use hob_ipc::message::{self, Head, Kind};
-use hob_trace::watch::Stage;
+use hob_ipc::message::{self, MessageHead, MessageKind};
+use hob_trace::watch::RequestStage;
 
 use crate::config::parse_duration;
-use crate::handle::resident::driver::Core;
+use crate::handle::resident::driver::DrivenWorker;
 use crate::handle::resident::termination::limit;
 use crate::route::target;
 
 /// Longest text of a program's own log line, in bytes.
 const TEXT_BYTES_MAX: usize = 4 * 1024;
 
-impl Core {
+impl DrivenWorker {
     /// Answers a callout; `index` is the request it is about, if that is under way.
-    pub(super) fn call_out(&mut self, head: Head, payload: &[u8], index: Option<usize>) {
+    pub(super) fn call_out(&mut self, head: MessageHead, payload: &[u8], index: Option<usize>) {
         let text = String::from_utf8_lossy(&payload[..payload.len().min(TEXT_BYTES_MAX)]);
         let (keyword, parameters) = text.split_once(':').unwrap_or((&text, ""));
         let answer = self.follow(keyword.trim(), parameters.trim(), index);
         if let Some(one) = index.and_then(|index| self.requests.iter().nth(index)) {
-            self.tell(&one.exchange.name, Stage::Callout, |told| {
+            self.tell(&one.exchange.name, RequestStage::Callout, |told| {
                 told.push_str(&text);
                 told.push_str(" -> ");
                 told.push_str(&answer);
             });
         }
         if !head.has(message::QUIET) {
-            let reply = Head::new(Kind::Reply, head.request).small(head.small);
+            let reply = MessageHead::new(MessageKind::Reply, head.request).small(head.small);
             self.answers.push((reply, answer.into_bytes()));
         }
     }

@@ -6,17 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::build_site::OnSection;
-use crate::config::check::Looked;
+use crate::config::check::PathLookups;
 use crate::config::fault::{Faults, Spot};
-use crate::config::key::{Key, Kind, Preset::Nothing};
-use crate::config::program::{CommandLine, HostSource, PATH, Program, Programs, candidates};
+use crate::config::key::{Preset::Nothing, SchemaKey, ValueType};
+use crate::config::program::{CommandLine, HostSource, PATH, ProgramConfig, Programs, candidates};
 use crate::config::tree::{Argument, Section};
-use crate::config::{Config, Place, Route};
+use crate::config::{Config, Route, SourceLocation};
 use crate::handle::resident;
 use crate::handle::resident::keys::{QUEUE, RESIDENT, SHARED, TIMEOUT, WORKERS};
-use crate::handle::{Configured, HandlerSpots, HasSettings};
+use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
-use crate::route::sites::Around;
+use crate::route::sites::SitesBuildContext;
+use hob_keeper::preflight::{ProgramCheck, Want};
 
 /// A program that stays.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +25,7 @@ pub struct Resident {
     /// What runs.
     pub runs: ResidentRuns,
     /// Where what runs is named, for messages.
-    pub place: Place,
+    pub place: SourceLocation,
     /// How it runs: an index into [`crate::config::Config::programs`].
     pub program: usize,
     /// The folder it works in.
@@ -61,7 +62,7 @@ pub enum ResidentRuns {
     /// A program in a host of ours.
     Hosted {
         /// What the host makes of it.
-        host: Host,
+        host: ApplicationKind,
         /// Module, file or folder.
         what: String,
         /// Who runs the host.
@@ -71,7 +72,7 @@ pub enum ResidentRuns {
 
 /// What a host makes of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Host {
+pub enum ApplicationKind {
     /// A WSGI application of a Python module.
     Wsgi,
     /// An ASGI application of a Python module.
@@ -145,53 +146,59 @@ pub struct Timeouts {
 }
 
 /// Where the parts of a `resident` stand.
-pub(crate) struct ResidentSpots {
+pub struct ResidentSpots {
     pub(crate) what: Spot,
     pub(crate) dir: Spot,
     pub(crate) interpreter: Spot,
 }
 
-impl Host {
+impl ApplicationKind {
     /// Every one, in the order of the reference.
-    pub const ALL: [Host; 6] = [
-        Host::Wsgi,
-        Host::Asgi,
-        Host::Psgi,
-        Host::Python,
-        Host::Perl,
-        Host::Scripts,
+    pub const ALL: [ApplicationKind; 6] = [
+        ApplicationKind::Wsgi,
+        ApplicationKind::Asgi,
+        ApplicationKind::Psgi,
+        ApplicationKind::Python,
+        ApplicationKind::Perl,
+        ApplicationKind::Scripts,
     ];
 
     /// Its key.
     pub fn key(self) -> &'static str {
         match self {
-            Host::Wsgi => "wsgi",
-            Host::Asgi => "asgi",
-            Host::Psgi => "psgi",
-            Host::Python => "python",
-            Host::Perl => "perl",
-            Host::Scripts => "scripts",
+            ApplicationKind::Wsgi => "wsgi",
+            ApplicationKind::Asgi => "asgi",
+            ApplicationKind::Psgi => "psgi",
+            ApplicationKind::Python => "python",
+            ApplicationKind::Perl => "perl",
+            ApplicationKind::Scripts => "scripts",
         }
     }
 
     /// What it is told to do.
     fn verb(self) -> &'static str {
         match self {
-            Host::Wsgi => "wsgi",
-            Host::Asgi => "asgi",
-            Host::Psgi => "psgi",
-            Host::Python | Host::Perl => "loop",
-            Host::Scripts => "scripts",
+            ApplicationKind::Wsgi => "wsgi",
+            ApplicationKind::Asgi => "asgi",
+            ApplicationKind::Psgi => "psgi",
+            ApplicationKind::Python | ApplicationKind::Perl => "loop",
+            ApplicationKind::Scripts => "scripts",
         }
     }
 
     /// The host runs in Python, else in Perl.
     pub fn is_python(self) -> bool {
-        matches!(self, Host::Wsgi | Host::Asgi | Host::Python)
+        matches!(
+            self,
+            ApplicationKind::Wsgi | ApplicationKind::Asgi | ApplicationKind::Python
+        )
     }
 
     fn is_file(self) -> bool {
-        matches!(self, Host::Psgi | Host::Python | Host::Perl)
+        matches!(
+            self,
+            ApplicationKind::Psgi | ApplicationKind::Python | ApplicationKind::Perl
+        )
     }
 }
 
@@ -237,30 +244,26 @@ impl ResidentRuns {
 
 impl HasSettings for resident::Resident {
     type Settings = Resident;
+    type Spots = ResidentSpots;
 }
 
 impl Configured for resident::Resident {
-    const KEY: Key =
-        Key::new("resident", Kind::Table(&RESIDENT), Nothing("")).aka(&["pool", "worker"]);
+    const KEY: SchemaKey = SchemaKey::new("resident", ValueType::Table(&RESIDENT), Nothing(""))
+        .aka(&["pool", "worker"]);
 
     fn read(
         section: &Section,
         on: &OnSection<'_>,
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
-    ) -> (Resident, HandlerSpots) {
+    ) -> (Resident, ResidentSpots) {
         let site_root = on.around.site.optional_path("root");
-        let (resident, spots) = build_resident(section, site_root, programs, faults);
-        let spots = HandlerSpots {
-            resident: Some(spots),
-            ..HandlerSpots::default()
-        };
-        (resident, spots)
+        build_resident(section, site_root, programs, faults)
     }
 
     fn build(
         settings: &Resident,
-        around: &mut Around<'_>,
+        around: &mut SitesBuildContext<'_>,
         route: &Route,
         pattern: &Pattern,
     ) -> Result<Arc<resident::Resident>, String> {
@@ -269,18 +272,39 @@ impl Configured for resident::Resident {
 
     fn check(
         settings: &Resident,
-        spots: &HandlerSpots,
+        spots: &ResidentSpots,
         config: &Config,
-        looked: &mut Looked<'_>,
+        looked: &mut PathLookups<'_>,
         faults: &mut Faults<'_>,
     ) {
-        if let Some(spots) = &spots.resident {
-            on_disk(config, settings, spots, looked, faults);
+        on_disk(config, settings, spots, looked, faults);
+    }
+
+    fn look(settings: &Resident, spots: &ResidentSpots, look: &mut ProgramCheck<'_, '_, '_>) {
+        look.enters(&settings.dir, spots.dir);
+        match &settings.runs {
+            ResidentRuns::Command(_) => look.runs(settings.runs.program(), spots.what),
+            ResidentRuns::Hosted { host, what, .. } => {
+                look.runs(settings.runs.program(), spots.interpreter);
+                match host {
+                    ApplicationKind::Wsgi | ApplicationKind::Asgi => {}
+                    ApplicationKind::Scripts => {
+                        look.enters(Path::new(what), spots.what);
+                    }
+                    ApplicationKind::Psgi | ApplicationKind::Python | ApplicationKind::Perl => {
+                        look.needs(Path::new(what), Want::Read, spots.what);
+                    }
+                }
+            }
         }
     }
 
     fn program(settings: &Resident) -> Option<usize> {
         Some(settings.program)
+    }
+
+    fn grace(settings: &Resident) -> Duration {
+        settings.grace
     }
 
     fn runs(settings: &Resident) -> String {
@@ -293,20 +317,20 @@ fn on_disk(
     config: &Config,
     resident: &Resident,
     spots: &ResidentSpots,
-    looked: &mut Looked<'_>,
+    looked: &mut PathLookups<'_>,
     faults: &mut Faults<'_>,
 ) {
     let program = config.programs.get(resident.program);
-    let path = program.map_or(PATH, Program::path);
+    let path = program.map_or(PATH, ProgramConfig::path);
     let interpreter = match &resident.runs {
         ResidentRuns::Command(_) => spots.what,
         ResidentRuns::Hosted { host, what, .. } => {
             let file = Path::new(what);
             match host {
-                Host::Wsgi | Host::Asgi => {}
+                ApplicationKind::Wsgi | ApplicationKind::Asgi => {}
                 _ if what.is_empty() => {}
-                Host::Scripts => looked.folder(file, spots.what, faults),
-                Host::Psgi | Host::Python | Host::Perl => {
+                ApplicationKind::Scripts => looked.folder(file, spots.what, faults),
+                ApplicationKind::Psgi | ApplicationKind::Python | ApplicationKind::Perl => {
                     looked.file(file, spots.what, "write the file's own path", faults);
                 }
             }
@@ -315,8 +339,12 @@ fn on_disk(
     };
     looked.program(resident.runs.program(), path, interpreter, faults);
     // A folder of scripts that is not there was named just now.
-    let is_told = matches!(&resident.runs, ResidentRuns::Hosted { host: Host::Scripts, what, .. }
-        if Path::new(what) == resident.dir);
+    let is_told = match &resident.runs {
+        ResidentRuns::Hosted { host, what, .. } => {
+            *host == ApplicationKind::Scripts && Path::new(what) == resident.dir
+        }
+        ResidentRuns::Command(_) => false,
+    };
     if !is_told {
         looked.folder(&resident.dir, spots.dir, faults);
     }
@@ -388,7 +416,9 @@ pub(crate) fn build_resident(
 }
 
 fn runs(section: &Section, faults: &mut Faults<'_>) -> ResidentRuns {
-    let keys = ["run"].into_iter().chain(Host::ALL.map(Host::key));
+    let keys = ["run"]
+        .into_iter()
+        .chain(ApplicationKind::ALL.map(ApplicationKind::key));
     let given: Vec<&str> = keys.filter(|key| section.has(key)).collect();
     match given[..] {
         [] => {
@@ -408,12 +438,14 @@ fn runs(section: &Section, faults: &mut Faults<'_>) -> ResidentRuns {
                 .hint(hint);
         }
     }
-    let host = Host::ALL.into_iter().find(|host| section.has(host.key()));
+    let host = ApplicationKind::ALL
+        .into_iter()
+        .find(|host| section.has(host.key()));
     let Some(host) = host else {
         return command(section, faults);
     };
     let what = match host {
-        Host::Wsgi | Host::Asgi => application(section, host.key(), faults),
+        ApplicationKind::Wsgi | ApplicationKind::Asgi => application(section, host.key(), faults),
         _ => text_of(
             section
                 .optional_path(host.key())
@@ -488,7 +520,7 @@ fn command(section: &Section, faults: &mut Faults<'_>) -> ResidentRuns {
 fn usual_dir(runs: &ResidentRuns, section: &Section, faults: &Faults<'_>) -> PathBuf {
     match runs {
         ResidentRuns::Hosted {
-            host: Host::Scripts,
+            host: ApplicationKind::Scripts,
             what,
             ..
         } => PathBuf::from(what),
@@ -501,7 +533,7 @@ fn usual_dir(runs: &ResidentRuns, section: &Section, faults: &Faults<'_>) -> Pat
 }
 
 /// What may be started, and where it may work.
-fn allow(runs: &ResidentRuns, dir: &Path, program: &mut Program) {
+fn allow(runs: &ResidentRuns, dir: &Path, program: &mut ProgramConfig) {
     program.folders.push(dir.to_path_buf());
     let host = match runs {
         ResidentRuns::Command(_) => None,
@@ -619,7 +651,7 @@ fn workers(
 fn inner<T>(
     section: &Section,
     name: &str,
-    table: &'static crate::config::key::Table,
+    table: &'static crate::config::key::SchemaTable,
     read: impl FnOnce(&Section) -> T,
 ) -> T {
     let none = Section::new(table, section.header);

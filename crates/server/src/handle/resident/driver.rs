@@ -11,30 +11,30 @@ use std::time::Duration;
 use hob_http::Bytes;
 use hob_ipc::file::FileRange;
 use hob_ipc::limits::PAYLOAD_BYTES_MAX;
-use hob_ipc::message::{self, Carrier, Head, Kind};
-use hob_ipc::shm::Payload;
+use hob_ipc::message::{self, Carrier, MessageHead, MessageKind};
+use hob_ipc::shm::WorkerPayload;
 
 use crate::handle::resident::chunk::ChunkBytes;
-use crate::handle::resident::exchange::{Ending, Exchange, HeadSaid, Piece};
-use crate::handle::resident::fail::Failure;
+use crate::handle::resident::exchange::{AnswerPiece, Ending, HeadSaid, WorkerExchange};
+use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::limits::{CHUNKS_HELD_SHARE, STREAM_WINDOW_BYTES};
 use crate::handle::resident::mailbox::{Greeting, WorkerMailbox};
 use crate::handle::resident::pool::Pool;
-use crate::handle::resident::requests::Requests;
-use crate::handle::resident::said::Said;
+use crate::handle::resident::requests::UnderwayRequests;
+use crate::handle::resident::said::WorkerOutput;
 use crate::handle::resident::service::Service;
 use crate::handle::resident::termination::{Termination, after, jitter, limit};
 use crate::handle::resident::wire::Offer;
-use crate::handle::resident::worker::Home;
+use crate::handle::resident::worker::DriverThread;
 
 /// What is known of a worker, apart from how it is reached.
-pub(super) struct Core {
-    pub(super) home: Rc<Home>,
+pub(super) struct DrivenWorker {
+    pub(super) home: Rc<DriverThread>,
     pub(super) pool: Arc<Pool>,
     pub(super) mailbox: Arc<WorkerMailbox>,
-    pub(super) requests: Requests,
-    pub(super) said: Said,
-    pub(super) stage: Stage,
+    pub(super) requests: UnderwayRequests,
+    pub(super) said: WorkerOutput,
+    pub(super) stage: DriverStage,
     /// What it was offered, then what it has chosen.
     pub(super) offer: Offer,
     /// Chunks that are held for clients; when they are many, what comes is copied.
@@ -42,18 +42,18 @@ pub(super) struct Core {
     pub(super) service: Service,
     pub(super) termination: Termination,
     /// Messages for it.
-    pub(super) answers: Vec<(Head, Vec<u8>)>,
+    pub(super) answers: Vec<(MessageHead, Vec<u8>)>,
     /// Bytes of those, at most, that found no room on their way.
     pub(super) unread_bytes: usize,
     /// Exchanges with news for their requests.
     pub(super) wakers: Vec<Waker>,
     /// Exchanges to attend to, and requests to begin, when messages are no longer looked at.
-    pub(super) attentions: Vec<Arc<Exchange>>,
-    pub(super) begun: VecDeque<Arc<Exchange>>,
+    pub(super) attentions: Vec<Arc<WorkerExchange>>,
+    pub(super) begun: VecDeque<Arc<WorkerExchange>>,
     /// Numbers of requests that are over.
     pub(super) over: Vec<u32>,
     /// Requests that came too late for it.
-    pub(super) unbegun: Vec<Arc<Exchange>>,
+    pub(super) unbegun: Vec<Arc<WorkerExchange>>,
     /// How long it may be idle; zero is for ever.
     pub(super) idle: Duration,
     /// Bodies wait for room on the way to it.
@@ -69,7 +69,7 @@ pub(super) struct Core {
     /// It may pass descriptors.
     pub(super) passes_files: bool,
     /// Files that were named, in order: their descriptors are to be taken.
-    pub(super) files: Vec<(Head, FileRange)>,
+    pub(super) files: Vec<(MessageHead, FileRange)>,
     /// Its files that are on their way to clients.
     pub(super) files_held: Arc<()>,
     /// What it did wrong, or why it was ended.
@@ -81,7 +81,7 @@ pub(super) struct Core {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum DriverStage {
     /// It has not greeted yet.
     Starting {
         until_ms: u64,
@@ -95,20 +95,20 @@ pub(super) enum Stage {
     },
 }
 
-impl Core {
+impl DrivenWorker {
     pub(super) fn new(
-        home: Rc<Home>,
+        home: Rc<DriverThread>,
         pool: Arc<Pool>,
         mailbox: Arc<WorkerMailbox>,
-        said: Said,
+        said: WorkerOutput,
         offer: Offer,
-    ) -> Core {
+    ) -> DrivenWorker {
         let now_ms = home.reactor.now_ms();
         let settings = &pool.settings;
         let jitter = jitter(mailbox.number, now_ms);
-        Core {
-            requests: Requests::new(&home.reactor),
-            stage: Stage::Starting {
+        DrivenWorker {
+            requests: UnderwayRequests::new(&home.reactor),
+            stage: DriverStage::Starting {
                 until_ms: after(now_ms, settings.timeout.start),
             },
             offer,
@@ -147,46 +147,46 @@ impl Core {
 }
 
 /// What the worker says.
-impl Core {
+impl DrivenWorker {
     /// A message of the worker.
-    pub(super) fn handle(&mut self, head: Head, payload: Payload<'_>) {
-        if head.kind == Kind::Data {
+    pub(super) fn handle(&mut self, head: MessageHead, payload: WorkerPayload<'_>) {
+        if head.kind == MessageKind::Data {
             return self.handle_data(head, payload);
         }
         // A checked head: nothing else comes in chunks.
-        let Payload::Bytes(payload) = payload else {
+        let WorkerPayload::Bytes(payload) = payload else {
             return;
         };
-        if head.kind == Kind::WorkerHello {
+        if head.kind == MessageKind::WorkerHello {
             return self.greet(head, payload);
         }
-        if !matches!(self.stage, Stage::Ready) {
+        if !matches!(self.stage, DriverStage::Ready) {
             self.blame = Some("it spoke before it greeted".to_owned());
             return;
         }
-        if head.kind == Kind::File {
+        if head.kind == MessageKind::File {
             return self.note_file(head, payload);
         }
         let Some(index) = self.requests.find(head.request) else {
             // Of a request that is over, or of none.
-            if head.kind == Kind::Callout {
+            if head.kind == MessageKind::Callout {
                 self.call_out(head, payload, None);
             }
             return;
         };
         self.requests.at(index).is_started = true;
         match head.kind {
-            Kind::Head => self.take_head(index, head, payload),
-            Kind::End => {
+            MessageKind::Head => self.take_head(index, head, payload),
+            MessageKind::End => {
                 let ending = match head.has(message::FAILED) {
-                    true => {
-                        Ending::Failed(Failure::Said(String::from_utf8_lossy(payload).into_owned()))
-                    }
+                    true => Ending::Failed(ResidentFailure::Said(
+                        String::from_utf8_lossy(payload).into_owned(),
+                    )),
                     false => Ending::Whole(payload.to_vec()),
                 };
                 self.finish(index, ending);
             }
-            Kind::Info => {
+            MessageKind::Info => {
                 let exchange = &self.requests.at(index).exchange;
                 let (is_kept, waker) = exchange.put_interim(head.small, payload);
                 self.wakers.extend(waker);
@@ -194,18 +194,18 @@ impl Core {
                     self.home.counters.limit_resident_interims.add(1);
                 }
             }
-            Kind::WorkerWindow => {
+            MessageKind::WorkerWindow => {
                 let one = self.requests.at(index);
                 one.body_credit = one.body_credit.saturating_add(head.large as usize);
                 self.attentions.push(Arc::clone(&one.exchange));
             }
-            Kind::Callout => self.call_out(head, payload, Some(index)),
+            MessageKind::Callout => self.call_out(head, payload, Some(index)),
             _ => {}
         }
     }
 
-    fn handle_data(&mut self, head: Head, payload: Payload<'_>) {
-        if !matches!(self.stage, Stage::Ready) {
+    fn handle_data(&mut self, head: MessageHead, payload: WorkerPayload<'_>) {
+        if !matches!(self.stage, DriverStage::Ready) {
             self.blame = Some("it spoke before it greeted".to_owned());
         } else if let Some(index) = self.requests.find(head.request) {
             self.requests.at(index).is_started = true;
@@ -213,8 +213,8 @@ impl Core {
         }
     }
 
-    fn greet(&mut self, head: Head, library: &[u8]) {
-        let Stage::Starting { .. } = self.stage else {
+    fn greet(&mut self, head: MessageHead, library: &[u8]) {
+        let DriverStage::Starting { .. } = self.stage else {
             self.blame = Some("it greeted twice".to_owned());
             return;
         };
@@ -241,13 +241,13 @@ impl Core {
 
     /// It takes requests.
     pub(super) fn be_ready(&mut self) {
-        self.stage = Stage::Ready;
+        self.stage = DriverStage::Ready;
         let now_us = self.home.reactor.now_us();
         self.idle_since_ms = now_us / 1000;
         self.pool.ready(&self.mailbox, now_us, &mut self.begun);
     }
 
-    fn take_head(&mut self, index: usize, head: Head, payload: &[u8]) {
+    fn take_head(&mut self, index: usize, head: MessageHead, payload: &[u8]) {
         if self.requests.at(index).has_head {
             self.blame = Some("it sent a second head for one request".to_owned());
             return;
@@ -291,12 +291,17 @@ impl Core {
     }
 
     /// A piece of an answer's body.
-    pub(super) fn take_data(&mut self, index: usize, head: Head, payload: Payload<'_>) {
+    pub(super) fn take_data(
+        &mut self,
+        index: usize,
+        head: MessageHead,
+        payload: WorkerPayload<'_>,
+    ) {
         let now_ms = self.home.reactor.now_ms();
         let one = self.requests.at(index);
         let len = match &payload {
-            Payload::Bytes(bytes) => bytes.len(),
-            Payload::Chunk(chunk) => chunk.len(),
+            WorkerPayload::Bytes(bytes) => bytes.len(),
+            WorkerPayload::Chunk(chunk) => chunk.len(),
         };
         if len > one.data_credit {
             self.blame = Some("it sent more data than its window allows".to_owned());
@@ -320,13 +325,17 @@ impl Core {
                 let may_hold = self.chunks_held as usize <= held_max;
                 let counters = &self.home.counters;
                 let piece = || match payload {
-                    Payload::Bytes(bytes) => Piece::Bytes(Bytes::copy_from_slice(bytes)),
-                    Payload::Chunk(chunk) if may_hold => Piece::Chunk(ChunkBytes::new(chunk)),
-                    Payload::Chunk(chunk) => {
+                    WorkerPayload::Bytes(bytes) => {
+                        AnswerPiece::Bytes(Bytes::copy_from_slice(bytes))
+                    }
+                    WorkerPayload::Chunk(chunk) if may_hold => {
+                        AnswerPiece::Chunk(ChunkBytes::new(chunk))
+                    }
+                    WorkerPayload::Chunk(chunk) => {
                         counters.worker_copies.add(1);
                         let mut bytes = Vec::with_capacity(len);
                         chunk.copy_to(&mut bytes);
-                        Piece::Bytes(bytes.into())
+                        AnswerPiece::Bytes(bytes.into())
                     }
                 };
                 let (wanted, waker) = one.exchange.put_data(piece);
@@ -340,7 +349,7 @@ impl Core {
         if ends_half {
             let one = self.requests.at(index);
             one.has_ended_half = true;
-            let (_, waker) = one.exchange.put_data(|| Piece::HalfClose);
+            let (_, waker) = one.exchange.put_data(|| AnswerPiece::HalfClose);
             self.wakers.extend(waker);
             return;
         }
@@ -362,13 +371,13 @@ impl Core {
         if one.dropped_bytes >= STREAM_WINDOW_BYTES as usize / 2 {
             let dropped = mem::take(&mut one.dropped_bytes);
             one.data_credit += dropped;
-            let head = Head::new(Kind::Window, one.number).large(dropped as u32);
+            let head = MessageHead::new(MessageKind::Window, one.number).large(dropped as u32);
             self.answers.push((head, Vec::new()));
         }
     }
 }
 
-impl Drop for Core {
+impl Drop for DrivenWorker {
     /// The thread ends before the worker does.
     fn drop(&mut self) {
         if !self.is_concluded {

@@ -4,41 +4,41 @@ use std::mem;
 use std::sync::atomic::Ordering;
 
 use crate::config;
-use crate::handle::resident::driver::{Core, Stage};
+use crate::handle::resident::driver::{DrivenWorker, DriverStage};
 use crate::handle::resident::exchange::Ending;
-use crate::handle::resident::fail::Failure;
+use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::limits::{CLOSED_WAIT, EXIT_WAIT, LAST_WORDS_WAIT};
 use crate::handle::resident::mailbox::ToDriver;
 use crate::handle::resident::pool::Gone;
 use crate::handle::resident::requests::Underway;
 use crate::handle::resident::termination::{SignalSent, Termination, after, limit};
-use crate::handle::resident::wire::Wire;
+use crate::handle::resident::wire::WorkerWire;
 use crate::handle::script::stderr::cause;
 use crate::handle::script::stderr::one_line;
-use crate::process::{Child, Exit};
-use hob_ipc::message::{Head, Kind};
+use hob_ipc::message::{MessageHead, MessageKind};
+use hob_keeper::process::{Child, Exit};
 
 impl Underway {
     /// Nobody waits for it any more: the worker is told, and is to be done with it by then.
-    pub(super) fn give_up(&mut self, wire: &mut Wire, until_ms: u64) {
+    pub(super) fn give_up(&mut self, wire: &mut WorkerWire, until_ms: u64) {
         if self.given_up_until_ms.is_none() {
             self.given_up_until_ms = Some(until_ms);
-            wire.push(Head::new(Kind::Cancel, self.number), b"");
+            wire.push(MessageHead::new(MessageKind::Cancel, self.number), b"");
         }
     }
 }
 
-impl Core {
+impl DrivenWorker {
     /// When something is due, in loop time.
     pub(super) fn due_ms(&self) -> u64 {
         let is_idle = self.requests.is_empty();
         let own = match self.stage {
-            Stage::Starting { until_ms } => until_ms,
-            Stage::Ready if is_idle && self.termination == Termination::Serves => {
+            DriverStage::Starting { until_ms } => until_ms,
+            DriverStage::Ready if is_idle && self.termination == Termination::Serves => {
                 self.idle_due_ms().min(self.age_due_ms)
             }
-            Stage::Ready => u64::MAX,
-            Stage::Closed {
+            DriverStage::Ready => u64::MAX,
+            DriverStage::Closed {
                 exit_until_ms,
                 words_until_ms,
                 ..
@@ -54,7 +54,7 @@ impl Core {
     }
 
     /// Tells requests whose time is up; ends the worker when one stays that nobody waits for.
-    pub(super) fn look_at_requests(&mut self, wire: &mut Wire, child: &Child, now_ms: u64) {
+    pub(super) fn look_at_requests(&mut self, wire: &mut WorkerWire, child: &Child, now_ms: u64) {
         let grace = self.pool.settings.grace;
         let mut is_stuck = false;
         for index in 0..self.requests.len() {
@@ -64,20 +64,20 @@ impl Core {
                 continue;
             }
             let failure = match one.has_head {
-                _ if now_ms >= one.total_due_ms => Failure::Total,
-                false if now_ms >= one.step_due_ms => Failure::FirstByte,
+                _ if now_ms >= one.total_due_ms => ResidentFailure::Total,
+                false if now_ms >= one.step_due_ms => ResidentFailure::FirstByte,
                 true if now_ms < one.step_due_ms => continue,
-                true if one.is_tunnel => Failure::TunnelIdle,
-                true if one.is_events => Failure::Silent,
-                true => Failure::Progress,
+                true if one.is_tunnel => ResidentFailure::TunnelIdle,
+                true if one.is_events => ResidentFailure::Silent,
+                true => ResidentFailure::Progress,
                 _ => continue,
             };
             let counters = &self.home.counters;
             match failure {
-                Failure::Total => counters.limit_resident_total.add(1),
-                Failure::FirstByte => counters.limit_resident_first_byte.add(1),
-                Failure::TunnelIdle => counters.limit_resident_tunnel.add(1),
-                Failure::Silent => counters.limit_resident_events.add(1),
+                ResidentFailure::Total => counters.limit_resident_total.add(1),
+                ResidentFailure::FirstByte => counters.limit_resident_first_byte.add(1),
+                ResidentFailure::TunnelIdle => counters.limit_resident_tunnel.add(1),
+                ResidentFailure::Silent => counters.limit_resident_events.add(1),
                 _ => counters.limit_resident_progress.add(1),
             }
             one.give_up(wire, after(now_ms, grace));
@@ -106,14 +106,16 @@ impl Core {
     pub(super) fn look_at_itself(&mut self, child: &Child, now_ms: u64) {
         let grace = self.pool.settings.grace;
         match self.stage {
-            Stage::Starting { until_ms }
+            DriverStage::Starting { until_ms }
                 if now_ms >= until_ms && self.termination == Termination::Serves =>
             {
                 self.home.counters.limit_resident_start.add(1);
                 self.blame = Some("it was not ready in time (resident.timeout.start)".to_owned());
                 self.termination.ask(child, now_ms, grace);
             }
-            Stage::Ready if self.termination == Termination::Serves && self.requests.is_empty() => {
+            DriverStage::Ready
+                if self.termination == Termination::Serves && self.requests.is_empty() =>
+            {
                 if now_ms >= self.age_due_ms {
                     if self.pool.replace(&self.mailbox, now_ms) {
                         self.home.counters.limit_resident_age.add(1);
@@ -154,7 +156,8 @@ impl Core {
         }
         let now_ms = self.home.reactor.now_ms();
         self.pool.close(&self.mailbox);
-        self.answers.push((Head::new(Kind::Drain, 0), Vec::new()));
+        self.answers
+            .push((MessageHead::new(MessageKind::Drain, 0), Vec::new()));
         self.is_asked = true;
         self.termination = Termination::Drains {
             until_ms: after(now_ms, self.pool.settings.grace),
@@ -203,13 +206,13 @@ impl Core {
 
     /// Its channel has ended, or it broke the protocol: nothing more comes from it.
     pub(super) fn close(&mut self, child: &Child, is_unread: bool) {
-        if matches!(self.stage, Stage::Closed { .. }) {
+        if matches!(self.stage, DriverStage::Closed { .. }) {
             return;
         }
         let now_ms = self.home.reactor.now_ms();
         self.pool.close(&self.mailbox);
-        let was_starting = matches!(self.stage, Stage::Starting { .. });
-        self.stage = Stage::Closed {
+        let was_starting = matches!(self.stage, DriverStage::Starting { .. });
+        self.stage = DriverStage::Closed {
             is_unread,
             exit_until_ms: after(now_ms, EXIT_WAIT),
             words_until_ms: u64::MAX,
@@ -227,7 +230,7 @@ impl Core {
     }
 
     /// Nothing more comes from it: what it has not started in shared memory is for another worker.
-    pub(super) fn unstarted(&mut self, wire: &mut Wire) {
+    pub(super) fn unstarted(&mut self, wire: &mut WorkerWire) {
         let mut unstarted = self.reclaim(wire);
         unstarted.append(&mut self.unbegun);
         self.unbegun = unstarted;
@@ -256,8 +259,8 @@ impl Core {
                 continue;
             }
             let failure = match &self.blame {
-                Some(_) => Failure::Malformed(text.clone()),
-                None => Failure::Died(text.clone()),
+                Some(_) => ResidentFailure::Malformed(text.clone()),
+                None => ResidentFailure::Died(text.clone()),
             };
             self.wakers
                 .extend(one.exchange.end(Ending::Failed(failure)));

@@ -17,14 +17,14 @@ use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use hob_http::{AtWork, Bytes, Phase, Request};
+use hob_http::{AtWork, Bytes, HandlerPhase, Request};
 use hob_ipc::limits::FILE_WINDOW_BYTES;
 use hob_trace::Mutex;
 use hob_trace::watch::Trail;
 
 use crate::handle::resident::block;
 use crate::handle::resident::chunk::ChunkBytes;
-use crate::handle::resident::fail::Failure;
+use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::file::PassedFile;
 use crate::handle::resident::limits::{
     BODY_HELD_BYTES_MAX, BODY_PIECES_MAX, INTERIM_BYTES_MAX, PIECE_APART_BYTES_MIN,
@@ -35,19 +35,19 @@ use crate::handle::script::head::{BadHead, CgiHead, read_fields};
 use crate::watch::trail_of;
 
 /// One request on its way through a worker.
-pub(crate) struct Exchange {
+pub(crate) struct WorkerExchange {
     /// What the request is called in the log.
-    pub(super) name: Name,
+    pub(super) name: RequestName,
     /// It has a body, or may have one.
     pub(super) has_body: bool,
     /// The request block.
     pub(super) block: Vec<u8>,
-    state: Mutex<State>,
+    state: Mutex<WorkerExchangeState>,
 }
 
 /// A request's name: when it came, its connection and its number there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Name {
+pub(super) struct RequestName {
     started_unix_ms: u64,
     connection: u64,
     request: u64,
@@ -56,7 +56,7 @@ pub(super) struct Name {
 }
 
 #[derive(Default)]
-struct State {
+struct WorkerExchangeState {
     /// The worker that has it.
     mailbox: Option<Arc<WorkerMailbox>>,
     /// Its number with that worker, once the driver has begun it; 0 before.
@@ -74,7 +74,7 @@ struct State {
     interims: Vec<(u16, Vec<u8>)>,
     /// What they took of [`INTERIM_BYTES_MAX`], those that have left included.
     interim_bytes: usize,
-    data: VecDeque<Piece>,
+    data: VecDeque<AnswerPiece>,
     /// Small pieces that came behind many others, as one: it stands behind all of them.
     tail: Vec<u8>,
     ending: Option<Ending>,
@@ -115,7 +115,7 @@ impl HeadSaid {
 }
 
 /// A piece of an answer's body.
-pub(super) enum Piece {
+pub(super) enum AnswerPiece {
     Bytes(Bytes),
     Chunk(ChunkBytes),
     File(PassedFile),
@@ -123,14 +123,14 @@ pub(super) enum Piece {
     HalfClose,
 }
 
-impl Piece {
+impl AnswerPiece {
     /// What it takes of the worker's window: its bytes, unless they are in a file.
     pub(super) fn len(&self) -> usize {
         match self {
-            Piece::Bytes(bytes) => bytes.len(),
-            Piece::Chunk(chunk) => chunk.len(),
-            Piece::File(_) => FILE_WINDOW_BYTES,
-            Piece::HalfClose => 0,
+            AnswerPiece::Bytes(bytes) => bytes.len(),
+            AnswerPiece::Chunk(chunk) => chunk.len(),
+            AnswerPiece::File(_) => FILE_WINDOW_BYTES,
+            AnswerPiece::HalfClose => 0,
         }
     }
 }
@@ -139,24 +139,24 @@ impl Piece {
 pub(super) enum Ending {
     /// All of it came; trailer fields, as lines.
     Whole(Vec<u8>),
-    Failed(Failure),
+    Failed(ResidentFailure),
 }
 
 /// What the request's side finds when it looks.
-pub(super) enum Seen {
+pub(super) enum AnswerHeadPoll {
     /// Interim answers, and perhaps a head.
     Head(HeadSaid),
-    Failed(Failure),
+    Failed(ResidentFailure),
     /// Nothing yet.
     Nothing,
 }
 
 /// What an answer's body finds when it looks.
-pub(super) enum Taken {
-    Piece(Piece),
+pub(super) enum AnswerBodyPoll {
+    Piece(AnswerPiece),
     /// The end, with trailer lines.
     End(Vec<u8>),
-    Failed(Failure),
+    Failed(ResidentFailure),
     Nothing,
 }
 
@@ -179,10 +179,10 @@ pub(super) struct News {
     pub(super) has_left: bool,
 }
 
-impl Name {
-    pub(super) fn of(request: &Request) -> Name {
+impl RequestName {
+    pub(super) fn of(request: &Request) -> RequestName {
         let record = request.record();
-        Name {
+        RequestName {
             started_unix_ms: record.started_unix_ms,
             connection: record.connection,
             request: record.request.into(),
@@ -191,28 +191,28 @@ impl Name {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for RequestName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (ms, connection) = (self.started_unix_ms, self.connection);
         write!(f, "{ms:x}-{connection:x}-{:x}", self.request)
     }
 }
 
-impl Drop for Exchange {
+impl Drop for WorkerExchange {
     fn drop(&mut self) {
         block::keep(std::mem::take(&mut self.block));
     }
 }
 
-impl Exchange {
-    pub(super) fn new(request: &Request, block: Vec<u8>, has_body: bool) -> Arc<Exchange> {
-        Arc::new(Exchange {
-            name: Name::of(request),
+impl WorkerExchange {
+    pub(super) fn new(request: &Request, block: Vec<u8>, has_body: bool) -> Arc<WorkerExchange> {
+        Arc::new(WorkerExchange {
+            name: RequestName::of(request),
             has_body,
             block,
-            state: Mutex::new(State {
+            state: Mutex::new(WorkerExchangeState {
                 is_body_over: !has_body,
-                ..State::default()
+                ..WorkerExchangeState::default()
             }),
         })
     }
@@ -220,7 +220,7 @@ impl Exchange {
     /// Method and target, for people.
     pub(super) fn label(&self) -> String {
         let mut label = String::new();
-        if let Ok(block) = hob_ipc::request::Block::check(&self.block) {
+        if let Ok(block) = hob_ipc::request::RequestBlock::check(&self.block) {
             let text = |name| String::from_utf8_lossy(block.value(name).unwrap_or_default());
             let (method, target) = (text(b"REQUEST_METHOD"), text(b"REQUEST_URI"));
             // Writing to a String cannot fail.
@@ -231,7 +231,7 @@ impl Exchange {
 }
 
 /// The request's side.
-impl Exchange {
+impl WorkerExchange {
     /// How many bytes of the request's body may be put here.
     pub(super) fn body_room(&self) -> usize {
         let state = self.state.lock();
@@ -256,22 +256,26 @@ impl Exchange {
     }
 
     /// Looks for a head. Interim answers go to `interim`.
-    pub(super) fn see(&self, cx: &Context<'_>, mut interim: impl FnMut(u16, Vec<u8>)) -> Seen {
+    pub(super) fn see(
+        &self,
+        cx: &Context<'_>,
+        mut interim: impl FnMut(u16, Vec<u8>),
+    ) -> AnswerHeadPoll {
         let mut state = self.state.lock();
         for (status, lines) in state.interims.drain(..) {
             interim(status, lines);
         }
         if let Some(head) = state.head.take() {
-            return Seen::Head(head);
+            return AnswerHeadPoll::Head(head);
         }
         match state.ending.take() {
-            Some(Ending::Failed(failure)) => Seen::Failed(failure),
-            Some(Ending::Whole(_)) => Seen::Failed(Failure::NoHead),
+            Some(Ending::Failed(failure)) => AnswerHeadPoll::Failed(failure),
+            Some(Ending::Whole(_)) => AnswerHeadPoll::Failed(ResidentFailure::NoHead),
             None => {
                 let old = keep(&mut state.answer, cx);
                 drop(state);
                 drop(old);
-                Seen::Nothing
+                AnswerHeadPoll::Nothing
             }
         }
     }
@@ -286,7 +290,7 @@ impl Exchange {
         let mut state = self.state.lock();
         state.end_tail();
         match state.data.pop_front()? {
-            Piece::File(file) => {
+            AnswerPiece::File(file) => {
                 state.taken_bytes += FILE_WINDOW_BYTES;
                 Some(file)
             }
@@ -316,13 +320,13 @@ impl Exchange {
     }
 
     /// The whole body, if all of it is here, in memory.
-    pub(super) fn take_whole(&self) -> Option<Result<Vec<Piece>, Failure>> {
+    pub(super) fn take_whole(&self) -> Option<Result<Vec<AnswerPiece>, ResidentFailure>> {
         let mut state = self.state.lock();
         state.end_tail();
         if state
             .data
             .iter()
-            .any(|piece| matches!(piece, Piece::File(_)))
+            .any(|piece| matches!(piece, AnswerPiece::File(_)))
         {
             return None;
         }
@@ -340,7 +344,7 @@ impl Exchange {
     }
 
     /// The next piece of the answer's body.
-    pub(super) fn take(self: &Arc<Self>, cx: &Context<'_>, window_bytes: usize) -> Taken {
+    pub(super) fn take(self: &Arc<Self>, cx: &Context<'_>, window_bytes: usize) -> AnswerBodyPoll {
         let mut state = self.state.lock();
         if state.data.is_empty() {
             state.end_tail();
@@ -350,16 +354,16 @@ impl Exchange {
             if state.taken_bytes >= window_bytes / 2 && state.ending.is_none() {
                 self.tell(state);
             }
-            return Taken::Piece(piece);
+            return AnswerBodyPoll::Piece(piece);
         }
         match state.ending.take() {
-            Some(Ending::Whole(trailers)) => Taken::End(trailers),
-            Some(Ending::Failed(failure)) => Taken::Failed(failure),
+            Some(Ending::Whole(trailers)) => AnswerBodyPoll::End(trailers),
+            Some(Ending::Failed(failure)) => AnswerBodyPoll::Failed(failure),
             None => {
                 let old = keep(&mut state.answer, cx);
                 drop(state);
                 drop(old);
-                Taken::Nothing
+                AnswerBodyPoll::Nothing
             }
         }
     }
@@ -386,7 +390,7 @@ impl Exchange {
         state.is_unwanted = true;
         state.end_tail();
         let (data, old) = (std::mem::take(&mut state.data), state.answer.take());
-        let bytes: usize = data.iter().map(Piece::len).sum();
+        let bytes: usize = data.iter().map(AnswerPiece::len).sum();
         state.taken_bytes += bytes;
         // The worker may be waiting for room.
         self.tell(state);
@@ -406,7 +410,7 @@ impl Exchange {
         drop((data, old));
     }
 
-    fn tell(self: &Arc<Self>, state: MutexGuard<'_, State>) {
+    fn tell(self: &Arc<Self>, state: MutexGuard<'_, WorkerExchangeState>) {
         let mailbox = match state.number {
             // A driver that has not begun it looks when it begins.
             0 => None,
@@ -420,7 +424,7 @@ impl Exchange {
 }
 
 /// The pool's and the driver's side.
-impl Exchange {
+impl WorkerExchange {
     /// A worker gets it.
     pub(super) fn give(&self, mailbox: &Arc<WorkerMailbox>, now_us: u64) {
         let mut state = self.state.lock();
@@ -526,13 +530,15 @@ impl Exchange {
     }
 
     /// A piece of the answer's body; false when nobody wants it.
-    pub(super) fn put_data(&self, piece: impl FnOnce() -> Piece) -> (bool, Option<Waker>) {
+    pub(super) fn put_data(&self, piece: impl FnOnce() -> AnswerPiece) -> (bool, Option<Waker>) {
         let mut state = self.state.lock();
         if state.is_unwanted || state.has_left {
             return (false, None);
         }
         match piece() {
-            Piece::Bytes(bytes) if state.joins(bytes.len()) => state.tail.extend_from_slice(&bytes),
+            AnswerPiece::Bytes(bytes) if state.joins(bytes.len()) => {
+                state.tail.extend_from_slice(&bytes)
+            }
             piece => {
                 state.end_tail();
                 state.data.push_back(piece);
@@ -551,11 +557,11 @@ impl Exchange {
     }
 }
 
-impl AtWork for Exchange {
-    fn phase(&self) -> Phase {
+impl AtWork for WorkerExchange {
+    fn phase(&self) -> HandlerPhase {
         match self.given_ms() {
-            0 => Phase::Queued,
-            _ => Phase::Program,
+            0 => HandlerPhase::Queued,
+            _ => HandlerPhase::Program,
         }
     }
 
@@ -568,7 +574,7 @@ impl AtWork for Exchange {
     }
 }
 
-impl State {
+impl WorkerExchangeState {
     /// A piece of so many bytes costs less as a part of the tail than alone.
     fn joins(&self, bytes: usize) -> bool {
         self.data.len() >= PIECES_APART_MAX && bytes < PIECE_APART_BYTES_MIN
@@ -577,7 +583,7 @@ impl State {
     fn end_tail(&mut self) {
         if !self.tail.is_empty() {
             let tail = std::mem::take(&mut self.tail);
-            self.data.push_back(Piece::Bytes(tail.into()));
+            self.data.push_back(AnswerPiece::Bytes(tail.into()));
         }
     }
 }

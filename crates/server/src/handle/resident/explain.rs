@@ -7,7 +7,7 @@ use hob_http::{Body, Fields, Response};
 use crate::config;
 use crate::config::ResidentRuns;
 use crate::config::units::duration_text;
-use crate::explain::{Explanation, OnExplained, Program, Setting, shown};
+use crate::explain::{ExplainedProgram, Explanation, OnExplained, Setting, shown};
 use crate::handle::ExplainsRoute;
 use crate::handle::resident::Resident;
 use crate::handle::resident::answer::refuse_method;
@@ -26,7 +26,7 @@ impl ExplainsRoute for Resident {
         let recipe = self.recipe();
         let (name, path_info) = self.split(request, on.path, on.below);
         let path_info = target::told(path_info);
-        told.program = Some(Program {
+        told.program = Some(ExplainedProgram {
             file: shown(&self.file),
             arguments: recipe.arguments().iter().map(shown).collect(),
             dir: shown(recipe.dir()),

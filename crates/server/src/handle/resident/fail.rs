@@ -13,7 +13,7 @@ use crate::shared::fleet::now_ms;
 
 /// Why there is no answer, or no whole one.
 #[derive(Clone, Debug)]
-pub(super) enum Failure {
+pub(super) enum ResidentFailure {
     /// As many wait as may; why there is no further worker.
     QueueFull(String),
     /// It waited for too long; why there is no further worker.
@@ -67,24 +67,24 @@ pub(super) enum Failure {
     Stopping,
 }
 
-impl Failure {
+impl ResidentFailure {
     /// The status that tells the client.
     pub(super) fn status(&self) -> u16 {
         match self {
-            Failure::QueueFull(_)
-            | Failure::QueueWait(_)
-            | Failure::NoWorkers
-            | Failure::TooManyFiles
-            | Failure::Stopping => 503,
-            Failure::FirstByte
-            | Failure::Total
-            | Failure::Progress
-            | Failure::Silent
-            | Failure::TunnelIdle => 504,
-            Failure::NoTunnel => 501,
-            Failure::Said(_) => 500,
-            Failure::Unpassable(_) => 400,
-            Failure::TooLong => 431,
+            ResidentFailure::QueueFull(_)
+            | ResidentFailure::QueueWait(_)
+            | ResidentFailure::NoWorkers
+            | ResidentFailure::TooManyFiles
+            | ResidentFailure::Stopping => 503,
+            ResidentFailure::FirstByte
+            | ResidentFailure::Total
+            | ResidentFailure::Progress
+            | ResidentFailure::Silent
+            | ResidentFailure::TunnelIdle => 504,
+            ResidentFailure::NoTunnel => 501,
+            ResidentFailure::Said(_) => 500,
+            ResidentFailure::Unpassable(_) => 400,
+            ResidentFailure::TooLong => 431,
             _ => 502,
         }
     }
@@ -101,57 +101,69 @@ impl Failure {
     /// The reason in words, for the record.
     pub(super) fn reason(&self) -> &'static str {
         match self {
-            Failure::QueueFull(_) => {
+            ResidentFailure::QueueFull(_) => {
                 "limits: resident.queue.max: too many requests wait for the program"
             }
-            Failure::QueueWait(_) => "limits: resident.queue.wait: no worker became free in time",
-            Failure::NoWorkers => "limits: limits.workers: every worker of the server is in use",
-            Failure::Unstartable(_) => "the program ends before it is ready",
-            Failure::FirstByte => {
+            ResidentFailure::QueueWait(_) => {
+                "limits: resident.queue.wait: no worker became free in time"
+            }
+            ResidentFailure::NoWorkers => {
+                "limits: limits.workers: every worker of the server is in use"
+            }
+            ResidentFailure::Unstartable(_) => "the program ends before it is ready",
+            ResidentFailure::FirstByte => {
                 "limits: resident.timeout.first_byte: no head of an answer in time"
             }
-            Failure::Total => "limits: resident.timeout.total: the answer took too long",
-            Failure::Progress => "limits: resident.timeout.progress: the answer fell silent",
-            Failure::Silent => "limits: resident.timeout.events: the stream of events fell silent",
-            Failure::TunnelIdle => {
+            ResidentFailure::Total => "limits: resident.timeout.total: the answer took too long",
+            ResidentFailure::Progress => {
+                "limits: resident.timeout.progress: the answer fell silent"
+            }
+            ResidentFailure::Silent => {
+                "limits: resident.timeout.events: the stream of events fell silent"
+            }
+            ResidentFailure::TunnelIdle => {
                 "limits: resident.timeout.tunnel: nothing came through the tunnel either way"
             }
-            Failure::WrongTunnel(reason) => reason,
-            Failure::NoTunnel => "the client asked for a tunnel, which the program does not open",
-            Failure::Died(_) => "the worker ended while it had the request",
-            Failure::Malformed(_) => "the worker broke the protocol",
-            Failure::Said(_) => "the program failed",
-            Failure::NoHead => "the answer ended without a head",
-            Failure::Head(bad) => bad.reason,
-            Failure::Short { .. } => "the answer is shorter than its Content-Length",
-            Failure::Chunks => "the answer is not in chunks, as its head says",
-            Failure::File(reason) | Failure::Unpassable(reason) => reason,
-            Failure::TooManyFiles => "limits: as many files of one worker as may are on their way",
-            Failure::TooLong => "the variables of the request are longer than 128 KiB",
-            Failure::Stopping => "the program is no longer in the config",
+            ResidentFailure::WrongTunnel(reason) => reason,
+            ResidentFailure::NoTunnel => {
+                "the client asked for a tunnel, which the program does not open"
+            }
+            ResidentFailure::Died(_) => "the worker ended while it had the request",
+            ResidentFailure::Malformed(_) => "the worker broke the protocol",
+            ResidentFailure::Said(_) => "the program failed",
+            ResidentFailure::NoHead => "the answer ended without a head",
+            ResidentFailure::Head(bad) => bad.reason,
+            ResidentFailure::Short { .. } => "the answer is shorter than its Content-Length",
+            ResidentFailure::Chunks => "the answer is not in chunks, as its head says",
+            ResidentFailure::File(reason) | ResidentFailure::Unpassable(reason) => reason,
+            ResidentFailure::TooManyFiles => {
+                "limits: as many files of one worker as may are on their way"
+            }
+            ResidentFailure::TooLong => "the variables of the request are longer than 128 KiB",
+            ResidentFailure::Stopping => "the program is no longer in the config",
         }
     }
 
     /// What the reason leaves open.
     pub(super) fn details(&self) -> String {
         match self {
-            Failure::QueueFull(text)
-            | Failure::QueueWait(text)
-            | Failure::Unstartable(text)
-            | Failure::Died(text)
-            | Failure::Malformed(text)
-            | Failure::Said(text) => text.clone(),
-            Failure::Head(bad) if !bad.line.is_empty() => {
+            ResidentFailure::QueueFull(text)
+            | ResidentFailure::QueueWait(text)
+            | ResidentFailure::Unstartable(text)
+            | ResidentFailure::Died(text)
+            | ResidentFailure::Malformed(text)
+            | ResidentFailure::Said(text) => text.clone(),
+            ResidentFailure::Head(bad) if !bad.line.is_empty() => {
                 format!("{:?}", String::from_utf8_lossy(&bad.line))
             }
-            Failure::Short { announced, came } => format!("{came} bytes of {announced}"),
+            ResidentFailure::Short { announced, came } => format!("{came} bytes of {announced}"),
             _ => String::new(),
         }
     }
 }
 
 /// Tells the record why, and which program it was.
-pub(super) fn note(request: &Request, resident: &Resident, failure: &Failure) {
+pub(super) fn note(request: &Request, resident: &Resident, failure: &ResidentFailure) {
     {
         let mut record = request.record_mut();
         record.fault = failure.fault();
@@ -189,12 +201,16 @@ fn keep_the_end(detail: &mut Vec<u8>) {
 }
 
 /// The answer to a request that failed.
-pub(super) fn respond(request: &Request, resident: &Resident, failure: &Failure) -> Response {
+pub(super) fn respond(
+    request: &Request,
+    resident: &Resident,
+    failure: &ResidentFailure,
+) -> Response {
     note(request, resident, failure);
     let status = failure.status();
     let mut response = match status {
         503 => plain::busy_for(match failure {
-            Failure::QueueFull(_) | Failure::QueueWait(_) => {
+            ResidentFailure::QueueFull(_) | ResidentFailure::QueueWait(_) => {
                 resident.pool.0.retry_after_s(now_ms())
             }
             _ => 1,

@@ -14,19 +14,19 @@ use hob_http::body::FetchFuture;
 use hob_http::{FileBody, FileSource, Request};
 use hob_ipc::file::FileRange;
 use hob_ipc::limits::FILE_WINDOW_BYTES;
-use hob_ipc::message::Head;
+use hob_ipc::message::MessageHead;
 use rustix::fs::{FileType, OFlags};
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::cache::entry::{OpenFile, Stamp};
 use crate::handle::files::open::is_local;
 use crate::handle::files::source::file_body;
-use crate::handle::resident::driver::Core;
-use crate::handle::resident::exchange::{Ending, Piece};
-use crate::handle::resident::fail::Failure;
+use crate::handle::resident::driver::DrivenWorker;
+use crate::handle::resident::exchange::{AnswerPiece, Ending};
+use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::limits::FILES_HELD_MAX;
 use crate::handle::resident::termination::{after, limit};
-use crate::handle::resident::wire::Wire;
+use crate::handle::resident::wire::WorkerWire;
 
 /// A part of a file as a worker has passed it: nothing of it has been looked at.
 pub(super) struct PassedFile {
@@ -53,31 +53,38 @@ impl PassedFile {
     }
 
     /// Looks at it, where that may take its time.
-    pub(super) async fn examine(self, pool: &DiskThreads) -> Result<KnownFile, Failure> {
+    pub(super) async fn examine(self, pool: &DiskThreads) -> Result<KnownFile, ResidentFailure> {
         let examined = pool.run(move || self.look());
-        let examined = examined.map_err(|_| Failure::File("limits: the file pool's queue is full"));
-        examined?.await.unwrap_or(Err(Failure::File(UNKNOWN)))
+        let examined =
+            examined.map_err(|_| ResidentFailure::File("limits: the file pool's queue is full"));
+        examined?
+            .await
+            .unwrap_or(Err(ResidentFailure::File(UNKNOWN)))
     }
 
-    fn look(self) -> Result<KnownFile, Failure> {
-        let unknown = |_| Failure::File(UNKNOWN);
+    fn look(self) -> Result<KnownFile, ResidentFailure> {
+        let unknown = |_| ResidentFailure::File(UNKNOWN);
         let stat = rustix::fs::fstat(&self.fd).map_err(unknown)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(Failure::File("the program passed what is no regular file"));
+            return Err(ResidentFailure::File(
+                "the program passed what is no regular file",
+            ));
         }
         let flags = rustix::fs::fcntl_getfl(&self.fd).map_err(unknown)?;
         if flags.contains(OFlags::PATH) || flags & OFlags::RWMODE == OFlags::WRONLY {
-            return Err(Failure::File(
+            return Err(ResidentFailure::File(
                 "the program passed a file that cannot be read",
             ));
         }
         let magic = rustix::fs::fstatfs(&self.fd).map_err(unknown)?.f_type as u64;
         if is_of_kernel(magic) {
-            return Err(Failure::File("the program passed a file of the kernel's"));
+            return Err(ResidentFailure::File(
+                "the program passed a file of the kernel's",
+            ));
         }
         let stamp = Stamp::of(&stat);
         if stamp.size < self.range.offset + self.range.len {
-            return Err(Failure::File(
+            return Err(ResidentFailure::File(
                 "the program passed a file that is shorter than it says",
             ));
         }
@@ -102,7 +109,7 @@ impl KnownFile {
         let FileRange { offset, len } = self.range;
         let body = file_body(&self.file, pool, request, offset, len);
         FileBody {
-            source: Rc::new(Counted {
+            source: Rc::new(CountedFile {
                 source: body.source,
                 _count: self.count,
             }),
@@ -113,12 +120,12 @@ impl KnownFile {
 }
 
 /// A file that is counted until it is sent.
-struct Counted {
+struct CountedFile {
     source: Rc<dyn FileSource>,
     _count: Arc<()>,
 }
 
-impl FileSource for Counted {
+impl FileSource for CountedFile {
     fn fd(&self) -> BorrowedFd<'_> {
         self.source.fd()
     }
@@ -139,9 +146,9 @@ impl FileSource for Counted {
 const UNKNOWN: &str = "a file that the program passed could not be looked at";
 
 /// The driver's side: descriptors find their messages.
-impl Core {
+impl DrivenWorker {
     /// A file is the next of an answer's body; its descriptor is with the socket.
-    pub(super) fn note_file(&mut self, head: Head, payload: &[u8]) {
+    pub(super) fn note_file(&mut self, head: MessageHead, payload: &[u8]) {
         match FileRange::decode(payload) {
             _ if !self.passes_files => {
                 self.blame = Some("it sent a file, which its hello did not say".to_owned());
@@ -152,7 +159,7 @@ impl Core {
     }
 
     /// Takes the descriptors of files, those too that nobody wants any more.
-    pub(super) fn take_files(&mut self, wire: &mut Wire) {
+    pub(super) fn take_files(&mut self, wire: &mut WorkerWire) {
         for (head, range) in mem::take(&mut self.files) {
             match wire.take_file() {
                 Ok(fd) => self.take_file(wire, head, PassedFile::new(fd, range, &self.files_held)),
@@ -163,7 +170,7 @@ impl Core {
         }
     }
 
-    fn take_file(&mut self, wire: &mut Wire, head: Head, file: PassedFile) {
+    fn take_file(&mut self, wire: &mut WorkerWire, head: MessageHead, file: PassedFile) {
         let Some(index) = self.requests.find(head.request) else {
             return;
         };
@@ -186,10 +193,10 @@ impl Core {
         if Arc::strong_count(&self.files_held) > FILES_HELD_MAX + 1 {
             self.home.counters.limit_resident_files.add(1);
             one.give_up(wire, after(now_ms, pool.settings.grace));
-            let failed = Ending::Failed(Failure::TooManyFiles);
+            let failed = Ending::Failed(ResidentFailure::TooManyFiles);
             self.wakers.extend(one.exchange.end(failed));
         } else if one.given_up_until_ms.is_none() {
-            let (wanted, waker) = one.exchange.put_data(|| Piece::File(file));
+            let (wanted, waker) = one.exchange.put_data(|| AnswerPiece::File(file));
             is_wanted = wanted;
             self.wakers.extend(waker);
         }

@@ -3,29 +3,29 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard};
 
-use crate::handle::resident::fail::Failure;
+use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::limits::LOOK_EVERY;
 use crate::handle::resident::mailbox::WorkerMailbox;
-use crate::handle::resident::members::{Member, Stage, State};
+use crate::handle::resident::members::{Member, PoolState, WorkerStage};
 use crate::handle::resident::pool::{Gone, Pool, fail_all};
-use crate::handle::resident::scale::Measured;
+use crate::handle::resident::scale::PoolUsage;
 use crate::shared::fleet::{NoSeat, now_ms};
 
 /// What a pool should start.
-enum Wanted {
+enum GrowthDecision {
     Workers(usize),
     /// Whether more would help has to be seen from these processes.
     Look(Vec<u32>),
 }
 
 /// A worker to be started on a thread. Dropped unheard, it is as if the worker had ended.
-pub(crate) struct Order {
+pub(crate) struct WorkerStart {
     pub(super) pool: Arc<Pool>,
     pub(super) mailbox: Arc<WorkerMailbox>,
     is_taken: bool,
 }
 
-impl Order {
+impl WorkerStart {
     /// The thread it is to be started on.
     pub(crate) fn thread(&self) -> usize {
         self.mailbox.thread
@@ -38,7 +38,7 @@ impl Order {
     }
 }
 
-impl Drop for Order {
+impl Drop for WorkerStart {
     fn drop(&mut self) {
         if !self.is_taken {
             let gone = Gone {
@@ -56,17 +56,17 @@ impl Pool {
     /// Starts what should be started, and tells those whose waiting is in vain.
     pub(super) fn tend_locked<'p>(
         self: &'p Arc<Self>,
-        mut state: MutexGuard<'p, State>,
+        mut state: MutexGuard<'p, PoolState>,
         now_ms: u64,
     ) {
         let mut orders = Vec::new();
         let mut refused = None;
         let wanted = match self.wanted(&mut state, now_ms) {
-            Wanted::Workers(count) => count,
-            Wanted::Look(pids) => {
+            GrowthDecision::Workers(count) => count,
+            GrowthDecision::Look(pids) => {
                 // It reads many files: others have the pool meanwhile.
                 drop(state);
-                let measured = Measured::of(&pids);
+                let measured = PoolUsage::of(&pids);
                 state = self.state.lock();
                 self.more(&mut state, measured, now_ms)
             }
@@ -83,14 +83,14 @@ impl Pool {
                     state.gauge.why =
                         format!("every worker of the server is in use: `limits.workers` is {most}");
                     if state.members.is_empty() {
-                        refused = Some(Failure::NoWorkers);
+                        refused = Some(ResidentFailure::NoWorkers);
                     }
                     break;
                 }
             }
         }
         if state.is_hopeless(now_ms) {
-            refused = Some(Failure::Unstartable(state.last_failure.clone()));
+            refused = Some(ResidentFailure::Unstartable(state.last_failure.clone()));
         }
         let in_vain = match &refused {
             Some(_) => std::mem::take(&mut state.waiting),
@@ -106,9 +106,9 @@ impl Pool {
     }
 
     /// How many workers to start now, as far as that can be said without a look at those there are.
-    fn wanted(&self, state: &mut State, now_ms: u64) -> Wanted {
+    fn wanted(&self, state: &mut PoolState, now_ms: u64) -> GrowthDecision {
         if state.is_retired || now_ms < state.retry_at_ms {
-            return Wanted::Workers(0);
+            return GrowthDecision::Workers(0);
         }
         let alive = state.alive();
         // A server that stops starts nothing but what somebody waits for.
@@ -118,34 +118,34 @@ impl Pool {
         };
         let least = min.max(usize::from(!state.waiting.is_empty()));
         let mut members = state.members.iter();
-        if members.any(|one| one.stage == Stage::Draining && one.room_max == 0) {
+        if members.any(|one| one.stage == WorkerStage::Draining && one.room_max == 0) {
             // How one ends that never was ready says whether another is worth its while.
-            return Wanted::Workers(0);
+            return GrowthDecision::Workers(0);
         }
         if alive < least {
-            return Wanted::Workers((least - alive).min(state.at_once_max()));
+            return GrowthDecision::Workers((least - alive).min(state.at_once_max()));
         }
         if state.waiting.is_empty() {
             state.next_look_ms = 0;
-            return Wanted::Workers(0);
+            return GrowthDecision::Workers(0);
         }
         if alive >= self.workers_max {
             state.gauge.why = match self.settings.workers.max {
                 Some(most) => format!("`workers.max` is {most}"),
                 None => format!("without `workers.max` there are {alive} at most"),
             };
-            return Wanted::Workers(0);
+            return GrowthDecision::Workers(0);
         }
         if state.starting() > 0 || now_ms < state.next_look_ms {
-            return Wanted::Workers(0);
+            return GrowthDecision::Workers(0);
         }
         state.next_look_ms = now_ms + LOOK_EVERY.as_millis() as u64;
         let members = state.members.iter();
-        Wanted::Look(members.filter_map(|one| one.mailbox.pid()).collect())
+        GrowthDecision::Look(members.filter_map(|one| one.mailbox.pid()).collect())
     }
 
     /// How many workers to start after a look at those there are.
-    fn more(&self, state: &mut State, measured: Measured, now_ms: u64) -> usize {
+    fn more(&self, state: &mut PoolState, measured: PoolUsage, now_ms: u64) -> usize {
         let room = self.workers_max.saturating_sub(state.alive());
         if state.is_retired || state.starting() > 0 || room == 0 {
             return 0;
@@ -167,10 +167,10 @@ impl Pool {
     /// Takes a seat and a thread for one more worker.
     pub(super) fn order(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut PoolState,
         replaces: Option<u64>,
         now_ms: u64,
-    ) -> Result<Order, NoSeat> {
+    ) -> Result<WorkerStart, NoSeat> {
         let seat = self.fleet.seat(self, now_ms)?;
         let thread = self.fleet.choose_thread(|thread| {
             let members = state.members.iter();
@@ -182,7 +182,7 @@ impl Pool {
         state.started += 1;
         state.members.push(Member {
             mailbox: Arc::clone(&mailbox),
-            stage: Stage::Starting,
+            stage: WorkerStage::Starting,
             version: state.version,
             room_max: 0,
             concurrency: usize::from(self.settings.workers.concurrency),
@@ -192,7 +192,7 @@ impl Pool {
             idle_since_ms: now_ms,
             _seat: seat,
         });
-        Ok(Order {
+        Ok(WorkerStart {
             pool: Arc::clone(self),
             mailbox,
             is_taken: false,

@@ -4,35 +4,35 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hob_ipc::limits::PAYLOAD_BYTES_MAX;
-use hob_ipc::message::{self, Head, Kind};
+use hob_ipc::message::{self, MessageHead, MessageKind};
 use hob_machine::process::resident_bytes;
-use hob_trace::metric::Cell;
-use hob_trace::watch::{Hidden, Pen, Stage as Event};
+use hob_trace::metric::CounterCell;
+use hob_trace::watch::{Hidden, Pen, RequestStage};
 
-use crate::handle::resident::driver::{Core, Stage};
-use crate::handle::resident::exchange::{Ending, Exchange, Name};
-use crate::handle::resident::fail::Failure;
+use crate::handle::resident::driver::{DrivenWorker, DriverStage};
+use crate::handle::resident::exchange::{Ending, RequestName, WorkerExchange};
+use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::limits::{
     BODY_WINDOW_BYTES, MEMORY_EVERY, OUT_BYTES_MAX, STREAM_WINDOW_BYTES,
 };
 use crate::handle::resident::pool::Pool;
 use crate::handle::resident::requests::Underway;
 use crate::handle::resident::termination::{Termination, after, limit};
-use crate::handle::resident::wire::{Offer, Wire};
+use crate::handle::resident::wire::{Offer, WorkerWire};
 
-impl Core {
+impl DrivenWorker {
     /// Begins the requests that it was given, in the order they came. One that nobody waits for
     /// any more makes room for others, which are begun, too.
-    pub(super) fn begin_all(&mut self, wire: &mut Wire) {
+    pub(super) fn begin_all(&mut self, wire: &mut WorkerWire) {
         while let Some(exchange) = self.begun.pop_front() {
             self.begin(wire, exchange);
         }
     }
 
-    fn begin(&mut self, wire: &mut Wire, exchange: Arc<Exchange>) {
+    fn begin(&mut self, wire: &mut WorkerWire, exchange: Arc<WorkerExchange>) {
         let now_us = self.home.reactor.now_us();
         let now_ms = now_us / 1000;
-        if matches!(self.stage, Stage::Closed { .. }) {
+        if matches!(self.stage, DriverStage::Closed { .. }) {
             // Another worker gets it once the end of this one is told.
             self.unbegun.push(exchange);
             return;
@@ -45,12 +45,12 @@ impl Core {
             true => 0,
             false => message::LAST,
         };
-        let head = Head::new(Kind::Request, number).flags(flags);
+        let head = MessageHead::new(MessageKind::Request, number).flags(flags);
         if let Err(failure) = wire.hand(head, &exchange.block) {
             return self.refuse(&exchange, failure);
         }
         self.sent_last = number;
-        self.tell(&exchange.name, Event::Worker, |text| {
+        self.tell(&exchange.name, RequestStage::Worker, |text| {
             text.push_str("handed to worker ");
             match self.mailbox.pid() {
                 Some(pid) => text.push_str(&pid.to_string()),
@@ -74,7 +74,12 @@ impl Core {
     }
 
     /// Tells those who watch a request what happens to it.
-    pub(super) fn tell(&self, name: &Name, stage: Event, write: impl FnOnce(&mut String)) {
+    pub(super) fn tell(
+        &self,
+        name: &RequestName,
+        stage: RequestStage,
+        write: impl FnOnce(&mut String),
+    ) {
         if !name.trail.is_traced() {
             return;
         }
@@ -88,13 +93,13 @@ impl Core {
     }
 
     /// A request that cannot be handed over.
-    fn refuse(&mut self, exchange: &Arc<Exchange>, failure: Failure) {
+    fn refuse(&mut self, exchange: &Arc<WorkerExchange>, failure: ResidentFailure) {
         self.wakers.extend(exchange.end(Ending::Failed(failure)));
         self.pass_over(exchange);
     }
 
     /// The worker does not get this one.
-    fn pass_over(&mut self, exchange: &Arc<Exchange>) {
+    fn pass_over(&mut self, exchange: &Arc<WorkerExchange>) {
         let (ahead, now_us) = (self.ahead(), self.home.reactor.now_us());
         let more = &mut self.begun;
         self.pool
@@ -102,7 +107,7 @@ impl Core {
     }
 
     /// Passes on what is new in an exchange.
-    pub(super) fn attend(&mut self, wire: &mut Wire, exchange: &Exchange) {
+    pub(super) fn attend(&mut self, wire: &mut WorkerWire, exchange: &WorkerExchange) {
         loop {
             let number = exchange.number();
             let Some(index) = self.requests.find(number).filter(|_| number != 0) else {
@@ -126,7 +131,7 @@ impl Core {
                 one.data_credit += news.taken_bytes;
                 one.begin_pause(now_ms);
                 wire.push(
-                    Head::new(Kind::Window, number).large(news.taken_bytes as u32),
+                    MessageHead::new(MessageKind::Window, number).large(news.taken_bytes as u32),
                     b"",
                 );
                 self.sent_last = 0;
@@ -150,7 +155,10 @@ impl Core {
                 one.begin_pause(now_ms);
             }
             let flags = if is_last { message::LAST } else { 0 };
-            wire.push(Head::new(Kind::Body, number).flags(flags), &body);
+            wire.push(
+                MessageHead::new(MessageKind::Body, number).flags(flags),
+                &body,
+            );
             self.sent_last = 0;
             if is_last {
                 return;
@@ -189,7 +197,7 @@ impl Core {
     }
 
     /// What follows from messages, once they are no longer looked at.
-    pub(super) fn follow_up(&mut self, wire: &mut Wire) {
+    pub(super) fn follow_up(&mut self, wire: &mut WorkerWire) {
         if !self.files.is_empty() {
             self.take_files(wire);
         }
@@ -213,7 +221,7 @@ impl Core {
     }
 
     /// It has said nothing for a while: requests that it was handed ahead go back.
-    pub(super) fn take_back(&mut self, wire: &mut Wire) {
+    pub(super) fn take_back(&mut self, wire: &mut WorkerWire) {
         let now_ms = self.home.reactor.now_ms();
         self.service.forget(now_ms);
         let back = self.reclaim(wire);
@@ -225,7 +233,7 @@ impl Core {
 
     /// Takes the requests out of shared memory that it has not started and never will, in the order
     /// they came. One with a body stays: some of that may be with the worker already.
-    pub(super) fn reclaim(&mut self, wire: &mut Wire) -> Vec<Arc<Exchange>> {
+    pub(super) fn reclaim(&mut self, wire: &mut WorkerWire) -> Vec<Arc<WorkerExchange>> {
         let mut back = Vec::new();
         for index in (0..self.requests.len()).rev() {
             let is_wanted = self.requests.at(index).given_up_until_ms.is_none();
@@ -240,7 +248,7 @@ impl Core {
     }
 
     /// Takes one of them out, unless the worker has started it.
-    fn take_out(&mut self, wire: &mut Wire, index: usize) -> Option<Arc<Exchange>> {
+    fn take_out(&mut self, wire: &mut WorkerWire, index: usize) -> Option<Arc<WorkerExchange>> {
         let one = self.requests.at(index);
         let may_go = !one.is_started && !one.exchange.has_body;
         let is_out = may_go && wire.shared()?.take_back(one.number);
@@ -248,7 +256,7 @@ impl Core {
     }
 
     /// The counter of the limit that it has reached.
-    fn outgrown(&self, served: u64, now_ms: u64) -> Option<&Cell> {
+    fn outgrown(&self, served: u64, now_ms: u64) -> Option<&CounterCell> {
         let counters = &self.home.counters;
         match () {
             () if self.requests_left == 0 => Some(&counters.limit_resident_requests),
@@ -271,7 +279,7 @@ impl Core {
     }
 }
 
-fn underway(number: u32, exchange: Arc<Exchange>, pool: &Pool, now_ms: u64) -> Underway {
+fn underway(number: u32, exchange: Arc<WorkerExchange>, pool: &Pool, now_ms: u64) -> Underway {
     let timeout = &pool.settings.timeout;
     Underway {
         number,

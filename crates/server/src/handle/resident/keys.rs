@@ -1,12 +1,12 @@
 //! Keys of `resident`: programs that stay.
 
-use crate::config::key::Kind::{Flag, Integer, Path, Size, Text, Texts, Word};
 use crate::config::key::Preset::Nothing;
-use crate::config::key::{Key, Kind, Preset, Table};
+use crate::config::key::ValueType::{Flag, Integer, Path, Size, Text, Texts, Word};
+use crate::config::key::{Preset, SchemaKey, SchemaTable, ValueType};
 use crate::config::schema::{KIB, PROGRAM, TIB, TIME_OR_NONE, TIME_SOME, TIME_TO_MINUTE, secs};
 
 /// `[site.route.resident]`
-pub(crate) static RESIDENT: Table = Table {
+pub(crate) static RESIDENT: SchemaTable = SchemaTable {
     name: "resident",
     header: "`resident` of a route",
     text: "A program that stays: its processes are started once and answer many requests. One of \
@@ -14,43 +14,43 @@ pub(crate) static RESIDENT: Table = Table {
            runs is as in `[program]`, where nothing else is said here.",
     base: Some(&PROGRAM),
     keys: &[
-        Key::new("run", Texts, Preset::Texts(&[]))
+        SchemaKey::new("run", Texts, Preset::Texts(&[]))
             .says(
                 "A program that speaks one of the carriers, and its arguments, started without a \
                  shell.",
             )
             .example("[\"./stock\", \"--quiet\"]")
             .aka(&["command", "exec", "cmd", "program"]),
-        Key::new("wsgi", Text, Nothing("none"))
+        SchemaKey::new("wsgi", Text, Nothing("none"))
             .says("A WSGI application: module, and after a colon its name there.")
             .example("\"api:application\"")
             .aka(&["application", "app"]),
-        Key::new("asgi", Text, Nothing("none"))
+        SchemaKey::new("asgi", Text, Nothing("none"))
             .says("An ASGI application: module, and after a colon its name there.")
             .example("\"api:app\""),
-        Key::new("psgi", Path, Nothing("none"))
+        SchemaKey::new("psgi", Path, Nothing("none"))
             .says("The file of a PSGI application.")
             .example("\"app.psgi\""),
-        Key::new("python", Path, Nothing("none"))
+        SchemaKey::new("python", Path, Nothing("none"))
             .says("A Python program with a loop over `hob.requests()`.")
             .example("\"stock.py\""),
-        Key::new("perl", Path, Nothing("none"))
+        SchemaKey::new("perl", Path, Nothing("none"))
             .says("A Perl program with a loop: `while (my $request = Hob->accept)`.")
             .example("\"stock.pl\""),
-        Key::new("scripts", Path, Nothing("none"))
+        SchemaKey::new("scripts", Path, Nothing("none"))
             .says(
                 "A folder of Perl CGI scripts that are compiled once and kept: what follows the \
                  route's prefix names one, and what follows that is its `PATH_INFO`.",
             )
             .example("\"cgi-bin\""),
-        Key::new(
+        SchemaKey::new(
             "interpreter",
             Text,
             Nothing("`python3` or `perl`, as the program needs"),
         )
         .says("The interpreter of a program that is not started with `run`.")
         .example("\"venv/bin/python3\""),
-        Key::new(
+        SchemaKey::new(
             "dir",
             Path,
             Nothing("the folder of the file that runs, else that of the config"),
@@ -58,7 +58,7 @@ pub(crate) static RESIDENT: Table = Table {
         .says("The folder it works in; modules are looked for there.")
         .example("\"api\"")
         .aka(&["root", "folder"]),
-        Key::new(
+        SchemaKey::new(
             "carrier",
             Word(&["auto", "shm", "stream", "lines"]),
             Preset::Text("auto"),
@@ -70,21 +70,22 @@ pub(crate) static RESIDENT: Table = Table {
              without a library: shell scripts, old programs.",
         )
         .example("\"stream\""),
-        Key::new("shared", Kind::Table(&SHARED), Nothing("")).aka(&["shm", "slots", "slot"]),
-        Key::new("pass_authorization", Flag, Preset::Flag(false))
+        SchemaKey::new("shared", ValueType::Table(&SHARED), Nothing(""))
+            .aka(&["shm", "slots", "slot"]),
+        SchemaKey::new("pass_authorization", Flag, Preset::Flag(false))
             .says(
                 "The program sees the `Authorization` field, with passwords in it, as \
                  `HTTP_AUTHORIZATION`. One that logs people in itself needs it.",
             )
             .example("true"),
-        Key::new("dev", Flag, Preset::Flag(false))
+        SchemaKey::new("dev", Flag, Preset::Flag(false))
             .says(
                 "A program's failure is explained in the browser: why it failed, and what it \
                  printed on standard error. Only where no stranger can look.",
             )
             .example("true")
             .aka(&["debug", "development"]),
-        Key::new("watch", Texts, Preset::Texts(&[]))
+        SchemaKey::new("watch", Texts, Preset::Texts(&[]))
             .says(
                 "Files whose change replaces the workers, for development, relative to `dir`: `*` \
                  is any part of a name, `**` any number of folders; without a slash, a name in \
@@ -94,10 +95,10 @@ pub(crate) static RESIDENT: Table = Table {
             )
             .example("[\"*.py\", \"templates/**\"]")
             .aka(&["auto_reload", "restart_on"]),
-        Key::new("workers", Kind::Table(&WORKERS), Nothing("")).aka(&["pool"]),
-        Key::new("queue", Kind::Table(&QUEUE), Nothing("")),
-        Key::new("timeout", Kind::Table(&TIMEOUT), Nothing("")).aka(&["timeouts"]),
-        Key::new("grace", TIME_TO_MINUTE, secs(10))
+        SchemaKey::new("workers", ValueType::Table(&WORKERS), Nothing("")).aka(&["pool"]),
+        SchemaKey::new("queue", ValueType::Table(&QUEUE), Nothing("")),
+        SchemaKey::new("timeout", ValueType::Table(&TIMEOUT), Nothing("")).aka(&["timeouts"]),
+        SchemaKey::new("grace", TIME_TO_MINUTE, secs(10))
             .says(
                 "How long a worker whose client has left, or whose time is up, may take to finish \
                  before it is ended, and again between SIGTERM and SIGKILL. When the server stops \
@@ -110,13 +111,13 @@ pub(crate) static RESIDENT: Table = Table {
 };
 
 /// `[site.route.resident.workers]`
-pub(crate) static WORKERS: Table = Table {
+pub(crate) static WORKERS: SchemaTable = SchemaTable {
     name: "workers",
     header: "`workers` of `resident`",
     text: "How many processes a resident program has, and when they are replaced.",
     base: None,
     keys: &[
-        Key::new(
+        SchemaKey::new(
             "min",
             Integer {
                 min: 0,
@@ -127,7 +128,7 @@ pub(crate) static WORKERS: Table = Table {
         .says("Workers that are there without a request, too; 0 starts the first on demand.")
         .example("2")
         .aka(&["spare", "start"]),
-        Key::new(
+        SchemaKey::new(
             "max",
             Integer {
                 min: 1,
@@ -138,7 +139,7 @@ pub(crate) static WORKERS: Table = Table {
         .says("Most workers. One is added when requests wait, and only while it helps.")
         .example("8")
         .aka(&["count", "number"]),
-        Key::new(
+        SchemaKey::new(
             "concurrency",
             Integer { min: 1, max: 1024 },
             Preset::Integer(1),
@@ -149,11 +150,11 @@ pub(crate) static WORKERS: Table = Table {
         )
         .example("4")
         .aka(&["threads"]),
-        Key::new("idle_timeout", TIME_OR_NONE, secs(300))
+        SchemaKey::new("idle_timeout", TIME_OR_NONE, secs(300))
             .says("How long a worker above `min` stays without a request; `\"0s\"` is for ever.")
             .example("\"1m\"")
             .aka(&["idle"]),
-        Key::new(
+        SchemaKey::new(
             "max_requests",
             Integer {
                 min: 0,
@@ -167,13 +168,13 @@ pub(crate) static WORKERS: Table = Table {
         )
         .example("10000")
         .aka(&["requests", "max_jobs"]),
-        Key::new("max_age", TIME_OR_NONE, secs(0))
+        SchemaKey::new("max_age", TIME_OR_NONE, secs(0))
             .says(
                 "Age at which a worker is replaced, up to a tenth more or less; `\"0s\"` is none.",
             )
             .example("\"1h\"")
             .aka(&["lifetime"]),
-        Key::new("max_memory", Size { min: 0, max: TIB }, Preset::Size(0))
+        SchemaKey::new("max_memory", Size { min: 0, max: TIB }, Preset::Size(0))
             .says("Memory (resident size) above which a worker is replaced; 0 is none.")
             .example("\"500MiB\"")
             .aka(&["memory"]),
@@ -181,7 +182,7 @@ pub(crate) static WORKERS: Table = Table {
 };
 
 /// `[site.route.resident.shared]`
-pub(crate) static SHARED: Table = Table {
+pub(crate) static SHARED: SchemaTable = SchemaTable {
     name: "shared",
     header: "`shared` of `resident`",
     text: "What lies in the memory that hob and a worker share, for answers of more than 4 KiB: a \
@@ -190,14 +191,14 @@ pub(crate) static SHARED: Table = Table {
            --sweep` measures which sizes suit a machine.",
     base: None,
     keys: &[
-        Key::new("chunks", Integer { min: 4, max: 32 }, Preset::Integer(32))
+        SchemaKey::new("chunks", Integer { min: 4, max: 32 }, Preset::Integer(32))
             .says(
                 "Chunks of a worker. Clients that take their time hold about half of them; what \
                  comes meanwhile is copied out.",
             )
             .example("16")
             .aka(&["count", "slots", "number"]),
-        Key::new(
+        SchemaKey::new(
             "chunk",
             Size {
                 min: 4 * KIB,
@@ -212,13 +213,13 @@ pub(crate) static SHARED: Table = Table {
 };
 
 /// `[site.route.resident.queue]`
-pub(crate) static QUEUE: Table = Table {
+pub(crate) static QUEUE: SchemaTable = SchemaTable {
     name: "queue",
     header: "`queue` of `resident`",
     text: "Requests that wait for a worker of a resident program.",
     base: None,
     keys: &[
-        Key::new(
+        SchemaKey::new(
             "max",
             Integer {
                 min: 0,
@@ -229,7 +230,7 @@ pub(crate) static QUEUE: Table = Table {
         .says("Requests that wait; more are answered with 503.")
         .example("100")
         .aka(&["backlog", "size"]),
-        Key::new("wait", TIME_SOME, secs(10))
+        SchemaKey::new("wait", TIME_SOME, secs(10))
             .says("How long a request waits; then 503.")
             .example("\"2s\"")
             .aka(&["time", "timeout"]),
@@ -237,29 +238,29 @@ pub(crate) static QUEUE: Table = Table {
 };
 
 /// `[site.route.resident.timeout]`
-pub(crate) static TIMEOUT: Table = Table {
+pub(crate) static TIMEOUT: SchemaTable = SchemaTable {
     name: "timeout",
     header: "`timeout` of `resident`",
     text: "Time limits of a resident program; `\"0s\"` is none. The client is told at once (504), \
            and the worker is asked, then made to end.",
     base: None,
     keys: &[
-        Key::new("start", TIME_SOME, secs(30))
+        SchemaKey::new("start", TIME_SOME, secs(30))
             .says("From a worker's start until it is ready.")
             .example("\"2m\""),
-        Key::new("first_byte", TIME_OR_NONE, secs(60))
+        SchemaKey::new("first_byte", TIME_OR_NONE, secs(60))
             .says("From the moment a worker has a request until the head of its answer.")
             .example("\"10s\"")
             .aka(&["read"]),
-        Key::new("total", TIME_OR_NONE, secs(600))
+        SchemaKey::new("total", TIME_OR_NONE, secs(600))
             .says("From the moment a worker has a request until the end of its answer.")
             .example("\"0s\"")
             .aka(&["max"]),
-        Key::new("progress", TIME_OR_NONE, secs(60))
+        SchemaKey::new("progress", TIME_OR_NONE, secs(60))
             .says("Longest pause between two pieces of an answer that the client waits for.")
             .example("\"5m\"")
             .aka(&["idle"]),
-        Key::new("events", TIME_OR_NONE, secs(300))
+        SchemaKey::new("events", TIME_OR_NONE, secs(300))
             .says(
                 "Longest pause between two pieces of an answer of `text/event-stream`; then it \
                  breaks off, and clients ask again. `total` and `progress` do not hold for such \
@@ -267,7 +268,7 @@ pub(crate) static TIMEOUT: Table = Table {
             )
             .example("\"1h\"")
             .aka(&["sse", "event_stream"]),
-        Key::new("tunnel", TIME_OR_NONE, secs(300))
+        SchemaKey::new("tunnel", TIME_OR_NONE, secs(300))
             .says(
                 "How long nothing may come through a tunnel (a WebSocket, say) in either \
                  direction; then it is broken off. `total` and `progress` do not hold for tunnels.",

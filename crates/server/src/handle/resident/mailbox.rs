@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 use hob_ipc::message::Carrier;
 use hob_trace::Mutex;
 
-use crate::handle::resident::exchange::Exchange;
+use crate::handle::resident::exchange::WorkerExchange;
 
 /// One worker.
 pub(super) struct WorkerMailbox {
@@ -54,9 +54,9 @@ struct Mail {
 /// To a driver.
 pub(super) enum ToDriver {
     /// A request for this worker.
-    Begin(Arc<Exchange>),
+    Begin(Arc<WorkerExchange>),
     /// Something is new in an exchange.
-    Attend(Arc<Exchange>),
+    Attend(Arc<WorkerExchange>),
     /// Finish and go.
     Drain,
     /// Say what you are doing, and go: SIGTERM.

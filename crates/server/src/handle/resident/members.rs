@@ -6,16 +6,16 @@ use std::sync::atomic::Ordering;
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::handle::resident::exchange::{Exchange, Requeued};
+use crate::handle::resident::exchange::{Requeued, WorkerExchange};
 use crate::handle::resident::limits::{BACKOFF_FIRST, BACKOFF_MAX, BACKOFF_REQUEST_MAX};
 use crate::handle::resident::mailbox::{ToDriver, WorkerMailbox};
 use crate::handle::resident::scale::Gauge;
-use crate::shared::fleet::Seat;
+use crate::shared::fleet::WorkerSeat;
 
 /// What a pool's lock protects.
-pub(super) struct State {
+pub(super) struct PoolState {
     pub(super) members: Vec<Member>,
-    pub(super) waiting: BTreeMap<u64, Arc<Exchange>>,
+    pub(super) waiting: BTreeMap<u64, Arc<WorkerExchange>>,
     pub(super) next_ticket: u64,
     /// Requests that go back to the front get falling numbers.
     pub(super) front_ticket: u64,
@@ -45,26 +45,26 @@ pub(super) struct State {
 /// One worker as its pool sees it.
 pub(super) struct Member {
     pub(super) mailbox: Arc<WorkerMailbox>,
-    pub(super) stage: Stage,
+    pub(super) stage: WorkerStage,
     /// Of the program's files when it was started.
     pub(super) version: u64,
     /// Requests it may have, those handed to it ahead included.
     pub(super) room_max: usize,
     /// Requests it works on at a time.
     pub(super) concurrency: usize,
-    pub(super) active: Vec<Arc<Exchange>>,
+    pub(super) active: Vec<Arc<WorkerExchange>>,
     /// It takes the place of this one once it is ready.
     pub(super) replaces: Option<u64>,
     /// Another is on its way to take its place.
     pub(super) is_being_replaced: bool,
     /// Since when it has no request, in loop time.
     pub(super) idle_since_ms: u64,
-    pub(super) _seat: Seat,
+    pub(super) _seat: WorkerSeat,
 }
 
 /// How far a worker is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum WorkerStage {
     Starting,
     Ready,
     Draining,
@@ -74,25 +74,27 @@ pub(super) enum Stage {
 #[derive(Default)]
 pub(super) struct Back {
     /// Workers that have them now.
-    pub(super) given: Vec<(Arc<WorkerMailbox>, Arc<Exchange>)>,
+    pub(super) given: Vec<(Arc<WorkerMailbox>, Arc<WorkerExchange>)>,
     /// Whoever waits again.
     pub(super) wakers: Vec<Waker>,
 }
 
-impl State {
+impl PoolState {
     /// Workers that are there or on their way.
     pub(super) fn alive(&self) -> usize {
         let alive = self
             .members
             .iter()
-            .filter(|one| one.stage != Stage::Draining);
+            .filter(|one| one.stage != WorkerStage::Draining);
         alive.filter(|one| one.replaces.is_none()).count()
     }
 
     /// Workers that have not greeted yet.
     pub(super) fn starting(&self) -> usize {
         let members = self.members.iter();
-        members.filter(|one| one.stage == Stage::Starting).count()
+        members
+            .filter(|one| one.stage == WorkerStage::Starting)
+            .count()
     }
 
     /// How many may be started at once: after a failure one at a time, until one is of use.
@@ -122,7 +124,7 @@ impl State {
         let mut stages = self.members.iter().map(|one| one.stage);
         self.is_unstartable
             && now_ms < self.retry_at_ms
-            && stages.all(|stage| stage == Stage::Draining)
+            && stages.all(|stage| stage == WorkerStage::Draining)
     }
 
     pub(super) fn member(&mut self, mailbox: &Arc<WorkerMailbox>) -> Option<&mut Member> {
@@ -133,7 +135,7 @@ impl State {
     /// Gives a request to the worker with the most room, one of this thread first.
     pub(super) fn assign(
         &mut self,
-        exchange: &Arc<Exchange>,
+        exchange: &Arc<WorkerExchange>,
         thread: usize,
         now_us: u64,
     ) -> Option<Arc<WorkerMailbox>> {
@@ -152,7 +154,7 @@ impl State {
         &mut self,
         mailbox: &Arc<WorkerMailbox>,
         now_us: u64,
-        next: &mut VecDeque<Arc<Exchange>>,
+        next: &mut VecDeque<Arc<WorkerExchange>>,
     ) {
         let mut members = self.members.iter_mut();
         let Some(member) = members.find(|one| Arc::ptr_eq(&one.mailbox, mailbox)) else {
@@ -179,7 +181,7 @@ impl State {
     /// be told; the others wait before all that wait, and are to be woken.
     pub(super) fn take_in(
         &mut self,
-        exchanges: Vec<Arc<Exchange>>,
+        exchanges: Vec<Arc<WorkerExchange>>,
         thread: usize,
         now_ms: u64,
     ) -> Back {
@@ -213,7 +215,7 @@ impl State {
         let members = self.members.iter_mut();
         let has_tunnels = |one: &Member| one.mailbox.tunnels.load(Ordering::Relaxed) > 0;
         members
-            .filter(|one| has_tunnels(one) && one.stage != Stage::Draining)
+            .filter(|one| has_tunnels(one) && one.stage != WorkerStage::Draining)
             .for_each(Member::drain);
     }
 
@@ -239,33 +241,33 @@ impl State {
     pub(super) fn drain_before(&mut self, version: u64) {
         let members = self.members.iter_mut();
         members
-            .filter(|one| one.version < version && one.stage != Stage::Draining)
+            .filter(|one| one.version < version && one.stage != WorkerStage::Draining)
             .for_each(Member::drain);
     }
 }
 
 impl Member {
     /// A request with a body cannot be taken back, so it is never handed over ahead.
-    fn has_room_for(&self, exchange: &Exchange) -> bool {
+    fn has_room_for(&self, exchange: &WorkerExchange) -> bool {
         let room_max = match exchange.has_body {
             true => self.concurrency,
             false => self.room_max,
         };
-        self.stage == Stage::Ready && self.active.len() < room_max
+        self.stage == WorkerStage::Ready && self.active.len() < room_max
     }
 
     /// It takes no more requests, and goes when it has finished what it has.
     pub(super) fn drain(&mut self) {
-        self.stage = Stage::Draining;
+        self.stage = WorkerStage::Draining;
         self.mailbox.send(ToDriver::Drain);
     }
 
     /// It does not have this request any more.
-    pub(super) fn lose(&mut self, exchange: &Arc<Exchange>) {
+    pub(super) fn lose(&mut self, exchange: &Arc<WorkerExchange>) {
         self.active.retain(|one| !Arc::ptr_eq(one, exchange));
     }
 
-    fn give(&mut self, exchange: &Arc<Exchange>, now_us: u64) {
+    fn give(&mut self, exchange: &Arc<WorkerExchange>, now_us: u64) {
         exchange.give(&self.mailbox, now_us);
         self.active.push(Arc::clone(exchange));
     }

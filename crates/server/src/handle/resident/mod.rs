@@ -56,6 +56,7 @@ mod spooled;
 pub(crate) mod start;
 pub(crate) mod status;
 mod termination;
+pub(crate) mod trial;
 mod tunnel;
 mod watch;
 mod wire;
@@ -65,7 +66,7 @@ use std::sync::Arc;
 
 use hob_http::HalfClose;
 
-pub(crate) use worker::Home;
+pub(crate) use worker::DriverThread;
 
 /// A handler of this kind, ready to answer.
 pub struct Resident {

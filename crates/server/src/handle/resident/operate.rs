@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::handle::resident::mailbox::{ToDriver, WorkerMailbox};
-use crate::handle::resident::members::Stage;
+use crate::handle::resident::members::WorkerStage;
 use crate::handle::resident::pool::Pool;
 use crate::shared::fleet::now_ms;
 
@@ -46,7 +46,7 @@ impl Pool {
             let there = state
                 .members
                 .iter()
-                .filter(|one| one.stage != Stage::Draining);
+                .filter(|one| one.stage != WorkerStage::Draining);
             let posts = there.map(|one| Arc::clone(&one.mailbox));
             posts
                 .filter(|mailbox| pid.is_none() || mailbox.pid() == pid)

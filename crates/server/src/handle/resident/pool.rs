@@ -14,18 +14,18 @@ use hob_trace::Mutex;
 
 use crate::cache;
 use crate::config::{self, CarrierChoice};
-use crate::handle::resident::exchange::{Ending, Exchange};
-use crate::handle::resident::fail::Failure;
+use crate::handle::resident::exchange::{Ending, WorkerExchange};
+use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::limits::{
     ENDS_AT_ONCE, ENDS_PER_SECOND, LEAVE_SLACK, LOOK_EVERY, REMARKS_MAX, RETRY_S_MAX,
     UNSET_MEMORY_SHARE, UNSET_WORKERS_MAX,
 };
 use crate::handle::resident::mailbox::{ToDriver, WorkerMailbox};
-use crate::handle::resident::members::{Back, Member, Stage, State};
+use crate::handle::resident::members::{Back, Member, PoolState, WorkerStage};
 use crate::handle::resident::scale::Gauge;
 use crate::handle::resident::start::Recipe;
-use crate::handle::resident::watch::Watch;
-use crate::handle::script::stderr::Pace;
+use crate::handle::resident::watch::FolderWatch;
+use crate::handle::script::stderr::StderrRateLimit;
 use crate::shared::fleet::Fleet;
 
 /// The workers of one program.
@@ -43,32 +43,32 @@ pub(crate) struct Pool {
     /// How its processes are started.
     pub(super) recipe: Mutex<Recipe>,
     /// How much of what they print is logged.
-    pub(super) pace: Pace,
+    pub(super) pace: StderrRateLimit,
     /// How many ends of workers it may log.
-    pub(super) ends: Pace,
+    pub(super) ends: StderrRateLimit,
     /// Threads that may wait for files the program passes.
     pub(super) disk: cache::disk_threads::DiskThreads,
     pub(super) fleet: Arc<Fleet>,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<PoolState>,
 }
 
 /// Handlers hold this; when the last of them goes, so do the workers.
-pub(crate) struct Keep(pub(crate) Arc<Pool>, Option<Watch>);
+pub(crate) struct Keep(pub(crate) Arc<Pool>, Option<FolderWatch>);
 
 /// What asking for a worker gives.
-pub(super) enum Entry {
+pub(super) enum PoolAdmission {
     /// One has it.
     Given,
     /// It waits, under this number.
     Queued(u64),
     /// It gets none.
-    Refused(Failure),
+    Refused(ResidentFailure),
 }
 
 /// How a worker ended.
 pub(super) struct Gone {
     /// Requests that it had not started.
-    pub(super) unstarted: Vec<Arc<Exchange>>,
+    pub(super) unstarted: Vec<Arc<WorkerExchange>>,
     /// It was not asked to end.
     pub(super) is_crash: bool,
     /// Somebody else sent SIGKILL (an administrator, or the kernel for want of memory), or there
@@ -113,11 +113,11 @@ impl Pool {
             workers_usual: workers.max.is_none().then_some(usual),
             settings,
             recipe: Mutex::new(recipe),
-            pace: Pace::default(),
-            ends: Pace::new(ENDS_AT_ONCE, ENDS_PER_SECOND),
+            pace: StderrRateLimit::default(),
+            ends: StderrRateLimit::new(ENDS_AT_ONCE, ENDS_PER_SECOND),
             disk,
             fleet: Arc::clone(fleet),
-            state: Mutex::new(State {
+            state: Mutex::new(PoolState {
                 members: Vec::new(),
                 waiting: BTreeMap::new(),
                 next_ticket: 1 << 48,
@@ -144,26 +144,28 @@ impl Pool {
     /// Asks for a worker for a request of this thread.
     pub(super) fn enter(
         self: &Arc<Self>,
-        exchange: &Arc<Exchange>,
+        exchange: &Arc<WorkerExchange>,
         thread: usize,
         now_us: u64,
-    ) -> Entry {
+    ) -> PoolAdmission {
         let now_ms = now_us / 1000;
         let mut state = self.state.lock();
         if let Some(mailbox) = state.assign(exchange, thread, now_us) {
             drop(state);
             self.hand(&mailbox, exchange, now_ms);
-            return Entry::Given;
+            return PoolAdmission::Given;
         }
         if state.is_retired {
-            return Entry::Refused(Failure::Stopping);
+            return PoolAdmission::Refused(ResidentFailure::Stopping);
         }
         if state.waiting.len() >= self.settings.queue {
             let why = self.why_no_more(&state);
-            return Entry::Refused(Failure::QueueFull(why));
+            return PoolAdmission::Refused(ResidentFailure::QueueFull(why));
         }
         if state.is_hopeless(now_ms) {
-            return Entry::Refused(Failure::Unstartable(state.last_failure.clone()));
+            return PoolAdmission::Refused(ResidentFailure::Unstartable(
+                state.last_failure.clone(),
+            ));
         }
         if state.waiting.is_empty() {
             state.pace_ms.0 = now_ms;
@@ -176,7 +178,7 @@ impl Pool {
             set => set,
         };
         self.tend_locked(state, now_ms);
-        Entry::Queued(ticket)
+        PoolAdmission::Queued(ticket)
     }
 
     /// A request waits no longer. False when a worker has got it meanwhile.
@@ -195,15 +197,15 @@ impl Pool {
         self: &Arc<Self>,
         mailbox: &Arc<WorkerMailbox>,
         now_us: u64,
-        next: &mut VecDeque<Arc<Exchange>>,
+        next: &mut VecDeque<Arc<WorkerExchange>>,
     ) {
         let mut state = self.state.lock();
         let mut drained = None;
         if let Some(member) = state.member(mailbox) {
-            if member.stage != Stage::Starting {
+            if member.stage != WorkerStage::Starting {
                 return;
             }
-            member.stage = Stage::Ready;
+            member.stage = WorkerStage::Ready;
             member.room_max = member.concurrency;
             member.idle_since_ms = now_us / 1000;
             drained = member.replaces.take();
@@ -226,10 +228,10 @@ impl Pool {
     pub(super) fn finished(
         &self,
         mailbox: &Arc<WorkerMailbox>,
-        exchange: &Arc<Exchange>,
+        exchange: &Arc<WorkerExchange>,
         ahead: usize,
         now_us: u64,
-        next: &mut VecDeque<Arc<Exchange>>,
+        next: &mut VecDeque<Arc<WorkerExchange>>,
     ) {
         let mut state = self.state.lock();
         state.failures = 0;
@@ -248,7 +250,7 @@ impl Pool {
     pub(super) fn give_back(
         self: &Arc<Self>,
         mailbox: &Arc<WorkerMailbox>,
-        exchanges: Vec<Arc<Exchange>>,
+        exchanges: Vec<Arc<WorkerExchange>>,
         now_ms: u64,
     ) {
         let mut state = self.state.lock();
@@ -262,7 +264,12 @@ impl Pool {
     }
 
     /// A worker is told of a request that it was given. If it has ended meanwhile, others are.
-    fn hand(self: &Arc<Self>, mailbox: &Arc<WorkerMailbox>, exchange: &Arc<Exchange>, now_ms: u64) {
+    fn hand(
+        self: &Arc<Self>,
+        mailbox: &Arc<WorkerMailbox>,
+        exchange: &Arc<WorkerExchange>,
+        now_ms: u64,
+    ) {
         if !mailbox.send(ToDriver::Begin(Arc::clone(exchange))) {
             self.give_back(mailbox, vec![Arc::clone(exchange)], now_ms);
         }
@@ -296,7 +303,7 @@ impl Pool {
     /// A worker takes no more requests.
     pub(super) fn close(&self, mailbox: &Arc<WorkerMailbox>) {
         if let Some(member) = self.state.lock().member(mailbox) {
-            member.stage = Stage::Draining;
+            member.stage = WorkerStage::Draining;
         }
     }
 
@@ -307,7 +314,7 @@ impl Pool {
         let min = self.settings.workers.min;
         match state.member(mailbox) {
             Some(member) if member.active.is_empty() && alive > min => {
-                member.stage = Stage::Draining;
+                member.stage = WorkerStage::Draining;
                 true
             }
             _ => false,
@@ -398,7 +405,10 @@ impl Pool {
         if state.alive() <= self.settings.workers.min {
             return false;
         }
-        let ready = state.members.iter().filter(|one| one.stage == Stage::Ready);
+        let ready = state
+            .members
+            .iter()
+            .filter(|one| one.stage == WorkerStage::Ready);
         let idle = ready.filter(|one| one.active.is_empty());
         let Some(number) = idle
             .min_by_key(|one| one.idle_since_ms)
@@ -432,7 +442,7 @@ impl Pool {
         state.members.iter_mut().for_each(Member::drain);
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        fail_all(waiting, &Failure::Stopping);
+        fail_all(waiting, &ResidentFailure::Stopping);
     }
 
     /// Why there is no further worker, for people.
@@ -464,7 +474,7 @@ impl Pool {
         (count * each_ms).div_ceil(1000).clamp(1, RETRY_S_MAX)
     }
 
-    fn why_no_more(&self, state: &State) -> String {
+    fn why_no_more(&self, state: &PoolState) -> String {
         let alive = state.alive();
         let long = state.long_lived();
         match alive >= self.workers_max {
@@ -474,7 +484,7 @@ impl Pool {
     }
 
     /// What holds it back, for people.
-    pub(super) fn growth(&self, state: &State) -> String {
+    pub(super) fn growth(&self, state: &PoolState) -> String {
         let long = state.long_lived();
         let is_full = state.alive() >= self.workers_max && !state.waiting.is_empty();
         match is_full && !long.is_empty() {
@@ -484,7 +494,7 @@ impl Pool {
     }
 }
 
-pub(super) fn fail_all(waiting: BTreeMap<u64, Arc<Exchange>>, failure: &Failure) {
+pub(super) fn fail_all(waiting: BTreeMap<u64, Arc<WorkerExchange>>, failure: &ResidentFailure) {
     for exchange in waiting.into_values() {
         if let Some(waker) = exchange.end(Ending::Failed(failure.clone())) {
             waker.wake();

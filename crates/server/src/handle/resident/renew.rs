@@ -8,14 +8,14 @@
 
 use std::sync::Arc;
 
-use crate::handle::resident::members::{Member, Stage, State};
+use crate::handle::resident::members::{Member, PoolState, WorkerStage};
 use crate::handle::resident::pool::Pool;
-use crate::handle::resident::watch::Watch;
+use crate::handle::resident::watch::FolderWatch;
 use crate::shared::fleet::now_ms;
 
 impl Pool {
     /// Watches the program's files, if they are to be. May wait for a disk.
-    pub(super) fn watch(self: &Arc<Self>) -> Option<Watch> {
+    pub(super) fn watch(self: &Arc<Self>) -> Option<FolderWatch> {
         let (dir, patterns) = (&self.settings.dir, &self.settings.watch);
         if patterns.is_empty() {
             return None;
@@ -26,7 +26,7 @@ impl Pool {
                 pool.renew(now_ms());
             }
         };
-        let watch = Watch::start(dir, patterns, on_change);
+        let watch = FolderWatch::start(dir, patterns, on_change);
         if let Err(error) = &watch {
             let (program, dir) = (self.settings.runs.name(), dir.display());
             tracing::warn!(program, %dir, %error, "its files cannot be watched");
@@ -45,13 +45,16 @@ impl Pool {
         state.version += 1;
         state.forget_failures();
         // Who starts right now may read something of both.
-        let is_starting = |one: &&Member| one.stage == Stage::Starting;
+        let is_starting = |one: &&Member| one.stage == WorkerStage::Starting;
         let starting = state.members.iter().filter(is_starting);
         let starting: Vec<u64> = starting.map(|one| one.mailbox.number).collect();
         for number in starting {
             state.drain(number);
         }
-        let is_serving = state.members.iter().any(|one| one.stage == Stage::Ready);
+        let is_serving = state
+            .members
+            .iter()
+            .any(|one| one.stage == WorkerStage::Ready);
         let order = match is_serving {
             true => self.order(&mut state, None, now_ms).ok(),
             false => None,
@@ -68,7 +71,7 @@ impl Pool {
     }
 }
 
-impl State {
+impl PoolState {
     /// What did not start before may start now.
     fn forget_failures(&mut self) {
         self.failures = 0;

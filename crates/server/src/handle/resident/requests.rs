@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use hob_http::{Hold, Reactor};
 
-use crate::handle::resident::exchange::Exchange;
+use crate::handle::resident::exchange::WorkerExchange;
 use crate::handle::resident::termination::limit;
 
 /// One of them.
 pub(super) struct Underway {
     pub(super) number: u32,
-    pub(super) exchange: Arc<Exchange>,
+    pub(super) exchange: Arc<WorkerExchange>,
     pub(super) has_head: bool,
     /// What follows its head is raw both ways.
     pub(super) is_tunnel: bool,
@@ -53,7 +53,7 @@ impl Underway {
 }
 
 /// All of them.
-pub(super) struct Requests {
+pub(super) struct UnderwayRequests {
     all: Vec<Underway>,
     last_number: u32,
     reactor: Reactor,
@@ -61,9 +61,9 @@ pub(super) struct Requests {
     hold: Option<Hold>,
 }
 
-impl Requests {
-    pub(super) fn new(reactor: &Reactor) -> Requests {
-        Requests {
+impl UnderwayRequests {
+    pub(super) fn new(reactor: &Reactor) -> UnderwayRequests {
+        UnderwayRequests {
             all: Vec::new(),
             last_number: 0,
             reactor: reactor.clone(),

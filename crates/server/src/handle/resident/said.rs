@@ -7,17 +7,17 @@ use std::task::{Context, Poll};
 
 use hob_http::{Reactor, Watched};
 use hob_trace::metric::ThreadCounters;
-use hob_trace::watch::{Hidden, Pen, Stage};
+use hob_trace::watch::{Hidden, Pen, RequestStage};
 
-use crate::handle::resident::exchange::Name;
+use crate::handle::resident::exchange::RequestName;
 use crate::handle::resident::limits::{HELD_LINES_MAX, LAST_WORDS_BYTES, LATELY_MAX};
 use crate::handle::resident::pool::Pool;
 use crate::handle::script::stderr::{Stderr, one_line};
 
 /// Both streams of one worker.
-pub(super) struct Said {
+pub(super) struct WorkerOutput {
     pool: Arc<Pool>,
-    streams: [Stream; 2],
+    streams: [WorkerOutputStream; 2],
     last_words: VecDeque<u8>,
     /// Lines of a worker that is not ready yet: of one that never is, the cause alone is logged.
     held: Option<VecDeque<(&'static str, Vec<u8>)>>,
@@ -25,10 +25,10 @@ pub(super) struct Said {
     must_forget: bool,
     has_begun_requests: bool,
     /// The last requests of a worker that may have several: a line may say which it is of.
-    lately: VecDeque<Name>,
+    lately: VecDeque<RequestName>,
 }
 
-struct Stream {
+struct WorkerOutputStream {
     source: Stderr,
     name: &'static str,
     is_over: bool,
@@ -38,18 +38,18 @@ struct Stream {
 pub(super) struct Speaker<'a> {
     pub(super) pid: Option<u32>,
     /// The request it has, when it has one.
-    pub(super) request: Option<Name>,
+    pub(super) request: Option<RequestName>,
     pub(super) now_ms: u64,
     pub(super) counters: &'a ThreadCounters,
     pub(super) reactor: &'a Reactor,
 }
 
-impl Said {
-    pub(super) fn new(pool: &Arc<Pool>, stdout: Option<Watched>, stderr: Watched) -> Said {
+impl WorkerOutput {
+    pub(super) fn new(pool: &Arc<Pool>, stdout: Option<Watched>, stderr: Watched) -> WorkerOutput {
         let stream = |source, name| {
             let mut source = Stderr::new(source);
             source.look();
-            Stream {
+            WorkerOutputStream {
                 source,
                 name,
                 is_over: false,
@@ -58,14 +58,14 @@ impl Said {
         let is_over = stdout.is_none();
         let mut stdout = match stdout {
             Some(stdout) => stream(stdout, "stdout"),
-            None => Stream {
+            None => WorkerOutputStream {
                 source: Stderr::ended(),
                 name: "stdout",
                 is_over,
             },
         };
         stdout.is_over = is_over;
-        Said {
+        WorkerOutput {
             pool: Arc::clone(pool),
             streams: [stdout, stream(stderr, "stderr")],
             last_words: VecDeque::new(),
@@ -121,7 +121,7 @@ impl Said {
     }
 
     /// A request begins beside others, or may have some beside it.
-    pub(super) fn begin_one_of_many(&mut self, name: Name) {
+    pub(super) fn begin_one_of_many(&mut self, name: RequestName) {
         if self.lately.len() == LATELY_MAX {
             self.lately.pop_front();
         }
@@ -154,7 +154,10 @@ impl Said {
 
 /// A line without its mark, and the request that the mark names: hosts of ours put one before
 /// each line of a traceback, `RS request US`, where their worker has several requests at a time.
-fn without_mark<'l>(line: &'l [u8], lately: &VecDeque<Name>) -> (Option<Name>, &'l [u8]) {
+fn without_mark<'l>(
+    line: &'l [u8],
+    lately: &VecDeque<RequestName>,
+) -> (Option<RequestName>, &'l [u8]) {
     const BEGIN: u8 = 0x1e;
     const END: u8 = 0x1f;
     let Some(rest) = line.strip_prefix(&[BEGIN]) else {
@@ -163,11 +166,17 @@ fn without_mark<'l>(line: &'l [u8], lately: &VecDeque<Name>) -> (Option<Name>, &
     let Some(end) = memchr::memchr(END, rest) else {
         return (None, line);
     };
-    let is_it = |name: &&Name| name.to_string().as_bytes() == &rest[..end];
+    let is_it = |name: &&RequestName| name.to_string().as_bytes() == &rest[..end];
     (lately.iter().rev().find(is_it).copied(), &rest[end + 1..])
 }
 
-fn log(pool: &Pool, speaker: &Speaker<'_>, request: Option<Name>, stream: &str, line: &[u8]) {
+fn log(
+    pool: &Pool,
+    speaker: &Speaker<'_>,
+    request: Option<RequestName>,
+    stream: &str,
+    line: &[u8],
+) {
     if let Some(name) = request
         && name.trail.is_traced()
     {
@@ -179,7 +188,7 @@ fn log(pool: &Pool, speaker: &Speaker<'_>, request: Option<Name>, stream: &str, 
         speaker
             .reactor
             .station()
-            .tell(&name.trail, Stage::Stderr, now_us, tell);
+            .tell(&name.trail, RequestStage::Stderr, now_us, tell);
     }
     let Some(dropped) = pool.pace.allows(speaker.now_ms) else {
         speaker.counters.program_stderr_dropped.add(1);

@@ -6,21 +6,21 @@ use std::collections::HashMap;
 use std::fs;
 
 use hob_machine::process::resident_bytes;
-use hob_machine::{Process, read};
+use hob_machine::{ProcessStat, read};
 
 /// What is known of the CPU time of a pool's workers.
 #[derive(Default)]
 pub(super) struct Gauge {
     /// CPU time wanted so far by process, and when it was read.
-    before: HashMap<u32, Wanted>,
+    before: HashMap<u32, CpuUseAndWait>,
     as_of_ms: u64,
     /// Why the pool does not grow, for people.
     pub(super) why: String,
 }
 
 /// What processes have used so far.
-pub(super) struct Measured {
-    now: HashMap<u32, Wanted>,
+pub(super) struct PoolUsage {
+    now: HashMap<u32, CpuUseAndWait>,
     /// There were no processes.
     is_of_none: bool,
     /// Memory they have together, and how many have it.
@@ -29,7 +29,7 @@ pub(super) struct Measured {
 
 /// CPU time a process used, and waited for a core to use.
 #[derive(Default)]
-struct Wanted {
+struct CpuUseAndWait {
     used_us: u64,
     /// Time its threads were ready to run and had no core, in microseconds, by thread.
     waited_us: HashMap<u32, u64>,
@@ -48,7 +48,7 @@ impl Gauge {
     /// How many workers to add to those that were measured, of at most `room`.
     pub(super) fn more(
         &mut self,
-        measured: Measured,
+        measured: PoolUsage,
         now_ms: u64,
         cores: usize,
         room: usize,
@@ -57,7 +57,7 @@ impl Gauge {
         if span_ms < SPAN_MS_MIN {
             return 0;
         }
-        let Measured {
+        let PoolUsage {
             now, is_of_none, ..
         } = measured;
         let grown: Vec<u64> = now
@@ -92,14 +92,14 @@ impl Gauge {
     }
 }
 
-impl Measured {
+impl PoolUsage {
     /// Looks at processes. Reads a few files for each of their threads.
-    pub(super) fn of(pids: &[u32]) -> Measured {
+    pub(super) fn of(pids: &[u32]) -> PoolUsage {
         let pairs = pids
             .iter()
-            .filter_map(|pid| Some((*pid, Wanted::of(*pid)?)));
+            .filter_map(|pid| Some((*pid, CpuUseAndWait::of(*pid)?)));
         let memory: Vec<u64> = pids.iter().filter_map(|pid| resident_bytes(*pid)).collect();
-        Measured {
+        PoolUsage {
             now: pairs.collect(),
             is_of_none: pids.is_empty(),
             memory: (memory.iter().sum(), memory.len()),
@@ -107,9 +107,9 @@ impl Measured {
     }
 }
 
-impl Wanted {
-    fn of(pid: u32) -> Option<Wanted> {
-        let used_us = Process::of(pid)?.own_ns / 1000;
+impl CpuUseAndWait {
+    fn of(pid: u32) -> Option<CpuUseAndWait> {
+        let used_us = ProcessStat::of(pid)?.own_ns / 1000;
         let mut waited_us = HashMap::new();
         for entry in fs::read_dir(format!("/proc/{pid}/task"))
             .ok()?
@@ -125,11 +125,11 @@ impl Wanted {
                 waited_us.insert(thread, us);
             }
         }
-        Some(Wanted { used_us, waited_us })
+        Some(CpuUseAndWait { used_us, waited_us })
     }
 
     /// What was wanted since then. What threads waited that have ended meanwhile is not known.
-    fn us_since(&self, before: &Wanted) -> u64 {
+    fn us_since(&self, before: &CpuUseAndWait) -> u64 {
         let waited = self.waited_us.iter().map(|(thread, us)| {
             let before_us = before.waited_us.get(thread).copied().unwrap_or(0);
             us.saturating_sub(before_us)
@@ -180,12 +180,12 @@ mod tests {
     #[test]
     fn cpu_time_of_a_process_grows() {
         let pid = std::process::id();
-        let before = Wanted::of(pid).unwrap();
+        let before = CpuUseAndWait::of(pid).unwrap();
         let begun = std::time::Instant::now();
         while begun.elapsed() < std::time::Duration::from_millis(60) {
             std::hint::black_box(begun);
         }
-        assert!(Wanted::of(pid).unwrap().us_since(&before) > 0);
+        assert!(CpuUseAndWait::of(pid).unwrap().us_since(&before) > 0);
         assert!(resident_bytes(pid).unwrap() > 100_000);
     }
 
@@ -205,7 +205,7 @@ mod tests {
                 });
             }
             begun.wait();
-            let (before, since) = (Wanted::of(pid).unwrap(), std::time::Instant::now());
+            let (before, since) = (CpuUseAndWait::of(pid).unwrap(), std::time::Instant::now());
             let mut share = 0.0;
             // What the kernel books late evens out with time.
             while share < 0.75 * count as f64 && since.elapsed().as_secs() < 30 {
@@ -213,7 +213,7 @@ mod tests {
                 if since.elapsed().as_millis() < 200 {
                     continue;
                 }
-                let wanted_us = Wanted::of(pid).unwrap().us_since(&before);
+                let wanted_us = CpuUseAndWait::of(pid).unwrap().us_since(&before);
                 share = wanted_us as f64 / since.elapsed().as_micros() as f64;
             }
             over.store(true, std::sync::atomic::Ordering::Relaxed);

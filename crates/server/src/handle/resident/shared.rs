@@ -19,13 +19,13 @@ use std::task::{Context, Waker};
 
 use hob_http::{Reactor, Standby, StandbyGuard, Watched};
 use hob_ipc::limits::HEAD_BYTES;
-use hob_ipc::message::{Head, Kind};
+use hob_ipc::message::{MessageHead, MessageKind};
 use hob_ipc::shm::region::Sizes;
-use hob_ipc::shm::{Counters, Full, Gifts, ServerEnd, SlotRef};
+use hob_ipc::shm::{Counters, Gifts, RingFull, ServerEnd, SlotRef};
 use hob_trace::metric::ThreadCounters;
 
 /// Messages and requests through shared memory.
-pub(super) struct Shared {
+pub(super) struct SharedMemoryWire {
     reactor: Reactor,
     queue: Rc<Queue>,
     bell: Watched,
@@ -36,7 +36,7 @@ pub(super) struct Shared {
     /// Requests in the worker's hands, by their numbers, in the order they were handed over.
     slots: Vec<(u32, SlotRef)>,
     /// What the ring had no room for, in order.
-    waiting: VecDeque<(Head, Vec<u8>)>,
+    waiting: VecDeque<(MessageHead, Vec<u8>)>,
     waiting_bytes: usize,
     counted: Counters,
 }
@@ -81,18 +81,18 @@ impl Standby for Queue {
     }
 }
 
-impl Shared {
+impl SharedMemoryWire {
     /// A region, and what the worker is to get of it.
     ///
     /// # Errors
     /// No memory, or no descriptors.
-    pub(super) fn new(reactor: &Reactor, sizes: Sizes) -> io::Result<(Shared, Gifts)> {
+    pub(super) fn new(reactor: &Reactor, sizes: Sizes) -> io::Result<(SharedMemoryWire, Gifts)> {
         let (end, gifts) = ServerEnd::create(sizes)?;
         let bell: OwnedFd = end.bell().try_clone_to_owned()?;
         let bell = reactor.watch(bell)?;
         // Nobody has rung.
         bell.clear_readable();
-        let shared = Shared {
+        let shared = SharedMemoryWire {
             reactor: reactor.clone(),
             queue: Rc::new(Queue {
                 end: RefCell::new(end),
@@ -145,7 +145,7 @@ impl Shared {
     }
 
     /// Puts a message on its way.
-    pub(super) fn push(&mut self, head: Head, payload: &[u8]) {
+    pub(super) fn push(&mut self, head: MessageHead, payload: &[u8]) {
         if self.waiting.is_empty() && self.try_push(head, payload).is_ok() {
             return;
         }
@@ -153,9 +153,9 @@ impl Shared {
         self.waiting.push_back((head, payload.to_vec()));
     }
 
-    fn try_push(&mut self, head: Head, payload: &[u8]) -> Result<(), Full> {
+    fn try_push(&mut self, head: MessageHead, payload: &[u8]) -> Result<(), RingFull> {
         let mut end = self.queue.end.borrow_mut();
-        if head.kind != Kind::Request {
+        if head.kind != MessageKind::Request {
             return end.push(head, &[payload]);
         }
         let slot = end.hand(head.request, head.flags, payload)?;
@@ -206,11 +206,11 @@ impl Shared {
     /// Takes a request back. True: the worker never starts it.
     pub(super) fn take_back(&mut self, number: u32) -> bool {
         let Some(index) = self.slot(number) else {
-            let of_it = |(head, _): &(Head, Vec<u8>)| head.request == number;
+            let of_it = |(head, _): &(MessageHead, Vec<u8>)| head.request == number;
             let is_there = self
                 .waiting
                 .iter()
-                .any(|one| of_it(one) && one.0.kind == Kind::Request);
+                .any(|one| of_it(one) && one.0.kind == MessageKind::Request);
             if is_there {
                 self.waiting.retain(|one| !of_it(one));
                 let bytes = self.waiting.iter().map(|one| HEAD_BYTES + one.1.len());

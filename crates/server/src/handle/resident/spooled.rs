@@ -8,23 +8,23 @@ use std::task::{Context, Poll};
 use hob_http::{BodyError, Bytes};
 use hob_trace::Fault;
 
-use crate::cache::disk_threads::{Answer, DiskThreads};
+use crate::cache::disk_threads::{DiskJobHandle, DiskThreads};
 use crate::handle::resident::limits::BODY_HELD_BYTES_MAX;
-use crate::handle::script::body::Body;
+use crate::handle::script::body::ProgramRequestBody;
 
 /// All of a body.
 pub(super) enum Spooled {
     Held(Bytes),
-    File(File),
+    File(SpooledFile),
 }
 
 /// In a file, which the pool reads: it may wait for a disk.
-pub(super) struct File {
+pub(super) struct SpooledFile {
     file: Arc<OwnedFd>,
     at: u64,
     len: u64,
     pool: DiskThreads,
-    reading: Option<Answer<rustix::io::Result<Vec<u8>>>>,
+    reading: Option<DiskJobHandle<rustix::io::Result<Vec<u8>>>>,
 }
 
 const UNREADABLE: BodyError = BodyError::Source(
@@ -34,17 +34,17 @@ const UNREADABLE: BodyError = BodyError::Source(
 
 impl Spooled {
     /// `None` when it has come already, or there is none.
-    pub(super) fn new(body: Body, pool: DiskThreads) -> Option<Spooled> {
+    pub(super) fn new(body: ProgramRequestBody, pool: DiskThreads) -> Option<Spooled> {
         match body {
-            Body::Held(bytes) => Some(Spooled::Held(bytes)),
-            Body::Spooled(file, len) => Some(Spooled::File(File {
+            ProgramRequestBody::Held(bytes) => Some(Spooled::Held(bytes)),
+            ProgramRequestBody::Spooled(file, len) => Some(Spooled::File(SpooledFile {
                 file: Arc::new(file),
                 at: 0,
                 len,
                 pool,
                 reading: None,
             })),
-            Body::None | Body::Coming(..) => None,
+            ProgramRequestBody::None | ProgramRequestBody::Coming(..) => None,
         }
     }
 
@@ -61,7 +61,7 @@ impl Spooled {
     }
 }
 
-impl File {
+impl SpooledFile {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         if self.at == self.len {
             return Poll::Ready(None);
@@ -86,7 +86,7 @@ impl File {
         }
     }
 
-    fn read(&self) -> Option<Answer<rustix::io::Result<Vec<u8>>>> {
+    fn read(&self) -> Option<DiskJobHandle<rustix::io::Result<Vec<u8>>>> {
         let (file, at) = (Arc::clone(&self.file), self.at);
         let left = usize::try_from(self.len - at).unwrap_or(usize::MAX);
         let bytes = left.min(BODY_HELD_BYTES_MAX);

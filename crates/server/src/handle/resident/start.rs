@@ -9,12 +9,12 @@ use hob_ipc::shm::region::Sizes;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::PipeFlags;
 
-use crate::config::{self, Program};
+use crate::config::program::resolve;
+use crate::config::{self, ProgramConfig};
 use crate::handle::resident::limits::AHEAD_MAX;
 use crate::handle::resident::lines::Lines;
-use crate::handle::resident::wire::{Messages, Offer, Wire};
-use crate::handle::script::build::resolve;
-use crate::process::{Child, Launcher, ProgramRef, Start, Strings};
+use crate::handle::resident::wire::{Messages, Offer, WorkerWire};
+use hob_keeper::process::{Child, Launcher, ProgramRef, Start, Strings};
 
 /// How the processes of a pool are started.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ pub(crate) struct Recipe {
 /// A process that was asked for, and our ends.
 pub(super) struct Started {
     pub(super) child: Child,
-    pub(super) wire: Wire,
+    pub(super) wire: WorkerWire,
     pub(super) stdout: Option<Watched>,
     pub(super) stderr: Watched,
 }
@@ -54,7 +54,7 @@ impl Recipe {
     /// What is not there, or not as it should be.
     pub(crate) fn of(
         settings: &config::Resident,
-        program: &Program,
+        program: &ProgramConfig,
         reference: ProgramRef,
     ) -> Result<Recipe, String> {
         let path = resolve(settings.runs.program(), program.path())?;
@@ -108,7 +108,7 @@ impl Recipe {
         let (stdout, program_stdout) = pipe_from_program(reactor)?;
         let (stderr, program_stderr) = pipe_from_program(reactor)?;
         let wire = Messages::new(reactor, ours, offer, self.shared)?;
-        let streams = Streams {
+        let streams = WorkerDescriptors {
             stdin: None,
             stdout: program_stdout,
             stderr: program_stderr,
@@ -116,7 +116,7 @@ impl Recipe {
         };
         Ok(Started {
             child: self.launch(launcher, Strings::new(), streams),
-            wire: Wire::Messages(wire),
+            wire: WorkerWire::Messages(wire),
             stdout: Some(stdout),
             stderr,
         })
@@ -131,7 +131,7 @@ impl Recipe {
             let pushed = environment.push_pair(name.as_bytes(), value.as_bytes());
             debug_assert!(pushed.is_ok(), "there is no NUL in it");
         }
-        let streams = Streams {
+        let streams = WorkerDescriptors {
             stdin: Some(theirs.stdin),
             stdout: theirs.stdout,
             stderr: program_stderr,
@@ -139,18 +139,23 @@ impl Recipe {
         };
         Ok(Started {
             child: self.launch(launcher, environment, streams),
-            wire: Wire::Lines(lines),
+            wire: WorkerWire::Lines(lines),
             stdout: None,
             stderr,
         })
     }
 
-    fn launch(&self, launcher: &Launcher, environment: Strings, streams: Streams) -> Child {
+    fn launch(
+        &self,
+        launcher: &Launcher,
+        environment: Strings,
+        streams: WorkerDescriptors,
+    ) -> Child {
         launcher.start(self.start_with(environment, streams))
     }
 
     /// A process with these ends.
-    pub(crate) fn start_with(&self, environment: Strings, streams: Streams) -> Start {
+    pub(crate) fn start_with(&self, environment: Strings, streams: WorkerDescriptors) -> Start {
         Start {
             program: self.program,
             path: self.path.clone(),
@@ -168,7 +173,7 @@ impl Recipe {
 }
 
 /// What a process is started with.
-pub(crate) struct Streams {
+pub(crate) struct WorkerDescriptors {
     /// `None` where a host's source is put there by the spawner.
     pub(crate) stdin: Option<OwnedFd>,
     pub(crate) stdout: OwnedFd,

@@ -8,7 +8,7 @@ use hob_machine::process::resident_bytes;
 
 use crate::activity::workers::Workers;
 use crate::api;
-use crate::handle::resident::members::{Member, Stage};
+use crate::handle::resident::members::{Member, WorkerStage};
 use crate::handle::resident::pool::Pool;
 use crate::resources::PoolFacts;
 use crate::shared::fleet::{Fleet, now_ms};
@@ -90,7 +90,7 @@ impl Pool {
             let at = STATES.iter().position(|state| *state == member.state());
             load.by_stage[at.unwrap_or_default()] += 1;
             load.pids.extend(member.mailbox.pid());
-            if member.stage != Stage::Starting {
+            if member.stage != WorkerStage::Starting {
                 let greeting = member.mailbox.greeting.get();
                 load.carriers.push(greeting.and_then(|said| said.carrier));
             }
@@ -103,7 +103,7 @@ impl Pool {
         let state = self.state.lock();
         for member in &state.members {
             match member.stage {
-                Stage::Starting => workers.starting += 1,
+                WorkerStage::Starting => workers.starting += 1,
                 _ if !member.active.is_empty() => workers.busy += 1,
                 _ => workers.idle += 1,
             }
@@ -139,10 +139,10 @@ impl Pool {
 impl Member {
     fn state(&self) -> &'static str {
         match self.stage {
-            Stage::Starting => "starting",
-            Stage::Ready if self.active.is_empty() => "idle",
-            Stage::Ready => "busy",
-            Stage::Draining => "leaving",
+            WorkerStage::Starting => "starting",
+            WorkerStage::Ready if self.active.is_empty() => "idle",
+            WorkerStage::Ready => "busy",
+            WorkerStage::Draining => "leaving",
         }
     }
 

@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use crate::process::{Child, End};
+use hob_keeper::process::{Child, EndSignal};
 
 /// How far a worker is on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Termination {
         if !matches!(self, Termination::Serves | Termination::Drains { .. }) {
             return SignalSent::None;
         }
-        child.end(End::Term);
+        child.end(EndSignal::Term);
         *self = Termination::Asked {
             until_ms: after(now_ms, grace),
         };
@@ -96,7 +96,7 @@ impl Termination {
         if *self == Termination::Killed {
             return SignalSent::None;
         }
-        child.end(End::Kill);
+        child.end(EndSignal::Kill);
         *self = Termination::Killed;
         SignalSent::Kill
     }

@@ -10,9 +10,9 @@ use hob_http::{Body, Response};
 use crate::config::CarrierChoice;
 use crate::handle::plain;
 use crate::handle::resident::Resident;
-use crate::handle::resident::answer::Place;
+use crate::handle::resident::answer::PlacedRequest;
 use crate::handle::resident::body::AnswerBody;
-use crate::handle::resident::fail::Failure;
+use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::script::head::read_fields;
 
 impl Resident {
@@ -22,7 +22,7 @@ impl Resident {
     }
 }
 
-impl Place {
+impl PlacedRequest {
     /// From the head of a tunnel to an answer.
     pub(super) fn open_tunnel(self, status: u16, lines: &[u8]) -> Response {
         match self.try_open_tunnel(status, lines) {
@@ -35,19 +35,19 @@ impl Place {
         mut self,
         status: u16,
         lines: &[u8],
-    ) -> Result<Response, Box<(Place, Failure)>> {
+    ) -> Result<Response, Box<(PlacedRequest, ResidentFailure)>> {
         const UNASKED: &str = "the program opened a tunnel that the client had not asked for";
         const STATUS: &str = "the program opened a tunnel with a status other than 101 and 2xx";
         let Some(protocol) = self.request.tunnel().map(<[u8]>::to_vec) else {
-            return Err(Box::new((self, Failure::WrongTunnel(UNASKED))));
+            return Err(Box::new((self, ResidentFailure::WrongTunnel(UNASKED))));
         };
         if !matches!(status, 0 | 101 | 200..=299) {
-            return Err(Box::new((self, Failure::WrongTunnel(STATUS))));
+            return Err(Box::new((self, ResidentFailure::WrongTunnel(STATUS))));
         }
         // The status of the head stands for 101 over HTTP/1.1, and for 200 over the others.
         let mut fields = match read_fields(200, lines) {
             Ok(head) => head.fields,
-            Err(bad) => return Err(Box::new((self, Failure::Head(bad)))),
+            Err(bad) => return Err(Box::new((self, ResidentFailure::Head(bad)))),
         };
         fields.set(b"Server", plain::SERVER);
         if self.request.head().connect_protocol().is_none() {

@@ -2,7 +2,7 @@
 //!
 //! A thread for each program that is watched, because looking through folders may wait for a disk.
 //! It sleeps until the kernel tells of a change, lets that settle, and says so once; it ends with
-//! the [`Watch`].
+//! the [`FolderWatch`].
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -23,7 +23,7 @@ use rustix::pipe::PipeFlags;
 use crate::handle::resident::limits::{WATCH_FOLDERS_MAX, WATCH_QUIET, WATCH_SETTLE_MAX};
 
 /// Files are watched until this is dropped.
-pub(super) struct Watch {
+pub(super) struct FolderWatch {
     /// The thread sees its end. Nobody waits for the thread: it may be looking at a disk, and does
     /// nothing else before it ends.
     _alive: OwnedFd,
@@ -41,7 +41,7 @@ struct Tree {
     is_full: bool,
 }
 
-impl Watch {
+impl FolderWatch {
     /// Begins to watch the files below `root` that a pattern names. `on_change` is called after
     /// each change, on another thread. May wait for a disk.
     ///
@@ -51,7 +51,7 @@ impl Watch {
         root: &Path,
         patterns: &[String],
         on_change: impl Fn() + Send + 'static,
-    ) -> io::Result<Watch> {
+    ) -> io::Result<FolderWatch> {
         let mut tree = Tree::new(root, patterns, WATCH_FOLDERS_MAX)?;
         let (ended, alive) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         let builder = std::thread::Builder::new().name("hob-watch".to_owned());
@@ -60,7 +60,7 @@ impl Watch {
                 on_change();
             }
         })?;
-        Ok(Watch { _alive: alive })
+        Ok(FolderWatch { _alive: alive })
     }
 }
 
@@ -421,7 +421,7 @@ mod tests {
         let (tell, told) = channel();
         let patterns = ["*.py".to_owned()];
         let on_change = move || tell.send(()).unwrap();
-        let watch = Watch::start(root.path(), &patterns, on_change).unwrap();
+        let watch = FolderWatch::start(root.path(), &patterns, on_change).unwrap();
         fs::write(root.path().join("app.py"), "text").unwrap();
         told.recv().unwrap();
         drop(watch);
@@ -443,6 +443,6 @@ mod tests {
 
     #[test]
     fn folder_that_is_not_there_cannot_be_watched() {
-        assert!(Watch::start(Path::new("/nonexistent"), &[], || {}).is_err());
+        assert!(FolderWatch::start(Path::new("/nonexistent"), &[], || {}).is_err());
     }
 }

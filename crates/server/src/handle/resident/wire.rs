@@ -8,18 +8,18 @@ use std::task::{Context, Poll};
 
 use hob_http::{Reactor, Watched};
 use hob_ipc::file;
-use hob_ipc::message::{Head, Side};
+use hob_ipc::message::{MessageHead, MessageSender};
 use hob_ipc::shm::Gifts;
 use hob_ipc::shm::region::Sizes;
-use hob_ipc::stream::{self, Decoder};
+use hob_ipc::stream::{self, MessageDecoder};
 
-use crate::handle::resident::fail::Failure;
+use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::limits::{BODY_WINDOW_BYTES, FILES_AHEAD_MAX};
 use crate::handle::resident::lines::Lines;
-use crate::handle::resident::shared::Shared;
+use crate::handle::resident::shared::SharedMemoryWire;
 
 /// The way to one worker, and what is on it.
-pub(super) enum Wire {
+pub(super) enum WorkerWire {
     Messages(Messages),
     Lines(Lines),
 }
@@ -27,7 +27,7 @@ pub(super) enum Wire {
 /// A socket, and perhaps shared memory beside it.
 pub(super) struct Messages {
     socket: Watched,
-    decoder: Decoder,
+    decoder: MessageDecoder,
     out: Vec<u8>,
     out_from: usize,
     /// The worker did not take what was sent last.
@@ -35,7 +35,7 @@ pub(super) struct Messages {
     /// Leaves with the first bytes.
     gifts: Option<Gifts>,
     /// Offered, or in use.
-    shared: Option<Shared>,
+    shared: Option<SharedMemoryWire>,
     is_shared: bool,
     /// Descriptors that came over the socket, if any may come.
     files: Option<VecDeque<OwnedFd>>,
@@ -52,7 +52,7 @@ pub(super) enum Offer {
 
 /// What reading gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Filled {
+pub(super) enum WorkerReadOutcome {
     /// So many bytes.
     Bytes(usize),
     /// None for now.
@@ -66,20 +66,20 @@ pub(super) enum Filled {
     },
 }
 
-impl Wire {
+impl WorkerWire {
     /// What is offered, until the worker has chosen.
     pub(super) fn offer(&self) -> Offer {
         match self {
-            Wire::Messages(messages) => messages.offer(),
-            Wire::Lines(_) => Offer::Lines,
+            WorkerWire::Messages(messages) => messages.offer(),
+            WorkerWire::Lines(_) => Offer::Lines,
         }
     }
 
     /// The shared memory that messages travel through.
-    pub(super) fn shared(&mut self) -> Option<&mut Shared> {
+    pub(super) fn shared(&mut self) -> Option<&mut SharedMemoryWire> {
         match self {
-            Wire::Messages(messages) => messages.shared(),
-            Wire::Lines(_) => None,
+            WorkerWire::Messages(messages) => messages.shared(),
+            WorkerWire::Lines(_) => None,
         }
     }
 
@@ -87,44 +87,44 @@ impl Wire {
     ///
     /// # Errors
     /// It cannot be told in lines.
-    pub(super) fn hand(&mut self, head: Head, block: &[u8]) -> Result<(), Failure> {
+    pub(super) fn hand(&mut self, head: MessageHead, block: &[u8]) -> Result<(), ResidentFailure> {
         match self {
-            Wire::Messages(messages) => messages.push(head, block),
-            Wire::Lines(lines) => lines.hand(block)?,
+            WorkerWire::Messages(messages) => messages.push(head, block),
+            WorkerWire::Lines(lines) => lines.hand(block)?,
         }
         Ok(())
     }
 
-    /// Puts another message on its way; it leaves with the next [`Wire::flush`].
-    pub(super) fn push(&mut self, head: Head, payload: &[u8]) {
+    /// Puts another message on its way; it leaves with the next [`WorkerWire::flush`].
+    pub(super) fn push(&mut self, head: MessageHead, payload: &[u8]) {
         match self {
-            Wire::Messages(messages) => messages.push(head, payload),
-            Wire::Lines(lines) => lines.push(head.kind, payload),
+            WorkerWire::Messages(messages) => messages.push(head, payload),
+            WorkerWire::Lines(lines) => lines.push(head.kind, payload),
         }
     }
 
     /// Bytes of a request's body that may be sent before the worker has said that it wants more.
     pub(super) fn body_window_bytes(&self) -> usize {
         match self {
-            Wire::Messages(_) => BODY_WINDOW_BYTES as usize,
+            WorkerWire::Messages(_) => BODY_WINDOW_BYTES as usize,
             // Its pipe says when it is full.
-            Wire::Lines(_) => usize::MAX,
+            WorkerWire::Lines(_) => usize::MAX,
         }
     }
 
     /// Bytes that have not left.
     pub(super) fn waiting_bytes(&self) -> usize {
         match self {
-            Wire::Messages(messages) => messages.waiting_bytes(),
-            Wire::Lines(lines) => lines.waiting_bytes(),
+            WorkerWire::Messages(messages) => messages.waiting_bytes(),
+            WorkerWire::Lines(lines) => lines.waiting_bytes(),
         }
     }
 
     /// Sends what there is room for.
     pub(super) fn flush(&mut self, cx: &mut Context<'_>) {
         match self {
-            Wire::Messages(messages) => messages.flush(cx),
-            Wire::Lines(lines) => lines.flush(cx),
+            WorkerWire::Messages(messages) => messages.flush(cx),
+            WorkerWire::Lines(lines) => lines.flush(cx),
         }
     }
 
@@ -134,24 +134,24 @@ impl Wire {
     /// What the worker did wrong: there is none.
     pub(super) fn take_file(&mut self) -> Result<OwnedFd, &'static str> {
         match self {
-            Wire::Messages(messages) => messages.take_file(),
-            Wire::Lines(_) => Err("lines have no descriptors"),
+            WorkerWire::Messages(messages) => messages.take_file(),
+            WorkerWire::Lines(_) => Err("lines have no descriptors"),
         }
     }
 
     /// The worker's process has ended: what it wrote is there, whether or not that was told.
     pub(super) fn look_again(&mut self) {
         match self {
-            Wire::Messages(messages) => messages.look_again(),
-            Wire::Lines(lines) => lines.look_again(),
+            WorkerWire::Messages(messages) => messages.look_again(),
+            WorkerWire::Lines(lines) => lines.look_again(),
         }
     }
 
     /// Whether what was sent last was not read, as far as that can still be told.
     pub(super) fn is_unread(&self) -> bool {
         match self {
-            Wire::Messages(_) => false,
-            Wire::Lines(lines) => lines.is_unread(),
+            WorkerWire::Messages(_) => false,
+            WorkerWire::Lines(lines) => lines.is_unread(),
         }
     }
 
@@ -159,8 +159,8 @@ impl Wire {
     pub(super) fn hang_up(&mut self) {
         match self {
             // It sees the end of the socket with that of its driver.
-            Wire::Messages(_) => {}
-            Wire::Lines(lines) => lines.hang_up(),
+            WorkerWire::Messages(_) => {}
+            WorkerWire::Lines(lines) => lines.hang_up(),
         }
     }
 }
@@ -180,13 +180,13 @@ impl Messages {
         let (shared, gifts) = match offer {
             Offer::Stream | Offer::Lines => (None, None),
             Offer::SharedMemory => {
-                let (shared, gifts) = Shared::new(reactor, sizes)?;
+                let (shared, gifts) = SharedMemoryWire::new(reactor, sizes)?;
                 (Some(shared), Some(gifts))
             }
         };
         Ok(Messages {
             socket,
-            decoder: Decoder::new(Side::Worker),
+            decoder: MessageDecoder::new(MessageSender::Worker),
             out: Vec::new(),
             out_from: 0,
             is_broken: false,
@@ -213,11 +213,11 @@ impl Messages {
     }
 
     /// The shared memory that messages travel through.
-    pub(super) fn shared(&mut self) -> Option<&mut Shared> {
+    pub(super) fn shared(&mut self) -> Option<&mut SharedMemoryWire> {
         self.shared.as_mut().filter(|_| self.is_shared)
     }
 
-    fn push(&mut self, head: Head, payload: &[u8]) {
+    fn push(&mut self, head: MessageHead, payload: &[u8]) {
         match self.shared() {
             Some(shared) => shared.push(head, payload),
             None => stream::append(&mut self.out, head, &[payload]),
@@ -225,7 +225,10 @@ impl Messages {
     }
 
     fn waiting_bytes(&self) -> usize {
-        let shared = self.shared.as_ref().map_or(0, Shared::waiting_bytes);
+        let shared = self
+            .shared
+            .as_ref()
+            .map_or(0, SharedMemoryWire::waiting_bytes);
         self.out.len() - self.out_from + shared
     }
 
@@ -260,16 +263,18 @@ impl Messages {
     }
 
     /// Reads once.
-    pub(super) fn fill(&mut self, cx: &mut Context<'_>) -> Filled {
+    pub(super) fn fill(&mut self, cx: &mut Context<'_>) -> WorkerReadOutcome {
         if self.socket.poll_readable(cx).is_pending() {
-            return Filled::Nothing;
+            return WorkerReadOutcome::Nothing;
         }
         let room = self.decoder.space().len();
         let files_before = self.files_ahead();
         match self.poll_read(cx) {
-            Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::QuotaExceeded => Filled::Lost,
+            Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::QuotaExceeded => {
+                WorkerReadOutcome::Lost
+            }
             // In shared memory the slots say what was not started.
-            Poll::Ready(Ok(0)) => Filled::Closed {
+            Poll::Ready(Ok(0)) => WorkerReadOutcome::Closed {
                 is_unread: !self.is_shared && (self.is_broken || self.waiting_bytes() > 0),
             },
             Poll::Ready(Ok(count)) => {
@@ -280,13 +285,13 @@ impl Messages {
                 if is_short && !self.socket.is_hung_up() {
                     self.socket.clear_readable();
                 }
-                Filled::Bytes(count)
+                WorkerReadOutcome::Bytes(count)
             }
             // Whoever closes with something unread resets.
-            Poll::Ready(Err(error)) => Filled::Closed {
+            Poll::Ready(Err(error)) => WorkerReadOutcome::Closed {
                 is_unread: !self.is_shared && error.kind() == io::ErrorKind::ConnectionReset,
             },
-            Poll::Pending => Filled::Nothing,
+            Poll::Pending => WorkerReadOutcome::Nothing,
         }
     }
 
@@ -348,7 +353,7 @@ impl Messages {
     }
 
     /// What was read.
-    pub(super) fn decoder(&mut self) -> &mut Decoder {
+    pub(super) fn decoder(&mut self) -> &mut MessageDecoder {
         &mut self.decoder
     }
 }

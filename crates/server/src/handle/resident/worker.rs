@@ -16,13 +16,13 @@ use hob_http::reactor::Timer;
 use hob_http::{Hold, Reactor};
 use hob_ipc::hello::Hello;
 use hob_ipc::limits::HEAD_BYTES;
-use hob_ipc::message::{self, Carrier, Head, Kind};
-use hob_ipc::shm::Payload;
+use hob_ipc::message::{self, Carrier, MessageHead, MessageKind};
+use hob_ipc::shm::WorkerPayload;
 use hob_trace::metric::ThreadCounters;
 
 use crate::config::{self, CarrierChoice};
-use crate::handle::resident::driver::{Core, Stage};
-use crate::handle::resident::grow::Order;
+use crate::handle::resident::driver::{DrivenWorker, DriverStage};
+use crate::handle::resident::grow::WorkerStart;
 use crate::handle::resident::limits::{
     AHEAD_WAIT, BODY_WINDOW_BYTES, CLOSED_TURNS_MAX, LAST_WORDS_WAIT, READ_BYTES_PER_TURN,
     STREAM_WINDOW_BYTES, UNREAD_BYTES_MAX,
@@ -30,15 +30,15 @@ use crate::handle::resident::limits::{
 use crate::handle::resident::lines::Heard;
 use crate::handle::resident::mailbox::{ToDriver, WorkerMailbox};
 use crate::handle::resident::pool::{Gone, Pool};
-use crate::handle::resident::said::{Said, Speaker};
+use crate::handle::resident::said::{Speaker, WorkerOutput};
 use crate::handle::resident::start::Started;
 use crate::handle::resident::termination::{Termination, after};
-use crate::handle::resident::wire::{FILES_LOST, Filled, Offer, Wire};
-use crate::process::{Child, Exit, Launcher};
+use crate::handle::resident::wire::{FILES_LOST, Offer, WorkerReadOutcome, WorkerWire};
 use crate::shared::fleet::Fleet;
+use hob_keeper::process::{Child, Exit, Launcher};
 
 /// A thread as its workers see it.
-pub(crate) struct Home {
+pub(crate) struct DriverThread {
     /// Its number.
     pub(crate) thread: usize,
     pub(crate) reactor: Reactor,
@@ -47,15 +47,15 @@ pub(crate) struct Home {
     pub(crate) fleet: Arc<Fleet>,
 }
 
-impl Drop for Home {
+impl Drop for DriverThread {
     fn drop(&mut self) {
         self.fleet.lose_thread(self.thread);
     }
 }
 
-impl Home {
+impl DriverThread {
     /// Starts a worker on this thread.
-    pub(crate) fn start(self: &Rc<Self>, order: Order) {
+    pub(crate) fn start(self: &Rc<Self>, order: WorkerStart) {
         self.counters.worker_starts.add(1);
         let (pool, mailbox) = order.take();
         let recipe = pool.recipe.lock().clone();
@@ -101,9 +101,9 @@ impl Home {
 struct Worker {
     /// Its thread ends after it.
     _stay: Hold,
-    wire: Wire,
+    wire: WorkerWire,
     child: Child,
-    core: Core,
+    core: DrivenWorker,
     /// Elapses when `due_ms` is there.
     clock: Timer,
     due_ms: u64,
@@ -117,15 +117,15 @@ struct Worker {
 
 impl Worker {
     fn new(
-        home: Rc<Home>,
+        home: Rc<DriverThread>,
         pool: Arc<Pool>,
         mailbox: Arc<WorkerMailbox>,
         started: Started,
     ) -> Worker {
         let mut wire = started.wire;
         greet(&mut wire, &pool);
-        let said = Said::new(&pool, started.stdout, started.stderr);
-        let core = Core::new(home, pool, mailbox, said, wire.offer());
+        let said = WorkerOutput::new(&pool, started.stdout, started.stderr);
+        let core = DrivenWorker::new(home, pool, mailbox, said, wire.offer());
         Worker {
             _stay: core.home.reactor.stay(),
             clock: core.home.reactor.timer(),
@@ -187,7 +187,7 @@ impl Worker {
     /// Lines have no numbers: what a worker wrote before it had a request has to be seen before it
     /// gets one.
     fn begin_turn_in_lines(&mut self, cx: &mut Context<'_>) {
-        if matches!(self.core.stage, Stage::Starting { .. }) {
+        if matches!(self.core.stage, DriverStage::Starting { .. }) {
             // It will not say that it is ready: requests wait for it in its pipe.
             self.core.be_ready();
             self.core.begin_all(&mut self.wire);
@@ -212,7 +212,7 @@ impl Worker {
             }
         }
         self.messages = messages;
-        if matches!(self.core.stage, Stage::Closed { .. }) {
+        if matches!(self.core.stage, DriverStage::Closed { .. }) {
             self.core.hand_back();
         }
     }
@@ -231,7 +231,7 @@ impl Worker {
     }
 
     fn send_answers(&mut self) {
-        if matches!(self.core.stage, Stage::Starting { .. }) {
+        if matches!(self.core.stage, DriverStage::Starting { .. }) {
             // Which way it will listen is not known yet.
             return;
         }
@@ -255,13 +255,13 @@ impl Worker {
 
     /// Takes what the worker says.
     fn read(&mut self, cx: &mut Context<'_>) {
-        if matches!(self.core.stage, Stage::Closed { .. }) {
+        if matches!(self.core.stage, DriverStage::Closed { .. }) {
             return;
         }
         let was_blamed = self.core.blame.is_some();
         match &mut self.wire {
-            Wire::Messages(_) => self.read_messages(cx),
-            Wire::Lines(lines) => match lines.hear(cx, &mut self.core) {
+            WorkerWire::Messages(_) => self.read_messages(cx),
+            WorkerWire::Lines(lines) => match lines.hear(cx, &mut self.core) {
                 Heard::All => {}
                 Heard::Part => cx.waker().wake_by_ref(),
                 Heard::Closed { is_unread } => self.close(is_unread),
@@ -282,17 +282,17 @@ impl Worker {
             if self.read_shared(&mut read_bytes) {
                 return cx.waker().wake_by_ref();
             }
-            let Wire::Messages(messages) = &mut self.wire else {
+            let WorkerWire::Messages(messages) = &mut self.wire else {
                 return;
             };
             match messages.fill(cx) {
-                Filled::Bytes(count) => read_bytes += count,
-                Filled::Nothing => break,
-                Filled::Lost => {
+                WorkerReadOutcome::Bytes(count) => read_bytes += count,
+                WorkerReadOutcome::Nothing => break,
+                WorkerReadOutcome::Lost => {
                     self.core.blame = Some(FILES_LOST.to_owned());
                     break;
                 }
-                Filled::Closed { is_unread } => {
+                WorkerReadOutcome::Closed { is_unread } => {
                     // What it wrote before its end is there now. One that writes on without its
                     // socket is not followed for long.
                     let mut turns = 0..CLOSED_TURNS_MAX;
@@ -302,14 +302,14 @@ impl Worker {
             }
             let is_shared = self.wire.shared().is_some();
             loop {
-                let Wire::Messages(messages) = &mut self.wire else {
+                let WorkerWire::Messages(messages) = &mut self.wire else {
                     return;
                 };
                 match messages.decoder().next_message() {
                     // With shared memory its place is in the ring; this only brings the descriptor.
-                    Ok(Some(message)) if is_shared && message.head.kind == Kind::File => {}
+                    Ok(Some(message)) if is_shared && message.head.kind == MessageKind::File => {}
                     Ok(Some(message)) => {
-                        let payload = Payload::Bytes(message.payload);
+                        let payload = WorkerPayload::Bytes(message.payload);
                         self.core.handle(message.head, payload);
                     }
                     Ok(None) => break,
@@ -318,7 +318,8 @@ impl Worker {
                         break;
                     }
                 }
-                if self.core.stage == Stage::Ready && messages.offer() == Offer::SharedMemory {
+                if self.core.stage == DriverStage::Ready && messages.offer() == Offer::SharedMemory
+                {
                     messages.choose(self.core.offer);
                 }
                 if self.core.passes_files {
@@ -360,8 +361,8 @@ impl Worker {
                 Ok(Some(incoming)) => {
                     *read_bytes += HEAD_BYTES;
                     *read_bytes += match &incoming.payload {
-                        Payload::Bytes(bytes) => bytes.len(),
-                        Payload::Chunk(chunk) => chunk.len(),
+                        WorkerPayload::Bytes(bytes) => bytes.len(),
+                        WorkerPayload::Chunk(chunk) => chunk.len(),
                     };
                     self.core.handle(incoming.head, incoming.payload);
                 }
@@ -429,7 +430,7 @@ impl Worker {
             reactor: &core.home.reactor,
         };
         // Lines do not say that they are ready: answers do.
-        let is_of_use = matches!(core.stage, Stage::Ready)
+        let is_of_use = matches!(core.stage, DriverStage::Ready)
             && (core.offer != Offer::Lines
                 || !core.requests.is_empty()
                 || core.mailbox.served.load(Ordering::Relaxed) > 0);
@@ -442,7 +443,7 @@ impl Worker {
     /// True when its process has ended, and all is told.
     fn look_at_exit(&mut self, cx: &mut Context<'_>, is_quiet: bool) -> bool {
         let now_ms = self.core.home.reactor.now_ms();
-        let is_open = !matches!(self.core.stage, Stage::Closed { .. });
+        let is_open = !matches!(self.core.stage, DriverStage::Closed { .. });
         let exit = match self.child.poll_exit(cx) {
             // The process goes on; only nobody tells any more how it ends.
             Poll::Ready(Exit::SpawnerGone)
@@ -461,7 +462,7 @@ impl Worker {
             self.close(is_unread);
         }
         let core = &mut self.core;
-        let Stage::Closed {
+        let DriverStage::Closed {
             is_unread,
             exit_until_ms,
             words_until_ms,
@@ -514,13 +515,13 @@ impl Worker {
 }
 
 /// Says what the worker is offered.
-fn greet(wire: &mut Wire, pool: &Pool) {
+fn greet(wire: &mut WorkerWire, pool: &Pool) {
     let carrier = match wire.offer() {
         Offer::SharedMemory => Carrier::Shm,
         Offer::Stream => Carrier::Stream,
         Offer::Lines => return,
     };
-    let head = Head::new(Kind::Hello, 0).small(message::VERSION);
+    let head = MessageHead::new(MessageKind::Hello, 0).small(message::VERSION);
     wire.push(head, &hello(&pool.settings, carrier).encode());
 }
 

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use crate::config::build_site::OnSection;
-use crate::config::key::Kind::{Integer, Text};
 use crate::config::key::Preset::Nothing;
-use crate::config::key::{Key, Kind, Preset, Table};
+use crate::config::key::ValueType::{Integer, Text};
+use crate::config::key::{Preset, SchemaKey, SchemaTable, ValueType};
 use crate::config::program::Programs;
 use crate::config::text::check_media_type;
 use crate::config::tree::Section;
 use crate::config::{Faults, Route};
 use crate::handle::respond::Respond;
-use crate::handle::{Configured, HandlerSpots, HasSettings};
+use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
-use crate::route::sites::Around;
+use crate::route::sites::SitesBuildContext;
 
 /// A fixed answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,13 +27,13 @@ pub struct RespondSettings {
 }
 
 /// `[site.route.respond]`
-pub(crate) static RESPOND: Table = Table {
+pub(crate) static RESPOND: SchemaTable = SchemaTable {
     name: "respond",
     header: "`respond` of a route",
     text: "A fixed answer.",
     base: None,
     keys: &[
-        Key::new(
+        SchemaKey::new(
             "status",
             Integer { min: 200, max: 599 },
             Preset::Integer(200),
@@ -41,7 +41,7 @@ pub(crate) static RESPOND: Table = Table {
         .says("Status code.")
         .example("410")
         .aka(&["code"]),
-        Key::new(
+        SchemaKey::new(
             "content_type",
             Text,
             Preset::Text("text/plain; charset=utf-8"),
@@ -49,7 +49,7 @@ pub(crate) static RESPOND: Table = Table {
         .says("Media type of the body.")
         .example("\"application/json\"")
         .aka(&["type", "mime"]),
-        Key::new("body", Text, Preset::Text(""))
+        SchemaKey::new("body", Text, Preset::Text(""))
             .says("The body.")
             .example("\"gone\"")
             .aka(&["text", "content"]),
@@ -58,18 +58,19 @@ pub(crate) static RESPOND: Table = Table {
 
 impl HasSettings for Respond {
     type Settings = RespondSettings;
+    type Spots = ();
 }
 
 impl Configured for Respond {
-    const KEY: Key =
-        Key::new("respond", Kind::Table(&RESPOND), Nothing("")).aka(&["response", "answer"]);
+    const KEY: SchemaKey = SchemaKey::new("respond", ValueType::Table(&RESPOND), Nothing(""))
+        .aka(&["response", "answer"]);
 
     fn read(
         section: &Section,
         _: &OnSection<'_>,
         _: &mut Programs<'_>,
         faults: &mut Faults<'_>,
-    ) -> (RespondSettings, HandlerSpots) {
+    ) -> (RespondSettings, ()) {
         let status: u16 = section.number("status");
         let body = section.text("body");
         if [204, 205, 304].contains(&status) && !body.is_empty() {
@@ -90,12 +91,12 @@ impl Configured for Respond {
             content_type: content_type.to_owned(),
             body: body.to_owned(),
         };
-        (settings, HandlerSpots::default())
+        (settings, ())
     }
 
     fn build(
         settings: &RespondSettings,
-        _: &mut Around<'_>,
+        _: &mut SitesBuildContext<'_>,
         route: &Route,
         _: &Pattern,
     ) -> Result<Arc<Respond>, String> {

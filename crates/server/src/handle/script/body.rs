@@ -20,7 +20,7 @@ use crate::cache::disk_threads::DiskThreads;
 use crate::handle::script::limits::BODY_HELD_BYTES_MAX;
 
 /// A request's body, as far as it is here.
-pub(crate) enum Body {
+pub(crate) enum ProgramRequestBody {
     /// There is none.
     None,
     /// All of it.
@@ -35,33 +35,33 @@ pub(crate) enum Body {
 pub(crate) type Feeding = (OwnedFd, VecDeque<Bytes>);
 
 /// Why a body could not be collected.
-pub(crate) enum Trouble {
+pub(crate) enum BodyCollectError {
     /// The client's fault.
     Broken(BodyError),
     /// No room to keep it.
     Unkept(io::Error),
 }
 
-impl Body {
+impl ProgramRequestBody {
     /// Size in bytes.
     pub(crate) fn len(&self) -> u64 {
         match self {
-            Body::None => 0,
-            Body::Held(bytes) => bytes.len() as u64,
-            Body::Spooled(_, len) | Body::Coming(_, len) => *len,
+            ProgramRequestBody::None => 0,
+            ProgramRequestBody::Held(bytes) => bytes.len() as u64,
+            ProgramRequestBody::Spooled(_, len) | ProgramRequestBody::Coming(_, len) => *len,
         }
     }
 
     /// It is in a file.
     pub(crate) fn is_file(&self) -> bool {
-        matches!(self, Body::Spooled(..))
+        matches!(self, ProgramRequestBody::Spooled(..))
     }
 
     /// Takes what is there of a body whose length is known, and does not wait for more.
-    pub(crate) async fn begin(request: &Request) -> Result<Body, BodyError> {
+    pub(crate) async fn begin(request: &Request) -> Result<ProgramRequestBody, BodyError> {
         let len = request.body_len().unwrap_or_default();
         if len == 0 {
-            return Ok(Body::None);
+            return Ok(ProgramRequestBody::None);
         }
         let mut pieces = VecDeque::new();
         let mut held_bytes = 0;
@@ -74,26 +74,29 @@ impl Body {
                     pieces.push_back(piece);
                 }
                 Poll::Ready(None) if held_bytes as u64 == len => {
-                    return Ok(Body::Held(joined(pieces)));
+                    return Ok(ProgramRequestBody::Held(joined(pieces)));
                 }
                 Poll::Ready(None) | Poll::Pending => break,
             }
         }
-        Ok(Body::Coming(pieces, len))
+        Ok(ProgramRequestBody::Coming(pieces, len))
     }
 
     /// Collects a body whose length is not known.
-    pub(crate) async fn collect(request: &Request, pool: &DiskThreads) -> Result<Body, Trouble> {
+    pub(crate) async fn collect(
+        request: &Request,
+        pool: &DiskThreads,
+    ) -> Result<ProgramRequestBody, BodyCollectError> {
         let mut held = Vec::new();
         while let Some(piece) = request.next_body().await {
-            held.extend_from_slice(&piece.map_err(Trouble::Broken)?);
+            held.extend_from_slice(&piece.map_err(BodyCollectError::Broken)?);
             if held.len() > BODY_HELD_BYTES_MAX {
                 return spool_to_file(request, pool, held).await;
             }
         }
         match held.is_empty() {
-            true => Ok(Body::None),
-            false => Ok(Body::Held(held.into())),
+            true => Ok(ProgramRequestBody::None),
+            false => Ok(ProgramRequestBody::Held(held.into())),
         }
     }
 
@@ -101,13 +104,13 @@ impl Body {
     /// is not full already.
     pub(crate) fn into_stdin(self) -> io::Result<(Option<OwnedFd>, Option<Feeding>)> {
         let (mut pieces, is_coming) = match self {
-            Body::None => return Ok((None, None)),
-            Body::Spooled(file, _) => {
+            ProgramRequestBody::None => return Ok((None, None)),
+            ProgramRequestBody::Spooled(file, _) => {
                 rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0))?;
                 return Ok((Some(file), None));
             }
-            Body::Coming(pieces, _) => (pieces, true),
-            Body::Held(bytes) => (VecDeque::from([bytes]), false),
+            ProgramRequestBody::Coming(pieces, _) => (pieces, true),
+            ProgramRequestBody::Held(bytes) => (VecDeque::from([bytes]), false),
         };
         let (stdin, feeding) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         if is_coming {
@@ -161,7 +164,7 @@ async fn spool_to_file(
     request: &Request,
     pool: &DiskThreads,
     mut held: Vec<u8>,
-) -> Result<Body, Trouble> {
+) -> Result<ProgramRequestBody, BodyCollectError> {
     let mut len = 0;
     let file = in_pool(pool, nameless_file).await?;
     let file = Arc::new(file);
@@ -170,32 +173,36 @@ async fn spool_to_file(
         let target = Arc::clone(&file);
         in_pool(pool, move || write_all(&target, &held)).await?;
         held = match request.next_body().await {
-            Some(piece) => piece.map_err(Trouble::Broken)?.into(),
+            Some(piece) => piece.map_err(BodyCollectError::Broken)?.into(),
             None => break,
         };
         // Few large writes: what has come meanwhile goes with it.
         while held.len() < BODY_HELD_BYTES_MAX {
             match poll_fn(|cx| Poll::Ready(request.poll_body(cx))).await {
                 Poll::Ready(Some(piece)) => {
-                    held.extend_from_slice(&piece.map_err(Trouble::Broken)?);
+                    held.extend_from_slice(&piece.map_err(BodyCollectError::Broken)?);
                 }
                 Poll::Ready(None) | Poll::Pending => break,
             }
         }
     }
     let file = Arc::into_inner(file).ok_or_else(|| io::Error::other("it is still written to"));
-    Ok(Body::Spooled(file.map_err(Trouble::Unkept)?, len))
+    Ok(ProgramRequestBody::Spooled(
+        file.map_err(BodyCollectError::Unkept)?,
+        len,
+    ))
 }
 
 /// Has the pool do what may wait for a disk.
 async fn in_pool<T: Send + 'static>(
     pool: &DiskThreads,
     job: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T, Trouble> {
-    let full = |_| Trouble::Unkept(io::Error::other("limits: the file pool's queue is full"));
+) -> Result<T, BodyCollectError> {
+    let full =
+        |_| BodyCollectError::Unkept(io::Error::other("limits: the file pool's queue is full"));
     let outcome = pool.run(job).map_err(full)?.await;
     let outcome = outcome.unwrap_or_else(|| Err(io::ErrorKind::Interrupted.into()));
-    outcome.map_err(Trouble::Unkept)
+    outcome.map_err(BodyCollectError::Unkept)
 }
 
 /// A file that is gone when it is closed.
@@ -241,19 +248,19 @@ mod tests {
 
     #[test]
     fn held_body_is_in_the_pipe_and_its_end_too_and_without_one_there_is_no_pipe() {
-        let (stdin, feeding) = Body::Held(Bytes::from_static(b"body"))
+        let (stdin, feeding) = ProgramRequestBody::Held(Bytes::from_static(b"body"))
             .into_stdin()
             .unwrap();
         assert!(feeding.is_none());
         assert_eq!(contents(stdin), b"body");
-        let (stdin, feeding) = Body::None.into_stdin().unwrap();
+        let (stdin, feeding) = ProgramRequestBody::None.into_stdin().unwrap();
         assert!(feeding.is_none() && stdin.is_none());
     }
 
     #[test]
     fn what_a_pipe_does_not_take_is_left_to_be_fed() {
         let body = Bytes::from(vec![7; 1 << 20]);
-        let (_stdin, feeding) = Body::Held(body).into_stdin().unwrap();
+        let (_stdin, feeding) = ProgramRequestBody::Held(body).into_stdin().unwrap();
         let left: usize = feeding.unwrap().1.iter().map(Bytes::len).sum();
         assert!((1..1 << 20).contains(&left));
     }
@@ -262,7 +269,7 @@ mod tests {
     fn spooled_body_is_read_from_its_begin() {
         let file = nameless_file().unwrap();
         write_all(&file, b"spooled").unwrap();
-        let (stdin, _) = Body::Spooled(file, 7).into_stdin().unwrap();
+        let (stdin, _) = ProgramRequestBody::Spooled(file, 7).into_stdin().unwrap();
         assert_eq!(contents(stdin), b"spooled");
     }
 }

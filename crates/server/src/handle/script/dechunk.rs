@@ -3,8 +3,8 @@
 
 use std::task::{Context, Poll};
 
-use hob_http::h1::chunked::{Decoded, Decoder};
-use hob_http::limits::Limits;
+use hob_http::h1::chunked::{ChunkedDecoder, Decoded};
+use hob_http::limits::HttpLimits;
 use hob_http::{BodyError, BodyStream, Bytes, Chunk, DrainWatch, Fields};
 use hob_trace::Fault;
 
@@ -26,7 +26,7 @@ pub(crate) struct Dechunked {
 
 #[derive(Default)]
 struct Unframed {
-    decoder: Decoder,
+    decoder: ChunkedDecoder,
     /// Bytes of a line that has not ended.
     carry: Vec<u8>,
     is_over: bool,
@@ -86,7 +86,7 @@ impl BodyStream for Dechunked {
 impl Unframed {
     /// Takes a piece apart. What follows the end is dropped.
     fn take(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), Misframed> {
-        let limits = Limits::default();
+        let limits = HttpLimits::default();
         let joined;
         let mut input = piece;
         if !self.carry.is_empty() {

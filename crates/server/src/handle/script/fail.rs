@@ -3,19 +3,19 @@
 use hob_http::{Request, Response};
 use hob_trace::Fault;
 
-use crate::handle::script::body::Trouble;
+use crate::handle::script::body::BodyCollectError;
 use crate::handle::{html, plain};
-use crate::process::is_lack;
+use hob_keeper::process::is_lack;
 
 /// The answer to a request whose body could not be collected.
-pub(crate) fn broken_body(request: &Request, trouble: Trouble) -> Response {
+pub(crate) fn broken_body(request: &Request, trouble: BodyCollectError) -> Response {
     match trouble {
-        Trouble::Broken(error) => {
+        BodyCollectError::Broken(error) => {
             note(request, Fault::Client, "the request body broke off");
             request.set_detail(error.to_string().as_bytes());
             plain::error(error.status())
         }
-        Trouble::Unkept(error) => {
+        BodyCollectError::Unkept(error) => {
             hob_trace::warn_seldom!(%error, "a request body could not be kept for a program");
             note(
                 request,

@@ -2,11 +2,11 @@
 
 use crate::handle::admin::door::ADMIN_COOKIE;
 use crate::handle::script::trace_fields::is_of_trace;
-use crate::handle::script::variables::{Asked, Layout};
+use crate::handle::script::variables::{ProgramRequest, VariableSink};
 
 /// Fields of the request as variables, each name once, in the order of their names.
 //= rfc3875#4.1.18
-pub(crate) fn fields(asked: &Asked<'_>, layout: &mut impl Layout) {
+pub(crate) fn fields(asked: &ProgramRequest<'_>, layout: &mut impl VariableSink) {
     let head = asked.request.head();
     // Programs find there what they look for before they open a tunnel.
     let asks = asked.may_tunnel && head.upgrade().is_some() && asked.request.tunnel().is_some();

@@ -55,7 +55,7 @@ pub struct HeadReader {
 
 /// What a [`HeadReader`] made of the output so far.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum CgiHeadProgress {
     /// More output is needed.
     NeedMore,
     /// The head, and how many bytes it took; the body follows.
@@ -75,25 +75,25 @@ impl HeadReader {
     }
 
     /// Looks at all output so far: what was seen before, and perhaps more.
-    pub fn read(&mut self, output: &[u8]) -> Progress {
+    pub fn read(&mut self, output: &[u8]) -> CgiHeadProgress {
         loop {
             let begin = self.begin;
             let from = self.seen.max(begin);
             let Some(end) = find_end(&output[begin..], from - begin) else {
                 self.seen = output.len();
                 if output.len() > self.bytes_max {
-                    return Progress::Refused(BadHead::of(TOO_LONG));
+                    return CgiHeadProgress::Refused(BadHead::of(TOO_LONG));
                 }
-                return Progress::NeedMore;
+                return CgiHeadProgress::NeedMore;
             };
             let end = begin + end;
             if end > self.bytes_max {
-                return Progress::Refused(BadHead::of(TOO_LONG));
+                return CgiHeadProgress::Refused(BadHead::of(TOO_LONG));
             }
             match parse(&output[begin..end]) {
-                Ok(Some(head)) => return Progress::Head(head, end),
+                Ok(Some(head)) => return CgiHeadProgress::Head(head, end),
                 Ok(None) => (self.begin, self.seen) = (end, end),
-                Err(bad) => return Progress::Refused(bad),
+                Err(bad) => return CgiHeadProgress::Refused(bad),
             }
         }
     }
@@ -233,7 +233,7 @@ struct Draft {
 
 /// What becomes of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum CgiFieldRole {
     Status,
     Location,
     ContentType,
@@ -246,22 +246,22 @@ enum Role {
     Passed,
 }
 
-fn role(name: &[u8]) -> Role {
+fn role(name: &[u8]) -> CgiFieldRole {
     //= rfc3875#6.3
-    const NAMED: &[(&[u8], Role)] = &[
-        (b"status", Role::Status),
-        (b"location", Role::Location),
-        (b"content-type", Role::ContentType),
-        (b"content-length", Role::ContentLength),
-        (b"transfer-encoding", Role::TransferEncoding),
-        (b"connection", Role::Connection),
-        (b"keep-alive", Role::Dropped),
-        (b"proxy-connection", Role::Dropped),
-        (b"te", Role::Dropped),
-        (b"trailer", Role::Dropped),
-        (b"upgrade", Role::Dropped),
-        (b"date", Role::Dropped),
-        (b"server", Role::Dropped),
+    const NAMED: &[(&[u8], CgiFieldRole)] = &[
+        (b"status", CgiFieldRole::Status),
+        (b"location", CgiFieldRole::Location),
+        (b"content-type", CgiFieldRole::ContentType),
+        (b"content-length", CgiFieldRole::ContentLength),
+        (b"transfer-encoding", CgiFieldRole::TransferEncoding),
+        (b"connection", CgiFieldRole::Connection),
+        (b"keep-alive", CgiFieldRole::Dropped),
+        (b"proxy-connection", CgiFieldRole::Dropped),
+        (b"te", CgiFieldRole::Dropped),
+        (b"trailer", CgiFieldRole::Dropped),
+        (b"upgrade", CgiFieldRole::Dropped),
+        (b"date", CgiFieldRole::Dropped),
+        (b"server", CgiFieldRole::Dropped),
     ];
     let named = NAMED
         .iter()
@@ -270,8 +270,8 @@ fn role(name: &[u8]) -> Role {
         Some((_, role)) => *role,
         // For the server, and this one knows none.
         //= rfc3875#6.3.5
-        None if starts_with(name, b"x-cgi-") => Role::Dropped,
-        None => Role::Passed,
+        None if starts_with(name, b"x-cgi-") => CgiFieldRole::Dropped,
+        None => CgiFieldRole::Passed,
     }
 }
 
@@ -294,40 +294,44 @@ impl Draft {
         let twice = |reason| Err(BadHead::at(reason, line));
         match role(name) {
             //= rfc3875#6.3
-            Role::Status if self.is_status_field => return twice("the head has two statuses"),
-            Role::Status => {
+            CgiFieldRole::Status if self.is_status_field => {
+                return twice("the head has two statuses");
+            }
+            CgiFieldRole::Status => {
                 let status = status_code(value, line)?;
                 if status < 200 {
                     return Err(BadHead::at("an answer cannot end with status 1xx", line));
                 }
                 (self.status, self.is_status_field) = (Some(status), true);
             }
-            Role::Location if self.location.is_some() => {
+            CgiFieldRole::Location if self.location.is_some() => {
                 return twice("the head has two locations");
             }
-            Role::Location if value.is_empty() => {
+            CgiFieldRole::Location if value.is_empty() => {
                 return Err(BadHead::at("Location is empty", line));
             }
-            Role::Location => self.location = Some(value.into()),
-            Role::ContentType if self.has_type => return twice("the head has two content types"),
-            Role::ContentType if value.is_empty() => {}
-            Role::ContentType => {
+            CgiFieldRole::Location => self.location = Some(value.into()),
+            CgiFieldRole::ContentType if self.has_type => {
+                return twice("the head has two content types");
+            }
+            CgiFieldRole::ContentType if value.is_empty() => {}
+            CgiFieldRole::ContentType => {
                 self.has_type = true;
                 self.pass(name, value, line)?;
             }
-            Role::ContentLength => self.content_length(value, line)?,
-            Role::TransferEncoding if value.eq_ignore_ascii_case(b"chunked") => {
+            CgiFieldRole::ContentLength => self.content_length(value, line)?,
+            CgiFieldRole::TransferEncoding if value.eq_ignore_ascii_case(b"chunked") => {
                 self.is_chunked = true;
             }
-            Role::TransferEncoding => {
+            CgiFieldRole::TransferEncoding => {
                 return Err(BadHead::at("the program uses a transfer coding", line));
             }
-            Role::Connection => {
+            CgiFieldRole::Connection => {
                 let names = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
                 self.of_connection.extend(names.map(Box::from));
             }
-            Role::Dropped => {}
-            Role::Passed => self.pass(name, value, line)?,
+            CgiFieldRole::Dropped => {}
+            CgiFieldRole::Passed => self.pass(name, value, line)?,
         }
         Ok(())
     }

@@ -143,7 +143,7 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// How many lines a route may log: so many at once, and then some each second.
 #[derive(Debug)]
-pub struct Pace(Mutex<Tokens>);
+pub struct StderrRateLimit(Mutex<Tokens>);
 
 #[derive(Debug)]
 struct Tokens {
@@ -156,16 +156,16 @@ struct Tokens {
     dropped: u64,
 }
 
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace::new(STDERR_LINES_AT_ONCE, STDERR_LINES_PER_SECOND)
+impl Default for StderrRateLimit {
+    fn default() -> StderrRateLimit {
+        StderrRateLimit::new(STDERR_LINES_AT_ONCE, STDERR_LINES_PER_SECOND)
     }
 }
 
-impl Pace {
+impl StderrRateLimit {
     /// So many lines at once, and then so many each second.
-    pub(crate) fn new(at_once: u64, per_second: u64) -> Pace {
-        Pace(Mutex::new(Tokens {
+    pub(crate) fn new(at_once: u64, per_second: u64) -> StderrRateLimit {
+        StderrRateLimit(Mutex::new(Tokens {
             at_once,
             per_second,
             left: at_once * 1000,
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn lines_beyond_the_pace_are_counted() {
-        let pace = Pace::default();
+        let pace = StderrRateLimit::default();
         let burst = (0..STDERR_LINES_AT_ONCE + 5).filter(|_| pace.allows(1_000).is_some());
         assert_eq!(burst.count() as u64, STDERR_LINES_AT_ONCE);
         assert_eq!(pace.allows(1_000 + 1000 / STDERR_LINES_PER_SECOND), Some(5));

@@ -2,7 +2,7 @@
 
 use hob_trace::traceparent::is_tracestate;
 
-use crate::handle::script::variables::{Asked, Present};
+use crate::handle::script::variables::{Present, ProgramRequest};
 
 /// True for fields that requests with a trace do not pass as they came.
 pub(crate) fn is_of_trace(name: &[u8]) -> bool {
@@ -10,7 +10,7 @@ pub(crate) fn is_of_trace(name: &[u8]) -> bool {
 }
 
 /// Writes what the program is to take for the request's `traceparent`, if it has a trace.
-pub(crate) fn traceparent(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
+pub(crate) fn traceparent(asked: &ProgramRequest<'_>, out: &mut Vec<u8>) -> Present {
     let trace = asked.request.record().trace;
     if !trace.is_some() {
         return Present::No;
@@ -21,7 +21,7 @@ pub(crate) fn traceparent(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
 
 /// Writes the request's `tracestate`, if it belongs to the trace that it came with, and can be one.
 //= w3c-trace-context#tracestate-header
-pub(crate) fn tracestate(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
+pub(crate) fn tracestate(asked: &ProgramRequest<'_>, out: &mut Vec<u8>) -> Present {
     let trace = asked.request.record().trace;
     if !trace.is_some() || trace.parent == [0; 8] {
         return Present::No;

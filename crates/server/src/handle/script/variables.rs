@@ -1,7 +1,7 @@
 //! What a program is told of a request: one table of variables for every script handler and for
 //! the documentation (RFC 3875 section 4.1, and what programs have come to expect beside it).
 //!
-//! Names and values are written into a `Layout`, which each carrier has of its own.
+//! Names and values are written into a `VariableSink`, which each carrier has of its own.
 //! Request fields follow as `HTTP_...`. No field ever sets a variable that is not its own: `Proxy`
 //! is not passed (programs take `HTTP_PROXY` for a setting of theirs), nor is a name with other
 //! bytes than letters, digits and `-`, because `X_A` and `X-A` would become one variable.
@@ -26,15 +26,15 @@ pub struct Variable {
     /// What it holds, for the reference page.
     pub text: &'static str,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: VariableOrigin,
     /// One program is told the same in every request of one connection.
     is_lasting: bool,
-    value: fn(&Asked<'_>, &mut Vec<u8>) -> Present,
+    value: fn(&ProgramRequest<'_>, &mut Vec<u8>) -> Present,
 }
 
 /// Who says that there is such a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum VariableOrigin {
     /// RFC 3875 section 4.1.
     Rfc,
     /// Other servers and the programs written for them.
@@ -49,13 +49,13 @@ pub(crate) enum Present {
 }
 
 /// A request on its way to a program.
-pub struct Asked<'a> {
+pub struct ProgramRequest<'a> {
     /// The request.
     pub request: &'a Request,
     /// Size of the body, in bytes; `None` when it is not known yet.
     pub body_bytes: Option<u64>,
     /// The program's place.
-    pub script: Script<'a>,
+    pub script: ScriptLocation<'a>,
     /// `Authorization` is passed.
     pub passes_authorization: bool,
     /// The program may answer with a tunnel.
@@ -64,7 +64,7 @@ pub struct Asked<'a> {
 
 /// Where a program stands, in the URL and on the disk.
 #[derive(Clone, Copy, Default)]
-pub struct Script<'a> {
+pub struct ScriptLocation<'a> {
     /// The part of the normal path that names it.
     pub name: &'a [u8],
     /// What follows in the path; empty, or begins with a slash.
@@ -349,7 +349,7 @@ pub static TABLE: &[Variable] = &[
 ];
 
 /// Where variables are written.
-pub trait Layout {
+pub trait VariableSink {
     /// Adds a variable: its name and its value, each written to the end of what there is. There is
     /// no such variable where `value` returns false.
     fn add(&mut self, name: impl FnOnce(&mut Vec<u8>), value: impl FnOnce(&mut Vec<u8>) -> bool);
@@ -362,7 +362,7 @@ struct Pairs<F> {
     value: Vec<u8>,
 }
 
-impl<F: FnMut(&[u8], &[u8])> Layout for Pairs<F> {
+impl<F: FnMut(&[u8], &[u8])> VariableSink for Pairs<F> {
     fn add(&mut self, name: impl FnOnce(&mut Vec<u8>), value: impl FnOnce(&mut Vec<u8>) -> bool) {
         self.name.clear();
         self.value.clear();
@@ -374,7 +374,7 @@ impl<F: FnMut(&[u8], &[u8])> Layout for Pairs<F> {
 }
 
 /// Gives every variable of a request to `add`: name and value.
-pub fn each(asked: &Asked<'_>, add: impl FnMut(&[u8], &[u8])) {
+pub fn each(asked: &ProgramRequest<'_>, add: impl FnMut(&[u8], &[u8])) {
     let mut pairs = Pairs {
         add,
         name: Vec::with_capacity(64),
@@ -385,17 +385,21 @@ pub fn each(asked: &Asked<'_>, add: impl FnMut(&[u8], &[u8])) {
 }
 
 /// Writes those that one program is told in every request of one connection.
-pub fn write_lasting(asked: &Asked<'_>, layout: &mut impl Layout) {
+pub fn write_lasting(asked: &ProgramRequest<'_>, layout: &mut impl VariableSink) {
     some(asked, |variable| variable.is_lasting, layout);
 }
 
 /// Writes all others.
-pub fn write_passing(asked: &Asked<'_>, layout: &mut impl Layout) {
+pub fn write_passing(asked: &ProgramRequest<'_>, layout: &mut impl VariableSink) {
     some(asked, |variable| !variable.is_lasting, layout);
     fields(asked, layout);
 }
 
-fn some(asked: &Asked<'_>, is_one: impl Fn(&Variable) -> bool, layout: &mut impl Layout) {
+fn some(
+    asked: &ProgramRequest<'_>,
+    is_one: impl Fn(&Variable) -> bool,
+    layout: &mut impl VariableSink,
+) {
     for variable in TABLE.iter().filter(|variable| is_one(variable)) {
         layout.add(
             |out| out.extend_from_slice(variable.name.as_bytes()),
@@ -409,8 +413,8 @@ pub fn reference() -> String {
     let mut page = String::from(INTRODUCTION);
     for variable in TABLE {
         let origin = match variable.origin {
-            Origin::Rfc => "RFC 3875",
-            Origin::Custom => "custom",
+            VariableOrigin::Rfc => "RFC 3875",
+            VariableOrigin::Custom => "custom",
         };
         // Writing to a String cannot fail.
         let _ = writeln!(
@@ -483,12 +487,12 @@ impl Variable {
 const fn rfc(
     name: &'static str,
     text: &'static str,
-    value: fn(&Asked<'_>, &mut Vec<u8>) -> Present,
+    value: fn(&ProgramRequest<'_>, &mut Vec<u8>) -> Present,
 ) -> Variable {
     Variable {
         name,
         text,
-        origin: Origin::Rfc,
+        origin: VariableOrigin::Rfc,
         is_lasting: false,
         value,
     }
@@ -497,12 +501,12 @@ const fn rfc(
 const fn custom(
     name: &'static str,
     text: &'static str,
-    value: fn(&Asked<'_>, &mut Vec<u8>) -> Present,
+    value: fn(&ProgramRequest<'_>, &mut Vec<u8>) -> Present,
 ) -> Variable {
     Variable {
         name,
         text,
-        origin: Origin::Custom,
+        origin: VariableOrigin::Custom,
         is_lasting: false,
         value,
     }
@@ -523,13 +527,13 @@ fn address(out: &mut Vec<u8>, value: IpAddr) -> Present {
     Present::Yes
 }
 
-fn is_tls(asked: &Asked<'_>) -> bool {
+fn is_tls(asked: &ProgramRequest<'_>) -> bool {
     asked.request.facts().tls.is_some()
 }
 
 /// A part of the client's certificate.
 fn of_client(
-    asked: &Asked<'_>,
+    asked: &ProgramRequest<'_>,
     out: &mut Vec<u8>,
     part: fn(&ClientCertificate) -> &String,
 ) -> Present {
@@ -541,7 +545,7 @@ fn of_client(
 }
 
 /// The client's address and port.
-fn client(asked: &Asked<'_>) -> (IpAddr, u16) {
+fn client(asked: &ProgramRequest<'_>) -> (IpAddr, u16) {
     match asked.request.facts().peer {
         Some(peer) => (peer.ip(), peer.port()),
         None => (IpAddr::from([0, 0, 0, 0]), 0),
@@ -549,7 +553,7 @@ fn client(asked: &Asked<'_>) -> (IpAddr, u16) {
 }
 
 //= rfc3875#4.1.14
-fn server_name(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
+fn server_name(asked: &ProgramRequest<'_>, out: &mut Vec<u8>) -> Present {
     let host = without_port(asked.request.head().host());
     match asked.request.facts().local {
         _ if !host.is_empty() => text(out, host),
@@ -564,7 +568,7 @@ fn server_name(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
 }
 
 //= rfc3875#4.1.15
-fn server_port(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
+fn server_port(asked: &ProgramRequest<'_>, out: &mut Vec<u8>) -> Present {
     if let Some(local) = asked.request.facts().local {
         return number(out, local.port().into());
     }
@@ -577,7 +581,7 @@ fn server_port(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
     }
 }
 
-fn request_uri(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
+fn request_uri(asked: &ProgramRequest<'_>, out: &mut Vec<u8>) -> Present {
     let head = asked.request.sent_head();
     out.extend_from_slice(head.path());
     if let Some(query) = head.query() {
@@ -588,7 +592,7 @@ fn request_uri(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
 }
 
 //= rfc3875#4.1.6
-fn path_translated(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
+fn path_translated(asked: &ProgramRequest<'_>, out: &mut Vec<u8>) -> Present {
     if asked.script.path_info.is_empty() {
         return Present::No;
     }
@@ -607,7 +611,7 @@ fn path_translated(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
 }
 
 /// A body of no bytes that was announced so.
-fn announces_length(asked: &Asked<'_>) -> bool {
+fn announces_length(asked: &ProgramRequest<'_>) -> bool {
     asked.request.head().value(Known::ContentLength).is_some()
 }
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::config::{Program, Warm as Settings};
+use crate::config::{ProgramConfig, Warm as Settings};
 use crate::handle::warm::RouteHosts;
-use crate::handle::warm::host::{Birth, Host};
-use crate::process::{ProgramRef, Strings};
-use crate::shared::Shared;
+use crate::handle::warm::host::{Birth, WarmHost};
+use crate::shared::ServerState;
+use hob_keeper::process::{ProgramRef, Strings};
 
 /// Hosts for a route: those that are there already, when they are what it wants. `interpreter` is
 /// the program's file, `dir` the folder of the scripts.
@@ -15,8 +15,8 @@ pub(crate) fn build(
     settings: &Settings,
     interpreter: &[u8],
     dir: &Path,
-    (program, reference): (&Program, ProgramRef),
-    shared: &Shared,
+    (program, reference): (&ProgramConfig, ProgramRef),
+    shared: &ServerState,
 ) -> Result<RouteHosts, String> {
     let has_nul = |_| "a name of a module has a NUL character".to_owned();
     let mut arguments = Strings::new();
@@ -34,20 +34,22 @@ pub(crate) fn build(
     };
     let name = host_name(&birth, program, !settings.preload.is_empty());
     let host = |index| {
-        let make = || Host::new(birth.clone(), reference);
+        let make = || WarmHost::new(birth.clone(), reference);
         let host = shared.hosts.find(format!("{index} {name}"), make);
         host.set_program(reference);
         host
     };
     Ok(RouteHosts {
-        hosts: (0..settings.hosts).map(host).collect::<Vec<Arc<Host>>>(),
+        hosts: (0..settings.hosts)
+            .map(host)
+            .collect::<Vec<Arc<WarmHost>>>(),
     })
 }
 
 /// The same for hosts that would be the same: routes with other folders may share one, unless it
 /// loads modules that may stand there.
-fn host_name(birth: &Birth, program: &Program, has_modules: bool) -> String {
-    let same = Program {
+fn host_name(birth: &Birth, program: &ProgramConfig, has_modules: bool) -> String {
+    let same = ProgramConfig {
         roots: Vec::new(),
         folders: Vec::new(),
         files: Vec::new(),

@@ -6,19 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::build_site::OnSection;
-use crate::config::check::Looked;
+use crate::config::check::PathLookups;
 use crate::config::fault::Faults;
-use crate::config::key::{Key, Kind, Preset::Nothing};
-use crate::config::program::{CommandLine, HostSource, Program, Programs, candidates};
+use crate::config::key::{Preset::Nothing, SchemaKey, ValueType};
+use crate::config::program::{CommandLine, HostSource, ProgramConfig, Programs, candidates};
 use crate::config::tree::{Argument, Section};
-use crate::config::{Config, Route};
+use crate::config::{Config, Language, Route};
 use crate::handle::cgi::config::{
     Cgi, CgiRuns, CgiSpots, ExitRule, folder_of, index, limits, symlinks_to, text_of,
 };
 use crate::handle::warm::keys::WARM;
-use crate::handle::{self, Configured, HandlerSpots, HasSettings, cgi};
+use crate::handle::{self, Configured, HasSettings, cgi};
 use crate::route::pattern::Pattern;
-use crate::route::sites::Around;
+use crate::route::sites::SitesBuildContext;
+use hob_keeper::preflight::ProgramCheck;
 
 /// The interpreter that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,15 +39,6 @@ pub struct Warm {
     pub cpu: Option<Duration>,
 }
 
-/// A language whose scripts can be forked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Language {
-    /// Python 3.
-    Python,
-    /// Perl 5.
-    Perl,
-}
-
 impl Warm {
     /// What the interpreter is told: to run what stands on its standard input, then how. Perl is
     /// given the file itself: it goes on reading it where the host has put the script.
@@ -63,60 +55,32 @@ impl Warm {
     }
 }
 
-impl Language {
-    /// The language of an interpreter, by the name of its file: `/opt/python3.12` is Python.
-    pub fn of_interpreter(name: &str) -> Option<Language> {
-        let file = Path::new(name).file_name()?.to_str()?;
-        let known = [
-            ("python", Language::Python),
-            ("pypy", Language::Python),
-            ("perl", Language::Perl),
-        ];
-        let found = known.into_iter().find(|(begin, _)| file.starts_with(begin));
-        found.map(|(_, language)| language)
-    }
-
-    /// The ending of its files, which need not be executable.
-    pub fn ending(self) -> &'static str {
-        match self {
-            Language::Python => ".py",
-            Language::Perl => ".pl",
-        }
-    }
-
-    fn usual_interpreter(self) -> &'static str {
-        match self {
-            Language::Python => "python3",
-            Language::Perl => "perl",
-        }
-    }
-}
-
 /// A route of this kind: one of `cgi` that says what its processes are forked from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WarmSettings(pub Cgi);
 
 impl HasSettings for handle::warm::Warm {
     type Settings = WarmSettings;
+    type Spots = CgiSpots;
 }
 
 impl Configured for handle::warm::Warm {
-    const KEY: Key = Key::new("warm", Kind::OrText("dir", &WARM), Nothing(""));
+    const KEY: SchemaKey = SchemaKey::new("warm", ValueType::OrText("dir", &WARM), Nothing(""));
 
     fn read(
         section: &Section,
         on: &OnSection<'_>,
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
-    ) -> (WarmSettings, HandlerSpots) {
+    ) -> (WarmSettings, CgiSpots) {
         let site_root = on.around.site.optional_path("root");
         let (cgi, spots) = build_warm(section, site_root, programs, faults);
-        (WarmSettings(cgi), HandlerSpots::of_cgi(spots))
+        (WarmSettings(cgi), spots)
     }
 
     fn build(
         settings: &WarmSettings,
-        around: &mut Around<'_>,
+        around: &mut SitesBuildContext<'_>,
         route: &Route,
         pattern: &Pattern,
     ) -> Result<Arc<handle::warm::Warm>, String> {
@@ -126,12 +90,16 @@ impl Configured for handle::warm::Warm {
 
     fn check(
         settings: &WarmSettings,
-        spots: &HandlerSpots,
+        spots: &CgiSpots,
         config: &Config,
-        looked: &mut Looked<'_>,
+        looked: &mut PathLookups<'_>,
         faults: &mut Faults<'_>,
     ) {
         cgi::Cgi::check(&settings.0, spots, config, looked, faults);
+    }
+
+    fn look(settings: &WarmSettings, spots: &CgiSpots, look: &mut ProgramCheck<'_, '_, '_>) {
+        cgi::Cgi::look(&settings.0, spots, look);
     }
 
     fn program(settings: &WarmSettings) -> Option<usize> {
@@ -194,7 +162,7 @@ pub(crate) fn build_warm(
 }
 
 /// What may be started, and where it may work. Scripts are not: they are forked from what is.
-fn allow(warm: &Warm, folder: &Path, program: &mut Program) {
+fn allow(warm: &Warm, folder: &Path, program: &mut ProgramConfig) {
     program.folders.push(folder.to_path_buf());
     program.command_lines.push(CommandLine {
         name: warm.interpreter.clone(),

@@ -31,19 +31,19 @@ use crate::handle::script::stderr::cause;
 use crate::handle::script::stderr::one_line;
 use crate::handle::warm::limits::{BACK_OFF, BACK_OFF_MAX, LAST_LINES, PROVEN_AFTER};
 use crate::handle::warm::protocol;
-use crate::handle::warm::tally::Tally;
-use crate::life::parcel;
-use crate::process::packet::{self, Sent};
-use crate::process::{End, ProgramRef, Strings};
+use crate::handle::warm::tally::HostCounters;
 use crate::shared::fleet::Fleet;
+use hob_keeper::parcel;
+use hob_keeper::process::packet::{self, PacketSendOutcome};
+use hob_keeper::process::{EndSignal, ProgramRef, Strings};
 
 /// The hosts that routes want.
 #[derive(Default)]
-pub struct Hosts(Mutex<HashMap<String, Weak<Host>>>);
+pub struct Hosts(Mutex<HashMap<String, Weak<WarmHost>>>);
 
 impl Hosts {
     /// The host of this name, or a new one.
-    pub(super) fn find(&self, name: String, make: impl FnOnce() -> Host) -> Arc<Host> {
+    pub(super) fn find(&self, name: String, make: impl FnOnce() -> WarmHost) -> Arc<WarmHost> {
         let mut hosts = self.0.lock();
         hosts.retain(|_, host| host.strong_count() > 0);
         if let Some(host) = hosts.get(&name).and_then(Weak::upgrade) {
@@ -55,7 +55,7 @@ impl Hosts {
     }
 
     /// Those that some route wants, by name.
-    pub(super) fn all(&self) -> Vec<Arc<Host>> {
+    pub(super) fn all(&self) -> Vec<Arc<WarmHost>> {
         let hosts = self.0.lock();
         let mut all: Vec<_> = hosts.iter().collect();
         all.sort_by_key(|(name, _)| *name);
@@ -77,7 +77,7 @@ impl Hosts {
     /// force.
     pub(crate) fn tend(&self, fleet: &Fleet) {
         let all = self.all();
-        let home_of = |host: &Arc<Host>| host.tally.thread.load(Ordering::Relaxed);
+        let home_of = |host: &Arc<WarmHost>| host.tally.thread.load(Ordering::Relaxed);
         for host in &all {
             let on = |thread| all.iter().filter(|one| home_of(one) == thread).count();
             let Some(thread) = fleet.choose_thread(on) else {
@@ -107,22 +107,22 @@ pub(super) struct Birth {
 }
 
 /// An interpreter that is kept, or will be when someone asks.
-pub struct Host {
+pub struct WarmHost {
     pub(super) birth: Birth,
-    pub(super) tally: Tally,
-    state: Mutex<State>,
+    pub(super) tally: HostCounters,
+    state: Mutex<HostState>,
     last_run: AtomicU64,
 }
 
-struct State {
-    phase: Phase,
+struct HostState {
+    phase: HostPhase,
     /// The rules it is started under: those of the last config that was built.
     program: ProgramRef,
     /// Requests that wait for another phase.
     waiting: Vec<Waker>,
     /// The task that looks after it, and what it is to do.
     keeper: Option<Waker>,
-    orders: VecDeque<Order>,
+    orders: VecDeque<HostCommand>,
     last_lines: VecDeque<String>,
     /// Deaths in a row.
     deaths: u32,
@@ -134,15 +134,15 @@ struct State {
 
 /// What a thread wants done to a host that another thread started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum HostCommand {
     /// End this run.
-    EndRun(u64, End),
+    EndRun(u64, EndSignal),
     /// End the host with everything.
     EndAll,
 }
 
 #[derive(Clone, Default)]
-enum Phase {
+enum HostPhase {
     #[default]
     Off,
     Starting,
@@ -182,7 +182,7 @@ pub(super) struct Condition {
 pub(crate) struct Broken(pub(crate) Arc<str>);
 
 /// What asking for a host gives.
-pub(super) enum Asked {
+pub(super) enum HostReadiness {
     Up(Arc<Up>),
     /// Nobody has started it: whoever asks has to.
     Start,
@@ -194,13 +194,13 @@ pub(super) enum Asked {
 /// What a run's process is marked with begins here: above what any limit would sensibly be.
 const FIRST_RUN: u64 = 1 << 62;
 
-impl Host {
-    pub(super) fn new(birth: Birth, program: ProgramRef) -> Host {
-        Host {
+impl WarmHost {
+    pub(super) fn new(birth: Birth, program: ProgramRef) -> WarmHost {
+        WarmHost {
             birth,
-            tally: Tally::default(),
-            state: Mutex::new(State {
-                phase: Phase::Off,
+            tally: HostCounters::default(),
+            state: Mutex::new(HostState {
+                phase: HostPhase::Off,
                 program,
                 waiting: Vec::new(),
                 keeper: None,
@@ -227,7 +227,7 @@ impl Host {
     /// Whether whoever asks has to start it: nobody has yet, or it could not be started.
     fn is_begun(&self) -> bool {
         let mut state = self.state.lock();
-        let is_idle = matches!(state.phase, Phase::Off | Phase::Failed { .. });
+        let is_idle = matches!(state.phase, HostPhase::Off | HostPhase::Failed { .. });
         if is_idle {
             state.begin();
         }
@@ -245,27 +245,27 @@ impl Host {
     }
 
     /// The host, or what is to be done for one.
-    pub(super) fn ask(&self, cx: &mut Context<'_>) -> Asked {
+    pub(super) fn ask(&self, cx: &mut Context<'_>) -> HostReadiness {
         let mut state = self.state.lock();
         match &state.phase {
-            Phase::Up(up) => return Asked::Up(Arc::clone(up)),
-            Phase::Failed { until, reason } if Instant::now() < *until => {
-                return Asked::Broken(Broken(Arc::clone(reason)));
+            HostPhase::Up(up) => return HostReadiness::Up(Arc::clone(up)),
+            HostPhase::Failed { until, reason } if Instant::now() < *until => {
+                return HostReadiness::Broken(Broken(Arc::clone(reason)));
             }
-            Phase::Starting | Phase::Resting => {
+            HostPhase::Starting | HostPhase::Resting => {
                 state.waiting.push(cx.waker().clone());
-                return Asked::Wait;
+                return HostReadiness::Wait;
             }
-            Phase::Off | Phase::Failed { .. } => {}
+            HostPhase::Off | HostPhase::Failed { .. } => {}
         }
         state.begin();
-        Asked::Start
+        HostReadiness::Start
     }
 
     /// It is ready, and says what it is.
     pub(super) fn is_up(&self, serial: u64, first: OwnedFd, what: String) {
         let mut state = self.state.lock();
-        state.phase = Phase::Up(Arc::new(Up {
+        state.phase = HostPhase::Up(Arc::new(Up {
             serial,
             first,
             since: Instant::now(),
@@ -284,7 +284,7 @@ impl Host {
         self.tally.is_up.store(false, Ordering::Relaxed);
         self.tally.pid.store(0, Ordering::Relaxed);
         let was_up = match &state.phase {
-            Phase::Up(up) => {
+            HostPhase::Up(up) => {
                 let ended = self.tally.ends.load(Ordering::Relaxed);
                 if up.since.elapsed() >= PROVEN_AFTER || ended > up.ended_before {
                     state.deaths = 0;
@@ -305,8 +305,8 @@ impl Host {
         let pause = back_off(state.deaths);
         let is_again = was_up || is_blameless;
         state.phase = match is_again {
-            true => Phase::Resting,
-            false => Phase::Failed {
+            true => HostPhase::Resting,
+            false => HostPhase::Failed {
                 until: Instant::now() + pause,
                 reason,
             },
@@ -345,7 +345,7 @@ impl Host {
     pub(crate) fn poll_death(&self, cx: &mut Context<'_>) -> Poll<Arc<str>> {
         let mut state = self.state.lock();
         match &state.phase {
-            Phase::Up(_) => {
+            HostPhase::Up(_) => {
                 state.waiting.push(cx.waker().clone());
                 Poll::Pending
             }
@@ -358,11 +358,11 @@ impl Host {
     pub(super) fn condition(&self) -> Condition {
         let state = self.state.lock();
         let (name, up) = match &state.phase {
-            Phase::Off => ("off", None),
-            Phase::Starting => ("starting", None),
-            Phase::Up(up) => ("ready", Some(up)),
-            Phase::Failed { .. } => ("failed", None),
-            Phase::Resting => ("restarting", None),
+            HostPhase::Off => ("off", None),
+            HostPhase::Starting => ("starting", None),
+            HostPhase::Up(up) => ("ready", Some(up)),
+            HostPhase::Failed { .. } => ("failed", None),
+            HostPhase::Resting => ("restarting", None),
         };
         Condition {
             name,
@@ -373,7 +373,7 @@ impl Host {
     }
 
     /// Has its keeper do something.
-    pub(super) fn order(&self, order: Order) {
+    pub(super) fn order(&self, order: HostCommand) {
         let mut state = self.state.lock();
         state.orders.push_back(order);
         let keeper = state.keeper.take();
@@ -382,7 +382,7 @@ impl Host {
     }
 
     /// What its keeper is to do; it is woken for more.
-    pub(super) fn poll_order(&self, cx: &mut Context<'_>) -> Poll<Order> {
+    pub(super) fn poll_order(&self, cx: &mut Context<'_>) -> Poll<HostCommand> {
         let mut state = self.state.lock();
         if let Some(order) = state.orders.pop_front() {
             return Poll::Ready(order);
@@ -392,7 +392,7 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Drop for WarmHost {
     /// No route wants it: its keeper sees that and lets it end.
     fn drop(&mut self) {
         let keeper = self.state.lock().keeper.take();
@@ -400,9 +400,9 @@ impl Drop for Host {
     }
 }
 
-impl State {
+impl HostState {
     fn begin(&mut self) {
-        self.phase = Phase::Starting;
+        self.phase = HostPhase::Starting;
         self.last_lines.clear();
         self.orders.clear();
     }
@@ -426,7 +426,7 @@ impl Up {
     pub(super) fn link(&self) -> std::io::Result<OwnedFd> {
         let (ours, theirs) = parcel::pair()?;
         match packet::send(self.first.as_fd(), &protocol::link(), &[theirs]) {
-            Sent::Yes => Ok(ours),
+            PacketSendOutcome::Yes => Ok(ours),
             other => Err(std::io::Error::other(format!(
                 "the host takes no link: {other:?}"
             ))),
@@ -445,7 +445,7 @@ fn back_off(deaths: u32) -> Duration {
 mod tests {
     use super::*;
 
-    fn host() -> Host {
+    fn host() -> WarmHost {
         let birth = Birth {
             language: Language::Python,
             preload: Vec::new(),
@@ -458,27 +458,27 @@ mod tests {
             generation: 1,
             index: 0,
         };
-        Host::new(birth, program)
+        WarmHost::new(birth, program)
     }
 
-    fn ask(host: &Host) -> Asked {
+    fn ask(host: &WarmHost) -> HostReadiness {
         host.ask(&mut Context::from_waker(Waker::noop()))
     }
 
     #[test]
     fn one_starts_it_others_wait_and_its_death_is_told_with_its_last_words() {
         let host = host();
-        assert!(matches!(ask(&host), Asked::Start));
-        assert!(matches!(ask(&host), Asked::Wait));
+        assert!(matches!(ask(&host), HostReadiness::Start));
+        assert!(matches!(ask(&host), HostReadiness::Wait));
         host.note_line(b"no module named x");
         assert_eq!(host.is_gone("the interpreter ended", false), None);
-        let Asked::Broken(Broken(reason)) = ask(&host) else {
+        let HostReadiness::Broken(Broken(reason)) = ask(&host) else {
             panic!("it is let alone for a while");
         };
         assert_eq!(&*reason, "the interpreter ended\nno module named x");
         let (ours, _theirs) = parcel::pair().unwrap();
         host.is_up(7, ours, "python 3".to_owned());
-        assert!(matches!(ask(&host), Asked::Up(up) if up.serial == 7));
+        assert!(matches!(ask(&host), HostReadiness::Up(up) if up.serial == 7));
     }
 
     #[test]
@@ -492,7 +492,7 @@ mod tests {
         assert!(!host.is_begun());
         up();
         assert_eq!(host.is_gone("killed", false), Some(BACK_OFF));
-        assert!(matches!(ask(&host), Asked::Wait));
+        assert!(matches!(ask(&host), HostReadiness::Wait));
         up();
         assert_eq!(host.is_gone("killed", false), Some(BACK_OFF * 2));
         // One that has served is not one that cannot.

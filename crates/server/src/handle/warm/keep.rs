@@ -13,13 +13,13 @@ use hob_http::{Reactor, Watched};
 use hob_trace::metric::ThreadCounters;
 use rustix::pipe::PipeFlags;
 
-use crate::handle::script::stderr::{Pace, Stderr, one_line};
-use crate::handle::warm::host::{Host, Order};
+use crate::handle::script::stderr::{Stderr, StderrRateLimit, one_line};
+use crate::handle::warm::host::{HostCommand, WarmHost};
 use crate::handle::warm::limits::{HELD_LINES_MAX, LAST_WORDS_WAIT, START_TIME};
 use crate::handle::warm::protocol::{FROM_HOST_BYTES_MAX, FromHost};
-use crate::life::parcel;
-use crate::process::packet::{self, Received};
-use crate::process::{Child, End, Exit, Launcher, Start, Strings};
+use hob_keeper::parcel;
+use hob_keeper::process::packet::{self, Received};
+use hob_keeper::process::{Child, EndSignal, Exit, Launcher, Start, Strings};
 
 /// What a thread starts hosts with.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ pub(crate) struct Means {
 
 /// Starts a host, looks after it, and starts it again when it dies, until no route wants it or it
 /// cannot start.
-pub(crate) fn start(host: &Arc<Host>, means: &Means) {
+pub(crate) fn start(host: &Arc<WarmHost>, means: &Means) {
     let (host, means) = (Arc::downgrade(host), means.clone());
     let reactor = means.reactor.clone();
     reactor.spawn_standing(async move {
@@ -48,7 +48,7 @@ pub(crate) fn start(host: &Arc<Host>, means: &Means) {
 }
 
 /// One life of a host; how long to wait before the next, when there is to be one.
-async fn run(host: &Weak<Host>, means: &Means) -> Option<Duration> {
+async fn run(host: &Weak<WarmHost>, means: &Means) -> Option<Duration> {
     // Held for no longer than it takes: a keeper keeps no host that nobody wants.
     let begun = {
         let host = host.upgrade()?;
@@ -86,7 +86,7 @@ async fn run(host: &Weak<Host>, means: &Means) -> Option<Duration> {
     host.is_gone(&why, is_blameless)
 }
 
-fn begin(host: &Arc<Host>, means: &Means) -> io::Result<HostTask> {
+fn begin(host: &Arc<WarmHost>, means: &Means) -> io::Result<HostTask> {
     let (launcher, reactor) = (&means.launcher, &means.reactor);
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let birth = &host.birth;
@@ -121,7 +121,7 @@ fn begin(host: &Arc<Host>, means: &Means) -> io::Result<HostTask> {
         output,
         is_output_over: false,
         held: Vec::new(),
-        pace: Pace::default(),
+        pace: StderrRateLimit::default(),
         means: means.clone(),
         timer,
         gone: None,
@@ -129,7 +129,7 @@ fn begin(host: &Arc<Host>, means: &Means) -> io::Result<HostTask> {
 }
 
 struct HostTask {
-    host: Weak<Host>,
+    host: Weak<WarmHost>,
     name: String,
     serial: u64,
     child: Child,
@@ -142,7 +142,7 @@ struct HostTask {
     /// What it printed before it was ready: of one that never is, the cause alone is logged.
     held: Vec<String>,
     /// How many lines of it are logged.
-    pace: Pace,
+    pace: StderrRateLimit,
     means: Means,
     /// Until it is ready; when it is gone, until its last words are in.
     timer: Timer,
@@ -163,7 +163,7 @@ impl HostTask {
                 self.read_link(cx, host);
             }
             // Nobody wants it, and it may not come to see that its first link has ended.
-            None if self.for_others.take().is_some() => self.child.end(End::Kill),
+            None if self.for_others.take().is_some() => self.child.end(EndSignal::Kill),
             // Without its first link it ends when its runs have.
             None => self.first = None,
         }
@@ -181,13 +181,13 @@ impl HostTask {
         }
         if self.for_others.is_some() && self.timer.poll_elapsed(cx).is_ready() {
             tracing::warn!(interpreter = %self.name, "a warm interpreter took too long to start");
-            self.child.end(End::Kill);
+            self.child.end(EndSignal::Kill);
             self.for_others = None;
         }
         Poll::Pending
     }
 
-    fn read_output(&mut self, cx: &mut Context<'_>, host: Option<&Host>) {
+    fn read_output(&mut self, cx: &mut Context<'_>, host: Option<&WarmHost>) {
         let (name, held) = (&self.name, &mut self.held);
         let (pace, means) = (&self.pace, &self.means);
         let is_starting = self.for_others.is_some();
@@ -206,16 +206,16 @@ impl HostTask {
         self.is_output_over |= over.is_ready();
     }
 
-    fn follow_orders(&self, cx: &mut Context<'_>, host: &Host) {
+    fn follow_orders(&self, cx: &mut Context<'_>, host: &WarmHost) {
         while let Poll::Ready(order) = host.poll_order(cx) {
             match order {
-                Order::EndRun(run, how) => self.child.end_part(run, how),
-                Order::EndAll => self.child.end(End::Kill),
+                HostCommand::EndRun(run, how) => self.child.end_part(run, how),
+                HostCommand::EndAll => self.child.end(EndSignal::Kill),
             }
         }
     }
 
-    fn read_link(&mut self, cx: &mut Context<'_>, host: &Host) {
+    fn read_link(&mut self, cx: &mut Context<'_>, host: &WarmHost) {
         let mut buffer = [0; FROM_HOST_BYTES_MAX];
         while let Some(first) = &self.first
             && first.poll_readable(cx).is_ready()
@@ -227,7 +227,7 @@ impl HostTask {
                     Ok(FromHost::Over(..)) | Err(_) => {
                         tracing::error!(interpreter = %self.name, "a warm interpreter makes no sense");
                         self.first = None;
-                        self.child.end(End::Kill);
+                        self.child.end(EndSignal::Kill);
                     }
                 },
                 Received::Gone | Received::Bare(_) => self.first = None,
@@ -235,7 +235,7 @@ impl HostTask {
         }
     }
 
-    fn note_ready(&mut self, host: &Host, what: &[u8]) {
+    fn note_ready(&mut self, host: &WarmHost, what: &[u8]) {
         if let Some(first) = self.for_others.take() {
             self.timer.clear();
             for text in self.held.drain(..) {
@@ -252,7 +252,7 @@ impl HostTask {
 }
 
 /// Tells the log a line that an interpreter printed, as long as there are not too many.
-fn log(name: &str, pace: &Pace, means: &Means, text: &str) {
+fn log(name: &str, pace: &StderrRateLimit, means: &Means, text: &str) {
     let Some(left_out) = pace.allows(means.reactor.now_ms()) else {
         return means.counters.program_stderr_dropped.add(1);
     };

@@ -1,8 +1,8 @@
 //! Keys of `warm`.
 
-use crate::config::key::Kind::{Flag, Integer, Path, Text, Texts};
 use crate::config::key::Preset::Nothing;
-use crate::config::key::{Key, Preset, Table};
+use crate::config::key::ValueType::{Flag, Integer, Path, Text, Texts};
+use crate::config::key::{Preset, SchemaKey, SchemaTable};
 use crate::config::schema::PROGRAM;
 use crate::handle::cgi::keys::{
     CONCURRENT, DEV, EVENTS, EXIT, FIRST_BYTE, GRACE, HEAD, LINGER, PASS_AUTHORIZATION, QUEUE,
@@ -10,7 +10,7 @@ use crate::handle::cgi::keys::{
 };
 
 /// `[site.route.warm]`
-pub(crate) static WARM: Table = Table {
+pub(crate) static WARM: SchemaTable = SchemaTable {
     name: "warm",
     header: "`warm` of a route",
     text: "Unchanged CGI scripts in Python or Perl, each request a fork of an interpreter that has \
@@ -18,18 +18,18 @@ pub(crate) static WARM: Table = Table {
            `[program]`, where nothing else is said here.",
     base: Some(&PROGRAM),
     keys: &[
-        Key::new("dir", Path, Nothing("none; give `dir` or `script`"))
+        SchemaKey::new("dir", Path, Nothing("none; give `dir` or `script`"))
             .says(
                 "Folder of scripts: what follows the route's prefix names one, and what follows \
                  that is its `PATH_INFO`. Nothing in it is ever sent as a file.",
             )
             .example("\"reports\"")
             .aka(&["root", "folder", "directory", "path"]),
-        Key::new("script", Path, Nothing("none"))
+        SchemaKey::new("script", Path, Nothing("none"))
             .says("One script for every path of the route; what follows is its `PATH_INFO`.")
             .example("\"/srv/wiki/wiki.py\"")
             .aka(&["file", "program", "exec", "run"]),
-        Key::new(
+        SchemaKey::new(
             "interpreter",
             Text,
             Nothing("what the ending of `script` says: `python3` for `.py`, `perl` for `.pl`"),
@@ -40,20 +40,20 @@ pub(crate) static WARM: Table = Table {
         )
         .example("\"python3\"")
         .aka(&["language", "runtime"]),
-        Key::new("preload", Texts, Preset::Texts(&[]))
+        SchemaKey::new("preload", Texts, Preset::Texts(&[]))
             .says(
                 "Modules that the interpreter loads before the first request, so that no request \
                  does. They must not start threads.",
             )
             .example("[\"json\", \"sqlite3\"]")
             .aka(&["modules", "imports", "use"]),
-        Key::new("hosts", Integer { min: 1, max: 64 }, Preset::Integer(1))
+        SchemaKey::new("hosts", Integer { min: 1, max: 64 }, Preset::Integer(1))
             .says(
                 "Interpreters kept at once. One forks some thousand times a second, so only \
                  machines of many CPUs need more.",
             )
             .example("4"),
-        Key::new("compile", Flag, Preset::Flag(true))
+        SchemaKey::new("compile", Flag, Preset::Flag(true))
             .says(
                 "Scripts are kept compiled until their file changes. A Perl script's `BEGIN` \
                  blocks and `use` then run once, without a request; with `false` each request \
@@ -61,7 +61,7 @@ pub(crate) static WARM: Table = Table {
             )
             .example("false")
             .aka(&["cache"]),
-        Key::new(
+        SchemaKey::new(
             "index",
             Texts,
             Preset::Texts(&["index.cgi", "index.py", "index.pl"]),

@@ -14,25 +14,25 @@ use hob_http::Watched;
 use hob_trace::metric::ThreadCounters;
 
 use crate::handle::warm::RouteHosts;
-use crate::handle::warm::host::{Asked, Broken, Host, Order};
+use crate::handle::warm::host::{Broken, HostCommand, HostReadiness, WarmHost};
 use crate::handle::warm::keep::{self, Means};
 use crate::handle::warm::limits::{KILLS_MAX, RUNS_WAITING_MAX};
-use crate::handle::warm::protocol::{self, FROM_HOST_BYTES_MAX, FromHost, Script};
-use crate::life::memory;
-use crate::process::packet::{self, Received, Sent};
-use crate::process::{Awaited, End, Exit, ProgramRef, is_lack};
+use crate::handle::warm::protocol::{self, FROM_HOST_BYTES_MAX, FromHost, ScriptStart};
+use hob_keeper::memory;
+use hob_keeper::process::packet::{self, PacketSendOutcome, Received};
+use hob_keeper::process::{Awaited, EndSignal, Exit, ProgramRef, is_lack};
 
 /// One thread's links, by the host they go to.
-pub struct Links {
+pub struct HostLinks {
     /// Where it begins to look among a route's hosts.
     number: usize,
-    by_serial: Rc<RefCell<HashMap<u64, Rc<Link>>>>,
+    by_serial: Rc<RefCell<HashMap<u64, Rc<HostLink>>>>,
 }
 
-impl Default for Links {
-    fn default() -> Links {
+impl Default for HostLinks {
+    fn default() -> HostLinks {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
-        Links {
+        HostLinks {
             number: THREADS.fetch_add(1, Ordering::Relaxed),
             by_serial: Rc::default(),
         }
@@ -48,27 +48,27 @@ pub(crate) enum NoWay {
 }
 
 /// A link, and the host it goes to.
-pub(crate) type Way = (Rc<Link>, Arc<Host>);
+pub(crate) type Way = (Rc<HostLink>, Arc<WarmHost>);
 
 /// A way to one host.
-pub(crate) struct Link {
+pub(crate) struct HostLink {
     /// Not kept alive by this: it ends when no route wants it.
-    host: Weak<Host>,
+    host: Weak<WarmHost>,
     socket: Watched,
     counters: Arc<ThreadCounters>,
-    core: RefCell<Core>,
+    core: RefCell<HostLinkState>,
 }
 
 #[derive(Default)]
-struct Core {
+struct HostLinkState {
     runs: HashMap<u64, Awaited>,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<PendingRun>,
     /// The link's task.
     task: Option<Waker>,
     is_over: bool,
 }
 
-struct Waiting {
+struct PendingRun {
     id: u64,
     packet: Vec<u8>,
     descriptors: Vec<OwnedFd>,
@@ -76,17 +76,17 @@ struct Waiting {
 
 /// A script that was sent to a host.
 pub(crate) struct Forked {
-    link: Rc<Link>,
-    host: Arc<Host>,
+    link: Rc<HostLink>,
+    host: Arc<WarmHost>,
     id: u64,
     entry: Awaited,
     /// How often it was to be ended by force.
     kills: Cell<u32>,
 }
 
-impl Links {
+impl HostLinks {
     /// The host that has the fewest runs; threads do not all begin with the same.
-    fn choose<'w>(&self, warm: &'w RouteHosts) -> &'w Arc<Host> {
+    fn choose<'w>(&self, warm: &'w RouteHosts) -> &'w Arc<WarmHost> {
         let count = warm.hosts.len();
         let turns = (0..count).map(|turn| &warm.hosts[(self.number + turn) % count]);
         turns
@@ -105,13 +105,13 @@ impl Links {
         let host = self.choose(warm);
         loop {
             match host.ask(cx) {
-                Asked::Wait => return Poll::Pending,
-                Asked::Broken(broken) => return Poll::Ready(Err(NoWay::Broken(broken))),
-                Asked::Start => {
+                HostReadiness::Wait => return Poll::Pending,
+                HostReadiness::Broken(broken) => return Poll::Ready(Err(NoWay::Broken(broken))),
+                HostReadiness::Start => {
                     host.set_program(program);
                     keep::start(host, means);
                 }
-                Asked::Up(up) => {
+                HostReadiness::Up(up) => {
                     if let Some(link) = self.by_serial.borrow().get(&up.serial) {
                         return Poll::Ready(Ok((Rc::clone(link), Arc::clone(host))));
                     }
@@ -134,8 +134,14 @@ impl Links {
         }
     }
 
-    fn add(&self, host: &Arc<Host>, socket: Watched, serial: u64, means: &Means) -> Rc<Link> {
-        let link = Rc::new(Link {
+    fn add(
+        &self,
+        host: &Arc<WarmHost>,
+        socket: Watched,
+        serial: u64,
+        means: &Means,
+    ) -> Rc<HostLink> {
+        let link = Rc::new(HostLink {
             host: Arc::downgrade(host),
             socket,
             counters: Arc::clone(&means.counters),
@@ -151,12 +157,12 @@ impl Links {
     }
 }
 
-impl Link {
+impl HostLink {
     /// Has a script run. Every outcome is told through what this returns.
     pub(crate) fn run(
-        self: &Rc<Link>,
-        host: &Arc<Host>,
-        script: &Script<'_>,
+        self: &Rc<HostLink>,
+        host: &Arc<WarmHost>,
+        script: &ScriptStart<'_>,
         standard: [OwnedFd; 3],
     ) -> Forked {
         let id = host.next_run();
@@ -191,7 +197,7 @@ impl Link {
             entry.finish(Exit::Busy);
         } else {
             core.runs.insert(id, entry);
-            core.waiting.push_back(Waiting {
+            core.waiting.push_back(PendingRun {
                 id,
                 packet,
                 descriptors,
@@ -207,16 +213,16 @@ impl Link {
         let mut core = self.core.borrow_mut();
         while let Some(next) = core.waiting.front() {
             match packet::send(self.socket.fd(), &next.packet, &next.descriptors) {
-                Sent::Yes => drop(core.waiting.pop_front()),
+                PacketSendOutcome::Yes => drop(core.waiting.pop_front()),
                 // A link that is gone shows when it is read.
-                Sent::Full | Sent::Gone => {
+                PacketSendOutcome::Full | PacketSendOutcome::Gone => {
                     self.socket.clear_writable();
                     let task = core.task.take();
                     drop(core);
                     task.into_iter().for_each(Waker::wake);
                     return;
                 }
-                Sent::Refused(errno) => {
+                PacketSendOutcome::Refused(errno) => {
                     let refused = core.waiting.pop_front();
                     let entry = refused.and_then(|refused| core.runs.remove(&refused.id));
                     drop(core);
@@ -246,7 +252,7 @@ impl Link {
                     Ok(FromHost::Ready(_)) | Err(_) => {
                         tracing::error!("a warm interpreter makes no sense");
                         if let Some(host) = self.host.upgrade() {
-                            host.order(Order::EndAll);
+                            host.order(HostCommand::EndAll);
                         }
                         return self.end();
                     }
@@ -290,7 +296,7 @@ impl Forked {
 
     /// Ends it with everything it started. When that was asked for by force too often, the host is
     /// ended with everything: it does not say that its children have ended.
-    pub(crate) fn end(&self, how: End) {
+    pub(crate) fn end(&self, how: EndSignal) {
         let mut withdrawn = None;
         {
             let mut core = self.link.core.borrow_mut();
@@ -303,12 +309,12 @@ impl Forked {
             return self.entry.finish(not_sent(libc::ECANCELED));
         }
         let is_over = self.entry.exit().is_some();
-        if how == End::Kill && !is_over {
+        if how == EndSignal::Kill && !is_over {
             self.kills.set(self.kills.get() + 1);
         }
         let order = match self.kills.get() > KILLS_MAX && !is_over {
-            true => Order::EndAll,
-            false => Order::EndRun(self.id, how),
+            true => HostCommand::EndAll,
+            false => HostCommand::EndRun(self.id, how),
         };
         self.host.order(order);
     }

@@ -25,15 +25,15 @@ mod tally;
 use std::sync::Arc;
 
 use crate::handle::cgi::Cgi;
-pub use host::{Host, Hosts};
-pub use link::Links;
+pub use host::{Hosts, WarmHost};
+pub use link::HostLinks;
 pub(crate) use link::{Forked, NoWay, Way};
-pub(crate) use protocol::Script;
+pub(crate) use protocol::ScriptStart;
 
 /// What a route forks its scripts from.
 pub struct RouteHosts {
     /// The hosts; a request goes to the one with the fewest.
-    pub hosts: Vec<Arc<Host>>,
+    pub hosts: Vec<Arc<WarmHost>>,
 }
 
 /// A handler of this kind, ready to answer: `cgi`, whose processes are forked.

@@ -44,8 +44,8 @@
 //! The server believes a host as little as any program: a packet that is not exactly so ends the
 //! link it came on, and an id that no run has is passed over.
 
-use crate::process::message::{Malformed, PACKET_BYTES_MAX, Process, Usage};
-use crate::process::{Exit, Strings};
+use hob_keeper::process::message::{MalformedPacket, PACKET_BYTES_MAX, ProgramProcess, Usage};
+use hob_keeper::process::{Exit, Strings};
 
 /// Bytes before the strings of a run.
 const RUN_HEAD_BYTES: usize = 32;
@@ -74,7 +74,7 @@ const STEPS: [&str; 6] = [
 ];
 
 /// A script that is to run.
-pub(crate) struct Script<'a> {
+pub(crate) struct ScriptStart<'a> {
     pub(crate) file: &'a [u8],
     pub(crate) dir: &'a [u8],
     /// Its own name first.
@@ -100,7 +100,7 @@ pub(super) fn link() -> Vec<u8> {
 }
 
 /// The packet of a run, and its strings where they are too long for one.
-pub(super) fn run(id: u64, script: &Script<'_>) -> (Vec<u8>, Option<Vec<u8>>) {
+pub(super) fn run(id: u64, script: &ScriptStart<'_>) -> (Vec<u8>, Option<Vec<u8>>) {
     let parts = [
         script.file,
         b"\0",
@@ -138,10 +138,12 @@ fn head(packet: &mut Vec<u8>, kind: u8, small: u16, id: u64) {
 
 impl<'a> FromHost<'a> {
     /// Reads a packet.
-    pub(super) fn decode(packet: &'a [u8]) -> Result<FromHost<'a>, Malformed> {
-        let (head, rest) = packet.split_first_chunk::<HEAD_BYTES>().ok_or(Malformed)?;
+    pub(super) fn decode(packet: &'a [u8]) -> Result<FromHost<'a>, MalformedPacket> {
+        let (head, rest) = packet
+            .split_first_chunk::<HEAD_BYTES>()
+            .ok_or(MalformedPacket)?;
         let [VERSION, kind, s0, s1, n0, n1, n2, n3, id @ ..] = *head else {
-            return Err(Malformed);
+            return Err(MalformedPacket);
         };
         let (small, id) = (u16::from_le_bytes([s0, s1]), u64::from_le_bytes(id));
         let number = u32::from_le_bytes([n0, n1, n2, n3]);
@@ -151,20 +153,20 @@ impl<'a> FromHost<'a> {
                 ended(rest).map(|exit| FromHost::Over(id, exit))
             }
             KIND_FAILED if rest.is_empty() => {
-                let step = STEPS.get(usize::from(small)).ok_or(Malformed)?;
+                let step = STEPS.get(usize::from(small)).ok_or(MalformedPacket)?;
                 let exit = Exit::NotStarted {
                     step,
-                    errno: i32::try_from(number).map_err(|_| Malformed)?,
+                    errno: i32::try_from(number).map_err(|_| MalformedPacket)?,
                 };
                 Ok(FromHost::Over(id, exit))
             }
-            _ => Err(Malformed),
+            _ => Err(MalformedPacket),
         }
     }
 }
 
-fn ended(rest: &[u8]) -> Result<Exit, Malformed> {
-    let (status, rest) = rest.split_first_chunk::<8>().ok_or(Malformed)?;
+fn ended(rest: &[u8]) -> Result<Exit, MalformedPacket> {
+    let (status, rest) = rest.split_first_chunk::<8>().ok_or(MalformedPacket)?;
     let first = u64::from_le_bytes(*status);
     let (status, pid) = (first as u32 as i32, (first >> 32) as u32);
     let mut numbers = [0; 7];
@@ -176,7 +178,7 @@ fn ended(rest: &[u8]) -> Result<Exit, Malformed> {
         (true, _) => (Some(libc::WEXITSTATUS(status)), None),
         (false, true) => (None, Some(libc::WTERMSIG(status))),
         // Stopped is not over.
-        (false, false) => return Err(Malformed),
+        (false, false) => return Err(MalformedPacket),
     };
     Ok(Exit::Ended {
         code,
@@ -192,7 +194,7 @@ fn ended(rest: &[u8]) -> Result<Exit, Malformed> {
             forced_switches: forced,
         },
         // When it was forked its host does not say.
-        process: Process { pid, since_us: 0 },
+        process: ProgramProcess { pid, since_us: 0 },
     })
 }
 
@@ -234,7 +236,7 @@ mod tests {
             signal,
             core,
             usage,
-            process: Process {
+            process: ProgramProcess {
                 pid: 77,
                 since_us: 0,
             },
@@ -247,7 +249,7 @@ mod tests {
         arguments.push(b"/s.py").unwrap();
         arguments.push(b"word").unwrap();
         environment.push_pair(b"A", b"1").unwrap();
-        let script = Script {
+        let script = ScriptStart {
             file: b"/s.py",
             dir: b"/",
             arguments: &arguments,
@@ -260,7 +262,7 @@ mod tests {
         assert_eq!((packet, memory), (expected, None));
         let mut long = environment.clone();
         long.push_pair(b"B", &[b'x'; 200_000]).unwrap();
-        let script = Script {
+        let script = ScriptStart {
             environment: &long,
             is_stdin_file: false,
             ..script
@@ -313,11 +315,15 @@ mod tests {
             // Stopped.
             ended(0x137f),
         ] {
-            assert_eq!(FromHost::decode(&wrong), Err(Malformed), "{wrong:?}");
+            assert_eq!(FromHost::decode(&wrong), Err(MalformedPacket), "{wrong:?}");
         }
         let right = ended(0);
         for end in 0..right.len() {
-            assert_eq!(FromHost::decode(&right[..end]), Err(Malformed), "{end}");
+            assert_eq!(
+                FromHost::decode(&right[..end]),
+                Err(MalformedPacket),
+                "{end}"
+            );
         }
         for position in 0..right.len() {
             for value in [0, 1, 0x7f, 0xff] {

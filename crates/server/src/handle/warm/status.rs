@@ -6,7 +6,7 @@ use hob_machine::process::resident_bytes;
 
 use crate::api;
 use crate::config::Language;
-use crate::handle::warm::host::{Host, Hosts};
+use crate::handle::warm::host::{Hosts, WarmHost};
 
 /// All hosts.
 pub(crate) fn hosts(hosts: &Hosts) -> Vec<api::Host> {
@@ -45,7 +45,7 @@ pub(crate) fn pids(hosts: &Hosts) -> Vec<(String, Vec<u32>)> {
     of.collect()
 }
 
-fn told(host: &Host) -> api::Host {
+fn told(host: &WarmHost) -> api::Host {
     let (birth, tally, condition) = (&host.birth, &host.tally, host.condition());
     let pid = Some(tally.pid.load(Ordering::Relaxed)).filter(|pid| *pid != 0);
     let language = match birth.language {

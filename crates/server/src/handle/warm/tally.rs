@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// A host's counts, and what threads choose among hosts by.
-pub(super) struct Tally {
+pub(super) struct HostCounters {
     /// The thread that started it.
     pub(super) thread: AtomicUsize,
     /// It takes runs.
@@ -23,9 +23,9 @@ pub(super) struct Tally {
     pub(super) running: AtomicUsize,
 }
 
-impl Default for Tally {
-    fn default() -> Tally {
-        Tally {
+impl Default for HostCounters {
+    fn default() -> HostCounters {
+        HostCounters {
             // None yet.
             thread: AtomicUsize::new(usize::MAX),
             is_up: AtomicBool::default(),
@@ -40,7 +40,7 @@ impl Default for Tally {
     }
 }
 
-impl Tally {
+impl HostCounters {
     /// One more run.
     pub(super) fn note_fork(&self) {
         self.forks.fetch_add(1, Ordering::Relaxed);

@@ -63,7 +63,7 @@ fn answer(question: &Packet<'_>, name: &str, address: [u8; 4]) -> Packet<'static
     Packet::parse(bytes).unwrap()
 }
 
-fn looked(addresses: &[SocketAddr]) -> Looked {
+fn looked(addresses: &[SocketAddr]) -> ReverseLookup {
     let servers = Servers {
         addresses: addresses.to_vec(),
         time: Duration::from_millis(500),
@@ -75,8 +75,8 @@ fn bytes(packet: &Packet<'_>) -> Vec<u8> {
     packet.build_bytes_vec().unwrap()
 }
 
-fn found() -> Looked {
-    Looked::Name("www.example.org".to_owned(), 300)
+fn found() -> ReverseLookup {
+    ReverseLookup::Name("www.example.org".to_owned(), 300)
 }
 
 #[test]
@@ -84,19 +84,19 @@ fn name_counts_when_it_leads_back() {
     let honest = server(|asked, _| bytes(&answer(asked, "www.example.org", [192, 0, 2, 7])));
     assert_eq!(looked(&[honest]), found());
     let liar = server(|asked, _| bytes(&answer(asked, "www.example.org", [192, 0, 2, 8])));
-    assert_eq!(looked(&[liar]), Looked::Mismatch);
+    assert_eq!(looked(&[liar]), ReverseLookup::Mismatch);
 }
 
 #[test]
 fn having_no_name_and_not_knowing_are_told_apart() {
     let empty = server(|asked, _| bytes(&asked.clone().into_reply()));
-    assert_eq!(looked(&[empty]), Looked::Nothing);
+    assert_eq!(looked(&[empty]), ReverseLookup::Nothing);
     let refusing = server(|asked, _| {
         let mut packet = asked.clone().into_reply();
         *packet.rcode_mut() = RCODE::Refused;
         bytes(&packet)
     });
-    assert_eq!(looked(&[refusing]), Looked::Failed);
+    assert_eq!(looked(&[refusing]), ReverseLookup::Failed);
     let honest = server(|asked, _| bytes(&answer(asked, "www.example.org", [192, 0, 2, 7])));
     assert_eq!(
         looked(&[refusing, honest]),
@@ -113,9 +113,12 @@ fn server_that_is_dead_or_silent_costs_its_time_and_no_more() {
         .unwrap();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let begin = Instant::now();
-    assert_eq!(looked(&[dead]), Looked::Failed);
-    assert_eq!(looked(&[silent.local_addr().unwrap()]), Looked::Failed);
-    assert_eq!(looked(&[]), Looked::Failed);
+    assert_eq!(looked(&[dead]), ReverseLookup::Failed);
+    assert_eq!(
+        looked(&[silent.local_addr().unwrap()]),
+        ReverseLookup::Failed
+    );
+    assert_eq!(looked(&[]), ReverseLookup::Failed);
     assert!(
         begin.elapsed() < Duration::from_secs(5),
         "{:?}",
@@ -142,7 +145,7 @@ fn what_does_not_fit_is_asked_for_over_tcp() {
         packet.set_flags(PacketFlag::TRUNCATION);
         bytes(&packet)
     });
-    assert_eq!(looked(&[never]), Looked::Failed);
+    assert_eq!(looked(&[never]), ReverseLookup::Failed);
 }
 
 #[test]
@@ -152,7 +155,7 @@ fn noise_is_not_taken_for_an_answer() {
         packet.set_id(asked.id().wrapping_add(1));
         bytes(&packet)
     });
-    assert_eq!(looked(&[noisy]), Looked::Failed);
+    assert_eq!(looked(&[noisy]), ReverseLookup::Failed);
     let broken = server(|_, _| b"no message at all".to_vec());
-    assert_eq!(looked(&[broken]), Looked::Failed);
+    assert_eq!(looked(&[broken]), ReverseLookup::Failed);
 }

@@ -2,12 +2,12 @@
 
 use std::net::UdpSocket;
 
-use hob_trace::format::ClientNames as _;
+use hob_trace::format::ClientNameSource as _;
 
 use super::*;
 
-fn settings(server: std::net::SocketAddr) -> config::ClientNames {
-    config::ClientNames {
+fn settings(server: std::net::SocketAddr) -> config::ClientNamesSettings {
+    config::ClientNamesSettings {
         server: Some(server),
         entries: 16,
         queue: 2,
@@ -19,7 +19,7 @@ fn settings(server: std::net::SocketAddr) -> config::ClientNames {
 
 #[test]
 fn while_names_are_off_nothing_is_asked() {
-    let names = ClientNames::new();
+    let names = ClientNameResolver::new();
     assert_eq!(names.name_of([192, 0, 2, 7].into()), None);
     assert_eq!(names.await_name([192, 0, 2, 7].into()), None);
     assert!(!names.told().on);
@@ -27,7 +27,7 @@ fn while_names_are_off_nothing_is_asked() {
 
 #[test]
 fn own_files_are_believed_and_sockets_without_address_have_no_name() {
-    let names = ClientNames::new();
+    let names = ClientNameResolver::new();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     names.set(Some(&settings(silent.local_addr().unwrap())));
     let own = read("/etc/hosts");
@@ -40,7 +40,7 @@ fn own_files_are_believed_and_sockets_without_address_have_no_name() {
 
 #[test]
 fn queue_is_bounded_and_counted() {
-    let names = ClientNames::new();
+    let names = ClientNameResolver::new();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     names.set(Some(&settings(silent.local_addr().unwrap())));
     for number in 0..5 {
@@ -61,7 +61,7 @@ fn queue_is_bounded_and_counted() {
 
 #[test]
 fn log_waits_a_second_at_most_and_then_not_at_all_for_a_while() {
-    let names = ClientNames::new();
+    let names = ClientNameResolver::new();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     // Nobody looks anything up: no thread was started.
     names.set(Some(&settings(silent.local_addr().unwrap())));

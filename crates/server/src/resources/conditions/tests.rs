@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::resources::alarms::{ALERT_COUNT_MAX, EVENT_MS, SHARE_BAD, SHARE_OFF};
-use crate::resources::minute::Link;
+use crate::resources::minute::InterfaceTraffic;
 
 const MINUTE: u64 = 60_000;
 
@@ -26,9 +26,9 @@ fn every_counter_that_is_named_is_either_known_or_made_by_another_part() {
 fn link_is_told_past_its_share_after_five_minutes() {
     let mut alarms = Alarms::default();
     let mut minute = Minute::default();
-    minute.links[0] = Link {
+    minute.links[0] = InterfaceTraffic {
         bytes_out_s: 77_500_000,
-        ..Link::default()
+        ..InterfaceTraffic::default()
     };
     for number in 1..=6 {
         let links = [("eth0", Some(1_000_000_000)), ("veth1", None)];
@@ -47,10 +47,10 @@ fn drops_overflows_and_waits_are_told() {
         disk_wait_permille: 500,
         ..Minute::default()
     };
-    minute.links[0] = Link {
+    minute.links[0] = InterfaceTraffic {
         packets_in_s: 100,
         drops: 60,
-        ..Link::default()
+        ..InterfaceTraffic::default()
     };
     machine(&mut alarms, &minute, [("eth0", None)].into_iter(), MINUTE);
     let told = texts(&alarms).join("\n");
@@ -75,13 +75,13 @@ fn drops_overflows_and_waits_are_told() {
 #[test]
 fn descriptors_connections_and_workers_are_told_of_when_few_are_left() {
     let mut alarms = Alarms::default();
-    let facts = Facts {
+    let facts = ServerVitals {
         descriptors: 640,
         descriptors_max: Some(1024),
         connections_max: 100,
         workers: 8,
         workers_max: 8,
-        ..Facts::default()
+        ..ServerVitals::default()
     };
     for second in 0..5 {
         levels(&mut alarms, &facts, second * 1000);
@@ -90,7 +90,7 @@ fn descriptors_connections_and_workers_are_told_of_when_few_are_left() {
         texts(&alarms),
         ["workers: 8 of 8", "descriptors: 640 of 1024"]
     );
-    let endless = Facts {
+    let endless = ServerVitals {
         descriptors_max: None,
         ..facts
     };
@@ -101,8 +101,8 @@ fn descriptors_connections_and_workers_are_told_of_when_few_are_left() {
 #[test]
 fn counters_that_grow_are_told_with_their_own_words() {
     let mut alarms = Alarms::default();
-    let before = Facts::default();
-    let mut now = Facts::default();
+    let before = ServerVitals::default();
+    let mut now = ServerVitals::default();
     now.counters.limit_connections = 2;
     now.counters.limit_body = 1;
     now.counters.limit_idle = 50;
@@ -129,9 +129,9 @@ fn pools_are_told_of_while_they_are_there() {
         failures: 3,
         last_failure: "exit code 1:\n  at line 1\nno such file\n".to_owned(),
     };
-    let mut facts = Facts {
+    let mut facts = ServerVitals {
         pools: vec![full],
-        ..Facts::default()
+        ..ServerVitals::default()
     };
     pools(&mut alarms, &facts, 1);
     let told = texts(&alarms);
@@ -160,13 +160,13 @@ fn certificates_are_told_of_before_they_end() {
     let told = |life_days: i64, left_days: i64| {
         let mut alarms = Alarms::default();
         let now_s = 1_000 * DAY_S;
-        let facts = Facts {
+        let facts = ServerVitals {
             certificates: vec![Expiry {
                 name: "a.example".to_owned(),
                 from_unix_s: now_s + (left_days - life_days) * DAY_S,
                 until_unix_s: now_s + left_days * DAY_S,
             }],
-            ..Facts::default()
+            ..ServerVitals::default()
         };
         certificates(&mut alarms, &facts, (now_s * 1000).unsigned_abs());
         texts(&alarms)
@@ -217,13 +217,13 @@ fn cache_is_small_when_it_misses_and_throws_out() {
 #[test]
 fn what_goes_on_keeps_its_time_and_what_is_over_is_not_told() {
     let mut alarms = Alarms::default();
-    let fine = Facts::default();
-    let bad = Facts {
+    let fine = ServerVitals::default();
+    let bad = ServerVitals {
         requests: 100,
         errors: 5,
-        ..Facts::default()
+        ..ServerVitals::default()
     };
-    let busy = Facts {
+    let busy = ServerVitals {
         queued: 3,
         busy: 2,
         failed_write: Some("no space".to_owned()),
@@ -281,10 +281,10 @@ fn page_tells_every_threshold() {
 fn thresholds_are_where_they_are_said_to_be() {
     let failing = |errors, requests| {
         let mut alarms = Alarms::default();
-        let facts = Facts {
+        let facts = ServerVitals {
             errors,
             requests,
-            ..Facts::default()
+            ..ServerVitals::default()
         };
         now(&mut alarms, &facts, 1);
         alarms.alerts().len()
@@ -292,10 +292,10 @@ fn thresholds_are_where_they_are_said_to_be() {
     assert_eq!((failing(5, 100), failing(5, 101), failing(4, 4)), (1, 0, 0));
     let waiting = |queued, idle| {
         let mut alarms = Alarms::default();
-        let facts = Facts {
+        let facts = ServerVitals {
             queued,
             idle,
-            ..Facts::default()
+            ..ServerVitals::default()
         };
         now(&mut alarms, &facts, 1);
         alarms.alerts().len()
@@ -337,11 +337,11 @@ fn thresholds_are_where_they_are_said_to_be() {
     assert_eq!(soft(600, 5), [told]);
     let dropped = |drops| {
         let mut minute = Minute::default();
-        let link = Link {
+        let link = InterfaceTraffic {
             packets_in_s: 1000,
             packets_out_s: 1000,
             drops,
-            ..Link::default()
+            ..InterfaceTraffic::default()
         };
         minute.links[0] = link;
         minutes(&minute, 1).len()
@@ -359,9 +359,9 @@ fn queue_of_a_pool_is_told_from_its_share_on_and_is_bad_when_it_is_full() {
             waiting_max: 10,
             ..PoolFacts::default()
         };
-        let facts = Facts {
+        let facts = ServerVitals {
             pools: vec![pool],
-            ..Facts::default()
+            ..ServerVitals::default()
         };
         pools(&mut alarms, &facts, 1);
         alarms.alerts().first().map(|alert| alert.level)
@@ -377,15 +377,15 @@ fn queue_of_a_pool_is_told_from_its_share_on_and_is_bad_when_it_is_full() {
 fn certificate_that_an_authority_refuses_is_told_until_it_is_there() {
     let mut alarms = Alarms::default();
     let refused = vec![("a.example".to_owned(), "it has no address".to_owned())];
-    let facts = Facts {
+    let facts = ServerVitals {
         refused_certificates: refused,
-        ..Facts::default()
+        ..ServerVitals::default()
     };
     certificates(&mut alarms, &facts, 1);
     assert_eq!(
         texts(&alarms),
         ["no certificate for a.example: it has no address"]
     );
-    certificates(&mut alarms, &Facts::default(), 2);
+    certificates(&mut alarms, &ServerVitals::default(), 2);
     assert_eq!(alarms.alerts(), []);
 }

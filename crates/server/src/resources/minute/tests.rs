@@ -4,7 +4,7 @@ use super::*;
 use crate::resources::reading::Interface;
 use hob_machine::text::{CpuTime, Traffic};
 
-fn reading(now_ms: u64, bytes: u64) -> Reading {
+fn reading(now_ms: u64, bytes: u64) -> MachineReading {
     let interface = |name: &str, bytes: u64| Interface {
         name: name.to_owned(),
         traffic: Traffic {
@@ -24,7 +24,7 @@ fn reading(now_ms: u64, bytes: u64) -> Reading {
         softirq: 3 * ticks,
         stolen: 0,
     };
-    Reading {
+    MachineReading {
         now_ms,
         interfaces: vec![interface("lo", 0), interface("eth0", bytes)],
         cpus: vec![cpu(now_ms), cpu(now_ms), CpuTime::default()],
@@ -32,14 +32,14 @@ fn reading(now_ms: u64, bytes: u64) -> Reading {
         disk_busy_ms: now_ms / 2,
         memory_bytes: 1000,
         memory_available_bytes: 250,
-        server: Part {
+        server: MemoryReading {
             memory_bytes: 77,
             major_faults: now_ms / 1000,
-            ..Part::default()
+            ..MemoryReading::default()
         },
-        pools: vec![("/cgi-bin/*".to_owned(), Part::default())],
+        pools: vec![("/cgi-bin/*".to_owned(), MemoryReading::default())],
         descriptors: 40,
-        ..Reading::default()
+        ..MachineReading::default()
     }
 }
 
@@ -54,7 +54,7 @@ fn column(told: &Value, name: &str) -> Vec<Option<u64>> {
 fn minute_is_what_was_between_two_readings() {
     let mut minutes = Minutes::default();
     let minute = minutes.add(5, &reading(1_000, 0), &reading(61_000, 60_000_000));
-    let eth0 = Link {
+    let eth0 = InterfaceTraffic {
         bytes_in_s: 1_000_000,
         bytes_out_s: 2_000_000,
         packets_in_s: 1_000,
@@ -89,7 +89,7 @@ fn counts_that_fall_are_nothing_and_no_time_is_no_fault() {
     let minute = minutes.add(5, &reading(61_000, 60_000_000), &reading(61_000, 1_000));
     assert_eq!(minute.links[0].bytes_in_s, 0);
     assert_eq!(minute.softirq_permille, 0);
-    let minute = minutes.add(6, &Reading::default(), &Reading::default());
+    let minute = minutes.add(6, &MachineReading::default(), &MachineReading::default());
     assert_eq!(minute.descriptors, 0);
 }
 
@@ -120,7 +120,11 @@ fn rows_are_joined_and_gaps_are_null() {
 fn no_more_than_a_day_is_kept_and_names_run_out() {
     let mut minutes = Minutes::default();
     for minute in 0..MINUTE_COUNT_MAX as u64 + 10 {
-        minutes.add(minute, &Reading::default(), &Reading::default());
+        minutes.add(
+            minute,
+            &MachineReading::default(),
+            &MachineReading::default(),
+        );
     }
     assert_eq!(minutes.all.len(), MINUTE_COUNT_MAX);
     let told = minutes.json(0, u64::MAX, 60);

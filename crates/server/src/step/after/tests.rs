@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use hob_http::limits::Limits;
+use hob_http::limits::HttpLimits;
 use hob_http::{BodyError, BodyStream, Chunk};
 
 use super::*;
@@ -27,7 +27,7 @@ fn steps() -> AfterSteps {
 fn request(method: &str, fields: &[&str]) -> Request {
     let fields: String = fields.iter().map(|line| format!("{line}\r\n")).collect();
     let head = format!("{method} / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
-    let request = Request::offline(head.as_bytes(), &Limits::default()).unwrap();
+    let request = Request::offline(head.as_bytes(), &HttpLimits::default()).unwrap();
     // 2026-06-15
     request.record_mut().started_unix_ms = 1_781_524_800_000;
     request

@@ -26,35 +26,35 @@ const NOTHING: Conditions<'static> = Conditions {
     range: None,
 };
 
-fn get(conditions: Conditions<'_>) -> Verdict {
-    evaluate(Method::Get, &conditions, &CURRENT, NOW)
+fn get(conditions: Conditions<'_>) -> PreconditionOutcome {
+    evaluate(ConditionalMethod::Get, &conditions, &CURRENT, NOW)
 }
 
-fn if_match(list: &str, current: &Validators<'_>) -> Verdict {
+fn if_match(list: &str, current: &Validators<'_>) -> PreconditionOutcome {
     let conditions = Conditions {
         if_match: Some(list.as_bytes()),
         ..NOTHING
     };
-    evaluate(Method::Get, &conditions, current, NOW)
+    evaluate(ConditionalMethod::Get, &conditions, current, NOW)
 }
 
-fn if_none_match(list: &str, current: &Validators<'_>) -> Verdict {
+fn if_none_match(list: &str, current: &Validators<'_>) -> PreconditionOutcome {
     let conditions = Conditions {
         if_none_match: Some(list.as_bytes()),
         ..NOTHING
     };
-    evaluate(Method::Get, &conditions, current, NOW)
+    evaluate(ConditionalMethod::Get, &conditions, current, NOW)
 }
 
 #[test]
 fn no_conditions_proceed() {
-    assert_eq!(get(NOTHING), Verdict::Proceed);
+    assert_eq!(get(NOTHING), PreconditionOutcome::Proceed);
     assert_eq!(
         get(Conditions {
             range: Some(b"bytes=0-"),
             ..NOTHING
         }),
-        Verdict::Proceed
+        PreconditionOutcome::Proceed
     );
 }
 
@@ -68,7 +68,11 @@ fn if_match_compares_strongly() {
         ",, \"b\" ,\t\"a\"",
         "\"b,c\",\"a\"",
     ] {
-        assert_eq!(if_match(list, &CURRENT), Verdict::Proceed, "{list}");
+        assert_eq!(
+            if_match(list, &CURRENT),
+            PreconditionOutcome::Proceed,
+            "{list}"
+        );
     }
     for list in [
         "\"b\"",
@@ -83,15 +87,21 @@ fn if_match_compares_strongly() {
     ] {
         assert_eq!(
             if_match(list, &CURRENT),
-            Verdict::PreconditionFailed,
+            PreconditionOutcome::PreconditionFailed,
             "{list}"
         );
     }
-    assert_eq!(if_match("W/\"a\"", &WEAK), Verdict::PreconditionFailed);
-    assert_eq!(if_match("*", &Validators::default()), Verdict::Proceed);
+    assert_eq!(
+        if_match("W/\"a\"", &WEAK),
+        PreconditionOutcome::PreconditionFailed
+    );
+    assert_eq!(
+        if_match("*", &Validators::default()),
+        PreconditionOutcome::Proceed
+    );
     assert_eq!(
         if_match("\"a\"", &Validators::default()),
-        Verdict::PreconditionFailed
+        PreconditionOutcome::PreconditionFailed
     );
 }
 
@@ -101,10 +111,14 @@ fn if_none_match_compares_weakly() {
     for list in ["\"a\"", "W/\"a\"", "*", "\"b\", W/\"a\""] {
         assert_eq!(
             if_none_match(list, &CURRENT),
-            Verdict::NotModified,
+            PreconditionOutcome::NotModified,
             "{list}"
         );
-        assert_eq!(if_none_match(list, &WEAK), Verdict::NotModified, "{list}");
+        assert_eq!(
+            if_none_match(list, &WEAK),
+            PreconditionOutcome::NotModified,
+            "{list}"
+        );
     }
     for list in [
         "\"b\"",
@@ -115,11 +129,15 @@ fn if_none_match_compares_weakly() {
         "\"b\"x\"a\"",
         "\"\u{1}\", \"a\"",
     ] {
-        assert_eq!(if_none_match(list, &CURRENT), Verdict::Proceed, "{list:?}");
+        assert_eq!(
+            if_none_match(list, &CURRENT),
+            PreconditionOutcome::Proceed,
+            "{list:?}"
+        );
     }
     assert_eq!(
         if_none_match("\"a\"", &Validators::default()),
-        Verdict::Proceed
+        PreconditionOutcome::Proceed
     );
 }
 
@@ -130,8 +148,14 @@ fn if_none_match_fails_other_methods() {
         ..NOTHING
     };
     let verdict = |method| evaluate(method, &conditions, &CURRENT, NOW);
-    assert_eq!(verdict(Method::Head), Verdict::NotModified);
-    assert_eq!(verdict(Method::Unsafe), Verdict::PreconditionFailed);
+    assert_eq!(
+        verdict(ConditionalMethod::Head),
+        PreconditionOutcome::NotModified
+    );
+    assert_eq!(
+        verdict(ConditionalMethod::Unsafe),
+        PreconditionOutcome::PreconditionFailed
+    );
 }
 
 #[test]
@@ -143,22 +167,30 @@ fn if_modified_since_by_date() {
             ..NOTHING
         })
     };
-    assert_eq!(verdict(DATE), Verdict::NotModified);
-    assert_eq!(verdict(AFTER), Verdict::NotModified);
-    assert_eq!(verdict(b"Sun Nov  6 08:49:37 1994"), Verdict::NotModified);
-    assert_eq!(verdict(BEFORE), Verdict::Proceed);
-    assert_eq!(verdict(b"yesterday"), Verdict::Proceed);
+    assert_eq!(verdict(DATE), PreconditionOutcome::NotModified);
+    assert_eq!(verdict(AFTER), PreconditionOutcome::NotModified);
+    assert_eq!(
+        verdict(b"Sun Nov  6 08:49:37 1994"),
+        PreconditionOutcome::NotModified
+    );
+    assert_eq!(verdict(BEFORE), PreconditionOutcome::Proceed);
+    assert_eq!(verdict(b"yesterday"), PreconditionOutcome::Proceed);
     let conditions = Conditions {
         if_modified_since: Some(DATE),
         ..NOTHING
     };
     assert_eq!(
-        evaluate(Method::Unsafe, &conditions, &CURRENT, NOW),
-        Verdict::Proceed
+        evaluate(ConditionalMethod::Unsafe, &conditions, &CURRENT, NOW),
+        PreconditionOutcome::Proceed
     );
     assert_eq!(
-        evaluate(Method::Get, &conditions, &Validators::default(), NOW),
-        Verdict::Proceed
+        evaluate(
+            ConditionalMethod::Get,
+            &conditions,
+            &Validators::default(),
+            NOW
+        ),
+        PreconditionOutcome::Proceed
     );
 }
 
@@ -171,10 +203,10 @@ fn if_unmodified_since_by_date() {
             ..NOTHING
         })
     };
-    assert_eq!(verdict(DATE), Verdict::Proceed);
-    assert_eq!(verdict(AFTER), Verdict::Proceed);
-    assert_eq!(verdict(BEFORE), Verdict::PreconditionFailed);
-    assert_eq!(verdict(b"yesterday"), Verdict::Proceed);
+    assert_eq!(verdict(DATE), PreconditionOutcome::Proceed);
+    assert_eq!(verdict(AFTER), PreconditionOutcome::Proceed);
+    assert_eq!(verdict(BEFORE), PreconditionOutcome::PreconditionFailed);
+    assert_eq!(verdict(b"yesterday"), PreconditionOutcome::Proceed);
 }
 
 #[test]
@@ -187,7 +219,7 @@ fn entity_tags_take_precedence_over_dates() {
                 if_unmodified_since: Some(BEFORE),
                 ..NOTHING
             },
-            Verdict::Proceed,
+            PreconditionOutcome::Proceed,
         ),
         (
             Conditions {
@@ -195,7 +227,7 @@ fn entity_tags_take_precedence_over_dates() {
                 if_unmodified_since: Some(DATE),
                 ..NOTHING
             },
-            Verdict::PreconditionFailed,
+            PreconditionOutcome::PreconditionFailed,
         ),
         (
             Conditions {
@@ -203,7 +235,7 @@ fn entity_tags_take_precedence_over_dates() {
                 if_modified_since: Some(DATE),
                 ..NOTHING
             },
-            Verdict::Proceed,
+            PreconditionOutcome::Proceed,
         ),
         (
             Conditions {
@@ -211,7 +243,7 @@ fn entity_tags_take_precedence_over_dates() {
                 if_modified_since: Some(BEFORE),
                 ..NOTHING
             },
-            Verdict::NotModified,
+            PreconditionOutcome::NotModified,
         ),
         (
             Conditions {
@@ -219,7 +251,7 @@ fn entity_tags_take_precedence_over_dates() {
                 if_none_match: Some(b"\"a\""),
                 ..NOTHING
             },
-            Verdict::PreconditionFailed,
+            PreconditionOutcome::PreconditionFailed,
         ),
         (
             Conditions {
@@ -227,7 +259,7 @@ fn entity_tags_take_precedence_over_dates() {
                 if_none_match: Some(b"\"a\""),
                 ..NOTHING
             },
-            Verdict::NotModified,
+            PreconditionOutcome::NotModified,
         ),
         (
             Conditions {
@@ -235,7 +267,7 @@ fn entity_tags_take_precedence_over_dates() {
                 if_modified_since: Some(DATE),
                 ..NOTHING
             },
-            Verdict::NotModified,
+            PreconditionOutcome::NotModified,
         ),
     ];
     for (conditions, expected) in cases {
@@ -252,13 +284,16 @@ fn if_range_needs_a_strong_match() {
             if_range: Some(value),
             ..NOTHING
         };
-        evaluate(Method::Get, &conditions, current, now)
+        evaluate(ConditionalMethod::Get, &conditions, current, now)
     };
-    assert_eq!(verdict(b"\"a\"", &CURRENT, NOW), Verdict::Proceed);
-    assert_eq!(verdict(DATE, &CURRENT, NOW), Verdict::Proceed);
+    assert_eq!(
+        verdict(b"\"a\"", &CURRENT, NOW),
+        PreconditionOutcome::Proceed
+    );
+    assert_eq!(verdict(DATE, &CURRENT, NOW), PreconditionOutcome::Proceed);
     assert_eq!(
         verdict(b"Sun Nov  6 08:49:37 1994", &CURRENT, NOW),
-        Verdict::Proceed
+        PreconditionOutcome::Proceed
     );
     for value in [
         &b"\"b\""[..],
@@ -271,15 +306,21 @@ fn if_range_needs_a_strong_match() {
     ] {
         assert_eq!(
             verdict(value, &CURRENT, NOW),
-            Verdict::IgnoreRange,
+            PreconditionOutcome::IgnoreRange,
             "{value:?}"
         );
     }
-    assert_eq!(verdict(b"W/\"a\"", &WEAK, NOW), Verdict::IgnoreRange);
-    assert_eq!(verdict(DATE, &CURRENT, MODIFIED), Verdict::IgnoreRange);
+    assert_eq!(
+        verdict(b"W/\"a\"", &WEAK, NOW),
+        PreconditionOutcome::IgnoreRange
+    );
+    assert_eq!(
+        verdict(DATE, &CURRENT, MODIFIED),
+        PreconditionOutcome::IgnoreRange
+    );
     assert_eq!(
         verdict(DATE, &Validators::default(), NOW),
-        Verdict::IgnoreRange
+        PreconditionOutcome::IgnoreRange
     );
 }
 
@@ -289,13 +330,13 @@ fn if_range_counts_only_with_a_range_and_after_the_others() {
         if_range: Some(b"\"b\""),
         ..NOTHING
     };
-    assert_eq!(get(alone), Verdict::Proceed);
+    assert_eq!(get(alone), PreconditionOutcome::Proceed);
     let all = Conditions {
         range: Some(b"bytes=0-1"),
         if_none_match: Some(b"\"a\""),
         ..alone
     };
-    assert_eq!(get(all), Verdict::NotModified);
+    assert_eq!(get(all), PreconditionOutcome::NotModified);
 }
 
 #[test]
@@ -306,6 +347,12 @@ fn a_range_counts_for_get_only() {
         ..NOTHING
     };
     let verdict = |method| evaluate(method, &conditions, &CURRENT, NOW);
-    assert_eq!(verdict(Method::Head), Verdict::IgnoreRange);
-    assert_eq!(verdict(Method::Unsafe), Verdict::IgnoreRange);
+    assert_eq!(
+        verdict(ConditionalMethod::Head),
+        PreconditionOutcome::IgnoreRange
+    );
+    assert_eq!(
+        verdict(ConditionalMethod::Unsafe),
+        PreconditionOutcome::IgnoreRange
+    );
 }

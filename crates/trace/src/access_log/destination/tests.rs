@@ -11,11 +11,11 @@ use tracing::span::{Attributes, Id, Record as SpanRecord};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 use super::*;
-use crate::format::Format;
+use crate::format::AccessLogFormat;
 
 /// A log of lines `<request number> <target>`.
 struct Log {
-    destination: Destination,
+    destination: LogDestination,
     cache: LineCache,
     now: Instant,
     unix_ms: u64,
@@ -25,7 +25,7 @@ impl Log {
     fn new(file: File, change: impl FnOnce(&mut DestinationSettings)) -> Log {
         let mut settings = DestinationSettings {
             name: "access.log".into(),
-            format: Format::parse("{request} {target}").unwrap(),
+            format: AccessLogFormat::parse("{request} {target}").unwrap(),
             names: Arc::default(),
             rotate_bytes: 0,
             rotate_daily: false,
@@ -33,7 +33,7 @@ impl Log {
         change(&mut settings);
         let log = LogId(NonZeroU16::MIN);
         Log {
-            destination: Destination::new(log, settings, Target::File(file)),
+            destination: LogDestination::new(log, settings, Target::File(file)),
             cache: LineCache::new(),
             now: Instant::now(),
             unix_ms: 20_000 * DAY_MS,

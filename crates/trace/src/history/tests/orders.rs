@@ -4,8 +4,8 @@ use super::*;
 
 /// Requests with these times, in microseconds, of threads that take turns; all ended in the same
 /// millisecond.
-fn timed(totals_us: impl Iterator<Item = u64>, threads: usize) -> Arc<History> {
-    let history = Arc::new(History::new(HERE, FOREVER));
+fn timed(totals_us: impl Iterator<Item = u64>, threads: usize) -> Arc<RequestHistory> {
+    let history = Arc::new(RequestHistory::new(HERE, FOREVER));
     let mut writers: Vec<_> = (0..threads).map(|_| HistoryWriter::new(&history)).collect();
     for (request, total_us) in totals_us.enumerate() {
         let of = Record {
@@ -17,11 +17,22 @@ fn timed(totals_us: impl Iterator<Item = u64>, threads: usize) -> Arc<History> {
     history
 }
 
-fn slowest(history: &History, filter: &Filter, before: Option<Rank>, limit: usize) -> Page {
-    page(Search::slowest(history, &[], filter.clone(), before, limit))
+fn slowest(
+    history: &RequestHistory,
+    filter: &Filter,
+    before: Option<Rank>,
+    limit: usize,
+) -> HistoryPage {
+    page(HistorySearch::slowest(
+        history,
+        &[],
+        filter.clone(),
+        before,
+        limit,
+    ))
 }
 
-fn totals(page: &Page) -> Vec<u64> {
+fn totals(page: &HistoryPage) -> Vec<u64> {
     let found = page.found.iter();
     found
         .map(|found| found.finished().record.total_us)
@@ -29,7 +40,7 @@ fn totals(page: &Page) -> Vec<u64> {
 }
 
 /// All pages, one behind the other.
-fn all_slowest(history: &History, filter: &Filter, limit: usize) -> (Vec<u32>, Vec<u64>) {
+fn all_slowest(history: &RequestHistory, filter: &Filter, limit: usize) -> (Vec<u32>, Vec<u64>) {
     let (mut numbers, mut times) = (Vec::new(), Vec::new());
     let mut before = None;
     loop {
@@ -90,8 +101,12 @@ fn slowest_of_a_search_with_an_end_are_paged_and_said_to_be_no_more_than_that() 
     assert!(page.has_more && totals(&page) == [999; 10]);
 }
 
-fn arrived(history: &History, after: Option<Reached>, limit: usize) -> (Page, Reached) {
-    let page = page(Search::arrived(
+fn arrived(
+    history: &RequestHistory,
+    after: Option<Reached>,
+    limit: usize,
+) -> (HistoryPage, Reached) {
+    let page = page(HistorySearch::arrived(
         history,
         &[],
         Filter::default(),
@@ -106,7 +121,7 @@ fn arrived(history: &History, after: Option<Reached>, limit: usize) -> (Page, Re
 
 #[test]
 fn who_follows_is_told_of_each_request_once_in_the_order_they_came_in() {
-    let history = Arc::new(History::new(HERE, FOREVER));
+    let history = Arc::new(RequestHistory::new(HERE, FOREVER));
     let mut writers = [0; 2].map(|_| HistoryWriter::new(&history));
     let (page, mut reached) = arrived(&history, None, 10);
     assert!(page.found.is_empty() && !page.has_more && !page.is_gap);
@@ -138,7 +153,7 @@ fn who_follows_hears_of_what_is_gone_and_begins_anew_with_another_server() {
         bytes_max: 3 * SEGMENT_BYTES as u64,
         ..FOREVER
     };
-    let history = Arc::new(History::new(HERE, small));
+    let history = Arc::new(RequestHistory::new(HERE, small));
     let (_, reached) = arrived(&history, None, 10);
     let mut writer = HistoryWriter::new(&history);
     (0..20_000).for_each(|number| writer.push(&record(number, 5_000), &texts("/"), 0));
@@ -153,7 +168,7 @@ fn who_follows_hears_of_what_is_gone_and_begins_anew_with_another_server() {
     let (page, _) = arrived(&history, Some(next), 10);
     assert!(!page.is_gap && page.found.is_empty());
     let elsewhere = Reached {
-        origin: Origin { run: 7, server: 1 },
+        origin: SegmentOrigin { run: 7, server: 1 },
         ..next
     };
     let (page, _) = arrived(&filled(3), Some(elsewhere), 10);

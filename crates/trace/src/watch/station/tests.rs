@@ -8,7 +8,7 @@ use std::task::{Wake, Waker};
 use super::*;
 use crate::HandlerKind;
 use crate::watch::{
-    DECIDED_COUNT_MAX, FLUSH_BYTES, FieldsOf, Hidden, QUEUE_BYTES_MAX, Refused, Terms,
+    DECIDED_COUNT_MAX, FLUSH_BYTES, FieldsOf, Hidden, QUEUE_BYTES_MAX, Refused, WatchTerms,
 };
 
 struct NoFields;
@@ -36,13 +36,13 @@ fn pair() -> (Arc<Hub>, Station) {
 }
 
 fn begin(hub: &Hub, terms: &str) -> Arc<Watcher> {
-    let terms = Terms::parse(terms).unwrap();
+    let terms = WatchTerms::parse(terms).unwrap();
     hub.add(terms, Hidden::default()).unwrap()
 }
 
 /// The trail of a request for `/a`, the `request`th.
 fn trail(station: &Station, request: u32, started_us: u64) -> Trail {
-    let subject = Subject {
+    let subject = WatchCandidate {
         client: IpAddr::from([127, 0, 0, 1]),
         site: "*",
         path: b"/a",
@@ -63,7 +63,7 @@ fn trail(station: &Station, request: u32, started_us: u64) -> Trail {
 }
 
 fn tell(station: &Station, trail: &Trail, text: &str) {
-    station.tell(trail, Stage::Step, trail.started_us, |pen, _| {
+    station.tell(trail, RequestStage::Step, trail.started_us, |pen, _| {
         pen.text("text", text.as_bytes());
     });
 }
@@ -121,7 +121,7 @@ fn events_are_held_until_the_end_decides() {
         let whole = |text: &'static str| {
             let (station, trail) = (&station, &trail);
             move |out: &mut Vec<u8>, _: Option<&Hidden>| {
-                station.write(trail, Stage::Done, 300, out, |pen| {
+                station.write(trail, RequestStage::Done, 300, out, |pen| {
                     pen.text("text", text.as_bytes())
                 });
             }
@@ -184,7 +184,9 @@ fn connection_without_a_request_is_told_to_who_asks_for_no_more_than_its_client(
     let mut record = Record::empty();
     record.client = IpAddr::from([10, 0, 0, 1]);
     (record.started_us, record.total_us) = (200, 2000);
-    station.tell_of_connection(&record, Stage::Tls, |pen| pen.text("text", b"failed"));
+    station.tell_of_connection(&record, RequestStage::Tls, |pen| {
+        pen.text("text", b"failed")
+    });
     for watcher in told {
         assert_eq!(texts(&watcher), ["failed"], "{:?}", watcher.terms);
     }
@@ -202,10 +204,10 @@ fn request_of_an_earlier_watcher_in_its_place_is_not_told() {
     // All places are taken once before that one is again.
     let mut last = first;
     for _ in 0..WATCHERS_MAX {
-        last = hub.add(Terms::default(), Hidden::default()).unwrap();
+        last = hub.add(WatchTerms::default(), Hidden::default()).unwrap();
     }
     assert_eq!(
-        hub.add(Terms::default(), Hidden::default()).err(),
+        hub.add(WatchTerms::default(), Hidden::default()).err(),
         Some(Refused::Full)
     );
     assert_eq!(hub.refused(), 1);
@@ -230,7 +232,7 @@ fn nobody_begins_to_watch_a_server_that_ends() {
     let watcher = begin(&hub, "");
     hub.end_all();
     hub.remove(&watcher);
-    let refused = hub.add(Terms::default(), Hidden::default()).err();
+    let refused = hub.add(WatchTerms::default(), Hidden::default()).err();
     assert_eq!((refused, hub.count()), (Some(Refused::Over), 0));
 }
 

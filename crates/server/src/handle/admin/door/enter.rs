@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use hob_http::{Answered, Known, Request, Response};
 
-use super::session::Session;
-use super::{Tally, login, origin, pages};
-use crate::handle::admin::ask::{Ask, Visitor};
+use super::session::LoginSession;
+use super::{DoorCounters, login, origin, pages};
+use crate::handle::admin::ask::{AdminRequest, Visitor};
 use crate::handle::admin::{Admin, endpoints, reply};
 use crate::shared::fleet::now_ms;
 
@@ -15,7 +15,7 @@ pub(in crate::handle::admin) fn answer(admin: &Arc<Admin>, request: &Request) ->
     let answered = match route(admin, request) {
         Ok(answered) => answered,
         Err((status, text)) => {
-            Tally::add(&admin.door.tally.refused);
+            DoorCounters::add(&admin.door.tally.refused);
             Answered::Ready(reply::text(status, text))
         }
     };
@@ -56,11 +56,13 @@ fn route(admin: &Arc<Admin>, request: &Request) -> Result<Answered, origin::Refu
         role: session.role,
         session: Some(session.number),
     };
-    Ok(endpoints::answer(Ask::new(admin, request, visitor)))
+    Ok(endpoints::answer(AdminRequest::new(
+        admin, request, visitor,
+    )))
 }
 
 /// The session of a request's cookie.
-pub(super) fn session_of(admin: &Admin, request: &Request) -> Option<Session> {
+pub(super) fn session_of(admin: &Admin, request: &Request) -> Option<LoginSession> {
     let name = cookie_name(request);
     let head = request.head();
     let cookies = head.joined(Known::Cookie)?;

@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 
 use super::enter::{cookie_name, session_of};
 use super::session::Login;
-use super::{Tally, password};
-use crate::config::Role;
-use crate::handle::admin::ask::{Ask, Visitor};
+use super::{DoorCounters, password};
+use crate::config::AdminRole;
+use crate::handle::admin::ask::{AdminRequest, Visitor};
 use crate::handle::admin::audit::Action;
-use crate::handle::admin::{Admin, reply, secret};
+use crate::handle::admin::{Admin, reply};
 use crate::shared::fleet::now_ms;
+use hob_keeper::secret;
 
 /// Largest body of a login, in bytes (413): anyone may send one.
 const BODY_BYTES_MAX: u64 = 8 * 1024;
@@ -38,7 +39,7 @@ pub(super) fn log_in(admin: &Arc<Admin>, request: &Request) -> Answered {
     let request = request.clone();
     Answered::Later(Box::pin(async move {
         let nobody = Visitor::nobody(&request);
-        let ask = Ask::new(&admin, &request, nobody);
+        let ask = AdminRequest::new(&admin, &request, nobody);
         let body = match ask.json_up_to(BODY_BYTES_MAX).await {
             Ok(body) => body,
             Err(refusal) => return refusal,
@@ -65,7 +66,7 @@ fn by_token(admin: &Admin, token: &str) -> Came {
     match admin.door.state.lock().tokens.use_up(token, now_ms()) {
         true => Came::In(Login {
             name: OPERATOR.to_owned(),
-            role: Role::Operate,
+            role: AdminRole::Operate,
             is_by_token: true,
         }),
         false => {
@@ -128,9 +129,9 @@ fn told(admin: &Admin, request: &Request, came: Came) -> Response {
             let Some((secret, is_full)) = begun else {
                 return reply::text(500, "the kernel gives no randomness");
             };
-            Tally::add(&tally.logins);
+            DoorCounters::add(&tally.logins);
             if is_full {
-                Tally::add(&tally.sessions_limited);
+                DoorCounters::add(&tally.sessions_limited);
             }
             let mut response = reply::object(200, &who(&name, role));
             let cookie = cookie(request, &secret, time.as_secs());
@@ -138,11 +139,11 @@ fn told(admin: &Admin, request: &Request, came: Came) -> Response {
             response
         }
         Came::Not(status, text) => {
-            Tally::add(&tally.logins_failed);
+            DoorCounters::add(&tally.logins_failed);
             reply::text(status, &text)
         }
         Came::TooOften(wait_s) => {
-            Tally::add(&tally.logins_limited);
+            DoorCounters::add(&tally.logins_limited);
             let mut response = reply::text(429, "too many logins have failed; wait a minute");
             let wait_s = wait_s.to_string();
             response.fields_mut().add(b"Retry-After", wait_s.as_bytes());
@@ -160,18 +161,18 @@ fn cookie(request: &Request, secret: &str, age_s: u64) -> String {
     format!("{name}={secret}; Path=/; Max-Age={age_s}; SameSite=Strict; HttpOnly{secure}")
 }
 
-fn who(name: &str, role: Role) -> Value {
+fn who(name: &str, role: AdminRole) -> Value {
     json!({ "user": name, "role": role.word(), "csrf_header": "X-Hob-Admin" })
 }
 
 /// `GET /v1/session`
-pub(in crate::handle::admin) fn who_am_i(ask: &Ask) -> Answered {
+pub(in crate::handle::admin) fn who_am_i(ask: &AdminRequest) -> Answered {
     let visitor = &ask.visitor;
     Answered::Ready(reply::object(200, &who(&visitor.name, visitor.role)))
 }
 
 /// `POST /v1/logout`
-pub(in crate::handle::admin) fn log_out(ask: &Ask) -> Answered {
+pub(in crate::handle::admin) fn log_out(ask: &AdminRequest) -> Answered {
     let Some(session) = session_of(&ask.admin, &ask.request) else {
         return Answered::Ready(reply::text(409, "nobody logs in here"));
     };
@@ -183,7 +184,7 @@ pub(in crate::handle::admin) fn log_out(ask: &Ask) -> Answered {
 }
 
 /// `POST /v1/admin-url`
-pub(in crate::handle::admin) fn new_url(ask: &Ask) -> Answered {
+pub(in crate::handle::admin) fn new_url(ask: &AdminRequest) -> Answered {
     if ask.visitor.session.is_some() {
         return Answered::Ready(reply::text(403, "ask for this on the control socket"));
     }
@@ -213,23 +214,23 @@ fn shortened(name: &str) -> String {
 }
 
 /// A password that is being checked.
-pub(super) struct Turn<'d>(&'d super::Door);
+pub(super) struct PasswordCheckPermit<'d>(&'d super::Door);
 
 impl super::Door {
     /// A turn to check a password; `None` when as many are checked as may be at a time.
-    fn turn(&self) -> Option<Turn<'_>> {
+    fn turn(&self) -> Option<PasswordCheckPermit<'_>> {
         let mut state = self.state.lock();
         if state.checks >= CHECKS_MAX {
-            Tally::add(&self.tally.checks_limited);
+            DoorCounters::add(&self.tally.checks_limited);
             return None;
         }
         state.checks += 1;
         drop(state);
-        Some(Turn(self))
+        Some(PasswordCheckPermit(self))
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for PasswordCheckPermit<'_> {
     fn drop(&mut self) {
         self.0.state.lock().checks -= 1;
     }

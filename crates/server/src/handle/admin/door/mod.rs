@@ -22,7 +22,7 @@ use crate::api::AdminPages;
 
 pub(super) use enter::answer;
 pub(super) use login::{log_out, new_url, outcome, who_am_i};
-pub(super) use settings::Settings;
+pub(super) use settings::DoorSettings;
 
 /// How names of cookies begin; the port follows.
 pub(crate) const ADMIN_COOKIE: &[u8] = b"hob-admin-";
@@ -30,13 +30,13 @@ pub(crate) const ADMIN_COOKIE: &[u8] = b"hob-admin-";
 /// What is known at the door.
 #[derive(Default)]
 pub struct Door {
-    state: Mutex<State>,
-    tally: Tally,
+    state: Mutex<DoorState>,
+    tally: DoorCounters,
 }
 
 #[derive(Default)]
-struct State {
-    settings: Settings,
+struct DoorState {
+    settings: DoorSettings,
     sessions: session::Sessions,
     tokens: tokens::Tokens,
     tries: tries::Tries,
@@ -46,7 +46,7 @@ struct State {
 
 /// What happened at the door since the server's start.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct DoorCounters {
     logins: AtomicU64,
     logins_failed: AtomicU64,
     pub(super) logins_limited: AtomicU64,
@@ -65,13 +65,13 @@ impl Door {
     }
 
     /// How often something happened.
-    pub(super) fn count(&self, of: impl FnOnce(&Tally) -> &AtomicU64) -> u64 {
+    pub(super) fn count(&self, of: impl FnOnce(&DoorCounters) -> &AtomicU64) -> u64 {
         of(&self.tally).load(Ordering::Relaxed)
     }
 
     /// A body was larger than it may be.
     pub(super) fn count_large_body(&self) {
-        Tally::add(&self.tally.bodies_limited);
+        DoorCounters::add(&self.tally.bodies_limited);
     }
 
     /// For `hob status`; null without admin pages.
@@ -91,7 +91,7 @@ impl Door {
     }
 }
 
-impl Tally {
+impl DoorCounters {
     fn add(count: &AtomicU64) {
         count.fetch_add(1, Ordering::Relaxed);
     }

@@ -10,7 +10,7 @@ use crate::handle::plain;
 use crate::step::negotiate::{self, Negotiated};
 
 /// One file of the built pages.
-pub(super) struct File {
+pub(super) struct AdminPageFile {
     /// Path in a URL.
     path: &'static str,
     /// Entity tag.
@@ -50,7 +50,7 @@ pub(super) fn answer(request: &Request) -> Response {
         };
     };
     let coded = |coding: Coding| Some((Some(coding), find(&format!("{path}{}", suffix(coding)))?));
-    let available: Vec<(Option<Coding>, &File)> = [Coding::Brotli, Coding::Gzip]
+    let available: Vec<(Option<Coding>, &AdminPageFile)> = [Coding::Brotli, Coding::Gzip]
         .into_iter()
         .filter_map(coded)
         .collect();
@@ -68,7 +68,12 @@ pub(super) fn answer(request: &Request) -> Response {
     respond(request, file, coding, chosen)
 }
 
-fn respond(request: &Request, file: &File, coding: Option<Coding>, chosen: &File) -> Response {
+fn respond(
+    request: &Request,
+    file: &AdminPageFile,
+    coding: Option<Coding>,
+    chosen: &AdminPageFile,
+) -> Response {
     let mut fields = plain::named();
     let types = MediaTypes::new([], "utf-8");
     let media = types.of(file.path.as_bytes());
@@ -112,7 +117,7 @@ fn notice() -> Response {
     )
 }
 
-fn find(path: &str) -> Option<&'static File> {
+fn find(path: &str) -> Option<&'static AdminPageFile> {
     let at = FILES.binary_search_by(|file| file.path.cmp(path)).ok()?;
     FILES.get(at)
 }

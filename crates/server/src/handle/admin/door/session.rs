@@ -1,23 +1,23 @@
 //! Who is logged in: a bounded list, each with the secret of its cookie and an end.
 
-use crate::config::Role;
-use crate::handle::admin::secret;
+use crate::config::AdminRole;
+use hob_keeper::secret;
 
 /// Sessions, those of one browser each.
 #[derive(Default)]
 pub(super) struct Sessions {
-    list: Vec<Session>,
+    list: Vec<LoginSession>,
     last_number: u64,
 }
 
 /// One login.
 #[derive(Clone, Debug)]
-pub(super) struct Session {
+pub(super) struct LoginSession {
     /// Counts logins, from 1. Unlike the secret it may be shown.
     pub(super) number: u64,
     secret: String,
     pub(super) name: String,
-    pub(super) role: Role,
+    pub(super) role: AdminRole,
     /// It came by a token, not by a password.
     pub(super) is_by_token: bool,
     until_ms: u64,
@@ -27,7 +27,7 @@ pub(super) struct Session {
 /// Who logs in.
 pub(super) struct Login {
     pub(super) name: String,
-    pub(super) role: Role,
+    pub(super) role: AdminRole,
     pub(super) is_by_token: bool,
 }
 
@@ -49,7 +49,7 @@ impl Sessions {
             self.list.remove(longest);
         }
         self.last_number += 1;
-        self.list.push(Session {
+        self.list.push(LoginSession {
             number: self.last_number,
             secret: secret.clone(),
             name: login.name,
@@ -62,7 +62,7 @@ impl Sessions {
     }
 
     /// The session of a cookie.
-    pub(super) fn find(&mut self, secret: &str, now_ms: u64) -> Option<Session> {
+    pub(super) fn find(&mut self, secret: &str, now_ms: u64) -> Option<LoginSession> {
         self.forget_old(now_ms);
         // Every one is compared, whichever it is.
         let mut found = None;
@@ -88,7 +88,7 @@ impl Sessions {
     }
 
     /// Ends those that do not pass.
-    pub(super) fn retain(&mut self, is_kept: impl FnMut(&Session) -> bool) {
+    pub(super) fn retain(&mut self, is_kept: impl FnMut(&LoginSession) -> bool) {
         self.list.retain(is_kept);
     }
 
@@ -109,7 +109,7 @@ mod tests {
     fn begin(sessions: &mut Sessions, name: &str, now_ms: u64) -> (String, bool) {
         let login = Login {
             name: name.to_owned(),
-            role: Role::Look,
+            role: AdminRole::Look,
             is_by_token: false,
         };
         sessions.begin(login, now_ms, 1000, 2).unwrap()

@@ -2,25 +2,25 @@
 
 use std::net::IpAddr;
 
-use super::{Door, Tally};
+use super::{Door, DoorCounters};
 use crate::config::{Admin, AdminUser, Config, Loopback, Purpose};
 
 /// Settings in force.
 #[derive(Default)]
-pub(in crate::handle::admin) struct Settings {
+pub(in crate::handle::admin) struct DoorSettings {
     admin: Option<Admin>,
     /// Addresses of its listeners as people read them, and whether they speak TLS.
     places: Vec<(String, bool)>,
 }
 
-impl Settings {
+impl DoorSettings {
     /// Those of a config; `addresses` has the real address of each of its listeners.
-    pub(in crate::handle::admin) fn of(config: &Config, addresses: &[String]) -> Settings {
+    pub(in crate::handle::admin) fn of(config: &Config, addresses: &[String]) -> DoorSettings {
         let listeners = config.listeners.iter().zip(addresses);
         let ours = listeners.filter(|(one, _)| {
             one.purpose == Purpose::Admin && one.localhost != Some(Loopback::V6)
         });
-        Settings {
+        DoorSettings {
             admin: config.admin.clone(),
             places: ours
                 .map(|(one, shown)| (shown.clone(), one.tls.is_some()))
@@ -67,7 +67,7 @@ pub(super) struct Challenge {
 impl Door {
     /// Puts settings in force. Sessions of users go on who are the same as before; those that came
     /// by a URL go on as long as there are admin pages.
-    pub(in crate::handle::admin) fn set(&self, settings: Settings) {
+    pub(in crate::handle::admin) fn set(&self, settings: DoorSettings) {
         let mut state = self.state.lock();
         let before = std::mem::replace(&mut state.settings, settings);
         let state = &mut *state;
@@ -86,7 +86,7 @@ impl Door {
         };
         let until_ms = now_ms.saturating_add(admin.token_time.as_millis() as u64);
         if state.tokens.add(token.to_owned(), until_ms, now_ms) {
-            Tally::add(&self.tally.tokens_limited);
+            DoorCounters::add(&self.tally.tokens_limited);
         }
     }
 
@@ -106,7 +106,7 @@ impl Door {
             return Err(wait_s);
         }
         if state.tries.count(address, now_ms) {
-            Tally::add(&self.tally.addresses_limited);
+            DoorCounters::add(&self.tally.addresses_limited);
         }
         Ok(Challenge {
             user: state.settings.user(name).cloned(),

@@ -1,6 +1,6 @@
 //! Tokens that stand in printed URLs: each is good for one login, and not for long.
 
-use crate::handle::admin::secret;
+use hob_keeper::secret;
 
 /// Tokens at a time; at one more the oldest goes.
 const TOKENS_MAX: usize = 16;

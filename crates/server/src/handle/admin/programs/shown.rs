@@ -9,10 +9,10 @@ use super::super::Admin;
 use super::super::routes::rounded;
 use crate::activity::processes::cpu_us_of;
 use crate::advice::runner::Runner;
-use crate::advice::scripts::Tally;
+use crate::advice::scripts::ScriptTally;
 use crate::advice::sentence::{Case, RUNS_MIN, Saving, cpus};
-use crate::advice::trend::Span;
-use crate::advice::{Inventory, KeptPool, Lately, Learned, RunRoute, Subject};
+use crate::advice::trend::UsageWindow;
+use crate::advice::{Inventory, KeptPool, Lately, Learned, RunRoute, ScriptRef};
 use crate::api::Worker;
 use crate::handle::cgi::Runs;
 use crate::handle::warm::status::hosts;
@@ -29,7 +29,7 @@ pub(in crate::handle::admin) fn told(admin: &Admin) -> Value {
     let requests = shared.series.requests();
     let pools = inventory.pools.iter();
     let pools = pools.map(|one| kept(admin, one, &requests));
-    let moment = Moment::now(admin);
+    let moment = ProgramsReportContext::now(admin);
     let routes = inventory.routes.iter();
     let routes = routes.map(|route| moment.route(route));
     let (workers, workers_max) = shared.fleet.load();
@@ -79,7 +79,7 @@ fn kept(admin: &Admin, one: &KeptPool, requests: &HashMap<u16, u64>) -> Value {
 }
 
 /// When all of it is told.
-struct Moment<'a> {
+struct ProgramsReportContext<'a> {
     admin: &'a Admin,
     now_unix_ms: u64,
     /// Loop time.
@@ -88,11 +88,11 @@ struct Moment<'a> {
     today_s: f64,
 }
 
-impl<'a> Moment<'a> {
-    fn now(admin: &'a Admin) -> Moment<'a> {
+impl<'a> ProgramsReportContext<'a> {
+    fn now(admin: &'a Admin) -> ProgramsReportContext<'a> {
         let now_unix_ms = unix_ms();
         let since_ms = now_unix_ms.saturating_sub(admin.shared.scripts.since_unix_ms());
-        Moment {
+        ProgramsReportContext {
             admin,
             now_unix_ms,
             now_ms: now_ms(),
@@ -105,7 +105,7 @@ impl<'a> Moment<'a> {
         let told = route.cgi.scripts.told();
         let advice = &self.admin.advice;
         let lately = advice.look(&route.key(), route.cgi.scripts.ever(), uptime_s(self.admin));
-        let scripts: Vec<Script> = told
+        let scripts: Vec<ScriptAdvice> = told
             .scripts
             .iter()
             .map(|(file, tally)| self.script(route, file, *tally))
@@ -132,26 +132,26 @@ impl<'a> Moment<'a> {
         })
     }
 
-    fn script(&self, route: &RunRoute, file: &[u8], tally: Tally) -> Script {
+    fn script(&self, route: &RunRoute, file: &[u8], tally: ScriptTally) -> ScriptAdvice {
         let name = String::from_utf8_lossy(file).into_owned();
         if tally.used.requests < RUNS_MIN {
             let saving = Err(format!("fewer than {RUNS_MIN} requests today"));
-            return Script::new(name, tally, None, saving);
+            return ScriptAdvice::new(name, tally, None, saving);
         }
-        let subject = Subject {
+        let subject = ScriptRef {
             cgi: std::sync::Arc::clone(&route.cgi),
             file: file.into(),
         };
         let admin = self.admin;
         let Some(learned) = admin.advice.learner.ask(&subject, &admin.crew) else {
             let saving = Err("the start of its interpreter is being measured".to_owned());
-            return Script::new(name, tally, None, saving);
+            return ScriptAdvice::new(name, tally, None, saving);
         };
         let saving = self.saving(&name, tally, &learned);
-        Script::new(name, tally, Some(learned), saving)
+        ScriptAdvice::new(name, tally, Some(learned), saving)
     }
 
-    fn saving(&self, name: &str, tally: Tally, learned: &Learned) -> Result<Saving, String> {
+    fn saving(&self, name: &str, tally: ScriptTally, learned: &Learned) -> Result<Saving, String> {
         let runner = learned.runner.as_ref().map_err(String::clone)?;
         let start_us = learned.start_us.clone()?;
         let case = Case {
@@ -172,7 +172,7 @@ impl<'a> Moment<'a> {
         case.saving()
     }
 
-    fn script_told(&self, script: &Script) -> Value {
+    fn script_told(&self, script: &ScriptAdvice) -> Value {
         let used = script.tally.used;
         let learned = script.learned.as_ref();
         let runner = learned.and_then(|learned| learned.runner.as_ref().ok());
@@ -198,21 +198,21 @@ impl<'a> Moment<'a> {
 }
 
 /// A script, what is known of it, and what is advised, or why nothing is.
-struct Script {
+struct ScriptAdvice {
     name: String,
-    tally: Tally,
+    tally: ScriptTally,
     learned: Option<Learned>,
     saving: Result<Saving, String>,
 }
 
-impl Script {
+impl ScriptAdvice {
     fn new(
         name: String,
-        tally: Tally,
+        tally: ScriptTally,
         learned: Option<Learned>,
         saving: Result<Saving, String>,
-    ) -> Script {
-        Script {
+    ) -> ScriptAdvice {
+        ScriptAdvice {
             name,
             tally,
             learned,
@@ -222,7 +222,7 @@ impl Script {
 }
 
 /// What is advised for a route as a whole: the sentence of its script that would save most.
-fn all_in_all(route: &RunRoute, scripts: &[Script]) -> Option<String> {
+fn all_in_all(route: &RunRoute, scripts: &[ScriptAdvice]) -> Option<String> {
     let savings = scripts.iter().filter_map(|one| one.saving.as_ref().ok());
     let savings: Vec<&Saving> = savings.collect();
     let best = savings
@@ -244,7 +244,7 @@ fn all_in_all(route: &RunRoute, scripts: &[Script]) -> Option<String> {
 }
 
 /// CPU time of a run, on the average, in whole microseconds.
-fn each_us(tally: Tally) -> u64 {
+fn each_us(tally: ScriptTally) -> u64 {
     tally.used.each_us().map_or(0, |us| us.round() as u64)
 }
 
@@ -259,7 +259,7 @@ fn runs(runs: &Runs) -> String {
 }
 
 fn used(lately: &Lately) -> Value {
-    let span = |span: &Span| {
+    let span = |span: &UsageWindow| {
         json!({
             "seconds": span.seconds,
             "requests": span.used.requests,

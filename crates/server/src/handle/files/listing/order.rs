@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Entry, EntryKind};
+use super::{EntryKind, ListingEntry};
 
 /// How a listing is sorted. Folders come first in either direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Sort {
     /// By what.
     pub key: SortKey,
     /// In which direction.
-    pub order: Order,
+    pub order: SortDirection,
 }
 
 /// What a listing is sorted by.
@@ -27,7 +27,7 @@ pub enum SortKey {
 
 /// A direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum SortDirection {
     /// Smallest, oldest, nearest to A first.
     #[default]
     Ascending,
@@ -45,8 +45,8 @@ impl Sort {
                 b"sort=name" => key = SortKey::Name,
                 b"sort=size" => key = SortKey::Size,
                 b"sort=time" => key = SortKey::Time,
-                b"order=asc" => order = Some(Order::Ascending),
-                b"order=desc" => order = Some(Order::Descending),
+                b"order=asc" => order = Some(SortDirection::Ascending),
+                b"order=desc" => order = Some(SortDirection::Descending),
                 _ => {}
             }
         }
@@ -56,7 +56,7 @@ impl Sort {
         }
     }
 
-    pub(super) fn apply(self, entries: &mut [Entry]) {
+    pub(super) fn apply(self, entries: &mut [ListingEntry]) {
         entries.sort_unstable_by(|one, other| {
             let by_key = match self.key {
                 SortKey::Name => by_name(one, other),
@@ -65,8 +65,8 @@ impl Sort {
                 SortKey::Time => one.modified_unix.cmp(&other.modified_unix),
             };
             let directed = match self.order {
-                Order::Ascending => by_key,
-                Order::Descending => by_key.reverse(),
+                SortDirection::Ascending => by_key,
+                SortDirection::Descending => by_key.reverse(),
             };
             one.kind
                 .cmp(&other.kind)
@@ -78,10 +78,10 @@ impl Sort {
 
 impl SortKey {
     /// The direction that a first click on a column asks for.
-    pub(super) fn first_order(self) -> Order {
+    pub(super) fn first_order(self) -> SortDirection {
         match self {
-            SortKey::Name => Order::Ascending,
-            SortKey::Size | SortKey::Time => Order::Descending,
+            SortKey::Name => SortDirection::Ascending,
+            SortKey::Size | SortKey::Time => SortDirection::Descending,
         }
     }
 
@@ -94,37 +94,37 @@ impl SortKey {
     }
 }
 
-impl Order {
-    pub(super) fn reversed(self) -> Order {
+impl SortDirection {
+    pub(super) fn reversed(self) -> SortDirection {
         match self {
-            Order::Ascending => Order::Descending,
-            Order::Descending => Order::Ascending,
+            SortDirection::Ascending => SortDirection::Descending,
+            SortDirection::Descending => SortDirection::Ascending,
         }
     }
 
     pub(super) fn word(self) -> &'static str {
         match self {
-            Order::Ascending => "asc",
-            Order::Descending => "desc",
+            SortDirection::Ascending => "asc",
+            SortDirection::Descending => "desc",
         }
     }
 
     pub(super) fn aria(self) -> &'static str {
         match self {
-            Order::Ascending => "ascending",
-            Order::Descending => "descending",
+            SortDirection::Ascending => "ascending",
+            SortDirection::Descending => "descending",
         }
     }
 
     pub(super) fn arrow(self) -> &'static str {
         match self {
-            Order::Ascending => "<span aria-hidden=\"true\"> \u{2191}</span>",
-            Order::Descending => "<span aria-hidden=\"true\"> \u{2193}</span>",
+            SortDirection::Ascending => "<span aria-hidden=\"true\"> \u{2191}</span>",
+            SortDirection::Descending => "<span aria-hidden=\"true\"> \u{2193}</span>",
         }
     }
 }
 
-fn by_name(one: &Entry, other: &Entry) -> Ordering {
+fn by_name(one: &ListingEntry, other: &ListingEntry) -> Ordering {
     natural(&one.name, &other.name).then_with(|| one.name.cmp(&other.name))
 }
 

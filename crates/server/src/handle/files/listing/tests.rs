@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn entry(name: &[u8], kind: EntryKind, size: u64, modified_unix: i64) -> Entry {
-    Entry {
+fn entry(name: &[u8], kind: EntryKind, size: u64, modified_unix: i64) -> ListingEntry {
+    ListingEntry {
         name: name.to_vec(),
         kind,
         size,
@@ -11,7 +11,7 @@ fn entry(name: &[u8], kind: EntryKind, size: u64, modified_unix: i64) -> Entry {
     }
 }
 
-fn entries() -> Vec<Entry> {
+fn entries() -> Vec<ListingEntry> {
     vec![
         entry(b"file10.txt", EntryKind::File, 1023, 86_400),
         entry(b"File9.txt", EntryKind::File, 1536, 784_111_777),
@@ -61,7 +61,7 @@ fn page_of_a_folder() {
 fn page_of_an_empty_root() {
     let sort = Sort {
         key: SortKey::Size,
-        order: Order::Descending,
+        order: SortDirection::Descending,
     };
     let page = html(b"/", Contents::default(), sort);
     assert_eq!(unstyled(page), include_str!("golden/empty.html"));
@@ -119,7 +119,7 @@ fn unknown_words_in_the_query_are_ignored() {
     assert_eq!(Sort::from_query(query), Sort::default());
     let time = Sort {
         key: SortKey::Time,
-        order: Order::Descending,
+        order: SortDirection::Descending,
     };
     assert_eq!(Sort::from_query(Some(b"x=1&sort=time")), time);
 }
@@ -139,7 +139,7 @@ fn names_are_ordered_as_people_count() {
         "a1000000000000000000000",
     ];
     let entry_of = |name: &str| entry(name.as_bytes(), EntryKind::File, 0, 0);
-    let mut sorted: Vec<Entry> = names.iter().map(|name| entry_of(name)).collect();
+    let mut sorted: Vec<ListingEntry> = names.iter().map(|name| entry_of(name)).collect();
     Sort::default().apply(&mut sorted);
     names = [
         "",

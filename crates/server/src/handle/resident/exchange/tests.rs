@@ -1,16 +1,16 @@
 //! Pieces of an answer on their way.
 
 use super::*;
-use hob_http::limits::Limits;
+use hob_http::limits::HttpLimits;
 
-fn exchange() -> Arc<Exchange> {
+fn exchange() -> Arc<WorkerExchange> {
     let head = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-    let request = Request::offline(head, &Limits::default()).unwrap();
-    Exchange::new(&request, Vec::new(), false)
+    let request = Request::offline(head, &HttpLimits::default()).unwrap();
+    WorkerExchange::new(&request, Vec::new(), false)
 }
 
-fn put(exchange: &Exchange, bytes: &[u8]) {
-    let (is_wanted, _) = exchange.put_data(|| Piece::Bytes(Bytes::copy_from_slice(bytes)));
+fn put(exchange: &WorkerExchange, bytes: &[u8]) {
+    let (is_wanted, _) = exchange.put_data(|| AnswerPiece::Bytes(Bytes::copy_from_slice(bytes)));
     assert!(is_wanted);
 }
 
@@ -28,7 +28,7 @@ fn many_small_pieces_wait_as_a_few_in_their_order() {
     assert!(exchange.state.lock().data.len() <= PIECES_APART_MAX + 20);
     let mut came = Vec::new();
     let cx = Context::from_waker(Waker::noop());
-    while let Taken::Piece(Piece::Bytes(piece)) = exchange.take(&cx, usize::MAX) {
+    while let AnswerBodyPoll::Piece(AnswerPiece::Bytes(piece)) = exchange.take(&cx, usize::MAX) {
         came.extend_from_slice(&piece);
     }
     assert!(came == right);
@@ -43,5 +43,5 @@ fn whole_answer_of_small_pieces_is_whole() {
     let Some(Ok(pieces)) = exchange.take_whole() else {
         panic!("all of it is here");
     };
-    assert_eq!(pieces.iter().map(Piece::len).sum::<usize>(), 100);
+    assert_eq!(pieces.iter().map(AnswerPiece::len).sum::<usize>(), 100);
 }

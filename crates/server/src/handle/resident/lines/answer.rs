@@ -2,18 +2,18 @@
 
 use std::mem;
 
-use hob_ipc::message::{self, Head, Kind};
-use hob_ipc::shm::Payload;
+use hob_ipc::message::{self, MessageHead, MessageKind};
+use hob_ipc::shm::WorkerPayload;
 
-use crate::handle::resident::driver::Core;
+use crate::handle::resident::driver::DrivenWorker;
 use crate::handle::resident::exchange::{Ending, HeadSaid};
-use crate::handle::resident::fail::Failure;
+use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::limits::LINES_HEAD_BYTES_MAX;
 use crate::handle::resident::termination::{Termination, after};
-use crate::handle::script::head::{BadHead, HeadReader, Progress};
+use crate::handle::script::head::{BadHead, CgiHeadProgress, HeadReader};
 
 /// How far an answer is.
-pub(super) enum Answer {
+pub(super) enum LinesAnswer {
     /// No request is under way.
     None,
     /// Its head has not ended; what is there of it.
@@ -23,30 +23,30 @@ pub(super) enum Answer {
     Unwanted,
 }
 
-impl Answer {
-    pub(super) fn begin() -> Answer {
-        Answer::Head(HeadReader::new(LINES_HEAD_BYTES_MAX), Vec::new())
+impl LinesAnswer {
+    pub(super) fn begin() -> LinesAnswer {
+        LinesAnswer::Head(HeadReader::new(LINES_HEAD_BYTES_MAX), Vec::new())
     }
 
     /// Nobody waits for it any more.
     pub(super) fn give_up(&mut self) {
-        if !matches!(self, Answer::None) {
-            *self = Answer::Unwanted;
+        if !matches!(self, LinesAnswer::None) {
+            *self = LinesAnswer::Unwanted;
         }
     }
 
     /// The program has said something of it.
     pub(super) fn has_begun(&self) -> bool {
         match self {
-            Answer::Head(_, held) => !held.is_empty(),
-            Answer::Body => true,
-            Answer::None | Answer::Unwanted => false,
+            LinesAnswer::Head(_, held) => !held.is_empty(),
+            LinesAnswer::Body => true,
+            LinesAnswer::None | LinesAnswer::Unwanted => false,
         }
     }
 
     /// How many bytes may be read now, when so many were and are not told.
-    pub(super) fn room(&self, held_bytes: usize, is_last: bool, core: &mut Core) -> usize {
-        let Answer::Body = self else {
+    pub(super) fn room(&self, held_bytes: usize, is_last: bool, core: &mut DrivenWorker) -> usize {
+        let LinesAnswer::Body = self else {
             return usize::MAX;
         };
         let one = core.requests.at(0);
@@ -62,17 +62,17 @@ impl Answer {
     }
 
     /// Takes output. True when it turns out to be no answer.
-    pub(super) fn take(&mut self, bytes: &[u8], core: &mut Core) -> bool {
+    pub(super) fn take(&mut self, bytes: &[u8], core: &mut DrivenWorker) -> bool {
         match self {
-            Answer::None if bytes.trim_ascii().is_empty() => {}
-            Answer::None => {
+            LinesAnswer::None if bytes.trim_ascii().is_empty() => {}
+            LinesAnswer::None => {
                 let shown = &bytes[..bytes.len().min(SHOWN_BYTES_MAX)];
                 let shown = shown.escape_ascii();
                 core.blame = Some(format!(
                     "it wrote to standard output when it had no request: {shown}"
                 ));
             }
-            Answer::Head(reader, held) => {
+            LinesAnswer::Head(reader, held) => {
                 let is_first = held.is_empty();
                 let all = match is_first {
                     true => bytes,
@@ -82,40 +82,48 @@ impl Answer {
                     }
                 };
                 match reader.read(all) {
-                    Progress::Head(head, used) => {
+                    CgiHeadProgress::Head(head, used) => {
                         core.put_head(0, HeadSaid::Read(head));
                         take_body(&all[used..], core);
-                        *self = Answer::Body;
+                        *self = LinesAnswer::Body;
                     }
-                    Progress::Refused(bad) => {
-                        core.refuse_answer(Failure::Head(named(bad)));
+                    CgiHeadProgress::Refused(bad) => {
+                        core.refuse_answer(ResidentFailure::Head(named(bad)));
                         return true;
                     }
-                    Progress::NeedMore if is_first => *held = bytes.to_vec(),
-                    Progress::NeedMore => {}
+                    CgiHeadProgress::NeedMore if is_first => *held = bytes.to_vec(),
+                    CgiHeadProgress::NeedMore => {}
                 }
             }
-            Answer::Body => take_body(bytes, core),
-            Answer::Unwanted => {}
+            LinesAnswer::Body => take_body(bytes, core),
+            LinesAnswer::Unwanted => {}
         }
         false
     }
 
     /// It is over: how it ended, if there was one.
     pub(super) fn end(&mut self) -> Option<Ending> {
-        match mem::replace(self, Answer::None) {
-            Answer::None => None,
-            Answer::Head(_, held) if held.is_empty() => Some(Ending::Failed(Failure::NoHead)),
-            Answer::Head(reader, held) => Some(Ending::Failed(Failure::Head(reader.at_end(&held)))),
-            Answer::Body | Answer::Unwanted => Some(Ending::Whole(Vec::new())),
+        match mem::replace(self, LinesAnswer::None) {
+            LinesAnswer::None => None,
+            LinesAnswer::Head(_, held) if held.is_empty() => {
+                Some(Ending::Failed(ResidentFailure::NoHead))
+            }
+            LinesAnswer::Head(reader, held) => {
+                Some(Ending::Failed(ResidentFailure::Head(reader.at_end(&held))))
+            }
+            LinesAnswer::Body | LinesAnswer::Unwanted => Some(Ending::Whole(Vec::new())),
         }
     }
 }
 
-fn take_body(bytes: &[u8], core: &mut Core) {
+fn take_body(bytes: &[u8], core: &mut DrivenWorker) {
     if !bytes.is_empty() {
         let number = core.requests.at(0).number;
-        core.take_data(0, Head::new(Kind::Data, number), Payload::Bytes(bytes));
+        core.take_data(
+            0,
+            MessageHead::new(MessageKind::Data, number),
+            WorkerPayload::Bytes(bytes),
+        );
     }
 }
 
@@ -131,7 +139,7 @@ fn named(bad: BadHead) -> BadHead {
 }
 
 /// What of a program is done otherwise in lines than in messages.
-impl Core {
+impl DrivenWorker {
     /// A callout without a number: there is only one at a time.
     pub(super) fn call_out_in_lines(&mut self, text: &[u8], wants_reply: bool) {
         let request = self.requests.iter().next().map(|one| one.number);
@@ -139,12 +147,12 @@ impl Core {
             true => 0,
             false => message::QUIET,
         };
-        let head = Head::new(Kind::Callout, request.unwrap_or_default()).flags(flags);
+        let head = MessageHead::new(MessageKind::Callout, request.unwrap_or_default()).flags(flags);
         self.call_out(head, text, request.map(|_| 0));
     }
 
     /// What was sent is no answer: the client is told so, and the rest of it is thrown away.
-    fn refuse_answer(&mut self, failure: Failure) {
+    fn refuse_answer(&mut self, failure: ResidentFailure) {
         let until_ms = after(self.home.reactor.now_ms(), self.pool.settings.grace);
         let one = self.requests.at(0);
         one.is_started = true;

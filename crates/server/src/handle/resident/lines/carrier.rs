@@ -5,15 +5,17 @@ use std::os::fd::OwnedFd;
 use std::task::{Context, Poll};
 
 use hob_http::{Reactor, Watched};
-use hob_ipc::lines::{self, Event, Format, Scanner, Sentinels, Unfit};
-use hob_ipc::message::Kind;
-use hob_ipc::request::Block;
+use hob_ipc::lines::{
+    self, OutputEvent, SentinelScanner, Sentinels, UnfitVariable, VariableFormat,
+};
+use hob_ipc::message::MessageKind;
+use hob_ipc::request::RequestBlock;
 use rustix::pipe::PipeFlags;
 
-use crate::handle::resident::driver::Core;
-use crate::handle::resident::fail::Failure;
+use crate::handle::resident::driver::DrivenWorker;
+use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::limits::READ_BYTES_PER_TURN;
-use crate::handle::resident::lines::answer::Answer;
+use crate::handle::resident::lines::answer::LinesAnswer;
 use crate::handle::resident::lines::pipe::{BodyPipe, Left, OutPipe};
 use crate::handle::resident::start::pipe_from_program;
 
@@ -22,10 +24,10 @@ pub(in crate::handle::resident) struct Lines {
     input: OutPipe,
     body: BodyPipe,
     output: Watched,
-    scanner: Scanner,
+    scanner: SentinelScanner,
     /// How variables are written, from the next request on.
-    format: Format,
-    answer: Answer,
+    format: VariableFormat,
+    answer: LinesAnswer,
     /// Its input ends with the request it has.
     is_draining: bool,
     /// It closed its input.
@@ -68,9 +70,9 @@ impl Lines {
             input: OutPipe::new(reactor.watch_later(ours)?),
             body,
             output,
-            scanner: Scanner::new(sentinels.clone()),
-            format: Format::default(),
-            answer: Answer::None,
+            scanner: SentinelScanner::new(sentinels.clone()),
+            format: VariableFormat::default(),
+            answer: LinesAnswer::None,
             is_draining: false,
             is_broken: false,
             is_last_look: false,
@@ -91,30 +93,35 @@ impl Lines {
     ///
     /// # Errors
     /// It cannot be told in lines.
-    pub(in crate::handle::resident) fn hand(&mut self, block: &[u8]) -> Result<(), Failure> {
-        let Ok(block) = Block::check(block) else {
+    pub(in crate::handle::resident) fn hand(
+        &mut self,
+        block: &[u8],
+    ) -> Result<(), ResidentFailure> {
+        let Ok(block) = RequestBlock::check(block) else {
             // It is one that this server built.
-            return Err(Failure::TooLong);
+            return Err(ResidentFailure::TooLong);
         };
         let told = lines::append(self.input.bytes(), self.format, block.variables());
         told.map_err(|unfit| {
-            Failure::Unpassable(match unfit {
-                Unfit::Broken => "a variable holds a line break, which a line cannot carry",
-                Unfit::TooLong => "a variable is longer than 64 KiB, the most a line can carry",
+            ResidentFailure::Unpassable(match unfit {
+                UnfitVariable::Broken => "a variable holds a line break, which a line cannot carry",
+                UnfitVariable::TooLong => {
+                    "a variable is longer than 64 KiB, the most a line can carry"
+                }
             })
         })?;
         self.body.begin(block.content_length().unwrap_or_default());
-        self.answer = Answer::begin();
+        self.answer = LinesAnswer::begin();
         Ok(())
     }
 
     /// Puts on its way what there is of a message in lines.
-    pub(in crate::handle::resident) fn push(&mut self, kind: Kind, payload: &[u8]) {
+    pub(in crate::handle::resident) fn push(&mut self, kind: MessageKind, payload: &[u8]) {
         match kind {
-            Kind::Body => self.body.push(payload),
-            Kind::Reply => lines::append_reply(self.input.bytes(), payload),
-            Kind::Drain => self.is_draining = true,
-            Kind::Cancel => self.cancel(),
+            MessageKind::Body => self.body.push(payload),
+            MessageKind::Reply => lines::append_reply(self.input.bytes(), payload),
+            MessageKind::Drain => self.is_draining = true,
+            MessageKind::Cancel => self.cancel(),
             // Nobody is greeted, and pipes are windows of their own.
             _ => {}
         }
@@ -123,7 +130,7 @@ impl Lines {
     /// Nobody waits for the answer. What it still writes is thrown away; it does not wait for a
     /// body that will not come.
     fn cancel(&mut self) {
-        let has_head = matches!(self.answer, Answer::Body);
+        let has_head = matches!(self.answer, LinesAnswer::Body);
         self.answer.give_up();
         if self.body.is_owed() && (!has_head || self.body.is_drunk_up()) {
             self.body.close();
@@ -139,7 +146,8 @@ impl Lines {
     pub(in crate::handle::resident) fn flush(&mut self, cx: &mut Context<'_>) {
         self.body.flush(cx);
         self.is_broken |= self.input.flush(cx).is_err();
-        if self.is_draining && matches!(self.answer, Answer::None) && self.waiting_bytes() == 0 {
+        if self.is_draining && matches!(self.answer, LinesAnswer::None) && self.waiting_bytes() == 0
+        {
             self.hang_up();
         }
     }
@@ -162,7 +170,7 @@ impl Lines {
     pub(in crate::handle::resident) fn hear(
         &mut self,
         cx: &mut Context<'_>,
-        core: &mut Core,
+        core: &mut DrivenWorker,
     ) -> Heard {
         let mut read_bytes = 0;
         while core.blame.is_none() {
@@ -219,19 +227,21 @@ impl Lines {
         self.output.mark_readable();
     }
 
-    fn tell(&mut self, core: &mut Core) {
+    fn tell(&mut self, core: &mut DrivenWorker) {
         while core.blame.is_none() {
             match self.scanner.next_event() {
-                Ok(Some(Event::Output(bytes))) => {
+                Ok(Some(OutputEvent::Output(bytes))) => {
                     if self.answer.take(bytes, core) {
                         self.cancel();
                     }
                 }
-                Ok(Some(Event::Callout { text, wants_reply })) => match Format::asked_by(text) {
-                    Some(format) => self.format = format,
-                    None => core.call_out_in_lines(text, wants_reply),
-                },
-                Ok(Some(Event::End)) => self.end(core),
+                Ok(Some(OutputEvent::Callout { text, wants_reply })) => {
+                    match VariableFormat::asked_by(text) {
+                        Some(format) => self.format = format,
+                        None => core.call_out_in_lines(text, wants_reply),
+                    }
+                }
+                Ok(Some(OutputEvent::End)) => self.end(core),
                 Ok(None) => return,
                 Err(malformed) => core.blame = Some(malformed.to_string()),
             }
@@ -239,7 +249,7 @@ impl Lines {
     }
 
     /// An answer is whole.
-    fn end(&mut self, core: &mut Core) {
+    fn end(&mut self, core: &mut DrivenWorker) {
         let Some(ending) = self.answer.end() else {
             core.blame = Some("it ended an answer that nobody had asked for".to_owned());
             return;

@@ -1,16 +1,16 @@
 //! Variables of requests: what scripts are told, and what never reaches them.
 
-use hob_http::limits::Limits;
+use hob_http::limits::HttpLimits;
 
 use super::*;
 
-fn variables_of(head: &str, change: impl Fn(&mut Asked<'_>)) -> Vec<(String, String)> {
+fn variables_of(head: &str, change: impl Fn(&mut ProgramRequest<'_>)) -> Vec<(String, String)> {
     let head = head.replace('\n', "\r\n");
-    let request = Request::offline(head.as_bytes(), &Limits::default()).unwrap();
-    let mut asked = Asked {
+    let request = Request::offline(head.as_bytes(), &HttpLimits::default()).unwrap();
+    let mut asked = ProgramRequest {
         request: &request,
         body_bytes: Some(request.body_len().unwrap_or(0)),
-        script: Script {
+        script: ScriptLocation {
             name: b"/cgi-bin/a.cgi",
             path_info: b"",
             file: b"/srv/cgi-bin/a.cgi",
@@ -215,8 +215,18 @@ fn every_variable_of_the_rfc_is_in_the_table_once() {
         "SERVER_SOFTWARE",
     ];
     let of = |origin| TABLE.iter().filter(move |one| one.origin == origin);
-    let mut names: Vec<&str> = of(Origin::Rfc).map(|one| one.name).collect();
+    let mut names: Vec<&str> = of(VariableOrigin::Rfc).map(|one| one.name).collect();
     names.sort_unstable();
     assert_eq!(names, RFC);
-    assert!(of(Origin::Custom).all(|one| !RFC.contains(&one.name)));
+    assert!(of(VariableOrigin::Custom).all(|one| !RFC.contains(&one.name)));
+}
+
+#[test]
+fn spawner_passes_every_variable_of_a_request_and_no_other() {
+    use hob_keeper::process::spawner::OF_REQUESTS;
+    let is_passed = |name: &str| name.starts_with("HTTP_") || OF_REQUESTS.contains(&name);
+    let refused = TABLE.iter().find(|variable| !is_passed(variable.name));
+    assert_eq!(refused.map(|variable| variable.name), None);
+    let is_known = |name: &&&str| TABLE.iter().any(|variable| variable.name == **name);
+    assert_eq!(OF_REQUESTS.iter().find(|name| !is_known(name)), None);
 }

@@ -1,0 +1,213 @@
+"""Instructions and system calls of one request in the threads that serve it, several hobs side by side.
+
+    python3 bench/instructions/table.py NAME=FOLDER NAME=FOLDER ... [--rows WORD]
+    python3 bench/instructions/table.py --files ROW FOLDER
+
+A FOLDER has `hob` and, for native parts, `lib/hob`. Each row is what many requests over one
+connection take less what few take, divided by how many more they are; ratios are to the first.
+With --files, the source files of hob's that one request over a connection of its own executes, in
+a program with debugging symbols. Needs root, gcc, curl, binutils, python3 and perl.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+from grouped import certificate, free_port  # noqa: E402
+
+CONFIG = """threads = 1
+control = "off"
+default_log = "access"
+[[log]]
+name = "access"
+file = "{place}/access.log"
+format = "combined"
+[[listen]]
+address = "127.0.0.1:{port}"
+[[listen]]
+address = "127.0.0.1:{tls_port}"
+tls = {{ cert = "{place}/cert.pem", key = "{place}/key.pem" }}
+[[site]]
+root = "{place}/www"
+[[site.route]]
+path = "/cgi/*"
+cgi = "{place}/cgi"
+[[site.route]]
+path = "/warm-python/*"
+warm = {{ python = "{place}/warm" }}
+[[site.route]]
+path = "/warm-perl/*"
+warm = {{ perl = "{place}/warm" }}
+[[site.route]]
+path = "/wsgi"
+resident = {{ wsgi = "app:application", dir = "{place}", workers = {{ min = 1, max = 1 }} }}
+[[site.route]]
+path = "/psgi"
+resident = {{ psgi = "{place}/app.psgi", workers = {{ min = 1, max = 1 }} }}
+[[site.route]]
+path = "/lines"
+resident = {{ command = ["{place}/lines.sh"], carrier = "lines", workers = {{ min = 1, max = 1 }} }}
+"""
+FILES = {
+    "app.py": """def application(environ, start_response):
+    start_response('200 OK', [('Content-Type', 'text/plain')])
+    return [b'hello']
+""",
+    "app.psgi": "sub { [200, ['Content-Type' => 'text/plain'], ['hello']] };\n",
+    "warm/hello.py": "print('Content-Type: text/plain\\n\\nhello')\n",
+    "warm/hello.pl": "print \"Content-Type: text/plain\\n\\nhello\";\n",
+    "cgi/hello.c": """#include <stdio.h>
+int main(void) { puts("Content-Type: text/plain\\n\\nhello"); }
+""",
+}
+# Name, path, options of curl, few and many requests, and whether the spawner's part is counted too.
+ROWS = [
+    ("file of 0 bytes", "/0k.txt", (), 20, 120, False),
+    ("1 KiB", "/1k.txt", (), 20, 120, False),
+    ("64 KiB", "/64k.txt", (), 20, 120, False),
+    ("4 MiB", "/4096k.txt", (), 4, 12, False),
+    ("TLS, 0 bytes", "/0k.txt", ("--tls", "--http1.1"), 20, 120, False),
+    ("TLS, 64 KiB", "/64k.txt", ("--tls", "--http1.1"), 4, 12, False),
+    ("HTTP/2, 0 bytes", "/0k.txt", ("--tls", "--http2"), 20, 120, False),
+    ("HTTP/2, 64 KiB", "/64k.txt", ("--tls", "--http2"), 4, 12, False),
+    ("CGI in C", "/cgi/hello", (), 5, 25, True),
+    ("warm Python", "/warm-python/hello.py", (), 5, 25, True),
+    ("warm Perl", "/warm-perl/hello.pl", (), 5, 25, True),
+    ("resident WSGI", "/wsgi", (), 20, 120, False),
+    ("resident PSGI", "/psgi", (), 20, 120, False),
+]
+
+
+def make_place():
+    place = pathlib.Path(tempfile.mkdtemp(prefix="hob-instructions-"))
+    place.chmod(0o755)
+    for folder in ("www", "cgi", "warm"):
+        (place / folder).mkdir()
+    for size in (0, 1, 64, 4096):
+        (place / "www" / f"{size}k.txt").write_bytes(b"x" * 1024 * size)
+    for name, text in FILES.items():
+        (place / name).write_text(text)
+    subprocess.run(["gcc", "-O2", "-o", place / "cgi/hello", place / "cgi/hello.c"], check=True)
+    subprocess.run(["gcc", "-O2", "-o", place / "steps", HERE / "steps.c"], check=True)
+    certificate(place)
+    return place
+
+
+class Server:
+    """A running hob, and the threads of it that serve."""
+
+    def __init__(self, name, folder, place):
+        self.name, self.place, self.port, self.tls_port = name, place, free_port(), free_port()
+        config = place / f"{name}.toml"
+        config.write_text(CONFIG.format(place=place, port=self.port, tls_port=self.tls_port))
+        command = [f"{folder}/hob", "serve", "--config", config]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        self.folder = folder
+        for _, path, options, *_ in ROWS:
+            self.ask(path, options, 3, retries=100)
+        self.server, self.spawner = self.find("hob-server"), self.find("hob-spawner")
+
+    def find(self, name):
+        """The number of a process that hob started, by its name."""
+        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            fields = re.match(r"(\d+) \((.*)\) \S (\d+)", stat.read_text())
+            if fields[2] == name and int(fields[3]) == self.process.pid:
+                return int(fields[1])
+        raise SystemExit(f"{self.name}: no {name}")
+
+    def threads(self, with_spawner):
+        tasks = pathlib.Path(f"/proc/{self.server}/task").iterdir()
+        serving = [task.name for task in tasks if re.fullmatch(r"hob-\d+\n", (task / "comm").read_text())]
+        return serving + [str(self.spawner)] * with_spawner
+
+    def command(self, path, options, count):
+        scheme, port = ("https", self.tls_port) if "--tls" in options else ("http", self.port)
+        flags = [word for word in options if word != "--tls"]
+        url = f"{scheme}://127.0.0.1:{port}{path}?[1-{count}]"
+        return ["curl", "-sfk", "-o", "/dev/null", *flags, url]
+
+    def ask(self, path, options, count, retries=1):
+        for _ in range(retries):
+            if subprocess.run(self.command(path, options, count)).returncode == 0:
+                return
+            time.sleep(0.1)
+        raise SystemExit(f"{self.name} does not answer {path}")
+
+    def steps(self, path, options, count, with_spawner, places=()):
+        threads = ",".join(self.threads(with_spawner))
+        command = [self.place / "steps", *places, threads, *self.command(path, options, count)]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return [int(word) for word in said.split()]
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def table(servers, wanted):
+    print("| row | hob | instructions | system calls | instructions, ratio |\n|---|---|---|---|---|")
+    for row, path, options, few, many, with_spawner in ROWS:
+        if wanted not in row:
+            continue
+        first = None
+        for server in servers:
+            # Timers fall into some runs: the least of three has the fewest.
+            runs = [[server.steps(path, options, count, with_spawner) for count in (few, many)] for _ in range(3)]
+            parts = [min(more[part] for _, more in runs) - min(less[part] for less, _ in runs) for part in (0, 1)]
+            steps, calls = (part / (many - few) for part in parts)
+            first = first or steps
+            print(f"| {row} | {server.name} | {steps:,.0f} | {calls:.1f} | {steps / first:.3f} |", flush=True)
+
+
+def files(server, row):
+    """The source files of hob's that one request executes."""
+    [(_, path, options, _, _, with_spawner)] = [known for known in ROWS if known[0] == row]
+    places = server.place / "places"
+    server.steps(path, options, 1, with_spawner, places=("-p", places))
+    program = pathlib.Path(server.folder, "hob").resolve()
+    ranges = []
+    for line in pathlib.Path(f"/proc/{server.server}/maps").read_text().splitlines():
+        fields = line.split()
+        if len(fields) == 6 and fields[5] == str(program):
+            start, end = (int(part, 16) for part in fields[0].split("-"))
+            ranges.append((start, end, int(fields[2], 16)))
+    base = min(start - offset for start, _, offset in ranges)
+    own = [int(line, 16) for line in places.read_text().splitlines()]
+    own = [hex(at - base) for at in own if any(start <= at < end for start, end, _ in ranges)]
+    command = ["addr2line", "-i", "-e", program]
+    lines = subprocess.run(command, input="\n".join(own), capture_output=True, text=True, check=True).stdout
+    found = {re.sub(r".*/(crates/\w+/src/)", r"\1", line.split(":")[0]) for line in lines.splitlines()}
+    return sorted(name for name in found if name.startswith("crates/"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("hobs", nargs="+", metavar="[NAME=]FOLDER")
+    parser.add_argument("--rows", default="", help="only rows whose name has this word")
+    parser.add_argument("--files", metavar="ROW", help="the source files of one request")
+    given = parser.parse_args()
+    os.sched_setaffinity(0, {0})
+    place, servers = make_place(), []
+    try:
+        for word in given.hobs:
+            name, _, folder = word.rpartition("=")
+            servers.append(Server(name or "hob", folder, place))
+        if given.files:
+            names = files(servers[0], given.files)
+            print("\n".join(names), f"\n{len(names)} files")
+        else:
+            table(servers, given.rows)
+    finally:
+        for server in servers:
+            server.stop()
+        shutil.rmtree(place)
+
+
+main()
