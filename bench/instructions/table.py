@@ -33,7 +33,7 @@ format = "combined"
 address = "127.0.0.1:{port}"
 [[listen]]
 address = "127.0.0.1:{tls_port}"
-tls = {{ cert = "{place}/cert.pem", key = "{place}/key.pem" }}
+tls = {{ certificate = "{place}/cert.pem", key = "{place}/key.pem" }}
 [[site]]
 root = "{place}/www"
 [[site.route]]
@@ -41,19 +41,16 @@ path = "/cgi/*"
 cgi = "{place}/cgi"
 [[site.route]]
 path = "/warm-python/*"
-warm = {{ python = "{place}/warm" }}
+warm = {{ dir = "{place}/warm", interpreter = "python3" }}
 [[site.route]]
 path = "/warm-perl/*"
-warm = {{ perl = "{place}/warm" }}
+warm = {{ dir = "{place}/warm", interpreter = "perl" }}
 [[site.route]]
 path = "/wsgi"
 resident = {{ wsgi = "app:application", dir = "{place}", workers = {{ min = 1, max = 1 }} }}
 [[site.route]]
 path = "/psgi"
 resident = {{ psgi = "{place}/app.psgi", workers = {{ min = 1, max = 1 }} }}
-[[site.route]]
-path = "/lines"
-resident = {{ command = ["{place}/lines.sh"], carrier = "lines", workers = {{ min = 1, max = 1 }} }}
 """
 FILES = {
     "app.py": """def application(environ, start_response):
@@ -181,7 +178,7 @@ def files(server, row):
     base = min(start - offset for start, _, offset in ranges)
     own = [int(line, 16) for line in places.read_text().splitlines()]
     own = [hex(at - base) for at in own if any(start <= at < end for start, end, _ in ranges)]
-    command = ["addr2line", "-i", "-e", program]
+    command = ["addr2line", "-e", program]
     lines = subprocess.run(command, input="\n".join(own), capture_output=True, text=True, check=True).stdout
     found = {re.sub(r".*/(crates/\w+/src/)", r"\1", line.split(":")[0]) for line in lines.splitlines()}
     return sorted(name for name in found if name.startswith("crates/"))
@@ -201,7 +198,7 @@ def main():
             servers.append(Server(name or "hob", folder, place))
         if given.files:
             names = files(servers[0], given.files)
-            print("\n".join(names), f"\n{len(names)} files")
+            print("\n".join(names), f"{len(names)} files", sep="\n")
         else:
             table(servers, given.rows)
     finally:

@@ -259,7 +259,7 @@ kinds! {
 }
 
 /// Hands the list of handlers to a macro: one line each. This is the only list of them; the server
-/// makes its own of it (`handle/mod.rs` there). Its order is that in which people are told of
+/// makes its own of it (`handle/handler.rs` there). Its order is that in which people are told of
 /// them; the numbers stand in records and in files of the history, so they never change.
 #[macro_export]
 macro_rules! handlers {

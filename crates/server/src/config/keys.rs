@@ -29,10 +29,9 @@ static KEYS_OF_SITE: [SchemaKey; SITE_KEYS.len() + 2] =
     joined(&[SITE_KEYS, &[SITE_FILES, routes(&ROUTE)]]);
 
 pub(super) static ROUTE: SchemaTable = route(
-    "A path pattern and one handler: `files`, `cgi`, `warm`, `resident`, `redirect`, `respond` or \
-     `metrics`. Routes are tried in order and the first that matches answers, so a narrow pattern \
-     stands before a wide one. Keys of `[[site]]` about answers, `headers` to `buffer_max`, may \
-     stand here too and hold for the route.",
+    "A path pattern and one handler. Routes are tried in order and the first that matches answers, \
+     so a narrow pattern stands before a wide one. Keys of `[[site]]` about answers may stand here \
+     too and hold for the route.",
     &KEYS_OF_ROUTE,
 );
 

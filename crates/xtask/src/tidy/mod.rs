@@ -9,6 +9,7 @@ mod crates;
 mod documents;
 mod exceptions;
 mod layout;
+mod names;
 mod places;
 mod reasons;
 mod report;

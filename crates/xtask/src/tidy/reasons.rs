@@ -10,7 +10,7 @@ const PAGE: &str = "docs/src/how-to/502.md";
 /// Files whose texts are reasons of records.
 const FILES: &[&str] = &[
     "crates/server/src/handle/cgi/fail.rs",
-    "crates/server/src/handle/cgi/head.rs",
+    "crates/server/src/handle/script/head.rs",
     "crates/server/src/handle/resident/fail.rs",
     "crates/server/src/handle/resident/file.rs",
     "crates/server/src/handle/resident/tunnel.rs",
@@ -29,6 +29,17 @@ const BEGINNINGS: &[&str] = &[
 
 pub(super) fn told(tree: &Tree, report: &mut TidyReport) {
     let page = tree.file(PAGE).map_or("", |page| page.text.as_str());
+    // A tree without the page is a sample of another rule.
+    let gone = FILES
+        .iter()
+        .filter(|file| !page.is_empty() && !tree.has(file));
+    for file in gone {
+        report.add(
+            PAGE,
+            1,
+            format!("{file} is not there; tidy/reasons.rs names it"),
+        );
+    }
     for (file, source) in tree.product() {
         if !FILES.contains(&file.path.as_str()) {
             continue;

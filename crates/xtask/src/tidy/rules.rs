@@ -2,7 +2,7 @@
 
 use super::report::TidyReport;
 use super::tree::Tree;
-use super::{crates, documents, layout, places, reasons, rust};
+use super::{crates, documents, layout, names, places, reasons, rust};
 
 /// One rule of the house.
 pub(super) struct Rule {
@@ -21,10 +21,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "crate-arrows",
         asks: "a crate depends only on the crates below it",
-        why: "hob -> server, compare, cost, load, trace; compare -> load; cost -> load; server -> \
-              http, trace, ipc; http -> trace; libhob -> ipc; the others know nothing of ours. \
-              Tests of hob have libhob built. A load generator that shares the server's parser \
-              shares its mistakes.",
+        why: "ARCHITECTURE.md draws the arrows. Tests of hob have libhob built. A load generator that \
+              shares the server's parser shares its mistakes, and what runs with privileges knows \
+              no handler.",
         check: crates::arrows,
     },
     Rule {
@@ -84,6 +83,20 @@ pub(super) const RULES: &[Rule] = &[
         why: "What they share stands in handle/script/, so that each can be read, changed and removed \
               alone. Only `warm` is `cgi` with processes from elsewhere.",
         check: layout::handlers_apart,
+    },
+    Rule {
+        name: "type-name",
+        asks: "at most two types of the workspace have one name",
+        why: "Who reads `State` has to find out which of many is meant. Say what it is the state of: a \
+              name says one thing, wherever it is read.",
+        check: names::types_of_a_name,
+    },
+    Rule {
+        name: "room-circle",
+        asks: "no more than three rooms of a crate import each other in a circle",
+        why: "A room that is used by what it uses cannot be read, tested or moved alone. Move what both \
+              want to a room below them.",
+        check: names::circles,
     },
     Rule {
         name: "example-shape",

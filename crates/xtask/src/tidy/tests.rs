@@ -204,6 +204,52 @@ const SAMPLES: &[Sample] = &[
         ],
     },
     Sample {
+        rule: "type-name",
+        breaks: &[
+            (
+                "crates/a/src/one.rs",
+                "//! x\npub struct State;\nenum Other {}\n",
+            ),
+            ("crates/a/src/two.rs", "//! x\npub(crate) enum State {}\n"),
+            ("crates/b/src/lib.rs", "//! x\n\ntrait State {}\n"),
+        ],
+        places: &["crates/b/src/lib.rs:3"],
+        keeps: &[
+            (
+                "crates/a/src/one.rs",
+                "//! x\npub struct State;\n// struct State;\n",
+            ),
+            (
+                "crates/a/src/two.rs",
+                "//! x\nenum State {}\n#[cfg(test)]\nmod tests {\n    struct State;\n}\n",
+            ),
+            ("crates/b/src/lib.rs", "//! x\nstruct Request;\n"),
+            ("crates/b/src/two.rs", "//! x\nstruct Request;\n"),
+            ("crates/c/src/two.rs", "//! x\nstruct Request;\n"),
+        ],
+    },
+    Sample {
+        rule: "room-circle",
+        breaks: &[
+            ("crates/a/src/one.rs", "//! x\nuse crate::two::Two;\n"),
+            (
+                "crates/a/src/two/mod.rs",
+                "//! x\nuse crate::three::Three;\n",
+            ),
+            ("crates/a/src/three.rs", "//! x\nuse crate::four::Four;\n"),
+            ("crates/a/src/four.rs", "//! x\nuse crate::one::One;\n"),
+        ],
+        places: &["crates/a/src/lib.rs:1"],
+        keeps: &[
+            ("crates/a/src/one.rs", "//! x\nuse crate::two::Two;\n"),
+            (
+                "crates/a/src/two/mod.rs",
+                "//! x\nuse crate::three::Three;\n",
+            ),
+            ("crates/a/src/three.rs", "//! x\nuse crate::one::One;\n"),
+        ],
+    },
+    Sample {
         rule: "example-shape",
         breaks: &[
             ("examples/hello/README.md", "x"),

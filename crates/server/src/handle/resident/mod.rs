@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! connection's thread            anywhere            worker's thread           process
-//!   answer, body  <--Exchange-->  pool   <--WorkerMailbox-->   worker (driver)  <-wire->  program
+//!   answer, body  <-WorkerExchange->  pool  <--WorkerMailbox-->   worker (driver)  <-wire->  program
 //! ```
 //!
 //! - `answer` from a request to its answer, `block` the request as its program gets it, `body` the
@@ -15,8 +15,9 @@
 //!   under way, `handing` how that comes and goes,
 //!   `wire` how messages travel, `lines` the carrier of lines, `callout` what the program asks,
 //!   `said` what it prints, `termination` and `ending` how it is ended
-//! - `start` starting a process, `host` the hosts that hob brings along, `native` the compiled
-//!   parts that make them faster
+//! - `start` starting a process, `trial` starting one before it is served, to see whether it does
+//! - `shared` the memory shared with a process, `chunk` pieces of answers in it
+//! - `service` how long requests take, `operate` what an operator has done
 //! - `watch` files whose change replaces the workers, `renew` how
 //! - `tunnel` answers after which raw bytes flow both ways
 //! - `file` files that a program passes by their descriptors

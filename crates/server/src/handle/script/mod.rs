@@ -5,8 +5,7 @@
 //! - `head`, `dechunk`, `reply` the answer that is made of what it prints
 //! - `control` what it asks the server for in fields of that answer
 //! - `stderr`, `fail` what it says when something goes wrong, and who is told
-//! - `build` what is made of settings, `memory` what its process takes, `limits` what nobody needs
-//!   to set
+//! - `build` what is made of settings, `limits` what nobody needs to set
 
 pub(crate) mod body;
 pub(crate) mod build;

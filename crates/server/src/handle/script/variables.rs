@@ -79,7 +79,8 @@ pub struct ScriptLocation<'a> {
 /// (`resident.scripts`): no other byte of a path can be this one.
 pub const SLASH_IN_A_NAME: u8 = 1;
 
-/// Every variable but the `HTTP_` ones, in the order they are passed.
+/// Every variable but the `HTTP_` ones, in the order they are passed. The spawner passes those of
+/// its own list (`OF_REQUESTS`) alone.
 pub static TABLE: &[Variable] = &[
     rfc("GATEWAY_INTERFACE", "`CGI/1.1`.", |_, out| {
         text(out, b"CGI/1.1")
