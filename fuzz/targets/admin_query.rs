@@ -4,7 +4,7 @@
 #![no_main]
 
 use hob_server::handle::admin::query::value_of;
-use hob_server::route::percent::{Part, encode};
+use hob_server::route::percent::{UrlPart, encode};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
         assert!(found.len() <= 3 * query.len());
     }
     let mut whole = b"q=".to_vec();
-    encode(value, Part::Value, &mut whole);
+    encode(value, UrlPart::Value, &mut whole);
     whole.push(b'&');
     whole.extend_from_slice(query);
     let back = value_of(&whole, "q").expect("it was put in front");

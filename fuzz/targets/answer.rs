@@ -4,12 +4,12 @@
 //! The first byte says how the rest is cut, and whether HEAD was asked.
 #![no_main]
 
-use hob_load::{Answer, AnswerReader, Asked, BadAnswer, Progress};
+use hob_load::{AnswerSummary, AnswerReader, AnswerReadOptions, BadAnswer, AnswerProgress};
 use libfuzzer_sys::fuzz_target;
 
 /// Reads in pieces until an answer is complete, then to the end of the connection.
-fn read(bytes: &[u8], step: usize, is_head: bool) -> Result<(Answer, usize), BadAnswer> {
-    let asked = Asked {
+fn read(bytes: &[u8], step: usize, is_head: bool) -> Result<(AnswerSummary, usize), BadAnswer> {
+    let asked = AnswerReadOptions {
         is_head,
         fields: &[],
         is_hashed: true,
@@ -17,7 +17,7 @@ fn read(bytes: &[u8], step: usize, is_head: bool) -> Result<(Answer, usize), Bad
     let mut reader = AnswerReader::default();
     let mut at = 0;
     for piece in bytes.chunks(step) {
-        if let Progress::Complete(used) = reader.read(piece, asked)? {
+        if let AnswerProgress::Complete(used) = reader.read(piece, asked)? {
             assert!(used <= piece.len());
             return Ok((*reader.answer(), at + used));
         }

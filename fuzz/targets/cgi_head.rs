@@ -4,7 +4,7 @@
 //! The first byte says how the rest is cut.
 #![no_main]
 
-use hob_server::handle::script::head::{HeadReader, Progress};
+use hob_server::handle::script::head::{HeadReader, CgiHeadProgress};
 use libfuzzer_sys::fuzz_target;
 
 /// Small, so that inputs reach it.
@@ -20,21 +20,21 @@ fuzz_target!(|data: &[u8]| {
     let found = pieces
         .chain([output.len()])
         .map(|len| reader.read(&output[..len]))
-        .find(|progress| *progress != Progress::NeedMore);
-    let found = found.unwrap_or(Progress::NeedMore);
+        .find(|progress| *progress != CgiHeadProgress::NeedMore);
+    let found = found.unwrap_or(CgiHeadProgress::NeedMore);
     // Of a head that is too long, the pieces show less at the moment it is refused.
-    if let (Progress::Refused(one), Progress::Refused(other)) = (&whole, &found) {
+    if let (CgiHeadProgress::Refused(one), CgiHeadProgress::Refused(other)) = (&whole, &found) {
         assert_eq!(one.reason, other.reason);
     } else {
         assert_eq!(whole, found);
     }
     match whole {
-        Progress::NeedMore => {
+        CgiHeadProgress::NeedMore => {
             assert!(output.len() <= BYTES_MAX);
             let _ = reader.at_end(output).to_string();
         }
-        Progress::Refused(bad) => drop(bad.to_string()),
-        Progress::Head(head, used) => {
+        CgiHeadProgress::Refused(bad) => drop(bad.to_string()),
+        CgiHeadProgress::Head(head, used) => {
             assert!(used <= BYTES_MAX && (200..600).contains(&head.status));
             assert!(output[..used].ends_with(b"\n"));
             for (name, value) in head.fields.iter() {

@@ -6,8 +6,8 @@
 
 use hob_http::Bytes;
 use hob_http::Refusal;
-use hob_http::h1::chunked::{Decoded, Decoder};
-use hob_http::limits::Limits;
+use hob_http::h1::chunked::{Decoded, ChunkedDecoder};
+use hob_http::limits::HttpLimits;
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug, PartialEq)]
@@ -20,12 +20,12 @@ enum End {
 /// The data, how it ended, and how many bytes were used when it did.
 fn decode(input: &[u8], step: usize) -> (Vec<u8>, End, usize) {
     // Small, so that inputs reach them.
-    let limits = Limits {
+    let limits = HttpLimits {
         head_bytes: 128,
         header_count: 4,
-        ..Limits::default()
+        ..HttpLimits::default()
     };
-    let mut decoder = Decoder::default();
+    let mut decoder = ChunkedDecoder::default();
     let mut data = Vec::new();
     let mut used = 0;
     let mut length = 0;

@@ -2,7 +2,7 @@
 #![no_main]
 
 use hob_http::date::imf_fixdate;
-use hob_server::step::conditional::{Conditions, Method, Validators, Verdict, evaluate};
+use hob_server::step::conditional::{Conditions, ConditionalMethod, Validators, PreconditionOutcome, evaluate};
 use hob_server::step::date::parse_http_date;
 use libfuzzer_sys::fuzz_target;
 
@@ -33,10 +33,10 @@ fuzz_target!(|input: (i64, i64, &[u8])| {
         if_range: next(),
         range: next(),
     };
-    let verdict = evaluate(Method::Get, &conditions, &current, now);
-    assert!(verdict != Verdict::IgnoreRange || conditions.range.is_some());
+    let verdict = evaluate(ConditionalMethod::Get, &conditions, &current, now);
+    assert!(verdict != PreconditionOutcome::IgnoreRange || conditions.range.is_some());
     assert_ne!(
-        evaluate(Method::Unsafe, &conditions, &current, now),
-        Verdict::NotModified
+        evaluate(ConditionalMethod::Unsafe, &conditions, &current, now),
+        PreconditionOutcome::NotModified
     );
 });

@@ -7,15 +7,15 @@
 use std::rc::Rc;
 
 use hob_http::date::DateLine;
-use hob_http::h1::{Conn, Event, Next, Sending};
-use hob_http::limits::Limits;
+use hob_http::h1::{Http1Connection, Http1Event, AfterAnswer, ResponseFraming};
+use hob_http::limits::HttpLimits;
 use hob_http::{Fields, RequestHead, ResponseHead};
 use libfuzzer_sys::fuzz_target;
 
 const STATUSES: [u16; 8] = [200, 204, 304, 404, 500, 200, 206, 413];
 
 struct Run<'a> {
-    core: Conn,
+    core: Http1Connection,
     head: RequestHead,
     choices: &'a [u8],
     answered: usize,
@@ -49,8 +49,8 @@ impl Run<'_> {
             let (deadline_ms, _) = self.core.deadline();
             assert!(deadline_ms > self.now_ms);
             match event {
-                Event::NeedMore => return (used, Reads::On),
-                Event::Request(_) => {
+                Http1Event::NeedMore => return (used, Reads::On),
+                Http1Event::Request(_) => {
                     self.seen.extend_from_slice(self.head.method());
                     self.seen.extend_from_slice(self.head.target());
                     self.seen.extend_from_slice(self.head.host());
@@ -67,11 +67,11 @@ impl Run<'_> {
                         return (used, Reads::Over);
                     }
                 }
-                Event::Data(len) => {
+                Http1Event::Data(len) => {
                     assert!(len > 0 && len <= count);
                     self.body.extend_from_slice(&input[used - len..used]);
                 }
-                Event::BodyEnd(_) => {
+                Http1Event::BodyEnd(_) => {
                     self.seen.append(&mut self.body);
                     // Of a body that was dropped, or of one that was read.
                     let over = if self.is_answered {
@@ -83,7 +83,7 @@ impl Run<'_> {
                         return (used, Reads::Over);
                     }
                 }
-                Event::Refused(refusal) => {
+                Http1Event::Refused(refusal) => {
                     assert!((400..=505).contains(&refusal.status));
                     self.seen.extend_from_slice(refusal.reason.as_bytes());
                     if !self.is_answered {
@@ -91,7 +91,7 @@ impl Run<'_> {
                     }
                     return (used, Reads::Over);
                 }
-                Event::Busy => panic!("an answered request is read on, or over"),
+                Http1Event::Busy => panic!("an answered request is read on, or over"),
             }
         }
     }
@@ -106,7 +106,7 @@ impl Run<'_> {
         let sending = self
             .core
             .push_head(&head, len, choice & 16 != 0, &date, &mut self.out);
-        if sending != Sending::Nothing && !body.is_empty() {
+        if sending != ResponseFraming::Nothing && !body.is_empty() {
             assert!(
                 self.core
                     .push_data_prefix(body.len() as u64, &mut self.out)
@@ -127,19 +127,19 @@ impl Run<'_> {
         let next = self.core.finish();
         self.core.wrote_all(self.now_ms);
         match next {
-            Next::Request => {
+            AfterAnswer::Request => {
                 self.answered += 1;
                 self.is_answered = false;
                 self.head = RequestHead::empty();
                 self.seen.push(b'\n');
                 Reads::On
             }
-            Next::Discard => {
+            AfterAnswer::Discard => {
                 self.core.wait_for_body(self.now_ms);
                 Reads::On
             }
-            Next::Linger | Next::Close => {
-                self.seen.extend_from_slice(if next == Next::Close {
+            AfterAnswer::Linger | AfterAnswer::Close => {
+                self.seen.extend_from_slice(if next == AfterAnswer::Close {
                     b"close"
                 } else {
                     b"linger"
@@ -153,14 +153,14 @@ impl Run<'_> {
 /// What was seen and written when the input comes in pieces of `step` bytes.
 fn run(choices: &[u8], input: &[u8], step: usize) -> (Vec<u8>, Vec<u8>) {
     // Small, so that inputs reach them.
-    let limits = Limits {
+    let limits = HttpLimits {
         target_bytes: 64,
         head_bytes: 512,
         header_count: 8,
-        ..Limits::default()
+        ..HttpLimits::default()
     };
     let mut run = Run {
-        core: Conn::new(Rc::new(limits), 0),
+        core: Http1Connection::new(Rc::new(limits), 0),
         head: RequestHead::empty(),
         choices,
         answered: 0,

@@ -3,18 +3,18 @@
 #![no_main]
 
 use hob_server::names::files::{hosts, name_servers};
-use hob_server::names::message::{Asked, NAME_BYTES_MAX, Said};
+use hob_server::names::message::{DnsQuestion, NAME_BYTES_MAX, DnsAnswer};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let client = "192.0.2.7".parse().expect("an address");
     let number = bytes.get(..2).map_or(0, |two| u16::from_be_bytes([two[0], two[1]]));
-    if let Some(Said::Name(name, _)) = Asked::NameOf(client).read(number, bytes) {
+    if let Some(DnsAnswer::Name(name, _)) = DnsQuestion::NameOf(client).read(number, bytes) {
         assert!(!name.is_empty() && name.len() <= NAME_BYTES_MAX);
         let is_plain = |one: u8| one.is_ascii_alphanumeric() || b"-_.".contains(&one);
         assert!(name.bytes().all(is_plain));
     }
-    Asked::AddressesOf("a.example".to_owned(), client).read(number, bytes);
+    DnsQuestion::AddressesOf("a.example".to_owned(), client).read(number, bytes);
     let text = String::from_utf8_lossy(bytes);
     hosts(&text).for_each(drop);
     name_servers(&text).for_each(drop);

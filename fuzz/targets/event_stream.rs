@@ -9,9 +9,9 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../../crates/hob/src/control/event_stream.rs"]
 mod event_stream;
 
-use event_stream::{Event, EventStream, TooLong};
+use event_stream::{ServerSentEvent, EventStream, TooLong};
 
-fn read(bytes: &[u8], step: usize) -> Result<Vec<Event>, TooLong> {
+fn read(bytes: &[u8], step: usize) -> Result<Vec<ServerSentEvent>, TooLong> {
     let mut stream = EventStream::default();
     let mut events = Vec::new();
     for piece in bytes.chunks(step) {

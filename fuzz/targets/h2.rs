@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use hob_http::date::DateLine;
-use hob_http::h2::{Code, Conn, Event, PREFACE, Sending};
-use hob_http::limits::Limits;
+use hob_http::h2::{Http2ErrorCode, Http2Connection, Http2Event, PREFACE, AfterHead};
+use hob_http::limits::HttpLimits;
 use hob_http::{Fields, RequestHead, ResponseHead};
 use libfuzzer_sys::fuzz_target;
 
 struct Run<'a> {
-    core: Conn,
+    core: Http2Connection,
     head: RequestHead,
     choices: &'a [u8],
     answered: usize,
@@ -39,30 +39,30 @@ impl Run<'_> {
             assert!(count <= input.len() - used);
             used += count;
             match event {
-                Event::NeedMore => break,
-                Event::Request(opened) => {
+                Http2Event::NeedMore => break,
+                Http2Event::Request(opened) => {
                     assert!(!self.head.method().is_empty() && !self.head.host().is_empty());
                     self.seen.extend_from_slice(self.head.target());
                     self.answer(opened.stream);
                 }
-                Event::Refused(stream, refusal) => {
+                Http2Event::Refused(stream, refusal) => {
                     assert!((400..=505).contains(&refusal.status));
                     self.answer(stream);
                 }
-                Event::Data(stream, len) => {
+                Http2Event::Data(stream, len) => {
                     assert!(len > 0 && len <= count);
                     self.core.offer(stream, 65_536, &mut self.out);
                 }
-                Event::Left(stream) | Event::Broken(stream, _) => {
+                Http2Event::Left(stream) | Http2Event::Broken(stream, _) => {
                     self.left.remove(&stream);
                     self.seen.push(b'-');
                 }
-                Event::Malformed(reason) => self.seen.extend_from_slice(reason.as_bytes()),
-                Event::Over(failure) => {
+                Http2Event::Malformed(reason) => self.seen.extend_from_slice(reason.as_bytes()),
+                Http2Event::Over(failure) => {
                     self.seen.extend_from_slice(failure.reason.as_bytes());
                     self.is_over = true;
                 }
-                Event::TooMany | Event::BodyEnd(..) => self.seen.push(b'.'),
+                Http2Event::TooMany | Http2Event::BodyEnd(..) => self.seen.push(b'.'),
             }
             self.head = RequestHead::empty();
         }
@@ -72,7 +72,7 @@ impl Run<'_> {
     fn answer(&mut self, stream: u32) {
         let choice = self.choice();
         if choice & 3 == 3 {
-            return self.core.break_off(stream, Code::Cancel, &mut self.out);
+            return self.core.break_off(stream, Http2ErrorCode::Cancel, &mut self.out);
         }
         let len = choice * 400;
         let head = ResponseHead::Fields([200, 404, 204, 500][choice >> 2 & 3], Fields::new());
@@ -81,7 +81,7 @@ impl Run<'_> {
         let sending = self
             .core
             .push_head(stream, &head, body_len, &date, &mut self.out);
-        if sending == Sending::Body {
+        if sending == AfterHead::Body {
             self.left.insert(stream, len);
             self.core.set_ready(stream, true);
         }
@@ -107,16 +107,16 @@ impl Run<'_> {
 
 /// What was seen and written when the input comes in pieces of `step` bytes.
 fn run(choices: &[u8], input: &[u8], step: usize) -> (Vec<u8>, Vec<u8>) {
-    let limits = Limits {
+    let limits = HttpLimits {
         target_bytes: 64,
         head_bytes: 512,
         header_count: 8,
         h2_connect_protocol: true,
-        ..Limits::default()
+        ..HttpLimits::default()
     };
     let mut out = Vec::new();
     let mut run = Run {
-        core: Conn::new(Rc::new(limits), 0, &mut out),
+        core: Http2Connection::new(Rc::new(limits), 0, &mut out),
         head: RequestHead::empty(),
         choices,
         answered: 0,

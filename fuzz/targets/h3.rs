@@ -9,16 +9,16 @@ use std::rc::Rc;
 
 use hob_http::RequestHead;
 use hob_http::fields_coding::qpack;
-use hob_http::h3::{Conn, ControlEvent, Event, Receiver, Uni};
-use hob_http::limits::Limits;
+use hob_http::h3::{Http3Connection, ControlEvent, RequestStreamEvent, Receiver, Uni};
+use hob_http::limits::HttpLimits;
 use libfuzzer_sys::fuzz_target;
 
 const SECTION_BYTES_MAX: usize = 4096;
 
 /// What a stream of a request means; pieces of bodies are joined.
-fn request(input: &[u8], piece: usize) -> Vec<Event> {
+fn request(input: &[u8], piece: usize) -> Vec<RequestStreamEvent> {
     let mut receiver = Receiver::new(SECTION_BYTES_MAX);
-    let mut events: Vec<Event> = Vec::new();
+    let mut events: Vec<RequestStreamEvent> = Vec::new();
     for bytes in input.chunks(piece) {
         let mut used = 0;
         loop {
@@ -27,23 +27,23 @@ fn request(input: &[u8], piece: usize) -> Vec<Event> {
             assert!(used <= bytes.len());
             receiver.take_tiny();
             match (events.last_mut(), event) {
-                (_, Event::NeedMore) => break,
-                (before, Event::Data(len)) => {
+                (_, RequestStreamEvent::NeedMore) => break,
+                (before, RequestStreamEvent::Data(len)) => {
                     assert!(len > 0 && len <= count);
                     match before {
-                        Some(Event::Data(before)) => *before += len,
-                        _ => events.push(Event::Data(len)),
+                        Some(RequestStreamEvent::Data(before)) => *before += len,
+                        _ => events.push(RequestStreamEvent::Data(len)),
                     }
                 }
-                (_, Event::Head(section)) => {
+                (_, RequestStreamEvent::Head(section)) => {
                     assert!(section.len() <= SECTION_BYTES_MAX);
                     let mut head = RequestHead::empty();
-                    if qpack::read_request(&section, &mut head, &Limits::default()) {
+                    if qpack::read_request(&section, &mut head, &HttpLimits::default()) {
                         assert!(!head.method().is_empty() && !head.host().is_empty());
                     }
-                    events.push(Event::Head(section));
+                    events.push(RequestStreamEvent::Head(section));
                 }
-                (_, event @ Event::Broken(_)) => {
+                (_, event @ RequestStreamEvent::Broken(_)) => {
                     events.push(event);
                     return events;
                 }
@@ -59,7 +59,7 @@ fn request(input: &[u8], piece: usize) -> Vec<Event> {
 
 /// What a stream that goes one way means, and how it ends.
 fn control(input: &[u8], piece: usize) -> (Vec<ControlEvent>, String) {
-    let mut conn = Conn::new(Rc::new(Limits::default()), 0);
+    let mut conn = Http3Connection::new(Rc::new(HttpLimits::default()), 0);
     let mut uni = Uni::default();
     let mut events = Vec::new();
     for bytes in input.chunks(piece) {

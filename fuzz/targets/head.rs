@@ -5,26 +5,26 @@
 #![no_main]
 
 use hob_http::RequestHead;
-use hob_http::h1::parse::{Scan, Scanner, read_head};
+use hob_http::h1::parse::{Scan, HeadScanner, read_head};
 use hob_http::h1::quick::read_quickly;
 use hob_http::is_host;
-use hob_http::limits::Limits;
+use hob_http::limits::HttpLimits;
 use libfuzzer_sys::fuzz_target;
 
 /// Small, so that inputs reach them.
-fn limits() -> Limits {
-    Limits {
+fn limits() -> HttpLimits {
+    HttpLimits {
         target_bytes: 64,
         head_bytes: 512,
         header_count: 8,
-        ..Limits::default()
+        ..HttpLimits::default()
     }
 }
 
 /// What comes of `input` when it is seen first up to each of `lengths`, and where the head begins.
 fn scan(input: &[u8], lengths: impl Iterator<Item = usize>) -> (usize, Scan) {
     let limits = limits();
-    let mut scanner = Scanner::default();
+    let mut scanner = HeadScanner::default();
     let mut start = 0;
     for length in lengths.chain([input.len()]) {
         loop {

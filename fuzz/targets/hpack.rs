@@ -4,12 +4,12 @@
 //! The first byte chooses: blocks to be decoded, each behind its length; or fields to be encoded.
 #![no_main]
 
-use hob_http::fields_coding::hpack::{Decoder, Encoder};
+use hob_http::fields_coding::hpack::{HpackDecoder, Encoder};
 use hob_http::fields_coding::huffman;
 use libfuzzer_sys::fuzz_target;
 
 fn decode(mut input: &[u8]) {
-    let mut decoder = Decoder::default();
+    let mut decoder = HpackDecoder::default();
     while let Some((&len, rest)) = input.split_first() {
         let (block, rest) = rest.split_at(rest.len().min(usize::from(len)));
         input = rest;
@@ -29,7 +29,7 @@ fn decode(mut input: &[u8]) {
 }
 
 fn round_trip(input: &[u8]) {
-    let (mut encoder, mut decoder) = (Encoder::default(), Decoder::default());
+    let (mut encoder, mut decoder) = (Encoder::default(), HpackDecoder::default());
     let mut rest = input;
     while let [size, count, after @ ..] = rest {
         rest = after;

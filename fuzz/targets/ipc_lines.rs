@@ -2,7 +2,7 @@
 //! it; and what is written for a program can be read back.
 #![no_main]
 
-use hob_ipc::lines::{self, Event, Format, Scanner, Sentinels};
+use hob_ipc::lines::{self, OutputEvent, VariableFormat, SentinelScanner, Sentinels};
 use libfuzzer_sys::fuzz_target;
 
 fn sentinels() -> Sentinels {
@@ -11,16 +11,16 @@ fn sentinels() -> Sentinels {
 
 /// Output joined, with marks where answers end and callouts stand; and if it was malformed.
 fn scan(output: &[u8], step: usize) -> (Vec<u8>, bool) {
-    let mut scanner = Scanner::new(sentinels());
+    let mut scanner = SentinelScanner::new(sentinels());
     let mut told = Vec::new();
     for piece in output.chunks(step) {
         scanner.space()[..piece.len()].copy_from_slice(piece);
         scanner.filled(piece.len());
         loop {
             match scanner.next_event() {
-                Ok(Some(Event::Output(bytes))) => told.extend_from_slice(bytes),
-                Ok(Some(Event::End)) => told.extend_from_slice(b"<end>"),
-                Ok(Some(Event::Callout { text, wants_reply })) => {
+                Ok(Some(OutputEvent::Output(bytes))) => told.extend_from_slice(bytes),
+                Ok(Some(OutputEvent::End)) => told.extend_from_slice(b"<end>"),
+                Ok(Some(OutputEvent::Callout { text, wants_reply })) => {
                     told.push(u8::from(wants_reply));
                     told.extend_from_slice(text);
                 }
@@ -62,7 +62,7 @@ fuzz_target!(|input: &[u8]| {
         })
         .collect();
     let mut out = Vec::new();
-    if lines::append(&mut out, Format::Record, pairs.iter().copied()).is_ok() {
+    if lines::append(&mut out, VariableFormat::Record, pairs.iter().copied()).is_ok() {
         let text = &out[2..out.len() - 1];
         assert_eq!(
             text.iter().filter(|&&byte| byte == b'\n').count(),

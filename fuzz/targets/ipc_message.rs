@@ -4,15 +4,15 @@
 
 use hob_ipc::hello::{HELLO_BYTES, Hello};
 use hob_ipc::limits::HEAD_BYTES;
-use hob_ipc::message::{Carrier, Head, Side};
-use hob_ipc::request::{Block, BlockBuilder};
+use hob_ipc::message::{Carrier, MessageHead, MessageSender};
+use hob_ipc::request::{RequestBlock, BlockBuilder};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Some(head) = bytes.first_chunk::<HEAD_BYTES>() {
-        for side in [Side::Server, Side::Worker] {
+        for side in [MessageSender::Server, MessageSender::Worker] {
             for carrier in [Carrier::Stream, Carrier::Shm] {
-                if let Ok(read) = Head::decode(head, side, carrier) {
+                if let Ok(read) = MessageHead::decode(head, side, carrier) {
                     assert_eq!(read.encode(), *head);
                     assert!(read.len as usize <= read.kind.payload_bytes_max());
                     assert_eq!(read.kind.side(), side);
@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(Hello::decode(&hello.encode()), Ok(hello));
         assert!(bytes.len() >= HELLO_BYTES);
     }
-    let Ok(block) = Block::check(bytes) else {
+    let Ok(block) = RequestBlock::check(bytes) else {
         return;
     };
     let mut builder = BlockBuilder::new(block.content_length());
@@ -47,7 +47,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     if is_good {
         let again = builder.finish().expect("pushed without NUL");
-        let again = Block::check(&again).expect("built by us");
+        let again = RequestBlock::check(&again).expect("built by us");
         assert!(again.variables().eq(block.variables()));
     }
 });

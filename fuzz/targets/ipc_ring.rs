@@ -5,8 +5,8 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use hob_ipc::message::Side;
-use hob_ipc::shm::ring::{Reader, Writer};
+use hob_ipc::message::MessageSender;
+use hob_ipc::shm::ring::{RingReader, RingWriter};
 use hob_ipc::shm::word::Bytes;
 use libfuzzer_sys::fuzz_target;
 
@@ -33,8 +33,8 @@ impl Bytes for Memory {
 fuzz_target!(|input: &[u8]| {
     let memory = Memory(RefCell::new([0; SIZE]));
     let (tail, head) = (AtomicU32::new(0), AtomicU32::new(0));
-    let mut reader = Reader::new(SIZE as u32);
-    let mut writer = Writer::new(SIZE as u32);
+    let mut reader = RingReader::new(SIZE as u32);
+    let mut writer = RingWriter::new(SIZE as u32);
     let mut payload = Vec::new();
     // Each step of the input: a new tail and head, and bytes written somewhere.
     for step in input.chunks(64) {
@@ -50,14 +50,14 @@ fuzz_target!(|input: &[u8]| {
         memory.copy_in(at as u32, bytes);
         let _ = writer.has_room(&head, number(4) % SIZE as u32);
         for _ in 0..=SIZE / 16 {
-            match reader.pop(&tail, &memory, Side::Worker, &mut payload) {
+            match reader.pop(&tail, &memory, MessageSender::Worker, &mut payload) {
                 Ok(Some(popped)) => assert_eq!(payload.len(), popped.len as usize),
                 Ok(None) => break,
                 Err(_) => return,
             }
             reader.release(&head);
         }
-        let is_done = reader.pop(&tail, &memory, Side::Worker, &mut payload);
+        let is_done = reader.pop(&tail, &memory, MessageSender::Worker, &mut payload);
         assert!(
             !matches!(is_done, Ok(Some(_))),
             "no more messages than a ring holds"

@@ -1,15 +1,15 @@
 //! The stream: however it is cut into reads, the same messages come out, or the same refusal.
 #![no_main]
 
-use hob_ipc::Malformed;
-use hob_ipc::message::{Head, Side};
-use hob_ipc::stream::{self, Decoder};
+use hob_ipc::MalformedMessage;
+use hob_ipc::message::{MessageHead, MessageSender};
+use hob_ipc::stream::{self, MessageDecoder};
 use libfuzzer_sys::fuzz_target;
 
-type Read = (Vec<(Head, Vec<u8>)>, Option<Malformed>);
+type Read = (Vec<(MessageHead, Vec<u8>)>, Option<MalformedMessage>);
 
-fn read(bytes: &[u8], side: Side, step: usize) -> Read {
-    let mut decoder = Decoder::new(side);
+fn read(bytes: &[u8], side: MessageSender, step: usize) -> Read {
+    let mut decoder = MessageDecoder::new(side);
     let mut messages = Vec::new();
     for piece in bytes.chunks(step) {
         decoder.space()[..piece.len()].copy_from_slice(piece);
@@ -26,7 +26,7 @@ fn read(bytes: &[u8], side: Side, step: usize) -> Read {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    for side in [Side::Server, Side::Worker] {
+    for side in [MessageSender::Server, MessageSender::Worker] {
         let whole = read(bytes, side, 4096);
         assert_eq!(read(bytes, side, 1), whole);
         assert_eq!(read(bytes, side, 13), whole);

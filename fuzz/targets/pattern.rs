@@ -5,7 +5,7 @@
 
 use hob_server::route::pattern::Pattern;
 use hob_server::route::table::RouteTable;
-use hob_server::route::template::{Facts, Location, Rewrite};
+use hob_server::route::template::{TemplateValues, Location, Rewrite};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
@@ -31,7 +31,7 @@ fuzz_target!(|input: &[u8]| {
         for wide in patterns.iter().filter(|wide| wide.covers(narrow)) {
             assert!(wide.matches(path).is_some());
         }
-        let facts = Facts {
+        let facts = TemplateValues {
             path,
             raw_path: path,
             query: Some(path),

@@ -1,7 +1,7 @@
 //! First lines of scripts: nothing panics, and what is named stands in the line.
 #![no_main]
 
-use hob_server::advice::shebang::{Interpreter, LINE_BYTES_MAX, shebang};
+use hob_keeper::shebang::{Interpreter, LINE_BYTES_MAX, shebang};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|begin: &[u8]| {

@@ -5,7 +5,7 @@
 #![no_main]
 
 use hob_server::route::host::{HOST_BYTES_MAX, normalise_host};
-use hob_server::route::percent::{Part, encode};
+use hob_server::route::percent::{UrlPart, encode};
 use hob_server::route::target::{ENCODED_SLASH, Normal, collapse, normalise, rest_as_sent, told};
 use libfuzzer_sys::fuzz_target;
 
@@ -33,7 +33,7 @@ fuzz_target!(|target: &[u8]| {
         }
         assert!(collapse(path, &mut Vec::new()).is_ok());
         let (mut encoded, mut again) = (Vec::new(), Vec::new());
-        encode(path, Part::Path, &mut encoded);
+        encode(path, UrlPart::Path, &mut encoded);
         let found = normalise(&encoded, &mut again);
         assert!(found.is_ok_and(|found| found.path(&encoded, &again) == path));
         for (named, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {

@@ -5,7 +5,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use hob_trace::watch::{FieldsOf, Hidden, Hub, Station, Stage, Subject, Terms, Trail};
+use hob_trace::watch::{FieldsOf, Hidden, Hub, Station, RequestStage, WatchCandidate, WatchTerms, Trail};
 use hob_trace::{HandlerKind, Record};
 use libfuzzer_sys::fuzz_target;
 
@@ -26,11 +26,11 @@ fuzz_target!(|input: &[u8]| {
     if target.starts_with(b"?token=") {
         assert!(shown.starts_with(b"?token=(hidden)"));
     }
-    let Ok(terms) = Terms::parse(words) else {
+    let Ok(terms) = WatchTerms::parse(words) else {
         return;
     };
     let client = IpAddr::from([127, 0, 0, 1]);
-    let subject = Subject {
+    let subject = WatchCandidate {
         client,
         site: "*",
         path: target,
@@ -48,7 +48,7 @@ fuzz_target!(|input: &[u8]| {
     let (live, held) = station.match_begin(&subject);
     let generation = station.generation();
     let trail = Trail { live, held, generation, ..Trail::default() };
-    station.tell(&trail, Stage::Request, 0, |pen, _| pen.text("text", target));
+    station.tell(&trail, RequestStage::Request, 0, |pen, _| pen.text("text", target));
     let frames = watcher.take();
     for frame in frames.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         assert!(frame.starts_with(b"data: {\"id\":\"") && frame.ends_with(b"\"}"));

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use hob_http::limits::Limits;
+use hob_http::limits::HttpLimits;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::net::{RecvFlags, SendFlags, SocketFlags};
 
@@ -16,7 +16,7 @@ pub struct Own {
     listener: TcpListener,
     site: Site,
     conns: Vec<Option<(OwnedFd, Plain)>>,
-    limits: Rc<Limits>,
+    limits: Rc<HttpLimits>,
     input: Vec<u8>,
     out: Vec<u8>,
     events: Vec<epoll::Event>,

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hob_http::date::DateLine;
-use hob_http::h1::{Conn, Event, Next};
-use hob_http::limits::Limits;
-use hob_http::{Answer, Answered, Body, Fields, Prepared, Request, RequestHead, Response};
+use hob_http::h1::{Http1Connection, Http1Event, AfterAnswer};
+use hob_http::limits::HttpLimits;
+use hob_http::{Responder, Answered, Body, Fields, PreparedHead, Request, RequestHead, Response};
 use hob_http::ResponseHead;
 use hob_trace::Record;
 use rustix::time::{ClockId, clock_gettime};
 
 pub struct Site {
-    routes: HashMap<Vec<u8>, (Rc<Prepared>, Bytes)>,
+    routes: HashMap<Vec<u8>, (Rc<PreparedHead>, Bytes)>,
     records: RefCell<(usize, Vec<Record>)>,
 }
 
@@ -34,13 +34,13 @@ impl Site {
             ] {
                 fields.add(name.as_bytes(), value.as_bytes());
             }
-            let prepared = Rc::new(Prepared::new(200, fields, bytes as u64));
+            let prepared = Rc::new(PreparedHead::new(200, fields, bytes as u64));
             routes.insert(name.as_bytes().to_vec(), (prepared, body.clone()));
         }
         Site { routes, records: RefCell::new((0, vec![Record::empty(); 4096])) }
     }
 
-    fn find(&self, path: &[u8]) -> Option<&(Rc<Prepared>, Bytes)> {
+    fn find(&self, path: &[u8]) -> Option<&(Rc<PreparedHead>, Bytes)> {
         self.routes.get(path)
     }
 
@@ -52,7 +52,7 @@ impl Site {
     }
 }
 
-impl Answer for Site {
+impl Responder for Site {
     fn answer(&self, request: &Request) -> Answered {
         let Some((prepared, body)) = self.find(request.head().path()) else {
             return Answered::Ready(Response::text(404, "not here"));
@@ -72,13 +72,13 @@ pub fn now_us() -> u64 {
 
 /// A connection for the plain loops: bytes in, bytes out, no socket.
 pub struct Plain {
-    core: Conn,
+    core: Http1Connection,
     head: RequestHead,
 }
 
 impl Plain {
-    pub fn new(limits: &Rc<Limits>) -> Plain {
-        Plain { core: Conn::new(Rc::clone(limits), 0), head: RequestHead::empty() }
+    pub fn new(limits: &Rc<HttpLimits>) -> Plain {
+        Plain { core: Http1Connection::new(Rc::clone(limits), 0), head: RequestHead::empty() }
     }
 
     /// Answers what is in `input`; false when the connection ends. Enough for a load generator.
@@ -95,9 +95,9 @@ impl Plain {
             self.head = RequestHead::empty();
             let (count, event) = self.core.read(&input[used..], &mut self.head, turn_us / 1000);
             used += count;
-            let Event::Request(_) = event else { return false };
+            let Http1Event::Request(_) = event else { return false };
             let Some((prepared, body)) = site.find(self.head.path()) else { return false };
-            let head = ResponseHead::Prepared(Rc::clone(prepared));
+            let head = ResponseHead::PreparedHead(Rc::clone(prepared));
             self.core.push_head(&head, Some(body.len() as u64), false, date, out);
             if !body.is_empty() {
                 self.core.push_data_prefix(body.len() as u64, out);
@@ -109,7 +109,7 @@ impl Plain {
             record.total_us = now_us() - turn_us;
             record.status = 200;
             site.keep(record);
-            if self.core.finish() != Next::Request {
+            if self.core.finish() != AfterAnswer::Request {
                 return false;
             }
         }

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
-use hob_http::limits::Limits;
+use hob_http::limits::HttpLimits;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{Builder, Runtime};
@@ -19,7 +19,7 @@ pub fn run(listener: TcpListener, site: Site) -> std::io::Result<()> {
     local.block_on(&runtime, async move {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let site = Rc::new(site);
-        let limits: Rc<Limits> = Rc::default();
+        let limits: Rc<HttpLimits> = Rc::default();
         loop {
             let (socket, _) = listener.accept().await?;
             socket.set_nodelay(true)?;
