@@ -2,7 +2,9 @@
 #![no_main]
 
 use hob_http::date::imf_fixdate;
-use hob_server::step::conditional::{Conditions, ConditionalMethod, Validators, PreconditionOutcome, evaluate};
+use hob_server::step::conditional::{
+    ConditionalMethod, Conditions, PreconditionOutcome, Validators, evaluate,
+};
 use hob_server::step::date::parse_http_date;
 use libfuzzer_sys::fuzz_target;
 

@@ -5,7 +5,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use hob_trace::watch::{FieldsOf, Hidden, Hub, Station, RequestStage, WatchCandidate, WatchTerms, Trail};
+use hob_trace::watch::{
+    FieldsOf, Hidden, Hub, RequestStage, Station, Trail, WatchCandidate, WatchTerms,
+};
 use hob_trace::{HandlerKind, Record};
 use libfuzzer_sys::fuzz_target;
 
@@ -47,10 +49,20 @@ fuzz_target!(|input: &[u8]| {
     assert!(station.is_on());
     let (live, held) = station.match_begin(&subject);
     let generation = station.generation();
-    let trail = Trail { live, held, generation, ..Trail::default() };
-    station.tell(&trail, RequestStage::Request, 0, |pen, _| pen.text("text", target));
+    let trail = Trail {
+        live,
+        held,
+        generation,
+        ..Trail::default()
+    };
+    station.tell(&trail, RequestStage::Request, 0, |pen, _| {
+        pen.text("text", target)
+    });
     let frames = watcher.take();
-    for frame in frames.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+    for frame in frames
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
         assert!(frame.starts_with(b"data: {\"id\":\"") && frame.ends_with(b"\"}"));
         assert!(!frame.iter().any(u8::is_ascii_control));
     }

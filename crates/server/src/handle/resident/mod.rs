@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! connection's thread            anywhere            worker's thread           process
-//!   answer, body  <-WorkerExchange->  pool  <--WorkerMailbox-->   worker (driver)  <-wire->  program
+//!   answer, body <-WorkerExchange-> pool <--WorkerMailbox--> worker (driver)  <-wire->  program
 //! ```
 //!
 //! - `answer` from a request to its answer, `block` the request as its program gets it, `body` the
