@@ -236,6 +236,8 @@ impl Conn {
                 AnswerEvent::Reset { why, .. } => self.said.push(format!("RST {why}")),
                 AnswerEvent::Again { .. } => self.said.push("RST H3_REQUEST_REJECTED".to_owned()),
                 AnswerEvent::Malformed { why, .. } => self.malformed = Some(why.to_owned()),
+                // No stream here is told to be broken off.
+                AnswerEvent::BrokenOff { .. } => {}
             }
         }
         match step {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use hob_load::parts::{RequestTally, ServerAddress, addresses, fields, h3, tls};
 use hob_load::{
-    BenchPlan, BenchReport, ClientTlsOffer, Expectation, LoadError, LoadModel, Protocol, Reuse,
-    Url, run_through, run_until, stop_at_signals,
+    BenchPlan, BenchReport, ClientActs, ClientTlsOffer, Expectation, LoadError, LoadModel,
+    Protocol, Reuse, Url, run_through, run_until, stop_at_signals,
 };
 
 use super::act::{Kind, draw, kinds};
@@ -255,6 +255,7 @@ fn plan(exercise: &Exercise) -> BenchPlan {
     BenchPlan {
         entries: vec![exercise.url.clone().into()],
         seed: exercise.seed,
+        acts: ClientActs::default(),
         page: None,
         unix: exercise.unix.clone(),
         protocol: exercise.protocol,

@@ -10,7 +10,9 @@ use rustix::fs::{Advice, fadvise, fstatfs};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use hob_load::{BenchPlan, ClientTlsOffer, Expectation, LoadError, LoadModel, Reuse, Url};
+use hob_load::{
+    BenchPlan, ClientActs, ClientTlsOffer, Expectation, LoadError, LoadModel, Reuse, Url,
+};
 use hob_machine::tick_ns;
 use serde_json::Value;
 
@@ -176,6 +178,7 @@ impl ClientSetup<'_> {
         Ok(BenchPlan {
             entries: vec![url.into()],
             seed: 1,
+            acts: ClientActs::default(),
             page: None,
             unix: None,
             pace: LoadModel::Closed {

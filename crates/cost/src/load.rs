@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use hob_load::{BenchPlan, ClientTlsOffer, LoadModel, Protocol, Reuse, Url};
+use hob_load::{BenchPlan, ClientActs, ClientTlsOffer, LoadModel, Protocol, Reuse, Url};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -172,6 +172,7 @@ fn run(
     let plan = BenchPlan {
         entries: vec![url.into()],
         seed: 1,
+        acts: ClientActs::default(),
         page: None,
         unix: match line.way {
             ConnectTarget::Socket(path) => Some(path.to_owned()),

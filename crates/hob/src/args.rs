@@ -17,7 +17,9 @@ use std::time::{Duration, SystemTime};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hob_keeper::servers::Runtime;
 use hob_load::arrive::ArrivalRate;
-use hob_load::{Expectation, Shard, StopCondition, Url, parse_duration, parse_moment};
+use hob_load::{
+    Expectation, Shard, StopCondition, Url, parse_duration, parse_moment, parse_percent,
+};
 
 pub(crate) use compare::CompareOptions;
 pub(crate) use cost::{CostOptions, CostPart};
@@ -61,6 +63,8 @@ Examples:
   hob bench https://127.0.0.1:8443/ --http 2 --page -c 20 --rate 50
       50 pages a second with their assets, each as a new visitor's browser loads it; --warm
       for visitors who come again
+  hob bench http://127.0.0.1:8080/ --break 5 --head 10
+      visitors who leave in the middle of an answer, and some who only look at the head
   hob bench http://127.0.0.1:8080/ --pid $(pidof -s nginx) --json
       with CPU time per request of that process and those below it, as JSON
   hob bench http://127.0.0.1:8080/ --rate 5000 --html report.html --hdr times.hlog
@@ -352,10 +356,24 @@ pub(crate) struct BenchOptions {
         requires = "replay"
     )]
     pub(crate) replay_methods: Vec<String>,
-    /// Number that what is random follows from: gaps of --arrivals poisson, and draws by weight of
-    /// --urls
+    /// Number that what is random follows from: gaps of --arrivals poisson, draws by weight of
+    /// --urls, of --head and --break
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Of the requests with GET, make so many in a hundred with HEAD; each URL has a row of its own
+    /// for them. Not with --page and --replay
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "0")]
+    pub(crate) head: f64,
+    /// Break so many requests in a hundred off at a random point of their answers: over HTTP/1.1 by
+    /// closing the connection, over HTTP/2 and HTTP/3 by a reset of the stream. They are counted
+    /// apart, as neither answered nor failed. Not with --page
+    #[arg(
+        long = "break",
+        value_name = "PERCENT",
+        value_parser = parse_percent,
+        default_value = "0"
+    )]
+    pub(crate) break_off: f64,
     /// Closed loop: pause between an answer and the next request
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "rate")]
     pub(crate) think: Option<Duration>,

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use hob_load::arrive::Arrivals;
 use hob_load::{
-    BenchPlan, ClientTlsOffer, Conduct, LoadError, LoadModel, ProgressDisplay, Protocol, Replay,
-    Reuse, Threshold, Visit, limits, parse_cpus,
+    BenchPlan, ClientActs, ClientTlsOffer, Conduct, LoadError, LoadModel, ProgressDisplay,
+    Protocol, Replay, Reuse, Threshold, Visit, limits, parse_cpus,
 };
 
 use crate::args::{BenchCommand, BenchOptions, Gaps, Handshake, HttpVersion, Surroundings};
@@ -131,6 +131,10 @@ fn plan(options: BenchOptions) -> Result<BenchPlan, CommandFailure> {
     Ok(BenchPlan {
         entries,
         seed: options.seed,
+        acts: ClientActs {
+            head_percent: options.head,
+            break_percent: options.break_off,
+        },
         page,
         unix: options.unix,
         protocol,

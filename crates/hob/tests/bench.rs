@@ -2,6 +2,8 @@
 //! codes are those of its help. Times are only held against bounds that no busy machine can break.
 #![allow(clippy::unwrap_used)]
 
+#[path = "bench/acts.rs"]
+mod acts;
 #[path = "bench/frames.rs"]
 mod frames;
 #[path = "bench/h2.rs"]

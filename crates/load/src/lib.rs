@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod acts;
 pub mod arrive;
 mod browse;
 mod check;
@@ -42,6 +43,7 @@ mod view;
 mod watch;
 mod written;
 
+pub use acts::{ClientActs, parse_percent};
 pub use browse::{AssetReference, Scan, resolve, scan_ahead, scan_css, scan_html};
 pub use conduct::{Conduct, ProgressDisplay, Shard, StopCondition, parse_moment};
 pub use entry::RequestSpec;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::acts::ClientActs;
 use crate::arrive::{ArrivalRate, Arrivals};
 use crate::entry::RequestSpec;
 use crate::expect::Expectation;
@@ -116,6 +117,8 @@ pub struct BenchPlan {
     /// The URLs are pages, loaded with their assets as browsers do: a connection is a visitor then,
     /// with connections of its own, and a request a page.
     pub page: Option<Visit>,
+    /// What clients do besides asking in good order.
+    pub acts: ClientActs,
     /// A Unix socket to connect to instead of the URLs' host.
     pub unix: Option<PathBuf>,
     /// What requests are written in.

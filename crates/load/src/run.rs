@@ -11,6 +11,7 @@ use hob_machine::Cgroup;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::acts::mixed;
 use crate::browse::{Asker, Base};
 use crate::check::{check, check_reached};
 use crate::conduct::{Conduct, ProgressDisplay};
@@ -107,8 +108,7 @@ fn conducted(
     is_stopped: Arc<AtomicBool>,
     (probe, rested): (Probe, Option<&mut dyn FnMut()>),
 ) -> Result<BenchReport, LoadError> {
-    let plan = part_of(&whole, &conduct);
-    check(&plan)?;
+    let (whole, plan) = plans(whole, &conduct)?;
     let cgroup = conduct.cgroup.as_deref().map(Cgroup::find);
     let cgroup = cgroup.transpose().map_err(LoadError::Arguments)?;
     let written = EncodedRequests::new(&plan).map_err(LoadError::Arguments)?;
@@ -155,7 +155,7 @@ fn conducted(
     {
         return Err(LoadError::Arguments(replay.nothing(counts)));
     }
-    if tally.due > 0 && tally.answered == 0 && !is_interrupted && stopped.is_none() {
+    if tally.due > 0 && tally.is_unheard() && !is_interrupted && stopped.is_none() {
         let first = tally.failures.all().next();
         let (kind, _, example) = first.unwrap_or(("unanswered", 0, ""));
         return Err(LoadError::Server(format!(
@@ -188,6 +188,14 @@ fn begin_log(
     let until = Instant::now() + LOG_WAIT;
     feeds.iter_mut().for_each(|feed| feed.begin(until));
     Ok((reading, feeds))
+}
+
+/// The whole plan with all that is asked for, and the part of it that is carried out here.
+fn plans(whole: BenchPlan, conduct: &Conduct) -> Result<(BenchPlan, BenchPlan), LoadError> {
+    let whole = mixed(whole)?;
+    let plan = part_of(&whole, conduct);
+    check(&plan)?;
+    Ok((whole, plan))
 }
 
 /// The part of a plan that is carried out here, where several machines share it.
@@ -308,6 +316,8 @@ fn prepare(
         tls: None,
         has_resumption: !plan.is_resumption_off,
         think_ns: think.as_nanos() as u64,
+        acts: plan.acts.clone(),
+        seed: plan.seed,
         timeout_ns: plan.timeout.as_nanos() as u64,
         warm_up_ns: warm_ns,
         measured_ns: plan
@@ -349,7 +359,9 @@ fn asks(plan: &BenchPlan, kinds: &[RequestKind]) -> Vec<request::RequestProfile>
 /// In turn, unless some are to come more often than others.
 fn choice(plan: &BenchPlan) -> Choice {
     let weights: Vec<f64> = plan.entries.iter().map(|entry| entry.weight).collect();
-    match weights.iter().all(|weight| *weight == weights[0]) {
+    // What is HEAD is drawn, also where half of all is.
+    let is_mixed = plan.acts.head_percent > 0.0;
+    match !is_mixed && weights.iter().all(|weight| *weight == weights[0]) {
         true => Choice::InTurn,
         false => Choice::Drawn(Draw::new(&weights), plan.seed),
     }

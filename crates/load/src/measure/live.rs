@@ -70,7 +70,8 @@ impl Live {
     ) {
         let counts = Counts {
             due: tally.due,
-            answered: tally.answered,
+            // One that was broken off is waited for no more.
+            answered: tally.answered + tally.broken_off,
             failed: tally.failures.count(),
             backlog: backlog as u64,
         };

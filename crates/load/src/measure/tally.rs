@@ -50,6 +50,8 @@ pub struct RequestTally {
     pub(crate) answered: u64,
     /// Answered as expected.
     pub good: u64,
+    /// Broken off by the client within their answers, as they were to be.
+    pub(crate) broken_off: u64,
     /// Sent late although a connection was free: the load generator's fault.
     pub(crate) late: u64,
     /// Sent late because all connections were in use.
@@ -106,6 +108,7 @@ impl RequestTally {
             due: 0,
             answered: 0,
             good: 0,
+            broken_off: 0,
             late: 0,
             waited: 0,
             again: 0,
@@ -238,6 +241,11 @@ impl RequestTally {
         }
     }
 
+    /// The server has not said anything to any request.
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.answered + self.broken_off == 0
+    }
+
     fn parts(&mut self, class: usize, step: usize) -> [Option<&mut PartTally>; 2] {
         [self.classes.get_mut(class), self.steps.get_mut(step)]
     }
@@ -251,6 +259,7 @@ impl RequestTally {
         self.due += other.due;
         self.answered += other.answered;
         self.good += other.good;
+        self.broken_off += other.broken_off;
         self.late += other.late;
         self.waited += other.waited;
         self.again += other.again;

@@ -95,7 +95,7 @@ impl BenchReport {
     pub(super) fn unfinished(&self) -> u64 {
         self.tally
             .due
-            .saturating_sub(self.tally.good + self.failed())
+            .saturating_sub(self.tally.good + self.tally.broken_off + self.failed())
     }
 
     /// Microseconds of the load generator's own CPU time per answer.

@@ -90,6 +90,11 @@ pub(crate) struct Plan {
     pub(crate) weights: Vec<f64>,
     /// Number that random gaps and draws followed from.
     pub(crate) seed: u64,
+    /// Of the requests with GET, how many in a hundred were made with HEAD instead: what stands in
+    /// `urls` then is all of them, each of these beside its GET.
+    pub(crate) head_percent: f64,
+    /// How many requests in a hundred were to be broken off.
+    pub(crate) break_percent: f64,
     /// Where the server was found.
     pub(crate) address: String,
     /// `h1`, `h2` or `h3`.
@@ -167,6 +172,9 @@ pub(crate) struct Requests {
     pub(crate) good: u64,
     /// Those that failed, in whatever way.
     pub(crate) failed: u64,
+    /// Those that the client broke off within their answers, as `--break` had it: neither answered
+    /// nor failed, and in no histogram.
+    pub(crate) broken_off: u64,
     /// Those on their way when the run was interrupted.
     pub(crate) unfinished: u64,
     /// Sent more than 1 ms late though a connection was free.

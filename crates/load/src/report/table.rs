@@ -100,6 +100,9 @@ fn totals(text: &mut String, report: &BenchReport) -> std::fmt::Result {
         count(tally.answered),
         count(report.failed())
     )?;
+    if tally.broken_off > 0 {
+        write!(text, ", {} broken off", count(tally.broken_off))?;
+    }
     if report.unfinished() > 0 {
         write!(text, ", {} unfinished", count(report.unfinished()))?;
     }

@@ -185,6 +185,14 @@ impl MultiplexedSession {
         }
     }
 
+    /// The request that a lane has just begun is to be broken off after a share of its answer.
+    pub(crate) fn break_off_at(&mut self, lane: u32, share: f32) {
+        match self {
+            MultiplexedSession::H2(session) => session.break_off_at(lane, share),
+            MultiplexedSession::H3(session) => session.break_off_at(lane, share),
+        }
+    }
+
     /// Has the head of a lane's answer come?
     pub(crate) fn has_head(&self, lane: u32) -> bool {
         match self {

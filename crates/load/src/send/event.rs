@@ -29,6 +29,11 @@ pub enum AnswerEvent {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// So much of the answer has come that the client breaks it off, as it was told to.
+    BrokenOff {
+        /// The request's place.
+        lane: u32,
+    },
     /// The server has not looked at it: it may be sent again.
     Again {
         /// The request's place.

@@ -40,6 +40,8 @@ pub(super) enum AnswerRead {
     /// The connection has ended.
     Ended,
     Bad(BadAnswer),
+    /// So much of the answer has come that it is broken off, as it was to be.
+    BrokenOff,
     /// What came is no HTTP/2.
     Wrong(Wrong),
     /// A connection over QUIC has ended; why.
@@ -225,6 +227,11 @@ impl Thread<'_> {
                 Err(bad) => self.bad(conn, bad, now),
             },
             AnswerRead::Bad(bad) => self.bad(conn, bad, now),
+            AnswerRead::BrokenOff => {
+                // What was not read is left in the socket: the server hears RST then.
+                self.conns[conn].close();
+                self.broken_off(conn, now);
+            }
             AnswerRead::Broken(error) => self.broken(conn, error),
             AnswerRead::NoTls(error) => self.no_tls(conn, told(&error)),
             AnswerRead::Nothing
@@ -238,6 +245,7 @@ impl Thread<'_> {
         let one = &mut self.conns[conn];
         let lane = &self.lanes[conn];
         let (is_measured, asked) = (lane.is_measured, self.prepared.asked(lane.kind));
+        let break_at = lane.break_at;
         let Some(socket) = &one.socket else {
             return AnswerRead::Nothing;
         };
@@ -245,12 +253,14 @@ impl Thread<'_> {
         loop {
             let skippable = one.reader.skippable_bytes();
             let is_skipped = skippable > COPIED_BYTES_MAX;
+            let most = one.reader.piece_bytes(break_at);
             let got = if is_skipped {
                 let room = skippable.min(self.skipped.len() as u64) as usize;
+                let room = room.min(most);
                 recv(socket, &mut self.skipped[..room], RecvFlags::TRUNC).map(|got| (got.1, room))
             } else {
-                let room = self.buffer.len();
-                recv(socket, &mut self.buffer[..], RecvFlags::empty()).map(|got| (got.1, room))
+                let room = self.buffer.len().min(most);
+                recv(socket, &mut self.buffer[..room], RecvFlags::empty()).map(|got| (got.1, room))
             };
             let (count, room) = match got {
                 Ok((0, _)) => return AnswerRead::Ended,
@@ -268,8 +278,14 @@ impl Thread<'_> {
                 one.reader.read(&self.buffer[..count], asked)
             };
             match progress {
+                Ok(progress) if one.reader.is_broken_off(break_at, progress) => {
+                    return AnswerRead::BrokenOff;
+                }
                 // More than was asked for: the answer is whole, the connection of no use.
                 Ok(AnswerProgress::Complete(used)) if !is_skipped && used < count => {
+                    if asked.is_head {
+                        return AnswerRead::Bad(BadAnswer::BodyToHead);
+                    }
                     one.reader.refuse_reuse();
                     return AnswerRead::Complete;
                 }
@@ -330,6 +346,16 @@ impl Thread<'_> {
             self.tally.now_ns = now;
             self.tally
                 .answered(&outcome, &kind.expected, self.prepared.is_open);
+        }
+        self.rest(lane, self.prepared.think_ns, now);
+    }
+
+    /// A lane's request was broken off within its answer, as it was to be: it is no answer, and no
+    /// failure.
+    pub(super) fn broken_off(&mut self, lane: usize, now: u64) {
+        if self.lanes[lane].is_measured {
+            self.tally.broken_off += 1;
+            self.tally.last_ns = now;
         }
         self.rest(lane, self.prepared.think_ns, now);
     }

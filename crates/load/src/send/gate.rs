@@ -62,7 +62,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{BenchPlan, ClientTlsOffer, LoadModel, Protocol, Reuse, Url, Visit, run_rested};
+    use crate::{
+        BenchPlan, ClientActs, ClientTlsOffer, LoadModel, Protocol, Reuse, Url, Visit, run_rested,
+    };
 
     #[test]
     fn a_thread_that_failed_is_not_waited_for() {
@@ -117,6 +119,7 @@ mod tests {
             page: None,
             entries: vec![url.into()],
             seed: 1,
+            acts: ClientActs::default(),
             unix: None,
             protocol: Protocol::H1,
             streams: 1,

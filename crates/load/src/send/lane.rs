@@ -33,6 +33,8 @@ pub(crate) struct Lane {
     pub(crate) is_measured: bool,
     /// Whether it was counted already that the request did not leave when it was due.
     pub(crate) is_delayed: bool,
+    /// After which share of its answer the request is broken off; none where it is not.
+    pub(crate) break_at: Option<f32>,
     /// How often the request was sent again, because the server had not looked at it.
     pub(crate) again_count: u8,
     /// The kind of request.
@@ -56,6 +58,7 @@ impl Lane {
             state: LaneState::Idle,
             is_measured: false,
             is_delayed: false,
+            break_at: None,
             again_count: 0,
             kind: 0,
             conn: 0,

@@ -5,8 +5,9 @@
 //! the bytes of one that carries one request at a time, `multiplex` of one that carries several
 //! (`queued` is what waits for room there), `datagrams` below QUIC. `socket` opens connections,
 //! `probe` looks whether somebody speaks QUIC, `tls` seals what goes over them; `h1`, `h2` and `h3`
-//! read answers, of which `kept` is what somebody wants to read.
+//! read answers, of which `kept` is what somebody wants to read. `acts` is what clients do besides.
 
+mod acts;
 mod body;
 mod coming;
 mod conn;

@@ -101,6 +101,9 @@ impl Thread<'_> {
                 None => {
                     let path = lane.logged.as_ref().map(|logged| &*logged.target);
                     session.start(number, lane.kind as usize, path, self.prepared);
+                    if let Some(share) = lane.break_at {
+                        session.break_off_at(number, share);
+                    }
                 }
                 Some(visits) => {
                     let (head, kept) = (visits.head(number as usize), visits.kept(number as usize));
@@ -152,7 +155,10 @@ impl Thread<'_> {
                 AnswerRead::Broken(error) => return self.broken(conn, error),
                 AnswerRead::Lost(kind, why) => return self.lost(conn, kind, &why),
                 AnswerRead::NoTls(error) => return self.no_tls(conn, told(&error)),
-                AnswerRead::Nothing | AnswerRead::Complete | AnswerRead::Bad(_) => {}
+                AnswerRead::Nothing
+                | AnswerRead::Complete
+                | AnswerRead::Bad(_)
+                | AnswerRead::BrokenOff => {}
             }
             self.settle(conn);
         }
@@ -236,6 +242,13 @@ impl Thread<'_> {
                         taken = ConnectionFate::Closed;
                     }
                     self.answered(lane as usize, &answer, kept, now);
+                }
+                AnswerEvent::BrokenOff { lane } => {
+                    if self.prepared.reuse == Reuse::PerRequest {
+                        self.conns[conn].close();
+                        taken = ConnectionFate::Closed;
+                    }
+                    self.broken_off(lane as usize, now);
                 }
                 AnswerEvent::Reset { lane, why } => {
                     let why = || format!("the server reset the stream: {why}");

@@ -11,6 +11,7 @@ use super::h1::AnswerReadOptions;
 use super::socket::{ServerAddress, SourceAddresses};
 use super::visits::Pages;
 use super::{h2, h3};
+use crate::acts::ClientActs;
 use crate::arrive::Schedule;
 use crate::conduct::Shard;
 use crate::draw::Draw;
@@ -47,6 +48,9 @@ pub(crate) struct PreparedRun {
     pub(crate) tls: Option<(ClientConfig, ServerName<'static>)>,
     pub(crate) has_resumption: bool,
     pub(crate) think_ns: u64,
+    /// What clients do besides, and where random numbers begin.
+    pub(crate) acts: ClientActs,
+    pub(crate) seed: u64,
     pub(crate) timeout_ns: u64,
     /// How long the warm-up is, and what is measured after it; for ever, for a mere count.
     pub(crate) warm_up_ns: u64,

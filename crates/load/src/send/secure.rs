@@ -5,7 +5,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::conn::ConnectionPhase;
 use super::exchange::AnswerRead;
-use super::h1::AnswerProgress;
+use super::h1::{AnswerProgress, BadAnswer};
 use super::lane::LaneState;
 use super::thread::Thread;
 use super::tls::{PIECE_BYTES, Tls};
@@ -49,6 +49,7 @@ impl Thread<'_> {
                 AnswerRead::Nothing | AnswerRead::Turn | AnswerRead::Complete => {}
                 AnswerRead::Ended
                 | AnswerRead::Bad(_)
+                | AnswerRead::BrokenOff
                 | AnswerRead::Wrong(_)
                 | AnswerRead::Lost(..) => {
                     return self.no_tls(conn, "the server ended the handshake".to_owned());
@@ -131,6 +132,7 @@ impl Thread<'_> {
     pub(super) fn read_secure(&mut self, conn: usize, has_ended: bool) -> AnswerRead {
         let is_counted = self.counts_bytes(conn);
         let asked = self.prepared.asked(self.lanes[conn].kind);
+        let break_at = self.lanes[conn].break_at;
         let one = &mut self.conns[conn];
         let (Some(socket), Some(tls)) = (&one.socket, &mut one.tls) else {
             return AnswerRead::Nothing;
@@ -139,8 +141,11 @@ impl Thread<'_> {
         loop {
             let kept = tls.kept.len();
             self.buffer[..kept].copy_from_slice(&tls.kept);
-            let room = self.buffer.len() - kept;
-            let count = match recv(socket, &mut self.buffer[kept..], RecvFlags::empty()) {
+            // Of a record that is not whole nothing can be read.
+            let most = one.reader.piece_bytes(break_at).max(PIECE_BYTES);
+            let room = (self.buffer.len() - kept).min(most);
+            let here = &mut self.buffer[kept..kept + room];
+            let count = match recv(socket, here, RecvFlags::empty()) {
                 Ok((0, _)) => return AnswerRead::Ended,
                 Ok((count, _)) => count,
                 Err(Errno::AGAIN) => return AnswerRead::Nothing,
@@ -152,19 +157,21 @@ impl Thread<'_> {
             }
             let bytes = &mut self.buffer[..kept + count];
             let reader = &mut one.reader;
-            let mut is_complete = false;
+            let mut progress = AnswerProgress::More;
             let mut bad = None;
             let done = tls.process(bytes, |plain| {
-                if is_complete {
+                if progress != AnswerProgress::More {
                     // More than was asked for: the answer is whole, the connection of no use.
                     return reader.refuse_reuse();
                 }
                 match reader.read(plain, asked) {
                     Ok(AnswerProgress::More) => {}
                     Ok(AnswerProgress::Complete(used)) => {
-                        is_complete = true;
+                        progress = AnswerProgress::Complete(used);
                         if used < plain.len() {
                             reader.refuse_reuse();
+                            let surplus = asked.is_head.then_some(BadAnswer::BodyToHead);
+                            bad = bad.or(surplus);
                         }
                     }
                     Err(error) => bad = bad.or(Some(error)),
@@ -180,7 +187,8 @@ impl Thread<'_> {
                 reader.refuse_reuse();
             }
             match bad {
-                _ if is_complete => return AnswerRead::Complete,
+                None if reader.is_broken_off(break_at, progress) => return AnswerRead::BrokenOff,
+                None if progress != AnswerProgress::More => return AnswerRead::Complete,
                 Some(bad) => return AnswerRead::Bad(bad),
                 None if tls.is_closed => return AnswerRead::Ended,
                 None if count < room && !has_ended => return AnswerRead::Nothing,

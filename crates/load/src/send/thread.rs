@@ -19,6 +19,7 @@ use rustix::io::Errno;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use rustls::ClientConfig;
 
+use super::acts::ThreadActs;
 use super::coming::{Chooser, Coming, is_late};
 use super::conn::{BenchConnection, ConnectionPhase};
 use super::event::AnswerEvent;
@@ -97,6 +98,8 @@ pub(crate) struct Thread<'a> {
     /// A request of a closed loop was not sent because the run is over.
     is_spent: bool,
     pub(super) chooser: Chooser<'a>,
+    /// What clients do besides; none where they do nothing.
+    acts: Option<Box<ThreadActs>>,
     pub(super) busy_count: usize,
     /// CPU time and moment at which the warm-up was seen to be over.
     warm: Option<(u64, u64)>,
@@ -175,6 +178,7 @@ impl<'a> Thread<'a> {
             gate,
             is_spent: false,
             chooser: Chooser::new(prepared, share.number),
+            acts: ThreadActs::new(&prepared.acts, prepared.seed, share.number),
             busy_count: 0,
             warm: None,
             told: ReportedCounts::default(),
@@ -448,6 +452,9 @@ impl<'a> Thread<'a> {
         one.begun_ns = now;
         one.is_measured = intended_ns >= self.prepared.warm_ns();
         one.is_delayed = is_late(intended_ns, now);
+        if let Some(acts) = &mut self.acts {
+            one.break_at = acts.break_at();
+        }
         self.launch(lane, now);
     }
 

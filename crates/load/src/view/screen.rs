@@ -200,6 +200,7 @@ mod tests {
 
     use super::*;
     use crate::Url;
+    use crate::acts::ClientActs;
     use crate::measure::{Live, ReportedCounts, RequestTally};
     use crate::plan::{BenchPlan, ClientTlsOffer, Protocol, Reuse};
 
@@ -208,6 +209,7 @@ mod tests {
             page: None,
             entries: vec!["http://127.0.0.1:1/a?x".parse::<Url>().unwrap().into()],
             seed: 1,
+            acts: ClientActs::default(),
             unix: None,
             pace: LoadModel::Closed {
                 think: Duration::ZERO,

@@ -96,6 +96,15 @@ impl SavedResult {
                 kinds.join(", ")
             )));
         }
+        let broken_off = self.count("requests.broken_off");
+        if broken_off > 0 {
+            all.push(Sentence::plain(format!(
+                "{} of {} {} were broken off by the client, as it was told to.",
+                count(broken_off),
+                count(due),
+                self.noun()
+            )));
+        }
         if let Some(stopped) = self.at("stopped").as_str() {
             all.push(Sentence::bad(format!(
                 "The run was ended early by {stopped}."

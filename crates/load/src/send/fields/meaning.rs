@@ -5,6 +5,7 @@ use super::{TOO_LONG, Wrong};
 use crate::expect::ExpectedField;
 use crate::limits::INTERIM_COUNT_MAX;
 use crate::measure::AnswerSummary;
+use crate::send::acts::bytes_to_come;
 use crate::send::body::PartialAnswerBody;
 use crate::send::digits::number;
 use crate::send::kept::{Kept, KeptField, name_of};
@@ -177,6 +178,13 @@ impl Arriving {
     /// The head has come.
     pub(crate) fn has_head(&self) -> bool {
         self.answer.status != 0
+    }
+
+    /// Is a share of the answer there, the head at least? An answer that can have no more of it
+    /// than that may tell of any length.
+    pub(crate) fn has_come(&self, share: f32) -> bool {
+        let told = Some(self.length).filter(|length| *length != NO_LENGTH);
+        self.has_head() && bytes_to_come(share, told, self.body.bytes) == 0
     }
 
     /// A block of fields has come: an interim answer, the head, or trailers.

@@ -15,8 +15,12 @@ use super::head::{self, AnswerHead, Framing};
 use crate::expect::ExpectedField;
 use crate::limits::{HEAD_BYTES_MAX, INTERIM_COUNT_MAX};
 use crate::measure::AnswerSummary;
+use crate::send::acts::bytes_to_come;
 use crate::send::body::PartialAnswerBody;
 use crate::send::kept::{Keep, Kept};
+
+/// What is read at once of an answer that is to be broken off, as long as its head is not there.
+const HEAD_PIECE_BYTES: u64 = 4096;
 
 /// What of the request decides how its answer is read.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +61,8 @@ pub enum BadAnswer {
     TooLong,
     /// More interim answers came than are read.
     Interim,
+    /// A body follows where HEAD was asked.
+    BodyToHead,
 }
 
 impl BadAnswer {
@@ -77,6 +83,7 @@ impl fmt::Display for BadAnswer {
             BadAnswer::Chunk => "a chunk of the body is malformed",
             BadAnswer::TooLong => "the answer's head is longer than 64 KiB",
             BadAnswer::Interim => "more than 100 interim answers",
+            BadAnswer::BodyToHead => "the answer to HEAD has a body, or something else follows it",
         })
     }
 }
@@ -174,6 +181,32 @@ impl AnswerReader {
             AnswerReadState::Length(left) if !self.body.is_looked_at() => left,
             _ => 0,
         }
+    }
+
+    /// Bytes that are still to come until a share of the answer's body is there; some, while its
+    /// head is not.
+    fn bytes_to_come(&self, share: f32) -> u64 {
+        let told = match self.part {
+            AnswerReadState::Head => return HEAD_PIECE_BYTES,
+            AnswerReadState::Length(left) => Some(self.body.bytes + left),
+            AnswerReadState::Chunks(_) | AnswerReadState::UntilEnd => None,
+        };
+        bytes_to_come(share, told, self.body.bytes)
+    }
+
+    /// How much may be read at once, so that an answer that is to be broken off is so at its point.
+    pub(crate) fn piece_bytes(&self, break_at: Option<f32>) -> usize {
+        break_at.map_or(usize::MAX, |share| {
+            self.bytes_to_come(share).max(1) as usize
+        })
+    }
+
+    /// Is the answer to be broken off now? Also one that is whole before anybody could do so.
+    pub(crate) fn is_broken_off(&self, break_at: Option<f32>, progress: AnswerProgress) -> bool {
+        break_at.is_some_and(|share| match progress {
+            AnswerProgress::More => self.bytes_to_come(share) == 0,
+            AnswerProgress::Complete(_) => true,
+        })
     }
 
     /// So many bytes of the body came and were not looked at.

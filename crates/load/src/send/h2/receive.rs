@@ -152,6 +152,7 @@ impl H2ClientSession {
             let came = self.streams[at].arriving.data(&bytes[..data]);
             match came {
                 Err(why) => self.malformed(at, why, events),
+                Ok(()) if self.streams[at].is_due_to_break() => self.break_off(at, events),
                 Ok(()) if left + padding == 0 && head.has(flag::END_STREAM) => {
                     self.end(at, common, events);
                 }
@@ -245,6 +246,7 @@ impl H2ClientSession {
         let arriving = &mut self.streams[at].arriving;
         match read.and_then(|mut block| arriving.fields(&mut block, is_last)) {
             Err(why) => self.malformed(at, why, events),
+            Ok(()) if self.streams[at].is_due_to_break() => self.break_off(at, events),
             Ok(()) if is_last => self.end(at, common, events),
             Ok(()) => {}
         }
@@ -274,6 +276,15 @@ impl H2ClientSession {
         self.reset(id, code::PROTOCOL);
         self.free(at);
         events.push(AnswerEvent::Malformed { lane, why });
+    }
+
+    /// The client has seen enough of an answer, also where its end has come in the same piece: it
+    /// has not looked at that yet.
+    fn break_off(&mut self, at: usize, events: &mut Vec<AnswerEvent>) {
+        let (id, lane) = (self.streams[at].id, self.streams[at].lane);
+        self.reset(id, code::CANCEL);
+        self.free(at);
+        events.push(AnswerEvent::BrokenOff { lane });
     }
 
     fn reset_by_server(

@@ -52,6 +52,8 @@ pub(super) struct H2ClientStream {
     pub(super) window: i64,
     /// What the server has used of its own window since it was last told.
     pub(super) used: u32,
+    /// After which share of its answer it is broken off; none where it is not.
+    pub(super) break_at: Option<f32>,
 }
 
 /// How requests are written on this connection.
@@ -103,7 +105,16 @@ const FREE: H2ClientStream = H2ClientStream {
     left: 0,
     window: 0,
     used: 0,
+    break_at: None,
 };
+
+impl H2ClientStream {
+    /// Has so much of the answer come that it is broken off?
+    pub(super) fn is_due_to_break(&self) -> bool {
+        self.break_at
+            .is_some_and(|share| self.arriving.has_come(share))
+    }
+}
 
 impl H2ClientSession {
     /// A new connection for so many requests at once; its first frames are there to be sent.
@@ -357,6 +368,14 @@ impl H2ClientSession {
     pub(crate) fn coming(&self, lane: u32) -> Option<(u16, &Kept)> {
         let mut open = self.streams.iter().filter(|stream| stream.id != 0);
         open.find(|stream| stream.lane == lane)?.arriving.coming()
+    }
+
+    /// The request of a lane is to be broken off after a share of its answer.
+    pub(crate) fn break_off_at(&mut self, lane: u32, share: f32) {
+        let is_it = |stream: &&mut H2ClientStream| stream.id != 0 && stream.lane == lane;
+        if let Some(stream) = self.streams.iter_mut().find(is_it) {
+            stream.break_at = Some(share);
+        }
     }
 
     /// Gives a request up, of whatever stream its lane has.

@@ -93,6 +93,8 @@ struct H3ClientStream {
     arriving: Arriving,
     /// Bytes that are written, of head and body.
     written: usize,
+    /// After which share of its answer it is broken off; none where it is not.
+    break_at: Option<f32>,
 }
 
 /// What became of the connection itself.
@@ -214,6 +216,7 @@ impl H3ClientSession {
             frames: Frames::new(),
             arriving,
             written: 0,
+            break_at: None,
         };
         self.streams.insert(id, stream);
         self.write(id, common);
@@ -257,6 +260,14 @@ impl H3ClientSession {
     pub(crate) fn coming(&self, lane: u32) -> Option<(u16, &Kept)> {
         let mut open = self.streams.values();
         open.find(|stream| stream.lane == lane)?.arriving.coming()
+    }
+
+    /// The request of a lane is to be broken off after a share of its answer.
+    pub(crate) fn break_off_at(&mut self, lane: u32, share: f32) {
+        let mut open = self.streams.values_mut();
+        if let Some(stream) = open.find(|stream| stream.lane == lane) {
+            stream.break_at = Some(share);
+        }
     }
 
     /// Gives a request up, of whatever stream its lane has.
@@ -460,6 +471,9 @@ impl H3ClientSession {
                 Ok(Some(chunk)) => {
                     let (frames, arriving) = (&mut stream.frames, &mut stream.arriving);
                     match frames::answer(frames, arriving, &chunk.bytes, &common.known) {
+                        Ok(()) if stream.break_at.is_some_and(|at| arriving.has_come(at)) => {
+                            break Some(AnswerEvent::BrokenOff { lane });
+                        }
                         Ok(()) => {}
                         Err(H3Fault::Answer(why)) => {
                             break Some(AnswerEvent::Malformed { lane, why });
@@ -473,6 +487,10 @@ impl H3ClientSession {
                 Ok(None) if !stream.frames.is_between() => {
                     let why = "the answer ended within a frame";
                     break Some(AnswerEvent::Malformed { lane, why });
+                }
+                // It is whole before its point: a body that is shorter than it could be.
+                Ok(None) if stream.break_at.is_some() => {
+                    break Some(AnswerEvent::BrokenOff { lane });
                 }
                 Ok(None) => {
                     break Some(match stream.arriving.end(common.asks[kind].is_head) {
@@ -504,13 +522,7 @@ impl H3ClientSession {
         let head = stream.head.as_ref().unwrap_or(&common.heads[kind]);
         let whole_bytes = head.len() + common.asks[kind].body.len();
         let is_whole = stream.written >= whole_bytes;
-        let code = match event {
-            AnswerEvent::Answered { .. } if is_whole => None,
-            // Nobody reads the rest of the request. //= rfc9114#4.1
-            AnswerEvent::Answered { .. } => Some(NO_ERROR),
-            _ => Some(MESSAGE_ERROR),
-        };
-        match code {
+        match code_behind(&event, is_whole) {
             Some(code) => drop(self.give_up(id, code)),
             None => drop(self.streams.remove(&id)),
         }
@@ -536,6 +548,18 @@ impl H3ClientSession {
 }
 
 /// The name of a code, as the standard has it.
+/// With what a stream is given up when this has come of it, and the request was sent whole or not;
+/// none where it is over.
+fn code_behind(event: &AnswerEvent, is_whole: bool) -> Option<u32> {
+    match event {
+        AnswerEvent::Answered { .. } if is_whole => None,
+        // Nobody reads the rest of the request. //= rfc9114#4.1
+        AnswerEvent::Answered { .. } => Some(NO_ERROR),
+        AnswerEvent::BrokenOff { .. } => Some(REQUEST_CANCELLED),
+        _ => Some(MESSAGE_ERROR),
+    }
+}
+
 fn code_name(code: u64) -> &'static str {
     const NAMES: [&str; 17] = [
         "H3_NO_ERROR",

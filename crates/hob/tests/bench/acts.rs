@@ -1,0 +1,175 @@
+//! What clients do besides asking in good order: answers broken off, HEAD among GET.
+
+use serde_json::Value;
+
+use super::harness::{Place, text_of};
+use super::schema::conforms;
+use super::server::{Reply, Server};
+use super::{bench, number, result};
+
+/// A clear listener and one with TLS.
+const BOTH: &str = "[[listen]]\naddress = \"127.0.0.1:0\"\n\n[[listen]]\naddress = \
+                    \"127.0.0.1:0\"\ntls = true\n\n[[site]]\nroot = \"site\"\n";
+/// A file that comes in several pieces.
+const PART_BYTES: usize = 256 * 1024;
+/// Every way that a request travels.
+const WAYS: &[(&str, &str)] = &[
+    ("http", "1.1"),
+    ("https", "1.1"),
+    ("http", "2"),
+    ("https", "2"),
+    ("https", "3"),
+];
+
+/// Runs over every protocol: the result of a plan for a file, and the protocol.
+fn over_all(file: &str, plan: &[&str], look: impl Fn(&Value, &str)) {
+    let place = Place::new();
+    place.write(
+        "site/part.bin",
+        &"0123456789abcde\n".repeat(PART_BYTES / 16),
+    );
+    let hob = place.serve_text(BOTH);
+    for (scheme, version) in WAYS {
+        let port = match *scheme {
+            "http" => hob.clear_port(),
+            _ => hob.tls_port(),
+        };
+        let url = format!("{scheme}://127.0.0.1:{port}/{file}");
+        let found = result(&[&[url.as_str(), "--http", version], plan].concat());
+        look(&found, &format!("{scheme}, {version}: {found:#}"));
+    }
+    hob.stop();
+}
+
+/// The arguments are refused, with this in the message.
+fn refused(arguments: &[&str], why: &str) {
+    let output = bench(arguments);
+    assert_eq!(output.status.code(), Some(2), "{}", text_of(&output));
+    assert!(text_of(&output).contains(why), "{}", text_of(&output));
+}
+
+#[test]
+fn broken_off_requests_are_counted_apart_over_every_protocol() {
+    // Short ones too: the client has not looked at the end of an answer that it breaks off.
+    for file in ["hello.txt", "part.bin"] {
+        over_all(
+            file,
+            &["--break", "30", "-c", "3", "-n", "100"],
+            |found, way| {
+                let [broken, good] =
+                    ["broken_off", "good"].map(|name| number(found, &format!("requests.{name}")));
+                assert!((10..=55).contains(&broken), "{way}");
+                assert_eq!(broken + good, 100, "{way}");
+                assert_eq!(number(found, "requests.failed"), 0, "{way}");
+                assert_eq!(number(found, "latency.response.count"), good, "{way}");
+                assert_eq!(found["plan"]["break_percent"], 30.0, "{way}");
+            },
+        );
+    }
+}
+
+#[test]
+fn all_requests_may_be_broken_off() {
+    over_all("part.bin", &["--break", "100", "-n", "20"], |found, way| {
+        assert_eq!(number(found, "requests.broken_off"), 20, "{way}");
+        assert_eq!(number(found, "requests.answered"), 0, "{way}");
+        assert!(found["latency"]["response"].is_null(), "{way}");
+    });
+}
+
+#[test]
+fn same_seed_breaks_the_same_requests_off() {
+    let place = Place::new();
+    let hob = place.serve_config("");
+    let url = format!("http://127.0.0.1:{}/hello.txt", hob.port());
+    let broken = |seed: &str| {
+        let plan = ["--break", "50", "-c", "1", "-n", "200", "--seed", seed];
+        number(
+            &result(&[&[url.as_str()], &plan[..]].concat()),
+            "requests.broken_off",
+        )
+    };
+    let found = broken("7");
+    assert_eq!(broken("7"), found);
+    // All of so many seeds at the same count would be no draw.
+    assert!(
+        ["8", "9", "10", "11", "12"]
+            .iter()
+            .any(|seed| broken(seed) != found)
+    );
+    hob.stop();
+}
+
+#[test]
+fn connection_that_was_broken_off_is_followed_by_another() {
+    let server = Server::start(|_| Reply::Bytes(super::answer("200 OK", "hello\n")));
+    let found = result(&[&server.url(), "--break", "100", "-c", "1", "-n", "10"]);
+    assert_eq!(number(&found, "requests.broken_off"), 10);
+    assert_eq!(number(&found, "connections.opened"), 10);
+}
+
+#[test]
+fn head_is_mixed_in_over_every_protocol() {
+    let plan = ["--head", "40", "-c", "3", "-n", "200", "--expect", "size=6"];
+    over_all("hello.txt", &plan, |found, way| {
+        assert_eq!(number(found, "requests.good"), 200, "{way}");
+        let rows = found["urls"].as_array().unwrap();
+        let of = |method: &str| {
+            let row = rows.iter().find(|row| row["method"] == method).unwrap();
+            number(row, "answered")
+        };
+        assert!((45..=115).contains(&of("HEAD")), "{way}");
+        assert_eq!(of("GET") + of("HEAD"), 200, "{way}");
+        assert_eq!(number(found, "bytes.bodies"), 6 * of("GET"), "{way}");
+        assert_eq!(found["plan"]["head_percent"], 40.0, "{way}");
+    });
+    over_all("hello.txt", &["--head", "100", "-n", "20"], |found, way| {
+        assert_eq!(number(found, "bytes.bodies"), 0, "{way}");
+        assert_eq!(number(found, "requests.good"), 20, "{way}");
+    });
+}
+
+#[test]
+fn answer_to_head_with_a_body_is_malformed() {
+    let server = Server::start(|_| Reply::Bytes(super::answer("200 OK", "hello\n")));
+    let output = bench(&[&server.url(), "--head", "100", "-c", "1", "-n", "3"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
+    assert!(text_of(&output).contains("malformed: the answer to HEAD has a body"));
+}
+
+#[test]
+fn what_clients_cannot_do_is_refused() {
+    let url = "http://127.0.0.1:1/";
+    for flag in ["--break", "--head"] {
+        refused(&[url, flag, "101"], "a percentage from 0 to 100");
+        refused(&[url, flag, "few"], "a percentage from 0 to 100");
+        refused(
+            &[url, flag, "5", "--page"],
+            "pages are loaded as browsers do it",
+        );
+    }
+    refused(&[url, "--head", "5", "--method", "POST"], "none with GET");
+    let place = Place::new();
+    place.write("access.log", "");
+    let log = place.path("access.log");
+    let log = log.to_str().unwrap();
+    refused(&[url, "--head", "5", "--replay", log], "leave --head out");
+}
+
+#[test]
+fn result_of_acts_conforms_to_the_schema() {
+    let place = Place::new();
+    let hob = place.serve_config("");
+    let url = format!("http://127.0.0.1:{}/hello.txt", hob.port());
+    let schema = bench(&["--schema"]);
+    let schema: Value = serde_json::from_slice(&schema.stdout).unwrap();
+    let found = result(&[&url, "--break", "10", "--head", "10", "-n", "50"]);
+    conforms(&found, &schema, &schema, "result");
+    let output = bench(&[&url, "--break", "100", "-n", "5"]);
+    assert!(
+        text_of(&output).contains("0 failed, 5 broken off"),
+        "{}",
+        text_of(&output)
+    );
+    hob.stop();
+}
