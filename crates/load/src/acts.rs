@@ -7,15 +7,6 @@ use crate::expect::Expectation;
 use crate::plan::{BenchPlan, LoadModel};
 use crate::quantity::plain_number;
 
-/// What clients do besides asking in good order; nothing of it unless it is asked for.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ClientActs {
-    /// Of the requests with GET, how many in a hundred are made with HEAD instead.
-    pub head_percent: f64,
-    /// How many requests in a hundred are broken off within their answers.
-    pub break_percent: f64,
-}
-
 /// Reads `5`, `0.5` or `5%`, from nothing to 100.
 pub fn parse_percent(text: &str) -> Result<f64, String> {
     let number = plain_number(text.strip_suffix('%').unwrap_or(text));

@@ -43,7 +43,7 @@ mod view;
 mod watch;
 mod written;
 
-pub use acts::{ClientActs, parse_percent};
+pub use acts::parse_percent;
 pub use browse::{AssetReference, Scan, resolve, scan_ahead, scan_css, scan_html};
 pub use conduct::{Conduct, ProgressDisplay, Shard, StopCondition, parse_moment};
 pub use entry::RequestSpec;
@@ -52,7 +52,7 @@ pub use error::LoadError;
 pub use expect::Expectation;
 pub use list::{ListError, parse_list};
 pub use measure::{AnswerSummary, AssetKind, replay_histogram};
-pub use plan::{BenchPlan, ClientTlsOffer, LoadModel, Protocol, Reuse, Visit};
+pub use plan::{BenchPlan, ClientActs, ClientTlsOffer, LoadModel, Protocol, Reuse, Visit};
 pub use quantity::{parse_cpus, parse_duration};
 pub use replay::{LineFault, LogLine, Replay};
 pub use report::{BenchReport, reference, schema};

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::acts::ClientActs;
 use crate::arrive::{ArrivalRate, Arrivals};
 use crate::entry::RequestSpec;
 use crate::expect::Expectation;
@@ -105,6 +104,15 @@ impl Visit {
             Visit::Warm => "warm",
         }
     }
+}
+
+/// What clients do besides asking in good order; nothing of it unless it is asked for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ClientActs {
+    /// Of the requests with GET, how many in a hundred are made with HEAD instead.
+    pub head_percent: f64,
+    /// How many requests in a hundred are broken off within their answers.
+    pub break_percent: f64,
 }
 
 /// What a run is to do. Every field is checked by `run` before anything is sent.

@@ -39,7 +39,6 @@ use hob_trace::{CacheOutcome, Fault, Record, Recorder, Texts};
 
 use crate::advice::start_cost;
 use crate::cache::local::Local;
-use crate::config::UnknownHost;
 use crate::handle::admin::{self, Admin};
 use crate::handle::cgi::answer::Places;
 use crate::handle::files::find::ELSEWHERE;
@@ -55,6 +54,7 @@ use crate::route::target;
 use crate::route::template::TemplateValues;
 use crate::shared::ServerState;
 use crate::watch;
+use hob_config::UnknownHost;
 use hob_keeper::process::{Exit, Launcher, Start};
 
 pub(crate) use dress::{dress, own_page};

@@ -27,7 +27,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 use crate::activity::{Hook, Inside, Sampler, SamplerFiles};
 use crate::advice::Advice;
 use crate::answer::{ADMIN_LISTENER, Answers, CONTROL_LISTENER};
-use crate::config::{self, CacheMode, Config, LogChoice, LogTarget, Purpose};
+use crate::authorities;
+use crate::config::{CacheMode, Config, LogChoice, LogTarget, Purpose};
 use crate::handle::HandlerSettings;
 use crate::handle::admin::audit::Audit;
 use crate::handle::admin::door::Door;
@@ -36,16 +37,17 @@ use crate::handle::admin::{
     Admin, Configured, GenerationReport, Ledger, Live, Readers, certificates,
 };
 use crate::handle::files::pin;
+use crate::limits::limits;
 use crate::names::ClientNameResolver;
 use crate::old_logs::OldLogs;
-use crate::otlp::{Exporter, authorities};
+use crate::otlp::Exporter;
 use crate::resources::{self, Resources};
 use crate::route::sites::Sites;
 use crate::shared::ServerState;
 use crate::shared::fleet::now_ms;
 use hob_keeper::process;
 use hob_keeper::tls;
-use hob_keeper::{KeeperFailure, KeyFiles, connections_possible};
+use hob_keeper::{KeeperFailure, KeyFiles};
 
 /// What one generation of the config is served with.
 type Generation = hob_keeper::Generation<HandlerSettings>;
@@ -137,7 +139,7 @@ impl ThreadNotices {
 impl ServingProcess {
     fn start(mut generation: Generation) -> Result<ServingProcess, String> {
         let config = &generation.config;
-        let thread_count = config.threads.unwrap_or_else(usable_cores);
+        let thread_count = config.threads.unwrap_or_else(hob_keeper::usable_cores);
         let text = |error: io::Error| error.to_string();
         let crew = Crew::new(thread_count).map_err(text)?;
         generation.tell(&crew);
@@ -681,34 +683,6 @@ fn https_port(listeners: &[Listening]) -> u16 {
     let ports: Vec<u16> = listeners.iter().filter_map(port).collect();
     let first = ports.first().copied().unwrap_or(443);
     if ports.contains(&443) { 443 } else { first }
-}
-
-/// Cores this process may use: affinity and CPU quota counted.
-pub(crate) fn usable_cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// The limits as the engine takes them.
-pub(crate) fn limits(limits: &config::LimitSettings) -> HttpLimits {
-    HttpLimits {
-        target_bytes: limits.target,
-        head_bytes: limits.head,
-        header_count: limits.headers,
-        head_time: limits.head_time,
-        body_progress: limits.body_progress,
-        write_progress: limits.write_progress,
-        handshake_time: limits.handshake_time,
-        handshake_bytes: limits.handshake_bytes,
-        handshake_count: limits.handshakes,
-        h3_unread_bytes: limits.h3_unread,
-        idle: limits.idle,
-        linger: limits.linger,
-        connection_count: connections_possible(limits).0,
-        connection_count_per_client: limits.connections_per_client,
-        body_bytes: limits.body,
-        // A route decides whether it has something to speak through a tunnel.
-        h2_connect_protocol: true,
-    }
 }
 
 fn report(generation: &Generation) -> GenerationReport {

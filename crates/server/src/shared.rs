@@ -20,7 +20,7 @@ use crate::advice::scripts::Scripts;
 use crate::cache::disk_threads::DiskThreads;
 use crate::cache::flight::Flights;
 use crate::cache::store::Store;
-use crate::config::{CacheSettings, Metrics, RunLimits};
+use crate::config::RunLimits;
 use crate::handle::cgi::gate::Gate;
 use crate::handle::files::find::Fetched;
 use crate::handle::files::load::FileLoadContext;
@@ -30,6 +30,7 @@ use crate::resources::unix_ms;
 use crate::route::sites::Sites;
 use crate::shared::fleet::Fleet;
 use crate::watch::Watching;
+use hob_config::{CacheSettings, Metrics};
 
 /// What all threads share.
 pub struct ServerState {

@@ -1,7 +1,7 @@
 //! What clients do besides asking in good order, as one thread draws it: which request is broken
 //! off, and where.
 
-use crate::acts::ClientActs;
+use crate::plan::ClientActs;
 use crate::random::Random;
 
 /// The length that an answer is taken to have which does not say how long it is.

@@ -200,8 +200,8 @@ mod tests {
 
     use super::*;
     use crate::Url;
-    use crate::acts::ClientActs;
     use crate::measure::{Live, ReportedCounts, RequestTally};
+    use crate::plan::ClientActs;
     use crate::plan::{BenchPlan, ClientTlsOffer, Protocol, Reuse};
 
     fn plan() -> BenchPlan {

@@ -6,10 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::config::program::resolve;
-use crate::config::{self, Language};
 use crate::handle::cgi::find::interpreter_of;
 use crate::handle::cgi::{Cgi, Runs};
+use hob_config::program::resolve;
+use hob_config::{self as config, Language};
 use hob_keeper::process::bare;
 use hob_keeper::shebang::{Interpreter, LINE_BYTES_MAX, Shebang, shebang};
 

@@ -5,7 +5,7 @@
 //! touched, and modules it loads are left where they are: warm can load them ahead, which saves
 //! more than is said here. So the saving is at most what a bare start costs.
 
-use crate::config::Language;
+use hob_config::Language;
 
 /// Runs of today below which nothing is said: the mean of fewer, and their rate, mean little.
 pub(crate) const RUNS_MIN: u64 = 20;

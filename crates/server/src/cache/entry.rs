@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use rustix::fs::Stat;
 
-use crate::config::Coding;
+use hob_config::Coding;
 
 /// Which file: the files handler that asks, and the normal path below it.
 pub type Key = Box<[u8]>;

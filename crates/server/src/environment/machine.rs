@@ -19,7 +19,7 @@ pub(super) fn told() -> Value {
     json!({
         "cpu": cpus.model.as_deref().unwrap_or("unknown"),
         "cpus": cpus.count,
-        "cpus_usable": crate::serve::usable_cores(),
+        "cpus_usable": hob_keeper::usable_cores(),
         "affinity": affinity(),
         "cpu_quota": quota.cpus,
         "memory_bytes": memory_bytes(),

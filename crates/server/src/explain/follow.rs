@@ -17,12 +17,12 @@ use super::told::{
 use crate::answer::{NO_SITE, dress, own_page};
 use crate::config::{Config, ListenAddress, LogChoice, LogSettings, SourceLocation, UnknownHost};
 use crate::handle::plain;
+use crate::limits::limits;
 use crate::route::host::{Chosen, ChosenBy, normalise_host};
 use crate::route::pattern::Mismatch;
 use crate::route::sites::{self, Sites};
 use crate::route::target;
 use crate::route::template::{TemplateValues, without_port};
-use crate::serve::limits;
 use crate::shared::ServerState;
 
 /// Says what would answer a request, and why. Opens the roots of the config and looks at the disk

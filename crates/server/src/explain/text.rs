@@ -7,7 +7,7 @@ use hob_http::status::phrase;
 use super::told::{
     ExplainedProgram, ExplainedRoute, Explanation, Listener, LogTarget, OnDisk, Setting,
 };
-use crate::config::units::size_text;
+use hob_config::units::size_text;
 
 /// Routes that do not match and are shown; of more, the first and the last.
 const ROUTES_SHOWN_MAX: usize = 16;

@@ -15,8 +15,8 @@ use super::asking::{ReverseLookup, Servers};
 use super::cache::{Cache, NameCacheLookup};
 use super::files;
 use crate::api::Names;
-use crate::config;
 use crate::shared::fleet::now_ms;
+use hob_config as config;
 
 /// Threads that ask: one slow answer does not keep the others waiting.
 const THREAD_COUNT: usize = 2;

@@ -19,12 +19,12 @@ use hob_trace::{Record, Texts};
 use prost::Message;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::authorities::KEY;
 use super::message::{
     Export, Exported, KeyValue, Resource, ResourceSpans, Scope, ScopeSpans, Span,
 };
 use super::span::spans;
-use crate::config::Otlp;
+use crate::authorities::KEY;
+use hob_config::Otlp;
 
 /// Most times a batch is sent.
 const TRIES_MAX: u32 = 3;

@@ -6,11 +6,9 @@
 //! ```
 //!
 //! `tracer` is what a serving thread does, `span` makes spans of records, `message` is OTLP's own
-//! layout, `authorities` who may have signed the collector's certificate, `export` the thread that
-//! sends. Serving threads never wait for it: a full ring refuses,
+//! layout, `export` the thread that sends. Serving threads never wait for it: a full ring refuses,
 //! and what is lost is counted.
 
-pub(crate) mod authorities;
 mod export;
 mod message;
 mod span;

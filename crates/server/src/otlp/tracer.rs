@@ -9,7 +9,7 @@ use hob_trace::traceparent::{Caller, Trace};
 use hob_trace::{Record, Texts};
 
 use super::export::Exporter;
-use crate::config::{Otlp, Parent};
+use hob_config::{Otlp, Parent};
 
 /// One thread's end of an exporter.
 pub(crate) struct Tracer {

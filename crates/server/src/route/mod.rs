@@ -10,4 +10,4 @@ pub mod host;
 pub mod sites;
 pub mod table;
 
-pub use crate::config::route::{pattern, percent, target, template};
+pub use hob_config::route::{pattern, percent, target, template};

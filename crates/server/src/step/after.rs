@@ -15,10 +15,10 @@ use super::encode::{Encoded, Encoder, Flush};
 use super::negotiate::{self, Negotiated};
 use super::range::{self, ByteRange, Selection};
 use super::weights::weighted;
-use crate::config::{AfterSteps, Coding};
 use crate::handle::files::media_type::MediaType;
 use crate::handle::plain;
 use crate::handle::script::control::{Buffer, Compress, Control};
+use hob_config::{AfterSteps, Coding};
 
 /// Narrows an answer to what the request asks for. A body that is not sent is dropped, which tells
 /// its source to end.

@@ -6,7 +6,7 @@ use brotli::enc::BrotliEncoderParams;
 use flate2::{Compression, GzBuilder};
 use zstd::zstd_safe::CParameter;
 
-use crate::config::Coding;
+use hob_config::Coding;
 
 /// Level used for copies that are made while a request waits: most of the gain for little of the
 /// time.

@@ -16,7 +16,7 @@ use hob_http::{Body, BodyError, BodyStream, Chunk, Fields};
 use hob_trace::Fault;
 use zstd::zstd_safe::CParameter;
 
-use crate::config::Coding;
+use hob_config::Coding;
 
 /// An encoder that can be asked for all it has been given so far.
 pub struct Encoder(StreamCompressor);

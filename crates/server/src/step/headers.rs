@@ -2,7 +2,7 @@
 
 use hob_http::{Fields, Response, ResponseHead};
 
-use crate::config::{HeaderRule, HeaderRules};
+use hob_config::{HeaderRule, HeaderRules};
 
 /// Follows the rules in the fields of an answer.
 pub fn apply(rules: &HeaderRules, fields: &mut Fields) {

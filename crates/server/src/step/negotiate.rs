@@ -1,7 +1,7 @@
 //! What a client accepts: content codings, and HTML or JSON for a listing.
 
 use super::weights::{Quality, weighted};
-use crate::config::Coding;
+use hob_config::Coding;
 
 /// The coding an answer is sent in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

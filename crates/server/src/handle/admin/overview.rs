@@ -8,7 +8,7 @@ use super::ask::AdminRequest;
 use super::routes::{rounded, times};
 use super::{Admin, activity, reply};
 use crate::api::{CacheUse, CpuUse, MemoryUse, Overview, Rates, WorkersUse};
-use crate::serve::usable_cores;
+use hob_keeper::usable_cores;
 
 /// Seconds of activity that come with it.
 const SECONDS: u64 = 120;
