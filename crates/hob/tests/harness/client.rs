@@ -167,7 +167,7 @@ impl Connection {
         let mut skipped = self.take_ahead().len() as u64;
         let mut buffer = vec![0; 1 << 20];
         while skipped < bytes {
-            match self.stream.read(&mut buffer)? {
+            match self.read_once(&mut buffer)? {
                 0 => break,
                 len => skipped += len as u64,
             }
@@ -247,9 +247,20 @@ impl Connection {
         answer
     }
 
+    /// Reads what is there, at most so much. Reads that have a time limit end early when this process
+    /// is stopped and goes on, as tracers have it (signal(7)): those are done again.
+    fn read_once(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.stream.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                done => return done,
+            }
+        }
+    }
+
     fn read_more(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; 64 * 1024];
-        match self.stream.read(&mut buffer)? {
+        match self.read_once(&mut buffer)? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             len => {
                 self.ahead.extend_from_slice(&buffer[..len]);
