@@ -6,17 +6,17 @@
 //! so that what a server or a script said can be shown as it is.
 //!
 //! ```
-//! use hob_load::page::{Axis, Figure, Line, LineChart, Page, Sentence, Table, Unit};
+//! use hob_load::page::{Axis, ChartLine, Figure, LineChart, PageTable, ReportPage, Sentence, Unit};
 //!
-//! let mut page = Page::new("Two servers");
+//! let mut page = ReportPage::new("Two servers");
 //! page.push(vec![Sentence::good("one answers twice as fast")]);
 //! page.push(vec![Figure::new("rate", "12,345/s").note("of the faster one")]);
 //! page.section("Over time");
 //! page.push(
 //!     LineChart::new("answers per second", Axis::new("seconds", Unit::Plain), Axis::new("answers/s", Unit::Plain))
-//!         .line(Line::new("one", vec![(0.0, 100.0), (1.0, 120.0)])),
+//!         .line(ChartLine::new("one", vec![(0.0, 100.0), (1.0, 120.0)])),
 //! );
-//! page.push(Table::new("what was asked").text("server").number("rate").row(["one", "12,345/s"]));
+//! page.push(PageTable::new("what was asked").text("server").number("rate").row(["one", "12,345/s"]));
 //! assert!(page.html().starts_with("<!DOCTYPE html>"));
 //! ```
 

@@ -35,7 +35,7 @@ fn said(frames: &[Vec<u8>]) -> String {
 
 fn answered(lane: u32, body_bytes: u64) -> String {
     format!(
-        "Answered {{ lane: {lane}, answer: Answer {{ status: 200, body_bytes: {body_bytes}, \
+        "Answered {{ lane: {lane}, answer: AnswerSummary {{ status: 200, body_bytes: {body_bytes}, \
          is_reusable: true, fields_seen: 0, body_hash: None }}, kept: None }}\n"
     )
 }
