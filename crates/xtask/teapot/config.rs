@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use crate::config::build_site::OnSection;
-use crate::config::key::Kind::{OrText, Text};
 use crate::config::key::Preset::Nothing;
-use crate::config::key::{Key, Preset, Table};
+use crate::config::key::ValueType::{OrText, Text};
+use crate::config::key::{Preset, SchemaKey, SchemaTable};
 use crate::config::program::Programs;
 use crate::config::tree::Section;
 use crate::config::{Faults, Route};
 use crate::handle::teapot::Teapot;
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
-use crate::route::sites::Around;
+use crate::route::sites::SitesBuildContext;
 
 /// A teapot.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,12 +22,12 @@ pub struct TeapotSettings {
 }
 
 /// `[site.route.teapot]`
-static TEAPOT: Table = Table {
+static TEAPOT: SchemaTable = SchemaTable {
     name: "teapot",
     header: "`teapot` of a route",
     text: "Brews no coffee. A plain string is what it says.",
     base: None,
-    keys: &[Key::new("words", Text, Preset::Text("short and stout"))
+    keys: &[SchemaKey::new("words", Text, Preset::Text("short and stout"))
         .says("What it says.")
         .example("\"here is my spout\"")],
 };
@@ -38,7 +38,7 @@ impl HasSettings for Teapot {
 }
 
 impl Configured for Teapot {
-    const KEY: Key = Key::new("teapot", OrText("words", &TEAPOT), Nothing(""));
+    const KEY: SchemaKey = SchemaKey::new("teapot", OrText("words", &TEAPOT), Nothing(""));
 
     fn read(
         section: &Section,
@@ -54,7 +54,7 @@ impl Configured for Teapot {
 
     fn build(
         settings: &TeapotSettings,
-        _: &mut Around<'_>,
+        _: &mut SitesBuildContext<'_>,
         _: &Route,
         _: &Pattern,
     ) -> Result<Arc<Teapot>, String> {
