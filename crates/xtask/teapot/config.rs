@@ -27,9 +27,11 @@ static TEAPOT: SchemaTable = SchemaTable {
     header: "`teapot` of a route",
     text: "Brews no coffee. A plain string is what it says.",
     base: None,
-    keys: &[SchemaKey::new("words", Text, Preset::Text("short and stout"))
-        .says("What it says.")
-        .example("\"here is my spout\"")],
+    keys: &[
+        SchemaKey::new("words", Text, Preset::Text("short and stout"))
+            .says("What it says.")
+            .example("\"here is my spout\""),
+    ],
 };
 
 impl HasSettings for Teapot {

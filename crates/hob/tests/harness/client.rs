@@ -247,8 +247,8 @@ impl Connection {
         answer
     }
 
-    /// Reads what is there, at most so much. Reads that have a time limit end early when this process
-    /// is stopped and goes on, as tracers have it (signal(7)): those are done again.
+    /// Reads what is there, at most so much. Reads that have a time limit end early when this
+    /// process is stopped and goes on, as tracers have it (signal(7)): those are done again.
     fn read_once(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.stream.read(buffer) {
