@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
+use super::PreflightScope;
 use super::listeners::{KeptListener, give_up_new};
 use super::logs;
-use super::settings::{OpenedConfig, PreflightScope};
+use super::settings::OpenedConfig;
 use super::turn::{Keeper, KeeperPhase, announce};
 use super::upgrade::{Checking, Replacing};
 use crate::channel::ToServer;
@@ -55,7 +56,7 @@ impl Keeper {
                 generation,
                 kept,
                 &self.options,
-                PreflightScope::AtMachine,
+                PreflightScope::Machine,
             )
             .map_err(|failure| failure.to_string())
         });

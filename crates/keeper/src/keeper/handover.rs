@@ -35,6 +35,7 @@ use hob_http::listen::BoundFile;
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::process::Pid;
 
+use super::PreflightScope;
 use super::acme::Orders;
 use super::backoff::{Backoff, LONGEST_SERVER};
 use super::change::{ControlRequest, KeeperChange};
@@ -43,11 +44,11 @@ use super::control::{self, KeptControl, Opened};
 use super::key_watch::KeyWatch;
 use super::listeners::{KeptListener, give_up_new};
 use super::logs::Rotations;
-use super::settings::{OpenedConfig, PreflightScope};
+use super::settings::{OpenedConfig, extent};
 use super::spawners::Spawners;
 use super::turn::{Keeper, KeeperPhase, system};
 use super::upgrade::{READY_LIMIT, Replacing};
-use super::{KeeperFailure, KeeperOptions, Looking, OwnConfig};
+use super::{KeeperFailure, KeeperOptions, OwnConfig};
 use crate::channel::ChannelEnd;
 use crate::notify::Notify;
 use crate::parcel::{self, DESCRIPTORS_MAX, DescriptorSlot, Inbox, Outbox, Parcel};
@@ -322,7 +323,7 @@ pub(super) fn take_over(
         Err(failure) => {
             let old = handed.old_sources.clone();
             let settings =
-                OpenedConfig::build(old, generation, kept, &options, PreflightScope::AtConfig)?;
+                OpenedConfig::build(old, generation, kept, &options, PreflightScope::Disk)?;
             let control = (handed.control.clone(), handed.control_warning.clone());
             (settings, control, Some(failure))
         }
@@ -391,7 +392,7 @@ fn build_new(
         handed.generation + 1,
         kept,
         options,
-        PreflightScope::AtMachine,
+        PreflightScope::Machine,
     )?;
     let own = handed.seat.as_ref().map(ServerRegistration::socket);
     let place = control::place(&options.control, &settings.config, own.clone());
@@ -419,7 +420,11 @@ impl Keeper {
 impl Keeper {
     /// For a spawner that dies while the old server still drains.
     fn remember_old_policy(&mut self, replacing: &Replacing) {
-        let loaded = (self.options.load)(&replacing.old_sources, Looking::Nothing);
+        let loaded = (self.options.load)(
+            &replacing.old_sources,
+            PreflightScope::Nothing,
+            &extent(&self.options),
+        );
         let Ok((OwnConfig { config, .. }, _)) = loaded else {
             return;
         };

@@ -8,14 +8,18 @@ use hob_config::{ConfigSources, Disk, Errors, Spot, TrustedDisk, Warnings, load_
 use crate::Config;
 use crate::preflight::{self, Extent, MachineWants};
 
-/// Makes a config of its sources.
-pub type Load = Box<dyn Fn(&ConfigSources, Looking<'_>) -> Result<(OwnConfig, Warnings), Errors>>;
+/// Makes a config of its sources; the extent is how far the look at the machine goes.
+pub type Load = Box<
+    dyn Fn(&ConfigSources, PreflightScope, &Extent<'_>) -> Result<(OwnConfig, Warnings), Errors>,
+>;
 
 /// What a config is held against.
-pub enum Looking<'a> {
-    /// All that it wants of this machine.
-    Machine(&'a Extent<'a>),
-    /// Files and folders that it names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum PreflightScope {
+    /// All that it wants of this machine, as `hob check` does.
+    Machine,
+    /// Files and folders that it names: it was served before, and is to be served again whatever
+    /// has become of its programs.
     Disk,
     /// Nothing: it was, when it was loaded first.
     Nothing,
@@ -32,11 +36,11 @@ pub struct OwnConfig {
 
 /// A [`Load`] that knows the keys of these handlers; `disk` is what is looked at.
 pub fn loads<H: MachineWants>(disk: &'static dyn Disk) -> Load {
-    Box::new(|sources, looking| {
-        let (built, warnings) = match looking {
-            Looking::Machine(extent) => preflight::load_for_start::<H>(sources, disk, extent)?,
-            Looking::Disk => load_built::<H>(sources, disk, &mut |_, _| {})?,
-            Looking::Nothing => load_built::<H>(sources, &TrustedDisk, &mut |_, _| {})?,
+    Box::new(|sources, scope, extent| {
+        let (built, warnings) = match scope {
+            PreflightScope::Machine => preflight::load_for_start::<H>(sources, disk, extent)?,
+            PreflightScope::Disk => load_built::<H>(sources, disk, &mut |_, _| {})?,
+            PreflightScope::Nothing => load_built::<H>(sources, &TrustedDisk, &mut |_, _| {})?,
         };
         let routes = built.config.sites.iter().flat_map(|site| &site.routes);
         let graces = routes.map(|route| route.handler.grace());

@@ -48,7 +48,7 @@ use hob_config::{ConfigSources, Errors};
 pub use handover::VERSION as HANDOVER_VERSION;
 pub(super) use listeners::socket_options;
 pub use load::{Load, loads};
-pub(crate) use load::{Looking, OwnConfig};
+pub(crate) use load::{OwnConfig, PreflightScope};
 pub use turn::run;
 
 /// What a keeper is told by the command line and the environment.

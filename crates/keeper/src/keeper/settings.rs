@@ -8,7 +8,8 @@ use super::key_watch::{self, Stamp};
 use super::listeners::{self, KeptListener, NotOpened};
 use super::state::{self, State};
 use super::{
-    ControlChoice, KeeperFailure, KeeperOptions, Looking, OwnConfig, certificates, kept, logs,
+    ControlChoice, KeeperFailure, KeeperOptions, OwnConfig, PreflightScope, certificates, kept,
+    logs,
 };
 use crate::Config;
 use crate::acme::plan::CertificatePlan;
@@ -48,17 +49,8 @@ pub(super) struct OpenedConfig {
     pub(super) warnings: Vec<String>,
 }
 
-/// What is looked at before anything is opened.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum PreflightScope {
-    /// Everything that `hob check` looks at.
-    AtMachine,
-    /// What was served before, and is to be served again whatever has become of its programs.
-    AtConfig,
-}
-
 /// Addresses show by being opened.
-fn extent(options: &KeeperOptions) -> Extent<'_> {
+pub(super) fn extent(options: &KeeperOptions) -> Extent<'_> {
     Extent {
         opens_control: matches!(options.control, ControlChoice::Config),
         runtime: options.runtime.as_ref(),
@@ -75,14 +67,9 @@ impl OpenedConfig {
         generation: u64,
         before: &[Rc<KeptListener>],
         options: &KeeperOptions,
-        look: PreflightScope,
+        scope: PreflightScope,
     ) -> Result<OpenedConfig, KeeperFailure> {
-        let loaded = match look {
-            PreflightScope::AtMachine => {
-                (options.load)(&sources, Looking::Machine(&extent(options)))
-            }
-            PreflightScope::AtConfig => (options.load)(&sources, Looking::Disk),
-        };
+        let loaded = (options.load)(&sources, scope, &extent(options));
         let (
             OwnConfig {
                 mut config,

@@ -11,6 +11,7 @@ use rustix::process::{
     setrlimit,
 };
 
+use super::PreflightScope;
 use super::acme::Orders;
 use super::backoff::{Backoff, LONGEST_SERVER};
 use super::change::KeeperChange;
@@ -19,7 +20,7 @@ use super::control::{self, KeptControl};
 use super::key_watch::KeyWatch;
 use super::listeners::{KeptListener, announcement};
 use super::logs::Rotations;
-use super::settings::{OpenedConfig, PreflightScope};
+use super::settings::OpenedConfig;
 use super::spawners::Spawners;
 use super::{KeeperFailure, KeeperOptions, handover, seat};
 use crate::channel::{Resets, ToServer};
@@ -99,7 +100,7 @@ fn begin(options: KeeperOptions, signals: RegisteredSignals) -> Result<Keeper, K
         (options.sources)().map_err(|errors| KeeperFailure::Config(errors.to_string()))?;
     // Before listeners are opened: who runs already has their addresses.
     let (seat, unseated) = seat::take(&options)?;
-    let settings = OpenedConfig::build(sources, 1, &[], &options, PreflightScope::AtMachine)
+    let settings = OpenedConfig::build(sources, 1, &[], &options, PreflightScope::Machine)
         .inspect_err(|_| {
             seat.iter().for_each(ServerRegistration::leave);
         })?;

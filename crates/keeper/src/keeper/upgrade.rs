@@ -16,11 +16,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitStatus};
 
+use super::PreflightScope;
 use super::change::{ControlRequest, KeeperChange};
 use super::children::{self, ChildRole, ChildState, Drain, ending, pid_number};
 use super::control::KeptControl;
 use super::listeners::{KeptListener, give_up_new};
-use super::settings::{OpenedConfig, PreflightScope};
+use super::settings::OpenedConfig;
 use super::turn::Keeper;
 use super::{KeeperOptions, handover};
 use crate::memory;
@@ -206,7 +207,7 @@ impl Keeper {
             replacing.old_generation,
             &replacing.old_listeners,
             &self.options,
-            PreflightScope::AtConfig,
+            PreflightScope::Disk,
         );
         match restored {
             Ok(settings) => {

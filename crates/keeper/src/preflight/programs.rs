@@ -39,8 +39,15 @@ pub(super) fn look<H: MachineWants>(
         cpus(&program.cpus, spots.cpus, told);
     }
     let none = ProgramConfig::default();
+    let server = AccountAccess::of(accounts.server.as_ref());
     for (site, spots) in config.sites.iter().zip(&spots.sites) {
         for (route, spots) in site.routes.iter().zip(&spots.routes) {
+            // The server sends from there, whoever the program is.
+            for (folder, spot) in route.sendfile.iter().zip(&spots.sendfile) {
+                if let Some((message, hint)) = entering(&server, folder.as_ref()) {
+                    told.error(*spot, &message, &hint);
+                }
+            }
             let (program, account) = match route.handler.program() {
                 None => (&none, accounts.server.as_ref()),
                 Some(index) => match (config.programs.get(index), accounts.programs.get(index)) {
@@ -51,13 +58,10 @@ pub(super) fn look<H: MachineWants>(
             let mut look = ProgramCheck {
                 program,
                 sight: AccountAccess::of(account),
-                server: AccountAccess::of(accounts.server.as_ref()),
+                server: &server,
                 told,
             };
             route.handler.look(&spots.handler, &mut look);
-            for (folder, spot) in route.sendfile.iter().zip(&spots.sendfile) {
-                look.server_enters(folder.as_ref(), *spot);
-            }
         }
     }
 }
@@ -66,14 +70,14 @@ pub(super) fn look<H: MachineWants>(
 pub struct ProgramCheck<'a, 'f, 's> {
     program: &'a ProgramConfig,
     sight: AccountAccess<'a>,
-    server: AccountAccess<'a>,
+    server: &'a AccountAccess<'a>,
     told: &'a mut PreflightReport<'f, 's>,
 }
 
 impl ProgramCheck<'_, '_, '_> {
     /// The server may enter a folder; false when it may not, which is told then.
     pub fn server_enters(&mut self, folder: &Path, spot: Spot) -> bool {
-        let denied = entering(&self.server, folder);
+        let denied = entering(self.server, folder);
         self.is_allowed(denied, spot)
     }
 
