@@ -3,10 +3,9 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 
 use hob_http::listen::{self, BindAddress};
-use hob_machine::process::pids;
+use hob_machine::process::{ProcessStat, pids};
 
 use super::look::RunningAddresses;
 use super::told::PreflightReport;
@@ -116,17 +115,22 @@ fn holder(address: &str) -> Option<(String, u32)> {
         (None, None) => ip_inode(address.parse().ok()?, &TCP)?,
     };
     let link = format!("socket:[{inode}]");
-    for pid in pids() {
-        let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else {
-            continue;
-        };
-        let has_it = |path: &Path| fs::read_link(path).is_ok_and(|to| to.as_os_str() == &*link);
-        if descriptors.flatten().any(|one| has_it(&one.path())) {
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-            return Some((name.trim().to_owned(), pid));
-        }
-    }
-    None
+    let has_it = |pid: &u32| {
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
+        let mut paths = descriptors
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|one| one.path());
+        paths.any(|path| fs::read_link(path).is_ok_and(|to| to.as_os_str() == &*link))
+    };
+    // A child has what its parent has until it runs another program, and numbers begin anew.
+    let holders = pids().filter(has_it);
+    let (_, pid) = holders
+        .filter_map(|pid| Some((ProcessStat::of(pid)?.started_ns, pid)))
+        .min()?;
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some((name.trim().to_owned(), pid))
 }
 
 fn unix_inode(path: &str) -> Option<String> {
@@ -153,8 +157,16 @@ const UDP: SocketTable = SocketTable {
     waits: "07",
 };
 
+/// How often a table is read for a socket: the kernel gives it a page at a time and counts from its
+/// beginning where the next one begins, so that sockets that close meanwhile hide others.
+const TABLE_READS: usize = 5;
+
 /// The inode of the socket that has an address, or all addresses of the port.
 fn ip_inode(wanted: SocketAddr, table: &SocketTable) -> Option<String> {
+    (0..TABLE_READS).find_map(|_| ip_inode_once(wanted, table))
+}
+
+fn ip_inode_once(wanted: SocketAddr, table: &SocketTable) -> Option<String> {
     let texts = table
         .files
         .map(|table| fs::read_to_string(table).unwrap_or_default());
