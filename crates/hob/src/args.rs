@@ -9,6 +9,7 @@ mod look;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use hob_keeper::servers::Runtime;
 use hob_load::arrive::ArrivalRate;
 use hob_load::{
-    Expectation, Shard, StopCondition, Url, parse_duration, parse_moment, parse_percent,
+    Expectation, Shard, StopCondition, Url, parse_bytes_per_second, parse_duration, parse_moment,
+    parse_percent,
 };
 
 pub(crate) use compare::CompareOptions;
@@ -65,6 +67,8 @@ Examples:
       for visitors who come again
   hob bench http://127.0.0.1:8080/ --break 5 --head 10
       visitors who leave in the middle of an answer, and some who only look at the head
+  hob bench http://127.0.0.1:8080/big.zip --read-rate 64k --timeout 5m -c 200
+      200 visitors on slow lines
   hob bench http://127.0.0.1:8080/ --pid $(pidof -s nginx) --json
       with CPU time per request of that process and those below it, as JSON
   hob bench http://127.0.0.1:8080/ --rate 5000 --html report.html --hdr times.hlog
@@ -357,7 +361,7 @@ pub(crate) struct BenchOptions {
     )]
     pub(crate) replay_methods: Vec<String>,
     /// Number that what is random follows from: gaps of --arrivals poisson, draws by weight of
-    /// --urls, of --head and --break
+    /// --urls, of --head and --break, sizes of --vary
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Of the requests with GET, make so many in a hundred with HEAD; each URL has a row of its own
@@ -374,6 +378,13 @@ pub(crate) struct BenchOptions {
         default_value = "0"
     )]
     pub(crate) break_off: f64,
+    /// Read no more than so many bytes per second of each connection, as visitors on slow lines do:
+    /// 800, 64k, 1.5M. --timeout holds for the whole answer. Not over HTTP/3
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes_per_second)]
+    pub(crate) read_rate: Option<NonZeroU64>,
+    /// Read answers in pieces of random sizes, from one byte to 16 KiB. Not over HTTP/3
+    #[arg(long)]
+    pub(crate) vary: bool,
     /// Closed loop: pause between an answer and the next request
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "rate")]
     pub(crate) think: Option<Duration>,

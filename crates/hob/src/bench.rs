@@ -131,10 +131,7 @@ fn plan(options: BenchOptions) -> Result<BenchPlan, CommandFailure> {
     Ok(BenchPlan {
         entries,
         seed: options.seed,
-        acts: ClientActs {
-            head_percent: options.head,
-            break_percent: options.break_off,
-        },
+        acts: acts(&options),
         page,
         unix: options.unix,
         protocol,
@@ -163,6 +160,15 @@ fn plan(options: BenchOptions) -> Result<BenchPlan, CommandFailure> {
         thresholds,
         pid: options.pid,
     })
+}
+
+fn acts(options: &BenchOptions) -> ClientActs {
+    ClientActs {
+        head_percent: options.head,
+        break_percent: options.break_off,
+        read_rate: options.read_rate,
+        is_varied: options.vary,
+    }
 }
 
 fn thresholds(options: &BenchOptions) -> Result<Vec<Threshold>, CommandFailure> {

@@ -1,10 +1,12 @@
 //! What clients do besides asking in good order and reading what comes: as visitors of the real
 //! world leave in the middle of an answer, and look with HEAD whether something has changed.
 
+use std::num::NonZeroU64;
+
 use crate::entry::RequestSpec;
 use crate::error::LoadError;
 use crate::expect::Expectation;
-use crate::plan::{BenchPlan, LoadModel};
+use crate::plan::{BenchPlan, LoadModel, Protocol};
 use crate::quantity::plain_number;
 
 /// Reads `5`, `0.5` or `5%`, from nothing to 100.
@@ -14,6 +16,24 @@ pub fn parse_percent(text: &str) -> Result<f64, String> {
         format!("{text:?} is no share of requests; write a percentage from 0 to 100")
     })
 }
+
+/// Reads `800`, `64k` or `1.5M`: bytes per second, at least one.
+pub fn parse_bytes_per_second(text: &str) -> Result<NonZeroU64, String> {
+    let (number, scale) = match text.char_indices().next_back() {
+        Some((at, 'k')) => (&text[..at], 1e3),
+        Some((at, 'M')) => (&text[..at], 1e6),
+        _ => (text, 1.0),
+    };
+    let bytes = plain_number(number).map(|number| number * scale);
+    let bytes = bytes.filter(|bytes| *bytes <= READ_RATE_MAX);
+    let bytes = bytes.and_then(|bytes| NonZeroU64::new(bytes as u64));
+    bytes.ok_or_else(|| {
+        format!("{text:?} is no number of bytes per second; write 800, 64k or 1.5M, at most 1000M")
+    })
+}
+
+/// Reading faster is reading all that comes.
+const READ_RATE_MAX: f64 = 1e9;
 
 /// SHA-256 of nothing.
 const EMPTY_SHA256: [u8; 32] = [
@@ -55,6 +75,12 @@ fn check(plan: &BenchPlan) -> Result<(), &'static str> {
         return Err(
             "pages are loaded as browsers do it, whole and with GET: leave --head and --break out, \
              or --page",
+        );
+    }
+    let is_slow = plan.acts.read_rate.is_some() || plan.acts.is_varied;
+    if is_slow && plan.protocol == Protocol::H3 {
+        return Err(
+            "--read-rate and --vary say how sockets of TCP are read: leave them out, or --http 3",
         );
     }
     if has_head && matches!(plan.pace, LoadModel::Log(_)) {
@@ -102,6 +128,17 @@ mod tests {
         assert_eq!(parse_percent("100%"), Ok(100.0));
         for wrong in ["", "%", "101", "100.1", "-1", "1e1", "half"] {
             assert!(parse_percent(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn bytes_per_second_are_at_least_one() {
+        let read = |text: &str| parse_bytes_per_second(text).map(NonZeroU64::get);
+        assert_eq!(read("800"), Ok(800));
+        assert_eq!(read("64k"), Ok(64_000));
+        assert_eq!(read("1.5M"), Ok(1_500_000));
+        for wrong in ["", "0", "0.5", "k", "64K", "-1", "1e3", "1001M", "64kB"] {
+            assert!(parse_bytes_per_second(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -43,7 +43,7 @@ mod view;
 mod watch;
 mod written;
 
-pub use acts::parse_percent;
+pub use acts::{parse_bytes_per_second, parse_percent};
 pub use browse::{AssetReference, Scan, resolve, scan_ahead, scan_css, scan_html};
 pub use conduct::{Conduct, ProgressDisplay, Shard, StopCondition, parse_moment};
 pub use entry::RequestSpec;

@@ -1,5 +1,6 @@
 //! What a run is to do, as it was asked for.
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -113,6 +114,10 @@ pub struct ClientActs {
     pub head_percent: f64,
     /// How many requests in a hundred are broken off within their answers.
     pub break_percent: f64,
+    /// Bytes per second that are read of each connection at most, over TCP; none for all that come.
+    pub read_rate: Option<NonZeroU64>,
+    /// Every read over TCP takes another number of bytes at most, drawn at random.
+    pub is_varied: bool,
 }
 
 /// What a run is to do. Every field is checked by `run` before anything is sent.

@@ -12,6 +12,7 @@ const BOTH: &str = "[[listen]]\naddress = \"127.0.0.1:0\"\n\n[[listen]]\naddress
                     \"127.0.0.1:0\"\ntls = true\n\n[[site]]\nroot = \"site\"\n";
 /// A file that comes in several pieces.
 const PART_BYTES: usize = 256 * 1024;
+const PART_SHA256: &str = "44dda7ebc893243eceaeaea5f612685217b6cce475cc21aa73b78ab22a92a592";
 /// Every way that a request travels.
 const WAYS: &[(&str, &str)] = &[
     ("http", "1.1"),
@@ -23,13 +24,17 @@ const WAYS: &[(&str, &str)] = &[
 
 /// Runs over every protocol: the result of a plan for a file, and the protocol.
 fn over_all(file: &str, plan: &[&str], look: impl Fn(&Value, &str)) {
+    over(WAYS, file, plan, look);
+}
+
+fn over(ways: &[(&str, &str)], file: &str, plan: &[&str], look: impl Fn(&Value, &str)) {
     let place = Place::new();
     place.write(
         "site/part.bin",
         &"0123456789abcde\n".repeat(PART_BYTES / 16),
     );
     let hob = place.serve_text(BOTH);
-    for (scheme, version) in WAYS {
+    for (scheme, version) in ways {
         let port = match *scheme {
             "http" => hob.clear_port(),
             _ => hob.tls_port(),
@@ -39,6 +44,16 @@ fn over_all(file: &str, plan: &[&str], look: impl Fn(&Value, &str)) {
         look(&found, &format!("{scheme}, {version}: {found:#}"));
     }
     hob.stop();
+}
+
+/// The shortest time from when a request was sent to the end of its answer, in microseconds.
+fn fastest_us(found: &Value) -> f64 {
+    found["latency"]["service"]["min_us"].as_f64().unwrap()
+}
+
+/// The same over the protocols whose sockets are read.
+fn over_tcp(file: &str, plan: &[&str], look: impl Fn(&Value, &str)) {
+    over(&WAYS[..4], file, plan, look);
 }
 
 /// The arguments are refused, with this in the message.
@@ -138,6 +153,51 @@ fn answer_to_head_with_a_body_is_malformed() {
 }
 
 #[test]
+fn answers_are_read_no_faster_than_asked_for_over_every_protocol_of_tcp() {
+    // What is read last is waited for no more.
+    let (rate, last) = (1_000_000, 1_000_000 / 20);
+    let least_us = ((PART_BYTES as u64 - last) * 1_000_000 / rate) as f64;
+    let plan = ["--read-rate", "1M", "-c", "3", "-n", "6"];
+    over_tcp("part.bin", &plan, |found, way| {
+        assert_eq!(number(found, "requests.good"), 6, "{way}");
+        let fastest = fastest_us(found);
+        assert!(fastest >= least_us, "{way}");
+        assert_eq!(found["plan"]["read_rate"], rate, "{way}");
+    });
+}
+
+#[test]
+fn server_that_ends_the_connection_is_read_slowly_to_the_end() {
+    let body = "0123456789abcdef".repeat(2048);
+    let answer = format!("HTTP/1.0 200 OK\r\n\r\n{body}");
+    let server = Server::start(move |_| Reply::Last(answer.clone().into_bytes()));
+    let plan = [
+        "--read-rate",
+        "200k",
+        "-c",
+        "1",
+        "-n",
+        "2",
+        "--expect",
+        "size=32768",
+    ];
+    let found = result(&[&[server.url().as_str()], &plan[..]].concat());
+    assert_eq!(number(&found, "requests.good"), 2, "{found:#}");
+    let fastest = fastest_us(&found);
+    assert!(fastest >= f64::from((32_768 - 10_000) * 5), "{found:#}");
+}
+
+#[test]
+fn answers_read_in_pieces_of_random_sizes_are_whole() {
+    let sha256 = format!("sha256={PART_SHA256}");
+    let plan = ["--vary", "-c", "3", "-n", "30", "--expect", &sha256];
+    over_tcp("part.bin", &plan, |found, way| {
+        assert_eq!(number(found, "requests.good"), 30, "{way}");
+        assert_eq!(found["plan"]["vary"], true, "{way}");
+    });
+}
+
+#[test]
 fn what_clients_cannot_do_is_refused() {
     let url = "http://127.0.0.1:1/";
     for flag in ["--break", "--head"] {
@@ -149,6 +209,13 @@ fn what_clients_cannot_do_is_refused() {
         );
     }
     refused(&[url, "--head", "5", "--method", "POST"], "none with GET");
+    for rate in ["0", "fast", "64K"] {
+        refused(&[url, "--read-rate", rate], "no number of bytes per second");
+    }
+    let quic = ["https://127.0.0.1:1/", "--http", "3"];
+    for flags in [&["--read-rate", "64k"][..], &["--vary"]] {
+        refused(&[&quic, flags].concat(), "sockets of TCP");
+    }
     let place = Place::new();
     place.write("access.log", "");
     let log = place.path("access.log");

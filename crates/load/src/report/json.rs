@@ -183,6 +183,8 @@ fn plan(report: &BenchReport) -> Plan {
         seed: plan.seed,
         head_percent: plan.acts.head_percent,
         break_percent: plan.acts.break_percent,
+        read_rate: plan.acts.read_rate,
+        vary: plan.acts.is_varied,
         address: report.address.clone(),
         protocol: plan.protocol.name(),
         page: plan.page.map(Visit::name),

@@ -1,6 +1,8 @@
 //! What a result is in JSON. Its schema and the page about it in the docs are made of these types
 //! and of what is said of each field.
 
+use std::num::NonZeroU64;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -95,6 +97,10 @@ pub(crate) struct Plan {
     pub(crate) head_percent: f64,
     /// How many requests in a hundred were to be broken off.
     pub(crate) break_percent: f64,
+    /// Bytes per second that were read of each connection at most; null for all that came.
+    pub(crate) read_rate: Option<NonZeroU64>,
+    /// Whether every read took another number of bytes at most.
+    pub(crate) vary: bool,
     /// Where the server was found.
     pub(crate) address: String,
     /// `h1`, `h2` or `h3`.

@@ -1,6 +1,10 @@
 //! What clients do besides asking in good order, as one thread draws it: which request is broken
-//! off, and where.
+//! off, and where; how much of an answer is read at once, and when again.
 
+use std::num::NonZeroU64;
+
+use super::prepared::PreparedRun;
+use crate::limits::TURN_BYTES_MAX;
 use crate::plan::ClientActs;
 use crate::random::Random;
 
@@ -39,6 +43,58 @@ impl ThreadActs {
     }
 }
 
+/// Reads of a slow connection in a second; of one that is slower than so many bytes each takes one
+/// byte.
+const READS_PER_SECOND: u64 = 20;
+/// The most that a read takes whose size is drawn, as much as a record of TLS.
+const VARIED_BYTES_MAX: f64 = 16.0 * 1024.0;
+
+/// How one thread reads from sockets of TCP: all there is, unless clients are to be slow.
+#[derive(Debug)]
+pub(super) struct ReadPace {
+    rate: Option<NonZeroU64>,
+    sizes: Option<Random>,
+}
+
+impl ReadPace {
+    /// That of one thread, which draws other numbers than the others.
+    pub(super) fn new(acts: &ClientActs, seed: u64, number: usize) -> ReadPace {
+        let own = (number as u64 + 1).wrapping_mul(0x9d1c_35f0_6b2e_84a7);
+        ReadPace {
+            rate: acts.read_rate,
+            sizes: acts.is_varied.then(|| Random::new(seed ^ own)),
+        }
+    }
+
+    /// How many bytes the next read takes at most.
+    pub(super) fn next_bytes(&mut self) -> usize {
+        let drawn = self.sizes.as_mut().map_or(usize::MAX, |sizes| {
+            1 + (sizes.share() * VARIED_BYTES_MAX) as usize
+        });
+        let of_rate = self.rate.map_or(usize::MAX, |rate| {
+            (rate.get() / READS_PER_SECOND).max(1) as usize
+        });
+        drawn.min(of_rate)
+    }
+
+    /// When a connection is read again of which so many bytes were read now, in nanoseconds of the
+    /// run; 0 for at once.
+    pub(super) fn next_read_ns(&self, bytes: usize, prepared: &PreparedRun) -> u64 {
+        self.rate
+            .map_or(0, |rate| prepared.now() + rest_ns(bytes, rate))
+    }
+
+    /// How much is read of a connection before others have their turn.
+    pub(super) fn turn_bytes(&self) -> usize {
+        self.rate.map_or(TURN_BYTES_MAX, |_| 1)
+    }
+}
+
+/// How long reading so many bytes takes.
+fn rest_ns(bytes: usize, rate: NonZeroU64) -> u64 {
+    bytes as u64 * 1_000_000_000 / rate
+}
+
 /// Bytes of a body that are still to come until a share of it is there, where so many have come and
 /// the head tells of so many.
 pub(super) fn bytes_to_come(share: f32, told: Option<u64>, come: u64) -> u64 {
@@ -68,6 +124,33 @@ mod tests {
         assert!((250..350).contains(&count), "{count}");
         assert_eq!(drawn(100.0, 1, 0).iter().flatten().count(), 1000);
         assert!(ThreadActs::new(&ClientActs::default(), 1, 0).is_none());
+    }
+
+    #[test]
+    fn reads_keep_to_the_rate_and_vary_in_size() {
+        let pace = |rate: Option<u64>, is_varied: bool, number: usize| {
+            let acts = ClientActs {
+                read_rate: rate.and_then(NonZeroU64::new),
+                is_varied,
+                ..ClientActs::default()
+            };
+            ReadPace::new(&acts, 1, number)
+        };
+        assert_eq!(pace(None, false, 0).next_bytes(), usize::MAX);
+        assert_eq!(pace(Some(1000), false, 0).next_bytes(), 50);
+        assert_eq!(rest_ns(50, NonZeroU64::new(1000).unwrap()), 50_000_000);
+        assert_eq!(pace(Some(3), false, 0).next_bytes(), 1);
+        let sizes = |number: usize| -> Vec<usize> {
+            let mut varied = pace(None, true, number);
+            (0..1000).map(|_| varied.next_bytes()).collect()
+        };
+        assert_eq!(sizes(0), sizes(0));
+        assert_ne!(sizes(0), sizes(1));
+        assert!(sizes(0).iter().all(|size| (1..=16 * 1024).contains(size)));
+        assert!(sizes(0).iter().any(|size| *size < 1024));
+        assert!(sizes(0).iter().any(|size| *size > 15 * 1024));
+        let mut both = pace(Some(200_000), true, 0);
+        assert!((0..100).all(|_| both.next_bytes() <= 10_000));
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
+use rustix::event::epoll::EventFlags;
+
 use super::h1::{AnswerReader, BadAnswer};
 use super::h2;
 use super::h3::{self, Datagrams};
@@ -40,6 +42,9 @@ pub(crate) struct BenchConnection {
     pub(crate) many: Option<Box<Many>>,
     /// When it was begun, in nanoseconds of the run.
     pub(crate) begun_ns: u64,
+    /// Read slowly: when it is read again, and what has been heard of it meanwhile.
+    pub(crate) read_at_ns: u64,
+    pub(crate) unheard: EventFlags,
 }
 
 /// What a connection for several requests at once has besides.
@@ -77,6 +82,8 @@ impl BenchConnection {
                 })
             }),
             begun_ns: 0,
+            read_at_ns: 0,
+            unheard: EventFlags::empty(),
         }
     }
 
@@ -106,6 +113,8 @@ impl BenchConnection {
         self.socket = None;
         self.tls = None;
         self.reader.reset();
+        self.read_at_ns = 0;
+        self.unheard = EventFlags::empty();
     }
 }
 

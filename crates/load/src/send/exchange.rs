@@ -17,7 +17,7 @@ use super::secure::told;
 use super::socket;
 use super::thread::Thread;
 use super::visits::request;
-use crate::limits::{KNOCK_PAUSE, RETRY_PAUSE, TURN_BYTES_MAX};
+use crate::limits::{KNOCK_PAUSE, RETRY_PAUSE};
 use crate::measure::AnswerSummary;
 use crate::measure::{FailureKind, MeasuredAnswer};
 use crate::plan::{Protocol, Reuse};
@@ -54,7 +54,7 @@ pub(super) enum AnswerRead {
 impl Thread<'_> {
     /// Something happened to a connection.
     pub(super) fn handle_event(&mut self, conn: usize, flags: EventFlags) {
-        let has_input = flags.intersects(EventFlags::IN | ENDED);
+        let has_input = flags.intersects(EventFlags::IN | ENDED) && !self.rests(conn, flags);
         match self.conns[conn].phase {
             ConnectionPhase::Connecting => {
                 if flags.intersects(EventFlags::OUT | ENDED) {
@@ -89,6 +89,34 @@ impl Thread<'_> {
         if self.visits.is_some() {
             self.note_first_byte(conn);
             self.look_ahead(conn);
+        }
+    }
+
+    /// Is it too early to read more of a connection? What was heard of it is looked at later then.
+    fn rests(&mut self, conn: usize, flags: EventFlags) -> bool {
+        let one = &mut self.conns[conn];
+        if one.read_at_ns == 0 || self.prepared.now() >= one.read_at_ns {
+            return false;
+        }
+        if one.unheard.is_empty() {
+            self.resting.push(Reverse((one.read_at_ns, conn)));
+        }
+        one.unheard |= flags & (EventFlags::IN | ENDED);
+        true
+    }
+
+    /// Goes on reading connections that have rested.
+    pub(super) fn read_rested(&mut self, now: u64) {
+        while let Some(Reverse((until, conn))) = self.resting.peek().copied() {
+            if until > now {
+                break;
+            }
+            self.resting.pop();
+            let flags = std::mem::take(&mut self.conns[conn].unheard);
+            // Nothing where it was closed meanwhile.
+            if !flags.is_empty() {
+                self.handle_event(conn, flags);
+            }
         }
     }
 
@@ -217,7 +245,7 @@ impl Thread<'_> {
         };
         let now = match read {
             AnswerRead::Nothing => return,
-            AnswerRead::Turn => return self.again.push(conn),
+            AnswerRead::Turn => return self.read_again(conn, has_ended),
             _ => self.prepared.now(),
         };
         match read {
@@ -241,6 +269,15 @@ impl Thread<'_> {
         }
     }
 
+    /// There may be more to read on a connection, when others have had their turn.
+    pub(super) fn read_again(&mut self, conn: usize, has_ended: bool) {
+        let flags = match has_ended {
+            true => EventFlags::IN | EventFlags::RDHUP,
+            false => EventFlags::IN,
+        };
+        self.again.push((conn, flags));
+    }
+
     fn read(&mut self, conn: usize, has_ended: bool) -> AnswerRead {
         let one = &mut self.conns[conn];
         let lane = &self.lanes[conn];
@@ -253,7 +290,7 @@ impl Thread<'_> {
         loop {
             let skippable = one.reader.skippable_bytes();
             let is_skipped = skippable > COPIED_BYTES_MAX;
-            let most = one.reader.piece_bytes(break_at);
+            let most = one.reader.piece_bytes(break_at).min(self.pace.next_bytes());
             let got = if is_skipped {
                 let room = skippable.min(self.skipped.len() as u64) as usize;
                 let room = room.min(most);
@@ -272,6 +309,7 @@ impl Thread<'_> {
             if is_measured {
                 self.tally.received_bytes += count as u64;
             }
+            one.read_at_ns = self.pace.next_read_ns(count, self.prepared);
             let progress = if is_skipped {
                 Ok(one.reader.skip(count as u64))
             } else {
@@ -298,7 +336,7 @@ impl Thread<'_> {
                 Err(bad) => return AnswerRead::Bad(bad),
             }
             turn_bytes += count;
-            if turn_bytes >= TURN_BYTES_MAX && !has_ended {
+            if turn_bytes >= self.pace.turn_bytes() {
                 return AnswerRead::Turn;
             }
         }

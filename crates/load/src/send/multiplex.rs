@@ -20,7 +20,7 @@ use super::lane::LaneState;
 use super::secure::{Flushed, told};
 use super::thread::Thread;
 use super::tls::PIECE_BYTES;
-use crate::limits::{AGAIN_COUNT_MAX, TURN_BYTES_MAX};
+use crate::limits::AGAIN_COUNT_MAX;
 use crate::measure::FailureKind;
 use crate::plan::{Protocol, Reuse};
 
@@ -146,7 +146,7 @@ impl Thread<'_> {
                 return self.flush_dirty();
             }
             match read {
-                AnswerRead::Turn => self.again.push(conn),
+                AnswerRead::Turn => self.read_again(conn, has_ended),
                 AnswerRead::Ended => {
                     let why = "the server closed the connection before the answer was complete";
                     return self.lost(conn, FailureKind::Closed, why);
@@ -217,6 +217,9 @@ impl Thread<'_> {
             {
                 self.timers.push(Reverse((until, aside)));
             }
+        }
+        if !old.unheard.is_empty() {
+            self.resting.push(Reverse((old.read_at_ns, aside)));
         }
         if let Some(socket) = &old.socket {
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
@@ -304,8 +307,9 @@ impl Thread<'_> {
             if let Some(tls) = &one.tls {
                 self.buffer[..kept].copy_from_slice(&tls.kept);
             }
-            let room = self.buffer.len() - kept;
-            let count = match recv(socket, &mut self.buffer[kept..], RecvFlags::empty()) {
+            let room = (self.buffer.len() - kept).min(self.pace.next_bytes());
+            let here = &mut self.buffer[kept..kept + room];
+            let count = match recv(socket, here, RecvFlags::empty()) {
                 Ok((0, _)) => return AnswerRead::Ended,
                 Ok((count, _)) => count,
                 Err(Errno::AGAIN) => return AnswerRead::Nothing,
@@ -316,6 +320,7 @@ impl Thread<'_> {
                 self.tally.received_bytes += count as u64;
             }
             many.heard_ns = self.prepared.now();
+            one.read_at_ns = self.pace.next_read_ns(count, self.prepared);
             let bytes = &mut self.buffer[..kept + count];
             let Some(tls) = &mut one.tls else {
                 if let Err(why) = session.receive(bytes, common, &mut self.events) {
@@ -326,7 +331,7 @@ impl Thread<'_> {
                     _ if count < room && !has_ended => return AnswerRead::Nothing,
                     _ => turn_bytes += count,
                 }
-                if turn_bytes >= TURN_BYTES_MAX && !has_ended {
+                if turn_bytes >= self.pace.turn_bytes() {
                     return AnswerRead::Turn;
                 }
                 continue;
@@ -341,15 +346,14 @@ impl Thread<'_> {
                 Ok(done) => done,
                 Err(error) => return AnswerRead::NoTls(error),
             };
-            tls.kept.clear();
-            tls.kept.extend_from_slice(&bytes[done..]);
+            tls.keep(&bytes[done..]);
             match wrong {
                 Some(why) => return AnswerRead::Wrong(why),
                 None if tls.is_closed => return AnswerRead::Ended,
                 None if count < room && !has_ended => return AnswerRead::Nothing,
                 None => turn_bytes += count,
             }
-            if turn_bytes >= TURN_BYTES_MAX && !has_ended {
+            if turn_bytes >= self.pace.turn_bytes() {
                 return AnswerRead::Turn;
             }
         }

@@ -8,7 +8,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
 use super::h1::AnswerReadOptions;
-use super::socket::{ServerAddress, SourceAddresses};
+use super::socket::{Opener, ServerAddress, SourceAddresses};
 use super::visits::Pages;
 use super::{h2, h3};
 use crate::arrive::Schedule;
@@ -85,6 +85,11 @@ pub(crate) enum Choice {
 }
 
 impl PreparedRun {
+    /// Opens the connections of a thread, which come from such sources.
+    pub(crate) fn opener(&self, sources: SourceAddresses) -> Opener {
+        Opener::new(self.address.clone(), self.protocol, sources).receiving(self.acts.read_rate)
+    }
+
     pub(crate) fn now(&self) -> u64 {
         self.begun.elapsed().as_nanos() as u64
     }

@@ -10,7 +10,6 @@ use super::lane::LaneState;
 use super::thread::Thread;
 use super::tls::{PIECE_BYTES, Tls};
 use super::visits::request;
-use crate::limits::TURN_BYTES_MAX;
 use crate::measure::FailureKind;
 
 /// What became of the bytes that were to be sent.
@@ -46,7 +45,8 @@ impl Thread<'_> {
                 Some(_) => self.read_many(conn, false),
             };
             match read {
-                AnswerRead::Nothing | AnswerRead::Turn | AnswerRead::Complete => {}
+                AnswerRead::Turn => self.read_again(conn, false),
+                AnswerRead::Nothing | AnswerRead::Complete => {}
                 AnswerRead::Ended
                 | AnswerRead::Bad(_)
                 | AnswerRead::BrokenOff
@@ -143,6 +143,7 @@ impl Thread<'_> {
             self.buffer[..kept].copy_from_slice(&tls.kept);
             // Of a record that is not whole nothing can be read.
             let most = one.reader.piece_bytes(break_at).max(PIECE_BYTES);
+            let most = most.min(self.pace.next_bytes());
             let room = (self.buffer.len() - kept).min(most);
             let here = &mut self.buffer[kept..kept + room];
             let count = match recv(socket, here, RecvFlags::empty()) {
@@ -155,6 +156,7 @@ impl Thread<'_> {
             if is_counted {
                 self.tally.received_bytes += count as u64;
             }
+            one.read_at_ns = self.pace.next_read_ns(count, self.prepared);
             let bytes = &mut self.buffer[..kept + count];
             let reader = &mut one.reader;
             let mut progress = AnswerProgress::More;
@@ -181,8 +183,7 @@ impl Thread<'_> {
                 Ok(done) => done,
                 Err(error) => return AnswerRead::NoTls(error),
             };
-            tls.kept.clear();
-            tls.kept.extend_from_slice(&bytes[done..]);
+            tls.keep(&bytes[done..]);
             if tls.is_closed {
                 reader.refuse_reuse();
             }
@@ -195,7 +196,7 @@ impl Thread<'_> {
                 None => {}
             }
             turn_bytes += count;
-            if turn_bytes >= TURN_BYTES_MAX && !has_ended {
+            if turn_bytes >= self.pace.turn_bytes() {
                 return AnswerRead::Turn;
             }
         }
@@ -204,9 +205,15 @@ impl Thread<'_> {
     /// Reads what came where nothing was asked: is it TLS's own affair, such as a session for the
     /// next connection?
     pub(super) fn is_mere_tls(&mut self, conn: usize) -> bool {
-        self.conns[conn].tls.is_some()
-            && matches!(self.read_secure(conn, false), AnswerRead::Nothing)
-            && !self.conns[conn].reader.has_begun()
+        let read = match self.conns[conn].tls {
+            Some(_) => self.read_secure(conn, false),
+            None => return false,
+        };
+        if matches!(read, AnswerRead::Turn) {
+            self.read_again(conn, false);
+        }
+        let is_mere = matches!(read, AnswerRead::Nothing | AnswerRead::Turn);
+        is_mere && !self.conns[conn].reader.has_begun()
     }
 
     pub(super) fn no_tls(&mut self, conn: usize, text: String) {

@@ -4,6 +4,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
@@ -83,6 +84,10 @@ pub enum SourceAddresses {
     },
 }
 
+/// Bounds of what the system takes of a slow connection before it is read, in bytes.
+const RECEIVE_BYTES_MIN: u64 = 4 * 1024;
+const RECEIVE_BYTES_MAX: u64 = 64 * 1024;
+
 /// A connection that was begun.
 pub struct ConnectingSocket {
     /// The socket; it does not block.
@@ -100,6 +105,8 @@ pub struct Opener {
     sources: SourceAddresses,
     /// Addresses whose ports were used up, where the system chose the first.
     used_up: usize,
+    /// How much the system takes before it is read, in bytes; else as it likes.
+    receive_bytes: Option<usize>,
 }
 
 impl Opener {
@@ -114,6 +121,17 @@ impl Opener {
             kind,
             sources,
             used_up: 0,
+            receive_bytes: None,
+        }
+    }
+
+    /// Of connections that are read this slowly the system takes no more than a little beforehand,
+    /// else the server would hear nothing of it.
+    pub fn receiving(self, read_rate: Option<NonZeroU64>) -> Opener {
+        let bytes = read_rate.map(|rate| rate.get().clamp(RECEIVE_BYTES_MIN, RECEIVE_BYTES_MAX));
+        Opener {
+            receive_bytes: bytes.map(|bytes| bytes as usize),
+            ..self
         }
     }
 
@@ -171,6 +189,9 @@ impl Opener {
                 let socket = socket_with(family, self.kind, flags, None)?;
                 if self.kind == SocketType::STREAM {
                     sockopt::set_tcp_nodelay(&socket, true)?;
+                }
+                if let Some(bytes) = self.receive_bytes {
+                    sockopt::set_socket_recv_buffer_size(&socket, bytes)?;
                 }
                 if let Some(source) = source {
                     bind(&socket, &SocketAddr::from((source, 0)))?;

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use rustls::ClientConfig;
 
-use super::acts::ThreadActs;
+use super::acts::{ReadPace, ThreadActs};
 use super::coming::{Chooser, Coming, is_late};
 use super::conn::{BenchConnection, ConnectionPhase};
 use super::event::AnswerEvent;
@@ -48,6 +48,13 @@ const CONNECTING_COUNT_MAX: usize = 128;
 const ARRIVAL_BATCH: usize = 64;
 const TIMER: u64 = u64::MAX;
 
+/// Has the thread that calls run on one CPU.
+fn bind(cpu: usize) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(sched_setaffinity(None, &set)?)
+}
+
 /// One thread's state.
 pub(crate) struct Thread<'a> {
     pub(super) prepared: &'a PreparedRun,
@@ -59,6 +66,8 @@ pub(crate) struct Thread<'a> {
     pub(super) timers: BinaryHeap<Reverse<(u64, usize)>>,
     /// When connections are tried again that a Unix socket had no room for, and which.
     pub(super) knocking: BinaryHeap<Reverse<(u64, usize)>>,
+    /// When connections that are read slowly are read again, and which.
+    pub(super) resting: BinaryHeap<Reverse<(u64, usize)>>,
     pub(super) opener: Opener,
     pub(super) lanes: Vec<Lane>,
     /// First those that were asked for, then old ones on which nothing new begins.
@@ -88,7 +97,7 @@ pub(crate) struct Thread<'a> {
     /// Lanes that begin again later.
     paused: BinaryHeap<Reverse<(u64, usize)>>,
     /// Connections that had more to read than one turn takes.
-    pub(super) again: Vec<usize>,
+    pub(super) again: Vec<(usize, EventFlags)>,
     pub(super) buffer: Box<[u8]>,
     pub(super) skipped: Box<[u8]>,
     pub(super) tally: RequestTally,
@@ -100,6 +109,7 @@ pub(crate) struct Thread<'a> {
     pub(super) chooser: Chooser<'a>,
     /// What clients do besides; none where they do nothing.
     acts: Option<Box<ThreadActs>>,
+    pub(super) pace: ReadPace,
     pub(super) busy_count: usize,
     /// CPU time and moment at which the warm-up was seen to be over.
     warm: Option<(u64, u64)>,
@@ -113,17 +123,12 @@ impl<'a> Thread<'a> {
         share: Share,
         gate: Option<Gate>,
     ) -> io::Result<Thread<'a>> {
-        if let Some(cpu) = share.cpu {
-            let mut set = CpuSet::new();
-            set.set(cpu);
-            sched_setaffinity(None, &set)?;
-        }
+        share.cpu.map(bind).transpose()?;
         // Waits end when they should and not up to 50 us later.
         set_current_timer_slack(NonZeroU64::new(1))?;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let timer = ticking()?;
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
-        let classes = prepared.class_count;
         let tls = prepared
             .tls
             .as_ref()
@@ -132,7 +137,6 @@ impl<'a> Thread<'a> {
             (Some(tls), Protocol::H3) => Some(h3::config(tls.clone()).map_err(io::Error::other)?),
             _ => None,
         };
-        let has_many = prepared.protocol != Protocol::H1;
         let conn_count = share.connections * prepared.conns_per_visitor();
         let lane_count = conn_count * prepared.streams;
         let visits = prepared.pages.as_ref().map(|pages| {
@@ -152,10 +156,11 @@ impl<'a> Thread<'a> {
             quic,
             timers: BinaryHeap::new(),
             knocking: BinaryHeap::new(),
-            opener: Opener::new(prepared.address.clone(), prepared.protocol, share.sources),
+            resting: BinaryHeap::new(),
+            opener: prepared.opener(share.sources),
             lanes: (0..lane_count).map(|_| Lane::new()).collect(),
             conns: (0..conn_count)
-                .map(|_| BenchConnection::new(has_many))
+                .map(|_| BenchConnection::new(prepared.protocol != Protocol::H1))
                 .collect(),
             conn_count,
             spare: Vec::new(),
@@ -172,13 +177,18 @@ impl<'a> Thread<'a> {
             again: Vec::new(),
             buffer: vec![0; BUFFER_BYTES].into(),
             skipped: vec![0; SKIPPED_BYTES].into(),
-            tally: RequestTally::new(classes, prepared.step_count(), share.connections)
-                .beginning(prepared.warm_ns()),
+            tally: RequestTally::new(
+                prepared.class_count,
+                prepared.step_count(),
+                share.connections,
+            )
+            .beginning(prepared.warm_ns()),
             quota: share.quota,
             gate,
             is_spent: false,
             chooser: Chooser::new(prepared, share.number),
             acts: ThreadActs::new(&prepared.acts, prepared.seed, share.number),
+            pace: ReadPace::new(&prepared.acts, prepared.seed, share.number),
             busy_count: 0,
             warm: None,
             told: ReportedCounts::default(),
@@ -239,8 +249,8 @@ impl<'a> Thread<'a> {
                     conn => self.handle_event(conn as usize, event.flags),
                 }
             }
-            for conn in std::mem::take(&mut self.again) {
-                self.handle_event(conn, EventFlags::IN);
+            for (conn, flags) in std::mem::take(&mut self.again) {
+                self.handle_event(conn, flags);
             }
             self.start_more();
             if self.needs_clock() {
@@ -248,6 +258,7 @@ impl<'a> Thread<'a> {
                 self.wake(now);
                 self.wake_quic(now);
                 self.knock_again(now);
+                self.read_rested(now);
                 now = self.issue(now);
             }
             self.go_on_visiting();
@@ -262,7 +273,8 @@ impl<'a> Thread<'a> {
     /// In a closed loop without pauses only ticks and answers matter.
     fn needs_clock(&self) -> bool {
         let has_times = !self.paused.is_empty() || !self.timers.is_empty();
-        self.prepared.is_open || has_times || !self.knocking.is_empty()
+        let has_conns = !self.knocking.is_empty() || !self.resting.is_empty();
+        self.prepared.is_open || has_times || has_conns
     }
 
     /// How long to wait for events.
@@ -270,7 +282,8 @@ impl<'a> Thread<'a> {
         let pause = self.paused.peek().map(|Reverse((until, _))| *until);
         let timer = self.timers.peek().map(|Reverse((until, _))| *until);
         let knock = self.knocking.peek().map(|Reverse((until, _))| *until);
-        let times = [pause, self.coming.next_ns(), timer, knock];
+        let read = self.resting.peek().map(|Reverse((until, _))| *until);
+        let times = [pause, self.coming.next_ns(), timer, knock, read];
         let next = times.into_iter().flatten().min();
         let left = if self.again.is_empty() && !self.has_settled() {
             next?.saturating_sub(now)

@@ -47,6 +47,12 @@ impl Tls {
         Ok(tls)
     }
 
+    /// Keeps what came of a record that is not whole yet.
+    pub fn keep(&mut self, bytes: &[u8]) {
+        self.kept.clear();
+        self.kept.extend_from_slice(bytes);
+    }
+
     /// Works through received bytes, gives plaintext to `take`, and says how many bytes are done
     /// with. The others are to be given again with what follows them.
     pub fn process(
