@@ -26,7 +26,7 @@ mod variants;
 use std::time::{Duration, SystemTime};
 
 use harness::client::{Connection, ask, raw};
-use harness::{BIG_BYTES, Hob, Place};
+use harness::{BIG_BYTES, BIG_LINE, Hob, Place};
 
 /// A second that has a well-known date.
 const MODIFIED: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
@@ -322,8 +322,9 @@ fn error_page_of_the_site_is_sent_with_the_status_of_the_error() {
 
 #[test]
 fn empty_file_and_files_above_the_cache_limit_come_whole() {
-    let middle = "0123456789abcde\n".repeat(10_000);
+    let middle = BIG_LINE.repeat(10_000);
     let place = place_with(&[("empty.txt", ""), ("middle.txt", &middle)]);
+    place.fill_big();
     let hob = serve(&place, "compress = []");
     // The second time from whatever was kept.
     for _ in 0..2 {
@@ -334,7 +335,7 @@ fn empty_file_and_files_above_the_cache_limit_come_whole() {
         let answer = ask(hob.port(), "GET", "/big.bin", "");
         assert_eq!(answer.body.len(), BIG_BYTES);
         let lines = answer.body.chunks(16);
-        assert!(lines.clone().all(|line| line == b"0123456789abcde\n"));
+        assert!(lines.clone().all(|line| line == BIG_LINE.as_bytes()));
     }
     hob.stop();
 }

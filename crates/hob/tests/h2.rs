@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
-use harness::{BIG_BYTES, DEADLINE, Hob, Place, text_of};
+use harness::{BIG_BYTES, BIG_LINE, DEADLINE, Hob, Place, text_of};
 use rustix::process::Signal;
 
 /// curl with HTTP/2 and nothing of the user's own settings.
@@ -48,6 +48,7 @@ const CGI: &str = "[[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\nb
 #[test]
 fn files_are_served_whole_with_their_fields() {
     let place = Place::new();
+    place.fill_big();
     let hob = place.serve_config("");
     let answer = body(&["-i", &url(&hob, "/hello.txt")]);
     assert!(answer.starts_with("HTTP/2 200 \r\n"), "{answer}");
@@ -55,7 +56,7 @@ fn files_are_served_whole_with_their_fields() {
     assert!(answer.ends_with("\r\n\r\nhello\n"), "{answer}");
     assert_eq!(body(&[&url(&hob, "/big.bin")]).len(), BIG_BYTES);
     let range = body(&["-r", "16-31", &url(&hob, "/big.bin")]);
-    assert_eq!(range, "0123456789abcde\n");
+    assert_eq!(range, BIG_LINE);
     let head = body(&["-I", &url(&hob, "/big.bin")]);
     assert!(
         head.contains(&format!("content-length: {BIG_BYTES}\r\n")),

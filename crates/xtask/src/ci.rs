@@ -5,7 +5,6 @@
 //! side, which wait for servers and browsers more than they compute; what one of them printed is
 //! shown when it has ended. All of it is kept in target/ci.
 
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -52,12 +51,6 @@ const STEPS: &[CiStep] = &[
         limit: minutes(2),
     },
     CiStep {
-        name: "build",
-        call: Call::Cargo(run::BUILD),
-        needs: Needs::Nothing,
-        limit: minutes(20),
-    },
-    CiStep {
         name: "clippy",
         call: Call::Cargo(&[
             "clippy",
@@ -74,7 +67,7 @@ const STEPS: &[CiStep] = &[
     CiStep {
         name: "teapot",
         call: Call::Xtask(&["teapot"]),
-        needs: Needs::Program,
+        needs: Needs::Nothing,
         limit: minutes(10),
     },
     CiStep {
@@ -84,26 +77,28 @@ const STEPS: &[CiStep] = &[
         limit: minutes(5),
     },
     CiStep {
-        name: "test",
-        // What passing tests print says which of them could not run.
-        call: Call::Cargo(&[
-            "test",
-            "--workspace",
-            "--locked",
-            "--no-fail-fast",
-            "--",
-            "--show-output",
-        ]),
+        name: "build",
+        call: Call::Cargo(run::BUILD),
+        needs: Needs::Nothing,
+        limit: minutes(20),
+    },
+    CiStep {
+        name: "build-tests",
+        call: Call::Cargo(&["test", "--workspace", "--locked", "--no-run"]),
         needs: Needs::Program,
-        limit: minutes(35),
+        limit: minutes(15),
     },
 ];
 
-/// What comes after that: each lane in order, beside the other. They build nothing.
-const LANES: [&[CiStep]; 2] = [OVER, PARTS];
-
-/// Features over what else a client may speak.
-const OVER: &[CiStep] = &[
+/// What comes after that, beside `PARTS`: the tests, and those of features once more over what else
+/// a client may speak. Neither lane builds anything.
+const TESTS: &[CiStep] = &[
+    CiStep {
+        name: "test",
+        call: Call::Xtask(&["test"]),
+        needs: Needs::Program,
+        limit: minutes(35),
+    },
     CiStep {
         name: "over-tls",
         call: Call::Xtask(&["over", "tls"]),
@@ -202,11 +197,6 @@ const QUICK_JUDGES: &[&str] = &[
     "slowhttptest",
 ];
 
-/// How many tests of a program cargo runs at once. They wait for servers, clients and clocks half
-/// of their time, so that as many as there are CPUs keep them half busy.
-const THREADS: &str = "RUST_TEST_THREADS";
-const TESTS_PER_CPU: usize = 2;
-
 const fn minutes(count: u64) -> Duration {
     Duration::from_secs(count * 60)
 }
@@ -229,21 +219,27 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
         run.is_built &= step.name != "build" || report.tally.failed == 0;
         reports.push(report);
     }
-    let lane = |steps: &'static [CiStep]| {
-        let reports = steps.iter().map(|step| {
-            let report = run.report(step, run::unshown)?;
-            println!("\n== {}\n{}", step.name, report.text);
-            Ok(report)
+    let (tests, parts) = thread::scope(|scope| {
+        let parts = scope.spawn(|| {
+            let reports = PARTS.iter().map(|step| {
+                let report = run.report(step, run::unshown)?;
+                println!("\n== {}\n{}", step.name, report.text);
+                Ok(report)
+            });
+            reports.collect::<Result<Vec<CiStepReport>, String>>()
         });
-        reports.collect::<Result<Vec<CiStepReport>, String>>()
-    };
-    let lanes = thread::scope(|scope| {
-        let lanes = LANES.map(|steps| scope.spawn(move || lane(steps)));
-        lanes.map(|lane| lane.join().expect("a lane ends in order"))
+        let tests = TESTS.iter().map(|step| {
+            println!("\n== {}", step.name);
+            run.report(step, run::shown)
+        });
+        let tests = tests.collect::<Result<Vec<CiStepReport>, String>>();
+        (
+            tests,
+            parts.join().expect("the lane of parts ends in order"),
+        )
     });
-    for lane in lanes {
-        reports.extend(lane?);
-    }
+    reports.extend(tests?);
+    reports.extend(parts?);
     Ok(tell(&reports))
 }
 
@@ -339,10 +335,6 @@ impl CiRun<'_> {
                 command
             }
         };
-        if std::env::var_os(THREADS).is_none() {
-            let cpus = thread::available_parallelism().map_or(1, NonZero::get);
-            command.env(THREADS, (TESTS_PER_CPU * cpus).to_string());
-        }
         let log = self
             .root
             .join("target/ci")

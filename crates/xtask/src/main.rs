@@ -27,6 +27,7 @@ mod served;
 mod shapes;
 mod tally;
 mod teapot;
+mod test;
 mod tidy;
 mod welcome;
 
@@ -80,6 +81,12 @@ const COMMANDS: &[CommandSpec] = &[
         arguments: "[--skip-missing] [JUDGE]...",
         what: "have other people's programs judge the welcome example",
         run: conformance::command,
+    },
+    CommandSpec {
+        name: "test",
+        arguments: "",
+        what: "run the tests of the workspace, several programs at once",
+        run: test::command,
     },
     CommandSpec {
         name: "over",

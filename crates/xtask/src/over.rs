@@ -6,9 +6,8 @@
 //! filtered out, not counted.
 
 use std::path::Path;
-use std::process::Command;
 
-use crate::run;
+use crate::{run, test};
 
 /// The files of tests in `crates/hob/tests`.
 const FEATURES: &[&str] = &[
@@ -63,7 +62,7 @@ const NOT_SPOKEN: &[&str] = &[
     "script_that_changes",
 ];
 
-/// Runs the tests whose names hold one of those given, or all. They end with cargo's counts.
+/// Runs the tests whose names hold one of those given, or all. They end with counts.
 pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String> {
     let Some((protocol, names)) = arguments.split_first() else {
         return Err("usage: cargo xtask over tls|h2|h3 [NAME]...".to_string());
@@ -72,23 +71,13 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
         return Err(format!("over {protocol:?}? It is tls, h2 or h3"));
     }
     run::build(root)?;
-    let mut test = run::cargo();
-    test.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
-    for file in FEATURES {
-        test.args(["--test", file]);
-    }
-    test.args(["--", "--show-output"]);
-    test.args(names).args(["--skip", "h1_only"]);
+    let selection: Vec<&str> = FEATURES.iter().flat_map(|file| ["--test", file]).collect();
+    let programs = test::programs(root, &selection)?;
     // Whoever names a test wants it.
-    for name in NOT_SPOKEN.iter().filter(|_| names.is_empty()) {
-        test.args(["--skip", name]);
-    }
-    has_worked(test.current_dir(root).env("HOB_TEST_OVER", protocol))
-}
-
-/// Runs a command that shows itself what it does.
-fn has_worked(command: &mut Command) -> Result<bool, String> {
-    let status = command.status();
-    let status = status.map_err(|error| format!("starting cargo: {error}"))?;
-    Ok(status.success())
+    let not_spoken = NOT_SPOKEN.iter().filter(|_| names.is_empty());
+    let skipped = ["h1_only"].iter().chain(not_spoken);
+    let mut tests = vec!["--show-output"];
+    tests.extend(names.iter().map(String::as_str));
+    tests.extend(skipped.flat_map(|name| ["--skip", name]));
+    test::run_all(programs, &tests, &[("HOB_TEST_OVER", protocol)])
 }

@@ -1,6 +1,7 @@
 //! What the machine refuses of a config: `check` and `serve` tell it in the same words, at the same
 //! place.
 
+use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Output};
 
@@ -437,7 +438,7 @@ fn limits_that_the_system_does_not_give_are_told() {
 #[test]
 fn address_of_another_is_an_error_and_one_of_its_own_server_is_not() {
     let place = Place::new();
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     write_config(&place, &SITE.replace("127.0.0.1:0", &address.to_string()));
     let message = format!("hob.toml:2:11: error: cannot bind to {address}: Address already in use");
@@ -583,6 +584,17 @@ fn root_is_told_what_accounts_cannot_do() {
     }
 }
 
+/// A port for datagrams that is free for TCP: below those that the system gives to connections,
+/// of which one could come to have the same number.
+fn datagram_port() -> (UdpSocket, String) {
+    let free = (10_000..32_000).find_map(|port| {
+        let address = format!("127.0.0.1:{port}");
+        TcpListener::bind(&address).ok()?;
+        Some((UdpSocket::bind(&address).ok()?, address))
+    });
+    free.unwrap()
+}
+
 #[test]
 fn root_is_told_who_has_an_address() {
     let Some(place) = place_of_root() else {
@@ -597,8 +609,7 @@ fn root_is_told_who_has_an_address() {
         assert!(said.contains(&who), "{said}");
     }
     drop(taken);
-    let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
+    let (_taken, address) = datagram_port();
     place.certificate("one", "one.test");
     let config = tls("one.pem", "one.key").replace("127.0.0.1:0", &address);
     write_config(&place, &config);

@@ -5,11 +5,12 @@ use std::io::Write;
 use std::path::Path;
 
 use super::harness::client::begin_download;
-use super::harness::{BIG_BYTES, Place};
+use super::harness::{BIG_BYTES, BIG_LINE, Place};
 
 /// What comes of a download of `name`, of which the begin has come, when its file is changed.
 fn download(name: &str, change: impl FnOnce(&Path)) -> Vec<u8> {
     let place = Place::new();
+    place.fill_big();
     let path = place.path(&format!("site/{name}"));
     std::fs::rename(place.path("site/big.bin"), &path).unwrap();
     let hob = place.serve_config("");
@@ -31,7 +32,7 @@ fn download(name: &str, change: impl FnOnce(&Path)) -> Vec<u8> {
 
 fn assert_whole(body: &[u8]) {
     assert_eq!(body.len(), BIG_BYTES);
-    assert!(body.chunks(16).all(|line| line == b"0123456789abcde\n"));
+    assert!(body.chunks(16).all(|line| line == BIG_LINE.as_bytes()));
 }
 
 fn assert_broken(body: &[u8]) {

@@ -11,6 +11,7 @@ pub mod load;
 pub mod over;
 pub mod terminal;
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -28,6 +29,8 @@ use over::{Carrier, Protocol};
 pub const DEADLINE: Duration = Duration::from_secs(60);
 /// Larger than what sockets buffer: a client that does not read keeps its answer in progress.
 pub const BIG_BYTES: usize = 24 * 1024 * 1024;
+/// What `Place::fill_big` fills with.
+pub const BIG_LINE: &str = "0123456789abcde\n";
 const NOBODY: u32 = 65534;
 
 pub fn is_root() -> bool {
@@ -46,6 +49,14 @@ pub fn program() -> PathBuf {
 pub fn copy_program(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg(from).arg(to).status().unwrap();
     assert!(copied.success(), "cp {} {}", from.display(), to.display());
+}
+
+/// Gives the program another name, under which everybody finds it. It is copied where it is on
+/// another file system: a test would write a hundred megabytes before it began.
+fn link_program(to: &Path) {
+    if std::fs::hard_link(program(), to).is_err() {
+        copy_program(&program(), to);
+    }
 }
 
 /// Who a program runs as.
@@ -73,13 +84,19 @@ impl Place {
         let place = Place { folder, user };
         let open = PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(place.path(""), open).unwrap();
-        copy_program(&program(), &place.path("hob"));
+        link_program(&place.path("hob"));
         place.own("");
         place.folder("site");
         place.folder("run");
         place.write("site/hello.txt", "hello\n");
-        place.write("site/big.bin", &"0123456789abcde\n".repeat(BIG_BYTES / 16));
+        let big = File::create(place.path("site/big.bin")).unwrap();
+        big.set_len(BIG_BYTES as u64).unwrap();
         place
+    }
+
+    /// Fills `site/big.bin` with lines, for who looks at what comes; else it is one hole.
+    pub fn fill_big(&self) {
+        self.write("site/big.bin", &BIG_LINE.repeat(BIG_BYTES / BIG_LINE.len()));
     }
 
     /// A path in the folder; the folder itself for an empty name.
