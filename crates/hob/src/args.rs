@@ -216,7 +216,8 @@ pub(crate) struct CheckOptions {
     #[arg(long, conflicts_with = "explain")]
     pub(crate) no_machine: bool,
     /// Say what a key means instead, such as `listen.backlog` or only `backlog`, or what is written
-    /// here for a word of another server, such as `proxy_pass`
+    /// here for a word of another server, such as `proxy_pass`; of 502, 503 and 504 what makes hob
+    /// answer so, and the ways out
     #[arg(long, value_name = "KEY", conflicts_with = "config")]
     pub(crate) explain: Option<String>,
     /// Result as JSON

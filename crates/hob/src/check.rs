@@ -117,9 +117,16 @@ fn running(options: &CheckOptions, surroundings: &Surroundings) -> RunningAddres
 /// How long the running hob may take to tell its addresses.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Says what a key means, from the table that the config is read by.
+/// The page of the docs about the statuses that `FAILURES` has: their reasons, and the ways out.
+const FAILURES_PAGE: &str = include_str!("../../../docs/src/how-to/502.md");
+/// Statuses of what could not be answered.
+pub(crate) const FAILURES: [&str; 3] = ["502", "503", "504"];
+
+/// Says what a key means, from the table that the config is read by; or why a status is answered.
 fn explain(key: &str, as_json: bool) -> Result<(), CommandFailure> {
-    let text = SCHEMA.explain_key(key).ok_or_else(|| CommandFailure {
+    let page = FAILURES.contains(&key).then(|| FAILURES_PAGE.to_owned());
+    let text = page.or_else(|| SCHEMA.explain_key(key));
+    let text = text.ok_or_else(|| CommandFailure {
         code: 2,
         text: SCHEMA.unknown_key(key),
     })?;

@@ -65,6 +65,10 @@ fn key_is_explained_and_an_unknown_one_exits_2() {
         "{}",
         text_of(&output)
     );
+    let page = text_of(&place.run(&["check", "--explain", "503"]));
+    for reason in ["## 503: ", "no worker became free"] {
+        assert!(page.contains(reason), "{page}");
+    }
     let output = place.run(&["check", "--explain", "no-such-key"]);
     assert_eq!(output.status.code(), Some(2));
 }

@@ -193,7 +193,7 @@ fn cookies_in_pieces_are_held_as_counted_and_no_head_beyond_the_budget_of_its_co
     assert!(grown < 6 << 20, "{grown} for {} received", input.len());
     // Those that a connection has room for are answered, side by side.
     assert!(answered >= 30, "{answered}");
-    assert_eq!(place.counter("limit_heads"), u64::from(refused));
+    assert_eq!(place.counter("limit_connection_heads"), u64::from(refused));
     drop(connection);
     hob.stop();
 }

@@ -142,7 +142,7 @@ counters! {
     h2_tiny_data_held: "DATA frames of HTTP/2 answers that waited a moment for more, because many had little in them.";
     limit_h2_streams: "HTTP/2 requests reset: as many streams were open as a connection may have.";
     limit_h2_resets: "HTTP/2 connections ended: too many requests taken back, or reset for a fault.";
-    limit_heads: "HTTP/2 and HTTP/3 requests reset, or their bodies refused: heads or trailers of their connection's requests held too many bytes.";
+    limit_connection_heads: "HTTP/2 and HTTP/3 requests reset, or their bodies refused: heads or trailers of their connection's requests held too many bytes.";
     limit_h2_continuation: "HTTP/2 connections ended: a field block in too many pieces, or with too much in it.";
     limit_h2_settings: "HTTP/2 connections ended: too many SETTINGS frames.";
     limit_h2_ping: "HTTP/2 connections ended: too many PING frames.";

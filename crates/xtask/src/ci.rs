@@ -2,8 +2,9 @@
 //!
 //! A step that fails does not stop the next, so that one run shows all there is to mend; without a
 //! built program the steps that need it are left out. The last steps come in two lanes, side by
-//! side, which wait for servers and browsers more than they compute; what one of them printed is
-//! shown when it has ended. All of it is kept in target/ci.
+//! side, which wait for servers and browsers as much as they compute: tests, and what belongs to
+//! the program, of which what a step printed is shown when it has ended. All of it is kept in
+//! target/ci.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

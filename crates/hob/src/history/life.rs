@@ -4,6 +4,7 @@
 use hob_load::page::{bytes, count, time_us};
 
 use super::{asked, moment, remark};
+use crate::check::FAILURES;
 use crate::escape;
 use crate::facts::JsonView;
 use crate::table::{columns_of, cut};
@@ -37,6 +38,9 @@ pub(crate) fn life(request: JsonView<'_>, width: Option<usize>) -> String {
             "what there is to say"
         ));
     }
+    if let Some(command) = explaining(request) {
+        text.push_str(&format!("  {:<NAME_WIDTH$}{command}\n", "ways out"));
+    }
     text.push('\n');
     let bar = width.map_or(BAR_WIDTH, |width| {
         let rest = width.saturating_sub(NAME_WIDTH + TIME_WIDTH + 6);
@@ -48,6 +52,14 @@ pub(crate) fn life(request: JsonView<'_>, width: Option<usize>) -> String {
         .map(|line| width.map_or_else(|| line.to_owned(), |width| cut(line, width)))
         .collect();
     lines.join("\n") + "\n"
+}
+
+/// The command that tells the ways out of a failure, where one does.
+fn explaining(request: JsonView<'_>) -> Option<String> {
+    request.text("reason")?;
+    let status = request.count("status")?.to_string();
+    let is_explained = FAILURES.contains(&status.as_str());
+    is_explained.then(|| format!("hob check --explain {status}"))
 }
 
 /// Names and values of what is known, in the order of a request's life.
@@ -227,6 +239,17 @@ mod tests {
              TLS, before that        1.50 ms\n  \
              the server itself       10.0 us\n"
         );
+    }
+
+    #[test]
+    fn failure_that_hob_answers_itself_has_its_ways_out() {
+        let told = |status: u16, reason: Option<&str>| {
+            let request = json!({ "status": status, "reason": reason, "total_us": 5 });
+            life(JsonView(&request), None).contains(&format!("hob check --explain {status}\n"))
+        };
+        assert!(told(502, Some("no head")) && told(504, Some("no head")));
+        assert!(!told(502, None), "the program has sent it itself");
+        assert!(!told(404, Some("no such file")));
     }
 
     #[test]

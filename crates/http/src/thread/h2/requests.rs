@@ -89,7 +89,7 @@ impl<A: Responder + 'static> Thread<A> {
             Http2Event::Request(OpenedStream { stream: id, .. }) | Http2Event::Refused(id, _)
                 if !has_room(session, &request) =>
             {
-                self.counters.limit_heads.add(1);
+                self.counters.limit_connection_heads.add(1);
                 //= rfc9113#8.7
                 session
                     .core
@@ -186,7 +186,7 @@ impl<A: Responder + 'static> Thread<A> {
         if body.take_trailers(trailers, others_bytes) {
             body.end();
         } else {
-            self.counters.limit_heads.add(1);
+            self.counters.limit_connection_heads.add(1);
             body.break_off(BodyError::TooLarge);
         }
     }

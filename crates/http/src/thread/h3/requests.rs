@@ -162,7 +162,7 @@ impl<A: Responder + 'static> Thread<A> {
             .filter_map(|stream| stream.request.as_ref());
         let others = others.map(Request::head);
         if read.is_ok() && !request.head().has_room_beside(others) {
-            self.counters.limit_heads.add(1);
+            self.counters.limit_connection_heads.add(1);
             self.recycle(request);
             //= rfc9114#4.1.1
             session.cut(at, Http3ErrorCode::RequestRejected);
@@ -327,7 +327,7 @@ impl<A: Responder + 'static> Thread<A> {
                 if let Some(request) = &session.streams[at].request {
                     let mut body = request.exchange.body.borrow_mut();
                     if !body.take_trailers(trailers, others_bytes) {
-                        self.counters.limit_heads.add(1);
+                        self.counters.limit_connection_heads.add(1);
                         body.break_off(BodyError::TooLarge);
                     }
                 }
