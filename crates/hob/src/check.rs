@@ -77,7 +77,7 @@ fn printed(options: &CheckOptions) -> Option<String> {
         (options.reference, || SCHEMA.reference()),
         (options.variables, variables::reference),
         (options.metrics, metrics::reference),
-        (options.endpoints, endpoints::reference),
+        (options.endpoints, admin_reference),
         (options.words, || SCHEMA.foreign_words()),
         (options.schema, || format!("{:#}\n", SCHEMA.json())),
         (options.answers, || {
@@ -87,6 +87,18 @@ fn printed(options: &CheckOptions) -> Option<String> {
     ];
     let mut texts = texts.into_iter();
     texts.find_map(|(is_wanted, text)| is_wanted.then(text))
+}
+
+/// The reference page of the admin API: its requests, and the types of their answers.
+fn admin_reference() -> String {
+    format!(
+        "{}\n## Answers\n\nEvery answer is one JSON object of a type below, but for events, which \
+         come one by one, and `/metrics`. A field that may be missing is there where it has \
+         something to tell. New fields may be added; `hob check --answers` prints the JSON \
+         schema.\n\n{}",
+        endpoints::reference(),
+        layout::types::<Answers>(["answer to", "type"]),
+    )
 }
 
 /// Addresses of the hob that runs with this config, if one does.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use hob_keeper::become_server_user;
 use hob_server::config;
 use hob_server::explain::{ExplainedRequest, explain};
+use serde_json::json;
 
 use crate::args::{ExplainOptions, ServeOptions};
 use crate::serve;
@@ -37,7 +38,7 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<(), CommandFailure> {
         Err(text) => explanation.note(format!("files were looked at as you: {text}")),
     }
     if options.json {
-        output::line(&explanation.to_json().to_string());
+        output::line(&json!(explanation.told()).to_string());
     } else {
         output::write(&explanation.to_string());
     }

@@ -7,6 +7,8 @@ mod harness;
 #[path = "bench/schema.rs"]
 mod schema;
 
+#[path = "status/answers.rs"]
+mod answers;
 #[path = "status/names.rs"]
 mod names;
 #[path = "status/resources.rs"]
@@ -99,25 +101,6 @@ fn statistics_tell_requests_apart_and_count_from_zero_when_asked() {
     assert_eq!(all["zero"]["statuses"], serde_json::json!({ "200": 1 }));
     assert_eq!(all["start"]["requests"], 7);
     assert!(all["zero"]["since_unix_ms"].as_u64() > all["start"]["since_unix_ms"].as_u64());
-    hob.stop();
-}
-
-#[test]
-fn answers_are_what_their_schemas_say() {
-    let place = Place::new();
-    let hob = place.serve_config("");
-    some_requests(&place, &hob);
-    let json = |arguments: &[&str]| -> Value {
-        serde_json::from_slice(&place.run(arguments).stdout).unwrap()
-    };
-    let of_status = json(&["status", "--schema"]);
-    let state = json(&["status", "--json"]);
-    schema::conforms(&state, &of_status, &of_status, "");
-    let all = json(&["check", "--answers"]);
-    for (name, property) in all["properties"].as_object().unwrap() {
-        let answer = told(&place, &format!("/v1/{name}"));
-        schema::conforms(&answer, property, &all, name);
-    }
     hob.stop();
 }
 

@@ -10,6 +10,8 @@ use serde_json::Value;
 const INTEGER_MAX: u64 = 1 << 53;
 /// Where a schema has what is described once in it.
 const DEFINITIONS: &str = "#/$defs/";
+/// The heading of a table of fields.
+const HEADING: &str = "| field | holds | means |\n| --- | --- | --- |\n";
 
 /// The JSON schema of what is written of a type.
 pub fn schema<T: JsonSchema>(title: &str) -> Value {
@@ -27,8 +29,22 @@ pub fn schema_with<T: JsonSchema, U: JsonSchema>(title: &str) -> Value {
 /// what repeats. A type with a title has a table of its own, and is called by its title in others.
 pub fn table<T: JsonSchema>() -> String {
     let root = schema::<T>("");
-    let mut text = String::from("| field | holds | means |\n| --- | --- | --- |\n");
+    let mut text = String::from(HEADING);
     rows(&mut text, "", &root, &root);
+    text
+}
+
+/// Every type that the fields of a type hold, each with a heading, in Markdown; before them a table
+/// of those fields by their comments. What holds another type has a link to it.
+pub fn types<T: JsonSchema>(heads: [&str; 2]) -> String {
+    let root = schema::<T>("");
+    let mut text = format!("| {} |\n| --- | --- |\n", heads.join(" | "));
+    for (_, field) in fields(&root) {
+        let says = field["description"].as_str().unwrap_or_default();
+        text.push_str(&format!("| {says} | {} |\n", linked(field)));
+    }
+    let defined = root["$defs"].as_object().into_iter().flatten();
+    text.extend(defined.map(|(name, one)| section(name, one)));
     text
 }
 
@@ -82,6 +98,70 @@ fn below(text: &mut String, parent: &str, schema: &Value, root: &Value) {
     }
 }
 
+/// What is written of one type.
+fn section(name: &str, of: &Value) -> String {
+    let says = of["description"].as_str().unwrap_or_default();
+    let mut text = format!("\n### {name}\n\n{says}\n\n");
+    if !of["properties"].is_object() {
+        text.push_str(&format!("One of {}.\n", linked(of)));
+        return text;
+    }
+    text.push_str(HEADING);
+    let required = of["required"].as_array();
+    let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+    for (name, field) in fields(of) {
+        let means = phrase(field["description"].as_str().unwrap_or_default());
+        let missing = match is_required(name) {
+            true => "",
+            false => ", or missing",
+        };
+        let holds = linked(field) + missing;
+        text.push_str(&format!("| `{name}` | {holds} | {means} |\n"));
+    }
+    text
+}
+
+/// What a field holds, in words, with links to the types.
+fn linked(schema: &Value) -> String {
+    let name = schema["$ref"].as_str();
+    if let Some(name) = name.and_then(|name| name.strip_prefix(DEFINITIONS)) {
+        return format!("[{name}](#{})", name.to_lowercase());
+    }
+    if let Some(value) = schema["const"].as_str() {
+        return format!("`{value}`");
+    }
+    let choices = schema["anyOf"].as_array().or(schema["oneOf"].as_array());
+    if let Some(choices) = choices {
+        let words: Vec<String> = choices.iter().map(linked).collect();
+        return words.join(" or ");
+    }
+    let word = match kind(schema) {
+        "array" => format!("array of {}", plural(&linked(&schema["items"]))),
+        "object" if schema["additionalProperties"].is_object() => {
+            format!(
+                "object of {}",
+                plural(&linked(&schema["additionalProperties"]))
+            )
+        }
+        kind => kind.to_owned(),
+    };
+    let or_null = if schema["type"].is_array() {
+        " or null"
+    } else {
+        ""
+    };
+    word + or_null
+}
+
+/// More than one of something; what is a link stays as it is.
+fn plural(word: &str) -> String {
+    match word.split_once(' ') {
+        _ if word.starts_with('[') => word.to_owned(),
+        Some((one, rest)) => format!("{one}s {rest}"),
+        None => format!("{word}s"),
+    }
+}
+
 /// The fields of an object, in the order of the type; those that may be missing come last.
 fn fields(object: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let required = object["required"].as_array().into_iter().flatten();
@@ -109,13 +189,7 @@ fn resolved<'a>(schema: &'a Value, root: &'a Value) -> (bool, &'a Value) {
 fn word(schema: &Value, root: &Value) -> String {
     let (is_nullable, of) = resolved(schema, root);
     let or_null = if is_nullable { " or null" } else { "" };
-    let each = |of: &Value| {
-        let word = word(of, root);
-        match word.split_once(' ') {
-            Some((one, rest)) => format!("{one}s {rest}"),
-            None => format!("{word}s"),
-        }
-    };
+    let each = |of: &Value| plural(&word(of, root));
     let word = match (of["title"].as_str(), kind(of)) {
         (Some(title), _) => title.to_owned(),
         (None, "array") => format!("array of {}", each(&of["items"])),
@@ -241,6 +315,50 @@ mod tests {
         );
         let own = table::<Times>();
         assert!(own.ends_with("| `cpu` | number | CPU time |\n"), "{own}");
+    }
+
+    /// A word.
+    #[derive(Serialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Tone {
+        /// Low.
+        Low,
+        /// High.
+        High,
+    }
+
+    #[derive(Serialize, JsonSchema)]
+    struct Tune {
+        /// `one`
+        tones: Vec<Option<Tone>>,
+        /// `two`
+        part: Part,
+        /// `three`
+        named: BTreeMap<String, Vec<u64>>,
+        /// `four`
+        #[serde(skip_serializing_if = "Option::is_none")]
+        times: Option<Times>,
+    }
+
+    #[test]
+    fn types_have_headings_and_links_lead_to_them() {
+        let tone = |tone: Tone| serde_json::to_value(tone).unwrap();
+        assert_eq!([tone(Tone::Low), tone(Tone::High)], ["low", "high"]);
+        assert_eq!(
+            types::<Tune>(["number", "holds"]),
+            "| number | holds |\n| --- | --- |\n\
+             | `one` | array of [Tone](#tone) or null |\n\
+             | `two` | [Part](#part) |\n\
+             | `three` | object of arrays of integers |\n\
+             | `four` | [times](#times) or null |\n\
+             \n### Part\n\n\n\n| field | holds | means |\n| --- | --- | --- |\n\
+             | `x` | [times](#times) or null | `x` alone |\n\
+             | `numbers` | array of numbers or null | numbers |\n\
+             \n### Tone\n\nA word.\n\nOne of `low` or `high`.\n\
+             \n### times\n\nTimes that are told once.\n\n\
+             | field | holds | means |\n| --- | --- | --- |\n\
+             | `cpu` | number | CPU time |\n"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // Asks the server. Every failure ends as one sentence (Refusal), so that pages show words and never
 // a code alone. It also knows whether the server answers at all, since when not, and who is here.
 import { signal } from "@preact/signals";
-import type { Session } from "./shapes";
+import type { Remark, Session } from "./answers";
 
 /** What the server, or the way to it, said no with. */
 export class Refusal extends Error {
@@ -32,7 +32,7 @@ export async function ask<T>(path: string, given?: AbortSignal): Promise<T> {
 }
 
 /** Has something done. */
-export async function act<T = { text?: string }>(path: string, body: unknown = {}): Promise<T> {
+export async function act<T = Remark>(path: string, body: unknown = {}): Promise<T> {
   const header = session.value?.csrf_header ?? "X-Hob-Admin";
   return answered<T>(path, {
     method: "POST",

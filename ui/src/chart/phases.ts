@@ -1,6 +1,6 @@
 // One request's time cut into phases, and where each lies in the whole. The record has sums, not
 // moments; the order is the one in which a request goes through them.
-import type { Request } from "../api/shapes";
+import type { Request } from "../api/answers";
 
 /** What a request spends time on. */
 export type PhaseName = "body" | "queue" | "start" | "program" | "disk" | "server" | "take";

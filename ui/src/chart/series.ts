@@ -1,5 +1,5 @@
 // Columns over time, as the server sends them, made ready for charts and tables.
-import type { Series } from "../api/shapes";
+import type { Series } from "../api/answers";
 
 /** Times (Unix seconds) and the values of one column; null where nothing was recorded. */
 export interface Line {

@@ -1,6 +1,6 @@
 // A request's time as bars: one row for each phase, and all of them in one small bar for tables.
 import type { JSX } from "preact";
-import type { Request } from "../api/shapes";
+import type { Request } from "../api/answers";
 import { micros, percent } from "../text/format";
 import { axisSteps, life, longest } from "./phases";
 

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { act, session } from "../api/client";
 import { useAsk, useDeed } from "../api/hooks";
-import type { Overview } from "../api/shapes";
+import type { Overview } from "../api/answers";
 import { link } from "../address";
 import { KEYS, areKeysOn, switchKeys } from "../keys";
 import { MENU } from "../menu";

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Asked, useAsk, useLive } from "../api/hooks";
-import type { Series } from "../api/shapes";
+import type { Series } from "../api/answers";
 import { type Query, link } from "../address";
 import { Graph, type GraphLine } from "../chart/graph";
 import {

@@ -1,7 +1,7 @@
 // Who did what here?
 import type { JSX } from "preact";
 import { useAsk } from "../api/hooks";
-import type { AuditEntry } from "../api/shapes";
+import type { AuditLog } from "../api/answers";
 import { Page, Waiting } from "../parts/page";
 import { Say } from "../parts/say";
 import { Table } from "../parts/table";
@@ -9,7 +9,7 @@ import { clock, day } from "../text/format";
 
 /** The page. */
 export function Audit(): JSX.Element {
-  const asked = useAsk<{ entries: AuditEntry[] }>("v1/audit");
+  const asked = useAsk<AuditLog>("v1/audit");
   return (
     <Page
       title="Audit"

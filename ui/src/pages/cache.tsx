@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { act } from "../api/client";
 import { useAsk, useDeed } from "../api/hooks";
-import type { CacheEntry } from "../api/shapes";
+import type { CacheContents, PurgeOutcome } from "../api/answers";
 import { link, searchOf } from "../address";
 import { Action } from "../parts/act";
 import { Facts } from "../parts/facts";
@@ -12,7 +12,7 @@ import { Outcome, Page, Panel, Waiting } from "../parts/page";
 import { Code, Say } from "../parts/say";
 import { Table } from "../parts/table";
 import { go, place } from "../route";
-import { bytes, count, many, seconds } from "../text/format";
+import { bytes, count, seconds } from "../text/format";
 
 const FIELDS: Field[] = [
   { key: "q", label: "Search", placeholder: "part of a path" },
@@ -31,14 +31,11 @@ const FIELDS: Field[] = [
 export function Cache(): JSX.Element {
   const query = place.value.query;
   const search = searchOf({ limit: 200, sort: "bytes", ...chosen(FIELDS, query) });
-  const asked = useAsk<{ entries: CacheEntry[]; totals?: unknown }>(`v1/cache?${search}`);
+  const asked = useAsk<CacheContents>(`v1/cache?${search}`);
   const deed = useDeed();
   const purge = (what: object): void => {
     void deed
-      .run(async () => {
-        const got = await act<{ text?: string; purged?: number }>("v1/cache/purge", what);
-        return got.text || `${many(got.purged ?? 0, "entry", "entries")} thrown away`;
-      })
+      .run(async () => (await act<PurgeOutcome>("v1/cache/purge", what)).text)
       .then(asked.again);
   };
   return (
@@ -68,7 +65,7 @@ export function Cache(): JSX.Element {
       />
       <Outcome deed={deed} />
       <Waiting asked={asked} what="the cache" />
-      {asked.value?.totals !== undefined && (
+      {asked.value && (
         <Panel title="In all">
           <Facts of={asked.value.totals} />
         </Panel>

@@ -1,7 +1,7 @@
 // Which certificates are in use, and until when?
 import type { JSX } from "preact";
 import { useAsk } from "../api/hooks";
-import type { Certificate } from "../api/shapes";
+import type { Certificate, Certificates as Told } from "../api/answers";
 import { Facts } from "../parts/facts";
 import { Notice, Page, Panel, Waiting } from "../parts/page";
 import { Say } from "../parts/say";
@@ -14,9 +14,9 @@ const DAYS_BAD = 7;
 
 /** The page. */
 export function Certificates(): JSX.Element {
-  const asked = useAsk<{ certificates: Certificate[]; orders?: unknown[] }>("v1/certificates");
+  const asked = useAsk<Told>("v1/certificates");
   const rows = asked.value?.certificates ?? [];
-  const soon = rows.filter((row) => (row.days_left ?? Infinity) < DAYS_WARNING);
+  const soon = rows.filter((row) => row.days_left < DAYS_WARNING);
   return (
     <Page
       title="Certificates"
@@ -28,9 +28,9 @@ export function Certificates(): JSX.Element {
     >
       <Waiting asked={asked} what="the certificates" />
       {soon.map((row) => (
-        <Notice key={namesOf(row)} level={(row.days_left ?? 0) < DAYS_BAD ? "bad" : "warning"}>
+        <Notice key={namesOf(row)} level={row.days_left < DAYS_BAD ? "bad" : "warning"}>
           The certificate of <Say text={namesOf(row)} />{" "}
-          {(row.days_left ?? 0) < 0 ? "has expired" : `expires in ${many(row.days_left, "day")}`}.
+          {row.days_left < 0 ? "has expired" : `expires in ${many(row.days_left, "day")}`}.
         </Notice>
       ))}
       {asked.value && (
@@ -57,13 +57,13 @@ export function Certificates(): JSX.Element {
             {
               head: "valid until",
               by: (row) => row.not_after_unix_s,
-              cell: (row) => day((row.not_after_unix_s ?? NaN) * 1000),
+              cell: (row) => day(row.not_after_unix_s * 1000),
             },
             {
               head: "valid from",
               isWide: true,
               by: (row) => row.not_before_unix_s,
-              cell: (row) => day((row.not_before_unix_s ?? NaN) * 1000),
+              cell: (row) => day(row.not_before_unix_s * 1000),
             },
             {
               head: "issuer",
@@ -83,7 +83,7 @@ export function Certificates(): JSX.Element {
           ]}
         />
       )}
-      {(asked.value?.orders?.length ?? 0) > 0 && (
+      {(asked.value?.orders.length ?? 0) > 0 && (
         <Panel title="Orders at an authority">
           <Facts of={{ orders: asked.value?.orders }} />
         </Panel>
@@ -93,5 +93,5 @@ export function Certificates(): JSX.Element {
 }
 
 function namesOf(row: Certificate): string {
-  return Array.isArray(row.names) ? row.names.join(", ") : row.names;
+  return row.names.join(", ");
 }

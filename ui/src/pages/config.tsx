@@ -4,7 +4,14 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { act, whyNot } from "../api/client";
 import { useAsk, useDeed } from "../api/hooks";
-import type { Config, ConfigFault, ConfigFile } from "../api/shapes";
+import type {
+  ConfigChange,
+  ConfigDifference,
+  ConfigFault,
+  ConfigFile,
+  ConfigFiles,
+  ConfigVerdict,
+} from "../api/answers";
 import { link } from "../address";
 import { Action } from "../parts/act";
 import { Notice, Outcome, Page, Panel, Waiting } from "../parts/page";
@@ -14,7 +21,7 @@ import { count, many } from "../text/format";
 
 /** The page. */
 export function ConfigPage(): JSX.Element {
-  const asked = useAsk<Config>("v1/config");
+  const asked = useAsk<ConfigFiles>("v1/config");
   const files = asked.value?.files ?? [];
   const path = place.value.rest || files[0]?.path || "";
   const file = files.find((one) => one.path === path) ?? files[0];
@@ -72,7 +79,7 @@ export function ConfigPage(): JSX.Element {
       )}
       {asked.value && file && (
         <Editor
-          key={`${file.path} ${file.hash ?? file.text}`}
+          key={`${file.path} ${file.hash}`}
           of={file}
           config={asked.value}
           onApplied={asked.again}
@@ -82,14 +89,7 @@ export function ConfigPage(): JSX.Element {
   );
 }
 
-interface Checked {
-  ok?: boolean;
-  faults?: ConfigFault[];
-  /** Strange, and no reason to refuse it. */
-  warnings?: ConfigFault[];
-}
-
-function Editor(props: { of: ConfigFile; config: Config; onApplied(): void }): JSX.Element {
+function Editor(props: { of: ConfigFile; config: ConfigFiles; onApplied(): void }): JSX.Element {
   const { of, config } = props;
   const [text, setText] = useState(of.text);
   const [faults, setFaults] = useState<ConfigFault[] | null>(null);
@@ -98,27 +98,23 @@ function Editor(props: { of: ConfigFile; config: Config; onApplied(): void }): J
   const box = useRef<HTMLTextAreaElement>(null);
   const isChanged = text !== of.text;
   const reason =
-    whyNot() ??
-    (config.editable === false ? (config.why_not ?? "it cannot be changed here") : null);
+    whyNot() ?? (config.editable ? null : (config.why_not ?? "it cannot be changed here"));
   const given = { path: of.path, text, base_hash: of.hash };
   const check = (): void =>
     void deed.run(async () => {
-      const got = await act<Checked>("v1/config/check", given);
-      setFaults([...(got.faults ?? []), ...(got.warnings ?? [])]);
+      const got = await act<ConfigVerdict>("v1/config/check", given);
+      setFaults([...got.faults, ...got.warnings]);
       return got.ok ? "The config is in order." : "This config would be refused.";
     });
   const compare = (): void =>
     void deed.run(async () => {
-      const got = await act<{ diff: string }>("v1/config/diff", given);
+      const got = await act<ConfigDifference>("v1/config/diff", given);
       setDiff(got.diff);
       return got.diff === "" ? "Nothing differs." : "What would change stands below.";
     });
   const apply = (): void =>
     void deed
-      .run(async () => {
-        const got = await act<{ text?: string; generation?: number }>("v1/config/apply", given);
-        return got.text || `applied: generation ${got.generation ?? ""}`;
-      })
+      .run(async () => (await act<ConfigChange>("v1/config/apply", given)).text)
       .then((isDone) => isDone && props.onApplied());
   return (
     <Panel
@@ -140,7 +136,7 @@ function Editor(props: { of: ConfigFile; config: Config; onApplied(): void }): J
         </>
       }
     >
-      {of.in_force === false && (
+      {!of.in_force && (
         <Notice level="warning">
           This file has been changed since the server read it. Reload puts it in force.
         </Notice>
@@ -221,7 +217,7 @@ function Faults(props: {
       {props.of.map((fault, index) => (
         <li key={index}>
           {fault.line ? (
-            <button type="button" onClick={() => show(fault.line ?? 1)}>
+            <button type="button" onClick={() => show(fault.line)}>
               line {fault.line}
               {fault.column ? `, column ${fault.column}` : ""}
             </button>

@@ -1,7 +1,7 @@
 // Who is connected, and how good is the line?
 import type { JSX } from "preact";
 import { useLive } from "../api/hooks";
-import type { Connection } from "../api/shapes";
+import type { Connections as Told } from "../api/answers";
 import { link } from "../address";
 import { Page, Waiting } from "../parts/page";
 import { Say } from "../parts/say";
@@ -13,10 +13,7 @@ const ROWS_MAX = 200;
 
 /** The page. */
 export function Connections(): JSX.Element {
-  const live = useLive<{ connections: Connection[]; more?: boolean | number }>(
-    `connections?limit=${ROWS_MAX}`,
-    `v1/connections?limit=${ROWS_MAX}`,
-  );
+  const live = useLive<Told>(`connections?limit=${ROWS_MAX}`, `v1/connections?limit=${ROWS_MAX}`);
   const rows = live.value?.connections ?? [];
   return (
     <Page

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { useAsk } from "../api/hooks";
-import type { Series } from "../api/shapes";
+import type { Environment as Told, ResourceSeries } from "../api/answers";
 import { link } from "../address";
 import { Graph } from "../chart/graph";
 import { column, times } from "../chart/series";
@@ -18,7 +18,7 @@ const CHARTS_MAX = 24;
 
 /** The page. */
 export function Environment(): JSX.Element {
-  const asked = useAsk<object>("v1/environment");
+  const asked = useAsk<Told>("v1/environment");
   return (
     <Page
       title="Environment"
@@ -44,18 +44,17 @@ function Resources(): JSX.Element {
     const to = Math.floor(Date.now() / 1000);
     return `v1/resources?from=${to - HOURS_SHOWN * 3600}&to=${to}&step=60`;
   }, []);
-  const asked = useAsk<Partial<Series> & object>(path);
+  const asked = useAsk<ResourceSeries>(path);
   const of = asked.value;
   return (
     <Panel title={`Other resources, the last ${HOURS_SHOWN} hours`}>
       <Waiting asked={asked} what="the resources" />
-      {of && isSeries(of) && <Charts of={of} />}
-      {of && !isSeries(of) && <Facts of={of} />}
+      {of && <Charts of={of} />}
     </Panel>
   );
 }
 
-function Charts(props: { of: Series }): JSX.Element {
+function Charts(props: { of: ResourceSeries }): JSX.Element {
   const { of } = props;
   const cursor = useSignal<number | null>(null);
   const at = useMemo(() => times(of), [of]);
@@ -88,8 +87,4 @@ function Charts(props: { of: Series }): JSX.Element {
       ))}
     </div>
   );
-}
-
-function isSeries(of: object): of is Series {
-  return "columns" in of && "rows" in of && Array.isArray(of.columns) && Array.isArray(of.rows);
 }

@@ -1,5 +1,6 @@
 // What would the server do with this URL, and why? Asked without sending a request.
 import type { JSX } from "preact";
+import type { Explanation } from "../api/answers";
 import { useAsk } from "../api/hooks";
 import { link, searchOf } from "../address";
 import { Facts } from "../parts/facts";
@@ -21,9 +22,7 @@ const FIELDS: Field[] = [
 /** The page. */
 export function Explain(): JSX.Element {
   const { url, method = "GET" } = place.value.query;
-  const asked = useAsk<Record<string, unknown>>(
-    url ? `v1/explain?${searchOf({ method, url })}` : null,
-  );
+  const asked = useAsk<Explanation>(url ? `v1/explain?${searchOf({ method, url })}` : null);
   return (
     <Page
       title="Explain"
@@ -42,24 +41,21 @@ export function Explain(): JSX.Element {
   );
 }
 
-function Explained(props: { of: Record<string, unknown> }): JSX.Element {
-  const { lines, ...facts } = props.of;
-  const told = Array.isArray(lines) ? lines.map(String) : [];
+function Explained(props: { of: Explanation }): JSX.Element {
+  const { lines = [], ...facts } = props.of;
   return (
     <>
-      {told.length > 0 && (
+      {lines && lines.length > 0 && (
         <Panel title="In words">
           <pre class="told" tabIndex={0} aria-label="Explanation">
-            <Say text={told.join("\n")} lines />
+            <Say text={lines.join("\n")} lines />
           </pre>
         </Panel>
       )}
-      {Object.keys(facts).length > 0 && (
-        <details class="panel">
-          <summary>Every fact there is</summary>
-          <Facts of={facts} />
-        </details>
-      )}
+      <details class="panel">
+        <summary>Every fact there is</summary>
+        <Facts of={facts} />
+      </details>
     </>
   );
 }

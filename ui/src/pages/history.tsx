@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, sentence } from "../api/client";
 import { useAsk } from "../api/hooks";
-import type { History, Request } from "../api/shapes";
+import type { History, Request } from "../api/answers";
 import { type Query, link } from "../address";
 import { Filters } from "../parts/filters";
 import { chosen } from "../parts/filter";

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAsk, useEvents } from "../api/hooks";
-import type { Log } from "../api/shapes";
+import type { AccessLogs, LogFile, LogLines } from "../api/answers";
 import { link } from "../address";
 import { Notice, Page, Waiting } from "../parts/page";
 import { Code, Say } from "../parts/say";
@@ -15,7 +15,7 @@ const LINES_FIRST = 200;
 
 /** The page. */
 export function Logs(): JSX.Element {
-  const asked = useAsk<{ logs: Log[] }>("v1/logs");
+  const asked = useAsk<AccessLogs>("v1/logs");
   const logs = asked.value?.logs ?? [];
   const id = place.value.rest || String(logs[0]?.id ?? "");
   const log = logs.find((one) => String(one.id) === id);
@@ -47,18 +47,18 @@ export function Logs(): JSX.Element {
   );
 }
 
-function Lead(props: { of: Log }): JSX.Element {
+function Lead(props: { of: LogFile }): JSX.Element {
   return (
     <>
       <Code text={props.of.path ?? props.of.name} />
-      {props.of.bytes != null && `, ${bytes(props.of.bytes)}`}
+      {props.of.bytes !== null && `, ${bytes(props.of.bytes)}`}
     </>
   );
 }
 
 function Tail(props: { id: string }): JSX.Element {
   const path = `v1/logs/${encodeURIComponent(props.id)}`;
-  const asked = useAsk<{ lines: string[] }>(`${path}?lines=${LINES_FIRST}`);
+  const asked = useAsk<LogLines>(`${path}?lines=${LINES_FIRST}`);
   const [lines, setLines] = useState<string[]>([]);
   const [isPaused, setPaused] = useState(false);
   const [part, setPart] = useState("");

@@ -2,7 +2,7 @@
 // the slowest routes and requests, so that a slow script is found in two clicks.
 import type { ComponentChildren, JSX } from "preact";
 import { useLive } from "../api/hooks";
-import type { Alert, History, Overview, Route, Series } from "../api/shapes";
+import type { Alert, History, Overview, Routes, Series } from "../api/answers";
 import { link } from "../address";
 import { column } from "../chart/series";
 import { Notice, Page, Panel, Waiting } from "../parts/page";
@@ -219,10 +219,7 @@ function MachineTiles(props: { of: Overview; at(name: string): (number | null)[]
 }
 
 function Slowest(): JSX.Element {
-  const routes = useLive<{ routes: Route[] }>(
-    `routes?limit=${ROUTES_SHOWN}`,
-    `v1/routes?limit=${ROUTES_SHOWN}`,
-  );
+  const routes = useLive<Routes>(`routes?limit=${ROUTES_SHOWN}`, `v1/routes?limit=${ROUTES_SHOWN}`);
   const slow = useLive<History>(`history?${SLOWEST}`, `v1/history?${SLOWEST}`);
   const more = (href: string, what: string): ComponentChildren => <a href={href}>{what}</a>;
   return (

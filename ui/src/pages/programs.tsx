@@ -3,7 +3,14 @@
 import type { ComponentChildren, JSX } from "preact";
 import { act } from "../api/client";
 import { type Deed, useDeed, useLive } from "../api/hooks";
-import type { Program, Script, Used, Worker } from "../api/shapes";
+import type {
+  AllPrograms,
+  Program,
+  ProgramWorker,
+  ScriptUse,
+  SpanUse,
+  WorkerRequest,
+} from "../api/answers";
 import { link } from "../address";
 import { Action } from "../parts/act";
 import { Facts } from "../parts/facts";
@@ -14,7 +21,7 @@ import { NOTHING, bytes, clock, count, many, micros, rate, seconds } from "../te
 
 /** The page. */
 export function Programs(): JSX.Element {
-  const live = useLive<Told>("programs", "v1/programs");
+  const live = useLive<AllPrograms>("programs", "v1/programs");
   const deed = useDeed();
   const programs = live.value?.programs ?? [];
   return (
@@ -36,7 +43,7 @@ export function Programs(): JSX.Element {
           <One key={`${program.site} ${program.route} ${program.name}`} of={program} deed={deed} />
         ),
       )}
-      {(live.value?.hosts?.length ?? 0) > 0 && (
+      {(live.value?.hosts.length ?? 0) > 0 && (
         <Panel title="Warm hosts">
           <Facts of={{ hosts: live.value?.hosts }} />
         </Panel>
@@ -45,15 +52,12 @@ export function Programs(): JSX.Element {
   );
 }
 
-interface Told {
-  programs: Program[];
-  hosts?: unknown[];
-  /** Since when requests of today are counted. */
-  today_since_unix_ms?: number;
-}
-
 /** A route that starts or forks a process for each request. */
-function Route(props: { of: Program; scripts: Script[]; since: number | undefined }): JSX.Element {
+function Route(props: {
+  of: Program;
+  scripts: ScriptUse[];
+  since: number | undefined;
+}): JSX.Element {
   const { of, scripts } = props;
   const others = of.requests_others ?? 0;
   return (
@@ -86,7 +90,7 @@ function Route(props: { of: Program; scripts: Script[]; since: number | undefine
   );
 }
 
-function Scripts(props: { of: Script[]; name: string }): JSX.Element {
+function Scripts(props: { of: ScriptUse[]; name: string }): JSX.Element {
   return (
     <Table
       label={`Scripts of ${props.name}`}
@@ -178,7 +182,7 @@ function places(of: Program): [string, ComponentChildren][] {
 
 /** CPU time of a request, in the last minute and the last hour. */
 function usedLately(of: Program): [string, ComponentChildren][] {
-  const told = (used: Used | undefined): string | null =>
+  const told = (used: SpanUse | undefined): string | null =>
     used && used.requests > 0
       ? `${micros(used.request_us)} a request, of ${count(used.requests)}`
       : null;
@@ -190,7 +194,7 @@ function usedLately(of: Program): [string, ComponentChildren][] {
 
 function One(props: { of: Program; deed: Deed }): JSX.Element {
   const { of, deed } = props;
-  const workers = of.workers ?? [];
+  const workers = of.workers;
   const todo = (what: string, pid?: number) => () =>
     void deed.run(() =>
       act(`v1/programs/${what}`, { name: of.name, ...(pid === undefined ? {} : { pid }) }),
@@ -246,7 +250,7 @@ function One(props: { of: Program; deed: Deed }): JSX.Element {
 }
 
 /** The first request that a process has, and how many more. */
-function Having(props: { of: NonNullable<Worker["running"]> }): JSX.Element | null {
+function Having(props: { of: WorkerRequest[] }): JSX.Element | null {
   const [first, ...others] = props.of;
   if (!first) return null;
   return (
@@ -261,7 +265,7 @@ function Having(props: { of: NonNullable<Worker["running"]> }): JSX.Element | nu
 }
 
 function Workers(props: {
-  of: Worker[];
+  of: ProgramWorker[];
   name: string;
   isOff: boolean;
   todo(what: string, pid?: number): () => void;
@@ -270,10 +274,15 @@ function Workers(props: {
     <Table
       label={`Workers of ${props.name}`}
       rows={props.of}
-      keyOf={(row) => row.pid}
+      keyOf={(row) => row.pid ?? `starting ${props.of.indexOf(row)}`}
       empty="No worker is up; the next request starts one."
       columns={[
-        { head: "process", isNumber: true, by: (row) => row.pid, cell: (row) => row.pid },
+        {
+          head: "process",
+          isNumber: true,
+          by: (row) => row.pid,
+          cell: (row) => row.pid ?? NOTHING,
+        },
         { head: "state", by: (row) => row.state, cell: (row) => <Say text={row.state} /> },
         {
           head: "requests",
@@ -298,36 +307,38 @@ function Workers(props: {
         {
           head: "running",
           isWide: true,
-          cell: (row) => <Having of={row.running ?? []} />,
+          cell: (row) => <Having of={row.running} />,
         },
         {
           head: "actions",
-          cell: (row) => (
-            <span class="row-tools">
-              <Action
-                label="Stack"
-                on={`of process ${row.pid}`}
-                confirm="The process is asked where it is in its code. It goes on working; a moment may be lost."
-                isOff={props.isOff}
-                onDo={props.todo("stack", row.pid)}
-              />
-              <Action
-                label="Recycle"
-                on={`process ${row.pid}`}
-                confirm="It finishes what it is doing; a fresh worker takes its place."
-                isOff={props.isOff}
-                onDo={props.todo("recycle", row.pid)}
-              />
-              <Action
-                label="Stop"
-                on={`process ${row.pid}`}
-                isDangerous
-                confirm="It ends at once, and what it is doing fails."
-                isOff={props.isOff}
-                onDo={props.todo("stop", row.pid)}
-              />
-            </span>
-          ),
+          // Without a process id all workers of the program would be meant.
+          cell: (row) =>
+            row.pid !== null && (
+              <span class="row-tools">
+                <Action
+                  label="Stack"
+                  on={`of process ${row.pid}`}
+                  confirm="The process is asked where it is in its code. It goes on working; a moment may be lost."
+                  isOff={props.isOff}
+                  onDo={props.todo("stack", row.pid)}
+                />
+                <Action
+                  label="Recycle"
+                  on={`process ${row.pid}`}
+                  confirm="It finishes what it is doing; a fresh worker takes its place."
+                  isOff={props.isOff}
+                  onDo={props.todo("recycle", row.pid)}
+                />
+                <Action
+                  label="Stop"
+                  on={`process ${row.pid}`}
+                  isDangerous
+                  confirm="It ends at once, and what it is doing fails."
+                  isOff={props.isOff}
+                  onDo={props.todo("stop", row.pid)}
+                />
+              </span>
+            ),
         },
       ]}
     />

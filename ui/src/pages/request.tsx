@@ -1,7 +1,7 @@
 // One request's whole life: the waterfall, the verdict, and every field there is.
 import type { ComponentChildren, JSX } from "preact";
 import { useAsk } from "../api/hooks";
-import type { Request } from "../api/shapes";
+import type { Request } from "../api/answers";
 import { link } from "../address";
 import { Waterfall } from "../chart/waterfall";
 import { Notice, Page, Pairs, Panel, Waiting } from "../parts/page";

@@ -1,7 +1,7 @@
 // Which routes are slow, busy or failing? Each leads to its slowest requests.
 import type { JSX } from "preact";
 import { useLive } from "../api/hooks";
-import type { Route } from "../api/shapes";
+import type { Route, Routes as Told } from "../api/answers";
 import { link } from "../address";
 import { Page, Waiting } from "../parts/page";
 import { Code, Say } from "../parts/say";
@@ -10,7 +10,7 @@ import { ago, bytes, count, micros, percent, rate } from "../text/format";
 
 /** The page. */
 export function Routes(): JSX.Element {
-  const routes = useLive<{ routes: Route[] }>("routes", "v1/routes");
+  const routes = useLive<Told>("routes", "v1/routes");
   return (
     <Page
       title="Routes"

@@ -1,7 +1,7 @@
 // What is being done now, for whom, for how long? One row for each request under way.
 import type { JSX } from "preact";
 import { useLive } from "../api/hooks";
-import type { Request } from "../api/shapes";
+import type { Running as Told } from "../api/answers";
 import { link } from "../address";
 import { Page, Waiting } from "../parts/page";
 import { Status } from "../parts/request";
@@ -16,10 +16,7 @@ const ROWS_MAX = 200;
 
 /** The page. */
 export function Running(): JSX.Element {
-  const live = useLive<{ requests: Request[]; more?: boolean }>(
-    `running?limit=${ROWS_MAX}`,
-    `v1/running?limit=${ROWS_MAX}`,
-  );
+  const live = useLive<Told>(`running?limit=${ROWS_MAX}`, `v1/running?limit=${ROWS_MAX}`);
   const rows = live.value?.requests ?? [];
   return (
     <Page

@@ -1,5 +1,6 @@
 // How much of what, since start, today and last zeroing?
 import type { JSX } from "preact";
+import type { SpanCounts, Statistics as Told } from "../api/answers";
 import { act } from "../api/client";
 import { useDeed, useLive } from "../api/hooks";
 import { Action } from "../parts/act";
@@ -8,16 +9,10 @@ import { Say } from "../parts/say";
 import { Table } from "../parts/table";
 import { ago, bytes, count, words } from "../text/format";
 
-/** Counts of one stretch of time: single ones, and groups of them. */
-type Counts = Record<string, number | Record<string, number>>;
+/** Names of stretches of time. */
+type Stretch = "start" | "today" | "zero";
 
-interface Told {
-  start: Counts;
-  today: Counts;
-  zero: Counts;
-}
-
-const STRETCHES: [keyof Told, string][] = [
+const STRETCHES: [Stretch, string][] = [
   ["start", "since start"],
   ["today", "today"],
   ["zero", "since zeroing"],
@@ -30,13 +25,13 @@ export interface CountRow {
 }
 
 /** Counts beside each other, by group; those that are all 0 are left out but in the first group. */
-export function groups(told: Told): { name: string; rows: CountRow[] }[] {
-  const of = (stretch: keyof Told, group: string): Record<string, number> => {
-    const found = told[stretch]?.[group];
-    return typeof found === "object" && found !== null ? found : {};
+export function groups(told: Record<Stretch, SpanCounts>): { name: string; rows: CountRow[] }[] {
+  const of = (stretch: Stretch, group: string): Record<string, number> => {
+    const found = Object.entries(told[stretch]).find(([name]) => name === group);
+    return { ...found?.[1] };
   };
   return Object.entries(told.start)
-    .filter(([, value]) => typeof value === "object" && value !== null)
+    .filter(([, value]) => typeof value === "object")
     .map(([group]) => {
       const names = new Set(STRETCHES.flatMap(([stretch]) => Object.keys(of(stretch, group))));
       const rows = [...names].map((name) => ({
@@ -80,15 +75,11 @@ export function Statistics(): JSX.Element {
 }
 
 function Since(props: { of: Told }): JSX.Element {
-  const since = (stretch: keyof Told): string => {
-    const ms = props.of[stretch]?.["since_unix_ms"];
-    return typeof ms === "number" ? ago(ms) : "–";
-  };
-  const requests = props.of.start["requests"];
+  const { start, zero } = props.of;
   return (
     <>
-      {typeof requests === "number" && `${count(requests)} requests since the start, `}
-      {since("start")}; last zeroed {since("zero")}. These pages are not counted.
+      {`${count(start.requests)} requests since the start, ${ago(start.since_unix_ms)}`}; last
+      zeroed {ago(zero.since_unix_ms)}. These pages are not counted.
     </>
   );
 }

@@ -4,7 +4,6 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useEvents } from "../api/hooks";
 import type { StreamState } from "../api/events";
-import type { WatchEvent } from "../api/shapes";
 import { link, searchOf } from "../address";
 import { type Field, chosen } from "../parts/filter";
 import { Filters } from "../parts/filters";
@@ -51,6 +50,15 @@ export const FIELDS: Field[] = [
     title: "Shows Authorization, cookies and secret query keys as they are. The audit log says so.",
   },
 ];
+
+/** One event of a watched request's life. */
+interface WatchEvent {
+  t_us: number;
+  id: string;
+  stage: string;
+  text?: string;
+  [field: string]: unknown;
+}
 
 /** An event as it is kept here. */
 interface Kept {

@@ -1,6 +1,6 @@
 // How a request shows in a table and where it leads.
 import type { JSX } from "preact";
-import type { Request } from "../api/shapes";
+import type { Request } from "../api/answers";
 import { link } from "../address";
 import { Split } from "../chart/waterfall";
 import { bytes, clock, micros } from "../text/format";

@@ -1,5 +1,5 @@
 // Sentences that more than one page says about a request.
-import type { Request } from "../api/shapes";
+import type { Request } from "../api/answers";
 
 /** What a running request is doing, in words. */
 export function stateWords(state: string | null | undefined): string {

@@ -411,7 +411,7 @@ export function answer(path, query) {
     case "routes":
       return { routes: routes() };
     case "programs":
-      return { programs: programs(), today_since_unix_ms: now() - 18e6 };
+      return { programs: programs(), hosts: [], today_since_unix_ms: now() - 18e6 };
     case "cache":
       return {
         entries: [
@@ -458,6 +458,7 @@ export function answer(path, query) {
             state: "in use",
           },
         ],
+        orders: [],
       };
     case "logs":
       return {
@@ -468,10 +469,13 @@ export function answer(path, query) {
       };
     case "config":
       return {
-        files: [{ path: "/etc/hob/hob.toml", text: CONFIG, hash: "1" }],
+        files: [
+          { path: "/etc/hob/hob.toml", text: CONFIG, hash: "1", in_force: true, on_disk: true },
+        ],
         generation: 4,
         editable: true,
         why_not: null,
+        can_roll_back: false,
       };
     case "explain":
       return {

@@ -42,7 +42,7 @@ function api(url, request, response, role) {
   };
   if (request.method === "POST") {
     if (path === "login" || path === "logout") return json({ text: "done" });
-    if (path === "config/check") return json({ ok: false, faults: made.faults });
+    if (path === "config/check") return json({ ok: false, faults: made.faults, warnings: [] });
     if (path === "config/diff") return json({ diff: made.diff });
     if (path === "programs/stack") return json({ text: made.stack });
     return json({ text: `${path}: done` });

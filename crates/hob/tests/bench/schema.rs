@@ -9,27 +9,26 @@ pub(crate) fn conforms(value: &Value, schema: &Value, root: &Value, path: &str) 
         return conforms(value, target, root, path);
     }
     if let Some(choices) = schema.get("anyOf").and_then(Value::as_array) {
-        let choice = usize::from(value.is_null());
-        return conforms(value, &choices[choice], root, path);
+        // A choice is known by its type; one that is told elsewhere is not null.
+        let is_it = |choice: &&Value| match choice["type"].as_str() {
+            Some(name) => is_of_type(value, name, path),
+            None => !value.is_null(),
+        };
+        let choice = choices.iter().find(is_it);
+        let choice = choice.unwrap_or_else(|| panic!("{path} is {value}, not of {choices:?}"));
+        return conforms(value, choice, root, path);
     }
     if let Some(choices) = schema.get("oneOf").and_then(Value::as_array) {
         let is_one = choices.iter().any(|choice| choice["const"] == *value);
         assert!(is_one, "{path} is {value}, not of {choices:?}");
         return;
     }
-    let of_type = |name: &str| match name {
-        "null" => value.is_null(),
-        "boolean" => value.is_boolean(),
-        "integer" => value.is_u64(),
-        "number" => value.is_number(),
-        "string" => value.is_string(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        other => panic!("{path}: type {other}"),
-    };
     let fits = match &schema["type"] {
-        Value::String(name) => of_type(name),
-        Value::Array(names) => names.iter().any(|name| of_type(name.as_str().unwrap())),
+        Value::String(name) => is_of_type(value, name, path),
+        Value::Array(names) => {
+            let mut names = names.iter().map(|name| name.as_str().unwrap());
+            names.any(|name| is_of_type(value, name, path))
+        }
         other => panic!("{path}: no type but {other}"),
     };
     assert!(fits, "{path} is {value}, not {}", schema["type"]);
@@ -56,5 +55,18 @@ pub(crate) fn conforms(value: &Value, schema: &Value, root: &Value, path: &str) 
     }
     for item in value.as_array().into_iter().flatten() {
         conforms(item, &schema["items"], root, &format!("{path}[]"));
+    }
+}
+
+fn is_of_type(value: &Value, name: &str, path: &str) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("{path}: type {other}"),
     }
 }

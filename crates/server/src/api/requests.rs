@@ -1,9 +1,10 @@
-//! Requests, running or finished, and connections.
+//! Requests, running or finished, and connections: `GET /v1/running`, `/v1/history` and
+//! `/v1/connections`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `GET /v1/running`
+/// Requests under way.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Running {
@@ -161,7 +162,7 @@ pub struct Request {
     pub worker_pid: Option<Option<u32>>,
 }
 
-/// `GET /v1/history`
+/// Finished requests that are kept.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct History {
@@ -185,7 +186,7 @@ pub struct History {
     pub gap: bool,
 }
 
-/// `GET /v1/connections`
+/// Open connections.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Connections {

@@ -1,12 +1,14 @@
 //! What the server and each program are held to: accounts, limits, and the sandbox as it was
 //! applied.
 
+use std::collections::BTreeMap;
+
 use hob_machine::cgroup::membership;
 use hob_machine::read;
 use hob_machine::text::line_of;
 use rustix::process::{Resource, Rlimit, getrlimit};
-use serde_json::{Value, json};
 
+use crate::api::{ConfinedProgram, GroupLimits, LimitPair, ProcessFacts};
 use crate::config::{Cgroup, Config, Namespace, ProgramConfig, Sandbox};
 use crate::handle::resident::status::pids;
 use crate::shared::fleet::Fleet;
@@ -26,20 +28,21 @@ const LIMITS: &[(&str, Resource)] = &[
     ("cpu_s", Resource::Cpu),
 ];
 
-/// Limits of this process: what holds, and what it could be raised to; null is no limit.
-pub(super) fn limits() -> Value {
+/// Limits of this process.
+pub(super) fn limits() -> BTreeMap<String, LimitPair> {
     let told = LIMITS.iter().map(|(name, resource)| {
         let Rlimit { current, maximum } = getrlimit(*resource);
-        (
-            (*name).to_owned(),
-            json!({ "soft": current, "hard": maximum }),
-        )
+        let pair = LimitPair {
+            soft: current,
+            hard: maximum,
+        };
+        ((*name).to_owned(), pair)
     });
-    Value::Object(told.collect())
+    told.collect()
 }
 
 /// What the kernel says of a process: who it is, and what it may not do any more.
-pub(super) fn process(pid: u32) -> Value {
+pub(super) fn process(pid: u32) -> ProcessFacts {
     let status = read(format!("/proc/{pid}/status"));
     let word = |name: &str| line_of(&status, name);
     let number = |name: &str| {
@@ -56,19 +59,19 @@ pub(super) fn process(pid: u32) -> Value {
         _ => None,
     };
     let groups = read(format!("/proc/{pid}/cgroup"));
-    json!({
-        "pid": pid,
-        "user_id": number("Uid"),
-        "group_id": number("Gid"),
-        "no_new_privileges": number("NoNewPrivs").map(|flag| flag == 1),
-        "seccomp": seccomp,
-        "capabilities": word("CapEff"),
-        "cgroup": membership(&groups, ""),
-    })
+    ProcessFacts {
+        pid,
+        user_id: number("Uid"),
+        group_id: number("Gid"),
+        no_new_privileges: number("NoNewPrivs").map(|flag| flag == 1),
+        seccomp: seccomp.map(str::to_owned),
+        capabilities: word("CapEff").map(str::to_owned),
+        cgroup: membership(&groups, "").map(str::to_owned),
+    }
 }
 
 /// What programs are held to: by the config, and as the kernel says of those that run.
-pub(super) fn programs(config: &Config, fleet: &Fleet) -> Value {
+pub(super) fn programs(config: &Config, fleet: &Fleet) -> Vec<ConfinedProgram> {
     let running = pids(fleet);
     let landlock = landlock_version().ok();
     let mut all = Vec::new();
@@ -84,20 +87,22 @@ pub(super) fn programs(config: &Config, fleet: &Fleet) -> Value {
                 rest.is_some_and(|rest| rest.starts_with(' '))
             };
             let pids = running.iter().filter(named).flat_map(|(_, pids)| pids);
-            let mut told = wanted(program, landlock);
-            told["site"] = site.name().into();
-            told["route"] = route.path.as_str().into();
-            told["running"] = pids.take(RUNNING_MAX).map(|pid| process(*pid)).collect();
-            all.push(told);
+            all.push(ConfinedProgram {
+                site: site.name().to_owned(),
+                route: route.path.clone(),
+                running: pids.take(RUNNING_MAX).map(|pid| process(*pid)).collect(),
+                ..wanted(program, landlock)
+            });
         }
     }
-    all.into()
+    all
 }
 
 /// Processes of a program that are told of.
 const RUNNING_MAX: usize = 4;
 
-fn wanted(program: &ProgramConfig, landlock: Option<u32>) -> Value {
+/// What the config wants of a program, wherever it is.
+fn wanted(program: &ProgramConfig, landlock: Option<u32>) -> ConfinedProgram {
     let Sandbox {
         no_new_privileges,
         read,
@@ -116,24 +121,22 @@ fn wanted(program: &ProgramConfig, landlock: Option<u32>) -> Value {
             execute.len()
         ),
     };
-    let namespaces: Vec<&str> = namespaces.iter().map(|one| word(*one)).collect();
-    json!({
-        "user": program.user,
-        "no_new_privileges": no_new_privileges,
-        "files": files,
-        "namespaces": namespaces,
-        "cgroup": group(&program.cgroup),
-    })
+    let namespaces = namespaces.iter().map(|one| word(*one).to_owned());
+    ConfinedProgram {
+        user: program.user.clone(),
+        no_new_privileges: *no_new_privileges,
+        files,
+        namespaces: namespaces.collect(),
+        cgroup: group(&program.cgroup),
+        ..ConfinedProgram::default()
+    }
 }
 
-fn group(group: &Cgroup) -> Value {
-    if !group.is_wanted {
-        return Value::Null;
-    }
-    json!({
-        "memory_bytes": group.memory,
-        "pids": group.pids,
-        "cpu_weight": group.cpu_weight,
+fn group(group: &Cgroup) -> Option<GroupLimits> {
+    group.is_wanted.then_some(GroupLimits {
+        memory_bytes: group.memory,
+        pids: group.pids,
+        cpu_weight: group.cpu_weight,
     })
 }
 
@@ -154,32 +157,29 @@ mod tests {
     #[test]
     fn own_process_and_limits_are_told() {
         let own = process(std::process::id());
-        assert_eq!(own["user_id"], rustix::process::geteuid().as_raw());
-        assert!(own["no_new_privileges"].is_boolean(), "{own}");
-        let limits = limits();
-        assert_eq!(
-            limits.as_object().map(serde_json::Map::len),
-            Some(LIMITS.len())
-        );
-        assert_eq!(process(u32::MAX)["user_id"], Value::Null);
+        let user_id = rustix::process::geteuid().as_raw();
+        assert_eq!(own.user_id, Some(user_id.into()));
+        assert!(own.no_new_privileges.is_some(), "{own:?}");
+        assert_eq!(limits().len(), LIMITS.len());
+        assert_eq!(process(u32::MAX).user_id, None);
     }
 
     #[test]
     fn sandbox_without_landlock_is_not_told_as_one() {
         let mut program = ProgramConfig::default();
-        assert_eq!(wanted(&program, Some(5))["files"], "not restricted");
+        assert_eq!(wanted(&program, Some(5)).files, "not restricted");
         program.sandbox.read.push("/srv".into());
         program.sandbox.namespaces.push(Namespace::Net);
         assert_eq!(
-            wanted(&program, None)["files"],
+            wanted(&program, None).files,
             "not restricted: this kernel has no Landlock"
         );
         let told = wanted(&program, Some(5));
         assert_eq!(
-            told["files"],
+            told.files,
             "Landlock: reads 1, writes 0, executes 0 folders"
         );
-        assert_eq!(told["namespaces"], json!(["net"]));
-        assert_eq!(told["cgroup"], Value::Null);
+        assert_eq!(told.namespaces, ["net"]);
+        assert!(told.cgroup.is_none());
     }
 }

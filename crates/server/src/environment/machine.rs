@@ -4,7 +4,8 @@
 use hob_machine::Quota;
 use hob_machine::hardware::{Cpus, memory_bytes};
 use rustix::thread::{CpuSet, sched_getaffinity};
-use serde_json::{Value, json};
+
+use crate::api::MachineFacts;
 
 /// Memory that there is for this process and what it starts, in bytes: the machine's, or a control
 /// group's limit. Reads a few files.
@@ -14,19 +15,20 @@ pub(crate) fn usable_memory_bytes() -> u64 {
 }
 
 /// The machine, for machines.
-pub(super) fn told() -> Value {
+pub(super) fn told() -> MachineFacts {
     let (cpus, quota) = (Cpus::look(), Quota::find());
-    json!({
-        "cpu": cpus.model.as_deref().unwrap_or("unknown"),
-        "cpus": cpus.count,
-        "cpus_usable": hob_keeper::usable_cores(),
-        "affinity": affinity(),
-        "cpu_quota": quota.cpus,
-        "memory_bytes": memory_bytes(),
-        "memory_limit_bytes": quota.memory_bytes,
-        "pids_limit": quota.pids,
-        "hypervisor": cpus.host("one that does not say its name"),
-    })
+    let hypervisor = cpus.host("one that does not say its name");
+    MachineFacts {
+        cpu: cpus.model.unwrap_or_else(|| "unknown".to_owned()),
+        cpus: cpus.count,
+        cpus_usable: hob_keeper::usable_cores(),
+        affinity: affinity(),
+        cpu_quota: quota.cpus,
+        memory_bytes: memory_bytes(),
+        memory_limit_bytes: quota.memory_bytes,
+        pids_limit: quota.pids,
+        hypervisor,
+    }
 }
 
 /// Processors this process may run on: `0-3,6`.
@@ -72,6 +74,6 @@ mod tests {
     #[test]
     fn this_machine_is_told() {
         let told = told();
-        assert!(told["cpus"].as_u64().unwrap() > 0 && told["memory_bytes"].as_u64().unwrap() > 0);
+        assert!(told.cpus > 0 && told.memory_bytes > Some(0));
     }
 }

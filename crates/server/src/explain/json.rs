@@ -1,142 +1,152 @@
-//! The explanation for programs. The shape is stable: `version` moves when something in it changes
-//! its meaning or goes.
+//! The explanation for programs.
 
-use serde_json::{Value, json};
+use crate::api::{self, CompressedCopy, HeaderField};
 
-use super::told::{ExplainedProgram, Explanation, LogTarget, OnDisk, Setting};
+use super::told::{
+    ExplainedAnswer, ExplainedProgram, ExplainedRoute, Explanation, Handler, Log, LogTarget, OnDisk,
+};
 
-/// Of the shape below.
+/// Of the shape.
 const VERSION: u32 = 1;
 
 impl Explanation {
-    /// For programs; what does not apply is `null`.
-    pub fn to_json(&self) -> Value {
-        let listener = |one: &super::told::Listener| json!({ "address": one.address, "direct": one.is_direct, "log": one.log });
-        let site = self.site.as_ref().map(|site| {
-            json!({
-                "index": site.index, "names": site.names, "by": site.by, "why": site.why,
-                "place": site.place,
-            })
+    /// For programs.
+    pub fn told(&self) -> api::Explanation {
+        let listeners = self.listeners.iter().map(|one| api::ExplainedListener {
+            address: one.address.clone(),
+            direct: one.is_direct,
+            log: one.log.clone(),
         });
-        let path = self.path.as_ref().map(|path| {
-            json!({
-                "raw": path.raw, "normal": path.normal.as_ref().ok(),
-                "refused": path.normal.as_ref().err(),
-            })
-        });
-        let route = |route: &super::told::ExplainedRoute| {
-            let captures = route.captures.iter();
-            let captures: serde_json::Map<_, _> = captures
-                .map(|(name, text)| (name.clone(), json!(text)))
-                .collect();
-            json!({
-                "index": route.index, "path": route.path, "place": route.place,
-                "matches": route.mismatch.is_none(), "why_not": route.mismatch,
-                "captures": captures,
-            })
-        };
-        let rewrite = self.rewrite.as_ref().map(|rewrite| {
-            json!({
-                "to": rewrite.to, "path": rewrite.path.as_ref().ok(),
-                "refused": rewrite.path.as_ref().err(),
-            })
-        });
-        let handler = self.handler.as_ref().map(|handler| {
-            let settings = handler.settings.iter();
-            let settings: serde_json::Map<_, _> = settings
-                .map(|(key, value)| ((*key).to_owned(), value.to_json()))
-                .collect();
-            json!({ "name": handler.name, "settings": settings })
-        });
-        json!({
-            "version": VERSION,
-            "method": self.method,
-            "url": self.url,
-            "listeners": self.listeners.iter().map(listener).collect::<Vec<_>>(),
-            "refused": self.refused,
-            "host": self.host,
-            "site": site,
-            "path": path,
-            "routes": self.routes.iter().map(route).collect::<Vec<_>>(),
-            "rewrite": rewrite,
-            "answered_as": self.answered_as,
-            "handler": handler,
-            "file": self.disk.as_ref().map(OnDisk::to_json),
-            "program": self.program.as_ref().map(ExplainedProgram::to_json),
-            "answer": self.answer.to_json(),
-            "body_bytes_max": self.body_bytes_max,
-            "log": self.log_json(),
-            "notes": self.notes,
-        })
-    }
-
-    fn log_json(&self) -> Value {
-        let Some(log) = &self.log else {
-            return Value::Null;
-        };
-        let target = match &log.target {
-            LogTarget::To(name) => Some(name),
-            LogTarget::Off | LogTarget::ByListener => None,
-        };
-        json!({ "by": log.by, "target": target })
+        api::Explanation {
+            version: VERSION,
+            method: self.method.clone(),
+            url: self.url.clone(),
+            listeners: listeners.collect(),
+            refused: self.refused.clone(),
+            host: self.host.clone(),
+            site: self.site.as_ref().map(|site| api::ExplainedSite {
+                index: site.index,
+                names: site.names.clone(),
+                by: site.by.to_owned(),
+                why: site.why.clone(),
+                place: site.place.clone(),
+            }),
+            path: self.path.as_ref().map(|path| api::ExplainedPath {
+                raw: path.raw.clone(),
+                normal: path.normal.clone().ok(),
+                refused: path.normal.clone().err(),
+            }),
+            routes: self.routes.iter().map(ExplainedRoute::told).collect(),
+            rewrite: self.rewrite.as_ref().map(|rewrite| api::ExplainedRewrite {
+                to: rewrite.to.clone(),
+                path: rewrite.path.clone().ok(),
+                refused: rewrite.path.clone().err(),
+            }),
+            answered_as: self.answered_as.clone(),
+            handler: self.handler.as_ref().map(Handler::told),
+            file: self.disk.as_ref().map(OnDisk::told),
+            program: self.program.as_ref().map(ExplainedProgram::told),
+            answer: self.answer.told(),
+            body_bytes_max: self.body_bytes_max,
+            log: self.log.as_ref().map(Log::told),
+            notes: self.notes.clone(),
+            lines: None,
+        }
     }
 }
 
-impl super::told::ExplainedAnswer {
-    fn to_json(&self) -> Value {
-        let fields = self.fields.iter();
-        let fields: Vec<Value> = fields
-            .map(|(name, value)| json!({ "name": name, "value": value }))
-            .collect();
-        json!({
-            "status": (self.status != 0).then_some(self.status), "fields": fields, "body_bytes": self.body_bytes,
-            "reason": self.reason, "own_error_page": self.is_own_error_page,
-        })
+impl ExplainedRoute {
+    fn told(&self) -> api::ExplainedRoute {
+        api::ExplainedRoute {
+            index: self.index,
+            path: self.path.clone(),
+            place: self.place.clone(),
+            matches: self.mismatch.is_none(),
+            why_not: self.mismatch.clone(),
+            captures: self.captures.iter().cloned().collect(),
+        }
+    }
+}
+
+impl Handler {
+    fn told(&self) -> api::ExplainedHandler {
+        let settings = self.settings.iter();
+        api::ExplainedHandler {
+            name: self.name.to_owned(),
+            settings: settings
+                .map(|(key, value)| ((*key).to_owned(), value.clone()))
+                .collect(),
+        }
     }
 }
 
 impl OnDisk {
-    fn to_json(&self) -> Value {
-        let mut json = json!({
-            "outcome": self.outcome.word(),
-            "path": self.path.to_string_lossy(),
-            "why": self.why,
+    fn told(&self) -> api::ExplainedFile {
+        let told = api::ExplainedFile {
+            outcome: self.outcome.word().to_owned(),
+            path: self.path.to_string_lossy().into_owned(),
+            why: self.why.clone(),
+            ..api::ExplainedFile::default()
+        };
+        let Some(file) = &self.file else {
+            return told;
+        };
+        let copies = file.siblings.iter();
+        let copies = copies.map(|(coding, path, bytes)| CompressedCopy {
+            coding: (*coding).to_owned(),
+            path: path.to_string_lossy().into_owned(),
+            bytes: *bytes,
         });
-        if let Some(file) = &self.file {
-            let siblings = file.siblings.iter();
-            let siblings = siblings.map(|(coding, path, bytes)| {
-                json!({ "coding": coding, "path": path.to_string_lossy(), "bytes": bytes })
-            });
-            json["bytes"] = json!(file.bytes);
-            json["media_type"] = json!(file.media_type);
-            json["fallback"] = json!(file.is_fallback);
-            json["precompressed"] = siblings.collect();
-            json["compressed_on_demand"] = json!(file.compressed_on_demand);
+        let on_demand = file.compressed_on_demand.iter();
+        api::ExplainedFile {
+            bytes: Some(file.bytes),
+            media_type: Some(file.media_type.clone()),
+            fallback: Some(file.is_fallback),
+            precompressed: Some(copies.collect()),
+            compressed_on_demand: Some(on_demand.map(|coding| (*coding).to_owned()).collect()),
+            ..told
         }
-        json
     }
 }
 
 impl ExplainedProgram {
-    fn to_json(&self) -> Value {
-        let parts = self.parts.as_ref();
-        json!({
-            "file": self.file,
-            "arguments": self.arguments,
-            "dir": self.dir,
-            "script_name": parts.map(|(name, _)| name),
-            "path_info": parts.map(|(_, info)| info),
-        })
+    fn told(&self) -> api::ExplainedProgram {
+        let (script_name, path_info) = self.parts.clone().unzip();
+        api::ExplainedProgram {
+            file: self.file.clone(),
+            arguments: self.arguments.clone(),
+            dir: self.dir.clone(),
+            script_name,
+            path_info,
+        }
     }
 }
 
-impl Setting {
-    fn to_json(&self) -> Value {
-        match self {
-            Setting::Flag(flag) => json!(flag),
-            Setting::Number(number) => json!(number),
-            Setting::Text(text) => json!(text),
-            Setting::Texts(texts) => json!(texts),
+impl ExplainedAnswer {
+    fn told(&self) -> api::ExplainedAnswer {
+        let fields = self.fields.iter().map(|(name, value)| HeaderField {
+            name: name.clone(),
+            value: value.clone(),
+        });
+        api::ExplainedAnswer {
+            status: Some(self.status).filter(|status| *status != 0),
+            fields: fields.collect(),
+            body_bytes: self.body_bytes,
+            reason: self.reason.clone(),
+            own_error_page: self.is_own_error_page,
+        }
+    }
+}
+
+impl Log {
+    fn told(&self) -> api::ExplainedLog {
+        let target = match &self.target {
+            LogTarget::To(name) => Some(name.clone()),
+            LogTarget::Off | LogTarget::ByListener => None,
+        };
+        api::ExplainedLog {
+            by: self.by.to_owned(),
+            target,
         }
     }
 }

@@ -17,8 +17,9 @@ mod settings;
 mod text;
 mod told;
 
+pub(crate) use crate::api::Setting;
 pub use asked::ExplainedRequest;
 pub use follow::explain;
 pub(crate) use follow::{OnExplained, shown, shown_path, wait};
 pub use told::Explanation;
-pub(crate) use told::{DiskOutcome, ExplainedProgram, FileFacts, OnDisk, Setting};
+pub(crate) use told::{DiskOutcome, ExplainedProgram, FileFacts, OnDisk};

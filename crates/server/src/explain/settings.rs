@@ -1,6 +1,6 @@
 //! A route's settings by the names the config has for them.
 
-use super::told::Setting;
+use crate::api::Setting;
 use crate::config::{HalfClose, HeaderRule, Route};
 use hob_config::Handlers as _;
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::api::Setting;
+
 /// What would answer a request, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
@@ -88,22 +90,6 @@ pub(crate) struct Handler {
     pub(crate) name: &'static str,
     /// Its settings: key and value, as the config names them.
     pub(crate) settings: Vec<(&'static str, Setting)>,
-}
-
-/// The value of a setting.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Setting {
-    Flag(bool),
-    Number(u64),
-    Text(String),
-    Texts(Vec<String>),
-}
-
-impl Setting {
-    /// One line of text.
-    pub(crate) fn text(text: &str) -> Setting {
-        Setting::Text(text.to_owned())
-    }
 }
 
 /// A program that would run.

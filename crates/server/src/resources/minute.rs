@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use serde_json::{Value, json};
-
 use super::reading::{MachineReading, MemoryReading};
+use crate::api::{InterfaceSpeed, ResourceSeries};
 use hob_machine::text::Pressure;
 
 /// Interfaces that are told apart.
@@ -230,8 +229,8 @@ impl Minutes {
         &self.pools.0
     }
 
-    /// Rows from one Unix time to another, in seconds; `null` where nothing was recorded.
-    pub(crate) fn json(&self, from_s: u64, to_s: u64, step_s: u64) -> Value {
+    /// Rows from one Unix time to another, in seconds.
+    pub(crate) fn told(&self, from_s: u64, to_s: u64, step_s: u64) -> ResourceSeries {
         let columns = self.columns();
         let last = self.all.back().map_or(0, |minute| minute.unix_minute);
         let oldest = last.saturating_sub(MINUTE_COUNT_MAX as u64 - 1);
@@ -249,19 +248,19 @@ impl Minutes {
             rows.push(row(&columns, &minutes.collect::<Vec<_>>()));
             begin += step;
         }
-        let links = self.links();
-        let interfaces: Vec<Value> = links
-            .map(|(name, speed)| json!({ "name": name, "speed_bits_s": speed }))
-            .collect();
-        let names: Vec<&str> = columns.iter().map(|(name, ..)| name.as_str()).collect();
-        json!({
-            "step_s": step * MINUTE_S,
-            "from_unix_s": first * MINUTE_S,
-            "interfaces": interfaces,
-            "pools": self.pool_names(),
-            "columns": names,
-            "rows": rows,
-        })
+        let interfaces = self.links().map(|(name, speed_bits_s)| InterfaceSpeed {
+            name: name.to_owned(),
+            speed_bits_s,
+        });
+        ResourceSeries {
+            step_s: step * MINUTE_S,
+            from_unix_s: first * MINUTE_S,
+            interfaces: interfaces.collect(),
+            pools: self.pool_names().to_vec(),
+            columns: columns.into_iter().map(|(name, ..)| name).collect(),
+            rows,
+            ..ResourceSeries::default()
+        }
     }
 
     #[allow(clippy::type_complexity)]
@@ -290,21 +289,24 @@ impl Minutes {
     }
 }
 
+/// The row of some minutes; none where nothing was recorded.
 #[allow(clippy::type_complexity)]
-fn row(columns: &[(String, Join, Box<dyn Fn(&Minute) -> u64>)], minutes: &[&Minute]) -> Value {
+fn row(
+    columns: &[(String, Join, Box<dyn Fn(&Minute) -> u64>)],
+    minutes: &[&Minute],
+) -> Option<Vec<u64>> {
     if minutes.is_empty() {
-        return Value::Null;
+        return None;
     }
     let cells = columns.iter().map(|(_, join, number)| {
         let numbers = minutes.iter().map(|minute| number(minute));
-        let joined = match join {
+        match join {
             Join::Most => numbers.max().unwrap_or(0),
             Join::Sum => numbers.sum(),
             Join::Mean => numbers.sum::<u64>() / minutes.len() as u64,
-        };
-        Value::from(joined)
+        }
     });
-    cells.collect()
+    Some(cells.collect())
 }
 
 /// What does not depend on names.

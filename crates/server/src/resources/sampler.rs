@@ -5,13 +5,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hob_machine::process::descriptors;
 use hob_trace::Mutex;
-use serde_json::{Value, json};
 
 use super::alarms::{Alarms, Alert};
 use super::conditions::{self, ServerVitals};
 use super::minute::Minutes;
 use super::reading::{MachineReading, descriptors_max};
 use super::trim::Trim;
+use crate::api::ResourceSeries;
 use crate::cache::store::Holdings;
 use crate::handle::admin::Admin;
 use crate::handle::admin::certificates::ServedCertificate;
@@ -33,11 +33,13 @@ impl Resources {
     }
 
     /// Minutes from one Unix time to another, in rows of `step_s` seconds.
-    pub fn json(&self, from_s: u64, to_s: u64, step_s: u64) -> Value {
-        let mut told = self.minutes.lock().json(from_s, to_s, step_s);
-        told["descriptors_max"] = json!(descriptors_max());
-        told["alerts"] = json!(self.alerts());
-        told
+    pub fn told(&self, from_s: u64, to_s: u64, step_s: u64) -> ResourceSeries {
+        let minutes = self.minutes.lock().told(from_s, to_s, step_s);
+        ResourceSeries {
+            descriptors_max: descriptors_max(),
+            alerts: self.alerts(),
+            ..minutes
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::ask::AdminRequest;
 use super::reply;
+use crate::api::{AuditEntry, AuditLog};
 use crate::cache::disk_threads::DiskThreads;
 
 /// Entries kept in memory; at one more the oldest goes.
@@ -40,11 +41,6 @@ struct AuditLogState {
     lines: VecDeque<String>,
     is_writing: bool,
     lost: AtomicU64,
-}
-
-struct AuditEntry {
-    unix_ms: u64,
-    action: Action,
 }
 
 /// Something that was done, or tried.
@@ -77,7 +73,11 @@ impl Audit {
     /// Takes an entry in.
     pub fn add(&self, action: Action) {
         let cut = |text: String| text.chars().take(PART_CHARS_MAX).collect::<String>();
-        let action = Action {
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let entry = AuditEntry {
+            unix_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
             who: cut(action.who),
             from: cut(action.from),
             action: cut(action.action),
@@ -86,21 +86,16 @@ impl Audit {
         // As JSON, so that no control character gets to a terminal.
         let quoted = |text: &str| Value::from(text).to_string();
         tracing::info!(
-            who = %quoted(&action.who),
-            from = %action.from,
-            action = %quoted(&action.action),
-            outcome = %quoted(&action.outcome),
+            who = %quoted(&entry.who),
+            from = %entry.from,
+            action = %quoted(&entry.action),
+            outcome = %quoted(&entry.outcome),
             "admin action"
         );
-        let since = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let unix_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-        let entry = AuditEntry { unix_ms, action };
         let mut state = self.state.lock();
         if state.file.is_some() {
             match state.lines.len() < LINES_MAX {
-                true => state.lines.push_back(format!("{}\n", entry.told())),
+                true => state.lines.push_back(format!("{}\n", json!(entry))),
                 false => drop(state.lost.fetch_add(1, Ordering::Relaxed)),
             }
         }
@@ -122,10 +117,12 @@ impl Audit {
         self.state.lock().lost.load(Ordering::Relaxed)
     }
 
-    fn told(&self) -> Value {
+    fn told(&self) -> AuditLog {
         let state = self.state.lock();
-        let newest_first: Vec<Value> = state.entries.iter().rev().map(AuditEntry::told).collect();
-        json!({ "entries": newest_first, "lost": state.lost.load(Ordering::Relaxed) })
+        AuditLog {
+            entries: state.entries.iter().rev().cloned().collect(),
+            lost: state.lost.load(Ordering::Relaxed),
+        }
     }
 }
 
@@ -155,24 +152,9 @@ fn write_lines(state: &Mutex<AuditLogState>) {
     }
 }
 
-impl AuditEntry {
-    fn told(&self) -> Value {
-        let Action {
-            who,
-            from,
-            action,
-            outcome,
-        } = &self.action;
-        json!({
-            "unix_ms": self.unix_ms, "who": who, "from": from, "action": action,
-            "outcome": outcome,
-        })
-    }
-}
-
 /// `GET /v1/audit`
 pub(super) fn answer(ask: &AdminRequest) -> Answered {
-    Answered::Ready(reply::object(200, &ask.admin.audit.told()))
+    Answered::Ready(reply::object(200, &json!(ask.admin.audit.told())))
 }
 
 #[cfg(test)]
@@ -193,14 +175,11 @@ mod tests {
         let audit = Audit::new(&DiskThreads::default());
         (0..=ENTRIES_MAX).for_each(|number| audit.add(action(number)));
         let told = audit.told();
-        let entries = told["entries"].as_array().unwrap();
+        let entries = &told.entries;
         assert_eq!(entries.len(), ENTRIES_MAX);
-        assert_eq!(entries[0]["action"], format!("stop {ENTRIES_MAX}"));
-        assert_eq!(
-            entries[0]["outcome"].as_str().unwrap().len(),
-            PART_CHARS_MAX
-        );
-        assert!(!told.to_string().contains('\u{1b}'));
+        assert_eq!(entries[0].action, format!("stop {ENTRIES_MAX}"));
+        assert_eq!(entries[0].outcome.len(), PART_CHARS_MAX);
+        assert!(!json!(told).to_string().contains('\u{1b}'));
     }
 
     #[test]

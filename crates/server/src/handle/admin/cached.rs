@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::ask::AdminRequest;
 use super::{reply, threads};
+use crate::api::{CacheContents, CacheEntry, CacheTotals, PurgeOutcome};
 use crate::cache::entry::{CachedFile, handler_of};
 use crate::cache::local::HANDED_OVER_AT_ONCE;
 use crate::route::sites::Sites;
@@ -67,7 +68,7 @@ fn told(
 ) -> Value {
     let places = places(&shared.sites(), names);
     let now_ms = now_ms();
-    let mut rows: Vec<(u64, Value)> = Vec::new();
+    let mut rows: Vec<(u64, CacheEntry)> = Vec::new();
     let (mut matching, mut bytes_matching) = (0u64, 0u64);
     for (entry, bytes, is_pinned) in shared.store.entries() {
         let (path, site) = named(&entry, &places);
@@ -82,28 +83,37 @@ fn told(
             (false, true) => "hot",
             (false, false) => "kept",
         };
+        let row = CacheEntry {
+            path,
+            site,
+            bytes,
+            hits: entry.hits(),
+            heat: entry.heat(),
+            age_s,
+            state: state.to_owned(),
+        };
         let key = match sort {
-            "hits" => entry.hits(),
+            "hits" => row.hits,
             "age" => age_s,
             _ => bytes,
         };
-        let row = json!({
-            "path": path, "site": site, "bytes": bytes, "hits": entry.hits(),
-            "heat": entry.heat(), "age_s": age_s, "state": state,
-        });
         rows.push((key, row));
     }
     rows.sort_by_key(|(key, _)| Reverse(*key));
     let more = rows.len() > limit;
     rows.truncate(limit);
     let holdings = shared.store.holdings();
-    json!({
-        "entries": rows.into_iter().map(|(_, row)| row).collect::<Vec<_>>(),
-        "more": more,
-        "totals": {
-            "entries": holdings.entries, "bytes": holdings.bytes, "bytes_max": holdings.bytes_max,
-            "pinned_bytes": holdings.pinned_bytes, "evictions": holdings.evictions,
-            "matching": matching, "matching_bytes": bytes_matching,
+    json!(CacheContents {
+        entries: rows.into_iter().map(|(_, row)| row).collect(),
+        more,
+        totals: CacheTotals {
+            entries: holdings.entries,
+            bytes: holdings.bytes,
+            bytes_max: holdings.bytes_max,
+            pinned_bytes: holdings.pinned_bytes,
+            evictions: holdings.evictions,
+            matching,
+            matching_bytes: bytes_matching,
         },
     })
 }
@@ -141,12 +151,12 @@ pub(super) fn purge(ask: &AdminRequest) -> Answered {
             return reply::busy();
         };
         match job.await {
-            Some(count) => {
-                let text = match count {
+            Some(purged) => {
+                let text = match purged {
                     1 => "1 file left the cache".to_owned(),
                     count => format!("{count} files left the cache"),
                 };
-                reply::object(200, &json!({ "text": text, "purged": count }))
+                reply::object(200, &json!(PurgeOutcome { text, purged }))
             }
             None => reply::busy(),
         }

@@ -5,11 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hob_http::Answered;
 use hob_http::acme::leaf_of;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::ask::AdminRequest;
 use super::reply;
-use crate::api::Order;
+use crate::api::{Certificate, Certificates, Order};
 use crate::config::{CertificateSource, Config};
 use crate::resources::Expiry;
 use hob_keeper::KeyFiles;
@@ -83,18 +83,15 @@ pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let now_unix_s = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
     let ordered = admin.report.lock().certificates.clone();
     let held = admin.certificates.lock();
-    let list: Vec<Value> = held
-        .iter()
-        .map(|one| told(one, &ordered, now_unix_s))
-        .collect();
-    let orders: Vec<Order> = ordered.iter().map(Order::from).collect();
-    Answered::Ready(reply::object(
-        200,
-        &json!({ "certificates": list, "orders": orders }),
-    ))
+    let certificates = held.iter().map(|one| told(one, &ordered, now_unix_s));
+    let answer = Certificates {
+        certificates: certificates.collect(),
+        orders: ordered.iter().map(Order::from).collect(),
+    };
+    Answered::Ready(reply::object(200, &json!(answer)))
 }
 
-fn told(one: &ServedCertificate, ordered: &[CertificateState], now_unix_s: i64) -> Value {
+fn told(one: &ServedCertificate, ordered: &[CertificateState], now_unix_s: i64) -> Certificate {
     let left_s = one.not_after_unix_s - now_unix_s;
     let (source, key) = match &one.source {
         CertificateSource::SelfSigned => ("self-signed".to_owned(), None),
@@ -115,9 +112,15 @@ fn told(one: &ServedCertificate, ordered: &[CertificateState], now_unix_s: i64) 
         (Some(order), _) if order.is_ordering => "good; being renewed",
         _ => "good",
     };
-    json!({
-        "names": one.names, "listener": one.listeners.join(", "), "issuer": one.issuer,
-        "not_before_unix_s": one.not_before_unix_s, "not_after_unix_s": one.not_after_unix_s,
-        "days_left": left_s.div_euclid(86_400), "key": key, "source": source, "state": state,
-    })
+    Certificate {
+        names: one.names.clone(),
+        listener: one.listeners.join(", "),
+        issuer: one.issuer.clone(),
+        not_before_unix_s: one.not_before_unix_s,
+        not_after_unix_s: one.not_after_unix_s,
+        days_left: left_s.div_euclid(86_400),
+        key,
+        source,
+        state: state.to_owned(),
+    }
 }

@@ -16,6 +16,7 @@ use super::ask::AdminRequest;
 use super::configured::{ConfigFileChange, faults, hash, pool, why_not};
 use super::helm::WishOutcome;
 use super::{Admin, reply};
+use crate::api::{ConfigChange, ConfigRejection};
 use crate::config::{ConfigSources, SCHEMA, load, read_file};
 use hob_keeper::Wish;
 
@@ -54,7 +55,7 @@ pub(super) fn apply(ask: &AdminRequest) -> Answered {
                 }
                 configured.changes.push(done);
                 drop(configured);
-                told(&ask.admin, &text)
+                told(&ask.admin, text)
             }
             Err(refusal) => refusal,
         }
@@ -80,7 +81,7 @@ pub(super) fn roll_back(ask: &AdminRequest) -> Answered {
         match change(&ask, edit).await {
             Ok((text, _)) => {
                 ask.admin.configured.lock().changes.pop();
-                told(&ask.admin, &format!("went back by one change: {text}"))
+                told(&ask.admin, format!("went back by one change: {text}"))
             }
             Err(refusal) => refusal,
         }
@@ -115,7 +116,9 @@ async fn change(ask: &AdminRequest, edit: Edit) -> Result<(String, ConfigFileCha
     let before = match ask.done(job).await? {
         Ok(before) => before,
         Err(ConfigEditError::No((status, text))) => return Err(reply::text(status, text)),
-        Err(ConfigEditError::Faults(value)) => return Err(reply::object(422, &value)),
+        Err(ConfigEditError::Faults(rejection)) => {
+            return Err(reply::object(422, &json!(rejection)));
+        }
     };
     let WishOutcome { is_ok, text } = admin.helm.ask(Wish::Reload).await;
     if is_ok {
@@ -138,7 +141,7 @@ async fn change(ask: &AdminRequest, edit: Edit) -> Result<(String, ConfigFileCha
 enum ConfigEditError {
     No(No),
     /// The new text is wrong.
-    Faults(serde_json::Value),
+    Faults(ConfigRejection),
 }
 
 /// Writes a file whose new text makes a config that is right. Returns the old text.
@@ -161,10 +164,10 @@ fn write_checked(sources: &ConfigSources, edit: &Edit) -> Result<String, ConfigE
     }
     let edited = sources.edited(&SCHEMA, &edit.path, &edit.text);
     if let Err(errors) = edited.and_then(|sources| load(&sources)) {
-        let text = errors.to_string();
-        return Err(ConfigEditError::Faults(
-            json!({ "text": text, "faults": faults(&errors) }),
-        ));
+        return Err(ConfigEditError::Faults(ConfigRejection {
+            text: errors.to_string(),
+            faults: faults(errors.faults()),
+        }));
     }
     replace(&edit.path, &edit.text).map_err(fail)?;
     Ok(before)
@@ -196,9 +199,9 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     })
 }
 
-fn told(admin: &Admin, text: &str) -> Response {
+fn told(admin: &Admin, text: String) -> Response {
     let generation = admin.report.lock().generation;
-    reply::object(200, &json!({ "text": text, "generation": generation }))
+    reply::object(200, &json!(ConfigChange { text, generation }))
 }
 
 /// The one change that may be made at a time.

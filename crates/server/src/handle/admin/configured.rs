@@ -11,9 +11,10 @@ use similar::TextDiff;
 
 use super::ask::AdminRequest;
 use super::{Admin, audit, door, reply};
+use crate::api::{ConfigDifference, ConfigFault, ConfigFile, ConfigFiles, ConfigVerdict, Remark};
 use crate::cache::disk_threads::DiskThreads;
 use crate::config::{
-    AdminRole, Config, ConfigSources, Diagnostic, Errors, SCHEMA, load, read_file, without_secrets,
+    AdminRole, Config, ConfigSources, Diagnostic, SCHEMA, load, read_file, without_secrets,
 };
 
 /// The lane of the file pool in which config files are read and written.
@@ -93,28 +94,28 @@ pub(super) fn answer(ask: &AdminRequest) -> Answered {
     );
     let can_go_back = !ask.admin.configured.lock().changes.is_empty();
     run(ask, move || {
-        let files: Vec<Value> = sources
-            .files()
-            .map(|(path, in_force)| {
-                let on_disk = read_file(&path).ok();
-                let text = on_disk.as_deref().unwrap_or(in_force);
-                let shown = match is_operator {
+        let files = sources.files().map(|(path, in_force)| {
+            let on_disk = read_file(&path).ok();
+            let text = on_disk.as_deref().unwrap_or(in_force);
+            ConfigFile {
+                path: path.display().to_string(),
+                text: match is_operator {
                     true => text.to_owned(),
                     false => without_secrets(text),
-                };
-                json!({
-                    "path": path.display().to_string(), "text": shown, "hash": hash(text),
-                    "in_force": text == in_force, "on_disk": on_disk.is_some(),
-                })
-            })
-            .collect();
-        (
-            200,
-            json!({
-                "files": files, "generation": generation, "editable": why_not.is_none(),
-                "why_not": why_not, "can_roll_back": can_go_back,
-            }),
-        )
+                },
+                hash: hash(text),
+                in_force: text == in_force,
+                on_disk: on_disk.is_some(),
+            }
+        });
+        let answer = ConfigFiles {
+            files: files.collect(),
+            generation,
+            editable: why_not.is_none(),
+            why_not,
+            can_roll_back: can_go_back,
+        };
+        (200, json!(answer))
     })
 }
 
@@ -155,14 +156,19 @@ pub(super) fn check(ask: &AdminRequest) -> Answered {
             false => sources.edited_by_visitor(&SCHEMA, path, text),
         };
         let edited = edited.and_then(|sources| load(&sources));
-        let told = match edited {
-            Ok((_, warnings)) => json!({
-                "ok": true, "faults": [],
-                "warnings": warnings.faults().iter().map(told).collect::<Vec<_>>(),
-            }),
-            Err(errors) => json!({ "ok": false, "faults": faults(&errors), "warnings": [] }),
+        let verdict = match edited {
+            Ok((_, warnings)) => ConfigVerdict {
+                ok: true,
+                faults: Vec::new(),
+                warnings: faults(warnings.faults()),
+            },
+            Err(errors) => ConfigVerdict {
+                ok: false,
+                faults: faults(errors.faults()),
+                warnings: Vec::new(),
+            },
         };
-        (200, told)
+        (200, json!(verdict))
     })
 }
 
@@ -181,12 +187,13 @@ pub(super) fn diff(ask: &AdminRequest) -> Answered {
             let unified = unified
                 .context_radius(CONTEXT_LINES)
                 .header(&name, "changed");
-            (200, json!({ "diff": unified.to_string() }))
+            let diff = unified.to_string();
+            (200, json!(ConfigDifference { diff }))
         }
-        Err(error) => (
-            409,
-            json!({ "text": format!("{}: {error}", path.display()) }),
-        ),
+        Err(error) => {
+            let text = format!("{}: {error}", path.display());
+            (409, json!(Remark { text }))
+        }
     })
 }
 
@@ -232,17 +239,22 @@ pub(super) fn pool(ask: &AdminRequest) -> DiskThreads {
 }
 
 /// Mistakes as the API tells them.
-pub(super) fn faults(errors: &Errors) -> Vec<Value> {
-    errors.faults().iter().map(told).collect()
+pub(super) fn faults(found: &[Diagnostic]) -> Vec<ConfigFault> {
+    found.iter().map(told).collect()
 }
 
-fn told(fault: &Diagnostic) -> Value {
+fn told(fault: &Diagnostic) -> ConfigFault {
     let text = match fault.hint.is_empty() {
         true => fault.message.clone(),
         false => format!("{} ({})", fault.message, fault.hint),
     };
     let place = &fault.place;
-    json!({ "file": place.file, "line": place.line, "column": place.column, "text": text })
+    ConfigFault {
+        file: place.file.clone(),
+        line: place.line,
+        column: place.column,
+        text,
+    }
 }
 
 /// What tells one text from another, so that nobody overwrites what they have not seen.

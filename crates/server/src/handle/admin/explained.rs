@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use hob_http::Answered;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::ask::AdminRequest;
 use super::reply;
+use crate::api;
 use crate::explain::{self, ExplainedRequest};
 
 /// The lane of the file pool in which the disk is looked at.
@@ -27,22 +28,18 @@ pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let pool = ask.admin.shared.pool.for_lane(LANE);
     let job = pool.run(move || {
         let explanation = explain::explain(&config, &asked)?;
-        let lines: Vec<String> = explanation.to_string().lines().map(str::to_owned).collect();
-        Ok::<Value, String>(told(&explanation.to_json(), &lines))
+        let lines = explanation.to_string();
+        Ok::<api::Explanation, String>(api::Explanation {
+            lines: Some(lines.lines().map(str::to_owned).collect()),
+            ..explanation.told()
+        })
     });
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
         match ask.done(job).await {
-            Ok(Ok(value)) => reply::object(200, &value),
+            Ok(Ok(explanation)) => reply::object(200, &json!(explanation)),
             Ok(Err(text)) => reply::text(400, text),
             Err(refusal) => refusal,
         }
     }))
-}
-
-/// The explanation with its lines for people.
-fn told(explanation: &Value, lines: &[String]) -> Value {
-    let mut told = explanation.clone();
-    told["lines"] = json!(lines);
-    told
 }

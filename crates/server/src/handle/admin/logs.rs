@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::ask::AdminRequest;
 use super::events::{self, EventMailbox};
 use super::reply;
+use crate::api::{AccessLogs, LogFile, LogLines, Remark};
 use crate::cache::disk_threads::DiskThreads;
 use crate::config::LogTarget;
 
@@ -34,25 +35,35 @@ const LANE: u64 = u64::MAX - 5;
 pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let paths = paths(ask);
     let job = pool(ask).run(move || {
-        let logs = paths.iter().enumerate().map(|(id, path)| match path {
-            Some(path) => {
-                let name = path
-                    .file_name()
-                    .unwrap_or(path.as_os_str())
-                    .to_string_lossy();
-                let bytes = path.metadata().ok().map(|found| found.len());
-                let path = path.display().to_string();
-                json!({ "id": id, "name": name, "path": path, "bytes": bytes })
-            }
-            None => json!({ "id": id, "name": "standard output", "path": null, "bytes": null }),
-        });
-        json!({ "logs": logs.collect::<Vec<_>>() })
+        let logs = paths.iter().enumerate();
+        let logs = logs.map(|(id, path)| told(id, path.as_deref()));
+        json!(AccessLogs {
+            logs: logs.collect()
+        })
     });
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
         let done = ask.done(job).await;
         done.map_or_else(|refusal| refusal, |value| reply::object(200, &value))
     }))
+}
+
+fn told(id: usize, path: Option<&Path>) -> LogFile {
+    let Some(path) = path else {
+        return LogFile {
+            id,
+            name: "standard output".to_owned(),
+            path: None,
+            bytes: None,
+        };
+    };
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    LogFile {
+        id,
+        name: name.to_string_lossy().into_owned(),
+        path: Some(path.display().to_string()),
+        bytes: path.metadata().ok().map(|found| found.len()),
+    }
 }
 
 /// `GET /v1/logs/{id}?lines=200`
@@ -65,7 +76,7 @@ pub(super) fn last(ask: &AdminRequest) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
         match ask.done(job).await {
-            Ok(Ok(lines)) => reply::object(200, &json!({ "lines": lines })),
+            Ok(Ok(lines)) => reply::object(200, &json!(LogLines { lines })),
             Ok(Err(error)) => reply::text(409, format!("the log cannot be read: {error}")),
             Err(refusal) => refusal,
         }
@@ -162,7 +173,7 @@ impl Follower {
                 Ok(file) => self.file = Some(file),
                 Err(error) => {
                     let text = format!("the log cannot be read: {error}");
-                    return (vec![("error", json!({ "text": text }))], false);
+                    return (vec![("error", json!(Remark { text }))], false);
                 }
             }
             told.push(("ready", json!({})));

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::ask::AdminRequest;
 use super::reply;
+use crate::api::OperationOutcome;
 use crate::handle::resident::operate::Operation;
 
 pub(super) use shown::told;
@@ -96,6 +97,6 @@ fn operate(ask: &AdminRequest, operation: Operation) -> Answered {
                  others take their places"
             ),
         };
-        reply::object(200, &json!({ "text": text, "pids": pids }))
+        reply::object(200, &json!(OperationOutcome { text, pids }))
     }))
 }

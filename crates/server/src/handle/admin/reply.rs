@@ -3,6 +3,7 @@
 use hob_http::{Body, Response};
 use serde_json::{Value, json};
 
+use crate::api::Remark;
 use crate::handle::plain;
 
 /// A JSON answer.
@@ -15,7 +16,8 @@ pub(super) fn object(status: u16, value: &Value) -> Response {
 
 /// What happened, or why not, in words.
 pub(super) fn text(status: u16, text: impl AsRef<str>) -> Response {
-    object(status, &json!({ "text": text.as_ref() }))
+    let text = text.as_ref().to_owned();
+    object(status, &json!(Remark { text }))
 }
 
 /// 503: there is no thread for it at the moment.

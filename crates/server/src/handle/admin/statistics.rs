@@ -3,6 +3,7 @@
 //!
 //! Counts themselves only grow; a span is what they are now less what they were at its begin.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hob_http::Answered;
@@ -11,10 +12,11 @@ use hob_trace::metric::Counters;
 use hob_trace::record::{CacheOutcome, Fault, HandlerKind, Outcome, Protocol};
 use hob_trace::statistics::METHODS;
 use hob_trace::{AllStatistics, Snapshot, Statistics, ThreadStatistics};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::ask::AdminRequest;
 use super::{Admin, reply};
+use crate::api::{self, ByteCounts, ConnectionCounts, HandshakeCounts, SpanCounts, WorkerCounts};
 
 /// Milliseconds of a day.
 const DAY_MS: u64 = 86_400_000;
@@ -86,15 +88,15 @@ impl Ledger {
     }
 
     /// All spans.
-    pub fn json(&self, unix_ms: u64) -> Value {
+    pub fn told(&self, unix_ms: u64) -> api::Statistics {
         let now = self.mark(unix_ms);
         let marks = self.marks.lock();
-        json!({
-            "now_unix_ms": unix_ms,
-            "start": now.since(&marks.start),
-            "today": now.since(&marks.day),
-            "zero": now.since(&marks.zero),
-        })
+        api::Statistics {
+            now_unix_ms: unix_ms,
+            start: now.since(&marks.start),
+            today: now.since(&marks.day),
+            zero: now.since(&marks.zero),
+        }
     }
 
     fn mark(&self, unix_ms: u64) -> Mark {
@@ -107,50 +109,60 @@ impl Ledger {
 }
 
 impl Mark {
-    fn since(&self, before: &Mark) -> Value {
+    fn since(&self, before: &Mark) -> SpanCounts {
         let requests = self.requests.since(&before.requests);
         let counted = self.counters.since(&before.counters);
         let statuses = requests.statuses_sent();
-        let statuses: Map<String, Value> = statuses
-            .map(|(status, count)| (status.to_string(), count.into()))
-            .collect();
-        let full = counted.tls_handshakes.saturating_sub(counted.tls_resumed);
-        json!({
-            "since_unix_ms": before.unix_ms,
-            "requests": counted.requests,
-            "methods": by_word(METHODS, &requests.methods),
-            "protocols": by_word(words(Protocol::ALL, Protocol::word), &requests.protocols()),
-            "handlers": by_word(words(HandlerKind::ALL, HandlerKind::word), &requests.handlers()),
-            "status_classes": {
-                "1xx": counted.responses_1xx,
-                "2xx": counted.responses_2xx,
-                "3xx": counted.responses_3xx,
-                "4xx": counted.responses_4xx,
-                "5xx": counted.responses_5xx,
+        let classes = [
+            ("1xx", counted.responses_1xx),
+            ("2xx", counted.responses_2xx),
+            ("3xx", counted.responses_3xx),
+            ("4xx", counted.responses_4xx),
+            ("5xx", counted.responses_5xx),
+        ];
+        SpanCounts {
+            since_unix_ms: before.unix_ms,
+            requests: counted.requests,
+            methods: by_word(METHODS, &requests.methods),
+            protocols: by_word(words(Protocol::ALL, Protocol::word), &requests.protocols()),
+            handlers: by_word(
+                words(HandlerKind::ALL, HandlerKind::word),
+                &requests.handlers(),
+            ),
+            status_classes: classes
+                .map(|(class, count)| (class.to_owned(), count))
+                .into(),
+            statuses: statuses
+                .map(|(status, count)| (status.to_string(), count))
+                .collect(),
+            cache: by_word(
+                words(CacheOutcome::ALL, CacheOutcome::word),
+                &requests.caches(),
+            ),
+            outcomes: by_word(words(Outcome::ALL, Outcome::word), &requests.outcomes()),
+            faults: by_word(words(Fault::ALL, Fault::word), &requests.faults()),
+            workers: WorkerCounts {
+                started: counted.worker_starts,
+                reused: counted.worker_reuses,
+                crashed: counted.worker_crashes,
+                forked_warm: counted.warm_forks,
+                programs_ended: counted.programs_ended,
             },
-            "statuses": statuses,
-            "cache": by_word(words(CacheOutcome::ALL, CacheOutcome::word), &requests.caches()),
-            "outcomes": by_word(words(Outcome::ALL, Outcome::word), &requests.outcomes()),
-            "faults": by_word(words(Fault::ALL, Fault::word), &requests.faults()),
-            "workers": {
-                "started": counted.worker_starts,
-                "reused": counted.worker_reuses,
-                "crashed": counted.worker_crashes,
-                "forked_warm": counted.warm_forks,
-                "programs_ended": counted.programs_ended,
+            bytes: ByteCounts {
+                received: counted.bytes_in,
+                sent: counted.bytes_out,
             },
-            "bytes": { "in": counted.bytes_in, "out": counted.bytes_out },
-            "tls": {
-                "full": full,
-                "resumed": counted.tls_resumed,
-                "failed": counted.tls_handshakes_failed,
+            tls: HandshakeCounts {
+                full: counted.tls_handshakes.saturating_sub(counted.tls_resumed),
+                resumed: counted.tls_resumed,
+                failed: counted.tls_handshakes_failed,
             },
-            "connections": {
-                "accepted": counted.connections_accepted,
-                "h2": counted.h2_connections,
-                "h3": counted.h3_connections,
+            connections: ConnectionCounts {
+                accepted: counted.connections_accepted,
+                h2: counted.h2_connections,
+                h3: counted.h3_connections,
             },
-        })
+        }
     }
 }
 
@@ -161,11 +173,12 @@ fn words<T: Copy>(
     all.iter().map(move |one| word(*one))
 }
 
-/// Words with their counts, in their order.
-fn by_word(words: impl IntoIterator<Item = &'static str>, counts: &[u64]) -> Value {
+/// Words with their counts.
+fn by_word(words: impl IntoIterator<Item = &'static str>, counts: &[u64]) -> BTreeMap<String, u64> {
     let pairs = words.into_iter().zip(counts);
-    let pairs = pairs.map(|(word, count)| (word.to_owned(), Value::from(*count)));
-    Value::Object(pairs.collect())
+    pairs
+        .map(|(word, count)| (word.to_owned(), *count))
+        .collect()
 }
 
 /// `GET /v1/statistics`
@@ -175,7 +188,7 @@ pub(super) fn answer(ask: &AdminRequest) -> Answered {
 
 /// The counts of all stretches of time.
 pub(super) fn told(admin: &Admin) -> Value {
-    admin.statistics.json(crate::resources::unix_ms())
+    json!(admin.statistics.told(crate::resources::unix_ms()))
 }
 
 /// `POST /v1/statistics/zero`
@@ -220,7 +233,7 @@ mod tests {
         count(&requests, &thread, 404);
         ledger.zero(DAY_MS + 2);
         count(&requests, &thread, 503);
-        let told = ledger.json(DAY_MS + 3);
+        let told = json!(ledger.told(DAY_MS + 3));
         for (span, since, requests, classes) in [
             ("start", 1_000, 3, [1, 1, 1]),
             ("today", DAY_MS + 1, 2, [0, 1, 1]),
@@ -239,7 +252,7 @@ mod tests {
     #[test]
     fn every_word_is_there_though_nothing_was_counted() {
         let (ledger, ..) = ledger();
-        let told = ledger.json(1_000);
+        let told = json!(ledger.told(1_000));
         for (part, word) in [
             ("methods", "other"),
             ("protocols", "HTTP/3.0"),

@@ -43,11 +43,10 @@ fn reading(now_ms: u64, bytes: u64) -> MachineReading {
     }
 }
 
-fn column(told: &Value, name: &str) -> Vec<Option<u64>> {
-    let columns = told["columns"].as_array().unwrap();
-    let index = columns.iter().position(|one| one == name).unwrap();
-    let rows = told["rows"].as_array().unwrap();
-    rows.iter().map(|row| row[index].as_u64()).collect()
+fn column(told: &ResourceSeries, name: &str) -> Vec<Option<u64>> {
+    let index = told.columns.iter().position(|one| one == name).unwrap();
+    let rows = told.rows.iter();
+    rows.map(|row| Some(row.as_ref()?[index])).collect()
 }
 
 #[test]
@@ -99,21 +98,18 @@ fn rows_are_joined_and_gaps_are_null() {
     for (minute, bytes) in [(10, 60_000), (11, 120_000), (13, 180_000)] {
         minutes.add(minute, &reading(0, 0), &reading(60_000, bytes));
     }
-    let told = minutes.json(0, u64::MAX, 60);
-    assert_eq!(told["step_s"], 60);
-    let last = told["rows"].as_array().unwrap().len();
+    let told = minutes.told(0, u64::MAX, 60);
+    assert_eq!(told.step_s, 60);
+    let last = told.rows.len();
     let rows = column(&told, "eth0 bytes_in_s").split_off(last - 4);
     assert_eq!(rows, [Some(1_000), Some(2_000), None, Some(3_000)]);
 
-    let told = minutes.json(10 * 60, 13 * 60, 120);
-    assert_eq!(
-        (&told["step_s"], &told["from_unix_s"]),
-        (&json!(120), &json!(600))
-    );
+    let told = minutes.told(10 * 60, 13 * 60, 120);
+    assert_eq!((told.step_s, told.from_unix_s), (120, 600));
     assert_eq!(column(&told, "eth0 bytes_in_s"), [Some(1_500), Some(3_000)]);
     assert_eq!(column(&told, "server major_faults"), [Some(120), Some(60)]);
     assert_eq!(column(&told, "/cgi-bin/* memory_bytes"), [Some(0), Some(0)]);
-    assert_eq!(Minutes::default().json(0, u64::MAX, 0)["rows"], json!([]));
+    assert!(Minutes::default().told(0, u64::MAX, 0).rows.is_empty());
 }
 
 #[test]
@@ -127,9 +123,9 @@ fn no_more_than_a_day_is_kept_and_names_run_out() {
         );
     }
     assert_eq!(minutes.all.len(), MINUTE_COUNT_MAX);
-    let told = minutes.json(0, u64::MAX, 60);
-    assert_eq!(told["rows"].as_array().unwrap().len(), MINUTE_COUNT_MAX);
-    assert_eq!(told["from_unix_s"], 600);
+    let told = minutes.told(0, u64::MAX, 60);
+    assert_eq!(told.rows.len(), MINUTE_COUNT_MAX);
+    assert_eq!(told.from_unix_s, 600);
 
     let mut many = reading(1, 1);
     let one = many.interfaces[1].clone();

@@ -4,11 +4,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use hob_http::{Answered, Request, Response};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::enter::{cookie_name, session_of};
 use super::session::Login;
 use super::{DoorCounters, password};
+use crate::api;
 use crate::config::AdminRole;
 use crate::handle::admin::ask::{AdminRequest, Visitor};
 use crate::handle::admin::audit::Action;
@@ -133,7 +134,7 @@ fn told(admin: &Admin, request: &Request, came: Came) -> Response {
             if is_full {
                 DoorCounters::add(&tally.sessions_limited);
             }
-            let mut response = reply::object(200, &who(&name, role));
+            let mut response = reply::object(200, &json!(who(&name, role)));
             let cookie = cookie(request, &secret, time.as_secs());
             response.fields_mut().add(b"Set-Cookie", cookie.as_bytes());
             response
@@ -161,14 +162,22 @@ fn cookie(request: &Request, secret: &str, age_s: u64) -> String {
     format!("{name}={secret}; Path=/; Max-Age={age_s}; SameSite=Strict; HttpOnly{secure}")
 }
 
-fn who(name: &str, role: AdminRole) -> Value {
-    json!({ "user": name, "role": role.word(), "csrf_header": "X-Hob-Admin" })
+fn who(name: &str, role: AdminRole) -> api::Session {
+    api::Session {
+        user: name.to_owned(),
+        role: match role {
+            AdminRole::Look => api::Role::Look,
+            AdminRole::Operate => api::Role::Operate,
+        },
+        csrf_header: "X-Hob-Admin".to_owned(),
+    }
 }
 
 /// `GET /v1/session`
 pub(in crate::handle::admin) fn who_am_i(ask: &AdminRequest) -> Answered {
     let visitor = &ask.visitor;
-    Answered::Ready(reply::object(200, &who(&visitor.name, visitor.role)))
+    let session = who(&visitor.name, visitor.role);
+    Answered::Ready(reply::object(200, &json!(session)))
 }
 
 /// `POST /v1/logout`
@@ -193,12 +202,12 @@ pub(in crate::handle::admin) fn new_url(ask: &AdminRequest) -> Answered {
     };
     let door = &ask.admin.door;
     let urls = door.state.lock().settings.urls(Some(&token));
-    let Some(url) = urls.first() else {
+    let Some(url) = urls.first().cloned() else {
         let text = "there are no admin pages: add `[admin]` to the config";
         return Answered::Ready(reply::text(409, text));
     };
     door.take_token(&token, now_ms());
-    Answered::Ready(reply::object(200, &json!({ "url": url, "urls": urls })))
+    Answered::Ready(reply::object(200, &json!(api::LoginUrls { url, urls })))
 }
 
 /// What came of it, for the audit log: no secret is in an answer's text.

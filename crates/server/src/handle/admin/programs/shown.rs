@@ -13,7 +13,10 @@ use crate::advice::scripts::ScriptTally;
 use crate::advice::sentence::{Case, RUNS_MIN, Saving, cpus};
 use crate::advice::trend::UsageWindow;
 use crate::advice::{Inventory, KeptPool, Lately, Learned, RunRoute, ScriptRef};
-use crate::api::Worker;
+use crate::api::{
+    AllPrograms, Program, ProgramRoute, ProgramWorker, RecentUse, ScriptSaving, ScriptUse, SpanUse,
+    Worker,
+};
 use crate::handle::cgi::Runs;
 use crate::handle::warm::status::hosts;
 use crate::resources::unix_ms;
@@ -33,49 +36,63 @@ pub(in crate::handle::admin) fn told(admin: &Admin) -> Value {
     let routes = inventory.routes.iter();
     let routes = routes.map(|route| moment.route(route));
     let (workers, workers_max) = shared.fleet.load();
-    json!({
-        "programs": pools.chain(routes).collect::<Vec<_>>(),
-        "hosts": hosts(&shared.hosts),
-        "workers": workers,
+    json!(AllPrograms {
+        programs: pools.chain(routes).collect(),
+        hosts: hosts(&shared.hosts),
+        workers,
         // No limit is no number.
-        "workers_max": Some(workers_max).filter(|most| *most != usize::MAX),
-        "today_since_unix_ms": shared.scripts.since_unix_ms(),
+        workers_max: Some(workers_max).filter(|most| *most != usize::MAX),
+        today_since_unix_ms: shared.scripts.since_unix_ms(),
     })
 }
 
 /// A program that stays.
-fn kept(admin: &Admin, one: &KeptPool, requests: &HashMap<u16, u64>) -> Value {
+fn kept(admin: &Admin, one: &KeptPool, requests: &HashMap<u16, u64>) -> Program {
     let pool = one.pool.told();
     let (_, lately) = admin.advice.look_at_pool(one, requests, uptime_s(admin));
-    let busy = pool
-        .workers
-        .iter()
-        .filter(|one| one.state == "busy")
-        .count();
-    let carrier = pool.workers.iter().find_map(|one| one.carrier.as_ref());
-    let worker = |one: &Worker| {
-        json!({
-            "pid": one.pid, "state": one.state, "requests": one.served,
-            "age_s": one.age_s, "memory_bytes": one.memory_bytes,
-            "running": one.requests, "cpu_us": one.pid.and_then(cpu_us_of),
-        })
-    };
-    let routes = one.routes.iter();
-    let routes: Vec<Value> = routes
-        .map(|(site, route, _)| json!({ "site": site, "route": route }))
-        .collect();
-    let first = routes.first().cloned().unwrap_or_default();
-    json!({
-        "name": pool.name, "site": first["site"], "route": first["route"], "routes": routes,
-        "runs": pool.runs, "handler": "resident", "carrier": carrier,
-        "workers": pool.workers.iter().map(worker).collect::<Vec<_>>(),
-        "min": pool.min, "max": pool.max, "queued": pool.waiting, "busy": busy,
-        "restarts": pool.crashed, "started": pool.started, "growth": pool.growth,
-        "last_error": Some(&pool.last_failure).filter(|text| !text.is_empty()),
-        "cpu": used(&lately),
+    let is_busy = |one: &&Worker| one.state == "busy";
+    let busy = pool.workers.iter().filter(is_busy).count();
+    let carrier = pool.workers.iter().find_map(|one| one.carrier.clone());
+    let routes = one.routes.iter().map(|(site, route, _)| ProgramRoute {
+        site: site.clone(),
+        route: route.clone(),
+    });
+    let routes: Vec<ProgramRoute> = routes.collect();
+    let first = routes.first().cloned();
+    Program {
+        name: pool.name,
+        site: first.as_ref().map(|first| first.site.clone()),
+        route: first.map(|first| first.route),
+        routes: Some(routes),
+        runs: pool.runs,
+        handler: "resident".to_owned(),
+        carrier,
+        workers: pool.workers.into_iter().map(worker).collect(),
+        min: Some(pool.min),
+        max: pool.max,
+        queued: pool.waiting,
+        busy,
+        restarts: Some(pool.crashed),
+        started: Some(pool.started),
+        growth: Some(pool.growth),
+        last_error: Some(pool.last_failure).filter(|text| !text.is_empty()),
+        cpu: used(&lately),
         // There is no rung above.
-        "advice": null,
-    })
+        advice: None,
+        ..Program::default()
+    }
+}
+
+fn worker(one: Worker) -> ProgramWorker {
+    ProgramWorker {
+        pid: one.pid,
+        state: one.state,
+        requests: one.served,
+        age_s: one.age_s,
+        memory_bytes: one.memory_bytes,
+        cpu_us: one.pid.and_then(cpu_us_of),
+        running: one.requests,
+    }
 }
 
 /// When all of it is told.
@@ -101,7 +118,7 @@ impl<'a> ProgramsReportContext<'a> {
     }
 
     /// A route with a process for each request.
-    fn route(&self, route: &RunRoute) -> Value {
+    fn route(&self, route: &RunRoute) -> Program {
         let told = route.cgi.scripts.told();
         let advice = &self.admin.advice;
         let lately = advice.look(&route.key(), route.cgi.scripts.ever(), uptime_s(self.admin));
@@ -110,26 +127,30 @@ impl<'a> ProgramsReportContext<'a> {
             .iter()
             .map(|(file, tally)| self.script(route, file, *tally))
             .collect();
-        let requests = told.others.used.requests
-            + scripts
-                .iter()
-                .map(|one| one.tally.used.requests)
-                .sum::<u64>();
+        let others = told.others.used.requests;
+        let told_apart = scripts.iter().map(|one| one.tally.used.requests);
+        let requests = others + told_apart.sum::<u64>();
         let shown = scripts.iter().take(SCRIPTS_TOLD_MAX);
-        let shown: Vec<Value> = shown.map(|script| self.script_told(script)).collect();
+        let shown = shown.map(|script| self.script_told(script));
         let (busy, queued) = route.cgi.gate.load();
-        json!({
-            "name": format!("{} {}", route.route, route.handler.word()),
-            "site": route.site, "route": route.route, "runs": runs(&route.cgi.runs),
-            "handler": route.handler.word(), "carrier": null, "workers": [],
-            "min": null, "max": route.cgi.gate.running_max(), "queued": queued, "busy": busy,
-            "restarts": null, "last_error": null, "cpu": used(&lately),
-            "requests_today": requests, "rate_today_s": rounded(requests as f64 / self.today_s),
-            "scripts": shown,
-            "scripts_more": scripts.len().saturating_sub(SCRIPTS_TOLD_MAX),
-            "requests_others": told.others.used.requests,
-            "advice": all_in_all(route, &scripts),
-        })
+        Program {
+            name: format!("{} {}", route.route, route.handler.word()),
+            site: Some(route.site.clone()),
+            route: Some(route.route.clone()),
+            runs: runs(&route.cgi.runs),
+            handler: route.handler.word().to_owned(),
+            max: route.cgi.gate.running_max(),
+            queued,
+            busy,
+            cpu: used(&lately),
+            requests_today: Some(requests),
+            rate_today_s: Some(rounded(requests as f64 / self.today_s)),
+            scripts: Some(shown.collect()),
+            scripts_more: Some(scripts.len().saturating_sub(SCRIPTS_TOLD_MAX)),
+            requests_others: Some(others),
+            advice: all_in_all(route, &scripts),
+            ..Program::default()
+        }
     }
 
     fn script(&self, route: &RunRoute, file: &[u8], tally: ScriptTally) -> ScriptAdvice {
@@ -172,28 +193,30 @@ impl<'a> ProgramsReportContext<'a> {
         case.saving()
     }
 
-    fn script_told(&self, script: &ScriptAdvice) -> Value {
+    fn script_told(&self, script: &ScriptAdvice) -> ScriptUse {
         let used = script.tally.used;
         let learned = script.learned.as_ref();
         let runner = learned.and_then(|learned| learned.runner.as_ref().ok());
         let start_us = learned.and_then(|learned| learned.start_us.as_ref().ok());
         let saving = script.saving.as_ref();
         let age_ms = self.now_ms.saturating_sub(script.tally.last_ms);
-        json!({
-            "file": script.name,
-            "interpreter": runner.map(Runner::name),
-            "requests": used.requests,
-            "rate_s": rounded(used.requests as f64 / self.today_s),
-            "cpu_us": each_us(script.tally),
-            "used_us": used.cpu_us,
-            "start_cpu_us": start_us,
-            "last_unix_ms": self.now_unix_ms.saturating_sub(age_ms),
-            "saves": saving.ok().map(|saving| json!({
-                "to": saving.to, "cpu_us": saving.saved_us, "cores": saving.cores,
-            })),
-            "advice": saving.ok().map(|saving| &saving.text),
-            "why_not": saving.err(),
-        })
+        ScriptUse {
+            file: script.name.clone(),
+            interpreter: runner.map(Runner::name),
+            requests: used.requests,
+            rate_s: rounded(used.requests as f64 / self.today_s),
+            cpu_us: each_us(script.tally),
+            used_us: used.cpu_us,
+            start_cpu_us: start_us.copied(),
+            last_unix_ms: self.now_unix_ms.saturating_sub(age_ms),
+            saves: saving.ok().map(|saving| ScriptSaving {
+                to: saving.to.to_owned(),
+                cpu_us: saving.saved_us,
+                cores: saving.cores,
+            }),
+            advice: saving.ok().map(|saving| saving.text.clone()),
+            why_not: saving.err().cloned(),
+        }
     }
 }
 
@@ -258,16 +281,17 @@ fn runs(runs: &Runs) -> String {
     }
 }
 
-fn used(lately: &Lately) -> Value {
-    let span = |span: &UsageWindow| {
-        json!({
-            "seconds": span.seconds,
-            "requests": span.used.requests,
-            "used_us": span.used.cpu_us,
-            "request_us": span.used.each_us().map(|us| us.round() as u64),
-        })
+fn used(lately: &Lately) -> RecentUse {
+    let span = |span: &UsageWindow| SpanUse {
+        seconds: span.seconds,
+        requests: span.used.requests,
+        used_us: span.used.cpu_us,
+        request_us: span.used.each_us().map(|us| us.round() as u64),
     };
-    json!({ "minute": span(&lately.minute), "hour": span(&lately.hour) })
+    RecentUse {
+        minute: span(&lately.minute),
+        hour: span(&lately.hour),
+    }
 }
 
 fn uptime_s(admin: &Admin) -> u64 {
