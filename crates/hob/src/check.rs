@@ -149,3 +149,25 @@ fn explain(key: &str, as_json: bool) -> Result<(), CommandFailure> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use hob_server::handle::admin::endpoints::{ENDPOINTS, EndpointMethod};
+
+    use super::*;
+
+    /// These answer with events.
+    const STREAMS: [&str; 3] = ["/v1/live", "/v1/watch", "/v1/logs/{id}/tail"];
+
+    #[test]
+    fn every_answer_to_get_has_a_type() {
+        let types = layout::types::<Answers>(["answer to", "type"]);
+        let is_asked = |path: &&str| path.starts_with("/v1/") && !STREAMS.contains(path);
+        let gets = ENDPOINTS
+            .iter()
+            .filter(|one| one.method == EndpointMethod::Get);
+        for path in gets.map(|one| one.path).filter(is_asked) {
+            assert!(types.contains(&format!("| `GET {path}`")), "{path}");
+        }
+    }
+}
