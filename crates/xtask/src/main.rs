@@ -1,7 +1,8 @@
 //! The developers' tool: `cargo xtask COMMAND`. `make` calls it, and so can you.
 //!
-//! One file per command. It knows nothing of the other crates and needs little of other
-//! people's, so that it is built in seconds before anything else; it runs what was built and reads what is written.
+//! One file per command. It knows nothing of the other crates and needs little of other people's,
+//! so that it is built in seconds before anything else; it runs what was built and reads what is
+//! written.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
