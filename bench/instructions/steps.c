@@ -53,6 +53,13 @@ static int is_ours(pid_t pid) {
     return 0;
 }
 
+/* Has the thread's last step a signal still to be heard of? Let go of with it, the thread would die. */
+static int has_trap(pid_t thread) {
+    struct __ptrace_peeksiginfo_args first = {.off = 0, .flags = 0, .nr = 1};
+    siginfo_t signal = {0};
+    return ptrace(PTRACE_PEEKSIGINFO, thread, &first, &signal) == 1 && signal.si_signo == SIGTRAP;
+}
+
 int main(int count, char **words) {
     const char *out = NULL;
     words++;
@@ -102,7 +109,11 @@ int main(int count, char **words) {
             return 1;
         }
         int event = status >> 16, signal = WSTOPSIG(status);
-        if (is_over && event == PTRACE_EVENT_STOP) {
+        if (is_over && event == PTRACE_EVENT_STOP && has_trap(pid)) {
+            ptrace(PTRACE_CONT, pid, 0, 0);
+            continue;
+        }
+        if (is_over && (event == PTRACE_EVENT_STOP || (event == 0 && signal == SIGTRAP))) {
             ptrace(PTRACE_DETACH, pid, 0, 0);
             left--;
             continue;
