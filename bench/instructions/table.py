@@ -24,6 +24,7 @@ from grouped import certificate, free_port  # noqa: E402
 
 CONFIG = """threads = 1
 control = "off"
+limits = {{ handshake_time = "10m" }}
 default_log = "access"
 [[log]]
 name = "access"

@@ -128,6 +128,8 @@ fn show(program: &TestProgram, test: &mut Command) -> Result<bool, String> {
         source, executable, ..
     } = program;
     let failed = |error| format!("{}: {error}", executable.display());
+    // Of one that hangs this is all that is shown.
+    println!("     Starting {source}");
     let output = test.stdin(Stdio::null()).output().map_err(failed)?;
     let mut shown = format!("     Running {source} ({})\n", executable.display()).into_bytes();
     shown.extend(&output.stdout);

@@ -212,6 +212,11 @@ fn workers_are_renewed_ended_and_asked_what_they_do() {
         );
         let wrong = visitor.post(&target, &json!({ "name": name, "pid": 1 }));
         assert_eq!(wrong.status, 409);
+        // It would mean all workers of the program.
+        for none in [json!(null), json!("7"), json!(-1), json!(1_u64 << 32)] {
+            let wrong = visitor.post(&target, &json!({ "name": name, "pid": none }));
+            assert_eq!(wrong.status, 400, "{action} {none}");
+        }
         assert_eq!(
             visitor.post(&target, &json!({ "name": "none" })).status,
             404

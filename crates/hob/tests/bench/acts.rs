@@ -1,5 +1,7 @@
 //! What clients do besides asking in good order: answers broken off, HEAD among GET.
 
+use std::process::Command;
+
 use serde_json::Value;
 
 use super::harness::{Place, text_of};
@@ -13,6 +15,8 @@ const BOTH: &str = "[[listen]]\naddress = \"127.0.0.1:0\"\n\n[[listen]]\naddress
 /// A file that comes in several pieces.
 const PART_BYTES: usize = 256 * 1024;
 const PART_SHA256: &str = "44dda7ebc893243eceaeaea5f612685217b6cce475cc21aa73b78ab22a92a592";
+/// The most that a read takes with `--vary`.
+const PIECE_BYTES: usize = 16 * 1024;
 /// Every way that a request travels.
 const WAYS: &[(&str, &str)] = &[
     ("http", "1.1"),
@@ -195,6 +199,38 @@ fn answers_read_in_pieces_of_random_sizes_are_whole() {
         assert_eq!(number(found, "requests.good"), 30, "{way}");
         assert_eq!(found["plan"]["vary"], true, "{way}");
     });
+}
+
+#[test]
+fn no_read_takes_more_than_a_piece() {
+    const COUNT: usize = 5;
+    let place = Place::new();
+    place.write("site/part.bin", &"x".repeat(PART_BYTES));
+    let hob = place.serve_config("");
+    let url = format!("http://127.0.0.1:{}/part.bin", hob.port());
+    let calls = place.path("calls");
+    let mut traced = Command::new("strace");
+    traced
+        .args(["-f", "-e", "trace=recvfrom", "-o"])
+        .arg(&calls);
+    traced.args([
+        env!("CARGO_BIN_EXE_hob"),
+        "bench",
+        &url,
+        "--vary",
+        "-c",
+        "1",
+    ]);
+    let output = traced.args(["-n", &COUNT.to_string()]).output().unwrap();
+    assert!(output.status.success(), "{}", text_of(&output));
+    let calls = std::fs::read_to_string(calls).unwrap();
+    let results = calls.lines().filter_map(|line| line.rsplit_once(" = "));
+    let read: Vec<usize> = results
+        .filter_map(|(_, count)| count.parse().ok())
+        .collect();
+    assert!(read.iter().all(|count| *count <= PIECE_BYTES), "{calls}");
+    assert!(read.len() >= COUNT * PART_BYTES / PIECE_BYTES, "{calls}");
+    hob.stop();
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod shown;
 use std::sync::Arc;
 
 use hob_http::Answered;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::ask::AdminRequest;
 use super::reply;
@@ -44,6 +44,11 @@ pub(super) fn stack(ask: &AdminRequest) -> Answered {
     operate(ask, Operation::Stack)
 }
 
+/// The number of a process; what is none does not mean all of them.
+fn pid_of(told: &Value) -> Option<u32> {
+    u32::try_from(told.as_u64()?).ok()
+}
+
 fn operate(ask: &AdminRequest, operation: Operation) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
@@ -61,7 +66,11 @@ fn operate(ask: &AdminRequest, operation: Operation) -> Answered {
                 return reply::text(400, wanted);
             }
         };
-        let pid = body["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+        let pid = match body.get("pid").map(pid_of) {
+            None => None,
+            Some(Some(pid)) => Some(pid),
+            Some(None) => return reply::text(400, "`pid` is the number of a worker's process"),
+        };
         let name = body["name"].as_str().or(route.as_deref());
         let name = name.unwrap_or_default();
         ask.note(match pid {
