@@ -133,12 +133,10 @@ fn activity_that_is_off_keeps_no_rows_and_no_routes_and_the_overview_says_so() {
 #[test]
 fn routes_are_told_apart_with_their_times() {
     let place = Place::new();
-    place.write(
+    place.script(
         "echo.sh",
         "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\nhi\\n'\n",
     );
-    let mode = PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(place.path("echo.sh"), mode).unwrap();
     let routes = "\n[[site.route]]\npath = \"/fixed\"\nrespond = { status = 503, body = \"x\" }\n\
                   \n[[site.route]]\npath = \"/echo\"\ncgi = { script = \"echo.sh\" }\n";
     let hob = place.serve_config_with("", routes);

@@ -164,9 +164,7 @@ fn open_folder() -> tempfile::TempDir {
 fn with_interpreter(text: &str) -> Programs {
     let site = Programs::new().with_mode("x.py", "x", 0o644);
     let site = site.with_mode("y.py", "y", 0o644);
-    let path = site.place.path("python3");
-    std::fs::write(&path, text).unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    let path = site.place.script("python3", text);
     let keys = format!("interpreters = {{ \".py\" = \"{}\" }}", path.display());
     site.serve(&keys)
 }

@@ -64,11 +64,8 @@ fn left(place: &Place) -> Vec<PathBuf> {
 
 /// A program of that name, which says a version when it is asked for one.
 fn fake(place: &Place, name: &str, otherwise: &str) -> PathBuf {
-    place.folder("bin");
-    let path = place.path(&format!("bin/{name}"));
     let text = format!("#!/bin/sh\n[ \"$1\" = -v ] && echo 'v9.8.7' && exit 0\n{otherwise}\n");
-    std::fs::write(&path, text).unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    place.script(&format!("bin/{name}"), &text);
     place.path("bin")
 }
 

@@ -36,10 +36,7 @@ impl Study {
     }
 
     fn script(&self, name: &str, text: &str) -> PathBuf {
-        self.place.write(name, text);
-        let path = self.place.path(name);
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
-        path
+        self.place.script(name, text)
     }
 
     /// A pipe with a name that scripts write into.

@@ -6,7 +6,6 @@ mod harness;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
@@ -33,14 +32,6 @@ fn body(arguments: &[&str]) -> String {
 
 fn url(hob: &Hob, path: &str) -> String {
     format!("http://127.0.0.1:{}{path}", hob.port())
-}
-
-fn script(place: &Place, name: &str, text: &str) {
-    if !place.path("cgi").exists() {
-        place.folder("cgi");
-    }
-    place.write(name, text);
-    std::fs::set_permissions(place.path(name), PermissionsExt::from_mode(0o755)).unwrap();
 }
 
 const CGI: &str = "[[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\nbody = \"64MiB\"\n";
@@ -77,14 +68,12 @@ fn files_are_served_whole_with_their_fields() {
 #[test]
 fn programs_answer_and_read_bodies() {
     let place = Place::new();
-    script(
-        &place,
+    place.script(
         "cgi/say",
         "#!/bin/sh\nprintf 'Content-Type: text/plain\\nX-Way: %s\\n\\n' \"$SERVER_PROTOCOL\"\n\
          printf '%s %s %s ' \"$REQUEST_METHOD\" \"$HTTP_HOST\" \"$HTTP_COOKIE\"\nwc -c\n",
     );
-    script(
-        &place,
+    place.script(
         "cgi/much",
         "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nhead -c 3000000 /dev/zero\n",
     );
@@ -137,8 +126,7 @@ async fn frames_of(hob: &Hob, path: &str) -> Vec<usize> {
 fn programs_that_write_ten_bytes_at_a_time_make_no_flood_of_tiny_frames() {
     const COUNT: usize = 5000;
     let place = Place::new();
-    script(
-        &place,
+    place.script(
         "cgi/drip",
         "#!/usr/bin/python3\nimport os\n\
          os.write(1, b'Content-Type: text/plain\\n\\n')\n\

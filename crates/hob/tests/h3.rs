@@ -11,7 +11,6 @@ mod limits;
 #[path = "h3/sockets.rs"]
 mod sockets;
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -122,14 +121,6 @@ fn site(place: &Place) -> String {
     place.path("site").display().to_string()
 }
 
-fn script(place: &Place, name: &str, text: &str) {
-    if !place.path("cgi").exists() {
-        place.folder("cgi");
-    }
-    place.write(name, text);
-    std::fs::set_permissions(place.path(name), PermissionsExt::from_mode(0o755)).unwrap();
-}
-
 const CGI: &str = "[[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\nbody = \"64MiB\"\n";
 
 #[test]
@@ -152,8 +143,7 @@ fn record_and_variables_say_what_was_spoken() {
         return;
     }
     let place = Place::new();
-    script(
-        &place,
+    place.script(
         "cgi/env",
         "#!/bin/sh\necho Content-Type: text/plain\necho\n\
          echo $SERVER_PROTOCOL $REQUEST_SCHEME $HTTPS $SSL_PROTOCOL $HTTP_HOST $REMOTE_ADDR\n",
@@ -188,13 +178,11 @@ fn bodies_go_both_ways_at_the_speed_of_the_slower_side() {
     }
     let place = Place::new();
     place.write("site/page.txt", &"a page of text\n".repeat(7000));
-    script(
-        &place,
+    place.script(
         "cgi/count",
         "#!/bin/sh\necho Content-Type: text/plain\necho\nwc -c\n",
     );
-    script(
-        &place,
+    place.script(
         "cgi/lines",
         "#!/bin/sh\necho Content-Type: text/plain\necho\nwc -l\n",
     );
@@ -215,8 +203,7 @@ fn program_that_does_not_read_stops_its_client_and_no_other_request() {
     // Held for the program: in the server, and in its pipe.
     const HELD_BYTES: usize = 3 * 64 * 1024;
     let place = Place::new();
-    script(
-        &place,
+    place.script(
         "cgi/later",
         "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.05; done\n\
          echo Content-Type: text/plain\necho\nwc -c\n",
@@ -260,8 +247,7 @@ fn client_that_does_not_take_an_early_answer_costs_nothing() {
         return;
     }
     let place = Place::new();
-    script(
-        &place,
+    place.script(
         "cgi/early",
         "#!/bin/sh\nexec <&-\necho Content-Type: text/plain\necho\necho early\n",
     );
@@ -282,8 +268,7 @@ fn program_is_asked_when_the_head_comes_in_pieces() {
         return;
     }
     let place = Place::new();
-    script(
-        &place,
+    place.script(
         "cgi/short",
         "#!/bin/sh\necho Content-Type: text/plain\necho\n",
     );
@@ -299,8 +284,7 @@ fn many_programs_that_do_not_read_hold_up_no_other_request() {
         return;
     }
     let place = Place::new();
-    script(
-        &place,
+    place.script(
         "cgi/later",
         "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.5; done\n\
          echo Content-Type: text/plain\necho\nwc -c\n",
@@ -383,9 +367,7 @@ fn client_shows_its_certificate_where_a_site_requires_one() {
     }
     let place = Place::new();
     place.certificate("ca", "ca.test");
-    script(
-        &place,
-        "cgi/who",
+    place.script("cgi/who",
         "#!/bin/sh\necho Content-Type: text/plain\necho\necho $SSL_CLIENT_VERIFY $SSL_CLIENT_S_DN\n",
     );
     let closed = format!(

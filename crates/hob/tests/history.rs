@@ -7,7 +7,7 @@ mod harness;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
 use harness::client::{Connection, ask, get};
@@ -160,9 +160,7 @@ fn what_a_program_did_wrong_is_told() {
         ("good", "printf 'Content-Type: text/plain\\n\\nhi\\n'"),
         ("bad", "echo 'no head: something broke' >&2; exit 3"),
     ] {
-        place.write(&format!("cgi/{name}"), &format!("#!/bin/sh\n{text}\n"));
-        let mode = PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(place.path(&format!("cgi/{name}")), mode).unwrap();
+        place.script(&format!("cgi/{name}"), &format!("#!/bin/sh\n{text}\n"));
     }
     let route = "\n[[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\n";
     let hob = place.serve_config_with("", route);

@@ -253,9 +253,7 @@ fn heads_that_do_not_end_are_held_once() {
 /// Heads of programs without an end, interim ones among them: the program is ended.
 #[test]
 fn heads_of_programs_that_do_not_end_are_refused_and_not_kept() {
-    use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
-    place.folder("cgi");
     for (name, head) in [
         ("fields", "X-A: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"),
         ("one", ""),
@@ -266,9 +264,7 @@ fn heads_of_programs_that_do_not_end_are_refused_and_not_kept() {
             "one" => "#!/bin/sh\nprintf 'X-A: '\nexec cat /dev/zero | tr '\\0' a\n".to_owned(),
             _ => format!("#!/bin/sh\nwhile printf '{head}\\n'; do :; done\n"),
         };
-        place.write(&format!("cgi/{name}"), &text);
-        let file = place.path(&format!("cgi/{name}"));
-        std::fs::set_permissions(file, PermissionsExt::from_mode(0o755)).unwrap();
+        place.script(&format!("cgi/{name}"), &text);
     }
     let hob = place.serve_config_with(
         "",

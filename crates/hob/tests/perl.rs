@@ -9,7 +9,6 @@
 mod harness;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use harness::client::{Answer, call};
@@ -82,12 +81,6 @@ fn get(hob: &Hob, target: &str) -> Answer {
     reply.answer
 }
 
-/// A program in the folder of CGI scripts.
-fn script(place: &Place, name: &str, text: &str) {
-    place.write(name, text);
-    fs::set_permissions(place.path(name), PermissionsExt::from_mode(0o755)).unwrap();
-}
-
 #[test]
 fn the_suite_of_plack_passes_whole() {
     if !has_module("Plack::Test::Suite") {
@@ -122,8 +115,7 @@ fn script_with_a_loop_of_cgi_fast_answers_every_request() {
     }
     let place = Place::new();
     place.folder("cgi");
-    script(
-        &place,
+    place.script(
         "cgi/loop.pl",
         "#!/usr/bin/perl\nuse strict;\nuse CGI::Fast;\n\
          while (my $q = CGI::Fast->new) {\n\
@@ -230,11 +222,7 @@ fn gitweb_kept_compiled_answers_as_plain_cgi() {
     place.folder("bin");
     place.folder("repos");
     place.folder("home");
-    script(
-        &place,
-        "bin/gitweb.cgi",
-        &fs::read_to_string(program).unwrap(),
-    );
+    place.script("bin/gitweb.cgi", &fs::read_to_string(program).unwrap());
     let make = "set -e; git init -q one.git; cd one.git; echo first > README; git add .; \
                 git commit -qm first; echo '<&>' >> README; git commit -qam 'second <&>'; git tag v1";
     let mut git = place.command_of("sh".as_ref());
@@ -290,11 +278,7 @@ fn awstats_kept_compiled_answers_as_plain_cgi() {
     for name in ["bin", "stats", "conf"] {
         place.folder(name);
     }
-    script(
-        &place,
-        "bin/awstats.pl",
-        &fs::read_to_string(program).unwrap(),
-    );
+    place.script("bin/awstats.pl", &fs::read_to_string(program).unwrap());
     let visits = (0..50).map(|number| {
         format!(
             "192.0.2.{} - - [06/May/2024:07:{:02}:09 +0000] \"GET /page-{}.html HTTP/1.1\" 200 \
@@ -340,7 +324,7 @@ fn a_script_is_compiled_once_and_again_when_it_changes() {
     let text = |word: &str| {
         format!("#!/usr/bin/perl\nour $count;\nprint \"\\n{word} \", ++$count, \" $$\";\nexit;\n")
     };
-    script(&place, "bin/count", &text("first"));
+    place.script("bin/count", &text("first"));
     let hob = serve(
         &place,
         "/bin",
@@ -350,7 +334,7 @@ fn a_script_is_compiled_once_and_again_when_it_changes() {
     let (start, pid) = answer.rsplit_once(' ').unwrap();
     assert_eq!(start, "first 1");
     assert_eq!(get(&hob, "/bin/count").text(), format!("first 2 {pid}"));
-    script(&place, "bin/count", &text("second"));
+    place.script("bin/count", &text("second"));
     assert_eq!(get(&hob, "/bin/count").text(), format!("second 1 {pid}"));
 }
 
@@ -358,7 +342,7 @@ fn a_script_is_compiled_once_and_again_when_it_changes() {
 fn a_script_that_dies_is_answered_with_500_and_logged() {
     let place = Place::new();
     place.folder("bin");
-    script(&place, "bin/dies", "#!/usr/bin/perl\ndie 'no luck';\n");
+    place.script("bin/dies", "#!/usr/bin/perl\ndie 'no luck';\n");
     let hob = serve(&place, "/bin", "resident = { scripts = \"bin\" }");
     assert_eq!(get(&hob, "/bin/dies").status, 500);
     hob.wait_for("no luck at ");

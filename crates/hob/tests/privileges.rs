@@ -189,9 +189,7 @@ fn place_of_programs() -> Option<Place> {
         ("lost", "#!/no/such/interpreter -x\n"),
         ("dos", "#!/bin/sh\r\necho\r\n"),
     ] {
-        place.write(&format!("cgi/{name}"), text);
-        let executable = PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(place.path(&format!("cgi/{name}")), executable).unwrap();
+        place.script(&format!("cgi/{name}"), text);
     }
     place.write_config(&format!("control = {:?}\n", control(&place)), "site");
     let routes = "[[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\n\
@@ -261,12 +259,10 @@ fn programs_are_given_up_for_memory_before_the_server() {
     let Some(place) = place_of_programs() else {
         return;
     };
-    place.write(
+    place.script(
         "cgi/score",
         "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\ncat /proc/self/oom_score_adj\n",
     );
-    let executable = PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(place.path("cgi/score"), executable).unwrap();
     let hob = place.serve(&["--config", "hob.toml"]);
     let answer = get(hob.port(), "/cgi/score").unwrap();
     let program = answer.text().trim().parse::<i32>().unwrap();

@@ -30,8 +30,7 @@ fn place_for(user: User) -> Place {
     place.folder("cgi");
     for (name, text) in [("hello", HELLO), ("lasting", LASTING), ("open", OPEN)] {
         let path = format!("cgi/{name}");
-        place.write(&path, &format!("#!/bin/sh\n{text}\n"));
-        std::fs::set_permissions(place.path(&path), PermissionsExt::from_mode(0o755)).unwrap();
+        place.script(&path, &format!("#!/bin/sh\n{text}\n"));
     }
     place
 }
@@ -356,11 +355,10 @@ fn started_as_root_programs_are_a_third_account() {
         return println!("skipped: needs root");
     }
     let place = place_for(User::Same);
-    place.write(
+    place.script(
         "cgi/who",
         "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nid -u\n",
     );
-    std::fs::set_permissions(place.path("cgi/who"), PermissionsExt::from_mode(0o755)).unwrap();
     let control = place.path("run/hob/control.sock").display().to_string();
     let hob = place.serve_config_with(&format!("control = {control:?}\n"), ROUTE);
     let server = status_line(hob.server(), "Uid");
@@ -399,8 +397,7 @@ fn limits_of_the_config_reach_the_program() {
                    [program.rlimits]\nnofile = 50\ncpu = \"5s\"\n";
     let script = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\n\
                 ulimit -n; ulimit -t; umask; cut -d' ' -f19 < /proc/$$/stat; echo $LEVEL $ONE\n";
-    place.write("cgi/what", script);
-    std::fs::set_permissions(place.path("cgi/what"), PermissionsExt::from_mode(0o755)).unwrap();
+    place.script("cgi/what", script);
     let route = "[[site.route]]\npath = \"/cgi/*\"\n\
                  cgi = { dir = \"cgi\", env = { LEVEL = \"own\" }, rlimits = { nofile = 60 } }\n";
     let hob = place.serve_config_with(limited, route);

@@ -366,12 +366,13 @@ mod tests {
         assert_eq!(missing[2].why, "apache2 or httpd is not installed");
     }
 
-    /// A program that says a version.
+    /// A program that says a version. What this process had open for writing while another thread
+    /// forked could not be executed at once.
     fn program(folder: &Path, name: &str) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt;
         let path = folder.join(name);
-        std::fs::write(&path, "#!/bin/sh\necho 1.2.3\n").unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        let script = "printf '#!/bin/sh\necho 1.2.3\n' > \"$0\" && chmod 755 \"$0\"";
+        let written = Command::new("sh").args(["-c", script]).arg(&path).status();
+        assert!(written.unwrap().success());
         path
     }
 

@@ -4,7 +4,7 @@
 //! Pebble and its companion are built from their Go module into `target/pebble` the first time.
 //! Where that cannot be, the tests say so and count as skipped.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -424,10 +424,7 @@ impl Authority {
              remove) curl -sS -d '{{\"host\":\"'$2'.\"}}' http://127.0.0.1:{port}/clear-txt ;;\n\
              *) exit 9 ;;\nesac\n"
         );
-        let mut file = std::fs::File::create(place.path(name)).unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-        let runnable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        file.set_permissions(runnable).unwrap();
+        place.script(name, &text);
     }
 }
 

@@ -166,9 +166,7 @@ fn files_leave_the_cache_when_they_are_told_to() {
 
 /// A server with a program of lines that stays, and its pages.
 fn serve_program(place: &Place) -> Hob {
-    place.write("answer.sh", PROGRAM);
-    let path = place.path("answer.sh");
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    place.script("answer.sh", PROGRAM);
     let text = format!(
         "{}\n[[site.route]]\npath = \"/app/*\"\n\
          resident = {{ run = [\"./answer.sh\"], carrier = \"lines\", \

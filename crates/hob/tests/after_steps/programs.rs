@@ -37,9 +37,7 @@ impl Site {
         for (name, text) in scripts {
             let text = text.replace("DIR", place.path("").to_str().unwrap());
             let path = format!("cgi/{name}");
-            place.write(&path, &format!("#!/bin/sh\n{text}\n"));
-            let mode = PermissionsExt::from_mode(0o755);
-            std::fs::set_permissions(place.path(&path), mode).unwrap();
+            place.script(&path, &format!("#!/bin/sh\n{text}\n"));
         }
         let log = "[[log]]\nname = \"main\"\nfile = \"logs/access.log\"\nformat = \"json\"\n";
         let config = format!(

@@ -28,7 +28,8 @@ impl Programs {
 
     /// Adds a program.
     pub(crate) fn with(self, name: &str, text: &str) -> Programs {
-        self.with_mode(name, text, 0o755)
+        self.place.script(&format!("cgi/{name}"), text);
+        self
     }
 
     /// Adds a shell script.

@@ -1,6 +1,5 @@
 //! Rows of programs, with the servers that people run them in, and the sweep.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -185,12 +184,9 @@ fn interrupted_comparison_ends_what_stands_behind_another_server() {
 #[test]
 fn rival_named_by_its_path_is_told_of_with_its_own_words_when_it_does_not_start() {
     let place = Place::new();
-    place.folder("bin");
-    let granian = place.path("bin/granian");
     let script = "#!/bin/sh\n[ \"$1\" = --version ] && echo 'granian 9.8.7' && exit 0\n\
                   echo 'no way to start' >&2\nexit 3\n";
-    std::fs::write(&granian, script).unwrap();
-    std::fs::set_permissions(&granian, PermissionsExt::from_mode(0o755)).unwrap();
+    let granian = place.script("bin/granian", script);
     let path = granian.to_str().unwrap();
     let only = [
         "--only",

@@ -1,8 +1,6 @@
 //! Files that are programs' to answer for: found as a folder's index or a fallback they run, and
 //! are never sent as they are.
 
-use std::os::unix::fs::PermissionsExt;
-
 use super::harness::client::{Answer, ask, call, get};
 use super::harness::{Hob, Place};
 
@@ -13,10 +11,7 @@ const SCRIPT: &str = "#!/bin/sh\n# source\nprintf 'Content-Type: text/plain\\n\\
 /// A site whose names that end in `.sh` are programs, wherever they stand.
 fn serve(place: &Place, files: &str, more: &str) -> Hob {
     for name in ["site/index.sh", "site/a/index.sh", "site/a/b/index.html"] {
-        std::fs::create_dir_all(place.path(name).parent().unwrap()).unwrap();
-        place.write(name, SCRIPT);
-        let executable = PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(place.path(name), executable).unwrap();
+        place.script(name, SCRIPT);
     }
     place.serve_config_with(
         "",
@@ -57,9 +52,7 @@ fn index_that_is_a_program_runs() {
 #[test]
 fn index_below_a_name_with_an_encoded_slash_is_the_programs() {
     let place = Place::new();
-    place.write("site/index.sh", SCRIPT);
-    let executable = PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(place.path("site/index.sh"), executable).unwrap();
+    place.script("site/index.sh", SCRIPT);
     let hob = place.serve_config_with(
         "",
         "[[site.route]]\npath = \"*.sh\"\ncgi = { script = \"site/index.sh\" }\n\

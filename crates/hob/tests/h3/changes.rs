@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::harness::{Place, program, send_signal, wait_for_end};
-use super::{CGI, begin, config, has_client, run, script, site};
+use super::{CGI, begin, config, has_client, run, site};
 
 /// A file that no window and no buffer holds whole.
 pub(super) fn write_long(place: &Place) {
@@ -53,7 +53,7 @@ fn stop_cuts_what_clients_that_have_gone_were_amid_when_its_time_is_up() {
     }
     let place = Place::new();
     write_long(&place);
-    script(&place, "cgi/count", "#!/bin/sh\nwc -c\n");
+    place.script("cgi/count", "#!/bin/sh\nwc -c\n");
     let keys = "drain = \"1s\"\n";
     let hob = place.serve_text(&config(keys, "true", CGI));
     let _gone = begin(&hob, &["silent", "taking", "sending"]);

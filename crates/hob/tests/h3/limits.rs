@@ -1,7 +1,7 @@
 //! Limits of connections over QUIC, each with its counter.
 
 use super::harness::Place;
-use super::{CGI, begin, config, has_client, run, script, site};
+use super::{CGI, begin, config, has_client, run, site};
 
 #[test]
 fn floods_end_the_connection_and_are_counted() {
@@ -9,7 +9,7 @@ fn floods_end_the_connection_and_are_counted() {
         return;
     }
     let place = Place::new();
-    script(&place, "cgi/wait", "#!/bin/sh\nexec sleep 100\n");
+    place.script("cgi/wait", "#!/bin/sh\nexec sleep 100\n");
     let hob = place.serve_text(&config("", "true", CGI));
     for (what, counter) in [
         ("resets", "limit_h3_resets"),
@@ -108,7 +108,7 @@ fn reader_that_stops_loses_its_answer_and_not_its_connection() {
 /// Requests refused of so many clients whose bodies wait, one after the other; what they hold back.
 fn refused(clients: &str, body_bytes: &str, held_back: &str) -> u64 {
     let place = Place::new();
-    script(&place, "cgi/never", "#!/bin/sh\nexec sleep 600\n");
+    place.script("cgi/never", "#!/bin/sh\nexec sleep 600\n");
     let limits = "[limits]\nh3_unread = \"8MiB\"\n";
     let hob = place.serve_text(&config(limits, "true", CGI));
     let asked = ["/cgi/never", clients, "8", body_bytes, "/hello.txt"];

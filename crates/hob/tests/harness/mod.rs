@@ -12,7 +12,7 @@ pub mod over;
 pub mod terminal;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -68,6 +68,21 @@ pub enum User {
     Same,
 }
 
+/// Writes a program that may be started at once, whoever else starts programs meanwhile: where a
+/// file was open for writing when another thread forked, nobody can execute it until that child has
+/// executed something itself.
+pub fn write_program(path: &Path, text: &str) {
+    let install = Command::new("install")
+        .args(["-m", "755", "/dev/stdin"])
+        .arg(path)
+        .stdin(Stdio::piped())
+        .spawn();
+    let mut install = install.unwrap();
+    let input = install.stdin.take().unwrap();
+    { input }.write_all(text.as_bytes()).unwrap();
+    assert!(install.wait().unwrap().success(), "{}", path.display());
+}
+
 /// A temporary folder with a copy of the program and a site.
 pub struct Place {
     folder: tempfile::TempDir,
@@ -116,6 +131,14 @@ impl Place {
             false => std::fs::write(path, text),
         }
         .unwrap();
+    }
+
+    /// Writes a program, in a folder that is made where there is none.
+    pub fn script(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        write_program(&path, text);
+        path
     }
 
     /// Makes a folder that the program may write to.

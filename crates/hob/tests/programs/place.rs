@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -45,10 +44,7 @@ impl Place {
 
     /// A program for the servers to run.
     pub(crate) fn script(&self, name: &str, text: &str) -> PathBuf {
-        self.write(name, text);
-        let file = self.path(name);
-        fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
-        file
+        self.inner.script(name, text)
     }
 
     /// A command in this folder, with settings of its own and the same answers everywhere.

@@ -1,6 +1,6 @@
 //! Every answer of the API against its published schema.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 
 use serde_json::{Value, json};
 
@@ -36,9 +36,7 @@ fn serve(place: &Place) -> Hob {
         place.folder(folder);
     }
     for (name, text) in [("app.sh", PROGRAM), ("cgi/a.sh", SCRIPT)] {
-        place.write(name, text);
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(place.path(name), mode).unwrap();
+        place.script(name, text);
     }
     let log = "default_log = \"main\"\n[[log]]\nname = \"main\"\nfile = \"logs/access\"\n";
     place.write("hob.toml", &format!("{}{ROUTES}", config(log, "site")));
