@@ -106,7 +106,7 @@ pages: ## the admin pages, which become a part of hob; gets Node.js from PyPI wh
 	npm ci --no-audit --no-fund
 	npm run build
 	# Cargo sees by this that there are pages to embed.
-	touch ../crates/server/build.rs
+	touch ../crates/inside/build.rs
 
 setup: setup-build setup-test ## install what building and testing need (Debian)
 

@@ -15,8 +15,7 @@ parser.add_argument("--secs", type=int, default=1)
 parser.add_argument("--only", default="")
 args = parser.parse_args()
 
-path = {"server": "0k.txt", "quiet": "0k.txt"}
-commands = {kind: [args.loops, kind] for kind in ("own", "guest", "nested", "tokio", "thread", "quiet", "server")}
+commands = {kind: [args.loops, kind] for kind in ("own", "guest", "nested", "tokio", "thread")}
 if args.floor:
     commands["floor"] = [args.floor]
 only = set(filter(None, args.only.split(",")))
@@ -41,7 +40,7 @@ try:
     for kind, (proc, port) in procs.items():
         for _ in range(100):
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/{path.get(kind, str())}").read()
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/").read()
                 break
             except OSError:
                 time.sleep(0.02)
@@ -51,7 +50,7 @@ try:
             for kind, (proc, port) in procs.items():
                 before = ticks(proc.pid)
                 text = subprocess.run(
-                    ["taskset", "-c", "1", "wrk", "-t1", f"-c{conns}", f"-d{args.secs}s", f"http://127.0.0.1:{port}/{path.get(kind, str())}"],
+                    ["taskset", "-c", "1", "wrk", "-t1", f"-c{conns}", f"-d{args.secs}s", f"http://127.0.0.1:{port}/"],
                     capture_output=True, text=True, check=True).stdout
                 count = int(re.search(r"(\d+) requests in", text).group(1))
                 figures[kind].append((ticks(proc.pid) - before) / 1000 / count)

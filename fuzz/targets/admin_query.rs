@@ -3,7 +3,7 @@
 //! The first byte says where the bytes are cut into a value and a query around it.
 #![no_main]
 
-use hob_server::handle::admin::query::value_of;
+use hob_inside::admin::query::value_of;
 use hob_server::route::percent::{UrlPart, encode};
 use libfuzzer_sys::fuzz_target;
 

@@ -1,19 +1,15 @@
 //! Which loop should carry HTTP/1? The same engine, routing, cache and record under four event
 //! sources.
 //!
-//! usage: loops own|tokio|nested|guest|thread|server|quiet PORT BYTES
+//! usage: loops own|tokio|nested|guest|thread PORT BYTES
 //!
 //! own     sockets in an epoll set of their own
 //! tokio   sockets in tokio's reactor, a task per connection
 //! nested  sockets in an own epoll set that stands in tokio's reactor as one AsyncFd
 //! guest   sockets in an own epoll set in which tokio's own set stands as one descriptor
 //! thread  what hob has: `hob_http::thread::Thread`
-//! quiet   as server, without the log
-//! server  all of hob's request path over a folder `www`, log included, without the keeper: for
-//! profilers
 
 mod own;
-mod server;
 mod site;
 mod tokios;
 
@@ -38,12 +34,10 @@ fn main() -> std::io::Result<()> {
         "guest" => own::run(listener, site, Some(tokios::Guest::new()?)),
         "tokio" => tokios::run(listener, site),
         "nested" => tokios::run_nested(listener, site),
-        "server" => server::run(listener, true),
-        "quiet" => server::run(listener, false),
         "thread" => {
             let crew = hob_http::thread::Crew::new(1)?;
             let counters = Arc::default();
-            let limits = hob_http::limits::Limits::default();
+            let limits = hob_http::limits::HttpLimits::default();
             let mut thread = hob_http::thread::Thread::new(&crew, 0, limits, counters, site)?;
             let listener = hob_http::thread::Listening::new(0, Arc::new(listener.into()));
             thread.set_listeners(vec![listener])?;

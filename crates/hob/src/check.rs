@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use hob_inside::admin::endpoints;
+use hob_inside::api::Answers;
+use hob_inside::metrics;
 use hob_keeper::preflight::{self, Extent, RunningAddresses};
 use hob_keeper::servers::servers_of;
 use hob_load::layout;
-use hob_server::api::Answers;
 use hob_server::config::{self, ConfigSources, RealDisk, SCHEMA};
-use hob_server::handle::admin::endpoints;
-use hob_server::handle::metrics;
 use hob_server::handle::script::variables;
 use serde_json::Value;
 
@@ -152,7 +152,7 @@ fn explain(key: &str, as_json: bool) -> Result<(), CommandFailure> {
 
 #[cfg(test)]
 mod tests {
-    use hob_server::handle::admin::endpoints::{ENDPOINTS, EndpointMethod};
+    use hob_inside::admin::endpoints::{ENDPOINTS, EndpointMethod};
 
     use super::*;
 

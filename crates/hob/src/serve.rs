@@ -1,6 +1,10 @@
 //! `hob serve`: what to serve becomes config text, and the keeper takes over. Also the hidden
 //! server process, and the answer to a program that wants to upgrade to this one.
 
+mod old_logs;
+mod process;
+mod threads;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -47,7 +51,7 @@ pub(crate) fn run(options: ServeOptions, surroundings: Surroundings) -> Result<(
 /// The process that serves.
 pub(crate) fn run_server() -> Result<(), CommandFailure> {
     // The keeper says why, with everything else it knows.
-    hob_server::serve::run().map_err(|failure| CommandFailure {
+    process::run().map_err(|failure| CommandFailure {
         code: failure.exit_code(),
         text: String::new(),
     })

@@ -7,8 +7,8 @@ mod overall;
 mod programs;
 mod statistics;
 
+use hob_inside::api::Status;
 use hob_load::layout;
-use hob_server::api::Status;
 use serde_json::Value;
 
 use crate::args::{StatusOptions, Surroundings};

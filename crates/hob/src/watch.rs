@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hob_inside::api::SERVER_ENDS;
 use hob_load::page::count;
-use hob_server::api::SERVER_ENDS;
 use serde_json::Value;
 
 use crate::args::{Surroundings, WatchOptions};

@@ -8,7 +8,7 @@ pub(crate) fn clock_us() -> u64 {
 }
 
 /// The time since the Unix epoch, in milliseconds.
-pub(crate) fn unix_ms() -> u64 {
+pub fn unix_ms() -> u64 {
     micros(clock_gettime(ClockId::Realtime)) / 1000
 }
 

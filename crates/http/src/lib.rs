@@ -53,6 +53,7 @@ mod trailers;
 
 pub use body::{Body, BodyError, BodyStream, Chunk, FileBody, FileSource, PipeEnd, Region};
 pub use bytes::Bytes;
+pub use clock::unix_ms;
 pub use deadline::Deadline;
 pub use head::{Fields, Known, RequestHead};
 pub use hob_trace::digits;

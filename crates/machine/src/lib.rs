@@ -15,3 +15,10 @@ pub mod text;
 pub use cgroup::{Cgroup, OwnGroups, Quota};
 pub use process::{ProcessStat, Processes, tick_ns};
 pub use read::read;
+
+/// Memory that there is for this process and what it starts, in bytes: the machine's, or a control
+/// group's limit. Reads a few files.
+pub fn usable_memory_bytes() -> u64 {
+    let machine = hardware::memory_bytes().unwrap_or(u64::MAX);
+    machine.min(Quota::find().memory_bytes.unwrap_or(u64::MAX))
+}

@@ -9,212 +9,47 @@
 //! 6. the rewrite
 //! 7. the handler answers, now or later
 //! 8. a program's answer: what the program asks the server for, then conditions, ranges and
-//!    compression (`programs`, `step::after`)
-//! 9. the site's own error page, and header rules (`dress`)
+//!    compression (`programs`, `after`)
+//! 9. the site's own error page, and header rules (`serve::dress`)
 //!
 //! When the answer has left, [`Answers::finished`] counts it and hands the record on.
 
-mod dress;
+mod after;
 mod programs;
 mod proof;
 mod timing;
 mod tls;
+mod watch;
 
-use std::cell::{Cell, OnceCell, RefCell};
 use std::future::poll_fn;
-use std::os::fd::OwnedFd;
 use std::rc::Rc;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use hob_http::thread::{Handle, Thread};
 use hob_http::{Answered, Reactor, Request, Responder, Response};
-use hob_trace::metric::ThreadCounters;
-use hob_trace::ring::Producer;
-use hob_trace::statistics::ThreadStatistics;
-use hob_trace::tally::ThreadTally;
 use hob_trace::watch::RequestStage;
-use hob_trace::{CacheOutcome, Fault, Record, Recorder, Texts};
+use hob_trace::{CacheOutcome, Fault, Record, Texts};
 
-use crate::advice::start_cost;
-use crate::cache::local::Local;
-use crate::handle::admin::{self, Admin};
-use crate::handle::cgi::answer::Places;
 use crate::handle::files::find::ELSEWHERE;
 use crate::handle::plain;
 use crate::handle::resident::DriverThread;
-use crate::handle::resident::grow::WorkerStart;
-use crate::handle::warm::keep::{self, Means};
-use crate::handle::warm::{HostLinks, WarmHost};
 use crate::otlp::Tracer;
 use crate::route::host::ChosenBy;
-use crate::route::sites::{ServedRoute, ServedSite, Sites};
 use crate::route::target;
 use crate::route::template::TemplateValues;
-use crate::shared::ServerState;
-use crate::watch;
+use crate::serve::context::{Books, HandlerContext, OnRoute};
+use crate::serve::dress::dress;
+use crate::serve::sites::{NO_SITE, ServedRoute, ServedSite, Sites};
 use hob_config::UnknownHost;
-use hob_keeper::process::{Exit, Launcher, Start};
+use hob_keeper::process::Launcher;
 
-pub(crate) use dress::{dress, own_page};
+pub use crate::serve::context::{Answers, ThreadBooks};
 
 /// The number of the control socket among listeners.
 pub const CONTROL_LISTENER: u16 = 0xfff0;
 /// Listeners of the admin pages have this number or one above.
 pub const ADMIN_LISTENER: u16 = 0xfff1;
-
-/// Why a host is refused.
-pub(crate) const NO_SITE: &str = "no site has the host's name";
-
-/// What one thread answers with.
-pub struct Answers {
-    desk: Rc<HandlerContext>,
-    books: Rc<Books>,
-}
-
-/// Where a thread's finished requests are counted and kept.
-struct Books {
-    ring: RefCell<Producer>,
-    statistics: Arc<ThreadStatistics>,
-    recorder: Recorder,
-}
-
-/// What a thread's handlers work with; answers that take a while hold it, to ask handlers again.
-pub(crate) struct HandlerContext {
-    pub(crate) shared: Arc<ServerState>,
-    pub(crate) counters: Arc<ThreadCounters>,
-    tally: Arc<ThreadTally>,
-    /// Gives requests their traces, where they have any.
-    tracer: RefCell<Option<Tracer>>,
-    pub(crate) admin: Arc<Admin>,
-    sites: RefCell<Arc<Sites>>,
-    generation: Cell<u64>,
-    pub(crate) local: RefCell<Local>,
-    pub(crate) now_ms: Cell<u64>,
-    /// Where programs were found a moment ago.
-    pub(crate) places: Rc<Places>,
-    pub(crate) links: Rc<HostLinks>,
-    /// The link to the spawner, once the thread runs.
-    pub(crate) launcher: OnceCell<Launcher>,
-    /// The thread's number, and the thread as workers of resident programs see it.
-    thread: usize,
-    pub(crate) home: OnceCell<Rc<DriverThread>>,
-    /// Room for normal paths and cache keys, used again for each request.
-    path: RefCell<Vec<u8>>,
-    pub(crate) key: RefCell<Vec<u8>>,
-}
-
-/// A request on its route, and what its thread answers with.
-pub(crate) struct OnRoute<'a> {
-    pub(crate) desk: &'a HandlerContext,
-    pub(crate) site: &'a ServedSite,
-    pub(crate) route: &'a ServedRoute,
-    pub(crate) request: &'a Request,
-    /// The path in its normal form, rewritten where the route says so.
-    pub(crate) path: &'a [u8],
-    /// Where it leaves the route's fixed folder.
-    pub(crate) below: usize,
-}
-
-impl Answers {
-    /// Answers for one thread, counted and recorded in its own blocks.
-    pub fn new(
-        shared: &Arc<ServerState>,
-        admin: &Arc<Admin>,
-        thread: usize,
-        counters: Arc<ThreadCounters>,
-        ring: Producer,
-    ) -> Answers {
-        let series = admin.inside.has_activity.then_some(&shared.series);
-        let recorder = Recorder::new(&admin.inside.history, series);
-        admin.inside.watch(thread, recorder.waiting());
-        Answers {
-            desk: Rc::new(HandlerContext {
-                sites: RefCell::new(shared.sites()),
-                generation: Cell::new(shared.generation()),
-                shared: Arc::clone(shared),
-                counters,
-                tally: shared.tallies.new_thread(),
-                tracer: RefCell::new(shared.otlp.load().as_ref().map(Tracer::new)),
-                admin: Arc::clone(admin),
-                local: RefCell::default(),
-                now_ms: Cell::new(0),
-                places: Rc::default(),
-                links: Rc::default(),
-                launcher: OnceCell::new(),
-                thread,
-                home: OnceCell::new(),
-                path: RefCell::default(),
-                key: RefCell::default(),
-            }),
-            books: Rc::new(Books {
-                recorder,
-                statistics: admin.statistics.new_thread(),
-                ring: RefCell::new(ring),
-            }),
-        }
-    }
-
-    /// Starts programs over this link from now on.
-    pub fn attach(&self, link: OwnedFd) {
-        if let Some(launcher) = self.desk.launcher.get()
-            && let Err(error) = launcher.attach(link)
-        {
-            tracing::error!(%error, "a link to the spawner cannot be watched");
-        }
-    }
-
-    /// Lets readers of the history see what this thread has kept to itself.
-    pub(crate) fn hand_over(&self) {
-        self.books.recorder.hand_over();
-    }
-
-    /// Entries of the cache that this thread has views of.
-    pub(crate) fn view_count(&self) -> usize {
-        self.desk.local.borrow().count()
-    }
-
-    /// Entries of the cache hear how often this thread was asked for them: a piece of them, from
-    /// this view on.
-    pub(crate) fn hand_over_hits(&self, first: usize) {
-        self.desk.local.borrow().hand_over_hits(first);
-    }
-
-    /// Starts a worker of a resident program on this thread.
-    pub(crate) fn start_worker(&self, order: WorkerStart) {
-        if let Some(home) = self.desk.home.get() {
-            home.start(order);
-        }
-    }
-
-    /// Starts an interpreter that scripts are forked from, on this thread.
-    pub(crate) fn start_host(&self, host: &Arc<WarmHost>) {
-        if let Some(home) = self.desk.home.get() {
-            let means = Means {
-                launcher: home.launcher.clone(),
-                reactor: home.reactor.clone(),
-                counters: Arc::clone(&home.counters),
-            };
-            keep::start(host, &means);
-        }
-    }
-
-    /// Starts an interpreter only to see what that costs; tells its end.
-    pub(crate) fn start_bare(&self, start: Start, done: mpsc::Sender<Option<Exit>>) {
-        if let Some(home) = self.desk.home.get() {
-            start_cost::begin(&home.launcher, &home.reactor, start, done);
-        }
-    }
-
-    /// Has every thread begin a turn, in which it lets go of what has left the cache.
-    fn wake_all(&self) {
-        let crew = &self.desk.admin.crew;
-        for index in 0..crew.thread_count() {
-            Handle::new(crew, index).run(|_: &mut Thread<Answers>| {});
-        }
-    }
-}
 
 impl Books {
     /// Counts a finished request and hands its record on.
@@ -545,13 +380,13 @@ fn note_fault(request: &Request, fault: Fault, reason: &'static str) {
 impl Responder for Answers {
     fn answer(&self, request: &Request) -> Answered {
         if request.facts().listener >= CONTROL_LISTENER {
-            return admin::answer(&self.desk.admin, request);
+            return Arc::clone(&self.desk.inside).answer(request);
         }
         if let Some(tracer) = &*self.desk.tracer.borrow() {
             tracer.begin(request);
         }
         let sites = self.desk.sites.borrow();
-        if let Some(page) = proof::page(&self.desk.admin, &sites, request) {
+        if let Some(page) = proof::page(&self.desk.crew, &sites, request) {
             return Answered::Ready(page);
         }
         let answered = self.desk.choose(&sites, request);
@@ -605,8 +440,7 @@ impl Responder for Answers {
             fleet: Arc::clone(&self.desk.shared.fleet),
         };
         let _ = self.desk.home.set(Rc::new(home));
-        let servers_started = admin::servers_started(&self.desk.admin);
-        reactor.station().set_server(servers_started);
+        reactor.station().set_server(self.desk.servers_started);
         reactor.station().set_hub(&self.desk.shared.watching.hub);
         // Called once; a second launcher would have no link.
         let _ = self.desk.launcher.set(launcher);

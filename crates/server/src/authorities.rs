@@ -19,14 +19,14 @@ pub(crate) const KEY: &str = "otlp.ca";
 ///
 /// # Errors
 /// As of [`read`].
-pub(crate) fn of<H: Handlers>(config: &Config<H>) -> Result<Vec<u8>, String> {
+pub fn of<H: Handlers>(config: &Config<H>) -> Result<Vec<u8>, String> {
     let path = config.otlp.as_ref().and_then(|otlp| otlp.ca.as_deref());
     path.map_or_else(|| Ok(Vec::new()), |path| read(path, KEY))
 }
 
 /// The same for a server that starts. One that takes the place of another that died serves without
 /// traces rather than not at all.
-pub(crate) fn of_or_none<H: Handlers>(config: &Config<H>) -> Vec<u8> {
+pub fn of_or_none<H: Handlers>(config: &Config<H>) -> Vec<u8> {
     of(config).unwrap_or_else(|error| {
         tracing::error!(error, "the collector's certificate cannot be checked");
         Vec::new()

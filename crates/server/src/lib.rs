@@ -1,22 +1,16 @@
-//! Requests to answers: config, routes, steps, cache, handlers, and the life of the processes.
+//! Requests to answers: config, routes, steps, cache, handlers.
 
-pub mod activity;
-pub mod advice;
 pub mod answer;
-pub mod api;
-mod authorities;
+pub mod authorities;
 pub mod cache;
-pub mod config;
-mod environment;
 pub mod explain;
 pub mod handle;
-mod limits;
-pub mod names;
-mod old_logs;
+pub mod inside;
+pub mod limits;
 pub mod otlp;
-pub mod resources;
 pub mod route;
 pub mod serve;
-pub mod shared;
 pub mod step;
-mod watch;
+pub mod watch;
+
+pub use handle::config;

@@ -6,7 +6,7 @@ use hob_keeper::connections_possible;
 use hob_config as config;
 
 /// The limits as the engine takes them.
-pub(crate) fn limits(limits: &config::LimitSettings) -> HttpLimits {
+pub fn limits(limits: &config::LimitSettings) -> HttpLimits {
     HttpLimits {
         target_bytes: limits.target,
         head_bytes: limits.head,

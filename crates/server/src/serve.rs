@@ -1,737 +1,257 @@
-//! The server process: threads that answer, and this one, which listens to the keeper.
+//! What all threads of a server share, and what outlives a reload.
 
-mod threads;
+pub(crate) mod context;
+pub(crate) mod dress;
+pub mod fleet;
+pub mod sites;
+pub mod workers;
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io;
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use hob_http::acme::Challenges;
-use hob_http::limits::HttpLimits;
-use hob_http::thread::{Crew, Drain, Handle, Listening, Thread};
-use hob_http::tls::{Offer, TicketKeys, TlsHosts};
+use arc_swap::{ArcSwap, ArcSwapOption};
+use hob_http::thread::{Listening, Visits};
+use hob_http::{listen, unix_ms};
 use hob_trace::Mutex;
-use hob_trace::access_log::{AccessLog, DestinationSettings, LogId, Target};
-use hob_trace::format::{AccessLogFormat, RecordNames};
-use hob_trace::history::{RequestHistory, Retention, SegmentOrigin};
-use hob_trace::metric::Counters;
-use hob_trace::ring::Consumer;
-use hob_trace::watch::Hidden;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
+use hob_trace::series::SeriesRegistry;
+use hob_trace::tally::Tallies;
+use rustix::process::{Resource, getrlimit};
 
-use crate::activity::{Hook, Inside, Sampler, SamplerFiles};
-use crate::advice::Advice;
-use crate::answer::{ADMIN_LISTENER, Answers, CONTROL_LISTENER};
-use crate::authorities;
-use crate::config::{CacheMode, Config, LogChoice, LogTarget, Purpose};
-use crate::handle::HandlerSettings;
-use crate::handle::admin::audit::Audit;
-use crate::handle::admin::door::Door;
-use crate::handle::admin::helm::{Helm, WishOutcome};
-use crate::handle::admin::{
-    Admin, Configured, GenerationReport, Ledger, Live, Readers, certificates,
-};
-use crate::handle::files::pin;
-use crate::limits::limits;
-use crate::names::ClientNameResolver;
-use crate::old_logs::OldLogs;
+use crate::cache::disk_threads::DiskThreads;
+use crate::cache::flight::Flights;
+use crate::cache::store::Store;
+use crate::handle::cgi::gate::Gate;
+use crate::handle::config::RunLimits;
+use crate::handle::files::find::Fetched;
+use crate::handle::files::load::FileLoadContext;
+use crate::handle::script::used::Scripts;
+use crate::handle::warm::Hosts;
 use crate::otlp::Exporter;
-use crate::resources::{self, Resources};
-use crate::route::sites::Sites;
-use crate::shared::ServerState;
-use crate::shared::fleet::now_ms;
-use hob_keeper::process;
-use hob_keeper::tls;
-use hob_keeper::{KeeperFailure, KeyFiles};
+use crate::serve::fleet::Fleet;
+use crate::serve::sites::Sites;
+use crate::serve::workers::Workers;
+use crate::watch::Watching;
+use hob_config::{CacheSettings, Metrics};
 
-/// What one generation of the config is served with.
-type Generation = hob_keeper::Generation<HandlerSettings>;
-/// What the keeper tells the server.
-type Event = hob_keeper::KeeperEvent<HandlerSettings>;
-/// The server's life as far as the keeper has a part in it.
-pub type ServerLife = hob_keeper::ServerLife<HandlerSettings>;
+/// What all threads share.
+pub struct ServerState {
+    /// Files that are known.
+    pub store: Store,
+    /// Threads that may wait for a disk.
+    pub pool: DiskThreads,
+    /// Looks at the disk under way.
+    pub flights: Flights<Fetched>,
+    sites: ArcSwap<Sites>,
+    generation: AtomicU64,
+    /// Numbers of files handlers by their settings.
+    handler_ids: Mutex<HashMap<String, u32>>,
+    /// Gates of programs, by name.
+    gates: Mutex<HashMap<String, RegisteredGate>>,
+    /// Programs with numbers of their own in `/metrics`.
+    program_labels: AtomicUsize,
+    /// Addresses listened on, and the connections that came to each.
+    listeners: ArcSwap<Vec<(String, Arc<Visits>)>>,
+    /// Routes by their numbers, which outlive reloads.
+    pub series: Arc<SeriesRegistry>,
+    /// Workers of resident programs.
+    pub fleet: Arc<Fleet>,
+    /// What scripts have used today.
+    pub scripts: Scripts,
+    /// Interpreters that are kept.
+    pub hosts: Hosts,
+    /// Who watches requests as they live.
+    pub watching: Watching,
+    /// Where traces go; nowhere most of the time.
+    pub otlp: ArcSwapOption<Exporter>,
+    /// Requests by site and handler.
+    pub tallies: Tallies,
+    cache_bytes: AtomicU64,
+    content_bytes_max: AtomicU64,
+    copy_bytes_max: AtomicU64,
+    recheck_ms: AtomicU64,
+}
 
-/// How long the access log may take to write what is left at the end.
-const LOG_PATIENCE: Duration = Duration::from_secs(3);
-/// Numbers of admin listeners: one config and the one before it have four at most.
-const ADMIN_LISTENERS_MAX: u16 = 14;
-/// How often it is tried again to take a message of the keeper for which descriptors lack.
-const ROOM_LOOK: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 100_000_000,
-};
-/// How long running answers may take when the keeper is gone.
-const ORPHAN_DRAIN: Duration = Duration::from_secs(2);
+/// A gate, and what its program is called.
+struct RegisteredGate {
+    program: String,
+    gate: Weak<Gate>,
+}
 
-/// Runs a server process until it is drained.
-pub fn run() -> Result<(), KeeperFailure> {
-    let mut life = ServerLife::from_stdin()?;
-    let generation = life.start()?;
-    match ServingProcess::start(generation) {
-        Ok(mut server) => {
-            life.ready();
-            server.run(&mut life);
-            life.drained();
-            Ok(())
+impl ServerState {
+    /// Nothing cached, no sites, for so many threads.
+    pub fn new(cache: &CacheSettings, thread_count: usize) -> ServerState {
+        let shared = ServerState {
+            store: Store::new(cache.bytes, descriptors_max()),
+            pool: DiskThreads::default(),
+            flights: Flights::default(),
+            sites: ArcSwap::from_pointee(Sites::default()),
+            generation: AtomicU64::new(0),
+            handler_ids: Mutex::default(),
+            gates: Mutex::default(),
+            program_labels: AtomicUsize::new(0),
+            listeners: ArcSwap::default(),
+            series: Arc::new(SeriesRegistry::new(thread_count)),
+            fleet: Fleet::new(),
+            scripts: Scripts::new(unix_ms()),
+            hosts: Hosts::default(),
+            watching: Watching::default(),
+            otlp: ArcSwapOption::empty(),
+            tallies: Tallies::new(),
+            cache_bytes: AtomicU64::new(0),
+            content_bytes_max: AtomicU64::new(0),
+            copy_bytes_max: AtomicU64::new(0),
+            recheck_ms: AtomicU64::new(0),
+        };
+        shared.set_cache(cache);
+        shared
+    }
+
+    /// The cache's settings in force.
+    pub fn cache(&self) -> CacheSettings {
+        CacheSettings {
+            bytes: self.cache_bytes.load(Ordering::Relaxed),
+            max_file: self.content_bytes_max.load(Ordering::Relaxed),
+            max_file_tls: self.copy_bytes_max(),
+            recheck: Duration::from_millis(self.recheck_ms()),
         }
-        Err(text) => {
-            life.start_failed(&text);
-            Err(KeeperFailure::Config(text))
+    }
+
+    /// Puts the cache's settings in force.
+    pub fn set_cache(&self, cache: &CacheSettings) {
+        self.cache_bytes.store(cache.bytes, Ordering::Relaxed);
+        self.content_bytes_max
+            .store(cache.max_file, Ordering::Relaxed);
+        self.copy_bytes_max
+            .store(cache.max_file_tls, Ordering::Relaxed);
+        self.recheck_ms
+            .store(cache.recheck.as_millis() as u64, Ordering::Relaxed);
+        self.store.set_bytes_max(cache.bytes);
+    }
+
+    /// Puts sites in force; threads see them in their next turn.
+    pub fn set_sites(&self, sites: Sites) {
+        self.sites.store(Arc::new(sites));
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// The sites in force.
+    pub fn sites(&self) -> Arc<Sites> {
+        self.sites.load_full()
+    }
+
+    /// A number that moves whenever other sites come into force.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The number of a files handler with these settings.
+    pub fn handler_id(&self, settings: String) -> u32 {
+        let mut ids = self.handler_ids.lock();
+        let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+        *ids.entry(settings).or_insert(next)
+    }
+
+    /// The gate of this name: the one that is there already, with these limits from now on.
+    /// `program` is what people call who goes through it.
+    pub fn gate(&self, name: &str, program: String, limits: &RunLimits) -> Arc<Gate> {
+        let mut gates = self.gates.lock();
+        gates.retain(|_, known| known.gate.strong_count() > 0);
+        if let Some(gate) = gates.get(name).and_then(|known| known.gate.upgrade()) {
+            gate.set_limits(limits.concurrent, limits.queue);
+            return gate;
         }
-    }
-}
-
-struct ServingProcess {
-    shared: Arc<ServerState>,
-    admin: Arc<Admin>,
-    crew: Arc<Crew>,
-    counters: Arc<Counters>,
-    threads: Vec<JoinHandle<()>>,
-    signals: Arc<ThreadNotices>,
-    log: Option<AccessLog>,
-    /// Rings of threads while there is no log to read them.
-    rings: Vec<Consumer>,
-    /// Numbers of the logs of the config in force, by its index.
-    logs: Vec<LogId>,
-    /// Numbers of the config before: answers under way may still bear them.
-    old_logs: OldLogs,
-    /// The config in force.
-    config: Config,
-    /// Keys of session tickets; they outlive reloads.
-    ticket_keys: Arc<TicketKeys>,
-    listeners: Vec<Listening>,
-    next_listener: u16,
-    next_admin: u16,
-    /// The server's own end to the spawner; while it is open the spawner has a server.
-    spawner: Option<OwnedFd>,
-    /// Looks at all of it once a second.
-    sampler: Option<Sampler>,
-}
-
-/// What other threads tell the one that runs the server.
-struct ThreadNotices {
-    bell: OwnedFd,
-    running: AtomicUsize,
-    to_rotate: Mutex<Vec<LogId>>,
-}
-
-impl ThreadNotices {
-    fn new() -> io::Result<ThreadNotices> {
-        let bell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(ThreadNotices {
-            bell,
-            running: AtomicUsize::new(0),
-            to_rotate: Mutex::default(),
-        })
+        let gate = Arc::new(Gate::new(limits.concurrent, limits.queue));
+        let known = RegisteredGate {
+            program,
+            gate: Arc::downgrade(&gate),
+        };
+        gates.insert(name.to_owned(), known);
+        gate
     }
 
-    fn ring(&self) {
-        // A full counter is as good as a ring.
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
-    }
-}
-
-impl ServingProcess {
-    fn start(mut generation: Generation) -> Result<ServingProcess, String> {
-        let config = &generation.config;
-        let thread_count = config.threads.unwrap_or_else(hob_keeper::usable_cores);
-        let text = |error: io::Error| error.to_string();
-        let crew = Crew::new(thread_count).map_err(text)?;
-        generation.tell(&crew);
-        let shared = Arc::new(ServerState::new(&config.cache, thread_count));
-        shared.fleet.set_crew(&crew);
-        crew.set_challenges(Challenges::new(&generation.challenges)?);
-        let counters = Arc::new(Counters::new());
-        let signals = Arc::new(ThreadNotices::new().map_err(text)?);
-        let admin = Arc::new(Admin {
-            helm: Helm::new().map_err(text)?,
-            counters: Arc::clone(&counters),
-            statistics: Ledger::new(&counters, resources::unix_ms()),
-            resources: Resources::default(),
-            names: ClientNameResolver::new(),
-            crew: Arc::clone(&crew),
-            shared: Arc::clone(&shared),
-            inside: Arc::new(Inside::new(
-                history(&generation),
-                !generation.config.activity.is_off,
-            )),
-            advice: Advice::default(),
-            started: Instant::now(),
-            report: Mutex::new(report(&generation)),
-            configured: Mutex::new(Configured::new(config, &generation.sources)),
-            certificates: Mutex::default(),
-            door: Door::default(),
-            audit: Audit::new(&shared.pool),
-            live: Live::default(),
-            readers: Readers::default(),
+    /// Each gate's program, how many of it run and how many requests wait for it.
+    pub fn gate_loads(&self) -> Vec<(String, (usize, usize))> {
+        let gates = self.gates.lock();
+        let loads = gates.values().filter_map(|known| {
+            let gate = known.gate.upgrade()?;
+            Some((known.program.clone(), gate.load()))
         });
-        let admin_token = generation.facts.admin_token.clone();
-        let mut server = ServingProcess {
-            shared,
-            admin,
-            crew,
-            counters,
-            threads: Vec::new(),
-            signals,
-            log: None,
-            rings: Vec::new(),
-            logs: Vec::new(),
-            old_logs: OldLogs::default(),
-            config: generation.config.clone(),
-            ticket_keys: TicketKeys::new(),
-            listeners: Vec::new(),
-            next_listener: 0,
-            next_admin: 0,
-            spawner: None,
-            sampler: None,
-        };
-        let files = SamplerFiles {
-            history: generation.history_file.take(),
-            history_bytes_max: generation.config.history.file_bytes,
-            activity: generation.activity_file.take(),
-        };
-        let roots = authorities::of_or_none(&generation.config);
-        let (listeners, limits) = server.put_in_force(generation, roots)?;
-        if let Some(token) = admin_token {
-            server.admin.door.take_token(&token, now_ms());
-        }
-        server.start_threads(thread_count, &limits, &listeners)?;
-        let sampler = Sampler::start(&server.admin, files, hooks(&server.admin)).map_err(text)?;
-        server.sampler = Some(sampler);
-        Ok(server)
+        let mut loads: Vec<_> = loads.collect();
+        loads.sort();
+        loads
     }
 
-    /// Makes a generation the one that is served; `roots` is the text of its `otlp.ca`. Returns
-    /// what threads must be given.
-    #[allow(clippy::type_complexity)]
-    fn put_in_force(
-        &mut self,
-        generation: Generation,
-        roots: Vec<u8>,
-    ) -> Result<(Vec<Listening>, HttpLimits), String> {
-        let report = report(&generation);
-        let Generation {
-            number,
-            config,
-            sources,
-            listeners,
-            datagrams,
-            logs,
-            keys,
-            control,
-            ..
-        } = generation;
-        let terms = self.terms(&config, &keys)?;
-        let audit = Admin::audit_file(&config)?;
-        let new_logs = self.open_logs(&config, logs)?;
-        let numbers: Vec<u16> = new_logs.iter().map(|log| log.number()).collect();
-        let mut sites = match self.build_sites(&config, number, &numbers) {
-            Ok(sites) => sites,
-            Err(text) => {
-                self.retire(new_logs);
-                return Err(text);
-            }
-        };
-        sites.set_client_rules(&tls::client_rules(&config, &keys)?);
-        let purposes: Vec<Purpose> = config.listeners.iter().map(|one| one.purpose).collect();
-        let mut numbered = self.number_listeners(listeners, &purposes, control);
-        self.join_datagrams(&mut numbered, datagrams);
-        for (listening, listener) in numbered.iter_mut().zip(&config.listeners) {
-            let port = listener.tls.as_ref().and_then(|tls| tls.http3_port);
-            listening.tell_of_datagrams(port);
-        }
-        for (listening, terms) in numbered.iter_mut().zip(terms) {
-            listening.tls = terms;
-        }
-        sites.https_port = https_port(&numbered);
-        for (Listening { number, .. }, listener) in numbered.iter().zip(&config.listeners) {
-            if let LogChoice::Log(index) = listener.log {
-                let log = numbers.get(index).copied().unwrap_or(0);
-                sites.listener_logs.insert(*number, log);
+    /// Programs with numbers of their own in `/metrics`.
+    pub fn program_labels(&self) -> usize {
+        self.program_labels.load(Ordering::Relaxed)
+    }
+
+    /// Addresses listened on, and the connections that came to each.
+    pub fn listeners(&self) -> Arc<Vec<(String, Arc<Visits>)>> {
+        self.listeners.load_full()
+    }
+
+    /// Says which listeners there are. Sockets of one address, such as two that systemd hands down,
+    /// count as the first of them.
+    pub fn set_listeners(&self, listeners: &[Listening]) {
+        let mut all: Vec<(String, Arc<Visits>)> = Vec::new();
+        for listening in listeners.iter().filter(|listening| listening.is_counted) {
+            let name = listen::shown(&*listening.socket);
+            if !all.iter().any(|(known, _)| *known == name) {
+                all.push((name, Arc::clone(&listening.visits)));
             }
         }
-        let watch = &config.watch;
-        let hidden = Hidden::new(&watch.hidden_query, &watch.hidden_fields);
-        self.shared.watching.set_hidden(hidden);
-        let fleet = &self.shared.fleet;
-        fleet.set_workers_max(config.limits.workers);
-        self.admin
-            .configure(&config, &sources, &report.addresses, audit);
-        *self.admin.certificates.lock() = certificates::held(&config, &keys, &report.addresses);
-        self.admin.inside.history.set_retention(retention(&config));
-        self.set_otlp(&config, roots);
-        self.shared.set_sites(sites);
-        self.shared.fleet.tend();
-        self.shared.hosts.tend(&self.shared.fleet);
-        let before = std::mem::replace(&mut self.logs, new_logs);
-        let unused = self.old_logs.renew(before, &self.crew);
-        self.retire(unused);
-        self.tell(report);
-        self.shared.set_listeners(&numbered);
-        self.admin.names.set(config.names.as_ref());
-        if config.names.is_some()
-            && let Err(error) = self.admin.names.start(&self.counters)
-        {
-            tracing::error!(%error, "clients have no names");
-        }
-        self.listeners.clone_from(&numbered);
-        let limits = limits(&config.limits);
-        self.config = config;
-        Ok((numbered, limits))
+        self.listeners.store(Arc::new(all));
     }
 
-    /// The report of the generation that is served now; what the keeper tells besides stays.
-    fn tell(&self, report: GenerationReport) {
-        let mut told = self.admin.report.lock();
-        let spawner_pid = told.spawner_pid;
-        let certificates = std::mem::take(&mut told.certificates);
-        *told = GenerationReport {
-            spawner_pid,
-            certificates,
-            ..report
-        };
+    /// Says how many sites and programs have numbers of their own.
+    pub fn set_labels(&self, metrics: &Metrics) {
+        self.tallies.set_sites_max(metrics.sites);
+        self.program_labels
+            .store(metrics.programs, Ordering::Relaxed);
     }
 
-    /// Sends traces where the config says. What the exporter before still has, it sends.
-    /// `roots` is who may have signed the collector's certificate.
-    fn set_otlp(&self, config: &Config, roots: Vec<u8>) {
-        let current = self.shared.otlp.load();
-        let is_as_before = match (current.as_ref(), &config.otlp) {
-            (Some(exporter), Some(settings)) => exporter.is(settings, &roots),
-            (None, None) => true,
-            _ => false,
-        };
-        if is_as_before {
-            return;
-        }
-        let exporter = config.otlp.clone().and_then(|settings| {
-            let series = Arc::clone(&self.shared.series);
-            let counters = self.counters.new_thread();
-            let started = Exporter::start(settings, roots, series, counters);
-            started
-                .inspect_err(|error| tracing::error!(%error, "traces are not sent"))
-                .ok()
-        });
-        self.shared.otlp.store(exporter.map(Arc::new));
-    }
-
-    /// TLS of each listener.
-    fn terms(
-        &self,
-        config: &Config,
-        keys: &KeyFiles,
-    ) -> Result<Vec<Option<Arc<TlsHosts>>>, String> {
-        let offers = tls::offers(config, keys)?;
-        let terms = |offer: Option<Offer>| match offer {
-            Some(offer) => {
-                TlsHosts::new(&offer, &self.ticket_keys).map(|terms| Some(Arc::new(terms)))
-            }
-            None => Ok(None),
-        };
-        let all: Result<Vec<_>, _> = offers.into_iter().map(terms).collect();
-        all.map_err(|error| error.to_string())
-    }
-
-    fn build_sites(
-        &self,
-        config: &Config,
-        generation: u64,
-        log_numbers: &[u16],
-    ) -> Result<Sites, String> {
-        self.shared.set_labels(&config.metrics);
-        let sites = Sites::build(config, generation, log_numbers, &self.shared)?;
-        let before = self.shared.cache();
-        self.shared.set_cache(&config.cache);
-        let handlers = sites.files_handlers().map(|files| files.id).collect();
-        self.shared.store.unpin_all_but(&handlers);
-        for files in sites.files_handlers() {
-            if files.settings.cache == CacheMode::Pin
-                && let Err(text) = pin::load_all(files, &self.shared)
-            {
-                self.shared.set_cache(&before);
-                return Err(text);
-            }
-        }
-        Ok(sites)
-    }
-
-    fn retire(&self, logs: Vec<LogId>) {
-        for id in logs {
-            if let Some(log) = &self.log {
-                log.retire(id);
-            }
+    /// Adds who runs behind gates, and who waits at them.
+    pub(crate) fn add_gates_to(&self, workers: &mut Workers) {
+        let gates = self.gates.lock();
+        for gate in gates.values().filter_map(|known| known.gate.upgrade()) {
+            let (running, waiting) = gate.load();
+            workers.busy += running;
+            workers.queued += waiting;
+            workers.max += gate.running_max();
         }
     }
 
-    fn open_logs(
-        &mut self,
-        config: &Config,
-        files: Vec<Option<OwnedFd>>,
-    ) -> Result<Vec<LogId>, String> {
-        if config.logs.is_empty() {
-            return Ok(Vec::new());
-        }
-        let log = match &self.log {
-            Some(log) => log,
-            None => {
-                let signals = Arc::clone(&self.signals);
-                let ask = Box::new(move |log| {
-                    signals.to_rotate.lock().push(log);
-                    signals.ring();
-                });
-                let started = AccessLog::start(self.counters.new_thread(), ask);
-                let log = started.map_err(|error| error.to_string())?;
-                self.rings.drain(..).for_each(|ring| log.add_ring(ring));
-                self.log.insert(log)
-            }
-        };
-        let mut names = names(config);
-        if config.names.is_some() {
-            names.set_clients(Arc::clone(&self.admin.names) as _);
-        }
-        let names = Arc::new(names);
-        let mut ids = Vec::new();
-        for (settings, file) in config.logs.iter().zip(files) {
-            let name = match &settings.target {
-                LogTarget::File(path) => path.display().to_string(),
-                LogTarget::Stdout => "standard output".to_owned(),
-            };
-            let target = match file {
-                Some(file) => Target::File(File::from(file)),
-                None => Target::Stdout,
-            };
-            let format =
-                AccessLogFormat::parse(&settings.format).map_err(|error| error.to_string())?;
-            let settings = DestinationSettings {
-                name,
-                format,
-                names: Arc::clone(&names),
-                rotate_bytes: settings.rotate_bytes,
-                rotate_daily: settings.rotate_daily,
-            };
-            ids.push(
-                log.register(settings, target)
-                    .map_err(|error| error.to_string())?,
-            );
-        }
-        Ok(ids)
+    /// True when there is a cache at all.
+    pub fn is_cache_on(&self) -> bool {
+        self.cache_bytes.load(Ordering::Relaxed) > 0
     }
 
-    /// Gives listening sockets their numbers; a socket that stays keeps its number.
-    fn number_listeners(
-        &mut self,
-        sockets: Vec<OwnedFd>,
-        purposes: &[Purpose],
-        control: Option<OwnedFd>,
-    ) -> Vec<Listening> {
-        let identity = |socket: &OwnedFd| {
-            rustix::fs::fstat(socket)
-                .map(|stat| (stat.st_dev, stat.st_ino))
-                .ok()
-        };
-        let known: HashMap<_, _> = self
-            .listeners
-            .iter()
-            .map(|listening| (identity(&listening.socket), listening.clone()))
-            .collect();
-        let mut numbered = Vec::new();
-        for (socket, purpose) in sockets.into_iter().zip(purposes) {
-            let place = known.get(&identity(&socket)).cloned();
-            // An address that changes its purpose changes its number.
-            let is_ours = |place: &Listening| {
-                (place.number >= ADMIN_LISTENER) == (*purpose == Purpose::Admin)
-            };
-            let place = place.filter(is_ours);
-            numbered.push(place.unwrap_or_else(|| self.new_listener(socket, *purpose)));
-        }
-        if let Some(control) = control {
-            let place = known.get(&identity(&control)).cloned();
-            // A full server still tells its operator so, and lets itself be stopped.
-            let new = || Listening::aside(CONTROL_LISTENER, Arc::new(control));
-            numbered.push(place.unwrap_or_else(new));
-        }
-        numbered
+    /// How old what is known of a file may get, in milliseconds.
+    pub fn recheck_ms(&self) -> u64 {
+        self.recheck_ms.load(Ordering::Relaxed)
     }
 
-    fn new_listener(&mut self, socket: OwnedFd, purpose: Purpose) -> Listening {
-        let socket = Arc::new(socket);
-        match purpose {
-            Purpose::Sites => {
-                self.next_listener = (self.next_listener + 1) % CONTROL_LISTENER;
-                Listening::new(self.next_listener, socket)
-            }
-            Purpose::Admin => {
-                self.next_admin = (self.next_admin + 1) % ADMIN_LISTENERS_MAX;
-                // A full server still shows its operator so.
-                Listening::aside(ADMIN_LISTENER + self.next_admin, socket)
-            }
-        }
+    /// Largest file copied into memory for answers that cannot leave by sendfile, in bytes.
+    pub fn copy_bytes_max(&self) -> u64 {
+        self.copy_bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Gives listeners their sockets for HTTP/3; those that stay keep theirs.
-    fn join_datagrams(&self, listeners: &mut [Listening], sockets: Vec<Vec<OwnedFd>>) {
-        let identity = |socket: &OwnedFd| {
-            rustix::fs::fstat(socket)
-                .map(|stat| (stat.st_dev, stat.st_ino))
-                .ok()
-        };
-        for (listening, sockets) in listeners.iter_mut().zip(sockets) {
-            let before = listening.datagrams.iter().map(|socket| identity(socket));
-            if !before.eq(sockets.iter().map(identity)) {
-                listening.set_datagrams(sockets.into_iter().map(Arc::new).collect());
-            }
-        }
-    }
-
-    /// Listens to the keeper until all threads have ended.
-    fn run(&mut self, life: &mut ServerLife) {
-        let mut is_draining = false;
-        loop {
-            while let Some(event) = life.next() {
-                is_draining |= matches!(event, Event::Drain { .. } | Event::KeeperGone);
-                self.handle(life, event);
-            }
-            self.admin.helm.pass_on(|wish| life.ask(wish));
-            self.pass_rotations(life);
-            if self.signals.running.load(Ordering::SeqCst) == 0 {
-                break;
-            }
-            let mut polled = [
-                PollFd::new(self.admin.helm.bell(), PollFlags::IN),
-                PollFd::new(&self.signals.bell, PollFlags::IN),
-                PollFd::from_borrowed_fd(life.fd(), PollFlags::IN),
-            ];
-            let (polled, most) = match life.lacks_room() {
-                true => (&mut polled[..2], Some(&ROOM_LOOK)),
-                false => (&mut polled[..], None),
-            };
-            let _ = rustix::event::poll(polled, most);
-            let _ = rustix::io::read(&self.signals.bell, &mut [0u8; 8]);
-        }
-        if !is_draining {
-            tracing::error!("all server threads have ended");
-        }
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
-        // A log that still waits for a name has it or goes without.
-        self.admin.names.end();
-        // After the threads, which have handed over what they had.
-        drop(self.sampler.take());
-        if let Some(exporter) = self.shared.otlp.swap(None)
-            && !exporter.close(LOG_PATIENCE)
-        {
-            tracing::warn!("the collector did not take the last traces in time");
-        }
-        if let Some(log) = self.log.take()
-            && !log.close(LOG_PATIENCE)
-        {
-            tracing::warn!("the access log could not be written to its end in time");
-        }
-    }
-
-    fn handle(&mut self, life: &mut ServerLife, event: Event) {
-        match event {
-            Event::Reload(generation) => {
-                let number = generation.number;
-                match self.reload(*generation) {
-                    Ok(()) => life.reloaded(number),
-                    Err(text) => life.reload_failed(&text),
-                }
-            }
-            Event::Drain { deadline, grace } => self.drain(Drain { deadline, grace }),
-            Event::KeeperGone => {
-                self.drain(Drain {
-                    deadline: ORPHAN_DRAIN,
-                    grace: Duration::ZERO,
-                });
-            }
-            Event::LogFile { index, file } => {
-                if let (Some(log), Some(id)) = (&self.log, self.logs.get(index)) {
-                    log.replace(*id, File::from(file));
-                }
-            }
-            Event::Answer {
-                request,
-                is_ok,
-                text,
-            } => {
-                self.admin.helm.answer(request, WishOutcome { is_ok, text });
-            }
-            Event::Spawner { pid, end } => self.take_spawner(pid, end),
-            Event::Keys(keys) => {
-                if let Err(text) = self.take_keys(&keys) {
-                    tracing::error!("changed certificates are not served: {text}");
-                }
-            }
-            Event::Challenges { number, challenges } => match Challenges::new(&challenges) {
-                Ok(challenges) => {
-                    self.crew.set_challenges(challenges);
-                    life.challenged(number);
-                }
-                Err(error) => tracing::error!(error, "challenges cannot be answered"),
-            },
-            Event::Servers(living) => self.crew.set_living(&living),
-            Event::Certificates(states) => self.admin.report.lock().certificates = states,
-            Event::Note { text } => {
-                let mut report = self.admin.report.lock();
-                if !report.warnings.contains(&text) {
-                    report.warnings.push(text);
-                }
-            }
-        }
-    }
-
-    /// Serves with other certificates from now on.
-    fn take_keys(&mut self, keys: &KeyFiles) -> Result<(), String> {
-        let terms = self.terms(&self.config, keys)?;
-        let addresses = self.admin.report.lock().addresses.clone();
-        let held = certificates::held(&self.config, keys, &addresses);
-        *self.admin.certificates.lock() = held;
-        for (listening, terms) in self.listeners.iter_mut().zip(terms) {
-            listening.tls = terms;
-        }
-        self.give_listeners(self.listeners.clone(), |_| {});
-        Ok(())
-    }
-
-    fn reload(&mut self, generation: Generation) -> Result<(), String> {
-        let roots = authorities::of(&generation.config)?;
-        let (listeners, limits) = self.put_in_force(generation, roots)?;
-        self.give_listeners(listeners, move |thread| thread.set_limits(limits.clone()));
-        Ok(())
-    }
-
-    /// Has every thread watch these listeners, and do something before.
-    fn give_listeners(
-        &self,
-        listeners: Vec<Listening>,
-        before: impl Fn(&mut Thread<Answers>) + Clone + Send + 'static,
-    ) {
-        for index in 0..self.crew.thread_count() {
-            let (listeners, before) = (listeners.clone(), before.clone());
-            Handle::new(&self.crew, index).run(move |thread: &mut Thread<Answers>| {
-                before(thread);
-                if let Err(error) = thread.set_listeners(listeners) {
-                    tracing::error!(%error, "listening sockets could not be changed");
-                }
-            });
-        }
-    }
-
-    /// Gives every thread a link to the spawner.
-    fn take_spawner(&mut self, pid: u32, end: OwnedFd) {
-        self.admin.report.lock().spawner_pid = Some(pid);
-        for index in 0..self.crew.thread_count() {
-            let link = match process::end_for_thread(&end) {
-                Ok(link) => link,
-                // The keeper sees the spawner's end as well, and brings the next one.
-                Err(error) => {
-                    tracing::error!(%error, "a thread has no link to the spawner");
-                    continue;
-                }
-            };
-            Handle::new(&self.crew, index)
-                .run(move |thread: &mut Thread<Answers>| thread.answer_mut().attach(link));
-        }
-        self.spawner = Some(end);
-    }
-
-    fn drain(&self, drain: Drain) {
-        self.admin.readers.end_all();
-        self.shared.fleet.drain_tunnels();
-        self.shared.watching.hub.end_all();
-        for index in 0..self.crew.thread_count() {
-            Handle::new(&self.crew, index)
-                .run(move |thread: &mut Thread<Answers>| thread.drain(drain));
-        }
-    }
-
-    fn pass_rotations(&self, life: &mut ServerLife) {
-        let due = std::mem::take(&mut *self.signals.to_rotate.lock());
-        for log in due {
-            if let Some(index) = self.logs.iter().position(|known| *known == log) {
-                life.rotate(index);
-            }
+    /// What holds for a look at a file at this moment.
+    pub fn moment(&self, now_ms: u64) -> FileLoadContext {
+        FileLoadContext {
+            now_ms,
+            recheck_ms: self.recheck_ms(),
+            content_bytes_max: self.content_bytes_max.load(Ordering::Relaxed),
         }
     }
 }
 
-/// What is done each second beside the activity.
-fn hooks(admin: &Arc<Admin>) -> Vec<Hook> {
-    let mut resources = resources::Sampler::new(admin);
-    let admin = Arc::clone(admin);
-    vec![
-        Box::new(move |unix_s| resources.sample(unix_s * 1000)),
-        Box::new(move |unix_s| admin.advice.tick(&admin, unix_s * 1000)),
-    ]
-}
-
-/// The port of TLS that a client in clear text can be sent to: the usual one, else the first.
-fn https_port(listeners: &[Listening]) -> u16 {
-    let port = |listening: &Listening| {
-        let address = rustix::net::getsockname(&listening.socket).ok()?;
-        let address = std::net::SocketAddr::try_from(address).ok()?;
-        let is_of_sites = listening.number < CONTROL_LISTENER;
-        (listening.tls.is_some() && is_of_sites).then_some(address.port())
-    };
-    let ports: Vec<u16> = listeners.iter().filter_map(port).collect();
-    let first = ports.first().copied().unwrap_or(443);
-    if ports.contains(&443) { 443 } else { first }
-}
-
-fn report(generation: &Generation) -> GenerationReport {
-    let facts = &generation.facts;
-    GenerationReport {
-        generation: generation.number,
-        keeper_pid: facts.keeper_pid,
-        keeper_uid: facts.keeper_uid,
-        keeper_started: facts.started,
-        servers_started: facts.servers_started,
-        spawner_pid: None,
-        certificates: Vec::new(),
-        config: facts.config.clone(),
-        addresses: facts.addresses.clone(),
-        warnings: facts.warnings.clone(),
-        sites: generation
-            .config
-            .sites
-            .iter()
-            .map(|site| site.name().to_owned())
-            .collect(),
-    }
-}
-
-/// The history as a config wants it.
-fn history(generation: &Generation) -> RequestHistory {
-    let facts = &generation.facts;
-    let started = facts.started.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let origin = SegmentOrigin {
-        run: u64::try_from(started.as_millis()).unwrap_or(0),
-        server: facts.servers_started,
-    };
-    RequestHistory::new(origin, retention(&generation.config))
-}
-
-fn retention(config: &Config) -> Retention {
-    Retention {
-        bytes_max: config.history.bytes,
-        time_max: config.history.time,
-    }
-}
-
-fn names(config: &Config) -> RecordNames {
-    let mut names = RecordNames::new();
-    for site in &config.sites {
-        names.add_site(
-            site.name(),
-            site.routes.iter().map(|route| route.path.clone()),
-        );
-    }
-    names
+/// Open files the cache may hold: a quarter of what the process may have, the rest is for
+/// connections.
+fn descriptors_max() -> u64 {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    (limit / 4).min(1 << 20)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hob_http::{Answered, Response};
 
-use crate::answer::OnRoute;
+use crate::serve::context::OnRoute;
 use crate::handle::AnswersRoute;
 use crate::handle::teapot::Teapot;
 

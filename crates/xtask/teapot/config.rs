@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::config::build_site::OnSection;
-use crate::config::key::Preset::Nothing;
-use crate::config::key::ValueType::{OrText, Text};
-use crate::config::key::{Preset, SchemaKey, SchemaTable};
-use crate::config::program::Programs;
-use crate::config::tree::Section;
-use crate::config::{Faults, Route};
+use crate::handle::config::build_site::OnSection;
+use crate::handle::config::key::Preset::Nothing;
+use crate::handle::config::key::ValueType::{OrText, Text};
+use crate::handle::config::key::{Preset, SchemaKey, SchemaTable};
+use crate::handle::config::program::Programs;
+use crate::handle::config::tree::Section;
+use crate::handle::config::{Faults, Route};
 use crate::handle::teapot::Teapot;
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
-use crate::route::sites::SitesBuildContext;
+use crate::serve::sites::SitesBuildContext;
 
 /// A teapot.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,14 +11,14 @@ use hob_http::{Answered, Body, BodyError, Fields, Preconditions, Request, Respon
 use hob_trace::Fault;
 use hob_trace::watch::RequestStage;
 
-use super::dress::{dress, is_prepared};
+use super::after::{self, narrow};
 use super::{HandlerContext, note_fault};
 use crate::handle::files::find::ELSEWHERE;
 use crate::handle::plain;
 use crate::handle::script::control::{Buffer, Control, Instead, REDIRECTS_MAX};
-use crate::route::sites::{ServedRoute, ServedSite, Sites};
 use crate::route::target;
-use crate::step::after::{self, narrow};
+use crate::serve::dress::{dress, is_prepared};
+use crate::serve::sites::{ServedRoute, ServedSite, Sites};
 use crate::step::collect::{Collected, collect, look_ahead};
 use crate::step::headers;
 

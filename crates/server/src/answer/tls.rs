@@ -7,8 +7,8 @@ use hob_http::{Request, Response};
 use hob_trace::Fault;
 
 use crate::handle::plain;
-use crate::route::sites::{ServedSite, Sites};
 use crate::route::template::without_port;
+use crate::serve::sites::{ServedSite, Sites};
 
 /// The answer in the place of the site's, when it does not answer here.
 pub(super) fn check(sites: &Sites, site: &ServedSite, request: &Request) -> Option<Response> {

@@ -161,7 +161,7 @@ impl DiskThreads {
     }
 
     /// How many jobs took longer than [`LOOK_TIME`].
-    pub(crate) fn hung(&self) -> u64 {
+    pub fn hung(&self) -> u64 {
         self.inner.state.lock().hung
     }
 

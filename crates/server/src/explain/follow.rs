@@ -14,16 +14,19 @@ use super::told::{
     ExplainedAnswer, ExplainedRoute, ExplainedSite, Explanation, Handler, Listener, Log, LogTarget,
     Path, Rewrite,
 };
-use crate::answer::{NO_SITE, dress, own_page};
-use crate::config::{Config, ListenAddress, LogChoice, LogSettings, SourceLocation, UnknownHost};
+use crate::handle::config::{
+    Config, ListenAddress, LogChoice, LogSettings, SourceLocation, UnknownHost,
+};
 use crate::handle::plain;
 use crate::limits::limits;
 use crate::route::host::{Chosen, ChosenBy, normalise_host};
 use crate::route::pattern::Mismatch;
-use crate::route::sites::{self, Sites};
 use crate::route::target;
 use crate::route::template::{TemplateValues, without_port};
-use crate::shared::ServerState;
+use crate::serve::ServerState;
+use crate::serve::dress::{dress, own_page};
+use crate::serve::sites::NO_SITE;
+use crate::serve::sites::{self, Sites};
 
 /// Says what would answer a request, and why. Opens the roots of the config and looks at the disk
 /// as the server would.
@@ -90,7 +93,7 @@ pub(crate) struct ExplainContext<'a> {
 pub(crate) struct OnExplained<'a> {
     pub(crate) way: &'a ExplainContext<'a>,
     /// The site, and what the config says of it.
-    pub(crate) site: (&'a sites::ServedSite, &'a crate::config::Site),
+    pub(crate) site: (&'a sites::ServedSite, &'a crate::handle::config::Site),
     pub(crate) route: &'a sites::ServedRoute,
     /// The path in its normal form, rewritten where the route says so.
     pub(crate) path: &'a [u8],
@@ -168,7 +171,7 @@ impl ExplainContext<'_> {
     pub(crate) fn route(
         &self,
         site: &sites::ServedSite,
-        settings: &crate::config::Site,
+        settings: &crate::handle::config::Site,
         path: &[u8],
         told: &mut Explanation,
     ) -> Response {
@@ -241,7 +244,7 @@ impl ExplainContext<'_> {
 
     fn handle(
         &self,
-        site: (&sites::ServedSite, &crate::config::Site),
+        site: (&sites::ServedSite, &crate::handle::config::Site),
         route: &sites::ServedRoute,
         path: &[u8],
         below: usize,
@@ -260,7 +263,7 @@ impl ExplainContext<'_> {
     /// Tells whether a path that nobody answers is sent to its slash.
     pub(crate) fn slash(
         &self,
-        (site, settings): (&sites::ServedSite, &crate::config::Site),
+        (site, settings): (&sites::ServedSite, &crate::handle::config::Site),
         told: &mut Explanation,
     ) -> bool {
         let slashes = site.slashes.as_ref();
@@ -320,7 +323,7 @@ impl ExplainContext<'_> {
 fn compared(
     index: usize,
     route: &sites::ServedRoute,
-    settings: &crate::config::Route,
+    settings: &crate::handle::config::Route,
     path: &[u8],
 ) -> ExplainedRoute {
     let compared = route.pattern.compare(path);
@@ -377,7 +380,7 @@ fn listeners(config: &Config, address: &ExplainedUrl) -> Vec<Listener> {
         }
         (ListenAddress::Unix(_) | ListenAddress::Inherited(_), Some(_)) => false,
     };
-    let listener = |listener: &crate::config::Listener| Listener {
+    let listener = |listener: &crate::handle::config::Listener| Listener {
         address: listener.address.to_string(),
         is_direct: leads_to(&listener.address),
         log: match listener.log {
@@ -419,8 +422,8 @@ fn log(route: LogChoice, site: LogChoice, config: &Config) -> Option<Log> {
 
 fn log_name(log: &LogSettings) -> String {
     match &log.target {
-        crate::config::LogTarget::File(path) => path.display().to_string(),
-        crate::config::LogTarget::Stdout => "standard output".to_owned(),
+        crate::handle::config::LogTarget::File(path) => path.display().to_string(),
+        crate::handle::config::LogTarget::Stdout => "standard output".to_owned(),
     }
 }
 

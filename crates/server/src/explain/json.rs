@@ -1,6 +1,6 @@
 //! The explanation for programs.
 
-use crate::api::{self, CompressedCopy, HeaderField};
+use super::answer::{self, CompressedCopy, HeaderField};
 
 use super::told::{
     ExplainedAnswer, ExplainedProgram, ExplainedRoute, Explanation, Handler, Log, LogTarget, OnDisk,
@@ -11,37 +11,40 @@ const VERSION: u32 = 1;
 
 impl Explanation {
     /// For programs.
-    pub fn told(&self) -> api::Explanation {
-        let listeners = self.listeners.iter().map(|one| api::ExplainedListener {
+    pub fn told(&self) -> answer::Explanation {
+        let listeners = self.listeners.iter().map(|one| answer::ExplainedListener {
             address: one.address.clone(),
             direct: one.is_direct,
             log: one.log.clone(),
         });
-        api::Explanation {
+        answer::Explanation {
             version: VERSION,
             method: self.method.clone(),
             url: self.url.clone(),
             listeners: listeners.collect(),
             refused: self.refused.clone(),
             host: self.host.clone(),
-            site: self.site.as_ref().map(|site| api::ExplainedSite {
+            site: self.site.as_ref().map(|site| answer::ExplainedSite {
                 index: site.index,
                 names: site.names.clone(),
                 by: site.by.to_owned(),
                 why: site.why.clone(),
                 place: site.place.clone(),
             }),
-            path: self.path.as_ref().map(|path| api::ExplainedPath {
+            path: self.path.as_ref().map(|path| answer::ExplainedPath {
                 raw: path.raw.clone(),
                 normal: path.normal.clone().ok(),
                 refused: path.normal.clone().err(),
             }),
             routes: self.routes.iter().map(ExplainedRoute::told).collect(),
-            rewrite: self.rewrite.as_ref().map(|rewrite| api::ExplainedRewrite {
-                to: rewrite.to.clone(),
-                path: rewrite.path.clone().ok(),
-                refused: rewrite.path.clone().err(),
-            }),
+            rewrite: self
+                .rewrite
+                .as_ref()
+                .map(|rewrite| answer::ExplainedRewrite {
+                    to: rewrite.to.clone(),
+                    path: rewrite.path.clone().ok(),
+                    refused: rewrite.path.clone().err(),
+                }),
             answered_as: self.answered_as.clone(),
             handler: self.handler.as_ref().map(Handler::told),
             file: self.disk.as_ref().map(OnDisk::told),
@@ -56,8 +59,8 @@ impl Explanation {
 }
 
 impl ExplainedRoute {
-    fn told(&self) -> api::ExplainedRoute {
-        api::ExplainedRoute {
+    fn told(&self) -> answer::ExplainedRoute {
+        answer::ExplainedRoute {
             index: self.index,
             path: self.path.clone(),
             place: self.place.clone(),
@@ -69,9 +72,9 @@ impl ExplainedRoute {
 }
 
 impl Handler {
-    fn told(&self) -> api::ExplainedHandler {
+    fn told(&self) -> answer::ExplainedHandler {
         let settings = self.settings.iter();
-        api::ExplainedHandler {
+        answer::ExplainedHandler {
             name: self.name.to_owned(),
             settings: settings
                 .map(|(key, value)| ((*key).to_owned(), value.clone()))
@@ -81,12 +84,12 @@ impl Handler {
 }
 
 impl OnDisk {
-    fn told(&self) -> api::ExplainedFile {
-        let told = api::ExplainedFile {
+    fn told(&self) -> answer::ExplainedFile {
+        let told = answer::ExplainedFile {
             outcome: self.outcome.word().to_owned(),
             path: self.path.to_string_lossy().into_owned(),
             why: self.why.clone(),
-            ..api::ExplainedFile::default()
+            ..answer::ExplainedFile::default()
         };
         let Some(file) = &self.file else {
             return told;
@@ -98,7 +101,7 @@ impl OnDisk {
             bytes: *bytes,
         });
         let on_demand = file.compressed_on_demand.iter();
-        api::ExplainedFile {
+        answer::ExplainedFile {
             bytes: Some(file.bytes),
             media_type: Some(file.media_type.clone()),
             fallback: Some(file.is_fallback),
@@ -110,9 +113,9 @@ impl OnDisk {
 }
 
 impl ExplainedProgram {
-    fn told(&self) -> api::ExplainedProgram {
+    fn told(&self) -> answer::ExplainedProgram {
         let (script_name, path_info) = self.parts.clone().unzip();
-        api::ExplainedProgram {
+        answer::ExplainedProgram {
             file: self.file.clone(),
             arguments: self.arguments.clone(),
             dir: self.dir.clone(),
@@ -123,12 +126,12 @@ impl ExplainedProgram {
 }
 
 impl ExplainedAnswer {
-    fn told(&self) -> api::ExplainedAnswer {
+    fn told(&self) -> answer::ExplainedAnswer {
         let fields = self.fields.iter().map(|(name, value)| HeaderField {
             name: name.clone(),
             value: value.clone(),
         });
-        api::ExplainedAnswer {
+        answer::ExplainedAnswer {
             status: Some(self.status).filter(|status| *status != 0),
             fields: fields.collect(),
             body_bytes: self.body_bytes,
@@ -139,12 +142,12 @@ impl ExplainedAnswer {
 }
 
 impl Log {
-    fn told(&self) -> api::ExplainedLog {
+    fn told(&self) -> answer::ExplainedLog {
         let target = match &self.target {
             LogTarget::To(name) => Some(name.clone()),
             LogTarget::Off | LogTarget::ByListener => None,
         };
-        api::ExplainedLog {
+        answer::ExplainedLog {
             by: self.by.to_owned(),
             target,
         }

@@ -10,6 +10,7 @@
 //! - `told` the explanation as data
 //! - `text`, `json` the explanation for people and for programs
 
+pub mod answer;
 mod asked;
 mod follow;
 mod json;
@@ -17,7 +18,7 @@ mod settings;
 mod text;
 mod told;
 
-pub(crate) use crate::api::Setting;
+pub(crate) use answer::Setting;
 pub use asked::ExplainedRequest;
 pub use follow::explain;
 pub(crate) use follow::{OnExplained, shown, shown_path, wait};

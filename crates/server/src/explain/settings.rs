@@ -1,7 +1,7 @@
 //! A route's settings by the names the config has for them.
 
-use crate::api::Setting;
-use crate::config::{HalfClose, HeaderRule, Route};
+use super::answer::Setting;
+use crate::handle::config::{HalfClose, HeaderRule, Route};
 use hob_config::Handlers as _;
 
 /// The settings of a route's handler, then those of the route itself.

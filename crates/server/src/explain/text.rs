@@ -4,8 +4,8 @@ use std::fmt::{self, Display, Write as _};
 
 use hob_http::status::phrase;
 
+use super::answer::Setting;
 use super::told::{ExplainedProgram, ExplainedRoute, Explanation, Listener, LogTarget, OnDisk};
-use crate::api::Setting;
 use hob_config::units::size_text;
 
 /// Routes that do not match and are shown; of more, the first and the last.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::api::Setting;
+use super::answer::Setting;
 
 /// What would answer a request, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -11,19 +11,19 @@ use hob_http::{Answered, Response};
 use hob_keeper::preflight::{Accounts, MachineWants, PreflightReport, ProgramCheck};
 use hob_trace::HandlerKind;
 
-use crate::answer::OnRoute;
-use crate::config::build_after::Answering;
-use crate::config::build_site::OnSection;
-use crate::config::check::PathLookups;
-use crate::config::key::SchemaKey;
-use crate::config::program::Programs;
-use crate::config::tree::Section;
-use crate::config::{
+use crate::explain::{Explanation, OnExplained, Setting};
+use crate::handle::config::build_after::Answering;
+use crate::handle::config::build_site::OnSection;
+use crate::handle::config::check::PathLookups;
+use crate::handle::config::key::SchemaKey;
+use crate::handle::config::program::Programs;
+use crate::handle::config::tree::Section;
+use crate::handle::config::{
     self, Built, Config, Faults, Handlers, Route, SCHEMA, Schema, Site, SiteSpots, Spot,
 };
-use crate::explain::{Explanation, OnExplained, Setting};
 use crate::route::pattern::Pattern;
-use crate::route::sites::SitesBuildContext;
+use crate::serve::context::OnRoute;
+use crate::serve::sites::SitesBuildContext;
 
 /// How a handler answers: in its `answer.rs`.
 pub(crate) trait AnswersRoute {
@@ -350,6 +350,16 @@ impl HandlerSettings {
     }
 }
 
+/// Requests that are planned together, as they cost alike: a program's by its handler, files, and
+/// short answers.
+pub fn cost_class(kind: HandlerKind) -> &'static str {
+    match kind {
+        HandlerKind::Files => "static",
+        program if program.runs_program() => program.word(),
+        _ => "short",
+    }
+}
+
 impl Handler {
     /// True when programs make its answers: they are asked for what they want done with them, and
     /// narrowed to what the request asks for.
@@ -366,7 +376,7 @@ impl Handler {
     }
 
     /// What starts or forks a process for each request, where it does.
-    pub(crate) fn runs(&self) -> Option<&Arc<super::cgi::Cgi>> {
+    pub fn runs(&self) -> Option<&Arc<super::cgi::Cgi>> {
         match self {
             Handler::Cgi(cgi) => Some(cgi),
             Handler::Warm(warm) => Some(&warm.0),
@@ -375,7 +385,7 @@ impl Handler {
     }
 
     /// The program that stays, where it has one.
-    pub(crate) fn resident(&self) -> Option<&Arc<super::resident::Resident>> {
+    pub fn resident(&self) -> Option<&Arc<super::resident::Resident>> {
         match self {
             Handler::Resident(resident) => Some(resident),
             _ => None,

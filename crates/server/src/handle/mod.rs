@@ -1,8 +1,8 @@
 //! Who answers: one folder per handler, one enum of them all (`handler`, made of the list
 //! `hob_trace::handlers`), and the short answers they share.
 
-pub mod admin;
 pub mod cgi;
+pub mod config;
 pub mod error_page;
 pub mod files;
 mod handler;
@@ -16,4 +16,4 @@ pub mod script;
 pub mod warm;
 
 pub(crate) use handler::{AnswersRoute, Configured, ExplainsRoute, HANDLER_KEYS, HANDLERS};
-pub use handler::{Handler, HandlerSettings, HandlerSpots, HasSettings};
+pub use handler::{Handler, HandlerSettings, HandlerSpots, HasSettings, cost_class};

@@ -7,7 +7,6 @@
 #[path = "../../../config/src/route/dice.rs"]
 mod dice;
 pub mod host;
-pub mod sites;
 pub mod table;
 
 pub use hob_config::route::{pattern, percent, target, template};

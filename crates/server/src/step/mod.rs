@@ -2,12 +2,11 @@
 //! what is done to an answer before it leaves.
 //!
 //! Most take header values as bytes (several lines of one field joined by commas) and the time as
-//! an argument; none does I/O. `after` does to a program's answer what all of them together ask
-//! for: `conditional`, `range` with `cut`, `negotiate` with `compress` for whole buffers and
+//! an argument; none does I/O. `answer/after` does to a program's answer what all of them together
+//! ask for: `conditional`, `range` with `cut`, `negotiate` with `compress` for whole buffers and
 //! `encode` for streams; `collect` reads a body ahead. `headers` are the rules of sites and routes.
 //! `date` reads HTTP dates, `weights` lists with quality values.
 
-pub mod after;
 pub mod collect;
 pub mod compress;
 pub mod conditional;

@@ -11,7 +11,7 @@ use hob_trace::watch::{FLUSH_BYTES, Hub, PACE_MS, Watcher};
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 
 /// The events of one watcher, as the body of an answer. Dropped, it watches no more.
-pub(crate) struct Feed {
+pub struct Feed {
     hub: Arc<Hub>,
     watcher: Arc<Watcher>,
     /// Until the next events may go.

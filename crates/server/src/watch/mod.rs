@@ -1,25 +1,25 @@
 //! Live tracing on the request path: who watches a request is decided once its route is known, and
 //! what was before that is told from its record.
 //!
-//! - `moments` when watchers are asked, at a request's begin and end
-//! - `told` the events of every request, from what is known of it
-//! - `tap` the answer's head and the bytes of its body, for those who want to see them
-//! - `feed` what a watcher is sent
+//! `feed` is what a watcher is sent; what it is told of a request, and when, is `answer/watch`'s.
 
-mod feed;
-mod moments;
-mod tap;
-mod told;
+pub mod feed;
 
 use std::sync::Arc;
 
 use hob_http::Request;
 use hob_trace::Mutex;
-use hob_trace::watch::{Hidden, Hub, Refused, WatchTerms};
+use hob_trace::watch::{Hidden, Hub, Refused, Trail, WatchTerms};
 
 pub(crate) use feed::Feed;
-pub(crate) use moments::{begin, finish, trail_of};
-pub(crate) use tap::tap;
+
+/// Who watches, without a request at hand.
+pub(crate) fn trail_of(request: &Request) -> Trail {
+    match request.is_traced() {
+        true => request.trail(),
+        false => Trail::default(),
+    }
+}
 
 /// All who watch, and what they are not shown.
 #[derive(Default)]
@@ -44,7 +44,7 @@ impl Watching {
     ///
     /// # Errors
     /// As many watch as may, or the server ends.
-    pub(crate) fn begin(
+    pub fn begin(
         &self,
         terms: WatchTerms,
         request: &Request,

@@ -54,6 +54,8 @@ pub(super) struct LogDestination {
     torn: bool,
     /// It had no room when last asked; not asked again in this turn.
     stuck: bool,
+    /// The last write ended there and not with an error.
+    awaits_reader: bool,
     rotation: Rotation,
     trouble: WriteFailureState,
     pub(super) losses: Losses,
@@ -104,6 +106,7 @@ impl LogDestination {
             buffer: Vec::new(),
             torn: false,
             stuck: false,
+            awaits_reader: false,
             rotation: Rotation::default(),
             trouble: WriteFailureState::default(),
             losses: Losses::default(),
@@ -161,9 +164,10 @@ impl LogDestination {
         self.write_all(now)
     }
 
-    /// Whole lines wait to be written. The rest of a torn line waits for company instead.
+    /// Lines wait to be written. The rest of a line that an error tore waits for company instead;
+    /// one that was torn because a reader was slow is like a whole one.
     pub(super) fn has_lines(&self) -> bool {
-        self.lines() > 0
+        self.lines() > 0 || (self.awaits_reader && !self.buffer.is_empty())
     }
 
     /// Writes to another file from now on.
@@ -256,9 +260,11 @@ impl LogDestination {
             .map_or(self.torn, |byte| *byte != b'\n');
         self.buffer.drain(..written);
         self.torn = ends_inside;
+        self.awaits_reader = result == Ok(WriteProgress::Stuck);
+        self.stuck |= self.awaits_reader;
         match result {
             Ok(WriteProgress::Complete) => self.tell_recovery(),
-            Ok(WriteProgress::Stuck) => self.stuck = true,
+            Ok(WriteProgress::Stuck) => {}
             Err(error) => self.drop_lines(error, now),
         }
         self.see_size(now)

@@ -7,9 +7,17 @@ use super::tree::{TextFile, Tree};
 const ARROWS: &[(&str, &[&str])] = &[
     (
         "hob",
-        &["server", "keeper", "compare", "cost", "load", "trace"],
+        &[
+            "inside", "server", "keeper", "http", "compare", "cost", "load", "trace",
+        ],
     ),
     ("compare", &["load", "machine"]),
+    (
+        "inside",
+        &[
+            "server", "keeper", "config", "http", "trace", "ipc", "machine",
+        ],
+    ),
     (
         "server",
         &["keeper", "config", "http", "trace", "ipc", "machine"],

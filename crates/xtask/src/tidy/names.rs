@@ -63,8 +63,6 @@ fn type_made(line: &str) -> Option<&str> {
 
 /// Most rooms of a crate in one circle. A room is a first file or folder below `src`.
 const CIRCLE_ROOMS_MAX: usize = 3;
-/// The server's are being parted: this number goes down.
-const CIRCLES_OF_MORE: &[(&str, usize)] = &[("server", 13)];
 
 pub(super) fn circles(tree: &Tree, report: &mut TidyReport) {
     let mut crates: BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
@@ -87,9 +85,7 @@ pub(super) fn circles(tree: &Tree, report: &mut TidyReport) {
     }
     for (name, rooms) in crates {
         let circle = largest_circle(&rooms);
-        let known = CIRCLES_OF_MORE.iter().find(|(of, _)| *of == name);
-        let most = known.map_or(CIRCLE_ROOMS_MAX, |(_, most)| *most);
-        if circle.len() > most {
+        if circle.len() > CIRCLE_ROOMS_MAX {
             let circle: Vec<&str> = circle.into_iter().collect();
             let message = format!("{} import each other in a circle", circle.join(", "));
             report.add(&format!("crates/{name}/src/lib.rs"), 1, message);

@@ -15,7 +15,6 @@ use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
 use hob_trace::watch::RequestStage;
 
-use crate::answer::OnRoute;
 use crate::cache::entry::write_key;
 use crate::handle::AnswersRoute;
 use crate::handle::cgi::fail::{self, CgiFailure};
@@ -29,7 +28,8 @@ use crate::handle::plain;
 use crate::handle::script::body::{BodyCollectError, ProgramRequestBody};
 use crate::handle::script::fail::{broken_body, note};
 use crate::handle::warm::HostLinks;
-use crate::shared::ServerState;
+use crate::serve::ServerState;
+use crate::serve::context::OnRoute;
 use hob_keeper::process::Launcher;
 
 /// One request for a program.

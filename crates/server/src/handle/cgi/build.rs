@@ -4,18 +4,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::advice::scripts::{RouteScripts, Scripts};
-use crate::config::program::resolve;
-use crate::config::{self, Argument, CgiRuns, ProgramConfig, parameter_pattern};
 use crate::handle::cgi::command::RouteCommand;
 use crate::handle::cgi::find::{Allowed, Interpreter, ProgramFolder, interpreter_of};
 use crate::handle::cgi::{Cgi, RouteProgram, Runs};
+use crate::handle::config::program::resolve;
+use crate::handle::config::{self, Argument, CgiRuns, ProgramConfig, parameter_pattern};
 use crate::handle::files::open::Root;
 use crate::handle::script::build::half_close;
 use crate::handle::script::stderr::StderrRateLimit;
+use crate::handle::script::used::{RouteScripts, Scripts};
 use crate::handle::warm::{self, RouteHosts};
 use crate::route::pattern::Pattern;
-use crate::shared::ServerState;
+use crate::serve::ServerState;
 use hob_keeper::process::{ProgramRef, Strings};
 
 /// Where a handler answers.

@@ -2,9 +2,9 @@
 
 use regex_lite::Regex;
 
-use crate::config::Argument;
 use crate::handle::cgi::arguments::values_of;
 use crate::handle::cgi::limits::PARAMETER_BYTES_MAX;
+use crate::handle::config::Argument;
 
 /// A command, ready to run.
 pub struct RouteCommand {
@@ -75,7 +75,7 @@ impl RouteCommand {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::parameter_pattern;
+    use crate::handle::config::parameter_pattern;
 
     fn command() -> RouteCommand {
         let of = |name: &str, pattern| (name.to_owned(), parameter_pattern(pattern).unwrap());

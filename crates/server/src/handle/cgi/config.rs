@@ -7,19 +7,19 @@ use std::time::Duration;
 use regex_lite::Regex;
 
 use super::preflight;
-use crate::config::build_site::OnSection;
-use crate::config::check::PathLookups;
-use crate::config::fault::{Faults, Spot};
-use crate::config::key::{Preset::Nothing, SchemaKey, ValueType};
-use crate::config::program::{CommandLine, PATH, ProgramConfig, Programs, candidates};
-use crate::config::text::{check_media_type, relative_name_wrong};
-use crate::config::tree::{Argument, Section};
-use crate::config::{Config, Route, Warm};
 use crate::handle::cgi;
 use crate::handle::cgi::keys::CGI;
+use crate::handle::config::build_site::OnSection;
+use crate::handle::config::check::PathLookups;
+use crate::handle::config::fault::{Faults, Spot};
+use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
+use crate::handle::config::program::{CommandLine, PATH, ProgramConfig, Programs, candidates};
+use crate::handle::config::text::{check_media_type, relative_name_wrong};
+use crate::handle::config::tree::{Argument, Section};
+use crate::handle::config::{Config, Route, Warm};
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
-use crate::route::sites::SitesBuildContext;
+use crate::serve::sites::SitesBuildContext;
 use hob_keeper::preflight::ProgramCheck;
 
 /// A process for each request.
@@ -27,7 +27,7 @@ use hob_keeper::preflight::ProgramCheck;
 pub struct Cgi {
     /// What runs.
     pub runs: CgiRuns,
-    /// How it runs: an index into [`crate::config::Config::programs`].
+    /// How it runs: an index into [`crate::handle::config::Config::programs`].
     pub program: usize,
     /// What programs are told is the site's root.
     pub document_root: PathBuf,

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use hob_http::{Body, Fields, Response};
 
-use crate::config;
-use crate::config::CgiRuns;
-use crate::config::units::duration_text;
 use crate::explain::{ExplainedProgram, Explanation, OnExplained, Setting, shown};
 use crate::handle::cgi::answer::refuse_method;
 use crate::handle::cgi::job::JobKind;
 use crate::handle::cgi::{Cgi, Runs};
+use crate::handle::config;
+use crate::handle::config::CgiRuns;
+use crate::handle::config::units::duration_text;
 use crate::handle::files::open::May;
 use crate::handle::{ExplainsRoute, warm};
 

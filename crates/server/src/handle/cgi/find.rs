@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Stat};
 
 use crate::cache::disk_threads::DiskThreads;
-use crate::config::Symlinks;
+use crate::handle::config::Symlinks;
 use crate::handle::files::open::{FileOpenError, May, Root};
 use hob_keeper::process::is_lack;
 

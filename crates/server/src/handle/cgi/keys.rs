@@ -1,9 +1,13 @@
 //! Keys of `cgi`, and those that every handler has that runs a process for each request.
 
-use crate::config::key::Preset::Nothing;
-use crate::config::key::ValueType::{Arguments, Flag, Integer, Map, Path, Size, Text, Texts, Word};
-use crate::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable};
-use crate::config::schema::{KIB, MIB, PROGRAM, TIME_OR_NONE, TIME_SOME, TIME_TO_MINUTE, secs};
+use crate::handle::config::key::Preset::Nothing;
+use crate::handle::config::key::ValueType::{
+    Arguments, Flag, Integer, Map, Path, Size, Text, Texts, Word,
+};
+use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable};
+use crate::handle::config::schema::{
+    KIB, MIB, PROGRAM, TIME_OR_NONE, TIME_SOME, TIME_TO_MINUTE, secs,
+};
 
 /// `[site.route.cgi]`
 pub(crate) static CGI: SchemaTable = SchemaTable {

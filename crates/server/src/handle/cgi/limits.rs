@@ -1,5 +1,5 @@
 //! Limits of this handler that nobody needs to set. Those a route sets are in
-//! [`crate::config::RunLimits`].
+//! [`crate::handle::config::RunLimits`].
 
 use std::time::Duration;
 

@@ -35,8 +35,8 @@ use std::sync::Arc;
 
 use hob_http::HalfClose;
 
-use crate::advice::scripts::RouteScripts;
 use crate::handle::script::stderr::StderrRateLimit;
+use crate::handle::script::used::RouteScripts;
 use crate::handle::warm::RouteHosts;
 use hob_keeper::process::{ProgramRef, Strings};
 
@@ -48,7 +48,7 @@ pub struct Cgi {
     /// What is learned of interpreters is kept by it.
     pub way: u32,
     /// As configured.
-    pub settings: crate::config::Cgi,
+    pub settings: crate::handle::config::Cgi,
     /// What runs.
     pub runs: Runs,
     /// The rules it runs under.

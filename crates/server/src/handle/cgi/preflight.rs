@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hob_keeper::preflight::{ProgramCheck, Want};
 
 use super::config::{Cgi, CgiRuns, CgiSpots};
-use crate::config::{Argument, Spot};
+use crate::handle::config::{Argument, Spot};
 
 /// Files of a folder of programs that are looked at.
 const FILES_MAX: usize = 1000;

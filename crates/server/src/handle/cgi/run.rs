@@ -23,12 +23,12 @@ use hob_trace::metric::ThreadCounters;
 use hob_trace::watch::{Hidden, Pen, RequestStage, Trail};
 use hob_trace::{Fault, ProgramEnd};
 
-use crate::config::ExitRule;
 use crate::handle::cgi::fail::{self, CgiFailure};
 use crate::handle::cgi::gate::Permit;
 use crate::handle::cgi::limits::{KILLED_WAIT, READ_BYTES, STDERR_UNSEEN};
 use crate::handle::cgi::running::RunningProcess;
 use crate::handle::cgi::{Cgi, Runs};
+use crate::handle::config::ExitRule;
 use crate::handle::script::limits::ASIDE_BYTES_PER_TURN;
 use crate::handle::script::stderr::{Stderr, one_line};
 use hob_keeper::process::{EndSignal, Exit};

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use hob_http::{Answered, Request};
 
-use crate::answer::{HandlerContext, OnRoute};
 use crate::handle::AnswersRoute;
 use crate::handle::files::Files;
 use crate::handle::files::find::{self, FileRequest, Others};
-use crate::route::sites::Slashes;
+use crate::serve::context::{HandlerContext, OnRoute};
+use crate::serve::sites::Slashes;
 
 impl AnswersRoute for Files {
     fn answer(self: &Arc<Files>, on: &OnRoute<'_>) -> Answered {

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::config::{CacheMode, FilesSettings, FilesSpots};
 use super::source_sent;
-use crate::config::check::{PathLookups, PathStatus};
-use crate::config::{Config, Faults, RouteSpots, Site, SiteSpots};
 use crate::handle::HandlerSpots;
+use crate::handle::config::check::{PathLookups, PathStatus};
+use crate::handle::config::{Config, Faults, RouteSpots, Site, SiteSpots};
 
 /// Tells what is wrong with the files of a site as a whole.
 pub(in crate::handle) fn site(

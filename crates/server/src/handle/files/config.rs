@@ -3,21 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config::build_after::Answering;
-use crate::config::build_site::{OnSection, codings, owned};
-use crate::config::check::PathLookups;
-use crate::config::key::Preset::Nothing;
-use crate::config::key::ValueType::OrText;
-use crate::config::key::{SchemaKey, ValueType};
-use crate::config::program::Programs;
-use crate::config::text::{check_media_type, header_value_wrong, relative_name_wrong};
-use crate::config::tree::{KeyTextPair, Section};
-use crate::config::{Coding, Config, Faults, Route, Spot};
+use crate::handle::config::build_after::Answering;
+use crate::handle::config::build_site::{OnSection, codings, owned};
+use crate::handle::config::check::PathLookups;
+use crate::handle::config::key::Preset::Nothing;
+use crate::handle::config::key::ValueType::OrText;
+use crate::handle::config::key::{SchemaKey, ValueType};
+use crate::handle::config::program::Programs;
+use crate::handle::config::text::{check_media_type, header_value_wrong, relative_name_wrong};
+use crate::handle::config::tree::{KeyTextPair, Section};
+use crate::handle::config::{Coding, Config, Faults, Route, Spot};
 use crate::handle::files::keys::{FILES, ROUTE_FILES};
 use crate::handle::files::{Files, check};
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
-use crate::route::sites::SitesBuildContext;
+use crate::serve::sites::SitesBuildContext;
 use hob_keeper::preflight::ProgramCheck;
 
 /// Settings of static files.

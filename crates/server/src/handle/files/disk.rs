@@ -10,8 +10,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::cache::entry::Stamp;
-use crate::config::Symlinks;
 use crate::explain::{DiskOutcome, FileFacts, OnDisk};
+use crate::handle::config::Symlinks;
 use crate::handle::files::Files;
 use crate::handle::files::find::has_dot_name;
 use crate::handle::files::load::{COMPRESS_BYTES_MAX, Resolved, file_name, resolve, siblings};

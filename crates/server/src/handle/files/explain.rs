@@ -5,9 +5,9 @@ use std::sync::Arc;
 use hob_http::Response;
 
 use crate::cache::local::Local;
-use crate::config;
-use crate::config::Coding;
 use crate::explain::{DiskOutcome, Explanation, OnDisk, OnExplained, Setting, shown_path, wait};
+use crate::handle::config;
+use crate::handle::config::Coding;
 use crate::handle::files::find::{self, ELSEWHERE, FileRequest, Others};
 use crate::handle::files::{Files, disk};
 use crate::handle::{ExplainsRoute, plain};

@@ -13,7 +13,7 @@ use hob_trace::{CacheOutcome, Fault};
 
 use crate::cache::entry::{CachedFile, Key, OpenFile, Representation, write_key};
 use crate::cache::local::{CachedFileView, Local};
-use crate::config::{CacheMode, Coding};
+use crate::handle::config::{CacheMode, Coding};
 use crate::handle::files::listing::{self, Sort};
 use crate::handle::files::load::{self, Loaded};
 use crate::handle::files::open::{FileOpenError, May};
@@ -21,8 +21,8 @@ use crate::handle::files::respond::{self, Choice};
 use crate::handle::files::{Files, folder};
 use crate::handle::{html, plain};
 use crate::route::percent::{UrlPart, encode};
-use crate::route::sites::{Claims, ServedRoute, ServedSite, Slashes};
-use crate::shared::ServerState;
+use crate::serve::ServerState;
+use crate::serve::sites::{Claims, ServedRoute, ServedSite, Slashes};
 use crate::step::negotiate::{self, ListingForm};
 use hob_keeper::process::is_lack;
 

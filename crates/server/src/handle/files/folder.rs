@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{AtFlags, Dir, FileType, Stat};
 
-use crate::config::Symlinks;
+use crate::handle::config::Symlinks;
 use crate::handle::files::Files;
 use crate::handle::files::listing::{Contents, EntryKind, ListingEntry};
 

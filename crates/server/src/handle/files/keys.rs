@@ -1,9 +1,11 @@
 //! Keys of `files`.
 
-use crate::config::key::Preset::{Inherited, Nothing};
-use crate::config::key::ValueType::{Flag, Map, OrWord, Path, Size, Text, Texts, Word, Words};
-use crate::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable};
-use crate::config::schema::{COMPRESS_TYPES, GIB, KIB};
+use crate::handle::config::key::Preset::{Inherited, Nothing};
+use crate::handle::config::key::ValueType::{
+    Flag, Map, OrWord, Path, Size, Text, Texts, Word, Words,
+};
+use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable};
+use crate::handle::config::schema::{COMPRESS_TYPES, GIB, KIB};
 
 /// `[site.files]`, and most of `[site.route.files]`
 pub(crate) static FILES: SchemaTable = SchemaTable {

@@ -11,7 +11,7 @@ use hob_http::date::imf_fixdate;
 use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::cache::entry::{CachedFile, CachedFileParts, Key, OpenFile, Representation, Stamp};
-use crate::config::{self, CacheMode, Coding};
+use crate::handle::config::{self, CacheMode, Coding};
 use crate::handle::files::Files;
 use crate::handle::files::open::{FileOpenError, FileOrFolder, May, RootDir};
 

@@ -34,7 +34,7 @@ mod source_sent;
 use std::sync::Arc;
 
 use crate::cache::disk_threads::DiskThreads;
-use crate::config::HeaderRules;
+use crate::handle::config::HeaderRules;
 use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
 
@@ -44,7 +44,7 @@ pub struct Files {
     /// keys.
     pub id: u32,
     /// As configured.
-    pub settings: crate::config::Files,
+    pub settings: crate::handle::config::Files,
     /// Media types by suffix.
     pub types: MediaTypes,
     /// The root.

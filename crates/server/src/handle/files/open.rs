@@ -19,7 +19,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags
 use rustix::io::Errno;
 
 use crate::cache::entry::Stamp;
-use crate::config::Symlinks;
+use crate::handle::config::Symlinks;
 use crate::route::target::ENCODED_SLASH;
 
 /// A root folder, looked at again now and then so that a replaced folder, link or mount is seen.

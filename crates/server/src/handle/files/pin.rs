@@ -10,7 +10,7 @@ use crate::handle::files::Files;
 use crate::handle::files::find::keep;
 use crate::handle::files::load::{Loaded, load};
 use crate::handle::files::open::May;
-use crate::shared::ServerState;
+use crate::serve::ServerState;
 
 /// Loads every file below the handler's root. May wait for a disk. The error says what does not
 /// fit.

@@ -14,7 +14,7 @@ use hob_trace::Protocol;
 use crate::cache::disk_threads::DiskThreads;
 use crate::cache::entry::{CachedFile, Representation};
 use crate::cache::local::CachedFileView;
-use crate::config::Coding;
+use crate::handle::config::Coding;
 use crate::handle::files::Files;
 use crate::handle::files::source::file_body;
 use crate::handle::plain;

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use super::config::FilesSettings;
-use crate::config::check::Disk;
-use crate::config::{CgiRuns, Faults, Route, RouteSpots, Site, SiteSpots};
+use crate::handle::config::check::Disk;
+use crate::handle::config::{CgiRuns, Faults, Route, RouteSpots, Site, SiteSpots};
 use crate::handle::{HandlerSettings, HandlerSpots};
 use hob_config::Handlers as _;
 

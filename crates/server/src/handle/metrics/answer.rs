@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use hob_http::Answered;
 
-use crate::answer::OnRoute;
 use crate::handle::AnswersRoute;
-use crate::handle::metrics::{Metrics, page};
+use crate::handle::metrics::Metrics;
+use crate::serve::context::OnRoute;
 
 impl AnswersRoute for Metrics {
     fn answer(self: &Arc<Metrics>, on: &OnRoute<'_>) -> Answered {
         match self.refusal(on.request) {
-            None => page(&on.desk.admin, on.request),
+            None => Arc::clone(&on.desk.inside).metrics(on.request),
             Some(refusal) => Answered::Ready(refusal),
         }
     }

@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::config::build_site::OnSection;
-use crate::config::key::Preset::{Nothing, Required};
-use crate::config::key::ValueType::{OrText, Path};
-use crate::config::key::{SchemaKey, SchemaTable};
-use crate::config::program::Programs;
-use crate::config::tree::Section;
-use crate::config::{Faults, Route};
+use crate::handle::config::build_site::OnSection;
+use crate::handle::config::key::Preset::{Nothing, Required};
+use crate::handle::config::key::ValueType::{OrText, Path};
+use crate::handle::config::key::{SchemaKey, SchemaTable};
+use crate::handle::config::program::Programs;
+use crate::handle::config::tree::Section;
+use crate::handle::config::{Faults, Route};
 use crate::handle::metrics::Metrics;
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
-use crate::route::sites::SitesBuildContext;
+use crate::serve::sites::SitesBuildContext;
 
 /// A route with the server's numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]

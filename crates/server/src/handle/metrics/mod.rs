@@ -1,29 +1,17 @@
-//! The numbers of the server for Prometheus: a route with a token, and `/metrics` of the admin API.
+//! A route with the numbers of the server for Prometheus, for who has its token.
 //!
-//! `config`, `answer` and `explain` are the route. `families` is the table of what there is,
-//! `gather` what it comes to at a moment, `process` the part that the kernel knows, `times` the
-//! histograms. A page is made by a thread of the file pool: nobody's request waits for it.
+//! What they are is known to who looks at the server from inside ([`crate::inside`]).
 
 mod answer;
 pub mod config;
 mod explain;
-pub mod families;
-mod gather;
-mod process;
-mod times;
 
-use std::sync::Arc;
-
-use hob_http::{Answered, Body, Known, Request, Response};
+use hob_http::{Body, Known, Request, Response};
 use hob_trace::exposition::ExpositionFormat;
 
-use crate::cache::disk_threads::Undone;
-use crate::handle::admin::Admin;
 use crate::handle::metrics::config::MetricsSettings;
 use crate::handle::plain;
 use hob_keeper::secret::is_same;
-
-pub use families::reference;
 
 /// A route with the server's numbers.
 pub struct Metrics {
@@ -33,8 +21,6 @@ pub struct Metrics {
 /// Shortest and longest token, in bytes.
 const TOKEN_BYTES_MIN: usize = 16;
 const TOKEN_BYTES_MAX: usize = 1024;
-/// Jobs of the file pool stand in a lane of their own.
-const LANE: u64 = u64::MAX;
 /// What whoever has no token, or another, is told.
 const ASKS_FOR_TOKEN: &str = "These numbers are for who has the token that the server's config names (token_file). \
      Send it in a field: Authorization: Bearer TOKEN";
@@ -93,26 +79,8 @@ impl Metrics {
     }
 }
 
-/// The numbers, as the client wants them written; to whom is seen to elsewhere.
-pub(crate) fn page(admin: &Arc<Admin>, request: &Request) -> Answered {
-    let accept = request.head().joined(Known::Accept);
-    let format = ExpositionFormat::for_accept(&accept.unwrap_or_default());
-    let pool = admin.shared.pool.for_lane(LANE);
-    let admin = Arc::clone(admin);
-    let reactor = request.reactor().clone();
-    match pool.run(move || gather::gather(&admin).write(format)) {
-        Ok(made) => Answered::Later(Box::pin(async move {
-            match made.in_time(&reactor).await {
-                Ok(text) => ready(text, format),
-                Err(Undone::Panicked) => plain::error(500),
-                Err(Undone::Hangs) => plain::busy(),
-            }
-        })),
-        Err(_) => Answered::Ready(plain::busy()),
-    }
-}
-
-fn ready(text: String, format: ExpositionFormat) -> Response {
+/// The numbers in this format.
+pub fn ready(text: String, format: ExpositionFormat) -> Response {
     let mut fields = plain::named();
     fields.add(b"Content-Type", format.content_type().as_bytes());
     fields.add(b"Cache-Control", b"no-store");

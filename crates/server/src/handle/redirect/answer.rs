@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use hob_http::{Answered, Request, Response};
 
-use crate::answer::OnRoute;
 use crate::handle::redirect::Redirect;
 use crate::handle::{AnswersRoute, plain};
 use crate::route::pattern::Captures;
 use crate::route::template::TemplateValues;
+use crate::serve::context::OnRoute;
 
 impl AnswersRoute for Redirect {
     fn answer(self: &Arc<Redirect>, on: &OnRoute<'_>) -> Answered {

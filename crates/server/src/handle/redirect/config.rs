@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::config::build_site::{OnSection, template_wrong, warn_literal};
-use crate::config::key::Preset::{Nothing, Required};
-use crate::config::key::ValueType::{Integer, OrText, Text};
-use crate::config::key::{Preset, SchemaKey, SchemaTable};
-use crate::config::program::Programs;
-use crate::config::tree::Section;
-use crate::config::{Faults, Route};
+use crate::handle::config::build_site::{OnSection, template_wrong, warn_literal};
+use crate::handle::config::key::Preset::{Nothing, Required};
+use crate::handle::config::key::ValueType::{Integer, OrText, Text};
+use crate::handle::config::key::{Preset, SchemaKey, SchemaTable};
+use crate::handle::config::program::Programs;
+use crate::handle::config::tree::Section;
+use crate::handle::config::{Faults, Route};
 use crate::handle::redirect::Redirect;
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
-use crate::route::sites::SitesBuildContext;
 use crate::route::template::Location;
+use crate::serve::sites::SitesBuildContext;
 
 /// A redirect.
 #[derive(Clone, Debug, PartialEq)]

@@ -14,9 +14,8 @@ use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
 use hob_trace::watch::RequestStage;
 
-use crate::answer::OnRoute;
 use crate::cache::disk_threads::DiskThreads;
-use crate::config::CarrierChoice;
+use crate::handle::config::CarrierChoice;
 use crate::handle::resident::body::{AnswerBody, bytes_of};
 use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::exchange::{AnswerHeadPoll, AnswerPiece, HeadSaid, WorkerExchange};
@@ -34,6 +33,7 @@ use crate::handle::script::head::{CgiHead, read_fields};
 use crate::handle::script::reply::{Unsent, inside, note_cut, say_type};
 use crate::handle::{AnswersRoute, plain};
 use crate::route::target::{rest_as_sent, told};
+use crate::serve::context::OnRoute;
 
 /// One request for a resident program.
 struct ResidentRequest<'a> {

@@ -4,13 +4,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::config::{self, ProgramConfig, ResidentRuns};
+use crate::handle::config::{self, ProgramConfig, ResidentRuns};
 use crate::handle::resident::Resident;
 use crate::handle::resident::pool::Pool;
 use crate::handle::resident::start::Recipe;
 use crate::handle::script::build::half_close;
 use crate::route::pattern::Pattern;
-use crate::shared::ServerState;
+use crate::serve::ServerState;
 use hob_keeper::process::ProgramRef;
 
 /// Makes a handler of its settings. A pool whose section did not change is kept. May wait for a

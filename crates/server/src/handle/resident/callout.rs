@@ -6,7 +6,7 @@ use std::time::Duration;
 use hob_ipc::message::{self, MessageHead, MessageKind};
 use hob_trace::watch::RequestStage;
 
-use crate::config::parse_duration;
+use crate::handle::config::parse_duration;
 use crate::handle::resident::driver::DrivenWorker;
 use crate::handle::resident::termination::limit;
 use crate::route::target;

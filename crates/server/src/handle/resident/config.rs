@@ -5,18 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::build_site::OnSection;
-use crate::config::check::PathLookups;
-use crate::config::fault::{Faults, Spot};
-use crate::config::key::{Preset::Nothing, SchemaKey, ValueType};
-use crate::config::program::{CommandLine, HostSource, PATH, ProgramConfig, Programs, candidates};
-use crate::config::tree::{Argument, Section};
-use crate::config::{Config, Route, SourceLocation};
+use crate::handle::config::build_site::OnSection;
+use crate::handle::config::check::PathLookups;
+use crate::handle::config::fault::{Faults, Spot};
+use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
+use crate::handle::config::program::{
+    CommandLine, HostSource, PATH, ProgramConfig, Programs, candidates,
+};
+use crate::handle::config::tree::{Argument, Section};
+use crate::handle::config::{Config, Route, SourceLocation};
 use crate::handle::resident;
 use crate::handle::resident::keys::{QUEUE, RESIDENT, SHARED, TIMEOUT, WORKERS};
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
-use crate::route::sites::SitesBuildContext;
+use crate::serve::sites::SitesBuildContext;
 use hob_keeper::preflight::{ProgramCheck, Want};
 
 /// A program that stays.
@@ -26,7 +28,7 @@ pub struct Resident {
     pub runs: ResidentRuns,
     /// Where what runs is named, for messages.
     pub place: SourceLocation,
-    /// How it runs: an index into [`crate::config::Config::programs`].
+    /// How it runs: an index into [`crate::handle::config::Config::programs`].
     pub program: usize,
     /// The folder it works in.
     pub dir: PathBuf,
@@ -357,7 +359,7 @@ pub(crate) fn build_resident(
     programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
 ) -> (Resident, ResidentSpots) {
-    crate::config::program::check_program(section, faults);
+    crate::handle::config::program::check_program(section, faults);
     let runs = runs(section, faults);
     let dir = match section.optional_path("dir") {
         Some(dir) => dir.clone(),
@@ -651,7 +653,7 @@ fn workers(
 fn inner<T>(
     section: &Section,
     name: &str,
-    table: &'static crate::config::key::SchemaTable,
+    table: &'static crate::handle::config::key::SchemaTable,
     read: impl FnOnce(&Section) -> T,
 ) -> T {
     let none = Section::new(table, section.header);

@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::atomic::Ordering;
 
-use crate::config;
+use crate::handle::config;
 use crate::handle::resident::driver::{DrivenWorker, DriverStage};
 use crate::handle::resident::exchange::Ending;
 use crate::handle::resident::fail::ResidentFailure;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use hob_http::{Body, Fields, Response};
 
-use crate::config;
-use crate::config::ResidentRuns;
-use crate::config::units::duration_text;
 use crate::explain::{ExplainedProgram, Explanation, OnExplained, Setting, shown};
 use crate::handle::ExplainsRoute;
+use crate::handle::config;
+use crate::handle::config::ResidentRuns;
+use crate::handle::config::units::duration_text;
 use crate::handle::resident::Resident;
 use crate::handle::resident::answer::refuse_method;
 use crate::route::target;

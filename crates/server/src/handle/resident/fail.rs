@@ -9,7 +9,7 @@ use crate::handle::plain;
 use crate::handle::resident::Resident;
 use crate::handle::script::fail::explain_page;
 use crate::handle::script::head::BadHead;
-use crate::shared::fleet::now_ms;
+use crate::serve::fleet::now_ms;
 
 /// Why there is no answer, or no whole one.
 #[derive(Clone, Debug)]

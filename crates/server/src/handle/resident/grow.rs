@@ -9,7 +9,7 @@ use crate::handle::resident::mailbox::WorkerMailbox;
 use crate::handle::resident::members::{Member, PoolState, WorkerStage};
 use crate::handle::resident::pool::{Gone, Pool, fail_all};
 use crate::handle::resident::scale::PoolUsage;
-use crate::shared::fleet::{NoSeat, now_ms};
+use crate::serve::fleet::{NoSeat, now_ms};
 
 /// What a pool should start.
 enum GrowthDecision {

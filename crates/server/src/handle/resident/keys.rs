@@ -1,9 +1,11 @@
 //! Keys of `resident`: programs that stay.
 
-use crate::config::key::Preset::Nothing;
-use crate::config::key::ValueType::{Flag, Integer, Path, Size, Text, Texts, Word};
-use crate::config::key::{Preset, SchemaKey, SchemaTable, ValueType};
-use crate::config::schema::{KIB, PROGRAM, TIB, TIME_OR_NONE, TIME_SOME, TIME_TO_MINUTE, secs};
+use crate::handle::config::key::Preset::Nothing;
+use crate::handle::config::key::ValueType::{Flag, Integer, Path, Size, Text, Texts, Word};
+use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, ValueType};
+use crate::handle::config::schema::{
+    KIB, PROGRAM, TIB, TIME_OR_NONE, TIME_SOME, TIME_TO_MINUTE, secs,
+};
 
 /// `[site.route.resident]`
 pub(crate) static RESIDENT: SchemaTable = SchemaTable {

@@ -1,5 +1,5 @@
 //! Limits of this handler that nobody needs to set. Those a route sets are in
-//! [`crate::config::Resident`].
+//! [`crate::handle::config::Resident`].
 
 use std::time::Duration;
 

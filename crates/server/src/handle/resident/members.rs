@@ -10,7 +10,7 @@ use crate::handle::resident::exchange::{Requeued, WorkerExchange};
 use crate::handle::resident::limits::{BACKOFF_FIRST, BACKOFF_MAX, BACKOFF_REQUEST_MAX};
 use crate::handle::resident::mailbox::{ToDriver, WorkerMailbox};
 use crate::handle::resident::scale::Gauge;
-use crate::shared::fleet::WorkerSeat;
+use crate::serve::fleet::WorkerSeat;
 
 /// What a pool's lock protects.
 pub(super) struct PoolState {

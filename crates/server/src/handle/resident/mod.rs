@@ -45,8 +45,8 @@ mod limits;
 mod lines;
 mod mailbox;
 mod members;
-pub(crate) mod operate;
-pub(crate) mod pool;
+pub mod operate;
+pub mod pool;
 mod renew;
 mod requests;
 pub(crate) mod said;
@@ -55,8 +55,9 @@ mod service;
 mod shared;
 mod spooled;
 pub(crate) mod start;
-pub(crate) mod status;
+pub mod status;
 mod termination;
+pub mod told;
 pub(crate) mod trial;
 mod tunnel;
 mod watch;
@@ -74,9 +75,9 @@ pub struct Resident {
     /// Tells it from all others of this process.
     pub(crate) number: u64,
     /// As configured.
-    pub settings: crate::config::Resident,
+    pub settings: crate::handle::config::Resident,
     /// The program's workers; they are told to go when the last handler of theirs does.
-    pub(crate) pool: Arc<pool::Keep>,
+    pub pool: Arc<pool::Keep>,
     /// What the program is told is the site's root.
     pub document_root: Vec<u8>,
     /// The program's file, or the host's.

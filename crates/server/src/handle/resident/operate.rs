@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::handle::resident::mailbox::{ToDriver, WorkerMailbox};
 use crate::handle::resident::members::WorkerStage;
 use crate::handle::resident::pool::Pool;
-use crate::shared::fleet::now_ms;
+use crate::serve::fleet::now_ms;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub enum Operation {
     /// Others take their places; each goes when another is ready and its requests are answered.
     Recycle,
     /// They take no more requests and go when they have finished what they have.
@@ -21,13 +21,13 @@ pub(crate) enum Operation {
 
 impl Pool {
     /// The name by which it is told from others.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.name
     }
 
     /// A route means it: by its path, with or without the `/*` at its end, by what runs, or by
     /// both.
-    pub(crate) fn is_of(&self, wanted: &str) -> bool {
+    pub fn is_of(&self, wanted: &str) -> bool {
         let runs = self.settings.runs.name();
         let path = self
             .name
@@ -40,7 +40,7 @@ impl Pool {
     }
 
     /// Does this to its workers, or to the one with this process id. Returns their process ids.
-    pub(crate) fn operate(self: &Arc<Self>, operation: Operation, pid: Option<u32>) -> Vec<u32> {
+    pub fn operate(self: &Arc<Self>, operation: Operation, pid: Option<u32>) -> Vec<u32> {
         let chosen: Vec<Arc<WorkerMailbox>> = {
             let state = self.state.lock();
             let there = state

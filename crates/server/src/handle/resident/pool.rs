@@ -13,7 +13,7 @@ use std::time::Duration;
 use hob_trace::Mutex;
 
 use crate::cache;
-use crate::config::{self, CarrierChoice};
+use crate::handle::config::{self, CarrierChoice};
 use crate::handle::resident::exchange::{Ending, WorkerExchange};
 use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::limits::{
@@ -26,12 +26,12 @@ use crate::handle::resident::scale::Gauge;
 use crate::handle::resident::start::Recipe;
 use crate::handle::resident::watch::FolderWatch;
 use crate::handle::script::stderr::StderrRateLimit;
-use crate::shared::fleet::Fleet;
+use crate::serve::fleet::Fleet;
 
 /// The workers of one program.
-pub(crate) struct Pool {
+pub struct Pool {
     /// No other pool of this process ever has it.
-    pub(crate) number: u64,
+    pub number: u64,
     /// The route and what runs, for people.
     pub(super) name: String,
     /// As configured.
@@ -53,7 +53,7 @@ pub(crate) struct Pool {
 }
 
 /// Handlers hold this; when the last of them goes, so do the workers.
-pub(crate) struct Keep(pub(crate) Arc<Pool>, Option<FolderWatch>);
+pub struct Keep(pub Arc<Pool>, Option<FolderWatch>);
 
 /// What asking for a worker gives.
 pub(super) enum PoolAdmission {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::handle::resident::members::{Member, PoolState, WorkerStage};
 use crate::handle::resident::pool::Pool;
 use crate::handle::resident::watch::FolderWatch;
-use crate::shared::fleet::now_ms;
+use crate::serve::fleet::now_ms;
 
 impl Pool {
     /// Watches the program's files, if they are to be. May wait for a disk.

@@ -9,8 +9,8 @@ use hob_ipc::shm::region::Sizes;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::PipeFlags;
 
-use crate::config::program::resolve;
-use crate::config::{self, ProgramConfig};
+use crate::handle::config::program::resolve;
+use crate::handle::config::{self, ProgramConfig};
 use crate::handle::resident::limits::AHEAD_MAX;
 use crate::handle::resident::lines::Lines;
 use crate::handle::resident::wire::{Messages, Offer, WorkerWire};

@@ -6,27 +6,26 @@ use std::sync::atomic::Ordering;
 use hob_ipc::message::Carrier;
 use hob_machine::process::resident_bytes;
 
-use crate::activity::workers::Workers;
-use crate::api;
 use crate::handle::resident::members::{Member, WorkerStage};
 use crate::handle::resident::pool::Pool;
-use crate::resources::PoolFacts;
-use crate::shared::fleet::{Fleet, now_ms};
+use crate::handle::resident::told;
+use crate::serve::fleet::{Fleet, now_ms};
+use crate::serve::workers::Workers;
 
 /// How busy a pool is, for `/metrics`.
 #[derive(Default)]
-pub(crate) struct PoolLoad {
+pub struct PoolLoad {
     /// The route and what runs.
-    pub(crate) name: String,
+    pub name: String,
     by_stage: [u64; STATES.len()],
     /// Most workers.
-    pub(crate) workers_max: u64,
+    pub workers_max: u64,
     /// Requests that wait.
-    pub(crate) waiting: u64,
+    pub waiting: u64,
     /// Processes of its workers.
-    pub(crate) pids: Vec<u32>,
+    pub pids: Vec<u32>,
     /// Of each worker that is ready; `None` is lines.
-    pub(crate) carriers: Vec<Option<Carrier>>,
+    pub carriers: Vec<Option<Carrier>>,
 }
 
 /// What a worker can be at.
@@ -34,12 +33,12 @@ const STATES: [&str; 4] = ["starting", "idle", "busy", "leaving"];
 
 impl PoolLoad {
     /// Workers by what they are at.
-    pub(crate) fn by_state(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub fn by_state(&self) -> impl Iterator<Item = (&'static str, u64)> {
         STATES.into_iter().zip(self.by_stage)
     }
 
     /// Two pools taken as one.
-    pub(crate) fn add(&mut self, other: PoolLoad) {
+    pub fn add(&mut self, other: PoolLoad) {
         for (sum, count) in self.by_stage.iter_mut().zip(other.by_stage) {
             *sum += count;
         }
@@ -50,8 +49,23 @@ impl PoolLoad {
     }
 }
 
+/// How it stands with a pool, for alerts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolFacts {
+    /// The route and what runs.
+    pub name: String,
+    /// Requests that wait for a worker.
+    pub waiting: usize,
+    /// Most of them.
+    pub waiting_max: usize,
+    /// Starts in a row after which no worker was ready.
+    pub failures: u32,
+    /// Why a worker ended or did not start, the last time.
+    pub last_failure: String,
+}
+
 /// Process ids of the workers of each pool, by its name.
-pub(crate) fn pids(fleet: &Fleet) -> Vec<(String, Vec<u32>)> {
+pub fn pids(fleet: &Fleet) -> Vec<(String, Vec<u32>)> {
     let of = |pool: &Arc<Pool>| {
         let state = pool.state.lock();
         let pids = state.members.iter().filter_map(|one| one.mailbox.pid());
@@ -61,7 +75,7 @@ pub(crate) fn pids(fleet: &Fleet) -> Vec<(String, Vec<u32>)> {
 }
 
 /// How it stands with each pool.
-pub(crate) fn pool_facts(fleet: &Fleet) -> Vec<PoolFacts> {
+pub fn pool_facts(fleet: &Fleet) -> Vec<PoolFacts> {
     let of = |pool: &Arc<Pool>| {
         let state = pool.state.lock();
         let is_failing = state.is_unstartable && state.failures > 0;
@@ -78,7 +92,7 @@ pub(crate) fn pool_facts(fleet: &Fleet) -> Vec<PoolFacts> {
 
 impl Pool {
     /// How busy it is.
-    pub(crate) fn load(&self) -> PoolLoad {
+    pub fn load(&self) -> PoolLoad {
         let state = self.state.lock();
         let mut load = PoolLoad {
             name: self.name.clone(),
@@ -114,11 +128,11 @@ impl Pool {
     }
 
     /// What it does, and its workers.
-    pub(crate) fn told(&self) -> api::Pool {
+    pub fn told(&self) -> told::Pool {
         let state = self.state.lock();
         let now_ms = now_ms();
         let workers_settings = &self.settings.workers;
-        api::Pool {
+        told::Pool {
             name: self.name.clone(),
             runs: self.settings.runs.name().to_owned(),
             min: workers_settings.min,
@@ -146,9 +160,9 @@ impl Member {
         }
     }
 
-    fn told(&self, now_ms: u64) -> api::Worker {
+    fn told(&self, now_ms: u64) -> told::Worker {
         let pid = self.mailbox.pid();
-        let requests = self.active.iter().map(|exchange| api::WorkerRequest {
+        let requests = self.active.iter().map(|exchange| told::WorkerRequest {
             id: exchange.name.to_string(),
             request: exchange.label(),
             ms: now_ms.saturating_sub(exchange.given_ms()),
@@ -159,7 +173,7 @@ impl Member {
             Carrier::Shm => "shm",
             Carrier::Stream => "stream",
         });
-        api::Worker {
+        told::Worker {
             pid,
             thread: self.mailbox.thread,
             state: self.state().to_owned(),

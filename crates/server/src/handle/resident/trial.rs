@@ -16,8 +16,8 @@ use rustix::net::{
 };
 use rustix::pipe::PipeFlags;
 
-use crate::config::program::resolve;
-use crate::config::{
+use crate::handle::config::program::resolve;
+use crate::handle::config::{
     ApplicationKind, Built, CarrierChoice, ProgramConfig, Resident, ResidentRuns, Spot,
 };
 use crate::handle::resident::ending::{ended_in_words, unstarted};

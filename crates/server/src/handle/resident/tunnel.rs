@@ -7,7 +7,7 @@
 
 use hob_http::{Body, Response};
 
-use crate::config::CarrierChoice;
+use crate::handle::config::CarrierChoice;
 use crate::handle::plain;
 use crate::handle::resident::Resident;
 use crate::handle::resident::answer::PlacedRequest;

@@ -20,7 +20,7 @@ use hob_ipc::message::{self, Carrier, MessageHead, MessageKind};
 use hob_ipc::shm::WorkerPayload;
 use hob_trace::metric::ThreadCounters;
 
-use crate::config::{self, CarrierChoice};
+use crate::handle::config::{self, CarrierChoice};
 use crate::handle::resident::driver::{DrivenWorker, DriverStage};
 use crate::handle::resident::grow::WorkerStart;
 use crate::handle::resident::limits::{
@@ -34,7 +34,7 @@ use crate::handle::resident::said::{Speaker, WorkerOutput};
 use crate::handle::resident::start::Started;
 use crate::handle::resident::termination::{Termination, after};
 use crate::handle::resident::wire::{FILES_LOST, Offer, WorkerReadOutcome, WorkerWire};
-use crate::shared::fleet::Fleet;
+use crate::serve::fleet::Fleet;
 use hob_keeper::process::{Child, Exit, Launcher};
 
 /// A thread as its workers see it.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hob_http::{Answered, Body, Known, Request, Response};
 
-use crate::answer::OnRoute;
-use crate::config::Coding;
 use crate::handle::AnswersRoute;
+use crate::handle::config::Coding;
 use crate::handle::respond::Respond;
+use crate::serve::context::OnRoute;
 use crate::step::negotiate::{self, Negotiated};
 
 impl AnswersRoute for Respond {

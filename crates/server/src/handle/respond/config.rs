@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::config::build_site::OnSection;
-use crate::config::key::Preset::Nothing;
-use crate::config::key::ValueType::{Integer, Text};
-use crate::config::key::{Preset, SchemaKey, SchemaTable, ValueType};
-use crate::config::program::Programs;
-use crate::config::text::check_media_type;
-use crate::config::tree::Section;
-use crate::config::{Faults, Route};
+use crate::handle::config::build_site::OnSection;
+use crate::handle::config::key::Preset::Nothing;
+use crate::handle::config::key::ValueType::{Integer, Text};
+use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, ValueType};
+use crate::handle::config::program::Programs;
+use crate::handle::config::text::check_media_type;
+use crate::handle::config::tree::Section;
+use crate::handle::config::{Faults, Route};
 use crate::handle::respond::Respond;
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
-use crate::route::sites::SitesBuildContext;
+use crate::serve::sites::SitesBuildContext;
 
 /// A fixed answer.
 #[derive(Clone, Debug, PartialEq)]

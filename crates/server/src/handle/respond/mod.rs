@@ -11,7 +11,7 @@ mod explain;
 use bytes::Bytes;
 use hob_http::Fields;
 
-use crate::config::{AfterSteps, Coding};
+use crate::handle::config::{AfterSteps, Coding};
 use crate::handle::files::media_type::MediaType;
 use crate::handle::plain;
 use crate::handle::respond::config::RespondSettings;

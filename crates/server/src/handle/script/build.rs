@@ -2,7 +2,7 @@
 
 use hob_http::HalfClose;
 
-use crate::config;
+use crate::handle::config;
 
 /// What it means that a client has sent everything.
 pub(crate) fn half_close(route: &config::Route) -> HalfClose {

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use hob_http::Fields;
 
-use crate::config::parse_duration;
+use crate::handle::config::parse_duration;
 use crate::step::weights::unquoted;
 
 /// True for a stream of events: an answer that goes on for as long as there is something to tell,

@@ -1,8 +1,8 @@
 //! Fields of a request as variables of its program.
 
-use crate::handle::admin::door::ADMIN_COOKIE;
 use crate::handle::script::trace_fields::is_of_trace;
 use crate::handle::script::variables::{ProgramRequest, VariableSink};
+use crate::inside::ADMIN_COOKIE;
 
 /// Fields of the request as variables, each name once, in the order of their names.
 //= rfc3875#4.1.18

@@ -18,4 +18,5 @@ pub(crate) mod limits;
 pub(crate) mod reply;
 pub mod stderr;
 mod trace_fields;
+pub mod used;
 pub mod variables;

@@ -195,7 +195,7 @@ impl StderrRateLimit {
 
 /// The line of all that a program printed before it ended that says why: the last one. Perl then
 /// also says, in lines of its own, what could not go on for that.
-pub(crate) fn cause(printed: &str) -> &str {
+pub fn cause(printed: &str) -> &str {
     const FOLLOWS: [&str; 2] = ["BEGIN failed--", "Compilation failed in require"];
     let lines = || printed.lines().map(str::trim);
     let lines = || lines().filter(|line| !line.is_empty());

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use hob_http::Answered;
 
-use crate::answer::OnRoute;
 use crate::handle::AnswersRoute;
 use crate::handle::warm::Warm;
+use crate::serve::context::OnRoute;
 
 impl AnswersRoute for Warm {
     fn answer(self: &Arc<Warm>, on: &OnRoute<'_>) -> Answered {

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::config::{ProgramConfig, Warm as Settings};
+use crate::handle::config::{ProgramConfig, Warm as Settings};
 use crate::handle::warm::RouteHosts;
 use crate::handle::warm::host::{Birth, WarmHost};
-use crate::shared::ServerState;
+use crate::serve::ServerState;
 use hob_keeper::process::{ProgramRef, Strings};
 
 /// Hosts for a route: those that are there already, when they are what it wants. `interpreter` is

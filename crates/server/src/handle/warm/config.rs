@@ -5,20 +5,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::build_site::OnSection;
-use crate::config::check::PathLookups;
-use crate::config::fault::Faults;
-use crate::config::key::{Preset::Nothing, SchemaKey, ValueType};
-use crate::config::program::{CommandLine, HostSource, ProgramConfig, Programs, candidates};
-use crate::config::tree::{Argument, Section};
-use crate::config::{Config, Language, Route};
 use crate::handle::cgi::config::{
     Cgi, CgiRuns, CgiSpots, ExitRule, folder_of, index, limits, symlinks_to, text_of,
 };
+use crate::handle::config::build_site::OnSection;
+use crate::handle::config::check::PathLookups;
+use crate::handle::config::fault::Faults;
+use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
+use crate::handle::config::program::{
+    CommandLine, HostSource, ProgramConfig, Programs, candidates,
+};
+use crate::handle::config::tree::{Argument, Section};
+use crate::handle::config::{Config, Language, Route};
 use crate::handle::warm::keys::WARM;
 use crate::handle::{self, Configured, HasSettings, cgi};
 use crate::route::pattern::Pattern;
-use crate::route::sites::SitesBuildContext;
+use crate::serve::sites::SitesBuildContext;
 use hob_keeper::preflight::ProgramCheck;
 
 /// The interpreter that is kept.

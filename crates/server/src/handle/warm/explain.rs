@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use hob_http::Response;
 
-use crate::config;
 use crate::explain::{Explanation, OnExplained, Setting};
 use crate::handle::ExplainsRoute;
 use crate::handle::cgi::Cgi;
+use crate::handle::config;
 use crate::handle::warm::Warm;
 use crate::handle::warm::config::WarmSettings;
 

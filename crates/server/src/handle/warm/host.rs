@@ -26,13 +26,13 @@ use std::time::{Duration, Instant};
 
 use hob_trace::Mutex;
 
-use crate::config::Language;
+use crate::handle::config::Language;
 use crate::handle::script::stderr::cause;
 use crate::handle::script::stderr::one_line;
 use crate::handle::warm::limits::{BACK_OFF, BACK_OFF_MAX, LAST_LINES, PROVEN_AFTER};
 use crate::handle::warm::protocol;
 use crate::handle::warm::tally::HostCounters;
-use crate::shared::fleet::Fleet;
+use crate::serve::fleet::Fleet;
 use hob_keeper::parcel;
 use hob_keeper::process::packet::{self, PacketSendOutcome};
 use hob_keeper::process::{EndSignal, ProgramRef, Strings};
@@ -75,7 +75,7 @@ impl Hosts {
 
     /// Has every host started that never was, or could not: called when a config has come into
     /// force.
-    pub(crate) fn tend(&self, fleet: &Fleet) {
+    pub fn tend(&self, fleet: &Fleet) {
         let all = self.all();
         let home_of = |host: &Arc<WarmHost>| host.tally.thread.load(Ordering::Relaxed);
         for host in &all {

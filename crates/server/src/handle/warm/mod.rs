@@ -19,8 +19,9 @@ pub(crate) mod keys;
 mod limits;
 mod link;
 mod protocol;
-pub(crate) mod status;
+pub mod status;
 mod tally;
+pub mod told;
 
 use std::sync::Arc;
 

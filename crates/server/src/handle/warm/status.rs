@@ -4,18 +4,18 @@ use std::sync::atomic::Ordering;
 
 use hob_machine::process::resident_bytes;
 
-use crate::api;
-use crate::config::Language;
+use crate::handle::config::Language;
 use crate::handle::warm::host::{Hosts, WarmHost};
+use crate::handle::warm::told;
 
 /// All hosts.
-pub(crate) fn hosts(hosts: &Hosts) -> Vec<api::Host> {
+pub fn hosts(hosts: &Hosts) -> Vec<told::Host> {
     hosts.all().iter().map(|host| told(host)).collect()
 }
 
 impl Hosts {
     /// Hosts by what they are at, and how many scripts forked from them run.
-    pub(crate) fn load(&self) -> ([(&'static str, u64); STATES.len()], u64) {
+    pub fn load(&self) -> ([(&'static str, u64); STATES.len()], u64) {
         let mut states = STATES.map(|state| (state, 0));
         let mut running = 0;
         for host in self.all() {
@@ -33,7 +33,7 @@ impl Hosts {
 const STATES: [&str; 5] = ["off", "starting", "ready", "failed", "restarting"];
 
 /// Process ids of interpreters that are kept, by what they are.
-pub(crate) fn pids(hosts: &Hosts) -> Vec<(String, Vec<u32>)> {
+pub fn pids(hosts: &Hosts) -> Vec<(String, Vec<u32>)> {
     let all = hosts.all();
     let of = all.iter().map(|host| {
         let interpreter = String::from_utf8_lossy(&host.birth.interpreter);
@@ -45,7 +45,7 @@ pub(crate) fn pids(hosts: &Hosts) -> Vec<(String, Vec<u32>)> {
     of.collect()
 }
 
-fn told(host: &WarmHost) -> api::Host {
+fn told(host: &WarmHost) -> told::Host {
     let (birth, tally, condition) = (&host.birth, &host.tally, host.condition());
     let pid = Some(tally.pid.load(Ordering::Relaxed)).filter(|pid| *pid != 0);
     let language = match birth.language {
@@ -53,7 +53,7 @@ fn told(host: &WarmHost) -> api::Host {
         Language::Perl => "perl",
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    api::Host {
+    told::Host {
         interpreter: text(&birth.interpreter),
         language: language.to_owned(),
         version: condition.what,

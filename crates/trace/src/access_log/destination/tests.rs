@@ -199,6 +199,25 @@ fn reader_that_does_not_read_costs_lines_but_no_time() {
     }
 }
 
+/// What the reader has room for ends inside the last line: its rest is no less awaited.
+#[test]
+fn line_torn_by_a_slow_reader_is_waited_for() {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    rustix::pipe::fcntl_setpipe_size(&writer, 4096).unwrap();
+    let mut log = Log::new(File::from(std::os::fd::OwnedFd::from(writer)), |_| ());
+    log.append(0, &[b'z'; 6000]);
+    log.flush();
+    assert!(log.destination.has_lines());
+    let mut first = [0; 4096];
+    reader.read_exact(&mut first).unwrap();
+    log.flush();
+    assert!(!log.destination.has_lines());
+    drop(log.destination);
+    let mut rest = String::new();
+    reader.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, format!("{}\n", "z".repeat(6000 + 2 - 4096)));
+}
+
 #[test]
 fn rotation_by_size_is_asked_for_once_until_replaced_or_ten_minutes_pass() {
     let folder = TempDir::new().unwrap();

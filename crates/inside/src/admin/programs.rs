@@ -1,0 +1,111 @@
+//! Programs: what they do and use, and what an operator has their workers do.
+
+mod shown;
+
+use std::sync::Arc;
+
+use hob_http::Answered;
+use serde_json::{Value, json};
+
+use super::ask::AdminRequest;
+use super::reply;
+use crate::api::OperationOutcome;
+use hob_server::handle::resident::operate::Operation;
+
+pub(super) use shown::told;
+
+/// The lane of the file pool in which `/proc` is read.
+const LANE: u64 = u64::MAX - 7;
+
+/// `GET /v1/programs`
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
+    let admin = Arc::clone(&ask.admin);
+    let job = admin.shared.pool.for_lane(LANE);
+    let job = job.run(move || told(&admin));
+    let ask = ask.clone();
+    Answered::Later(Box::pin(async move {
+        let done = ask.done(job).await;
+        done.map_or_else(|refusal| refusal, |value| reply::object(200, &value))
+    }))
+}
+
+/// `POST /v1/programs/recycle`
+pub(super) fn recycle(ask: &AdminRequest) -> Answered {
+    operate(ask, Operation::Recycle)
+}
+
+/// `POST /v1/programs/stop`
+pub(super) fn stop(ask: &AdminRequest) -> Answered {
+    operate(ask, Operation::Stop)
+}
+
+/// `POST /v1/programs/stack`
+pub(super) fn stack(ask: &AdminRequest) -> Answered {
+    operate(ask, Operation::Stack)
+}
+
+/// The number of a process; what is none does not mean all of them.
+fn pid_of(told: &Value) -> Option<u32> {
+    u32::try_from(told.as_u64()?).ok()
+}
+
+fn operate(ask: &AdminRequest, operation: Operation) -> Answered {
+    let ask = ask.clone();
+    Answered::Later(Box::pin(async move {
+        let body = match ask.json().await {
+            Ok(body) => body,
+            Err(refusal) => return refusal,
+        };
+        let route = ask.query("route");
+        let pools = ask.admin.shared.fleet.pools();
+        let chosen: Vec<_> = match (body["name"].as_str(), &route) {
+            (Some(name), _) => pools.iter().filter(|pool| pool.name() == name).collect(),
+            (None, Some(route)) => pools.iter().filter(|pool| pool.is_of(route)).collect(),
+            (None, None) => {
+                let wanted = "give the `name` of a program, and perhaps a `pid`, or a `route`";
+                return reply::text(400, wanted);
+            }
+        };
+        let pid = match body.get("pid").map(pid_of) {
+            None => None,
+            Some(Some(pid)) => Some(pid),
+            Some(None) => return reply::text(400, "`pid` is the number of a worker's process"),
+        };
+        let name = body["name"].as_str().or(route.as_deref());
+        let name = name.unwrap_or_default();
+        ask.note(match pid {
+            Some(pid) => format!("{name} {pid}"),
+            None => name.to_owned(),
+        });
+        if chosen.is_empty() {
+            let names: Vec<_> = pools.iter().map(|pool| pool.name()).collect();
+            let text = match names[..] {
+                [] => "there is no such program: none stays (`resident`)".to_owned(),
+                _ => format!(
+                    "there is no such program; those that stay are {}",
+                    names.join(", ")
+                ),
+            };
+            return reply::text(404, text);
+        }
+        let told = chosen.iter().map(|pool| pool.operate(operation, pid));
+        let pids: Vec<u32> = told.flatten().collect();
+        if pids.is_empty() {
+            return reply::text(409, "no worker of it is there to be told that now");
+        }
+        let all = pids
+            .iter()
+            .map(u32::to_string)
+            .collect::<Vec<_>>()
+            .join(", ");
+        let text = match operation {
+            Operation::Recycle => format!("others take the places of {all} once they are ready"),
+            Operation::Stop => format!("{all} take no more requests and end when they are done"),
+            Operation::Stack => format!(
+                "{all} were sent SIGTERM: hosts of hob print their stacks to the log and end, and \
+                 others take their places"
+            ),
+        };
+        reply::object(200, &json!(OperationOutcome { text, pids }))
+    }))
+}

@@ -1,0 +1,120 @@
+//! What `hob status` shows.
+
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hob_http::Answered;
+use serde_json::{Value, json};
+
+use super::ask::AdminRequest;
+use super::limits::LIMITS;
+use super::{Admin, reply};
+use crate::api;
+use hob_keeper::acme::CertificateState;
+use hob_server::handle::warm::status::hosts;
+
+/// What is told of a generation of the config.
+#[derive(Clone, Debug)]
+pub struct GenerationReport {
+    /// Counts loads, from 1.
+    pub generation: u64,
+    /// Process id of the keeper.
+    pub keeper_pid: u32,
+    /// User who may use the control socket, besides root.
+    pub keeper_uid: u32,
+    /// When the keeper first started.
+    pub keeper_started: SystemTime,
+    /// Servers started so far.
+    pub servers_started: u64,
+    /// Process id of the spawner, once there is one.
+    pub spawner_pid: Option<u32>,
+    /// Certificates that come from an authority.
+    pub certificates: Vec<CertificateState>,
+    /// The config that is served, without symbolic links; none where a folder is.
+    pub config: Option<PathBuf>,
+    /// Addresses listened on.
+    pub addresses: Vec<String>,
+    /// What the operator should know.
+    pub warnings: Vec<String>,
+    /// Names of the sites, the default site as `*`.
+    pub sites: Vec<String>,
+}
+
+/// `GET /v1/status`
+pub(super) fn answer(ask: &AdminRequest) -> Answered {
+    Answered::Ready(reply::object(200, &status(&ask.admin)))
+}
+
+/// Everything `hob status` shows.
+pub(super) fn status(admin: &Admin) -> Value {
+    let report = admin.report.lock().clone();
+    let holdings = admin.shared.store.holdings();
+    let load = admin.shared.pool.load();
+    let mut snapshot = admin.counters.merged();
+    snapshot.cache_evictions = holdings.evictions;
+    let limits = LIMITS.iter().map(|limit| (limit.name, limit.count(admin)));
+    let counters = snapshot.metrics().map(|metric| (metric.name, metric.value));
+    let counters = counters.chain(limits);
+    let counters = counters.map(|(name, value)| (name.to_owned(), value));
+    let started = report.keeper_started.duration_since(UNIX_EPOCH);
+    let is_root = rustix::process::geteuid().is_root();
+    json!(api::Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        generation: report.generation,
+        config: report.config.map(|path| path.display().to_string()),
+        listening: report.addresses,
+        sites: report.sites,
+        warnings: report.warnings,
+        certificates: report.certificates.iter().map(api::Order::from).collect(),
+        keeper: api::KeeperProcess {
+            pid: report.keeper_pid,
+            started_unix: started.unwrap_or_default().as_secs(),
+            servers_started: report.servers_started,
+        },
+        server: api::ServerProcess {
+            pid: std::process::id(),
+            uptime_s: admin.started.elapsed().as_secs(),
+            user_id: rustix::process::geteuid().as_raw(),
+            scripts_separated: report.keeper_uid == 0 && !is_root,
+            threads: admin.crew.thread_count(),
+            connections_by_thread: admin.crew.connections_by_thread(),
+        },
+        spawner: report.spawner_pid.map(|pid| api::SpawnerProcess { pid }),
+        cache: api::Cache {
+            entries: holdings.entries,
+            bytes: holdings.bytes,
+            bytes_max: holdings.bytes_max,
+            pinned_bytes: holdings.pinned_bytes,
+            hits: snapshot.cache_hits,
+            misses: snapshot.cache_misses,
+            revalidations: snapshot.cache_revalidations,
+            evictions: holdings.evictions,
+        },
+        file_pool: api::Threads {
+            threads: load.threads,
+            idle: load.idle,
+            queued: load.queued,
+            left: load.left,
+        },
+        names: admin.names.told(),
+        programs: programs(admin),
+        admin: admin.door.told().map(|door| api::AdminPages {
+            readers: admin.readers.count(),
+            limit_readers: admin.readers.limited(),
+            ..door
+        }),
+        counters: counters.collect(),
+    })
+}
+
+fn programs(admin: &Admin) -> api::Programs {
+    let fleet = &admin.shared.fleet;
+    let (workers, workers_max) = fleet.load();
+    api::Programs {
+        workers,
+        // No limit is no number.
+        workers_max: Some(workers_max).filter(|most| *most != usize::MAX),
+        pools: fleet.pools().iter().map(|pool| pool.told()).collect(),
+        hosts: hosts(&admin.shared.hosts),
+    }
+}

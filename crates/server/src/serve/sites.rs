@@ -1,0 +1,502 @@
+//! Sites and routes as they run: everything decided at load time, found in one look-up.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hob_http::tls::{ClientRule, NO_RULE};
+use hob_http::{Request, Response};
+use hob_trace::HandlerKind;
+use hob_trace::series::SeriesName;
+
+use crate::handle::Handler;
+use crate::handle::cgi::{Cgi, build};
+use crate::handle::config::{
+    self, AfterSteps, CacheMode, CgiRuns, ClientNeed, Config, HeaderRules, LogChoice,
+    ProgramConfig, UnknownHost,
+};
+use crate::handle::files::Files;
+use crate::handle::files::media_type::MediaTypes;
+use crate::handle::files::open::Root;
+use crate::handle::plain;
+use crate::handle::resident::{self, Resident};
+use crate::route::host::{Chosen, HostTable};
+use crate::route::pattern::Pattern;
+use crate::route::table::RouteTable;
+use crate::route::target;
+use crate::route::template::Rewrite;
+use crate::serve::ServerState;
+use hob_keeper::process::ProgramRef;
+
+/// Why a host is refused.
+pub(crate) const NO_SITE: &str = "no site has the host's name";
+
+/// All sites.
+#[derive(Default)]
+pub struct Sites {
+    hosts: HostTable,
+    sites: Vec<ServedSite>,
+    /// Access log of each listener, by its number; 0 is none.
+    pub listener_logs: HashMap<u16, u16, foldhash::fast::RandomState>,
+    /// The port that clients in clear text are sent to.
+    pub https_port: u16,
+    /// What is done for hosts that no site names, where each has names.
+    pub unknown_host: UnknownHost,
+}
+
+/// One site.
+pub struct ServedSite {
+    /// Its name for people; `*` for a site without one.
+    pub name: String,
+    /// Its number among series, for what no route answers.
+    pub series: u16,
+    table: Arc<RouteTable>,
+    /// Which paths are programs' to answer; `None` where the site has no programs.
+    pub claims: Option<Arc<Claims>>,
+    /// Which paths only lack a slash; `None` where none does.
+    pub slashes: Option<Arc<Slashes>>,
+    /// Its routes, in order.
+    pub routes: Vec<ServedRoute>,
+    /// Bodies for error statuses.
+    pub error_pages: Vec<ErrorPage>,
+    /// Header rules for what no route answers.
+    pub headers: HeaderRules,
+    /// Access log of what no route answers; `None` is the listener's.
+    pub log: Option<u16>,
+    /// Requests in clear text are sent to TLS.
+    pub https_only: bool,
+    /// The number of the rule for certificates of clients.
+    pub client_rule: u64,
+    /// It says that they must have one.
+    pub requires_client: bool,
+    /// Its number in the table of counts.
+    pub tally: u16,
+}
+
+/// Paths of a site that a program answers: what stands there as a file is never sent, also when it
+/// is found by another path, as a folder's index or a fallback.
+pub struct Claims {
+    table: Arc<RouteTable>,
+    runs_programs: Vec<bool>,
+}
+
+impl Claims {
+    fn of(table: &Arc<RouteTable>, routes: &[ServedRoute]) -> Option<Arc<Claims>> {
+        let runs_programs = routes.iter().map(|route| route.handler.runs_programs());
+        let runs_programs: Vec<bool> = runs_programs.collect();
+        runs_programs.contains(&true).then(|| {
+            Arc::new(Claims {
+                table: Arc::clone(table),
+                runs_programs,
+            })
+        })
+    }
+
+    /// True when the route of this normal path runs a program.
+    pub fn is_program(&self, path: &[u8]) -> bool {
+        let found = self.table.find(path);
+        found.is_some_and(|found| self.runs_programs.get(found.route as usize) == Some(&true))
+    }
+}
+
+/// Paths that lack nothing but a slash: `/notes`, where a route has `/notes/*`. Asked for paths
+/// that nobody answers, and only for them.
+pub struct Slashes {
+    table: RouteTable,
+    routes: Vec<u32>,
+}
+
+impl Slashes {
+    fn of(routes: &[ServedRoute], site: &config::Site) -> Option<Arc<Slashes>> {
+        let lacking = (0..).zip(routes.iter().zip(&site.routes));
+        let lacking = lacking.filter(|(_, (route, said))| !route.is_internal && !said.strict);
+        let lacking =
+            lacking.filter_map(|(index, (route, _))| Some((index, route.pattern.without_star()?)));
+        let (routes, patterns): (Vec<u32>, Vec<Pattern>) = lacking.unzip();
+        (!routes.is_empty()).then(|| {
+            Arc::new(Slashes {
+                table: RouteTable::build(&patterns),
+                routes,
+            })
+        })
+    }
+
+    /// Index of the route that would match the request's path if it ended in a slash.
+    pub fn route(&self, request: &Request) -> Option<u32> {
+        let (raw, mut room) = (request.head().path(), Vec::new());
+        let normal = target::normalise(raw, &mut room).ok()?;
+        let found = self.table.find(normal.path(raw, &room))?;
+        self.routes.get(found.route as usize).copied()
+    }
+
+    /// Where a request is sent that nobody answers as it came.
+    pub fn redirect(&self, request: &Request) -> Option<Response> {
+        self.route(request).map(|_| plain::add_slash(request))
+    }
+}
+
+/// One route.
+pub struct ServedRoute {
+    /// Its pattern, as the config has it.
+    pub path: String,
+    /// Its number among series.
+    pub series: u16,
+    /// Its pattern.
+    pub pattern: Pattern,
+    /// Who answers.
+    pub handler: Handler,
+    /// The rewritten path, if there is one.
+    pub rewrite: Option<Rewrite>,
+    /// Largest request body, in bytes.
+    pub body_bytes_max: u64,
+    /// Header rules.
+    pub headers: HeaderRules,
+    /// What is done to a program's answers.
+    pub after: AfterSteps,
+    /// Folders of files that a program may have sent.
+    pub sendfile: Vec<Arc<Files>>,
+    /// Answers tell their clients how long they took.
+    pub server_timing: bool,
+    /// Only reached by internal redirects.
+    pub is_internal: bool,
+    /// Nothing is done to what its handler gives: neither rules nor pages can apply.
+    pub is_final: bool,
+    /// Access log; `None` is the listener's.
+    pub log: Option<u16>,
+}
+
+/// A page for an error status.
+pub struct ErrorPage {
+    /// Status code.
+    pub status: u16,
+    /// Media type.
+    pub content_type: String,
+    /// The page.
+    pub body: Bytes,
+}
+
+/// Largest error page, in bytes.
+const ERROR_PAGE_BYTES_MAX: u64 = 256 * 1024;
+
+impl Sites {
+    /// Makes sites of a config, the `generation`th of this server. `log_ids` are the numbers of its
+    /// access logs. May wait for a disk.
+    pub fn build(
+        config: &Config,
+        generation: u64,
+        log_ids: &[u16],
+        shared: &ServerState,
+    ) -> Result<Sites, String> {
+        let names = |site: &config::Site| site.names.clone();
+        let all_names: Vec<Vec<String>> = config.sites.iter().map(names).collect();
+        let hosts = HostTable::build(
+            all_names
+                .iter()
+                .map(|names| names.iter().map(String::as_str)),
+        );
+        let mut around = SitesBuildContext {
+            shared,
+            log_ids,
+            generation,
+            programs: &config.programs,
+            site: String::new(),
+            roots: HashMap::new(),
+        };
+        let sites = config
+            .sites
+            .iter()
+            .map(|site| ServedSite::build(site, &mut around))
+            .collect::<Result<_, _>>()?;
+        Ok(Sites {
+            hosts,
+            sites,
+            listener_logs: HashMap::default(),
+            https_port: 443,
+            unknown_host: config.unknown_host,
+        })
+    }
+
+    /// Sets the rule for certificates of clients of each site, in their order.
+    pub fn set_client_rules(&mut self, rules: &[Option<ClientRule>]) {
+        for (site, rule) in self.sites.iter_mut().zip(rules) {
+            site.client_rule = rule.as_ref().map_or(NO_RULE, ClientRule::number);
+        }
+    }
+
+    /// The site for a host by its index, and what decided it.
+    pub fn choose_site(&self, host: &[u8]) -> Chosen {
+        self.hosts.choose(host)
+    }
+
+    /// A site by its index.
+    pub fn site(&self, index: u32) -> Option<&ServedSite> {
+        self.sites.get(index as usize)
+    }
+
+    /// A route and its site, by their indexes.
+    pub fn route(&self, site: u32, route: u32) -> Option<(&ServedSite, &ServedRoute)> {
+        let site = self.site(site)?;
+        Some((site, site.routes.get(route as usize)?))
+    }
+
+    /// Every route with its site.
+    pub fn each_route(&self) -> impl Iterator<Item = (&ServedSite, &ServedRoute)> {
+        let sites = self.sites.iter();
+        sites.flat_map(|site| site.routes.iter().map(move |route| (site, route)))
+    }
+
+    /// Every files handler with the index of its site.
+    pub fn files_by_site(&self) -> impl Iterator<Item = (usize, &Arc<Files>)> {
+        let sites = self.sites.iter().enumerate();
+        sites.flat_map(|(index, site)| {
+            let routes = site.routes.iter().flat_map(files_of);
+            routes.map(move |files| (index, files))
+        })
+    }
+
+    /// Every files handler, those of files that programs may have sent too.
+    pub fn files_handlers(&self) -> impl Iterator<Item = &Arc<Files>> {
+        self.files_by_site().map(|(_, files)| files)
+    }
+}
+
+/// A route's files handlers, those of a fallback and of files that its program may have sent too.
+fn files_of(route: &ServedRoute) -> impl Iterator<Item = &Arc<Files>> {
+    let own = route.handler.files();
+    let fallback = own.and_then(|files| files.fallback.as_ref());
+    own.into_iter().chain(fallback).chain(&route.sendfile)
+}
+
+/// What is wrong with a route, and where it stands.
+fn told_at(route: &config::Route, text: &str) -> String {
+    let config::Route { place, path, .. } = route;
+    format!("{}:{}: route \"{path}\": {text}", place.file, place.line)
+}
+
+impl ServedSite {
+    fn build(
+        site: &config::Site,
+        around: &mut SitesBuildContext<'_>,
+    ) -> Result<ServedSite, String> {
+        let log_ids = around.log_ids;
+        let log_of = |choice, inherited| match choice {
+            LogChoice::Off => Some(0),
+            LogChoice::Log(index) => Some(log_ids.get(index).copied().unwrap_or(0)),
+            LogChoice::Inherit => inherited,
+        };
+        let site_log = log_of(site.log, None);
+        let name = site.names.first().map_or("*", String::as_str).to_owned();
+        around.site.clone_from(&name);
+        let numbers = &around.shared.series;
+        let series = |route: &str, handler: HandlerKind, program: String| {
+            numbers.number(SeriesName {
+                site: name.clone(),
+                route: route.to_owned(),
+                handler,
+                program,
+            })
+        };
+        let own_series = series("", HandlerKind::None, String::new());
+        let mut routes = Vec::with_capacity(site.routes.len());
+        for route in &site.routes {
+            let at = |text: String| told_at(route, &text);
+            let pattern = Pattern::parse(&route.path).map_err(|error| at(error.to_string()))?;
+            let rewrite = route.rewrite.as_ref();
+            let rewrite = rewrite
+                .map(|text| Rewrite::parse(text, &pattern))
+                .transpose();
+            let rewrite = rewrite.map_err(|error| at(error.to_string()))?;
+            let handler = Handler::build(&route.handler, around, (route, &pattern)).map_err(&at)?;
+            let folders = route.sendfile.iter();
+            let sendfile = folders.filter(|_| handler.runs_programs()).map(|folder| {
+                // Rules are followed when a program's own fields are known.
+                around.files(folder, &HeaderRules::default()).map_err(&at)
+            });
+            let sendfile = sendfile.collect::<Result<_, _>>()?;
+            routes.push(ServedRoute {
+                is_final: !handler.runs_programs()
+                    && !route.server_timing
+                    && site.error_pages.is_empty()
+                    && route.headers.is_empty(),
+                series: series(&route.path, handler.kind(), route.handler.runs()),
+                path: route.path.clone(),
+                pattern,
+                handler,
+                rewrite,
+                body_bytes_max: route.body,
+                headers: route.headers.clone(),
+                after: route.after.clone(),
+                sendfile,
+                server_timing: route.server_timing,
+                is_internal: route.internal,
+                log: log_of(route.log, site_log),
+            });
+        }
+        let table = Arc::new(RouteTable::build(routes.iter().map(|route| &route.pattern)));
+        Ok(ServedSite {
+            claims: Claims::of(&table, &routes),
+            slashes: Slashes::of(&routes, site),
+            tally: around.shared.tallies.number(&name),
+            series: own_series,
+            name,
+            table,
+            routes,
+            error_pages: error_pages(site)?,
+            headers: site.headers.clone(),
+            log: site_log,
+            https_only: site.https_only,
+            client_rule: NO_RULE,
+            requires_client: matches!(site.tls.client, Some((ClientNeed::Require, _))),
+        })
+    }
+
+    /// Index of the route for a normal path, and where the path leaves its fixed folder.
+    pub fn find(&self, path: &[u8]) -> Option<(u32, usize)> {
+        self.table
+            .find(path)
+            .map(|found| (found.route, found.below))
+    }
+
+    /// The site's own page for a status.
+    pub fn error_page(&self, status: u16) -> Option<&ErrorPage> {
+        self.error_pages.iter().find(|page| page.status == status)
+    }
+}
+
+/// What sites and routes are made with.
+pub(crate) struct SitesBuildContext<'a> {
+    shared: &'a ServerState,
+    log_ids: &'a [u16],
+    generation: u64,
+    programs: &'a [ProgramConfig],
+    /// The site that is being made.
+    site: String,
+    /// Each folder is opened once.
+    roots: HashMap<PathBuf, Arc<Root>>,
+}
+
+impl<'a> SitesBuildContext<'a> {
+    pub(crate) fn cgi(
+        &mut self,
+        settings: &config::Cgi,
+        route: &config::Route,
+        pattern: &Pattern,
+    ) -> Result<Cgi, String> {
+        let program = self.program(settings.program)?;
+        let root = match &settings.runs {
+            CgiRuns::Folder { dir, .. } => Some(self.root(dir)?),
+            CgiRuns::Script { .. } | CgiRuns::Command { .. } => None,
+        };
+        let on = build::On {
+            site: &self.site,
+            route,
+            pattern,
+            root,
+        };
+        build::build(settings, on, program, self.shared)
+    }
+
+    pub(crate) fn resident(
+        &self,
+        settings: &config::Resident,
+        route: &config::Route,
+        pattern: &Pattern,
+    ) -> Result<Arc<Resident>, String> {
+        let program = self.program(settings.program)?;
+        resident::build::build(settings, (route, pattern), program, self.shared).map(Arc::new)
+    }
+
+    /// A program by its index, and how it is named to the spawner.
+    fn program(&self, index: usize) -> Result<(&'a ProgramConfig, ProgramRef), String> {
+        let (Some(program), Ok(number)) = (self.programs.get(index), u16::try_from(index)) else {
+            return Err(format!(
+                "there are too many programs: {}",
+                self.programs.len()
+            ));
+        };
+        let reference = ProgramRef {
+            generation: self.generation,
+            index: number,
+        };
+        Ok((program, reference))
+    }
+
+    pub(crate) fn files(
+        &mut self,
+        settings: &config::Files,
+        headers: &HeaderRules,
+    ) -> Result<Arc<Files>, String> {
+        let root = self.root(&settings.root)?;
+        let fallback = settings.fallback.is_some().then(|| config::Files {
+            fallback: None,
+            cache_control: settings.fallback_cache_control.clone(),
+            cache: match settings.cache {
+                CacheMode::Pin => CacheMode::Auto,
+                other => other,
+            },
+            ..settings.clone()
+        });
+        let fallback = fallback.map(|settings| self.files(&settings, headers));
+        let types = settings.types.iter().map(|(a, b)| (a.as_str(), b.as_str()));
+        Ok(Arc::new(Files {
+            id: self.shared.handler_id(format!("{settings:?} {headers:?}")),
+            types: MediaTypes::new(types, &settings.charset),
+            settings: settings.clone(),
+            pool: self.shared.pool.for_lane(root.lane()),
+            root,
+            headers: headers.clone(),
+            fallback: fallback.transpose()?,
+        }))
+    }
+
+    /// The folder at a path.
+    fn root(&mut self, path: &Path) -> Result<Arc<Root>, String> {
+        if let Some(root) = self.roots.get(path) {
+            return Ok(Arc::clone(root));
+        }
+        let opened = Root::open(path).map_err(|error| {
+            let user = rustix::process::geteuid().as_raw();
+            format!(
+                "root {} cannot be entered: {error}; the server runs as user {user}: let that user \
+                 in, or name another with `user`",
+                path.display()
+            )
+        })?;
+        let opened = Arc::new(opened);
+        self.roots.insert(path.to_owned(), Arc::clone(&opened));
+        Ok(opened)
+    }
+}
+
+fn error_pages(site: &config::Site) -> Result<Vec<ErrorPage>, String> {
+    let types = MediaTypes::new([], "utf-8");
+    let pages = site.error_pages.iter();
+    pages
+        .map(|(status, path)| error_page(*status, path, &types))
+        .collect()
+}
+
+fn error_page(status: u16, path: &Path, types: &MediaTypes) -> Result<ErrorPage, String> {
+    use std::os::unix::ffi::OsStrExt;
+    let fail = |text: String| format!("error page {}: {text}", path.display());
+    let size = std::fs::metadata(path)
+        .map_err(|error| fail(error.to_string()))?
+        .len();
+    if size > ERROR_PAGE_BYTES_MAX {
+        return Err(fail(format!(
+            "it has {size} bytes; at most {ERROR_PAGE_BYTES_MAX} are allowed"
+        )));
+    }
+    let body = std::fs::read(path).map_err(|error| fail(error.to_string()))?;
+    let media = types.of(path.file_name().unwrap_or_default().as_bytes());
+    let content_type = match media.charset {
+        Some(charset) => format!("{}; charset={charset}", media.name),
+        None => media.name.to_owned(),
+    };
+    Ok(ErrorPage {
+        status,
+        content_type,
+        body: body.into(),
+    })
+}
