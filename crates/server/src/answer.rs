@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use hob_http::{Answered, Reactor, Request, Responder, Response};
 use hob_trace::watch::RequestStage;
-use hob_trace::{CacheOutcome, Fault, Record, Texts};
+use hob_trace::{Fault, Record, Texts};
 
 use crate::handle::files::find::ELSEWHERE;
 use crate::handle::plain;
@@ -58,28 +58,8 @@ impl Books {
         if request.facts().listener >= CONTROL_LISTENER {
             return;
         }
-        self.statistics.count(&record, request.sent_head().method());
-        let counters = &desk.counters;
-        counters.count_status(record.status);
-        counters.bytes_in.add(record.bytes_in);
-        counters
-            .bytes_out
-            .add(record.head_bytes_out + record.body_bytes_out);
-        desk.tally.count(&record);
-        match record.cache {
-            CacheOutcome::None => {}
-            CacheOutcome::Hit => counters.cache_hits.add(1),
-            CacheOutcome::Revalidated => {
-                counters.cache_hits.add(1);
-                counters.cache_revalidations.add(1);
-            }
-            CacheOutcome::Miss => counters.cache_misses.add(1),
-        }
-        if record.disk_wait_us > 0 {
-            counters.disk_jobs.add(1);
-            counters.disk_wait_us.add(record.disk_wait_us);
-        }
         let head = request.sent_head();
+        self.counts.count(&record, head.method());
         let value = |known| head.value(known).unwrap_or_default();
         let texts = Texts {
             method: head.method(),
@@ -106,7 +86,7 @@ impl Books {
             watch::finish(request, &complete, &desk.sites.borrow());
         }
         // Last: who sees that it was counted finds all else of it.
-        counters.requests.add(1);
+        desk.counters.requests.add(1);
     }
 }
 

@@ -14,9 +14,8 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use hob_http::thread::{Listening, Visits};
 use hob_http::{listen, unix_ms};
-use hob_trace::Mutex;
 use hob_trace::series::SeriesRegistry;
-use hob_trace::tally::Tallies;
+use hob_trace::{Mutex, ServerCounts};
 use rustix::process::{Resource, getrlimit};
 
 use crate::cache::disk_threads::DiskThreads;
@@ -65,8 +64,8 @@ pub struct ServerState {
     pub watching: Watching,
     /// Where traces go; nowhere most of the time.
     pub otlp: ArcSwapOption<Exporter>,
-    /// Requests by site and handler.
-    pub tallies: Tallies,
+    /// What threads count.
+    pub counts: ServerCounts,
     cache_bytes: AtomicU64,
     content_bytes_max: AtomicU64,
     copy_bytes_max: AtomicU64,
@@ -98,7 +97,7 @@ impl ServerState {
             hosts: Hosts::default(),
             watching: Watching::default(),
             otlp: ArcSwapOption::empty(),
-            tallies: Tallies::new(),
+            counts: ServerCounts::default(),
             cache_bytes: AtomicU64::new(0),
             content_bytes_max: AtomicU64::new(0),
             copy_bytes_max: AtomicU64::new(0),
@@ -208,7 +207,7 @@ impl ServerState {
 
     /// Says how many sites and programs have numbers of their own.
     pub fn set_labels(&self, metrics: &Metrics) {
-        self.tallies.set_sites_max(metrics.sites);
+        self.counts.tallies.set_sites_max(metrics.sites);
         self.program_labels
             .store(metrics.programs, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Counters: one table that lists them all, and a block of them per thread.
+//! Counters: one table that lists them all, and a block per thread of those that count events.
 
 use crate::block::{Blocks, CounterBlock};
 
@@ -27,33 +27,49 @@ pub struct Metric {
 }
 
 macro_rules! counters {
-    ($($name:ident: $help:literal;)+) => {
+    (
+        of events { $($event:ident: $event_help:literal;)+ }
+        of requests { $($name:ident: $help:literal;)+ }
+    ) => {
         /// The counters of one thread. Written by that thread, read by any.
         #[derive(Debug, Default)]
         #[repr(align(128))]
-        pub struct ThreadCounters { $(#[doc = $help] pub $name: CounterCell,)+ }
+        pub struct ThreadCounters { $(#[doc = $event_help] pub $event: CounterCell,)+ }
 
-        /// The sum of all threads' counters at one moment.
+        /// The sum of all threads' counters at one moment, with what follows from the requests
+        /// they counted ([`counts`](crate::counts)), and from the cache.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct Snapshot { $(#[doc = $help] pub $name: u64,)+ }
+        pub struct Snapshot {
+            $(#[doc = $event_help] pub $event: u64,)+
+            $(#[doc = $help] pub $name: u64,)+
+        }
 
         impl CounterBlock for ThreadCounters {
             type Sum = Snapshot;
 
             fn add_to(&self, sum: &mut Snapshot) {
-                $(sum.$name = sum.$name.wrapping_add(self.$name.value());)+
+                $(sum.$event = sum.$event.wrapping_add(self.$event.value());)+
             }
         }
 
         impl Snapshot {
             /// What was counted since `before`.
             pub fn since(&self, before: &Snapshot) -> Snapshot {
-                Snapshot { $($name: self.$name.wrapping_sub(before.$name),)+ }
+                Snapshot {
+                    $($event: self.$event.wrapping_sub(before.$event),)+
+                    $($name: self.$name.wrapping_sub(before.$name),)+
+                }
             }
 
             /// Every number of the table with its name and meaning, counters first, then gauges.
             pub fn metrics(&self) -> impl Iterator<Item = Metric> {
                 [
+                    $(Metric {
+                        name: stringify!($event),
+                        kind: MetricKind::Counter,
+                        help: $event_help,
+                        value: self.$event,
+                    },)+
                     $(Metric {
                         name: stringify!($name),
                         kind: MetricKind::Counter,
@@ -79,24 +95,14 @@ macro_rules! counters {
     };
 }
 
-counters! {
+counters! { of events {
     requests_begun: "Requests whose head has begun to be answered or refused.";
     requests: "Requests answered, refused or left by their client.";
     responses_1xx: "Interim answers sent.";
-    responses_2xx: "Answers with a status of 200 to 299.";
-    responses_3xx: "Answers with a status of 300 to 399.";
-    responses_4xx: "Answers with a status of 400 to 499.";
-    responses_5xx: "Answers with a status of 500 to 599.";
-    bytes_in: "Bytes of requests, heads and bodies.";
-    bytes_out: "Bytes of answers, heads and bodies.";
     connections_accepted: "Connections accepted.";
     connections_closed: "Accepted connections that have been closed.";
     handed_over: "Connections accepted by one thread and given to another.";
     accept_errors: "Connections that could not be accepted.";
-    cache_hits: "Answers from the cache.";
-    cache_misses: "Requests the cache could not answer.";
-    cache_revalidations: "Cached files looked at again and found unchanged.";
-    cache_evictions: "Cached files thrown out to make room.";
     names_asked: "Addresses of clients whose names were looked up.";
     names_found: "Of those, names that lead back to their address.";
     names_mismatched: "Of those, names that do not lead back to their address.";
@@ -222,23 +228,18 @@ counters! {
     otlp_dropped: "Requests whose spans were not sent: a full queue, or a collector that did not take them.";
     otlp_failures: "Batches of spans that a collector did not take when they were first sent.";
     reloads: "Reloads that put a new config in force.";
-}
-
-impl ThreadCounters {
-    /// Counts a final answer or an interim one by its status; a status outside 100 to 599 is not
-    /// counted.
-    #[inline]
-    pub fn count_status(&self, status: u16) {
-        match status / 100 {
-            2 => self.responses_2xx.add(1),
-            3 => self.responses_3xx.add(1),
-            4 => self.responses_4xx.add(1),
-            5 => self.responses_5xx.add(1),
-            1 => self.responses_1xx.add(1),
-            _ => {}
-        }
-    }
-}
+} of requests {
+    responses_2xx: "Answers with a status of 200 to 299.";
+    responses_3xx: "Answers with a status of 300 to 399.";
+    responses_4xx: "Answers with a status of 400 to 499.";
+    responses_5xx: "Answers with a status of 500 to 599.";
+    bytes_in: "Bytes of requests, heads and bodies.";
+    bytes_out: "Bytes of answers, heads and bodies.";
+    cache_hits: "Answers from the cache.";
+    cache_misses: "Requests the cache could not answer.";
+    cache_revalidations: "Cached files looked at again and found unchanged.";
+    cache_evictions: "Cached files thrown out to make room.";
+} }
 
 impl Snapshot {
     /// Requests under way now, as far as blocks read one after another tell.
@@ -269,27 +270,9 @@ mod tests {
         block.requests.add(2);
         let before = counters.merged();
         block.requests.add(3);
-        block.bytes_out.add(1000);
+        block.disk_wait_us.add(1000);
         let since = counters.merged().since(&before);
-        assert_eq!((since.requests, since.bytes_out), (3, 1000));
-    }
-
-    #[test]
-    fn statuses_are_counted_by_class() {
-        let block = ThreadCounters::default();
-        for status in [0, 100, 199, 200, 304, 404, 499, 500, 599, 600, u16::MAX] {
-            block.count_status(status);
-        }
-        let mut sum = Snapshot::default();
-        block.add_to(&mut sum);
-        let classes = [
-            sum.responses_1xx,
-            sum.responses_2xx,
-            sum.responses_3xx,
-            sum.responses_4xx,
-            sum.responses_5xx,
-        ];
-        assert_eq!(classes, [2, 1, 1, 2, 2]);
+        assert_eq!((since.requests, since.disk_wait_us), (3, 1000));
     }
 
     #[test]

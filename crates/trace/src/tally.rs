@@ -147,6 +147,23 @@ impl Tallies {
         }
     }
 
+    /// Bytes of all requests, and of all answers.
+    pub fn bytes(&self) -> (u64, u64) {
+        let (mut bytes_in, mut bytes_out) = (0, 0);
+        for table in &*self.threads.lock() {
+            for row in table
+                .sites
+                .iter()
+                .filter_map(OnceLock::get)
+                .flat_map(|rows| &**rows)
+            {
+                bytes_in += row.bytes_in.value();
+                bytes_out += row.bytes_out.value();
+            }
+        }
+        (bytes_in, bytes_out)
+    }
+
     /// The sum over all threads: rows with a request in them, by site and handler.
     pub fn merged(&self) -> Vec<TallySum> {
         let threads = self.threads.lock().clone();
@@ -223,6 +240,7 @@ mod tests {
             sum("a.example", HandlerKind::Files, [0, 0, 1, 0, 1, 0], 2),
         ];
         assert_eq!(tallies.merged(), wanted);
+        assert_eq!(tallies.bytes(), (40, 92));
     }
 
     #[test]

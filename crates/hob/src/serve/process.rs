@@ -17,7 +17,6 @@ use hob_trace::Mutex;
 use hob_trace::access_log::{AccessLog, DestinationSettings, LogId, Target};
 use hob_trace::format::{AccessLogFormat, RecordNames};
 use hob_trace::history::{RequestHistory, Retention, SegmentOrigin};
-use hob_trace::metric::Counters;
 use hob_trace::ring::Consumer;
 use hob_trace::watch::Hidden;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
@@ -82,7 +81,6 @@ pub(super) struct ServingProcess {
     pub(super) shared: Arc<ServerState>,
     pub(super) admin: Arc<Admin>,
     pub(super) crew: Arc<Crew>,
-    pub(super) counters: Arc<Counters>,
     pub(super) threads: Vec<JoinHandle<()>>,
     pub(super) signals: Arc<ThreadNotices>,
     pub(super) log: Option<AccessLog>,
@@ -138,25 +136,16 @@ impl ServingProcess {
         let shared = Arc::new(ServerState::new(&config.cache, thread_count));
         shared.fleet.set_crew(&crew);
         crew.set_challenges(Challenges::new(&generation.challenges)?);
-        let counters = Arc::new(Counters::new());
         let signals = Arc::new(ThreadNotices::new().map_err(text)?);
         let inside = Inside::new(history(&generation), !generation.config.activity.is_off);
         let configured = Configured::new(config, &generation.sources);
-        let admin = Admin::new(
-            &crew,
-            &shared,
-            &counters,
-            inside,
-            report(&generation),
-            configured,
-        );
+        let admin = Admin::new(&crew, &shared, inside, report(&generation), configured);
         let admin = Arc::new(admin.map_err(text)?);
         let admin_token = generation.facts.admin_token.clone();
         let mut server = ServingProcess {
             shared,
             admin,
             crew,
-            counters,
             threads: Vec::new(),
             signals,
             log: None,
@@ -257,7 +246,7 @@ impl ServingProcess {
         self.shared.set_listeners(&numbered);
         self.admin.names.set(config.names.as_ref());
         if config.names.is_some()
-            && let Err(error) = self.admin.names.start(&self.counters)
+            && let Err(error) = self.admin.names.start(&self.shared.counts.counters)
         {
             tracing::error!(%error, "clients have no names");
         }
@@ -293,7 +282,7 @@ impl ServingProcess {
         }
         let exporter = config.otlp.clone().and_then(|settings| {
             let series = Arc::clone(&self.shared.series);
-            let counters = self.counters.new_thread();
+            let counters = self.shared.counts.counters.new_thread();
             let started = Exporter::start(settings, roots, series, counters);
             started
                 .inspect_err(|error| tracing::error!(%error, "traces are not sent"))
@@ -366,7 +355,7 @@ impl ServingProcess {
                     signals.to_rotate.lock().push(log);
                     signals.ring();
                 });
-                let started = AccessLog::start(self.counters.new_thread(), ask);
+                let started = AccessLog::start(self.shared.counts.counters.new_thread(), ask);
                 let log = started.map_err(|error| error.to_string())?;
                 self.rings.drain(..).for_each(|ring| log.add_ring(ring));
                 self.log.insert(log)

@@ -51,7 +51,10 @@ impl ServingProcess {
         ready: Ready,
     ) -> io::Result<JoinHandle<()>> {
         let (shared, admin) = (Arc::clone(&self.shared), Arc::clone(&self.admin));
-        let (crew, counters) = (Arc::clone(&self.crew), self.counters.new_thread());
+        let (crew, counters) = (
+            Arc::clone(&self.crew),
+            self.shared.counts.counters.new_thread(),
+        );
         let signals = Arc::clone(&self.signals);
         let (producer, consumer) = hob_trace::ring::ring(RING_BYTES);
         match &self.log {

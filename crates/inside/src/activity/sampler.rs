@@ -15,7 +15,7 @@ use hob_trace::Mutex;
 use hob_trace::activity::{ActivityFile, ActivityRow};
 use hob_trace::histogram::HistogramSnapshot;
 use hob_trace::history::HistoryFile;
-use hob_trace::metric::{Counters, Snapshot};
+use hob_trace::metric::Snapshot;
 use hob_trace::series::SeriesSum;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -56,8 +56,6 @@ pub struct SamplerFiles {
 pub struct SampledServer {
     /// Its threads.
     pub crew: Arc<Crew>,
-    /// What they count.
-    pub counters: Arc<Counters>,
     /// What they share.
     pub shared: Arc<ServerState>,
     /// History and activity.
@@ -391,7 +389,7 @@ impl CountedSecond {
                 true => self.all.clone(),
                 false => server.shared.series.all(),
             },
-            counters: server.counters.merged(),
+            counters: server.shared.counts.merged(),
             own_cpu_us: processes::own_cpu_us(),
             requests,
             is_settled: is_same,

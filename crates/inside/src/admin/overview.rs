@@ -30,7 +30,7 @@ pub(super) fn overview(admin: &Admin) -> Value {
         .inside
         .activity
         .last_seconds(SECONDS, now_unix_ms / 1000);
-    let counters = admin.counters.merged();
+    let counters = admin.shared.counts.merged();
     let holdings = admin.shared.store.holdings();
     let asked = counters.cache_hits + counters.cache_misses;
     let hit_ratio = (asked > 0).then(|| rounded(counters.cache_hits as f64 / asked as f64));

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use hob_http::thread::Crew;
 use hob_http::{Answered, Request, unix_ms};
-use hob_trace::metric::{Counters, ThreadCounters};
+use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
 use hob_trace::{HandlerKind, Mutex, Recorder};
 
@@ -29,9 +29,7 @@ use super::{control, door};
 pub struct Admin {
     /// Wishes to the keeper.
     pub helm: Helm,
-    /// Counters of all threads.
-    pub counters: Arc<Counters>,
-    /// What requests were, and since when that is counted.
+    /// Since when requests are counted.
     pub statistics: Ledger,
     /// Names of clients.
     pub names: Arc<ClientNameResolver>,
@@ -85,15 +83,13 @@ impl Admin {
     pub fn new(
         crew: &Arc<Crew>,
         shared: &Arc<ServerState>,
-        counters: &Arc<Counters>,
         inside: Inside,
         report: GenerationReport,
         configured: Configured,
     ) -> io::Result<Admin> {
         Ok(Admin {
             helm: Helm::new()?,
-            statistics: Ledger::new(counters, unix_ms()),
-            counters: Arc::clone(counters),
+            statistics: Ledger::new(unix_ms()),
             resources: Resources::default(),
             names: ClientNameResolver::new(),
             crew: Arc::clone(crew),
@@ -115,7 +111,6 @@ impl Admin {
     pub fn sampled(&self) -> SampledServer {
         SampledServer {
             crew: Arc::clone(&self.crew),
-            counters: Arc::clone(&self.counters),
             shared: Arc::clone(&self.shared),
             inside: Arc::clone(&self.inside),
         }
@@ -134,7 +129,6 @@ impl Admin {
         ThreadBooks {
             index,
             counters,
-            statistics: self.statistics.new_thread(),
             recorder,
             ring,
         }

@@ -5,14 +5,12 @@
 
 use hob_http::unix_ms;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use hob_http::Answered;
 use hob_trace::Mutex;
-use hob_trace::metric::Counters;
 use hob_trace::record::{CacheOutcome, Fault, HandlerKind, Outcome, Protocol};
 use hob_trace::statistics::METHODS;
-use hob_trace::{AllStatistics, Snapshot, Statistics, ThreadStatistics};
+use hob_trace::{ServerCounts, Snapshot, Statistics};
 use serde_json::{Value, json};
 
 use super::ask::AdminRequest;
@@ -22,10 +20,8 @@ use crate::api::{self, ByteCounts, ConnectionCounts, HandshakeCounts, SpanCounts
 /// Milliseconds of a day.
 const DAY_MS: u64 = 86_400_000;
 
-/// What all threads have counted, and from when on it is told.
+/// From when on it is told what all threads have counted.
 pub struct Ledger {
-    requests: AllStatistics,
-    counters: Arc<Counters>,
     marks: Mutex<StatisticsMarks>,
 }
 
@@ -45,7 +41,7 @@ struct Mark {
 
 impl Ledger {
     /// Nothing counted; the server starts now, in Unix milliseconds.
-    pub fn new(counters: &Arc<Counters>, unix_ms: u64) -> Ledger {
+    pub fn new(unix_ms: u64) -> Ledger {
         let start = Mark {
             unix_ms,
             requests: Box::default(),
@@ -57,40 +53,28 @@ impl Ledger {
             start,
         };
         Ledger {
-            requests: AllStatistics::new(),
-            counters: Arc::clone(counters),
             marks: Mutex::new(marks),
         }
     }
 
-    /// A block for one more thread.
-    pub fn new_thread(&self) -> Arc<ThreadStatistics> {
-        self.requests.new_thread()
-    }
-
-    /// Requests since the start.
-    pub fn now(&self) -> Box<Statistics> {
-        self.requests.merged()
-    }
-
     /// Begins the day's counts anew when there is a new day. To be called every second or so.
-    pub fn tick(&self, unix_ms: u64) {
+    pub fn tick(&self, counts: &ServerCounts, unix_ms: u64) {
         let is_new_day = self.marks.lock().day.unix_ms / DAY_MS != unix_ms / DAY_MS;
         if is_new_day {
-            let mark = self.mark(unix_ms);
+            let mark = Mark::now(counts, unix_ms);
             self.marks.lock().day = mark;
         }
     }
 
     /// Counts from now on.
-    pub fn zero(&self, unix_ms: u64) {
-        let mark = self.mark(unix_ms);
+    pub fn zero(&self, counts: &ServerCounts, unix_ms: u64) {
+        let mark = Mark::now(counts, unix_ms);
         self.marks.lock().zero = mark;
     }
 
     /// All spans.
-    pub fn told(&self, unix_ms: u64) -> api::Statistics {
-        let now = self.mark(unix_ms);
+    pub fn told(&self, counts: &ServerCounts, unix_ms: u64) -> api::Statistics {
+        let now = Mark::now(counts, unix_ms);
         let marks = self.marks.lock();
         api::Statistics {
             now_unix_ms: unix_ms,
@@ -99,17 +83,17 @@ impl Ledger {
             zero: now.since(&marks.zero),
         }
     }
-
-    fn mark(&self, unix_ms: u64) -> Mark {
-        Mark {
-            unix_ms,
-            requests: self.requests.merged(),
-            counters: self.counters.merged(),
-        }
-    }
 }
 
 impl Mark {
+    fn now(counts: &ServerCounts, unix_ms: u64) -> Mark {
+        Mark {
+            unix_ms,
+            counters: counts.merged(),
+            requests: counts.statistics.merged(),
+        }
+    }
+
     fn since(&self, before: &Mark) -> SpanCounts {
         let requests = self.requests.since(&before.requests);
         let counted = self.counters.since(&before.counters);
@@ -189,52 +173,43 @@ pub(super) fn answer(ask: &AdminRequest) -> Answered {
 
 /// The counts of all stretches of time.
 pub(super) fn told(admin: &Admin) -> Value {
-    json!(admin.statistics.told(unix_ms()))
+    json!(admin.statistics.told(&admin.shared.counts, unix_ms()))
 }
 
 /// `POST /v1/statistics/zero`
 pub(super) fn zero(ask: &AdminRequest) -> Answered {
-    ask.admin.statistics.zero(unix_ms());
+    ask.admin
+        .statistics
+        .zero(&ask.admin.shared.counts, unix_ms());
     Answered::Ready(reply::text(200, "counted from zero from now on"))
 }
 
 #[cfg(test)]
 mod tests {
-    use hob_trace::Record;
+    use hob_trace::{Record, ThreadCounts};
 
     use super::*;
 
-    fn ledger() -> (
-        Ledger,
-        Arc<ThreadStatistics>,
-        Arc<hob_trace::ThreadCounters>,
-    ) {
-        let counters = Arc::new(Counters::new());
-        let ledger = Ledger::new(&counters, 1_000);
-        let (requests, thread) = (ledger.new_thread(), counters.new_thread());
-        (ledger, requests, thread)
-    }
-
-    fn count(requests: &ThreadStatistics, thread: &hob_trace::ThreadCounters, status: u16) {
+    fn count(thread: &ThreadCounts, status: u16) {
         let record = Record {
             status,
             ..Record::empty()
         };
-        requests.count(&record, b"GET");
-        thread.requests.add(1);
-        thread.count_status(status);
+        thread.count(&record, b"GET");
+        thread.counters.requests.add(1);
     }
 
     #[test]
     fn spans_count_from_their_own_begin() {
-        let (ledger, requests, thread) = ledger();
-        count(&requests, &thread, 200);
-        ledger.tick(2_000);
-        ledger.tick(DAY_MS + 1);
-        count(&requests, &thread, 404);
-        ledger.zero(DAY_MS + 2);
-        count(&requests, &thread, 503);
-        let told = json!(ledger.told(DAY_MS + 3));
+        let (ledger, counts) = (Ledger::new(1_000), ServerCounts::default());
+        let thread = counts.new_thread(counts.counters.new_thread());
+        count(&thread, 200);
+        ledger.tick(&counts, 2_000);
+        ledger.tick(&counts, DAY_MS + 1);
+        count(&thread, 404);
+        ledger.zero(&counts, DAY_MS + 2);
+        count(&thread, 503);
+        let told = json!(ledger.told(&counts, DAY_MS + 3));
         for (span, since, requests, classes) in [
             ("start", 1_000, 3, [1, 1, 1]),
             ("today", DAY_MS + 1, 2, [0, 1, 1]),
@@ -252,8 +227,7 @@ mod tests {
 
     #[test]
     fn every_word_is_there_though_nothing_was_counted() {
-        let (ledger, ..) = ledger();
-        let told = json!(ledger.told(1_000));
+        let told = json!(Ledger::new(1_000).told(&ServerCounts::default(), 1_000));
         for (part, word) in [
             ("methods", "other"),
             ("protocols", "HTTP/3.0"),

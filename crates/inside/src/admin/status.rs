@@ -50,7 +50,7 @@ pub(super) fn status(admin: &Admin) -> Value {
     let report = admin.report.lock().clone();
     let holdings = admin.shared.store.holdings();
     let load = admin.shared.pool.load();
-    let mut snapshot = admin.counters.merged();
+    let mut snapshot = admin.shared.counts.merged();
     snapshot.cache_evictions = holdings.evictions;
     let limits = LIMITS.iter().map(|limit| (limit.name, limit.count(admin)));
     let counters = snapshot.metrics().map(|metric| (metric.name, metric.value));

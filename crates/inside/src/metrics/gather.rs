@@ -20,7 +20,7 @@ const OTHER: &str = "other";
 /// All numbers.
 pub(super) fn gather(admin: &Admin) -> Exposition {
     let mut all = Exposition::new();
-    let mut counters = admin.counters.merged();
+    let mut counters = admin.shared.counts.merged();
     counters.cache_evictions = admin.shared.store.holdings().evictions;
     put_process(&mut all, admin);
     put_requests(&mut all, admin);
@@ -60,7 +60,7 @@ fn put_process(all: &mut Exposition, admin: &Admin) {
 }
 
 fn put_requests(all: &mut Exposition, admin: &Admin) {
-    let sums = admin.shared.tallies.merged();
+    let sums = admin.shared.counts.tallies.merged();
     for sum in &sums {
         for (class, count) in CLASSES.iter().zip(sum.by_class) {
             if count > 0 {

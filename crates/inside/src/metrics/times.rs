@@ -45,7 +45,7 @@ pub(super) fn put(all: &mut Exposition, shared: &ServerState) {
             continue;
         };
         let handler = name.handler.word();
-        let site = shared.tallies.label(&name.site);
+        let site = shared.counts.tallies.label(&name.site);
         totals.entry((site, handler)).or_default().merge(&sum.total);
         handlers.entry(handler).or_default().add(sum);
     }

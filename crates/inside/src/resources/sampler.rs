@@ -70,7 +70,9 @@ impl Sampler {
 
     /// Looks at everything now, which is this Unix time. To be called every second.
     pub fn sample(&mut self, unix_ms: u64) {
-        self.admin.statistics.tick(unix_ms);
+        self.admin
+            .statistics
+            .tick(&self.admin.shared.counts, unix_ms);
         let facts = facts(&self.admin);
         conditions::events(&mut self.alarms, &self.before, &facts, unix_ms);
         conditions::levels(&mut self.alarms, &facts, unix_ms);
@@ -129,7 +131,7 @@ fn facts(admin: &Admin) -> ServerVitals {
         .map(ServedCertificate::expiry)
         .collect();
     ServerVitals {
-        counters: admin.counters.merged(),
+        counters: admin.shared.counts.merged(),
         connections: admin.crew.open_connections() as u64,
         connections_max: admin.config().limits.connections as u64,
         descriptors: descriptors().unwrap_or(0),

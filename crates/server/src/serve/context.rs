@@ -8,11 +8,9 @@ use std::sync::Arc;
 use hob_http::thread::{Crew, Handle, Thread};
 use hob_http::{Reactor, Request};
 use hob_keeper::process::Launcher;
-use hob_trace::Recorder;
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
-use hob_trace::statistics::ThreadStatistics;
-use hob_trace::tally::ThreadTally;
+use hob_trace::{Recorder, ThreadCounts};
 
 use crate::cache::local::Local;
 use crate::handle::cgi::answer::Places;
@@ -37,8 +35,6 @@ pub struct ThreadBooks {
     pub index: usize,
     /// Its block of counters.
     pub counters: Arc<ThreadCounters>,
-    /// Its block of the statistics.
-    pub statistics: Arc<ThreadStatistics>,
     /// Its part of history and series.
     pub recorder: Recorder,
     /// Where the access log takes finished requests from.
@@ -48,7 +44,7 @@ pub struct ThreadBooks {
 /// Where a thread's finished requests are counted and kept.
 pub(crate) struct Books {
     pub(crate) ring: RefCell<Producer>,
-    pub(crate) statistics: Arc<ThreadStatistics>,
+    pub(crate) counts: ThreadCounts,
     pub(crate) recorder: Recorder,
 }
 
@@ -56,7 +52,6 @@ pub(crate) struct Books {
 pub(crate) struct HandlerContext {
     pub(crate) shared: Arc<ServerState>,
     pub(crate) counters: Arc<ThreadCounters>,
-    pub(crate) tally: Arc<ThreadTally>,
     /// Gives requests their traces, where they have any.
     pub(crate) tracer: RefCell<Option<Tracer>>,
     /// The threads.
@@ -105,17 +100,16 @@ impl Answers {
         let ThreadBooks {
             index,
             counters,
-            statistics,
             recorder,
             ring,
         } = thread;
+        let counts = shared.counts.new_thread(Arc::clone(&counters));
         Answers {
             desk: Rc::new(HandlerContext {
                 sites: RefCell::new(shared.sites()),
                 generation: Cell::new(shared.generation()),
                 shared: Arc::clone(shared),
                 counters,
-                tally: shared.tallies.new_thread(),
                 tracer: RefCell::new(shared.otlp.load().as_ref().map(Tracer::new)),
                 crew: Arc::clone(crew),
                 inside,
@@ -132,7 +126,7 @@ impl Answers {
             }),
             books: Rc::new(Books {
                 recorder,
-                statistics,
+                counts,
                 ring: RefCell::new(ring),
             }),
         }

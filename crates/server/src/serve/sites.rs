@@ -337,7 +337,7 @@ impl ServedSite {
         Ok(ServedSite {
             claims: Claims::of(&table, &routes),
             slashes: Slashes::of(&routes, site),
-            tally: around.shared.tallies.number(&name),
+            tally: around.shared.counts.tallies.number(&name),
             series: own_series,
             name,
             table,
