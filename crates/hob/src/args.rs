@@ -248,8 +248,10 @@ pub(crate) struct CheckOptions {
 
 /// What to explain.
 #[derive(Args)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct ExplainOptions {
     /// Method: GET, HEAD, ...
+    #[arg(default_value = "GET")]
     pub(crate) method: String,
     /// URL, or a path alone
     pub(crate) url: String,

@@ -356,7 +356,11 @@ fn json_has_every_part_whatever_is_asked() {
 #[test]
 fn without_a_config_the_folder_is_explained_as_serve_would_serve_it() {
     let place = Place::new();
-    let output = place.run(&["explain", "GET", "/site/"]);
+    let output = place.run(&["explain", "/site/"]);
+    assert_eq!(
+        text_of(&output),
+        text_of(&place.run(&["explain", "GET", "/site/"]))
+    );
     let text = text_of(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("listing = true"), "{text}");
