@@ -24,7 +24,7 @@ use super::tls::build_listen_tls;
 use super::tree::{ConfigValue, Section};
 use super::{
     CacheSettings, Config, Handlers, LimitSettings, ListenAddress, Listener, LogChoice,
-    LogSettings, LogTarget, Loopback, Purpose, UnknownHost, WatchSettings,
+    LogSettings, LogTarget, Loopback, Purpose, SiteConfig, UnknownHost, WatchSettings,
 };
 
 /// The config a tree describes, as far as it can be read, and where its parts stand.
@@ -42,13 +42,8 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
     if let Some(program) = root.section("program") {
         check_program(program, faults);
     }
-    let (mut sites, mut site_spots) = (Vec::new(), Vec::new());
     let mut programs = Programs::new(root);
-    for section in root.sections("site") {
-        let (site, spots) = build_site(section, &limits, &names, &mut programs, faults);
-        sites.push(site);
-        site_spots.push(spots);
-    }
+    let (sites, site_spots) = build_sites(root, (&limits, &names), &mut programs, faults);
     if sites.is_empty() && !root.has("site") {
         miss_sites(root, faults);
     }
@@ -129,6 +124,20 @@ fn own_spots(root: &Section) -> OwnSpots {
             None => root.header,
         },
     }
+}
+
+/// All sites; those that say nothing of programs' answers have one text of that together.
+fn build_sites<H: Handlers>(
+    root: &Section,
+    from: (&LimitSettings, &Logs),
+    programs: &mut Programs<'_>,
+    faults: &mut Faults<'_>,
+) -> (Vec<SiteConfig<H>>, Vec<SiteSpots<H>>) {
+    let mut unsaid = None;
+    let sites = root.sections("site").iter();
+    sites
+        .map(|section| build_site(section, &mut unsaid, from, programs, faults))
+        .unzip()
 }
 
 fn miss_sites(root: &Section, faults: &mut Faults<'_>) {

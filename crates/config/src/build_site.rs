@@ -1,5 +1,7 @@
 //! Sites, routes and handlers from their sections.
 
+use std::sync::Arc;
+
 use super::address::check_host;
 use super::build::Logs;
 use super::build_after::{Answering, check_answering};
@@ -11,13 +13,14 @@ use super::route::pattern::Pattern;
 use super::route::template::{Rewrite, TemplateError, TemplateFault};
 use super::tls::build_site_tls;
 use super::tree::Section;
-use super::{Coding, HalfClose, Handlers, LimitSettings, RouteConfig, SiteConfig};
+use super::{AfterSteps, Coding, HalfClose, Handlers, LimitSettings, RouteConfig, SiteConfig};
 
-/// One `[[site]]`, and where its parts stand.
+/// One `[[site]]`, and where its parts stand. `unsaid` is what is done to programs' answers on
+/// sites that say nothing of it, once there was one.
 pub(crate) fn build_site<H: Handlers>(
     section: &Section,
-    limits: &LimitSettings,
-    logs: &Logs,
+    unsaid: &mut Option<Arc<AfterSteps>>,
+    (limits, logs): (&LimitSettings, &Logs),
     programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
 ) -> (SiteConfig<H>, SiteSpots<H>) {
@@ -33,8 +36,17 @@ pub(crate) fn build_site<H: Handlers>(
     }
     H::check_site_keys(section, faults);
     check_answering(section, faults);
+    let answering = Answering {
+        site: section,
+        route: None,
+    };
+    let after = answering.after(unsaid.as_ref());
+    if !answering.says_after() {
+        unsaid.get_or_insert_with(|| Arc::clone(&after));
+    }
     let around = SiteDefaults {
         site: section,
+        after,
         limits,
         logs,
     };
@@ -54,10 +66,6 @@ pub(crate) fn build_site<H: Handlers>(
         route_spots.push(spots);
     }
     let (error_pages, error_page_spots) = error_pages(section, faults);
-    let answering = Answering {
-        site: section,
-        route: None,
-    };
     let (tls, tls_spots) = build_site_tls(section, &names, faults);
     let site = SiteConfig {
         names,
@@ -129,6 +137,7 @@ pub struct OnSection<'a> {
 pub struct SiteDefaults<'a> {
     /// The site's section.
     pub site: &'a Section,
+    after: Arc<AfterSteps>,
     limits: &'a LimitSettings,
     logs: &'a Logs,
 }
@@ -148,7 +157,7 @@ impl SiteDefaults<'_> {
             rewrite: None,
             body: self.limits.body,
             headers: answering.headers(),
-            after: answering.after(),
+            after: Arc::clone(&self.after),
             server_timing: answering.server_timing(),
             sendfile: Vec::new(),
             strict: false,
@@ -198,7 +207,7 @@ impl SiteDefaults<'_> {
             rewrite: rewrite.map(str::to_owned),
             body: section.optional_size("body").unwrap_or(self.limits.body),
             headers: answering.headers(),
-            after: answering.after(),
+            after: answering.after(Some(&self.after)),
             server_timing: answering.server_timing(),
             sendfile,
             strict: section.flag("strict"),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::acme::Acme;
@@ -342,8 +343,8 @@ pub struct RouteConfig<H: Handlers> {
     pub body: u64,
     /// Header rules: the site's, then the route's own.
     pub headers: HeaderRules,
-    /// What is done to a program's answers.
-    pub after: AfterSteps,
+    /// What is done to a program's answers; one for all routes that say nothing of it.
+    pub after: Arc<AfterSteps>,
     /// Folders whose files a program may have sent.
     pub sendfile: Vec<H::Folder>,
     /// Answers tell their clients how long they took.
@@ -443,7 +444,7 @@ impl Coding {
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct SourceLocation {
     /// The file as named.
-    pub file: String,
+    pub file: Arc<str>,
     /// Line, from 1.
     pub line: usize,
     /// Column, from 1.

@@ -130,7 +130,7 @@ impl Diagnostic {
     pub fn of_file(file: &str, message: String, hint: &str) -> Diagnostic {
         Diagnostic {
             place: SourceLocation {
-                file: file.to_owned(),
+                file: file.into(),
                 line: 0,
                 column: 0,
             },
@@ -145,7 +145,7 @@ impl Diagnostic {
     pub fn at(sources: &ConfigSources, spot: Spot, message: &str) -> Diagnostic {
         let mut place = sources.place(spot);
         // Nobody wrote the text that is made of a command line, or knows its lines.
-        let is_written = place.file != COMMAND_LINE;
+        let is_written = *place.file != *COMMAND_LINE;
         if !is_written {
             (place.line, place.column) = (0, 0);
         }
@@ -179,10 +179,10 @@ impl Diagnostic {
     fn to_json(&self) -> Json {
         let related = self.related.iter().map(|(place, what)| {
             let SourceLocation { file, line, column } = place;
-            json!({ "file": file, "line": line, "column": column, "message": what })
+            json!({ "file": **file, "line": line, "column": column, "message": what })
         });
         json!({
-            "file": self.place.file,
+            "file": *self.place.file,
             "line": self.place.line,
             "column": self.place.column,
             "message": self.message,

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use super::SourceLocation;
 use super::fault::Spot;
@@ -26,7 +27,7 @@ pub struct ConfigSources {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ConfigSource {
     /// As the user knows it; for messages.
-    name: String,
+    name: Arc<str>,
     /// Where relative paths begin; absolute.
     dir: PathBuf,
     text: String,
@@ -37,13 +38,13 @@ struct ConfigSource {
 impl ConfigSources {
     /// Names of the texts, the main one first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.files.iter().map(|source| source.name.as_str())
+        self.files.iter().map(|source| &*source.name)
     }
 
     /// Where each text stands on the disk, if it came from there, and the text.
     pub fn files(&self) -> impl Iterator<Item = (PathBuf, &str)> {
         self.files.iter().map(|source| {
-            let name = Path::new(&source.name).file_name();
+            let name = Path::new(&*source.name).file_name();
             (
                 source.dir.join(name.unwrap_or_default()),
                 source.text.as_str(),
@@ -100,7 +101,7 @@ impl ConfigSources {
             .chain(newlines.map(|(at, _)| at + 1))
             .collect();
         self.files.push(ConfigSource {
-            name,
+            name: name.into(),
             dir,
             text,
             lines,
@@ -139,7 +140,7 @@ impl ConfigSources {
         let line_start = source.lines[line - 1];
         let column = source.text[line_start..spot.start].chars().count() + 1;
         SourceLocation {
-            file: source.name.clone(),
+            file: Arc::clone(&source.name),
             line,
             column,
         }

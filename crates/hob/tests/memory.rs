@@ -48,7 +48,11 @@ fn serve(place: &Place) -> Hob {
 
 /// What is the server's own: no files, no program.
 fn memory_of(hob: &Hob) -> u64 {
-    let line = status_line(hob.server(), "RssAnon");
+    memory_of_process(hob.server())
+}
+
+fn memory_of_process(pid: u32) -> u64 {
+    let line = status_line(pid, "RssAnon");
     let kib = line.strip_suffix(" kB").unwrap().parse::<u64>().unwrap();
     kib << 10
 }
@@ -321,6 +325,39 @@ fn long_heads_are_held_by_watchers_and_history_within_their_bounds() {
     assert!(place.counter("limit_watch_events") > 0);
     drop(watcher);
     hob.stop();
+}
+
+/// What it took to read them has gone back to the kernel, and what they have in common is there
+/// once.
+#[test]
+fn routes_hold_little_memory_in_the_server_and_next_to_none_in_the_keeper() {
+    const COUNT: u64 = 5_000;
+    const SERVER_BYTES_MAX: u64 = 2 << 10;
+    const KEEPER_BYTES_MAX: u64 = 512;
+    let serve = |place: &Place, count: u64| {
+        let one = |n| format!("[[site.route]]\npath = \"/old/{n}\"\nredirect = \"/new/{n}\"\n");
+        let routes: String = (0..count).map(one).collect();
+        place.serve_config_with("", &format!("\n{routes}"))
+    };
+    let places = [Place::new(), Place::new()];
+    let (few, many) = (serve(&places[0], 1), serve(&places[1], COUNT));
+    let last = format!("/old/{}", COUNT - 1);
+    assert_eq!(get(many.port(), &last).unwrap().status, 302);
+    let until = Instant::now() + DEADLINE;
+    loop {
+        let [server, keeper] = [few.server(), few.pid()].map(memory_of_process);
+        let [server_of_many, keeper_of_many] = [many.server(), many.pid()].map(memory_of_process);
+        let for_server = server_of_many.saturating_sub(server) / COUNT;
+        let for_keeper = keeper_of_many.saturating_sub(keeper) / COUNT;
+        if for_server <= SERVER_BYTES_MAX && for_keeper <= KEEPER_BYTES_MAX {
+            break;
+        }
+        let held = format!("{for_server} and {for_keeper} bytes a route");
+        assert!(Instant::now() < until, "{held}");
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+    few.stop();
+    many.stop();
 }
 
 #[test]

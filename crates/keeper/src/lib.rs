@@ -12,6 +12,7 @@
 pub mod acme;
 mod channel;
 mod exec;
+pub mod heap;
 mod keeper;
 mod key_files;
 mod localhost;

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hob_http::acme::{CHALLENGES_MAX, Challenge};
@@ -31,7 +32,7 @@ pub struct Generation<H: Handlers> {
     /// Counts loads, from 1.
     pub number: u64,
     /// The config.
-    pub config: Config<H>,
+    pub config: Arc<Config<H>>,
     /// What is allowed and probably not meant.
     pub warnings: Warnings,
     /// What the config was made from.
@@ -521,7 +522,7 @@ fn generation<H: Handlers>(outfit: Outfit, papers: Papers) -> Result<Generation<
     };
     Ok(Generation {
         number: outfit.generation,
-        config,
+        config: Arc::new(config),
         warnings,
         sources,
         listeners: outfit.listeners,

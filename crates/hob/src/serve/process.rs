@@ -91,7 +91,7 @@ pub(super) struct ServingProcess {
     /// Numbers of the config before: answers under way may still bear them.
     old_logs: OldLogs,
     /// The config in force.
-    config: Config,
+    config: Arc<Config>,
     /// Keys of session tickets; they outlive reloads.
     ticket_keys: Arc<TicketKeys>,
     listeners: Vec<Listening>,
@@ -152,7 +152,7 @@ impl ServingProcess {
             rings: Vec::new(),
             logs: Vec::new(),
             old_logs: OldLogs::default(),
-            config: generation.config.clone(),
+            config: Arc::clone(&generation.config),
             ticket_keys: TicketKeys::new(),
             listeners: Vec::new(),
             next_listener: 0,

@@ -37,9 +37,9 @@ pub struct Configured {
 
 impl Configured {
     /// A config that nobody has changed from here.
-    pub fn new(config: &Config, sources: &ConfigSources) -> Configured {
+    pub fn new(config: &Arc<Config>, sources: &ConfigSources) -> Configured {
         Configured {
-            config: Arc::new(config.clone()),
+            config: Arc::clone(config),
             sources: Arc::new(sources.clone()),
             changes: Vec::new(),
             is_changing: false,
@@ -61,7 +61,7 @@ impl Admin {
     /// A config comes into force; `addresses` are those of its listeners.
     pub fn configure(
         &self,
-        config: &Config,
+        config: &Arc<Config>,
         sources: &ConfigSources,
         addresses: &[String],
         audit: Option<File>,
@@ -69,7 +69,7 @@ impl Admin {
         self.audit.set_file(audit);
         self.door.set(door::DoorSettings::of(config, addresses));
         let mut configured = self.configured.lock();
-        configured.config = Arc::new(config.clone());
+        configured.config = Arc::clone(config);
         configured.sources = Arc::new(sources.clone());
     }
 }
@@ -250,7 +250,7 @@ fn told(fault: &Diagnostic) -> ConfigFault {
     };
     let place = &fault.place;
     ConfigFault {
-        file: place.file.clone(),
+        file: place.file.to_string(),
         line: place.line,
         column: place.column,
         text,

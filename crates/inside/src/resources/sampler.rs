@@ -81,8 +81,8 @@ impl Sampler {
             self.end_minute(&facts, unix_ms);
         }
         let counters = &facts.counters;
-        self.trim
-            .look(counters.requests, counters.connections_closed);
+        let (ended, readings) = (counters.connections_closed, self.admin.shared.generation());
+        self.trim.look(counters.requests, ended, readings);
         self.before = facts;
         *self.admin.resources.alerts.lock() = self.alarms.alerts();
     }

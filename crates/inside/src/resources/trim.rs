@@ -3,8 +3,8 @@
 //!
 //! Asking takes the locks of all heaps for as long as it takes to walk them, so it is done when few
 //! requests come, when there is something to gain, and not often. No serving thread does it.
-#![allow(unsafe_code)]
 
+use hob_keeper::heap::give_back;
 use hob_machine::process::Memory;
 
 /// Seconds with few requests before memory is given back.
@@ -24,13 +24,15 @@ pub(super) struct Trim {
     pause_s: u32,
     /// What had ended the last time: nothing is free that was not then, while this stays.
     ended: u64,
+    /// Readings of a config by then.
+    readings: u64,
 }
 
 impl Trim {
-    /// To be called every second, with the requests and with the connections that have ended so
-    /// far.
-    pub(super) fn look(&mut self, requests: u64, connections: u64) {
-        if !self.is_time(requests, connections) {
+    /// To be called every second, with the requests, with the connections that have ended and with
+    /// the configs that were read so far.
+    pub(super) fn look(&mut self, requests: u64, connections: u64, readings: u64) {
+        if !self.is_time(requests, connections, readings) {
             return;
         }
         let Some(held_bytes) = held_bytes().filter(|bytes| *bytes >= HELD_BYTES_MIN) else {
@@ -41,13 +43,21 @@ impl Trim {
         tracing::debug!(held_bytes, left_bytes, "free memory was given back");
     }
 
-    fn is_time(&mut self, requests: u64, connections: u64) -> bool {
+    fn is_time(&mut self, requests: u64, connections: u64, readings: u64) -> bool {
         let is_quiet = requests.saturating_sub(self.requests) <= QUIET_REQUESTS;
         self.requests = requests;
         self.quiet_s = if is_quiet { self.quiet_s + 1 } else { 0 };
         self.pause_s = self.pause_s.saturating_sub(1);
         let ended = requests.wrapping_add(connections);
-        if self.quiet_s < QUIET_S || self.pause_s > 0 || ended == self.ended {
+        if self.quiet_s < QUIET_S {
+            return false;
+        }
+        if readings != self.readings {
+            // That takes much memory, and is seldom.
+            self.readings = readings;
+            return true;
+        }
+        if self.pause_s > 0 || ended == self.ended {
             return false;
         }
         (self.pause_s, self.ended) = (PAUSE_S, ended);
@@ -61,11 +71,6 @@ fn held_bytes() -> Option<u64> {
     Some(memory.resident_bytes.saturating_sub(memory.shared_bytes))
 }
 
-fn give_back() {
-    // SAFETY: it takes no pointer, and may be called by any thread at any time.
-    unsafe { libc::malloc_trim(0) };
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,7 +82,7 @@ mod tests {
         let mut second = |asked: u64, left: u64| {
             requests += asked;
             connections += left;
-            trim.is_time(requests, connections)
+            trim.is_time(requests, connections, 0)
         };
         let nothing = |_| second(0, 0);
         assert!(!(0..100).any(nothing));
@@ -91,6 +96,16 @@ mod tests {
         // Once more for the one that has ended since.
         assert_eq!((0..PAUSE_S * 3).filter(|_| second(0, 0)).count(), 1);
         assert!(!(0..1000).any(|_| second(0, 0)));
+    }
+
+    #[test]
+    fn memory_is_given_back_behind_each_reading_of_a_config() {
+        let mut trim = Trim::default();
+        let mut seconds = |readings: u64| (0..100).position(|_| trim.is_time(0, 0, readings));
+        assert_eq!(seconds(1), Some(QUIET_S as usize - 1));
+        assert_eq!(seconds(1), None);
+        // It is quiet already.
+        assert_eq!(seconds(2), Some(0));
     }
 
     #[test]

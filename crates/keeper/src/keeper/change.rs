@@ -12,6 +12,7 @@ use super::settings::OpenedConfig;
 use super::turn::{Keeper, KeeperPhase, announce};
 use super::upgrade::{Checking, Replacing};
 use crate::channel::ToServer;
+use crate::heap;
 
 /// Who asked on the control socket gets an answer after this, whether the server has one or not.
 /// The reload itself has no deadline: a server that loads slowly still gets there, and one that
@@ -138,6 +139,8 @@ impl Keeper {
         tracing::info!(generation, "{text}");
         self.notify.ready();
         self.answer(ask, true, &text);
+        drop(before);
+        heap::give_back();
     }
 
     /// New addresses are told, and socket files of given-up ones go.

@@ -11,6 +11,7 @@ use super::children::{self, Child, ChildRole, ChildState, Drain, ending, pid_num
 use super::turn::{Keeper, KeeperPhase, announce};
 use crate::acme::message;
 use crate::channel::{ToKeeper, ToServer, Wish};
+use crate::heap;
 use crate::parcel::NotReceived;
 use crate::process::orders::SpawnerReport;
 
@@ -125,6 +126,8 @@ impl Keeper {
             let token = self.admin_token.take();
             announce(&self.settings, &[], token.as_deref());
             self.notify.ready();
+            // What reading the config took is most of what this process ever has.
+            heap::give_back();
         }
         self.finish_upgrade(pid);
     }

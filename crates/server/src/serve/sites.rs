@@ -153,7 +153,7 @@ pub struct ServedRoute {
     /// Header rules.
     pub headers: HeaderRules,
     /// What is done to a program's answers.
-    pub after: AfterSteps,
+    pub after: Arc<AfterSteps>,
     /// Folders of files that a program may have sent.
     pub sendfile: Vec<Arc<Files>>,
     /// Answers tell their clients how long they took.
@@ -326,7 +326,7 @@ impl ServedSite {
                 rewrite,
                 body_bytes_max: route.body,
                 headers: route.headers.clone(),
-                after: route.after.clone(),
+                after: Arc::clone(&route.after),
                 sendfile,
                 server_timing: route.server_timing,
                 is_internal: route.internal,

@@ -241,8 +241,11 @@ impl Trial {
             &[&hello(resident, Carrier::Stream).encode()],
         );
         // It is far smaller than the socket's buffer.
-        send(channel, &out, SendFlags::NOSIGNAL)?;
-        Ok(())
+        match send(channel, &out, SendFlags::NOSIGNAL) {
+            // It has ended already, and its end says why.
+            Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn outcome(mut self, limit: Duration) -> TrialOutcome {
