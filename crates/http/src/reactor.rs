@@ -62,20 +62,27 @@ pub struct Reactor(Rc<ReactorState>);
 struct ReactorState {
     /// `None` when no thread drives it.
     home: Option<ReactorThread>,
+    /// Connections to be driven in this turn: a task that makes an answer puts its own there.
     ready: Rc<ReadyList>,
+    /// When this turn began, in microseconds of loop time.
     now_us: Cell<u64>,
     /// When the next timer is due; asked for in every turn.
     next_timer_ms: Cell<u64>,
     /// The same for precise ones.
     next_precise_ms: Cell<u64>,
+    /// Descriptors that somebody waits for.
     sources: RefCell<IoSources>,
+    /// Moments that somebody waits for.
     timers: RefCell<Timers>,
+    /// Futures that this thread drives.
     tasks: RefCell<Tasks>,
     /// Counted: one here, and one for each [`Hold`].
     holds: Rc<()>,
     /// The same for [`Reactor::stay`].
     stays: Rc<()>,
+    /// Queues in memory that are looked at before the thread sleeps.
     standbys: RefCell<Standbys>,
+    /// Who wants to hear that the thread drains.
     drain_watches: RefCell<DrainWatches>,
     /// Who watches what happens on this thread.
     station: Station,

@@ -83,22 +83,32 @@ pub struct Request {
 
 /// The memory behind a [`Request`].
 pub(crate) struct Exchange {
+    /// As it came.
     pub(crate) head: RequestHead,
     /// The request as it goes on after a handler has sent it elsewhere.
     detour: OnceCell<Box<Detour>>,
     /// What a route made of its query.
     rewritten_query: OnceCell<Box<[u8]>>,
+    /// What is known of its connection.
     pub(crate) facts: Rc<ConnectionFacts>,
+    /// Opened before anything is decided, closed when the last byte is out.
     pub(crate) record: RefCell<Record>,
+    /// What comes of its body, and who waits for that.
     pub(crate) body: RefCell<Incoming>,
+    /// Longest body, in bytes: the route may have changed it.
     pub(crate) body_limit: Cell<u64>,
+    /// The client is gone, or will not hear the answer.
     pub(crate) left: Cell<bool>,
+    /// Of the thread that drives it.
     pub(crate) reactor: Reactor,
+    /// Of its connection, by which a waker finds it.
     pub(crate) key: Cell<u64>,
     /// Up to where its answer's head goes, of what its connection sends; 0 before there is one,
     /// and where a connection carries one answer at a time.
     pub(crate) head_until: Cell<u64>,
+    /// What the handler says besides its answer.
     pub(crate) said: HandlerReport,
+    /// Who watches it.
     marks: WatchMarks,
 }
 

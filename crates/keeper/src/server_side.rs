@@ -129,17 +129,23 @@ pub enum KeeperEvent<H: Handlers> {
 
 /// The server's life as far as the keeper has a part in it.
 pub struct ServerLife<H: Handlers> {
+    /// The channel to the keeper.
     end: ChannelEnd,
+    /// Those it handles: SIGTERM drains it, others are swallowed.
     signals: RegisteredSignals,
     /// Watches the channel and the signals, so that there is one descriptor to poll.
     watch: OwnedFd,
+    /// Something waits for room in the channel, and `watch` tells when there is some.
     is_watching_output: bool,
+    /// The channel has ended: the server drains.
     is_keeper_gone: bool,
     /// A message waits until there are descriptors for it.
     lacks_room: bool,
     /// Reloads that came before the start was finished, and the like.
     events: VecDeque<KeeperEvent<H>>,
+    /// How long answers under way may take, by the config in force.
     drain: Duration,
+    /// The number of the last wish to the keeper.
     last_request: u64,
 }
 

@@ -42,7 +42,9 @@ pub struct ServerState {
     pub pool: DiskThreads,
     /// Looks at the disk under way.
     pub flights: Flights<Fetched>,
+    /// In force; threads fetch them anew when `generation` has moved.
     sites: ArcSwap<Sites>,
+    /// Moves whenever other sites come into force.
     generation: AtomicU64,
     /// Numbers of files handlers by their settings.
     handler_ids: Mutex<HashMap<String, u32>>,
@@ -66,9 +68,13 @@ pub struct ServerState {
     pub otlp: ArcSwapOption<Exporter>,
     /// What threads count.
     pub counts: ServerCounts,
+    /// Of the config: `cache.bytes`.
     cache_bytes: AtomicU64,
+    /// Likewise: the largest file whose bytes are kept.
     content_bytes_max: AtomicU64,
+    /// Likewise: the largest that is copied for answers that cannot leave by sendfile.
     copy_bytes_max: AtomicU64,
+    /// Likewise: how old what is known of a file may get.
     recheck_ms: AtomicU64,
 }
 

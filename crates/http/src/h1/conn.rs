@@ -29,21 +29,31 @@ use crate::refusal::{BODY_TOO_LARGE, Refusal};
 /// The state of one connection.
 #[derive(Debug)]
 pub struct Http1Connection {
+    /// Of the config that was in force when it was accepted.
     limits: Rc<HttpLimits>,
+    /// Where in a request the next byte from the client belongs.
     pub(super) reading: Http1ReadState,
+    /// Where in an answer the next byte for the client belongs.
     pub(super) writing: Writing,
+    /// Another request may follow this answer.
     pub(super) keep_alive: bool,
     /// The client said that this is its last request.
     client_closes: bool,
+    /// The request in hand is HTTP/1.0: no chunks, and an end where it does not ask for more.
     pub(super) is_http10: bool,
+    /// The answer in hand has no body, whatever its head announces.
     pub(super) is_head_method: bool,
+    /// The client waits for 100 before it sends its body.
     pub(super) continue_is_due: bool,
     /// Where else the same is served (RFC 7838): every answer says so.
     pub(super) alt_svc: Option<Arc<[u8]>>,
+    /// Longest body of the request in hand, in bytes.
     body_limit: u64,
+    /// What has come of it.
     pub(super) body_bytes: u64,
     /// What is awaited from the client, and until when.
     pub(super) awaited: Deadline,
+    /// The same moment, in milliseconds of loop time.
     awaited_by_ms: u64,
     /// Until when the client must take bytes; `u64::MAX` when it has all there are.
     write_by_ms: u64,

@@ -34,12 +34,19 @@ use crate::refusal::Refusal;
 /// The state of one connection.
 #[derive(Debug)]
 pub struct Http2Connection {
+    /// Of the config that was in force when it was accepted.
     pub(super) limits: Rc<HttpLimits>,
+    /// Where in the preface, a frame or a field block the next byte belongs.
     pub(super) stage: Http2ReadState,
+    /// Those that are open, and what is known of closed ones.
     pub(super) streams: Http2Streams,
+    /// Which stream sends next: by urgency, then in turn.
     pub(super) schedule: Schedule,
+    /// The client's table of fields.
     pub(super) decoder: HpackDecoder,
+    /// Ours.
     pub(super) encoder: Encoder,
+    /// What the client may do how often, for each kind of frame that costs us more than it.
     pub(super) budgets: Budgets,
     /// What we may still send on all streams together.
     pub(super) send_window: i64,

@@ -26,21 +26,29 @@ use crate::thread::visit::Visit;
 const HALF_CLOSED_PROBE: std::time::Duration = std::time::Duration::from_secs(15);
 
 pub(crate) struct SocketConnection {
+    /// The client.
     pub(crate) socket: OwnedFd,
+    /// Its key among the seats; never given to another connection.
     pub(crate) key: u64,
+    /// HTTP/1: where in a request or an answer the next byte belongs.
     pub(crate) core: h1::Http1Connection,
     /// What takes the place of `core` while the connection speaks HTTP/2.
     pub(crate) h2: Option<Box<Http2ServerSession>>,
+    /// What all its requests have in common: addresses, TLS, when it came.
     pub(crate) facts: Rc<ConnectionFacts>,
     /// TLS; `None` in clear text.
     pub(crate) secure: Option<Box<Secure>>,
     /// Bytes read from the socket and not used yet.
     pub(crate) carry: Vec<u8>,
+    /// What is to leave, and how: bytes, a file, a pipe.
     pub(crate) out: Outgoing,
     /// The request being answered.
     pub(crate) request: Option<Request>,
+    /// What it waits for.
     pub(crate) stage: ConnectionStage,
+    /// Wakes the thread to drive it, for answers that had to wait.
     pub(crate) waker: Option<Arc<KeyWaker>>,
+    /// Requests so far.
     pub(crate) request_count: u32,
     /// When it was accepted, in milliseconds of loop time.
     pub(crate) opened_ms: u64,

@@ -38,15 +38,25 @@ use crate::tls::failure::HandshakeFailure;
 
 /// One server thread and everything on it.
 pub struct Thread<A: Responder> {
+    /// Whoever answers: the request path.
     pub(crate) answer: A,
+    /// All threads: a connection may go to another one, and letters come from them.
     pub(crate) crew: Arc<Crew>,
+    /// The number of this thread in the crew.
     pub(crate) index: usize,
+    /// What others want done on this thread; its bell stands in the epoll set.
     pub(crate) mailbox: Arc<ThreadMailbox>,
+    /// Of the config in force, for connections that are accepted from now on.
     pub(crate) limits: Rc<HttpLimits>,
+    /// Written by this thread alone, read by any.
     pub(crate) counters: Arc<ThreadCounters>,
+    /// Sockets, the bell, the timer, and whatever handlers wait for.
     pub(crate) epoll: Rc<OwnedFd>,
+    /// Wakes the thread for the next tick of the wheel in which a deadline is due.
     pub(crate) timer: Timer,
+    /// Connections by their keys.
     pub(crate) seats: Seats,
+    /// Listening sockets, and whether connections are accepted from them now.
     pub(crate) accepting: Accepting,
     /// Bytes as they come from a socket; empty between reads.
     pub(crate) input: Box<[u8]>,
@@ -56,15 +66,23 @@ pub struct Thread<A: Responder> {
     pub(crate) batch: Batch,
     /// Requests whose answer ends in `output`.
     pub(crate) finishing: Vec<Request>,
+    /// Requests that are over: the next ones take their memory.
     pub(crate) pool: Vec<Request>,
+    /// What handlers wait with: tasks, timers, descriptors of theirs.
     pub(crate) reactor: Reactor,
+    /// Keys of connections and tasks that were woken, to be driven in this turn.
     pub(crate) ready: Rc<ReadyList>,
+    /// Long answers take turns, so that short ones are not behind them.
     pub(crate) bulk: Bulk,
     /// Each pipe that was made larger holds a count of it.
     pub(crate) large_pipes: Rc<()>,
+    /// When this turn began: all that happens in it happens then.
     pub(crate) turn: LoopTurn,
+    /// Set once the thread takes no further connections and ends with its last.
     pub(crate) draining: Option<Draining>,
+    /// Whether letting others run before sleeping has been worth it.
     pub(crate) give_way: GiveWay,
+    /// The drain is over, or its time is: the loop ends.
     pub(crate) must_stop: bool,
     /// Sockets and connections of HTTP/3.
     pub(crate) quic: Quic,

@@ -19,7 +19,9 @@ use crate::thread::run::Thread;
 
 /// All threads of a server, as each of them sees the others.
 pub struct Crew {
+    /// One for each thread, by its number.
     mailboxes: Vec<Arc<ThreadMailbox>>,
+    /// Connections that count towards the limits.
     pub(crate) open: AtomicUsize,
     /// Connections that do not count towards the limits.
     pub(crate) open_aside: AtomicUsize,
@@ -27,17 +29,21 @@ pub struct Crew {
     pub(crate) open_aside_tcp: AtomicUsize,
     /// TLS handshakes under way.
     pub(crate) handshakes: AtomicUsize,
+    /// For the next connection: records name theirs by it.
     pub(crate) next_number: AtomicU64,
     /// Tells this server from the one before it, in the ids of connections over QUIC.
     pub(crate) generation: AtomicU8,
     /// The other servers that live, by their generations: a bit for each.
     living: [AtomicU64; 4],
+    /// Of which tokens are made that end connections over QUIC of a server that died.
     reset_secret: OnceLock<ResetSecret>,
     /// Bytes of bodies over HTTP/3 that nobody has read, at most.
     pub(crate) h3_unread_bytes: AtomicUsize,
+    /// Connections of each address, where a client may have so many only.
     pub(crate) per_client: Mutex<HashMap<IpAddr, usize>>,
     /// There are challenges: without any, nobody looks behind the lock.
     has_challenges: AtomicBool,
+    /// Proofs for a certificate authority.
     challenges: RwLock<Arc<Challenges>>,
 }
 

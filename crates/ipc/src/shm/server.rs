@@ -31,15 +31,25 @@ const BELL_BYTES: usize = 4096;
 /// the memory until they are out.
 #[derive(Debug)]
 pub struct ServerEnd {
+    /// The memory: chunks on their way out hold it, too.
     shared: Arc<ServerRegion>,
+    /// Wakes a worker that sleeps in `poll`.
     bell: OwnedFd,
+    /// Messages for it, written here.
     to_worker: RingWriter,
+    /// Messages of it, of which no byte is believed before it was copied or checked.
     to_server: RingReader,
+    /// A place in the memory for each request that it may have at once.
     slots: Slots,
+    /// Room for a message that had to be copied.
     payload: Vec<u8>,
+    /// What it broke the protocol with: nothing of it is read any more.
     lie: Option<Lie>,
+    /// The worker waits for room that reading has made: the next `flush` wakes it.
     owes_room: bool,
+    /// The server has said that it sleeps, so that the worker rings.
     is_asleep: bool,
+    /// Wakes, bells, copies: for statistics.
     counters: Counters,
 }
 

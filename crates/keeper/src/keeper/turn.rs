@@ -45,36 +45,53 @@ pub(super) enum KeeperPhase {
 
 /// The first process.
 pub(super) struct Keeper {
+    /// How it was started: an upgrade and a reload begin with these.
     pub(super) options: KeeperOptions,
+    /// Signals as bytes of a pipe, taken in the order they came.
     pub(super) signals: RegisteredSignals,
+    /// Tells systemd how it stands.
     pub(super) notify: Notify,
+    /// The config in force with what was opened for it: listeners, logs, certificates.
     pub(super) settings: OpenedConfig,
     /// Where this server tells of itself.
     pub(super) seat: Option<ServerRegistration>,
+    /// The control socket, which servers accept from.
     pub(super) control: Option<Rc<KeptControl>>,
     /// Said at the start and again by `hob status`.
     pub(super) control_warning: Option<String>,
+    /// Every process it has started: servers, spawners, the acme process.
     pub(super) children: Children,
     /// The server that serves, or will.
     pub(super) current: Option<Pid>,
+    /// Starting, running, stopping: what a death or a signal means hangs on it.
     pub(super) phase: KeeperPhase,
     /// The one change under way.
     pub(super) change: Option<KeeperChange>,
     /// Changes that signals asked for while another was under way.
     pub(super) is_reload_wanted: bool,
+    /// Likewise by SIGUSR2.
     pub(super) is_upgrade_wanted: bool,
+    /// Which spawner is in use, and what ended ones have left.
     pub(super) spawners: Spawners,
+    /// How long to wait before the next server, after deaths in a row.
     pub(super) backoff: Backoff,
+    /// When the next server is started, while one is due.
     pub(super) restart_at: Option<Instant>,
+    /// Logs that were rotated, and old ones that are to be compressed or removed.
     pub(super) rotations: Rotations,
+    /// Looks whether files of certificates have changed.
     pub(super) key_watch: KeyWatch,
+    /// What the acme process was asked for, and what it has brought.
     pub(super) orders: Orders,
+    /// When the first process of this server started; an upgrade hands it on.
     pub(super) started: SystemTime,
+    /// Servers so far: records name theirs by this number.
     pub(super) servers_started: u64,
     /// What servers end connections over QUIC with that one before them had.
     pub(super) reset_secret: ResetSecret,
     /// For one login to the admin pages; none once it was printed.
     pub(super) admin_token: Option<String>,
+    /// How it ends, once that is decided.
     pub(super) finished: Option<Result<(), KeeperFailure>>,
 }
 

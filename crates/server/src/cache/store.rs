@@ -27,16 +27,25 @@ pub struct Store {
 }
 
 struct StoreState {
+    /// Bytes that all entries may have together.
     bytes_max: u64,
+    /// Bytes of all entries.
     bytes: u64,
+    /// Bytes of those that are never thrown out.
     pinned_bytes: u64,
+    /// Bytes of those in `small`, which are thrown out first above a tenth of the room.
     small_bytes: u64,
     /// Places in the queues whose entry has left otherwise.
     vacant: usize,
+    /// Entries by key: handler and path.
     entries: HashMap<Box<[u8]>, StoreSlot, RandomState>,
+    /// New entries, oldest first: who is asked for again moves to `main`.
     small: VecDeque<Arc<CachedFile>>,
+    /// Entries that were asked for more than once: a use since the last look is another round.
     main: VecDeque<Arc<CachedFile>>,
+    /// Hashes of keys that left `small` unused: who comes back goes to `main` at once.
     ghosts: VecDeque<u64>,
+    /// The same, to be found.
     ghost_set: HashSet<u64, RandomState>,
 }
 

@@ -50,21 +50,29 @@ pub(crate) struct Books {
 
 /// What a thread's handlers work with; answers that take a while hold it, to ask handlers again.
 pub(crate) struct HandlerContext {
+    /// What all threads share.
     pub(crate) shared: Arc<ServerState>,
+    /// This thread's block: handlers count in it.
     pub(crate) counters: Arc<ThreadCounters>,
     /// Gives requests their traces, where they have any.
     pub(crate) tracer: RefCell<Option<Tracer>>,
     /// The threads.
     pub(crate) crew: Arc<Crew>,
+    /// Who answers the control socket and the admin listener.
     pub(crate) inside: Arc<dyn AnswersInside>,
     /// The number of this server process among those the keeper started.
     pub(crate) servers_started: u64,
+    /// The sites in force as of this turn; a request keeps those it began with.
     pub(crate) sites: RefCell<Arc<Sites>>,
+    /// Of these sites; another number at the begin of a turn has them fetched anew.
     pub(crate) generation: Cell<u64>,
+    /// What this thread knows of cached files without a lock.
     pub(crate) local: RefCell<Local>,
+    /// When this turn began, in milliseconds of loop time.
     pub(crate) now_ms: Cell<u64>,
     /// Where programs were found a moment ago.
     pub(crate) places: Rc<Places>,
+    /// This thread's links to interpreters that scripts are forked from.
     pub(crate) links: Rc<HostLinks>,
     /// The link to the spawner, once the thread runs.
     pub(crate) launcher: OnceCell<Launcher>,

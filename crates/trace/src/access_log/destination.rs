@@ -43,12 +43,16 @@ pub(super) struct Losses {
 /// One log and the lines on their way to it.
 #[derive(Debug)]
 pub(super) struct LogDestination {
+    /// Its number, which records bear.
     pub(super) log: LogId,
+    /// Name, format, rotation.
     settings: DestinationSettings,
+    /// A file, or standard output.
     target: Target,
     /// A pipe, socket or terminal: asked whether it has room before each write, because a write
     /// could wait for its reader.
     may_block: bool,
+    /// Lines on their way.
     buffer: Vec<u8>,
     /// The buffer starts inside a line.
     torn: bool,
@@ -56,8 +60,11 @@ pub(super) struct LogDestination {
     stuck: bool,
     /// The last write ended there and not with an error.
     awaits_reader: bool,
+    /// When the next file is due, and whether it was asked for.
     rotation: Rotation,
+    /// What was said of writes that fail, so that it is not said each time.
     trouble: WriteFailureState,
+    /// What has been lost since the counters were told.
     pub(super) losses: Losses,
     /// When it was retired.
     pub(super) retired_at: Option<Instant>,

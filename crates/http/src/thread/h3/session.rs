@@ -65,27 +65,39 @@ pub(super) struct QuicListener {
 
 /// A connection over QUIC.
 pub(super) struct Http3ServerSession {
+    /// Its number on this thread, by which datagrams, timers and wakers find it.
     pub(super) index: u32,
     /// Its place among the sockets.
     pub(super) place: usize,
+    /// QUIC: packets, loss, keys, windows.
     pub(super) conn: QuicConnection,
+    /// HTTP/3: which frames may come where, tables of fields, limits.
     pub(super) core: h3::Http3Connection,
+    /// What all its requests have in common: addresses, TLS, when it came.
     pub(super) facts: Rc<ConnectionFacts>,
+    /// Towards which limits it counts.
     pub(super) counted: CountedLimits,
     /// It counts among those of its listener.
     pub(super) _visit: Option<Visit>,
     /// The address it counts for; it may have another by now.
     pub(super) counted_peer: Option<SocketAddr>,
+    /// Requests so far.
     pub(super) request_count: u32,
+    /// Wakes the thread to drive it, for answers that had to wait.
     pub(super) waker: Option<Arc<KeyWaker>>,
+    /// From the first packet to the last: handshake, open, closing, gone.
     pub(super) stage: Http3SessionStage,
     /// Why there will be no handshake, once that is known.
     pub(super) failure: Option<HandshakeFailure>,
+    /// When its first packet came, in microseconds of loop time.
     pub(super) started_us: u64,
     /// Our control stream, and what waits for room on it.
     pub(super) control: Option<u64>,
+    /// The rest of what the control stream is to say.
     pub(super) unsent: Bytes,
+    /// Streams of the client in one direction, and what they are.
     pub(super) unis: Vec<(u64, Uni)>,
+    /// One of those has bytes.
     pub(super) unis_are_readable: bool,
     /// Requests from their first byte until all of their answer has arrived.
     pub(super) streams: Vec<Http3RequestStream>,
@@ -101,7 +113,9 @@ pub(super) struct Http3ServerSession {
     pub(super) silent_by_ms: u64,
     /// When it stands among the timers.
     pub(super) timer_ms: u64,
+    /// It stands among those to be driven in this turn.
     pub(super) is_marked: bool,
+    /// Bytes of bodies that came and that nobody has read: their sum has a limit.
     pub(super) unread: Unread,
 }
 

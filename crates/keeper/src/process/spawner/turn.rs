@@ -75,24 +75,37 @@ fn offer_programs_first() {
 }
 
 struct Spawner {
+    /// The socket to the keeper, which sends policies and ends of servers.
     keeper: OwnedFd,
+    /// What came from the keeper and is not whole yet.
     orders: Inbox,
+    /// What the keeper is to be told and had no room for.
     words: Outbox,
+    /// Nobody sends a policy any more: it ends when its servers are gone.
     is_keeper_gone: bool,
     /// It ends when its last server is gone.
     is_retired: bool,
+    /// The epoll set: keeper, signals, links, children.
     watch: OwnedFd,
+    /// SIGCHLD and the signals that ask it to end.
     signals: OwnedFd,
+    /// A socket to each thread of each server, over which starts are asked for.
     links: ServerLinks,
     /// Newest last.
     policies: VecDeque<(u64, Vec<Rc<PreparedProgram>>)>,
     /// Policies that came so far: names their control groups apart.
     policy_count: u64,
+    /// Programs that run, and for which link.
     running: RunningPrograms,
+    /// Programs that were told to end, and when they are asked again or killed.
     endings: Endings,
+    /// Control groups it may make groups for programs in.
     places: OwnGroups,
+    /// Sources of hosts, which a server may name and not send.
     sources: HostSourceFiles,
+    /// What was asked for and is not allowed, told at most so often.
     refusals: Refusals,
+    /// Room for children between clone and exec: nobody waits for one in this turn.
     slots: Vec<ChildSlot>,
     /// For when all slots have a child on its way; it is only forked from.
     spare: ChildSlot,

@@ -74,17 +74,23 @@ pub(super) struct ProgramRun {
 
 #[derive(Default)]
 struct ProgramRunState {
+    /// How it ended, once the spawner has told.
     exit: Option<Exit>,
+    /// Why it was told to end, where it was.
     ended_for: Option<Why>,
     /// A new `total`, from now on.
     total: Option<Duration>,
+    /// The end of its standard error, for the record.
     printed: Vec<u8>,
+    /// Nothing more comes of that.
     is_stderr_over: bool,
     /// How long the record waits for the end of what has answered already.
     told_late: Option<Timer>,
     /// Output that nobody wants.
     unwanted: Option<Watched>,
+    /// The answer waits for news of the run.
     answer: Option<Waker>,
+    /// So does its overseer.
     overseer: Option<Waker>,
 }
 

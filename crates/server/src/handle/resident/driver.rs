@@ -29,17 +29,25 @@ use crate::handle::resident::worker::DriverThread;
 
 /// What is known of a worker, apart from how it is reached.
 pub(super) struct DrivenWorker {
+    /// The thread it belongs to, on which all of this happens.
     pub(super) home: Rc<DriverThread>,
+    /// Where requests come from, and what hears of its end.
     pub(super) pool: Arc<Pool>,
+    /// What other threads have for it.
     pub(super) mailbox: Arc<WorkerMailbox>,
+    /// Those it has begun, by their numbers on the wire.
     pub(super) requests: UnderwayRequests,
+    /// What it prints, which is logged and may explain its end.
     pub(super) said: WorkerOutput,
+    /// Starting, ready, leaving: which messages it may send now.
     pub(super) stage: DriverStage,
     /// What it was offered, then what it has chosen.
     pub(super) offer: Offer,
     /// Chunks that are held for clients; when they are many, what comes is copied.
     pub(super) chunks_held: u32,
+    /// How fast it answers, for what is handed over ahead.
     pub(super) service: Service,
+    /// How far its end has got: asked, SIGTERM, SIGKILL.
     pub(super) termination: Termination,
     /// Messages for it.
     pub(super) answers: Vec<(MessageHead, Vec<u8>)>,
@@ -49,6 +57,7 @@ pub(super) struct DrivenWorker {
     pub(super) wakers: Vec<Waker>,
     /// Exchanges to attend to, and requests to begin, when messages are no longer looked at.
     pub(super) attentions: Vec<Arc<WorkerExchange>>,
+    /// Requests to begin, likewise.
     pub(super) begun: VecDeque<Arc<WorkerExchange>>,
     /// Numbers of requests that are over.
     pub(super) over: Vec<u32>,
@@ -62,7 +71,9 @@ pub(super) struct DrivenWorker {
     pub(super) leave_by_ms: u64,
     /// When it is due to be replaced.
     pub(super) age_due_ms: u64,
+    /// So many more until it is replaced.
     pub(super) requests_left: u64,
+    /// Since when it has had no request.
     pub(super) idle_since_ms: u64,
     /// The request that was sent last, if nothing was sent after it.
     pub(super) sent_last: u32,

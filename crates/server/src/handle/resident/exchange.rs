@@ -67,16 +67,23 @@ struct WorkerExchangeState {
     begun_us: u64,
     /// It waits in the queue again, under this number.
     requeued: Option<u64>,
+    /// Pieces of the request's body on their way to the worker.
     body: VecDeque<Bytes>,
+    /// Bytes of those.
     body_bytes: usize,
+    /// No more of them come.
     is_body_over: bool,
+    /// The answer's head, until the request takes it.
     head: Option<HeadSaid>,
+    /// Interim answers that the client has not got yet.
     interims: Vec<(u16, Vec<u8>)>,
     /// What they took of [`INTERIM_BYTES_MAX`], those that have left included.
     interim_bytes: usize,
+    /// Pieces of the answer's body on their way to the client.
     data: VecDeque<AnswerPiece>,
     /// Small pieces that came behind many others, as one: it stands behind all of them.
     tail: Vec<u8>,
+    /// How the answer ends, behind what is in `data`.
     ending: Option<Ending>,
     /// Bytes of the answer that were taken and not told to the worker.
     taken_bytes: usize,
@@ -88,6 +95,7 @@ struct WorkerExchangeState {
     has_left: bool,
     /// The answer's body is not sent.
     is_unwanted: bool,
+    /// The request waits for any of these, on its own thread.
     answer: Option<Waker>,
 }
 

@@ -14,29 +14,41 @@ use crate::serve::fleet::WorkerSeat;
 
 /// What a pool's lock protects.
 pub(super) struct PoolState {
+    /// Its workers, on whichever thread they are at home.
     pub(super) members: Vec<Member>,
+    /// Requests that no worker had room for, by ticket: the lowest is first.
     pub(super) waiting: BTreeMap<u64, Arc<WorkerExchange>>,
+    /// For the next request that goes to the end of the queue.
     pub(super) next_ticket: u64,
     /// Requests that go back to the front get falling numbers.
     pub(super) front_ticket: u64,
+    /// For the next worker.
     pub(super) next_number: u64,
+    /// Its config is gone: workers end when they have no request, and none is started.
     pub(super) is_retired: bool,
     /// Workers in a row that ended before they were of use.
     pub(super) failures: u32,
     /// The last of them had no request: the program cannot be started.
     pub(super) is_unstartable: bool,
+    /// Before this, no worker is started in place of one that failed.
     pub(super) retry_at_ms: u64,
+    /// Why a worker ended or did not start, the last time.
     pub(super) last_failure: String,
     /// Why a worker did not start, as the log was told last; until one does.
     pub(super) told_failure: String,
     /// What workers said of all of them, as the log was told.
     pub(super) told_remarks: Vec<Box<[u8]>>,
+    /// Whether its workers compute or wait, by which it may grow beyond the CPUs.
     pub(super) gauge: Gauge,
     /// When a waiting request was last given to a worker, and the time between two, smoothed.
     pub(super) pace_ms: (u64, u64),
+    /// When who waits looks again whether one more worker would help.
     pub(super) next_look_ms: u64,
+    /// Workers so far.
     pub(super) started: u64,
+    /// Those of them that ended unasked.
     pub(super) lost: u64,
+    /// Those of them whose place another took: by age, requests, memory, changed files.
     pub(super) replaced: u64,
     /// How often the program's files have changed.
     pub(super) version: u64,
