@@ -130,6 +130,7 @@ fn without_hidden(command: &Command) -> Command {
         .groups(groups.chain(names))
         .subcommands(commands.map(without_hidden))
         .subcommand_required(command.is_subcommand_required_set())
+        .allow_missing_positional(command.is_allow_missing_positional_set())
 }
 
 #[cfg(test)]

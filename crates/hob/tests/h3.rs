@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
-use harness::{Hob, Place, text_of};
+use harness::{Hob, Place, datagram_port, text_of};
 
 /// A config of a TLS listener on any port with these keys in its `tls`, and a site.
 fn config(keys: &str, tls: &str, rest: &str) -> String {
@@ -473,14 +473,14 @@ fn answers_over_tcp_tell_of_it_unless_it_is_off() {
 fn udp_port_that_is_taken_stops_the_start_by_name() {
     let place = Place::new();
     // A port that is free for TCP and taken for UDP.
-    let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port();
-    let text = config("", "true", "").replace("127.0.0.1:0", &format!("127.0.0.1:{port}"));
+    let (taken, address) = datagram_port();
+    let text = config("", "true", "").replace("127.0.0.1:0", &address);
     place.write("hob.toml", &text);
     let output = place.run(&["serve", "--config", "hob.toml"]);
     assert_eq!(output.status.code(), Some(1));
     let said = text_of(&output);
-    let named = format!("cannot bind to 127.0.0.1:{port} for HTTP/3 (UDP)");
+    let named = format!("cannot bind to {address} for HTTP/3 (UDP)");
     assert!(said.contains(&named), "{said}");
     assert!(said.contains("set `http3 = false` in `tls`"), "{said}");
+    drop(taken);
 }

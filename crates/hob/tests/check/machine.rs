@@ -1,11 +1,11 @@
 //! What the machine refuses of a config: `check` and `serve` tell it in the same words, at the same
 //! place.
 
-use std::net::{TcpListener, UdpSocket};
+use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Output};
 
-use super::harness::{Place, User, is_root, text_of};
+use super::harness::{Place, User, datagram_port, is_root, text_of};
 
 const SITE: &str = "[[listen]]\naddress = \"127.0.0.1:0\"\n\n[[site]]\nroot = \"site\"\n";
 
@@ -582,17 +582,6 @@ fn root_is_told_what_accounts_cannot_do() {
     ] {
         refused(&Place::for_user(User::Same), &case);
     }
-}
-
-/// A port for datagrams that is free for TCP: below those that the system gives to connections,
-/// of which one could come to have the same number.
-fn datagram_port() -> (UdpSocket, String) {
-    let free = (10_000..32_000).find_map(|port| {
-        let address = format!("127.0.0.1:{port}");
-        TcpListener::bind(&address).ok()?;
-        Some((UdpSocket::bind(&address).ok()?, address))
-    });
-    free.unwrap()
 }
 
 #[test]

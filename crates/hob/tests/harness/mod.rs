@@ -13,6 +13,7 @@ pub mod terminal;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write as _};
+use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -81,6 +82,17 @@ pub fn write_program(path: &Path, text: &str) {
     let input = install.stdin.take().unwrap();
     { input }.write_all(text.as_bytes()).unwrap();
     assert!(install.wait().unwrap().success(), "{}", path.display());
+}
+
+/// A socket for datagrams whose address is free for TCP: below those that the system gives to
+/// connections, of which one could come to have the same number.
+pub fn datagram_port() -> (UdpSocket, String) {
+    let free = (10_000..32_000).find_map(|port| {
+        let address = format!("127.0.0.1:{port}");
+        TcpListener::bind(&address).ok()?;
+        Some((UdpSocket::bind(&address).ok()?, address))
+    });
+    free.unwrap()
 }
 
 /// A temporary folder with a copy of the program and a site.
