@@ -17,6 +17,7 @@ mod pool;
 mod site;
 
 use parts::{Uses, serve};
+use serde_json::Value;
 
 /// The sources that come with hob, beside a program: what `lib/hob` has, less what was built.
 fn installed() -> (tempfile::TempDir, PathBuf) {
@@ -62,8 +63,10 @@ fn workers_that_start_after_the_build_use_it() {
         let pid: u32 = pid(host).parse().unwrap();
         let status = site.place.status();
         let pools = status["programs"]["pools"].as_array().unwrap();
-        let mut workers = pools.iter().map(|pool| &pool["workers"][0]);
-        workers.find(|one| one["pid"] == pid).unwrap()["carrier"].clone()
+        // On a busy machine there may be more than one.
+        let workers = pools.iter().flat_map(|pool| pool["workers"].as_array());
+        let worker = workers.flatten().find(|one| one["pid"] == pid);
+        worker.map_or(Value::Null, |worker| worker["carrier"].clone())
     };
     let before = ["wsgi", "psgi"].map(pid);
     assert_eq!(["wsgi", "psgi"].map(carrier), ["stream", "stream"]);
@@ -74,9 +77,10 @@ fn workers_that_start_after_the_build_use_it() {
             .place
             .run(&["recycle", &format!("{}/*", parts::at(host))]);
         assert!(output.status.success(), "{}", said(&output));
-        pool::until("another worker answers", || pid(host) != before);
+        pool::until("another worker answers, over shared memory", || {
+            pid(host) != before && carrier(host) == "shm"
+        });
     }
-    assert_eq!(["wsgi", "psgi"].map(carrier), ["shm", "shm"]);
     site.stop();
 }
 

@@ -186,7 +186,9 @@ fn filters_leave_out_what_is_not_meant() {
     let watchers = queries.map(|(query, _)| Watcher::begin(&programs.place, query));
     let port = programs.port();
     call(port, "GET", "/hello.txt", "X-Mark: yes\r\n", b"");
-    for path in ["/missing", "/cgi/a.cgi", "/cgi/slow.cgi"] {
+    for (before, path) in (1..).zip(["/missing", "/cgi/a.cgi", "/cgi/slow.cgi"]) {
+        // What is told of the end of one comes before the next one begins.
+        programs.place.wait_for_counter("requests", before);
         programs.get(path);
     }
     // What all are told last, so that nothing more can come before it.
