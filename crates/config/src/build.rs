@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
+use std::sync::Arc;
 
 use super::acme::build_acme;
 use super::address::{listen_address, localhost_port};
@@ -126,17 +127,17 @@ fn own_spots(root: &Section) -> OwnSpots {
     }
 }
 
-/// All sites; those that say nothing of programs' answers have one text of that together.
+/// All sites.
 fn build_sites<H: Handlers>(
     root: &Section,
     from: (&LimitSettings, &Logs),
     programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
 ) -> (Vec<SiteConfig<H>>, Vec<SiteSpots<H>>) {
-    let mut unsaid = None;
+    let mut after = Arc::default();
     let sites = root.sections("site").iter();
     sites
-        .map(|section| build_site(section, &mut unsaid, from, programs, faults))
+        .map(|section| build_site(section, &mut after, from, programs, faults))
         .unzip()
 }
 

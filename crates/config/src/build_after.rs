@@ -21,15 +21,6 @@ pub struct Answering<'a> {
     pub route: Option<&'a Section>,
 }
 
-/// Keys of what is done to a program's answers.
-const AFTER: [&str; 5] = [
-    "compress",
-    "compress_min",
-    "compress_types",
-    "intercept_errors",
-    "buffer_max",
-];
-
 impl<'a> Answering<'a> {
     /// The section that says this key: the route's where it is given there.
     pub fn section(&self, key: &str) -> &'a Section {
@@ -38,27 +29,24 @@ impl<'a> Answering<'a> {
             .unwrap_or(self.site)
     }
 
-    /// Something is said here of what is done to a program's answers.
-    pub(crate) fn says_after(&self) -> bool {
-        let own = self.route.unwrap_or(self.site);
-        AFTER.iter().any(|key| own.given(key).is_some())
+    /// What is done to a program's answers: `known` where it is the same.
+    pub(crate) fn after(&self, known: &Arc<AfterSteps>) -> Arc<AfterSteps> {
+        let own = self.own_after();
+        match own == **known {
+            true => Arc::clone(known),
+            false => Arc::new(own),
+        }
     }
 
-    /// What is done to a program's answers: `inherited` where nothing is said of it here.
-    pub(crate) fn after(&self, inherited: Option<&Arc<AfterSteps>>) -> Arc<AfterSteps> {
-        if let Some(inherited) = inherited
-            && !self.says_after()
-        {
-            return Arc::clone(inherited);
-        }
+    fn own_after(&self) -> AfterSteps {
         let from = |key| self.section(key);
-        Arc::new(AfterSteps {
+        AfterSteps {
             compress: codings(&from("compress").texts("compress")),
             compress_min: from("compress_min").size("compress_min"),
             compress_types: owned(&from("compress_types").texts("compress_types")),
             intercept_errors: from("intercept_errors").flag("intercept_errors"),
             buffer_max: from("buffer_max").size("buffer_max"),
-        })
+        }
     }
 
     /// Answers tell their clients how long they took.

@@ -15,11 +15,11 @@ use super::tls::build_site_tls;
 use super::tree::Section;
 use super::{AfterSteps, Coding, HalfClose, Handlers, LimitSettings, RouteConfig, SiteConfig};
 
-/// One `[[site]]`, and where its parts stand. `unsaid` is what is done to programs' answers on
-/// sites that say nothing of it, once there was one.
+/// One `[[site]]`, and where its parts stand. `after` is what is done to programs' answers on the
+/// site before; most have the same.
 pub(crate) fn build_site<H: Handlers>(
     section: &Section,
-    unsaid: &mut Option<Arc<AfterSteps>>,
+    after: &mut Arc<AfterSteps>,
     (limits, logs): (&LimitSettings, &Logs),
     programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
@@ -40,13 +40,10 @@ pub(crate) fn build_site<H: Handlers>(
         site: section,
         route: None,
     };
-    let after = answering.after(unsaid.as_ref());
-    if !answering.says_after() {
-        unsaid.get_or_insert_with(|| Arc::clone(&after));
-    }
+    *after = answering.after(after);
     let around = SiteDefaults {
         site: section,
-        after,
+        after: Arc::clone(after),
         limits,
         logs,
     };
@@ -207,7 +204,7 @@ impl SiteDefaults<'_> {
             rewrite: rewrite.map(str::to_owned),
             body: section.optional_size("body").unwrap_or(self.limits.body),
             headers: answering.headers(),
-            after: answering.after(Some(&self.after)),
+            after: answering.after(&self.after),
             server_timing: answering.server_timing(),
             sendfile,
             strict: section.flag("strict"),

@@ -343,7 +343,7 @@ pub struct RouteConfig<H: Handlers> {
     pub body: u64,
     /// Header rules: the site's, then the route's own.
     pub headers: HeaderRules,
-    /// What is done to a program's answers; one for all routes that say nothing of it.
+    /// What is done to a program's answers; routes of one mind share it.
     pub after: Arc<AfterSteps>,
     /// Folders whose files a program may have sent.
     pub sendfile: Vec<H::Folder>,
@@ -362,7 +362,7 @@ pub struct RouteConfig<H: Handlers> {
 }
 
 /// What is done to a program's answers after its handler.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AfterSteps {
     /// Codings in which answers are compressed, in order of preference; empty is none.
     pub compress: Vec<Coding>,

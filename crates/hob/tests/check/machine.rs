@@ -38,7 +38,7 @@ fn mode(place: &Place, name: &str, mode: u32) {
 }
 
 pub(super) fn script(place: &Place, name: &str, text: &str, bits: u32) {
-    place.write(name, text);
+    place.script(name, text);
     mode(place, name, bits);
 }
 

@@ -8,9 +8,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use hob_http::Answered;
+use hob_http::{Answered, unix_ms};
 use hob_trace::Mutex;
 use serde_json::{Value, json};
 
@@ -73,11 +72,8 @@ impl Audit {
     /// Takes an entry in.
     pub fn add(&self, action: Action) {
         let cut = |text: String| text.chars().take(PART_CHARS_MAX).collect::<String>();
-        let since = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
         let entry = AuditEntry {
-            unix_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+            unix_ms: unix_ms(),
             who: cut(action.who),
             from: cut(action.from),
             action: cut(action.action),

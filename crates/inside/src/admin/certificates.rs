@@ -1,10 +1,9 @@
 //! Certificates that are served: for whom, until when, and where they come from.
 
 use std::collections::HashSet;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use hob_http::Answered;
 use hob_http::acme::leaf_of;
+use hob_http::{Answered, unix_ms};
 use serde_json::json;
 
 use super::ask::AdminRequest;
@@ -77,10 +76,7 @@ pub fn held(config: &Config, keys: &KeyFiles, addresses: &[String]) -> Vec<Serve
 /// `GET /v1/certificates`
 pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let admin = &ask.admin;
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let now_unix_s = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    let now_unix_s = i64::try_from(unix_ms() / 1000).unwrap_or(i64::MAX);
     let ordered = admin.report.lock().certificates.clone();
     let held = admin.certificates.lock();
     let certificates = held.iter().map(|one| told(one, &ordered, now_unix_s));

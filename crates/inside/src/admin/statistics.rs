@@ -3,10 +3,9 @@
 //!
 //! Counts themselves only grow; a span is what they are now less what they were at its begin.
 
-use hob_http::unix_ms;
 use std::collections::BTreeMap;
 
-use hob_http::Answered;
+use hob_http::{Answered, unix_ms};
 use hob_trace::Mutex;
 use hob_trace::record::{CacheOutcome, Fault, HandlerKind, Outcome, Protocol};
 use hob_trace::statistics::METHODS;

@@ -169,6 +169,7 @@ impl Keeper {
         tracing::error!("the config was not reloaded; the old one stays");
         self.notify.ready();
         self.answer(ask, false, text);
+        heap::give_back();
     }
 
     /// Whether a change may begin now; who asked is told when not.

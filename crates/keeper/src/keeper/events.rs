@@ -126,10 +126,10 @@ impl Keeper {
             let token = self.admin_token.take();
             announce(&self.settings, &[], token.as_deref());
             self.notify.ready();
-            // What reading the config took is most of what this process ever has.
-            heap::give_back();
         }
         self.finish_upgrade(pid);
+        // What reading the config took is most of what this process ever has.
+        heap::give_back();
     }
 
     /// A server that was told to end by somebody else: it drains on its own account, and another
