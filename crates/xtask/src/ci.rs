@@ -244,11 +244,13 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     Ok(tell(&reports))
 }
 
-/// Prints what failed, then a row for each step, then why something was skipped, then the sum.
+/// Prints what failed, then a row for each step, then why something was skipped and what failed, then
+/// the sum.
 fn tell(reports: &[CiStepReport]) -> bool {
     let failed = reports.iter().filter(|report| report.tally.failed > 0);
     let failures = failed.flat_map(|report| tally::failures(&report.text));
-    failures.for_each(|failure| println!("\n{failure}"));
+    let failures: Vec<String> = failures.collect();
+    failures.iter().for_each(|failure| println!("\n{failure}"));
     println!("\n== all steps; their output is in target/ci");
     let mut sum = TestTally::default();
     for report in reports {
@@ -261,6 +263,10 @@ fn tell(reports: &[CiStepReport]) -> bool {
         .iter()
         .flat_map(|report| tally::reasons(&report.text));
     skipped.for_each(|reason| println!("skipped: {reason}"));
+    // Once more, for whoever has only the end of a long log.
+    for failure in &failures {
+        println!("failed: {}", tally::in_a_line(failure));
+    }
     println!("{sum}");
     sum.is_good()
 }

@@ -148,6 +148,24 @@ pub(crate) fn failures(text: &str) -> Vec<String> {
     said.into_iter().map(|lines| end_of(&lines)).collect()
 }
 
+/// A failure in one line, of what `failures` told of it: the test, and what the assertion said.
+pub(crate) fn in_a_line(failure: &str) -> String {
+    const CHARACTERS: usize = 400;
+    let mut lines = failure.lines();
+    let name = lines.next().unwrap_or_default();
+    let panic = lines
+        .skip_while(|line| !is_panic(line))
+        .take_while(|line| !line.starts_with("stack backtrace:") && !line.starts_with("note: "));
+    let said = panic.collect::<Vec<_>>().join(" ");
+    let line = format!("{} {said}", name.trim_matches(['-', ' ']));
+    line.chars().take(CHARACTERS).collect()
+}
+
+/// Whether a line is what Rust says first of a panic.
+fn is_panic(line: &str) -> bool {
+    line.starts_with("thread '") && line.contains(" panicked at ")
+}
+
 /// The first line that is not empty, which is the name; what the assertion said, as a server's log
 /// may come after it; and the last lines.
 fn end_of(lines: &[&str]) -> String {
@@ -160,10 +178,9 @@ fn end_of(lines: &[&str]) -> String {
         .collect();
     if kept.len() > LINES {
         let last = kept.len() - LINES + 1;
-        let is_panic = |line: &&str| line.starts_with("thread '") && line.contains(" panicked at ");
         let panic = kept
             .iter()
-            .position(is_panic)
+            .position(|line| is_panic(line))
             .unwrap_or(last)
             .clamp(1, last);
         let after = (panic + OF_PANIC).min(last);
@@ -325,6 +342,8 @@ test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
         assert!(told[0].starts_with(head), "{}", told[0]);
         assert!(told[0].ends_with("\n59\n60"), "{}", told[0]);
         assert_eq!(told[0].lines().count(), 28);
+        let line = "b stdout thread 'b' (7) panicked at x.rs:1:2: too few 10 11";
+        assert!(in_a_line(&told[0]).starts_with(line), "{}", told[0]);
         assert_eq!(failures("one\n\ntwo\n"), ["one\ntwo"]);
     }
 
