@@ -244,8 +244,8 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     Ok(tell(&reports))
 }
 
-/// Prints what failed, then a row for each step, then why something was skipped and what failed, then
-/// the sum.
+/// Prints what failed, a row for each step, why something was skipped, what failed in a line each,
+/// and the sum.
 fn tell(reports: &[CiStepReport]) -> bool {
     let failed = reports.iter().filter(|report| report.tally.failed > 0);
     let failures = failed.flat_map(|report| tally::failures(&report.text));
