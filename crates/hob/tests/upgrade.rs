@@ -4,6 +4,9 @@
 
 mod harness;
 
+use std::io::Read;
+use std::process::Stdio;
+
 use harness::client::{begin_download, get};
 use harness::load::{Clients, Load};
 use harness::{BIG_BYTES, Hob, Place, send_signal, text_of, wait_for_end};
@@ -213,6 +216,44 @@ fn signals_in_the_middle_of_an_upgrade_wait_for_its_end() {
     assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
     hob.stop();
 }
+
+/// The kernel counts descriptors under way by user, and lets a process send more only while they
+/// are fewer than it may have open itself.
+#[test]
+fn what_others_of_the_user_have_under_way_delays_messages_and_loses_none() {
+    let place = Place::new();
+    let hob = place.serve_config("");
+    let mut command = place.command_of("prlimit".as_ref());
+    command.args([&format!("--pid={}", hob.pid()), "--nofile=64:64"]);
+    assert!(command.status().unwrap().success());
+    let mut command = place.command_of("python3".as_ref());
+    command.args(["-c", HOLDER]).stdin(Stdio::piped());
+    let mut holder = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut held = [0; 5];
+    let mut said = holder.stdout.take().unwrap();
+    said.read_exact(&mut held).unwrap();
+    assert_eq!(&held, b"held\n");
+
+    let upgrade = place.run(&["upgrade"]);
+    assert_eq!(upgrade.status.code(), Some(1), "{}", text_of(&upgrade));
+    let says = "have as many descriptors under way as this one may have open";
+    assert!(text_of(&upgrade).contains(says), "{}", text_of(&upgrade));
+    let mut reload = place.command().arg("reload").spawn().unwrap();
+    hob.wait_for_count("descriptors for another process wait", 2);
+    drop(holder.stdin.take());
+    assert!(holder.wait().unwrap().success());
+    assert!(reload.wait().unwrap().success());
+    hob.wait_for("reloaded, generation");
+    assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
+    hob.stop();
+}
+
+/// Has 200 descriptors under way until its standard input ends.
+const HOLDER: &str = "import socket, sys
+ours, theirs = socket.socketpair()
+socket.send_fds(ours, [b'x'], [0] * 200)
+print('held', flush=True)
+sys.stdin.read()";
 
 /// More sockets than one message between two processes can carry.
 #[test]

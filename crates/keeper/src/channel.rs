@@ -537,9 +537,14 @@ impl ChannelEnd {
         self.inbox.receive(self.socket.as_fd())
     }
 
-    /// Whether something waits for the socket to become writable.
+    /// Whether something waits to be sent.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.outbox.is_empty()
+    }
+
+    /// Whether it waits for other processes, and not for the socket to become writable.
+    pub(crate) fn is_over_quota(&self) -> bool {
+        self.outbox.is_over_quota()
     }
 }
 

@@ -97,6 +97,8 @@ pub fn pair() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
 #[derive(Default)]
 pub(crate) struct Outbox {
     packets: VecDeque<Packet>,
+    /// The kernel refused the first for its descriptors (ETOOMANYREFS of unix(7)).
+    is_over_quota: bool,
 }
 
 struct Packet {
@@ -120,10 +122,22 @@ impl Outbox {
 
     /// Sends what waits, as far as the socket takes it.
     pub(crate) fn flush(&mut self, socket: BorrowedFd<'_>) -> Result<(), NotSent> {
+        let was_over_quota = std::mem::take(&mut self.is_over_quota);
         while let Some(packet) = self.packets.front() {
             match send_packet(socket, packet) {
                 Ok(_) => drop(self.packets.pop_front()),
                 Err(Errno::AGAIN | Errno::NOBUFS) => return Ok(()),
+                Err(Errno::TOOMANYREFS) => {
+                    self.is_over_quota = true;
+                    if !was_over_quota {
+                        tracing::warn!(
+                            "descriptors for another process wait: all processes of this user have \
+                             as many under way as this one may have open (LimitNOFILE= of a \
+                             service, `ulimit -Hn`)"
+                        );
+                    }
+                    return Ok(());
+                }
                 Err(Errno::INTR) => {}
                 Err(_) => {
                     self.packets.clear();
@@ -136,6 +150,12 @@ impl Outbox {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.packets.is_empty()
+    }
+
+    /// What waits does so until others have taken their descriptors, which nobody tells of: `flush`
+    /// is to be called now and then, and the socket not to be waited for.
+    pub(crate) fn is_over_quota(&self) -> bool {
+        self.is_over_quota
     }
 }
 

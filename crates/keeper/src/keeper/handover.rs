@@ -28,6 +28,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hob_http::h3::ResetSecret;
@@ -76,6 +77,10 @@ const LIST_LEN_MAX: usize = DESCRIPTORS_MAX;
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// The whole parcel waits in the socket; the kernel clamps this to net.core.wmem_max.
 const SEND_BUFFER_BYTES: usize = 4 * 1024 * 1024;
+/// How long descriptors that other processes have under way may hold up a handover.
+const QUOTA_PATIENCE: Duration = Duration::from_secs(1);
+/// How often it is tried again meanwhile.
+const QUOTA_LOOK: Duration = Duration::from_millis(5);
 
 /// Goes over to the new program. Returns only when that did not work, with the reason.
 pub(super) fn hand_over(
@@ -150,14 +155,23 @@ fn post(
     let resets = memory::sealed("hob-resets", &encode_resets(keeper))?;
     add(SLOT_RESETS, 0, resets);
     let mut outbox = Outbox::default();
-    let sent = outbox.send(
-        ours.as_fd(),
-        Parcel {
-            kind: KIND,
-            body: vec![],
-            descriptors,
-        },
-    );
+    let parcel = Parcel {
+        kind: KIND,
+        body: vec![],
+        descriptors,
+    };
+    let mut sent = outbox.send(ours.as_fd(), parcel);
+    let until = Instant::now() + QUOTA_PATIENCE;
+    while outbox.is_over_quota() && Instant::now() < until {
+        thread::sleep(QUOTA_LOOK);
+        sent = outbox.flush(ours.as_fd());
+    }
+    if outbox.is_over_quota() {
+        return Err(std::io::Error::other(
+            "other processes of this user have as many descriptors under way as this one may have \
+             open; try again, or raise LimitNOFILE= (`ulimit -Hn`)",
+        ));
+    }
     if sent.is_err() || !outbox.is_empty() {
         return Err(std::io::Error::other(
             "too many sockets; raise net.core.wmem_max",

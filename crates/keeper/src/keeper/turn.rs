@@ -23,7 +23,7 @@ use super::logs::Rotations;
 use super::settings::OpenedConfig;
 use super::spawners::Spawners;
 use super::{KeeperFailure, KeeperOptions, handover, seat};
-use crate::channel::{Resets, ToServer};
+use crate::channel::{ChannelEnd, Resets, ToServer};
 use crate::localhost;
 use crate::notify::Notify;
 use crate::papers::KeeperFacts;
@@ -225,7 +225,7 @@ impl Keeper {
         )];
         for end in self.children.iter().filter_map(|child| child.end.as_ref()) {
             let mut events = PollFlags::IN;
-            events.set(PollFlags::OUT, end.has_waiting());
+            events.set(PollFlags::OUT, end.has_waiting() && !end.is_over_quota());
             polled.push(PollFd::from_borrowed_fd(end.socket(), events));
         }
         let timeout = self.next_due().map(|due| {
@@ -249,7 +249,16 @@ impl Keeper {
             .chain(self.keys_due())
             .chain(self.orders_due())
             .chain(self.spawners_due())
+            .chain(self.quota_due())
             .min()
+    }
+
+    /// When it is tried again to send what other processes of the user stand in the way of.
+    fn quota_due(&self) -> Option<Instant> {
+        const LOOK: Duration = Duration::from_millis(20);
+        let mut ends = self.children.iter().filter_map(|child| child.end.as_ref());
+        let waits = ends.any(ChannelEnd::is_over_quota);
+        waits.then(|| Instant::now() + LOOK)
     }
 
     /// Starts a server on the present settings; it becomes the current one.
