@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
-use std::sync::Arc;
 
 use super::acme::build_acme;
 use super::address::{listen_address, localhost_port};
 use super::admin::build_admin;
+use super::build_after::KnownAfter;
 use super::build_site::{build_site, owned};
 use super::check::{Built, ListenSpots, OwnSpots, SiteSpots, Spots};
 use super::fault::{Faults, Spot, listed};
@@ -134,7 +134,7 @@ fn build_sites<H: Handlers>(
     programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
 ) -> (Vec<SiteConfig<H>>, Vec<SiteSpots<H>>) {
-    let mut after = Arc::default();
+    let mut after = KnownAfter::default();
     let sites = root.sections("site").iter();
     sites
         .map(|section| build_site(section, &mut after, from, programs, faults))

@@ -29,8 +29,16 @@ impl<'a> Answering<'a> {
             .unwrap_or(self.site)
     }
 
-    /// What is done to a program's answers: `known` where it is the same.
-    pub(crate) fn after(&self, known: &Arc<AfterSteps>) -> Arc<AfterSteps> {
+    /// What is done to a program's answers: the site's where the route says nothing of it.
+    pub(crate) fn after(&self, of_site: &Arc<AfterSteps>) -> Arc<AfterSteps> {
+        match self.route {
+            Some(route) if !says_after(route) => Arc::clone(of_site),
+            _ => self.shared_after(of_site),
+        }
+    }
+
+    /// `known` where it is the same.
+    fn shared_after(&self, known: &Arc<AfterSteps>) -> Arc<AfterSteps> {
         let own = self.own_after();
         match own == **known {
             true => Arc::clone(known),
@@ -71,6 +79,43 @@ impl<'a> Answering<'a> {
     }
 }
 
+/// The keys of `AfterSteps`.
+const AFTER_KEYS: [&str; 5] = [
+    "compress",
+    "compress_min",
+    "compress_types",
+    "intercept_errors",
+    "buffer_max",
+];
+
+fn says_after(section: &Section) -> bool {
+    AFTER_KEYS.iter().any(|key| section.given(key).is_some())
+}
+
+/// What is done to programs' answers on sites that were read: most say the same, or nothing.
+#[derive(Default)]
+pub(crate) struct KnownAfter {
+    /// On a site that says nothing of it.
+    unsaid: Option<Arc<AfterSteps>>,
+    /// On the last site that did.
+    last: Arc<AfterSteps>,
+}
+
+impl KnownAfter {
+    /// What is done on this site.
+    pub(crate) fn of_site(&mut self, site: &Section) -> Arc<AfterSteps> {
+        let answering = Answering { site, route: None };
+        if says_after(site) {
+            self.last = answering.shared_after(&self.last);
+            return Arc::clone(&self.last);
+        }
+        let unsaid = self
+            .unsaid
+            .get_or_insert_with(|| Arc::new(answering.own_after()));
+        Arc::clone(unsaid)
+    }
+}
+
 /// The rule that a site's `hsts` is short for. Rules of the config come after it.
 fn strict_transport(site: &Section) -> Option<HeaderRule> {
     let name = "Strict-Transport-Security".to_owned();
@@ -80,7 +125,7 @@ fn strict_transport(site: &Section) -> Option<HeaderRule> {
 /// What the keys of a site or route say wrongly about its answers.
 pub fn check_answering(section: &Section, faults: &mut Faults<'_>) {
     check_headers(section.map("headers"), faults);
-    for (line, spot) in section.texts("headers_add") {
+    for (line, spot) in section.given_texts("headers_add") {
         match line.split_once(':') {
             Some((name, value)) => {
                 check_name(name, spot, faults);
@@ -93,14 +138,14 @@ pub fn check_answering(section: &Section, faults: &mut Faults<'_>) {
             }
         }
     }
-    for (name, spot) in section.texts("headers_remove") {
+    for (name, spot) in section.given_texts("headers_remove") {
         check_name(name, spot, faults);
     }
-    for (name, spot) in section.texts("compress_types") {
+    for (name, spot) in section.given_texts("compress_types") {
         let essence = name.strip_suffix("/*").map_or(name, |_| "text/plain");
         check_media_type(essence, name, spot, faults);
     }
-    for (path, spot) in section.texts("sendfile") {
+    for (path, spot) in section.given_texts("sendfile") {
         if path.is_empty() {
             let hint = "write a path; `.` is the folder of this file";
             faults

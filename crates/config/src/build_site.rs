@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::address::check_host;
 use super::build::Logs;
-use super::build_after::{Answering, check_answering};
+use super::build_after::{Answering, KnownAfter, check_answering};
 use super::check::{RouteSpots, SiteSpots};
 use super::fault::{Faults, Spot, listed};
 use super::nearest::nearest;
@@ -15,11 +15,10 @@ use super::tls::build_site_tls;
 use super::tree::Section;
 use super::{AfterSteps, Coding, HalfClose, Handlers, LimitSettings, RouteConfig, SiteConfig};
 
-/// One `[[site]]`, and where its parts stand. `after` is what is done to programs' answers on the
-/// site before; most have the same.
+/// One `[[site]]`, and where its parts stand.
 pub(crate) fn build_site<H: Handlers>(
     section: &Section,
-    after: &mut Arc<AfterSteps>,
+    after: &mut KnownAfter,
     (limits, logs): (&LimitSettings, &Logs),
     programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
@@ -40,10 +39,9 @@ pub(crate) fn build_site<H: Handlers>(
         site: section,
         route: None,
     };
-    *after = answering.after(after);
     let around = SiteDefaults {
         site: section,
-        after: Arc::clone(after),
+        after: after.of_site(section),
         limits,
         logs,
     };

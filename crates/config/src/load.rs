@@ -18,7 +18,7 @@ use super::fault::{Errors, Faults, Spot, Warnings, printable};
 use super::foreign::language_of;
 use super::parse::parse;
 use super::schema::Schema;
-use super::sources::{ConfigSources, Environment};
+use super::sources::{ConfigSources, Environment, mentions};
 use super::tree::Section;
 use super::walk::{Required, walk};
 use super::{Config, Handlers, build, expand, hidden};
@@ -362,7 +362,8 @@ impl<'e> ConfigReader<'e> {
 
     /// Takes a text, the variables it names, and the files it includes.
     fn add(&mut self, name: String, dir: PathBuf, shown_dir: &Path, text: String, depth: usize) {
-        let document = parse(&text).document;
+        let matters = mentions(&text, "include") || mentions(&text, "${");
+        let document = matters.then(|| parse(&text).document).flatten();
         let source = self.sources.add(name, dir, text);
         let Some(document) = document else { return };
         self.take_variables(&document);

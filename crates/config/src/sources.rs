@@ -35,6 +35,11 @@ struct ConfigSource {
     lines: Vec<usize>,
 }
 
+/// Whether a text has this, or an escape that may hide it.
+pub(crate) fn mentions(text: &str, what: &str) -> bool {
+    text.contains(what) || text.contains('\\')
+}
+
 impl ConfigSources {
     /// Names of the texts, the main one first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
@@ -116,6 +121,11 @@ impl ConfigSources {
     /// The value of a variable that the texts name.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)
+    }
+
+    /// Whether a text has this word, or an escape that may hide it: only then it can be a key.
+    pub fn mention(&self, word: &str) -> bool {
+        self.files.iter().any(|source| mentions(&source.text, word))
     }
 
     /// How many texts there are.

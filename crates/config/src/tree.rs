@@ -222,6 +222,14 @@ impl Section {
         }
     }
 
+    /// The strings of a list that is given; none of a default, which need no check.
+    pub fn given_texts(&self, name: &str) -> Vec<(&str, Spot)> {
+        match self.given(name) {
+            Some(_) => self.texts(name),
+            None => Vec::new(),
+        }
+    }
+
     /// The list's strings; those of the default stand at the header.
     pub fn texts(&self, name: &str) -> Vec<(&str, Spot)> {
         match self.read(name) {

@@ -9,7 +9,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use hob_server::config::key::{SchemaKey, SchemaTable, ValueType, paths};
+use hob_server::config::key::{Preset, SchemaKey, SchemaTable, ValueType, paths};
 use hob_server::config::{
     Config, ConfigSources, Disk, Errors, Handler, ListenAddress, PathStatus, SCHEMA, TrustedDisk,
     load, load_with,
@@ -282,7 +282,7 @@ fn errors_of(text: &str) -> String {
 }
 
 #[test]
-fn each_example_of_the_schema_is_accepted() {
+fn each_example_of_the_schema_and_each_default_list_is_accepted() {
     for (path, key) in paths(&SCHEMA) {
         if key.kind.table().is_some() || path == "include" {
             continue;
@@ -319,15 +319,19 @@ fn each_example_of_the_schema_is_accepted() {
         } else {
             "[[log]]\nname = \"main\"\nstdout = true\n"
         };
-        let text = format!(
-            "# an example\n{before}{name} = {}\n{after}{log}",
-            key.example
-        );
-        // What the case lacks beside the example is told on other lines.
-        let line = before.lines().count() + 2;
-        let loaded = from_text(&text).and_then(|sources| load_with(&sources, &TrustedDisk));
-        for fault in loaded.err().iter().flat_map(Errors::faults) {
-            assert_ne!(fault.place.line, line, "{path}: {}\n{text}", fault.message);
+        // A list that nobody gives is not looked at when a config is read.
+        let default = match key.preset {
+            Preset::Texts(texts) if !texts.is_empty() => Some(format!("{texts:?}")),
+            _ => None,
+        };
+        for value in std::iter::once(key.example).chain(default.as_deref()) {
+            let text = format!("# an example\n{before}{name} = {value}\n{after}{log}");
+            // What the case lacks beside the example is told on other lines.
+            let line = before.lines().count() + 2;
+            let loaded = from_text(&text).and_then(|sources| load_with(&sources, &TrustedDisk));
+            for fault in loaded.err().iter().flat_map(Errors::faults) {
+                assert_ne!(fault.place.line, line, "{path}: {}\n{text}", fault.message);
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hob_keeper::servers::{Server, quoted, servers_of};
-use hob_server::config::{self, ConfigSources, SCHEMA};
+use hob_server::config::{self, ConfigSources, Errors, SCHEMA};
 
 use super::Hob;
 use crate::CommandFailure;
@@ -82,9 +82,12 @@ fn named_by_config(path: &Path, servers: &[Server]) -> Result<Option<Socket>, Co
     if path.is_dir() {
         return Ok(None);
     }
-    let sources = ConfigSources::read(&SCHEMA, path, &Surroundings::variable);
-    let loaded = sources.and_then(|sources| config::load(&sources));
-    let (config, _) = loaded.map_err(|errors| refusal(2, errors.to_string()))?;
+    let refused = |errors: Errors| refusal(2, errors.to_string());
+    let sources = ConfigSources::read(&SCHEMA, path, &Surroundings::variable).map_err(refused)?;
+    if !sources.mention("control") {
+        return Ok(None);
+    }
+    let (config, _) = config::load(&sources).map_err(refused)?;
     let Some(control) = config.control else {
         return Ok(None);
     };

@@ -132,7 +132,7 @@ fn address_that_is_starved_is_seen() {
         text.contains(" over 4 client addresses: 127.0.1.2 got 0, 127.0.1."),
         "{text}"
     );
-    assert!(text.contains("FAILED: fairness<0.9 is 0.7"), "{text}");
+    assert!(text.contains("FAILED: fairness<0.9 is 0."), "{text}");
     let page = std::fs::read_to_string(page).unwrap();
     for wanted in [
         "By client address",
@@ -143,9 +143,15 @@ fn address_that_is_starved_is_seen() {
     }
     let output = bench(&[&plan[..], &["--json"]].concat());
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(addresses(&result)["127.0.1.2"], [1, 0]);
+    let counts = addresses(&result);
+    assert_eq!(counts["127.0.1.2"], [1, 0]);
+    // How the others share what there is, is up to the machine: Jain's index of it is not.
+    let answered: Vec<f64> = counts.values().map(|[_, got]| *got as f64).collect();
+    let squares: f64 = answered.iter().map(|got| got * got).sum();
+    let expected = answered.iter().sum::<f64>().powi(2) / (answered.len() as f64 * squares);
     let fairness = result["fairness_addresses"].as_f64().unwrap();
-    assert!((0.7..=0.75).contains(&fairness), "{fairness}");
+    assert!(fairness <= 0.75, "{fairness}");
+    assert!((fairness - expected).abs() < 1e-9, "{fairness} {expected}");
     let schema = bench(&["--schema"]);
     let schema: Value = serde_json::from_slice(&schema.stdout).unwrap();
     conforms(&result, &schema, &schema, "");

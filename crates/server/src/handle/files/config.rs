@@ -291,7 +291,7 @@ fn check_files(section: &Section, faults: &mut Faults<'_>) {
         None if name.contains('/') => Some("write a file name, without a folder"),
         wrong => wrong,
     };
-    for (name, spot) in section.texts("index") {
+    for (name, spot) in section.given_texts("index") {
         if let Some(hint) = single(name) {
             faults
                 .error(spot, format!("{name:?} is no name of an index file"))
@@ -308,7 +308,7 @@ fn check_files(section: &Section, faults: &mut Faults<'_>) {
         };
         faults.error(section.spot("fallback"), message).hint(hint);
     }
-    for (name, spot) in section.texts("compress_types") {
+    for (name, spot) in section.given_texts("compress_types") {
         check_media_type(
             name.strip_suffix("/*").map_or(name, |_| "text/plain"),
             name,
