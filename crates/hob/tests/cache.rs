@@ -611,9 +611,10 @@ fn memory_is_bounded_while_more_is_crawled_than_fits() {
         }
     });
     let grown = most.load(Ordering::Relaxed).saturating_sub(before);
-    // The budget, and as much again for each thread that did not come to let go of what has left;
-    // all the files are 80 MB.
-    assert!(grown < 24 << 20, "grew by {} KiB", grown >> 10);
+    // The budget; as much again for each thread that had no CPU to let go of what has left; an
+    // eighth of these, which has left before a thread looks, with the heads of all. The files are
+    // 80 MB.
+    assert!(grown < 32 << 20, "grew by {} KiB", grown >> 10);
     let status = cache_status(&place);
     assert!(number(&status, "bytes") <= 8 << 20, "{status}");
     hob.stop();
