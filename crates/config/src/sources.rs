@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::SourceLocation;
 use super::fault::Spot;
+use super::parse::parse;
 
 /// Looks up a variable of the environment.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -123,9 +124,11 @@ impl ConfigSources {
         self.variables.get(name).map(String::as_str)
     }
 
-    /// Whether a text has this word, or an escape that may hide it: only then it can be a key.
-    pub fn mention(&self, word: &str) -> bool {
-        self.files.iter().any(|source| mentions(&source.text, word))
+    /// Whether a text sets this key outside of all tables, or is no TOML.
+    pub fn sets(&self, key: &str) -> bool {
+        let sets = |text| parse(text).document.is_none_or(|all| all.contains_key(key));
+        let mut texts = self.files.iter().map(|source| source.text.as_str());
+        texts.any(|text| mentions(text, key) && sets(text))
     }
 
     /// How many texts there are.
@@ -228,6 +231,24 @@ mod tests {
     #[test]
     fn decoded_is_what_was_encoded() {
         assert_eq!(ConfigSources::decode(&sample().encode()), Some(sample()));
+    }
+
+    #[test]
+    fn keys_are_those_outside_of_tables_however_they_are_written() {
+        for (text, is_set) in [
+            ("control = \"off\"\n", true),
+            ("\"contr\\u006fl\" = \"off\"\n", true),
+            ("control = [\n", true),
+            (
+                "# control\n[[site]]\ncache_control = \"\"\ncontrol = 1\n",
+                false,
+            ),
+            ("a = \"\\t\"\n", false),
+        ] {
+            let mut sources = sample();
+            sources.add("y.toml".into(), "/etc/hob".into(), text.to_owned());
+            assert_eq!(sources.sets("control"), is_set, "{text}");
+        }
     }
 
     #[test]

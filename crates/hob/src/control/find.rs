@@ -84,7 +84,7 @@ fn named_by_config(path: &Path, servers: &[Server]) -> Result<Option<Socket>, Co
     }
     let refused = |errors: Errors| refusal(2, errors.to_string());
     let sources = ConfigSources::read(&SCHEMA, path, &Surroundings::variable).map_err(refused)?;
-    if !sources.mention("control") {
+    if !sources.sets("control") {
         return Ok(None);
     }
     let (config, _) = config::load(&sources).map_err(refused)?;

@@ -78,7 +78,7 @@ const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// The whole parcel waits in the socket; the kernel clamps this to net.core.wmem_max.
 const SEND_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 /// How long descriptors that other processes have under way may hold up a handover.
-const QUOTA_PATIENCE: Duration = Duration::from_secs(1);
+const QUOTA_PATIENCE: Duration = Duration::from_secs(2);
 /// How often it is tried again meanwhile.
 const QUOTA_LOOK: Duration = Duration::from_millis(5);
 
