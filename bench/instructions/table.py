@@ -66,9 +66,11 @@ int main(void) { puts("Content-Type: text/plain\\n\\nhello"); }
 """,
 }
 # Name, path, options of curl, few and many requests, and whether the spawner's part is counted too.
+# A path that ends in / is a folder of files, of which none is asked for twice.
 ROWS = [
     ("file of 0 bytes", "/0k.txt", (), 2, 12, False),
     ("1 KiB", "/1k.txt", (), 2, 12, False),
+    ("1 KiB, new to the cache", "/many/", (), 2, 12, False),
     ("64 KiB", "/64k.txt", (), 2, 12, False),
     ("4 MiB", "/4096k.txt", (), 2, 6, False),
     ("TLS, 0 bytes", "/0k.txt", ("--tls", "--http1.1"), 2, 12, False),
@@ -90,6 +92,9 @@ def make_place():
         (place / folder).mkdir()
     for size in (0, 1, 64, 4096):
         (place / "www" / f"{size}k.txt").write_bytes(b"x" * 1024 * size)
+    (place / "www/many").mkdir()
+    for number in range(200):
+        (place / "www/many" / f"{number}.txt").write_bytes(b"x" * 1024)
     for name, text in FILES.items():
         (place / name).write_text(text)
     subprocess.run(["gcc", "-O2", "-o", place / "cgi/hello", place / "cgi/hello.c"], check=True)
@@ -107,7 +112,7 @@ class Server:
         config.write_text(CONFIG.format(place=place, port=self.port, tls_port=self.tls_port))
         command = [f"{folder}/hob", "serve", "--config", config]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        self.folder = folder
+        self.folder, self.asked = folder, 0
         for _, path, options, *_ in ROWS:
             self.ask(path, options, 3, retries=100)
         self.server, self.spawner = self.find("hob-server"), self.find("hob-spawner")
@@ -128,7 +133,11 @@ class Server:
     def command(self, path, options, count):
         scheme, port = ("https", self.tls_port) if "--tls" in options else ("http", self.port)
         flags = [word for word in options if word != "--tls"]
-        url = f"{scheme}://127.0.0.1:{port}{path}?[1-{count}]"
+        which = f"?[1-{count}]"
+        if path.endswith("/"):
+            which = f"[{self.asked}-{self.asked + count - 1}].txt"
+            self.asked += count
+        url = f"{scheme}://127.0.0.1:{port}{path}{which}"
         return ["curl", "-sfk", "-o", "/dev/null", *flags, url]
 
     def ask(self, path, options, count, retries=1):

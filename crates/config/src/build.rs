@@ -215,8 +215,13 @@ fn build_cache(root: &Section) -> CacheSettings {
         root.given("cache").map(|given| &given.value),
         Some(ConfigValue::Word(_))
     );
+    let bytes = match section.given("bytes").map(|given| &given.value) {
+        _ if is_off => Some(0),
+        Some(ConfigValue::Size(_)) => Some(section.size("bytes")),
+        _ => None,
+    };
     CacheSettings {
-        bytes: if is_off { 0 } else { section.size("bytes") },
+        bytes,
         max_file: section.size("max_file"),
         max_file_tls: section.size("max_file_tls"),
         recheck: section.time("recheck"),

@@ -110,8 +110,9 @@ pub struct LimitSettings {
 /// The cache of files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CacheSettings {
-    /// Memory for contents and prepared heads, in bytes; 0 turns the cache off.
-    pub bytes: u64,
+    /// Memory for contents and what is known of files, in bytes; 0 turns the cache off. `None` is a
+    /// share of what is free.
+    pub bytes: Option<u64>,
     /// Largest file whose content is kept, in bytes.
     pub max_file: u64,
     /// Largest file whose content is kept for answers that must be sealed or framed, in bytes.
@@ -421,6 +422,9 @@ pub enum Coding {
 }
 
 impl Coding {
+    /// All of them.
+    pub const ALL: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
+
     /// As the config says it, and `Content-Encoding`.
     pub fn word(self) -> &'static str {
         match self {

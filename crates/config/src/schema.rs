@@ -328,6 +328,11 @@ pub static LIMITS: SchemaTable = SchemaTable {
     ],
 };
 
+const CACHE_BYTES: ValueType = Size {
+    min: 0,
+    max: 1 << 50,
+};
+
 /// `[cache]`
 pub static CACHE: SchemaTable = SchemaTable {
     name: "cache",
@@ -336,15 +341,11 @@ pub static CACHE: SchemaTable = SchemaTable {
            `cache = \"off\"` turns it off.",
     base: None,
     keys: &[
-        SchemaKey::new(
-            "bytes",
-            Size {
-                min: 0,
-                max: 1 << 50,
-            },
-            Preset::Size(64 * MIB),
+        SchemaKey::new("bytes", OrWord("auto", &CACHE_BYTES), Preset::Text("auto"))
+        .says(
+            "Memory for contents and what is known of files; 0 turns the cache off. `\"auto\"` is \
+             an eighth of the memory that is free when the server starts, from 64MiB to 1GiB.",
         )
-        .says("Memory for contents and prepared heads; 0 turns the cache off.")
         .example("\"256MiB\"")
         .aka(&["size", "memory"]),
         SchemaKey::new(

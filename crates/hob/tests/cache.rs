@@ -224,6 +224,57 @@ fn new_index_and_new_compressed_copy_are_seen_within_a_second() {
 }
 
 #[test]
+fn copies_that_come_and_go_in_a_folder_that_had_none_are_seen_within_a_second() {
+    let place = Place::new();
+    let folders = ["one", "two", "two/three"];
+    for folder in folders {
+        make_files(&place, &format!("site/{folder}"), 30, 40);
+    }
+    symlink("two", place.path("site/link")).unwrap();
+    let hob = place.serve_config("");
+    let client = &mut Connection::open(hob.port()).unwrap();
+    let paths = [
+        "one/7.txt",
+        "two/7.txt",
+        "two/three/7.txt",
+        "link/7.txt",
+        "link/three/7.txt",
+    ];
+    // The first few of a folder are asked about one by one, and then the folder is known.
+    for path in paths {
+        let folder = path.strip_suffix("/7.txt").unwrap();
+        (0..2).for_each(|_| crawl(client, folder, 30));
+    }
+    const GZIP: &str = "Accept-Encoding: gzip\r\n";
+    let is_coded = |answer: &Answer| answer.header("content-encoding") == Some("gzip");
+    for folder in folders {
+        let copy = format!("site/{folder}/7.txt.gz");
+        place.write(&copy, folder);
+        for path in paths.map(|path| format!("/{path}")) {
+            let is_of_it = path.replace("link", "two") == format!("/{folder}/7.txt");
+            if is_of_it {
+                wait_until_seen(client, (&path, GZIP), |answer| {
+                    is_coded(answer) && answer.text() == folder
+                });
+            }
+        }
+        std::fs::remove_file(place.path(&copy)).unwrap();
+        wait_until_seen(client, (&format!("/{folder}/7.txt"), GZIP), |answer| {
+            !is_coded(answer) && answer.text() == "x".repeat(40)
+        });
+    }
+    // Another folder takes the place of one that was known.
+    make_files(&place, "site/next", 30, 50);
+    place.write("site/next/7.txt.gz", "of the next");
+    std::fs::rename(place.path("site/one"), place.path("site/before")).unwrap();
+    std::fs::rename(place.path("site/next"), place.path("site/one")).unwrap();
+    wait_until_seen(client, ("/one/7.txt", GZIP), |answer| {
+        is_coded(answer) && answer.text() == "of the next"
+    });
+    hob.stop();
+}
+
+#[test]
 fn root_that_leads_elsewhere_is_seen_within_a_second() {
     let place = Place::new();
     for version in ["one", "two"] {

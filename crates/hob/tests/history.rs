@@ -132,7 +132,9 @@ fn segments_that_were_sent_again_are_told() {
         let mut open = told["connections"].as_array().unwrap().iter();
         let own = open.find(|one| one["client_port"] == port).unwrap();
         let count = own["retransmits"].as_u64().unwrap();
-        if count > 0 {
+        // Each try waits twice as long as the one before it: more than a second by now, which is
+        // more than a busy machine makes the server take.
+        if count >= 4 {
             break count;
         }
         assert!(Instant::now() < until, "{own:#}");

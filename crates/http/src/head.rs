@@ -491,6 +491,33 @@ impl Fields {
 
     /// The lines as HTTP/1 sends them, each ended by CRLF.
     pub fn lines(&self) -> &[u8] {
+        match (self.entries.first(), self.entries.last()) {
+            (Some(first), Some(last)) => &self.lines[first.start as usize..last.end()],
+            _ => &[],
+        }
+    }
+
+    /// The same fields where a longer text has their lines, from `start` on: one text for both.
+    pub(crate) fn within(mut self, lines: Vec<u8>, start: usize) -> Fields {
+        let before = self.entries.first().map_or(0, |first| first.start);
+        for entry in &mut self.entries {
+            entry.start = entry.start - before + start as u32;
+        }
+        self.lines = lines;
+        self
+    }
+
+    /// The same fields in a text of their own.
+    pub(crate) fn alone(&self) -> Fields {
+        let placed = Fields {
+            lines: Vec::new(),
+            entries: self.entries.clone(),
+        };
+        placed.within(self.lines().to_vec(), 0)
+    }
+
+    /// All of the text that has their lines.
+    pub(crate) fn text(&self) -> &[u8] {
         &self.lines
     }
 

@@ -110,8 +110,8 @@ impl ResponseHead {
 /// A head prepared once for many answers: only date and connection fields are added.
 pub struct PreparedHead {
     status: u16,
+    /// Within the lines of the whole head, as HTTP/1 sends it.
     fields: Fields,
-    lines: Vec<u8>,
     body_bytes: u64,
     block: OnceCell<Box<PreparedBlock>>,
     section: OnceCell<qpack::PreparedSection>,
@@ -120,17 +120,16 @@ pub struct PreparedHead {
 impl PreparedHead {
     /// Prepares a head for a body of a known size.
     pub fn new(status: u16, fields: Fields, body_bytes: u64) -> PreparedHead {
-        let mut lines = Vec::with_capacity(64 + fields.lines().len());
+        let mut lines = Vec::with_capacity(48 + fields.lines().len());
         push_status_line(status, &mut lines);
+        let start = lines.len();
         lines.extend_from_slice(fields.lines());
         if !status::is_bodiless(status) {
             push_content_length(body_bytes, &mut lines);
         }
-        lines.shrink_to_fit();
         PreparedHead {
             status,
-            fields,
-            lines,
+            fields: fields.within(lines, start),
             body_bytes,
             block: OnceCell::new(),
             section: OnceCell::new(),
@@ -152,11 +151,6 @@ impl PreparedHead {
         self.body_bytes
     }
 
-    /// Memory held, in bytes.
-    pub fn memory_bytes(&self) -> usize {
-        size_of::<PreparedHead>() + self.lines.capacity() + self.fields.lines().len() * 2
-    }
-
     /// The same for HTTP/2.
     pub(crate) fn block(&self) -> &PreparedBlock {
         self.block.get_or_init(|| {
@@ -176,13 +170,13 @@ impl PreparedHead {
 
     /// Status line and fields with their framing, each ended by CRLF.
     pub(crate) fn lines(&self) -> &[u8] {
-        &self.lines
+        self.fields.text()
     }
 }
 
 impl fmt::Debug for PreparedHead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.lines.escape_ascii().to_string())
+        f.write_str(&self.lines().escape_ascii().to_string())
     }
 }
 
@@ -227,7 +221,7 @@ impl Response {
     /// The fields, to be changed; a prepared head is copied first.
     pub fn fields_mut(&mut self) -> &mut Fields {
         if let ResponseHead::Prepared(prepared) = &self.head {
-            self.head = ResponseHead::Fields(prepared.status, prepared.fields.clone());
+            self.head = ResponseHead::Fields(prepared.status, prepared.fields.alone());
         }
         match &mut self.head {
             ResponseHead::Fields(_, fields) => fields,
@@ -276,5 +270,29 @@ mod tests {
             bodiless.lines(),
             b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n"
         );
+    }
+
+    #[test]
+    fn fields_of_a_prepared_head_are_those_it_was_made_of() {
+        let mut fields = Fields::new();
+        fields.add(b"ETag", b"\"a\"");
+        fields.add(b"Vary", b"");
+        let mut response = Response::prepared(
+            Rc::new(PreparedHead::new(200, fields.clone(), 7)),
+            Body::Empty,
+        );
+        let listed: Vec<_> = response.fields().iter().collect();
+        assert_eq!(listed, fields.iter().collect::<Vec<_>>());
+        assert_eq!(response.fields().lines(), fields.lines());
+        assert_eq!(*response.fields_mut(), fields);
+        response.fields_mut().add(b"Age", b"1");
+        let lines = b"ETag: \"a\"\r\nVary: \r\nAge: 1\r\n";
+        assert_eq!(response.fields().lines(), lines);
+        let mut none = Response::prepared(
+            Rc::new(PreparedHead::new(200, Fields::new(), 7)),
+            Body::Empty,
+        );
+        assert_eq!(none.fields().lines(), b"");
+        assert_eq!(*none.fields_mut(), Fields::new());
     }
 }

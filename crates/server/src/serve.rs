@@ -8,7 +8,7 @@ pub mod workers;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -88,7 +88,7 @@ impl ServerState {
     /// Nothing cached, no sites, for so many threads.
     pub fn new(cache: &CacheSettings, thread_count: usize) -> ServerState {
         let shared = ServerState {
-            store: Store::new(cache.bytes, descriptors_max()),
+            store: Store::new(0, descriptors_max()),
             pool: DiskThreads::default(),
             flights: Flights::default(),
             sites: ArcSwap::from_pointee(Sites::default()),
@@ -116,7 +116,7 @@ impl ServerState {
     /// The cache's settings in force.
     pub fn cache(&self) -> CacheSettings {
         CacheSettings {
-            bytes: self.cache_bytes.load(Ordering::Relaxed),
+            bytes: Some(self.cache_bytes.load(Ordering::Relaxed)),
             max_file: self.content_bytes_max.load(Ordering::Relaxed),
             max_file_tls: self.copy_bytes_max(),
             recheck: Duration::from_millis(self.recheck_ms()),
@@ -125,14 +125,15 @@ impl ServerState {
 
     /// Puts the cache's settings in force.
     pub fn set_cache(&self, cache: &CacheSettings) {
-        self.cache_bytes.store(cache.bytes, Ordering::Relaxed);
+        let bytes = cache.bytes.unwrap_or_else(free_share);
+        self.cache_bytes.store(bytes, Ordering::Relaxed);
         self.content_bytes_max
             .store(cache.max_file, Ordering::Relaxed);
         self.copy_bytes_max
             .store(cache.max_file_tls, Ordering::Relaxed);
         self.recheck_ms
             .store(cache.recheck.as_millis() as u64, Ordering::Relaxed);
-        self.store.set_bytes_max(cache.bytes);
+        self.store.set_bytes_max(bytes);
     }
 
     /// Puts sites in force; threads see them in their next turn.
@@ -252,6 +253,18 @@ impl ServerState {
             content_bytes_max: self.content_bytes_max.load(Ordering::Relaxed),
         }
     }
+}
+
+/// Memory of a cache whose config names none, in bytes: a part of what was free when it was first
+/// asked for, so that a reload finds what it left.
+fn free_share() -> u64 {
+    const LEAST: u64 = 64 << 20;
+    const MOST: u64 = 1 << 30;
+    static SHARE: OnceLock<u64> = OnceLock::new();
+    *SHARE.get_or_init(|| {
+        let free = hob_machine::hardware::memory_available_bytes().unwrap_or(0);
+        (free.min(hob_machine::usable_memory_bytes()) / 8).clamp(LEAST, MOST)
+    })
 }
 
 /// Open files the cache may hold: a quarter of what the process may have, the rest is for

@@ -1,7 +1,7 @@
 //! Programs that stay, which `check` starts once.
 
 use super::harness::client::get;
-use super::harness::{Place, text_of};
+use super::harness::{Place, text_of, wait_for_end};
 use super::machine::{place_of_root, route, said, script, write_config};
 
 #[test]
@@ -49,9 +49,9 @@ fn application_that_does_not_start_is_told_with_its_last_line() {
         let output = check(keys, &["--no-start"]);
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     }
+    // One that is too slow is ended.
     let pid = std::fs::read_to_string(place.path("pid")).unwrap();
-    let process = std::path::Path::new("/proc").join(pid);
-    assert!(!process.exists(), "one that is too slow is ended");
+    wait_for_end(pid.parse().unwrap());
     let output = check("wsgi = \"good:application\"", &[]);
     assert_eq!(
         (output.status.code(), text_of(&output).as_str()),

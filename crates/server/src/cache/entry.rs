@@ -1,5 +1,7 @@
 //! One file as it stood when it was last looked at: its identity, its representations, its texts.
 
+use std::borrow::Borrow;
+use std::hash::{Hash, Hasher};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -26,7 +28,7 @@ pub fn handler_of(key: &[u8]) -> Option<u32> {
 }
 
 /// What tells one state of a file from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Device.
     pub device: u64,
@@ -35,15 +37,19 @@ pub struct Stamp {
     /// Size in bytes.
     pub size: u64,
     /// Time of the last change of content, in nanoseconds since the Unix epoch.
-    pub modified_ns: i128,
+    pub modified_ns: i64,
     /// Time of the last change of anything, likewise.
-    pub changed_ns: i128,
+    pub changed_ns: i64,
 }
 
 impl Stamp {
     /// The state of an open file. Attributes are in memory once a local file is open.
     pub fn of(stat: &Stat) -> Stamp {
-        let nanos = |secs: i64, nanos: u64| i128::from(secs) * 1_000_000_000 + i128::from(nanos);
+        // Of the years 1678 to 2261; what is farther away is taken for these.
+        let nanos = |secs: i64, nanos: u64| {
+            let whole = secs.saturating_mul(1_000_000_000);
+            whole.saturating_add(nanos.cast_signed())
+        };
         Stamp {
             device: stat.st_dev,
             inode: stat.st_ino,
@@ -58,12 +64,10 @@ impl Stamp {
 pub struct CachedFile {
     /// Its key in the store.
     pub key: Key,
-    /// The states of the file and of its precompressed siblings.
-    pub stamps: Vec<(Option<Coding>, Stamp)>,
     /// Of a folder: the name of the file in it that answers.
     pub index: Option<Box<[u8]>>,
     /// `Content-Type`.
-    pub media_type: String,
+    pub media_type: Box<str>,
     /// Time of the last change in seconds since the Unix epoch.
     pub modified_secs: u64,
     /// `Last-Modified`.
@@ -76,8 +80,8 @@ pub struct CachedFile {
     /// It may be compressed on the fly.
     pub may_compress: bool,
     /// The file itself, then its precompressed siblings.
-    pub stored: Vec<Representation>,
-    made: [OnceLock<Representation>; 3],
+    pub stored: Box<[Representation]>,
+    made: [OnceLock<Box<Representation>>; 3],
     is_making: [AtomicBool; 3],
     checked_ms: AtomicU64,
     is_retired: AtomicBool,
@@ -95,10 +99,12 @@ pub struct CachedFile {
 pub struct Representation {
     /// Its content coding; `None` is the file as it is.
     pub coding: Option<Coding>,
+    /// The state of the file that it is, or was made of.
+    pub stamp: Stamp,
     /// Size in bytes.
     pub len: u64,
     /// Its entity tag, with quotes.
-    pub entity_tag: String,
+    pub entity_tag: Box<str>,
     /// The bytes, when they are held in memory.
     pub content: Option<Bytes>,
     /// The open file, when they are not.
@@ -192,9 +198,9 @@ impl AsFd for OpenFile {
     }
 }
 
-/// Memory of an entry without its contents, in bytes: texts and maps, and 800 for each thread that
-/// has a view of it with a prepared head.
-const ENTRY_BYTES: u64 = 3072;
+/// Memory of an entry without its key and its contents, in bytes: its texts, its places in maps and
+/// queues.
+const ENTRY_BYTES: u64 = 640;
 
 impl CachedFile {
     /// A new entry, looked at now.
@@ -203,7 +209,6 @@ impl CachedFile {
         CachedFile {
             memory_bytes: AtomicU64::new(ENTRY_BYTES + parts.key.len() as u64 + held),
             key: parts.key,
-            stamps: parts.stamps,
             index: parts.index,
             media_type: parts.media_type,
             modified_secs: parts.modified_secs,
@@ -228,6 +233,12 @@ impl CachedFile {
         (folder_or_file, self.index.as_deref().unwrap_or_default())
     }
 
+    /// True when these are the states of the file and of its precompressed siblings.
+    pub fn has_stamps(&self, stamps: &[(Option<Coding>, Stamp)]) -> bool {
+        let own = self.stored.iter().map(|one| (one.coding, one.stamp));
+        stamps.iter().copied().eq(own)
+    }
+
     /// The file as it is.
     pub fn identity(&self) -> &Representation {
         &self.stored[0]
@@ -245,14 +256,14 @@ impl CachedFile {
         self.stored
             .iter()
             .find(|one| one.coding == Some(coding))
-            .or_else(|| self.made[coding as usize].get())
+            .or_else(|| self.made[coding as usize].get().map(Box::as_ref))
     }
 
     /// Keeps a representation made on the fly; returns the memory it takes.
     pub fn keep_made(&self, made: Representation) -> u64 {
         let Some(coding) = made.coding else { return 0 };
         let bytes = held_bytes(&made);
-        if self.made[coding as usize].set(made).is_err() {
+        if self.made[coding as usize].set(Box::new(made)).is_err() {
             return 0;
         }
         self.memory_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -346,16 +357,37 @@ impl CachedFile {
     }
 }
 
+/// An entry that maps find by its key, without a key of their own.
+pub struct ByKey(pub Arc<CachedFile>);
+
+impl Borrow<[u8]> for ByKey {
+    fn borrow(&self) -> &[u8] {
+        &self.0.key
+    }
+}
+
+impl Hash for ByKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.key.hash(state);
+    }
+}
+
+impl PartialEq for ByKey {
+    fn eq(&self, other: &ByKey) -> bool {
+        self.0.key == other.0.key
+    }
+}
+
+impl Eq for ByKey {}
+
 /// What a [`CachedFile`] is made of.
 pub struct CachedFileParts {
     /// See [`CachedFile::key`].
     pub key: Key,
-    /// See [`CachedFile::stamps`].
-    pub stamps: Vec<(Option<Coding>, Stamp)>,
     /// See [`CachedFile::index`].
     pub index: Option<Box<[u8]>>,
     /// See [`CachedFile::media_type`].
-    pub media_type: String,
+    pub media_type: Box<str>,
     /// See [`CachedFile::modified_secs`].
     pub modified_secs: u64,
     /// See [`CachedFile::modified_text`].
@@ -367,7 +399,7 @@ pub struct CachedFileParts {
     /// See [`CachedFile::may_compress`].
     pub may_compress: bool,
     /// See [`CachedFile::stored`]; the file itself first.
-    pub stored: Vec<Representation>,
+    pub stored: Box<[Representation]>,
     /// See [`CachedFile::is_pinned`].
     pub is_pinned: bool,
 }

@@ -1,7 +1,12 @@
 //! Each thread's own view of the store: found without a lock, with heads prepared for this thread.
+//!
+//! A thread has views of what it is asked for again and again, and of so many entries at most; the
+//! others it finds in the store each time.
 
+use std::borrow::Borrow;
 use std::cell::{Cell, OnceCell};
-use std::collections::HashMap;
+use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -14,9 +19,11 @@ use crate::cache::store::Store;
 /// A thread's view.
 #[derive(Default)]
 pub struct Local {
-    views: HashMap<Box<[u8]>, Rc<CachedFileView>, RandomState>,
+    views: HashSet<ViewByKey, RandomState>,
     /// The same ones, in the order they came: for who goes through them by and by.
     order: Vec<Rc<CachedFileView>>,
+    /// The place of the next one that may have to leave for a newcomer.
+    hand: usize,
     departures_seen: u64,
     swept_ms: u64,
 }
@@ -31,7 +38,32 @@ pub struct CachedFileView {
     hits: Cell<u64>,
     /// Its place in the order of its thread's views.
     place: Cell<usize>,
+    /// It was asked for since its last turn to leave.
+    is_used: Cell<bool>,
 }
+
+/// A view, found by the key of its entry.
+struct ViewByKey(Rc<CachedFileView>);
+
+impl Borrow<[u8]> for ViewByKey {
+    fn borrow(&self) -> &[u8] {
+        &self.0.entry.key
+    }
+}
+
+impl Hash for ViewByKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.entry.key.hash(state);
+    }
+}
+
+impl PartialEq for ViewByKey {
+    fn eq(&self, other: &ViewByKey) -> bool {
+        self.0.entry.key == other.0.entry.key
+    }
+}
+
+impl Eq for ViewByKey {}
 
 impl CachedFileView {
     /// Nothing prepared and no hit yet.
@@ -41,6 +73,7 @@ impl CachedFileView {
             heads: Default::default(),
             hits: Cell::new(0),
             place: Cell::new(0),
+            is_used: Cell::new(false),
         }
     }
 
@@ -48,6 +81,7 @@ impl CachedFileView {
     /// entry hears of it when somebody asks.
     pub fn count_hit(&self) {
         self.hits.set(self.hits.get() + 1);
+        self.is_used.set(true);
     }
 
     fn hand_over_hits(&self) {
@@ -70,28 +104,52 @@ const SWEEP_MS: u64 = 100;
 pub const HANDED_OVER_AT_ONCE: usize = 1024;
 /// Departures, at least, after which they are looked for at once.
 const DEPARTURES_MIN: u64 = 64;
+/// Views of a thread, at most: some 5 MiB with a prepared head each.
+const VIEWS_MAX: usize = 8192;
+/// Views that are looked at to find one that leaves for a newcomer.
+const LOOKED_AT: usize = 2;
 
 impl Local {
     /// The view of a key, unless its entry has been retired.
     pub fn find(&self, key: &[u8]) -> Option<&Rc<CachedFileView>> {
-        self.views.get(key).filter(|view| !view.entry.is_retired())
+        let ViewByKey(view) = self.views.get(key)?;
+        (!view.entry.is_retired()).then_some(view)
     }
 
-    /// Takes a view of an entry.
+    /// Makes a view of an entry. It is kept if there is room, or one that is asked for less leaves.
     pub fn insert(&mut self, entry: Arc<CachedFile>) -> Rc<CachedFileView> {
-        let key = entry.key.clone();
         let view = Rc::new(CachedFileView::new(entry));
-        let place = match self.views.insert(key, Rc::clone(&view)) {
-            Some(before) => before.place.get(),
-            None => self.order.len(),
+        let place = match self.views.take(&*view.entry.key) {
+            Some(ViewByKey(before)) => before.place.get(),
+            None if self.order.len() < VIEWS_MAX => self.order.len(),
+            None => match self.place_of_unused() {
+                Some(place) => place,
+                None => return view,
+            },
         };
         view.place.set(place);
         match self.order.get_mut(place) {
-            Some(before) => *before = Rc::clone(&view),
+            Some(before) => {
+                self.views.remove(&*before.entry.key);
+                *before = Rc::clone(&view);
+            }
             None => self.order.push(Rc::clone(&view)),
         }
+        self.views.insert(ViewByKey(Rc::clone(&view)));
         debug_assert_eq!(self.views.len(), self.order.len());
         view
+    }
+
+    /// The place of a view that was not asked for since its last turn, if one of the next is such.
+    fn place_of_unused(&mut self) -> Option<usize> {
+        for _ in 0..LOOKED_AT {
+            let place = self.hand % self.order.len().max(1);
+            self.hand = place + 1;
+            if !self.order.get(place)?.is_used.replace(false) {
+                return Some(place);
+            }
+        }
+        None
     }
 
     /// Lets go of retired entries now and then, so that their memory is freed.
@@ -109,7 +167,7 @@ impl Local {
         self.order.retain(|view| {
             // Asked once: it may be retired between two looks.
             if view.entry.is_retired() {
-                self.views.remove(&view.entry.key);
+                self.views.remove(&*view.entry.key);
                 return false;
             }
             view.place.set(place);
@@ -155,15 +213,14 @@ mod tests {
         Arc::new(CachedFile::new(
             CachedFileParts {
                 key: key.into_boxed_slice(),
-                stamps: Vec::new(),
                 index: None,
-                media_type: String::new(),
+                media_type: "".into(),
                 modified_secs: 0,
                 modified_text: [b' '; 29],
                 is_settled: true,
                 varies: false,
                 may_compress: false,
-                stored: Vec::new(),
+                stored: Box::default(),
                 is_pinned: false,
             },
             0,
@@ -186,6 +243,36 @@ mod tests {
         threads[1].clear();
         drop(threads);
         assert_eq!(entry.hits(), 6);
+    }
+
+    #[test]
+    fn views_are_bounded_and_what_is_asked_for_stays() {
+        let mut local = Local::default();
+        let name = |number: usize| number.to_string().into_bytes();
+        let hot: Vec<_> = (0..100).map(|number| entry_of(&name(number))).collect();
+        for entry in &hot {
+            local.insert(Arc::clone(entry)).count_hit();
+        }
+        for number in 100..3 * VIEWS_MAX {
+            if number % 1000 == 0 {
+                hot.iter()
+                    .filter_map(|entry| local.find(&entry.key))
+                    .for_each(|view| view.count_hit());
+            }
+            let entry = entry_of(&name(number));
+            assert!(Arc::ptr_eq(&local.insert(Arc::clone(&entry)).entry, &entry));
+            assert!(local.count() <= VIEWS_MAX);
+        }
+        assert_eq!(local.count(), VIEWS_MAX);
+        assert!(hot.iter().all(|entry| local.find(&entry.key).is_some()));
+        // What left is held by nobody, and what it counted is told.
+        let first = entry_of(b"first");
+        local.clear();
+        local.insert(Arc::clone(&first)).count_hit();
+        for number in 0..3 * VIEWS_MAX {
+            local.insert(entry_of(&name(number)));
+        }
+        assert_eq!((Arc::strong_count(&first), first.hits()), (1, 1));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use foldhash::fast::RandomState;
 use hob_trace::Mutex;
 
-use crate::cache::entry::{CachedFile, handler_of};
+use crate::cache::entry::{ByKey, CachedFile, handler_of};
 
 /// The store. Threads come here only when their own view misses.
 pub struct Store {
@@ -37,8 +37,8 @@ struct StoreState {
     small_bytes: u64,
     /// Places in the queues whose entry has left otherwise.
     vacant: usize,
-    /// Entries by key: handler and path.
-    entries: HashMap<Box<[u8]>, StoreSlot, RandomState>,
+    /// Entries, found by handler and path.
+    entries: HashMap<ByKey, StoreSlot, RandomState>,
     /// New entries, oldest first: who is asked for again moves to `main`.
     small: VecDeque<Arc<CachedFile>>,
     /// Entries that were asked for more than once: a use since the last look is another round.
@@ -50,7 +50,6 @@ struct StoreState {
 }
 
 struct StoreSlot {
-    entry: Arc<CachedFile>,
     queue: Queue,
     counted_bytes: u64,
 }
@@ -113,7 +112,7 @@ impl Store {
     /// The entry of a key.
     pub fn find(&self, key: &[u8]) -> Option<Arc<CachedFile>> {
         let state = self.state.lock();
-        let entry = &state.entries.get(key)?.entry;
+        let (ByKey(entry), _) = state.entries.get_key_value(key)?;
         entry.warm_up();
         Some(Arc::clone(entry))
     }
@@ -134,13 +133,12 @@ impl Store {
             () => Queue::Small,
         };
         let seat = StoreSlot {
-            entry: Arc::clone(&entry),
             queue,
             counted_bytes: bytes,
         };
         state.count(queue, bytes);
         state.line_up(queue, Arc::clone(&entry));
-        state.entries.insert(entry.key.clone(), seat);
+        state.entries.insert(ByKey(Arc::clone(&entry)), seat);
         self.make_room(&mut state);
         !entry.is_retired()
     }
@@ -156,8 +154,7 @@ impl Store {
     /// leaves: to take them would empty the store, and then throw the entry itself out.
     pub fn has_room_for(&self, entry: &CachedFile, bytes: u64) -> bool {
         let state = self.state.lock();
-        let seat = state.entries.get(&entry.key);
-        let Some(seat) = seat.filter(|seat| std::ptr::eq(Arc::as_ptr(&seat.entry), entry)) else {
+        let Some(seat) = state.slot_of(entry) else {
             return true;
         };
         let stays_bytes = match seat.queue {
@@ -170,12 +167,12 @@ impl Store {
     /// An entry has become larger by a representation made for it.
     pub fn grew(&self, entry: &CachedFile, bytes: u64) {
         let mut state = self.state.lock();
-        let Some(seat) = state.entries.get_mut(&entry.key) else {
-            return;
-        };
-        if !std::ptr::eq(Arc::as_ptr(&seat.entry), entry) {
+        if state.slot_of(entry).is_none() {
             return;
         }
+        let Some(seat) = state.entries.get_mut(&*entry.key) else {
+            return;
+        };
         seat.counted_bytes += bytes;
         let queue = seat.queue;
         state.count(queue, bytes);
@@ -185,14 +182,13 @@ impl Store {
     /// Entries of other handlers than these are pinned no more: they leave as others do.
     pub fn unpin_all_but(&self, handlers: &HashSet<u32>) {
         let mut state = self.state.lock();
-        let is_left = |seat: &&mut StoreSlot| {
-            seat.queue == Queue::Pinned
-                && handler_of(&seat.entry.key).is_none_or(|handler| !handlers.contains(&handler))
-        };
         let mut freed = Vec::new();
-        for seat in state.entries.values_mut().filter(is_left) {
-            seat.queue = Queue::Small;
-            freed.push((Arc::clone(&seat.entry), seat.counted_bytes));
+        for (ByKey(entry), seat) in &mut state.entries {
+            let is_left = handler_of(&entry.key).is_none_or(|handler| !handlers.contains(&handler));
+            if seat.queue == Queue::Pinned && is_left {
+                seat.queue = Queue::Small;
+                freed.push((Arc::clone(entry), seat.counted_bytes));
+            }
         }
         for (entry, bytes) in freed {
             state.pinned_bytes -= bytes;
@@ -205,11 +201,7 @@ impl Store {
     /// Retires an entry whose file has changed or gone.
     pub fn remove(&self, entry: &Arc<CachedFile>) {
         let mut state = self.state.lock();
-        if state
-            .entries
-            .get(&entry.key)
-            .is_some_and(|seat| Arc::ptr_eq(&seat.entry, entry))
-        {
+        if state.slot_of(entry).is_some() {
             self.take_out(&mut state, &entry.key);
         }
         entry.retire();
@@ -225,8 +217,8 @@ impl Store {
     /// Retires every entry.
     pub fn clear(&self) {
         let mut state = self.state.lock();
-        for (_, seat) in state.entries.drain() {
-            seat.entry.retire();
+        for (ByKey(entry), _) in state.entries.drain() {
+            entry.retire();
         }
         (state.bytes, state.pinned_bytes, state.small_bytes) = (0, 0, 0);
         state.clear_queues();
@@ -236,12 +228,11 @@ impl Store {
     /// Every entry, with the bytes that are counted for it and whether it is pinned.
     pub fn entries(&self) -> Vec<(Arc<CachedFile>, u64, bool)> {
         let state = self.state.lock();
-        let seats = state.entries.values();
-        let told = |seat: &StoreSlot| {
-            let entry = Arc::clone(&seat.entry);
-            (entry, seat.counted_bytes, seat.queue == Queue::Pinned)
+        let told = |(ByKey(entry), seat): (&ByKey, &StoreSlot)| {
+            let is_pinned = seat.queue == Queue::Pinned;
+            (Arc::clone(entry), seat.counted_bytes, is_pinned)
         };
-        seats.map(told).collect()
+        state.entries.iter().map(told).collect()
     }
 
     /// What it holds.
@@ -284,9 +275,9 @@ impl Store {
     }
 
     fn take_seat(&self, state: &mut StoreState, key: &[u8]) -> Option<Queue> {
-        let seat = state.entries.remove(key)?;
+        let (ByKey(entry), seat) = state.entries.remove_entry(key)?;
         state.discount(&seat);
-        seat.entry.retire();
+        entry.retire();
         self.departures.fetch_add(1, Ordering::Release);
         Some(seat.queue)
     }
@@ -354,12 +345,17 @@ impl StoreState {
     /// The seat of this very entry, whose place in a queue was just taken; `None` when it left
     /// before or was replaced.
     fn seat_of(&mut self, entry: &Arc<CachedFile>) -> Option<&mut StoreSlot> {
-        let seat = self.entries.get_mut(&entry.key);
-        let seat = seat.filter(|seat| Arc::ptr_eq(&seat.entry, entry));
-        if seat.is_none() {
+        if self.slot_of(entry).is_none() {
             self.vacant = self.vacant.saturating_sub(1);
+            return None;
         }
-        seat
+        self.entries.get_mut(&*entry.key)
+    }
+
+    /// The slot of this very entry, unless it left or was replaced.
+    fn slot_of(&self, entry: &CachedFile) -> Option<&StoreSlot> {
+        let (ByKey(held), slot) = self.entries.get_key_value(&*entry.key)?;
+        std::ptr::eq(Arc::as_ptr(held), entry).then_some(slot)
     }
 
     fn count(&mut self, queue: Queue, bytes: u64) {
@@ -397,8 +393,8 @@ impl StoreState {
         }
         let entries = &self.entries;
         let is_seated = |entry: &Arc<CachedFile>| {
-            let seat = entries.get(&entry.key);
-            seat.is_some_and(|seat| Arc::ptr_eq(&seat.entry, entry))
+            let held = entries.get_key_value(&*entry.key);
+            held.is_some_and(|(held, _)| Arc::ptr_eq(&held.0, entry))
         };
         self.small.retain(is_seated);
         self.main.retain(is_seated);
@@ -423,8 +419,9 @@ mod tests {
         let content = Bytes::from(vec![0; content_bytes]);
         let stored = vec![Representation {
             coding: None,
+            stamp: Stamp::default(),
             len: content_bytes as u64,
-            entity_tag: String::new(),
+            entity_tag: "".into(),
             content: Some(content),
             file: None,
         }];
@@ -434,15 +431,14 @@ mod tests {
     fn parts(name: &str, stored: Vec<Representation>, is_pinned: bool) -> CachedFileParts {
         CachedFileParts {
             key: name.as_bytes().into(),
-            stamps: Vec::new(),
             index: None,
-            media_type: String::new(),
+            media_type: "".into(),
             modified_secs: 0,
             modified_text: [0; 29],
             is_settled: true,
             varies: false,
             may_compress: false,
-            stored,
+            stored: stored.into(),
             is_pinned,
         }
     }
@@ -535,8 +531,9 @@ mod tests {
             let stamp = Stamp::of(&rustix::fs::fstat(&file).unwrap());
             let stored = vec![Representation {
                 coding: None,
+                stamp,
                 len: 0,
-                entity_tag: String::new(),
+                entity_tag: "".into(),
                 content: None,
                 file: Some(Arc::new(OpenFile::new(file.into(), stamp, true))),
             }];

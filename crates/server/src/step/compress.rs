@@ -83,8 +83,6 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
-
     fn decompress(data: &[u8], coding: Coding) -> Vec<u8> {
         let mut out = Vec::new();
         match coding {
@@ -104,7 +102,7 @@ mod tests {
     #[test]
     fn what_was_compressed_comes_back() {
         let input = b"the kettle is warm, ".repeat(200);
-        for coding in ALL {
+        for coding in Coding::ALL {
             for level in [0, 1, default_level(coding), u32::MAX] {
                 let Some(output) = compress(&input, coding, level).unwrap() else {
                     assert_eq!(
@@ -123,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_would_not_shrink_is_left() {
-        for coding in ALL {
+        for coding in Coding::ALL {
             assert_eq!(compress(b"", coding, 5).unwrap(), None);
             assert_eq!(compress(b"abc", coding, 5).unwrap(), None);
         }

@@ -117,7 +117,7 @@ fn fallback(
 }
 
 fn pinned(config: &Config, files: &FilesSettings, spots: &FilesSpots, faults: &mut Faults<'_>) {
-    if files.cache == CacheMode::Pin && config.cache.bytes == 0 {
+    if files.cache == CacheMode::Pin && config.cache.bytes == Some(0) {
         faults
             .error(spots.cache, "files cannot be pinned: the cache is off")
             .hint("give the `[cache]` its `bytes`, or remove `cache = \"pin\"`");

@@ -16,6 +16,7 @@ use crate::handle::files::Files;
 use crate::handle::files::find::has_dot_name;
 use crate::handle::files::load::{COMPRESS_BYTES_MAX, Resolved, file_name, resolve, siblings};
 use crate::handle::files::open::{FileOpenError, FileOrFolder, May, RootDir};
+use crate::handle::files::precompressed::Neighbours;
 use crate::route::target::{ENCODED_SLASH, PathDisplay};
 
 /// Looks for `path`, which is normal and below the root, without its first slash.
@@ -114,7 +115,8 @@ fn full_path(files: &Files, path: &[u8]) -> PathBuf {
 fn facts(files: &Files, dir: &RootDir, path: &[u8], stamp: &Stamp) -> FileFacts {
     let settings = &files.settings;
     let media = files.types.of(file_name(path));
-    let beside = siblings(settings, dir, path, May::Wait).unwrap_or_default();
+    let beside =
+        siblings(settings, dir, path, &Neighbours::unknown(0), May::Wait).unwrap_or_default();
     let is_compressed = stamp.size >= settings.compress_min
         && stamp.size <= COMPRESS_BYTES_MAX
         && media.is_one_of(settings.compress_types.iter().map(String::as_str));

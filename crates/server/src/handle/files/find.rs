@@ -226,7 +226,7 @@ pub fn answer(
     write_key(ask.files.id, path, key);
     let step = match at_hand(ask, path, local, key) {
         Some(view) => serve(ask, view),
-        None => load_now(ask, path, local, key),
+        None => load_now(ask, path, key),
     };
     match step {
         FileStep::Done(response) => Answered::Ready(response),
@@ -262,7 +262,7 @@ fn at_hand(
     }
     let moment = ask.shared.moment(ask.now_ms);
     match load::survey(ask.files, path, moment, May::TouchMemoryOnly) {
-        Ok(found) if entry.is_settled && found.stamps == entry.stamps => {
+        Ok(found) if entry.is_settled && entry.has_stamps(&found.stamps) => {
             entry.set_checked(found.as_of_ms);
             entry.warm_up();
             view.count_hit();
@@ -278,17 +278,15 @@ fn at_hand(
 }
 
 /// Loads the file if that needs no disk.
-fn load_now(ask: &FileRequest<'_>, path: &[u8], local: &mut Local, key: &[u8]) -> FileStep {
+fn load_now(ask: &FileRequest<'_>, path: &[u8], key: &[u8]) -> FileStep {
     ask.request.record_mut().cache = CacheOutcome::Miss;
     let key: Key = key.into();
     let moment = ask.shared.moment(ask.now_ms);
     match load::load(ask.files, &key, path, moment, May::TouchMemoryOnly) {
         Err(FileOpenError::WouldWait) => FileStep::Fetch(path.into()),
         Ok(Loaded::File(entry)) => {
-            let entry: Arc<CachedFile> = Arc::from(entry);
-            if keep(ask.files, ask.shared, &entry) {
-                return serve(ask, local.insert(entry));
-            }
+            keep(ask.files, ask.shared, &entry);
+            // A thread has views of what is asked for again: a crawl leaves them alone.
             serve(ask, passing_view(entry))
         }
         other => settle(ask, path, fetched(other, ask.files)),
@@ -309,7 +307,7 @@ fn passing_view(entry: Arc<CachedFile>) -> Rc<CachedFileView> {
 
 fn fetched(loaded: Result<Loaded, FileOpenError>, files: &Files) -> Fetched {
     match loaded {
-        Ok(Loaded::File(entry)) => Fetched::File(Arc::from(entry)),
+        Ok(Loaded::File(entry)) => Fetched::File(entry),
         Ok(Loaded::FolderWithoutSlash) => Fetched::FolderWithoutSlash,
         Ok(Loaded::Folder) => Fetched::Folder,
         Err(FileOpenError::Missing | FileOpenError::WouldWait) => Fetched::Missing,
@@ -510,7 +508,9 @@ fn compressed(entry: &CachedFile, coding: Coding) -> Option<Representation> {
         (None, None) => return None,
     };
     let tag = load::coded_tag(&identity.entity_tag, Some(coding));
-    respond::made(&content, coding, tag).ok().flatten()
+    respond::made(&content, coding, (identity.stamp, tag))
+        .ok()
+        .flatten()
 }
 
 /// The bytes of an open file, when they are still those of the state it was found in.

@@ -1,5 +1,6 @@
 //! Making a cache entry from a file: look, read what is small, note what stands beside it.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -14,11 +15,12 @@ use crate::cache::entry::{CachedFile, CachedFileParts, Key, OpenFile, Representa
 use crate::handle::config::{self, CacheMode, Coding};
 use crate::handle::files::Files;
 use crate::handle::files::open::{FileOpenError, FileOrFolder, May, RootDir};
+use crate::handle::files::precompressed::{NeighbourQuery, Neighbours};
 
 /// What a path below a files route is.
 pub enum Loaded {
     /// A file that can be served.
-    File(Box<CachedFile>),
+    File(Arc<CachedFile>),
     /// A folder asked for without its final slash.
     FolderWithoutSlash,
     /// A folder without an index file.
@@ -44,9 +46,9 @@ const APPENDED_ENDINGS: &[&[u8]] = &[b".log"];
 const TRIES: usize = 3;
 
 /// What stands at a path below a files route.
-pub enum Resolved {
+pub enum Resolved<'a> {
     /// The file that answers: its path below the root, open, and its state.
-    File(Vec<u8>, OwnedFd, Stamp),
+    File(Cow<'a, [u8]>, OwnedFd, Stamp),
     /// A folder asked for without its final slash.
     FolderWithoutSlash,
     /// A folder without an index file.
@@ -55,18 +57,18 @@ pub enum Resolved {
 
 /// Finds what answers for `path` (normal, without its first slash): the file itself, or a folder's
 /// index.
-pub fn resolve(
+pub fn resolve<'a>(
     settings: &config::Files,
     dir: &RootDir,
-    path: &[u8],
+    path: &'a [u8],
     may: May,
-) -> Result<Resolved, FileOpenError> {
+) -> Result<Resolved<'a>, FileOpenError> {
     let symlinks = settings.symlinks;
     let is_folder_path = path.is_empty() || path.ends_with(b"/");
     if !is_folder_path {
         return match dir.look(path, symlinks, may)? {
             FileOrFolder::Folder => Ok(Resolved::FolderWithoutSlash),
-            FileOrFolder::File(fd, stamp) => Ok(Resolved::File(path.to_vec(), fd, stamp)),
+            FileOrFolder::File(fd, stamp) => Ok(Resolved::File(path.into(), fd, stamp)),
         };
     }
     let folder = path.strip_suffix(b"/").unwrap_or(path);
@@ -77,7 +79,7 @@ pub fn resolve(
     for index in &settings.index {
         let file = [path, index.as_bytes()].concat();
         match dir.look(&file, symlinks, may) {
-            Ok(FileOrFolder::File(fd, stamp)) => return Ok(Resolved::File(file, fd, stamp)),
+            Ok(FileOrFolder::File(fd, stamp)) => return Ok(Resolved::File(file.into(), fd, stamp)),
             Ok(FileOrFolder::Folder) | Err(FileOpenError::Missing) => {}
             Err(trouble) => return Err(trouble),
         }
@@ -85,16 +87,18 @@ pub fn resolve(
     Ok(Resolved::Folder)
 }
 
-/// The precompressed files beside a file: their codings, open, and their states. One that cannot be
-/// read is passed over.
-pub fn siblings(
+/// The precompressed files beside a file, of those that may be there: their codings, open, and
+/// their states. One that cannot be read is passed over.
+pub(super) fn siblings(
     settings: &config::Files,
     dir: &RootDir,
     path: &[u8],
+    neighbours: &Neighbours,
     may: May,
 ) -> Result<Vec<(Coding, OwnedFd, Stamp)>, FileOpenError> {
     let mut found = Vec::new();
-    for &coding in &settings.precompressed {
+    let codings = settings.precompressed.iter();
+    for &coding in codings.filter(|&&coding| neighbours.may_be(coding)) {
         let beside = [path, suffix(coding)].concat();
         match dir.look(&beside, settings.symlinks, may) {
             Ok(FileOrFolder::File(fd, stamp)) => found.push((coding, fd, stamp)),
@@ -103,6 +107,27 @@ pub fn siblings(
         }
     }
     Ok(found)
+}
+
+/// What may stand beside a file that was just found.
+fn neighbours(
+    files: &Files,
+    dir: &Arc<RootDir>,
+    path: &[u8],
+    moment: FileLoadContext,
+    may: May,
+) -> Result<Neighbours, FileOpenError> {
+    if files.settings.precompressed.is_empty() {
+        return Ok(Neighbours::unknown(moment.now_ms));
+    }
+    let query = NeighbourQuery {
+        path,
+        symlinks: files.settings.symlinks,
+        now_ms: moment.now_ms,
+        age_ms: moment.recheck_ms / 2,
+        may,
+    };
+    dir.neighbours(&query, &files.pool)
 }
 
 /// Looks up `path` (normal, without its first slash) and makes an entry of what is there, as it is
@@ -133,16 +158,17 @@ pub fn load(
             };
             let index = file.strip_prefix(path).filter(|name| !name.is_empty());
             let index = index.map(Box::from);
-            let mut entry = loading.entry(key, &file, (fd, stamp), as_of_ms)?;
-            entry.index = index;
-            Ok(Loaded::File(Box::new(entry)))
+            let neighbours = neighbours(files, &dir, &file, moment, may)?;
+            let entry = loading.entry((key, index), &file, (fd, stamp), &neighbours)?;
+            entry.set_checked(neighbours.as_of_ms.min(as_of_ms));
+            Ok(Loaded::File(Arc::new(entry)))
         }
     }
 }
 
 /// The states of the file that answers for `path` and of its precompressed siblings.
 pub struct Survey {
-    /// As [`CachedFile::stamps`] has them.
+    /// The file's, then its siblings' with their codings.
     pub stamps: Vec<(Option<Coding>, Stamp)>,
     /// The moment of which they are known, in milliseconds.
     pub as_of_ms: u64,
@@ -162,10 +188,12 @@ pub fn survey(
     let Resolved::File(file, _, stamp) = resolve(&files.settings, &dir, path, may)? else {
         return Err(FileOpenError::Missing);
     };
+    let neighbours = neighbours(files, &dir, &file, moment, may)?;
     let mut stamps = vec![(None, stamp)];
-    for (coding, _, stamp) in siblings(&files.settings, &dir, &file, may)? {
+    for (coding, _, stamp) in siblings(&files.settings, &dir, &file, &neighbours, may)? {
         stamps.push((Some(coding), stamp));
     }
+    let as_of_ms = neighbours.as_of_ms.min(as_of_ms);
     Ok(Survey { stamps, as_of_ms })
 }
 
@@ -180,42 +208,39 @@ struct Loading<'a> {
 impl Loading<'_> {
     fn entry(
         &self,
-        key: &Key,
+        (key, index): (&Key, Option<Box<[u8]>>),
         path: &[u8],
         (fd, stamp): (OwnedFd, Stamp),
-        as_of_ms: u64,
+        neighbours: &Neighbours,
     ) -> Result<CachedFile, FileOpenError> {
         let settings = &self.files.settings;
         let media = self.files.types.of(file_name(path));
-        let (file, stamp) = self.representation(path, None, fd, stamp)?;
+        let file = self.representation(path, None, fd, stamp)?;
+        let stamp = file.stamp;
         let may_compress = stamp.size >= settings.compress_min
             && stamp.size <= COMPRESS_BYTES_MAX
             && !settings.compress.is_empty()
             && media.is_one_of(settings.compress_types.iter().map(String::as_str));
-        let mut stamps = vec![(None, stamp)];
         let mut stored = vec![file];
-        for (coding, fd, sibling) in siblings(settings, self.dir, path, self.may)? {
-            let (one, sibling) = self.representation(path, Some(coding), fd, sibling)?;
-            stamps.push((Some(coding), sibling));
-            stored.push(one);
+        for (coding, fd, sibling) in siblings(settings, self.dir, path, neighbours, self.may)? {
+            stored.push(self.representation(path, Some(coding), fd, sibling)?);
         }
         let now_ns = unix_ns();
-        let is_settled = stamps.iter().all(|(_, stamp)| is_settled(stamp, now_ns));
+        let is_settled = stored.iter().all(|one| is_settled(&one.stamp, now_ns));
         let modified_secs = u64::try_from(stamp.modified_ns / 1_000_000_000).unwrap_or(0);
         let parts = CachedFileParts {
             key: key.clone(),
             varies: stored.len() > 1 || may_compress,
-            stamps,
-            index: None,
-            media_type: media.to_string(),
+            index,
+            media_type: media.to_string().into(),
             modified_secs,
             modified_text: imf_fixdate(modified_secs as i64),
             is_settled,
             may_compress,
-            stored,
+            stored: stored.into(),
             is_pinned: settings.cache == CacheMode::Pin,
         };
-        Ok(CachedFile::new(parts, as_of_ms))
+        Ok(CachedFile::new(parts, 0))
     }
 
     /// One representation, its content read when it is small. The content is that of one state of
@@ -226,7 +251,7 @@ impl Loading<'_> {
         coding: Option<Coding>,
         fd: OwnedFd,
         mut stamp: Stamp,
-    ) -> Result<(Representation, Stamp), FileOpenError> {
+    ) -> Result<Representation, FileOpenError> {
         let is_held = stamp.size <= self.content_bytes_max;
         let mut content = None;
         if is_held {
@@ -253,14 +278,14 @@ impl Loading<'_> {
         } else {
             None
         };
-        let one = Representation {
+        Ok(Representation {
             coding,
+            stamp,
             len: stamp.size,
             entity_tag: entity_tag(&stamp, coding),
             content,
             file,
-        };
-        Ok((one, stamp))
+        })
     }
 }
 
@@ -276,7 +301,7 @@ pub fn file_name(path: &[u8]) -> &[u8] {
 pub const COMPRESS_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// The name ending of a precompressed sibling.
-fn suffix(coding: Coding) -> &'static [u8] {
+pub(super) fn suffix(coding: Coding) -> &'static [u8] {
     match coding {
         Coding::Brotli => b".br",
         Coding::Zstd => b".zst",
@@ -287,7 +312,7 @@ fn suffix(coding: Coding) -> &'static [u8] {
 /// The entity tag of a state of a file: time of change and size, and the coding. While the file may
 /// yet change without its times showing it, the tag is made for this one look at it.
 //= rfc9110#8.8.3
-fn entity_tag(stamp: &Stamp, coding: Option<Coding>) -> String {
+fn entity_tag(stamp: &Stamp, coding: Option<Coding>) -> Box<str> {
     static LOOKS: AtomicU64 = AtomicU64::new(0);
     let now_ns = unix_ns();
     let mut tag = format!("\"{:x}-{:x}", stamp.modified_ns, stamp.size);
@@ -300,30 +325,30 @@ fn entity_tag(stamp: &Stamp, coding: Option<Coding>) -> String {
 }
 
 /// The entity tag of a file's representation in a coding, from the file's own.
-pub fn coded_tag(tag: &str, coding: Option<Coding>) -> String {
+pub fn coded_tag(tag: &str, coding: Option<Coding>) -> Box<str> {
     let suffix = match coding {
-        None => return tag.to_owned(),
+        None => return tag.into(),
         Some(Coding::Brotli) => "-br",
         Some(Coding::Zstd) => "-zst",
         Some(Coding::Gzip) => "-gz",
     };
-    format!("{}{suffix}\"", tag.trim_end_matches('"'))
+    format!("{}{suffix}\"", tag.trim_end_matches('"')).into()
 }
 
 /// True when whatever changes the file from now on gives it another time of change than the stamp
 /// has. The kernel's clock for files stands still for up to ten milliseconds, that of some file
 /// systems for up to two seconds.
-fn is_settled(stamp: &Stamp, now_ns: i128) -> bool {
-    const FINE_NS: i128 = 50_000_000;
-    const COARSE_NS: i128 = 2_000_000_000;
+pub(super) fn is_settled(stamp: &Stamp, now_ns: i64) -> bool {
+    const FINE_NS: i64 = 50_000_000;
+    const COARSE_NS: i64 = 2_000_000_000;
     let is_coarse = stamp.changed_ns % 1_000_000_000 == 0;
     let tick_ns = if is_coarse { COARSE_NS } else { FINE_NS };
-    (now_ns - stamp.changed_ns).abs() > tick_ns
+    now_ns.saturating_sub(stamp.changed_ns).saturating_abs() > tick_ns
 }
 
-fn unix_ns() -> i128 {
+pub(super) fn unix_ns() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| now.as_nanos() as i128)
+    now.map_or(0, |now| now.as_nanos() as i64)
 }
 
 /// Reads a whole file. On a serving thread only what is in memory.

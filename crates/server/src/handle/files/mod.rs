@@ -2,7 +2,7 @@
 //! waits.
 //!
 //! - `open` finding a file, within what the route allows
-//! - `load` making a cache entry of it
+//! - `load` making a cache entry of it, `precompressed` which folders have compressed copies
 //! - `find` from a request's path to an entry: this thread's view, memory, or the file pool
 //! - `keys` its keys, `config` what they say, `check` and `source_sent` what they say wrongly of
 //!   the disk
@@ -26,6 +26,7 @@ pub mod load;
 pub mod media_type;
 pub mod open;
 pub mod pin;
+mod precompressed;
 pub mod resident;
 pub mod respond;
 pub mod source;

@@ -20,6 +20,7 @@ use rustix::io::Errno;
 
 use crate::cache::entry::Stamp;
 use crate::handle::config::Symlinks;
+use crate::handle::files::precompressed::PrecompressedNames;
 use crate::route::target::ENCODED_SLASH;
 
 /// A root folder, looked at again now and then so that a replaced folder, link or mount is seen.
@@ -41,6 +42,8 @@ pub struct RootDir {
     identity: FolderIdentity,
     /// Its file system answers from memory what is in memory.
     pub is_local: bool,
+    /// What is known of the folders below.
+    pub(super) precompressed: PrecompressedNames,
 }
 
 /// What tells one folder from another, as long as it is open.
@@ -161,6 +164,7 @@ impl RootDir {
             fd,
             identity,
             is_local,
+            precompressed: PrecompressedNames::default(),
         })
     }
 

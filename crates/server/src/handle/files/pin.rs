@@ -1,11 +1,10 @@
 //! Pinned files: loaded at start, never thrown out.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Dir, FileType};
 
-use crate::cache::entry::{CachedFile, write_key};
+use crate::cache::entry::write_key;
 use crate::handle::files::Files;
 use crate::handle::files::find::keep;
 use crate::handle::files::load::{Loaded, load};
@@ -44,7 +43,6 @@ fn pin(files: &Files, shared: &ServerState, path: &[u8]) -> Result<bool, String>
     write_key(files.id, path, &mut key);
     match load(files, &key.into(), path, shared.moment(0), May::Wait) {
         Ok(Loaded::File(entry)) => {
-            let entry: Arc<CachedFile> = Arc::from(entry);
             if keep(files, shared, &entry) {
                 return Ok(true);
             }

@@ -12,7 +12,7 @@ use hob_http::{
 use hob_trace::Protocol;
 
 use crate::cache::disk_threads::DiskThreads;
-use crate::cache::entry::{CachedFile, Representation};
+use crate::cache::entry::{CachedFile, Representation, Stamp};
 use crate::cache::local::CachedFileView;
 use crate::handle::config::Coding;
 use crate::handle::files::Files;
@@ -320,7 +320,7 @@ fn add_common(files: &Files, entry: &CachedFile, fields: &mut Fields) {
 pub fn made(
     content: &[u8],
     coding: Coding,
-    entity_tag: String,
+    (stamp, entity_tag): (Stamp, Box<str>),
 ) -> std::io::Result<Option<Representation>> {
     let level = crate::step::compress::default_level(coding);
     let Some(bytes) = crate::step::compress::compress(content, coding, level)? else {
@@ -328,6 +328,7 @@ pub fn made(
     };
     Ok(Some(Representation {
         coding: Some(coding),
+        stamp,
         len: bytes.len() as u64,
         entity_tag,
         content: Some(Bytes::from(bytes)),

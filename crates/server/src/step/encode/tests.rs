@@ -8,8 +8,6 @@ use std::task::Waker;
 
 use super::*;
 
-const ALL: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
-
 /// What a source does when it is asked.
 enum Event {
     Bytes(&'static [u8]),
@@ -106,7 +104,7 @@ fn whole(data: &[u8], coding: Coding) -> Vec<u8> {
 
 #[test]
 fn what_is_written_can_be_read_before_more_is_written() {
-    for coding in ALL {
+    for coding in Coding::ALL {
         let events = [
             Event::Bytes(b"data: one\n\n"),
             // Asked again after what there was has gone out, it has nothing yet.
@@ -144,7 +142,7 @@ fn what_is_written_can_be_read_before_more_is_written() {
 
 #[test]
 fn each_piece_goes_by_itself_when_asked_for() {
-    for coding in ALL {
+    for coding in Coding::ALL {
         let events = || [Event::Bytes(b"one "), Event::Bytes(b"two ")];
         let mut at_once = encoded(coding, Flush::EachPiece, events());
         let Poll::Ready(Some(Ok(Chunk::Bytes(first)))) = poll(&mut at_once, 4096) else {
@@ -162,7 +160,7 @@ fn each_piece_goes_by_itself_when_asked_for() {
 
 #[test]
 fn nothing_at_all_is_a_whole_answer_too() {
-    for coding in ALL {
+    for coding in Coding::ALL {
         let mut out = Vec::new();
         let mut body = encoded(coding, Flush::WhenIdle, [Event::Pause]);
         assert!(until_idle(&mut body, &mut out).is_pending());
@@ -174,7 +172,7 @@ fn nothing_at_all_is_a_whole_answer_too() {
 #[test]
 fn large_answers_shrink_and_come_back() {
     const LINE: &[u8] = b"the kettle is warm and the fire is low, so put the tea on the table\n";
-    for coding in ALL {
+    for coding in Coding::ALL {
         let lines = (0..20_000).map(|_| Event::Bytes(LINE));
         let mut out = Vec::new();
         let mut body = encoded(coding, Flush::WhenIdle, lines);
@@ -190,7 +188,7 @@ fn large_answers_shrink_and_come_back() {
 
 #[test]
 fn what_came_before_a_break_goes_out_first() {
-    for coding in ALL {
+    for coding in Coding::ALL {
         let mut out = Vec::new();
         let events = [Event::Bytes(b"half of it"), Event::Break];
         let mut body = encoded(coding, Flush::WhenIdle, events);
