@@ -1,10 +1,10 @@
 //! Answers: what a handler gives back, now or later.
 
-use std::cell::OnceCell;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::body::Body;
@@ -94,7 +94,7 @@ impl ResponseHead {
     pub fn status(&self) -> u16 {
         match self {
             ResponseHead::Fields(status, _) => *status,
-            ResponseHead::Prepared(prepared) => prepared.status,
+            ResponseHead::Prepared(prepared) => prepared.status(),
         }
     }
 
@@ -102,19 +102,24 @@ impl ResponseHead {
     pub(crate) fn fields(&self) -> &Fields {
         match self {
             ResponseHead::Fields(_, fields) => fields,
-            ResponseHead::Prepared(prepared) => &prepared.fields,
+            ResponseHead::Prepared(prepared) => prepared.fields(),
         }
     }
 }
 
-/// A head prepared once for many answers: only date and connection fields are added.
-pub struct PreparedHead {
+/// A head prepared once for many answers: only date and connection fields are added. Cloning
+/// counts: the copies of several threads are one.
+#[derive(Clone)]
+pub struct PreparedHead(Arc<PreparedText>);
+
+/// What a prepared head says in each protocol, as far as it was asked for.
+struct PreparedText {
     status: u16,
     /// Within the lines of the whole head, as HTTP/1 sends it.
     fields: Fields,
     body_bytes: u64,
-    block: OnceCell<Box<PreparedBlock>>,
-    section: OnceCell<qpack::PreparedSection>,
+    block: OnceLock<Box<PreparedBlock>>,
+    section: OnceLock<qpack::PreparedSection>,
 }
 
 impl PreparedHead {
@@ -127,50 +132,49 @@ impl PreparedHead {
         if !status::is_bodiless(status) {
             push_content_length(body_bytes, &mut lines);
         }
-        PreparedHead {
+        PreparedHead(Arc::new(PreparedText {
             status,
             fields: fields.within(lines, start),
             body_bytes,
-            block: OnceCell::new(),
-            section: OnceCell::new(),
-        }
+            block: OnceLock::new(),
+            section: OnceLock::new(),
+        }))
     }
 
     /// Status code.
     pub fn status(&self) -> u16 {
-        self.status
+        self.0.status
     }
 
     /// Fields without those of framing, date and connection.
     pub fn fields(&self) -> &Fields {
-        &self.fields
+        &self.0.fields
     }
 
     /// Size of the body in bytes.
     pub fn body_bytes(&self) -> u64 {
-        self.body_bytes
+        self.0.body_bytes
     }
 
     /// The same for HTTP/2.
     pub(crate) fn block(&self) -> &PreparedBlock {
-        self.block.get_or_init(|| {
-            Box::new(PreparedBlock::new(
-                self.status,
-                &self.fields,
-                self.body_bytes,
-            ))
-        })
+        let PreparedText { status, fields, .. } = &*self.0;
+        self.0
+            .block
+            .get_or_init(|| Box::new(PreparedBlock::new(*status, fields, self.0.body_bytes)))
     }
 
     /// The same for HTTP/3.
     pub(crate) fn section(&self) -> &qpack::PreparedSection {
-        self.section
-            .get_or_init(|| qpack::PreparedSection::new(self.status, &self.fields, self.body_bytes))
+        let PreparedText { status, fields, .. } = &*self.0;
+        self.0
+            .section
+            .get_or_init(|| qpack::PreparedSection::new(*status, fields, self.0.body_bytes))
     }
 
     /// Status line and fields with their framing, each ended by CRLF.
     pub(crate) fn lines(&self) -> &[u8] {
-        self.fields.text()
+        self.0.fields.text()
     }
 }
 
@@ -221,7 +225,7 @@ impl Response {
     /// The fields, to be changed; a prepared head is copied first.
     pub fn fields_mut(&mut self) -> &mut Fields {
         if let ResponseHead::Prepared(prepared) = &self.head {
-            self.head = ResponseHead::Fields(prepared.status, prepared.fields.alone());
+            self.head = ResponseHead::Fields(prepared.status(), prepared.fields().alone());
         }
         match &mut self.head {
             ResponseHead::Fields(_, fields) => fields,

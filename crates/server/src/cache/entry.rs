@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use hob_http::PreparedHead;
 use rustix::fs::Stat;
 
 use hob_config::Coding;
@@ -67,7 +68,7 @@ pub struct CachedFile {
     /// Of a folder: the name of the file in it that answers.
     pub index: Option<Box<[u8]>>,
     /// `Content-Type`.
-    pub media_type: Box<str>,
+    pub media_type: Arc<str>,
     /// Time of the last change in seconds since the Unix epoch.
     pub modified_secs: u64,
     /// `Last-Modified`.
@@ -109,6 +110,8 @@ pub struct Representation {
     pub content: Option<Bytes>,
     /// The open file, when they are not.
     pub file: Option<Arc<OpenFile>>,
+    /// The head of whole answers, once there was one.
+    pub head: OnceLock<PreparedHead>,
 }
 
 /// An open regular file.
@@ -198,9 +201,9 @@ impl AsFd for OpenFile {
     }
 }
 
-/// Memory of an entry without its key and its contents, in bytes: its texts, its places in maps and
-/// queues.
-const ENTRY_BYTES: u64 = 640;
+/// Memory of an entry without its key and its contents, in bytes: its texts and prepared heads, its
+/// places in maps and queues.
+const ENTRY_BYTES: u64 = 1200;
 
 impl CachedFile {
     /// A new entry, looked at now.
@@ -387,7 +390,7 @@ pub struct CachedFileParts {
     /// See [`CachedFile::index`].
     pub index: Option<Box<[u8]>>,
     /// See [`CachedFile::media_type`].
-    pub media_type: Box<str>,
+    pub media_type: Arc<str>,
     /// See [`CachedFile::modified_secs`].
     pub modified_secs: u64,
     /// See [`CachedFile::modified_text`].

@@ -410,6 +410,8 @@ impl StoreState {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::OnceLock;
+
     use bytes::Bytes;
 
     use super::*;
@@ -424,6 +426,7 @@ mod tests {
             entity_tag: "".into(),
             content: Some(content),
             file: None,
+            head: OnceLock::new(),
         }];
         Arc::new(CachedFile::new(parts(name, stored, is_pinned), 0))
     }
@@ -536,6 +539,7 @@ mod tests {
                 entity_tag: "".into(),
                 content: None,
                 file: Some(Arc::new(OpenFile::new(file.into(), stamp, true))),
+                head: OnceLock::new(),
             }];
             Arc::new(CachedFile::new(parts(name, stored, false), 0))
         };

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hob_http::tls::{ClientRule, NO_RULE};
 use hob_http::{Request, Response};
-use hob_trace::HandlerKind;
 use hob_trace::series::SeriesName;
+use hob_trace::{HandlerKind, Mutex};
 
 use crate::handle::Handler;
 use crate::handle::cgi::{Cgi, build};
@@ -442,6 +442,7 @@ impl<'a> SitesBuildContext<'a> {
         Ok(Arc::new(Files {
             id: self.shared.handler_id(format!("{settings:?} {headers:?}")),
             types: MediaTypes::new(types, &settings.charset),
+            kinds: Mutex::default(),
             settings: settings.clone(),
             pool: self.shared.pool.for_lane(root.lane()),
             root,

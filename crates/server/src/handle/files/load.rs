@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -214,13 +214,12 @@ impl Loading<'_> {
         neighbours: &Neighbours,
     ) -> Result<CachedFile, FileOpenError> {
         let settings = &self.files.settings;
-        let media = self.files.types.of(file_name(path));
+        let kind = self.files.kind_of(file_name(path));
         let file = self.representation(path, None, fd, stamp)?;
         let stamp = file.stamp;
         let may_compress = stamp.size >= settings.compress_min
             && stamp.size <= COMPRESS_BYTES_MAX
-            && !settings.compress.is_empty()
-            && media.is_one_of(settings.compress_types.iter().map(String::as_str));
+            && kind.is_compressible;
         let mut stored = vec![file];
         for (coding, fd, sibling) in siblings(settings, self.dir, path, neighbours, self.may)? {
             stored.push(self.representation(path, Some(coding), fd, sibling)?);
@@ -232,7 +231,7 @@ impl Loading<'_> {
             key: key.clone(),
             varies: stored.len() > 1 || may_compress,
             index,
-            media_type: media.to_string().into(),
+            media_type: kind.media_type,
             modified_secs,
             modified_text: imf_fixdate(modified_secs as i64),
             is_settled,
@@ -285,6 +284,7 @@ impl Loading<'_> {
             entity_tag: entity_tag(&stamp, coding),
             content,
             file,
+            head: OnceLock::new(),
         })
     }
 }

@@ -57,6 +57,17 @@ impl MediaTypes {
         }
     }
 
+    /// What of a name decides its type: files that have it in common have the same one.
+    pub fn deciding<'n>(&self, name: &'n [u8]) -> &'n [u8] {
+        let mut dots = memchr::memrchr_iter(b'.', name).take(self.own_dots_max.max(1));
+        match (dots.next(), dots.last()) {
+            (None, _) => b"",
+            // A name that only begins with a dot is another case.
+            (Some(0), _) => &name[1..],
+            (Some(last), first) => &name[first.unwrap_or(last)..],
+        }
+    }
+
     fn name_of(&self, file: &[u8]) -> &str {
         let mut dots: Vec<usize> = memchr::memrchr_iter(b'.', file)
             .take(self.own_dots_max.max(1))
@@ -187,6 +198,25 @@ mod tests {
             ("latin", "text/plain; charset=iso-8859-1"),
         ];
         MediaTypes::new(own, "utf-8")
+    }
+
+    #[test]
+    fn names_have_the_type_of_what_decides_it() {
+        let types = types();
+        let names = [
+            "a.html", "b.HTML", ".html", "html", "", ".", "a.", ".a.gz", "x.a.gz", "a.tar.gz",
+            "b.tar.gz", ".tar.gz", "tar.gz", "a.tar", ".page", "a.page", "a.b.page", "a.b.c",
+        ];
+        for one in names {
+            for other in names {
+                let [one, other] = [one.as_bytes(), other.as_bytes()];
+                if types.deciding(one) == types.deciding(other) {
+                    assert_eq!(types.of(one), types.of(other), "{one:?} {other:?}");
+                }
+            }
+        }
+        assert_eq!(types.deciding(b"x.y.a.gz"), b".a.gz");
+        assert_eq!(types.deciding(b"x.gz"), b".gz");
     }
 
     #[test]

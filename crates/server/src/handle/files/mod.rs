@@ -32,7 +32,11 @@ pub mod respond;
 pub mod source;
 mod source_sent;
 
+use std::collections::HashMap;
 use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hob_trace::Mutex;
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::config::HeaderRules;
@@ -48,6 +52,8 @@ pub struct Files {
     pub settings: crate::handle::config::Files,
     /// Media types by suffix.
     pub types: MediaTypes,
+    /// What was found of names that end so.
+    pub kinds: Mutex<HashMap<Box<[u8]>, FileKind, RandomState>>,
     /// The root.
     pub root: Arc<Root>,
     /// The file pool, for this root.
@@ -57,4 +63,38 @@ pub struct Files {
     /// The same with the cache rules of the fallback, where there is one: it answers under paths
     /// whose own rules it must not have.
     pub fallback: Option<Arc<Files>>,
+}
+
+/// What the name of a file says of it.
+#[derive(Clone, Debug)]
+pub struct FileKind {
+    /// `Content-Type`.
+    pub media_type: Arc<str>,
+    /// It is of a type that is compressed on demand.
+    pub is_compressible: bool,
+}
+
+/// Endings of names whose kind is kept.
+const KINDS_MAX: usize = 1024;
+
+impl Files {
+    /// What a file of this name is. Most sites have a few kinds, and the tables of types are long.
+    pub fn kind_of(&self, name: &[u8]) -> FileKind {
+        let ending = self.types.deciding(name);
+        if let Some(kind) = self.kinds.lock().get(ending) {
+            return kind.clone();
+        }
+        let media = self.types.of(name);
+        let types = self.settings.compress_types.iter();
+        let kind = FileKind {
+            media_type: media.to_string().into(),
+            is_compressible: !self.settings.compress.is_empty()
+                && media.is_one_of(types.map(String::as_str)),
+        };
+        let mut kinds = self.kinds.lock();
+        if kinds.len() < KINDS_MAX {
+            kinds.insert(ending.into(), kind.clone());
+        }
+        kind
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::rc::Rc;
+use std::sync::OnceLock;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -140,9 +141,12 @@ fn whole(
 ) -> Response {
     let index = one.coding.map_or(0, |coding| 1 + coding as usize);
     let prepared = view.heads[index].get_or_init(|| {
-        let mut fields = fields(files, &view.entry, one);
-        headers::apply(&files.headers, &mut fields);
-        Rc::new(PreparedHead::new(200, fields, one.len))
+        let head = one.head.get_or_init(|| {
+            let mut fields = fields(files, &view.entry, one);
+            headers::apply(&files.headers, &mut fields);
+            PreparedHead::new(200, fields, one.len)
+        });
+        Rc::new(head.clone())
     });
     Response::prepared(Rc::clone(prepared), body(one, 0, one.len, request, pool))
 }
@@ -333,5 +337,6 @@ pub fn made(
         entity_tag,
         content: Some(Bytes::from(bytes)),
         file: None,
+        head: OnceLock::new(),
     }))
 }
