@@ -378,7 +378,8 @@ pub static CACHE: SchemaTable = SchemaTable {
             .says(
                 "How old the knowledge of a file may get before the file is looked at again. \
                  `\"0s\"` looks at every request; a changed file is seen at the latest after this \
-                 time.",
+                 time. Where the kernel tells of changes, files are looked at again when it does, \
+                 and after sixteen times this time.",
             )
             .example("\"10s\""),
     ],

@@ -18,6 +18,7 @@ use hob_trace::series::SeriesRegistry;
 use hob_trace::{Mutex, ServerCounts};
 use rustix::process::{Resource, getrlimit};
 
+use crate::cache::changes::FolderChanges;
 use crate::cache::disk_threads::DiskThreads;
 use crate::cache::flight::Flights;
 use crate::cache::store::Store;
@@ -70,6 +71,8 @@ pub struct ServerState {
     pub counts: ServerCounts,
     /// Of the config: `cache.bytes`.
     cache_bytes: AtomicU64,
+    /// What the kernel tells of folders.
+    pub changes: Arc<FolderChanges>,
     /// Likewise: the largest file whose bytes are kept.
     content_bytes_max: AtomicU64,
     /// Likewise: the largest that is copied for answers that cannot leave by sendfile.
@@ -105,6 +108,7 @@ impl ServerState {
             otlp: ArcSwapOption::empty(),
             counts: ServerCounts::default(),
             cache_bytes: AtomicU64::new(0),
+            changes: Arc::default(),
             content_bytes_max: AtomicU64::new(0),
             copy_bytes_max: AtomicU64::new(0),
             recheck_ms: AtomicU64::new(0),

@@ -35,6 +35,8 @@ pub struct Stamp {
     pub device: u64,
     /// Inode.
     pub inode: u64,
+    /// Names that it has.
+    pub links: u64,
     /// Size in bytes.
     pub size: u64,
     /// Time of the last change of content, in nanoseconds since the Unix epoch.
@@ -54,6 +56,7 @@ impl Stamp {
         Stamp {
             device: stat.st_dev,
             inode: stat.st_ino,
+            links: stat.st_nlink as u64,
             size: stat.st_size.cast_unsigned(),
             modified_ns: nanos(stat.st_mtime, stat.st_mtime_nsec),
             changed_ns: nanos(stat.st_ctime, stat.st_ctime_nsec),
@@ -85,6 +88,7 @@ pub struct CachedFile {
     made: [OnceLock<Box<Representation>>; 3],
     is_making: [AtomicBool; 3],
     checked_ms: AtomicU64,
+    looked_ms: AtomicU64,
     is_retired: AtomicBool,
     /// How often it was asked for, 0 to 3.
     pub(super) heat: AtomicU8,
@@ -223,6 +227,7 @@ impl CachedFile {
             made: Default::default(),
             is_making: Default::default(),
             checked_ms: AtomicU64::new(now_ms),
+            looked_ms: AtomicU64::new(now_ms),
             is_retired: AtomicBool::new(false),
             heat: AtomicU8::new(0),
             hits: AtomicU64::new(0),
@@ -303,9 +308,20 @@ impl CachedFile {
         self.checked_ms.load(Ordering::Relaxed)
     }
 
-    /// It was looked at and has not changed.
+    /// Nobody told of a change until then.
     pub fn set_checked(&self, now_ms: u64) {
         self.checked_ms.fetch_max(now_ms, Ordering::Relaxed);
+    }
+
+    /// When it was last looked at, in milliseconds.
+    pub fn looked_ms(&self) -> u64 {
+        self.looked_ms.load(Ordering::Relaxed)
+    }
+
+    /// It was looked at and has not changed.
+    pub fn set_looked(&self, now_ms: u64) {
+        self.looked_ms.fetch_max(now_ms, Ordering::Relaxed);
+        self.set_checked(now_ms);
     }
 
     /// True when the open files of this entry are what its head says of them. Those whose file

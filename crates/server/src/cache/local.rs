@@ -24,6 +24,8 @@ pub struct Local {
     order: Vec<Rc<CachedFileView>>,
     /// The place of the next one that may have to leave for a newcomer.
     hand: usize,
+    /// Entries that there was no room for.
+    newcomers: usize,
     departures_seen: u64,
     swept_ms: u64,
 }
@@ -108,6 +110,9 @@ const DEPARTURES_MIN: u64 = 64;
 const VIEWS_MAX: usize = 8192;
 /// Views that are looked at to find one that leaves for a newcomer.
 const LOOKED_AT: usize = 2;
+/// When there is no room, one newcomer of so many is let in: what is asked for again and again is
+/// one of them soon, and the others would only push each other out.
+const NEWCOMERS_FOR_ONE: usize = 8;
 
 impl Local {
     /// The view of a key, unless its entry has been retired.
@@ -142,6 +147,10 @@ impl Local {
 
     /// The place of a view that was not asked for since its last turn, if one of the next is such.
     fn place_of_unused(&mut self) -> Option<usize> {
+        self.newcomers += 1;
+        if !self.newcomers.is_multiple_of(NEWCOMERS_FOR_ONE) {
+            return None;
+        }
         for _ in 0..LOOKED_AT {
             let place = self.hand % self.order.len().max(1);
             self.hand = place + 1;
@@ -269,7 +278,7 @@ mod tests {
         let first = entry_of(b"first");
         local.clear();
         local.insert(Arc::clone(&first)).count_hit();
-        for number in 0..3 * VIEWS_MAX {
+        for number in 0..3 * VIEWS_MAX * NEWCOMERS_FOR_ONE {
             local.insert(entry_of(&name(number)));
         }
         assert_eq!((Arc::strong_count(&first), first.hits()), (1, 1));

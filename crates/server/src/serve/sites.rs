@@ -456,7 +456,7 @@ impl<'a> SitesBuildContext<'a> {
         if let Some(root) = self.roots.get(path) {
             return Ok(Arc::clone(root));
         }
-        let opened = Root::open(path).map_err(|error| {
+        let opened = Root::open(path, &self.shared.changes).map_err(|error| {
             let user = rustix::process::geteuid().as_raw();
             format!(
                 "root {} cannot be entered: {error}; the server runs as user {user}: let that user \

@@ -257,7 +257,7 @@ mod tests {
             words: vec![program.as_bytes().to_vec()],
         };
         ProgramFolder {
-            root: Arc::new(Root::open(path).unwrap()),
+            root: Arc::new(Root::open(path, &Arc::default()).unwrap()),
             pool: DiskThreads::default(),
             index: vec!["index.cgi".to_owned(), "index.py".to_owned()],
             places: vec![Allowed::of(path), Allowed::of(&path.join("../shared"))],

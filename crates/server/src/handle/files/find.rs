@@ -253,8 +253,7 @@ fn at_hand(
         None => local.insert(ask.shared.store.find(key)?),
     };
     let entry = &view.entry;
-    let age_ms = ask.now_ms.saturating_sub(entry.checked_ms());
-    if age_ms < ask.shared.recheck_ms() && entry.open_files_stand() {
+    if is_fresh(ask, entry, path) && entry.open_files_stand() {
         entry.warm_up();
         view.count_hit();
         ask.request.record_mut().cache = CacheOutcome::Hit;
@@ -263,7 +262,7 @@ fn at_hand(
     let moment = ask.shared.moment(ask.now_ms);
     match load::survey(ask.files, path, moment, May::TouchMemoryOnly) {
         Ok(found) if entry.is_settled && entry.has_stamps(&found.stamps) => {
-            entry.set_checked(found.as_of_ms);
+            entry.set_looked(found.as_of_ms);
             entry.warm_up();
             view.count_hit();
             ask.request.record_mut().cache = CacheOutcome::Revalidated;
@@ -275,6 +274,21 @@ fn at_hand(
             None
         }
     }
+}
+
+/// True when the file was looked at a moment ago, or has not changed since.
+fn is_fresh(ask: &FileRequest<'_>, entry: &CachedFile, path: &[u8]) -> bool {
+    let recheck_ms = ask.shared.recheck_ms();
+    let is_within = |moment_ms: u64| ask.now_ms.saturating_sub(moment_ms) < recheck_ms;
+    if is_within(entry.checked_ms()) {
+        return true;
+    }
+    let moment = ask.shared.moment(ask.now_ms);
+    let until_ms = load::unchanged_until_ms(ask.files, entry, path, moment);
+    until_ms.is_some_and(|until_ms| {
+        entry.set_checked(until_ms);
+        is_within(until_ms)
+    })
 }
 
 /// Loads the file if that needs no disk.

@@ -117,9 +117,6 @@ fn neighbours(
     moment: FileLoadContext,
     may: May,
 ) -> Result<Neighbours, FileOpenError> {
-    if files.settings.precompressed.is_empty() {
-        return Ok(Neighbours::unknown(moment.now_ms));
-    }
     let query = NeighbourQuery {
         path,
         symlinks: files.settings.symlinks,
@@ -160,7 +157,7 @@ pub fn load(
             let index = index.map(Box::from);
             let neighbours = neighbours(files, &dir, &file, moment, may)?;
             let entry = loading.entry((key, index), &file, (fd, stamp), &neighbours)?;
-            entry.set_checked(neighbours.as_of_ms.min(as_of_ms));
+            entry.set_looked(neighbours.as_of_ms.min(as_of_ms));
             Ok(Loaded::File(Arc::new(entry)))
         }
     }
@@ -172,6 +169,43 @@ pub struct Survey {
     pub stamps: Vec<(Option<Coding>, Stamp)>,
     /// The moment of which they are known, in milliseconds.
     pub as_of_ms: u64,
+}
+
+/// A file of which the kernel tells changes is looked at after so many times `recheck` all the same:
+/// of some it does not tell, such as those through memory.
+const RECHECKS_SPARED: u64 = 16;
+
+/// The moment until which an entry is known to be as it was looked at, in milliseconds: the kernel
+/// would have told. `None` when it must be looked at again. Asks for no file.
+pub fn unchanged_until_ms(
+    files: &Files,
+    entry: &CachedFile,
+    path: &[u8],
+    moment: FileLoadContext,
+) -> Option<u64> {
+    let looked_ms = entry.looked_ms();
+    // Of what is done through another name it tells nothing either.
+    let is_told = entry.stored.iter().all(|one| one.stamp.links == 1);
+    if !is_told || moment.now_ms >= looked_ms + RECHECKS_SPARED * moment.recheck_ms {
+        return None;
+    }
+    let age_ms = moment.recheck_ms / 2;
+    let (root, may) = (&files.root, May::TouchMemoryOnly);
+    let as_of_ms = root.refresh(moment.now_ms, age_ms, may).ok()?;
+    let file = match &entry.index {
+        None => Cow::from(path),
+        Some(index) => [path, index].concat().into(),
+    };
+    let query = NeighbourQuery {
+        path: &file,
+        symlinks: files.settings.symlinks,
+        now_ms: moment.now_ms,
+        age_ms,
+        may,
+    };
+    let codings = entry.stored.iter().map(|one| one.coding);
+    let until_ms = root.dir().unchanged_until_ms(&query, codings, looked_ms)?;
+    Some(until_ms.min(as_of_ms))
 }
 
 /// Looks at what answers for `path`, without reading it.

@@ -18,6 +18,7 @@ use hob_trace::Mutex;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
+use crate::cache::changes::{FolderChanges, ToldFolder};
 use crate::cache::entry::Stamp;
 use crate::handle::config::Symlinks;
 use crate::handle::files::precompressed::PrecompressedNames;
@@ -44,6 +45,8 @@ pub struct RootDir {
     pub is_local: bool,
     /// What is known of the folders below.
     pub(super) precompressed: PrecompressedNames,
+    /// What the kernel tells of them.
+    pub(super) changes: Arc<FolderChanges>,
 }
 
 /// What tells one folder from another, as long as it is open.
@@ -86,9 +89,9 @@ pub enum FileOpenError {
 
 impl Root {
     /// Opens a root. May wait for a disk.
-    pub fn open(path: &Path) -> io::Result<Root> {
+    pub fn open(path: &Path, changes: &Arc<FolderChanges>) -> io::Result<Root> {
         static LANES: AtomicU64 = AtomicU64::new(1);
-        let dir = RootDir::open_root(path)?;
+        let dir = RootDir::open_root(path, changes)?;
         // Opening a folder by its path says nothing of what is in it.
         rustix::fs::accessat(&dir, ".", rustix::fs::Access::EXEC_OK, AtFlags::empty())?;
         Ok(Root {
@@ -137,7 +140,7 @@ impl Root {
 
     fn open_again(&self) {
         let _opening = self.opening.lock();
-        match RootDir::open_root(&self.path) {
+        match RootDir::open_root(&self.path, &self.dir.load().changes) {
             Ok(dir) => {
                 self.is_lost.store(false, Ordering::Relaxed);
                 if dir.identity != self.dir.load().identity {
@@ -155,7 +158,7 @@ impl Root {
 }
 
 impl RootDir {
-    fn open_root(path: &Path) -> io::Result<RootDir> {
+    fn open_root(path: &Path, changes: &Arc<FolderChanges>) -> io::Result<RootDir> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty())?;
         let identity = FolderIdentity::of(&fd)?;
@@ -165,6 +168,7 @@ impl RootDir {
             identity,
             is_local,
             precompressed: PrecompressedNames::default(),
+            changes: Arc::clone(changes),
         })
     }
 
@@ -216,6 +220,24 @@ impl RootDir {
         let opened = self.open_with(path, flags, resolve);
         let fd = opened.map_err(|error| trouble_of(error, may))?;
         rustix::fs::fstat(&fd).map_err(|error| FileOpenError::Failed(error.into()))
+    }
+
+    /// Has the kernel tell of changes in a folder. `None` when it does not, or a link or a mount is
+    /// on the way, whose changes it would not tell. May wait for a disk.
+    pub(super) fn tell_of(&self, folder: &[u8]) -> Option<ToldFolder> {
+        let ends = memchr::memchr_iter(b'/', folder).chain([folder.len()]);
+        let parts = ends
+            .map(|end| &folder[..end])
+            .filter(|part| !part.is_empty());
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH | ResolveFlags::NO_XDEV;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = |part| self.open_with(part, flags, resolve);
+        let way = std::iter::once(&b""[..]).chain(parts).map(open);
+        let way = way.collect::<Result<Vec<_>, _>>().ok()?;
+        let told = self.changes.tell_of(&way)?;
+        // What became of the way before that was told to nobody.
+        let now = FolderIdentity::of(&open(folder).ok()?).ok()?;
+        (FolderIdentity::of(way.last()?) == Ok(now)).then_some(told)
     }
 
     /// What stands at `path` whatever links lead there, and where that is. May wait for a disk.

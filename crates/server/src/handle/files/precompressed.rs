@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hob_trace::Mutex;
-use rustix::fs::Dir;
+use rustix::fs::{Dir, FileType};
 
+use crate::cache::changes::{ToldFolder, clock_ns};
 use crate::cache::disk_threads::DiskThreads;
 use crate::cache::entry::Stamp;
 use crate::handle::config::{Coding, Symlinks};
@@ -22,7 +23,7 @@ use crate::handle::files::open::{FileOpenError, May, RootDir};
 /// learnt again.
 const BYTES_MAX: usize = 8 << 20;
 /// Memory of a folder besides its path and its names, in bytes.
-const FOLDER_BYTES: usize = 160;
+const FOLDER_BYTES: usize = 320;
 /// A folder with more precompressed files than this is not remembered.
 const NAMES_MAX: usize = BYTES_MAX / 2 / size_of::<u64>();
 /// Files of a folder whose neighbours are looked for one by one before it is read.
@@ -58,6 +59,12 @@ struct FolderNames {
     folder: Stamp,
     /// Their hashes, in order. Two names may share one: it says where to look and no more.
     hashes: Box<[u64]>,
+    /// The hashes of names that are no files themselves: links, above all.
+    others: Box<[u64]>,
+    /// When they were read, in nanoseconds.
+    read_ns: u64,
+    /// The kernel tells of changes in the folder.
+    told: Option<ToldFolder>,
     /// When the folder was last seen to be as it was, in milliseconds.
     checked_ms: u64,
 }
@@ -144,7 +151,42 @@ impl RootDir {
     }
 }
 
+impl RootDir {
+    /// The moment until which files are known to be as they were when they were looked at: one of a
+    /// folder, and those of these codings beside it. `None` when they must be looked at again.
+    pub(super) fn unchanged_until_ms(
+        &self,
+        query: &NeighbourQuery<'_>,
+        codings: impl Iterator<Item = Option<Coding>>,
+        looked_ms: u64,
+    ) -> Option<u64> {
+        let known_ms = self.changes.known_ms(query.now_ms, query.age_ms);
+        let state = self.precompressed.state.lock();
+        let known = state.folders.get(folder_of(query.path))?;
+        let names = known.names.as_ref()?;
+        let told = names.told.as_ref()?;
+        let is_file = |coding: Option<Coding>| {
+            let ending = coding.map_or(&b""[..], load::suffix);
+            let hash = self.precompressed.hash(query.path, ending);
+            names.others.binary_search(&hash).is_err()
+        };
+        let is_unchanged = self.changes.has_the_names_it_had(told, names.read_ns)
+            && self.changes.is_as_it_was(told, looked_ms * 1_000_000)
+            && codings.map(is_file).all(|is_file| is_file);
+        is_unchanged.then_some(known_ms)
+    }
+}
+
 impl PrecompressedNames {
+    /// The hash of a file's name with this ending.
+    fn hash(&self, path: &[u8], ending: &[u8]) -> u64 {
+        let name = load::file_name(path);
+        match ending {
+            b"" => self.hasher.hash_one(name),
+            ending => self.hasher.hash_one(&[name, ending].concat()[..]),
+        }
+    }
+
     /// What is known, given the folder's state where that was just looked at.
     fn recall(&self, query: &NeighbourQuery<'_>, now: Option<Stamp>) -> Recalled {
         let mut state = self.state.lock();
@@ -162,7 +204,7 @@ impl PrecompressedNames {
                 names.checked_ms = names.checked_ms.max(query.now_ms);
             }
             Some(_) => {
-                *bytes -= size_of_val(&*names.hashes);
+                *bytes -= names.bytes();
                 known.names = None;
                 return Recalled::Unknown;
             }
@@ -170,8 +212,7 @@ impl PrecompressedNames {
         let mut may_be = [false; 3];
         if !names.hashes.is_empty() {
             for coding in Coding::ALL {
-                let name = [load::file_name(query.path), load::suffix(coding)].concat();
-                let hash = self.hasher.hash_one(&name[..]);
+                let hash = self.hash(query.path, load::suffix(coding));
                 may_be[coding as usize] = names.hashes.binary_search(&hash).is_ok();
             }
         }
@@ -204,10 +245,12 @@ impl PrecompressedNames {
         symlinks: Symlinks,
         checked_ms: u64,
     ) -> Option<(usize, Option<FolderNames>)> {
+        let told = dir.tell_of(folder);
         let fd = dir.open_folder(folder, symlinks).ok()?;
+        let read_ns = clock_ns();
         let before = Stamp::of(&rustix::fs::fstat(&fd).ok()?);
         let stood_still = load::is_settled(&before, load::unix_ns());
-        let (mut count, mut hashes) = (0, Vec::new());
+        let (mut count, mut hashes, mut others) = (0, Vec::new(), Vec::new());
         for item in Dir::read_from(&fd).ok()? {
             let item = item.ok()?;
             let name = item.file_name().to_bytes();
@@ -218,13 +261,24 @@ impl PrecompressedNames {
             {
                 hashes.push(self.hasher.hash_one(name));
             }
+            if !matches!(
+                item.file_type(),
+                FileType::RegularFile | FileType::Directory
+            ) {
+                others.push(self.hasher.hash_one(name));
+            }
         }
         let after = Stamp::of(&rustix::fs::fstat(&fd).ok()?);
         hashes.sort_unstable();
-        let is_kept = stood_still && after == before && hashes.len() <= NAMES_MAX;
+        others.sort_unstable();
+        let is_small = hashes.len() + others.len() <= NAMES_MAX;
+        let is_kept = stood_still && after == before && is_small;
         let names = is_kept.then(|| FolderNames {
             folder: before,
             hashes: hashes.into(),
+            others: others.into(),
+            read_ns,
+            told,
             checked_ms,
         });
         Some((count, names))
@@ -250,6 +304,12 @@ impl PrecompressedNames {
                 is_being_read: false,
             };
         }
+    }
+}
+
+impl FolderNames {
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.hashes) + size_of_val(&*self.others)
     }
 }
 
@@ -289,7 +349,7 @@ mod tests {
     impl Asked {
         fn of(path: &Path) -> Asked {
             Asked {
-                root: Root::open(path).unwrap(),
+                root: Root::open(path, &Arc::default()).unwrap(),
                 pool: DiskThreads::default(),
                 now_ms: 1000,
             }
@@ -374,7 +434,8 @@ mod tests {
         fs::write(place.path().join("new.txt"), "").unwrap();
         asked.now_ms = 2000;
         let dir = asked.root.dir();
-        for _ in 0..200 / NAMES_FOR_ONE_ASKED - 1 {
+        // One may have been asked for while the reading came to its end.
+        for _ in 0..200 / NAMES_FOR_ONE_ASKED - 2 {
             assert_eq!(asked.once("1.txt"), None);
             let state = dir.precompressed.state.lock();
             assert!(!state.folders[&b""[..]].is_being_read);
@@ -394,6 +455,9 @@ mod tests {
         let found = FolderNames {
             folder: Stamp::default(),
             hashes: vec![0; NAMES_MAX].into(),
+            others: Box::default(),
+            read_ns: 0,
+            told: None,
             checked_ms: 0,
         };
         names.end_reading(b"nowhere", Some((NAMES_MAX, Some(found))));
