@@ -73,6 +73,8 @@ pub(crate) const READ_BYTES_PER_TURN: usize = 64 * 1024;
 pub(crate) const REQUESTS_PER_TURN: usize = 32;
 /// Bytes of one bulk answer before other bulk answers have their turn.
 pub(crate) const BULK_BYTES_PER_TURN: usize = 256 * 1024;
+/// Bytes that a bulk answer may have in its turn besides, if they are its last.
+pub(crate) const BULK_BYTES_OVER: u64 = 16 * 1024;
 /// Bytes of all bulk answers before new events are looked at: how long a small request waits
 /// beside them (bench/results/fairness-turns.md has what other values cost).
 pub(crate) const BULK_BYTES_PER_ROUND: usize = 512 * 1024;

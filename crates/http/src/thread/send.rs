@@ -11,7 +11,7 @@ use rustix::net::{SendAncillaryBuffer, SendFlags};
 
 use crate::body::{SHORTER, UNREADABLE};
 use crate::clock::clock_us;
-use crate::limits::BULK_BYTES_PER_TURN;
+use crate::limits::{BULK_BYTES_OVER, BULK_BYTES_PER_TURN};
 use crate::raw;
 use crate::request::Request;
 use crate::response::Responder;
@@ -223,7 +223,11 @@ impl<A: Responder + 'static> Thread<A> {
         let Some(OutputPiece::File(file)) = conn.out.pieces.front_mut() else {
             return Ok(SocketSendOutcome::Bytes(0));
         };
-        let wanted = file.len.min(budget as u64);
+        // The last bytes of a file are not worth a turn of their own.
+        let wanted = match file.len.saturating_sub(budget as u64) {
+            0..=BULK_BYTES_OVER => file.len,
+            _ => budget as u64,
+        };
         let resident = file.source.resident(file.offset, wanted).min(wanted);
         if resident == 0 {
             let taken = self.begin_fetch(conn);

@@ -17,7 +17,7 @@ use crate::cache::entry::{CachedFile, Representation, Stamp};
 use crate::cache::local::CachedFileView;
 use crate::handle::config::Coding;
 use crate::handle::files::Files;
-use crate::handle::files::source::file_body;
+use crate::handle::files::source::{file_body, read_at_once};
 use crate::handle::plain;
 use crate::step::conditional::{
     self, ConditionalMethod, Conditions, PreconditionOutcome, Validators,
@@ -181,6 +181,9 @@ fn chunk(
         return Some(Chunk::Bytes(slice(content)));
     }
     let file = one.file.as_ref()?;
+    if let Some(bytes) = read_at_once(file, offset, len) {
+        return Some(Chunk::Bytes(bytes));
+    }
     Some(match file.copy() {
         Some(copy) if !can_sendfile(request) => Chunk::Bytes(slice(copy)),
         _ => Chunk::File(file_body(file, pool, request, offset, len)),
