@@ -168,17 +168,19 @@ impl FolderChanges {
 
     /// True when nothing was told of the folder and its files since that moment, in nanoseconds.
     pub fn is_as_it_was(&self, told: &ToldFolder, since_ns: u64) -> bool {
-        self.has_way(told, since_ns) && since_ns > told.folder.changed_ns.load(Ordering::Acquire)
+        let changed_ns = told.folder.changed_ns.load(Ordering::Acquire);
+        self.has_way(told) && since_ns > told.began_ns && since_ns > changed_ns
     }
 
     /// True when nothing was told of the names in the folder since that moment, in nanoseconds.
     pub fn has_the_names_it_had(&self, told: &ToldFolder, since_ns: u64) -> bool {
-        let names_changed_ns = &told.folder.names_changed_ns;
-        self.has_way(told, since_ns) && since_ns > names_changed_ns.load(Ordering::Acquire)
+        let changed_ns = told.folder.names_changed_ns.load(Ordering::Acquire);
+        self.has_way(told) && since_ns > changed_ns
     }
 
-    fn has_way(&self, told: &ToldFolder, since_ns: u64) -> bool {
-        since_ns > told.began_ns && since_ns > self.folder_changed_ns.load(Ordering::Acquire)
+    /// True when no folder came, went or changed since, so that the way leads where it led.
+    pub fn has_way(&self, told: &ToldFolder) -> bool {
+        told.began_ns > self.folder_changed_ns.load(Ordering::Acquire)
     }
 }
 
@@ -216,17 +218,21 @@ mod tests {
             }
         }
 
-        /// What was told of files, and of names, by doing this.
-        fn by(&mut self, act: impl FnOnce()) -> (bool, bool) {
+        /// What was told of files, of names, and of the way, by doing this.
+        fn by(&mut self, act: impl FnOnce()) -> (bool, bool, bool) {
             let before_ns = clock_ns();
             assert!(self.changes.is_as_it_was(&self.folder, before_ns));
             act();
             self.now_ms += 10;
             assert_eq!(self.changes.known_ms(self.now_ms, 10), self.now_ms);
             let (changes, folder) = (&self.changes, &self.folder);
-            let told = !changes.is_as_it_was(folder, before_ns);
-            assert!(changes.is_as_it_was(folder, clock_ns()));
-            (told, !changes.has_the_names_it_had(folder, before_ns))
+            let of_files = !changes.is_as_it_was(folder, before_ns);
+            let of_names = !changes.has_the_names_it_had(folder, before_ns);
+            assert_eq!(
+                changes.is_as_it_was(folder, clock_ns()),
+                changes.has_way(folder)
+            );
+            (of_files, of_names, !changes.has_way(folder))
         }
     }
 
@@ -238,41 +244,57 @@ mod tests {
         let file = folder.join("file");
         fs::write(&file, "one").unwrap();
         let mut told = Told::of(&[place.path(), &folder]);
-        assert_eq!(told.by(|| ()), (false, false));
-        assert_eq!(told.by(|| drop(fs::read(&file))), (false, false));
-        assert_eq!(told.by(|| fs::write(&file, "two").unwrap()), (true, false));
+        assert_eq!(told.by(|| ()), (false, false, false));
+        assert_eq!(told.by(|| drop(fs::read(&file))), (false, false, false));
+        assert_eq!(
+            told.by(|| fs::write(&file, "two").unwrap()),
+            (true, false, false)
+        );
         let mut open = File::options().append(true).open(&file).unwrap();
-        assert_eq!(told.by(|| open.write_all(b"more").unwrap()), (true, false));
-        assert_eq!(told.by(|| open.set_len(2).unwrap()), (true, false));
-        assert_eq!(told.by(|| drop(open)), (true, false));
+        assert_eq!(
+            told.by(|| open.write_all(b"more").unwrap()),
+            (true, false, false)
+        );
+        assert_eq!(told.by(|| open.set_len(2).unwrap()), (true, false, false));
+        assert_eq!(told.by(|| drop(open)), (true, false, false));
         let read_only = fs::Permissions::from_mode(0o400);
         let act = || fs::set_permissions(&file, read_only).unwrap();
-        assert_eq!(told.by(act), (true, false));
+        assert_eq!(told.by(act), (true, false, false));
         let other = folder.join("other");
-        assert_eq!(told.by(|| fs::write(&other, "").unwrap()), (true, true));
-        assert_eq!(told.by(|| fs::rename(&other, &file).unwrap()), (true, true));
-        assert_eq!(told.by(|| fs::remove_file(&file).unwrap()), (true, true));
+        assert_eq!(
+            told.by(|| fs::write(&other, "").unwrap()),
+            (true, true, false)
+        );
+        assert_eq!(
+            told.by(|| fs::rename(&other, &file).unwrap()),
+            (true, true, false)
+        );
+        assert_eq!(
+            told.by(|| fs::remove_file(&file).unwrap()),
+            (true, true, false)
+        );
     }
 
     #[test]
     fn what_becomes_of_the_way_is_told() {
-        let place = tempfile::tempdir().unwrap();
-        let [above, folder] = ["a", "a/b"].map(|path| place.path().join(path));
-        fs::create_dir_all(&folder).unwrap();
-        let mut told = Told::of(&[place.path(), &above, &folder]);
-        let moved = place.path().join("c");
-        assert_eq!(
-            told.by(|| fs::rename(&above, &moved).unwrap()),
-            (true, true)
-        );
-        assert_eq!(
-            told.by(|| fs::rename(&moved, &above).unwrap()),
-            (true, true)
-        );
-        let closed = fs::Permissions::from_mode(0o700);
-        let act = || fs::set_permissions(&above, closed).unwrap();
-        assert_eq!(told.by(act), (true, true));
-        assert_eq!(told.by(|| fs::remove_dir(&folder).unwrap()), (true, true));
+        let acts: [fn(&Path); 5] = [
+            |place| fs::rename(place.join("a"), place.join("c")).unwrap(),
+            |place| fs::create_dir(place.join("c")).unwrap(),
+            |place| fs::remove_dir(place.join("a/b")).unwrap(),
+            |place| {
+                let closed = fs::Permissions::from_mode(0o700);
+                fs::set_permissions(place.join("a"), closed).unwrap();
+            },
+            |place| fs::rename(place.join("d"), place.join("a/d")).unwrap(),
+        ];
+        for act in acts {
+            let place = tempfile::tempdir().unwrap();
+            let [above, folder, beside] = ["a", "a/b", "d"].map(|path| place.path().join(path));
+            fs::create_dir_all(&folder).unwrap();
+            fs::create_dir(&beside).unwrap();
+            let mut told = Told::of(&[place.path(), &above, &folder]);
+            assert_eq!(told.by(|| act(place.path())), (true, true, true));
+        }
     }
 
     #[test]
@@ -293,7 +315,7 @@ mod tests {
                 fs::remove_file(&path).unwrap();
             }
         };
-        assert_eq!(told.by(act), (true, true));
+        assert_eq!(told.by(act), (true, true, true));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use foldhash::fast::RandomState;
 use hob_trace::Mutex;
 use rustix::fs::{Dir, FileType};
 
-use crate::cache::changes::{ToldFolder, clock_ns};
+use crate::cache::changes::{FolderChanges, ToldFolder, clock_ns};
 use crate::cache::disk_threads::DiskThreads;
 use crate::cache::entry::Stamp;
 use crate::handle::config::{Coding, Symlinks};
@@ -126,10 +126,12 @@ impl RootDir {
         if !self.is_local {
             return Ok(unknown);
         }
-        let mut recalled = self.precompressed.recall(query, None);
+        let changes = &self.changes;
+        let mut recalled = self.precompressed.recall(query, None, changes);
         if let Recalled::Stale = recalled {
             let stat = self.state(folder_of(query.path), query.symlinks, query.may)?;
-            recalled = self.precompressed.recall(query, Some(Stamp::of(&stat)));
+            let now = Some(Stamp::of(&stat));
+            recalled = self.precompressed.recall(query, now, changes);
         }
         if let Recalled::Known(neighbours) = recalled {
             return Ok(neighbours);
@@ -149,9 +151,7 @@ impl RootDir {
         }
         Ok(unknown)
     }
-}
 
-impl RootDir {
     /// The moment until which files are known to be as they were when they were looked at: one of a
     /// folder, and those of these codings beside it. `None` when they must be looked at again.
     pub(super) fn unchanged_until_ms(
@@ -188,7 +188,12 @@ impl PrecompressedNames {
     }
 
     /// What is known, given the folder's state where that was just looked at.
-    fn recall(&self, query: &NeighbourQuery<'_>, now: Option<Stamp>) -> Recalled {
+    fn recall(
+        &self,
+        query: &NeighbourQuery<'_>,
+        now: Option<Stamp>,
+        changes: &FolderChanges,
+    ) -> Recalled {
         let mut state = self.state.lock();
         let KnownFolders { folders, bytes } = &mut *state;
         let Some(known) = folders.get_mut(folder_of(query.path)) else {
@@ -200,7 +205,8 @@ impl PrecompressedNames {
         match now {
             None if query.now_ms >= names.checked_ms + query.age_ms => return Recalled::Stale,
             None => {}
-            Some(now) if now == names.folder => {
+            // What the kernel was to tell of may be another folder by now: it is asked anew.
+            Some(now) if now == names.folder && names.has_way(changes) => {
                 names.checked_ms = names.checked_ms.max(query.now_ms);
             }
             Some(_) => {
@@ -246,8 +252,8 @@ impl PrecompressedNames {
         checked_ms: u64,
     ) -> Option<(usize, Option<FolderNames>)> {
         let told = dir.tell_of(folder);
-        let fd = dir.open_folder(folder, symlinks).ok()?;
         let read_ns = clock_ns();
+        let fd = dir.open_folder(folder, symlinks).ok()?;
         let before = Stamp::of(&rustix::fs::fstat(&fd).ok()?);
         let stood_still = load::is_settled(&before, load::unix_ns());
         let (mut count, mut hashes, mut others) = (0, Vec::new(), Vec::new());
@@ -287,9 +293,7 @@ impl PrecompressedNames {
     /// Takes what a reading found; `None` when the folder cannot be read.
     fn end_reading(&self, folder: &[u8], found: Option<(usize, Option<FolderNames>)>) {
         let (count, names) = found.unwrap_or((1 << 20, None));
-        let bytes = names
-            .as_ref()
-            .map_or(0, |names| size_of_val(&*names.hashes));
+        let bytes = names.as_ref().map_or(0, FolderNames::bytes);
         let mut state = self.state.lock();
         if !state.folders.contains_key(folder) {
             // Forgotten meanwhile.
@@ -308,6 +312,12 @@ impl PrecompressedNames {
 }
 
 impl FolderNames {
+    /// Changes are told of the folder that the path led to, or were never told.
+    fn has_way(&self, changes: &FolderChanges) -> bool {
+        let told = self.told.as_ref();
+        told.is_none_or(|told| changes.has_way(told))
+    }
+
     fn bytes(&self) -> usize {
         size_of_val(&*self.hashes) + size_of_val(&*self.others)
     }
@@ -355,15 +365,19 @@ mod tests {
             }
         }
 
-        /// What may stand beside a file; `None` while each name must be looked for.
-        fn once(&self, path: &str) -> Option<Neighbours> {
-            let query = NeighbourQuery {
+        fn query<'a>(&self, path: &'a str) -> NeighbourQuery<'a> {
+            NeighbourQuery {
                 path: path.as_bytes(),
                 symlinks: Symlinks::Inside,
                 now_ms: self.now_ms,
                 age_ms: 500,
                 may: May::Wait,
-            };
+            }
+        }
+
+        /// What may stand beside a file; `None` while each name must be looked for.
+        fn once(&self, path: &str) -> Option<Neighbours> {
+            let query = self.query(path);
             let found = self.root.dir().neighbours(&query, &self.pool).unwrap();
             (found != Neighbours::unknown(self.now_ms)).then_some(found)
         }
@@ -421,6 +435,65 @@ mod tests {
         asked.now_ms = 2000;
         assert_eq!(asked.once("link/x.css"), None);
         assert_eq!(asked.learnt("link/x.css").may_be, BROTLI);
+    }
+
+    #[test]
+    fn folders_with_links_are_forgotten_as_they_were_counted() {
+        let place = tempfile::tempdir().unwrap();
+        let mut asked = Asked::of(place.path());
+        for number in 0..20 {
+            let link = place.path().join(format!("{number}.gz"));
+            std::os::unix::fs::symlink("x", link).unwrap();
+        }
+        let dir = asked.root.dir();
+        let held = || dir.precompressed.state.lock().bytes;
+        asked.learnt("1");
+        assert_eq!(held(), FOLDER_BYTES + 40 * size_of::<u64>());
+        fs::remove_file(place.path().join("0.gz")).unwrap();
+        asked.now_ms = 2000;
+        assert_eq!(asked.once("1"), None);
+        assert_eq!(held(), FOLDER_BYTES);
+        asked.learnt("1");
+        assert_eq!(held(), FOLDER_BYTES + 38 * size_of::<u64>());
+    }
+
+    #[test]
+    fn file_is_unchanged_as_long_as_nothing_else_is_told() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir_all(place.path().join("a/b")).unwrap();
+        let path = place.path().join("a/b/x");
+        fs::write(&path, "").unwrap();
+        std::os::unix::fs::symlink("x", place.path().join("a/b/link")).unwrap();
+        let mut asked = Asked::of(place.path());
+        asked.learnt("a/b/x");
+        let is_unchanged = |asked: &mut Asked, path: &str| {
+            asked.now_ms += 1000;
+            let query = asked.query(path);
+            let codings = std::iter::once(None);
+            // A look now, as its loop would tell the time.
+            let looked_ms = clock_ns() / 1_000_000;
+            let until_ms = asked
+                .root
+                .dir()
+                .unchanged_until_ms(&query, codings, looked_ms);
+            assert!(until_ms.is_none_or(|until_ms| until_ms == asked.now_ms));
+            until_ms.is_some()
+        };
+        let since = std::time::Instant::now();
+        // The first millisecond is that in which it began.
+        while !is_unchanged(&mut asked, "a/b/x") {
+            assert!(since.elapsed().as_secs() < 10);
+        }
+        assert!(!is_unchanged(&mut asked, "a/b/link"));
+        assert!(!is_unchanged(&mut asked, "a/y"));
+        // A folder that comes anywhere may be on the way: all is asked anew, and told of again.
+        fs::create_dir(place.path().join("c")).unwrap();
+        assert!(!is_unchanged(&mut asked, "a/b/x"));
+        assert_eq!(asked.once("a/b/x"), None);
+        asked.learnt("a/b/x");
+        while !is_unchanged(&mut asked, "a/b/x") {
+            assert!(since.elapsed().as_secs() < 20);
+        }
     }
 
     #[test]
