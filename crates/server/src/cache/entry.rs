@@ -53,10 +53,13 @@ impl Stamp {
             let whole = secs.saturating_mul(1_000_000_000);
             whole.saturating_add(nanos.cast_signed())
         };
+        // Of 32 bits on some machines.
+        #[allow(clippy::unnecessary_cast)]
+        let links = stat.st_nlink as u64;
         Stamp {
             device: stat.st_dev,
             inode: stat.st_ino,
-            links: stat.st_nlink as u64,
+            links,
             size: stat.st_size.cast_unsigned(),
             modified_ns: nanos(stat.st_mtime, stat.st_mtime_nsec),
             changed_ns: nanos(stat.st_ctime, stat.st_ctime_nsec),

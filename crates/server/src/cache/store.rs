@@ -391,13 +391,11 @@ impl StoreState {
         if self.vacant < VACANT_MIN.max(self.entries.len()) {
             return;
         }
-        let entries = &self.entries;
-        let is_seated = |entry: &Arc<CachedFile>| {
-            let held = entries.get_key_value(&*entry.key);
-            held.is_some_and(|(held, _)| Arc::ptr_eq(&held.0, entry))
-        };
-        self.small.retain(is_seated);
-        self.main.retain(is_seated);
+        let mut queues = [&mut self.small, &mut self.main].map(std::mem::take);
+        for queue in &mut queues {
+            queue.retain(|entry| self.slot_of(entry).is_some());
+        }
+        [self.small, self.main] = queues;
         self.vacant = 0;
     }
 

@@ -171,8 +171,8 @@ pub struct Survey {
     pub as_of_ms: u64,
 }
 
-/// A file of which the kernel tells changes is looked at after so many times `recheck` all the same:
-/// of some it does not tell, such as those through memory.
+/// A file of which the kernel tells changes is looked at after so many times `recheck` all the
+/// same: of some it does not tell, such as those through memory.
 const RECHECKS_SPARED: u64 = 16;
 
 /// The moment until which an entry is known to be as it was looked at, in milliseconds: the kernel

@@ -157,7 +157,7 @@ impl RootDir {
     pub(super) fn unchanged_until_ms(
         &self,
         query: &NeighbourQuery<'_>,
-        codings: impl Iterator<Item = Option<Coding>>,
+        mut codings: impl Iterator<Item = Option<Coding>>,
         looked_ms: u64,
     ) -> Option<u64> {
         let known_ms = self.changes.known_ms(query.now_ms, query.age_ms);
@@ -172,7 +172,7 @@ impl RootDir {
         };
         let is_unchanged = self.changes.has_the_names_it_had(told, names.read_ns)
             && self.changes.is_as_it_was(told, looked_ms * 1_000_000)
-            && codings.map(is_file).all(|is_file| is_file);
+            && codings.all(is_file);
         is_unchanged.then_some(known_ms)
     }
 }
