@@ -93,10 +93,10 @@ def start(name, what, place):
 def measure(name, what, place, client):
     server = start(name, what, place)
     try:
-        found = {"empty": memory_mib(server)}
+        found, asked = {"empty": memory_mib(server)}, urls(place, server.port)
         for phase, seconds in PHASES:
             before = server.cpu_us()
-            command = ["taskset", "-c", "1", client, "bench", "--urls", urls(place, server.port), "-c", "10", "--json",
+            command = ["taskset", "-c", "1", client, "bench", "--urls", asked, "-c", "10", "--json",
                        "--for", f"{seconds}s", "--warm-up", "0s", "--seed", str(random.randrange(1 << 30)),
                        f"http://127.0.0.1:{server.port}"]
             said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)

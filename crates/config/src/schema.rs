@@ -344,7 +344,8 @@ pub static CACHE: SchemaTable = SchemaTable {
         SchemaKey::new("bytes", OrWord("auto", &CACHE_BYTES), Preset::Text("auto"))
         .says(
             "Memory for contents and what is known of files; 0 turns the cache off. `\"auto\"` is \
-             an eighth of the memory that is free when the server starts, from 64MiB to 1GiB.",
+             an eighth of the memory that is free when the server starts, or of its control \
+             group's limit where that is less, from 64MiB to 1GiB.",
         )
         .example("\"256MiB\"")
         .aka(&["size", "memory"]),

@@ -32,6 +32,9 @@ fn file_that_stays_as_it_is_is_not_looked_at_again() {
         }
         assert!(Instant::now() < until, "{} looks", looks());
     }
+    // All are kept in what the cache takes where nobody says how much.
+    let bytes_max = number(&place.status()["cache"], "bytes_max");
+    assert!((64 << 20..=1 << 30).contains(&bytes_max), "{bytes_max}");
     hob.stop();
 }
 

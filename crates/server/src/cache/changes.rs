@@ -19,6 +19,8 @@ use rustix::time::{ClockId, clock_gettime};
 const FOLDERS_MAX: usize = 8192;
 /// Room for what the kernel tells at a time, in bytes.
 const READ_BYTES: usize = 16 * 1024;
+/// Changes that are read one by one; with more at once, everything is taken to have changed.
+const EVENTS_MAX: usize = 4096;
 
 /// What the kernel tells of all folders.
 pub struct FolderChanges {
@@ -105,31 +107,27 @@ impl FolderChanges {
         Some(Arc::clone(folders.entry(number).or_default()))
     }
 
-    /// The moment before which all changes are known, not longer ago than `age_ms`: reads what the
-    /// kernel has told.
+    /// The moment before which all changes are known. Reads what the kernel has told if that is
+    /// longer ago than `age_ms`, unless another thread has it in hands: nobody waits here.
     pub fn known_ms(&self, now_ms: u64, age_ms: u64) -> u64 {
-        let is_fresh = |known_ms| now_ms < known_ms + age_ms;
         let known_ms = self.known_ms.load(Ordering::Acquire);
-        if is_fresh(known_ms) {
+        if now_ms < known_ms + age_ms {
             return known_ms;
         }
-        let mut folders = self.folders.lock();
-        // Another thread may have read meanwhile.
-        let known_ms = self.known_ms.load(Ordering::Acquire);
-        if is_fresh(known_ms) {
+        let Some(mut folders) = self.folders.try_lock() else {
             return known_ms;
-        }
+        };
         if let Some(inotify) = &self.inotify {
             self.read(inotify, &mut folders);
         }
-        self.known_ms.store(now_ms, Ordering::Release);
+        self.known_ms.fetch_max(now_ms, Ordering::AcqRel);
         now_ms
     }
 
     fn read(&self, inotify: &OwnedFd, folders: &mut HashMap<i32, Arc<FolderMark>>) {
         let mut room = [MaybeUninit::uninit(); READ_BYTES];
         let mut reader = Reader::new(inotify, &mut room);
-        loop {
+        for _ in 0..EVENTS_MAX {
             let event = match reader.next() {
                 Ok(event) => event,
                 Err(Errno::INTR) => continue,
@@ -164,6 +162,8 @@ impl FolderChanges {
             }
             mark.changed_ns.store(now_ns, Ordering::Release);
         }
+        self.folder_changed_ns
+            .fetch_max(clock_ns(), Ordering::AcqRel);
     }
 
     /// True when nothing was told of the folder and its files since that moment, in nanoseconds.
@@ -316,6 +316,36 @@ mod tests {
             }
         };
         assert_eq!(told.by(act), (true, true, true));
+    }
+
+    #[test]
+    fn who_asks_while_another_has_it_in_hands_does_not_wait() {
+        let changes = FolderChanges::default();
+        assert_eq!(changes.known_ms(100, 10), 100);
+        let held = changes.folders.lock();
+        assert_eq!(changes.known_ms(200, 10), 100);
+        drop(held);
+        assert_eq!(changes.known_ms(200, 10), 200);
+    }
+
+    #[test]
+    fn changes_that_come_faster_than_they_are_read_hold_nobody() {
+        let place = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| place.path().join(name));
+        fs::create_dir(&one).unwrap();
+        fs::create_dir(&other).unwrap();
+        let mut told = Told::of(&[place.path(), &one]);
+        let _busy = told.changes.tell_of(&[File::open(&other).unwrap()]);
+        let act = || {
+            for number in 0..EVENTS_MAX {
+                File::create(other.join(number.to_string())).unwrap();
+            }
+        };
+        // The rest is left to who asks next.
+        assert_eq!(told.by(act), (true, true, true));
+        let mut room = [MaybeUninit::uninit(); 1024];
+        let mut rest = Reader::new(told.changes.inotify.as_ref().unwrap(), &mut room);
+        assert!(rest.next().is_ok());
     }
 
     #[test]

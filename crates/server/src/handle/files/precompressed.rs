@@ -2,7 +2,8 @@
 //! kernel is asked nothing for each file of theirs.
 //!
 //! The file pool reads a folder once. What it found holds as long as the folder's own state does:
-//! no name comes or goes without a change of its times.
+//! no name comes or goes without a change of its times. Whoever has read it can tell, too, which of
+//! its files stay as they are until the kernel tells of a change.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
