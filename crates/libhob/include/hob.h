@@ -159,6 +159,19 @@ int hob_accept_within(hob *server, hob_request **request, int64_t milliseconds);
  */
 int hob_look(hob *server);
 
+/* After hob_look: which requests something has come for since the last call of this one, by their
+ * hob_number, in any order, each once. 0 stands for requests to be accepted, or the word that no
+ * more come.
+ *
+ * Returns how many numbers were written; there may be more when it is `size`.
+ */
+int hob_changed(hob *server, uint32_t *numbers, size_t size);
+
+/* The number of a request, from 1 on; another may have it once the request is finished. 0 as plain
+ * CGI.
+ */
+uint32_t hob_number(const hob_request *request);
+
 /* A descriptor for poll, select or epoll: readable when a request, a body or anything else has
  * come. Never read it. It says nothing unless the last call was one with 0 milliseconds that
  * returned HOB_AGAIN.

@@ -99,6 +99,9 @@ pub const HOB_REQUEST_SCHEME: c_int = 14;
 /// For hob_indexed: the client's program.
 pub const HOB_HTTP_USER_AGENT: c_int = 15;
 
+/// Numbers that hob_changed writes at most.
+const CHANGED_MAX: usize = 1 << 20;
+
 /// The server, as this program sees it.
 #[derive(Debug)]
 pub struct hob {
@@ -176,6 +179,32 @@ pub unsafe extern "C" fn hob_look(server: *mut hob) -> c_int {
         request::look(&server_of(server)?.source)?;
         Ok(HOB_OK)
     })
+}
+
+/// After hob_look: which requests something has come for since the last call of this one, by their
+/// hob_number, in any order, each once. 0 stands for requests to be accepted, or the word that no
+/// more come.
+///
+/// Returns how many numbers were written; there may be more when it is `size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hob_changed(server: *mut hob, numbers: *mut u32, size: usize) -> c_int {
+    guard(|| {
+        let RequestSource::Hob(connection) = &server_of(server)?.source else {
+            return Ok(0);
+        };
+        let size = size.min(CHANGED_MAX);
+        // SAFETY: checked by `out`; caller: so many numbers that are ours during the call.
+        let numbers = unsafe { std::slice::from_raw_parts_mut(out(numbers)?, size) };
+        let count = connection.lock().inner().take_changed(numbers);
+        Ok(count as c_int)
+    })
+}
+
+/// The number of a request, from 1 on; another may have it once the request is finished. 0 as plain
+/// CGI.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hob_number(request: *const hob_request) -> u32 {
+    shared(request).map_or(0, HobRequest::number)
 }
 
 /// A descriptor for poll, select or epoll: readable when a request, a body or anything else has

@@ -41,7 +41,8 @@ pub(crate) struct HobConnection {
 #[derive(Debug)]
 pub(crate) struct HobConnectionState {
     pub(crate) link: CarrierLink,
-    pub(crate) active: Vec<Active>,
+    /// In the order of their numbers.
+    active: Vec<Active>,
     pub(crate) pending: VecDeque<Pending>,
     spare: Vec<Vec<u8>>,
     replies: Vec<(u16, Option<Vec<u8>>)>,
@@ -57,6 +58,10 @@ pub(crate) struct HobConnectionState {
     /// How many messages were taken in, and how many of them a look has told of.
     pub(crate) taken_in: u64,
     pub(crate) looked_at: u64,
+    /// Requests to which something has come since the program was told so, each once.
+    changed: Vec<u32>,
+    /// Since then a request has come, or the word that none will.
+    has_arrivals: bool,
     /// Room that a write that did not wait has not found.
     pub(crate) wanted: Option<Room>,
     pub(crate) arrivals_waiting: usize,
@@ -74,6 +79,8 @@ pub(crate) struct Active {
     /// So many bytes of data may be sent.
     pub(crate) credit: u64,
     pub(crate) is_cancelled: bool,
+    /// It is among those that have changed.
+    is_changed: bool,
 }
 
 /// A request that has come and was not begun.
@@ -115,6 +122,8 @@ impl HobConnection {
                 in_vain: 0,
                 taken_in: 0,
                 looked_at: 0,
+                changed: Vec::new(),
+                has_arrivals: false,
                 wanted: None,
                 arrivals_waiting: 0,
                 changes_waiting: 0,
@@ -152,15 +161,48 @@ impl HobConnectionState {
             MessageKind::Body => self.take_body(head),
             MessageKind::Cancel => self.cancel(head.request)?,
             MessageKind::Window => {
-                if let Some(active) = self.request(head.request) {
+                if let Some(active) = self.changed_request(head.request) {
                     active.credit = active.credit.saturating_add(head.large.into());
                 }
             }
             MessageKind::Reply => self.take_reply(head.small),
-            MessageKind::Drain => self.is_draining = true,
+            MessageKind::Drain => {
+                self.is_draining = true;
+                self.has_arrivals = true;
+            }
             _ => return Err(CallFailure::Broken),
         }
         Ok(true)
+    }
+
+    /// The numbers of requests to which something has come since the last call, as many as there
+    /// is room for; 0 stands for requests to be begun, and for the end of them. How many.
+    pub(crate) fn take_changed(&mut self, numbers: &mut [u32]) -> usize {
+        let mut count = 0;
+        for place in numbers.iter_mut() {
+            *place = if std::mem::take(&mut self.has_arrivals) {
+                0
+            } else if let Some(id) = self.changed.pop() {
+                if let Some(active) = self.request(id) {
+                    active.is_changed = false;
+                }
+                id
+            } else {
+                break;
+            };
+            count += 1;
+        }
+        count
+    }
+
+    /// The request of that number, if it is still going on, to which something has come.
+    fn changed_request(&mut self, id: u32) -> Option<&mut Active> {
+        let index = self.index_of(id)?;
+        let active = &mut self.active[index];
+        if !std::mem::replace(&mut active.is_changed, true) {
+            self.changed.push(id);
+        }
+        Some(active)
     }
 
     fn arrive(&mut self, head: MessageHead) {
@@ -173,27 +215,30 @@ impl HobConnectionState {
             is_body_over: head.is_last(),
             is_cancelled: false,
         });
+        self.has_arrivals = true;
     }
 
     fn take_body(&mut self, head: MessageHead) {
         let request = head.request;
         let payload = std::mem::take(&mut self.link.payload);
-        let (body, is_over) = match self.active.iter_mut().find(|active| active.id == request) {
-            Some(active) => (&mut active.body, &mut active.is_body_over),
-            None => match self.pending.iter_mut().find(|p| p.head.request == request) {
-                Some(pending) => (&mut pending.body, &mut pending.is_body_over),
-                // Of a request that is over.
-                None => return,
-            },
-        };
-        if !payload.is_empty() {
-            body.push_back(payload);
+        if let Some(active) = self.changed_request(request) {
+            active.is_body_over |= head.is_last();
+            if !payload.is_empty() {
+                active.body.push_back(payload);
+            }
+            return;
         }
-        *is_over |= head.is_last();
+        // Else it is of a request that is over.
+        if let Some(pending) = self.pending.iter_mut().find(|p| p.head.request == request) {
+            pending.is_body_over |= head.is_last();
+            if !payload.is_empty() {
+                pending.body.push_back(payload);
+            }
+        }
     }
 
     fn cancel(&mut self, request: u32) -> Result<(), CallFailure> {
-        if let Some(active) = self.request(request) {
+        if let Some(active) = self.changed_request(request) {
             active.is_cancelled = true;
             return Ok(());
         }
@@ -235,13 +280,17 @@ impl HobConnectionState {
                 continue;
             }
             let (id, is_without_body) = (pending.head.request, pending.head.is_last());
-            self.active.push(Active {
+            let active = Active {
                 id,
                 body: pending.body,
                 is_body_over: pending.is_body_over,
                 credit: credit.into(),
                 is_cancelled: pending.is_cancelled,
-            });
+                is_changed: false,
+            };
+            // Numbers rise, until they begin anew.
+            let place = self.active.partition_point(|other| other.id < id);
+            self.active.insert(place, active);
             let block = OwnedBlock::check(pending.block).map_err(CallFailure::from);
             let accepted = |block| Accepted::Request(id, block, is_without_body);
             return Some(block.map(accepted));
@@ -251,7 +300,13 @@ impl HobConnectionState {
 
     /// The request of that number, if it is still going on.
     pub(crate) fn request(&mut self, id: u32) -> Option<&mut Active> {
-        self.active.iter_mut().find(|active| active.id == id)
+        self.index_of(id).map(|index| &mut self.active[index])
+    }
+
+    fn index_of(&self, id: u32) -> Option<usize> {
+        self.active
+            .binary_search_by_key(&id, |active| active.id)
+            .ok()
     }
 
     /// How many bytes of an answer could leave now, besides those that have been collected, in
@@ -276,8 +331,10 @@ impl HobConnectionState {
 
     /// The request is over for this side.
     pub(crate) fn end(&mut self, id: u32) {
-        if let Some(place) = self.active.iter().position(|active| active.id == id) {
-            self.active.swap_remove(place);
+        if let Some(index) = self.index_of(id)
+            && self.active.remove(index).is_changed
+        {
+            self.changed.retain(|changed| *changed != id);
         }
     }
 

@@ -99,6 +99,11 @@ impl HobRequest {
         }))
     }
 
+    /// Its number among those that are not finished; 0 as plain CGI.
+    pub(crate) fn number(&self) -> u32 {
+        self.id
+    }
+
     /// Its variables.
     pub(crate) fn block(&self) -> RequestBlock<'_> {
         self.block.block()

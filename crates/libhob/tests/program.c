@@ -116,6 +116,32 @@ static void callouts(hob_request *request) {
     hob_write(request, "called out\n", 11);
 }
 
+/* Two requests on one thread: the answer of the first says what something has come for. */
+static void together(hob_request *first) {
+    struct pollfd ready = {hob_fd(server), POLLIN, 0};
+    hob_request *second;
+    uint32_t number;
+    char piece[100];
+    int64_t count = 1;
+    CHECK(hob_changed(server, NULL, 1) == HOB_MISUSE && hob_number(NULL) == 0);
+    CHECK(hob_flush(first) == HOB_OK && hob_accept(server, &second) == HOB_OK);
+    CHECK(hob_number(first) > 0 && hob_number(second) > 0 && hob_number(first) != hob_number(second));
+    CHECK(hob_flush(second) == HOB_OK);
+    while (hob_changed(server, &number, 1) == 1) continue;
+    while (count != 0) {
+        int found;
+        if (hob_look(server) == HOB_AGAIN) poll(&ready, 1, -1);
+        while ((found = hob_changed(server, &number, 1)) == 1) {
+            char who = number == 0 ? '0' : number == hob_number(first) ? 'a' : 'b';
+            if (who == 'a') count = hob_read_within(first, piece, sizeof piece, 0);
+            if (who == 'b') hob_read_within(second, piece, sizeof piece, 0);
+            CHECK(hob_write(first, &who, 1) == HOB_OK && hob_flush(first) == HOB_OK);
+        }
+        CHECK(found == 0);
+    }
+    CHECK(hob_finish(second) == HOB_CANCELLED);
+}
+
 static void answer(hob_request *request) {
     const char *path = hob_indexed(request, HOB_PATH_INFO, NULL);
     const char *query = hob_indexed(request, HOB_QUERY_STRING, NULL);
@@ -173,6 +199,8 @@ static void answer(hob_request *request) {
         while (hob_read_within(request, &byte, 1, 0) == HOB_AGAIN) poll(&ready, 1, -1);
         CHECK(hob_read_within(request, &byte, 1, 1000) == HOB_CANCELLED);
         CHECK(hob_is_cancelled(request) == 1);
+    } else if (!strcmp(path, "/together")) {
+        together(request);
     } else if (!strcmp(path, "/fail")) {
         CHECK(hob_fail(request, "no database") == HOB_OK);
         return;

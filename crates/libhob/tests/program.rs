@@ -145,6 +145,29 @@ fn a_client_that_leaves_is_heard_of_by_poll_and_by_calls() {
 }
 
 #[test]
+fn an_event_loop_is_told_which_requests_something_has_come_for() {
+    on_both(|mut server| {
+        let body = |id| MessageHead::new(MessageKind::Body, id);
+        let first = server.send(&get("/together"));
+        assert_eq!(server.turn().kind, MessageKind::Head);
+        let second = server.send(&get("/together"));
+        assert_eq!(server.turn().kind, MessageKind::Head);
+        server.push(body(second), b"one");
+        while server.turn().kind != MessageKind::Data {}
+        server.push(body(first), b"one");
+        while server.turn().kind != MessageKind::Data {}
+        let third = server.send(&get("/hello"));
+        while server.turn().kind != MessageKind::Data {}
+        server.push(MessageHead::new(MessageKind::Cancel, second), &[]);
+        while server.turn().kind != MessageKind::Data {}
+        server.push(body(first).flags(LAST), &[]);
+        assert_eq!(server.answer(first).body, b"ba0ba");
+        assert_eq!(server.answer(third).body, b"hello\n");
+        server.finish();
+    });
+}
+
+#[test]
 fn a_tunnel_carries_bytes_both_ways_at_once() {
     on_both(|mut server| {
         let id = server.send(&get("/tunnel"));

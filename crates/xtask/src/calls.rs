@@ -15,6 +15,10 @@ const CALLS: &[(&str, [&str; 4])] = &[
         "wait for one only so long, or in an event loop",
         ["hob_accept_within hob_fd hob_look", "", "", ""],
     ),
+    (
+        "know which of several requests something has come for",
+        ["hob_changed hob_number", "", "", ""],
+    ),
     ("connect, and leave", ["hob_connect hob_close", "", "", ""]),
     (
         "was this started by a server?",

@@ -136,6 +136,7 @@ fn c_type(rust: &str) -> Result<String, String> {
         "c_void" => "void",
         "usize" => "size_t",
         "i64" => "int64_t",
+        "u32" => "uint32_t",
         "hob" | "hob_request" => rust,
         _ => return Err(format!("a type that has no place in the header: {rust}")),
     };

@@ -11,9 +11,10 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
-from typing import Any, Awaitable, Callable, Iterable, List, Tuple
+from typing import Any, Awaitable, Callable, Iterable, List, Optional, Tuple
 from unittest import mock
 
+import native
 import peer
 from peer import variables
 from visitor import MASK, Compressor, closing, sent
@@ -21,6 +22,7 @@ from visitor import MASK, Compressor, closing, sent
 sys.path.insert(0, str(peer.SOURCES))
 
 from hob import frames, websocket  # noqa: E402
+from hob import native as parts  # noqa: E402
 from hob.deflate import Deflate  # noqa: E402
 from hob.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Event, Fault, Frames  # noqa: E402
 
@@ -30,8 +32,10 @@ KEY = base64.b64encode(b"0123456789abcdef").decode()
 class FrameCases(unittest.TestCase):
     """What Autobahn's cases ask of a server's framing, without extensions."""
 
+    unframe: Any = None
+
     def fed(self, *pieces: bytes, most: int = 1 << 20) -> List[Event]:
-        all_of_them = Frames(most)
+        all_of_them = Frames(most, None, self.unframe)
         return [event for piece in pieces for event in all_of_them.feed(piece)]
 
     def refused(self, *pieces: bytes, most: int = 1 << 20) -> int:
@@ -140,7 +144,7 @@ class FrameCases(unittest.TestCase):
             + closing(1000, b"d")
         )
         for step in (1, 7, 1 << 20):
-            all_of_them = Frames(1000)
+            all_of_them = Frames(1000, None, self.unframe)
             self.assertEqual(list(all_of_them.feed(begun[:8])), [])
             all_of_them.skip_messages()
             rest = begun[8:] + stream
@@ -153,7 +157,7 @@ class FrameCases(unittest.TestCase):
             (sent(TEXT, b"a", bits=0x40), 1002),
             (long, 1009),
         ):
-            all_of_them = Frames(1000)
+            all_of_them = Frames(1000, None, self.unframe)
             all_of_them.skip_messages()
             with self.assertRaises(Fault) as caught:
                 list(all_of_them.feed(bad))
@@ -167,32 +171,77 @@ class FrameCases(unittest.TestCase):
         self.assertEqual(frames.close_frame(1000, "ä" * 100)[:2], bytes((0x88, 2 + 122)))
 
 
+class NativeFrameCases(FrameCases):
+    """The same with the native part."""
+
+    def setUp(self) -> None:
+        environ = native.environment()
+        if isinstance(environ, str):
+            self.skipTest(environ)
+        module = parts._loaded(environ["HOB_NATIVE"], is_named=True)
+        self.whole = 0
+        self.unframe = lambda rest, most: self.counted(module.unframe(rest, most))
+
+    def counted(self, data: Any) -> Any:
+        self.whole += data is not None
+        return data
+
+    def test_usual_frames_are_taken_natively(self) -> None:
+        usual = sent(TEXT, "ä".encode()) + sent(BINARY, bytes(70_000)) + sent(TEXT)
+        expected = [Event(TEXT, "ä"), Event(BINARY, bytes(70_000)), Event(TEXT, "")]
+        for step, whole in ((len(usual), 3), (1000, 2)):
+            self.whole = 0
+            pieces = [usual[at : at + step] for at in range(0, len(usual), step)]
+            self.assertEqual(self.fed(*pieces), expected)
+            self.assertEqual(self.whole, whole)
+
+    def test_nothing_is_taken_that_is_too_long_or_no_text(self) -> None:
+        unframe = self.unframe
+        for frame, most in ((sent(TEXT, b"\xff"), 10), (sent(BINARY, b"ab"), 1), (b"\x82\x01a", 9)):
+            rest = bytearray(frame)
+            self.assertIsNone(unframe(rest, most))
+            self.assertEqual(rest, frame)
+        with self.assertRaises(TypeError):
+            unframe(b"not to be changed", 10)
+
+
 class Pipe:
     """Stands for a tunnel: what the client sends is given, or put there later."""
 
+    unframe = None
+
     def __init__(self, pieces: Iterable[bytes] = ()) -> None:
-        self.pieces: asyncio.Queue[bytes] = asyncio.Queue()
-        for piece in pieces:
-            self.pieces.put_nowait(piece)
-        self.reads = 0
+        self.pieces = list(pieces)
+        self.change: Callable[[], None] = lambda: None
+        self.takes = 0
         self.written = b""
         self.is_closed = asyncio.Event()  # by a frame that says so
         self.is_ended = False
 
-    def open(self, fields: Any) -> None:
-        pass
+    def put(self, *pieces: bytes) -> None:
+        self.pieces += pieces
+        asyncio.get_running_loop().call_soon(self.change)
+
+    def open(self, fields: Any, change: Callable[[], None]) -> None:
+        self.change = change
 
     async def refuse(self, status: int, fields: Any, body: bytes) -> None:
         raise AssertionError(f"refused with {status}")
 
-    async def read(self) -> bytes:
-        self.reads += 1
-        return await self.pieces.get()
+    def take(self) -> Optional[bytes]:
+        if not self.pieces:
+            return None
+        self.takes += 1
+        return self.pieces.pop(0)
 
-    async def write(self, data: bytes) -> None:
+    def write_now(self, data: bytes) -> int:
         self.written += data
         if data[0] & 15 == CLOSE:
             self.is_closed.set()
+        return len(data)
+
+    async def write(self, data: bytes) -> None:
+        self.write_now(data)
 
     def end(self) -> None:
         self.is_ended = True
@@ -237,20 +286,19 @@ class FloodCases(unittest.TestCase):
             has_come, is_over = asyncio.Event(), asyncio.Event()
             pipe = Pipe([] if is_late else [self.bombs()])
             task, one = self.run_with(pipe, application)
-            while not (pipe.reads and pipe.pieces.empty()):
+            while not one._is_accepted or pipe.pieces:
                 await asyncio.sleep(0)
-            await asyncio.sleep(0)
             has_come.set()
             if application is deaf:
                 one.go_away()
             await pipe.is_closed.wait()
             if is_late:
-                pipe.pieces.put_nowait(self.bombs())
-            await asyncio.wait([one._reader])
+                pipe.put(self.bombs())
+            await asyncio.wait([one._ended])
             is_over.set()
             await task
             self.assertTrue(pipe.is_ended)
-            self.assertEqual(pipe.reads, 1)
+            self.assertEqual(pipe.takes, 0 if is_late else 1)
             return expand.call_count
 
         has_come = is_over = None  # of the loop that runs
@@ -269,10 +317,9 @@ class FloodCases(unittest.TestCase):
             task, _ = self.run_with(pipe, short)
             await pipe.is_closed.wait()
             bombs = self.bombs()
-            for piece in (bombs[:5], bombs[5:], bombs + closing(1000), b"and more"):
-                pipe.pieces.put_nowait(piece)
+            pipe.put(bombs[:5], bombs[5:], bombs + closing(1000), b"and more")
             await task
-            self.assertEqual((pipe.reads, pipe.is_ended), (3, True))
+            self.assertEqual((pipe.takes, pipe.is_ended), (3, True))
 
         with (
             mock.patch.object(Deflate, "expand") as expand,
@@ -301,10 +348,10 @@ class FloodCases(unittest.TestCase):
                 is_full = asyncio.Event()
                 pipe = Pipe([piece] * (10_000 // count) + [closing(1000)])
                 task, one = self.run_with(pipe, waits)
-                while not pipe.reads:  # then it goes on without a pause while it may
+                while not pipe.takes:  # then it goes on without a pause while it may
                     await asyncio.sleep(0)
                 self.assertLessEqual(len(one._waiting), 257)
-                self.assertLessEqual(pipe.reads * count, 257 + count)
+                self.assertLessEqual(pipe.takes * count, 257 + count)
                 is_full.set()
                 await task
 
@@ -375,6 +422,20 @@ async def at_flood(scope, receive, send):
             await send({"type": "websocket.send", "bytes": b"x" * 50000})
             count += 1
     except OSError: print("flood over")
+
+async def at_ticks(scope, receive, send):
+    await send({"type": "websocket.accept"})
+    ticks = 0
+    async def tick():
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0)
+    task = asyncio.ensure_future(tick())
+    for _ in range(3000):
+        await receive()
+    await send({"type": "websocket.send", "text": str(ticks)})
+    task.cancel()
 
 async def at_deaf(scope, receive, send):
     await send({"type": "websocket.accept"})
@@ -486,10 +547,10 @@ class Application(unittest.TestCase):
             one.say(stream[at : at + step])
             at, room = at + step, room - step
         self.assertEqual(one.frame(), (BINARY, large))
-        one.say(closing(1000, b"done"))
-        self.assertEqual(one.frame(), (CLOSE, b"\x03\xe8"))
+        one.say(closing(4000, b"done"))
+        self.assertEqual(one.frame(), (CLOSE, b"\x0f\xa0"))
         one.ended()
-        self.assertIn("disconnect 1000 done\nan OSError\n", self.printed())
+        self.assertIn("disconnect 4000 done\nan OSError\n", self.printed())
 
     def test_over_connect_there_is_no_key(self) -> None:
         more = {
@@ -651,6 +712,21 @@ class Application(unittest.TestCase):
                 break
             room += sum(granted)
         self.assertLess(total, 4 * worker.body_window)
+
+    def test_client_that_sends_much_leaves_others_their_turn(self) -> None:
+        worker = self.start()
+        one = Connection(worker, "/ticks")
+        one.opened()
+        message, room = sent(TEXT, b"a" * 20), worker.body_window
+        for _ in range(3000):
+            while room < len(message):
+                got = worker.take(one.ident)
+                self.assertEqual(got.kind, "window")
+                room += got.large
+            one.say(message)
+            room -= len(message)
+        # No more than 64 KiB, with 256 for each message, are taken without a pause.
+        self.assertGreaterEqual(int(one.frame()[1]), 3000 * 276 // 65536)
 
     def test_drain_asks_clients_to_come_again(self) -> None:
         worker = self.start()

@@ -207,7 +207,7 @@ impl Server {
         ] {
             block.push(name.as_bytes(), value.as_bytes()).unwrap();
         }
-        let goes_on = ["/tunnel", "/half", "/until-cancelled"].contains(&asked.path);
+        let goes_on = ["/tunnel", "/half", "/until-cancelled", "/together"].contains(&asked.path);
         let is_body_over = asked.body.is_empty() && !goes_on;
         let flags = if is_body_over { LAST } else { 0 };
         let block = block.finish().unwrap();

@@ -14,6 +14,7 @@ static PyObject *disconnected, *cancelled, *malformed;
 static const long LOOK_EVERY_NS = 50 * 1000 * 1000;
 static const Py_ssize_t TAKEN_BYTES_MAX = 65536;
 static const size_t REPLY_BYTES_MAX = 65536;
+enum { NUMBERS_AT_ONCE = 64 };
 
 static PyTypeObject *server_type, *exchange_type;
 
@@ -78,6 +79,11 @@ static PyObject *exchange_length(Exchange *self, void *unused) {
     if (length < 0)
         return none();
     return PyLong_FromLongLong(length);
+}
+
+static PyObject *exchange_number(Exchange *self, void *unused) {
+    (void)unused;
+    return PyLong_FromUnsignedLong(self->number);
 }
 
 static PyObject *exchange_is_cancelled(Exchange *self, void *unused) {
@@ -489,6 +495,7 @@ static PyMethodDef exchange_methods[] = {
 static PyGetSetDef exchange_values[] = {
     {"environ", (getter)exchange_environ, NULL, NULL, NULL},
     {"length", (getter)exchange_length, NULL, NULL, NULL},
+    {"number", (getter)exchange_number, NULL, NULL, NULL},
     {"is_cancelled", (getter)exchange_is_cancelled, NULL, NULL, NULL},
     {"is_over", (getter)exchange_is_over, NULL, NULL, NULL},
     {"has_begun", (getter)exchange_has_begun, NULL, NULL, NULL},
@@ -545,17 +552,35 @@ PyObject *exchange_made(Server *self, hob_request *request) {
         return NULL;
     }
     exchange->request = request;
+    exchange->number = lib.number(request);
     Py_INCREF(self);
     exchange->owner = self;
     return (PyObject *)exchange;
 }
 
-/* look(): takes in what has come for accepted requests; False when nothing has. Then `fd` becomes
- * readable when something does. */
+/* look(): takes in what has come. The numbers of those requests that it has come for, 0 for requests
+ * that wait to be accepted; None when nothing has. Then `fd` becomes readable when something does. */
 static PyObject *server_look(Server *self, PyObject *unused) {
     (void)unused;
     int code = lib.look(self->server);
-    return code < 0 && code != HOB_AGAIN ? raise_code(code) : PyBool_FromLong(code == HOB_OK);
+    if (code == HOB_AGAIN)
+        return none();
+    uint32_t numbers[NUMBERS_AT_ONCE];
+    PyObject *all = code < 0 ? raise_code(code) : PyList_New(0);
+    for (int count = NUMBERS_AT_ONCE; all != NULL && count == NUMBERS_AT_ONCE;) {
+        count = lib.changed(self->server, numbers, NUMBERS_AT_ONCE);
+        for (int at = 0; all != NULL && at < count; at++) {
+            PyObject *number = PyLong_FromUnsignedLong(numbers[at]);
+            if (number == NULL || PyList_Append(all, number) < 0)
+                Py_CLEAR(all);
+            Py_XDECREF(number);
+        }
+        if (count < 0) {
+            Py_CLEAR(all);
+            raise_code(count);
+        }
+    }
+    return all;
 }
 
 static PyObject *server_fd(Server *self, void *unused) {
@@ -686,6 +711,7 @@ static PyObject *module_connect(PyObject *module, PyObject *unused) {
 static PyMethodDef module_methods[] = {
     {"open", module_open, METH_VARARGS, NULL},
     {"connect", module_connect, METH_NOARGS, NULL},
+    {"unframe", module_unframe, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -17,7 +17,7 @@
 #include "hob.h"
 
 /* What the package's Python code expects of this module; native.py has the same number. */
-#define INTERFACE 5
+#define INTERFACE 6
 
 /* ---- libhob, opened at run time ---- */
 
@@ -26,7 +26,7 @@
     X(content_length) X(read) X(head) X(trailer) X(interim) X(write) X(flush) X(finish)      \
     X(fail) X(is_cancelled) X(log) X(trace) X(callout) X(explain) X(version) X(indexed)      \
     X(variables) X(accept_within) X(read_within) X(write_some) X(look) X(fd)                 \
-    X(tunnel) X(is_draining)
+    X(tunnel) X(is_draining) X(changed) X(number)
 
 #define FIELD(name) __typeof__(&hob_##name) name;
 struct calls {
@@ -43,6 +43,7 @@ typedef struct {
     PyObject_HEAD
     hob_request *request; /* NULL once finished */
     Server *owner;
+    uint32_t number; /* kept when it is finished */
     bool has_begun, is_over, is_cancelled;
     struct timespec looked;
 } Exchange;
@@ -152,6 +153,11 @@ PyObject *server_serve(Server *self, PyObject *words);
 
 /* Makes its types; -1 with an error. */
 int prepare_asgi(void);
+
+/* ---- _frames.c ---- */
+
+/* unframe(rest, bytes_max) of the module: a message of a WebSocket. */
+PyObject *module_unframe(PyObject *unused, PyObject *words);
 
 /* ---- _wsgi.c ---- */
 

@@ -108,6 +108,7 @@ class Server(Channel["Call"]):
         self._tasks: Set[asyncio.Task[None]] = set()
         self._ready: List[Call] = []
         self.websockets: Set[Any] = set()
+        self._changed: Dict[Call, None] = {}
         self._unsent = bytearray()
         self._writers: List[asyncio.Future[None]] = []
         self._done: asyncio.Future[None] = self.loop.create_future()
@@ -153,6 +154,8 @@ class Server(Channel["Call"]):
 
     def changed(self, exchange: Call) -> None:
         exchange.wake()
+        if exchange.change is not None:
+            self._changed[exchange] = None
 
     def _read(self) -> None:
         try:
@@ -172,6 +175,10 @@ class Server(Channel["Call"]):
             return
         if not was_greeted and self.is_greeted:
             self.send(greeting())
+        while self._changed:
+            call, _ = self._changed.popitem()
+            if call.change is not None:
+                call.change()
         if self._ready:
             ready, self._ready = self._ready, []
             for call in ready:
@@ -230,6 +237,8 @@ class Call(Incoming):
     _is_websocket = False
     _head: Optional[bytes] = None
     _waiters: Optional[List[asyncio.Future[None]]] = None
+    #: Called when something has come for a tunnel.
+    change: Optional[Callable[[], None]] = None
 
     channel: Server
 
@@ -470,9 +479,12 @@ class Tunnel:
     def __init__(self, call: Call) -> None:
         self._call = call
 
-    def open(self, fields: Pairs) -> None:
+    unframe = None
+
+    def open(self, fields: Pairs, change: Callable[[], None]) -> None:
         call, lines = self._call, field_lines(fields)
         call._is_started = True
+        call.change = change
         # Bytes come for a request that had no body.
         call.is_whole = call.is_whole and call.length is None
         call.channel.send(pack(len(lines), HEAD, TUNNEL, 101, call.ident, 0) + lines)
@@ -481,18 +493,28 @@ class Tunnel:
         self._call._begin({"status": status, "headers": fields})
         await self._call._body(body, False)
 
-    async def read(self) -> Optional[bytes]:
+    def take(self) -> Optional[bytes]:
         call = self._call
-        while not (call.is_cancelled or call.is_over):
-            if call.pieces:
-                data = b"".join(call.pieces)
-                call.pieces.clear()
-                call._give_back(len(data))
-                return data
-            if call.is_whole:
-                return b""
-            await call._change()
-        return None
+        if call.is_cancelled or call.is_over:
+            return b""
+        if call.pieces:
+            data = b"".join(call.pieces)
+            call.pieces.clear()
+            call._give_back(len(data))
+            return data
+        return b"" if call.is_whole else None
+
+    def write_now(self, data: bytes) -> int:
+        call, server = self._call, self._call.channel
+        if call.is_cancelled or call.is_over:
+            raise Cancelled("the client has left")
+        size: int = (
+            0 if server._unsent else min(len(data), PIECE_BYTES_MAX, call.granted - call.sent)
+        )
+        if size > 0:
+            call.sent += size
+            server.send(pack(size, DATA, 0, 0, call.ident, 0) + data[:size])
+        return size
 
     async def write(self, data: bytes) -> None:
         if self._call.is_cancelled or self._call.is_over:

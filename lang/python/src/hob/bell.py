@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from typing import Any, Callable, Generator, Optional
+from typing import Any, Callable, Generator, List, Optional
 
 
 class Bell:
-    """What the leader waits for, as it would for a future: something comes, again and again."""
+    """What a task waits for, as it would for a future: something comes, again and again."""
 
     _asyncio_future_blocking = False
     _wake: Optional[Callable[[Any], object]] = None
@@ -17,14 +17,29 @@ class Bell:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._context = contextvars.copy_context()
+        self._others: List[asyncio.Future[None]] = []
 
     def ring(self) -> None:
         """Has the task go on at once that waits, if one does. Not from within another task."""
         wake, self._wake = self._wake, None
         if wake is not None:
             self._context.run(wake, self)
+        while self._others:
+            other = self._others.pop()
+            if not other.done():
+                other.set_result(None)
+
+    def ring_soon(self) -> None:
+        """The same, from anywhere."""
+        self._loop.call_soon(self.ring)
 
     def __await__(self) -> Generator[Any, None, None]:
+        if self._wake is not None:
+            # Tasks besides the first have a future each.
+            other = self._loop.create_future()
+            self._others.append(other)
+            yield from other
+            return
         self._asyncio_future_blocking = True
         yield self
         self.result()
@@ -42,7 +57,7 @@ class Bell:
     def cancel(self, msg: Optional[str] = None) -> bool:
         """Who waits is told so soon."""
         self._is_cancelled = True
-        self._loop.call_soon(self.ring)
+        self.ring_soon()
         return True
 
     def result(self) -> None:

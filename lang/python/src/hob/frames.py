@@ -10,7 +10,7 @@ import codecs
 import io
 import os
 import struct
-from typing import Iterator, List, NamedTuple, Optional, Protocol, Union
+from typing import Callable, Iterator, List, NamedTuple, Optional, Protocol, Union
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 FINAL, COMPRESSED = 0x80, 0x40
@@ -47,13 +47,23 @@ class Expands(Protocol):
         ...
 
 
+#: Takes a message that is one whole frame, and usual, off what has come; None for all else.
+Unframe = Callable[[bytearray, int], Union[str, bytes, None]]
+
+
 class Frames:
     """What one client sends. A message's bytes are looked at as they come: what is no text, or too
     long, is refused before the rest of its frame is there."""
 
-    def __init__(self, message_bytes_max: int, extension: Optional[Expands] = None) -> None:
+    def __init__(
+        self,
+        message_bytes_max: int,
+        extension: Optional[Expands] = None,
+        unframe: Optional[Unframe] = None,
+    ) -> None:
         self.message_bytes_max = message_bytes_max
         self._extension = extension
+        self._unframe = unframe
         self._rest = bytearray()
         self._kind = CONTINUATION  # of the message that has begun
         self._is_compressed = False
@@ -68,17 +78,32 @@ class Frames:
         self._skips_messages = False
 
     def feed(self, data: bytes) -> Iterator[Event]:
-        """What these bytes complete, one by one as it is asked for: a few compressed bytes may be
-        many messages. Raises Fault; nothing is to be fed after that, or a close."""
+        """What these bytes complete, one by one as it is asked for."""
+        self.add(data)
+        while (event := self.next()) is not None:
+            yield event
+
+    def add(self, data: bytes) -> None:
+        """Bytes that have come."""
         self._rest += data
+
+    def next(self) -> Optional[Event]:
+        """The next of what is here, if it is whole: a few compressed bytes may be many messages.
+        Raises Fault; nothing is to be asked for after that, or a close."""
+        if self._unframe is not None and self._left < 0 and not self._kind:
+            data = self._unframe(self._rest, self.message_bytes_max)
+            if data is not None:
+                return Event(TEXT if type(data) is str else BINARY, data)
         events: List[Event] = []
         while not self._is_closed and self._take(events):
             if events:
-                yield events.pop()
+                return events.pop()
+        return None
 
     def skip_messages(self) -> None:
         """From here on only PING, PONG and CLOSE are told; what messages hold is not looked at."""
         self._skips_messages = True
+        self._unframe = None
 
     def _take(self, events: List[Event]) -> bool:
         """What is here of a message's frame, or all of a control frame."""
@@ -119,7 +144,7 @@ class Frames:
         payload = masked(bytes(rest[start : start + size]), mask)
         del rest[: start + size]
         if kind == CLOSE:
-            self._is_closed = True
+            self._is_closed, self._unframe = True, None
             events.append(_close(payload))
         else:
             events.append(Event(kind, payload))

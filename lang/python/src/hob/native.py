@@ -12,7 +12,7 @@ import importlib.util
 import os
 import sys
 from importlib.machinery import ExtensionFileLoader
-from typing import Any, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional, Union
 
 from .stream import Cancelled, Disconnected, Malformed
 
@@ -20,14 +20,17 @@ MODULE = "hob._native"
 FILE = "_native.abi3.so"
 LIBRARY = "libhob.so.1"
 #: What this package and the module must agree on.
-INTERFACE = 5
+INTERFACE = 6
 
 #: The folder of native parts that came with the server; set by the host that it starts.
 folder: Optional[str] = None
+#: What frames.py has of the module, once it is connected.
+unframe: Optional[Callable[[bytearray, int], Union[str, bytes, None]]] = None
 
 
 def connect() -> Any:
     """The connection through libhob, which has the calls of a Stream; None without it."""
+    global unframe
     named = os.environ.get("HOB_NATIVE")
     if named == "off":
         return None
@@ -35,6 +38,7 @@ def connect() -> Any:
         module = _loaded(path, is_named=bool(named))
         if module is not None and _opened(module, os.path.dirname(path)):
             connection = module.connect()
+            unframe = module.unframe
             # libhob has taken it from the process, not from Python's copy.
             os.environ.pop("HOB_FD", None)
             return connection

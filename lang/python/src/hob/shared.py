@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import sys
-from typing import Any, Awaitable, Dict, List, Optional, Set, Tuple
+from typing import Any, Awaitable, Callable, Dict, List, Optional, Set, Tuple
 
+from . import native
 from .asgi import Pairs, field_lines, serve_websocket
 from .bell import Bell
 from .lifespan import VERSIONS, Application, Message, Scope
@@ -21,6 +22,10 @@ from .stream import (
 
 # So many requests are answered before the loop sees to other things.
 REQUESTS_PER_TURN_MAX = 64
+# So often it is looked for more before the same.
+LOOKS_PER_TURN_MAX = 16
+# In place of a request's number: room for more of an answer.
+ROOM = -1
 
 
 class Shared:
@@ -51,11 +56,14 @@ class Shared:
         self._turn_words = (self, application, base, extensions, state, context)
         self._leaders: Set[asyncio.Task[None]] = set()
         self._bell = Bell(self._loop)
-        self._waiters: List[asyncio.Future[None]] = []
+        #: Who waits for something to come for a request, by its number, or for room.
+        self._waiters: Dict[int, List[asyncio.Future[None]]] = {}
+        #: What takes what has come for a tunnel.
+        self._tunnels: Dict[int, Callable[[], None]] = {}
         self._paused_count = 0
         self._is_full = False
         self._is_draining = False
-        self._is_resting = False
+        self._is_resting = self._is_turning = False
         self._done: asyncio.Future[None] = self._loop.create_future()
 
     async def run(self) -> None:
@@ -69,25 +77,53 @@ class Shared:
             self._loop.remove_reader(number)
 
     def _turn(self) -> None:
-        """Something has come: the leader takes requests up, and those that wait look again."""
+        """Something has come: the leader takes requests up, and who waits looks again."""
+        self._is_turning = True
         try:
-            while True:
-                self._wake()
+            if not self._is_awaited():
                 self._bell.ring()
-                if not (self._is_full or self._waiters or self._is_draining):
+                if not (self._is_full or self._is_draining or self._is_awaited()):
                     return  # the leader found nothing more, which is what lets us sleep
-                has_news = self._connection.look()
+            for _ in range(LOOKS_PER_TURN_MAX):
+                changed = self._connection.look()
+                if changed is None:
+                    return
+                for number in changed:
+                    self._tell(number)
+                # What has come may be room, for anybody.
+                self._wake(ROOM)
                 if self._websockets and self._connection.is_draining:
                     for one in list(self._websockets):
                         one.go_away()
-                if not has_news:
-                    return
+            self._is_resting = True
+            self._loop.call_soon(self._rest)
         except (Disconnected, Malformed) as error:
             self._end(error)
+        finally:
+            self._is_turning = False
+
+    def _is_awaited(self) -> bool:
+        """Whether anybody waits for what comes for a request that is under way."""
+        return bool(self._waiters or self._tunnels)
+
+    def _tell(self, number: int) -> None:
+        """Something has come for a request; 0 is one to be taken up."""
+        if number == 0:
+            self._bell.ring()
+        elif number in self._tunnels:
+            self._tunnels[number]()
+        else:
+            self._wake(number)
+
+    def _wake(self, number: int) -> None:
+        """Who waits for something to come for a request looks again."""
+        for waiter in self._waiters.pop(number, ()):
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _rest_of_turn(self) -> None:
         """Taking requests up may take in what others wait for, and forgets the room they want."""
-        if self._waiters:
+        if self._is_awaited():
             self._rest_soon()
 
     def _begin_leader(self) -> None:
@@ -138,36 +174,25 @@ class Shared:
             if self._is_full and not self._is_draining:
                 self._begin_leader()
 
-    def _wake(self) -> None:
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    async def _change(self, call: Any) -> None:
-        """Waits until something has come for somebody, or the answer is over."""
+    async def _change(self, call: Any, *, is_for_room: bool = False) -> None:
+        """Waits until something has come for a request, or its answer is over; or for room."""
         waiter = self._loop.create_future()
-        self._waiters.append(waiter)
+        number = ROOM if is_for_room else call.exchange.number
+        self._waiters.setdefault(number, []).append(waiter)
         self._rest_soon()
         call.is_awaited = True
         await waiter
 
     def _rest_soon(self) -> None:
         """Calls outside of a turn may have taken in what others wait for, and the bell with it."""
-        if not self._is_resting:
+        if not (self._is_resting or self._is_turning):
             self._is_resting = True
             self._loop.call_soon(self._rest)
 
     def _rest(self) -> None:
         """Before the loop sleeps: what has come meanwhile is looked at, and the bell is on."""
         self._is_resting = False
-        try:
-            has_news = self._connection.look()
-        except (Disconnected, Malformed) as error:
-            self._end(error)
-            return
-        if has_news:
-            self._turn()
+        self._turn()
 
     def _check_end(self) -> None:
         if self._is_draining and not self._leaders and not self._done.done():
@@ -203,8 +228,9 @@ class Shared:
         finally:
             if not exchange.is_over:
                 exchange.fail("the client left" if exchange.is_cancelled else "stopped")
+            self._tunnels.pop(exchange.number, None)
             if call.is_awaited:
-                self._wake()
+                self._wake(exchange.number)
         ours = (Exception, SystemExit, asyncio.CancelledError)
         return error is not None and not isinstance(error, ours)
 
@@ -274,38 +300,48 @@ class Shared:
                     raise Cancelled("the client has left")
                 data = data[count:]
                 if not count:
-                    await self._change(call)
+                    await self._change(call, is_for_room=True)
             if is_more and not body:
                 exchange.flush()
         if not (is_more or call.has_trailers) or call.is_head:
             exchange.end()
             if call.is_awaited:
-                self._wake()
+                self._wake(exchange.number)
 
 
 class SharedTunnel:
     """The bytes of a Call that has become a tunnel (websocket.Pipe)."""
 
     def __init__(self, host: Shared, call: Any) -> None:
+        self.unframe = native.unframe
         self._host = host
         self._call = call
 
-    def open(self, fields: Pairs) -> None:
-        self._call.exchange.tunnel(field_lines(fields))
+    def open(self, fields: Pairs, change: Callable[[], None]) -> None:
+        exchange = self._call.exchange
+        exchange.tunnel(field_lines(fields))
+        self._host._tunnels[exchange.number] = change
         self._host._rest_soon()
 
     async def refuse(self, status: int, fields: Pairs, body: bytes) -> None:
         self._call.exchange.answer(checked_status(status), field_lines(fields), body)
 
-    async def read(self) -> Optional[bytes]:
+    def take(self) -> Optional[bytes]:
         exchange = self._call.exchange
         self._host._rest_soon()
-        while not (exchange.is_over or exchange.look()):
-            data: Optional[bytes] = exchange.take_now()
-            if data is not None:
-                return data
-            await self._host._change(self._call)
-        return None
+        if exchange.is_over or exchange.is_cancelled:
+            return b""
+        data: Optional[bytes] = exchange.take_now()
+        return data
+
+    def write_now(self, data: bytes) -> int:
+        exchange = self._call.exchange
+        if exchange.is_over:
+            raise Cancelled("the client has left")
+        count: int = exchange.write_now(data)
+        if exchange.is_cancelled:
+            raise Cancelled("the client has left")
+        return count
 
     async def write(self, data: bytes) -> None:
         if self._call.exchange.is_over:

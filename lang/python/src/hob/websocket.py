@@ -1,7 +1,8 @@
 """WebSockets of an ASGI application: the handshake, the messages, and their end.
 
-What carries the bytes is a Pipe: a tunnel of the stream (asgi.py), or of the native part. A reader
-of its own answers pings and hears of the end while the application does something else.
+What carries the bytes is a Pipe: a tunnel of the stream (asgi.py), or of the native part. It tells
+when something has come; then pings are answered and the end is heard of while the application does
+something else, and an application that waits for a message goes on at once.
 
 HOB_WEBSOCKET_MESSAGE_MAX: bytes of the longest message that is taken (16 MiB), else 1009.
 HOB_WEBSOCKET_PING: seconds between two pings (60); who does not answer one in that time is given
@@ -30,6 +31,7 @@ from typing import (
     Tuple,
 )
 
+from .bell import Bell
 from .frames import (
     ABNORMAL,
     BINARY,
@@ -47,6 +49,7 @@ from .frames import (
     Event,
     Fault,
     Frames,
+    Unframe,
     close_frame,
     frame,
     number_of,
@@ -79,10 +82,20 @@ GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 class Pipe(Protocol):
     """Bytes both ways, once it is open."""
 
-    def open(self, fields: Pairs) -> None: ...
+    #: Of the native part, where that carries them.
+    unframe: Optional[Unframe]
+
+    def open(self, fields: Pairs, change: Callable[[], None]) -> None:
+        """Opens it; `change` is called whenever there may be something to take."""
+        ...
+
     async def refuse(self, status: int, fields: Pairs, body: bytes) -> None: ...
-    async def read(self) -> Optional[bytes]:
-        """The next bytes; none at the client's end, None when it has left."""
+    def take(self) -> Optional[bytes]:
+        """What has come; nothing once the client has ended or left, None while more may come."""
+        ...
+
+    def write_now(self, data: bytes) -> int:
+        """Sends as much as finds room; how many bytes."""
         ...
 
     async def write(self, data: bytes) -> None: ...
@@ -154,14 +167,19 @@ class WebSocket:
         self._deflate: Optional[Deflate] = None
         self._deflate_bytes_min = number_of("HOB_WEBSOCKET_DEFLATE", DEFLATE_BYTES_MIN)
         self._message_bytes_max = most
-        self._frames = Frames(most)
+        self._frames = Frames(most, None, pipe.unframe)
         self._ping_seconds = number_of("HOB_WEBSOCKET_PING", PING_SECONDS)
         self._waiting: Deque[Message] = deque([{"type": "websocket.connect"}])
         self._waiting_bytes = _size(self._waiting[0])
-        self._news = asyncio.Event()
-        self._room = asyncio.Event()
+        #: Rung when a message, or the end, waits.
+        self._news = Bell(self._loop)
+        #: Nothing is taken while a ping is answered, or too much waits.
+        self._is_answering = self._is_full = False
+        #: Who writes what did not find room at once, one behind the other.
         self._writing = asyncio.Lock()
-        self._reader: Optional[asyncio.Task[None]] = None
+        self._writer_count = 0
+        self._tasks: Set[asyncio.Task[None]] = set()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
         self._pinger: Optional[asyncio.TimerHandle] = None
         self._is_answered = True
         self._is_accepted = False
@@ -193,13 +211,15 @@ class WebSocket:
         while not self._waiting:
             if self._has_ended or (self._has_closed and not self._is_accepted):
                 return {"type": "websocket.disconnect", "code": ABNORMAL, "reason": ""}
-            self._news.clear()
-            await self._news.wait()
+            await self._news
         message = self._waiting[0]
         if message["type"] != "websocket.disconnect":
             self._waiting.popleft()
             self._waiting_bytes -= _size(message)
-            self._room.set()
+            if self._is_full and self._waiting_bytes <= WAITING_BYTES_MAX:
+                # Soon, so that others have their turn between.
+                self._is_full = False
+                self._loop.call_soon(self._change)
         return message
 
     async def send(self, message: Message) -> None:
@@ -212,9 +232,12 @@ class WebSocket:
                 raise Cancelled("the connection is closed")
             data = message.get("bytes")
             if data is not None:
-                await self._write_message(BINARY, bytes(data))
+                kind_of_frame, data = BINARY, bytes(data)
             else:
-                await self._write_message(TEXT, message["text"].encode())
+                kind_of_frame, data = TEXT, message["text"].encode()
+            rest = None if self._writer_count else self._write_now(kind_of_frame, data)
+            if rest is None or rest:
+                await self._write_behind(kind_of_frame, data, rest)
         elif kind == "websocket.close":
             await self._close(message.get("code", NORMAL), message.get("reason") or "")
         else:
@@ -223,9 +246,7 @@ class WebSocket:
     def go_away(self) -> None:
         """No more requests come: the client is asked to come again, to another process."""
         if self._is_accepted:
-            self._why = self._why or (RESTART, "")
-            self._end(RESTART, "")
-            self._spawn(self._close(RESTART, ""))
+            self._close_soon(RESTART, "")
 
     async def _begin(self, kind: str, message: Message) -> None:
         """What the application says first."""
@@ -257,9 +278,9 @@ class WebSocket:
             fields.append((b"Sec-WebSocket-Protocol", message["subprotocol"].encode("latin-1")))
         self._agree(fields)
         self._is_accepted = True
-        self._pipe.open(fields)
-        self._reader = self._spawn(self._read())
+        self._pipe.open(fields, self._change)
         self._wait_for_pong()
+        self._take()
 
     def _agree(self, fields: List[Tuple[bytes, bytes]]) -> None:
         """Looks whether messages are compressed, and says so."""
@@ -274,47 +295,68 @@ class WebSocket:
         if agreed is not None:
             fields.append((b"Sec-WebSocket-Extensions", agreed.field()))
             self._deflate = deflate.Deflate(agreed)
-            self._frames = Frames(self._message_bytes_max, self._deflate)
+            self._frames = Frames(self._message_bytes_max, self._deflate, self._pipe.unframe)
 
-    async def _read(self) -> None:
-        """Takes what the client sends, until its end."""
+    def _change(self) -> None:
+        """Something has come. Not from within a task: an application that waits goes on at once."""
+        self._take()
+        if self._waiting:
+            self._news.ring()
+
+    def _take(self) -> None:
+        """Takes what the client has sent, as far as there is room for it."""
+        self._is_full = False
         try:
-            while not self._has_ended:
-                data = await self._pipe.read()
-                # The end may have come from this side meanwhile. Then nothing waits for room any
-                # more, and what is still here of a few bytes may be many and long messages.
-                if not data or self._has_ended:
+            while not (self._has_ended or self._is_answering or self._is_full):
+                event = self._frames.next()
+                if event is not None:
+                    self._handle(event)
+                    self._is_full = self._waiting_bytes > WAITING_BYTES_MAX
+                    continue
+                data = self._pipe.take()
+                if data is None:
                     break
+                if not data:
+                    self._end(ABNORMAL, "")
                 self._is_answered = True
-                for event in self._frames.feed(data):
-                    await self._handle(event)
-                    while self._waiting_bytes > WAITING_BYTES_MAX and not self._has_ended:
-                        self._room.clear()
-                        await self._room.wait()
-                    if self._has_ended:
-                        break
+                self._frames.add(data)
         except Fault as fault:
-            self._why = (fault.code, str(fault))
-            self._end(fault.code, str(fault))
-            await self._close(fault.code, str(fault))
+            self._close_soon(fault.code, str(fault))
         except ConnectionError:
-            pass
-        self._end(ABNORMAL, "")
+            self._end(ABNORMAL, "")
 
-    async def _handle(self, event: Event) -> None:
-        if event.kind == TEXT or event.kind == BINARY:
-            name = "text" if event.kind == TEXT else "bytes"
-            message: Message = {"type": "websocket.receive", name: event.data}
+    def _handle(self, event: Event) -> None:
+        kind, data, code = event
+        if kind in (TEXT, BINARY):
+            name = "text" if kind == TEXT else "bytes"
+            message: Message = {"type": "websocket.receive", name: data}
             self._waiting.append(message)
-            self._waiting_bytes += _size(message)
-            self._news.set()
-        elif event.kind == PING:
-            assert isinstance(event.data, bytes)
+            self._waiting_bytes += MESSAGE_BYTES_MIN + len(data)
+        elif kind == PING:
+            assert isinstance(data, bytes)
             if not self._has_closed:
-                await self._write(frame(PONG, event.data))
-        elif event.kind == CLOSE:
-            self._end(event.code, str(event.data))
-            await self._close(NORMAL if event.code == NO_STATUS else event.code, "")
+                self._is_answering = True
+                self._spawn(self._answer(data))
+        elif kind == CLOSE:
+            self._close_soon(NORMAL if code == NO_STATUS else code, "", heard=(code, str(data)))
+
+    async def _answer(self, data: bytes) -> None:
+        """Answers a ping, and goes on taking what came behind it."""
+        try:
+            await self._write_behind(PONG, data)
+        except ConnectionError:
+            self._end(ABNORMAL, "")
+        self._is_answering = False
+        self._take()
+        if self._waiting:
+            self._news.ring_soon()
+
+    def _close_soon(self, code: int, reason: str, heard: Optional[Tuple[int, str]] = None) -> None:
+        """Says so in the close frame, also where the application hears of the end (of what was
+        `heard`, or the same) and ends before that has left."""
+        self._why = self._why or (code, reason)
+        self._end(*(heard or (code, reason)))
+        self._spawn(self._close(code, reason))
 
     def _end(self, code: int, reason: str) -> None:
         """Nothing more comes: the application hears of it once."""
@@ -322,23 +364,32 @@ class WebSocket:
             return
         self._has_ended = True
         self._waiting.append({"type": "websocket.disconnect", "code": code, "reason": reason})
-        self._news.set()
-        self._room.set()
+        self._news.ring_soon()
+        if not self._ended.done():
+            self._ended.set_result(None)
 
-    async def _write_message(self, kind: int, data: bytes) -> None:
-        async with self._writing:
-            if self._has_closed:
-                raise Cancelled("the connection is closed")
-            # In the order in which they leave: what one says may point back to the one before.
-            if self._deflate is not None and len(data) >= self._deflate_bytes_min:
-                kind, data = kind | COMPRESSED, self._deflate.compress(data)
-            await self._pipe.write(frame(kind, data))
+    def _write_now(self, kind: int, data: bytes) -> bytes:
+        """Sends a message at once, as far as there is room; what is left of its frame."""
+        if self._has_closed:
+            raise Cancelled("the connection is closed")
+        # In the order in which they leave: what one says may point back to the one before.
+        if self._deflate is not None and kind < CLOSE and len(data) >= self._deflate_bytes_min:
+            kind, data = kind | COMPRESSED, self._deflate.compress(data)
+        whole = frame(kind, data)
+        return whole[self._pipe.write_now(whole) :]
 
-    async def _write(self, data: bytes) -> None:
-        async with self._writing:
-            if self._has_closed:
-                raise Cancelled("the connection is closed")
-            await self._pipe.write(data)
+    async def _write_behind(self, kind: int, data: bytes, rest: Optional[bytes] = None) -> None:
+        """Sends a message behind those that others are sending, or what is left of its frame."""
+        self._writer_count += 1
+        try:
+            # Who has begun a frame is the first here, and goes on without a pause.
+            async with self._writing:
+                if rest is None:
+                    rest = self._write_now(kind, data)
+                if rest:
+                    await self._pipe.write(rest)
+        finally:
+            self._writer_count -= 1
 
     async def _close(self, code: int, reason: str) -> None:
         """Sends a close frame, if none was sent."""
@@ -348,14 +399,17 @@ class WebSocket:
             code, reason = self._why
         if code not in CODES:
             code = NORMAL
-        async with self._writing:
-            if self._has_closed:
-                return
-            self._has_closed = True
-            try:
+        self._writer_count += 1
+        try:
+            async with self._writing:
+                if self._has_closed:
+                    return
+                self._has_closed = True
                 await self._pipe.write(close_frame(code, reason))
-            except ConnectionError:
-                self._end(ABNORMAL, "")
+        except ConnectionError:
+            self._end(ABNORMAL, "")
+        finally:
+            self._writer_count -= 1
         # One that does not answer it is not waited for.
         self._loop.call_later(CLOSE_SECONDS, self._end, ABNORMAL, "")
 
@@ -363,16 +417,18 @@ class WebSocket:
         """The client's close frame is waited for, but not for long; then both sides end."""
         if self._pinger is not None:
             self._pinger.cancel()
-        reader = self._reader
-        if reader is not None:
-            # Nobody takes the messages that come before it.
-            self._frames.skip_messages()
-            self._waiting_bytes = 0
-            self._room.set()
-            await asyncio.wait([reader], timeout=CLOSE_SECONDS)
-            reader.cancel()
-        if self._is_accepted:
-            self._pipe.end()
+        if not self._is_accepted:
+            return
+        # Nobody takes the messages that come before it.
+        self._frames.skip_messages()
+        self._waiting_bytes = 0
+        self._take()
+        await asyncio.wait([self._ended], timeout=CLOSE_SECONDS)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=CLOSE_SECONDS)
+        for task in self._tasks:
+            task.cancel()
+        self._pipe.end()
 
     def _wait_for_pong(self) -> None:
         if self._ping_seconds:
@@ -382,9 +438,8 @@ class WebSocket:
         if self._has_ended or self._has_closed:
             return
         if not self._is_answered:
-            self._why = (GOING_AWAY, "no answer to a ping")
-            self._end(ABNORMAL, "no answer to a ping")
-            self._spawn(self._close(GOING_AWAY, "no answer to a ping"))
+            why = "no answer to a ping"
+            self._close_soon(GOING_AWAY, why, heard=(ABNORMAL, why))
             return
         self._is_answered = False
         self._spawn(self._write_ping())
@@ -392,18 +447,14 @@ class WebSocket:
 
     async def _write_ping(self) -> None:
         try:
-            await self._write(frame(PING, b""))
+            await self._write_behind(PING, b"")
         except ConnectionError:
             self._end(ABNORMAL, "")
 
-    def _spawn(self, work: Any) -> asyncio.Task[None]:
+    def _spawn(self, work: Any) -> None:
         task = self._loop.create_task(work)
-        _tasks.add(task)
-        task.add_done_callback(_tasks.discard)
-        return task
-
-
-_tasks: set[asyncio.Task[None]] = set()  # the loop alone would forget them
+        self._tasks.add(task)  # the loop alone would forget it
+        task.add_done_callback(self._tasks.discard)
 
 
 def _size(message: Message) -> int:
