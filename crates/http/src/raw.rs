@@ -3,34 +3,85 @@
 #![allow(unsafe_code)]
 
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::body::Region;
 
-/// Sends a region's bytes from `skip` on straight to the kernel; returns how many it took.
-pub(crate) fn send_region(
-    socket: BorrowedFd<'_>,
-    region: &dyn Region,
-    skip: usize,
-    more: bool,
-) -> io::Result<usize> {
-    let (start, len) = region.raw();
-    assert!(skip <= len, "only bytes of the region are sent");
-    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | if more { libc::MSG_MORE } else { 0 };
-    // SAFETY: `Region::raw` promises `len` bytes at `start` until the region is dropped, and it is
-    // borrowed here; the kernel copies them out, so a peer's writes race with nothing of ours.
-    let sent = unsafe {
-        libc::send(
-            socket.as_raw_fd(),
-            start.add(skip).cast(),
-            len - skip,
-            flags,
-        )
-    };
-    if sent < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(sent.cast_unsigned())
+/// What one call gives the kernel: bytes of ours and of regions, in order.
+pub(crate) struct Gathered<'a> {
+    parts: [libc::iovec; GATHER_MAX],
+    count: usize,
+    bytes: usize,
+    /// They are borrowed until the call.
+    borrowed: PhantomData<&'a [u8]>,
+}
+
+/// Pieces given to the kernel in one call.
+const GATHER_MAX: usize = 16;
+
+impl<'a> Gathered<'a> {
+    pub(crate) fn new() -> Gathered<'a> {
+        let none = libc::iovec {
+            iov_base: std::ptr::null_mut(),
+            iov_len: 0,
+        };
+        Gathered {
+            parts: [none; GATHER_MAX],
+            count: 0,
+            bytes: 0,
+            borrowed: PhantomData,
+        }
+    }
+
+    /// How many bytes there are.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// No more pieces can be added.
+    pub(crate) fn is_full(&self) -> bool {
+        self.count == GATHER_MAX
+    }
+
+    /// Adds bytes of ours.
+    pub(crate) fn push(&mut self, bytes: &'a [u8]) {
+        self.push_part(bytes.as_ptr(), bytes.len());
+    }
+
+    /// Adds bytes of a region, from `skip` on.
+    pub(crate) fn push_region(&mut self, region: &'a dyn Region, skip: usize) {
+        let (start, len) = region.raw();
+        assert!(skip <= len, "only bytes of the region are sent");
+        // SAFETY: `Region::raw` promises `len` bytes at `start`.
+        self.push_part(unsafe { start.add(skip) }, len - skip);
+    }
+
+    fn push_part(&mut self, start: *const u8, len: usize) {
+        self.parts[self.count] = libc::iovec {
+            iov_base: start.cast_mut().cast(),
+            iov_len: len,
+        };
+        self.count += 1;
+        self.bytes += len;
+    }
+
+    /// Sends them; returns how many bytes the kernel took.
+    pub(crate) fn send(&self, socket: BorrowedFd<'_>, more: bool) -> io::Result<usize> {
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | if more { libc::MSG_MORE } else { 0 };
+        // SAFETY: all zero is a message without address and control data.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = self.parts.as_ptr().cast_mut();
+        message.msg_iovlen = self.count as _;
+        // SAFETY: so many parts, each of so many bytes that are borrowed here, or that
+        // `Region::raw` promises until the region is dropped, which is borrowed. The kernel only
+        // reads them, so a peer's writes race with nothing of ours.
+        let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) };
+        if sent < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(sent.cast_unsigned())
+        }
     }
 }
 

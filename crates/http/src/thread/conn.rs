@@ -315,6 +315,11 @@ impl Outgoing {
                     bytes::Buf::advance(bytes, len);
                     (len, bytes.len())
                 }
+                Some(OutputPiece::Region(region, from)) => {
+                    let len = (region.raw().1 - *from).min(count);
+                    *from += len;
+                    (len, region.raw().1 - *from)
+                }
                 _ => unreachable!("only bytes in memory are gathered"),
             };
             count -= len;
@@ -357,7 +362,8 @@ impl OutputPiece {
         match self {
             OutputPiece::Own(bytes, from) => *from == bytes.len(),
             OutputPiece::Shared(bytes) => bytes.is_empty(),
-            OutputPiece::Region(..) | OutputPiece::File(_) | OutputPiece::End(_) => false,
+            OutputPiece::Region(region, from) => *from == region.raw().1,
+            OutputPiece::File(_) | OutputPiece::End(_) => false,
         }
     }
 }

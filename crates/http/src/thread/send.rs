@@ -1,18 +1,17 @@
 //! Bytes to the kernel, in order: what was made in this turn first, then what is queued.
 
-use std::collections::VecDeque;
-use std::io::{self, IoSlice};
+use std::io;
 use std::os::fd::AsFd;
 use std::task::{Context, Poll};
 
 use hob_trace::{Fault, Outcome};
 use rustix::io::Errno;
-use rustix::net::{SendAncillaryBuffer, SendFlags};
+use rustix::net::SendFlags;
 
 use crate::body::{SHORTER, UNREADABLE};
 use crate::clock::clock_us;
 use crate::limits::{BULK_BYTES_OVER, BULK_BYTES_PER_TURN};
-use crate::raw;
+use crate::raw::Gathered;
 use crate::request::Request;
 use crate::response::Responder;
 use crate::thread::conn::{OutputPiece, SocketConnection};
@@ -42,8 +41,6 @@ pub(super) enum SocketSendOutcome {
     SourceBroke(&'static str),
 }
 
-/// Pieces given to the kernel in one call.
-const GATHER_MAX: usize = 16;
 /// Bytes fetched from a disk at a time.
 const FETCH_BYTES: usize = 256 * 1024;
 
@@ -152,45 +149,36 @@ impl<A: Responder + 'static> Thread<A> {
         conn: &mut SocketConnection,
         budget: usize,
     ) -> io::Result<SocketSendOutcome> {
-        let mut slices = [IoSlice::new(&[]); GATHER_MAX];
-        let mut count = 0;
-        let mut gathered = 0;
+        let mut gathered = Gathered::new();
         if !self.output.is_empty() {
-            slices[0] = IoSlice::new(&self.output);
-            gathered = self.output.len();
-            count = 1;
+            gathered.push(&self.output);
         }
         let mut next = conn.out.pieces.iter().peekable();
         while let Some(piece) = next.peek() {
-            let bytes = match piece {
-                OutputPiece::Own(bytes, from) => &bytes[*from..],
-                OutputPiece::Shared(bytes) => &bytes[..],
-                _ => break,
-            };
-            let room = budget.saturating_sub(gathered);
-            if count == GATHER_MAX || room == 0 {
+            let room = budget.saturating_sub(gathered.bytes());
+            if gathered.is_full() || room == 0 {
                 break;
             }
-            let bytes = &bytes[..bytes.len().min(room)];
-            slices[count] = IoSlice::new(bytes);
-            gathered += bytes.len();
-            count += 1;
+            match piece {
+                OutputPiece::Own(bytes, from) => {
+                    let bytes = &bytes[*from..];
+                    gathered.push(&bytes[..bytes.len().min(room)]);
+                }
+                OutputPiece::Shared(bytes) => gathered.push(&bytes[..bytes.len().min(room)]),
+                // Whole: it is given back once all of it has left.
+                OutputPiece::Region(region, from) => gathered.push_region(region.as_ref(), *from),
+                OutputPiece::File(_) | OutputPiece::End(_) => break,
+            }
             next.next();
         }
+        // If none follow, nothing may be announced: the kernel would hold the last segment back
+        // for 200 ms (MSG_MORE).
         let more = matches!(
             next.peek(),
             Some(OutputPiece::File(_) | OutputPiece::Region(..))
         );
-        if gathered > 0 {
-            let flags = SendFlags::NOSIGNAL
-                | if more {
-                    SendFlags::MORE
-                } else {
-                    SendFlags::empty()
-                };
-            let mut no_control = SendAncillaryBuffer::default();
-            let sent =
-                rustix::net::sendmsg(&conn.socket, &slices[..count], &mut no_control, flags)?;
+        if gathered.bytes() > 0 {
+            let sent = gathered.send(conn.socket.as_fd(), more)?;
             let from_output = sent.min(self.output.len());
             if from_output == self.output.len() {
                 self.output.clear();
@@ -201,7 +189,6 @@ impl<A: Responder + 'static> Thread<A> {
             return Ok(SocketSendOutcome::Bytes(sent));
         }
         match conn.out.pieces.front_mut() {
-            Some(OutputPiece::Region(..)) => send_region(conn),
             Some(OutputPiece::File(_)) => self.send_file(conn, budget),
             Some(piece) if piece.is_spent() => {
                 conn.out.pop();
@@ -336,30 +323,4 @@ pub(super) fn break_off(conn: &mut SocketConnection, reason: &'static str) -> Fl
         conn.close_with_reset();
     }
     Flushed::Broken
-}
-
-/// Whether bytes follow the first piece. If none do, nothing may be announced: the kernel would
-/// hold the last segment back for 200 ms (MSG_MORE).
-fn has_more_bytes(pieces: &VecDeque<OutputPiece>) -> bool {
-    let mut after = pieces.iter().skip(1);
-    after.any(|piece| piece.unsent_bytes() > 0)
-}
-
-fn send_region(conn: &mut SocketConnection) -> io::Result<SocketSendOutcome> {
-    let more = has_more_bytes(&conn.out.pieces);
-    let Some(OutputPiece::Region(region, from)) = conn.out.pieces.front_mut() else {
-        return Ok(SocketSendOutcome::Bytes(0));
-    };
-    let len = region.raw().1;
-    let sent = if *from == len {
-        0
-    } else {
-        raw::send_region(conn.socket.as_fd(), region.as_ref(), *from, more)?
-    };
-    *from += sent;
-    conn.out.held_bytes -= sent;
-    if *from == len {
-        conn.out.pop();
-    }
-    Ok(SocketSendOutcome::Bytes(sent))
 }
