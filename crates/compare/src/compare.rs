@@ -219,6 +219,7 @@ fn wants(plan: &ComparisonPlan) -> Wants {
     if plan.is_sweep {
         return Wants {
             tls: false,
+            many: false,
             programs: true,
             compiled: true,
         };
@@ -228,14 +229,19 @@ fn wants(plan: &ComparisonPlan) -> Wants {
         |words: &[String], these: &[&str]| words.iter().any(|word| these.contains(&word.as_str()));
     Wants {
         tls: only.is_empty() || only.iter().any(|words| !has(words, &["clear", "cost"])),
+        many: match only.is_empty() {
+            true => plan.scope == Scope::Full,
+            false => only.iter().any(|words| has(words, &["many"])),
+        },
         programs: only.is_empty()
             || only
                 .iter()
-                .any(|words| !has(words, &["file", "large", "cost"])),
+                .any(|words| !has(words, &["file", "large", "part", "many", "cost"])),
         compiled: only.is_empty()
             || only.iter().any(|words| {
                 let others = [
-                    "file", "large", "cost", "sh", "perl", "python", "wsgi", "asgi", "php",
+                    "file", "large", "part", "many", "upload", "cost", "sh", "perl", "python",
+                    "wsgi", "asgi", "php",
                 ];
                 !has(words, &others)
             }),

@@ -4,14 +4,15 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{Advice, fadvise, fstatfs};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use hob_load::{
-    BenchPlan, ClientActs, ClientTlsOffer, Expectation, LoadError, LoadModel, Reuse, Url,
+    BenchPlan, ClientActs, ClientTlsOffer, Expectation, LoadError, LoadModel, RequestSpec, Reuse,
+    Url,
 };
 use hob_machine::tick_ns;
 use serde_json::Value;
@@ -21,7 +22,8 @@ use crate::interval::median;
 use crate::limits::{
     ANSWER, STRAY_SHARE_MIN, STRAY_TICKS_MIN, WARM_UP_MAX, WARM_UP_MIN, WARM_UP_SHARE,
 };
-use crate::rows::{ComparisonRow, Entrant, Per};
+use crate::rows::{ComparisonRow, Entrant, Per, RowRequest};
+use crate::site::MANY;
 
 /// What came of a round.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -104,7 +106,7 @@ impl ClientSetup<'_> {
         let (used, stray_percent) = used_since(before, instance.usage()?);
         let round = Round {
             stray_percent,
-            ..figures(&report.json(), used, row.per)
+            ..figures(&report.json(), used, row)
         };
         match round.good + round.failed == 0 && !self.is_stopped.load(Ordering::Relaxed) {
             true => Err("no request was made in time".to_owned()),
@@ -167,7 +169,18 @@ impl ClientSetup<'_> {
             false => ("http", instance.ports.clear),
         };
         let url = format!("{scheme}://127.0.0.1:{port}{}", entrant.path);
-        let url: Url = url.parse()?;
+        let entries = match row.request {
+            RowRequest::AnyFile => any_of(&url)?,
+            _ => vec![url.parse::<Url>()?.into()],
+        };
+        let (status, fields) = match row.request {
+            RowRequest::Part => (206, vec![first_bytes(entrant.bytes)]),
+            _ => (200, vec![]),
+        };
+        let (method, body) = match row.request {
+            RowRequest::Upload(bytes) => ("POST", Some(vec![b'x'; bytes as usize])),
+            _ => ("GET", None),
+        };
         let (duration, count) = match length {
             Length::Time(time) => (Some(time), None),
             Length::Count(count) => (None, Some(count)),
@@ -176,8 +189,8 @@ impl ClientSetup<'_> {
         let connections =
             count.map_or(row.connections, |count| row.connections.min(count as usize));
         Ok(BenchPlan {
-            entries: vec![url.into()],
-            seed: 1,
+            entries,
+            seed: any_seed(),
             acts: ClientActs::default(),
             page: None,
             unix: None,
@@ -209,17 +222,42 @@ impl ClientSetup<'_> {
             duration,
             count,
             timeout: ANSWER,
-            method: "GET".to_owned(),
-            fields: vec![],
-            body: None,
+            method: method.to_owned(),
+            fields,
+            body,
             expectations: vec![
-                Expectation::Status(vec![(200, 200)]),
+                Expectation::Status(vec![(status, status)]),
                 Expectation::Size(entrant.bytes),
             ],
             thresholds: vec![],
             pid: None,
         })
     }
+}
+
+/// All of the many files below a URL. Weights that differ a little have them drawn at random: those
+/// that weigh the same would come in turn.
+fn any_of(url: &str) -> Result<Vec<RequestSpec>, String> {
+    let entry = |(number, path): (usize, String)| {
+        let url: Url = format!("{url}/{path}").parse()?;
+        Ok(RequestSpec {
+            name: Some(MANY.folder.to_owned()),
+            weight: 1.0 + (number % 2) as f64 / 10_000.0,
+            ..url.into()
+        })
+    };
+    MANY.paths().enumerate().map(entry).collect()
+}
+
+/// Draws begin elsewhere in each round.
+fn any_seed() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(1, |time| time.as_nanos() as u64)
+}
+
+/// The field that asks for the first bytes of a file.
+fn first_bytes(count: u64) -> (String, String) {
+    ("Range".to_owned(), format!("bytes=0-{}", count - 1))
 }
 
 /// Has the kernel throw away what it keeps of a file. Where the folder is memory itself, nothing
@@ -256,13 +294,16 @@ fn used_since(before: Usage, now: Usage) -> (u64, f64) {
 }
 
 /// Takes what is needed out of a report of the load generator.
-fn figures(report: &Value, used_ns: u64, per: Per) -> Round {
+fn figures(report: &Value, used_ns: u64, row: &ComparisonRow) -> Round {
     let number = |path: &str| report.pointer(path).and_then(Value::as_f64).unwrap_or(0.0);
     let whole = |path: &str| report.pointer(path).and_then(Value::as_u64).unwrap_or(0);
     let seconds = number("/elapsed_s");
-    let bodies = number("/bytes/bodies");
     let answered = number("/requests/answered");
-    let units = match per {
+    let bodies = match row.request {
+        RowRequest::Upload(bytes) => number("/requests/good") * bytes as f64,
+        _ => number("/bytes/bodies"),
+    };
+    let units = match row.per {
         Per::Request => number("/requests/good"),
         Per::Megabyte => bodies / 1e6,
     };
@@ -295,6 +336,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::rows::RowGroup;
 
     #[test]
     fn what_is_left_over_counts_where_it_is_too_much_to_be_chance() {
@@ -322,10 +364,15 @@ mod tests {
             "bytes": { "bodies": 2e6 },
             "failures": [{ "kind": "status", "first": "503" }],
         });
-        let round = figures(&report, 8_000_000, Per::Request);
+        let mut row = ComparisonRow::new(String::new(), String::new(), RowGroup::Stream, 1);
+        let round = figures(&report, 8_000_000, &row);
         assert_eq!((round.cpu_us, round.per_second), (2000.0, 5.0));
         assert_eq!((round.good, round.failed), (4, 6));
         assert_eq!(round.failure.as_deref(), Some("status: 503"));
-        assert_eq!(figures(&report, 8_000_000, Per::Megabyte).cpu_us, 4000.0);
+        row.per = Per::Megabyte;
+        assert_eq!(figures(&report, 8_000_000, &row).cpu_us, 4000.0);
+        row.request = RowRequest::Upload(500_000);
+        let round = figures(&report, 8_000_000, &row);
+        assert_eq!((round.cpu_us, round.bytes_per_second), (4000.0, 1e6));
     }
 }

@@ -17,10 +17,51 @@ pub(crate) const FILES: &[(&str, u64)] = &[
     ("1k", 1 << 10),
     ("16k", 16 << 10),
     ("64k", 64 << 10),
+    ("256k", 256 << 10),
     ("2406400", 2_406_400),
     ("4115968", 4_115_968),
     ("6882304", 6_882_304),
 ];
+
+/// Many small files, where rows want them: so many folders of so many files.
+pub(crate) const MANY: ManyFiles = ManyFiles {
+    folder: "many",
+    folders: 100,
+    files: 1000,
+};
+/// Bytes of each.
+pub(crate) const MANY_BYTES: u64 = 1 << 10;
+
+/// A tree of files that are named by numbers.
+pub(crate) struct ManyFiles {
+    pub(crate) folder: &'static str,
+    folders: usize,
+    files: usize,
+}
+
+impl ManyFiles {
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.folders * self.files
+    }
+
+    /// Their paths below the folder.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = String> {
+        let files = self.files;
+        (0..self.folders)
+            .flat_map(move |folder| (0..files).map(move |file| format!("{folder}/{file}.txt")))
+    }
+
+    fn write(&self, root: &Path) -> io::Result<()> {
+        let place = root.join(self.folder);
+        for folder in 0..self.folders {
+            fs::create_dir_all(place.join(folder.to_string()))?;
+        }
+        let bytes = body(MANY_BYTES);
+        self.paths()
+            .try_for_each(|path| fs::write(place.join(path), &bytes))
+    }
+}
 
 /// A folder that is gone when this is dropped.
 pub(crate) struct ScratchFolder(PathBuf);
@@ -29,6 +70,8 @@ pub(crate) struct ScratchFolder(PathBuf);
 pub(crate) struct ComparisonSite {
     /// Files, named as in [`FILES`] with `.txt` or `.bin` behind.
     pub(crate) root: PathBuf,
+    /// [`MANY`] files are there, too.
+    pub(crate) has_many: bool,
     /// Programs that are started for each request.
     pub(crate) cgi: PathBuf,
     pub(crate) certificate: Option<CertificatePaths>,
@@ -102,6 +145,7 @@ impl ComparisonSite {
     ) -> Result<ComparisonSite, CompareError> {
         let mut site = ComparisonSite {
             root: folder.join("www"),
+            has_many: wants.many,
             cgi: folder.join("cgi"),
             certificate: None,
             c: None,
@@ -121,6 +165,9 @@ impl ComparisonSite {
         for (name, bytes) in FILES {
             let path = site.root.join(file_name(name, *bytes));
             fs::write(&path, body(*bytes)).map_err(system(&path))?;
+        }
+        if wants.many {
+            MANY.write(&site.root).map_err(system(&site.root))?;
         }
         if wants.tls {
             match certificate(folder) {
@@ -158,6 +205,8 @@ pub(crate) struct SearchPaths<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wants {
     pub(crate) tls: bool,
+    /// Many files.
+    pub(crate) many: bool,
     pub(crate) programs: bool,
     /// Programs in C, which must be built.
     pub(crate) compiled: bool,
@@ -221,6 +270,7 @@ mod tests {
         };
         let wants = Wants {
             tls: false,
+            many: false,
             programs: false,
             compiled: false,
         };

@@ -1,4 +1,5 @@
-"""WSGI and ASGI: the query string says how many KiB of body."""
+"""WSGI and ASGI: the query string says how many KiB of body; with `p` behind, in pieces, no length
+said. What a POST sends is read."""
 
 BLOCK = (b"x" * 1023 + b"\n") * 64
 
@@ -11,8 +12,12 @@ def blocks(size):
 
 
 def application(environ, start_response):
-    size = int(environ.get("QUERY_STRING") or 0) * 1024
-    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(size))])
+    query = environ.get("QUERY_STRING") or "0"
+    size = int(query.rstrip("p")) * 1024
+    while environ["REQUEST_METHOD"] == "POST" and environ["wsgi.input"].read(65536):
+        pass
+    fields = [("Content-Type", "text/plain"), ("Content-Length", str(size))]
+    start_response("200 OK", fields[:1] if query.endswith("p") else fields)
     return blocks(size)
 
 
@@ -24,6 +29,8 @@ async def asgi(scope, receive, send):
             await send({"type": f"{stage}.complete"})
         return
     size = int(scope["query_string"] or 0) * 1024
+    while scope["method"] == "POST" and (await receive()).get("more_body"):
+        pass
     fields = [(b"content-type", b"text/plain"), (b"content-length", str(size).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": fields})
     left = size

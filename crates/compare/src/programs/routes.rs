@@ -36,7 +36,7 @@ impl ComparisonSite {
         if self.interpreters.contains(&"python3") {
             for (kind, name) in [("wsgi", "application"), ("asgi", "asgi")] {
                 let application = format!(
-                    "resident = {{ {kind} = \"app:{name}\", dir = \"{}\", {workers} }}",
+                    "body = \"1GiB\"\nresident = {{ {kind} = \"app:{name}\", dir = \"{}\", {workers} }}",
                     text(&self.cgi)
                 );
                 routes.push_str(&route(&format!("/resident/{kind}"), &application));

@@ -69,7 +69,7 @@ pub(super) fn heading(group: RowGroup) -> &'static str {
         RowGroup::Multiplexed => "files, HTTP/2 and HTTP/3",
         RowGroup::Large => "large files",
         RowGroup::Scripts => "programs",
-        RowGroup::Stream => "one long answer of a program",
+        RowGroup::Stream => "long answers and requests of programs",
         RowGroup::Cost => "what it costs to have it on",
         RowGroup::Sweep => "other sizes of what carries answers",
     }

@@ -2,10 +2,12 @@
 
 use hob_load::{Protocol, Reuse};
 
-use super::{ComparisonRow, Entrant, Per, RowGroup, Scope};
+use super::{ComparisonRow, Entrant, Per, RowGroup, RowRequest, Scope};
 use crate::server::{Extra, Installed, ServerSoftware};
-use crate::site::{ComparisonSite, FILES, file_name};
+use crate::site::{ComparisonSite, FILES, MANY, MANY_BYTES, file_name};
 
+/// Bytes of a part that is asked for.
+const PART_BYTES: u64 = 100;
 /// Files up to here are small: what counts is the request. Above, it is the bytes.
 const SMALL_BYTES_MAX: u64 = 64 << 10;
 
@@ -50,7 +52,42 @@ pub(super) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<Comparis
             }
         }
     }
+    rows.extend(others(servers, site));
     rows
+}
+
+/// The first bytes of a large file, and one of many small files.
+fn others(servers: &[Installed], site: &ComparisonSite) -> Vec<ComparisonRow> {
+    let everybody = |path: String, bytes| -> Vec<Entrant> {
+        let entrant = |server: &Installed| Entrant {
+            label: server.name.clone(),
+            server: server.name.clone(),
+            extra: Extra::None,
+            path: path.clone(),
+            bytes,
+        };
+        servers.iter().map(entrant).collect()
+    };
+    let row = |id: &str, title: &str, group| {
+        let mut row = ComparisonRow::new(id.to_owned(), title.to_owned(), group, 10);
+        row.scope = Scope::Full;
+        row
+    };
+    let (name, bytes) = FILES[FILES.len() - 2];
+    let title = format!("{PART_BYTES} bytes of a file of {name}");
+    let mut part = row("part.h1.clear.keep.100.c10", &title, RowGroup::Large);
+    part.short = format!("{PART_BYTES} of {name} bytes, c=10");
+    part.request = RowRequest::Part;
+    part.entrants = everybody(format!("/{}", file_name(name, bytes)), PART_BYTES);
+    let title = format!("one of {} files of 1k, at random", MANY.count());
+    let mut many = row("many.h1.clear.keep.1k.c10", &title, RowGroup::Files);
+    many.short = format!("1k, one of {}, c=10", MANY.count());
+    many.request = RowRequest::AnyFile;
+    many.entrants = everybody(format!("/{}", MANY.folder), MANY_BYTES);
+    [Some(part), site.has_many.then_some(many)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Is what the kernel keeps of a file thrown away before each request?

@@ -12,7 +12,7 @@ use crate::server::Installed;
 use crate::site::ComparisonSite;
 
 pub use row::Scope;
-pub(crate) use row::{ComparisonRow, Entrant, Per, RowGroup};
+pub(crate) use row::{ComparisonRow, Entrant, Per, RowGroup, RowRequest};
 pub(crate) use sweep::sweep;
 
 /// All rows for these servers and what they can serve, in the order in which they are measured.

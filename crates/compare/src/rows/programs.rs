@@ -1,11 +1,15 @@
 //! Rows of programs: the same work in every way that a server has to run one.
 
-use super::{ComparisonRow, Entrant, Per, RowGroup, Scope};
+use super::{ComparisonRow, Entrant, Per, RowGroup, RowRequest, Scope};
 use crate::server::{Embedded, Extra, Installed, ServerSoftware};
 use crate::site::ComparisonSite;
 
 /// The long answer: 1,000 times 1,024 KiB.
 const STREAM_KIB: u64 = 1_024_000;
+/// An answer in pieces that says no length.
+const PIECES_KIB: u64 = 102_400;
+/// A long request.
+const UPLOAD_BYTES: u64 = 64 << 20;
 
 pub(super) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<ComparisonRow> {
     let ways = Ways { servers, site };
@@ -31,6 +35,10 @@ pub(super) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<Comparis
     }
     rows.push(ways.row(ProgramLanguage::Shell, 0, 10, false));
     rows.push(ways.stream());
+    rows.push(ways.pieces());
+    for language in [ProgramLanguage::Wsgi, ProgramLanguage::Asgi] {
+        rows.push(ways.upload(language));
+    }
     // The first is what the others are compared with: hob, where it runs such programs.
     let has_hob =
         |row: &ComparisonRow| row.entrants.first().is_some_and(|first| ways.is_hob(first));
@@ -118,6 +126,38 @@ impl Ways<'_> {
             "C.stream.host.1000m.c1".to_owned(),
             "C.stream.lan.1000m.c1".to_owned(),
         ]);
+        row
+    }
+
+    /// About 100 MB in pieces of 64 KiB, of an application that does not say how many.
+    fn pieces(&self) -> ComparisonRow {
+        let id = "stream.wsgi.clear.keep.100m.c1".to_owned();
+        let title = "100 MB from a WSGI application, in pieces, no length said".to_owned();
+        let mut row = ComparisonRow::new(id, title, RowGroup::Stream, 1);
+        row.scope = Scope::Full;
+        row.is_single = true;
+        row.per = Per::Megabyte;
+        row.entrants = self.entrants(ProgramLanguage::Wsgi, PIECES_KIB, false);
+        for entrant in &mut row.entrants {
+            entrant.path.push('p');
+        }
+        row
+    }
+
+    /// A request of 64 MiB to an application that reads it in pieces.
+    fn upload(&self, language: ProgramLanguage) -> ComparisonRow {
+        let (name, what) = match language {
+            ProgramLanguage::Asgi => ("asgi", "an ASGI application"),
+            _ => ("wsgi", "a WSGI application"),
+        };
+        let id = format!("upload.{name}.clear.keep.64m.c1");
+        let title = format!("64 MiB to {what}");
+        let mut row = ComparisonRow::new(id, title, RowGroup::Stream, 1);
+        row.scope = Scope::Full;
+        row.is_single = true;
+        row.request = RowRequest::Upload(UPLOAD_BYTES);
+        row.per = Per::Megabyte;
+        row.entrants = self.entrants(language, 0, false);
         row
     }
 

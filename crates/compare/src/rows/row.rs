@@ -32,7 +32,7 @@ pub(crate) enum RowGroup {
     Large,
     /// Programs.
     Scripts,
-    /// One long answer of a program.
+    /// Long answers and long requests of programs.
     Stream,
     /// hob with something switched on.
     Cost,
@@ -45,8 +45,21 @@ pub(crate) enum RowGroup {
 pub(crate) enum Per {
     /// Answers as expected.
     Request,
-    /// Millions of bytes of bodies.
+    /// Millions of bytes of bodies, those of requests where they have some.
     Megabyte,
+}
+
+/// What is asked of an entrant's path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowRequest {
+    /// All of it.
+    Whole,
+    /// The first bytes of it (`Range`): as many as its answer must have.
+    Part,
+    /// That it takes a body of so many bytes.
+    Upload(u64),
+    /// One of the many files below it, drawn at random.
+    AnyFile,
 }
 
 /// One row: the same work for several.
@@ -76,6 +89,8 @@ pub(crate) struct ComparisonRow {
     pub(crate) is_single: bool,
     /// What the kernel keeps of the file is thrown away before each request.
     pub(crate) is_cold: bool,
+    /// What is asked for.
+    pub(crate) request: RowRequest,
     /// What CPU time is divided by.
     pub(crate) per: Per,
     /// Ids of old figures.
@@ -123,6 +138,7 @@ impl ComparisonRow {
             is_secure: false,
             is_single: false,
             is_cold: false,
+            request: RowRequest::Whole,
             per: Per::Request,
             then: vec![],
             advice: "",

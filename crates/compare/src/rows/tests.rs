@@ -7,6 +7,7 @@ use std::path::PathBuf;
 fn site() -> ComparisonSite {
     ComparisonSite {
         root: PathBuf::from("/w"),
+        has_many: true,
         cgi: PathBuf::from("/c"),
         certificate: Some(crate::site::CertificatePaths {
             certificate: "c".to_owned(),

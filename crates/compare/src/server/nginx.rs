@@ -62,6 +62,7 @@ http {{
   sendfile on;
   tcp_nopush on;
   keepalive_requests 100000000;
+  client_max_body_size 1g;
   client_body_temp_path {body};
   proxy_temp_path {proxy};
   fastcgi_temp_path {fastcgi};
