@@ -18,7 +18,7 @@ use hob_trace::access_log::{AccessLog, DestinationSettings, LogId, Target};
 use hob_trace::format::{AccessLogFormat, RecordNames};
 use hob_trace::history::{RequestHistory, Retention, SegmentOrigin};
 use hob_trace::ring::Consumer;
-use hob_trace::watch::Hidden;
+use hob_trace::watch::{Hidden, Hub};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 
 use super::old_logs::OldLogs;
@@ -616,10 +616,13 @@ impl ServingProcess {
     fn drain(&self, drain: Drain) {
         self.admin.readers.end_all();
         self.shared.fleet.drain_tunnels();
-        self.shared.watching.hub.end_all();
+        let watching = Arc::new(EndOfWatching(Arc::clone(&self.shared.watching.hub)));
         for index in 0..self.crew.thread_count() {
-            Handle::new(&self.crew, index)
-                .run(move |thread: &mut Thread<Answers>| thread.drain(drain));
+            let watching = Arc::clone(&watching);
+            Handle::new(&self.crew, index).run(move |thread: &mut Thread<Answers>| {
+                thread.drain(drain);
+                drop(watching);
+            });
         }
     }
 
@@ -630,6 +633,16 @@ impl ServingProcess {
                 life.rotate(index);
             }
         }
+    }
+}
+
+/// Ends what is watched once the last thread takes no more connections: whoever watches the next
+/// server from then on misses no new one.
+struct EndOfWatching(Arc<Hub>);
+
+impl Drop for EndOfWatching {
+    fn drop(&mut self) {
+        self.0.end_all();
     }
 }
 

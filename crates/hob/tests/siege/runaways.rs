@@ -33,11 +33,7 @@ fn runaways_are_contained_answered_and_explained() {
         .with("hog.cgi", HOG)
         .with_sh("sleeper.cgi", SLEEPER)
         .with_sh("headless.cgi", HEADLESS)
-        .serve_route(
-            "path = \"/cgi/hello.cgi\"\ncgi = \"cgi\"\n[[site.route]]\npath = \"/cgi/*\"\n\
-             cgi = { dir = \"cgi\", first_byte = \"2s\", grace = \"100ms\", \
-             rlimits = { as = \"256MiB\", nproc = 40 } }\n",
-        );
+        .serve_route(&routes());
     assert_eq!(programs.text("/cgi/hello.cgi"), "hello\n");
     let rest = Rest::of(&programs);
     let is_over = AtomicBool::new(false);
@@ -71,6 +67,22 @@ fn runaways_are_contained_answered_and_explained() {
     });
     rest.wait_for(programs.hob());
     programs.stop();
+}
+
+/// Those that say nothing are given up soon; the others end by themselves, on a busy machine too.
+fn routes() -> String {
+    let route = |path: &str, keys: &str| {
+        format!(
+            "path = \"/cgi/{path}\"\ncgi = {{ dir = \"cgi\", grace = \"100ms\", \
+             rlimits = {{ as = \"256MiB\", nproc = 40 }}{keys} }}\n[[site.route]]\n"
+        )
+    };
+    let soon = ", first_byte = \"2s\"";
+    let (bomb, sleeper) = (route("bomb.cgi", soon), route("sleeper.cgi", soon));
+    let hello = "path = \"/cgi/hello.cgi\"\ncgi = \"cgi\"\n";
+    let others = route("*", "");
+    let others = others.trim_end_matches("[[site.route]]\n");
+    format!("{bomb}{sleeper}{hello}[[site.route]]\n{others}")
 }
 
 /// What is answered and written about one of them.
