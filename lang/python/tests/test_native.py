@@ -50,6 +50,7 @@ for request in hob.requests():
             lambda: exchange.end(),
             lambda: exchange.fail("late"),
             lambda: exchange.take(5),
+            lambda: exchange.take_into(bytearray(5)),
         ))
     elif request.path == "/kept":
         request.respond(body=kept.pop())
@@ -67,6 +68,8 @@ for request in hob.requests():
             lambda: exchange.callout("a\\0b"),
             lambda: exchange.environ_on([]),
             lambda: exchange.take("x"),
+            lambda: exchange.take_into(b"not to be changed"),
+            lambda: exchange.take_into(5),
         )
         request.respond(body=text)
     elif request.path == "/drop":
@@ -131,7 +134,7 @@ class Native(unittest.TestCase):
         self.assertEqual(server.ask("/after").body, b"answered")
         late = "RuntimeError: this request has its answer already"
         self.assertEqual(
-            server.ask("/kept").body.decode().split("\n"), [late] * 7 + ["nothing"] * 4
+            server.ask("/kept").body.decode().split("\n"), [late] * 7 + ["nothing"] * 5
         )
         self.assertEqual(self.ended(), "")
 
@@ -142,7 +145,7 @@ class Native(unittest.TestCase):
             kinds,
             ["TypeError"] * 5
             + ["RuntimeError", "ValueError", "RuntimeError", "RuntimeError", "ValueError"]
-            + ["TypeError", "TypeError"],
+            + ["TypeError", "TypeError", "BufferError", "TypeError"],
             found,
         )
         self.assertEqual(self.ended(), "")

@@ -137,6 +137,23 @@ static PyObject *exchange_take(Exchange *self, PyObject *size) {
     return taken;
 }
 
+/* take_into(buffer): the same, into a buffer; how many bytes. */
+static PyObject *exchange_take_into(Exchange *self, PyObject *buffer) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE) < 0)
+        return NULL;
+    int64_t count = 0;
+    if (self->request != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        count = lib.read(self->request, view.buf, (size_t)view.len);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&view);
+    if (count == HOB_CANCELLED)
+        self->is_cancelled = true;
+    return count < 0 ? raise_code((int)count) : PyLong_FromLongLong(count);
+}
+
 /* take_now(): what is here of the body, without waiting; None when more will come. */
 static PyObject *exchange_take_now(Exchange *self, PyObject *unused) {
     (void)unused;
@@ -476,6 +493,7 @@ static void exchange_free(Exchange *self) {
 static PyMethodDef exchange_methods[] = {
     {"environ_on", (PyCFunction)exchange_environ_on, METH_O, NULL},
     {"take", (PyCFunction)exchange_take, METH_O, NULL},
+    {"take_into", (PyCFunction)exchange_take_into, METH_O, NULL},
     {"take_now", (PyCFunction)exchange_take_now, METH_NOARGS, NULL},
     {"write_now", (PyCFunction)exchange_write_now, METH_O, NULL},
     {"look", (PyCFunction)exchange_look, METH_NOARGS, NULL},

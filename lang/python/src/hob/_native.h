@@ -17,7 +17,7 @@
 #include "hob.h"
 
 /* What the package's Python code expects of this module; native.py has the same number. */
-#define INTERFACE 6
+#define INTERFACE 7
 
 /* ---- libhob, opened at run time ---- */
 
@@ -47,6 +47,22 @@ typedef struct {
     bool has_begun, is_over, is_cancelled;
     struct timespec looked;
 } Exchange;
+
+#if Py_LIMITED_API + 0 < 0x030b0000
+/* In Python's stable ABI since 3.11, and the same in every Python before it. */
+typedef struct {
+    void *buf;
+    PyObject *obj;
+    Py_ssize_t len, itemsize;
+    int readonly, ndim;
+    char *format;
+    Py_ssize_t *shape, *strides, *suboffsets;
+    void *internal;
+} Py_buffer;
+#define PyBUF_WRITABLE 1
+PyAPI_FUNC(int) PyObject_GetBuffer(PyObject *object, Py_buffer *view, int flags);
+PyAPI_FUNC(void) PyBuffer_Release(Py_buffer *view);
+#endif
 
 /* A new reference to None. Py_RETURN_NONE of newer headers takes none, which older Pythons need. */
 static inline PyObject *none(void) {

@@ -35,6 +35,7 @@ class Accepted(Protocol):
     def environ_on(self, base: Dict[str, Any]) -> Dict[str, Any]: ...
     def look(self) -> bool: ...
     def take(self, size: int) -> Union[bytes, memoryview]: ...
+    def take_into(self, buffer: Any) -> int: ...
     def answer(self, status: int, fields: bytes, body: bytes) -> None: ...
     def head(self, status: int, fields: bytes) -> None: ...
     def flush(self) -> None: ...
@@ -256,9 +257,7 @@ class Body(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        piece = self._exchange.take(len(buffer))
-        buffer[: len(piece)] = piece
-        return len(piece)
+        return self._exchange.take_into(buffer)
 
     def readall(self) -> bytes:
         pieces: List[Union[bytes, memoryview]] = []
@@ -358,6 +357,12 @@ class Cgi:
         if not data:
             self._left = 0
         return memoryview(data)
+
+    def take_into(self, buffer: Any) -> int:
+        """The same, into a buffer; how many bytes."""
+        piece = self.take(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
 
     def callout(self, text: str) -> Tuple[int, str]:
         """Nobody is there to be asked."""

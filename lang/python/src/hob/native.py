@@ -20,7 +20,7 @@ MODULE = "hob._native"
 FILE = "_native.abi3.so"
 LIBRARY = "libhob.so.1"
 #: What this package and the module must agree on.
-INTERFACE = 6
+INTERFACE = 7
 
 #: The folder of native parts that came with the server; set by the host that it starts.
 folder: Optional[str] = None

@@ -23,7 +23,7 @@ from .stream import (
 # So many requests are answered before the loop sees to other things.
 REQUESTS_PER_TURN_MAX = 64
 # So often it is looked for more before the same.
-LOOKS_PER_TURN_MAX = 16
+LOOKS_PER_TURN_MAX = 4
 # In place of a request's number: room for more of an answer.
 ROOM = -1
 

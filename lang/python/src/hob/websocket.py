@@ -216,10 +216,9 @@ class WebSocket:
         if message["type"] != "websocket.disconnect":
             self._waiting.popleft()
             self._waiting_bytes -= _size(message)
-            if self._is_full and self._waiting_bytes <= WAITING_BYTES_MAX:
+            if self._is_full and not self._waiting:
                 # Soon, so that others have their turn between.
-                self._is_full = False
-                self._loop.call_soon(self._change)
+                self._loop.call_soon(self._resume)
         return message
 
     async def send(self, message: Message) -> None:
@@ -303,9 +302,13 @@ class WebSocket:
         if self._waiting:
             self._news.ring()
 
+    def _resume(self) -> None:
+        """There is room again."""
+        self._is_full = False
+        self._change()
+
     def _take(self) -> None:
         """Takes what the client has sent, as far as there is room for it."""
-        self._is_full = False
         try:
             while not (self._has_ended or self._is_answering or self._is_full):
                 event = self._frames.next()
@@ -421,7 +424,7 @@ class WebSocket:
             return
         # Nobody takes the messages that come before it.
         self._frames.skip_messages()
-        self._waiting_bytes = 0
+        self._waiting_bytes, self._is_full = 0, False
         self._take()
         await asyncio.wait([self._ended], timeout=CLOSE_SECONDS)
         if self._tasks:
