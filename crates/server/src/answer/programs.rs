@@ -46,6 +46,8 @@ struct ReplacedHead {
 /// What follows from a program's answer.
 enum ProgramFollowUp {
     Done(Response),
+    /// Its body decides how it goes on.
+    Read(Response, Control),
     /// Another route has been asked.
     Asked(Answered),
     /// A file has been asked for.
@@ -76,7 +78,10 @@ impl ProgramDispatch {
     pub(super) async fn finish(mut self, mut answered: Answered) -> Response {
         let sites = Arc::clone(&self.sites);
         loop {
-            let response = wait(answered).await;
+            let response = match answered {
+                Answered::Ready(response) => response,
+                Answered::Later(future) => future.await,
+            };
             let Some((site, route)) = sites.route(self.site, self.route) else {
                 return response;
             };
@@ -90,11 +95,20 @@ impl ProgramDispatch {
             if !route.handler.runs_programs() || response.is_stand_in {
                 return self.dress(site, route, response);
             }
-            answered = match self.step(site, route, response).await {
+            answered = match self.step(site, route, response) {
                 ProgramFollowUp::Done(response) => return self.dress(site, route, response),
+                // Seldom, and much to hold: few requests wait in it.
+                ProgramFollowUp::Read(response, control) => {
+                    let read = Box::pin(self.read(site, route, control, response));
+                    let response = read.await;
+                    return self.dress(site, route, response);
+                }
                 ProgramFollowUp::Asked(answered) => answered,
                 ProgramFollowUp::File(answered) => {
-                    let mut response = wait(answered).await;
+                    let mut response = match answered {
+                        Answered::Ready(response) => response,
+                        Answered::Later(future) => future.await,
+                    };
                     if response.is_stand_in {
                         self.blame("sendfile: the file cannot be sent");
                     }
@@ -106,7 +120,7 @@ impl ProgramDispatch {
         }
     }
 
-    async fn step(
+    fn step(
         &mut self,
         site: &ServedSite,
         route: &ServedRoute,
@@ -117,7 +131,13 @@ impl ProgramDispatch {
             self.request.record_mut().note = Some(note);
         }
         let Some(instead) = &control.instead else {
-            return ProgramFollowUp::Done(self.finish_own(site, route, &control, response).await);
+            return match self.must_read(site, &control, &response) {
+                true => ProgramFollowUp::Read(response, control),
+                false => {
+                    let steps = &route.after;
+                    ProgramFollowUp::Done(narrow(&self.request, steps, &control, response))
+                }
+            };
         };
         let status = match instead {
             Instead::SendFile(_) => response.status(),
@@ -228,13 +248,20 @@ impl ProgramDispatch {
         Ok(self.desk.file(files, &self.request, below, None, None))
     }
 
+    /// Whether some of the program's own output is read before its head is sent: that of an error
+    /// for which there is a page, and one that is to be collected.
+    fn must_read(&self, site: &ServedSite, control: &Control, response: &Response) -> bool {
+        let has_page = response.status() >= 400 && site.error_page(response.status()).is_some();
+        has_page || control.buffer == Buffer::Whole
+    }
+
     /// The program's own output: a page for an error without words, then collected if it is to be,
     /// then narrowed.
-    async fn finish_own(
+    async fn read(
         &self,
         site: &ServedSite,
         route: &ServedRoute,
-        control: &Control,
+        control: Control,
         mut response: Response,
     ) -> Response {
         let is_head = self.request.head().method() == b"HEAD";
@@ -264,7 +291,7 @@ impl ProgramDispatch {
                 Err(error) => return self.broken(error),
             }
         }
-        narrow(&self.request, steps, control, response)
+        narrow(&self.request, steps, &control, response)
     }
 
     /// The program broke before anything was sent: the client can be told.
@@ -310,13 +337,6 @@ fn enter<'s>(request: &Request, site: &'s ServedSite, index: u32) -> &'s ServedR
     record.series = route.series;
     record.handler = route.handler.kind();
     route
-}
-
-async fn wait(answered: Answered) -> Response {
-    match answered {
-        Answered::Ready(response) => response,
-        Answered::Later(future) => future.await,
-    }
 }
 
 /// Puts a program's fields into the answer that is sent for its own. They win, but for those that
