@@ -8,7 +8,7 @@ pub(super) const BODY_HELD_BYTES_MAX: usize = 64 * 1024;
 /// Pieces of it: each costs more than its bytes.
 pub(super) const BODY_PIECES_MAX: usize = 256;
 /// Bytes of a request's body that a worker is sent before it says that it wants more.
-pub(super) const BODY_WINDOW_BYTES: u32 = 192 * 1024;
+pub(super) const BODY_WINDOW_BYTES: u32 = 64 * 1024;
 /// Bytes of an answer that a worker sends over a socket before the client has taken some.
 pub(super) const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 /// Connections of a thread whose requests' unchanging variables are kept for the next request.
