@@ -7,7 +7,6 @@ has `hob` and `lib/hob`. Each stands on CPU 0 in a control group of its own, wit
 on CPU 1. Bodies have 100 MB. Rounds are interleaved, in changing order; medians. Needs root, curl,
 version 1 of control groups, and websockets of Python in SERVERS.
 """
-import asyncio
 import pathlib
 import random
 import shutil
@@ -16,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from grouped import Grouped, free_port
+from grouped import CONFIG, Grouped, free_port
 
 MEGABYTES, CONNECTIONS, MESSAGES = 100, 10, 2000
 APP = '''PIECE = bytes(65536)
@@ -50,17 +49,8 @@ async def asgi(scope, receive, send):
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": str(count).encode()})
 ''' % MEGABYTES
-CONFIG = """threads = 1
-control = "off"
-default_log = "access"
-[limits]
+HOB = CONFIG + """[limits]
 body = "1GiB"
-[[log]]
-name = "access"
-file = "{place}/access.log"
-format = "combined"
-[[listen]]
-address = "127.0.0.1:{port}"
 [[site]]
 root = "{place}"
 [[site.route]]
@@ -82,7 +72,7 @@ def command_of(what, kind, place, servers, port):
         return [servers / "uvicorn", "--host", "127.0.0.1", "--port", str(port), "--log-level", "critical",
                 "--app-dir", place, "app:asgi"]
     config = place / f"{port}.toml"
-    config.write_text(CONFIG.format(place=place, port=port, kind=kind, entry=entry, servers=servers,
+    config.write_text(HOB.format(place=place, port=port, kind=kind, entry=entry, servers=servers,
         concurrency=", concurrency = 200" if kind == "asgi" else ""))
     return [f"{what}/hob", "serve", "--config", config]
 

@@ -4,6 +4,17 @@ The load stands on CPU 1. Needs root and version 1 of control groups.
 """
 import os, pathlib, signal, socket, subprocess, time
 
+# How a config of hob's begins in these tables: one thread, an access log, one listener in clear text.
+CONFIG = """threads = 1
+control = "off"
+default_log = "access"
+[[log]]
+name = "access"
+file = "{place}/access.log"
+format = "combined"
+[[listen]]
+address = "127.0.0.1:{port}"
+"""
 GROUPS = pathlib.Path("/sys/fs/cgroup/cpuacct")
 
 

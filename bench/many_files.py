@@ -17,20 +17,11 @@ import subprocess
 import sys
 import tempfile
 
-from grouped import Grouped, free_port
+from grouped import CONFIG, Grouped, free_port
 
 FOLDERS, FILES, BYTES = 100, 1000, 1024
 PHASES = [("first", 3), ("then", 7)]
-HOB = """threads = 1
-control = "off"
-default_log = "access"
-{cache}[[log]]
-name = "access"
-file = "{place}/access.log"
-format = "combined"
-[[listen]]
-address = "127.0.0.1:{port}"
-[[site]]
+HOB = CONFIG + """{cache}[[site]]
 root = "{place}/www"
 """
 NGINX = """worker_processes 1; daemon off; pid {place}/nginx.pid; error_log {place}/error.log;

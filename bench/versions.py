@@ -17,20 +17,11 @@ import subprocess
 import sys
 import tempfile
 
-from grouped import Grouped, certificate, free_port
+from grouped import CONFIG, Grouped, certificate, free_port
 
 SECONDS = 1
 PROGRAMS = pathlib.Path(__file__).resolve().parent.parent / "crates/compare/src/programs"
-CONFIG = """threads = 1
-control = "off"
-default_log = "access"
-[[log]]
-name = "access"
-file = "{place}/access.log"
-format = "combined"
-[[listen]]
-address = "127.0.0.1:{port}"
-[[listen]]
+HOB = CONFIG + """[[listen]]
 address = "127.0.0.1:{secure}"
 tls = {{ certificate = "{place}/cert.pem", key = "{place}/key.pem" }}
 [[site]]
@@ -85,7 +76,7 @@ def place_of(name, folder, port, secure):
     certificate(place)
     routes = [f'[[site.route]]\npath = "{path}"\n{text.format(place=place, workers=WORKERS)}\n'
               for path, text in ROUTES.items()]
-    config = CONFIG.format(place=place, port=port, secure=secure) + "".join(routes)
+    config = HOB.format(place=place, port=port, secure=secure) + "".join(routes)
     (place / "hob.toml").write_text(config)
     return place
 

@@ -9,7 +9,7 @@ import zlib
 from typing import Any, List
 
 import peer
-from visitor import Compressor, sent
+from visitor import Compressor, events_of, sent
 
 sys.path.insert(0, str(peer.SOURCES))
 
@@ -24,7 +24,7 @@ class CompressionCases(unittest.TestCase):
     ) -> List[Event]:
         all_of_them = Frames(most, Deflate(agreed))
         pieces = [stream[at : at + step] for at in range(0, len(stream), step)]
-        return [event for piece in pieces for event in all_of_them.feed(piece)]
+        return [event for piece in pieces for event in events_of(all_of_them, piece)]
 
     def test_offers_are_answered_by_what_both_can(self) -> None:
         usual = "permessage-deflate; server_max_window_bits=12"
@@ -136,7 +136,9 @@ class CompressionCases(unittest.TestCase):
 
     def test_many_messages_of_few_bytes_are_made_one_by_one(self) -> None:
         one = sent(BINARY, Compressor(keeps_context=False).packed(bytes(1_000_000)), bits=0x40)
-        events = Frames(1 << 20, Deflate(Agreed(client_keeps_context=False))).feed(one * 50)
+        events = events_of(
+            Frames(1 << 20, Deflate(Agreed(client_keeps_context=False))), one * 50
+        )
         self.assertEqual(next(events), Event(BINARY, bytes(1_000_000)))
 
     def test_last_block_may_end_before_the_message_does(self) -> None:

@@ -17,7 +17,7 @@ from unittest import mock
 import native
 import peer
 from peer import variables
-from visitor import MASK, Compressor, closing, sent
+from visitor import Compressor, MASK, closing, events_of, sent
 
 sys.path.insert(0, str(peer.SOURCES))
 
@@ -36,7 +36,7 @@ class FrameCases(unittest.TestCase):
 
     def fed(self, *pieces: bytes, most: int = 1 << 20) -> List[Event]:
         all_of_them = Frames(most, None, self.unframe)
-        return [event for piece in pieces for event in all_of_them.feed(piece)]
+        return [event for piece in pieces for event in events_of(all_of_them, piece)]
 
     def refused(self, *pieces: bytes, most: int = 1 << 20) -> int:
         with self.assertRaises(Fault) as caught:
@@ -145,11 +145,11 @@ class FrameCases(unittest.TestCase):
         )
         for step in (1, 7, 1 << 20):
             all_of_them = Frames(1000, None, self.unframe)
-            self.assertEqual(list(all_of_them.feed(begun[:8])), [])
+            self.assertEqual(list(events_of(all_of_them, begun[:8])), [])
             all_of_them.skip_messages()
             rest = begun[8:] + stream
             pieces = [rest[at : at + step] for at in range(0, len(rest), step)]
-            events = [event for piece in pieces for event in all_of_them.feed(piece)]
+            events = [event for piece in pieces for event in events_of(all_of_them, piece)]
             self.assertEqual(events, [Event(PING, b"a"), Event(PONG, b""), Event(CLOSE, "d", 1000)])
         long = sent(TEXT, b"a" * 1001)
         for bad, code in (
@@ -160,7 +160,7 @@ class FrameCases(unittest.TestCase):
             all_of_them = Frames(1000, None, self.unframe)
             all_of_them.skip_messages()
             with self.assertRaises(Fault) as caught:
-                list(all_of_them.feed(bad))
+                list(events_of(all_of_them, bad))
             self.assertEqual(caught.exception.code, code)
 
     def test_frames_that_leave_are_read_back(self) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import struct
 import sys
 import zlib
+from typing import Iterator
 
 import peer
 
 sys.path.insert(0, str(peer.SOURCES))
 
-from hob.frames import CLOSE  # noqa: E402
+from hob.frames import CLOSE, Event, Frames  # noqa: E402
 
 MASK = b"\x11\x22\x33\x44"
 
@@ -27,6 +28,13 @@ def sent(kind: int, payload: bytes = b"", *, final: bool = True, bits: int = 0) 
         head = bytes((first, 0x80 | 127)) + struct.pack(">Q", size)
     masked = bytes(byte ^ MASK[at % 4] for at, byte in enumerate(payload))
     return head + MASK + masked
+
+
+def events_of(frames: Frames, data: bytes) -> Iterator[Event]:
+    """What these bytes complete, one by one as it is asked for."""
+    frames.add(data)
+    while (event := frames.next()) is not None:
+        yield event
 
 
 def closing(code: int, reason: bytes = b"") -> bytes:

@@ -10,7 +10,7 @@ import codecs
 import io
 import os
 import struct
-from typing import Callable, Iterator, List, NamedTuple, Optional, Protocol, Union
+from typing import Callable, List, NamedTuple, Optional, Protocol, Union
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 FINAL, COMPRESSED = 0x80, 0x40
@@ -76,12 +76,6 @@ class Frames:
         self._is_final = False
         self._is_closed = False
         self._skips_messages = False
-
-    def feed(self, data: bytes) -> Iterator[Event]:
-        """What these bytes complete, one by one as it is asked for."""
-        self.add(data)
-        while (event := self.next()) is not None:
-            yield event
 
     def add(self, data: bytes) -> None:
         """Bytes that have come."""

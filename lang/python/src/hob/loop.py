@@ -11,7 +11,19 @@ import io
 import os
 import sys
 import threading
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Protocol, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Protocol,
+    Tuple,
+    Union,
+)
 
 from .stream import Disconnected, attach, checked_status, field_lines
 
@@ -35,7 +47,6 @@ class Accepted(Protocol):
     def environ_on(self, base: Dict[str, Any]) -> Dict[str, Any]: ...
     def look(self) -> bool: ...
     def take(self, size: int) -> Union[bytes, memoryview]: ...
-    def take_into(self, buffer: Any) -> int: ...
     def answer(self, status: int, fields: bytes, body: bytes) -> None: ...
     def head(self, status: int, fields: bytes) -> None: ...
     def flush(self) -> None: ...
@@ -257,7 +268,13 @@ class Body(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        return self._exchange.take_into(buffer)
+        # The native part reads into it without a copy between.
+        take_into: Optional[Callable[[Any], int]] = getattr(self._exchange, "take_into", None)
+        if take_into is not None:
+            return take_into(buffer)
+        piece = self._exchange.take(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
 
     def readall(self) -> bytes:
         pieces: List[Union[bytes, memoryview]] = []
@@ -357,12 +374,6 @@ class Cgi:
         if not data:
             self._left = 0
         return memoryview(data)
-
-    def take_into(self, buffer: Any) -> int:
-        """The same, into a buffer; how many bytes."""
-        piece = self.take(len(buffer))
-        buffer[: len(piece)] = piece
-        return len(piece)
 
     def callout(self, text: str) -> Tuple[int, str]:
         """Nobody is there to be asked."""

@@ -515,12 +515,6 @@ class Exchange(Incoming):
         self._give_back(len(piece))
         return piece
 
-    def take_into(self, buffer: Any) -> int:
-        """The same, into a buffer; how many bytes."""
-        piece = self.take(len(buffer))
-        buffer[: len(piece)] = piece
-        return len(piece)
-
     def _may_read(self) -> bool:
         return bool(self.pieces) or self.is_whole or self.is_cancelled or self.is_over
 

@@ -334,7 +334,7 @@ class WebSocket:
             name = "text" if kind == TEXT else "bytes"
             message: Message = {"type": "websocket.receive", name: data}
             self._waiting.append(message)
-            self._waiting_bytes += MESSAGE_BYTES_MIN + len(data)
+            self._waiting_bytes += _size(message)
         elif kind == PING:
             assert isinstance(data, bytes)
             if not self._has_closed:
