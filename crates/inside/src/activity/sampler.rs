@@ -278,8 +278,11 @@ impl SamplerState {
             programs_memory_bytes: seen.programs_bytes,
         };
         let minute = self.minute_percentiles(second, &before.all.total);
-        let changed = self.server.inside.activity.add(second, &row, minute);
+        let activity = &self.server.inside.activity;
+        let changed = activity.with(second, &row, minute);
+        // What a reader has seen is there after a crash.
         let written = self.activity.as_ref().map(|file| file.write(&changed));
+        activity.record(&changed);
         self.note(ACTIVITY, written, &mut seen);
         self.refresh(&mut seen, second);
         *self.server.inside.seen.lock() = seen;

@@ -52,7 +52,11 @@ impl ActivityFile {
         Ok(ActivityFile { file })
     }
 
-    /// Takes over what was recorded; says how many rows were damaged.
+    /// Takes over what was recorded, and writes what this server has recorded so far; says how many
+    /// rows were damaged.
+    ///
+    /// # Errors
+    /// The file cannot be read, or takes nothing.
     pub fn load(&self, activity: &Activity) -> io::Result<u64> {
         let mut rows = activity.rows.lock();
         let rows = &mut *rows;
@@ -71,18 +75,21 @@ impl ActivityFile {
             let there = wanted.min(file_bytes.saturating_sub(from)) as usize;
             // A hole of the file is read as zeros, which are no row.
             self.file.read_exact_at(&mut buffer[..there], from)?;
-            let slots = buffer[..there].as_chunks::<SLOT_BYTES>().0;
+            buffer[there..].fill(0);
+            let slots = buffer[..wanted as usize].as_chunks::<SLOT_BYTES>().0;
             for (slot, index) in slots.iter().zip(first..) {
-                match decode(slot) {
-                    // What was recorded meanwhile is newer.
+                let is_recorded = match decode(slot) {
                     DecodedSlot::Row(time, row) if time % count == index => {
-                        let place = ring.place(time);
-                        if place.0 < time {
-                            *place = (time, row);
-                        }
+                        ring.take_over(time, &row)
                     }
-                    DecodedSlot::Nothing => {}
-                    DecodedSlot::Row(..) | DecodedSlot::Damaged => damaged += 1,
+                    slot => {
+                        damaged += u64::from(!matches!(slot, DecodedSlot::Nothing));
+                        true
+                    }
+                };
+                if let Some(row) = ring.recorded(index).filter(|_| is_recorded) {
+                    let at = at + index * SLOT_BYTES as u64;
+                    self.file.write_all_at(&encode(*row), at)?;
                 }
             }
         }

@@ -50,10 +50,8 @@ impl ActivityRing {
     }
 
     fn at(&self, time: u64) -> Option<&ActivityRow> {
-        let place = time % self.count;
-        let piece = &self.pieces[(place / PIECE_ROWS) as usize];
-        let (of, row) = piece.get((place % PIECE_ROWS) as usize)?;
-        (*of == time && time != 0).then_some(row)
+        let (of, row) = self.recorded(time % self.count)?;
+        (*of == time).then_some(row)
     }
 
     pub(super) fn place(&mut self, time: u64) -> &mut (u64, ActivityRow) {
@@ -65,15 +63,32 @@ impl ActivityRing {
         &mut piece[(place % PIECE_ROWS) as usize]
     }
 
-    /// Adds to the row of a time, and gives it.
-    fn add(&mut self, time: u64, row: &ActivityRow) -> &mut ActivityRow {
-        let slot = self.place(time);
-        if slot.0 == time {
-            slot.1.absorb(row);
-        } else {
-            *slot = (time, *row);
+    /// Takes over the row that a server before this one recorded: true where this one has recorded
+    /// the same time, which is the sum then, or a later one, which stays.
+    pub(super) fn take_over(&mut self, time: u64, row: &ActivityRow) -> bool {
+        let sum = self.with(time, row);
+        let place = self.place(time);
+        let is_recorded = place.0 >= time;
+        if place.0 <= time {
+            *place = (time, sum);
         }
-        &mut slot.1
+        is_recorded
+    }
+
+    /// The row at a place, with its time.
+    pub(super) fn recorded(&self, place: u64) -> Option<&(u64, ActivityRow)> {
+        let piece = &self.pieces[(place / PIECE_ROWS) as usize];
+        let slot = piece.get((place % PIECE_ROWS) as usize)?;
+        (slot.0 != 0).then_some(slot)
+    }
+
+    /// The row of a time with another added to it.
+    fn with(&self, time: u64, row: &ActivityRow) -> ActivityRow {
+        let Some(mut sum) = self.at(time).copied() else {
+            return *row;
+        };
+        sum.absorb(row);
+        sum
     }
 }
 
@@ -88,7 +103,7 @@ pub struct Stretch {
     pub rows: Vec<Option<ActivityRow>>,
 }
 
-/// What [`Activity::add`] changed: for the file.
+/// A second's rows as they are with it, see [`Activity::with`]: for the file, then for readers.
 #[derive(Clone, Copy, Debug)]
 pub struct Changed {
     /// The second, in Unix seconds, and its row.
@@ -114,19 +129,27 @@ impl Activity {
         Activity::default()
     }
 
-    /// Records a second. `minute` has the percentiles (50, 90, 99) of its whole minute so far,
-    /// where they are known; else they follow from those of its seconds.
-    pub fn add(&self, unix_s: u64, row: &ActivityRow, minute: Option<[u32; 3]>) -> Changed {
-        let mut rows = self.rows.lock();
-        let second = *rows.seconds.add(unix_s, row);
-        let whole = rows.minutes.add(unix_s / 60, row);
+    /// What a second makes of the rows; [`Activity::record`] has readers see it. `minute` has the
+    /// percentiles (50, 90, 99) of its whole minute so far, where they are known; else they follow
+    /// from those of its seconds.
+    pub fn with(&self, unix_s: u64, row: &ActivityRow, minute: Option<[u32; 3]>) -> Changed {
+        let rows = self.rows.lock();
+        let second = rows.seconds.with(unix_s, row);
+        let mut whole = rows.minutes.with(unix_s / 60, row);
         if let Some(percentiles) = minute {
             [whole.p50_us, whole.p90_us, whole.p99_us] = percentiles;
         }
         Changed {
             second: (unix_s, second),
-            minute: (unix_s / 60, *whole),
+            minute: (unix_s / 60, whole),
         }
+    }
+
+    /// Records a second.
+    pub fn record(&self, changed: &Changed) {
+        let mut rows = self.rows.lock();
+        *rows.seconds.place(changed.second.0) = changed.second;
+        *rows.minutes.place(changed.minute.0) = changed.minute;
     }
 
     /// Rows from one time up to another, both in Unix seconds, in steps of so many seconds: those

@@ -16,6 +16,12 @@ fn row(requests: u32) -> ActivityRow {
     }
 }
 
+fn add(activity: &Activity, unix_s: u64, row: &ActivityRow, minute: Option<[u32; 3]>) -> Changed {
+    let changed = activity.with(unix_s, row, minute);
+    activity.record(&changed);
+    changed
+}
+
 fn requests(stretch: &Stretch) -> Vec<Option<u32>> {
     let rows = stretch.rows.iter();
     rows.map(|row| row.map(|row| row.requests)).collect()
@@ -24,13 +30,13 @@ fn requests(stretch: &Stretch) -> Vec<Option<u32>> {
 #[test]
 fn seconds_are_rows_and_what_was_not_recorded_is_a_hole() {
     let activity = Activity::new();
-    activity.add(NOW - 3, &row(1), None);
-    activity.add(NOW - 1, &row(2), None);
+    add(&activity, NOW - 3, &row(1), None);
+    add(&activity, NOW - 1, &row(2), None);
     let told = activity.last_seconds(4, NOW);
     assert_eq!((told.step_s, told.from_unix_s), (1, NOW - 4));
     assert_eq!(requests(&told), [None, Some(1), None, Some(2)]);
     // The same second twice, as after a clock that was set back.
-    activity.add(NOW - 1, &row(5), None);
+    add(&activity, NOW - 1, &row(5), None);
     assert_eq!(requests(&activity.last_seconds(1, NOW)), [Some(7)]);
 }
 
@@ -38,7 +44,7 @@ fn seconds_are_rows_and_what_was_not_recorded_is_a_hole() {
 fn wider_steps_add_up_and_older_times_come_from_minutes() {
     let activity = Activity::new();
     for second in 0..7200 {
-        activity.add(NOW - 7200 + second, &row(1), None);
+        add(&activity, NOW - 7200 + second, &row(1), None);
     }
     let tens = activity.stretch(NOW - 100, NOW, 10, NOW);
     assert_eq!(requests(&tens), [Some(10); 10]);
@@ -56,22 +62,22 @@ fn wider_steps_add_up_and_older_times_come_from_minutes() {
 #[test]
 fn odd_questions_have_answers() {
     let activity = Activity::new();
-    activity.add(NOW - 1, &row(1), None);
+    add(&activity, NOW - 1, &row(1), None);
     assert_eq!(activity.stretch(NOW, NOW - 10, 1, NOW).rows, []);
     assert_eq!(activity.stretch(NOW + 10, NOW + 20, 1, NOW).rows, []);
     assert_eq!(activity.stretch(0, 0, 0, 0).rows, []);
     let one = activity.stretch(NOW - 1, u64::MAX, u64::MAX / 120, NOW);
     assert_eq!(one.rows.len(), 1);
     // A clock far ahead, and back again: what it covered is gone, nothing is told twice.
-    activity.add(NOW - 1 + SECONDS_KEPT, &row(9), None);
+    add(&activity, NOW - 1 + SECONDS_KEPT, &row(9), None);
     assert_eq!(requests(&activity.last_seconds(1, NOW)), [None]);
 }
 
 #[test]
 fn minute_has_its_own_percentiles_where_they_are_known() {
     let activity = Activity::new();
-    activity.add(NOW, &row(1), None);
-    let changed = activity.add(NOW + 1, &row(1), Some([1, 2, 3]));
+    add(&activity, NOW, &row(1), None);
+    let changed = add(&activity, NOW + 1, &row(1), Some([1, 2, 3]));
     let told = changed.minute.1;
     assert_eq!((told.p50_us, told.p90_us, told.p99_us), (1, 2, 3));
     assert_eq!((told.requests, changed.second.1.p50_us), (2, 10));
@@ -81,7 +87,7 @@ fn filled(file: &std::fs::File) {
     let activity = Activity::new();
     let file = ActivityFile::open(file.try_clone().unwrap()).unwrap();
     for second in 0..100 {
-        let changed = activity.add(NOW - 100 + second, &row(3), None);
+        let changed = add(&activity, NOW - 100 + second, &row(3), None);
         file.write(&changed).unwrap();
     }
 }
@@ -97,9 +103,34 @@ fn a_file_brings_rows_over_a_restart() {
     let expected = [vec![None; 20], vec![Some(3); 100]].concat();
     assert_eq!(requests(&told), expected);
     // The minute goes on where it was.
-    let changed = activity.add(NOW - 1, &row(1), None);
+    let changed = add(&activity, NOW - 1, &row(1), None);
     assert_eq!(changed.minute.1.requests, 60 * 3 + 1);
     assert!(file.metadata().unwrap().len() <= ACTIVITY_FILE_BYTES);
+}
+
+#[test]
+fn rows_recorded_before_the_file_could_be_had_are_added_and_written() {
+    let file = tempfile::tempfile().unwrap();
+    filled(&file);
+    let activity = Activity::new();
+    // The server before is still at it: both have rows of a minute and of a second.
+    for second in [NOW - 1, NOW + 30, NOW - 1 + SECONDS_KEPT] {
+        add(&activity, second, &row(1), None);
+    }
+    add(&activity, NOW - 2, &row(1), None);
+    let again = ActivityFile::open(file.try_clone().unwrap()).unwrap();
+    again.load(&activity).unwrap();
+    let later = Activity::new();
+    again.load(&later).unwrap();
+    for activity in [activity, later] {
+        let told = activity.stretch(NOW - 3, NOW + 31, 1, NOW + 31);
+        let told = requests(&told);
+        // The second that a later one has covered is a hole.
+        assert_eq!(told[..3], [Some(3), Some(4), None]);
+        assert_eq!(told[33], Some(1));
+        let minutes = activity.stretch(NOW - 60, NOW + 60, 60, NOW + 60);
+        assert_eq!(requests(&minutes), [Some(60 * 3 + 2), Some(1)]);
+    }
 }
 
 #[test]
@@ -132,7 +163,7 @@ fn torn_slots_are_holes_and_foreign_files_are_left_alone() {
 #[test]
 fn memory_comes_with_rows() {
     let activity = Activity::new();
-    activity.add(NOW, &row(1), None);
+    add(&activity, NOW, &row(1), None);
     let rows = activity.rows.lock();
     let used = |ring: &ActivityRing| ring.pieces.iter().filter(|piece| !piece.is_empty()).count();
     assert_eq!((used(&rows.seconds), used(&rows.minutes)), (1, 1));
