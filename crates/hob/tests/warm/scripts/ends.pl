@@ -17,5 +17,5 @@ if ($ENV{QUERY_STRING} =~ /which=pipe/)    { open our $kept, '|-', 'sleep 0.1; c
 if ($ENV{QUERY_STRING} =~ /which=coded/)   { open our $kept, '>&:encoding(UTF-16BE)', \*STDOUT or die; print $kept "\x{263a}" }
 if ($ENV{QUERY_STRING} =~ /which=full/)    { open our $kept, '>', '/dev/full' or die; print $kept 'text' }
 if ($ENV{QUERY_STRING} =~ /which=posix/)   { require POSIX; print POSIX::floor(1.5), "\n" }
-if ($ENV{QUERY_STRING} =~ /which=code/)    { END { $? = 7 if $ENV{QUERY_STRING} =~ /which=code/ } }
+if ($ENV{QUERY_STRING} =~ /which=code\b/)    { END { $? = 7 if $ENV{QUERY_STRING} =~ /which=code\b/ } }
 print "body\n";
