@@ -60,10 +60,15 @@ fn spans(root: &Item) -> Vec<Range<usize>> {
 
 /// Where values stand that may be secret. `name` is the key that `item` is the value of.
 fn secrets(item: &Item, name: &str, spans: &mut Vec<Range<usize>>) {
-    for_each(item, &mut |key, inner| match (name, key) {
-        (_, "env") | ("otlp", "headers") => values(inner, spans),
-        _ => secrets(inner, key, spans),
+    for_each(item, &mut |key, inner| match is_secret(name, key) {
+        true => values(inner, spans),
+        false => secrets(inner, key, spans),
     });
+}
+
+/// What a table has for this key may be secret.
+pub fn is_secret(table: &str, key: &str) -> bool {
+    matches!((table, key), (_, "env") | ("otlp", "headers"))
 }
 
 fn values(item: &Item, spans: &mut Vec<Range<usize>>) {

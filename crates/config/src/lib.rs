@@ -59,9 +59,9 @@ pub use config::{
 pub use fault::{COMMAND_LINE, Diagnostic, Errors, Faults, Spot, Warnings, printable};
 pub use handlers::{Handlers, NoHandlers};
 pub use headers::{HeaderRule, HeaderRules};
-pub use hidden::without_secrets;
+pub use hidden::{is_secret, without_secrets};
 pub use inside::{Activity, HistorySettings, KeptFile};
-pub use load::{load_built, load_with, read_file};
+pub use load::{load_built, load_with, read_file, tree_of};
 pub use metrics::{Metrics, MetricsDestination, Otlp, Parent};
 pub use names::ClientNamesSettings;
 pub use nearest::nearest;

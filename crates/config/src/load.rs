@@ -58,6 +58,12 @@ pub fn load_built<H: Handlers>(
     Ok((built, warnings))
 }
 
+/// The sources as one tree, with the defaults of the schema where nothing is set. What is wrong in
+/// them is left out.
+pub fn tree_of(schema: &'static Schema, sources: &ConfigSources) -> Section {
+    walk_all(schema, sources, &mut Faults::new(sources)).0
+}
+
 /// The trees of all sources as one.
 fn walk_all(
     schema: &'static Schema,

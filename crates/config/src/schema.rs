@@ -1,10 +1,10 @@
 //! Keys of the config that are nobody's handler, once: name, type, range, default, meaning and
 //! example. A server puts them together with those of its handlers into one [`Schema`].
 //!
-//! Loading, unknown-key messages, the reference page, the JSON schema and `hob check --explain` all
-//! follow from it. Adding a key means its entry here, its field and its reading where the
-//! table is built (`build`, `build_site`, `program`, ...), for a route's also its line in
-//! `explain/settings`, and its place in a golden config: a test names keys that none sets.
+//! Loading, unknown-key messages, the reference page, the JSON schema, `hob check --explain` and
+//! the settings that `hob explain` tells all follow from it. Adding a key means its entry here, its
+//! field and its reading where the table is built (`build`, `build_site`, `program`, ...), and its
+//! place in a golden config: a test names keys that none sets.
 //! `key` says what an entry is made of.
 
 mod acme;

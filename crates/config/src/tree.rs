@@ -123,6 +123,11 @@ impl Section {
         self.claimed.insert(name);
     }
 
+    /// The table that shapes it.
+    pub fn table(&self) -> &'static SchemaTable {
+        self.table
+    }
+
     /// The section is shaped by this table.
     pub fn is_of(&self, table: &'static SchemaTable) -> bool {
         std::ptr::eq(self.table, table)

@@ -25,13 +25,16 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<(), CommandFailure> {
             .collect::<Result<_, _>>()?,
     };
     let sources = serve::sources(&as_serve(options.config.clone()))?;
-    let loaded = sources().and_then(|sources| config::load(&sources));
-    let (config, warnings) = loaded.map_err(|errors| wrong(errors.to_string()))?;
+    let loaded = sources().and_then(|sources| {
+        let (config, warnings) = config::load(&sources)?;
+        Ok((config, sources, warnings))
+    });
+    let (config, sources, warnings) = loaded.map_err(|errors| wrong(errors.to_string()))?;
     if !warnings.is_empty() {
         eprintln!("{warnings}");
     }
     let user = become_server_user(&config);
-    let mut explanation = explain(&config, &asked).map_err(wrong)?;
+    let mut explanation = explain((&config, &sources), &asked).map_err(wrong)?;
     match user {
         Ok(None) => {}
         Ok(Some(user)) => explanation.note(format!("files were looked at as {user}")),

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use harness::client::Connection;
 use harness::{Place, text_of};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// One case: the golden file's name, then the arguments.
 const CASES: &[(&str, &[&str])] = &[
@@ -313,6 +313,79 @@ fn hosts_that_no_site_names_are_explained_and_told_of_by_check() {
         assert!(explain.contains(told), "{explain}");
     }
 }
+
+#[test]
+fn settings_are_the_configs_own_wherever_they_are_said() {
+    let place = Place::new();
+    place.folder("programs");
+    place.write("hob.toml", PROGRAMS);
+    let settings = |path: &str| {
+        let output = place.run(&["explain", "--json", "GET", path]);
+        let told: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", text_of(&output)));
+        told["handler"]["settings"].clone()
+    };
+    let cgi = settings("/cgi/report");
+    let own = (&cgi["concurrent"], &cgi["first_byte"], &cgi["queue"]);
+    // Of the route, of the route, and what holds when nobody says it.
+    assert_eq!(own, (&json!(3), &json!("2s"), &json!(1024)));
+    assert_eq!(cgi["interpreters"], json!([".py: python3 -I"]));
+    // Of all programs; what is secret only by its name.
+    assert_eq!((&cgi["nice"], &cgi["env"]), (&json!(5), &json!(["TOKEN"])));
+    assert_eq!(cgi["rlimits.nofile"], json!(100));
+    // What nobody has said of them is not told: there is much.
+    assert_eq!(cgi["umask"], Value::Null);
+    // Of the site, and of the route beside it.
+    assert_eq!(cgi["headers"], json!(["X-Site: s", "X-Route: r"]));
+    assert_eq!(cgi["intercept_errors"], json!(true));
+    assert!(!cgi.to_string().contains("sesame"), "{cgi}");
+
+    let app = settings("/app/");
+    let of_app = (&app["run"], &app["workers.max"], &app["queue.wait"]);
+    assert_eq!(of_app, (&json!(["true"]), &json!(4), &json!("3s")));
+    assert_eq!(app["workers.concurrency"], json!(1));
+
+    // The route that a root is short for.
+    let files = settings("/a.txt");
+    let root = place.path("programs").display().to_string();
+    assert_eq!(
+        (&files["root"], &files["listing"]),
+        (&json!(root), &json!(true))
+    );
+    assert_eq!(
+        (&files["compress"], &files["index"]),
+        (&json!(["gzip"]), &json!(["index.html"]))
+    );
+}
+
+/// Settings said in each of the places there are.
+const PROGRAMS: &str = r#"
+[[listen]]
+address = "127.0.0.1:8080"
+
+[program]
+nice = 5
+env = { TOKEN = "sesame" }
+rlimits = { nofile = 100 }
+
+[[site]]
+root = "programs"
+headers = { X-Site = "s" }
+intercept_errors = true
+compress = ["gzip"]
+
+[site.files]
+listing = true
+
+[[site.route]]
+path = "/cgi/*"
+cgi = { dir = "programs", concurrent = 3, first_byte = "2s", interpreters = { ".py" = "python3 -I" } }
+headers = { X-Route = "r" }
+
+[[site.route]]
+path = "/app/*"
+resident = { run = ["true"], workers = { max = 4 }, queue = { wait = "3s" } }
+"#;
 
 #[test]
 fn json_has_every_part_whatever_is_asked() {

@@ -24,10 +24,16 @@ pub(super) fn answer(ask: &AdminRequest) -> Answered {
         url,
         fields: Vec::new(),
     };
-    let config = Arc::clone(&ask.admin.configured.lock().config);
+    let (config, sources) = {
+        let configured = ask.admin.configured.lock();
+        (
+            Arc::clone(&configured.config),
+            Arc::clone(&configured.sources),
+        )
+    };
     let pool = ask.admin.shared.pool.for_lane(LANE);
     let job = pool.run(move || {
-        let explanation = explain::explain(&config, &asked)?;
+        let explanation = explain::explain((&config, &sources), &asked)?;
         let lines = explanation.to_string();
         Ok::<api::Explanation, String>(api::Explanation {
             lines: Some(lines.lines().map(str::to_owned).collect()),

@@ -151,6 +151,16 @@ impl Setting {
     pub(crate) fn text(text: &str) -> Setting {
         Setting::Text(text.to_owned())
     }
+
+    /// The texts of both; what is no list is the other's.
+    pub(super) fn and(self, other: Setting) -> Setting {
+        match (self, other) {
+            (Setting::Texts(all), Setting::Texts(more)) => {
+                Setting::Texts(all.into_iter().chain(more).collect())
+            }
+            (_, other) => other,
+        }
+    }
 }
 
 /// What was found on the disk.

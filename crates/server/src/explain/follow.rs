@@ -14,8 +14,10 @@ use super::told::{
     ExplainedAnswer, ExplainedRoute, ExplainedSite, Explanation, Handler, Listener, Log, LogTarget,
     Path, Rewrite,
 };
+use crate::handle::config::tree::Section;
 use crate::handle::config::{
-    Config, ListenAddress, LogChoice, LogSettings, SourceLocation, UnknownHost,
+    Config, ConfigSources, ListenAddress, LogChoice, LogSettings, SCHEMA, SourceLocation,
+    UnknownHost, tree_of,
 };
 use crate::handle::plain;
 use crate::limits::limits;
@@ -28,12 +30,15 @@ use crate::serve::dress::{dress, own_page};
 use crate::serve::sites::NO_SITE;
 use crate::serve::sites::{self, Sites};
 
-/// Says what would answer a request, and why. Opens the roots of the config and looks at the disk
-/// as the server would.
+/// Says what would answer a request with a config that was made from these sources, and why. Opens
+/// the roots of the config and looks at the disk as the server would.
 ///
 /// # Errors
 /// What is wrong with the request as it is written, or why this config could not be served.
-pub fn explain(config: &Config, asked: &ExplainedRequest) -> Result<Explanation, String> {
+pub fn explain(
+    (config, sources): (&Config, &ConfigSources),
+    asked: &ExplainedRequest,
+) -> Result<Explanation, String> {
     let address = asked.address()?;
     let head = asked.head(&address)?;
     let shared = Arc::new(ServerState::new(&config.cache, 1));
@@ -57,6 +62,7 @@ pub fn explain(config: &Config, asked: &ExplainedRequest) -> Result<Explanation,
     };
     let way = ExplainContext {
         config,
+        tree: &tree_of(&SCHEMA, sources),
         sites: &sites,
         shared: &shared,
         request: &request,
@@ -84,6 +90,8 @@ pub fn explain(config: &Config, asked: &ExplainedRequest) -> Result<Explanation,
 /// What a request is followed with.
 pub(crate) struct ExplainContext<'a> {
     config: &'a Config,
+    /// The same as it is written.
+    tree: &'a Section,
     sites: &'a Sites,
     pub(crate) shared: &'a Arc<ServerState>,
     pub(crate) request: &'a Request,
@@ -192,9 +200,10 @@ impl ExplainContext<'_> {
             &site.routes[index as usize],
             &settings.routes[index as usize],
         );
+        let site_index = told.site.as_ref().map_or(0, |site| site.index);
         told.handler = Some(Handler {
             name: route.handler.kind().word(),
-            settings: settings::settings(written),
+            settings: settings::settings(self.tree, (site_index, index as usize)),
         });
         told.log = log(written.log, settings.log, self.config);
         if route.is_internal && told.answered_as.is_none() {

@@ -76,9 +76,7 @@ impl Handler {
         let settings = self.settings.iter();
         answer::ExplainedHandler {
             name: self.name.to_owned(),
-            settings: settings
-                .map(|(key, value)| ((*key).to_owned(), value.clone()))
-                .collect(),
+            settings: settings.cloned().collect(),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! - `asked` from a method and a URL to a request's head
 //! - `follow` the request's way through the decisions, as `answer.rs` makes them; handlers explain
 //!   their own (`handle/*/explain.rs`)
-//! - `settings` a route's settings by their names
+//! - `settings` a route's settings by their names, as the schema declares them
 //! - `told` the explanation as data
 //! - `text`, `json` the explanation for people and for programs
 
@@ -18,7 +18,6 @@ mod settings;
 mod text;
 mod told;
 
-pub(crate) use answer::Setting;
 pub use asked::ExplainedRequest;
 pub use follow::explain;
 pub(crate) use follow::{OnExplained, shown, shown_path, wait};

@@ -12,8 +12,8 @@ use hob_config::units::size_text;
 const ROUTES_SHOWN_MAX: usize = 16;
 /// Settings are broken into lines of about so many characters.
 const LINE_CHARS: usize = 88;
-/// Settings that are too long to be read, or seldom why one asks.
-const SETTINGS_UNSHOWN: [&str; 2] = ["compress_types", "half_close"];
+/// A setting that is too long to be read.
+const SETTING_UNSHOWN: &str = "compress_types";
 
 impl Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -285,19 +285,18 @@ fn fmt_program(f: &mut fmt::Formatter<'_>, program: &ExplainedProgram) -> fmt::R
 }
 
 /// `key = value` after the other, broken into lines.
-fn setting_lines(settings: &[(&'static str, Setting)]) -> Vec<String> {
+fn setting_lines(settings: &[(String, Setting)]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (key, setting) in settings {
         let value = match setting {
             Setting::Flag(flag) => flag.to_string(),
-            Setting::Number(number) if *key == "compress_min" => size_text(*number),
             Setting::Number(number) => number.to_string(),
             Setting::Text(text) if text.is_empty() => continue,
             Setting::Text(text) => format!("{text:?}"),
             Setting::Texts(texts) if texts.is_empty() => continue,
             Setting::Texts(texts) => format!("{texts:?}"),
         };
-        if SETTINGS_UNSHOWN.contains(key) {
+        if key == SETTING_UNSHOWN {
             continue;
         }
         let text = format!("{key} = {value}");

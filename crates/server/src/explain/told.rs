@@ -89,7 +89,7 @@ pub(crate) struct Rewrite {
 pub(crate) struct Handler {
     pub(crate) name: &'static str,
     /// Its settings: key and value, as the config names them.
-    pub(crate) settings: Vec<(&'static str, Setting)>,
+    pub(crate) settings: Vec<(String, Setting)>,
 }
 
 /// A program that would run.

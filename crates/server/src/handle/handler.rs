@@ -11,11 +11,11 @@ use hob_http::{Answered, Response};
 use hob_keeper::preflight::{Accounts, MachineWants, PreflightReport, ProgramCheck};
 use hob_trace::HandlerKind;
 
-use crate::explain::{Explanation, OnExplained, Setting};
+use crate::explain::{Explanation, OnExplained};
 use crate::handle::config::build_after::Answering;
 use crate::handle::config::build_site::OnSection;
 use crate::handle::config::check::PathLookups;
-use crate::handle::config::key::SchemaKey;
+use crate::handle::config::key::{SchemaKey, SchemaTable};
 use crate::handle::config::program::Programs;
 use crate::handle::config::tree::Section;
 use crate::handle::config::{
@@ -36,9 +36,6 @@ pub(crate) trait AnswersRoute {
 
 /// What a handler says that it would answer: in its `explain.rs`.
 pub(crate) trait ExplainsRoute: HasSettings {
-    /// Its settings, by the names that the config has for them.
-    fn settings(settings: &Self::Settings) -> Vec<(&'static str, Setting)>;
-
     /// The answer, as far as it is known without running anything, and why in `told`.
     fn explain(self: &Arc<Self>, on: &OnExplained<'_>, told: &mut Explanation) -> Response;
 }
@@ -193,13 +190,6 @@ macro_rules! handlers {
                 (read, HandlerSpots::Respond(Box::new(spots)))
             }
 
-            /// Its settings, by the names that the config has for them.
-            pub(crate) fn settings(&self) -> Vec<(&'static str, Setting)> {
-                match self {
-                    $(HandlerSettings::$variant(of) => super::$module::$variant::settings(of),)+
-                }
-            }
-
             fn check_own(
                 &self,
                 spots: &HandlerSpots,
@@ -324,6 +314,11 @@ impl MachineWants for HandlerSettings {
 }
 
 impl HandlerSettings {
+    /// The table of the handler that a site's `root` is short for.
+    pub(crate) fn table_of_root() -> &'static SchemaTable {
+        &super::files::keys::ROUTE_FILES
+    }
+
     /// Of files, where it is that.
     pub(crate) fn files(&self) -> Option<&config::Files> {
         match self {

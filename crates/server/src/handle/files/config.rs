@@ -68,17 +68,6 @@ pub enum Symlinks {
     Refuse,
 }
 
-impl Symlinks {
-    /// As the config says it.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Symlinks::Inside => "inside",
-            Symlinks::Follow => "follow",
-            Symlinks::Refuse => "refuse",
-        }
-    }
-}
-
 /// How the cache treats a route's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheMode {
@@ -88,17 +77,6 @@ pub enum CacheMode {
     Off,
     /// Loaded at start and never evicted.
     Pin,
-}
-
-impl CacheMode {
-    /// As the config says it.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            CacheMode::Auto => "auto",
-            CacheMode::Off => "off",
-            CacheMode::Pin => "pin",
-        }
-    }
 }
 
 /// The key by which a site says how the files of all its routes are served.

@@ -5,19 +5,14 @@ use std::sync::Arc;
 use hob_http::Response;
 
 use crate::cache::local::Local;
-use crate::explain::{DiskOutcome, Explanation, OnDisk, OnExplained, Setting, shown_path, wait};
-use crate::handle::config;
-use crate::handle::config::Coding;
+use crate::explain::{DiskOutcome, Explanation, OnDisk, OnExplained, shown_path, wait};
+
 use crate::handle::files::find::{self, ELSEWHERE, FileRequest, Others};
 use crate::handle::files::{Files, disk};
 use crate::handle::{ExplainsRoute, plain};
 use crate::route::target;
 
 impl ExplainsRoute for Files {
-    fn settings(settings: &config::Files) -> Vec<(&'static str, Setting)> {
-        of_files(settings)
-    }
-
     fn explain(self: &Arc<Files>, on: &OnExplained<'_>, told: &mut Explanation) -> Response {
         let (way, (site, settings)) = (on.way, on.site);
         let (others, below) = Others::on(self, (site, on.route), on.path, on.below);
@@ -57,44 +52,4 @@ impl ExplainsRoute for Files {
             }
         }
     }
-}
-
-fn of_files(files: &config::Files) -> Vec<(&'static str, Setting)> {
-    let words = |codings: &[Coding], word: fn(Coding) -> &'static str| {
-        Setting::Texts(codings.iter().map(|one| word(*one).to_owned()).collect())
-    };
-    let types = files.types.iter();
-    let types = types
-        .map(|(ending, media)| format!("{ending} {media}"))
-        .collect();
-    vec![
-        ("root", Setting::text(&files.root.display().to_string())),
-        ("keep_prefix", Setting::Flag(files.keep_prefix)),
-        ("index", Setting::Texts(files.index.clone())),
-        ("listing", Setting::Flag(files.listing)),
-        (
-            "fallback",
-            Setting::text(files.fallback.as_deref().unwrap_or_default()),
-        ),
-        (
-            "fallback_cache_control",
-            Setting::text(match files.fallback {
-                Some(_) => &files.fallback_cache_control,
-                None => "",
-            }),
-        ),
-        ("precompressed", words(&files.precompressed, Coding::ending)),
-        ("compress", words(&files.compress, Coding::word)),
-        ("compress_min", Setting::Number(files.compress_min)),
-        (
-            "compress_types",
-            Setting::Texts(files.compress_types.clone()),
-        ),
-        ("dot_files", Setting::Flag(files.dot_files)),
-        ("symlinks", Setting::text(files.symlinks.word())),
-        ("charset", Setting::text(&files.charset)),
-        ("types", Setting::Texts(types)),
-        ("cache_control", Setting::text(&files.cache_control)),
-        ("cache", Setting::text(files.cache.word())),
-    ]
 }

@@ -2,21 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::explain::{Explanation, OnExplained, Setting};
+use crate::explain::{Explanation, OnExplained};
 use hob_http::Response;
 
-use crate::handle::redirect::config::RedirectSettings;
 use crate::handle::redirect::{Redirect, answer};
 use crate::handle::{ExplainsRoute, plain};
 
 impl ExplainsRoute for Redirect {
-    fn settings(settings: &RedirectSettings) -> Vec<(&'static str, Setting)> {
-        vec![
-            ("to", Setting::text(&settings.to)),
-            ("status", Setting::Number(u64::from(settings.status))),
-        ]
-    }
-
     fn explain(self: &Arc<Redirect>, on: &OnExplained<'_>, _: &mut Explanation) -> Response {
         match on.route.pattern.matches(on.path) {
             Some(captures) => answer::answer(self, on.way.request, on.path, &captures),
