@@ -22,10 +22,9 @@ use crate::cache::changes::FolderChanges;
 use crate::cache::disk_threads::DiskThreads;
 use crate::cache::flight::Flights;
 use crate::cache::store::Store;
-use crate::handle::cgi::gate::Gate;
-use crate::handle::config::RunLimits;
 use crate::handle::files::find::Fetched;
 use crate::handle::files::load::FileLoadContext;
+use crate::handle::script::gate::Gate;
 use crate::handle::script::used::Scripts;
 use crate::handle::warm::Hosts;
 use crate::otlp::Exporter;
@@ -163,16 +162,18 @@ impl ServerState {
         *ids.entry(settings).or_insert(next)
     }
 
-    /// The gate of this name: the one that is there already, with these limits from now on.
+    /// The gate of this name: the one that is there already, with these limits from now on, of
+    /// those inside and of those who wait.
     /// `program` is what people call who goes through it.
-    pub fn gate(&self, name: &str, program: String, limits: &RunLimits) -> Arc<Gate> {
+    pub fn gate(&self, name: &str, program: String, limits: (usize, usize)) -> Arc<Gate> {
+        let (running_max, queue_max) = limits;
         let mut gates = self.gates.lock();
         gates.retain(|_, known| known.gate.strong_count() > 0);
         if let Some(gate) = gates.get(name).and_then(|known| known.gate.upgrade()) {
-            gate.set_limits(limits.concurrent, limits.queue);
+            gate.set_limits(running_max, queue_max);
             return gate;
         }
-        let gate = Arc::new(Gate::new(limits.concurrent, limits.queue));
+        let gate = Arc::new(Gate::new(running_max, queue_max));
         let known = RegisteredGate {
             program,
             gate: Arc::downgrade(&gate),

@@ -218,6 +218,11 @@ counters! { of events {
     limit_resident_grace: "Workers ended: they did not finish what nobody waited for any more.";
     limit_resident_idle: "Workers ended: they had no request for their idle time.";
     limit_resident_requests: "Workers replaced: they had answered as many requests as they may.";
+    limit_upstream_connect: "Connections to programs of other processes that were not there in time (504).";
+    limit_upstream_first_byte: "Requests ended: no head of an answer from such a program in time (504).";
+    limit_upstream_total: "Requests ended: an answer of such a program took too long (504).";
+    limit_upstream_progress: "Requests ended: such a program fell silent (504).";
+    limit_upstream_events: "Streams of events broken off: such a program fell silent.";
     limit_resident_age: "Workers replaced: they were as old as they may be.";
     limit_resident_memory: "Workers replaced: they were larger than they may be.";
     limit_workers: "Requests refused: every worker of the server was in use (503).";

@@ -273,6 +273,8 @@ macro_rules! handlers {
             warm Warm = 5, program forked;
             /// A program that stays.
             resident Resident = 6, program kept;
+            /// A program that another process keeps, over FastCGI.
+            fastcgi FastCgi = 9, program kept;
             /// A redirect written in the config.
             redirect Redirect = 2;
             /// A fixed answer written in the config.

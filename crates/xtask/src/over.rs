@@ -16,6 +16,7 @@ const FEATURES: &[&str] = &[
     "cache",
     "cgi",
     "codings",
+    "fastcgi",
     "files",
     "hosts",
     "lines",

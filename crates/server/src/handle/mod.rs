@@ -4,6 +4,7 @@
 pub mod cgi;
 pub mod config;
 pub mod error_page;
+pub mod fastcgi;
 pub mod files;
 mod handler;
 pub mod html;
@@ -13,6 +14,7 @@ pub mod redirect;
 pub mod resident;
 pub mod respond;
 pub mod script;
+pub mod upstream;
 pub mod warm;
 
 pub(crate) use handler::{AnswersRoute, Configured, ExplainsRoute, HANDLER_KEYS, HANDLERS};

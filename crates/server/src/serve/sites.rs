@@ -451,8 +451,13 @@ impl<'a> SitesBuildContext<'a> {
         }))
     }
 
+    /// What all threads share.
+    pub(crate) fn shared(&self) -> &'a ServerState {
+        self.shared
+    }
+
     /// The folder at a path.
-    fn root(&mut self, path: &Path) -> Result<Arc<Root>, String> {
+    pub(crate) fn root(&mut self, path: &Path) -> Result<Arc<Root>, String> {
         if let Some(root) = self.roots.get(path) {
             return Ok(Arc::clone(root));
         }

@@ -35,9 +35,10 @@ pub(super) fn forbidden_names(tree: &Tree, report: &mut TidyReport) {
     }
 }
 
-/// The folder of handlers, and the one of what several of them share.
+/// The folder of handlers, and those of what several of them share: that run programs, that ask
+/// other servers.
 const HANDLERS: &str = "crates/server/src/handle/";
-const SHARED: &str = "script";
+const SHARED: [&str; 2] = ["script", "upstream"];
 /// Where the list of handlers is.
 const LIST: &str = "crates/trace/src/record.rs";
 
@@ -52,7 +53,7 @@ pub(super) fn five_places(tree: &Tree, report: &mut TidyReport) {
         // Folders without code hold what tests compare with.
         let is_inside = |file: &TextFile| file.path.starts_with(&format!("{folder}/"));
         // What belongs to a file of the same name, or to several handlers, is no handler's.
-        let is_part = tree.has(&format!("{folder}.rs")) || name == SHARED;
+        let is_part = tree.has(&format!("{folder}.rs")) || SHARED.contains(&name);
         if is_part || !tree.rust().any(|(file, _)| is_inside(file)) {
             continue;
         }
@@ -139,7 +140,10 @@ pub(super) fn handlers_apart(tree: &Tree, report: &mut TidyReport) {
                     continue;
                 }
                 for at in source.find(&format!("handle::{}", other.name)) {
-                    let text = format!("{} knows {}; share it in {SHARED}/", own.name, other.name);
+                    let text = format!(
+                        "{} knows {}; share it in {}/",
+                        own.name, other.name, SHARED[0]
+                    );
                     report.add(&file.path, source.line(at), text);
                 }
             }

@@ -2,24 +2,19 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::future::poll_fn;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Instant;
 
 use foldhash::fast::RandomState;
-use hob_http::{Answered, HandlerPhase, Request, Response};
+use hob_http::{Answered, Request, Response};
 use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
-use hob_trace::watch::RequestStage;
 
 use crate::cache::entry::write_key;
 use crate::handle::AnswersRoute;
 use crate::handle::cgi::fail::{self, CgiFailure};
 use crate::handle::cgi::find::{ProgramFolder, ProgramLookup};
-use crate::handle::cgi::gate::{Gate, GateAdmission, Permit};
 use crate::handle::cgi::job::{JobKind, ProgramJob};
 use crate::handle::cgi::limits::{PLACE_BYTES_MAX, PLACES_MAX};
 use crate::handle::cgi::{Cgi, Runs, start};
@@ -27,6 +22,7 @@ use crate::handle::files::open::May;
 use crate::handle::plain;
 use crate::handle::script::body::{BodyCollectError, ProgramRequestBody};
 use crate::handle::script::fail::{broken_body, note};
+use crate::handle::script::gate::{GateRefusal, enter};
 use crate::handle::warm::HostLinks;
 use crate::serve::ServerState;
 use crate::serve::context::OnRoute;
@@ -203,9 +199,16 @@ async fn run(ask: CgiRequest, job: ProgramJob) -> Response {
         }
         _ => None,
     };
-    let permit = match enter(&ask).await {
+    let (gate, patience) = (&ask.cgi.gate, ask.cgi.settings.limits.queue_time);
+    let permit = match enter(gate, &ask.request, &ask.counters, patience).await {
         Ok(permit) => permit,
-        Err(failure) => return fail::respond(&ask.cgi, &ask.request, &job.file, &failure, b""),
+        Err(refusal) => {
+            let failure = match refusal {
+                GateRefusal::Full => CgiFailure::QueueFull,
+                GateRefusal::Time => CgiFailure::QueueTime,
+            };
+            return fail::respond(&ask.cgi, &ask.request, &job.file, &failure, b"");
+        }
     };
     let body = match spooled {
         Some(body) => body,
@@ -216,54 +219,4 @@ async fn run(ask: CgiRequest, job: ProgramJob) -> Response {
         },
     };
     start::run(&ask, job, permit, body).await
-}
-
-/// Waits for a place among the running.
-async fn enter(ask: &CgiRequest) -> Result<Permit, CgiFailure> {
-    let waiting = match ask.cgi.gate.enter() {
-        GateAdmission::Permit(permit) => return Ok(permit),
-        GateAdmission::Queued(waiting) => waiting,
-        GateAdmission::Full => {
-            ask.counters.limit_program_queue.add(1);
-            return Err(CgiFailure::QueueFull);
-        }
-    };
-    ask.counters.limit_program_concurrent.add(1);
-    ask.request.set_phase(HandlerPhase::Queued);
-    ask.request.tell(
-        RequestStage::Queue,
-        format_args!("{}", GateFullMessage(&ask.cgi.gate)),
-    );
-    let started = Instant::now();
-    let timer = ask.request.reactor().timer();
-    timer.set(ask.cgi.settings.limits.queue_time);
-    let mut waiting = pin!(waiting);
-    let entered = poll_fn(|cx| {
-        if let Poll::Ready(permit) = waiting.as_mut().poll(cx) {
-            return Poll::Ready(Ok(permit));
-        }
-        timer.poll_elapsed(cx).map(|()| Err(CgiFailure::QueueTime))
-    })
-    .await;
-    ask.request.set_phase(HandlerPhase::Server);
-    ask.request.record_mut().queue_us += started.elapsed().as_micros() as u64;
-    ask.request
-        .tell(RequestStage::Queue, format_args!("its waiting is over"));
-    if entered.is_err() {
-        ask.counters.limit_program_queue_time.add(1);
-    }
-    entered
-}
-
-/// A gate that lets nobody in for now, in words.
-struct GateFullMessage<'a>(&'a Gate);
-
-impl std::fmt::Display for GateFullMessage<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (running, waiting) = self.0.load();
-        write!(
-            f,
-            "{running} run, which is as many as may, and {waiting} wait"
-        )
-    }
 }

@@ -55,7 +55,7 @@ pub fn build(
         gate: shared.gate(
             &gate_name(settings, on.route),
             program_name(settings, on.route),
-            &settings.limits,
+            (settings.limits.concurrent, settings.limits.queue),
         ),
         scripts: scripts(settings, &shared.scripts, (on.site, on.route)),
         pace: StderrRateLimit::default(),

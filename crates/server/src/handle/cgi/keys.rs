@@ -2,12 +2,13 @@
 
 use crate::handle::config::key::Preset::Nothing;
 use crate::handle::config::key::ValueType::{
-    Arguments, Flag, Integer, Map, Path, Size, Text, Texts, Word,
+    Arguments, Integer, Map, Path, Size, Text, Texts, Word,
 };
 use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable};
 use crate::handle::config::schema::{
     KIB, MIB, PROGRAM, TIME_OR_NONE, TIME_SOME, TIME_TO_MINUTE, secs,
 };
+use crate::handle::script::keys::{DEV, PASS_AUTHORIZATION};
 
 /// `[site.route.cgi]`
 pub(crate) static CGI: SchemaTable = SchemaTable {
@@ -91,21 +92,6 @@ pub(in crate::handle) const SYMLINKS_TO: SchemaKey =
         )
         .example("[\"/usr/share/gitweb\"]")
         .aka(&["symlinks", "follow_symlinks", "links"]);
-pub(in crate::handle) const PASS_AUTHORIZATION: SchemaKey =
-    SchemaKey::new("pass_authorization", Flag, Preset::Flag(false))
-        .says(
-            "Programs see the `Authorization` field, with passwords in it, as \
-                 `HTTP_AUTHORIZATION`. Those that log people in themselves need it.",
-        )
-        .example("true")
-        .aka(&["authorization"]);
-pub(in crate::handle) const DEV: SchemaKey = SchemaKey::new("dev", Flag, Preset::Flag(false))
-    .says(
-        "A program's failure is explained in the browser: why it failed, and what it \
-                 printed on standard error. Only where no stranger can look.",
-    )
-    .example("true")
-    .aka(&["debug", "development"]);
 pub(in crate::handle) const EXIT: SchemaKey =
     SchemaKey::new("exit", Word(&["check", "trust"]), Preset::Text("check"))
         .says(

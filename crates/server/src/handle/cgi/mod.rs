@@ -4,7 +4,6 @@
 //! - `explain` what would run, without running it
 //! - `find` which program a path means
 //! - `arguments`, `command`, `job` what it is started with, `start` starting it
-//! - `gate` how many run at once, and who waits
 //! - `run` what is known of a running program, and the task that looks after it; `running` its
 //!   process, which is started or forked (`handle/warm`)
 //! - `output`, `reply` what it prints, and the answer made of that
@@ -20,7 +19,6 @@ pub mod config;
 mod explain;
 mod fail;
 pub mod find;
-pub mod gate;
 pub(crate) mod job;
 pub(crate) mod keys;
 mod limits;
@@ -35,6 +33,7 @@ use std::sync::Arc;
 
 use hob_http::HalfClose;
 
+use crate::handle::script::gate::Gate;
 use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::script::used::RouteScripts;
 use crate::handle::warm::RouteHosts;
@@ -60,7 +59,7 @@ pub struct Cgi {
     /// What programs are told is the site's root.
     pub document_root: Vec<u8>,
     /// How many run at once.
-    pub gate: Arc<gate::Gate>,
+    pub gate: Arc<Gate>,
     /// What its scripts have used.
     pub scripts: Arc<RouteScripts>,
     /// How much standard error is logged.

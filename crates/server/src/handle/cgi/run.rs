@@ -24,13 +24,13 @@ use hob_trace::watch::{Hidden, Pen, RequestStage, Trail};
 use hob_trace::{Fault, ProgramEnd};
 
 use crate::handle::cgi::fail::{self, CgiFailure};
-use crate::handle::cgi::gate::Permit;
 use crate::handle::cgi::limits::{KILLED_WAIT, READ_BYTES, STDERR_UNSEEN};
 use crate::handle::cgi::running::RunningProcess;
 use crate::handle::cgi::{Cgi, Runs};
 use crate::handle::config::ExitRule;
+use crate::handle::script::gate::Permit;
 use crate::handle::script::limits::ASIDE_BYTES_PER_TURN;
-use crate::handle::script::stderr::{Stderr, one_line};
+use crate::handle::script::stderr::{self, Stderr};
 use hob_keeper::process::{EndSignal, Exit};
 
 /// An exit code that is recorded, and counts for nothing.
@@ -284,16 +284,9 @@ impl ProgramRun {
                 .station()
                 .tell(&self.trail, RequestStage::Stderr, now_us, tell);
         }
-        let Some(dropped) = self.cgi.pace.allows(self.reactor.now_ms()) else {
-            self.counters.program_stderr_dropped.add(1);
-            return;
-        };
-        let program = String::from_utf8_lossy(&self.file);
-        if dropped > 0 {
-            tracing::warn!(%program, lines = dropped, "more standard error than is logged");
-        }
-        let text = one_line(&String::from_utf8_lossy(line));
-        tracing::warn!(request = %self.id, %program, "stderr: {text}");
+        let paced = (&self.cgi.pace, &*self.counters);
+        let now_ms = self.reactor.now_ms();
+        stderr::log(paced, now_ms, (&self.id, &self.file), line);
     }
 }
 

@@ -15,7 +15,6 @@ use rustix::pipe::PipeFlags;
 
 use crate::handle::cgi::answer::CgiRequest;
 use crate::handle::cgi::fail::{self, CgiFailure};
-use crate::handle::cgi::gate::Permit;
 use crate::handle::cgi::job::{JobKind, ProgramJob};
 use crate::handle::cgi::limits::STDERR_WAIT;
 use crate::handle::cgi::output::ProgramOutput;
@@ -23,6 +22,7 @@ use crate::handle::cgi::reply;
 use crate::handle::cgi::run::{ProgramRun, Why};
 use crate::handle::cgi::running::RunningProcess;
 use crate::handle::script::body::{self, ProgramRequestBody};
+use crate::handle::script::gate::Permit;
 use crate::handle::script::variables::push_unique_id;
 use crate::handle::warm::keep::Means;
 use crate::handle::warm::{self, NoWay, RouteHosts, WarmHost, Way};

@@ -209,6 +209,16 @@ impl RootDir {
 
     /// The state of what stands at `path`, whether or not it may be read; empty is the root itself.
     pub fn state(&self, path: &[u8], symlinks: Symlinks, may: May) -> Result<Stat, FileOpenError> {
+        Ok(self.reach(path, symlinks, may)?.1)
+    }
+
+    /// The same, with a descriptor that names it and reads nothing (`O_PATH`).
+    pub fn reach(
+        &self,
+        path: &[u8],
+        symlinks: Symlinks,
+        may: May,
+    ) -> Result<(OwnedFd, Stat), FileOpenError> {
         let mut resolve = resolve_flags(symlinks);
         if may == May::TouchMemoryOnly {
             if !self.is_local {
@@ -219,7 +229,8 @@ impl RootDir {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let opened = self.open_with(path, flags, resolve);
         let fd = opened.map_err(|error| trouble_of(error, may))?;
-        rustix::fs::fstat(&fd).map_err(|error| FileOpenError::Failed(error.into()))
+        let stat = rustix::fs::fstat(&fd).map_err(|error| FileOpenError::Failed(error.into()))?;
+        Ok((fd, stat))
     }
 
     /// Has the kernel tell of changes in a folder. `None` when it does not, or a link or a mount is

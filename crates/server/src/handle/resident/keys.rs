@@ -1,11 +1,12 @@
 //! Keys of `resident`: programs that stay.
 
 use crate::handle::config::key::Preset::Nothing;
-use crate::handle::config::key::ValueType::{Flag, Integer, Path, Size, Text, Texts, Word};
+use crate::handle::config::key::ValueType::{Integer, Path, Size, Text, Texts, Word};
 use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, ValueType};
 use crate::handle::config::schema::{
     KIB, PROGRAM, TIB, TIME_OR_NONE, TIME_SOME, TIME_TO_MINUTE, secs,
 };
+use crate::handle::script::keys::{DEV, PASS_AUTHORIZATION, QUEUE_KEYS};
 
 /// `[site.route.resident]`
 pub(crate) static RESIDENT: SchemaTable = SchemaTable {
@@ -74,19 +75,8 @@ pub(crate) static RESIDENT: SchemaTable = SchemaTable {
         .example("\"stream\""),
         SchemaKey::new("shared", ValueType::Table(&SHARED), Nothing(""))
             .aka(&["shm", "slots", "slot"]),
-        SchemaKey::new("pass_authorization", Flag, Preset::Flag(false))
-            .says(
-                "The program sees the `Authorization` field, with passwords in it, as \
-                 `HTTP_AUTHORIZATION`. One that logs people in itself needs it.",
-            )
-            .example("true"),
-        SchemaKey::new("dev", Flag, Preset::Flag(false))
-            .says(
-                "A program's failure is explained in the browser: why it failed, and what it \
-                 printed on standard error. Only where no stranger can look.",
-            )
-            .example("true")
-            .aka(&["debug", "development"]),
+        PASS_AUTHORIZATION,
+        DEV,
         SchemaKey::new("watch", Texts, Preset::Texts(&[]))
             .says(
                 "Files whose change replaces the workers, for development, relative to `dir`: `*` \
@@ -220,23 +210,7 @@ pub(crate) static QUEUE: SchemaTable = SchemaTable {
     header: "`queue` of `resident`",
     text: "Requests that wait for a worker of a resident program.",
     base: None,
-    keys: &[
-        SchemaKey::new(
-            "max",
-            Integer {
-                min: 0,
-                max: 1_000_000,
-            },
-            Preset::Integer(1024),
-        )
-        .says("Requests that wait; more are answered with 503.")
-        .example("100")
-        .aka(&["backlog", "size"]),
-        SchemaKey::new("wait", TIME_SOME, secs(10))
-            .says("How long a request waits; then 503.")
-            .example("\"2s\"")
-            .aka(&["time", "timeout"]),
-    ],
+    keys: QUEUE_KEYS,
 };
 
 /// `[site.route.resident.timeout]`

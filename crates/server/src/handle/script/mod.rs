@@ -1,11 +1,12 @@
-//! What handlers of programs share (`cgi`, `warm`, `resident`): none of them knows how the others
-//! run theirs.
+//! What handlers of programs share (`cgi`, `warm`, `resident`, `fastcgi`): none of them knows how
+//! the others run theirs.
 //!
 //! - `variables`, `fields`, `trace_fields` the request as a program sees it, `body` its body
 //! - `head`, `dechunk`, `reply` the answer that is made of what it prints
 //! - `control` what it asks the server for in fields of that answer
 //! - `stderr`, `fail` what it says when something goes wrong, and who is told
-//! - `build` what is made of settings, `limits` what nobody needs to set
+//! - `gate` how many may be at work at once, and who waits
+//! - `keys` keys of several, `build` what is made of settings, `limits` what nobody needs to set
 
 pub(crate) mod body;
 pub(crate) mod build;
@@ -13,7 +14,9 @@ pub mod control;
 pub(crate) mod dechunk;
 pub(crate) mod fail;
 mod fields;
+pub mod gate;
 pub mod head;
+pub(crate) mod keys;
 pub(crate) mod limits;
 pub(crate) mod reply;
 pub mod stderr;

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use hob_http::Watched;
 use hob_trace::Mutex;
+use hob_trace::metric::ThreadCounters;
 
 use crate::handle::script::limits::{
     ASIDE_BYTES_PER_TURN, STDERR_KEPT_BYTES, STDERR_LINE_BYTES_MAX, STDERR_LINES_AT_ONCE,
@@ -96,15 +97,16 @@ impl Stderr {
 }
 
 /// Lines of a text that comes in pieces.
-#[derive(Default)]
-struct Lines {
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
     /// A line that has begun, cut to its longest.
     begun: Vec<u8>,
     has_begun: bool,
 }
 
 impl Lines {
-    fn push(&mut self, mut text: &[u8], each: &mut impl FnMut(&[u8])) {
+    /// Takes a piece; `each` gets the lines that end in it.
+    pub(crate) fn push(&mut self, mut text: &[u8], each: &mut (impl FnMut(&[u8]) + ?Sized)) {
         while let Some(end) = memchr::memchr(b'\n', text) {
             self.add(&text[..end]);
             self.end(each);
@@ -119,12 +121,32 @@ impl Lines {
         self.has_begun |= !text.is_empty();
     }
 
-    fn end(&mut self, each: &mut impl FnMut(&[u8])) {
+    /// What has begun is a line.
+    pub(crate) fn end(&mut self, each: &mut (impl FnMut(&[u8]) + ?Sized)) {
         if std::mem::take(&mut self.has_begun) {
             each(self.begun.strip_suffix(b"\r").unwrap_or(&self.begun));
         }
         self.begun.clear();
     }
+}
+
+/// Logs a line that a program printed for a request, unless its route has logged as many as may.
+pub(crate) fn log(
+    (pace, counters): (&StderrRateLimit, &ThreadCounters),
+    now_ms: u64,
+    (request, program): (&str, &[u8]),
+    line: &[u8],
+) {
+    let Some(dropped) = pace.allows(now_ms) else {
+        counters.program_stderr_dropped.add(1);
+        return;
+    };
+    let program = String::from_utf8_lossy(program);
+    if dropped > 0 {
+        tracing::warn!(%program, lines = dropped, "more standard error than is logged");
+    }
+    let text = one_line(&String::from_utf8_lossy(line));
+    tracing::warn!(%request, %program, "stderr: {text}");
 }
 
 /// A line as it was printed, but what cannot be seen is made visible: it cannot move a terminal's

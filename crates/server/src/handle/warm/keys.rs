@@ -1,13 +1,14 @@
 //! Keys of `warm`.
 
 use crate::handle::cgi::keys::{
-    CONCURRENT, DEV, EVENTS, EXIT, FIRST_BYTE, GRACE, HEAD, LINGER, PASS_AUTHORIZATION, QUEUE,
-    QUEUE_TIME, SYMLINKS_TO, TOTAL,
+    CONCURRENT, EVENTS, EXIT, FIRST_BYTE, GRACE, HEAD, LINGER, QUEUE, QUEUE_TIME, SYMLINKS_TO,
+    TOTAL,
 };
 use crate::handle::config::key::Preset::Nothing;
 use crate::handle::config::key::ValueType::{Flag, Integer, Path, Text, Texts};
 use crate::handle::config::key::{Preset, SchemaKey, SchemaTable};
 use crate::handle::config::schema::PROGRAM;
+use crate::handle::script::keys::{DEV, PASS_AUTHORIZATION};
 
 /// `[site.route.warm]`
 pub(crate) static WARM: SchemaTable = SchemaTable {

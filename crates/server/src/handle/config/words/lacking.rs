@@ -53,12 +53,6 @@ pub(super) static WORDS: &[Foreign] = &[
     ),
     lacks(
         &[
-            "fastcgi",
-            "fastcgi_pass",
-            "fastcgi_index",
-            "fastcgi_split_path_info",
-            "fastcgi_read_timeout",
-            "fastcgi.server",
             "FcgidWrapper",
             "scgi",
             "scgi_pass",
@@ -67,9 +61,9 @@ pub(super) static WORDS: &[Foreign] = &[
             "ajp",
         ],
         "nginx, Apache, Caddy, lighttpd, uWSGI",
-        "FastCGI, SCGI or uwsgi client",
-        "WSGI, ASGI and PSGI run in `resident`; PHP runs as CGI: `cgi = { dir = \"site\", \
-         interpreters = { \".php\" = \"php-cgi\" } }`",
+        "SCGI or uwsgi client, and starts no programs for FastCGI",
+        "WSGI, ASGI and PSGI run in `resident`; what listens for FastCGI answers a route with \
+         `fastcgi = \"unix:SOCKET\"`",
         COMING,
     ),
     lacks(

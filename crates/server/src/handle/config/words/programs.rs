@@ -300,8 +300,10 @@ pub(super) static WORDS: &[Foreign] = &[
             "site.route.cgi.env",
             "site.route.warm.env",
             "site.route.resident.env",
+            "site.route.fastcgi.env",
         ],
-        "`env = { NAME = \"value\" }` in `[program]` or in `cgi`, `warm` or `resident` of a route",
+        "`env = { NAME = \"value\" }` in `[program]` or in `cgi`, `warm`, `resident` or `fastcgi` \
+         of a route",
     ),
     keys(
         &["isolation", "rootfs", "chroot", "open_basedir"],
@@ -343,21 +345,43 @@ pub(super) static WORDS: &[Foreign] = &[
         ],
         "`pass_authorization = true` in `cgi`, `warm` or `resident` of a route",
     ),
-    lacks(
+    keys(
         &[
             "php",
             "php_fastcgi",
             "php_fpm",
-            "php_value",
-            "php_admin_value",
             "fpm",
-            "frankenphp",
+            "fastcgi_pass",
+            "fastcgi.server",
         ],
-        "Caddy, Apache, php-fpm, Unit",
-        "PHP of its own and no FastCGI",
-        "`cgi = { dir = \"site\", interpreters = { \".php\" = \"php-cgi\" } }` starts php-cgi \
-         for each request",
-        "how-to/coming-from.md",
+        "Caddy, nginx, lighttpd, php-fpm, Unit",
+        &["site.route.fastcgi"],
+        "`fastcgi = \"unix:/run/php/php-fpm.sock\"` in the route of the scripts",
+    ),
+    keys(
+        &["fastcgi_index"],
+        "nginx",
+        &["site.route.fastcgi.index"],
+        "`index = [\"index.php\"]` in `fastcgi` of a route",
+    ),
+    keys(
+        &["fastcgi_split_path_info"],
+        "nginx",
+        &["site.route.fastcgi.split"],
+        "`split = \".php\"`, the ending of scripts, in `fastcgi` of a route",
+    ),
+    keys(
+        &["fastcgi_read_timeout", "fastcgi_connect_timeout"],
+        "nginx",
+        &["site.route.fastcgi.timeout"],
+        "`timeout = { first_byte = \"60s\", progress = \"60s\" }` in `fastcgi` of a route",
+    ),
+    lacks(
+        &["php_value", "php_admin_value", "frankenphp"],
+        "Caddy, Apache, php-fpm",
+        "PHP of its own",
+        "`fastcgi` asks php-fpm, whose own config has such values",
+        "how-to/fastcgi.md",
     ),
     lacks(
         &[

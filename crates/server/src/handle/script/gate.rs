@@ -1,13 +1,19 @@
-//! How many processes of a program may run at once, and who waits: one gate per program, shared by
-//! all threads. First come, first served; who gives up leaves the queue at once.
+//! How many processes of a program may run at once, or connections to it there are, and who waits:
+//! one gate per program, shared by all threads. First come, first served; who gives up leaves the
+//! queue at once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::Future;
-use std::pin::Pin;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
+use hob_http::{HandlerPhase, Request};
 use hob_trace::Mutex;
+use hob_trace::metric::ThreadCounters;
+use hob_trace::watch::RequestStage;
 
 /// The gate of one program.
 #[derive(Debug, Default)]
@@ -103,6 +109,66 @@ impl Gate {
         let wakers = state.call();
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// Why there is no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateRefusal {
+    /// As many wait as may.
+    Full,
+    /// None became free in time.
+    Time,
+}
+
+/// Waits for a place of a request's program, for at most `patience`.
+pub(crate) async fn enter(
+    gate: &Arc<Gate>,
+    request: &Request,
+    counters: &ThreadCounters,
+    patience: Duration,
+) -> Result<Permit, GateRefusal> {
+    let waiting = match gate.enter() {
+        GateAdmission::Permit(permit) => return Ok(permit),
+        GateAdmission::Queued(waiting) => waiting,
+        GateAdmission::Full => {
+            counters.limit_program_queue.add(1);
+            return Err(GateRefusal::Full);
+        }
+    };
+    counters.limit_program_concurrent.add(1);
+    request.set_phase(HandlerPhase::Queued);
+    request.tell(RequestStage::Queue, format_args!("{}", FullMessage(gate)));
+    let started = Instant::now();
+    let timer = request.reactor().timer();
+    timer.set(patience);
+    let mut waiting = pin!(waiting);
+    let entered = poll_fn(|cx| {
+        if let Poll::Ready(permit) = waiting.as_mut().poll(cx) {
+            return Poll::Ready(Ok(permit));
+        }
+        timer.poll_elapsed(cx).map(|()| Err(GateRefusal::Time))
+    })
+    .await;
+    request.set_phase(HandlerPhase::Server);
+    request.record_mut().queue_us += started.elapsed().as_micros() as u64;
+    request.tell(RequestStage::Queue, format_args!("its waiting is over"));
+    if entered.is_err() {
+        counters.limit_program_queue_time.add(1);
+    }
+    entered
+}
+
+/// A gate that lets nobody in for now, in words.
+struct FullMessage<'a>(&'a Gate);
+
+impl fmt::Display for FullMessage<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (running, waiting) = self.0.load();
+        write!(
+            f,
+            "{running} run, which is as many as may, and {waiting} wait"
+        )
     }
 }
 

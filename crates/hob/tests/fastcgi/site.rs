@@ -1,0 +1,116 @@
+//! A site whose programs are behind FastCGI.
+
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use rustix::process::Signal;
+
+use crate::harness::client::{Reply, call};
+use crate::harness::{DEADLINE, Hob, Place, send_signal};
+
+/// A program that listens at a socket of the place, ended with this.
+pub(crate) struct Kept(Child);
+
+impl Kept {
+    /// Starts it, and waits until it listens.
+    pub(crate) fn start(place: &Place, mut command: Command, socket: &str) -> Kept {
+        // What it leaves running must not hold what the test prints to.
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut kept = Kept(child.spawn().unwrap());
+        let until = Instant::now() + DEADLINE;
+        while UnixStream::connect(place.path(socket)).is_err() {
+            let ended = kept.0.try_wait().unwrap();
+            assert!(ended.is_none(), "it does not listen: {ended:?}");
+            assert!(Instant::now() < until, "it does not listen");
+            std::thread::yield_now();
+        }
+        kept
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // It ends its own processes, which killed it could not.
+        send_signal(self.0.id(), Signal::TERM);
+        self.0.wait().unwrap();
+    }
+}
+
+/// A served site with programs.
+pub(crate) struct Site {
+    pub(crate) place: Place,
+    hob: Hob,
+}
+
+impl Site {
+    /// Serves `keys` of `fastcgi` at `/app/*`, and `more` of the site.
+    pub(crate) fn serve(place: Place, keys: &str, more: &str) -> Site {
+        let text = format!(
+            "default_log = \"access\"\n[[log]]\nname = \"access\"\nfile = \"run/access.log\"\n\
+             format = \"json\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\n{more}\n\
+             [[site.route]]\npath = \"/app/*\"\nbody = \"10MiB\"\nfastcgi = {{ {keys} }}\n"
+        );
+        let hob = place.serve_text(&text);
+        Site { place, hob }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.hob.port()
+    }
+
+    pub(crate) fn hob(&self) -> &Hob {
+        &self.hob
+    }
+
+    pub(crate) fn get(&self, target: &str) -> Reply {
+        call(self.port(), "GET", target, "", b"")
+    }
+
+    /// The record of a request, by its target.
+    pub(crate) fn record(&self, target: &str) -> serde_json::Value {
+        let log = self.place.path("run/access.log");
+        let until = Instant::now() + DEADLINE;
+        loop {
+            let lines = std::fs::read_to_string(&log).unwrap_or_default();
+            let mut records = lines
+                .lines()
+                .filter_map(|line| serde_json::from_str(line).ok());
+            let found = records.find(|line: &serde_json::Value| line["target"] == target);
+            if let Some(record) = found {
+                return record;
+            }
+            assert!(Instant::now() < until, "no {target} in {lines}");
+            std::thread::yield_now();
+        }
+    }
+
+    pub(crate) fn stop(self) {
+        self.hob.stop();
+    }
+
+    pub(crate) fn stop_and_print(self) -> String {
+        self.hob.stop_and_print()
+    }
+}
+
+/// A program of the system, wherever it is.
+pub(crate) fn found(names: &[&str]) -> PathBuf {
+    let folders = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
+    let paths = folders.iter().flat_map(|folder| {
+        let paths = names
+            .iter()
+            .map(move |name| PathBuf::from(folder).join(name));
+        paths.collect::<Vec<_>>()
+    });
+    let mut there = paths.filter(|path| path.is_file());
+    there
+        .next()
+        .unwrap_or_else(|| panic!("{names:?} is not here; `make setup-test` installs it"))
+}

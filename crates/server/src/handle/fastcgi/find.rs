@@ -1,0 +1,206 @@
+//! Which script a path means: the first part of it that has the ending of scripts. It is looked up
+//! below the root and nowhere else, and is a file: `/image.jpg/x.php` is nothing.
+
+use std::fs;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::Arc;
+
+use rustix::fs::FileType;
+
+use crate::cache::disk_threads::DiskThreads;
+use crate::handle::config::Symlinks;
+use crate::handle::fastcgi::config::FastCgiSettings;
+use crate::handle::files::open::{FileOpenError, May, Root, RootDir};
+use crate::route::target::{rest_as_sent, told};
+
+/// The scripts of a route.
+pub(crate) struct Scripts {
+    /// Where they are looked for, and threads that may wait for the disk; `None` where they are
+    /// not.
+    place: Option<(DiskThreads, Arc<Root>)>,
+}
+
+/// A script, as its program is told of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Script {
+    /// Its file (`SCRIPT_FILENAME`); empty where there is none.
+    pub(crate) file: Vec<u8>,
+    /// The part of the path that names it.
+    pub(crate) name: Vec<u8>,
+    /// What follows.
+    pub(crate) path_info: Vec<u8>,
+}
+
+/// What a path means.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ScriptLookup {
+    /// A script.
+    Script(Script),
+    /// A folder asked for without its final slash.
+    FolderWithoutSlash,
+    /// Nothing (404).
+    Missing,
+    /// It may not be looked at (403).
+    Forbidden,
+    /// The system failed (500): why.
+    Failed(String),
+}
+
+/// A path below the root that may be a script's.
+struct Candidate {
+    /// Below the root.
+    path: Vec<u8>,
+    /// Bytes of the request's path that name it.
+    named: usize,
+}
+
+/// A request's path.
+#[derive(Clone, Copy)]
+pub(crate) struct AskedPath<'a> {
+    /// In normal form.
+    pub(crate) path: &'a [u8],
+    /// Where it leaves the route's fixed folder.
+    pub(crate) below: usize,
+}
+
+impl Scripts {
+    pub(crate) fn new(place: Option<(DiskThreads, Arc<Root>)>) -> Scripts {
+        Scripts { place }
+    }
+
+    /// Threads that may wait for its disk.
+    pub(crate) fn pool(&self) -> Option<&DiskThreads> {
+        self.place.as_ref().map(|(pool, _)| pool)
+    }
+
+    /// What a path means, which was sent so; `None` when only the pool can tell.
+    pub(crate) fn find(
+        &self,
+        settings: &FastCgiSettings,
+        sent: &[u8],
+        at: AskedPath<'_>,
+        (now_ms, age_ms): (u64, u64),
+        may: May,
+    ) -> Option<ScriptLookup> {
+        if settings.split.is_empty() {
+            // The slash before the rest belongs to it.
+            let split = at.below.saturating_sub(1);
+            return Some(ScriptLookup::Script(Script {
+                file: Vec::new(),
+                name: told(at.path[..split].into()).into_owned(),
+                path_info: told(rest_as_sent(sent, at.path, split)).into_owned(),
+            }));
+        }
+        let rest = &at.path[at.below..];
+        let Some(candidates) = candidates(settings, rest, at.below) else {
+            return Some(ScriptLookup::Missing);
+        };
+        let script = |candidate: &Candidate, file: Vec<u8>| {
+            let name = [&at.path[..at.below], &candidate.path].concat();
+            ScriptLookup::Script(Script {
+                file,
+                name: told(name.into()).into_owned(),
+                path_info: told(rest_as_sent(sent, at.path, candidate.named)).into_owned(),
+            })
+        };
+        let elsewhere = |path: &[u8]| {
+            let root = settings.script_root.as_ref().or(settings.root.as_ref());
+            let root = root.map_or(&b""[..], |root| root.as_os_str().as_bytes());
+            [root, b"/", path].concat()
+        };
+        let Some((_, root)) = &self.place else {
+            return Some(match candidates.first() {
+                Some(candidate) => script(candidate, elsewhere(&candidate.path)),
+                None => ScriptLookup::Missing,
+            });
+        };
+        let known = root.refresh(now_ms, age_ms, may);
+        let looked = known.and_then(|_| look(&root.dir(), &candidates, rest, may));
+        Some(match looked {
+            Ok(Looked::Script(candidate, fd)) => {
+                let file = match &settings.script_root {
+                    Some(_) => Ok(elsewhere(&candidate.path)),
+                    None => path_of(&fd),
+                };
+                match file {
+                    Ok(file) => script(candidate, file),
+                    Err(error) => ScriptLookup::Failed(error.to_string()),
+                }
+            }
+            Ok(Looked::Folder) => ScriptLookup::FolderWithoutSlash,
+            Err(FileOpenError::WouldWait) if may == May::TouchMemoryOnly => return None,
+            Ok(Looked::Nothing) | Err(FileOpenError::Missing | FileOpenError::WouldWait) => {
+                ScriptLookup::Missing
+            }
+            Err(FileOpenError::Forbidden) => ScriptLookup::Forbidden,
+            Err(FileOpenError::Failed(error)) => ScriptLookup::Failed(error.to_string()),
+        })
+    }
+}
+
+enum Looked<'a> {
+    Script(&'a Candidate, OwnedFd),
+    Folder,
+    Nothing,
+}
+
+/// Paths that may be the script's: the one that has the ending, else those of a folder's indexes.
+/// `None` where a part of the path is hidden.
+fn candidates(settings: &FastCgiSettings, rest: &[u8], below: usize) -> Option<Vec<Candidate>> {
+    let mut begin = 0;
+    for end in memchr::memchr_iter(b'/', rest).chain([rest.len()]) {
+        let part = &rest[begin..end];
+        if part.starts_with(b".") {
+            return None;
+        }
+        if part.ends_with(settings.split.as_bytes()) {
+            let path = rest[..end].to_vec();
+            let named = below + end;
+            return Some(vec![Candidate { path, named }]);
+        }
+        begin = end + 1;
+    }
+    if !rest.is_empty() && !rest.ends_with(b"/") {
+        return Some(Vec::new());
+    }
+    let index = settings.index.iter().map(|name| Candidate {
+        path: [rest, name.as_bytes()].concat(),
+        named: below + rest.len(),
+    });
+    Some(index.collect())
+}
+
+fn look<'a>(
+    dir: &RootDir,
+    candidates: &'a [Candidate],
+    rest: &[u8],
+    may: May,
+) -> Result<Looked<'a>, FileOpenError> {
+    for candidate in candidates {
+        match reach(dir, &candidate.path, may) {
+            Ok((fd, FileType::RegularFile)) => return Ok(Looked::Script(candidate, fd)),
+            Ok(_) | Err(FileOpenError::Missing) => {}
+            Err(trouble) => return Err(trouble),
+        }
+    }
+    if !candidates.is_empty() || rest.is_empty() {
+        return Ok(Looked::Nothing);
+    }
+    Ok(match reach(dir, rest, may)? {
+        (_, FileType::Directory) => Looked::Folder,
+        _ => Looked::Nothing,
+    })
+}
+
+/// What stands at a path, whether or not the server may read it: the program does.
+fn reach(dir: &RootDir, path: &[u8], may: May) -> Result<(OwnedFd, FileType), FileOpenError> {
+    let (fd, stat) = dir.reach(path, Symlinks::Inside, may)?;
+    Ok((fd, FileType::from_raw_mode(stat.st_mode)))
+}
+
+/// Where an open file is, links followed: what the program is told is what was looked at.
+fn path_of(fd: &OwnedFd) -> std::io::Result<Vec<u8>> {
+    let path = fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()))?;
+    Ok(path.into_os_string().into_vec())
+}

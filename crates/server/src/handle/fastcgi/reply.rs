@@ -1,0 +1,183 @@
+//! From what a program prints to an answer.
+
+use std::time::Instant;
+
+use hob_http::reactor::Timer;
+use hob_http::status::has_no_content;
+use hob_http::{Body, BodyStream, Bytes, Fields, Request, Response};
+use hob_trace::watch::RequestStage;
+
+use crate::handle::fastcgi::body::AnswerBody;
+use crate::handle::fastcgi::exchange::{Exchange, More};
+use crate::handle::fastcgi::fail::FastCgiFailure;
+use crate::handle::fastcgi::limits::{OUTPUT_HELD_BYTES_MAX, OUTPUT_HELD_TIME};
+use crate::handle::plain;
+use crate::handle::script::control::{Buffer, Control, is_event_stream};
+use crate::handle::script::dechunk::{Dechunked, dechunk};
+use crate::handle::script::head::{BadHead, CgiHead, CgiHeadProgress, HeadReader};
+use crate::handle::script::reply::{Unsent, inside, note_cut, say_type};
+
+/// The answer of a program. The exchange is left where it fails.
+pub(super) async fn of(
+    request: &Request,
+    exchange: &mut Option<Exchange>,
+    started: Instant,
+) -> Result<Response, FastCgiFailure> {
+    let Some(reading) = exchange.as_mut() else {
+        return Err(FastCgiFailure::Closed);
+    };
+    let (mut head, body_at) = read_head(reading).await?;
+    reading.has_head();
+    request.record_mut().program_us = started.elapsed().as_micros() as u64;
+    request.tell(
+        RequestStage::Program,
+        format_args!("its head came: status {}", head.status),
+    );
+    let is_sent = request.head().method() != b"HEAD" && !has_no_content(head.status);
+    let announced = head.body_bytes.filter(|_| is_sent);
+    let is_events = announced.is_none() && is_event_stream(&head.fields);
+    let control = take_control(reading, &mut head.fields);
+    if let Some(total) = control.timeout {
+        reading.set_total(total);
+    }
+    reading.output.drain(..body_at);
+    if is_events {
+        reading.begin_events(control.timeout.is_some());
+    }
+    if is_sent && head.local.is_none() {
+        let is_held = control.buffer != Buffer::Never && !is_events;
+        read_ahead(reading, announced, is_held).await?;
+    }
+    if has_no_content(head.status) && !reading.output.trim_ascii().is_empty() {
+        return Err(FastCgiFailure::Bodiless(head.status));
+    }
+    // What is sent in its place has a type of its own.
+    let is_typed = is_sent && control.instead.is_none();
+    let came = reading.output.len() as u64;
+    if let Some(announced) = announced.filter(|len| reading.is_over() && came < *len) {
+        return Err(FastCgiFailure::Short { announced, came });
+    }
+    let Some(reading) = exchange.take() else {
+        return Err(FastCgiFailure::Closed);
+    };
+    head.fields.set(b"Server", plain::SERVER);
+    if let Some(target) = &head.local {
+        reading.release();
+        return Ok(inside(head.fields, target));
+    }
+    if !is_sent {
+        let body = match has_no_content(head.status) {
+            true => Body::Empty,
+            false => Body::Stream(Box::new(Unsent(head.body_bytes))),
+        };
+        reading.release();
+        return Ok(Response::new(head.status, head.fields, body));
+    }
+    with_body(request, reading, head, is_typed, is_events)
+}
+
+/// What the program asks of the server. What could have other things sent than its answer is left
+/// out where the route does not let it.
+fn take_control(exchange: &Exchange, fields: &mut Fields) -> Control {
+    if exchange.fastcgi.settings.control {
+        return Control::read(fields);
+    }
+    let control = Control::take(fields);
+    if control.buffer == Buffer::Never {
+        fields.set(b"X-Accel-Buffering", b"no");
+    }
+    Control {
+        buffer: control.buffer,
+        ..Control::default()
+    }
+}
+
+/// An answer with its body, whole or as it comes.
+fn with_body(
+    request: &Request,
+    mut reading: Exchange,
+    head: CgiHead,
+    is_typed: bool,
+    is_events: bool,
+) -> Result<Response, FastCgiFailure> {
+    let mut fields = head.fields;
+    let wanted_bytes = head.body_bytes.unwrap_or(u64::MAX);
+    if reading.is_over() || reading.output.len() as u64 >= wanted_bytes {
+        let mut body = std::mem::take(&mut reading.output);
+        reading.release();
+        if head.is_chunked {
+            body = dechunk(&body).ok_or(FastCgiFailure::Chunks)?;
+        }
+        if body.len() as u64 > wanted_bytes {
+            note_cut(request);
+            body.truncate(wanted_bytes as usize);
+        }
+        if is_typed && !body.is_empty() {
+            say_type(&mut fields);
+        }
+        let body = match body.is_empty() {
+            true => Body::Empty,
+            false => Body::Bytes(Bytes::from(body)),
+        };
+        return Ok(Response::new(head.status, fields, body));
+    }
+    if is_typed {
+        say_type(&mut fields);
+    }
+    let watch = || is_events.then(|| request.reactor().watch_drain());
+    let body: Box<dyn BodyStream> = Box::new(AnswerBody::new(reading, head.body_bytes, watch()));
+    let body = match head.is_chunked {
+        true => Box::new(Dechunked::new(body, watch())),
+        false => body,
+    };
+    Ok(Response::new(head.status, fields, Body::Stream(body)))
+}
+
+/// Reads until the head is complete.
+async fn read_head(reading: &mut Exchange) -> Result<(CgiHead, usize), FastCgiFailure> {
+    let mut reader = HeadReader::new(reading.fastcgi.settings.head);
+    loop {
+        let more = reading.more().await?;
+        match reader.read(&reading.output) {
+            CgiHeadProgress::Head(head, used) => return Ok((head, used)),
+            CgiHeadProgress::Refused(bad) => return Err(refused(reading, bad)),
+            CgiHeadProgress::NeedMore if more == More::Bytes => {}
+            CgiHeadProgress::NeedMore => {
+                let bad = reader.at_end(&reading.output);
+                return Err(FastCgiFailure::Head(Box::new(bad)));
+            }
+        }
+    }
+}
+
+fn refused(reading: &Exchange, bad: BadHead) -> FastCgiFailure {
+    if bad.is_too_long() {
+        reading.counters.limit_program_head.add(1);
+    }
+    FastCgiFailure::Head(Box::new(bad))
+}
+
+/// Takes what has come of the body, and waits a moment for the end of it if it is to be held.
+async fn read_ahead(
+    reading: &mut Exchange,
+    announced: Option<u64>,
+    is_held: bool,
+) -> Result<(), FastCgiFailure> {
+    let timer: Timer = reading.request.reactor().timer();
+    timer.set_precise(match is_held {
+        true => OUTPUT_HELD_TIME,
+        false => std::time::Duration::ZERO,
+    });
+    loop {
+        let held_bytes = reading.output.len();
+        let is_there = announced.is_some_and(|announced| held_bytes as u64 >= announced);
+        if held_bytes >= OUTPUT_HELD_BYTES_MAX || is_there {
+            return Ok(());
+        }
+        match reading.more_until(&timer).await {
+            Some(Ok(More::Bytes)) => {}
+            Some(Ok(More::End)) | None => return Ok(()),
+            Some(Err(failure)) => return Err(failure),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Where a member of an upstream is: `unix:PATH`, or an IP address and a port.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// A member's address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemberAddress {
+    /// A socket of this machine, by its absolute path.
+    Unix(PathBuf),
+    /// An address and a port.
+    Tcp(SocketAddr),
+}
+
+/// Longest path of a socket, in bytes (`unix(7)`).
+const PATH_BYTES_MAX: usize = 107;
+
+impl MemberAddress {
+    /// Reads what the config has; `resolve` makes a path absolute.
+    ///
+    /// # Errors
+    /// What is wrong, and what to do.
+    pub fn parse(
+        text: &str,
+        resolve: impl FnOnce(&str) -> PathBuf,
+    ) -> Result<MemberAddress, &'static str> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            let path = resolve(path.strip_prefix("//").unwrap_or(path));
+            if path.as_os_str().len() > PATH_BYTES_MAX {
+                return Err("the path of a socket has at most 107 bytes");
+            }
+            return Ok(MemberAddress::Unix(path));
+        }
+        if Path::new(text).is_absolute() {
+            return Err("write `unix:` before the path of a socket");
+        }
+        let address = text.replace("localhost:", "127.0.0.1:");
+        address.parse().map(MemberAddress::Tcp).map_err(|_| {
+            "write `unix:PATH`, or an IP address and a port, such as `127.0.0.1:9000`; other names \
+             are not looked up"
+        })
+    }
+}
+
+impl fmt::Display for MemberAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MemberAddress::Unix(path) => write!(f, "unix:{}", path.display()),
+            MemberAddress::Tcp(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_sockets_of_this_machine_or_ip_addresses() {
+        let parse = |text| MemberAddress::parse(text, |path| Path::new("/base").join(path));
+        let shown = |text| parse(text).unwrap().to_string();
+        assert_eq!(shown("unix:/run/fpm.sock"), "unix:/run/fpm.sock");
+        assert_eq!(shown("unix:run/fpm.sock"), "unix:/base/run/fpm.sock");
+        assert_eq!(shown("unix:///run/fpm.sock"), "unix:/run/fpm.sock");
+        assert_eq!(shown("localhost:9000"), "127.0.0.1:9000");
+        assert_eq!(shown("[::1]:9000"), "[::1]:9000");
+        let long = format!("unix:/{}", "x".repeat(PATH_BYTES_MAX));
+        for text in ["", "9000", "/run/fpm.sock", "php:9000", "127.0.0.1", &long] {
+            parse(text).unwrap_err();
+        }
+    }
+}
