@@ -6,6 +6,8 @@ mod harness;
 
 #[path = "fastcgi/failures.rs"]
 mod failures;
+#[path = "fastcgi/kept.rs"]
+mod kept;
 #[path = "fastcgi/limits.rs"]
 mod limits;
 #[path = "fastcgi/peer.rs"]

@@ -218,6 +218,9 @@ counters! { of events {
     limit_resident_grace: "Workers ended: they did not finish what nobody waited for any more.";
     limit_resident_idle: "Workers ended: they had no request for their idle time.";
     limit_resident_requests: "Workers replaced: they had answered as many requests as they may.";
+    upstream_connects: "Connections made to programs of other processes.";
+    upstream_reuses: "Requests to such programs over a connection that had rested.";
+    upstream_retries: "Such requests made again over a new connection: the one that had rested was closed.";
     limit_upstream_connect: "Connections to programs of other processes that were not there in time (504).";
     limit_upstream_first_byte: "Requests ended: no head of an answer from such a program in time (504).";
     limit_upstream_total: "Requests ended: an answer of such a program took too long (504).";

@@ -475,7 +475,7 @@ export interface ExplainedProgram {
   file: string;
   /** Its arguments, its name first. */
   arguments: string[];
-  /** Where it works. */
+  /** Where it works; empty where another process keeps it. */
   dir: string;
   /** What names it in the path; null of a command. */
   script_name: string | null;

@@ -37,7 +37,7 @@ impl Peer {
 }
 
 /// Reads up to the empty record that ends the variables.
-fn read_params(stream: &mut UnixStream) -> Vec<u8> {
+pub(crate) fn read_params(stream: &mut UnixStream) -> Vec<u8> {
     let mut all = Vec::new();
     loop {
         let mut header = [0; 8];

@@ -12,7 +12,7 @@ const VARIABLES: &str = "<?php foreach (['SCRIPT_NAME', 'SCRIPT_FILENAME', 'PATH
     echo $name, '=', $_SERVER[$name] ?? '-', \"\\n\";";
 
 /// A php-fpm with two children, at `run/fpm.sock`.
-fn fpm(place: &Place) -> Kept {
+pub(crate) fn fpm(place: &Place) -> Kept {
     let at = |name: &str| place.path(name).display().to_string();
     // Its master needs root to be somebody else, as the place's other programs are.
     let user = match is_root() {

@@ -52,8 +52,13 @@ pub(crate) struct Site {
 impl Site {
     /// Serves `keys` of `fastcgi` at `/app/*`, and `more` of the site.
     pub(crate) fn serve(place: Place, keys: &str, more: &str) -> Site {
+        Site::serve_with(place, "", keys, more)
+    }
+
+    /// The same with keys of the server.
+    pub(crate) fn serve_with(place: Place, own: &str, keys: &str, more: &str) -> Site {
         let text = format!(
-            "default_log = \"access\"\n[[log]]\nname = \"access\"\nfile = \"run/access.log\"\n\
+            "{own}default_log = \"access\"\n[[log]]\nname = \"access\"\nfile = \"run/access.log\"\n\
              format = \"json\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\n{more}\n\
              [[site.route]]\npath = \"/app/*\"\nbody = \"10MiB\"\nfastcgi = {{ {keys} }}\n"
         );

@@ -110,7 +110,7 @@ fn explanation_follows_to_the_program() {
     let hob = serve(&place, "index = [\"index.sh\"]", "");
     let output = place.run(&["explain", "--config", "hob.toml", "GET", "/a/"]);
     let text = super::harness::text_of(&output);
-    assert!(text.contains("answered as"), "{text}");
+    assert!(text.contains("passed to"), "{text}");
     assert!(text.contains("/a/index.sh"), "{text}");
     hob.stop();
 }

@@ -211,7 +211,7 @@ pub struct ExplainedProgram {
     pub file: String,
     /// Its arguments, its name first.
     pub arguments: Vec<String>,
-    /// Where it works.
+    /// Where it works; empty where another process keeps it.
     pub dir: String,
     /// What names it in the path; null of a command.
     pub script_name: Option<String>,

@@ -23,7 +23,7 @@ impl Display for Explanation {
         if let Some(path) = &self.answered_as {
             line(
                 f,
-                "answered as",
+                "passed to",
                 &format!("{path} (the file that was found is a program's)"),
             )?;
         }
@@ -273,7 +273,10 @@ fn fmt_program(f: &mut fmt::Formatter<'_>, program: &ExplainedProgram) -> fmt::R
     if program.arguments.len() > 1 || program.arguments.first() != Some(&program.file) {
         line(f, "", &format!("run as {:?}", program.arguments))?;
     }
-    line(f, "", &format!("in {}", program.dir))?;
+    // Nobody says where a program works that another process keeps.
+    if !program.dir.is_empty() {
+        line(f, "", &format!("in {}", program.dir))?;
+    }
     match &program.parts {
         Some((name, info)) => line(
             f,

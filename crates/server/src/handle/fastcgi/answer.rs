@@ -8,7 +8,7 @@ use hob_trace::metric::ThreadCounters;
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::AnswersRoute;
-use crate::handle::fastcgi::exchange::{Exchange, Outgoing};
+use crate::handle::fastcgi::exchange::{Connection, Exchange, Outgoing};
 use crate::handle::fastcgi::fail::{self, FastCgiFailure};
 use crate::handle::fastcgi::find::{AskedPath, Script, ScriptLookup};
 use crate::handle::fastcgi::wire::RequestHead;
@@ -17,7 +17,7 @@ use crate::handle::files::open::May;
 use crate::handle::plain;
 use crate::handle::script::body::{BodyCollectError, ProgramRequestBody};
 use crate::handle::script::fail::broken_body;
-use crate::handle::script::gate::enter;
+use crate::handle::script::gate::{Permit, enter};
 use crate::handle::script::variables::{self, ProgramRequest, ScriptLocation};
 use crate::serve::context::OnRoute;
 
@@ -95,6 +95,29 @@ impl FastCgiRequest {
         }
     }
 
+    fn outgoing(&self, script: &Script, body: ProgramRequestBody) -> Outgoing {
+        Outgoing {
+            head: self.head(script, body.len()),
+            body,
+            pool: self.pool.clone(),
+        }
+    }
+
+    /// Asks the program; the exchange is left in its place where that fails.
+    async fn exchange(
+        &self,
+        (script, started): (&Script, Instant),
+        outgoing: (Permit, Outgoing),
+        connection: Connection,
+        exchange: &mut Option<Exchange>,
+    ) -> Result<Response, FastCgiFailure> {
+        let (fastcgi, request) = (&self.fastcgi, &self.request);
+        let of = (&self.counters, &*script.file);
+        let begun = Exchange::begin(fastcgi, request, of, outgoing, connection).await?;
+        *exchange = Some(begun);
+        reply::of(request, exchange, started).await
+    }
+
     /// The records that begin the request.
     fn head(&self, script: &Script, body_bytes: u64) -> Vec<u8> {
         let settings = &self.fastcgi.settings;
@@ -110,7 +133,7 @@ impl FastCgiRequest {
             passes_authorization: settings.pass_authorization,
             may_tunnel: false,
         };
-        let mut head = RequestHead::new(false);
+        let mut head = RequestHead::new(self.fastcgi.kept.is_any());
         match settings.env.is_empty() {
             true => {
                 variables::write_lasting(&asked, &mut head);
@@ -129,6 +152,18 @@ impl FastCgiRequest {
             }
         }
         head.finish()
+    }
+}
+
+/// The same body once more, where all of it is here and the request may be made twice: what has it
+/// done twice does the same (RFC 9110 section 9.2.2).
+fn held_again(request: &Request, body: &ProgramRequestBody) -> Option<ProgramRequestBody> {
+    const IDEMPOTENT: [&[u8]; 5] = [b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"];
+    match body {
+        _ if !IDEMPOTENT.contains(&request.head().method()) => None,
+        ProgramRequestBody::None => Some(ProgramRequestBody::None),
+        ProgramRequestBody::Held(bytes) => Some(ProgramRequestBody::Held(bytes.clone())),
+        ProgramRequestBody::Spooled(..) | ProgramRequestBody::Coming(..) => None,
     }
 }
 
@@ -203,17 +238,30 @@ async fn run(ask: FastCgiRequest, script: Script) -> Response {
     };
     request.set_phase(HandlerPhase::Program);
     let started = Instant::now();
-    let outgoing = Outgoing {
-        head: ask.head(&script, body.len()),
-        body,
-        pool: pool.clone(),
-    };
-    let begun = Exchange::begin(fastcgi, request, counters, &script.file, (permit, outgoing)).await;
-    let mut exchange = begun.map(Some);
-    let answered = match &mut exchange {
-        Ok(exchange) => reply::of(request, exchange, started).await,
-        Err(failure) => Err(std::mem::replace(failure, FastCgiFailure::Closed)),
-    };
+    let again = held_again(request, &body);
+    let outgoing = (permit, ask.outgoing(&script, body));
+    let mut exchange = None;
+    let mut answered = ask
+        .exchange((&script, started), outgoing, Connection::Any, &mut exchange)
+        .await;
+    let is_unheard =
+        |exchange: &Option<Exchange>| exchange.as_ref().is_some_and(Exchange::is_unheard);
+    if let (Err(FastCgiFailure::Closed | FastCgiFailure::Broken(_)), Some(body)) =
+        (&answered, again)
+        && is_unheard(&exchange)
+    {
+        counters.upstream_retries.add(1);
+        let permit = exchange.take().and_then(Exchange::into_permit);
+        answered = match permit {
+            Some(permit) => {
+                let outgoing = (permit, ask.outgoing(&script, body));
+                let of = (&script, started);
+                ask.exchange(of, outgoing, Connection::New, &mut exchange)
+                    .await
+            }
+            None => answered,
+        };
+    }
     request.set_phase(HandlerPhase::Server);
     {
         let mut record = request.record_mut();
@@ -222,10 +270,7 @@ async fn run(ask: FastCgiRequest, script: Script) -> Response {
         }
     }
     answered.unwrap_or_else(|failure| {
-        let printed = match &exchange {
-            Ok(Some(exchange)) => &exchange.printed[..],
-            _ => b"",
-        };
+        let printed = exchange.as_ref().map_or(&b""[..], |one| &one.printed);
         fail::respond(request, program, &failure, printed)
     })
 }

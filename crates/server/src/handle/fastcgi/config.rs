@@ -11,13 +11,14 @@ use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
 use crate::handle::config::program::Programs;
 use crate::handle::config::tree::Section;
-use crate::handle::config::{Config, Route};
+use crate::handle::config::{Config, PathStatus, Route};
 use crate::handle::fastcgi::FastCgi;
 use crate::handle::fastcgi::find::Scripts;
 use crate::handle::fastcgi::keys::{FASTCGI, QUEUE, TIMEOUT};
 use crate::handle::script::build::half_close;
 use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::upstream::address::MemberAddress;
+use crate::handle::upstream::kept::KeptConnections;
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
@@ -48,6 +49,8 @@ pub struct FastCgiSettings {
     pub control: bool,
     /// Connections at once.
     pub connections: usize,
+    /// Connections that stay open between requests.
+    pub keep: usize,
     /// Requests that wait for one.
     pub queue: usize,
     /// How long a request waits for one.
@@ -75,6 +78,7 @@ pub struct FastCgiTimeouts {
 
 /// Where the parts of a `fastcgi` stand.
 pub struct FastCgiSpots {
+    to: Spot,
     root: Spot,
 }
 
@@ -99,7 +103,8 @@ impl Configured for FastCgi {
             Some(_) => section.spot("root"),
             None => on.around.site.spot("root"),
         };
-        (settings, FastCgiSpots { root })
+        let to = section.spot("to");
+        (settings, FastCgiSpots { to, root })
     }
 
     fn build(
@@ -120,6 +125,7 @@ impl Configured for FastCgi {
             scripts: Scripts::new(root.map(|root| (shared.pool.for_lane(root.lane()), root))),
             document_root: bytes(settings.document_root()),
             gate: shared.gate(&format!("{name} {address}"), name, limits),
+            kept: KeptConnections::new(settings.keep),
             pace: StderrRateLimit::default(),
             half_close: half_close(route),
             settings: settings.clone(),
@@ -136,6 +142,16 @@ impl Configured for FastCgi {
     ) {
         if let Some(root) = settings.looked_for() {
             looked.folder(root, spots.root, faults);
+        }
+        // It may yet be started: what is served is told, and no more.
+        if let MemberAddress::Unix(socket) = &settings.to
+            && looked.look(socket) == PathStatus::Nothing
+            && !socket.as_os_str().is_empty()
+        {
+            let message = format!("there is no socket {}", socket.display());
+            faults
+                .warn(spots.to, message)
+                .hint("start the program that listens there; until then its requests are 502");
         }
     }
 
@@ -187,7 +203,12 @@ fn read(section: &Section, of_site: Option<&PathBuf>, faults: &mut Faults<'_>) -
             }
         }
     }
-    let (connections, head) = (section.number("connections"), section.size_usize("head"));
+    let (connections, keep) = (section.number("connections"), section.number("keep"));
+    if keep > connections {
+        faults
+            .warn(section.spot("keep"), "`keep` is more than `connections`")
+            .hint("there are never more to keep: lower it, or raise `connections`");
+    }
     let (queue, wait) = inner(section, "queue", &QUEUE, |queue| {
         (queue.number("max"), queue.time("wait"))
     });
@@ -203,6 +224,7 @@ fn read(section: &Section, of_site: Option<&PathBuf>, faults: &mut Faults<'_>) -
         dev: section.flag("dev"),
         control: section.flag("control"),
         connections,
+        keep,
         queue,
         wait,
         timeout: inner(section, "timeout", &TIMEOUT, |timeout| FastCgiTimeouts {
@@ -212,7 +234,7 @@ fn read(section: &Section, of_site: Option<&PathBuf>, faults: &mut Faults<'_>) -
             progress: timeout.time("progress"),
             events: timeout.time("events"),
         }),
-        head,
+        head: section.size_usize("head"),
     }
 }
 

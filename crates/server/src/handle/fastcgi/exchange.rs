@@ -52,6 +52,8 @@ pub(super) struct Exchange {
     silence: Timer,
     limit: SilenceLimit,
     total: Timer,
+    /// The connection had rested, and nothing has come over it for this request.
+    is_unheard: bool,
 }
 
 /// The connection, and where reading it has come.
@@ -59,8 +61,8 @@ struct Link {
     socket: Rc<Watched>,
     reader: RecordReader,
     room: Vec<u8>,
-    /// Held for as long as the connection is there.
-    _permit: Permit,
+    /// Held for as long as the request is.
+    permit: Permit,
 }
 
 /// Which limit of silence holds.
@@ -69,6 +71,15 @@ enum SilenceLimit {
     FirstByte,
     Progress,
     Events,
+}
+
+/// Which connection a request takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Connection {
+    /// One that rests, if there is one.
+    Any,
+    /// A new one.
+    New,
 }
 
 /// What is sent.
@@ -81,26 +92,40 @@ pub(super) struct Outgoing {
 }
 
 impl Exchange {
-    /// Connects, and sends as much as goes at once; the rest follows by itself.
+    /// Takes a connection, one that rests if it may, and sends as much as goes at once; the rest
+    /// follows by itself.
     pub(super) async fn begin(
         fastcgi: &Arc<FastCgi>,
         request: &Request,
-        counters: &Arc<ThreadCounters>,
-        program: &[u8],
+        (counters, program): (&Arc<ThreadCounters>, &[u8]),
         (permit, outgoing): (Permit, Outgoing),
+        connection: Connection,
     ) -> Result<Exchange, FastCgiFailure> {
         let (settings, reactor) = (&fastcgi.settings, request.reactor());
-        let connected = connect::to(&settings.to, reactor, settings.timeout.connect).await;
-        let socket = connected.map_err(|error| match error {
+        let resting = match connection {
+            Connection::Any => fastcgi.kept.take(),
+            Connection::New => None,
+        };
+        let is_kept = resting.is_some();
+        let socket = match resting {
+            Some(socket) => reactor.watch(socket).map_err(ConnectError::Refused),
+            None => connect::to(&settings.to, reactor, settings.timeout.connect).await,
+        };
+        let socket = socket.map_err(|error| match error {
             ConnectError::Timeout => {
                 counters.limit_upstream_connect.add(1);
                 FastCgiFailure::ConnectTime
             }
             ConnectError::Refused(error) => FastCgiFailure::Unreachable(error.to_string()),
         })?;
+        let (count, how) = match is_kept {
+            true => (&counters.upstream_reuses, "goes on"),
+            false => (&counters.upstream_connects, "is new"),
+        };
+        count.add(1);
         request.tell(
             RequestStage::Program,
-            format_args!("connected to {}", fastcgi.address),
+            format_args!("the connection to {} {how}", fastcgi.address),
         );
         let socket = Rc::new(socket);
         let mut sending = Sending::new(outgoing);
@@ -122,13 +147,14 @@ impl Exchange {
                 socket,
                 reader: RecordReader::default(),
                 room: vec![0; READ_BYTES],
-                _permit: permit,
+                permit,
             }),
             printed: Vec::new(),
             lines: Lines::default(),
             silence,
             limit: SilenceLimit::FirstByte,
             total,
+            is_unheard: is_kept,
         })
     }
 
@@ -150,6 +176,25 @@ impl Exchange {
         }
         self.limit = SilenceLimit::Events;
         self.hear();
+    }
+
+    /// A connection that had rested ended as it was used again: the other side had closed it, and
+    /// may not even have seen the request.
+    pub(super) fn is_unheard(&self) -> bool {
+        self.is_unheard
+    }
+
+    /// Gives it up, and its place among the connections to another try.
+    pub(super) fn into_permit(mut self) -> Option<Permit> {
+        self.hang_up();
+        Some(self.link.take()?.permit)
+    }
+
+    fn hang_up(&self) {
+        // Whoever still sends the request's body is told as well.
+        if let Some(link) = &self.link {
+            let _ = shutdown(link.socket.fd(), Shutdown::Both);
+        }
     }
 
     /// All of it has come.
@@ -184,6 +229,7 @@ impl Exchange {
 
     /// Takes apart what was read.
     fn take(&mut self, count: usize) -> Result<Option<More>, FastCgiFailure> {
+        self.is_unheard = false;
         self.hear();
         let Some(mut link) = self.link.take() else {
             return Ok(None);
@@ -202,6 +248,7 @@ impl Exchange {
         let is_over = link.reader.is_over();
         if is_over {
             self.log(|lines, each| lines.end(each));
+            self.rest(link);
         } else {
             self.link = Some(link);
         }
@@ -211,6 +258,18 @@ impl Exchange {
             (false, true) => Some(More::End),
             (false, false) => None,
         })
+    }
+
+    /// The connection may serve another request.
+    fn rest(&self, link: Link) {
+        let Link { socket, permit, .. } = link;
+        // Whoever still sends a body has it; the program has not read all of that.
+        if let (true, Ok(socket)) = (self.fastcgi.kept.is_any(), Rc::try_unwrap(socket)) {
+            let reactor = self.request.reactor();
+            self.fastcgi.kept.put(socket.into_fd(), reactor);
+        }
+        // Who waits for it finds the connection.
+        drop(permit);
     }
 
     fn hear_error(&mut self, text: &[u8]) {
@@ -299,10 +358,7 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        // Whoever still sends the request's body is told as well.
-        if let Some(link) = &self.link {
-            let _ = shutdown(link.socket.fd(), Shutdown::Both);
-        }
+        self.hang_up();
     }
 }
 

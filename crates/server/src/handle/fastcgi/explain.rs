@@ -33,13 +33,14 @@ impl ExplainsRoute for FastCgi {
         ) {
             Err(response) => *response,
             Ok(script) => {
+                let file = match script.file.is_empty() {
+                    true => self.address.clone(),
+                    false => format!("{} at {}", shown(&script.file), self.address),
+                };
                 told.program = Some(ExplainedProgram {
-                    file: match script.file.is_empty() {
-                        true => self.address.clone(),
-                        false => format!("{} at {}", shown(&script.file), self.address),
-                    },
-                    arguments: Vec::new(),
-                    dir: shown(&self.document_root),
+                    arguments: vec![file.clone()],
+                    file,
+                    dir: String::new(),
                     parts: Some((shown(&script.name), shown(&script.path_info))),
                 });
                 Response::new(0, Fields::new(), Body::Empty)

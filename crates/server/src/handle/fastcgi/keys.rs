@@ -75,6 +75,22 @@ pub(crate) static FASTCGI: SchemaTable = SchemaTable {
         )
         .example("32")
         .aka(&["max_connections", "concurrent", "limit"]),
+        SchemaKey::new(
+            "keep",
+            Integer {
+                min: 0,
+                max: 10_000,
+            },
+            Preset::Integer(0),
+        )
+        .says(
+            "Connections that stay open between requests, of all threads together; one that rests \
+             for a minute is closed. Each holds a child of php-fpm for itself, also while it \
+             rests: keep fewer than `pm.max_children` where others ask the same pool. 0 opens one \
+             for each request.",
+        )
+        .example("4")
+        .aka(&["keepalive", "keep_conn"]),
         SchemaKey::new("queue", ValueType::Table(&QUEUE), Nothing("")),
         SchemaKey::new("timeout", ValueType::Table(&TIMEOUT), Nothing("")).aka(&["timeouts"]),
         SchemaKey::new("head", Size { min: KIB, max: MIB }, Preset::Size(64 * KIB))

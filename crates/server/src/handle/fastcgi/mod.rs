@@ -27,6 +27,7 @@ use crate::handle::fastcgi::config::FastCgiSettings;
 use crate::handle::fastcgi::find::Scripts;
 use crate::handle::script::gate::Gate;
 use crate::handle::script::stderr::StderrRateLimit;
+use crate::handle::upstream::kept::KeptConnections;
 
 /// A handler of this kind, ready to answer.
 pub struct FastCgi {
@@ -38,6 +39,8 @@ pub struct FastCgi {
     pub(crate) scripts: Scripts,
     /// What programs are told is the site's root.
     pub(crate) document_root: Vec<u8>,
+    /// Connections that rest.
+    pub(crate) kept: Arc<KeptConnections>,
     /// How many connections there are at once.
     pub(crate) gate: Arc<Gate>,
     /// How much standard error is logged.

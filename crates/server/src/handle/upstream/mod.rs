@@ -2,7 +2,8 @@
 //! protocol that is spoken there.
 //!
 //! - `address` where one is, as the config writes it
-//! - `connect` a connection to it
+//! - `connect` a connection to it, `kept` those that stay open between requests
 
 pub mod address;
 pub(crate) mod connect;
+pub(crate) mod kept;

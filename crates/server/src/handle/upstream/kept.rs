@@ -1,0 +1,126 @@
+//! Connections that stay open between requests. They belong to the server and not to a thread: a
+//! process behind one may serve nobody else meanwhile, so whoever needs one gets any that rests.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hob_http::Reactor;
+use hob_trace::Mutex;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+
+/// A connection that has rested for so long is closed.
+const REST_MAX: Duration = Duration::from_secs(60);
+
+/// The connections to one member that rest.
+#[derive(Debug)]
+pub(crate) struct KeptConnections {
+    /// Most that rest.
+    max: usize,
+    /// The one that rested last is taken first.
+    resting: Mutex<Vec<RestingConnection>>,
+}
+
+#[derive(Debug)]
+struct RestingConnection {
+    socket: OwnedFd,
+    since: Instant,
+}
+
+impl KeptConnections {
+    /// None yet; at most so many will rest.
+    pub(crate) fn new(max: usize) -> Arc<KeptConnections> {
+        Arc::new(KeptConnections {
+            max,
+            resting: Mutex::default(),
+        })
+    }
+
+    /// True when connections are to stay open.
+    pub(crate) fn is_any(&self) -> bool {
+        self.max > 0
+    }
+
+    /// A connection that the other side had not closed by now.
+    pub(crate) fn take(&self) -> Option<OwnedFd> {
+        if self.max == 0 {
+            return None;
+        }
+        loop {
+            let resting = self.resting.lock().pop()?;
+            if is_open(&resting.socket) {
+                return Some(resting.socket);
+            }
+        }
+    }
+
+    /// A connection over which nothing is under way.
+    pub(crate) fn put(self: &Arc<Self>, socket: OwnedFd, reactor: &Reactor) {
+        let resting = RestingConnection {
+            socket,
+            since: Instant::now(),
+        };
+        let mut all = self.resting.lock();
+        if all.len() >= self.max {
+            return;
+        }
+        all.push(resting);
+        let is_first = all.len() == 1;
+        drop(all);
+        if is_first {
+            let (kept, own) = (Arc::downgrade(self), reactor.clone());
+            reactor.spawn_standing(async move {
+                let timer = own.timer();
+                loop {
+                    timer.set(REST_MAX);
+                    timer.elapsed().await;
+                    // Another config is in force, or nobody rests: who comes next looks again.
+                    match kept.upgrade() {
+                        Some(kept) if kept.close_old() > 0 => {}
+                        _ => return,
+                    }
+                }
+            });
+        }
+    }
+
+    /// Closes those that have rested for too long; says how many are left.
+    fn close_old(&self) -> usize {
+        let mut all = self.resting.lock();
+        all.retain(|one| one.since.elapsed() < REST_MAX);
+        all.len()
+    }
+}
+
+/// Whether a connection over which nothing is to come is open: what comes is its end.
+fn is_open(socket: &impl AsFd) -> bool {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    matches!(recv(socket, &mut [0_u8; 1], flags), Err(Errno::AGAIN))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn only_connections_that_are_open_and_silent_are_taken() {
+        let kept = KeptConnections::new(4);
+        let (open, _other) = UnixStream::pair().unwrap();
+        let (closed, _) = UnixStream::pair().unwrap();
+        let (loud, mut speaks) = UnixStream::pair().unwrap();
+        speaks.write_all(b"x").unwrap();
+        for socket in [open, closed, loud] {
+            kept.resting.lock().push(RestingConnection {
+                socket: socket.into(),
+                since: Instant::now(),
+            });
+        }
+        assert!(kept.take().is_some());
+        assert!(kept.take().is_none() && kept.resting.lock().is_empty());
+        assert!(KeptConnections::new(0).take().is_none());
+    }
+}
