@@ -73,6 +73,29 @@ fn one_child_serves_many_threads_and_a_client_of_its_own() {
     site.stop();
 }
 
+#[test]
+fn no_request_waits_for_a_child_that_a_resting_connection_holds() {
+    let place = Place::new();
+    place.folder("php");
+    place.write("php/x.php", "<?php usleep(1000); echo 'x';");
+    let _fpm = fpm(&place);
+    // As many as there are children, and more requests than that.
+    let keys =
+        "to = \"unix:run/fpm.sock\", root = \"php\", keep = 2, timeout = { first_byte = \"0s\" }";
+    let site = Site::serve_with(place, "threads = 2\n", keys, "");
+    std::thread::scope(|scope| {
+        for _ in 0..20 {
+            let port = site.port();
+            scope.spawn(move || {
+                for _ in 0..10 {
+                    assert_eq!(call(port, "GET", "/app/x.php", "", b"").answer.text(), "x");
+                }
+            });
+        }
+    });
+    site.stop();
+}
+
 /// Answers a request, and does what is said with the connection once the next one has come.
 fn answers_then(act: Act) -> Act {
     Box::new(move |stream| {

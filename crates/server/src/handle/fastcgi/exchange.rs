@@ -25,6 +25,7 @@ use crate::handle::script::gate::Permit;
 use crate::handle::script::stderr::{self, Lines};
 use crate::handle::script::variables::push_unique_id;
 use crate::handle::upstream::connect::{self, ConnectError};
+use crate::handle::upstream::kept::WaitingConnection;
 
 /// What there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub(super) struct Exchange {
     total: Timer,
     /// The connection had rested, and nothing has come over it for this request.
     is_unheard: bool,
+    /// The connection is new, and nothing has come over it.
+    waiting: Option<WaitingConnection>,
 }
 
 /// The connection, and where reading it has come.
@@ -102,6 +105,8 @@ impl Exchange {
         connection: Connection,
     ) -> Result<Exchange, FastCgiFailure> {
         let (settings, reactor) = (&fastcgi.settings, request.reactor());
+        // Before it is looked for one that rests: what begins to rest now is closed for this one.
+        let waiting = fastcgi.kept.begin_to_wait();
         let resting = match connection {
             Connection::Any => fastcgi.kept.take(),
             Connection::New => None,
@@ -155,6 +160,7 @@ impl Exchange {
             limit: SilenceLimit::FirstByte,
             total,
             is_unheard: is_kept,
+            waiting: (!is_kept).then_some(waiting),
         })
     }
 
@@ -230,6 +236,7 @@ impl Exchange {
     /// Takes apart what was read.
     fn take(&mut self, count: usize) -> Result<Option<More>, FastCgiFailure> {
         self.is_unheard = false;
+        self.waiting = None;
         self.hear();
         let Some(mut link) = self.link.take() else {
             return Ok(None);

@@ -1,8 +1,10 @@
 //! Connections that stay open between requests. They belong to the server and not to a thread: a
-//! process behind one may serve nobody else meanwhile, so whoever needs one gets any that rests.
+//! process behind one may serve nobody else meanwhile, so whoever needs one gets any that rests, and
+//! none rests while a new one waits to be taken.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use hob_http::Reactor;
@@ -20,6 +22,19 @@ pub(crate) struct KeptConnections {
     max: usize,
     /// The one that rested last is taken first.
     resting: Mutex<Vec<RestingConnection>>,
+    /// Requests without a connection, or with a new one over which nothing has come yet: perhaps
+    /// nobody has taken it.
+    waiting: AtomicUsize,
+}
+
+/// A request without a connection, or with a new one over which nothing has come yet.
+#[derive(Debug)]
+pub(crate) struct WaitingConnection(Arc<KeptConnections>);
+
+impl Drop for WaitingConnection {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug)]
@@ -34,6 +49,7 @@ impl KeptConnections {
         Arc::new(KeptConnections {
             max,
             resting: Mutex::default(),
+            waiting: AtomicUsize::new(0),
         })
     }
 
@@ -55,14 +71,21 @@ impl KeptConnections {
         }
     }
 
-    /// A connection over which nothing is under way.
+    /// A request has no connection yet, or a new one that waits for its first byte.
+    pub(crate) fn begin_to_wait(self: &Arc<Self>) -> WaitingConnection {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        WaitingConnection(Arc::clone(self))
+    }
+
+    /// A connection over which nothing is under way. It is closed where a new one waits: the
+    /// process behind it may be the one that is to take that.
     pub(crate) fn put(self: &Arc<Self>, socket: OwnedFd, reactor: &Reactor) {
         let resting = RestingConnection {
             socket,
             since: Instant::now(),
         };
         let mut all = self.resting.lock();
-        if all.len() >= self.max {
+        if all.len() >= self.max || self.waiting.load(Ordering::Relaxed) > 0 {
             return;
         }
         all.push(resting);
