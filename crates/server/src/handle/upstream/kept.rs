@@ -1,6 +1,6 @@
 //! Connections that stay open between requests. They belong to the server and not to a thread: a
-//! process behind one may serve nobody else meanwhile, so whoever needs one gets any that rests, and
-//! none rests while a new one waits to be taken.
+//! process behind one may serve nobody else meanwhile, so whoever needs one gets any that rests,
+//! and none rests while a new one waits to be taken.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
