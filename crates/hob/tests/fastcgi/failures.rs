@@ -116,6 +116,27 @@ fn answer_that_breaks_off_is_seen_to_break_off() {
 }
 
 #[test]
+fn path_that_a_program_names_is_for_the_client_to_ask_for() {
+    let answer = || sends([output("Location: /secret/key\r\n\r\n"), end()].concat());
+    let secret =
+        "[[site.route]]\npath = \"/secret/*\"\nrespond = { body = \"secret\" }\ninternal = true\n";
+    for (control, status, location) in [
+        ("", 302, Some("/secret/key")),
+        (", control = true", 200, None),
+    ] {
+        let place = Place::new();
+        let peer = Peer::start(&place, vec![answer()]);
+        let keys = format!("to = \"unix:run/peer.sock\", split = \"\"{control}");
+        let site = Site::serve(place, &keys, secret);
+        let told = site.get("/app/").answer;
+        assert_eq!((told.status, told.header("location")), (status, location));
+        assert_eq!(told.text() == "secret", status == 200);
+        peer.join();
+        site.stop();
+    }
+}
+
+#[test]
 fn answer_comes_whole_however_its_records_are_cut() {
     let bytes = [
         output("Content-Ty"),

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use hob_http::reactor::Timer;
 use hob_http::status::has_no_content;
-use hob_http::{Body, BodyStream, Bytes, Fields, Request, Response};
+use hob_http::{Body, BodyStream, Bytes, Request, Response};
 use hob_trace::watch::RequestStage;
 
 use crate::handle::fastcgi::body::AnswerBody;
@@ -33,10 +33,10 @@ pub(super) async fn of(
         RequestStage::Program,
         format_args!("its head came: status {}", head.status),
     );
+    let control = take_control(reading, &mut head);
     let is_sent = request.head().method() != b"HEAD" && !has_no_content(head.status);
     let announced = head.body_bytes.filter(|_| is_sent);
     let is_events = announced.is_none() && is_event_stream(&head.fields);
-    let control = take_control(reading, &mut head.fields);
     if let Some(total) = control.timeout {
         reading.set_total(total);
     }
@@ -77,10 +77,15 @@ pub(super) async fn of(
 }
 
 /// What the program asks of the server. What could have other things sent than its answer is left
-/// out where the route does not let it.
-fn take_control(exchange: &Exchange, fields: &mut Fields) -> Control {
+/// out where the route does not let it: another path is for the client to ask for.
+fn take_control(exchange: &Exchange, head: &mut CgiHead) -> Control {
+    let fields = &mut head.fields;
     if exchange.fastcgi.settings.control {
         return Control::read(fields);
+    }
+    if let Some(target) = head.local.take() {
+        head.status = 302;
+        fields.set(b"Location", &target);
     }
     let control = Control::take(fields);
     if control.buffer == Buffer::Never {
