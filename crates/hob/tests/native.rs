@@ -143,6 +143,39 @@ fn bodies_of_any_size_go_up_and_come_back() {
 }
 
 #[test]
+fn long_body_is_a_handle_for_psgi_that_is_read_as_it_comes() {
+    let site = native();
+    let md5 = |body: &[u8]| {
+        std::fs::write(site.place.path("body"), body).unwrap();
+        let mut sum = std::process::Command::new("md5sum");
+        let output = sum.arg(site.place.path("body")).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()[..32].to_owned()
+    };
+    let post = |target: &str, size: usize| {
+        let body = pattern(size);
+        call(
+            site.port(),
+            "POST",
+            &format!("{}/{target}", at("psgi")),
+            "",
+            &body,
+        )
+        .answer
+    };
+    for (size, buffered) in [(1_000_000, " buffered"), (5_000_000, "")] {
+        let told = post("digest", size).text();
+        assert_eq!(told, format!("{}{buffered}", md5(&pattern(size))), "{size}");
+    }
+    // One that nobody reads is in nobody's way.
+    assert_eq!(post("down/10", 5_000_000).body, pattern(10));
+    assert_eq!(
+        post("digest", 10).text(),
+        format!("{} buffered", md5(&pattern(10)))
+    );
+    site.stop();
+}
+
+#[test]
 fn bodies_in_chunks_arrive() {
     let site = native();
     for host in HOSTS {

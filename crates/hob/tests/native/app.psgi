@@ -2,6 +2,7 @@
 use strict;
 use warnings;
 use Acts;
+use Digest::MD5;
 
 my @fields = ('Content-Type' => 'application/octet-stream');
 
@@ -41,6 +42,10 @@ sub {
     my ($verb, $rest) = Acts::words($env->{PATH_INFO});
     return [200, [@fields], [$$]] if $verb eq 'pid';
     return [200, [@fields, 'Content-Length' => $rest], [Acts::pattern($rest)]] if $verb eq 'down';
+    if ($verb eq 'digest') {
+        my $digest = Digest::MD5->new->addfile($env->{'psgi.input'})->hexdigest;
+        return [200, [@fields], [$digest, $env->{'psgix.input.buffered'} ? ' buffered' : '']];
+    }
     die "told to raise\n" if $verb eq 'raise';
     kill KILL => $$ if $verb eq 'kill';
     return sub {

@@ -15,7 +15,7 @@ our $VERSION = '1.0';
 
 use constant {
     LIBRARY   => 'libhob.so.1',
-    INTERFACE => 4,                # what this file and the compiled module must agree on
+    INTERFACE => 5,                # what this file and the compiled module must agree on
 };
 
 # The folder of native parts that came with the server; set by the host that it starts.

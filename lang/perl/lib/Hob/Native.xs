@@ -13,7 +13,7 @@
 #include "hob.h"
 
 /* What Native.pm expects of this module; it has the same number. */
-#define INTERFACE 4
+#define INTERFACE 5
 
 /* The calls of libhob that are used here. */
 #define CALLS(X) \
@@ -52,6 +52,68 @@ static int finish(pTHX_ request *self) {
     if (!handle) return 0;
     self->handle = NULL;
     return checked(aTHX_ self, lib.hob_finish(handle)) >= 0;
+}
+
+/* ---- a body as a handle: it is read as it comes ---- */
+
+typedef struct {
+    PerlIOBuf buffer;
+    SV *request;
+} body_layer;
+
+static IV fill_from_body(pTHX_ PerlIO *file) {
+    body_layer *self = PerlIOSelf(file, body_layer);
+    PerlIOBuf *buffer = &self->buffer;
+    request *it = INT2PTR(request *, SvIV(self->request));
+    int64_t got = 0;
+    if (!buffer->buf) PerlIO_get_base(file);
+    buffer->ptr = buffer->end = buffer->buf;
+    if (it->handle) got = lib.hob_read(it->handle, buffer->buf, buffer->bufsiz);
+    if (got < 0) checked(aTHX_ it, (int)got);
+    if (got <= 0) {
+        PerlIOBase(file)->flags |= got < 0 ? PERLIO_F_ERROR : PERLIO_F_EOF;
+        return -1;
+    }
+    buffer->end += got;
+    PerlIOBase(file)->flags |= PERLIO_F_RDBUF;
+    return 0;
+}
+
+static IV popped_from_body(pTHX_ PerlIO *file) {
+    SvREFCNT_dec(PerlIOSelf(file, body_layer)->request);
+    return PerlIOBuf_popped(aTHX_ file);
+}
+
+/* What was read is gone. */
+static IV seek_in_body(pTHX_ PerlIO *file, Off_t offset, int whence) {
+    errno = ESPIPE;
+    return -1;
+}
+
+static IV body_number(pTHX_ PerlIO *file) { return -1; }
+
+static IV nothing_to_flush(pTHX_ PerlIO *file) { return 0; }
+
+static PerlIO_funcs body_functions = {
+    sizeof(PerlIO_funcs), "hob_body", sizeof(body_layer), PERLIO_K_BUFFERED | PERLIO_K_RAW,
+    PerlIOBuf_pushed, popped_from_body, NULL, PerlIOBase_binmode, NULL, body_number, NULL,
+    PerlIOBuf_read, PerlIOBuf_unread, NULL, seek_in_body, NULL, PerlIOBase_close, nothing_to_flush,
+    fill_from_body, PerlIOBase_eof, PerlIOBase_error, PerlIOBase_clearerr, PerlIOBase_setlinebuf,
+    PerlIOBuf_get_base, PerlIOBuf_bufsiz, PerlIOBuf_get_ptr, PerlIOBuf_get_cnt, PerlIOBuf_set_ptrcnt,
+};
+
+/* A handle that nobody knows by name. */
+static SV *handle_on_body(pTHX_ SV *request) {
+    PerlIO *file = PerlIO_push(aTHX_ PerlIO_allocate(aTHX), &body_functions, "r", NULL);
+    GV *glob = newGVgen("Hob::PSGI");
+    SV *handle = newRV_inc((SV *)glob);
+    body_layer *self = PerlIOSelf(file, body_layer);
+    self->request = SvREFCNT_inc(request);
+    self->buffer.bufsiz = READ_BYTES;
+    IoIFP(GvIOn(glob)) = file;
+    IoTYPE(GvIOp(glob)) = IoTYPE_RDONLY;
+    (void)hv_delete(GvSTASH(glob), GvNAME(glob), GvNAMELEN(glob), G_DISCARD);
+    return sv_bless(handle, gv_stashpvs("IO::File", GV_ADD));
 }
 
 /* Has a body: its length is known and not 0, or not known. */
@@ -612,6 +674,12 @@ read_body(SV *self, ...)
     }
     SvCUR_set(RETVAL, got);
     *SvEND(RETVAL) = '\0';
+  OUTPUT: RETVAL
+
+SV *
+body_handle(SV *self)
+  CODE:
+    RETVAL = handle_on_body(aTHX_ SvRV(self));
   OUTPUT: RETVAL
 
 void

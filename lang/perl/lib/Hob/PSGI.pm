@@ -1,6 +1,6 @@
 package Hob::PSGI;
 
-# Runs a PSGI application on a connection of Hob::Stream: one request at a time, the body read
+# Runs a PSGI application on a connection of Hob::Stream: one request at a time, a short body read
 # before the application is called, answers at once, later or as a stream.
 
 use 5.026;
@@ -13,7 +13,8 @@ use IO::Handle;
 our $VERSION = '1.0';
 
 use constant {
-    IN_MEMORY_BYTES_MAX => 1_048_576,    # of a body; longer ones go to a file without a name
+    IN_MEMORY_BYTES_MAX => 1_048_576,    # of a body; longer ones are read as they come, or go to a
+                                         # file without a name
     READ_BYTES          => 65_536,
 };
 
@@ -53,7 +54,12 @@ sub serve {
             'hob.request'            => $request,
             $request->pairs,
         };
-        @$env{qw(psgi.input CONTENT_LENGTH)} = _body($request) if $request->has_body;
+        if ($is_native && ($request->content_length // 0) > IN_MEMORY_BYTES_MAX) {
+            @$env{qw(psgi.input psgix.input.buffered)} = ($request->body_handle, !!0);
+        }
+        elsif ($request->has_body) {
+            @$env{qw(psgi.input CONTENT_LENGTH)} = _body($request);
+        }
         $env->{'psgi.url_scheme'} = 'https' if ($env->{REQUEST_SCHEME} // '') eq 'https';
         eval {
             my $response = $app->($env);
@@ -252,8 +258,10 @@ In a server's config, C<resident = { psgi = "app.psgi" }> does this.
 PSGI 1.1: C<psgi.streaming> is true, C<psgi.nonblocking> and C<psgi.multithread> are false. Requests
 come one after another; the server starts more processes when it helps.
 
-The request's body has been read when the application is called: C<psgi.input> can be read again
-from the start (C<psgix.input.buffered>). More than a mebibyte of it is in a file without a name.
+A body of up to a mebibyte has been read when the application is called: C<psgi.input> can be read
+again from the start (C<psgix.input.buffered> is true). A longer one is read as it comes, once, and
+C<psgix.input.buffered> is false; without the native part, and where the client has not said how
+long it is, it is in a file without a name and can be read again.
 
 Beyond PSGI: C<psgix.informational> sends an interim answer,
 C<< $env->{'psgix.informational'}->(103, [Link => '...']) >>. C<hob.request> is the
