@@ -320,6 +320,17 @@ impl Section {
         }
     }
 
+    /// What is read of an inner table; where there is none, of one in which nothing is set.
+    pub fn inner<T>(
+        &self,
+        name: &str,
+        table: &'static SchemaTable,
+        read: impl FnOnce(&Section) -> T,
+    ) -> T {
+        let none = Section::new(table, self.header);
+        read(self.section(name).unwrap_or(&none))
+    }
+
     /// The sections of a list of tables.
     pub fn sections(&self, name: &str) -> &[Section] {
         match self.read(name) {

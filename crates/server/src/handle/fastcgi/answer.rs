@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hob_http::{Answered, HandlerPhase, Request, Response};
+use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
 
 use crate::cache::disk_threads::DiskThreads;
@@ -16,7 +17,7 @@ use crate::handle::fastcgi::{FastCgi, reply};
 use crate::handle::files::open::May;
 use crate::handle::plain;
 use crate::handle::script::body::{BodyCollectError, ProgramRequestBody};
-use crate::handle::script::fail::broken_body;
+use crate::handle::script::fail::{broken_body, note};
 use crate::handle::script::gate::{Permit, enter};
 use crate::handle::script::variables::{self, ProgramRequest, ScriptLocation};
 use crate::serve::context::OnRoute;
@@ -190,11 +191,8 @@ async fn find_and_ask(ask: FastCgiRequest, path: Box<[u8]>, below: usize) -> Res
         Err(_) => {
             ask.counters.disk_refused.add(1);
             ask.counters.limit_disk_queue.add(1);
-            crate::handle::script::fail::note(
-                &ask.request,
-                hob_trace::Fault::Server,
-                "limits: the file pool's queue is full",
-            );
+            let reason = "limits: the file pool's queue is full";
+            note(&ask.request, Fault::Server, reason);
             return plain::busy();
         }
     };

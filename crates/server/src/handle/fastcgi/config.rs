@@ -10,7 +10,7 @@ use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
 use crate::handle::config::program::Programs;
-use crate::handle::config::tree::Section;
+use crate::handle::config::tree::{KeyTextPair, Section};
 use crate::handle::config::{Config, PathStatus, Route};
 use crate::handle::fastcgi::FastCgi;
 use crate::handle::fastcgi::find::Scripts;
@@ -209,7 +209,7 @@ fn read(section: &Section, of_site: Option<&PathBuf>, faults: &mut Faults<'_>) -
             .warn(section.spot("keep"), "`keep` is more than `connections`")
             .hint("there are never more to keep: lower it, or raise `connections`");
     }
-    let (queue, wait) = inner(section, "queue", &QUEUE, |queue| {
+    let (queue, wait) = section.inner("queue", &QUEUE, |queue| {
         (queue.number("max"), queue.time("wait"))
     });
     FastCgiSettings {
@@ -227,7 +227,7 @@ fn read(section: &Section, of_site: Option<&PathBuf>, faults: &mut Faults<'_>) -
         keep,
         queue,
         wait,
-        timeout: inner(section, "timeout", &TIMEOUT, |timeout| FastCgiTimeouts {
+        timeout: section.inner("timeout", &TIMEOUT, |timeout| FastCgiTimeouts {
             connect: timeout.time("connect"),
             first_byte: timeout.time("first_byte"),
             total: timeout.time("total"),
@@ -272,21 +272,10 @@ fn env(section: &Section, faults: &mut Faults<'_>) -> Vec<(String, String)> {
             .error(pair.key, "\"\" is no name of a variable")
             .hint("write a name, such as `APP_ENV`");
     }
-    let pair =
-        |pair: &crate::handle::config::tree::KeyTextPair| (pair.name.clone(), pair.text.clone());
+    let pair = |pair: &KeyTextPair| (pair.name.clone(), pair.text.clone());
     let mut env: Vec<_> = pairs.iter().map(pair).collect();
     env.sort();
     env
-}
-
-fn inner<T>(
-    section: &Section,
-    name: &str,
-    table: &'static crate::handle::config::key::SchemaTable,
-    read: impl FnOnce(&Section) -> T,
-) -> T {
-    let none = Section::new(table, section.header);
-    read(section.section(name).unwrap_or(&none))
 }
 
 fn bytes(path: &Path) -> Vec<u8> {

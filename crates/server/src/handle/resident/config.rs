@@ -400,9 +400,9 @@ pub(crate) fn build_resident(
         carrier,
         shared: shared(section, carrier, faults),
         workers: workers(section, &runs, carrier, faults),
-        queue: inner(section, "queue", &QUEUE, |queue| queue.number("max")),
-        wait: inner(section, "queue", &QUEUE, |queue| queue.time("wait")),
-        timeout: inner(section, "timeout", &TIMEOUT, |timeout| Timeouts {
+        queue: section.inner("queue", &QUEUE, |queue| queue.number("max")),
+        wait: section.inner("queue", &QUEUE, |queue| queue.time("wait")),
+        timeout: section.inner("timeout", &TIMEOUT, |timeout| Timeouts {
             start: timeout.time("start"),
             first_byte: timeout.time("first_byte"),
             total: timeout.time("total"),
@@ -588,7 +588,7 @@ fn watch(section: &Section, faults: &mut Faults<'_>) -> Vec<String> {
 const CHUNK_STEP_BYTES: usize = 4096;
 
 fn shared(section: &Section, carrier: CarrierChoice, faults: &mut Faults<'_>) -> SharedSizes {
-    let sizes = inner(section, "shared", &SHARED, |shared| SharedSizes {
+    let sizes = section.inner("shared", &SHARED, |shared| SharedSizes {
         chunk_count: shared.number("chunks"),
         chunk_bytes: shared.size_usize("chunk"),
     });
@@ -615,7 +615,7 @@ fn workers(
     carrier: CarrierChoice,
     faults: &mut Faults<'_>,
 ) -> Workers {
-    let workers = inner(section, "workers", &WORKERS, |workers| Workers {
+    let workers = section.inner("workers", &WORKERS, |workers| Workers {
         min: workers.number("min"),
         max: workers.given("max").map(|_| workers.number("max")),
         concurrency: workers.number("concurrency"),
@@ -647,17 +647,6 @@ fn workers(
             .hint("remove `concurrency`; more `workers` do more at a time");
     }
     workers
-}
-
-/// Reads an inner table, which may not be there.
-fn inner<T>(
-    section: &Section,
-    name: &str,
-    table: &'static crate::handle::config::key::SchemaTable,
-    read: impl FnOnce(&Section) -> T,
-) -> T {
-    let none = Section::new(table, section.header);
-    read(section.section(name).unwrap_or(&none))
 }
 
 fn folder_of(file: &str) -> PathBuf {
