@@ -28,7 +28,7 @@ struct FastCgiRequest {
     request: Request,
     counters: Arc<ThreadCounters>,
     pool: DiskThreads,
-    /// Loop time, and how old what is known of the root may be, in milliseconds.
+    /// Loop time, and how old what is known of a script may be, in milliseconds.
     moment: (u64, u64),
 }
 
@@ -43,7 +43,7 @@ impl AnswersRoute for FastCgi {
             request: on.request.clone(),
             counters: Arc::clone(&on.desk.counters),
             pool: on.desk.shared.pool.clone(),
-            moment: (on.desk.now_ms.get(), on.desk.shared.recheck_ms() / 2),
+            moment: (on.desk.now_ms.get(), on.desk.shared.recheck_ms()),
         };
         let at = AskedPath {
             path: on.path,

@@ -135,6 +135,8 @@ impl Exchange {
         let socket = Rc::new(socket);
         let mut sending = Sending::new(outgoing);
         let sent = poll_fn(|cx| Poll::Ready(sending.poll_held(cx, &socket))).await;
+        // Nobody has answered yet: the first look would be in vain.
+        socket.clear_readable();
         if sent.is_pending() {
             let (socket, request) = (Rc::clone(&socket), request.clone());
             reactor.spawn(async move { sending.finish(&socket, &request).await });

@@ -1,16 +1,20 @@
 //! Which script a path means: the first part of it that has the ending of scripts. It is looked up
 //! below the root and nowhere else, and is a file: `/image.jpg/x.php` is nothing.
 
+use std::collections::HashMap;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+use hob_trace::Mutex;
 use rustix::fs::FileType;
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::config::Symlinks;
 use crate::handle::fastcgi::config::FastCgiSettings;
+use crate::handle::fastcgi::limits::KNOWN_SCRIPTS_MAX;
 use crate::handle::files::open::{FileOpenError, May, Root, RootDir};
 use crate::route::target::{rest_as_sent, told};
 
@@ -19,7 +23,11 @@ pub(crate) struct Scripts {
     /// Where they are looked for, and threads that may wait for the disk; `None` where they are
     /// not.
     place: Option<(DiskThreads, Arc<Root>)>,
+    known: Mutex<KnownScripts>,
 }
+
+/// Where scripts were found a moment ago: a path below the root, its file, and when that was.
+type KnownScripts = HashMap<Box<[u8]>, (Box<[u8]>, u64), RandomState>;
 
 /// A script, as its program is told of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,7 +74,8 @@ pub(crate) struct AskedPath<'a> {
 
 impl Scripts {
     pub(crate) fn new(place: Option<(DiskThreads, Arc<Root>)>) -> Scripts {
-        Scripts { place }
+        let known = Mutex::default();
+        Scripts { place, known }
     }
 
     /// Threads that may wait for its disk.
@@ -80,7 +89,7 @@ impl Scripts {
         settings: &FastCgiSettings,
         sent: &[u8],
         at: AskedPath<'_>,
-        (now_ms, age_ms): (u64, u64),
+        (now_ms, recheck_ms): (u64, u64),
         may: May,
     ) -> Option<ScriptLookup> {
         if settings.split.is_empty() {
@@ -115,7 +124,12 @@ impl Scripts {
                 None => ScriptLookup::Missing,
             });
         };
-        let known = root.refresh(now_ms, age_ms, may);
+        if let Some(candidate) = candidates.first()
+            && let Some(file) = self.known(&candidate.path, (now_ms, recheck_ms))
+        {
+            return Some(script(candidate, file));
+        }
+        let known = root.refresh(now_ms, recheck_ms / 2, may);
         let looked = known.and_then(|_| look(&root.dir(), &candidates, rest, may));
         Some(match looked {
             Ok(Looked::Script(candidate, fd)) => {
@@ -124,7 +138,10 @@ impl Scripts {
                     None => path_of(&fd),
                 };
                 match file {
-                    Ok(file) => script(candidate, file),
+                    Ok(file) => {
+                        self.keep(&candidate.path, &file, now_ms);
+                        script(candidate, file)
+                    }
                     Err(error) => ScriptLookup::Failed(error.to_string()),
                 }
             }
@@ -136,6 +153,22 @@ impl Scripts {
             Err(FileOpenError::Forbidden) => ScriptLookup::Forbidden,
             Err(FileOpenError::Failed(error)) => ScriptLookup::Failed(error.to_string()),
         })
+    }
+}
+
+impl Scripts {
+    fn known(&self, path: &[u8], (now_ms, recheck_ms): (u64, u64)) -> Option<Vec<u8>> {
+        let known = self.known.lock();
+        let (file, as_of_ms) = known.get(path)?;
+        (now_ms < as_of_ms + recheck_ms).then(|| file.to_vec())
+    }
+
+    fn keep(&self, path: &[u8], file: &[u8], now_ms: u64) {
+        let mut known = self.known.lock();
+        if known.len() >= KNOWN_SCRIPTS_MAX {
+            known.clear();
+        }
+        known.insert(path.into(), (file.into(), now_ms));
     }
 }
 
