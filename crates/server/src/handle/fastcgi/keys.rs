@@ -92,7 +92,7 @@ pub(crate) static FASTCGI: SchemaTable = SchemaTable {
              each request.",
         )
         .example("4")
-        .aka(&["keepalive", "keep_conn"]),
+        .aka(&["keep_conn"]),
         SchemaKey::new("queue", ValueType::Table(&QUEUE), Nothing("")),
         SchemaKey::new("timeout", ValueType::Table(&TIMEOUT), Nothing("")).aka(&["timeouts"]),
         SchemaKey::new("head", Size { min: KIB, max: MIB }, Preset::Size(64 * KIB))
