@@ -54,12 +54,11 @@ sub serve {
             'hob.request'            => $request,
             $request->pairs,
         };
-        if ($is_native && ($request->content_length // 0) > IN_MEMORY_BYTES_MAX) {
+        if (!$request->has_body) { }
+        elsif ($is_native && ($request->content_length // 0) > IN_MEMORY_BYTES_MAX) {
             @$env{qw(psgi.input psgix.input.buffered)} = ($request->body_handle, !!0);
         }
-        elsif ($request->has_body) {
-            @$env{qw(psgi.input CONTENT_LENGTH)} = _body($request);
-        }
+        else { @$env{qw(psgi.input CONTENT_LENGTH)} = _body($request) }
         $env->{'psgi.url_scheme'} = 'https' if ($env->{REQUEST_SCHEME} // '') eq 'https';
         eval {
             my $response = $app->($env);
