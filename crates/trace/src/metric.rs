@@ -172,9 +172,9 @@ counters! { of events {
     limit_disk_queue: "Requests refused: the file pool's queue was full (503).";
     limit_redirects: "Requests ended: more internal redirects than the limit (500).";
     limit_buffer: "Answers larger than what is collected for a program that asks for it.";
-    limit_program_concurrent: "Requests that waited: as many processes ran as their route allows.";
+    limit_program_concurrent: "Requests that waited: as many processes ran, or connections were open, as their route allows.";
     limit_program_queue: "Requests refused: the queue of their program was full (503).";
-    limit_program_queue_time: "Requests refused: no process became free in time (503).";
+    limit_program_queue_time: "Requests refused: no process, or no connection, became free in time (503).";
     limit_program_first_byte: "Programs ended: no head of an answer in time (504).";
     limit_program_total: "Programs ended: they ran for too long.";
     limit_program_events: "Streams of events broken off: their program was silent for too long.";

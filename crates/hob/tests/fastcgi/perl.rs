@@ -22,7 +22,7 @@ fn program_without_files_answers_for_all_paths() {
     let socket = place.path("run/perl.sock");
     let mut command = place.command_of(&found(&["perl"]));
     command.args(["-e", PROGRAM]).arg(&socket);
-    let program = Kept::start(&place, command, "run/perl.sock");
+    let _program = Kept::start(&place, command, "run/perl.sock");
     let site = Site::serve(place, "to = \"unix:run/perl.sock\", split = \"\"", "");
     assert_eq!(
         site.get("/app/any/path%20here").answer.text(),
@@ -51,6 +51,5 @@ fn program_without_files_answers_for_all_paths() {
     for (at, told) in answers.iter().enumerate() {
         assert_eq!(*told, format!("/app /{at} GET "));
     }
-    assert!(program.pid() > 0);
     site.stop();
 }

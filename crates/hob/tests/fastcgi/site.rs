@@ -28,11 +28,6 @@ impl Kept {
         }
         kept
     }
-
-    /// Its process.
-    pub(crate) fn pid(&self) -> u32 {
-        self.0.id()
-    }
 }
 
 impl Drop for Kept {
@@ -68,10 +63,6 @@ impl Site {
 
     pub(crate) fn port(&self) -> u16 {
         self.hob.port()
-    }
-
-    pub(crate) fn hob(&self) -> &Hob {
-        &self.hob
     }
 
     pub(crate) fn get(&self, target: &str) -> Reply {

@@ -138,7 +138,7 @@ pub struct ExplainedHandler {
 pub enum Setting {
     /// It is so, or not.
     Flag(bool),
-    /// A count, or a size.
+    /// A count.
     Number(u64),
     /// One text.
     Text(String),

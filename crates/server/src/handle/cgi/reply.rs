@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use hob_http::status::has_no_content;
-use hob_http::{Body, Bytes, Fields, Request, Response};
+use hob_http::{Body, Fields, Request, Response};
 use hob_trace::watch::RequestStage;
 
 use crate::handle::cgi::fail::{CgiFailure, ending};
@@ -12,9 +12,9 @@ use crate::handle::cgi::limits::{OUTPUT_HELD_BYTES_MAX, OUTPUT_HELD_TIME};
 use crate::handle::cgi::output::{More, OutputEnd, OutputLifetime, ProgramOutput};
 use crate::handle::plain;
 use crate::handle::script::control::{Buffer, Control, is_event_stream};
-use crate::handle::script::dechunk::{Dechunked, dechunk};
+use crate::handle::script::dechunk::Dechunked;
 use crate::handle::script::head::{BadHead, CgiHead, CgiHeadProgress, HeadReader};
-use crate::handle::script::reply::{Unsent, inside, note_cut, say_type};
+use crate::handle::script::reply::{Unsent, body_of, head_alone, say_type, whole};
 
 /// The answer of a CGI program.
 pub(super) async fn of_program(
@@ -61,24 +61,12 @@ pub(super) async fn of_program(
     let is_typed = is_sent && control.instead.is_none();
     match output.take() {
         Some(reading) if is_sent => with_body(request, reading, head, first, is_typed, span),
-        Some(reading) => Ok(without_body(reading, head)),
+        Some(reading) => {
+            reading.release();
+            Ok(head_alone(head))
+        }
         None => Err(CgiFailure::Unreadable),
     }
-}
-
-/// An answer of which only the head is sent.
-fn without_body(reading: ProgramOutput, head: CgiHead) -> Response {
-    reading.release();
-    let mut fields = head.fields;
-    fields.set(b"Server", plain::SERVER);
-    if let Some(target) = &head.local {
-        return inside(fields, target);
-    }
-    let body = match has_no_content(head.status) {
-        true => Body::Empty,
-        false => Body::Stream(Box::new(Unsent(head.body_bytes))),
-    };
-    Response::new(head.status, fields, body)
 }
 
 /// An answer with its body, whole or as it comes.
@@ -86,31 +74,21 @@ fn with_body(
     request: &Request,
     reading: ProgramOutput,
     head: CgiHead,
-    mut first: Vec<u8>,
+    first: Vec<u8>,
     is_typed: bool,
     span: OutputLifetime,
 ) -> Result<Response, CgiFailure> {
-    let mut fields = head.fields;
-    fields.set(b"Server", plain::SERVER);
-    if let Some(target) = &head.local {
+    if head.local.is_some() {
         reading.release();
-        return Ok(inside(fields, target));
+        return Ok(head_alone(head));
     }
     let wanted_bytes = head.body_bytes.unwrap_or(u64::MAX);
     if reading.is_over() || first.len() as u64 >= wanted_bytes {
         reading.release();
-        if head.is_chunked {
-            first = dechunk(&first).ok_or(CgiFailure::Chunks)?;
-        }
-        if first.len() as u64 > wanted_bytes {
-            note_cut(request);
-            first.truncate(wanted_bytes as usize);
-        }
-        if is_typed && !first.is_empty() {
-            say_type(&mut fields);
-        }
-        return Ok(Response::new(head.status, fields, whole(first)));
+        return whole(request, head, first, is_typed).ok_or(CgiFailure::Chunks);
     }
+    let mut fields = head.fields;
+    fields.set(b"Server", plain::SERVER);
     if is_typed {
         say_type(&mut fields);
     }
@@ -173,7 +151,7 @@ pub(super) async fn of_command(
     }
     let run = Rc::clone(&reading.run);
     let body = match reading.into_source() {
-        None => whole(first),
+        None => body_of(first),
         Some(source) => Body::Pipe {
             first: first.into(),
             fd: source.into_fd(),
@@ -277,12 +255,5 @@ async fn check_end(
     match announced {
         Some(announced) => Err(CgiFailure::Short { announced, came }),
         None => Ok(()),
-    }
-}
-
-fn whole(bytes: Vec<u8>) -> Body {
-    match bytes.is_empty() {
-        true => Body::Empty,
-        false => Body::Bytes(Bytes::from(bytes)),
     }
 }

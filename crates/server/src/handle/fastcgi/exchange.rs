@@ -194,15 +194,9 @@ impl Exchange {
 
     /// Gives it up, and its place among the connections to another try.
     pub(super) fn into_permit(mut self) -> Option<Permit> {
-        self.hang_up();
-        Some(self.link.take()?.permit)
-    }
-
-    fn hang_up(&self) {
-        // Whoever still sends the request's body is told as well.
-        if let Some(link) = &self.link {
-            let _ = shutdown(link.socket.fd(), Shutdown::Both);
-        }
+        let link = self.link.take()?;
+        hang_up(&link.socket);
+        Some(link.permit)
     }
 
     /// All of it has come.
@@ -245,13 +239,18 @@ impl Exchange {
         };
         let before = self.output.len();
         let mut bytes = &link.room[..count];
-        while let Some(piece) = link.reader.next(&mut bytes).map_err(FastCgiFailure::Wire)? {
-            match piece {
-                Piece::Output(output) => self.output.extend_from_slice(output),
-                Piece::Error(text) => self.hear_error(text),
+        loop {
+            match link.reader.next(&mut bytes) {
+                Ok(None) => break,
+                Ok(Some(Piece::Output(output))) => self.output.extend_from_slice(output),
+                Ok(Some(Piece::Error(text))) => self.hear_error(text),
                 // What a script leaves as its exit code says nothing of its answer: scripts of PHP
                 // that end with an error have one, and a page that says so.
-                Piece::End(_) => {}
+                Ok(Some(Piece::End(_))) => {}
+                Err(fault) => {
+                    self.link = Some(link);
+                    return Err(FastCgiFailure::Wire(fault));
+                }
             }
         }
         let is_over = link.reader.is_over();
@@ -272,10 +271,14 @@ impl Exchange {
     /// The connection may serve another request.
     fn rest(&self, link: Link) {
         let Link { socket, permit, .. } = link;
-        // Whoever still sends a body has it; the program has not read all of that.
-        if let (true, Ok(socket)) = (self.fastcgi.kept.is_any(), Rc::try_unwrap(socket)) {
-            let reactor = self.request.reactor();
-            self.fastcgi.kept.put(socket.into_fd(), reactor);
+        match Rc::try_unwrap(socket) {
+            Ok(socket) if self.fastcgi.kept.is_any() => {
+                let reactor = self.request.reactor();
+                self.fastcgi.kept.put(socket.into_fd(), reactor);
+            }
+            Ok(_) => {}
+            // A body is still sent, of which the program has read enough.
+            Err(socket) => hang_up(&socket),
         }
         // Who waits for it finds the connection.
         drop(permit);
@@ -292,11 +295,11 @@ impl Exchange {
     fn log(&mut self, feed: impl FnOnce(&mut Lines, &mut dyn FnMut(&[u8]))) {
         let paced = (&self.fastcgi.pace, &*self.counters);
         let now_ms = self.request.reactor().now_ms();
-        let mut id = Vec::new();
-        push_unique_id(&self.request, &mut id);
-        let id = String::from_utf8_lossy(&id).into_owned();
-        let program = &self.program;
+        let (request, program) = (&self.request, &self.program);
         feed(&mut self.lines, &mut |line| {
+            let mut id = Vec::new();
+            push_unique_id(request, &mut id);
+            let id = String::from_utf8_lossy(&id);
             stderr::log(paced, now_ms, (&id, program), line);
         });
     }
@@ -367,8 +370,15 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        self.hang_up();
+        if let Some(link) = &self.link {
+            hang_up(&link.socket);
+        }
     }
+}
+
+/// Ends a connection for whoever still sends the request's body, too.
+fn hang_up(socket: &Watched) {
+    let _ = shutdown(socket.fd(), Shutdown::Both);
 }
 
 /// Sets a limit; zero is none.
@@ -390,7 +400,8 @@ struct Sending {
 /// What of the body is not in a record yet.
 enum OutgoingBody {
     Nothing,
-    Coming(VecDeque<Bytes>),
+    /// What is here of it, and how many bytes are left to send.
+    Coming(VecDeque<Bytes>, u64),
     Spooled(Arc<OwnedFd>, u64, DiskThreads),
 }
 
@@ -404,7 +415,7 @@ impl Sending {
                 push_body(&mut bytes, &piece);
                 OutgoingBody::Nothing
             }
-            ProgramRequestBody::Coming(pieces, _) => OutgoingBody::Coming(pieces),
+            ProgramRequestBody::Coming(pieces, len) => OutgoingBody::Coming(pieces, len),
             ProgramRequestBody::Spooled(file, len) => {
                 OutgoingBody::Spooled(Arc::new(file), len, pool)
             }
@@ -445,10 +456,15 @@ impl Sending {
             }
             let piece = match &mut self.body {
                 OutgoingBody::Nothing => return,
-                OutgoingBody::Coming(pieces) => match pieces.pop_front() {
-                    Some(piece) => Some(Ok(piece)),
-                    None => request.next_body().await.map(|piece| piece.map_err(drop)),
-                },
+                OutgoingBody::Coming(pieces, left) => {
+                    let piece = match pieces.pop_front() {
+                        Some(piece) => Some(Ok(piece)),
+                        None => request.next_body().await.map(|piece| piece.map_err(drop)),
+                    };
+                    let bytes = piece.iter().flatten().map(|piece| piece.len() as u64);
+                    *left = left.saturating_sub(bytes.sum());
+                    piece
+                }
                 OutgoingBody::Spooled(_, len, _) if offset >= *len => None,
                 OutgoingBody::Spooled(file, _, pool) => {
                     let piece = read_spooled(file, offset, pool).await;
@@ -457,17 +473,25 @@ impl Sending {
                 }
             };
             match piece {
-                Some(Ok(piece)) => push_body(&mut self.bytes, &piece),
+                Some(Ok(piece)) => {
+                    push_body(&mut self.bytes, &piece);
+                    // The end leaves with the last of it: the program may answer right after that.
+                    if let OutgoingBody::Coming(_, 0) = self.body {
+                        self.end_body();
+                    }
+                }
                 Some(Err(())) => {
-                    let _ = shutdown(socket.fd(), Shutdown::Both);
+                    hang_up(socket);
                     return;
                 }
-                None => {
-                    push_body_end(&mut self.bytes);
-                    self.body = OutgoingBody::Nothing;
-                }
+                None => self.end_body(),
             }
         }
+    }
+
+    fn end_body(&mut self) {
+        push_body_end(&mut self.bytes);
+        self.body = OutgoingBody::Nothing;
     }
 }
 

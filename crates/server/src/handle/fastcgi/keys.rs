@@ -84,9 +84,9 @@ pub(crate) static FASTCGI: SchemaTable = SchemaTable {
             Preset::Integer(0),
         )
         .says(
-            "Connections that stay open between requests, of all threads together; one that rests \
-             for a minute is closed, and none rests while a new one waits to be taken. Each holds \
-             a child of php-fpm for itself, also while it rests: keep fewer than \
+            "Connections that stay open between requests, of all threads together; one that has \
+             rested for a minute or two is closed, and none rests while a new one waits to be \
+             taken. Each holds a child of php-fpm for itself, also while it rests: keep fewer than \
              `pm.max_children` where others ask the same pool. Where hob is the only one, as many \
              of both `connections` and `keep` as there are children cost least. 0 opens one for \
              each request.",

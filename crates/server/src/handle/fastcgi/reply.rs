@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use hob_http::reactor::Timer;
 use hob_http::status::has_no_content;
-use hob_http::{Body, BodyStream, Bytes, Request, Response};
+use hob_http::{Body, BodyStream, Request, Response};
 use hob_trace::watch::RequestStage;
 
 use crate::handle::fastcgi::body::AnswerBody;
@@ -13,9 +13,9 @@ use crate::handle::fastcgi::fail::FastCgiFailure;
 use crate::handle::fastcgi::limits::{OUTPUT_HELD_BYTES_MAX, OUTPUT_HELD_TIME};
 use crate::handle::plain;
 use crate::handle::script::control::{Buffer, Control, is_event_stream};
-use crate::handle::script::dechunk::{Dechunked, dechunk};
+use crate::handle::script::dechunk::Dechunked;
 use crate::handle::script::head::{BadHead, CgiHead, CgiHeadProgress, HeadReader};
-use crate::handle::script::reply::{Unsent, inside, note_cut, say_type};
+use crate::handle::script::reply::{head_alone, say_type, whole};
 
 /// The answer of a program. The exchange is left where it fails.
 pub(super) async fn of(
@@ -60,18 +60,9 @@ pub(super) async fn of(
     let Some(reading) = exchange.take() else {
         return Err(FastCgiFailure::Closed);
     };
-    head.fields.set(b"Server", plain::SERVER);
-    if let Some(target) = &head.local {
+    if !is_sent || head.local.is_some() {
         reading.release();
-        return Ok(inside(head.fields, target));
-    }
-    if !is_sent {
-        let body = match has_no_content(head.status) {
-            true => Body::Empty,
-            false => Body::Stream(Box::new(Unsent(head.body_bytes))),
-        };
-        reading.release();
-        return Ok(Response::new(head.status, head.fields, body));
+        return Ok(head_alone(head));
     }
     with_body(request, reading, head, is_typed, is_events)
 }
@@ -105,27 +96,14 @@ fn with_body(
     is_typed: bool,
     is_events: bool,
 ) -> Result<Response, FastCgiFailure> {
-    let mut fields = head.fields;
     let wanted_bytes = head.body_bytes.unwrap_or(u64::MAX);
     if reading.is_over() || reading.output.len() as u64 >= wanted_bytes {
-        let mut body = std::mem::take(&mut reading.output);
+        let body = std::mem::take(&mut reading.output);
         reading.release();
-        if head.is_chunked {
-            body = dechunk(&body).ok_or(FastCgiFailure::Chunks)?;
-        }
-        if body.len() as u64 > wanted_bytes {
-            note_cut(request);
-            body.truncate(wanted_bytes as usize);
-        }
-        if is_typed && !body.is_empty() {
-            say_type(&mut fields);
-        }
-        let body = match body.is_empty() {
-            true => Body::Empty,
-            false => Body::Bytes(Bytes::from(body)),
-        };
-        return Ok(Response::new(head.status, fields, body));
+        return whole(request, head, body, is_typed).ok_or(FastCgiFailure::Chunks);
     }
+    let mut fields = head.fields;
+    fields.set(b"Server", plain::SERVER);
     if is_typed {
         say_type(&mut fields);
     }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::explain::{Explanation, OnExplained};
 use hob_http::Response;
 
+use crate::explain::{Explanation, OnExplained};
 use crate::handle::redirect::{Redirect, answer};
 use crate::handle::{ExplainsRoute, plain};
 

@@ -6,7 +6,6 @@ use hob_http::{Body, Fields, Response};
 
 use crate::explain::{ExplainedProgram, Explanation, OnExplained, shown};
 use crate::handle::ExplainsRoute;
-
 use crate::handle::resident::Resident;
 use crate::handle::resident::answer::refuse_method;
 use crate::route::target;

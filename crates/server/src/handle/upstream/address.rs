@@ -25,7 +25,7 @@ impl MemberAddress {
         text: &str,
         resolve: impl FnOnce(&str) -> PathBuf,
     ) -> Result<MemberAddress, &'static str> {
-        if let Some(path) = text.strip_prefix("unix:") {
+        if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
             let path = resolve(path.strip_prefix("//").unwrap_or(path));
             if path.as_os_str().len() > PATH_BYTES_MAX {
                 return Err("the path of a socket has at most 107 bytes");
@@ -66,7 +66,15 @@ mod tests {
         assert_eq!(shown("localhost:9000"), "127.0.0.1:9000");
         assert_eq!(shown("[::1]:9000"), "[::1]:9000");
         let long = format!("unix:/{}", "x".repeat(PATH_BYTES_MAX));
-        for text in ["", "9000", "/run/fpm.sock", "php:9000", "127.0.0.1", &long] {
+        for text in [
+            "",
+            "unix:",
+            "9000",
+            "/run/fpm.sock",
+            "php:9000",
+            "127.0.0.1",
+            &long,
+        ] {
             parse(text).unwrap_err();
         }
     }

@@ -12,7 +12,8 @@ use hob_trace::Mutex;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-/// A connection that has rested for so long is closed.
+/// A connection that has rested for so long is closed; within twice that, it is looked whether one
+/// has.
 const REST_MAX: Duration = Duration::from_secs(60);
 
 /// The connections to one member that rest.
@@ -20,11 +21,18 @@ const REST_MAX: Duration = Duration::from_secs(60);
 pub(crate) struct KeptConnections {
     /// Most that rest.
     max: usize,
-    /// The one that rested last is taken first.
-    resting: Mutex<Vec<RestingConnection>>,
+    resting: Mutex<Resting>,
     /// Requests without a connection, or with a new one over which nothing has come yet: perhaps
     /// nobody has taken it.
     waiting: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct Resting {
+    /// The one that rested last is taken first.
+    connections: Vec<RestingConnection>,
+    /// A task closes those that have rested for too long.
+    is_looked_after: bool,
 }
 
 /// A request without a connection, or with a new one over which nothing has come yet.
@@ -64,7 +72,7 @@ impl KeptConnections {
             return None;
         }
         loop {
-            let resting = self.resting.lock().pop()?;
+            let resting = self.resting.lock().connections.pop()?;
             if is_open(&resting.socket) {
                 return Some(resting.socket);
             }
@@ -85,34 +93,34 @@ impl KeptConnections {
             since: Instant::now(),
         };
         let mut all = self.resting.lock();
-        if all.len() >= self.max || self.waiting.load(Ordering::Relaxed) > 0 {
+        if all.connections.len() >= self.max || self.waiting.load(Ordering::Relaxed) > 0 {
             return;
         }
-        all.push(resting);
-        let is_first = all.len() == 1;
+        all.connections.push(resting);
+        let is_looked_after = std::mem::replace(&mut all.is_looked_after, true);
         drop(all);
-        if is_first {
+        if !is_looked_after {
             let (kept, own) = (Arc::downgrade(self), reactor.clone());
             reactor.spawn_standing(async move {
                 let timer = own.timer();
                 loop {
                     timer.set(REST_MAX);
                     timer.elapsed().await;
-                    // Another config is in force, or nobody rests: who comes next looks again.
-                    match kept.upgrade() {
-                        Some(kept) if kept.close_old() > 0 => {}
-                        _ => return,
+                    // Gone where another config is in force.
+                    if !kept.upgrade().is_some_and(|kept| kept.close_old()) {
+                        return;
                     }
                 }
             });
         }
     }
 
-    /// Closes those that have rested for too long; says how many are left.
-    fn close_old(&self) -> usize {
+    /// Closes those that have rested for too long; false when none is left to look after.
+    fn close_old(&self) -> bool {
         let mut all = self.resting.lock();
-        all.retain(|one| one.since.elapsed() < REST_MAX);
-        all.len()
+        all.connections.retain(|one| one.since.elapsed() < REST_MAX);
+        all.is_looked_after = !all.connections.is_empty();
+        all.is_looked_after
     }
 }
 
@@ -124,7 +132,7 @@ fn is_open(socket: &impl AsFd) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
     use super::*;
@@ -137,13 +145,30 @@ mod tests {
         let (loud, mut speaks) = UnixStream::pair().unwrap();
         speaks.write_all(b"x").unwrap();
         for socket in [open, closed, loud] {
-            kept.resting.lock().push(RestingConnection {
-                socket: socket.into(),
-                since: Instant::now(),
-            });
+            rest(&kept, socket, Duration::ZERO);
         }
         assert!(kept.take().is_some());
-        assert!(kept.take().is_none() && kept.resting.lock().is_empty());
+        assert!(kept.take().is_none() && kept.resting.lock().connections.is_empty());
         assert!(KeptConnections::new(0).take().is_none());
+    }
+
+    fn rest(kept: &KeptConnections, socket: UnixStream, time: Duration) {
+        kept.resting.lock().connections.push(RestingConnection {
+            socket: socket.into(),
+            since: Instant::now() - time,
+        });
+    }
+
+    #[test]
+    fn what_has_rested_for_too_long_is_closed() {
+        let kept = KeptConnections::new(4);
+        let (old, mut of_old) = UnixStream::pair().unwrap();
+        let (young, _of_young) = UnixStream::pair().unwrap();
+        rest(&kept, old, REST_MAX);
+        rest(&kept, young, Duration::ZERO);
+        assert!(kept.close_old());
+        assert_eq!(of_old.read(&mut [0]).unwrap(), 0);
+        assert!(kept.take().is_some() && kept.take().is_none());
+        assert!(!kept.close_old());
     }
 }
