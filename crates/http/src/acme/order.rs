@@ -92,14 +92,22 @@ async fn attempt<S: ChallengePresenter>(
     if wanted.method == ChallengeMethod::Dns && !shown.is_empty() {
         tokio::time::sleep(wanted.pause).await;
     }
-    let looking = tell(&mut order, wanted.method).await;
-    looking.map_err(fail(STEP_PROOF))?;
     let polling = RetryPolicy::new().timeout(POLL_TIME_MAX);
-    match again(async || order.poll_ready(&polling).await).await {
+    let looked = match tell(&mut order, wanted.method).await {
+        Ok(()) => again(async || order.poll_ready(&polling).await).await,
+        Err(error) => Err(error),
+    };
+    match looked {
         Ok(OrderStatus::Ready) => {}
+        // A quick authority says in its answer to `tell` already what it did not find.
         Ok(_) | Err(Error::Api(_)) => {
             let found = again(async || find_failure(&mut order, wanted.method).await).await;
-            return Err(Failed::Told(found.map_err(fail(STEP_PROOF))?));
+            let found = found.map_err(fail(STEP_PROOF))?;
+            return Err(match (found, looked) {
+                (Some(failure), _) => Failed::Told(failure),
+                (None, Err(error)) => fail(STEP_PROOF)(error),
+                (None, Ok(_)) => Failed::Told(refused(&mut order)),
+            });
         }
         Err(error) => return Err(fail(STEP_PROOF)(error)),
     }
@@ -254,8 +262,11 @@ fn proof(handle: &ChallengeHandle<'_>, method: ChallengeMethod) -> Option<Challe
     challenge.is_sound().then_some(challenge)
 }
 
-/// Which name was not proved, and why.
-async fn find_failure(order: &mut Order, method: ChallengeMethod) -> Result<AcmeError, Error> {
+/// Which name was not proved, and why; `None` when no proof was looked for in vain.
+async fn find_failure(
+    order: &mut Order,
+    method: ChallengeMethod,
+) -> Result<Option<AcmeError>, Error> {
     let mut authorizations = order.authorizations();
     while let Some(authorization) = authorizations.next().await {
         let mut authorization = authorization?;
@@ -266,22 +277,27 @@ async fn find_failure(order: &mut Order, method: ChallengeMethod) -> Result<Acme
             .iter()
             .find_map(|challenge| challenge.error.as_ref());
         if let Some(problem) = failed {
-            return Ok(AcmeError::Challenge {
+            return Ok(Some(AcmeError::Challenge {
                 name,
                 method,
                 reason: words(problem),
-            });
+            }));
         }
     }
+    Ok(None)
+}
+
+/// An order is refused, and no name is why.
+fn refused(order: &mut Order) -> AcmeError {
     let reason = match &order.state().error {
         Some(problem) => words(problem),
         None => "no reason given".to_owned(),
     };
-    Ok(AcmeError::Refused {
+    AcmeError::Refused {
         step: "the order",
         reason,
         is_limit: false,
-    })
+    }
 }
 
 /// The request for a certificate of these names, as DER, and its new key, as PEM.
