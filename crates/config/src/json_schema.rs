@@ -80,6 +80,10 @@ fn kind(kind: &ValueType) -> Value {
         ValueType::Texts | ValueType::Arguments => {
             json!({ "type": "array", "items": { "type": "string" } })
         }
+        ValueType::TextOrTexts => json!({ "anyOf": [
+            { "type": "string" },
+            { "type": "array", "items": { "type": "string" } },
+        ]}),
         ValueType::Words(words) => json!({
             "type": "array",
             "uniqueItems": true,

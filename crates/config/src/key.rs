@@ -72,6 +72,8 @@ pub enum ValueType {
     Word(&'static [&'static str]),
     /// A list of strings.
     Texts,
+    /// A list of strings, or a string that is short for a list of it alone.
+    TextOrTexts,
     /// A list of strings, each text or `${query.NAME}` as a whole.
     Arguments,
     /// A list of these words, each at most once.
@@ -254,6 +256,7 @@ impl std::fmt::Display for ValueType {
             ValueType::Path => f.write_str("a path"),
             ValueType::Word(words) => f.write_str(&quoted(words, " or ")),
             ValueType::Texts => f.write_str("a list of strings"),
+            ValueType::TextOrTexts => f.write_str("a string or a list of strings"),
             ValueType::Arguments => f.write_str("a list of strings"),
             ValueType::Words(words) => write!(f, "a list of {}", quoted(words, " and ")),
             ValueType::Cpus => f.write_str("a list of CPU numbers and ranges"),

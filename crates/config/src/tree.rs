@@ -48,7 +48,7 @@ pub enum ConfigValue {
     Path(PathBuf),
     /// Of [`ValueType::Word`], and the word of the kinds that have one.
     Word(&'static str),
-    /// Of [`ValueType::Texts`] and [`ValueType::Words`].
+    /// Of [`ValueType::Texts`], [`ValueType::TextOrTexts`] and [`ValueType::Words`].
     Texts(Vec<Item>),
     /// Of [`ValueType::Arguments`].
     Arguments(Vec<(Argument, Spot)>),
@@ -242,6 +242,8 @@ impl Section {
                 items.iter().map(|i| (i.text.as_str(), i.spot)).collect()
             }
             Err(Preset::Texts(texts)) => texts.iter().map(|text| (*text, self.header)).collect(),
+            // A required key that is missing or wrong is reported; reading goes on with none.
+            Err(Preset::Required) => Vec::new(),
             _ => disagree(self.table, name),
         }
     }

@@ -45,7 +45,7 @@ impl Walk<'_, '_> {
                 self.faults.error(spot, message).hint(hint);
                 None
             }
-            (ValueType::Texts, TomlValue::Array(list)) => {
+            (ValueType::Texts | ValueType::TextOrTexts, TomlValue::Array(list)) => {
                 self.items(key, list).map(ConfigValue::Texts)
             }
             (ValueType::Arguments, TomlValue::Array(list)) => {
@@ -112,6 +112,7 @@ impl Walk<'_, '_> {
                 Err(hint) => self.unreadable(key, "duration", &text, &hint, spot),
             },
             ValueType::Text => Some(ConfigValue::Text(text)),
+            ValueType::TextOrTexts => Some(ConfigValue::Texts(vec![Item { text, spot }])),
             ValueType::Path if text.is_empty() => {
                 let hint = "write a path; `.` is the folder of this file";
                 self.faults

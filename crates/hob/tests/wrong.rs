@@ -154,13 +154,13 @@ fn words_of_other_servers_and_aliases_are_explained() {
         alias.starts_with("datadir has another name here\n\nstate\n"),
         "{alias}"
     );
-    let lacks = explained("proxy_pass");
-    assert!(lacks.contains("this version has no proxy\n"), "{lacks}");
+    let lacks = explained("ProxyRequests");
+    assert!(lacks.contains("this version has no forward proxy\n"), "{lacks}");
     assert!(lacks.contains("see how-to/coming-from.md"), "{lacks}");
     // A key of ours is explained as it was, also where others have a word like it.
     assert!(explained("limits.body").starts_with("limits.body\n"));
     let output = place.run(&["check", "--words"]);
-    assert!(text_of(&output).contains("\n| `proxy` `proxy_pass` `ProxyPass` "));
+    assert!(text_of(&output).contains("\n| `proxy_pass` `ProxyPass` "));
 }
 
 #[test]

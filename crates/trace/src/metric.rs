@@ -220,11 +220,13 @@ counters! { of events {
     limit_resident_requests: "Workers replaced: they had answered as many requests as they may.";
     upstream_connects: "Connections made to programs of other processes.";
     upstream_reuses: "Requests to such programs over a connection that had rested.";
-    upstream_retries: "Such requests made again over a new connection: the one that had rested was closed.";
+    upstream_retries: "Such requests made again, where that does no harm: no connection, one that had rested and was closed meanwhile, or a member that gave no answer.";
+    upstream_out: "Members of upstreams left out for a while: they had failed too often.";
     limit_upstream_connect: "Connections to programs of other processes that were not there in time (504).";
     limit_upstream_first_byte: "Requests ended: no head of an answer from such a program in time (504).";
     limit_upstream_total: "Requests ended: an answer of such a program took too long (504).";
     limit_upstream_progress: "Requests ended: such a program fell silent (504).";
+    limit_upstream_tunnel: "Tunnels through other servers broken off: nothing went either way.";
     limit_upstream_events: "Streams of events broken off: such a program fell silent.";
     limit_resident_age: "Workers replaced: they were as old as they may be.";
     limit_resident_memory: "Workers replaced: they were larger than they may be.";

@@ -275,6 +275,8 @@ macro_rules! handlers {
             resident Resident = 6, program kept;
             /// A program that another process keeps, over FastCGI.
             fastcgi FastCgi = 9, program kept;
+            /// Another HTTP server.
+            proxy Proxy = 10, program kept;
             /// A redirect written in the config.
             redirect Redirect = 2;
             /// A fixed answer written in the config.

@@ -1,8 +1,9 @@
 //! Peers that break the protocol, or off.
 
 use crate::harness::Place;
+use crate::harness::site::Site;
 use crate::peer::{Act, Peer, end, output, record, sends};
-use crate::site::Site;
+use crate::site;
 
 const HEAD: &str = "Content-Type: text/plain\r\n\r\n";
 
@@ -11,7 +12,7 @@ fn serve(acts: Vec<Act>) -> (Site, Peer) {
     let place = Place::new();
     let peer = Peer::start(&place, acts);
     let keys = "to = \"unix:run/peer.sock\", split = \"\"";
-    (Site::serve(place, keys, ""), peer)
+    (site::serve(place, keys, ""), peer)
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn path_that_a_program_names_is_for_the_client_to_ask_for() {
         let place = Place::new();
         let peer = Peer::start(&place, vec![answer()]);
         let keys = format!("to = \"unix:run/peer.sock\", split = \"\"{control}");
-        let site = Site::serve(place, &keys, secret);
+        let site = site::serve(place, &keys, secret);
         let told = site.get("/app/").answer;
         assert_eq!((told.status, told.header("location")), (status, location));
         assert_eq!(told.text() == "secret", status == 200);

@@ -4,9 +4,10 @@ use std::io::{Read, Write};
 
 use crate::harness::Place;
 use crate::harness::client::call;
+use crate::harness::site::Site;
 use crate::peer::{Act, Peer, end, output, read_params};
 use crate::php::fpm;
-use crate::site::Site;
+use crate::site;
 
 fn answer(text: &str) -> Vec<u8> {
     let head = "Content-Type: text/plain\r\n\r\n";
@@ -24,7 +25,7 @@ fn connection_stays_and_serves_the_next_request() {
     );
     let _fpm = fpm(&place);
     let keys = "to = \"unix:run/fpm.sock\", root = \"php\", keep = 1";
-    let site = Site::serve(place, keys, "");
+    let site = site::serve(place, keys, "");
     let pid = site.get("/app/pid.php").answer.text();
     for _ in 0..20 {
         // The child that has the connection answers all of them.
@@ -50,7 +51,7 @@ fn one_child_serves_many_threads_and_a_client_of_its_own() {
     let _fpm = fpm(&place);
     // Of two children one is hob's alone; the other serves whoever comes, hob as well.
     let keys = "to = \"unix:run/fpm.sock\", root = \"php\", keep = 1";
-    let site = Site::serve_with(place, "threads = 8\n", keys, "");
+    let site = site::serve_with(place, "threads = 8\n", keys, "");
     std::thread::scope(|scope| {
         let ask = || {
             let port = site.port();
@@ -83,7 +84,7 @@ fn no_request_waits_for_a_child_that_a_resting_connection_holds() {
     // As many as there are children, and more requests than that.
     let keys =
         "to = \"unix:run/fpm.sock\", root = \"php\", keep = 2, timeout = { first_byte = \"0s\" }";
-    let site = Site::serve_with(place, "threads = 2\n", keys, "");
+    let site = site::serve_with(place, "threads = 2\n", keys, "");
     std::thread::scope(|scope| {
         for _ in 0..20 {
             let port = site.port();
@@ -109,7 +110,7 @@ fn serve(acts: Vec<Act>) -> (Site, Peer) {
     let place = Place::new();
     let peer = Peer::start(&place, acts);
     let keys = "to = \"unix:run/peer.sock\", split = \"\", keep = 1";
-    (Site::serve(place, keys, ""), peer)
+    (site::serve(place, keys, ""), peer)
 }
 
 #[test]

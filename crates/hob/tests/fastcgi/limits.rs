@@ -2,8 +2,9 @@
 
 use crate::harness::Place;
 use crate::harness::client::Connection;
+use crate::harness::site::Site;
 use crate::peer::{Act, Peer, end, output, sends, stays_after};
-use crate::site::Site;
+use crate::site;
 
 const BEGUN: &str = "Content-Type: text/plain\r\n\r\nbegun";
 
@@ -11,7 +12,7 @@ fn serve(acts: Vec<Act>, keys: &str) -> (Site, Peer) {
     let place = Place::new();
     let peer = Peer::start(&place, acts);
     let keys = format!("to = \"unix:run/peer.sock\", split = \"\", {keys}");
-    (Site::serve(place, &keys, ""), peer)
+    (site::serve(place, &keys, ""), peer)
 }
 
 /// A peer that stays silent after these bytes, and the counter and reason of the limit it meets.
@@ -98,7 +99,7 @@ fn connection_that_is_not_taken_in_time_is_a_504() {
     std::fs::set_permissions(&path, mode).unwrap();
     let _waiting = std::os::unix::net::UnixStream::connect(&path).unwrap();
     let keys = "to = \"unix:run/full.sock\", split = \"\", timeout = { connect = \"100ms\" }";
-    let site = Site::serve(place, keys, "");
+    let site = site::serve(place, keys, "");
     assert_eq!(site.get("/app/x").answer.status, 504);
     assert_eq!(
         site.record("/app/x")["reason"],

@@ -2,7 +2,7 @@
 
 use crate::harness::Place;
 use crate::harness::client::call;
-use crate::site::{Kept, Site, found};
+use crate::site::{self, Kept, found};
 
 const PROGRAM: &str = r#"use FCGI;
 my $socket = FCGI::OpenSocket($ARGV[0], 64);
@@ -23,7 +23,7 @@ fn program_without_files_answers_for_all_paths() {
     let mut command = place.command_of(&found(&["perl"]));
     command.args(["-e", PROGRAM]).arg(&socket);
     let _program = Kept::start(&place, command, "run/perl.sock");
-    let site = Site::serve(place, "to = \"unix:run/perl.sock\", split = \"\"", "");
+    let site = site::serve(place, "to = \"unix:run/perl.sock\", split = \"\"", "");
     assert_eq!(
         site.get("/app/any/path%20here").answer.text(),
         "/app /any/path here GET "

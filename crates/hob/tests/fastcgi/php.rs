@@ -3,8 +3,9 @@
 use std::os::unix::fs::symlink;
 
 use crate::harness::client::{Connection, call};
+use crate::harness::site::Site;
 use crate::harness::{Place, is_root};
-use crate::site::{Kept, Site, found};
+use crate::site::{self, Kept, found};
 
 const VARIABLES: &str = "<?php foreach (['SCRIPT_NAME', 'SCRIPT_FILENAME', 'PATH_INFO', \
     'DOCUMENT_ROOT', 'REQUEST_URI', 'QUERY_STRING', 'REQUEST_METHOD', \
@@ -50,7 +51,7 @@ fn with_scripts(scripts: &[(&str, &str)]) -> (Place, Kept) {
 fn serve(scripts: &[(&str, &str)], keys: &str) -> (Site, Kept) {
     let (place, fpm) = with_scripts(scripts);
     let keys = format!("to = \"unix:run/fpm.sock\", root = \"php\"{keys}");
-    (Site::serve(place, &keys, ""), fpm)
+    (site::serve(place, &keys, ""), fpm)
 }
 
 #[test]
@@ -104,7 +105,7 @@ fn only_a_script_that_is_there_is_passed_on() {
     place.write("outside.php", "<?php echo 'outside';");
     symlink("x.php", place.path("php/link.php")).unwrap();
     symlink(place.path("outside.php"), place.path("php/out.php")).unwrap();
-    let site = Site::serve(place, "to = \"unix:run/fpm.sock\", root = \"php\"", "");
+    let site = site::serve(place, "to = \"unix:run/fpm.sock\", root = \"php\"", "");
     for target in [
         "/app/image.jpg/x.php",
         "/app/none.php",
@@ -287,7 +288,7 @@ fn what_other_paths_answer_is_not_for_a_script_to_choose_unless_the_route_says_s
     for (control, body) in [("", "own"), (", control = true", "secret")] {
         let (place, _fpm) = with_scripts(&scripts);
         let keys = format!("to = \"unix:run/fpm.sock\", root = \"php\"{control}");
-        let site = Site::serve(place, &keys, secret);
+        let site = site::serve(place, &keys, secret);
         let answer = site.get("/app/steers.php").answer;
         assert_eq!(answer.text(), body);
         assert_eq!(answer.header("x-accel-redirect"), None);
@@ -334,7 +335,7 @@ fn scripts_that_hob_does_not_see_are_named_as_the_other_side_sees_them() {
     let (place, _fpm) = with_scripts(&[("vars.php", VARIABLES)]);
     let php = place.path("php").display().to_string();
     let keys = format!("to = \"unix:run/fpm.sock\", script_root = \"{php}\"");
-    let site = Site::serve(place, &keys, "");
+    let site = site::serve(place, &keys, "");
     let told = site.get("/app/vars.php/info").answer.text();
     assert!(
         told.contains(&format!(

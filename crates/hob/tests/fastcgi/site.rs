@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 
-use crate::harness::client::{Reply, call};
-use crate::harness::{DEADLINE, Hob, Place, send_signal};
+use crate::harness::site::Site;
+use crate::harness::{DEADLINE, Place, send_signal};
 
 /// A program that listens at a socket of the place, ended with this.
 pub(crate) struct Kept(Child);
@@ -38,62 +38,14 @@ impl Drop for Kept {
     }
 }
 
-/// A served site with programs.
-pub(crate) struct Site {
-    pub(crate) place: Place,
-    hob: Hob,
+/// Serves `keys` of `fastcgi` at `/app/*`, and `more` of the site.
+pub(crate) fn serve(place: Place, keys: &str, more: &str) -> Site {
+    serve_with(place, "", keys, more)
 }
 
-impl Site {
-    /// Serves `keys` of `fastcgi` at `/app/*`, and `more` of the site.
-    pub(crate) fn serve(place: Place, keys: &str, more: &str) -> Site {
-        Site::serve_with(place, "", keys, more)
-    }
-
-    /// The same with keys of the server.
-    pub(crate) fn serve_with(place: Place, own: &str, keys: &str, more: &str) -> Site {
-        let text = format!(
-            "{own}default_log = \"access\"\n[[log]]\nname = \"access\"\nfile = \"run/access.log\"\n\
-             format = \"json\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\n{more}\n\
-             [[site.route]]\npath = \"/app/*\"\nbody = \"10MiB\"\nfastcgi = {{ {keys} }}\n"
-        );
-        let hob = place.serve_text(&text);
-        Site { place, hob }
-    }
-
-    pub(crate) fn port(&self) -> u16 {
-        self.hob.port()
-    }
-
-    pub(crate) fn get(&self, target: &str) -> Reply {
-        call(self.port(), "GET", target, "", b"")
-    }
-
-    /// The record of a request, by its target.
-    pub(crate) fn record(&self, target: &str) -> serde_json::Value {
-        let log = self.place.path("run/access.log");
-        let until = Instant::now() + DEADLINE;
-        loop {
-            let lines = std::fs::read_to_string(&log).unwrap_or_default();
-            let mut records = lines
-                .lines()
-                .filter_map(|line| serde_json::from_str(line).ok());
-            let found = records.find(|line: &serde_json::Value| line["target"] == target);
-            if let Some(record) = found {
-                return record;
-            }
-            assert!(Instant::now() < until, "no {target} in {lines}");
-            std::thread::yield_now();
-        }
-    }
-
-    pub(crate) fn stop(self) {
-        self.hob.stop();
-    }
-
-    pub(crate) fn stop_and_print(self) -> String {
-        self.hob.stop_and_print()
-    }
+/// The same with keys of the server.
+pub(crate) fn serve_with(place: Place, own: &str, keys: &str, more: &str) -> Site {
+    Site::serve(place, own, &format!("fastcgi = {{ {keys} }}"), more)
 }
 
 /// A program of the system, wherever it is.

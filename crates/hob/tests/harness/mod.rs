@@ -9,6 +9,7 @@ pub mod client;
 pub mod library;
 pub mod load;
 pub mod over;
+pub mod site;
 pub mod terminal;
 
 use std::fs::File;
@@ -384,7 +385,7 @@ impl Hob {
         match Protocol::tested() {
             Protocol::H1 => self.clear_port(),
             protocol => {
-                let start = || Carrier::start(protocol, self.tls_port());
+                let start = || Carrier::start(protocol, self.own_port());
                 self.carrier.get_or_init(start).port
             }
         }
@@ -393,7 +394,7 @@ impl Hob {
     /// The port of hob itself that the tests speak to.
     pub fn own_port(&self) -> u16 {
         match Protocol::tested() {
-            Protocol::H1 => self.clear_port(),
+            Protocol::H1 | Protocol::Proxy => self.clear_port(),
             _ => self.tls_port(),
         }
     }

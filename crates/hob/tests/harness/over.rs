@@ -1,12 +1,15 @@
 //! The same tests over other protocols: with `HOB_TEST_OVER` set to `tls`, `h2` or `h3`, hob gets a
 //! TLS listener instead of a clear one, and a test the port of `tests/over/program.rs`, which
-//! carries its HTTP/1.1 there.
+//! carries its HTTP/1.1 there. With `proxy`, a test gets the port of another hob, which passes all
+//! requests on to the one that is tested.
 //!
 //! Tests about HTTP/1 itself have `h1_only` in their names and are left out then.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+
+use super::{Hob, Place};
 
 /// What hob is spoken to in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +19,8 @@ pub enum Protocol {
     Tls,
     H2,
     H3,
+    /// HTTP/1.1 in clear, through another hob.
+    Proxy,
 }
 
 impl Protocol {
@@ -26,14 +31,15 @@ impl Protocol {
             Ok("tls") => Protocol::Tls,
             Ok("h2") => Protocol::H2,
             Ok("h3") => Protocol::H3,
-            Ok(other) => panic!("HOB_TEST_OVER={other}: it is h1, tls, h2 or h3"),
+            Ok("proxy") => Protocol::Proxy,
+            Ok(other) => panic!("HOB_TEST_OVER={other}: it is h1, tls, h2, h3 or proxy"),
         }
     }
 
     /// What programs and logs are told.
     pub fn version(self) -> &'static str {
         match self {
-            Protocol::H1 | Protocol::Tls => "HTTP/1.1",
+            Protocol::H1 | Protocol::Tls | Protocol::Proxy => "HTTP/1.1",
             Protocol::H2 => "HTTP/2.0",
             Protocol::H3 => "HTTP/3.0",
         }
@@ -41,7 +47,7 @@ impl Protocol {
 
     pub fn scheme(self) -> &'static str {
         match self {
-            Protocol::H1 => "http",
+            Protocol::H1 | Protocol::Proxy => "http",
             _ => "https",
         }
     }
@@ -49,7 +55,7 @@ impl Protocol {
     /// The config with which hob speaks it.
     pub fn config(self, text: &str) -> String {
         let tls = match self {
-            Protocol::H1 => return text.to_owned(),
+            Protocol::H1 | Protocol::Proxy => return text.to_owned(),
             Protocol::Tls | Protocol::H2 => "{ certificate = \"self-signed\", http3 = false }",
             Protocol::H3 => "\"self-signed\"",
         };
@@ -62,13 +68,32 @@ impl Protocol {
 
 /// Carries a test's connections to hob; ends with this value.
 pub struct Carrier {
-    program: Child,
+    program: CarrierProgram,
     pub port: u16,
+}
+
+enum CarrierProgram {
+    Example(Child),
+    Proxy(#[expect(dead_code, reason = "ends when it is dropped")] Box<(Hob, Place)>),
 }
 
 impl Carrier {
     pub fn start(protocol: Protocol, port: u16) -> Carrier {
-        Carrier::start_with(protocol, port, &[])
+        match protocol {
+            Protocol::Proxy => Carrier::start_proxy(port),
+            protocol => Carrier::start_with(protocol, port, &[]),
+        }
+    }
+
+    fn start_proxy(port: u16) -> Carrier {
+        let place = Place::new();
+        let hob = place.serve_text(&format!(
+            "[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\n[[site.route]]\npath = \"/*\"\n\
+             body = \"1GiB\"\nproxy = \"http://127.0.0.1:{port}\"\n"
+        ));
+        let port = hob.clear_port();
+        let program = CarrierProgram::Proxy(Box::new((hob, place)));
+        Carrier { program, port }
     }
 
     /// Over HTTP/3, with a client that asks now and then whether the server still knows their
@@ -94,14 +119,17 @@ impl Carrier {
         let mut said = BufReader::new(program.stdout.take().unwrap());
         said.read_line(&mut line).unwrap();
         let port = line.trim().parse().unwrap();
+        let program = CarrierProgram::Example(program);
         Carrier { program, port }
     }
 }
 
 impl Drop for Carrier {
     fn drop(&mut self) {
-        let _ = self.program.kill();
-        let _ = self.program.wait();
+        if let CarrierProgram::Example(program) = &mut self.program {
+            let _ = program.kill();
+            let _ = program.wait();
+        }
     }
 }
 

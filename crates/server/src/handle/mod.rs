@@ -10,6 +10,7 @@ mod handler;
 pub mod html;
 pub mod metrics;
 pub mod plain;
+pub mod proxy;
 pub mod redirect;
 pub mod resident;
 pub mod respond;

@@ -9,17 +9,23 @@ use hob_trace::metric::ThreadCounters;
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::AnswersRoute;
-use crate::handle::fastcgi::exchange::{Connection, Exchange, Outgoing};
-use crate::handle::fastcgi::fail::{self, FastCgiFailure};
+use crate::handle::fastcgi::exchange::Exchange;
+use crate::handle::fastcgi::fail::{self, Befallen, FastCgiFailure};
 use crate::handle::fastcgi::find::{AskedPath, Script, ScriptLookup};
-use crate::handle::fastcgi::wire::RequestHead;
+use crate::handle::fastcgi::wire::{RequestHead, push_body, push_body_end};
 use crate::handle::fastcgi::{FastCgi, reply};
 use crate::handle::files::open::May;
 use crate::handle::plain;
 use crate::handle::script::body::{BodyCollectError, ProgramRequestBody};
 use crate::handle::script::fail::{broken_body, note};
-use crate::handle::script::gate::{Permit, enter};
+use crate::handle::script::gate::enter;
 use crate::handle::script::variables::{self, ProgramRequest, ScriptLocation};
+use crate::handle::upstream;
+use crate::handle::upstream::ask::{AskFailure, AskTerms, AsksMember, note_time};
+use crate::handle::upstream::config::{RetryCause, RetryRules};
+use crate::handle::upstream::fail::UpstreamFailure;
+use crate::handle::upstream::link::{Link, LinkTerms};
+use crate::handle::upstream::sending::{BodyFraming, Outgoing};
 use crate::serve::context::OnRoute;
 
 /// One request for a program.
@@ -71,7 +77,13 @@ pub(super) fn settle(
     found: ScriptLookup,
     path: &[u8],
 ) -> Result<Script, Box<Response>> {
-    let failed = |failure| fail::respond(request, (fastcgi, path), &failure, b"");
+    let on = Befallen {
+        fastcgi,
+        program: path,
+        member: "",
+        printed: b"",
+    };
+    let failed = |failure| fail::respond(request, on, &failure);
     Err(Box::new(match found {
         ScriptLookup::Script(script) => return Ok(script),
         ScriptLookup::FolderWithoutSlash => plain::add_slash(request),
@@ -96,29 +108,6 @@ impl FastCgiRequest {
         }
     }
 
-    fn outgoing(&self, script: &Script, body: ProgramRequestBody) -> Outgoing {
-        Outgoing {
-            head: self.head(script, body.len()),
-            body,
-            pool: self.pool.clone(),
-        }
-    }
-
-    /// Asks the program; the exchange is left in its place where that fails.
-    async fn exchange(
-        &self,
-        (script, started): (&Script, Instant),
-        outgoing: (Permit, Outgoing),
-        connection: Connection,
-        exchange: &mut Option<Exchange>,
-    ) -> Result<Response, FastCgiFailure> {
-        let (fastcgi, request) = (&self.fastcgi, &self.request);
-        let of = (&self.counters, &*script.file);
-        let begun = Exchange::begin(fastcgi, request, of, outgoing, connection).await?;
-        *exchange = Some(begun);
-        reply::of(request, exchange, started).await
-    }
-
     /// The records that begin the request.
     fn head(&self, script: &Script, body_bytes: u64) -> Vec<u8> {
         let settings = &self.fastcgi.settings;
@@ -134,7 +123,7 @@ impl FastCgiRequest {
             passes_authorization: settings.pass_authorization,
             may_tunnel: false,
         };
-        let mut head = RequestHead::new(self.fastcgi.kept.is_any());
+        let mut head = RequestHead::new(settings.upstream.keep > 0);
         match settings.env.is_empty() {
             true => {
                 variables::write_lasting(&asked, &mut head);
@@ -156,15 +145,60 @@ impl FastCgiRequest {
     }
 }
 
-/// The same body once more, where all of it is here and the request may be made twice: what has it
-/// done twice does the same (RFC 9110 section 9.2.2).
-fn held_again(request: &Request, body: &ProgramRequestBody) -> Option<ProgramRequestBody> {
-    const IDEMPOTENT: [&[u8]; 5] = [b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"];
-    match body {
-        _ if !IDEMPOTENT.contains(&request.head().method()) => None,
-        ProgramRequestBody::None => Some(ProgramRequestBody::None),
-        ProgramRequestBody::Held(bytes) => Some(ProgramRequestBody::Held(bytes.clone())),
-        ProgramRequestBody::Spooled(..) | ProgramRequestBody::Coming(..) => None,
+/// A script, asked for.
+struct AskedScript<'a> {
+    ask: &'a FastCgiRequest,
+    script: &'a Script,
+    started: Instant,
+}
+
+impl AsksMember for AskedScript<'_> {
+    type Failure = FastCgiFailure;
+
+    async fn ask(
+        &self,
+        link: Link,
+        body: ProgramRequestBody,
+        retry: Option<&RetryRules>,
+    ) -> Result<Response, Box<AskFailure<FastCgiFailure>>> {
+        let FastCgiRequest {
+            fastcgi,
+            request,
+            counters,
+            pool,
+            ..
+        } = self.ask;
+        let outgoing = Outgoing {
+            head: self.ask.head(self.script, body.len()),
+            body,
+            pool: pool.clone(),
+            framing: BodyFraming {
+                piece: push_body,
+                end: push_body_end,
+            },
+        };
+        let of = (counters, &*self.script.file);
+        let begun = Exchange::begin(fastcgi, request, of, (link, outgoing)).await;
+        let mut exchange = Some(begun);
+        let answered = reply::of(request, &mut exchange, (self.started, retry)).await;
+        answered.map_err(|failure| {
+            let left = exchange.map(Exchange::give_up);
+            let (link, is_unheard, printed) = left.unwrap_or_default();
+            Box::new(AskFailure {
+                failure,
+                link,
+                is_unheard,
+                printed,
+            })
+        })
+    }
+
+    fn cause(&self, failure: &FastCgiFailure) -> Option<RetryCause> {
+        match failure {
+            FastCgiFailure::Upstream(failure) => failure.cause(),
+            FastCgiFailure::Wire(_) => Some(RetryCause::Closed),
+            _ => None,
+        }
     }
 }
 
@@ -213,21 +247,31 @@ async fn run(ask: FastCgiRequest, script: Script) -> Response {
         pool,
         ..
     } = &ask;
-    let spooled = match request.body_len() {
-        None => match ProgramRequestBody::collect(request, pool).await {
-            Ok(body) => Some(body),
-            Err(trouble) => return broken_body(request, trouble),
-        },
-        Some(_) => None,
+    let waited_for = match request.body_len() {
+        None => ProgramRequestBody::collect(request, pool).await.map(Some),
+        Some(_) => ProgramRequestBody::short(request)
+            .await
+            .map_err(BodyCollectError::Broken),
     };
-    let program = (&**fastcgi, &*script.file);
-    let permit = match enter(&fastcgi.gate, request, counters, fastcgi.settings.wait).await {
+    let waited_for = match waited_for {
+        Ok(body) => body,
+        Err(trouble) => return broken_body(request, trouble),
+    };
+    let failed = |failure: &FastCgiFailure, member: &str, printed: &[u8]| {
+        let on = Befallen {
+            fastcgi,
+            program: &script.file,
+            member,
+            printed,
+        };
+        fail::respond(request, on, failure)
+    };
+    let settings = &fastcgi.settings.upstream;
+    let permit = match enter(&fastcgi.gate, request, counters, settings.wait).await {
         Ok(permit) => permit,
-        Err(refusal) => {
-            return fail::respond(request, program, &FastCgiFailure::Gate(refusal), b"");
-        }
+        Err(refusal) => return failed(&UpstreamFailure::Gate(refusal).into(), "", b""),
     };
-    let body = match spooled {
+    let body = match waited_for {
         Some(body) => body,
         None => match ProgramRequestBody::begin(request).await {
             Ok(body) => body,
@@ -235,40 +279,24 @@ async fn run(ask: FastCgiRequest, script: Script) -> Response {
         },
     };
     request.set_phase(HandlerPhase::Program);
-    let started = Instant::now();
-    let again = held_again(request, &body);
-    let outgoing = (permit, ask.outgoing(&script, body));
-    let mut exchange = None;
-    let mut answered = ask
-        .exchange((&script, started), outgoing, Connection::Any, &mut exchange)
-        .await;
-    let is_unheard =
-        |exchange: &Option<Exchange>| exchange.as_ref().is_some_and(Exchange::is_unheard);
-    if let (Err(FastCgiFailure::Closed | FastCgiFailure::Broken(_)), Some(body)) =
-        (&answered, again)
-        && is_unheard(&exchange)
-    {
-        counters.upstream_retries.add(1);
-        let permit = exchange.take().and_then(Exchange::into_permit);
-        answered = match permit {
-            Some(permit) => {
-                let outgoing = (permit, ask.outgoing(&script, body));
-                let of = (&script, started);
-                ask.exchange(of, outgoing, Connection::New, &mut exchange)
-                    .await
-            }
-            None => answered,
-        };
-    }
+    let asked = AskedScript {
+        ask: &ask,
+        script: &script,
+        started: Instant::now(),
+    };
+    let on = AskTerms {
+        upstream: &fastcgi.upstream,
+        request,
+        counters,
+        link: LinkTerms {
+            connect: settings.timeout.connect,
+            holds_process: true,
+            pool,
+        },
+        retry: &settings.retry,
+    };
+    let answered = upstream::ask::ask(&asked, on, permit, body).await;
     request.set_phase(HandlerPhase::Server);
-    {
-        let mut record = request.record_mut();
-        if record.program_us == 0 {
-            record.program_us = started.elapsed().as_micros() as u64;
-        }
-    }
-    answered.unwrap_or_else(|failure| {
-        let printed = exchange.as_ref().map_or(&b""[..], |one| &one.printed);
-        fail::respond(request, program, &failure, printed)
-    })
+    note_time(request, asked.started);
+    answered.unwrap_or_else(|vain| failed(&vain.failure, &vain.member, &vain.printed))
 }

@@ -3,7 +3,6 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::handle::config::build_site::OnSection;
 use crate::handle::config::check::PathLookups;
@@ -11,15 +10,17 @@ use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
 use crate::handle::config::program::Programs;
 use crate::handle::config::tree::{KeyTextPair, Section};
-use crate::handle::config::{Config, PathStatus, Route};
+use crate::handle::config::{Config, Route};
 use crate::handle::fastcgi::FastCgi;
 use crate::handle::fastcgi::find::Scripts;
-use crate::handle::fastcgi::keys::{FASTCGI, QUEUE, TIMEOUT};
+use crate::handle::fastcgi::keys::FASTCGI;
 use crate::handle::script::build::half_close;
 use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::upstream::address::MemberAddress;
-use crate::handle::upstream::kept::KeptConnections;
-use crate::handle::{Configured, HasSettings};
+use crate::handle::upstream::config::UpstreamSettings;
+use crate::handle::upstream::keys::TIMEOUT_TABLE;
+use crate::handle::upstream::members::Upstream;
+use crate::handle::{Configured, HasSettings, upstream};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
 use hob_keeper::preflight::ProgramCheck;
@@ -27,8 +28,8 @@ use hob_keeper::preflight::ProgramCheck;
 /// A program that another process keeps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FastCgiSettings {
-    /// Where it is.
-    pub to: MemberAddress,
+    /// Who answers.
+    pub upstream: UpstreamSettings,
     /// The folder of its scripts; `None` where it has none.
     pub root: Option<PathBuf>,
     /// Scripts that answer for a folder.
@@ -47,33 +48,8 @@ pub struct FastCgiSettings {
     pub dev: bool,
     /// It may steer its answers.
     pub control: bool,
-    /// Connections at once.
-    pub connections: usize,
-    /// Connections that stay open between requests.
-    pub keep: usize,
-    /// Requests that wait for one.
-    pub queue: usize,
-    /// How long a request waits for one.
-    pub wait: Duration,
-    /// Limits of time.
-    pub timeout: FastCgiTimeouts,
     /// Longest head of an answer, in bytes.
     pub head: usize,
-}
-
-/// Limits of time; zero is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FastCgiTimeouts {
-    /// Until there is a connection.
-    pub connect: Duration,
-    /// Until there is a head.
-    pub first_byte: Duration,
-    /// Until the end.
-    pub total: Duration,
-    /// Between two pieces.
-    pub progress: Duration,
-    /// Between two pieces of a stream of events.
-    pub events: Duration,
 }
 
 /// Where the parts of a `fastcgi` stand.
@@ -118,18 +94,18 @@ impl Configured for FastCgi {
             None => None,
         };
         let shared = around.shared();
-        let address = settings.to.to_string();
+        let addresses = settings.upstream.texts();
         let name = format!("{} fastcgi", route.path);
-        let limits = (settings.connections, settings.queue);
+        let limits = (settings.upstream.connections, settings.upstream.queue);
         Ok(Arc::new(FastCgi {
             scripts: Scripts::new(root.map(|root| (shared.pool.for_lane(root.lane()), root))),
             document_root: bytes(settings.document_root()),
-            gate: shared.gate(&format!("{name} {address}"), name, limits),
-            kept: KeptConnections::new(settings.keep),
+            gate: shared.gate(&format!("{name} {addresses}"), name, limits),
+            upstream: Upstream::new(&settings.upstream),
             pace: StderrRateLimit::default(),
             half_close: half_close(route),
             settings: settings.clone(),
-            address,
+            addresses,
         }))
     }
 
@@ -143,16 +119,7 @@ impl Configured for FastCgi {
         if let Some(root) = settings.looked_for() {
             looked.folder(root, spots.root, faults);
         }
-        // It may yet be started: what is served is told, and no more.
-        if let MemberAddress::Unix(socket) = &settings.to
-            && looked.look(socket) == PathStatus::Nothing
-            && !socket.as_os_str().is_empty()
-        {
-            let message = format!("there is no socket {}", socket.display());
-            faults
-                .warn(spots.to, message)
-                .hint("start the program that listens there; until then its requests are 502");
-        }
+        upstream::config::look_at_sockets(&settings.upstream, spots.to, looked, faults);
     }
 
     fn look(settings: &FastCgiSettings, spots: &FastCgiSpots, look: &mut ProgramCheck<'_, '_, '_>) {
@@ -162,7 +129,7 @@ impl Configured for FastCgi {
     }
 
     fn runs(settings: &FastCgiSettings) -> String {
-        settings.to.to_string()
+        settings.upstream.texts()
     }
 }
 
@@ -203,17 +170,11 @@ fn read(section: &Section, of_site: Option<&PathBuf>, faults: &mut Faults<'_>) -
             }
         }
     }
-    let (connections, keep) = (section.number("connections"), section.number("keep"));
-    if keep > connections {
-        faults
-            .warn(section.spot("keep"), "`keep` is more than `connections`")
-            .hint("there are never more to keep: lower it, or raise `connections`");
-    }
-    let (queue, wait) = section.inner("queue", &QUEUE, |queue| {
-        (queue.number("max"), queue.time("wait"))
+    let members = upstream::config::members(section, faults, |text, resolve| {
+        MemberAddress::parse(text, resolve)
     });
     FastCgiSettings {
-        to: address(section, faults),
+        upstream: UpstreamSettings::read(section, (members, &TIMEOUT_TABLE), faults),
         check: section.flag("check") && root.is_some(),
         root,
         index: index(section, faults),
@@ -223,34 +184,8 @@ fn read(section: &Section, of_site: Option<&PathBuf>, faults: &mut Faults<'_>) -
         pass_authorization: section.flag("pass_authorization"),
         dev: section.flag("dev"),
         control: section.flag("control"),
-        connections,
-        keep,
-        queue,
-        wait,
-        timeout: section.inner("timeout", &TIMEOUT, |timeout| FastCgiTimeouts {
-            connect: timeout.time("connect"),
-            first_byte: timeout.time("first_byte"),
-            total: timeout.time("total"),
-            progress: timeout.time("progress"),
-            events: timeout.time("events"),
-        }),
         head: section.size_usize("head"),
     }
-}
-
-fn address(section: &Section, faults: &mut Faults<'_>) -> MemberAddress {
-    let (text, spot) = (section.text("to"), section.spot("to"));
-    let resolve = |path: &str| faults.sources().resolve(spot.source, path);
-    let parsed = MemberAddress::parse(text, resolve);
-    parsed.unwrap_or_else(|hint| {
-        // What is missing is told already.
-        if section.given("to").is_some() {
-            faults
-                .error(spot, format!("{text:?} is no address"))
-                .hint(hint);
-        }
-        MemberAddress::Unix(PathBuf::new())
-    })
 }
 
 fn index(section: &Section, faults: &mut Faults<'_>) -> Vec<String> {

@@ -34,8 +34,8 @@ impl ExplainsRoute for FastCgi {
             Err(response) => *response,
             Ok(script) => {
                 let file = match script.file.is_empty() {
-                    true => self.address.clone(),
-                    false => format!("{} at {}", shown(&script.file), self.address),
+                    true => self.addresses.clone(),
+                    false => format!("{} at {}", shown(&script.file), self.addresses),
                 };
                 told.program = Some(ExplainedProgram {
                     arguments: vec![file.clone()],

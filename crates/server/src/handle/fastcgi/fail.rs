@@ -9,30 +9,14 @@ use crate::handle::fastcgi::exchange::Exchange;
 use crate::handle::fastcgi::wire::WireFault;
 use crate::handle::plain;
 use crate::handle::script::fail::explain_page;
-use crate::handle::script::gate::GateRefusal;
 use crate::handle::script::head::BadHead;
+use crate::handle::upstream::fail::{UpstreamFailure, UpstreamReasons, upstream_reasons};
 
 /// Why there is no answer, or no whole one.
 #[derive(Debug)]
 pub(super) enum FastCgiFailure {
-    /// There is no connection for it.
-    Gate(GateRefusal),
-    /// Nobody listens there, or the server may not.
-    Unreachable(String),
-    /// No connection in time.
-    ConnectTime,
-    /// No head in time.
-    FirstByte,
-    /// It took too long.
-    Total,
-    /// It fell silent.
-    Progress,
-    /// No more of a stream of events in time.
-    Silent,
-    /// The connection ended before the answer.
-    Closed,
-    /// The connection broke.
-    Broken(String),
+    /// What can happen with any upstream.
+    Upstream(UpstreamFailure),
     /// What came is not the protocol, or a refusal.
     Wire(WireFault),
     /// What it printed is no answer.
@@ -54,16 +38,20 @@ pub(super) enum FastCgiFailure {
     NotLooked(String),
 }
 
+static REASONS: UpstreamReasons = upstream_reasons!("fastcgi", "program");
+
+impl From<UpstreamFailure> for FastCgiFailure {
+    fn from(failure: UpstreamFailure) -> FastCgiFailure {
+        FastCgiFailure::Upstream(failure)
+    }
+}
+
 impl FastCgiFailure {
     /// The status that tells the client.
     fn status(&self) -> u16 {
         match self {
-            FastCgiFailure::Gate(_) | FastCgiFailure::Wire(WireFault::Refused(_)) => 503,
-            FastCgiFailure::ConnectTime
-            | FastCgiFailure::FirstByte
-            | FastCgiFailure::Total
-            | FastCgiFailure::Progress
-            | FastCgiFailure::Silent => 504,
+            FastCgiFailure::Upstream(failure) => failure.status(),
+            FastCgiFailure::Wire(WireFault::Refused(_)) => 503,
             FastCgiFailure::Forbidden => 403,
             FastCgiFailure::NotLooked(_) => 500,
             _ => 502,
@@ -80,26 +68,7 @@ impl FastCgiFailure {
     /// The reason in words, for the record.
     fn reason(&self) -> &'static str {
         match self {
-            FastCgiFailure::Gate(GateRefusal::Full) => {
-                "limits: fastcgi.queue.max: too many requests wait for the program"
-            }
-            FastCgiFailure::Gate(GateRefusal::Time) => {
-                "limits: fastcgi.queue.wait: no connection became free in time"
-            }
-            FastCgiFailure::Unreachable(_) => "the program cannot be reached",
-            FastCgiFailure::ConnectTime => {
-                "limits: fastcgi.timeout.connect: the program did not take the connection in time"
-            }
-            FastCgiFailure::FirstByte => {
-                "limits: fastcgi.timeout.first_byte: no head of an answer in time"
-            }
-            FastCgiFailure::Total => "limits: fastcgi.timeout.total: the answer took too long",
-            FastCgiFailure::Progress => "limits: fastcgi.timeout.progress: the answer fell silent",
-            FastCgiFailure::Silent => {
-                "limits: fastcgi.timeout.events: the stream of events fell silent"
-            }
-            FastCgiFailure::Closed => "the program closed the connection before its answer ended",
-            FastCgiFailure::Broken(_) => "the connection to the program broke",
+            FastCgiFailure::Upstream(failure) => failure.reason(&REASONS),
             FastCgiFailure::Wire(WireFault::Malformed(_)) => "what the program sent is not FastCGI",
             FastCgiFailure::Wire(WireFault::Refused(_)) => "the program takes no more requests",
             FastCgiFailure::Head(bad) => bad.reason,
@@ -114,9 +83,8 @@ impl FastCgiFailure {
     /// What the reason leaves open.
     fn details(&self) -> String {
         match self {
-            FastCgiFailure::Unreachable(text)
-            | FastCgiFailure::Broken(text)
-            | FastCgiFailure::NotLooked(text) => text.clone(),
+            FastCgiFailure::Upstream(failure) => failure.details().to_owned(),
+            FastCgiFailure::NotLooked(text) => text.clone(),
             FastCgiFailure::Wire(WireFault::Malformed(text) | WireFault::Refused(text)) => {
                 (*text).to_owned()
             }
@@ -130,29 +98,34 @@ impl FastCgiFailure {
     }
 }
 
+/// What a failure befell: the handler, the script, and the member, as far as one was asked.
+#[derive(Clone, Copy)]
+pub(super) struct Befallen<'a> {
+    pub(super) fastcgi: &'a FastCgi,
+    pub(super) program: &'a [u8],
+    pub(super) member: &'a str,
+    /// What was printed last.
+    pub(super) printed: &'a [u8],
+}
+
 /// Tells the record why, which script it was, who was asked, and what it printed last.
-fn note(
-    request: &Request,
-    (fastcgi, program): (&FastCgi, &[u8]),
-    failure: &FastCgiFailure,
-    printed: &[u8],
-) {
+fn note(request: &Request, on: Befallen<'_>, failure: &FastCgiFailure) {
     {
         let mut record = request.record_mut();
         record.fault = failure.fault();
         record.reason = Some(failure.reason());
     }
-    let mut detail = program.to_vec();
-    if !program.is_empty() {
+    let mut detail = on.program.to_vec();
+    if !on.program.is_empty() {
         detail.extend_from_slice(b" at ");
     }
-    detail.extend_from_slice(fastcgi.address.as_bytes());
+    detail.extend_from_slice(on.shown_member().as_bytes());
     let details = failure.details();
     if !details.is_empty() {
         detail.extend_from_slice(b": ");
         detail.extend_from_slice(details.as_bytes());
     }
-    let printed = printed.trim_ascii();
+    let printed = on.printed.trim_ascii();
     if !printed.is_empty() {
         detail.extend_from_slice(b"; stderr: ");
         detail.extend_from_slice(printed);
@@ -160,36 +133,45 @@ fn note(
     request.set_detail(&detail);
 }
 
+impl Befallen<'_> {
+    fn shown_member(&self) -> &str {
+        match self.member {
+            "" => &self.fastcgi.addresses,
+            member => member,
+        }
+    }
+}
+
 /// How the body of an answer that has begun breaks.
 pub(super) fn broken(exchange: &Exchange, failure: &FastCgiFailure) -> BodyError {
-    let of = (&*exchange.fastcgi, &*exchange.program);
-    note(&exchange.request, of, failure, &exchange.printed);
+    let on = Befallen {
+        fastcgi: &exchange.fastcgi,
+        program: &exchange.program,
+        member: &exchange.member,
+        printed: &exchange.printed,
+    };
+    note(&exchange.request, on, failure);
     BodyError::Source(failure.fault(), failure.reason())
 }
 
 /// The answer to a request that failed.
-pub(super) fn respond(
-    request: &Request,
-    (fastcgi, program): (&FastCgi, &[u8]),
-    failure: &FastCgiFailure,
-    printed: &[u8],
-) -> Response {
-    note(request, (fastcgi, program), failure, printed);
+pub(super) fn respond(request: &Request, on: Befallen<'_>, failure: &FastCgiFailure) -> Response {
+    note(request, on, failure);
     let status = failure.status();
     let mut response = match status {
         503 => plain::busy(),
         _ => plain::error(status),
     };
-    if fastcgi.settings.dev {
-        let shown = match program.is_empty() {
-            true => fastcgi.address.as_bytes(),
-            false => program,
+    if on.fastcgi.settings.dev {
+        let shown = match on.program.is_empty() {
+            true => on.shown_member().as_bytes(),
+            false => on.program,
         };
         let page = explain_page(
             (status, failure.reason()),
             shown,
             &failure.details(),
-            printed,
+            on.printed,
             "fastcgi.dev",
         );
         response.body = Body::Bytes(Bytes::from(page));

@@ -1,10 +1,13 @@
 //! Keys of `fastcgi`.
 
 use crate::handle::config::key::Preset::{Inherited, Nothing, Required};
-use crate::handle::config::key::ValueType::{Flag, Integer, Map, Path, Size, Text, Texts};
-use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, ValueType};
-use crate::handle::config::schema::{KIB, MIB, TIME_OR_NONE, TIME_SOME, secs};
-use crate::handle::script::keys::{DEV, PASS_AUTHORIZATION, QUEUE_KEYS};
+use crate::handle::config::key::ValueType::{
+    Flag, Integer, Map, Path, Size, Text, TextOrTexts, Texts,
+};
+use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable};
+use crate::handle::config::schema::{KIB, MIB};
+use crate::handle::script::keys::{CONTROL, DEV, PASS_AUTHORIZATION};
+use crate::handle::upstream::keys::{BALANCE, FAIL, QUEUE, RETRY, TIMEOUT, connections};
 
 /// `[site.route.fastcgi]`
 pub(crate) static FASTCGI: SchemaTable = SchemaTable {
@@ -14,10 +17,10 @@ pub(crate) static FASTCGI: SchemaTable = SchemaTable {
            string is `to`.",
     base: None,
     keys: &[
-        SchemaKey::new("to", Text, Required)
+        SchemaKey::new("to", TextOrTexts, Required)
             .says(
-                "Where it listens: `unix:PATH`, or an IP address and a port. The account of the \
-                 server must be able to write to the socket.",
+                "Where it listens: `unix:PATH`, or an IP address and a port; a list where several \
+                 do. The account of the server must be able to write to the socket.",
             )
             .example("\"unix:/run/php/php-fpm.sock\"")
             .aka(&["address", "server"]),
@@ -61,20 +64,8 @@ pub(crate) static FASTCGI: SchemaTable = SchemaTable {
             .aka(&["param", "params"]),
         PASS_AUTHORIZATION,
         DEV,
-        SchemaKey::new(
-            "connections",
-            Integer {
-                min: 1,
-                max: 100_000,
-            },
-            Preset::Integer(256),
-        )
-        .says(
-            "Connections at once, one for each request; more requests wait in its queue. The \
-             process behind has its own limit, and those beyond wait there.",
-        )
-        .example("32")
-        .aka(&["max_connections", "concurrent", "limit"]),
+        BALANCE,
+        connections(256),
         SchemaKey::new(
             "keep",
             Integer {
@@ -84,7 +75,7 @@ pub(crate) static FASTCGI: SchemaTable = SchemaTable {
             Preset::Integer(0),
         )
         .says(
-            "Connections that stay open between requests, of all threads together; one that has \
+            "Connections to each member that stay open between requests, of all threads together; one that has \
              rested for a minute or two is closed, and none rests while a new one waits to be \
              taken. Each holds a child of php-fpm for itself, also while it rests: keep fewer than \
              `pm.max_children` where others ask the same pool. Where hob is the only one, as many \
@@ -93,61 +84,15 @@ pub(crate) static FASTCGI: SchemaTable = SchemaTable {
         )
         .example("4")
         .aka(&["keep_conn"]),
-        SchemaKey::new("queue", ValueType::Table(&QUEUE), Nothing("")),
-        SchemaKey::new("timeout", ValueType::Table(&TIMEOUT), Nothing("")).aka(&["timeouts"]),
+        QUEUE,
+        TIMEOUT,
+        FAIL,
+        RETRY,
         SchemaKey::new("head", Size { min: KIB, max: MIB }, Preset::Size(64 * KIB))
             .says("Longest head of an answer; a longer one is a 502.")
             .example("\"16KiB\"")
             .aka(&["buffer_size"]),
-        SchemaKey::new("control", Flag, Preset::Flag(false))
-            .says(
-                "The program may have hob send a file or what another path answers in the place of \
-                 its own answer (`X-Sendfile`, `X-Accel-Redirect`, `Script-Control`), as programs \
-                 that hob runs may. Else such fields are taken out; `X-Accel-Buffering` holds \
-                 anyway.",
-            )
-            .example("true"),
-    ],
-};
-
-/// `[site.route.fastcgi.queue]`
-pub(crate) static QUEUE: SchemaTable = SchemaTable {
-    name: "queue",
-    header: "`queue` of `fastcgi`",
-    text: "Requests that wait for a connection.",
-    base: None,
-    keys: QUEUE_KEYS,
-};
-
-/// `[site.route.fastcgi.timeout]`
-pub(crate) static TIMEOUT: SchemaTable = SchemaTable {
-    name: "timeout",
-    header: "`timeout` of `fastcgi`",
-    text: "Time limits (504); `\"0s\"` is none.",
-    base: None,
-    keys: &[
-        SchemaKey::new("connect", TIME_SOME, secs(5))
-            .says("Until there is a connection.")
-            .example("\"1s\""),
-        SchemaKey::new("first_byte", TIME_OR_NONE, secs(60))
-            .says("From then until the head of the answer.")
-            .example("\"10s\"")
-            .aka(&["read", "read_timeout"]),
-        SchemaKey::new("total", TIME_OR_NONE, secs(600))
-            .says("From then until the end of the answer.")
-            .example("\"0s\"")
-            .aka(&["max"]),
-        SchemaKey::new("progress", TIME_OR_NONE, secs(60))
-            .says("Longest pause between two pieces of an answer.")
-            .example("\"5m\"")
-            .aka(&["idle"]),
-        SchemaKey::new("events", TIME_OR_NONE, secs(300))
-            .says(
-                "Longest pause between two pieces of an answer of `text/event-stream`, for which \
-                 `total` and `progress` do not hold.",
-            )
-            .example("\"1h\"")
-            .aka(&["sse", "event_stream"]),
+        CONTROL,
     ],
 };
 

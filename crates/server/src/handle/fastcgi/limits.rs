@@ -10,7 +10,5 @@ pub(super) const READ_BYTES: usize = 16 * 1024;
 pub(super) const OUTPUT_HELD_BYTES_MAX: usize = 64 * 1024;
 /// How long the beginning of an answer waits for its end. Events and what asks for it do not wait.
 pub(super) const OUTPUT_HELD_TIME: Duration = Duration::from_millis(10);
-/// Bytes of a collected request body read from its file at a time.
-pub(super) const SPOOLED_BYTES: usize = 64 * 1024;
 /// Bytes of standard error kept to explain a failure, the last ones.
 pub(super) const STDERR_KEPT_BYTES: usize = 4 * 1024;

@@ -27,20 +27,20 @@ use crate::handle::fastcgi::config::FastCgiSettings;
 use crate::handle::fastcgi::find::Scripts;
 use crate::handle::script::gate::Gate;
 use crate::handle::script::stderr::StderrRateLimit;
-use crate::handle::upstream::kept::KeptConnections;
+use crate::handle::upstream::members::Upstream;
 
 /// A handler of this kind, ready to answer.
 pub struct FastCgi {
     /// As configured.
     pub settings: FastCgiSettings,
-    /// Where the address is, in words.
-    pub(crate) address: String,
+    /// Who answers, for people.
+    pub(crate) addresses: String,
     /// Which scripts there are.
     pub(crate) scripts: Scripts,
     /// What programs are told is the site's root.
     pub(crate) document_root: Vec<u8>,
-    /// Connections that rest.
-    pub(crate) kept: Arc<KeptConnections>,
+    /// Who answers.
+    pub(crate) upstream: Arc<Upstream>,
     /// How many connections there are at once.
     pub(crate) gate: Arc<Gate>,
     /// How much standard error is logged.

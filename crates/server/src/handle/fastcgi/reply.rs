@@ -16,19 +16,27 @@ use crate::handle::script::control::{Buffer, Control, is_event_stream};
 use crate::handle::script::dechunk::Dechunked;
 use crate::handle::script::head::{BadHead, CgiHead, CgiHeadProgress, HeadReader};
 use crate::handle::script::reply::{head_alone, say_type, whole};
+use crate::handle::upstream::ask::note_time;
+use crate::handle::upstream::config::{RetryCause, RetryRules};
+use crate::handle::upstream::fail::UpstreamFailure;
 
-/// The answer of a program. The exchange is left where it fails.
+/// The answer of a program. The exchange is left where it fails. With `retry`, an answer of a
+/// status that it names is a failure.
 pub(super) async fn of(
     request: &Request,
     exchange: &mut Option<Exchange>,
-    started: Instant,
+    (started, retry): (Instant, Option<&RetryRules>),
 ) -> Result<Response, FastCgiFailure> {
     let Some(reading) = exchange.as_mut() else {
-        return Err(FastCgiFailure::Closed);
+        return Err(UpstreamFailure::Closed.into());
     };
     let (mut head, body_at) = read_head(reading).await?;
+    let asks_again = retry.is_some_and(|retry| retry.has(RetryCause::Status(head.status)));
+    if asks_again {
+        return Err(UpstreamFailure::Status(head.status).into());
+    }
     reading.has_head();
-    request.record_mut().program_us = started.elapsed().as_micros() as u64;
+    note_time(request, started);
     request.tell(
         RequestStage::Program,
         format_args!("its head came: status {}", head.status),
@@ -58,7 +66,7 @@ pub(super) async fn of(
         return Err(FastCgiFailure::Short { announced, came });
     }
     let Some(reading) = exchange.take() else {
-        return Err(FastCgiFailure::Closed);
+        return Err(UpstreamFailure::Closed.into());
     };
     if !is_sent || head.local.is_some() {
         reading.release();
@@ -70,22 +78,12 @@ pub(super) async fn of(
 /// What the program asks of the server. What could have other things sent than its answer is left
 /// out where the route does not let it: another path is for the client to ask for.
 fn take_control(exchange: &Exchange, head: &mut CgiHead) -> Control {
-    let fields = &mut head.fields;
-    if exchange.fastcgi.settings.control {
-        return Control::read(fields);
-    }
-    if let Some(target) = head.local.take() {
+    let may_steer = exchange.fastcgi.settings.control;
+    if !may_steer && let Some(target) = head.local.take() {
         head.status = 302;
-        fields.set(b"Location", &target);
+        head.fields.set(b"Location", &target);
     }
-    let control = Control::take(fields);
-    if control.buffer == Buffer::Never {
-        fields.set(b"X-Accel-Buffering", b"no");
-    }
-    Control {
-        buffer: control.buffer,
-        ..Control::default()
-    }
+    Control::of_upstream(&mut head.fields, may_steer)
 }
 
 /// An answer with its body, whole or as it comes.

@@ -82,6 +82,23 @@ impl ProgramRequestBody {
         Ok(ProgramRequestBody::Coming(pieces, len))
     }
 
+    /// Waits for all of a short body whose length is known, so that a slow client keeps nobody
+    /// waiting but itself; `None` where it is not short.
+    pub(crate) async fn short(request: &Request) -> Result<Option<ProgramRequestBody>, BodyError> {
+        let len = request.body_len();
+        if len.is_none_or(|len| len > BODY_HELD_BYTES_MAX as u64) {
+            return Ok(None);
+        }
+        let mut pieces = VecDeque::new();
+        while let Some(piece) = request.next_body().await {
+            pieces.push_back(piece?);
+        }
+        Ok(Some(match pieces.is_empty() {
+            true => ProgramRequestBody::None,
+            false => ProgramRequestBody::Held(joined(pieces)),
+        }))
+    }
+
     /// Collects a body whose length is not known.
     pub(crate) async fn collect(
         request: &Request,

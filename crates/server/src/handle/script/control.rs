@@ -110,6 +110,22 @@ impl Control {
         control
     }
 
+    /// The same of an upstream's answer. Unless it may steer, what could have other things sent
+    /// than its answer is taken out and has no effect.
+    pub(crate) fn of_upstream(fields: &mut Fields, may_steer: bool) -> Control {
+        if may_steer {
+            return Control::read(fields);
+        }
+        let control = Control::take(fields);
+        if control.buffer == Buffer::Never {
+            fields.set(b"X-Accel-Buffering", b"no");
+        }
+        Control {
+            buffer: control.buffer,
+            ..Control::default()
+        }
+    }
+
     fn take_words(&mut self, value: &[u8]) {
         for word in unquoted(value, b';').map(<[u8]>::trim_ascii) {
             if word.is_empty() {

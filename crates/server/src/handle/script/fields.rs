@@ -56,7 +56,7 @@ fn push_name(name: &[u8], out: &mut Vec<u8>) {
 /// The values of fields of one name, as one.
 fn push_values(same: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> bool {
     if same[0].0.eq_ignore_ascii_case(b"cookie") {
-        return push_cookies(same, out);
+        return push_cookies(same.iter().map(|(_, value)| *value), out);
     }
     for (index, (_, one)) in same.iter().enumerate() {
         if index > 0 {
@@ -69,9 +69,11 @@ fn push_values(same: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> bool {
 
 /// The cookies of a request, without those of the admin pages: browsers send them to every port of
 /// a host, and no program is to act for who is logged in there. False when no others are there.
-fn push_cookies(same: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> bool {
+pub(crate) fn push_cookies<'a>(values: impl Iterator<Item = &'a [u8]>, out: &mut Vec<u8>) -> bool {
     let start = out.len();
-    for (_, one) in same {
+    let mut is_any = false;
+    for one in values {
+        is_any |= !one.is_empty();
         if memchr::memmem::find(one, ADMIN_COOKIE).is_none() {
             if out.len() > start {
                 out.extend_from_slice(b"; ");
@@ -90,7 +92,7 @@ fn push_cookies(same: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> bool {
             out.extend_from_slice(cookie);
         }
     }
-    out.len() > start || same.iter().all(|(_, one)| one.is_empty())
+    out.len() > start || !is_any
 }
 
 fn lower(name: &[u8]) -> impl Iterator<Item = u8> {

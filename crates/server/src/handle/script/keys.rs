@@ -38,3 +38,13 @@ pub(in crate::handle) const QUEUE_KEYS: &[SchemaKey] = &[
         .example("\"2s\"")
         .aka(&["time", "timeout"]),
 ];
+
+/// Of those whose programs run elsewhere.
+pub(in crate::handle) const CONTROL: SchemaKey =
+    SchemaKey::new("control", Flag, Preset::Flag(false))
+        .says(
+            "It may have hob send a file or what another path answers in the place of its own \
+             answer (`X-Sendfile`, `X-Accel-Redirect`, `Script-Control`), as programs that hob \
+             runs may. Else such fields are taken out; `X-Accel-Buffering` holds anyway.",
+        )
+        .example("true");

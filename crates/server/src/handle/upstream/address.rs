@@ -1,8 +1,10 @@
-//! Where a member of an upstream is: `unix:PATH`, or an IP address and a port.
+//! Where a member of an upstream is: `unix:PATH`, or an IP address or a name, and a port.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+
+use hob_http::is_host;
 
 /// A member's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +13,8 @@ pub enum MemberAddress {
     Unix(PathBuf),
     /// An address and a port.
     Tcp(SocketAddr),
+    /// A name to be looked up, and a port.
+    Name(String, u16),
 }
 
 /// Longest path of a socket, in bytes (`unix(7)`).
@@ -35,11 +39,23 @@ impl MemberAddress {
         if Path::new(text).is_absolute() {
             return Err("write `unix:` before the path of a socket");
         }
-        let address = text.replace("localhost:", "127.0.0.1:");
-        address.parse().map(MemberAddress::Tcp).map_err(|_| {
-            "write `unix:PATH`, or an IP address and a port, such as `127.0.0.1:9000`; other names \
-             are not looked up"
-        })
+        if let Ok(address) = text.replace("localhost:", "127.0.0.1:").parse() {
+            return Ok(MemberAddress::Tcp(address));
+        }
+        let is_name = |name: &str| !name.contains(['[', ':', '@']) && is_host(name.as_bytes());
+        match text.rsplit_once(':') {
+            // Digits and dots alone are an address that is none.
+            Some((name, port)) if is_name(name) && name.contains(|c: char| c.is_alphabetic()) => {
+                let port = port
+                    .parse()
+                    .map_err(|_| "a port is a number from 1 to 65535")?;
+                Ok(MemberAddress::Name(name.to_owned(), port))
+            }
+            _ => Err(
+                "write `unix:PATH`, or an IP address or a name, and a port, such as \
+                 `127.0.0.1:9000`",
+            ),
+        }
     }
 }
 
@@ -48,6 +64,7 @@ impl fmt::Display for MemberAddress {
         match self {
             MemberAddress::Unix(path) => write!(f, "unix:{}", path.display()),
             MemberAddress::Tcp(address) => write!(f, "{address}"),
+            MemberAddress::Name(name, port) => write!(f, "{name}:{port}"),
         }
     }
 }
@@ -65,13 +82,21 @@ mod tests {
         assert_eq!(shown("unix:///run/fpm.sock"), "unix:/run/fpm.sock");
         assert_eq!(shown("localhost:9000"), "127.0.0.1:9000");
         assert_eq!(shown("[::1]:9000"), "[::1]:9000");
+        assert_eq!(
+            parse("php.internal:9000").unwrap(),
+            MemberAddress::Name("php.internal".to_owned(), 9000)
+        );
         let long = format!("unix:/{}", "x".repeat(PATH_BYTES_MAX));
         for text in [
             "",
             "unix:",
             "9000",
             "/run/fpm.sock",
-            "php:9000",
+            "php",
+            "php:fpm",
+            "php:99999",
+            "a b:9000",
+            "1.2.3:9000",
             "127.0.0.1",
             &long,
         ] {

@@ -1,9 +1,10 @@
 //! A connection to a member.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::task::Poll;
+use std::pin::pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hob_http::reactor::Timer;
@@ -14,7 +15,9 @@ use rustix::net::{
     sockopt,
 };
 
+use crate::cache::disk_threads::DiskThreads;
 use crate::handle::upstream::address::MemberAddress;
+use crate::handle::upstream::members::Member;
 
 /// Between two tries where a socket of this machine has no room for one more that waits.
 const TRY_AGAIN: Duration = Duration::from_millis(5);
@@ -24,38 +27,68 @@ const TRY_AGAIN: Duration = Duration::from_millis(5);
 pub(crate) enum ConnectError {
     /// It was not there in time.
     Timeout,
-    /// The system says why.
-    Refused(io::Error),
+    /// Why, in words.
+    Refused(String),
 }
 
 impl From<Errno> for ConnectError {
     fn from(error: Errno) -> ConnectError {
-        ConnectError::Refused(error.into())
+        io::Error::from(error).into()
     }
 }
 
-/// Connects, for at most `patience`.
+impl From<io::Error> for ConnectError {
+    fn from(error: io::Error) -> ConnectError {
+        ConnectError::Refused(error.to_string())
+    }
+}
+
+/// Connects to a member, for at most `patience`. A name is looked up by `pool`.
 pub(crate) async fn to(
-    address: &MemberAddress,
-    reactor: &Reactor,
+    member: &Member,
+    (reactor, pool): (&Reactor, &DiskThreads),
     patience: Duration,
 ) -> Result<Watched, ConnectError> {
     let limit = reactor.timer();
     limit.set(patience);
+    let Some(name) = &member.name else {
+        return to_address(&member.address, reactor, &limit).await;
+    };
+    let mut looked = pin!(name.addresses(reactor, pool));
+    let addresses = within(&limit, |cx| looked.as_mut().poll(cx)).await?;
+    let mut refused = None;
+    for address in addresses.map_err(ConnectError::Refused)? {
+        match to_address(&MemberAddress::Tcp(address), reactor, &limit).await {
+            Err(ConnectError::Refused(error)) => {
+                refused = Some(ConnectError::Refused(format!("{address}: {error}")));
+            }
+            done => return done,
+        }
+    }
+    Err(refused.unwrap_or(ConnectError::Timeout))
+}
+
+async fn to_address(
+    address: &MemberAddress,
+    reactor: &Reactor,
+    limit: &Timer,
+) -> Result<Watched, ConnectError> {
     loop {
         let socket = open(address)?;
         let begun = match address {
             MemberAddress::Unix(path) => connect(&socket, &SocketAddrUnix::new(path.as_path())?),
             MemberAddress::Tcp(address) => connect(&socket, address),
+            // It has been looked up.
+            MemberAddress::Name(..) => Err(Errno::ADDRNOTAVAIL),
         };
         match begun {
-            Ok(()) => return reactor.watch(socket).map_err(ConnectError::Refused),
-            Err(Errno::INPROGRESS) => return await_connection(socket, reactor, &limit).await,
+            Ok(()) => return Ok(reactor.watch(socket)?),
+            Err(Errno::INPROGRESS) => return await_connection(socket, reactor, limit).await,
             // As many wait there as may; nobody tells when one more may.
             Err(Errno::AGAIN) => {
                 let pause = reactor.timer();
                 pause.set(TRY_AGAIN);
-                within(&limit, |cx| pause.poll_elapsed(cx)).await?;
+                within(limit, |cx| pause.poll_elapsed(cx)).await?;
             }
             Err(error) => return Err(error.into()),
         }
@@ -66,8 +99,8 @@ fn open(address: &MemberAddress) -> Result<OwnedFd, ConnectError> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let family = match address {
         MemberAddress::Unix(_) => AddressFamily::UNIX,
-        MemberAddress::Tcp(address) if address.is_ipv4() => AddressFamily::INET,
-        MemberAddress::Tcp(_) => AddressFamily::INET6,
+        MemberAddress::Tcp(address) if address.is_ipv6() => AddressFamily::INET6,
+        MemberAddress::Tcp(_) | MemberAddress::Name(..) => AddressFamily::INET,
     };
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
     if family != AddressFamily::UNIX {
@@ -81,7 +114,7 @@ async fn await_connection(
     reactor: &Reactor,
     limit: &Timer,
 ) -> Result<Watched, ConnectError> {
-    let socket = reactor.watch(socket).map_err(ConnectError::Refused)?;
+    let socket = reactor.watch(socket)?;
     loop {
         // Room to write is what the kernel tells of a connection that is there, or failed.
         socket.clear_writable();
@@ -94,12 +127,12 @@ async fn await_connection(
 }
 
 /// Waits, and not for longer than the limit.
-async fn within(
+async fn within<T>(
     limit: &Timer,
-    mut poll: impl FnMut(&mut std::task::Context<'_>) -> Poll<()>,
-) -> Result<(), ConnectError> {
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+) -> Result<T, ConnectError> {
     poll_fn(|cx| match poll(cx) {
-        Poll::Ready(()) => Poll::Ready(Ok(())),
+        Poll::Ready(done) => Poll::Ready(Ok(done)),
         Poll::Pending => limit.poll_elapsed(cx).map(|()| Err(ConnectError::Timeout)),
     })
     .await

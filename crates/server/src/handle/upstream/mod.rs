@@ -1,9 +1,24 @@
 //! Servers of other people that answer for routes: who they are and how they are reached. Knows no
 //! protocol that is spoken there.
 //!
-//! - `address` where one is, as the config writes it
+//! - `members` who is asked next, and who is left out; `address` where one is, as the config has
+//!   it
+//! - `names` where a name leads
 //! - `connect` a connection to it, `kept` those that stay open between requests
+//! - `ask` asking one after the other where one fails, `link` a connection while a request has it
+//! - `sending` a request on its way, `patience` how long its answer is waited for, `fail` what goes
+//!   wrong
+//! - `keys`, `config` what the config says of all this
 
 pub mod address;
+pub(crate) mod ask;
+pub mod config;
 pub(crate) mod connect;
+pub(crate) mod fail;
 pub(crate) mod kept;
+pub(crate) mod keys;
+pub(crate) mod link;
+pub mod members;
+pub(crate) mod names;
+pub mod patience;
+pub(crate) mod sending;

@@ -1,6 +1,6 @@
 //! Words about programs that make answers.
 
-use hob_config::foreign::{Foreign, keys, lacks};
+use hob_config::foreign::{Foreign, keys, lacks, needless};
 use hob_config::schema::{LISTEN, PROGRAM};
 
 use super::super::keys::{ROOT, ROUTE, SITE};
@@ -357,6 +357,59 @@ pub(super) static WORDS: &[Foreign] = &[
         "Caddy, nginx, lighttpd, php-fpm, Unit",
         &["site.route.fastcgi"],
         "`fastcgi = \"unix:/run/php/php-fpm.sock\"` in the route of the scripts",
+    ),
+    keys(
+        &[
+            "proxy_pass",
+            "ProxyPass",
+            "ProxyPassMatch",
+            "ProxyPassReverse",
+            "reverse_proxy",
+            "proxy.server",
+            "upstream",
+            "upstreams",
+            "load_balancing",
+            "balancer",
+            "backend",
+        ],
+        "nginx, Apache, Caddy, Unit, lighttpd",
+        &["site.route.proxy"],
+        "`proxy = \"http://127.0.0.1:3000\"` in a route; several members: `proxy = { to = \
+         [\"http://a:3000\", \"http://b:3000\"] }`",
+    ),
+    keys(
+        &["ProxyPreserveHost"],
+        "Apache",
+        &["site.route.proxy.host"],
+        "`host = \"keep\"` in `proxy` of a route, which is the default",
+    ),
+    keys(
+        &[
+            "proxy_connect_timeout",
+            "proxy_read_timeout",
+            "ProxyTimeout",
+        ],
+        "nginx, Apache",
+        &["site.route.proxy.timeout"],
+        "`timeout = { connect = \"5s\", first_byte = \"60s\" }` in `proxy` of a route",
+    ),
+    keys(
+        &["proxy_next_upstream"],
+        "nginx",
+        &["site.route.proxy.retry"],
+        "`retry = { times = 2, on = [\"connect\", \"closed\"] }` in `proxy` of a route",
+    ),
+    needless(
+        &[
+            "proxy_http_version",
+            "proxy_buffering",
+            "proxy_redirect",
+            "header_down",
+        ],
+        "nginx, Caddy",
+        "`proxy` speaks HTTP/1.1, passes answers on as they come, and follows the header rules of \
+         its route",
+        "how-to/proxy.md",
     ),
     keys(
         &["fastcgi_index"],

@@ -1,0 +1,59 @@
+//! A site whose requests can be looked up in its log.
+
+use std::time::Instant;
+
+use super::client::{Reply, call};
+use super::{DEADLINE, Hob, Place};
+
+/// A served site with a handler at `/app/*`, whose requests are in a log.
+pub struct Site {
+    pub place: Place,
+    pub hob: Hob,
+}
+
+impl Site {
+    /// Serves a handler at `/app/*`, with keys of the server and more of the site.
+    pub fn serve(place: Place, own: &str, handler: &str, more: &str) -> Site {
+        let text = format!(
+            "{own}default_log = \"access\"\n[[log]]\nname = \"access\"\nfile = \"run/access.log\"\n\
+             format = \"json\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\n{more}\n\
+             [[site.route]]\npath = \"/app/*\"\nbody = \"10MiB\"\n{handler}\n"
+        );
+        let hob = place.serve_text(&text);
+        Site { place, hob }
+    }
+
+    pub fn port(&self) -> u16 {
+        self.hob.port()
+    }
+
+    pub fn get(&self, target: &str) -> Reply {
+        call(self.port(), "GET", target, "", b"")
+    }
+
+    /// The record of a request, by its target.
+    pub fn record(&self, target: &str) -> serde_json::Value {
+        let log = self.place.path("run/access.log");
+        let until = Instant::now() + DEADLINE;
+        loop {
+            let lines = std::fs::read_to_string(&log).unwrap_or_default();
+            let mut records = lines
+                .lines()
+                .filter_map(|line| serde_json::from_str(line).ok());
+            let found = records.find(|line: &serde_json::Value| line["target"] == target);
+            if let Some(record) = found {
+                return record;
+            }
+            assert!(Instant::now() < until, "no {target} in {lines}");
+            std::thread::yield_now();
+        }
+    }
+
+    pub fn stop(self) {
+        self.hob.stop();
+    }
+
+    pub fn stop_and_print(self) -> String {
+        self.hob.stop_and_print()
+    }
+}

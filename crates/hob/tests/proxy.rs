@@ -1,0 +1,17 @@
+//! Other HTTP servers behind hob: real ones, and peers that do what a test says.
+#![allow(clippy::unwrap_used)]
+
+mod harness;
+
+#[path = "proxy/failures.rs"]
+mod failures;
+#[path = "proxy/limits.rs"]
+mod limits;
+#[path = "proxy/members.rs"]
+mod members;
+#[path = "proxy/passing.rs"]
+mod passing;
+#[path = "proxy/peer.rs"]
+mod peer;
+#[path = "proxy/tunnel_h1_only.rs"]
+mod tunnel_h1_only;

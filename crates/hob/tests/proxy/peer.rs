@@ -1,0 +1,169 @@
+//! A peer at a port that sends what a test says, and nothing else.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread::JoinHandle;
+
+use crate::harness::site::Site;
+use crate::harness::{DEADLINE, Place};
+
+/// Its thread; ends with the connections it was told to take.
+pub(crate) struct Peer {
+    thread: JoinHandle<Vec<String>>,
+    pub(crate) port: u16,
+}
+
+/// What it does with a connection after it has read a request with its body.
+pub(crate) type Act = Box<dyn FnOnce(&mut Taken) + Send>;
+
+/// A connection it has taken.
+pub(crate) struct Taken(BufReader<TcpStream>);
+
+impl Peer {
+    /// Does one thing for each connection.
+    pub(crate) fn start(acts: Vec<Act>) -> Peer {
+        Peer::start_after(acts, Taken::read)
+    }
+
+    /// The same where bodies are not read.
+    pub(crate) fn start_after_heads(acts: Vec<Act>) -> Peer {
+        Peer::start_after(acts, |taken| taken.head(&mut Vec::new()).join("\r\n"))
+    }
+
+    fn start_after(acts: Vec<Act>, read: fn(&mut Taken) -> String) -> Peer {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let thread = std::thread::spawn(move || {
+            let taken = acts.into_iter().map(|act| {
+                let stream = listener.accept().unwrap().0;
+                stream.set_read_timeout(Some(DEADLINE)).unwrap();
+                let mut taken = Taken(BufReader::new(stream));
+                let request = read(&mut taken);
+                act(&mut taken);
+                request
+            });
+            taken.collect()
+        });
+        Peer { thread, port }
+    }
+
+    /// The first request of each connection, as it came.
+    pub(crate) fn join(self) -> Vec<String> {
+        self.thread.join().unwrap()
+    }
+}
+
+impl Taken {
+    /// Reads a request: its head, and a body of an announced length or in chunks, which stay.
+    pub(crate) fn read(&mut self) -> String {
+        let mut all = Vec::new();
+        let head_lines = self.head(&mut all);
+        let value = |name: &str| {
+            let mut lines = head_lines.iter();
+            lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+        };
+        if value("transfer-encoding").is_some() {
+            while self.chunk(&mut all) {}
+        } else if let Some(bytes) = value("content-length") {
+            self.take(bytes.parse().unwrap(), &mut all);
+        }
+        String::from_utf8_lossy(&all).into_owned()
+    }
+
+    /// The lines of a head, in lower case.
+    fn head(&mut self, all: &mut Vec<u8>) -> Vec<String> {
+        let mut lines = Vec::new();
+        loop {
+            let line = self.line(all);
+            if line.is_empty() {
+                return lines;
+            }
+            lines.push(line.to_lowercase());
+        }
+    }
+
+    /// True while it was not the last.
+    fn chunk(&mut self, all: &mut Vec<u8>) -> bool {
+        let bytes = usize::from_str_radix(&self.line(all), 16).unwrap();
+        self.take(bytes, all);
+        assert_eq!(self.line(all), "");
+        bytes > 0
+    }
+
+    fn line(&mut self, all: &mut Vec<u8>) -> String {
+        let mut line = Vec::new();
+        self.0.read_until(b'\n', &mut line).unwrap();
+        all.extend_from_slice(&line);
+        let text = line.strip_suffix(b"\r\n").expect("a line ends so");
+        String::from_utf8(text.to_vec()).unwrap()
+    }
+
+    fn take(&mut self, bytes: usize, all: &mut Vec<u8>) {
+        let begin = all.len();
+        all.resize(begin + bytes, 0);
+        self.0.read_exact(&mut all[begin..]).unwrap();
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        // Who is refused does not read to the end.
+        let _ = self.0.get_mut().write_all(bytes);
+    }
+
+    /// Stays until the other side closes; what came until then.
+    pub(crate) fn stay(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        let _ = self.0.read_to_end(&mut rest);
+        rest
+    }
+}
+
+/// An answer with this body.
+pub(crate) fn answer(body: &str) -> Vec<u8> {
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
+/// Sends these bytes and closes.
+pub(crate) fn sends(bytes: impl Into<Vec<u8>>) -> Act {
+    let bytes = bytes.into();
+    Box::new(move |taken| taken.write(&bytes))
+}
+
+/// Answers so many requests of its connection.
+pub(crate) fn answers(count: usize) -> Act {
+    Box::new(move |taken| {
+        for at in 0..count {
+            if at > 0 {
+                taken.read();
+            }
+            taken.write(&answer(&at.to_string()));
+        }
+    })
+}
+
+/// Sends these bytes, and stays until the other side closes.
+pub(crate) fn stays_after(bytes: impl Into<Vec<u8>>) -> Act {
+    let bytes = bytes.into();
+    Box::new(move |taken| {
+        taken.write(&bytes);
+        taken.stay();
+    })
+}
+
+/// A site whose `/app/*` these peers answer, with further keys of `proxy`.
+pub(crate) fn serve(peers: &[&Peer], keys: &str) -> Site {
+    let to: Vec<_> = peers
+        .iter()
+        .map(|peer| format!("\"http://127.0.0.1:{}\"", peer.port))
+        .collect();
+    serve_to(&to.join(", "), keys)
+}
+
+/// The same for members as the config has them.
+pub(crate) fn serve_to(to: &str, keys: &str) -> Site {
+    let handler = format!("proxy = {{ to = [{to}], {keys} }}");
+    Site::serve(Place::new(), "", &handler, "")
+}

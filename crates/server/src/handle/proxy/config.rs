@@ -1,0 +1,300 @@
+//! `proxy` of a route: who is asked, how, and within which limits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hob_http::is_host;
+
+use crate::handle::config::build_site::OnSection;
+use crate::handle::config::check::PathLookups;
+use crate::handle::config::fault::{Faults, Spot};
+use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
+use crate::handle::config::program::Programs;
+use crate::handle::config::tree::Section;
+use crate::handle::config::{Config, Route};
+use crate::handle::proxy::Proxy;
+use crate::handle::proxy::keys::{PROXY, PROXY_TIMEOUT};
+use crate::handle::script::build::half_close;
+use crate::handle::upstream::address::MemberAddress;
+use crate::handle::upstream::config::UpstreamSettings;
+use crate::handle::upstream::members::Upstream;
+use crate::handle::{Configured, HasSettings, upstream};
+use crate::route::pattern::Pattern;
+use crate::serve::sites::SitesBuildContext;
+
+/// Another HTTP server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProxySettings {
+    /// Who answers.
+    pub upstream: UpstreamSettings,
+    /// The name and port of each member, as `to` has them.
+    pub authorities: Vec<String>,
+    /// What stands in the place of the route's fixed folder, from a slash to a slash; empty where
+    /// paths go on as they are.
+    pub base: String,
+    /// The host that is asked for.
+    pub host: HostSent,
+    /// What is told of the client.
+    pub forwarded: ForwardedFields,
+    /// Protocols that may be spoken through tunnels.
+    pub upgrade: Vec<String>,
+    /// How long nothing may go through a tunnel.
+    pub tunnel_idle: Duration,
+    /// Longest head of an answer, in bytes.
+    pub head: usize,
+    /// It may steer its answers.
+    pub control: bool,
+}
+
+/// The host that a member is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostSent {
+    /// The client's.
+    Keep,
+    /// The member's own.
+    Upstream,
+    /// This one.
+    Fixed(String),
+}
+
+/// Fields that tell of the client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ForwardedFields {
+    /// `X-Forwarded-For`
+    pub client: bool,
+    /// `X-Forwarded-Proto`
+    pub proto: bool,
+    /// `X-Forwarded-Host`
+    pub host: bool,
+    /// `X-Forwarded-Port`
+    pub port: bool,
+    /// `X-Real-IP`
+    pub real_ip: bool,
+    /// `Forwarded` (RFC 7239)
+    pub standard: bool,
+    /// `Via`
+    pub via: bool,
+}
+
+/// Where the parts of a `proxy` stand.
+pub struct ProxySpots {
+    to: Spot,
+}
+
+impl HasSettings for Proxy {
+    type Settings = ProxySettings;
+    type Spots = ProxySpots;
+}
+
+impl Configured for Proxy {
+    const KEY: SchemaKey = SchemaKey::new("proxy", ValueType::OrText("to", &PROXY), Nothing(""));
+
+    fn read(
+        section: &Section,
+        _: &OnSection<'_>,
+        _: &mut Programs<'_>,
+        faults: &mut Faults<'_>,
+    ) -> (ProxySettings, ProxySpots) {
+        let to = section.spot("to");
+        (read(section, faults), ProxySpots { to })
+    }
+
+    fn build(
+        settings: &ProxySettings,
+        around: &mut SitesBuildContext<'_>,
+        route: &Route,
+        _: &Pattern,
+    ) -> Result<Arc<Proxy>, String> {
+        let shared = around.shared();
+        let addresses = settings.upstream.texts();
+        let name = format!("{} proxy", route.path);
+        let limits = (settings.upstream.connections, settings.upstream.queue);
+        Ok(Arc::new(Proxy {
+            gate: shared.gate(&format!("{name} {addresses}"), name, limits),
+            upstream: Upstream::new(&settings.upstream),
+            half_close: half_close(route),
+            settings: settings.clone(),
+            addresses,
+        }))
+    }
+
+    fn check(
+        settings: &ProxySettings,
+        spots: &ProxySpots,
+        _: &Config,
+        looked: &mut PathLookups<'_>,
+        faults: &mut Faults<'_>,
+    ) {
+        upstream::config::look_at_sockets(&settings.upstream, spots.to, looked, faults);
+    }
+
+    fn runs(settings: &ProxySettings) -> String {
+        settings.upstream.texts()
+    }
+}
+
+/// A member, as `to` has it.
+struct HttpMember {
+    address: MemberAddress,
+    authority: String,
+    base: String,
+}
+
+impl HttpMember {
+    fn parse(
+        text: &str,
+        resolve: impl FnOnce(&str) -> std::path::PathBuf,
+    ) -> Result<HttpMember, &'static str> {
+        if text.starts_with("unix:") {
+            return Ok(HttpMember {
+                address: MemberAddress::parse(text, resolve)?,
+                authority: "localhost".to_owned(),
+                base: String::new(),
+            });
+        }
+        if text.starts_with("https:") {
+            return Err("TLS to another server is not spoken yet: ask for `http://`");
+        }
+        let rest = text
+            .strip_prefix("http://")
+            .ok_or("write `http://HOST:PORT`, or `unix:PATH`")?;
+        let (authority, base) = match rest.find('/') {
+            Some(at) => rest.split_at(at),
+            None => (rest, ""),
+        };
+        if !is_host(authority.as_bytes()) {
+            return Err("write a host and a port behind `http://`, such as `127.0.0.1:3000`");
+        }
+        let is_visible = |byte: u8| byte.is_ascii_graphic() && !b"?#\\".contains(&byte);
+        if !base.bytes().all(is_visible) {
+            return Err("write its path percent-encoded, without `?` and `#`");
+        }
+        let has_port = authority
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| !port.contains(']'));
+        let address = match has_port {
+            true => authority.to_owned(),
+            false => format!("{authority}:80"),
+        };
+        let base = match base.ends_with('/') || base.is_empty() {
+            true => base.to_owned(),
+            false => format!("{base}/"),
+        };
+        Ok(HttpMember {
+            address: MemberAddress::parse(&address, resolve)?,
+            authority: authority.to_owned(),
+            base,
+        })
+    }
+}
+
+fn read(section: &Section, faults: &mut Faults<'_>) -> ProxySettings {
+    let members = upstream::config::members(section, faults, |text, resolve| {
+        HttpMember::parse(text, resolve)
+    });
+    let base = members
+        .first()
+        .map(|first| first.base.clone())
+        .unwrap_or_default();
+    if members.iter().any(|member| member.base != base) {
+        faults
+            .error(section.spot("to"), "the members have different paths")
+            .hint("write the same path behind each, or none: any of them may get a request");
+    }
+    let (mut addresses, mut authorities) = (Vec::new(), Vec::new());
+    for member in members {
+        addresses.push(member.address);
+        authorities.push(member.authority);
+    }
+    let has = |word: &str| {
+        section
+            .texts("forwarded")
+            .iter()
+            .any(|(one, _)| *one == word)
+    };
+    ProxySettings {
+        upstream: UpstreamSettings::read(section, (addresses, &PROXY_TIMEOUT), faults),
+        authorities,
+        base,
+        host: host(section, faults),
+        forwarded: ForwardedFields {
+            client: has("X-Forwarded-For"),
+            proto: has("X-Forwarded-Proto"),
+            host: has("X-Forwarded-Host"),
+            port: has("X-Forwarded-Port"),
+            real_ip: has("X-Real-IP"),
+            standard: has("Forwarded"),
+            via: has("Via"),
+        },
+        upgrade: upgrade(section, faults),
+        tunnel_idle: section.inner("timeout", &PROXY_TIMEOUT, |timeout| timeout.time("tunnel")),
+        head: section.size_usize("head"),
+        control: section.flag("control"),
+    }
+}
+
+fn host(section: &Section, faults: &mut Faults<'_>) -> HostSent {
+    match section.text("host") {
+        "keep" => HostSent::Keep,
+        "upstream" => HostSent::Upstream,
+        text if is_host(text.as_bytes()) => HostSent::Fixed(text.to_owned()),
+        text => {
+            faults
+                .error(section.spot("host"), format!("{text:?} is no host"))
+                .hint("write `keep`, `upstream`, or a name with or without a port");
+            HostSent::Keep
+        }
+    }
+}
+
+fn upgrade(section: &Section, faults: &mut Faults<'_>) -> Vec<String> {
+    let names = section.texts("upgrade");
+    for (name, spot) in &names {
+        let is_name = hob_http::head::is_name(name.as_bytes());
+        // It would take the connection out of the protocol that was checked.
+        //= rfc9113#3.1
+        if !is_name || name.eq_ignore_ascii_case("h2c") {
+            faults
+                .error(*spot, format!("{name:?} is no protocol for a tunnel"))
+                .hint("write a name such as `websocket`; `h2c` is never passed on");
+        }
+    }
+    names.iter().map(|(name, _)| (*name).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_http_addresses_with_or_without_a_path() {
+        let parse = |text| HttpMember::parse(text, |path| path.into());
+        let told = |text| {
+            let member = parse(text).unwrap();
+            (member.address.to_string(), member.authority, member.base)
+        };
+        let are = |a: &str, b: &str, c: &str| (a.to_owned(), b.to_owned(), c.to_owned());
+        assert_eq!(
+            told("http://127.0.0.1:3000"),
+            are("127.0.0.1:3000", "127.0.0.1:3000", "")
+        );
+        assert_eq!(told("http://[::1]/a"), are("[::1]:80", "[::1]", "/a/"));
+        assert_eq!(
+            told("http://localhost:1/"),
+            are("127.0.0.1:1", "localhost:1", "/")
+        );
+        assert_eq!(told("unix:/run/x"), are("unix:/run/x", "localhost", ""));
+        for wrong in [
+            "",
+            "127.0.0.1:3000",
+            "http://",
+            "http://a b:1",
+            "http://127.0.0.1:1/?x",
+            "https://127.0.0.1",
+            "http://user@127.0.0.1:1",
+            "http://127.0.0.1:99999",
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! A request on its connection: what comes back, and how long that may take.
+
+use std::io::ErrorKind;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use hob_http::{Bytes, Fields, Request, Watched};
+use hob_trace::metric::ThreadCounters;
+
+use crate::handle::proxy::Proxy;
+use crate::handle::proxy::fail::ProxyFailure;
+use crate::handle::proxy::limits::{BODY_READ_BYTES, HEAD_READ_BYTES};
+use crate::handle::proxy::wire::{AnswerHead, AnswerReader, Asked, Piece};
+use crate::handle::upstream::fail::UpstreamFailure;
+use crate::handle::upstream::link::Link;
+use crate::handle::upstream::patience::Patience;
+use crate::handle::upstream::sending::{self, Outgoing};
+
+/// What there is.
+#[derive(Debug)]
+pub(super) enum AnswerPart {
+    /// The head.
+    Head(AnswerHead),
+    /// A piece of the body.
+    Body(Bytes),
+    /// The answer is over.
+    End,
+}
+
+/// A request that a member has.
+pub(super) struct ProxyExchange {
+    pub(super) request: Request,
+    counters: Arc<ThreadCounters>,
+    /// The member's address, for people.
+    pub(super) member: Rc<str>,
+    reader: AnswerReader,
+    link: Option<Link>,
+    pub(super) patience: Patience,
+    tunnel_idle: Duration,
+    sent: Instant,
+    /// Bytes that were read and are not taken apart.
+    unread: Bytes,
+    pub(super) trailers: Option<Fields>,
+    has_head: bool,
+    /// Nothing has come over the connection for this request.
+    is_unheard: bool,
+}
+
+impl ProxyExchange {
+    /// Sends as much as goes at once; the rest follows by itself.
+    pub(super) async fn begin(
+        proxy: &Proxy,
+        request: &Request,
+        counters: &Arc<ThreadCounters>,
+        asked: Asked,
+        (link, outgoing): (Link, Outgoing),
+    ) -> ProxyExchange {
+        sending::begin(outgoing, &link.socket, request).await;
+        ProxyExchange {
+            request: request.clone(),
+            counters: Arc::clone(counters),
+            member: (*link.used.member().text).into(),
+            reader: AnswerReader::new(asked, proxy.settings.head),
+            link: Some(link),
+            patience: Patience::new(request.reactor(), proxy.settings.upstream.timeout),
+            tunnel_idle: proxy.settings.tunnel_idle,
+            sent: Instant::now(),
+            unread: Bytes::new(),
+            trailers: None,
+            has_head: false,
+            is_unheard: true,
+        }
+    }
+
+    /// Gives it up: its connection, if it was still on one, and whether nothing came over that.
+    pub(super) fn give_up(mut self) -> (Option<Link>, bool) {
+        (self.link.take(), self.is_unheard)
+    }
+
+    /// All of it has come.
+    pub(super) fn is_over(&self) -> bool {
+        self.link.is_none() && self.unread.is_empty()
+    }
+
+    /// Raw bytes come from now on. Returns for how long nothing may.
+    pub(super) fn begin_tunnel(&mut self) -> Duration {
+        self.patience.begin_tunnel();
+        self.tunnel_idle
+    }
+
+    /// Nothing went through its tunnel for too long.
+    pub(super) fn count_idle(&self) {
+        self.counters.limit_upstream_tunnel.add(1);
+    }
+
+    /// The connection of a tunnel, for what goes the other way.
+    pub(super) fn socket(&self) -> Option<Rc<Watched>> {
+        self.link.as_ref().map(|link| Rc::clone(&link.socket))
+    }
+
+    /// What there is next. Interim answers are passed on by the way.
+    pub(super) fn poll_more(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<AnswerPart, ProxyFailure>> {
+        loop {
+            if let Some(more) = self.take()? {
+                return Poll::Ready(Ok(more));
+            }
+            let Some(link) = &mut self.link else {
+                return Poll::Ready(Ok(AnswerPart::End));
+            };
+            if link.socket.poll_readable(cx).is_pending() {
+                return self.poll_limits(cx);
+            }
+            let room_bytes = match self.has_head {
+                true => BODY_READ_BYTES,
+                false => HEAD_READ_BYTES,
+            };
+            let mut room = vec![0; room_bytes];
+            let Poll::Ready(read) = link.socket.poll_read(cx, &mut room) else {
+                return self.poll_limits(cx);
+            };
+            let count = match read {
+                Ok(0) => match self.reader.end() {
+                    Ok(()) => {
+                        self.link = None;
+                        return Poll::Ready(Ok(AnswerPart::End));
+                    }
+                    Err(_) => return Poll::Ready(Err(UpstreamFailure::Closed.into())),
+                },
+                // It has closed, and not read all of the request.
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => {
+                    return Poll::Ready(Err(UpstreamFailure::Closed.into()));
+                }
+                Err(error) => {
+                    return Poll::Ready(Err(UpstreamFailure::Broken(error.to_string()).into()));
+                }
+                Ok(count) => count,
+            };
+            room.truncate(count);
+            self.is_unheard = false;
+            self.patience.hear();
+            link.hear();
+            self.unread = room.into();
+        }
+    }
+
+    fn poll_limits(&self, cx: &mut Context<'_>) -> Poll<Result<AnswerPart, ProxyFailure>> {
+        self.patience.poll(cx).map(|limit| {
+            limit.count(&self.counters);
+            Err(UpstreamFailure::Time(limit).into())
+        })
+    }
+
+    /// Takes a piece of what was read apart.
+    fn take(&mut self) -> Result<Option<AnswerPart>, ProxyFailure> {
+        loop {
+            let mut input = &self.unread[..];
+            let piece = self.reader.next(&mut input).map_err(ProxyFailure::Wire)?;
+            let left = self.unread.len() - input.len();
+            let more = match piece {
+                None => None,
+                Some(Piece::Body(bytes)) => Some(AnswerPart::Body(self.unread.slice_ref(bytes))),
+                Some(Piece::Head(head)) => {
+                    self.hear_head();
+                    Some(AnswerPart::Head(head))
+                }
+                Some(Piece::Interim(status, fields)) => {
+                    // Whether the body may come was decided here.
+                    if status != 100 {
+                        self.request.interim(status, fields);
+                    }
+                    drop(self.unread.split_to(left));
+                    continue;
+                }
+                Some(Piece::Trailers(fields)) => {
+                    self.trailers = Some(fields).filter(|fields| !fields.is_empty());
+                    None
+                }
+            };
+            drop(self.unread.split_to(left));
+            if self.reader.is_over() {
+                self.rest();
+                return Ok(more.or(Some(AnswerPart::End)));
+            }
+            return Ok(more);
+        }
+    }
+
+    fn hear_head(&mut self) {
+        self.has_head = true;
+        self.patience.has_head();
+        if let Some(link) = &self.link {
+            let after_us = self.sent.elapsed().as_micros() as u64;
+            let now_ms = self.request.reactor().now_ms();
+            link.used.answered(after_us, now_ms);
+        }
+    }
+
+    /// The answer has ended: the connection may serve another request.
+    fn rest(&mut self) {
+        let Some(link) = self.link.take() else { return };
+        match self.reader.may_rest(&self.unread) {
+            true => link.rest(self.request.reactor()),
+            false => link.hang_up(),
+        }
+        self.unread = Bytes::new();
+    }
+}
+
+impl Drop for ProxyExchange {
+    fn drop(&mut self) {
+        if let Some(link) = &self.link {
+            link.hang_up();
+        }
+    }
+}

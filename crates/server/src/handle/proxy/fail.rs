@@ -1,0 +1,89 @@
+//! What went wrong with another server, and how its client and the record are told.
+
+use hob_http::{BodyError, Request, Response};
+use hob_trace::Fault;
+
+use crate::handle::plain;
+use crate::handle::proxy::exchange::ProxyExchange;
+use crate::handle::proxy::wire::WireFault;
+use crate::handle::upstream::fail::{UpstreamFailure, UpstreamReasons, upstream_reasons};
+
+/// Why there is no answer, or no whole one.
+#[derive(Debug)]
+pub(super) enum ProxyFailure {
+    /// What can happen with any upstream.
+    Upstream(UpstreamFailure),
+    /// What came is no answer.
+    Wire(WireFault),
+    /// A tunnel was opened for another protocol than the one asked for.
+    WrongTunnel,
+}
+
+static REASONS: UpstreamReasons = upstream_reasons!("proxy", "other server");
+
+impl From<UpstreamFailure> for ProxyFailure {
+    fn from(failure: UpstreamFailure) -> ProxyFailure {
+        ProxyFailure::Upstream(failure)
+    }
+}
+
+impl ProxyFailure {
+    fn status(&self) -> u16 {
+        match self {
+            ProxyFailure::Upstream(failure) => failure.status(),
+            ProxyFailure::Wire(_) | ProxyFailure::WrongTunnel => 502,
+        }
+    }
+
+    fn fault(&self) -> Fault {
+        match self {
+            ProxyFailure::Upstream(UpstreamFailure::Gate(_)) => Fault::Server,
+            _ => Fault::Upstream,
+        }
+    }
+
+    /// The reason in words, for the record.
+    fn reason(&self) -> &'static str {
+        match self {
+            ProxyFailure::Upstream(failure) => failure.reason(&REASONS),
+            ProxyFailure::Wire(_) => "what the other server sent is no answer",
+            ProxyFailure::WrongTunnel => "the other server opened a tunnel for another protocol",
+        }
+    }
+
+    fn details(&self) -> &str {
+        match self {
+            ProxyFailure::Upstream(failure) => failure.details(),
+            ProxyFailure::Wire(WireFault(text)) => text,
+            ProxyFailure::WrongTunnel => "",
+        }
+    }
+}
+
+fn note(request: &Request, member: &str, failure: &ProxyFailure) {
+    {
+        let mut record = request.record_mut();
+        record.fault = failure.fault();
+        record.reason = Some(failure.reason());
+    }
+    let detail = match failure.details() {
+        "" => member.to_owned(),
+        details => format!("{member}: {details}"),
+    };
+    request.set_detail(detail.as_bytes());
+}
+
+/// How the body of an answer that has begun breaks.
+pub(super) fn broken(exchange: &ProxyExchange, failure: &ProxyFailure) -> BodyError {
+    note(&exchange.request, &exchange.member, failure);
+    BodyError::Source(failure.fault(), failure.reason())
+}
+
+/// The answer to a request that failed with a member, or with all of them.
+pub(super) fn respond(request: &Request, member: &str, failure: &ProxyFailure) -> Response {
+    note(request, member, failure);
+    match failure.status() {
+        503 => plain::busy(),
+        status => plain::error(status),
+    }
+}

@@ -1,0 +1,332 @@
+//! A request as it is sent on: made anew of what was understood of it, never copied as it came.
+//!
+//! What belongs to a connection stays behind (RFC 9110 section 7.6.1), and so do a client's own
+//! words on who it is: what is told of the client is written here.
+
+use hob_http::{Known, Request};
+use hob_trace::address::push_ip;
+use hob_trace::digits::push_decimal;
+
+use crate::handle::proxy::config::{HostSent, ProxySettings};
+use crate::handle::script::fields::push_cookies;
+use crate::handle::script::trace_fields::{is_of_trace, push_traceparent, push_tracestate};
+use crate::route::percent::{UrlPart, encode};
+use crate::route::target::rest_as_sent;
+
+/// What is sent before the body.
+pub(crate) struct SentHead<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) settings: &'a ProxySettings,
+    /// The target, as [`push_target`] makes it.
+    pub(crate) target: &'a [u8],
+    /// The member's own name and port.
+    pub(crate) authority: &'a str,
+    pub(crate) body: SentBody,
+    /// What is asked to be spoken through a tunnel.
+    pub(crate) tunnel: Option<SentUpgrade<'a>>,
+}
+
+/// How the end of the body is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SentBody {
+    /// There is none.
+    None,
+    /// So many bytes.
+    Sized(u64),
+    /// In chunks.
+    Chunked,
+}
+
+/// A tunnel asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct SentUpgrade<'a> {
+    /// The protocol.
+    pub(crate) protocol: &'a [u8],
+    /// The key of a WebSocket whose client has none, because it asked by CONNECT (RFC 8441 section
+    /// 5).
+    pub(crate) key: Option<&'a [u8]>,
+}
+
+/// Where a request goes on the other side.
+pub(crate) struct TargetParts<'a> {
+    pub(crate) request: &'a Request,
+    /// The path in its normal form, rewritten where the route says so, and where it leaves the
+    /// route's fixed folder.
+    pub(crate) path: (&'a [u8], usize),
+    pub(crate) is_rewritten: bool,
+    /// What stands in the place of that folder; empty where all of it goes on.
+    pub(crate) base: &'a [u8],
+}
+
+/// Appends the target. The path goes on as it was sent where that means nothing else to anybody
+/// than it meant here; else in its normal form, with slashes that follow each other.
+pub(crate) fn push_target(parts: &TargetParts<'_>, out: &mut Vec<u8>) {
+    let (path, below) = parts.path;
+    let sent = parts.request.head().path();
+    if parts.base.is_empty() && (sent == b"*" || !parts.is_rewritten && is_plain(sent)) {
+        out.extend_from_slice(sent);
+    } else {
+        // From a slash on.
+        let named = match parts.base {
+            b"" => 0,
+            _ => below.saturating_sub(1),
+        };
+        let rest = rest_as_sent(sent, path, named);
+        out.extend_from_slice(parts.base.strip_suffix(b"/").unwrap_or_default());
+        let begin = out.len();
+        encode(&rest, UrlPart::Path, out);
+        // Two at the begin would name another host.
+        if begin == 0 {
+            let slashes = out.iter().take_while(|&&byte| byte == b'/').count();
+            out.drain(..slashes.saturating_sub(1));
+        }
+    }
+    if let Some(query) = parts.request.query() {
+        out.push(b'?');
+        out.extend_from_slice(query);
+    }
+}
+
+/// No dot segment, and nothing that could be taken for one, or for a host.
+fn is_plain(sent: &[u8]) -> bool {
+    if sent.starts_with(b"//") {
+        return false;
+    }
+    let mut rest = sent;
+    while let Some(at) = memchr::memchr3(b'/', b'%', b'\\', rest) {
+        match &rest[at..] {
+            [b'/', b'.', ..] | [b'\\', ..] => return false,
+            [b'/', b'%', b'2', b'e' | b'E', ..] => return false,
+            [b'%', b'2', b'f' | b'F', b'.' | b'%', ..] | [b'%', b'5', b'c' | b'C', ..] => {
+                return false;
+            }
+            _ => {}
+        }
+        rest = &rest[at + 1..];
+    }
+    true
+}
+
+/// Fields of the client that are not passed on.
+fn is_left_out(name: &[u8]) -> bool {
+    const LEFT_OUT: &[&[u8]] = &[
+        b"connection",
+        b"content-length",
+        b"cookie",
+        b"expect",
+        b"forwarded",
+        b"host",
+        b"http2-settings",
+        b"keep-alive",
+        b"proxy",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+        b"x-forwarded-for",
+        b"x-forwarded-host",
+        b"x-forwarded-port",
+        b"x-forwarded-proto",
+        b"x-real-ip",
+    ];
+    // Programs behind WSGI and CGI cannot tell `_` from `-`.
+    let same = |(one, other): (&u8, &u8)| match other {
+        b'_' => *one == b'-',
+        other => *one == other.to_ascii_lowercase(),
+    };
+    let first = name.first().map_or(0, u8::to_ascii_lowercase);
+    let is_it =
+        |one: &&[u8]| one[0] == first && one.len() == name.len() && one.iter().zip(name).all(same);
+    b"cefhkptux".contains(&first) && LEFT_OUT.iter().any(is_it)
+}
+
+impl SentHead<'_> {
+    /// The lines, the empty one among them.
+    pub(crate) fn lines(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(1024);
+        self.push(&mut out);
+        out
+    }
+
+    fn push(&self, out: &mut Vec<u8>) {
+        let head = self.request.head();
+        // An extended CONNECT is a GET with `Upgrade` in HTTP/1.1.
+        let method = match head.connect_protocol() {
+            Some(_) => b"GET",
+            None => head.method(),
+        };
+        for part in [method, b" ", self.target, b" HTTP/1.1\r\nHost: "] {
+            out.extend_from_slice(part);
+        }
+        out.extend_from_slice(self.host());
+        out.extend_from_slice(b"\r\n");
+        self.push_fields(out);
+        self.push_told(out);
+        match self.body {
+            SentBody::None => {}
+            SentBody::Sized(bytes) => {
+                out.extend_from_slice(b"Content-Length: ");
+                push_decimal(bytes, out);
+                out.extend_from_slice(b"\r\n");
+            }
+            SentBody::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+        }
+        match &self.tunnel {
+            Some(SentUpgrade { protocol, key }) => {
+                push_field(out, b"Connection", b"Upgrade");
+                push_field(out, b"Upgrade", protocol);
+                if let Some(key) = key {
+                    push_field(out, b"Sec-WebSocket-Key", key);
+                }
+            }
+            None if self.settings.upstream.keep == 0 => push_field(out, b"Connection", b"close"),
+            None => {}
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn host(&self) -> &[u8] {
+        match &self.settings.host {
+            HostSent::Keep => match self.request.head().host() {
+                b"" => self.authority.as_bytes(),
+                host => host,
+            },
+            HostSent::Upstream => self.authority.as_bytes(),
+            HostSent::Fixed(host) => host.as_bytes(),
+        }
+    }
+
+    fn push_fields(&self, out: &mut Vec<u8>) {
+        let head = self.request.head();
+        let is_traced = self.request.record().trace.is_some();
+        // Fields that `Connection` names are the connection's too.
+        let named = head.joined(Known::Connection);
+        let is_named = |name: &[u8]| {
+            let named = named.as_deref().unwrap_or_default();
+            let mut options = named.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+            !named.is_empty() && options.any(|option| option.eq_ignore_ascii_case(name))
+        };
+        let key_is_own = self.tunnel.is_some_and(|tunnel| tunnel.key.is_some());
+        for (name, value) in head.fields() {
+            if is_left_out(name)
+                || is_named(name)
+                || is_traced && is_of_trace(name)
+                || key_is_own && name.eq_ignore_ascii_case(b"sec-websocket-key")
+            {
+                continue;
+            }
+            push_field(out, name, value);
+        }
+        let begin = out.len();
+        out.extend_from_slice(b"Cookie: ");
+        let cookies = head.value(Known::Cookie).is_some();
+        match cookies && push_cookies(head.values(b"cookie"), out) {
+            true => out.extend_from_slice(b"\r\n"),
+            false => out.truncate(begin),
+        }
+        if is_traced {
+            push_line(out, b"traceparent", |out| {
+                push_traceparent(self.request, out)
+            });
+            push_line(out, b"tracestate", |out| push_tracestate(self.request, out));
+        }
+    }
+
+    /// Says who asks, and over what.
+    fn push_told(&self, out: &mut Vec<u8>) {
+        let tells = &self.settings.forwarded;
+        let facts = self.request.facts();
+        let host = self.request.head().host();
+        let scheme: &[u8] = match facts.tls {
+            Some(_) => b"https",
+            None => b"http",
+        };
+        if let Some(peer) = facts.peer {
+            for (is_told, name) in [
+                (tells.client, &b"X-Forwarded-For"[..]),
+                (tells.real_ip, b"X-Real-IP"),
+            ] {
+                if is_told {
+                    push_line(out, name, |out| {
+                        push_ip(peer.ip(), out);
+                        true
+                    });
+                }
+            }
+        }
+        if tells.proto {
+            push_field(out, b"X-Forwarded-Proto", scheme);
+        }
+        if tells.host && !host.is_empty() {
+            push_field(out, b"X-Forwarded-Host", host);
+        }
+        if tells.port
+            && let Some(local) = facts.local
+        {
+            push_line(out, b"X-Forwarded-Port", |out| {
+                push_decimal(local.port().into(), out);
+                true
+            });
+        }
+        if tells.standard {
+            push_line(out, b"Forwarded", |out| {
+                push_forwarded(self.request, scheme, out)
+            });
+        }
+        if tells.via {
+            let version = self
+                .request
+                .head()
+                .protocol()
+                .word()
+                .trim_start_matches("HTTP/");
+            push_line(out, b"Via", |out| {
+                out.extend_from_slice(version.as_bytes());
+                out.extend_from_slice(b" hob");
+                true
+            });
+        }
+    }
+}
+
+/// `for=192.0.2.1;host=h;proto=https` (RFC 7239 section 4).
+fn push_forwarded(request: &Request, scheme: &[u8], out: &mut Vec<u8>) -> bool {
+    out.extend_from_slice(b"for=");
+    match request.facts().peer.map(|peer| peer.ip()) {
+        Some(ip) if ip.is_ipv6() => {
+            out.extend_from_slice(b"\"[");
+            push_ip(ip, out);
+            out.extend_from_slice(b"]\"");
+        }
+        Some(ip) => push_ip(ip, out),
+        None => out.extend_from_slice(b"unknown"),
+    }
+    let host = request.head().host();
+    if !host.is_empty() {
+        out.extend_from_slice(b";host=\"");
+        out.extend_from_slice(host);
+        out.push(b'"');
+    }
+    out.extend_from_slice(b";proto=");
+    out.extend_from_slice(scheme);
+    true
+}
+
+fn push_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    for part in [name, b": ", value, b"\r\n"] {
+        out.extend_from_slice(part);
+    }
+}
+
+/// A field whose value is written by `value`, which says whether there is one.
+fn push_line(out: &mut Vec<u8>, name: &[u8], value: impl FnOnce(&mut Vec<u8>) -> bool) {
+    let begin = out.len();
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    match value(out) {
+        true => out.extend_from_slice(b"\r\n"),
+        false => out.truncate(begin),
+    }
+}

@@ -1,0 +1,106 @@
+//! Keys of `proxy`.
+
+use crate::handle::config::key::Preset::{Nothing, Required};
+use crate::handle::config::key::ValueType::{
+    Integer, Size, Table, Text, TextOrTexts, Texts, Words,
+};
+use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, joined};
+use crate::handle::config::schema::{KIB, MIB, TIME_OR_NONE, secs};
+use crate::handle::script::keys::CONTROL;
+use crate::handle::upstream::keys::{BALANCE, FAIL, QUEUE, RETRY, TIMEOUT_KEYS, connections};
+
+/// Words of `forwarded`.
+pub(crate) const FORWARDED: &[&str] = &[
+    "X-Forwarded-For",
+    "X-Forwarded-Proto",
+    "X-Forwarded-Host",
+    "X-Forwarded-Port",
+    "X-Real-IP",
+    "Forwarded",
+    "Via",
+];
+
+/// `[site.route.proxy]`
+pub(crate) static PROXY: SchemaTable = SchemaTable {
+    name: "proxy",
+    header: "`proxy` of a route",
+    text: "Another HTTP server answers: requests are passed on to it over HTTP/1.1. A plain string \
+           is `to`.",
+    base: None,
+    keys: &[
+        SchemaKey::new("to", TextOrTexts, Required)
+            .says(
+                "Where it listens: `http://HOST:PORT`, or `unix:PATH`; a list where several do. \
+                 With a path behind the port, that stands in the place of the route's fixed \
+                 folder: with `http://127.0.0.1:3000/` a route `/app/*` asks for `/x` where the \
+                 client asks for `/app/x`. Without one, paths go on as they are.",
+            )
+            .example("\"http://127.0.0.1:3000\"")
+            .aka(&["address", "server", "servers", "url"]),
+        SchemaKey::new("host", Text, Preset::Text("keep"))
+            .says(
+                "The `Host` it is asked for: `keep` the client's, `upstream` the one in `to`, or \
+                 this text.",
+            )
+            .example("\"upstream\"")
+            .aka(&["preserve_host"]),
+        SchemaKey::new(
+            "forwarded",
+            Words(FORWARDED),
+            Preset::Texts(&["X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host"]),
+        )
+        .says(
+            "Fields that tell it who asks, and over what. What a client sends in fields of these \
+             names is never passed on, whether they are listed or not, but for `Via`.",
+        )
+        .example("[\"X-Forwarded-For\", \"Forwarded\"]"),
+        SchemaKey::new("upgrade", Texts, Preset::Texts(&["websocket"]))
+            .says(
+                "Protocols that clients may have spoken through a tunnel (`Upgrade`, and CONNECT \
+                 over HTTP/2 and 3). Other wishes are left out.",
+            )
+            .example("[]")
+            .aka(&["upgrades"]),
+        BALANCE,
+        connections(4096),
+        SchemaKey::new(
+            "keep",
+            Integer {
+                min: 0,
+                max: 10_000,
+            },
+            Preset::Integer(64),
+        )
+        .says(
+            "Connections to each member that stay open between requests, of all threads together; \
+             one that has rested for a minute or two is closed. 0 opens one for each request.",
+        )
+        .example("8"),
+        QUEUE,
+        SchemaKey::new("timeout", Table(&PROXY_TIMEOUT), Nothing("")).aka(&["timeouts"]),
+        FAIL,
+        RETRY,
+        SchemaKey::new("head", Size { min: KIB, max: MIB }, Preset::Size(64 * KIB))
+            .says("Longest head of an answer; a longer one is a 502.")
+            .example("\"16KiB\"")
+            .aka(&["buffer_size"]),
+        CONTROL,
+    ],
+};
+
+/// `[site.route.proxy.timeout]`
+pub(crate) static PROXY_TIMEOUT: SchemaTable = SchemaTable {
+    name: "timeout",
+    header: "`timeout` of `proxy`",
+    text: "Time limits (504); `\"0s\"` is none.",
+    base: None,
+    keys: &joined::<6>(&[
+        TIMEOUT_KEYS,
+        &[SchemaKey::new("tunnel", TIME_OR_NONE, secs(300))
+            .says(
+                "How long nothing may come through a tunnel (a WebSocket, say) in either \
+                 direction; then it is broken off. The other limits do not hold for tunnels.",
+            )
+            .example("\"1h\"")],
+    ]),
+};

@@ -1,0 +1,43 @@
+//! Other HTTP servers: requests are passed on over HTTP/1.1, answers passed back.
+//!
+//! - `answer` from a request to its answer, `reply` the answer made of what comes back
+//! - `explain` what would be asked
+//! - `head` the request as it is sent, `wire` what comes back as bytes, `exchange` a request on its
+//!   connection, `body` its answer's body, `tunnel` raw bytes both ways
+//! - `fail` what goes wrong, and who is told
+//! - `keys` its keys, `config` what they say, `limits` what nobody needs to set
+
+mod answer;
+mod body;
+pub mod config;
+mod exchange;
+mod explain;
+mod fail;
+pub mod head;
+pub(crate) mod keys;
+mod limits;
+mod reply;
+mod tunnel;
+pub mod wire;
+
+use std::sync::Arc;
+
+use hob_http::HalfClose;
+
+use crate::handle::proxy::config::ProxySettings;
+use crate::handle::script::gate::Gate;
+use crate::handle::upstream::members::Upstream;
+
+/// A handler of this kind, ready to answer.
+pub struct Proxy {
+    /// As configured.
+    pub settings: ProxySettings,
+    /// Who answers, for people.
+    pub(crate) addresses: String,
+    /// Who answers.
+    pub(crate) upstream: Arc<Upstream>,
+    /// How many connections there are at once.
+    pub(crate) gate: Arc<Gate>,
+    /// What FIN from a client means while it waits.
+    pub(crate) half_close: HalfClose,
+}

@@ -1,0 +1,117 @@
+//! From what another server sends to an answer.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use hob_http::status::has_no_content;
+use hob_http::{Body, Bytes, Request, Response};
+use hob_trace::watch::RequestStage;
+
+use crate::handle::plain;
+use crate::handle::proxy::body::ProxiedBody;
+use crate::handle::proxy::exchange::{AnswerPart, ProxyExchange};
+use crate::handle::proxy::fail::ProxyFailure;
+use crate::handle::proxy::limits::{OUTPUT_HELD_BYTES_MAX, OUTPUT_HELD_TIME};
+use crate::handle::proxy::tunnel;
+use crate::handle::proxy::wire::AnswerHead;
+use crate::handle::script::control::{Buffer, Control, is_event_stream};
+use crate::handle::script::reply::Unsent;
+use crate::handle::upstream::ask::note_time;
+use crate::handle::upstream::config::{RetryCause, RetryRules};
+use crate::handle::upstream::fail::UpstreamFailure;
+
+/// The answer. The exchange is left where it fails. With `retry`, an answer of a status that it
+/// names is a failure.
+pub(super) async fn of(
+    request: &Request,
+    exchange: &mut Option<ProxyExchange>,
+    may_steer: bool,
+    (started, retry): (Instant, Option<&RetryRules>),
+) -> Result<Response, ProxyFailure> {
+    let Some(reading) = exchange.as_mut() else {
+        return Err(UpstreamFailure::Closed.into());
+    };
+    let AnswerPart::Head(mut head) = poll_fn(|cx| reading.poll_more(cx)).await? else {
+        return Err(UpstreamFailure::Closed.into());
+    };
+    if retry.is_some_and(|retry| retry.has(RetryCause::Status(head.status))) {
+        return Err(UpstreamFailure::Status(head.status).into());
+    }
+    note_time(request, started);
+    request.tell(
+        RequestStage::Program,
+        format_args!("its head came: status {}", head.status),
+    );
+    if head.status == 101 {
+        return tunnel::open(request, exchange, head);
+    }
+    let control = Control::of_upstream(&mut head.fields, may_steer);
+    head.fields.set(b"Server", plain::SERVER);
+    let AnswerHead {
+        status,
+        fields,
+        body_bytes,
+        ..
+    } = head;
+    if has_no_content(status) {
+        return Ok(Response::new(status, fields, Body::Empty));
+    }
+    if request.head().method() == b"HEAD" {
+        let unsent = Body::Stream(Box::new(Unsent(body_bytes)));
+        return Ok(Response::new(status, fields, unsent));
+    }
+    let is_events = is_event_stream(&fields);
+    if is_events {
+        reading.patience.begin_events(control.timeout.is_some());
+    }
+    let is_held = control.buffer != Buffer::Never && !is_events;
+    let (first, is_whole) = read_ahead(reading, body_bytes, is_held).await?;
+    let body = match exchange.take() {
+        Some(reading) if !is_whole || reading.trailers.is_some() => {
+            let drain = is_events.then(|| request.reactor().watch_drain());
+            Body::Stream(Box::new(ProxiedBody::new(
+                reading, first, body_bytes, drain,
+            )))
+        }
+        _ if first.is_empty() => Body::Empty,
+        _ => Body::Bytes(first),
+    };
+    Ok(Response::new(status, fields, body))
+}
+
+/// Takes what has come of the body, and waits a moment for the end of it if it is to be held.
+/// Returns that, and whether it is all.
+async fn read_ahead(
+    reading: &mut ProxyExchange,
+    announced: Option<u64>,
+    is_held: bool,
+) -> Result<(Bytes, bool), ProxyFailure> {
+    let timer = reading.request.reactor().timer();
+    timer.set_precise(match is_held {
+        true => OUTPUT_HELD_TIME,
+        false => Duration::ZERO,
+    });
+    let mut pieces: Vec<Bytes> = Vec::new();
+    let mut held_bytes = 0;
+    let is_long = announced.is_some_and(|bytes| bytes > OUTPUT_HELD_BYTES_MAX as u64);
+    while !reading.is_over() && held_bytes < OUTPUT_HELD_BYTES_MAX && !(is_long && held_bytes > 0) {
+        let more = poll_fn(|cx| match reading.poll_more(cx) {
+            Poll::Ready(more) => Poll::Ready(Some(more)),
+            Poll::Pending => timer.poll_elapsed(cx).map(|()| None),
+        });
+        match more.await {
+            Some(Ok(AnswerPart::Body(bytes))) => {
+                held_bytes += bytes.len();
+                pieces.push(bytes);
+            }
+            Some(Err(failure)) => return Err(failure),
+            Some(Ok(AnswerPart::End | AnswerPart::Head(_))) | None => break,
+        }
+    }
+    let all = match &pieces[..] {
+        [one] => one.clone(),
+        pieces => pieces.concat().into(),
+    };
+    Ok((all, reading.is_over()))
+}

@@ -1,0 +1,154 @@
+//! Tunnels: after the head raw bytes flow both ways, each way for itself.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hob_http::reactor::Timer;
+use hob_http::{Body, BodyError, BodyStream, Bytes, Chunk, Request, Response, Watched};
+use hob_trace::Fault;
+use rustix::net::{Shutdown, shutdown};
+
+use crate::handle::plain;
+use crate::handle::proxy::exchange::{AnswerPart, ProxyExchange};
+use crate::handle::proxy::fail::{self, ProxyFailure};
+use crate::handle::proxy::wire::AnswerHead;
+use crate::handle::upstream::fail::UpstreamFailure;
+
+/// An open tunnel: what goes to the client.
+struct Tunnel {
+    exchange: ProxyExchange,
+    idle: Rc<Timer>,
+    idle_max: Duration,
+    /// What goes the other way does so by itself once the client may send.
+    is_begun: bool,
+    rest: Bytes,
+}
+
+/// From the head of a tunnel to an answer.
+pub(super) fn open(
+    request: &Request,
+    exchange: &mut Option<ProxyExchange>,
+    head: AnswerHead,
+) -> Result<Response, ProxyFailure> {
+    let is_asked = |protocol: &[u8]| {
+        let opened = head.upgrade.as_deref();
+        opened.is_some_and(|opened| opened.eq_ignore_ascii_case(protocol))
+    };
+    let Some(protocol) = request.tunnel().filter(|protocol| is_asked(protocol)) else {
+        return Err(ProxyFailure::WrongTunnel);
+    };
+    let Some(mut exchange) = exchange.take() else {
+        return Err(UpstreamFailure::Closed.into());
+    };
+    let mut fields = head.fields;
+    fields.set(b"Server", plain::SERVER);
+    match request.head().connect_protocol() {
+        //= rfc8441#5
+        Some(_) => fields.remove(b"Sec-WebSocket-Accept"),
+        //= rfc9110#7.8
+        None => {
+            fields.set(b"Upgrade", protocol);
+        }
+    }
+    // What comes now is no body of a request.
+    request.limit_body(u64::MAX);
+    let idle_max = exchange.begin_tunnel();
+    let idle = Rc::new(request.reactor().timer());
+    set(&idle, idle_max);
+    let tunnel = Tunnel {
+        exchange,
+        idle,
+        idle_max,
+        is_begun: false,
+        rest: Bytes::new(),
+    };
+    Ok(Response::new(101, fields, Body::Tunnel(Box::new(tunnel))))
+}
+
+fn set(idle: &Timer, idle_max: Duration) {
+    if !idle_max.is_zero() {
+        idle.set(idle_max);
+    }
+}
+
+impl Tunnel {
+    fn begin(&mut self) {
+        if std::mem::replace(&mut self.is_begun, true) {
+            return;
+        }
+        if let Some(socket) = self.exchange.socket() {
+            let request = self.exchange.request.clone();
+            let (idle, idle_max) = (Rc::clone(&self.idle), self.idle_max);
+            let reactor = request.reactor().clone();
+            reactor.spawn(async move { send(&request, &socket, (&idle, idle_max)).await });
+        }
+    }
+}
+
+/// A key for a WebSocket whose client has none: it only has to look like sixteen random bytes in
+/// base64, and to be another one each time (RFC 6455 section 4.1).
+pub(super) fn websocket_key() -> Vec<u8> {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut random = [0_u8; 22];
+    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
+    // The last digit has four of its bits behind the last byte.
+    random[21] &= 0x30;
+    let mut key: Vec<u8> = random.map(|byte| DIGITS[usize::from(byte & 63)]).into();
+    key.extend_from_slice(b"==");
+    key
+}
+
+/// What the client sends, as fast as the other side takes it.
+async fn send(request: &Request, socket: &Watched, (idle, idle_max): (&Timer, Duration)) {
+    while let Some(piece) = request.next_body().await {
+        let Ok(mut piece) = piece else {
+            let _ = shutdown(socket.fd(), Shutdown::Both);
+            return;
+        };
+        set(idle, idle_max);
+        while !piece.is_empty() {
+            match poll_fn(|cx| socket.poll_write(cx, &piece)).await {
+                Ok(count) => drop(piece.split_to(count)),
+                // It reads no more; what it still has to say comes.
+                Err(_) => return,
+            }
+        }
+    }
+    let _ = shutdown(socket.fd(), Shutdown::Write);
+}
+
+impl BodyStream for Tunnel {
+    fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        max: usize,
+    ) -> Poll<Option<Result<Chunk, BodyError>>> {
+        self.begin();
+        loop {
+            if !self.rest.is_empty() {
+                let chunk = self.rest.split_to(self.rest.len().min(max));
+                return Poll::Ready(Some(Ok(Chunk::Bytes(chunk))));
+            }
+            match self.exchange.poll_more(cx) {
+                Poll::Ready(Ok(AnswerPart::Body(bytes))) => {
+                    set(&self.idle, self.idle_max);
+                    self.rest = bytes;
+                }
+                Poll::Ready(Ok(AnswerPart::End | AnswerPart::Head(_))) => return Poll::Ready(None),
+                Poll::Ready(Err(failure)) => {
+                    let error = fail::broken(&self.exchange, &failure);
+                    return Poll::Ready(Some(Err(error)));
+                }
+                Poll::Pending => {
+                    return self.idle.poll_elapsed(cx).map(|()| {
+                        self.exchange.count_idle();
+                        const IDLE: &str = "limits: proxy.timeout.tunnel: nothing went either way";
+                        Some(Err(BodyError::Source(Fault::Upstream, IDLE)))
+                    });
+                }
+            }
+        }
+    }
+}

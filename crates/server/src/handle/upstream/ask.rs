@@ -1,0 +1,212 @@
+//! Asking the members of an upstream, one after the other where one fails.
+//!
+//! A request is made once. It is made again only where nothing of it was sent, or where doing it
+//! twice does the same and all of its body is here; and never once its answer has begun.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use hob_http::{Request, Response};
+use hob_trace::metric::ThreadCounters;
+use hob_trace::watch::RequestStage;
+
+use crate::handle::script::body::ProgramRequestBody;
+use crate::handle::script::gate::Permit;
+use crate::handle::upstream::config::{RetryCause, RetryRules};
+use crate::handle::upstream::fail::UpstreamFailure;
+use crate::handle::upstream::link::{Connection, Link, LinkTerms};
+use crate::handle::upstream::members::{MemberUse, Upstream};
+
+/// One protocol in which members are asked.
+pub(crate) trait AsksMember {
+    /// What can go wrong.
+    type Failure: From<UpstreamFailure>;
+
+    /// Sends the request, and makes an answer of what comes back. With `retry`, one of a status
+    /// that it names is a failure.
+    async fn ask(
+        &self,
+        link: Link,
+        body: ProgramRequestBody,
+        retry: Option<&RetryRules>,
+    ) -> Result<Response, Box<AskFailure<Self::Failure>>>;
+
+    /// What a failure is that speaks against the member.
+    fn cause(&self, failure: &Self::Failure) -> Option<RetryCause>;
+}
+
+/// What is left where a member gave no answer.
+pub(crate) struct AskFailure<F> {
+    pub(crate) failure: F,
+    /// The connection, if the request had not ended.
+    pub(crate) link: Option<Link>,
+    /// Nothing came back.
+    pub(crate) is_unheard: bool,
+    /// What there is to explain it, for people.
+    pub(crate) printed: Vec<u8>,
+}
+
+/// Who failed last, and why.
+pub(crate) struct AskedInVain<F> {
+    pub(crate) failure: F,
+    pub(crate) printed: Vec<u8>,
+    /// The member's address; empty where none could be asked.
+    pub(crate) member: String,
+}
+
+/// What a request needs to be asked.
+pub(crate) struct AskTerms<'a> {
+    pub(crate) upstream: &'a Arc<Upstream>,
+    pub(crate) request: &'a Request,
+    pub(crate) counters: &'a ThreadCounters,
+    pub(crate) link: LinkTerms<'a>,
+    pub(crate) retry: &'a RetryRules,
+}
+
+/// Asks a member, and others where that may be.
+pub(crate) async fn ask<P: AsksMember>(
+    protocol: &P,
+    on: AskTerms<'_>,
+    permit: Permit,
+    body: ProgramRequestBody,
+) -> Result<Response, AskedInVain<P::Failure>> {
+    on.upstream.count_request();
+    let mut tries = Tries {
+        on,
+        tried: Vec::new(),
+        connection: Connection::Any,
+    };
+    let mut left = (permit, body);
+    let mut last = None;
+    loop {
+        let now_ms = tries.on.request.reactor().now_ms();
+        let Some(used) = tries.on.upstream.pick(&tries.tried, now_ms) else {
+            return Err(last.unwrap_or_else(|| AskedInVain {
+                failure: UpstreamFailure::AllOut.into(),
+                printed: Vec::new(),
+                member: String::new(),
+            }));
+        };
+        match tries.ask_one(protocol, used, left).await {
+            Ok(response) => return Ok(response),
+            Err((vain, None)) => return Err(vain),
+            Err((vain, Some(again))) => {
+                tries.on.counters.upstream_retries.add(1);
+                tries.on.request.tell(
+                    RequestStage::Program,
+                    format_args!("{} gave no answer: it is asked for again", vain.member),
+                );
+                left = again;
+                last = Some(vain);
+            }
+        }
+    }
+}
+
+/// What a request has been through.
+struct Tries<'a> {
+    on: AskTerms<'a>,
+    /// Members that failed.
+    tried: Vec<usize>,
+    connection: Connection,
+}
+
+/// What another try begins with.
+type Again = (Permit, ProgramRequestBody);
+
+impl Tries<'_> {
+    /// Asks one member. Where it fails, what there is for another try, if there may be one.
+    async fn ask_one<P: AsksMember>(
+        &mut self,
+        protocol: &P,
+        used: MemberUse,
+        (permit, body): Again,
+    ) -> Result<Response, (AskedInVain<P::Failure>, Option<Again>)> {
+        let (index, member) = (used.index(), used.member().text.clone());
+        let (request, terms) = (self.on.request, (self.on.link, self.connection));
+        let opened = Link::open(used, permit, request, self.on.counters, terms).await;
+        let link = match opened {
+            Ok(link) => link,
+            Err((failure, used, permit)) => {
+                self.blame(&used);
+                let vain = AskedInVain {
+                    failure: failure.into(),
+                    printed: Vec::new(),
+                    member,
+                };
+                let goes_on = self.takes_retry(index, RetryCause::Connect);
+                return Err((vain, goes_on.then_some((permit, body))));
+            }
+        };
+        let again = held_again(request, &body);
+        let is_kept = link.is_kept;
+        let retry = Some(self.on.retry).filter(|_| again.is_some() && self.has_another());
+        let failed = match protocol.ask(link, body, retry).await {
+            Ok(response) => return Ok(response),
+            Err(failed) => *failed,
+        };
+        let cause = protocol.cause(&failed.failure);
+        // The other side had closed it meanwhile.
+        let was_stale = is_kept && failed.is_unheard && cause == Some(RetryCause::Closed);
+        if let (Some(link), Some(_), false) = (&failed.link, cause, was_stale) {
+            self.blame(&link.used);
+        }
+        let vain = AskedInVain {
+            failure: failed.failure,
+            printed: failed.printed,
+            member,
+        };
+        let (Some(link), Some(body), Some(cause)) = (failed.link, again, cause) else {
+            return Err((vain, None));
+        };
+        let goes_on = match was_stale {
+            true => {
+                self.connection = Connection::New;
+                true
+            }
+            false => self.takes_retry(index, cause),
+        };
+        Err((vain, goes_on.then(|| (link.into_permit(), body))))
+    }
+
+    /// Whether there is another member to ask, and it may be.
+    fn has_another(&self) -> bool {
+        self.tried.len() < self.on.retry.times && self.tried.len() + 1 < self.on.upstream.len()
+    }
+
+    /// After this cause somebody else is asked; the budget has one retry less then.
+    fn takes_retry(&mut self, index: usize, cause: RetryCause) -> bool {
+        let is_taken =
+            self.on.retry.has(cause) && self.has_another() && self.on.upstream.take_retry();
+        if is_taken {
+            self.tried.push(index);
+        }
+        is_taken
+    }
+
+    fn blame(&self, used: &MemberUse) {
+        if used.failed(self.on.request.reactor().now_ms()) {
+            self.on.counters.upstream_out.add(1);
+        }
+    }
+}
+
+/// How long the program or server behind took to begin its answer.
+pub(crate) fn note_time(request: &Request, started: Instant) {
+    let mut record = request.record_mut();
+    if record.program_us == 0 {
+        record.program_us = started.elapsed().as_micros() as u64;
+    }
+}
+
+/// The same body once more, where all of it is here and the request may be made twice: what has it
+/// done twice does the same (RFC 9110 section 9.2.2).
+fn held_again(request: &Request, body: &ProgramRequestBody) -> Option<ProgramRequestBody> {
+    const IDEMPOTENT: [&[u8]; 5] = [b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"];
+    match body {
+        _ if !IDEMPOTENT.contains(&request.head().method()) => None,
+        ProgramRequestBody::None => Some(ProgramRequestBody::None),
+        ProgramRequestBody::Held(bytes) => Some(ProgramRequestBody::Held(bytes.clone())),
+        ProgramRequestBody::Spooled(..) | ProgramRequestBody::Coming(..) => None,
+    }
+}

@@ -1,0 +1,136 @@
+//! A connection to a member while a request has it.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use hob_http::{Reactor, Request, Watched};
+use hob_trace::metric::ThreadCounters;
+use hob_trace::watch::RequestStage;
+
+use crate::cache::disk_threads::DiskThreads;
+use crate::handle::script::gate::Permit;
+use crate::handle::upstream::connect::{self, ConnectError};
+use crate::handle::upstream::fail::{TimeLimit, UpstreamFailure};
+use crate::handle::upstream::kept::WaitingConnection;
+use crate::handle::upstream::members::MemberUse;
+use crate::handle::upstream::sending::hang_up;
+
+/// A connection for a request.
+pub(crate) struct Link {
+    pub(crate) socket: Rc<Watched>,
+    pub(crate) used: MemberUse,
+    /// Held for as long as the request is.
+    permit: Permit,
+    /// It had rested.
+    pub(crate) is_kept: bool,
+    /// It is new, nothing has come over it, and none is to rest meanwhile.
+    waiting: Option<WaitingConnection>,
+}
+
+/// Which connection a request takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connection {
+    /// One that rests, if there is one.
+    Any,
+    /// A new one.
+    New,
+}
+
+/// What a connection needs to be known.
+#[derive(Clone, Copy)]
+pub(crate) struct LinkTerms<'a> {
+    pub(crate) connect: Duration,
+    /// A process behind a resting connection may be the one that is to take a new one.
+    pub(crate) holds_process: bool,
+    /// Looks names up.
+    pub(crate) pool: &'a DiskThreads,
+}
+
+impl Link {
+    /// Takes a connection, one that rests if it may. Where there is none, who was to use it gets
+    /// back what it came with.
+    pub(crate) async fn open(
+        used: MemberUse,
+        permit: Permit,
+        request: &Request,
+        counters: &ThreadCounters,
+        (terms, connection): (LinkTerms<'_>, Connection),
+    ) -> Result<Link, (UpstreamFailure, MemberUse, Permit)> {
+        let reactor = request.reactor();
+        let member = used.member();
+        // Before it is looked for one that rests: what begins to rest now is closed for this one.
+        let waiting = terms.holds_process.then(|| member.kept.begin_to_wait());
+        let resting = match connection {
+            Connection::Any => member.kept.take(),
+            Connection::New => None,
+        };
+        let is_kept = resting.is_some();
+        let socket = match resting {
+            Some(socket) => reactor.watch(socket).map_err(ConnectError::from),
+            None => connect::to(member, (reactor, terms.pool), terms.connect).await,
+        };
+        let socket = match socket {
+            Ok(socket) => Rc::new(socket),
+            Err(ConnectError::Timeout) => {
+                TimeLimit::Connect.count(counters);
+                return Err((UpstreamFailure::Time(TimeLimit::Connect), used, permit));
+            }
+            Err(ConnectError::Refused(error)) => {
+                return Err((UpstreamFailure::Unreachable(error), used, permit));
+            }
+        };
+        let (count, how) = match is_kept {
+            true => (&counters.upstream_reuses, "goes on"),
+            false => (&counters.upstream_connects, "is new"),
+        };
+        count.add(1);
+        request.tell(
+            RequestStage::Program,
+            format_args!("the connection to {} {how}", member.text),
+        );
+        Ok(Link {
+            socket,
+            used,
+            permit,
+            is_kept,
+            waiting: waiting.filter(|_| !is_kept),
+        })
+    }
+
+    /// Something has come over it.
+    pub(crate) fn hear(&mut self) {
+        self.waiting = None;
+    }
+
+    /// Gives it up, and its place among the connections to another try.
+    pub(crate) fn into_permit(self) -> Permit {
+        self.hang_up();
+        self.permit
+    }
+
+    pub(crate) fn hang_up(&self) {
+        hang_up(&self.socket);
+    }
+
+    /// Nothing is under way any more: it may serve another request.
+    pub(crate) fn rest(self, reactor: &Reactor) {
+        let Link {
+            socket,
+            used,
+            permit,
+            ..
+        } = self;
+        match Rc::try_unwrap(socket) {
+            Ok(socket) => {
+                let kept = &used.member().kept;
+                if kept.is_any() {
+                    kept.put(socket.into_fd(), reactor);
+                }
+            }
+            // A body is still sent, of which the other side has read enough.
+            Err(socket) => hang_up(&socket),
+        }
+        // Who waits for it finds the connection.
+        drop(permit);
+    }
+}

@@ -1,0 +1,180 @@
+//! A request on its way to a member: what is written, as fast as it comes and as the other side
+//! reads.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use hob_http::{Bytes, Request, Watched};
+use rustix::net::{Shutdown, shutdown};
+
+use crate::cache::disk_threads::DiskThreads;
+use crate::handle::script::body::ProgramRequestBody;
+
+/// Bytes of a collected body read from its file at a time.
+const SPOOLED_BYTES: usize = 64 * 1024;
+
+/// What is sent.
+pub(crate) struct Outgoing {
+    /// What stands before the body.
+    pub(crate) head: Vec<u8>,
+    pub(crate) body: ProgramRequestBody,
+    /// Reads a body that is in a file.
+    pub(crate) pool: DiskThreads,
+    /// How pieces of the body are written, and its end.
+    pub(crate) framing: BodyFraming,
+}
+
+/// How a body is written in a protocol.
+#[derive(Clone, Copy)]
+pub(crate) struct BodyFraming {
+    /// Appends a piece, which is not empty.
+    pub(crate) piece: fn(&mut Vec<u8>, &[u8]),
+    /// Appends what ends it.
+    pub(crate) end: fn(&mut Vec<u8>),
+}
+
+struct Sending {
+    /// What is framed, and how much of that is sent.
+    bytes: Vec<u8>,
+    sent: usize,
+    body: OutgoingBody,
+    framing: BodyFraming,
+}
+
+/// What of the body is not framed yet.
+enum OutgoingBody {
+    Nothing,
+    /// What is here of it, and how many bytes are left to send.
+    Coming(VecDeque<Bytes>, u64),
+    Spooled(Arc<OwnedFd>, u64, DiskThreads),
+}
+
+/// Sends as much as goes at once; the rest follows by itself.
+pub(crate) async fn begin(outgoing: Outgoing, socket: &Rc<Watched>, request: &Request) {
+    let mut sending = Sending::new(outgoing);
+    let sent = poll_fn(|cx| Poll::Ready(sending.poll_held(cx, socket))).await;
+    // Nobody has answered yet: the first look would be in vain.
+    socket.clear_readable();
+    if sent.is_pending() {
+        let (socket, request) = (Rc::clone(socket), request.clone());
+        let reactor = request.reactor().clone();
+        reactor.spawn(async move { sending.finish(&socket, &request).await });
+    }
+}
+
+/// Ends a connection for whoever still sends the request's body, too.
+pub(crate) fn hang_up(socket: &Watched) {
+    let _ = shutdown(socket.fd(), Shutdown::Both);
+}
+
+impl Sending {
+    fn new(outgoing: Outgoing) -> Sending {
+        let Outgoing {
+            head: mut bytes,
+            body,
+            pool,
+            framing,
+        } = outgoing;
+        let body = match body {
+            ProgramRequestBody::None => OutgoingBody::Nothing,
+            ProgramRequestBody::Held(piece) => {
+                (framing.piece)(&mut bytes, &piece);
+                OutgoingBody::Nothing
+            }
+            ProgramRequestBody::Coming(pieces, len) => OutgoingBody::Coming(pieces, len),
+            ProgramRequestBody::Spooled(file, len) => {
+                OutgoingBody::Spooled(Arc::new(file), len, pool)
+            }
+        };
+        if matches!(body, OutgoingBody::Nothing) {
+            (framing.end)(&mut bytes);
+        }
+        Sending {
+            bytes,
+            sent: 0,
+            body,
+            framing,
+        }
+    }
+
+    /// Sends what is framed; ready when nothing is left to send, and where the other side takes no
+    /// more.
+    fn poll_held(&mut self, cx: &mut Context<'_>, socket: &Watched) -> Poll<()> {
+        match ready!(self.poll_write(cx, socket)) {
+            Ok(()) if !matches!(self.body, OutgoingBody::Nothing) => Poll::Pending,
+            _ => Poll::Ready(()),
+        }
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, socket: &Watched) -> Poll<std::io::Result<()>> {
+        while self.sent < self.bytes.len() {
+            self.sent += ready!(socket.poll_write(cx, &self.bytes[self.sent..]))?;
+        }
+        self.bytes.clear();
+        self.sent = 0;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Sends the rest, as fast as it comes and the other side reads. Who takes no more has read
+    /// enough. A body that breaks off ends the connection: it must not be taken for whole.
+    async fn finish(mut self, socket: &Watched, request: &Request) {
+        let mut offset = 0;
+        loop {
+            if poll_fn(|cx| self.poll_write(cx, socket)).await.is_err() {
+                return;
+            }
+            let piece = match &mut self.body {
+                OutgoingBody::Nothing => return,
+                OutgoingBody::Coming(pieces, left) => {
+                    let piece = match pieces.pop_front() {
+                        Some(piece) => Some(Ok(piece)),
+                        None => request.next_body().await.map(|piece| piece.map_err(drop)),
+                    };
+                    let bytes = piece.iter().flatten().map(|piece| piece.len() as u64);
+                    *left = left.saturating_sub(bytes.sum());
+                    piece
+                }
+                OutgoingBody::Spooled(_, len, _) if offset >= *len => None,
+                OutgoingBody::Spooled(file, _, pool) => {
+                    let piece = read_spooled(file, offset, pool).await;
+                    offset += piece.as_ref().map_or(0, |piece| piece.len() as u64);
+                    Some(piece.filter(|piece| !piece.is_empty()).ok_or(()))
+                }
+            };
+            match piece {
+                Some(Ok(piece)) => {
+                    (self.framing.piece)(&mut self.bytes, &piece);
+                    // The end leaves with the last of it: the answer may come right after that.
+                    if let OutgoingBody::Coming(_, 0) = self.body {
+                        self.end_body();
+                    }
+                }
+                Some(Err(())) => {
+                    hang_up(socket);
+                    return;
+                }
+                None => self.end_body(),
+            }
+        }
+    }
+
+    fn end_body(&mut self) {
+        (self.framing.end)(&mut self.bytes);
+        self.body = OutgoingBody::Nothing;
+    }
+}
+
+async fn read_spooled(file: &Arc<OwnedFd>, offset: u64, pool: &DiskThreads) -> Option<Bytes> {
+    let file = Arc::clone(file);
+    let job = pool.run(move || {
+        let mut bytes = vec![0; SPOOLED_BYTES];
+        let count = rustix::io::pread(&*file, &mut bytes, offset).ok()?;
+        bytes.truncate(count);
+        Some(Bytes::from(bytes))
+    });
+    job.ok()?.await.flatten()
+}
