@@ -240,6 +240,62 @@ fn tunnels_end_when_the_server_does() {
     }
 }
 
+/// Another hob, which passes everything on to this one.
+fn in_front(place: &Place, behind: &Hob) -> Hob {
+    place.serve_text(&format!(
+        "[[listen]]\naddress = \"127.0.0.1:0\"\n\n[[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\n\
+         [[site]]\n[[site.route]]\npath = \"/*\"\n\
+         proxy = {{ to = \"http://127.0.0.1:{}\", upgrade = [\"echo\", \"websocket\"] }}\n",
+        behind.clear_port()
+    ))
+}
+
+#[test]
+fn tunnels_go_through_another_server() {
+    const BYTES_MAX: u64 = 32_000_000;
+    if !has_clients() {
+        return;
+    }
+    let (place, own) = (Place::new(), Place::new());
+    let behind = serve(&place, "", "");
+    let hob = in_front(&own, &behind);
+    for (at, way) in WAYS.iter().enumerate() {
+        run(&hob, way, &["echo"]);
+        let mut client = begin(&hob, "pipe.py", way, "half");
+        behind.wait_for_count("half: 300004 bytes, then 0", at + 1);
+        drop(client.stdin.take());
+        assert!(client.wait().unwrap().success(), "{way}: {}", hob.printed());
+        run(&hob, way, &["slow"]);
+        let printed = behind.wait_for_count("flood: ", at + 1);
+        let told = printed.rsplit("flood: ").next().unwrap();
+        let written: u64 = told.split(' ').next().unwrap().parse().unwrap();
+        assert!(written < BYTES_MAX, "{way}: {written} bytes were written");
+        run(&hob, way, &["gone"]);
+        behind.wait_for_count("echo: the client has left", at + 1);
+        run(&hob, way, &["killed"]);
+        behind.wait_for_count("signal 9", at + 1);
+    }
+    hob.stop();
+    behind.stop();
+}
+
+#[test]
+fn websockets_go_through_another_server() {
+    if !has_clients() {
+        return;
+    }
+    let (place, own) = (Place::new(), Place::new());
+    let Some(behind) = serve_app(&place, Means::Stream) else {
+        return;
+    };
+    let hob = in_front(&own, &behind);
+    for way in WAYS {
+        run_file(&hob, "sockets.py", way, &["echo", "limits"]);
+    }
+    hob.stop();
+    behind.stop();
+}
+
 #[test]
 fn websockets_work_over_every_protocol() {
     if !has_clients() {

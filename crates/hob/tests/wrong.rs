@@ -155,7 +155,10 @@ fn words_of_other_servers_and_aliases_are_explained() {
         "{alias}"
     );
     let lacks = explained("ProxyRequests");
-    assert!(lacks.contains("this version has no forward proxy\n"), "{lacks}");
+    assert!(
+        lacks.contains("this version has no forward proxy\n"),
+        "{lacks}"
+    );
     assert!(lacks.contains("see how-to/coming-from.md"), "{lacks}");
     // A key of ours is explained as it was, also where others have a word like it.
     assert!(explained("limits.body").starts_with("limits.body\n"));

@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::task::{Context, Poll, Waker};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 
@@ -152,6 +153,22 @@ impl Watched {
         Poll::Pending
     }
 
+    /// Reads into the capacity that a buffer has behind its bytes. Zero bytes are the end.
+    pub fn poll_read_behind(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Poll<io::Result<usize>> {
+        while self.poll_readable(cx).is_ready() {
+            match rustix::io::read(&self.fd, spare_capacity(buffer)) {
+                Err(Errno::AGAIN) => self.clear_readable(),
+                Err(Errno::INTR) => {}
+                result => return Poll::Ready(result.map_err(io::Error::from)),
+            }
+        }
+        Poll::Pending
+    }
+
     /// Writes what there is room for.
     pub fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         while self.poll_writable(cx).is_ready() {
@@ -170,6 +187,11 @@ impl Watched {
             true => None,
             false => Some(keep(&mut source.reader, cx)),
         })
+    }
+
+    /// True while reading is worth a try. Nobody is woken when that changes.
+    pub fn is_readable(&self) -> bool {
+        self.place.with(|source| source.is_readable).unwrap_or(true)
     }
 
     /// A read gave EAGAIN: the next event is waited for.

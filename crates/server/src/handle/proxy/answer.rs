@@ -87,7 +87,10 @@ impl Proxy {
         }
     }
 
+    /// Whether this protocol, in whichever version, may be asked for.
     fn may_upgrade(&self, protocol: &[u8]) -> bool {
+        let protocol = protocol.split(|byte| *byte == b'/').next();
+        let protocol = protocol.unwrap_or_default();
         let mut known = self.settings.upgrade.iter();
         known.any(|one| one.as_bytes().eq_ignore_ascii_case(protocol))
     }
@@ -172,8 +175,10 @@ fn framing(request: &Request, body: &ProgramRequestBody) -> (SentBody, BodyFrami
         piece: push_chunk,
         end: |out| out.extend_from_slice(b"0\r\n\r\n"),
     };
-    const WITHOUT: [&[u8]; 5] = [b"GET", b"HEAD", b"OPTIONS", b"DELETE", b"CONNECT"];
+    const WITHOUT: [&[u8]; 4] = [b"GET", b"HEAD", b"OPTIONS", b"DELETE"];
     match (body, request.body_len()) {
+        // What follows are the tunnel's bytes.
+        _ if request.head().connect_protocol().is_some() => (SentBody::None, PLAIN),
         (_, None) => (SentBody::Chunked, CHUNKED),
         // Who announced that there is nothing says so on the other side too.
         (ProgramRequestBody::None, _) if WITHOUT.contains(&request.head().method()) => {
@@ -232,6 +237,7 @@ async fn run(ask: ProxiedRequest) -> Response {
         link: LinkTerms {
             connect: settings.timeout.connect,
             holds_process: false,
+            is_once: !upstream::ask::may_be_twice(request),
             pool,
         },
         retry: &settings.retry,

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use hob_http::{Bytes, Fields, Request, Watched};
@@ -109,46 +109,83 @@ impl ProxyExchange {
             if let Some(more) = self.take()? {
                 return Poll::Ready(Ok(more));
             }
-            let Some(link) = &mut self.link else {
-                return Poll::Ready(Ok(AnswerPart::End));
-            };
-            if link.socket.poll_readable(cx).is_pending() {
-                return self.poll_limits(cx);
-            }
             let room_bytes = match self.has_head {
                 true => BODY_READ_BYTES,
                 false => HEAD_READ_BYTES,
             };
-            let mut room = vec![0; room_bytes];
-            let Poll::Ready(read) = link.socket.poll_read(cx, &mut room) else {
-                return self.poll_limits(cx);
-            };
-            let count = match read {
-                Ok(0) => match self.reader.end() {
-                    Ok(()) => {
-                        self.link = None;
-                        return Poll::Ready(Ok(AnswerPart::End));
-                    }
-                    Err(_) => return Poll::Ready(Err(UpstreamFailure::Closed.into())),
-                },
-                // It has closed, and not read all of the request.
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => {
-                    return Poll::Ready(Err(UpstreamFailure::Closed.into()));
-                }
-                Err(error) => {
-                    return Poll::Ready(Err(UpstreamFailure::Broken(error.to_string()).into()));
-                }
-                Ok(count) => count,
-            };
-            room.truncate(count);
-            self.is_unheard = false;
-            self.patience.hear();
-            link.hear();
-            self.unread = room.into();
+            let mut room = Vec::new();
+            match ready!(self.poll_read(cx, &mut room, room_bytes))? {
+                true => self.unread = room.into(),
+                false => return Poll::Ready(Ok(AnswerPart::End)),
+            }
         }
     }
 
-    fn poll_limits(&self, cx: &mut Context<'_>) -> Poll<Result<AnswerPart, ProxyFailure>> {
+    /// Adds what there is of the body to what was collected, which has room for all of one whose
+    /// length was announced. Ready with false at the end.
+    pub(super) fn poll_collect(
+        &mut self,
+        cx: &mut Context<'_>,
+        body: &mut Vec<u8>,
+    ) -> Poll<Result<bool, ProxyFailure>> {
+        if let (true, Some(left)) = (self.unread.is_empty(), self.reader.left()) {
+            let begin = body.len();
+            let is_more = ready!(self.poll_read(cx, body, left.min(BODY_READ_BYTES)))?;
+            let came = (body.len() - begin) as u64;
+            // What follows is nobody's.
+            body.truncate(begin + self.reader.take_body(came));
+            if self.reader.is_over() {
+                self.rest(came > left as u64);
+            }
+            return Poll::Ready(Ok(is_more));
+        }
+        Poll::Ready(match ready!(self.poll_more(cx))? {
+            AnswerPart::Body(bytes) => {
+                body.extend_from_slice(&bytes);
+                Ok(true)
+            }
+            AnswerPart::End | AnswerPart::Head(_) => Ok(false),
+        })
+    }
+
+    /// Reads behind what a buffer has; false where nothing will come any more.
+    fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: &mut Vec<u8>,
+        room_bytes: usize,
+    ) -> Poll<Result<bool, ProxyFailure>> {
+        let Some(link) = &mut self.link else {
+            return Poll::Ready(Ok(false));
+        };
+        // Nothing is allocated in vain.
+        if link.socket.poll_readable(cx).is_pending() {
+            return self.poll_limits(cx);
+        }
+        room.reserve(room_bytes);
+        let Poll::Ready(read) = link.socket.poll_read_behind(cx, room) else {
+            return self.poll_limits(cx);
+        };
+        let failure = match read {
+            Ok(0) if self.reader.end().is_ok() => {
+                self.link = None;
+                return Poll::Ready(Ok(false));
+            }
+            Ok(0) => UpstreamFailure::Closed,
+            // It has closed, and not read all of the request.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => UpstreamFailure::Closed,
+            Err(error) => UpstreamFailure::Broken(error.to_string()),
+            Ok(_) => {
+                self.is_unheard = false;
+                self.patience.hear();
+                link.hear();
+                return Poll::Ready(Ok(true));
+            }
+        };
+        Poll::Ready(Err(failure.into()))
+    }
+
+    fn poll_limits<T>(&self, cx: &mut Context<'_>) -> Poll<Result<T, ProxyFailure>> {
         self.patience.poll(cx).map(|limit| {
             limit.count(&self.counters);
             Err(UpstreamFailure::Time(limit).into())
@@ -183,7 +220,8 @@ impl ProxyExchange {
             };
             drop(self.unread.split_to(left));
             if self.reader.is_over() {
-                self.rest();
+                let has_more = !self.unread.is_empty();
+                self.rest(has_more);
                 return Ok(more.or(Some(AnswerPart::End)));
             }
             return Ok(more);
@@ -200,12 +238,12 @@ impl ProxyExchange {
         }
     }
 
-    /// The answer has ended: the connection may serve another request.
-    fn rest(&mut self) {
+    /// The answer has ended: the connection may serve another request, unless there is more on it.
+    fn rest(&mut self, has_more: bool) {
         let Some(link) = self.link.take() else { return };
-        match self.reader.may_rest(&self.unread) {
+        match self.reader.may_rest() && !has_more {
             true => link.rest(self.request.reactor()),
-            false => link.hang_up(),
+            false => link.close(),
         }
         self.unread = Bytes::new();
     }

@@ -87,31 +87,31 @@ async fn read_ahead(
     announced: Option<u64>,
     is_held: bool,
 ) -> Result<(Bytes, bool), ProxyFailure> {
+    if reading.is_over() {
+        return Ok((Bytes::new(), true));
+    }
     let timer = reading.request.reactor().timer();
     timer.set_precise(match is_held {
         true => OUTPUT_HELD_TIME,
         false => Duration::ZERO,
     });
-    let mut pieces: Vec<Bytes> = Vec::new();
-    let mut held_bytes = 0;
-    let is_long = announced.is_some_and(|bytes| bytes > OUTPUT_HELD_BYTES_MAX as u64);
-    while !reading.is_over() && held_bytes < OUTPUT_HELD_BYTES_MAX && !(is_long && held_bytes > 0) {
-        let more = poll_fn(|cx| match reading.poll_more(cx) {
+    // A long one is not collected: it begins with what there is.
+    let wanted = match announced {
+        Some(bytes) if bytes <= OUTPUT_HELD_BYTES_MAX as u64 => bytes as usize,
+        Some(_) => 1,
+        None => OUTPUT_HELD_BYTES_MAX,
+    };
+    let mut body = Vec::with_capacity(announced.map_or(0, |_| wanted));
+    while !reading.is_over() && body.len() < wanted {
+        let more = poll_fn(|cx| match reading.poll_collect(cx, &mut body) {
             Poll::Ready(more) => Poll::Ready(Some(more)),
             Poll::Pending => timer.poll_elapsed(cx).map(|()| None),
         });
         match more.await {
-            Some(Ok(AnswerPart::Body(bytes))) => {
-                held_bytes += bytes.len();
-                pieces.push(bytes);
-            }
+            Some(Ok(true)) => {}
             Some(Err(failure)) => return Err(failure),
-            Some(Ok(AnswerPart::End | AnswerPart::Head(_))) | None => break,
+            Some(Ok(false)) | None => break,
         }
     }
-    let all = match &pieces[..] {
-        [one] => one.clone(),
-        pieces => pieces.concat().into(),
-    };
-    Ok((all, reading.is_over()))
+    Ok((body.into(), reading.is_over()))
 }

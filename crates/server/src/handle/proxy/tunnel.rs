@@ -1,8 +1,9 @@
 //! Tunnels: after the head raw bytes flow both ways, each way for itself.
 
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use hob_http::reactor::Timer;
@@ -24,6 +25,16 @@ struct Tunnel {
     /// What goes the other way does so by itself once the client may send.
     is_begun: bool,
     rest: Bytes,
+    /// The other server has ended its direction.
+    is_half: bool,
+    client_end: Rc<ClientEnd>,
+}
+
+/// Whether the client has ended its direction.
+#[derive(Default)]
+struct ClientEnd {
+    is_there: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
 }
 
 /// From the head of a tunnel to an answer.
@@ -63,6 +74,8 @@ pub(super) fn open(
         idle_max,
         is_begun: false,
         rest: Bytes::new(),
+        is_half: false,
+        client_end: Rc::default(),
     };
     Ok(Response::new(101, fields, Body::Tunnel(Box::new(tunnel))))
 }
@@ -81,9 +94,26 @@ impl Tunnel {
         if let Some(socket) = self.exchange.socket() {
             let request = self.exchange.request.clone();
             let (idle, idle_max) = (Rc::clone(&self.idle), self.idle_max);
+            let end = Rc::clone(&self.client_end);
             let reactor = request.reactor().clone();
-            reactor.spawn(async move { send(&request, &socket, (&idle, idle_max)).await });
+            reactor.spawn(async move {
+                send(&request, &socket, (&idle, idle_max)).await;
+                end.is_there.set(true);
+                if let Some(waker) = end.waker.take() {
+                    waker.wake();
+                }
+            });
         }
+    }
+}
+
+impl Tunnel {
+    fn poll_idle(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, BodyError>>> {
+        const IDLE: &str = "limits: proxy.timeout.tunnel: nothing went either way";
+        self.idle.poll_elapsed(cx).map(|()| {
+            self.exchange.count_idle();
+            Some(Err(BodyError::Source(Fault::Upstream, IDLE)))
+        })
     }
 }
 
@@ -131,23 +161,27 @@ impl BodyStream for Tunnel {
                 let chunk = self.rest.split_to(self.rest.len().min(max));
                 return Poll::Ready(Some(Ok(Chunk::Bytes(chunk))));
             }
+            if self.is_half && self.client_end.is_there.get() {
+                return Poll::Ready(None);
+            }
+            if self.is_half {
+                self.client_end.waker.replace(Some(cx.waker().clone()));
+                return self.poll_idle(cx);
+            }
             match self.exchange.poll_more(cx) {
                 Poll::Ready(Ok(AnswerPart::Body(bytes))) => {
                     set(&self.idle, self.idle_max);
                     self.rest = bytes;
                 }
-                Poll::Ready(Ok(AnswerPart::End | AnswerPart::Head(_))) => return Poll::Ready(None),
+                Poll::Ready(Ok(AnswerPart::End | AnswerPart::Head(_))) => {
+                    self.is_half = true;
+                    return Poll::Ready(Some(Ok(Chunk::HalfClose)));
+                }
                 Poll::Ready(Err(failure)) => {
                     let error = fail::broken(&self.exchange, &failure);
                     return Poll::Ready(Some(Err(error)));
                 }
-                Poll::Pending => {
-                    return self.idle.poll_elapsed(cx).map(|()| {
-                        self.exchange.count_idle();
-                        const IDLE: &str = "limits: proxy.timeout.tunnel: nothing went either way";
-                        Some(Err(BodyError::Source(Fault::Upstream, IDLE)))
-                    });
-                }
+                Poll::Pending => return self.poll_idle(cx),
             }
         }
     }

@@ -103,10 +103,29 @@ impl AnswerReader {
         self.state == State::Over
     }
 
-    /// Nothing but the end of the connection is left to come: another request may use it. Bytes
-    /// that follow an answer are nobody's.
-    pub fn may_rest(&self, left: &[u8]) -> bool {
-        self.is_over() && self.is_lasting && left.is_empty()
+    /// The connection may be used again: nothing but its end is left to come.
+    pub fn may_rest(&self) -> bool {
+        self.is_over() && self.is_lasting
+    }
+
+    /// What is left of a body whose length was announced, where that is what comes.
+    pub fn left(&self) -> Option<usize> {
+        match self.state {
+            State::Sized(left) => Some(usize::try_from(left).unwrap_or(usize::MAX)),
+            _ => None,
+        }
+    }
+
+    /// So many bytes came of it. Returns how many of them are its own.
+    pub fn take_body(&mut self, came: u64) -> usize {
+        let State::Sized(left) = self.state else {
+            return 0;
+        };
+        self.state = match left.saturating_sub(came) {
+            0 => State::Over,
+            left => State::Sized(left),
+        };
+        usize::try_from(came.min(left)).unwrap_or(usize::MAX)
     }
 
     /// The connection has ended.
@@ -136,14 +155,9 @@ impl AnswerReader {
             State::Chunked => self.next_of_chunks(input),
             _ if input.is_empty() => Ok(None),
             State::ToEnd | State::Tunnel => Ok(Some(Piece::Body(std::mem::take(input)))),
-            State::Sized(left) => {
-                let here = usize::try_from(left).unwrap_or(usize::MAX).min(input.len());
-                let (piece, rest) = input.split_at(here);
+            State::Sized(_) => {
+                let (piece, rest) = input.split_at(self.take_body(input.len() as u64));
                 *input = rest;
-                self.state = match left - here as u64 {
-                    0 => State::Over,
-                    left => State::Sized(left),
-                };
                 Ok(Some(Piece::Body(piece)))
             }
         }
@@ -451,7 +465,7 @@ mod tests {
                     Piece::Trailers(fields) => all.trailers = lines(&fields),
                 }
             }
-            all.may_rest = reader.may_rest(input);
+            all.may_rest = reader.may_rest() && input.is_empty();
         }
         all.is_over = reader.is_over();
         Ok(all)

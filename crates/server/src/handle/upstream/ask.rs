@@ -199,12 +199,16 @@ pub(crate) fn note_time(request: &Request, started: Instant) {
     }
 }
 
-/// The same body once more, where all of it is here and the request may be made twice: what has it
-/// done twice does the same (RFC 9110 section 9.2.2).
-fn held_again(request: &Request, body: &ProgramRequestBody) -> Option<ProgramRequestBody> {
+/// Whether what a request asks for may be done twice: it does the same (RFC 9110 section 9.2.2).
+pub(crate) fn may_be_twice(request: &Request) -> bool {
     const IDEMPOTENT: [&[u8]; 5] = [b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"];
+    IDEMPOTENT.contains(&request.head().method())
+}
+
+/// The same body once more, where all of it is here and the request may be made twice.
+fn held_again(request: &Request, body: &ProgramRequestBody) -> Option<ProgramRequestBody> {
     match body {
-        _ if !IDEMPOTENT.contains(&request.head().method()) => None,
+        _ if !may_be_twice(request) => None,
         ProgramRequestBody::None => Some(ProgramRequestBody::None),
         ProgramRequestBody::Held(bytes) => Some(ProgramRequestBody::Held(bytes.clone())),
         ProgramRequestBody::Spooled(..) | ProgramRequestBody::Coming(..) => None,

@@ -1,13 +1,18 @@
-//! Connections that stay open between requests. They belong to the server and not to a thread: a
-//! process behind one may serve nobody else meanwhile, so whoever needs one gets any that rests,
-//! and none rests while a new one waits to be taken.
+//! Connections that stay open between requests.
+//!
+//! Where a process behind one may serve nobody else meanwhile, they belong to the server and not to
+//! a thread: whoever needs one gets any that rests, and none rests while a new one waits to be
+//! taken. Else they rest with the thread that used them, in its epoll set, which costs less.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use hob_http::Reactor;
+use foldhash::fast::RandomState;
+use hob_http::{Reactor, Watched};
 use hob_trace::Mutex;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
@@ -21,6 +26,10 @@ const REST_MAX: Duration = Duration::from_secs(60);
 pub(crate) struct KeptConnections {
     /// Most that rest.
     max: usize,
+    /// Told from all others, of this config and of those before.
+    number: u64,
+    /// How many rest with threads.
+    with_threads: AtomicUsize,
     resting: Mutex<Resting>,
     /// Requests without a connection, or with a new one over which nothing has come yet: perhaps
     /// nobody has taken it.
@@ -51,11 +60,57 @@ struct RestingConnection {
     since: Instant,
 }
 
+/// A connection that rests with a thread.
+struct RestingHere {
+    socket: Watched,
+    since: Instant,
+    place: RestingPlace,
+}
+
+/// Its place among those of all threads.
+struct RestingPlace(Weak<KeptConnections>);
+
+impl Drop for RestingPlace {
+    fn drop(&mut self) {
+        if let Some(of) = self.0.upgrade() {
+            of.with_threads.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Those of a thread, by whose they are.
+#[derive(Default)]
+struct Here {
+    resting: HashMap<u64, Vec<RestingHere>, RandomState>,
+    /// A task closes those that have rested for too long.
+    is_looked_after: bool,
+}
+
+thread_local! {
+    static HERE: RefCell<Here> = RefCell::default();
+}
+
+impl Here {
+    /// Closes those that have rested for too long, or whose member is no more in the config; false
+    /// when none is left to look after.
+    fn close_old(&mut self) -> bool {
+        self.resting.retain(|_, all| {
+            all.retain(|one| one.since.elapsed() < REST_MAX && one.place.0.strong_count() > 0);
+            !all.is_empty()
+        });
+        self.is_looked_after = !self.resting.is_empty();
+        self.is_looked_after
+    }
+}
+
 impl KeptConnections {
     /// None yet; at most so many will rest.
     pub(crate) fn new(max: usize) -> Arc<KeptConnections> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
         Arc::new(KeptConnections {
             max,
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            with_threads: AtomicUsize::new(0),
             resting: Mutex::default(),
             waiting: AtomicUsize::new(0),
         })
@@ -76,6 +131,58 @@ impl KeptConnections {
             if is_open(&resting.socket) {
                 return Some(resting.socket);
             }
+        }
+    }
+
+    /// A connection that rests with this thread, and of whose end nothing was heard. With
+    /// `is_sure`, it is looked whether it was closed just now.
+    pub(crate) fn take_here(&self, is_sure: bool) -> Option<Watched> {
+        if self.max == 0 {
+            return None;
+        }
+        HERE.with(|here| {
+            let mut here = here.borrow_mut();
+            let all = here.resting.get_mut(&self.number)?;
+            loop {
+                let socket = all.pop()?.socket;
+                // What comes is its end.
+                if !socket.is_readable() && (!is_sure || is_open(&socket.fd())) {
+                    return Some(socket);
+                }
+            }
+        })
+    }
+
+    /// Leaves a connection over which nothing is under way with this thread.
+    pub(crate) fn put_here(self: &Arc<Self>, socket: Watched, reactor: &Reactor) {
+        if self.with_threads.fetch_add(1, Ordering::Relaxed) >= self.max {
+            self.with_threads.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        // All that was to come has come; what comes now is heard.
+        socket.clear_readable();
+        let resting = RestingHere {
+            socket,
+            since: Instant::now(),
+            place: RestingPlace(Arc::downgrade(self)),
+        };
+        let is_looked_after = HERE.with(|here| {
+            let mut here = here.borrow_mut();
+            here.resting.entry(self.number).or_default().push(resting);
+            std::mem::replace(&mut here.is_looked_after, true)
+        });
+        if !is_looked_after {
+            let own = reactor.clone();
+            reactor.spawn_standing(async move {
+                let timer = own.timer();
+                loop {
+                    timer.set(REST_MAX);
+                    timer.elapsed().await;
+                    if !HERE.with(|here| here.borrow_mut().close_old()) {
+                        return;
+                    }
+                }
+            });
         }
     }
 

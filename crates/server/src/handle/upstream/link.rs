@@ -23,6 +23,7 @@ pub(crate) struct Link {
     permit: Permit,
     /// It had rested.
     pub(crate) is_kept: bool,
+    holds_process: bool,
     /// It is new, nothing has come over it, and none is to rest meanwhile.
     waiting: Option<WaitingConnection>,
 }
@@ -42,6 +43,8 @@ pub(crate) struct LinkTerms<'a> {
     pub(crate) connect: Duration,
     /// A process behind a resting connection may be the one that is to take a new one.
     pub(crate) holds_process: bool,
+    /// What is sent must not be sent again: a connection that rested is looked at before.
+    pub(crate) is_once: bool,
     /// Looks names up.
     pub(crate) pool: &'a DiskThreads,
 }
@@ -61,12 +64,16 @@ impl Link {
         // Before it is looked for one that rests: what begins to rest now is closed for this one.
         let waiting = terms.holds_process.then(|| member.kept.begin_to_wait());
         let resting = match connection {
-            Connection::Any => member.kept.take(),
+            Connection::Any if terms.holds_process => {
+                let taken = member.kept.take().map(|socket| reactor.watch(socket));
+                taken.map(|watched| watched.map_err(ConnectError::from))
+            }
+            Connection::Any => member.kept.take_here(terms.is_once).map(Ok),
             Connection::New => None,
         };
         let is_kept = resting.is_some();
         let socket = match resting {
-            Some(socket) => reactor.watch(socket).map_err(ConnectError::from),
+            Some(socket) => socket,
             None => connect::to(member, (reactor, terms.pool), terms.connect).await,
         };
         let socket = match socket {
@@ -93,6 +100,7 @@ impl Link {
             used,
             permit,
             is_kept,
+            holds_process: terms.holds_process,
             waiting: waiting.filter(|_| !is_kept),
         })
     }
@@ -112,21 +120,27 @@ impl Link {
         hang_up(&self.socket);
     }
 
+    /// Nothing is under way any more, and it may serve no other request.
+    pub(crate) fn close(self) {
+        if Rc::strong_count(&self.socket) > 1 {
+            self.hang_up();
+        }
+    }
+
     /// Nothing is under way any more: it may serve another request.
     pub(crate) fn rest(self, reactor: &Reactor) {
         let Link {
             socket,
             used,
             permit,
+            holds_process,
             ..
         } = self;
+        let kept = &used.member().kept;
         match Rc::try_unwrap(socket) {
-            Ok(socket) => {
-                let kept = &used.member().kept;
-                if kept.is_any() {
-                    kept.put(socket.into_fd(), reactor);
-                }
-            }
+            Ok(_) if !kept.is_any() => {}
+            Ok(socket) if holds_process => kept.put(socket.into_fd(), reactor),
+            Ok(socket) => kept.put_here(socket, reactor),
             // A body is still sent, of which the other side has read enough.
             Err(socket) => hang_up(&socket),
         }

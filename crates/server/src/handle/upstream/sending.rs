@@ -7,9 +7,10 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use hob_http::{Bytes, Request, Watched};
-use rustix::net::{Shutdown, shutdown};
+use rustix::net::{Shutdown, shutdown, sockopt};
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::script::body::ProgramRequestBody;
@@ -66,8 +67,10 @@ pub(crate) async fn begin(outgoing: Outgoing, socket: &Rc<Watched>, request: &Re
     }
 }
 
-/// Ends a connection for whoever still sends the request's body, too.
+/// Breaks a connection off, for whoever still sends the request's body, too. The other side hears of
+/// it also where it does not read.
 pub(crate) fn hang_up(socket: &Watched) {
+    let _ = sockopt::set_socket_linger(socket.fd(), Some(Duration::ZERO));
     let _ = shutdown(socket.fd(), Shutdown::Both);
 }
 
