@@ -43,13 +43,13 @@ use standby::Standbys;
 use task::{Care, Tasks};
 use timer::Timers;
 use wake::Bell;
-use watched::IoSources;
+use watched::{IoSources, WatchedSet};
 
 pub use draining::DrainWatch;
 pub use standby::{Standby, StandbyGuard};
 pub use task::Hold;
 pub use timer::Timer;
-pub use watched::Watched;
+pub use watched::{RestingFd, Watched};
 
 /// Keys with this bit belong to the reactor: to a watched descriptor among the events of the epoll
 /// set, to a task among wakes. Keys of connections never have it.
@@ -92,16 +92,16 @@ struct ReactorState {
 
 /// The thread that drives a reactor, as the reactor sees it.
 struct ReactorThread {
-    epoll: Rc<OwnedFd>,
+    set: Arc<WatchedSet>,
     /// What wakes it from other threads.
     bell: Arc<dyn Bell>,
 }
 
 impl Reactor {
     /// The reactor of a thread.
-    pub(crate) fn new(epoll: &Rc<OwnedFd>, bell: Arc<dyn Bell>) -> Reactor {
+    pub(crate) fn new(epoll: &Arc<OwnedFd>, bell: Arc<dyn Bell>) -> Reactor {
         Reactor::with_home(Some(ReactorThread {
-            epoll: Rc::clone(epoll),
+            set: Arc::new(WatchedSet::new(epoll)),
             bell,
         }))
     }

@@ -7,16 +7,20 @@
 //! whenever the other side has read, which would wake the thread for every message it sends.
 
 use std::cell::Cell;
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+
+use hob_trace::Mutex;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 
 use crate::reactor::slab::Slab;
-use crate::reactor::{REACTOR, Reactor};
+use crate::reactor::{REACTOR, Reactor, ReactorThread};
 
 /// A descriptor whose readiness wakes whoever polls it. Dropping it closes it.
 ///
@@ -32,13 +36,58 @@ pub struct Watched {
 
 /// The place among the sources; given back when the descriptor goes.
 struct IoRegistration {
-    reactor: Reactor,
+    /// `None` once the place was left.
+    reactor: Option<Reactor>,
     key: u64,
 }
 
 /// What is known of the thread's watched descriptors.
 #[derive(Default)]
 pub(super) struct IoSources(Slab<IoSource>);
+
+/// A thread's epoll set, as other threads may see it.
+pub(super) struct WatchedSet {
+    epoll: Arc<OwnedFd>,
+    /// Places among the thread's sources whose descriptors others have taken or closed.
+    left: Mutex<Vec<u64>>,
+}
+
+impl WatchedSet {
+    pub(super) fn new(epoll: &Arc<OwnedFd>) -> WatchedSet {
+        WatchedSet {
+            epoll: Arc::clone(epoll),
+            left: Mutex::default(),
+        }
+    }
+}
+
+/// A watched descriptor that nobody waits for, which any thread may take over. It stays in the set
+/// of the thread that left it, so that this thread has it back for nothing.
+pub struct RestingFd {
+    /// `None` once it was taken.
+    parts: Option<RestingParts>,
+}
+
+struct RestingParts {
+    fd: OwnedFd,
+    key: u64,
+    asks_for_room: bool,
+    set: Arc<WatchedSet>,
+}
+
+impl fmt::Debug for RestingFd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.parts.as_ref().map(|parts| &parts.fd))
+    }
+}
+
+impl Drop for RestingFd {
+    fn drop(&mut self) {
+        if let Some(parts) = self.parts.take() {
+            parts.set.left.lock().push(parts.key);
+        }
+    }
+}
 
 struct IoSource {
     is_readable: bool,
@@ -60,6 +109,11 @@ impl Watched {
     /// Not in the epoll set yet.
     pub(super) fn unseen(reactor: &Reactor, fd: OwnedFd) -> io::Result<Watched> {
         rustix::io::ioctl_fionbio(&fd, true)?;
+        if let Some(home) = &reactor.0.home {
+            let left = std::mem::take(&mut *home.set.left.lock());
+            let mut sources = reactor.0.sources.borrow_mut();
+            left.into_iter().for_each(|key| drop(sources.0.remove(key)));
+        }
         // Whatever is possible already is found out by trying.
         let key = reactor.0.sources.borrow_mut().0.insert(IoSource {
             is_readable: true,
@@ -70,7 +124,7 @@ impl Watched {
             writer: None,
         });
         let place = IoRegistration {
-            reactor: reactor.clone(),
+            reactor: Some(reactor.clone()),
             key,
         };
         Ok(Watched {
@@ -87,10 +141,10 @@ impl Watched {
     /// # Errors
     /// What the kernel says.
     pub fn begin(&self) -> io::Result<()> {
-        if let Some(home) = &self.place.reactor.0.home
+        if let Some(home) = self.place.home()
             && !self.is_in_set.get()
         {
-            epoll::add(&home.epoll, &self.fd, self.data(), self.flags())?;
+            epoll::add(&*home.set.epoll, &self.fd, self.data(), self.flags())?;
             self.is_in_set.set(true);
         }
         Ok(())
@@ -111,9 +165,9 @@ impl Watched {
     /// Has the kernel tell of room to write, or not any more. It tells at once if there is some.
     fn ask_for_room(&self, asks: bool) {
         self.asks_for_room.set(asks);
-        if let Some(home) = &self.place.reactor.0.home
+        if let Some(home) = self.place.home()
             && self.is_in_set.get()
-            && let Err(error) = epoll::modify(&home.epoll, &self.fd, self.data(), self.flags())
+            && let Err(error) = epoll::modify(&*home.set.epoll, &self.fd, self.data(), self.flags())
         {
             hob_trace::warn_seldom!(%error, "a descriptor could not be changed in the epoll set");
         }
@@ -132,13 +186,34 @@ impl Watched {
             is_in_set,
             asks_for_room: _,
         } = self;
-        if let Some(home) = &place.reactor.0.home
+        if let Some(home) = place.home()
             && is_in_set.get()
-            && let Err(error) = epoll::delete(&home.epoll, &fd)
+            && let Err(error) = epoll::delete(&*home.set.epoll, &fd)
         {
             tracing::warn!(%error, "a descriptor could not be taken out of the epoll set");
         }
         fd
+    }
+
+    /// Leaves it for whoever takes it next. What was to be read of it was read: what comes from now
+    /// on is its end, or nobody's. `None` where no thread drives it; it is closed then.
+    pub fn rest(self) -> Option<RestingFd> {
+        let set = Arc::clone(&self.place.home()?.set);
+        self.begin().ok()?;
+        self.clear_readable();
+        let Watched {
+            place,
+            fd,
+            asks_for_room,
+            ..
+        } = self;
+        let parts = Some(RestingParts {
+            fd,
+            key: place.leave(),
+            asks_for_room: asks_for_room.get(),
+            set,
+        });
+        Some(RestingFd { parts })
     }
 
     /// Reads what there is. Zero bytes are the end.
@@ -235,9 +310,63 @@ impl Watched {
     }
 }
 
+impl RestingFd {
+    /// True when the thread of this reactor left it.
+    pub fn is_of(&self, reactor: &Reactor) -> bool {
+        let parts = self.parts.as_ref();
+        let home = reactor.0.home.as_ref();
+        parts.is_some_and(|parts| home.is_some_and(|home| Arc::ptr_eq(&parts.set, &home.set)))
+    }
+
+    /// Takes it over. `None` when its other end has closed it, or said something, as far as that is
+    /// known without asking the kernel.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn take(mut self, reactor: &Reactor) -> io::Result<Option<Watched>> {
+        let is_own = self.is_of(reactor);
+        let Some(parts) = self.parts.take() else {
+            return Ok(None);
+        };
+        let RestingParts {
+            fd,
+            key,
+            asks_for_room,
+            set,
+        } = parts;
+        if !is_own {
+            let removed = epoll::delete(&*set.epoll, &fd);
+            set.left.lock().push(key);
+            removed?;
+            return Watched::new(reactor, fd).map(Some);
+        }
+        let watched = Watched {
+            place: IoRegistration {
+                reactor: Some(reactor.clone()),
+                key,
+            },
+            fd,
+            is_in_set: Cell::new(true),
+            asks_for_room: Cell::new(asks_for_room),
+        };
+        Ok(Some(watched).filter(|watched| !watched.is_readable()))
+    }
+}
+
 impl IoRegistration {
+    /// Keeps the place, which is somebody else's to give back.
+    fn leave(mut self) -> u64 {
+        self.reactor = None;
+        self.key
+    }
+
+    /// The thread that drives it.
+    fn home(&self) -> Option<&ReactorThread> {
+        self.reactor.as_ref()?.0.home.as_ref()
+    }
+
     fn with<R>(&self, look: impl FnOnce(&mut IoSource) -> R) -> Option<R> {
-        let mut sources = self.reactor.0.sources.borrow_mut();
+        let mut sources = self.reactor.as_ref()?.0.sources.borrow_mut();
         sources.0.get_mut(self.key).map(look)
     }
 
@@ -253,7 +382,8 @@ impl IoRegistration {
 
 impl Drop for IoRegistration {
     fn drop(&mut self) {
-        let source = self.reactor.0.sources.borrow_mut().0.remove(self.key);
+        let Some(reactor) = &self.reactor else { return };
+        let source = reactor.0.sources.borrow_mut().0.remove(self.key);
         // Wakers go when nothing is borrowed: they may be the last to hold much.
         drop(source);
     }

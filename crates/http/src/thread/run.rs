@@ -51,7 +51,7 @@ pub struct Thread<A: Responder> {
     /// Written by this thread alone, read by any.
     pub(crate) counters: Arc<ThreadCounters>,
     /// Sockets, the bell, the timer, and whatever handlers wait for.
-    pub(crate) epoll: Rc<OwnedFd>,
+    pub(crate) epoll: Arc<OwnedFd>,
     /// Wakes the thread for the next tick of the wheel in which a deadline is due.
     pub(crate) timer: Timer,
     /// Connections by their keys.
@@ -105,7 +105,7 @@ impl<A: Responder + 'static> Thread<A> {
         counters: Arc<ThreadCounters>,
         answer: A,
     ) -> io::Result<Thread<A>> {
-        let epoll = Rc::new(epoll::create(CreateFlags::CLOEXEC)?);
+        let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
         let timer = Timer::new()?;
         let mailbox = Arc::clone(crew.mailbox(index));
         epoll::add(

@@ -56,6 +56,60 @@ fn the_answers_are_started_before_the_first_request() {
 }
 
 #[test]
+fn descriptor_that_rests_is_taken_by_its_thread_or_another() {
+    let (one, other) = (serve(HttpLimits::default()), serve(HttpLimits::default()));
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    theirs.set_read_timeout(Some(PATIENCE)).unwrap();
+    let (leave, left) = std::sync::mpsc::channel();
+    let leave_again = leave.clone();
+    spawn(&one, |reactor, _| async move {
+        let watched = reactor.watch(OwnedFd::from(ours)).unwrap();
+        let resting = watched.rest().unwrap();
+        assert!(resting.is_of(&reactor));
+        let watched = resting.take(&reactor).unwrap().unwrap();
+        write(&watched, b"a").await.unwrap();
+        leave.send(watched.rest().unwrap()).unwrap();
+    });
+    let resting = left.recv_timeout(PATIENCE).unwrap();
+    spawn(&other, |reactor, _| async move {
+        assert!(!resting.is_of(&reactor));
+        let watched = resting.take(&reactor).unwrap().unwrap();
+        // What comes is heard of by the thread that has it now.
+        let mut buffer = [0; 8];
+        assert_eq!(read(&watched, &mut buffer).await.unwrap(), 1);
+        write(&watched, b"b").await.unwrap();
+        leave_again.send(watched.rest().unwrap()).unwrap();
+    });
+    let mut buffer = [0; 1];
+    theirs.read_exact(&mut buffer).unwrap();
+    assert_eq!(&buffer, b"a");
+    theirs.write_all(b"x").unwrap();
+    theirs.read_exact(&mut buffer).unwrap();
+    assert_eq!(&buffer, b"b");
+    drop(left.recv_timeout(PATIENCE).unwrap());
+    assert_eq!(theirs.read(&mut buffer).unwrap(), 0);
+}
+
+#[test]
+fn end_of_a_descriptor_that_rests_is_known() {
+    let server = serve(HttpLimits::default());
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    spawn(&server, |reactor, probe| async move {
+        let watched = reactor.watch(OwnedFd::from(ours)).unwrap();
+        let (mut resting, timer) = (watched.rest().unwrap(), reactor.timer());
+        drop(theirs);
+        // The thread hears of it as it goes round.
+        while let Some(watched) = resting.take(&reactor).unwrap() {
+            resting = watched.rest().unwrap();
+            timer.set_precise(Duration::from_millis(1));
+            timer.elapsed().await;
+        }
+        probe.note("known".to_owned());
+    });
+    assert_eq!(server.note(), "known");
+}
+
+#[test]
 fn bytes_are_read_and_written_as_they_come() {
     let server = serve(HttpLimits::default());
     let (ours, mut theirs) = UnixStream::pair().unwrap();

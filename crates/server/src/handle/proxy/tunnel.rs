@@ -16,6 +16,7 @@ use crate::handle::proxy::exchange::{AnswerPart, ProxyExchange};
 use crate::handle::proxy::fail::{self, ProxyFailure};
 use crate::handle::proxy::wire::AnswerHead;
 use crate::handle::upstream::fail::UpstreamFailure;
+use crate::handle::upstream::sending::hang_up;
 
 /// An open tunnel: what goes to the client.
 struct Tunnel {
@@ -134,7 +135,7 @@ pub(super) fn websocket_key() -> Vec<u8> {
 async fn send(request: &Request, socket: &Watched, (idle, idle_max): (&Timer, Duration)) {
     while let Some(piece) = request.next_body().await {
         let Ok(mut piece) = piece else {
-            let _ = shutdown(socket.fd(), Shutdown::Both);
+            hang_up(socket);
             return;
         };
         set(idle, idle_max);

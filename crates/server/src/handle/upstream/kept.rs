@@ -1,17 +1,13 @@
-//! Connections that stay open between requests.
-//!
-//! Where a process behind one may serve nobody else meanwhile, they belong to the server and not to
-//! a thread: whoever needs one gets any that rests, and none rests while a new one waits to be
-//! taken. Else they rest with the thread that used them, in its epoll set, which costs less.
+//! Connections that stay open between requests. They belong to the server: whoever needs one gets
+//! any that rests, best one that its own thread has left. Where a process behind one may serve
+//! nobody else meanwhile, none rests while a new one waits to be taken.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use foldhash::fast::RandomState;
+use hob_http::reactor::RestingFd;
 use hob_http::{Reactor, Watched};
 use hob_trace::Mutex;
 use rustix::io::Errno;
@@ -26,10 +22,6 @@ const REST_MAX: Duration = Duration::from_secs(60);
 pub(crate) struct KeptConnections {
     /// Most that rest.
     max: usize,
-    /// Told from all others, of this config and of those before.
-    number: u64,
-    /// How many rest with threads.
-    with_threads: AtomicUsize,
     resting: Mutex<Resting>,
     /// Requests without a connection, or with a new one over which nothing has come yet: perhaps
     /// nobody has taken it.
@@ -56,61 +48,15 @@ impl Drop for WaitingConnection {
 
 #[derive(Debug)]
 struct RestingConnection {
-    socket: OwnedFd,
+    socket: RestingFd,
     since: Instant,
-}
-
-/// A connection that rests with a thread.
-struct RestingHere {
-    socket: Watched,
-    since: Instant,
-    place: RestingPlace,
-}
-
-/// Its place among those of all threads.
-struct RestingPlace(Weak<KeptConnections>);
-
-impl Drop for RestingPlace {
-    fn drop(&mut self) {
-        if let Some(of) = self.0.upgrade() {
-            of.with_threads.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Those of a thread, by whose they are.
-#[derive(Default)]
-struct Here {
-    resting: HashMap<u64, Vec<RestingHere>, RandomState>,
-    /// A task closes those that have rested for too long.
-    is_looked_after: bool,
-}
-
-thread_local! {
-    static HERE: RefCell<Here> = RefCell::default();
-}
-
-impl Here {
-    /// Closes those that have rested for too long, or whose member is no more in the config; false
-    /// when none is left to look after.
-    fn close_old(&mut self) -> bool {
-        self.resting.retain(|_, all| {
-            all.retain(|one| one.since.elapsed() < REST_MAX && one.place.0.strong_count() > 0);
-            !all.is_empty()
-        });
-        self.is_looked_after = !self.resting.is_empty();
-        self.is_looked_after
-    }
 }
 
 impl KeptConnections {
     /// None yet; at most so many will rest.
     pub(crate) fn new(max: usize) -> Arc<KeptConnections> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
         Arc::new(KeptConnections {
             max,
-            number: NUMBER.fetch_add(1, Ordering::Relaxed),
-            with_threads: AtomicUsize::new(0),
             resting: Mutex::default(),
             waiting: AtomicUsize::new(0),
         })
@@ -121,68 +67,30 @@ impl KeptConnections {
         self.max > 0
     }
 
-    /// A connection that the other side had not closed by now.
-    pub(crate) fn take(&self) -> Option<OwnedFd> {
+    /// A connection that the other side has not closed, as far as that is known. With `is_sure` the
+    /// kernel is asked.
+    pub(crate) fn take(&self, reactor: &Reactor, is_sure: bool) -> Option<Watched> {
         if self.max == 0 {
             return None;
         }
         loop {
-            let resting = self.resting.lock().connections.pop()?;
-            if is_open(&resting.socket) {
-                return Some(resting.socket);
-            }
-        }
-    }
-
-    /// A connection that rests with this thread, and of whose end nothing was heard. With
-    /// `is_sure`, it is looked whether it was closed just now.
-    pub(crate) fn take_here(&self, is_sure: bool) -> Option<Watched> {
-        if self.max == 0 {
-            return None;
-        }
-        HERE.with(|here| {
-            let mut here = here.borrow_mut();
-            let all = here.resting.get_mut(&self.number)?;
-            loop {
-                let socket = all.pop()?.socket;
-                // What comes is its end.
-                if !socket.is_readable() && (!is_sure || is_open(&socket.fd())) {
-                    return Some(socket);
+            let (socket, is_own) = {
+                let mut all = self.resting.lock();
+                let own = all
+                    .connections
+                    .iter()
+                    .rposition(|one| one.socket.is_of(reactor));
+                match own {
+                    Some(at) => (all.connections.remove(at).socket, true),
+                    None => (all.connections.pop()?.socket, false),
                 }
+            };
+            // What another thread has heard is not known here.
+            let taken = socket.take(reactor).ok().flatten();
+            let taken = taken.filter(|socket| is_own && !is_sure || is_open(&socket.fd()));
+            if let Some(socket) = taken {
+                return Some(socket);
             }
-        })
-    }
-
-    /// Leaves a connection over which nothing is under way with this thread.
-    pub(crate) fn put_here(self: &Arc<Self>, socket: Watched, reactor: &Reactor) {
-        if self.with_threads.fetch_add(1, Ordering::Relaxed) >= self.max {
-            self.with_threads.fetch_sub(1, Ordering::Relaxed);
-            return;
-        }
-        // All that was to come has come; what comes now is heard.
-        socket.clear_readable();
-        let resting = RestingHere {
-            socket,
-            since: Instant::now(),
-            place: RestingPlace(Arc::downgrade(self)),
-        };
-        let is_looked_after = HERE.with(|here| {
-            let mut here = here.borrow_mut();
-            here.resting.entry(self.number).or_default().push(resting);
-            std::mem::replace(&mut here.is_looked_after, true)
-        });
-        if !is_looked_after {
-            let own = reactor.clone();
-            reactor.spawn_standing(async move {
-                let timer = own.timer();
-                loop {
-                    timer.set(REST_MAX);
-                    timer.elapsed().await;
-                    if !HERE.with(|here| here.borrow_mut().close_old()) {
-                        return;
-                    }
-                }
-            });
         }
     }
 
@@ -194,7 +102,8 @@ impl KeptConnections {
 
     /// A connection over which nothing is under way. It is closed where a new one waits: the
     /// process behind it may be the one that is to take that.
-    pub(crate) fn put(self: &Arc<Self>, socket: OwnedFd, reactor: &Reactor) {
+    pub(crate) fn put(self: &Arc<Self>, socket: Watched, reactor: &Reactor) {
+        let Some(socket) = socket.rest() else { return };
         let resting = RestingConnection {
             socket,
             since: Instant::now(),
@@ -235,47 +144,4 @@ impl KeptConnections {
 fn is_open(socket: &impl AsFd) -> bool {
     let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
     matches!(recv(socket, &mut [0_u8; 1], flags), Err(Errno::AGAIN))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::{Read, Write};
-    use std::os::unix::net::UnixStream;
-
-    use super::*;
-
-    #[test]
-    fn only_connections_that_are_open_and_silent_are_taken() {
-        let kept = KeptConnections::new(4);
-        let (open, _other) = UnixStream::pair().unwrap();
-        let (closed, _) = UnixStream::pair().unwrap();
-        let (loud, mut speaks) = UnixStream::pair().unwrap();
-        speaks.write_all(b"x").unwrap();
-        for socket in [open, closed, loud] {
-            rest(&kept, socket, Duration::ZERO);
-        }
-        assert!(kept.take().is_some());
-        assert!(kept.take().is_none() && kept.resting.lock().connections.is_empty());
-        assert!(KeptConnections::new(0).take().is_none());
-    }
-
-    fn rest(kept: &KeptConnections, socket: UnixStream, time: Duration) {
-        kept.resting.lock().connections.push(RestingConnection {
-            socket: socket.into(),
-            since: Instant::now() - time,
-        });
-    }
-
-    #[test]
-    fn what_has_rested_for_too_long_is_closed() {
-        let kept = KeptConnections::new(4);
-        let (old, mut of_old) = UnixStream::pair().unwrap();
-        let (young, _of_young) = UnixStream::pair().unwrap();
-        rest(&kept, old, REST_MAX);
-        rest(&kept, young, Duration::ZERO);
-        assert!(kept.close_old());
-        assert_eq!(of_old.read(&mut [0]).unwrap(), 0);
-        assert!(kept.take().is_some() && kept.take().is_none());
-        assert!(!kept.close_old());
-    }
 }

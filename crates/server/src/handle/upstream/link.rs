@@ -23,7 +23,6 @@ pub(crate) struct Link {
     permit: Permit,
     /// It had rested.
     pub(crate) is_kept: bool,
-    holds_process: bool,
     /// It is new, nothing has come over it, and none is to rest meanwhile.
     waiting: Option<WaitingConnection>,
 }
@@ -64,16 +63,12 @@ impl Link {
         // Before it is looked for one that rests: what begins to rest now is closed for this one.
         let waiting = terms.holds_process.then(|| member.kept.begin_to_wait());
         let resting = match connection {
-            Connection::Any if terms.holds_process => {
-                let taken = member.kept.take().map(|socket| reactor.watch(socket));
-                taken.map(|watched| watched.map_err(ConnectError::from))
-            }
-            Connection::Any => member.kept.take_here(terms.is_once).map(Ok),
+            Connection::Any => member.kept.take(reactor, terms.is_once),
             Connection::New => None,
         };
         let is_kept = resting.is_some();
         let socket = match resting {
-            Some(socket) => socket,
+            Some(socket) => Ok(socket),
             None => connect::to(member, (reactor, terms.pool), terms.connect).await,
         };
         let socket = match socket {
@@ -100,7 +95,6 @@ impl Link {
             used,
             permit,
             is_kept,
-            holds_process: terms.holds_process,
             waiting: waiting.filter(|_| !is_kept),
         })
     }
@@ -133,14 +127,12 @@ impl Link {
             socket,
             used,
             permit,
-            holds_process,
             ..
         } = self;
         let kept = &used.member().kept;
         match Rc::try_unwrap(socket) {
-            Ok(_) if !kept.is_any() => {}
-            Ok(socket) if holds_process => kept.put(socket.into_fd(), reactor),
-            Ok(socket) => kept.put_here(socket, reactor),
+            Ok(socket) if kept.is_any() => kept.put(socket, reactor),
+            Ok(_) => {}
             // A body is still sent, of which the other side has read enough.
             Err(socket) => hang_up(&socket),
         }

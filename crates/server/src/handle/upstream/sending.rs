@@ -7,10 +7,9 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use hob_http::{Bytes, Request, Watched};
-use rustix::net::{Shutdown, shutdown, sockopt};
+use rustix::net::{Shutdown, connect_unspec, shutdown};
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::script::body::ProgramRequestBody;
@@ -67,11 +66,13 @@ pub(crate) async fn begin(outgoing: Outgoing, socket: &Rc<Watched>, request: &Re
     }
 }
 
-/// Breaks a connection off, for whoever still sends the request's body, too. The other side hears of
-/// it also where it does not read.
+/// Breaks a connection off, for whoever still sends the request's body, too. The other side hears
+/// of it also where it does not read.
 pub(crate) fn hang_up(socket: &Watched) {
-    let _ = sockopt::set_socket_linger(socket.fd(), Some(Duration::ZERO));
-    let _ = shutdown(socket.fd(), Shutdown::Both);
+    // By a reset: an end could be taken for that of a body.
+    if connect_unspec(socket.fd()).is_err() {
+        let _ = shutdown(socket.fd(), Shutdown::Both);
+    }
 }
 
 impl Sending {
