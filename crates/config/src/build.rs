@@ -23,6 +23,7 @@ use super::schema::{CACHE, LIMITS, WATCH};
 use super::text::is_header_name;
 use super::tls::build_listen_tls;
 use super::tree::{ConfigValue, Section};
+use super::trust::ClientTrust;
 use super::{
     CacheSettings, Config, Handlers, LimitSettings, ListenAddress, Listener, LogChoice,
     LogSettings, LogTarget, Loopback, Purpose, SiteConfig, UnknownHost, WatchSettings,
@@ -507,5 +508,6 @@ pub(crate) fn listener(
             LogChoice::Inherit => inherited,
             choice => choice,
         },
+        trust: ClientTrust::read(section, faults),
     }
 }

@@ -15,6 +15,7 @@ use crate::metrics::{Metrics, Otlp};
 use crate::names::ClientNamesSettings;
 use crate::program::ProgramConfig;
 use crate::tls::{ListenTls, SiteTls};
+use crate::trust::ClientTrust;
 
 /// Everything a server runs on, made from one set of sources.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,6 +186,8 @@ pub struct Listener {
     pub tls: Option<ListenTls>,
     /// Access log of connections from here.
     pub log: LogChoice,
+    /// Whose word on its clients is believed.
+    pub trust: Option<ClientTrust>,
 }
 
 /// Where a listener listens.

@@ -514,6 +514,22 @@ pub static LISTEN: SchemaTable = SchemaTable {
             .says("An IPv6 wildcard address takes no IPv4 connections (IPV6_V6ONLY).")
             .example("true")
             .aka(&["ipv6only"]),
+        SchemaKey::new("trusted", Texts, Preset::Texts(&[]))
+            .says(
+                "Balancers and proxies in front of hob whose word on the client is believed: \
+                 addresses, networks, and `unix` for whoever connects over a Unix socket. The last \
+                 address in `client_from` that is none of theirs is the client in logs, for \
+                 programs and for other servers, and whether it came over TLS is what they say. \
+                 Other fields that tell of a client do not reach programs from this listener.",
+            )
+            .example("[\"10.0.0.0/8\", \"unix\"]"),
+        SchemaKey::new("client_from", Text, Preset::Text("X-Forwarded-For"))
+            .says(
+                "The one field in which those who are trusted say it: `X-Forwarded-For` with \
+                 `X-Forwarded-Proto`, `Forwarded`, or one of their own, such as \
+                 `CF-Connecting-IP`.",
+            )
+            .example("\"Forwarded\""),
         SchemaKey::new("tls", OrFlag("certificate", &LISTEN_TLS), Nothing("")),
         SchemaKey::new("log", Text, Inherited("what `default_log` says"))
             .says(

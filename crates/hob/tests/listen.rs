@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use harness::client::{Connection, get};
+use harness::client::{Connection, ask, get};
 use harness::{Hob, Place, send_signal, status_line, text_of};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
@@ -170,9 +170,12 @@ fn localhost_is_both_families_on_one_port_through_reloads_and_upgrades() {
         std::fs::copy(harness::program(), path).unwrap();
     });
     hob.signal(Signal::USR2);
-    hob.wait_for("upgraded, the new server is process");
+    let upgraded = hob.wait_for("upgraded, the new server is process");
     is_served();
-    send_signal(hob.server(), Signal::KILL);
+    // The old one may still be there.
+    let server = upgraded.rsplit("process ").next().unwrap();
+    let server = server.split(' ').next().unwrap().parse().unwrap();
+    send_signal(server, Signal::KILL);
     hob.wait_for_count("server ready", 3);
     is_served();
     hob.stop();
@@ -303,4 +306,108 @@ fn unix_listener_has_its_mode_from_the_begin_and_no_path_is_followed() {
     // The listener and the control socket; their names are in memory that nobody may look into.
     assert_eq!(calls.matches(" bind(").count(), 2, "{calls}");
     assert!(!calls.contains("chmod"), "{calls}");
+}
+
+/// A site behind a balancer, whose programs say what they are told of their client.
+fn behind(listen: &str, site_keys: &str) -> (Place, Hob) {
+    let place = Place::new();
+    place.folder("cgi");
+    place.script(
+        "cgi/who.sh",
+        "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\n\
+         echo \"$REMOTE_ADDR $REQUEST_SCHEME ${HTTP_X_FORWARDED_FOR-} ${HTTP_FORWARDED-} ${HTTP_X_REAL_IP-}\"\n",
+    );
+    let hob = place.serve_text(&format!(
+        "default_log = \"access\"\n[[log]]\nname = \"access\"\nfile = \"run/access.log\"\n\
+         format = \"combined\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n{listen}\n\
+         [[site]]\n{site_keys}[[site.route]]\npath = \"/*\"\ncgi = \"cgi\"\n"
+    ));
+    (place, hob)
+}
+
+fn who(hob: &Hob, fields: &str) -> String {
+    let answer = ask(hob.port(), "GET", "/who.sh", fields);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.text().trim_end().to_owned()
+}
+
+#[test]
+fn who_is_trusted_says_who_the_client_is() {
+    let (place, hob) = behind("trusted = [\"127.0.0.0/8\"]\n", "");
+    let said = "X-Forwarded-For: 6.6.6.6, 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\
+                Forwarded: for=6.6.6.6\r\nX-Real-IP: 6.6.6.6\r\n";
+    assert_eq!(who(&hob, said), "192.0.2.7 https 6.6.6.6, 192.0.2.7");
+    // Nothing is left of one request for the next of its connection.
+    let mut connection = Connection::open(hob.port()).unwrap();
+    for (fields, told) in [
+        (said, "192.0.2.7 https 6.6.6.6, 192.0.2.7"),
+        ("", "127.0.0.1 http"),
+        ("X-Forwarded-For: rubbish\r\n", "127.0.0.1 http rubbish"),
+    ] {
+        let head = format!("GET /who.sh HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+        connection.send(head.as_bytes()).unwrap();
+        assert_eq!(connection.read().unwrap().text().trim_end(), told);
+    }
+    let log = std::fs::read_to_string(place.path("run/access.log"));
+    hob.stop();
+    let log = log.map(|_| std::fs::read_to_string(place.path("run/access.log")).unwrap());
+    let log = log.unwrap();
+    assert_eq!(
+        log.lines()
+            .filter(|line| line.starts_with("192.0.2.7 "))
+            .count(),
+        2,
+        "{log}"
+    );
+}
+
+#[test]
+fn who_is_not_trusted_says_nothing_and_programs_see_none_of_it() {
+    let (_place, hob) = behind(
+        "trusted = [\"10.0.0.0/8\"]\nclient_from = \"Forwarded\"\n",
+        "",
+    );
+    let said = "X-Forwarded-For: 6.6.6.6\r\nForwarded: for=192.0.2.7;proto=https\r\n";
+    assert_eq!(who(&hob, said), "127.0.0.1 http  for=192.0.2.7;proto=https");
+    hob.stop();
+    // Where nobody is trusted, fields are the client's own, and programs know that.
+    let (_place, hob) = behind("", "");
+    let said = "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-Proto: https\r\n";
+    assert_eq!(who(&hob, said), "127.0.0.1 http 6.6.6.6");
+    hob.stop();
+}
+
+#[test]
+fn https_only_does_not_send_away_who_came_by_https() {
+    let place = Place::new();
+    let hob = place.serve_text(
+        "[[listen]]\naddress = \"127.0.0.1:0\"\ntrusted = [\"127.0.0.1\"]\nclient_from = \"Forwarded\"\n\
+         [[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\
+         [[site]]\nroot = \"site\"\nhttps_only = true\n",
+    );
+    let status = |fields: &str| ask(hob.clear_port(), "GET", "/hello.txt", fields).status;
+    assert_eq!(status("Forwarded: for=192.0.2.7;proto=https\r\n"), 200);
+    assert_eq!(status("Forwarded: for=192.0.2.7;proto=http\r\n"), 301);
+    assert_eq!(status(""), 301);
+    hob.stop();
+}
+
+#[test]
+fn who_connects_over_a_unix_socket_may_be_trusted() {
+    let place = Place::new();
+    place.folder("cgi");
+    place.script(
+        "cgi/who.sh",
+        "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'; echo $REMOTE_ADDR\n",
+    );
+    let hob = place.serve_text(
+        "[[listen]]\naddress = \"127.0.0.1:0\"\n\
+         [[listen]]\naddress = \"unix:run/front.sock\"\ntrusted = [\"unix\"]\n\
+         [[site]]\n[[site.route]]\npath = \"/*\"\ncgi = \"cgi\"\n",
+    );
+    hob.wait_for("listening on http://");
+    let mut connection = Connection::open_unix(&place.path("run/front.sock")).unwrap();
+    connection.send_ask("GET", "/who.sh", "X-Forwarded-For: 2001:db8::7\r\n");
+    assert_eq!(connection.read().unwrap().text(), "2001:db8::7\n");
+    hob.stop();
 }

@@ -63,5 +63,6 @@ pub use reactor::{DrainWatch, Hold, Reactor, Standby, StandbyGuard, Timer, Watch
 pub use refusal::Refusal;
 pub use request::{
     Aftermath, AtWork, ConnectionFacts, HalfClose, HandlerPhase, Preconditions, Request,
+    ToldOfClient,
 };
 pub use response::{Answered, PreparedHead, Responder, Response, ResponseHead};

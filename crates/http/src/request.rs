@@ -13,7 +13,7 @@ mod watched;
 
 use std::cell::{Cell, OnceCell, Ref, RefCell, RefMut};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use hob_trace::{Record, TlsVersion};
@@ -44,6 +44,25 @@ pub struct ConnectionFacts {
     pub number: u64,
     /// What the TLS handshake gave; `None` in clear text.
     pub tls: Option<Rc<TlsFacts>>,
+    /// What who connected said of the client, where that is believed: `peer` is what it said then.
+    pub told: Option<ToldOfClient>,
+}
+
+/// What was said of a client by who passed its request on.
+#[derive(Clone, Debug)]
+pub struct ToldOfClient {
+    /// Whether the client spoke TLS, where that was said.
+    pub is_secure: Option<bool>,
+    /// The field in which it was said, in lower case.
+    pub field: Rc<str>,
+}
+
+impl ConnectionFacts {
+    /// The client spoke TLS: with this server, or with one in front of it that is believed.
+    pub fn is_secure(&self) -> bool {
+        let told = self.told.as_ref().and_then(|told| told.is_secure);
+        told.unwrap_or(self.tls.is_some())
+    }
 }
 
 /// What the TLS handshake gave.
@@ -91,6 +110,8 @@ pub(crate) struct Exchange {
     rewritten_query: OnceCell<Box<[u8]>>,
     /// What is known of its connection.
     pub(crate) facts: Rc<ConnectionFacts>,
+    /// The same with what was said of the client, where that is believed.
+    told: OnceCell<Rc<ConnectionFacts>>,
     /// Opened before anything is decided, closed when the last byte is out.
     pub(crate) record: RefCell<Record>,
     /// What comes of its body, and who waits for that.
@@ -183,7 +204,20 @@ impl Request {
 
     /// The connection it came over.
     pub fn facts(&self) -> &ConnectionFacts {
-        &self.exchange.facts
+        self.exchange.told.get().unwrap_or(&self.exchange.facts)
+    }
+
+    /// Believes what was said of the client: from now on that is where the request comes from.
+    /// Nothing happens the second time.
+    pub fn believe(&self, client: Option<IpAddr>, told: ToldOfClient) {
+        let mut facts = ConnectionFacts::clone(&self.exchange.facts);
+        if let Some(client) = client {
+            facts.peer = Some(SocketAddr::new(client, 0));
+            let mut record = self.record_mut();
+            (record.client, record.client_port) = (client, 0);
+        }
+        facts.told = Some(told);
+        let _ = self.exchange.told.set(Rc::new(facts));
     }
 
     /// The loop of the thread it is answered on: descriptors, timers and tasks to wait with.
@@ -247,6 +281,7 @@ impl Exchange {
             detour: OnceCell::new(),
             rewritten_query: OnceCell::new(),
             facts,
+            told: OnceCell::new(),
             record: RefCell::new(Record::empty()),
             body: RefCell::default(),
             body_limit: Cell::new(u64::MAX),
@@ -264,6 +299,7 @@ impl Exchange {
         self.head.clear();
         self.detour.take();
         self.rewritten_query.take();
+        self.told.take();
         if !Rc::ptr_eq(&self.facts, facts) {
             self.facts = Rc::clone(facts);
         }

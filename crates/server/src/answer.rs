@@ -15,6 +15,7 @@
 //! When the answer has left, [`Answers::finished`] counts it and hands the record on.
 
 mod after;
+mod client;
 mod programs;
 mod proof;
 mod timing;
@@ -106,6 +107,9 @@ impl HandlerContext {
     }
 
     fn choose(self: &Rc<HandlerContext>, sites: &Arc<Sites>, request: &Request) -> Answered {
+        if let Some(trust) = sites.trusts.get(&request.facts().listener) {
+            client::believe(trust, request);
+        }
         let chosen = sites.choose_site(request.head().host());
         match (chosen.by, sites.unknown_host) {
             //= rfc9110#7.4

@@ -118,6 +118,12 @@ const TESTS: &[CiStep] = &[
         needs: Needs::Program,
         limit: minutes(10),
     },
+    CiStep {
+        name: "over-proxy",
+        call: Call::Xtask(&["over", "proxy"]),
+        needs: Needs::Program,
+        limit: minutes(10),
+    },
 ];
 
 /// What belongs to the program: languages, pages, texts, packages, and how others judge it.

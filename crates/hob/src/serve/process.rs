@@ -31,7 +31,7 @@ use hob_keeper::tls;
 use hob_keeper::{KeeperFailure, KeyFiles};
 use hob_server::answer::{ADMIN_LISTENER, Answers, CONTROL_LISTENER};
 use hob_server::authorities;
-use hob_server::config::{CacheMode, Config, LogChoice, LogTarget, Purpose};
+use hob_server::config::{CacheMode, Config, Listener, LogChoice, LogTarget, Purpose};
 use hob_server::handle::HandlerSettings;
 use hob_server::handle::files::pin;
 use hob_server::limits::limits;
@@ -221,10 +221,7 @@ impl ServingProcess {
         }
         sites.https_port = https_port(&numbered);
         for (Listening { number, .. }, listener) in numbered.iter().zip(&config.listeners) {
-            if let LogChoice::Log(index) = listener.log {
-                let log = numbers.get(index).copied().unwrap_or(0);
-                sites.listener_logs.insert(*number, log);
-            }
+            tell_of_listener(&mut sites, *number, listener, &numbers);
         }
         let watch = &config.watch;
         let hidden = Hidden::new(&watch.hidden_query, &watch.hidden_fields);
@@ -657,6 +654,17 @@ fn hooks(admin: &Arc<Admin>) -> Vec<Hook> {
             admin.advice.tick(&admin.shared, now_s, unix_s * 1000);
         }),
     ]
+}
+
+/// Where the requests of a listener are logged, and whom it believes on its clients.
+fn tell_of_listener(sites: &mut Sites, number: u16, listener: &Listener, logs: &[u16]) {
+    if let LogChoice::Log(index) = listener.log {
+        let log = logs.get(index).copied().unwrap_or(0);
+        sites.listener_logs.insert(number, log);
+    }
+    if let Some(trust) = &listener.trust {
+        sites.trusts.insert(number, trust.clone());
+    }
 }
 
 /// The port of TLS that a client in clear text can be sent to: the usual one, else the first.

@@ -27,6 +27,7 @@ impl Request {
             listener: 0,
             number: 0,
             tls: None,
+            told: None,
         };
         let mut exchange = Exchange::new(Rc::new(facts), Reactor::offline());
         let framing = read_head(head, &mut exchange.head, limits)?;

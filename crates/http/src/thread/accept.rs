@@ -371,6 +371,7 @@ impl<A: Responder + 'static> Thread<A> {
             listener: accepted.listener,
             number: self.crew.next_number.fetch_add(1, Ordering::Relaxed),
             tls: None,
+            told: None,
         });
         let core = h1::Http1Connection::new(Rc::clone(&self.limits), self.turn.now_ms);
         let mut conn = Box::new(SocketConnection::new(accepted.socket, core, facts));

@@ -350,6 +350,7 @@ mod tests {
             v6only: true,
             tls: None,
             log: LogChoice::Inherit,
+            trust: None,
         }
     }
 

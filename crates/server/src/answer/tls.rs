@@ -20,13 +20,19 @@ pub(super) fn check(sites: &Sites, site: &ServedSite, request: &Request) -> Opti
             let reason = "the host has another rule for certificates of clients than the handshake";
             Some(refuse(request, 421, reason))
         }
-        None if site.https_only && request.facts().peer.is_some() => Some(to_https(sites, request)),
+        None if site.https_only && is_clear(request) => Some(to_https(sites, request)),
         None if site.requires_client => {
             let reason = "the site requires a certificate of clients, and this is clear text";
             Some(refuse(request, 403, reason))
         }
         None => None,
     }
+}
+
+/// What came over a Unix socket came from this machine, unless who passed it on says otherwise.
+fn is_clear(request: &Request) -> bool {
+    let facts = request.facts();
+    facts.peer.is_some() && !facts.is_secure()
 }
 
 fn refuse(request: &Request, status: u16, reason: &'static str) -> Response {

@@ -27,6 +27,7 @@ use crate::route::table::RouteTable;
 use crate::route::target;
 use crate::route::template::Rewrite;
 use crate::serve::ServerState;
+use hob_config::ClientTrust;
 use hob_keeper::process::ProgramRef;
 
 /// Why a host is refused.
@@ -39,6 +40,8 @@ pub struct Sites {
     sites: Vec<ServedSite>,
     /// Access log of each listener, by its number; 0 is none.
     pub listener_logs: HashMap<u16, u16, foldhash::fast::RandomState>,
+    /// Whose word on its clients each listener believes, by its number.
+    pub trusts: HashMap<u16, ClientTrust, foldhash::fast::RandomState>,
     /// The port that clients in clear text are sent to.
     pub https_port: u16,
     /// What is done for hosts that no site names, where each has names.
@@ -212,6 +215,7 @@ impl Sites {
             hosts,
             sites,
             listener_logs: HashMap::default(),
+            trusts: HashMap::default(),
             https_port: 443,
             unknown_host: config.unknown_host,
         })

@@ -361,6 +361,7 @@ impl<A: Responder + 'static> Thread<A> {
             listener,
             number: self.crew.next_number.fetch_add(1, Ordering::Relaxed),
             tls: None,
+            told: None,
         };
         // From here on it counts as a handshake, as over TCP, however it ends.
         let under_way = self.crew.handshakes.fetch_add(1, Ordering::Relaxed);

@@ -39,7 +39,7 @@ pub(super) struct Exchange {
     /// The script, for people.
     pub(super) program: Rc<[u8]>,
     /// The member's address, for people.
-    pub(super) member: Rc<str>,
+    pub(super) member: Arc<str>,
     /// Output that nobody has taken.
     pub(super) output: Vec<u8>,
     records: Option<Records>,
@@ -73,7 +73,7 @@ impl Exchange {
             request: request.clone(),
             counters: Arc::clone(counters),
             program: program.into(),
-            member: (*link.used.member().text).into(),
+            member: Arc::clone(&link.used.member().text),
             output: Vec::new(),
             records: Some(Records {
                 link,

@@ -34,7 +34,7 @@ pub(super) struct ProxyExchange {
     pub(super) request: Request,
     counters: Arc<ThreadCounters>,
     /// The member's address, for people.
-    pub(super) member: Rc<str>,
+    pub(super) member: Arc<str>,
     reader: AnswerReader,
     link: Option<Link>,
     pub(super) patience: Patience,
@@ -61,7 +61,7 @@ impl ProxyExchange {
         ProxyExchange {
             request: request.clone(),
             counters: Arc::clone(counters),
-            member: (*link.used.member().text).into(),
+            member: Arc::clone(&link.used.member().text),
             reader: AnswerReader::new(asked, proxy.settings.head),
             link: Some(link),
             patience: Patience::new(request.reactor(), proxy.settings.upstream.timeout),

@@ -239,9 +239,9 @@ impl SentHead<'_> {
         let tells = &self.settings.forwarded;
         let facts = self.request.facts();
         let host = self.request.head().host();
-        let scheme: &[u8] = match facts.tls {
-            Some(_) => b"https",
-            None => b"http",
+        let scheme: &[u8] = match facts.is_secure() {
+            true => b"https",
+            false => b"http",
         };
         if let Some(peer) = facts.peer {
             for (is_told, name) in [

@@ -69,11 +69,12 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
                 min: 0,
                 max: 10_000,
             },
-            Preset::Integer(64),
+            Preset::Integer(256),
         )
         .says(
             "Connections to each member that stay open between requests, of all threads together; \
-             one that has rested for a minute or two is closed. 0 opens one for each request.",
+             one that has rested for a minute or two is closed. Fewer than are in use at a time \
+             means that some are opened anew all the time. 0 opens one for each request.",
         )
         .example("8"),
         QUEUE,

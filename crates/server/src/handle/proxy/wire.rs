@@ -9,6 +9,8 @@
 //!   `--- neither ---------> ToEnd ------- the end ----------> Over
 //! ```
 
+use std::mem::MaybeUninit;
+
 use hob_http::Fields;
 use hob_http::h1::chunked::{ChunkedDecoder, Decoded};
 use hob_http::limits::HttpLimits;
@@ -80,6 +82,9 @@ pub struct AnswerHead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireFault(pub &'static str);
 
+const TOO_MANY_FIELDS: WireFault = WireFault("the head has too many fields");
+/// How many fields answers usually have at most.
+const FIELDS_USUAL: usize = 32;
 /// The head is longer than it may be.
 pub const HEAD_TOO_LONG: WireFault = WireFault("the head is longer than `head`");
 
@@ -336,13 +341,29 @@ fn role(name: &[u8]) -> Role {
 
 impl Draft {
     fn read(bytes: &[u8]) -> Result<Draft, WireFault> {
-        let mut slots = [httparse::EMPTY_HEADER; FIELDS_MAX];
-        let mut parsed = httparse::Response::new(&mut slots);
-        let status = match parsed.parse(bytes) {
+        // Few answers have many fields.
+        let mut few = [const { MaybeUninit::uninit() }; FIELDS_USUAL];
+        match Draft::read_with(bytes, &mut few) {
+            Err(TOO_MANY_FIELDS) => {
+                let mut many = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+                Draft::read_with(bytes, &mut many)
+            }
+            read => read,
+        }
+    }
+
+    fn read_with<'b>(
+        bytes: &'b [u8],
+        slots: &mut [MaybeUninit<httparse::Header<'b>>],
+    ) -> Result<Draft, WireFault> {
+        let mut parsed = httparse::Response::new(&mut []);
+        let config = httparse::ParserConfig::default();
+        let read = config.parse_response_with_uninit_headers(&mut parsed, bytes, slots);
+        let status = match read {
             Ok(httparse::Status::Complete(used)) if used == bytes.len() => parsed.code,
             Ok(_) => None,
             Err(httparse::Error::TooManyHeaders) => {
-                return Err(WireFault("the head has too many fields"));
+                return Err(TOO_MANY_FIELDS);
             }
             Err(error) => return Err(fault_of(error)),
         };

@@ -18,6 +18,7 @@ struct Beginning {
     connection: u64,
     /// Where the client is: over HTTP/3 it may move.
     peer: Option<SocketAddr>,
+    is_secure: bool,
     resident: u64,
     block: BlockBuilder,
 }
@@ -109,12 +110,15 @@ impl Resident {
     }
 
     fn begin(&self, asked: &ProgramRequest<'_>) -> Result<BlockBuilder, UnfitRequest> {
-        let (connection, peer) = (asked.request.facts().number, asked.request.facts().peer);
+        let facts = asked.request.facts();
+        let (connection, peer, is_secure) = (facts.number, facts.peer, facts.is_secure());
         BEGINNINGS.with_borrow_mut(|beginnings| {
             beginnings.resize_with(BEGINNINGS_KEPT, || None);
             let place = &mut beginnings[connection as usize % BEGINNINGS_KEPT];
             let is_it = |kept: &&Beginning| {
-                kept.connection == connection && kept.resident == self.number && kept.peer == peer
+                kept.connection == connection
+                    && kept.resident == self.number
+                    && (kept.peer, kept.is_secure) == (peer, is_secure)
             };
             if let Some(kept) = place.as_ref().filter(is_it) {
                 return Ok(kept.block.begin_like(spare(), asked.body_bytes));
@@ -127,6 +131,7 @@ impl Resident {
             *place = Some(Beginning {
                 connection,
                 peer,
+                is_secure,
                 resident: self.number,
                 block,
             });

@@ -11,8 +11,11 @@ pub(crate) fn fields(asked: &ProgramRequest<'_>, layout: &mut impl VariableSink)
     // Programs find there what they look for before they open a tunnel.
     let asks = asked.may_tunnel && head.upgrade().is_some() && asked.request.tunnel().is_some();
     let is_traced = asked.request.record().trace.is_some();
+    let told = asked.request.facts().told.as_ref();
     let passed = |name: &[u8]| {
-        is_passed(name, asked.passes_authorization, asks) && !(is_traced && is_of_trace(name))
+        is_passed(name, asked.passes_authorization, asks)
+            && !(is_traced && is_of_trace(name))
+            && told.is_none_or(|told| !tells_otherwise(name, &told.field))
     };
     let mut few = [(&b""[..], &b""[..]); FIELDS_USUAL];
     let mut many = Vec::new();
@@ -93,6 +96,35 @@ pub(crate) fn push_cookies<'a>(values: impl Iterator<Item = &'a [u8]>, out: &mut
         }
     }
     out.len() > start || !is_any
+}
+
+/// Whether a field tells of the client, and is not the one that is believed, or belongs to it.
+fn tells_otherwise(name: &[u8], believed: &str) -> bool {
+    const TELLING: &[&[u8]] = &[
+        b"cf-connecting-ip",
+        b"client-ip",
+        b"fastly-client-ip",
+        b"forwarded",
+        b"true-client-ip",
+        b"x-client-ip",
+        b"x-cluster-client-ip",
+        b"x-forwarded",
+        b"x-forwarded-for",
+        b"x-forwarded-host",
+        b"x-forwarded-port",
+        b"x-forwarded-proto",
+        b"x-forwarded-scheme",
+        b"x-forwarded-server",
+        b"x-real-ip",
+    ];
+    let is_believed = name.eq_ignore_ascii_case(believed.as_bytes())
+        || believed == "x-forwarded-for" && starts_with(name, b"x-forwarded-");
+    !is_believed && TELLING.iter().any(|one| one.eq_ignore_ascii_case(name))
+}
+
+fn starts_with(name: &[u8], prefix: &[u8]) -> bool {
+    let begin = name.get(..prefix.len());
+    begin.is_some_and(|begin| begin.eq_ignore_ascii_case(prefix))
 }
 
 fn lower(name: &[u8]) -> impl Iterator<Item = u8> {

@@ -529,7 +529,7 @@ fn address(out: &mut Vec<u8>, value: IpAddr) -> Present {
 }
 
 fn is_tls(asked: &ProgramRequest<'_>) -> bool {
-    asked.request.facts().tls.is_some()
+    asked.request.facts().is_secure()
 }
 
 /// A part of the client's certificate.

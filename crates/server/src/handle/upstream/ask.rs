@@ -51,7 +51,7 @@ pub(crate) struct AskedInVain<F> {
     pub(crate) failure: F,
     pub(crate) printed: Vec<u8>,
     /// The member's address; empty where none could be asked.
-    pub(crate) member: String,
+    pub(crate) member: Arc<str>,
 }
 
 /// What a request needs to be asked.
@@ -84,7 +84,7 @@ pub(crate) async fn ask<P: AsksMember>(
             return Err(last.unwrap_or_else(|| AskedInVain {
                 failure: UpstreamFailure::AllOut.into(),
                 printed: Vec::new(),
-                member: String::new(),
+                member: Arc::from(""),
             }));
         };
         match tries.ask_one(protocol, used, left).await {
@@ -122,7 +122,7 @@ impl Tries<'_> {
         used: MemberUse,
         (permit, body): Again,
     ) -> Result<Response, (AskedInVain<P::Failure>, Option<Again>)> {
-        let (index, member) = (used.index(), used.member().text.clone());
+        let (index, member) = (used.index(), Arc::clone(&used.member().text));
         let (request, terms) = (self.on.request, (self.on.link, self.connection));
         let opened = Link::open(used, permit, request, self.on.counters, terms).await;
         let link = match opened {

@@ -33,7 +33,7 @@ pub(crate) struct Member {
     /// What is to be looked up, where the address is a name.
     pub(crate) name: Option<Arc<ServerName>>,
     /// The address, for people.
-    pub(crate) text: String,
+    pub(crate) text: Arc<str>,
     /// Connections that rest.
     pub(crate) kept: Arc<KeptConnections>,
     /// Requests it has.
@@ -149,7 +149,7 @@ impl Upstream {
                 MemberAddress::Name(name, port) => Some(ServerName::new(name, *port)),
                 _ => None,
             },
-            text: address.to_string(),
+            text: address.to_string().into(),
             kept: KeptConnections::new(settings.keep),
             load: AtomicUsize::new(0),
             latency: Latency::default(),

@@ -221,22 +221,12 @@ pub(super) static WORDS: &[Foreign] = &[
         COMING,
     ),
     lacks(
-        &[
-            "set_real_ip_from",
-            "real_ip_header",
-            "RemoteIPHeader",
-            "RemoteIPTrustedProxy",
-            "trusted_proxies",
-            "client_ip",
-            "forwarded_allow_ips",
-            "proxy_protocol",
-            "forwarded",
-            "extforward",
-        ],
-        "nginx, Apache, Caddy, Unit, gunicorn, lighttpd",
-        "trust in a proxy's word for the client's address",
-        "the client is who connects; a program may read `X-Forwarded-For` itself",
-        COMING,
+        &["proxy_protocol"],
+        "nginx, Apache, HAProxy",
+        "PROXY protocol",
+        "a balancer that speaks HTTP may say who its clients are in a field: `trusted` of \
+         `[[listen]]`",
+        "how-to/behind-a-proxy.md",
     )
     .only_in(&[&ROOT, &LISTEN, &SITE]),
     lacks(

@@ -7,6 +7,30 @@ use super::super::keys::{ROOT, ROUTE, SITE};
 
 pub(super) static WORDS: &[Foreign] = &[
     keys(
+        &[
+            "set_real_ip_from",
+            "RemoteIPTrustedProxy",
+            "RemoteIPInternalProxy",
+            "trusted_proxies",
+            "forwarded_allow_ips",
+            "extforward.forwarder",
+        ],
+        "nginx, Apache, Caddy, gunicorn, lighttpd",
+        &["listen.trusted"],
+        "`trusted = [\"10.0.0.0/8\"]` in `[[listen]]`",
+    ),
+    keys(
+        &[
+            "real_ip_header",
+            "RemoteIPHeader",
+            "client_ip_headers",
+            "extforward.headers",
+        ],
+        "nginx, Apache, Caddy, lighttpd",
+        &["listen.client_from"],
+        "`client_from = \"X-Forwarded-For\"` beside `trusted` in `[[listen]]`",
+    ),
+    keys(
         &["worker_processes", "ThreadsPerChild", "server.max-worker"],
         "nginx, Apache, lighttpd",
         &["threads"],
