@@ -6,7 +6,7 @@ pub mod fleet;
 pub mod sites;
 pub mod workers;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -26,9 +26,12 @@ use crate::handle::files::find::Fetched;
 use crate::handle::files::load::FileLoadContext;
 use crate::handle::script::gate::Gate;
 use crate::handle::script::used::Scripts;
+use crate::handle::upstream::config::UpstreamSettings;
+use crate::handle::upstream::members::Upstream;
+use crate::handle::upstream::told::UpstreamReport;
 use crate::handle::warm::Hosts;
 use crate::otlp::Exporter;
-use crate::serve::fleet::Fleet;
+use crate::serve::fleet::{Fleet, now_ms};
 use crate::serve::sites::Sites;
 use crate::serve::workers::Workers;
 use crate::watch::Watching;
@@ -50,6 +53,8 @@ pub struct ServerState {
     handler_ids: Mutex<HashMap<String, u32>>,
     /// Gates of programs, by name.
     gates: Mutex<HashMap<String, RegisteredGate>>,
+    /// By what people call them and where their members are.
+    upstreams: Mutex<BTreeMap<(String, String), RegisteredUpstream>>,
     /// Programs with numbers of their own in `/metrics`.
     program_labels: AtomicUsize,
     /// Addresses listened on, and the connections that came to each.
@@ -80,6 +85,12 @@ pub struct ServerState {
     recheck_ms: AtomicU64,
 }
 
+/// An upstream that is in use, and what it was made of.
+struct RegisteredUpstream {
+    settings: UpstreamSettings,
+    upstream: Weak<Upstream>,
+}
+
 /// A gate, and what its program is called.
 struct RegisteredGate {
     program: String,
@@ -97,6 +108,7 @@ impl ServerState {
             generation: AtomicU64::new(0),
             handler_ids: Mutex::default(),
             gates: Mutex::default(),
+            upstreams: Mutex::default(),
             program_labels: AtomicUsize::new(0),
             listeners: ArcSwap::default(),
             series: Arc::new(SeriesRegistry::new(thread_count)),
@@ -180,6 +192,38 @@ impl ServerState {
         };
         gates.insert(name.to_owned(), known);
         gate
+    }
+
+    /// The upstream of this name: the one that is there already, if nothing of it has changed, with
+    /// its connections and what is known of its members.
+    pub(crate) fn upstream(&self, name: String, settings: &UpstreamSettings) -> Arc<Upstream> {
+        let mut upstreams = self.upstreams.lock();
+        upstreams.retain(|_, known| known.upstream.strong_count() > 0);
+        let key = (name, settings.texts());
+        let known = upstreams.get(&key);
+        let known = known.filter(|known| known.settings == *settings);
+        if let Some(upstream) = known.and_then(|known| known.upstream.upgrade()) {
+            return upstream;
+        }
+        let upstream = Upstream::new(settings);
+        let known = RegisteredUpstream {
+            settings: settings.clone(),
+            upstream: Arc::downgrade(&upstream),
+        };
+        upstreams.insert(key, known);
+        upstream
+    }
+
+    /// Upstreams that are in use, and what their members are at.
+    pub fn upstreams(&self) -> Vec<UpstreamReport> {
+        let upstreams = self.upstreams.lock();
+        let told = upstreams.iter().filter_map(|((name, _), known)| {
+            Some(UpstreamReport {
+                name: name.clone(),
+                members: known.upstream.upgrade()?.told(now_ms()),
+            })
+        });
+        told.collect()
     }
 
     /// Each gate's program, how many of it run and how many requests wait for it.

@@ -47,6 +47,8 @@ export interface AllPrograms {
   programs: Program[];
   /** Interpreters that are kept. */
   hosts: Host[];
+  /** Servers of other people that answer for routes. */
+  upstreams: UpstreamReport[];
   /** Workers of all programs that stay. */
   workers: number;
   /** Most of them; null for no limit. */
@@ -746,6 +748,26 @@ export interface MachineFacts {
   hypervisor: string | null;
 }
 
+/** One of them. */
+export interface MemberReport {
+  /** Where it is. */
+  address: string;
+  /** `in` while it is asked, `out` while it is left out after failures. */
+  state: string;
+  /** Seconds until it is tried again, while it is out. */
+  out_for_s: number | null;
+  /** Requests that it has now. */
+  requests: number;
+  /** Connections that rest. */
+  resting: number;
+  /** How long its answers took to begin, lately; null where nothing is known. */
+  latency_ms: number | null;
+  /** Answers that it has begun. */
+  answers: number;
+  /** How often it failed. */
+  failures: number;
+}
+
 /** Memory in use. */
 export interface MemoryUse {
   /** The server's. */
@@ -964,6 +986,8 @@ export interface Programs {
   pools: Pool[];
   /** Interpreters that are kept. */
   hosts: Host[];
+  /** Servers of other people that answer for routes. */
+  upstreams: UpstreamReport[];
 }
 
 /** What left the cache. */
@@ -1402,6 +1426,14 @@ export interface Threads {
   queued: number;
   /** Threads besides whose jobs hang. */
   left: number;
+}
+
+/** Servers of other people that answer for a route. */
+export interface UpstreamReport {
+  /** The route and its handler. */
+  name: string;
+  /** Its members. */
+  members: MemberReport[];
 }
 
 /** A process of a program that stays. */

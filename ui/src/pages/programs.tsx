@@ -9,6 +9,7 @@ import type {
   ProgramWorker,
   ScriptUse,
   SpanUse,
+  UpstreamReport,
   WorkerRequest,
 } from "../api/answers";
 import { link } from "../address";
@@ -28,7 +29,7 @@ export function Programs(): JSX.Element {
     <Page title="Programs" lead="Programs that the server starts, and the processes they run as.">
       <Waiting asked={live} what="the programs" />
       <Outcome deed={deed} />
-      {live.value && programs.length === 0 && (
+      {live.value && programs.length + live.value.upstreams.length === 0 && (
         <p class="empty">No route of the config runs a program.</p>
       )}
       {programs.map((program) =>
@@ -43,6 +44,11 @@ export function Programs(): JSX.Element {
           <One key={`${program.site} ${program.route} ${program.name}`} of={program} deed={deed} />
         ),
       )}
+      {(live.value?.upstreams ?? []).map((upstream) => (
+        <Panel key={upstream.name} title={<Say text={upstream.name} />}>
+          <Members of={upstream} />
+        </Panel>
+      ))}
       {(live.value?.hosts.length ?? 0) > 0 && (
         <Panel title="Warm hosts">
           <Facts of={{ hosts: live.value?.hosts }} />
@@ -87,6 +93,36 @@ function Route(props: {
         <p class="note">{many(others, "request")} went to more scripts than are told apart.</p>
       )}
     </Panel>
+  );
+}
+
+/** Other people's servers that answer for a route. */
+function Members(props: { of: UpstreamReport }): JSX.Element {
+  return (
+    <Table
+      label={`Members of ${props.of.name}`}
+      rows={props.of.members}
+      keyOf={(row) => row.address}
+      empty="It has no members."
+      columns={[
+        { head: "member", by: (row) => row.address, cell: (row) => <Code text={row.address} /> },
+        {
+          head: "state",
+          by: (row) => row.state,
+          cell: (row) =>
+            row.out_for_s == null ? row.state : `${row.state}, tried in ${seconds(row.out_for_s)}`,
+        },
+        { head: "requests", by: (row) => row.requests, cell: (row) => count(row.requests) },
+        { head: "resting", by: (row) => row.resting, cell: (row) => count(row.resting) },
+        {
+          head: "latency",
+          by: (row) => row.latency_ms ?? 0,
+          cell: (row) => (row.latency_ms == null ? NOTHING : micros(row.latency_ms * 1000)),
+        },
+        { head: "answers", by: (row) => row.answers, cell: (row) => count(row.answers) },
+        { head: "failures", by: (row) => row.failures, cell: (row) => count(row.failures) },
+      ]}
+    />
   );
 }
 

@@ -411,7 +411,7 @@ export function answer(path, query) {
     case "routes":
       return { routes: routes() };
     case "programs":
-      return { programs: programs(), hosts: [], today_since_unix_ms: now() - 18e6 };
+      return { programs: programs(), hosts: [], upstreams: [], today_since_unix_ms: now() - 18e6 };
     case "cache":
       return {
         entries: [

@@ -13,6 +13,9 @@ pub(crate) fn text(programs: JsonView<'_>, width: Option<usize>) -> String {
         text.push_str(&pool_text(pool, width));
     }
     text.push_str(&hosts(programs, width));
+    for upstream in programs.each("upstreams") {
+        text.push_str(&upstream_text(upstream, width));
+    }
     if text.is_empty() {
         text.push_str("no program stays, and no interpreter is kept warm\n");
     }
@@ -123,6 +126,36 @@ fn hosts(programs: JsonView<'_>, width: Option<usize>) -> String {
     text
 }
 
+/// An upstream in a line, then its members.
+fn upstream_text(upstream: JsonView<'_>, width: Option<usize>) -> String {
+    let mut table = TextTable::new(&[
+        texts("MEMBER"),
+        words("STATE"),
+        numbers("OUT FOR"),
+        numbers("REQUESTS"),
+        numbers("RESTING"),
+        numbers("LATENCY"),
+        numbers("ANSWERS"),
+        numbers("FAILURES"),
+    ]);
+    for member in upstream.each("members") {
+        let latency = member.number("latency_ms").map(|ms| format!("{ms} ms"));
+        table.push(vec![
+            TextCell::text(member.text("address")),
+            TextCell::text(member.text("state")),
+            TextCell::age(member.count("out_for_s")),
+            TextCell::count(member.count("requests")),
+            TextCell::count(member.count("resting")),
+            TextCell::text(latency.as_deref()),
+            TextCell::count(member.count("answers")),
+            TextCell::count(member.count("failures")),
+        ]);
+    }
+    let name = escape::line(upstream.text("name").unwrap_or("?"));
+    let rows = table.text(width.map(|width| width.saturating_sub(2)));
+    format!("{name}\n{}", indented(&rows))
+}
+
 /// What a host is and holds, and what went wrong with it last.
 fn host_below(host: JsonView<'_>) -> String {
     let mut text = String::new();
@@ -184,5 +217,30 @@ mod tests {
         ];
         let text = text(JsonView(&programs), None);
         assert_eq!(text.lines().collect::<Vec<_>>(), wanted);
+    }
+
+    #[test]
+    fn members_of_upstreams_are_told_with_why_they_are_not_asked() {
+        let programs = json!({ "upstreams": [{
+            "name": "/* proxy",
+            "members": [
+                { "address": "127.0.0.1:1", "state": "in", "out_for_s": null, "requests": 2,
+                  "resting": 3, "latency_ms": 1.25, "answers": 1234, "failures": 0 },
+                { "address": "127.0.0.1:2", "state": "out", "out_for_s": 7, "requests": 0,
+                  "resting": 0, "latency_ms": null, "answers": 0, "failures": 5 },
+            ],
+        }] });
+        let text = text(JsonView(&programs), None);
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(lines[0], ["/*", "proxy"], "{text}");
+        assert_eq!(lines[2][..2], ["127.0.0.1:1", "in"], "{text}");
+        assert!(
+            lines[2].contains(&"1.25") && lines[2].contains(&"1,234"),
+            "{text}"
+        );
+        assert_eq!(lines[3][..3], ["127.0.0.1:2", "out", "7"], "{text}");
     }
 }

@@ -1,6 +1,9 @@
 //! Every limit of time: reaching it is an answer, a reason and a count.
 
-use crate::peer::{Peer, serve, stays_after};
+use std::time::{Duration, Instant};
+
+use crate::harness::client::Connection;
+use crate::peer::{Act, Peer, answer, serve, stays_after};
 
 /// A peer that stays silent after these bytes, and the counter and reason of the limit it meets.
 /// True where the answer had begun.
@@ -35,6 +38,59 @@ fn other_server_that_says_nothing_is_given_up() {
         counter,
         reason
     ));
+}
+
+#[test]
+fn answer_may_wait_for_a_body_that_takes_longer_than_it_may() {
+    const BODY_BYTES: usize = 8_000_000;
+    let (read, was_read) = std::sync::mpsc::channel();
+    let act: Act = Box::new(move |taken| {
+        let mut bytes = 0;
+        while bytes < BODY_BYTES {
+            bytes += taken.some();
+            // Who has sent all is not told.
+            let _ = read.send(bytes);
+        }
+        taken.write(&answer("all of it"));
+    });
+    let peer = Peer::start_after_heads(vec![act]);
+    let site = serve(&[&peer], "timeout = { first_byte = \"2s\" }");
+    let mut client = Connection::open(site.port()).unwrap();
+    let length = format!("Content-Length: {BODY_BYTES}\r\n");
+    client.send_ask("PUT", "/app/", &length);
+    let (begun, mut sent) = (Instant::now(), 0);
+    while begun.elapsed() < Duration::from_secs(3) {
+        client.send(b"x").unwrap();
+        sent += 1;
+        while was_read.recv().unwrap() < sent {}
+    }
+    client.send(&vec![b'x'; BODY_BYTES - sent]).unwrap();
+    assert_eq!(client.read().unwrap().text(), "all of it");
+    peer.join();
+    site.stop();
+}
+
+#[test]
+fn body_that_grows_too_large_on_its_way_is_the_clients_fault() {
+    let peer = Peer::start_after_heads(vec![stays_after("")]);
+    let site = serve(&[&peer], "");
+    let mut client = Connection::open(site.port()).unwrap();
+    client.send_ask("POST", "/app/large", "Transfer-Encoding: chunked\r\n");
+    let chunk = [&b"100000\r\n"[..], &vec![b'x'; 1 << 20], b"\r\n"].concat();
+    // The limit is ten of them; what is sent after the answer may not be taken.
+    for _ in 0..11 {
+        let _ = client.send(&chunk);
+    }
+    let (status, _) = client.read_head().unwrap();
+    assert_eq!(status, 413);
+    assert_eq!(site.record("/app/large")["fault"], "client");
+    let told = site.place.status();
+    assert_eq!(
+        told["programs"]["upstreams"][0]["members"][0]["failures"],
+        0
+    );
+    peer.join();
+    site.stop();
 }
 
 #[test]

@@ -65,6 +65,42 @@ fn request_of_which_nothing_was_sent_goes_to_another_whatever_it_is() {
     // After three failures nobody asks there.
     assert_eq!(site.place.counter("upstream_retries"), 3);
     assert_eq!(site.place.counter("upstream_out"), 1);
+    let told = &site.place.status()["programs"]["upstreams"][0];
+    assert_eq!(told["name"], "/app/* proxy");
+    let is = |member: usize, key: &str| told["members"][member][key].clone();
+    assert_eq!(
+        (is(0, "state"), is(1, "state")),
+        ("out".into(), "in".into())
+    );
+    assert_eq!((is(0, "failures"), is(1, "answers")), (3.into(), 12.into()));
+    assert_eq!((is(0, "requests"), is(1, "requests")), (0.into(), 0.into()));
+    assert!(
+        is(1, "latency_ms").is_number() && is(0, "latency_ms").is_null(),
+        "{told}"
+    );
+    site.stop();
+    peer.join();
+}
+
+#[test]
+fn reload_keeps_what_is_known_of_members_and_their_connections() {
+    let peer = Peer::start(vec![says("a", 3)]);
+    let to = format!(
+        "\"http://127.0.0.1:{}\", \"http://127.0.0.1:{}\"",
+        nowhere(),
+        peer.port
+    );
+    let site = serve_to(
+        &to,
+        "fail = { count = 1, pause = \"1m\" }, balance = \"requests\"",
+    );
+    for _ in 0..3 {
+        assert_eq!(get(&site), (200, "a".to_owned()));
+        let reloaded = site.place.run(&["reload"]);
+        assert!(reloaded.status.success(), "{reloaded:?}");
+    }
+    assert_eq!(site.place.counter("upstream_out"), 1);
+    assert_eq!(site.place.counter("upstream_connects"), 1);
     site.stop();
     peer.join();
 }

@@ -104,6 +104,14 @@ impl Taken {
         self.0.read_exact(&mut all[begin..]).unwrap();
     }
 
+    /// Reads what comes next of a body; how many bytes that is.
+    pub(crate) fn some(&mut self) -> usize {
+        let count = self.0.fill_buf().unwrap().len();
+        assert!(count > 0, "the body ends early");
+        self.0.consume(count);
+        count
+    }
+
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         // Who is refused does not read to the end.
         let _ = self.0.get_mut().write_all(bytes);

@@ -175,6 +175,14 @@ impl Request {
         }
     }
 
+    /// How its body broke off, if it has.
+    pub fn body_error(&self) -> Option<BodyError> {
+        match self.exchange.body.borrow().state {
+            IncomingState::Broken(error) => Some(error),
+            IncomingState::Open | IncomingState::Ended => None,
+        }
+    }
+
     /// The next piece of the body, awaited.
     pub async fn next_body(&self) -> Option<Result<Bytes, BodyError>> {
         std::future::poll_fn(|cx| self.poll_body(cx)).await

@@ -116,5 +116,6 @@ fn programs(admin: &Admin) -> api::Programs {
         workers_max: Some(workers_max).filter(|most| *most != usize::MAX),
         pools: fleet.pools().iter().map(|pool| pool.told()).collect(),
         hosts: hosts(&admin.shared.hosts),
+        upstreams: admin.shared.upstreams(),
     }
 }

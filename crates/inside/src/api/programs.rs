@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use hob_server::handle::upstream::told::UpstreamReport;
+
 use super::{Host, WorkerRequest};
 
 /// Programs, and what they use.
@@ -14,6 +16,8 @@ pub struct AllPrograms {
     pub programs: Vec<Program>,
     /// Interpreters that are kept.
     pub hosts: Vec<Host>,
+    /// Servers of other people that answer for routes.
+    pub upstreams: Vec<UpstreamReport>,
     /// Workers of all programs that stay.
     pub workers: usize,
     /// Most of them; null for no limit.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hob_keeper::acme::CertificateState;
 use hob_server::handle::resident::told::Pool;
+use hob_server::handle::upstream::told::UpstreamReport;
 use hob_server::handle::warm::told::Host;
 use hob_trace::calendar::UtcDateTime;
 use schemars::JsonSchema;
@@ -205,6 +206,8 @@ pub struct Programs {
     pub pools: Vec<Pool>,
     /// Interpreters that are kept.
     pub hosts: Vec<Host>,
+    /// Servers of other people that answer for routes.
+    pub upstreams: Vec<UpstreamReport>,
 }
 
 /// The admin pages.

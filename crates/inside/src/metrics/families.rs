@@ -53,8 +53,12 @@ families! {
     WORKERS_MAX = "hob_workers_max", Gauge, &["program"], "Most workers a resident program may have.";
     WORKER_MEMORY = "hob_worker_memory_bytes", Gauge, &["program"], "Memory of a resident program's workers that is in RAM, shared pages counted in each.";
     WORKERS_BY_CARRIER = "hob_carrier_workers", Gauge, &["carrier"], "Workers that are ready, by what carries their requests: `shm`, `stream` or `lines`.";
-    PROCESSES = "hob_program_processes", Gauge, &["program"], "Processes that run for one request each: `cgi` and `warm`.";
+    PROCESSES = "hob_program_processes", Gauge, &["program"], "Processes that run for one request each (`cgi`, `warm`), and connections to programs and servers elsewhere (`fastcgi`, `proxy`).";
     QUEUE = "hob_queue_length", Gauge, &["program"], "Requests that wait for a program.";
+    MEMBER_IN = "hob_upstream_member_in", Gauge, &["upstream", "member"], "1 while a member of an upstream is asked, 0 while it is left out after failures.";
+    MEMBER_REQUESTS = "hob_upstream_member_requests", Gauge, &["upstream", "member"], "Requests that a member has now.";
+    MEMBER_ANSWERS = "hob_upstream_member_answers", Counter, &["upstream", "member"], "Answers that a member has begun.";
+    MEMBER_FAILURES = "hob_upstream_member_failures", Counter, &["upstream", "member"], "How often a member failed.";
     HOSTS = "hob_warm_hosts", Gauge, &["state"], "Interpreters that scripts are forked from.";
     HOST_RUNS = "hob_warm_running", Gauge, &[], "Scripts forked from them that run now.";
     DURATION = "hob_request_duration_seconds", Histogram, &["site", "handler"], "From a request's first byte to the last of its answer.";

@@ -190,7 +190,42 @@ fn put_programs(all: &mut Exposition, admin: &Admin) {
     for (program, count) in waiting {
         all.whole(&families::QUEUE, &[program], count);
     }
+    put_upstreams(all, admin);
     put_hosts(all, admin);
+}
+
+fn put_upstreams(all: &mut Exposition, admin: &Admin) {
+    let upstreams = admin.shared.upstreams();
+    let members = || {
+        let each = upstreams.iter().take(admin.shared.program_labels());
+        each.flat_map(|upstream| upstream.members.iter().map(|one| (&*upstream.name, one)))
+    };
+    for (name, member) in members() {
+        let is_in = u64::from(member.state == "in");
+        all.whole(&families::MEMBER_IN, &[name, &member.address], is_in);
+    }
+    for (name, member) in members() {
+        let requests = member.requests as u64;
+        all.whole(
+            &families::MEMBER_REQUESTS,
+            &[name, &member.address],
+            requests,
+        );
+    }
+    for (name, member) in members() {
+        all.whole(
+            &families::MEMBER_ANSWERS,
+            &[name, &member.address],
+            member.answers,
+        );
+    }
+    for (name, member) in members() {
+        all.whole(
+            &families::MEMBER_FAILURES,
+            &[name, &member.address],
+            member.failures,
+        );
+    }
 }
 
 fn put_hosts(all: &mut Exposition, admin: &Admin) {

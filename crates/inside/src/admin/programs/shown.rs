@@ -39,6 +39,7 @@ pub(in crate::admin) fn told(admin: &Admin) -> Value {
     json!(AllPrograms {
         programs: pools.chain(routes).collect(),
         hosts: hosts(&shared.hosts),
+        upstreams: shared.upstreams(),
         workers,
         // No limit is no number.
         workers_max: Some(workers_max).filter(|most| *most != usize::MAX),

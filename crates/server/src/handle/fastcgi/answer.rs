@@ -299,5 +299,8 @@ async fn run(ask: FastCgiRequest, script: Script) -> Response {
     let answered = upstream::ask::ask(&asked, on, permit, body).await;
     request.set_phase(HandlerPhase::Server);
     note_time(request, asked.started);
-    answered.unwrap_or_else(|vain| failed(&vain.failure, &vain.member, &vain.printed))
+    answered.unwrap_or_else(|vain| match request.body_error() {
+        Some(error) => broken_body(request, BodyCollectError::Broken(error)),
+        None => failed(&vain.failure, &vain.member, &vain.printed),
+    })
 }

@@ -19,7 +19,6 @@ use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::config::UpstreamSettings;
 use crate::handle::upstream::keys::TIMEOUT_TABLE;
-use crate::handle::upstream::members::Upstream;
 use crate::handle::{Configured, HasSettings, upstream};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
@@ -100,8 +99,8 @@ impl Configured for FastCgi {
         Ok(Arc::new(FastCgi {
             scripts: Scripts::new(root.map(|root| (shared.pool.for_lane(root.lane()), root))),
             document_root: bytes(settings.document_root()),
+            upstream: shared.upstream(name.clone(), &settings.upstream),
             gate: shared.gate(&format!("{name} {addresses}"), name, limits),
-            upstream: Upstream::new(&settings.upstream),
             pace: StderrRateLimit::default(),
             half_close: half_close(route),
             settings: settings.clone(),

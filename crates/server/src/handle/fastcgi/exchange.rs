@@ -67,7 +67,8 @@ impl Exchange {
         (counters, program): (&Arc<ThreadCounters>, &[u8]),
         (link, outgoing): (Link, Outgoing),
     ) -> Exchange {
-        sending::begin(outgoing, &link.socket, request).await;
+        let patience = Patience::new(request.reactor(), fastcgi.settings.upstream.timeout);
+        sending::begin(outgoing, &link.socket, request, &patience).await;
         Exchange {
             fastcgi: Arc::clone(fastcgi),
             request: request.clone(),
@@ -82,7 +83,7 @@ impl Exchange {
             }),
             printed: Vec::new(),
             lines: Lines::default(),
-            patience: Patience::new(request.reactor(), fastcgi.settings.upstream.timeout),
+            patience,
             sent: Instant::now(),
             is_unheard: true,
         }

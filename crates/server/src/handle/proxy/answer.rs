@@ -246,6 +246,9 @@ async fn run(ask: ProxiedRequest) -> Response {
     request.set_phase(HandlerPhase::Server);
     note_time(request, ask.started);
     answered.unwrap_or_else(|vain| {
+        if let Some(error) = request.body_error() {
+            return broken_body(request, BodyCollectError::Broken(error));
+        }
         let member = match &*vain.member {
             "" => &proxy.addresses,
             member => member,

@@ -17,7 +17,6 @@ use crate::handle::proxy::keys::{PROXY, PROXY_TIMEOUT};
 use crate::handle::script::build::half_close;
 use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::config::UpstreamSettings;
-use crate::handle::upstream::members::Upstream;
 use crate::handle::{Configured, HasSettings, upstream};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
@@ -110,8 +109,8 @@ impl Configured for Proxy {
         let name = format!("{} proxy", route.path);
         let limits = (settings.upstream.connections, settings.upstream.queue);
         Ok(Arc::new(Proxy {
+            upstream: shared.upstream(name.clone(), &settings.upstream),
             gate: shared.gate(&format!("{name} {addresses}"), name, limits),
-            upstream: Upstream::new(&settings.upstream),
             half_close: half_close(route),
             settings: settings.clone(),
             addresses,

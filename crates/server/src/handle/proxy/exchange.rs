@@ -57,14 +57,15 @@ impl ProxyExchange {
         asked: Asked,
         (link, outgoing): (Link, Outgoing),
     ) -> ProxyExchange {
-        sending::begin(outgoing, &link.socket, request).await;
+        let patience = Patience::new(request.reactor(), proxy.settings.upstream.timeout);
+        sending::begin(outgoing, &link.socket, request, &patience).await;
         ProxyExchange {
             request: request.clone(),
             counters: Arc::clone(counters),
             member: Arc::clone(&link.used.member().text),
             reader: AnswerReader::new(asked, proxy.settings.head),
             link: Some(link),
-            patience: Patience::new(request.reactor(), proxy.settings.upstream.timeout),
+            patience,
             tunnel_idle: proxy.settings.tunnel_idle,
             sent: Instant::now(),
             unread: Bytes::new(),

@@ -145,7 +145,9 @@ impl Tries<'_> {
             Ok(response) => return Ok(response),
             Err(failed) => *failed,
         };
-        let cause = protocol.cause(&failed.failure);
+        // A member that did not get all of the body is not to blame.
+        let is_own = self.on.request.body_error().is_none();
+        let cause = protocol.cause(&failed.failure).filter(|_| is_own);
         // The other side had closed it meanwhile.
         let was_stale = is_kept && failed.is_unheard && cause == Some(RetryCause::Closed);
         if let (Some(link), Some(_), false) = (&failed.link, cause, was_stale) {

@@ -62,6 +62,11 @@ impl KeptConnections {
         })
     }
 
+    /// How many rest.
+    pub(crate) fn count(&self) -> usize {
+        self.resting.lock().connections.len()
+    }
+
     /// True when connections are to stay open.
     pub(crate) fn is_any(&self) -> bool {
         self.max > 0

@@ -70,7 +70,10 @@ pub(in crate::handle) const TIMEOUT_KEYS: &[SchemaKey] = &[
         .says("Until there is a connection.")
         .example("\"1s\""),
     SchemaKey::new("first_byte", TIME_OR_NONE, secs(60))
-        .says("From then until the head of the answer.")
+        .says(
+            "From then until the head of the answer; while the request's body is on its way, from \
+             the last of it that was sent.",
+        )
         .example("\"10s\"")
         .aka(&["read", "read_timeout"]),
     SchemaKey::new("total", TIME_OR_NONE, secs(0))

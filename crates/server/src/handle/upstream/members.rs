@@ -11,10 +11,11 @@ use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::config::UpstreamSettings;
 use crate::handle::upstream::kept::KeptConnections;
 use crate::handle::upstream::names::ServerName;
+use crate::handle::upstream::told::MemberReport;
 
 /// An upstream.
 #[derive(Debug)]
-pub(crate) struct Upstream {
+pub struct Upstream {
     members: Vec<Member>,
     balance: Balance,
     /// Requests so far, for those that are given out in turn.
@@ -38,6 +39,9 @@ pub(crate) struct Member {
     pub(crate) kept: Arc<KeptConnections>,
     /// Requests it has.
     load: AtomicUsize,
+    /// Answers it has begun, and how often it failed.
+    answers: AtomicU64,
+    failed: AtomicU64,
     latency: Latency,
     /// 0 while it is asked; else when it may be tried again, in milliseconds of loop time.
     out_until_ms: AtomicU64,
@@ -108,6 +112,7 @@ impl MemberUse {
     /// It has begun to answer, after so long.
     pub(crate) fn answered(&self, after_us: u64, now_ms: u64) {
         let member = self.member();
+        member.answers.fetch_add(1, Ordering::Relaxed);
         member.latency.see(after_us, now_ms);
         if member.out_until_ms.load(Ordering::Relaxed) != 0 {
             *member.failures.lock() = FailureCount::default();
@@ -117,6 +122,7 @@ impl MemberUse {
 
     /// It has failed. True when that leaves it out.
     pub(crate) fn failed(&self, now_ms: u64) -> bool {
+        self.member().failed.fetch_add(1, Ordering::Relaxed);
         let limits = self.upstream.failing;
         if limits.count == 0 || self.upstream.members.len() == 1 {
             return false;
@@ -152,6 +158,8 @@ impl Upstream {
             text: address.to_string().into(),
             kept: KeptConnections::new(settings.keep),
             load: AtomicUsize::new(0),
+            answers: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
             latency: Latency::default(),
             out_until_ms: AtomicU64::new(0),
             failures: Mutex::default(),
@@ -164,6 +172,14 @@ impl Upstream {
             budget_percent: settings.retry.budget_percent,
             budget: AtomicU64::new(BUDGET_MAX),
         })
+    }
+
+    /// What its members are at.
+    pub(crate) fn told(&self, now_ms: u64) -> Vec<MemberReport> {
+        self.members
+            .iter()
+            .map(|member| member.told(now_ms))
+            .collect()
     }
 
     /// How many there are.
@@ -247,6 +263,25 @@ impl Upstream {
 }
 
 impl Member {
+    fn told(&self, now_ms: u64) -> MemberReport {
+        let out_until_ms = self.out_until_ms.load(Ordering::Relaxed);
+        let latency_us = self.latency.now(now_ms);
+        let (state, out_for_s) = match out_until_ms {
+            0 => ("in", None),
+            until_ms => ("out", Some(until_ms.saturating_sub(now_ms).div_ceil(1000))),
+        };
+        MemberReport {
+            address: self.text.to_string(),
+            state: state.to_owned(),
+            out_for_s,
+            requests: self.load.load(Ordering::Relaxed),
+            resting: self.kept.count(),
+            latency_ms: (latency_us > 0.0).then(|| (latency_us / 10.0).round() / 100.0),
+            answers: self.answers.load(Ordering::Relaxed),
+            failures: self.failed.load(Ordering::Relaxed),
+        }
+    }
+
     /// One request tries it; no other does until that has had its time.
     fn begin_trial(&self, until: u64, now_ms: u64) -> bool {
         let next = now_ms + TRIAL_MS;

@@ -8,7 +8,7 @@
 //! - `ask` asking one after the other where one fails, `link` a connection while a request has it
 //! - `sending` a request on its way, `patience` how long its answer is waited for, `fail` what goes
 //!   wrong
-//! - `keys`, `config` what the config says of all this
+//! - `keys`, `config` what the config says of all this, `told` what is told of it
 
 pub mod address;
 pub(crate) mod ask;
@@ -22,3 +22,4 @@ pub mod members;
 pub(crate) mod names;
 pub mod patience;
 pub(crate) mod sending;
+pub mod told;

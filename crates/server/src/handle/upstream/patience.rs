@@ -1,5 +1,7 @@
 //! How long a request is waited for.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -41,28 +43,53 @@ impl UpstreamTimeouts {
 pub(crate) struct Patience {
     timeouts: UpstreamTimeouts,
     /// Nothing may come for so long, and which limit that is.
-    silence: Timer,
-    limit: TimeLimit,
+    silence: Rc<Timer>,
+    limit: Rc<Cell<TimeLimit>>,
     total: Timer,
+}
+
+/// Tells that a request is still on its way: its answer need not begin before it is there.
+pub(crate) struct SendingNotice {
+    silence: Rc<Timer>,
+    limit: Rc<Cell<TimeLimit>>,
+    first_byte: Duration,
+}
+
+impl SendingNotice {
+    /// More of it was sent.
+    pub(crate) fn tell(&self) {
+        if self.limit.get() == TimeLimit::FirstByte {
+            set(&self.silence, self.first_byte);
+        }
+    }
 }
 
 impl Patience {
     /// From now on its head is waited for.
     pub(crate) fn new(reactor: &Reactor, timeouts: UpstreamTimeouts) -> Patience {
-        let (silence, total) = (reactor.timer(), reactor.timer());
+        let (silence, total) = (Rc::new(reactor.timer()), reactor.timer());
         set(&silence, timeouts.first_byte);
         set(&total, timeouts.total);
         Patience {
             timeouts,
             silence,
-            limit: TimeLimit::FirstByte,
+            limit: Rc::new(Cell::new(TimeLimit::FirstByte)),
             total,
+        }
+    }
+
+    /// For who sends the rest of the request.
+    pub(crate) fn notice(&self) -> SendingNotice {
+        SendingNotice {
+            silence: Rc::clone(&self.silence),
+            limit: Rc::clone(&self.limit),
+            first_byte: self.timeouts.first_byte,
         }
     }
 
     /// Something has come.
     pub(crate) fn hear(&self) {
-        match self.limit {
+        match self.limit.get() {
             TimeLimit::Progress => set(&self.silence, self.timeouts.progress),
             TimeLimit::Events => set(&self.silence, self.timeouts.events),
             TimeLimit::FirstByte | TimeLimit::Connect | TimeLimit::Total => {}
@@ -70,8 +97,8 @@ impl Patience {
     }
 
     /// The head has come: from now on pieces may not be too far apart.
-    pub(crate) fn has_head(&mut self) {
-        self.limit = TimeLimit::Progress;
+    pub(crate) fn has_head(&self) {
+        self.limit.set(TimeLimit::Progress);
         self.hear();
     }
 
@@ -81,11 +108,11 @@ impl Patience {
     }
 
     /// The answer is a stream of events, which has no end that could be waited for.
-    pub(crate) fn begin_events(&mut self, has_total: bool) {
+    pub(crate) fn begin_events(&self, has_total: bool) {
         if !has_total {
             self.total.clear();
         }
-        self.limit = TimeLimit::Events;
+        self.limit.set(TimeLimit::Events);
         self.hear();
     }
 
@@ -101,7 +128,7 @@ impl Patience {
             return Poll::Ready(TimeLimit::Total);
         }
         ready!(self.silence.poll_elapsed(cx));
-        Poll::Ready(self.limit)
+        Poll::Ready(self.limit.get())
     }
 }
 

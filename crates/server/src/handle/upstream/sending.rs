@@ -13,6 +13,7 @@ use rustix::net::{Shutdown, connect_unspec, shutdown};
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::script::body::ProgramRequestBody;
+use crate::handle::upstream::patience::{Patience, SendingNotice};
 
 /// Bytes of a collected body read from its file at a time.
 const SPOOLED_BYTES: usize = 64 * 1024;
@@ -54,15 +55,20 @@ enum OutgoingBody {
 }
 
 /// Sends as much as goes at once; the rest follows by itself.
-pub(crate) async fn begin(outgoing: Outgoing, socket: &Rc<Watched>, request: &Request) {
+pub(crate) async fn begin(
+    outgoing: Outgoing,
+    socket: &Rc<Watched>,
+    request: &Request,
+    patience: &Patience,
+) {
     let mut sending = Sending::new(outgoing);
     let sent = poll_fn(|cx| Poll::Ready(sending.poll_held(cx, socket))).await;
     // Nobody has answered yet: the first look would be in vain.
     socket.clear_readable();
     if sent.is_pending() {
         let (socket, request) = (Rc::clone(socket), request.clone());
-        let reactor = request.reactor().clone();
-        reactor.spawn(async move { sending.finish(&socket, &request).await });
+        let (reactor, notice) = (request.reactor().clone(), patience.notice());
+        reactor.spawn(async move { sending.finish(&socket, &request, &notice).await });
     }
 }
 
@@ -125,12 +131,13 @@ impl Sending {
 
     /// Sends the rest, as fast as it comes and the other side reads. Who takes no more has read
     /// enough. A body that breaks off ends the connection: it must not be taken for whole.
-    async fn finish(mut self, socket: &Watched, request: &Request) {
+    async fn finish(mut self, socket: &Watched, request: &Request, notice: &SendingNotice) {
         let mut offset = 0;
         loop {
             if poll_fn(|cx| self.poll_write(cx, socket)).await.is_err() {
                 return;
             }
+            notice.tell();
             let piece = match &mut self.body {
                 OutgoingBody::Nothing => return,
                 OutgoingBody::Coming(pieces, left) => {

@@ -1,0 +1,36 @@
+//! What is told of an upstream, in `GET /v1/status` among others.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Servers of other people that answer for a route.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct UpstreamReport {
+    /// The route and its handler.
+    pub name: String,
+    /// Its members.
+    pub members: Vec<MemberReport>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MemberReport {
+    /// Where it is.
+    pub address: String,
+    /// `in` while it is asked, `out` while it is left out after failures.
+    pub state: String,
+    /// Seconds until it is tried again, while it is out.
+    pub out_for_s: Option<u64>,
+    /// Requests that it has now.
+    pub requests: usize,
+    /// Connections that rest.
+    pub resting: usize,
+    /// How long its answers took to begin, lately; null where nothing is known.
+    pub latency_ms: Option<f64>,
+    /// Answers that it has begun.
+    pub answers: u64,
+    /// How often it failed.
+    pub failures: u64,
+}
