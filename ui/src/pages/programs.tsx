@@ -26,7 +26,10 @@ export function Programs(): JSX.Element {
   const deed = useDeed();
   const programs = live.value?.programs ?? [];
   return (
-    <Page title="Programs" lead="Programs that the server starts, and the processes they run as.">
+    <Page
+      title="Programs"
+      lead="Programs that the server starts, the processes they run as, and other servers behind routes."
+    >
       <Waiting asked={live} what="the programs" />
       <Outcome deed={deed} />
       {live.value && programs.length + live.value.upstreams.length === 0 && (
@@ -112,15 +115,36 @@ function Members(props: { of: UpstreamReport }): JSX.Element {
           cell: (row) =>
             row.out_for_s == null ? row.state : `${row.state}, tried in ${seconds(row.out_for_s)}`,
         },
-        { head: "requests", by: (row) => row.requests, cell: (row) => count(row.requests) },
-        { head: "resting", by: (row) => row.resting, cell: (row) => count(row.resting) },
+        {
+          head: "requests",
+          isNumber: true,
+          by: (row) => row.requests,
+          cell: (row) => count(row.requests),
+        },
+        {
+          head: "resting",
+          isNumber: true,
+          by: (row) => row.resting,
+          cell: (row) => count(row.resting),
+        },
         {
           head: "latency",
+          isNumber: true,
           by: (row) => row.latency_ms ?? 0,
           cell: (row) => (row.latency_ms == null ? NOTHING : micros(row.latency_ms * 1000)),
         },
-        { head: "answers", by: (row) => row.answers, cell: (row) => count(row.answers) },
-        { head: "failures", by: (row) => row.failures, cell: (row) => count(row.failures) },
+        {
+          head: "answers",
+          isNumber: true,
+          by: (row) => row.answers,
+          cell: (row) => count(row.answers),
+        },
+        {
+          head: "failures",
+          isNumber: true,
+          by: (row) => row.failures,
+          cell: (row) => count(row.failures),
+        },
       ]}
     />
   );

@@ -227,6 +227,30 @@ const ADVICE =
   "at today's 22 requests a second that is 0.06 of a CPU. Measured: 4.20 ms, the mean of 402107 runs " +
   "today, and 3.10 ms for a bare start of perl. Estimated: 372 us for a fork in its place.";
 
+const upstreams = () => {
+  const member = (address, more) => ({
+    address,
+    state: "in",
+    out_for_s: null,
+    requests: 2,
+    resting: 7,
+    latency_ms: 3.4,
+    answers: 48213,
+    failures: 0,
+    ...more,
+  });
+  const out = {
+    state: "out",
+    out_for_s: 3,
+    requests: 0,
+    resting: 0,
+    latency_ms: null,
+    failures: 5,
+  };
+  const members = [member("10.0.0.7:3000"), member("10.0.0.8:3000", out)];
+  return [{ name: "/api/* proxy", members }];
+};
+
 const programs = () => [
   {
     name: "app/orders.py",
@@ -411,7 +435,12 @@ export function answer(path, query) {
     case "routes":
       return { routes: routes() };
     case "programs":
-      return { programs: programs(), hosts: [], upstreams: [], today_since_unix_ms: now() - 18e6 };
+      return {
+        programs: programs(),
+        hosts: [],
+        upstreams: upstreams(),
+        today_since_unix_ms: now() - 18e6,
+      };
     case "cache":
       return {
         entries: [
