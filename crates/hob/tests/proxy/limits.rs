@@ -42,7 +42,7 @@ fn other_server_that_says_nothing_is_given_up() {
 
 #[test]
 fn answer_may_wait_for_a_body_that_takes_longer_than_it_may() {
-    const BODY_BYTES: usize = 8_000_000;
+    const BODY_BYTES: usize = 1_000_000;
     let (read, was_read) = std::sync::mpsc::channel();
     let act: Act = Box::new(move |taken| {
         let mut bytes = 0;
@@ -63,6 +63,12 @@ fn answer_may_wait_for_a_body_that_takes_longer_than_it_may() {
         client.send(b"x").unwrap();
         sent += 1;
         while was_read.recv().unwrap() < sent {}
+        // It takes a while to look, and it goes on meanwhile.
+        let told = site.place.status();
+        assert_eq!(
+            told["programs"]["upstreams"][0]["members"][0]["requests"],
+            1
+        );
     }
     client.send(&vec![b'x'; BODY_BYTES - sent]).unwrap();
     assert_eq!(client.read().unwrap().text(), "all of it");
