@@ -207,8 +207,8 @@ impl Request {
         self.exchange.told.get().unwrap_or(&self.exchange.facts)
     }
 
-    /// Believes what was said of the client: from now on that is where the request comes from.
-    /// Nothing happens the second time.
+    /// Believes what was said of the client: from now on that is where the request comes from. It
+    /// is said once.
     pub fn believe(&self, client: Option<IpAddr>, told: ToldOfClient) {
         let mut facts = ConnectionFacts::clone(&self.exchange.facts);
         if let Some(client) = client {

@@ -291,7 +291,6 @@ async fn run(ask: FastCgiRequest, script: Script) -> Response {
         link: LinkTerms {
             connect: settings.timeout.connect,
             holds_process: true,
-            is_once: !upstream::ask::may_be_twice(request),
             pool,
         },
         retry: &settings.retry,

@@ -1,13 +1,10 @@
 //! Keys of `fastcgi`.
 
 use crate::handle::config::key::Preset::{Inherited, Nothing, Required};
-use crate::handle::config::key::ValueType::{
-    Flag, Integer, Map, Path, Size, Text, TextOrTexts, Texts,
-};
+use crate::handle::config::key::ValueType::{Flag, Integer, Map, Path, Text, TextOrTexts, Texts};
 use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable};
-use crate::handle::config::schema::{KIB, MIB};
 use crate::handle::script::keys::{CONTROL, DEV, PASS_AUTHORIZATION};
-use crate::handle::upstream::keys::{BALANCE, FAIL, QUEUE, RETRY, TIMEOUT, connections};
+use crate::handle::upstream::keys::{BALANCE, FAIL, HEAD, QUEUE, RETRY, TIMEOUT, connections};
 
 /// `[site.route.fastcgi]`
 pub(crate) static FASTCGI: SchemaTable = SchemaTable {
@@ -88,10 +85,7 @@ pub(crate) static FASTCGI: SchemaTable = SchemaTable {
         TIMEOUT,
         FAIL,
         RETRY,
-        SchemaKey::new("head", Size { min: KIB, max: MIB }, Preset::Size(64 * KIB))
-            .says("Longest head of an answer; a longer one is a 502.")
-            .example("\"16KiB\"")
-            .aka(&["buffer_size"]),
+        HEAD,
         CONTROL,
     ],
 };

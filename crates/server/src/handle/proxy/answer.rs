@@ -33,6 +33,11 @@ struct ProxiedRequest {
     counters: Arc<ThreadCounters>,
     pool: DiskThreads,
     target: Vec<u8>,
+}
+
+/// The same once it has its place, and since when.
+struct AskedServer<'a> {
+    ask: &'a ProxiedRequest,
     started: Instant,
 }
 
@@ -56,7 +61,6 @@ impl AnswersRoute for Proxy {
             counters: Arc::clone(&on.desk.counters),
             pool: on.desk.shared.pool.clone(),
             target,
-            started: Instant::now(),
         })))
     }
 }
@@ -96,7 +100,7 @@ impl Proxy {
     }
 }
 
-impl AsksMember for ProxiedRequest {
+impl AsksMember for AskedServer<'_> {
     type Failure = ProxyFailure;
 
     async fn ask(
@@ -109,8 +113,9 @@ impl AsksMember for ProxiedRequest {
             proxy,
             request,
             counters,
-            ..
-        } = self;
+            pool,
+            target,
+        } = self.ask;
         let head = request.head();
         let tunnel = request.tunnel().filter(|name| proxy.may_upgrade(name));
         let asked = Asked {
@@ -127,7 +132,7 @@ impl AsksMember for ProxiedRequest {
         let head = SentHead {
             request,
             settings: &proxy.settings,
-            target: &self.target,
+            target,
             authority: &proxy.settings.authorities[link.used.index()],
             body: sent,
             tunnel: tunnel.map(|protocol| SentUpgrade {
@@ -138,7 +143,7 @@ impl AsksMember for ProxiedRequest {
         let outgoing = Outgoing {
             head: head.lines(),
             body,
-            pool: self.pool.clone(),
+            pool: pool.clone(),
             framing,
         };
         let begun = ProxyExchange::begin(proxy, request, counters, asked, (link, outgoing)).await;
@@ -230,6 +235,10 @@ async fn run(ask: ProxiedRequest) -> Response {
         Err(error) => return broken_body(request, BodyCollectError::Broken(error)),
     };
     request.set_phase(HandlerPhase::Program);
+    let asked = AskedServer {
+        ask: &ask,
+        started: Instant::now(),
+    };
     let on = AskTerms {
         upstream: &proxy.upstream,
         request,
@@ -237,14 +246,13 @@ async fn run(ask: ProxiedRequest) -> Response {
         link: LinkTerms {
             connect: settings.timeout.connect,
             holds_process: false,
-            is_once: !upstream::ask::may_be_twice(request),
             pool,
         },
         retry: &settings.retry,
     };
-    let answered = upstream::ask::ask(&ask, on, permit, body).await;
+    let answered = upstream::ask::ask(&asked, on, permit, body).await;
     request.set_phase(HandlerPhase::Server);
-    note_time(request, ask.started);
+    note_time(request, asked.started);
     answered.unwrap_or_else(|vain| {
         if let Some(error) = request.body_error() {
             return broken_body(request, BodyCollectError::Broken(error));

@@ -75,6 +75,20 @@ impl ProxyExchange {
         }
     }
 
+    /// The head has come, and is taken: from now on pieces may not be too far apart.
+    pub(super) fn take_head(&mut self) {
+        self.patience.has_head();
+        if let Some(link) = &self.link {
+            let after_us = self.sent.elapsed().as_micros() as u64;
+            let now_ms = self.request.reactor().now_ms();
+            link.used.answered(after_us, now_ms);
+        }
+        if self.reader.is_over() {
+            let has_more = !self.unread.is_empty();
+            self.rest(has_more);
+        }
+    }
+
     /// Gives it up: its connection, if it was still on one, and whether nothing came over that.
     pub(super) fn give_up(mut self) -> (Option<Link>, bool) {
         (self.link.take(), self.is_unheard)
@@ -203,7 +217,7 @@ impl ProxyExchange {
                 None => None,
                 Some(Piece::Body(bytes)) => Some(AnswerPart::Body(self.unread.slice_ref(bytes))),
                 Some(Piece::Head(head)) => {
-                    self.hear_head();
+                    self.has_head = true;
                     Some(AnswerPart::Head(head))
                 }
                 Some(Piece::Interim(status, fields)) => {
@@ -220,22 +234,13 @@ impl ProxyExchange {
                 }
             };
             drop(self.unread.split_to(left));
-            if self.reader.is_over() {
+            // With the head alone it is not known yet whether it is taken.
+            if self.reader.is_over() && !matches!(more, Some(AnswerPart::Head(_))) {
                 let has_more = !self.unread.is_empty();
                 self.rest(has_more);
                 return Ok(more.or(Some(AnswerPart::End)));
             }
             return Ok(more);
-        }
-    }
-
-    fn hear_head(&mut self) {
-        self.has_head = true;
-        self.patience.has_head();
-        if let Some(link) = &self.link {
-            let after_us = self.sent.elapsed().as_micros() as u64;
-            let now_ms = self.request.reactor().now_ms();
-            link.used.answered(after_us, now_ms);
         }
     }
 

@@ -1,13 +1,11 @@
 //! Keys of `proxy`.
 
 use crate::handle::config::key::Preset::{Nothing, Required};
-use crate::handle::config::key::ValueType::{
-    Integer, Size, Table, Text, TextOrTexts, Texts, Words,
-};
+use crate::handle::config::key::ValueType::{Integer, Table, Text, TextOrTexts, Texts, Words};
 use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, joined};
-use crate::handle::config::schema::{KIB, MIB, TIME_OR_NONE, secs};
+use crate::handle::config::schema::{TIME_OR_NONE, secs};
 use crate::handle::script::keys::CONTROL;
-use crate::handle::upstream::keys::{BALANCE, FAIL, QUEUE, RETRY, TIMEOUT_KEYS, connections};
+use crate::handle::upstream::keys::{BALANCE, FAIL, HEAD, QUEUE, RETRY, TIMEOUT_KEYS, connections};
 
 /// Words of `forwarded`.
 pub(crate) const FORWARDED: &[&str] = &[
@@ -81,10 +79,7 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
         SchemaKey::new("timeout", Table(&PROXY_TIMEOUT), Nothing("")).aka(&["timeouts"]),
         FAIL,
         RETRY,
-        SchemaKey::new("head", Size { min: KIB, max: MIB }, Preset::Size(64 * KIB))
-            .says("Longest head of an answer; a longer one is a 502.")
-            .example("\"16KiB\"")
-            .aka(&["buffer_size"]),
+        HEAD,
         CONTROL,
     ],
 };

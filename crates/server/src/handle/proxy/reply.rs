@@ -38,6 +38,7 @@ pub(super) async fn of(
     if retry.is_some_and(|retry| retry.has(RetryCause::Status(head.status))) {
         return Err(UpstreamFailure::Status(head.status).into());
     }
+    reading.take_head();
     note_time(request, started);
     request.tell(
         RequestStage::Program,

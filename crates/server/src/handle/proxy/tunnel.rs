@@ -16,6 +16,7 @@ use crate::handle::proxy::exchange::{AnswerPart, ProxyExchange};
 use crate::handle::proxy::fail::{self, ProxyFailure};
 use crate::handle::proxy::wire::AnswerHead;
 use crate::handle::upstream::fail::UpstreamFailure;
+use crate::handle::upstream::patience::set;
 use crate::handle::upstream::sending::hang_up;
 
 /// An open tunnel: what goes to the client.
@@ -81,12 +82,6 @@ pub(super) fn open(
     Ok(Response::new(101, fields, Body::Tunnel(Box::new(tunnel))))
 }
 
-fn set(idle: &Timer, idle_max: Duration) {
-    if !idle_max.is_zero() {
-        idle.set(idle_max);
-    }
-}
-
 impl Tunnel {
     fn begin(&mut self) {
         if std::mem::replace(&mut self.is_begun, true) {
@@ -106,9 +101,7 @@ impl Tunnel {
             });
         }
     }
-}
 
-impl Tunnel {
     fn poll_idle(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, BodyError>>> {
         const IDLE: &str = "limits: proxy.timeout.tunnel: nothing went either way";
         self.idle.poll_elapsed(cx).map(|()| {

@@ -1,5 +1,6 @@
 //! Fields of a request as variables of its program.
 
+use crate::handle::script::head::starts_with;
 use crate::handle::script::trace_fields::is_of_trace;
 use crate::handle::script::variables::{ProgramRequest, VariableSink};
 use crate::inside::ADMIN_COOKIE;
@@ -120,11 +121,6 @@ fn tells_otherwise(name: &[u8], believed: &str) -> bool {
     let is_believed = name.eq_ignore_ascii_case(believed.as_bytes())
         || believed == "x-forwarded-for" && starts_with(name, b"x-forwarded-");
     !is_believed && TELLING.iter().any(|one| one.eq_ignore_ascii_case(name))
-}
-
-fn starts_with(name: &[u8], prefix: &[u8]) -> bool {
-    let begin = name.get(..prefix.len());
-    begin.is_some_and(|begin| begin.eq_ignore_ascii_case(prefix))
 }
 
 fn lower(name: &[u8]) -> impl Iterator<Item = u8> {

@@ -275,7 +275,7 @@ fn role(name: &[u8]) -> CgiFieldRole {
     }
 }
 
-fn starts_with(name: &[u8], prefix: &[u8]) -> bool {
+pub(crate) fn starts_with(name: &[u8], prefix: &[u8]) -> bool {
     name.get(..prefix.len())
         .is_some_and(|begin| begin.eq_ignore_ascii_case(prefix))
 }

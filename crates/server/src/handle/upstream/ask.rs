@@ -14,7 +14,7 @@ use crate::handle::script::body::ProgramRequestBody;
 use crate::handle::script::gate::Permit;
 use crate::handle::upstream::config::{RetryCause, RetryRules};
 use crate::handle::upstream::fail::UpstreamFailure;
-use crate::handle::upstream::link::{Connection, Link, LinkTerms};
+use crate::handle::upstream::link::{Connection, Link, LinkTerms, may_be_twice};
 use crate::handle::upstream::members::{MemberUse, Upstream};
 
 /// One protocol in which members are asked.
@@ -199,12 +199,6 @@ pub(crate) fn note_time(request: &Request, started: Instant) {
     if record.program_us == 0 {
         record.program_us = started.elapsed().as_micros() as u64;
     }
-}
-
-/// Whether what a request asks for may be done twice: it does the same (RFC 9110 section 9.2.2).
-pub(crate) fn may_be_twice(request: &Request) -> bool {
-    const IDEMPOTENT: [&[u8]; 5] = [b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"];
-    IDEMPOTENT.contains(&request.head().method())
 }
 
 /// The same body once more, where all of it is here and the request may be made twice.

@@ -8,7 +8,7 @@ use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::key::SchemaTable;
 use crate::handle::config::tree::Section;
 use crate::handle::upstream::address::MemberAddress;
-use crate::handle::upstream::keys::{BALANCES, FAIL_TABLE, QUEUE_TABLE, RETRIED, RETRY_TABLE};
+use crate::handle::upstream::keys::{FAIL_TABLE, QUEUE_TABLE, RETRY_TABLE};
 use crate::handle::upstream::members::{Balance, FailureLimits};
 use crate::handle::upstream::patience::UpstreamTimeouts;
 
@@ -74,9 +74,9 @@ impl UpstreamSettings {
         faults: &mut Faults<'_>,
     ) -> UpstreamSettings {
         let (connections, keep) = (section.number("connections"), section.number("keep"));
-        if keep > connections {
+        if let Some(given) = section.given("keep").filter(|_| keep > connections) {
             faults
-                .warn(section.spot("keep"), "`keep` is more than `connections`")
+                .warn(given.key, "`keep` is more than `connections`")
                 .hint("there are never more to keep: lower it, or raise `connections`");
         }
         let (queue, wait) = section.inner("queue", &QUEUE_TABLE, |queue| {
@@ -91,12 +91,9 @@ impl UpstreamSettings {
                 }
             }
         }
-        let balance = match BALANCES
-            .iter()
-            .position(|word| *word == section.word("balance"))
-        {
-            Some(1) => Balance::Requests,
-            Some(2) => Balance::RoundRobin,
+        let balance = match section.word("balance") {
+            "requests" => Balance::Requests,
+            "round_robin" => Balance::RoundRobin,
             _ => Balance::Latency,
         };
         UpstreamSettings {
@@ -152,10 +149,10 @@ pub(crate) fn look_at_sockets(
 }
 
 fn cause(word: &str) -> Option<RetryCause> {
-    Some(match RETRIED.iter().position(|known| *known == word)? {
-        0 => RetryCause::Connect,
-        1 => RetryCause::Closed,
-        2 => RetryCause::FirstByte,
+    Some(match word {
+        "connect" => RetryCause::Connect,
+        "closed" => RetryCause::Closed,
+        "first_byte" => RetryCause::FirstByte,
         _ => RetryCause::Status(word.parse().ok()?),
     })
 }

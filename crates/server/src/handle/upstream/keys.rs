@@ -1,9 +1,9 @@
 //! Keys that those who ask upstreams have in common.
 
 use crate::handle::config::key::Preset::Nothing;
-use crate::handle::config::key::ValueType::{Integer, Table, Text, Word, Words};
+use crate::handle::config::key::ValueType::{Integer, Size, Table, Text, Word, Words};
 use crate::handle::config::key::{Preset, SchemaKey, SchemaTable};
-use crate::handle::config::schema::{TIME_OR_NONE, TIME_SOME, secs};
+use crate::handle::config::schema::{KIB, MIB, TIME_OR_NONE, TIME_SOME, secs};
 use crate::handle::script::keys::QUEUE_KEYS;
 
 /// Words of `balance`.
@@ -43,6 +43,11 @@ pub(in crate::handle) const TIMEOUT: SchemaKey =
     SchemaKey::new("timeout", Table(&TIMEOUT_TABLE), Nothing("")).aka(&["timeouts"]);
 pub(in crate::handle) const FAIL: SchemaKey =
     SchemaKey::new("fail", Table(&FAIL_TABLE), Nothing("")).aka(&["health", "passive_health"]);
+pub(in crate::handle) const HEAD: SchemaKey =
+    SchemaKey::new("head", Size { min: KIB, max: MIB }, Preset::Size(64 * KIB))
+        .says("Longest head of an answer; a longer one is a 502.")
+        .example("\"16KiB\"")
+        .aka(&["buffer_size"]);
 pub(in crate::handle) const RETRY: SchemaKey =
     SchemaKey::new("retry", Table(&RETRY_TABLE), Nothing("")).aka(&["retries", "next_upstream"]);
 

@@ -42,10 +42,14 @@ pub(crate) struct LinkTerms<'a> {
     pub(crate) connect: Duration,
     /// A process behind a resting connection may be the one that is to take a new one.
     pub(crate) holds_process: bool,
-    /// What is sent must not be sent again: a connection that rested is looked at before.
-    pub(crate) is_once: bool,
     /// Looks names up.
     pub(crate) pool: &'a DiskThreads,
+}
+
+/// Whether what a request asks for may be done twice: it does the same (RFC 9110 section 9.2.2).
+pub(crate) fn may_be_twice(request: &Request) -> bool {
+    const IDEMPOTENT: [&[u8]; 5] = [b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"];
+    IDEMPOTENT.contains(&request.head().method())
 }
 
 impl Link {
@@ -63,7 +67,8 @@ impl Link {
         // Before it is looked for one that rests: what begins to rest now is closed for this one.
         let waiting = terms.holds_process.then(|| member.kept.begin_to_wait());
         let resting = match connection {
-            Connection::Any => member.kept.take(reactor, terms.is_once),
+            // What must not be sent again goes over one that was just looked at.
+            Connection::Any => member.kept.take(reactor, !may_be_twice(request)),
             Connection::New => None,
         };
         let is_kept = resting.is_some();

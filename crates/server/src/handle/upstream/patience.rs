@@ -133,7 +133,7 @@ impl Patience {
 }
 
 /// Sets a limit; zero is none.
-fn set(timer: &Timer, limit: Duration) {
+pub(crate) fn set(timer: &Timer, limit: Duration) {
     match limit.is_zero() || limit == Duration::MAX {
         true => timer.clear(),
         false => timer.set(limit),
