@@ -46,6 +46,7 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
     }
     let mut programs = Programs::new(root);
     let (sites, site_spots) = build_sites(root, (&limits, &names), &mut programs, faults);
+    H::check_top_keys(root, faults);
     if sites.is_empty() && !root.has("site") {
         miss_sites(root, faults);
     }
@@ -138,7 +139,15 @@ fn build_sites<H: Handlers>(
     let mut after = KnownAfter::default();
     let sites = root.sections("site").iter();
     sites
-        .map(|section| build_site(section, &mut after, from, programs, faults))
+        .map(|section| {
+            build_site(
+                section,
+                &mut after,
+                (root, from.0, from.1),
+                programs,
+                faults,
+            )
+        })
         .unzip()
 }
 

@@ -19,7 +19,7 @@ use super::{AfterSteps, Coding, HalfClose, Handlers, LimitSettings, RouteConfig,
 pub(crate) fn build_site<H: Handlers>(
     section: &Section,
     after: &mut KnownAfter,
-    (limits, logs): (&LimitSettings, &Logs),
+    (root, limits, logs): (&Section, &LimitSettings, &Logs),
     programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
 ) -> (SiteConfig<H>, SiteSpots<H>) {
@@ -40,6 +40,7 @@ pub(crate) fn build_site<H: Handlers>(
         route: None,
     };
     let around = SiteDefaults {
+        root,
         site: section,
         after: after.of_site(section),
         limits,
@@ -130,6 +131,8 @@ pub struct OnSection<'a> {
 
 /// What the routes of a site inherit.
 pub struct SiteDefaults<'a> {
+    /// The top level.
+    pub root: &'a Section,
     /// The site's section.
     pub site: &'a Section,
     after: Arc<AfterSteps>,

@@ -44,6 +44,9 @@ pub trait Handlers: Clone + Debug + PartialEq + Sized {
         faults: &mut Faults<'_>,
     ) -> Self::Folder;
 
+    /// Tells what the top level says wrongly of what handlers share.
+    fn check_top_keys(root: &Section, faults: &mut Faults<'_>);
+
     /// Tells what a site says wrongly of all its handlers of a kind.
     fn check_site_keys(site: &Section, faults: &mut Faults<'_>);
 
@@ -117,6 +120,8 @@ impl Handlers for NoHandlers {
     ) -> PathBuf {
         root
     }
+
+    fn check_top_keys(_root: &Section, _faults: &mut Faults<'_>) {}
 
     fn check_site_keys(_site: &Section, _faults: &mut Faults<'_>) {}
 

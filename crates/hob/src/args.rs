@@ -28,7 +28,7 @@ pub(crate) use cost::{CostOptions, CostPart};
 pub(crate) use history::HistoryOptions;
 pub(crate) use look::{
     ControlOptions, NativeBuildOptions, NativeCommand, RecycleOptions, ServersOptions,
-    StatusOptions, TopOptions, TopView, WatchOptions,
+    StatusOptions, TopOptions, TopView, UpstreamCommand, WatchOptions,
 };
 
 const EXIT_CODES: &str = "\
@@ -132,6 +132,11 @@ pub(crate) enum CliCommand {
     Reload(ControlOptions),
     /// Have new workers take the places of those of a program that stays
     Recycle(RecycleOptions),
+    /// Have a member of an upstream get no new requests, or get them again
+    Upstream {
+        #[command(subcommand)]
+        command: UpstreamCommand,
+    },
     /// Have the running hob go over to the program as it now stands on disk
     Upgrade(ControlOptions),
     /// Have the running hob finish what it has and end

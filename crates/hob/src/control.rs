@@ -7,7 +7,7 @@ mod find;
 
 use std::time::Duration;
 
-use crate::args::{ControlOptions, RecycleOptions, Surroundings};
+use crate::args::{ControlOptions, RecycleOptions, Surroundings, UpstreamCommand};
 use crate::filter::push_encoded;
 use crate::{CommandFailure, escape, output};
 
@@ -34,6 +34,23 @@ pub(crate) fn recycle(
 ) -> Result<(), CommandFailure> {
     let mut target = "/v1/programs/recycle?route=".to_owned();
     push_encoded(&mut target, &options.route);
+    let answer = hob(&options.control, surroundings)?.ask("POST", &target)?;
+    tell(answer, &options.control)
+}
+
+/// Has a member of an upstream get no new requests, or get them again.
+pub(crate) fn upstream(
+    command: &UpstreamCommand,
+    surroundings: &Surroundings,
+) -> Result<(), CommandFailure> {
+    let (verb, options) = match command {
+        UpstreamCommand::Drain(options) => ("drain", options),
+        UpstreamCommand::Resume(options) => ("resume", options),
+    };
+    let mut target = format!("/v1/upstreams/{verb}?name=");
+    push_encoded(&mut target, &options.name);
+    target.push_str("&member=");
+    push_encoded(&mut target, &options.member);
     let answer = hob(&options.control, surroundings)?.ask("POST", &target)?;
     tell(answer, &options.control)
 }

@@ -15,3 +15,5 @@ mod passing;
 mod peer;
 #[path = "proxy/tunnel_h1_only.rs"]
 mod tunnel_h1_only;
+#[path = "proxy/upstream.rs"]
+mod upstream;

@@ -26,6 +26,7 @@ use crate::handle::files::find::Fetched;
 use crate::handle::files::load::FileLoadContext;
 use crate::handle::script::gate::Gate;
 use crate::handle::script::used::Scripts;
+use crate::handle::upstream::check::CheckProtocol;
 use crate::handle::upstream::config::UpstreamSettings;
 use crate::handle::upstream::members::Upstream;
 use crate::handle::upstream::told::UpstreamReport;
@@ -53,8 +54,8 @@ pub struct ServerState {
     handler_ids: Mutex<HashMap<String, u32>>,
     /// Gates of programs, by name.
     gates: Mutex<HashMap<String, RegisteredGate>>,
-    /// By what people call them and where their members are.
-    upstreams: Mutex<BTreeMap<(String, String), RegisteredUpstream>>,
+    /// By what people call them and who asks them.
+    upstreams: Mutex<BTreeMap<(String, &'static str), Weak<Upstream>>>,
     /// Programs with numbers of their own in `/metrics`.
     program_labels: AtomicUsize,
     /// Addresses listened on, and the connections that came to each.
@@ -83,12 +84,6 @@ pub struct ServerState {
     copy_bytes_max: AtomicU64,
     /// Likewise: how old what is known of a file may get.
     recheck_ms: AtomicU64,
-}
-
-/// An upstream that is in use, and what it was made of.
-struct RegisteredUpstream {
-    settings: UpstreamSettings,
-    upstream: Weak<Upstream>,
 }
 
 /// A gate, and what its program is called.
@@ -194,24 +189,45 @@ impl ServerState {
         gate
     }
 
-    /// The upstream of this name: the one that is there already, if nothing of it has changed, with
-    /// its connections and what is known of its members.
-    pub(crate) fn upstream(&self, name: String, settings: &UpstreamSettings) -> Arc<Upstream> {
+    /// The upstream of this name: the one that is there already, if nothing of it has changed. Else
+    /// another one, in which members that both have are the same.
+    pub(crate) fn upstream(
+        &self,
+        name: String,
+        settings: &UpstreamSettings,
+        protocol: CheckProtocol,
+    ) -> Arc<Upstream> {
         let mut upstreams = self.upstreams.lock();
-        upstreams.retain(|_, known| known.upstream.strong_count() > 0);
-        let key = (name, settings.texts());
-        let known = upstreams.get(&key);
-        let known = known.filter(|known| known.settings == *settings);
-        if let Some(upstream) = known.and_then(|known| known.upstream.upgrade()) {
-            return upstream;
+        upstreams.retain(|_, known| known.strong_count() > 0);
+        let key = (name, protocol.handler);
+        let known = upstreams.get(&key).and_then(Weak::upgrade);
+        if let Some(upstream) = known.as_ref().filter(|known| known.settings == *settings) {
+            return Arc::clone(upstream);
         }
-        let upstream = Upstream::new(settings);
-        let known = RegisteredUpstream {
-            settings: settings.clone(),
-            upstream: Arc::downgrade(&upstream),
-        };
-        upstreams.insert(key, known);
+        let upstream = Upstream::new(settings, protocol, known.as_deref(), now_ms());
+        upstreams.insert(key, Arc::downgrade(&upstream));
         upstream
+    }
+
+    /// Has the members looked at of upstreams that are new and want it.
+    pub fn begin_upstream_checks(&self) {
+        let upstreams = self.upstreams.lock();
+        let all = upstreams.values().filter_map(Weak::upgrade);
+        for (turn, upstream) in all.filter(|one| one.wants_checks()).enumerate() {
+            self.fleet.begin_checks(turn, upstream);
+        }
+    }
+
+    /// Has members of the upstreams of this name get no new requests, or get them again. How many
+    /// upstreams there are of the name, and how many members of the address.
+    pub fn set_draining(&self, name: &str, member: &str, is_draining: bool) -> (usize, usize) {
+        let upstreams = self.upstreams.lock();
+        let of_name = upstreams.iter().filter(|((known, _), _)| known == name);
+        let all: Vec<_> = of_name.filter_map(|(_, one)| one.upgrade()).collect();
+        let found = all
+            .iter()
+            .filter(|one| one.set_draining(member, is_draining, now_ms()));
+        (all.len(), found.count())
     }
 
     /// Upstreams that are in use, and what their members are at.
@@ -220,7 +236,7 @@ impl ServerState {
         let told = upstreams.iter().filter_map(|((name, _), known)| {
             Some(UpstreamReport {
                 name: name.clone(),
-                members: known.upstream.upgrade()?.told(now_ms()),
+                members: known.upgrade()?.told(now_ms()),
             })
         });
         told.collect()

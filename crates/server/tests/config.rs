@@ -208,11 +208,16 @@ fn possible(kind: &ValueType) -> Vec<String> {
 }
 
 /// Keys that cannot be another value alone: other texts come with the first, what names the log
-/// with the second, and a log that is not standard output is a file.
-const NOT_ALONE: [&str; 3] = ["include", "log.name", "log.stdout"];
+/// with the second, a log that is not standard output is a file, and routes ask the last by name.
+const NOT_ALONE: [&str; 4] = ["include", "log.name", "log.stdout", "upstream.name"];
 
 /// Keys whose values no answer may tell.
-const SECRET: [&str; 1] = ["admin.user.password"];
+const SECRET: [&str; 4] = [
+    "admin.user.password",
+    "upstream.sticky.secret",
+    "site.route.fastcgi.sticky.secret",
+    "site.route.proxy.sticky.secret",
+];
 
 #[test]
 fn golden_answers_differ_when_the_value_of_any_key_does() {
@@ -295,6 +300,9 @@ fn each_example_of_the_schema_and_each_default_list_is_accepted() {
             "log" => "[[log]]\n",
             "listen" => "[[listen]]\n",
             "site" => "[[site]]\n",
+            "upstream" => "[[upstream]]\n",
+            "upstream.member" => "[[upstream]]\n[[upstream.member]]\n",
+            table if table.starts_with("upstream.") => &format!("[[upstream]]\n[{table}]\n"),
             "site.route" => "[[site]]\n[[site.route]]\n",
             "listen.tls" => "[[listen]]\n[listen.tls]\n",
             "site.tls" => "[[site]]\n[site.tls]\n",

@@ -226,6 +226,7 @@ counters! { of events {
     limit_upstream_first_byte: "Requests ended: no head of an answer from such a one in time (504).";
     limit_upstream_total: "Requests ended: an answer of such a one took too long (504).";
     limit_upstream_progress: "Requests ended: such a one fell silent (504).";
+    limit_upstream_member: "Requests refused: each member of an upstream had as many as it may, for too long (503).";
     limit_upstream_tunnel: "Tunnels through other servers broken off: nothing went either way.";
     limit_upstream_events: "Streams of events broken off: such a one fell silent.";
     limit_resident_age: "Workers replaced: they were as old as they may be.";

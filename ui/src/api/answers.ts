@@ -748,14 +748,28 @@ export interface MachineFacts {
   hypervisor: string | null;
 }
 
+/** `POST /v1/upstreams/drain` and `/resume`: a member gets no new requests, or gets them again. */
+export interface MemberOutcome {
+  /** It in words. */
+  text: string;
+}
+
 /** One of them. */
 export interface MemberReport {
   /** Where it is. */
   address: string;
-  /** `in` while it is asked, `out` while it is left out after failures. */
+  /** `in` while it is asked, `out` while it is left out, `draining` while it gets no new requests because an operator wants that. */
   state: string;
   /** Seconds until it is tried again, while it is out. */
   out_for_s: number | null;
+  /** Why it is left out; null where it is not. */
+  why: string | null;
+  /** Its share of the requests beside those of others. */
+  weight: number;
+  /** It is asked where all others are left out. */
+  is_backup: boolean;
+  /** Requests that it has at once, where that is limited. */
+  requests_max: number | null;
   /** Requests that it has now. */
   requests: number;
   /** Connections that rest. */
@@ -1430,7 +1444,7 @@ export interface Threads {
 
 /** Servers of other people that answer for a route. */
 export interface UpstreamReport {
-  /** The route and its handler. */
+  /** What the config calls them, else the route and its handler. */
   name: string;
   /** Its members. */
   members: MemberReport[];

@@ -49,7 +49,7 @@ export function Programs(): JSX.Element {
       )}
       {(live.value?.upstreams ?? []).map((upstream) => (
         <Panel key={upstream.name} title={<Say text={upstream.name} />}>
-          <Members of={upstream} />
+          <Members of={upstream} deed={deed} />
         </Panel>
       ))}
       {(live.value?.hosts.length ?? 0) > 0 && (
@@ -100,11 +100,14 @@ function Route(props: {
 }
 
 /** Other people's servers that answer for a route. */
-function Members(props: { of: UpstreamReport }): JSX.Element {
+function Members(props: { of: UpstreamReport; deed: Deed }): JSX.Element {
+  const { of, deed } = props;
+  const todo = (what: string, member: string) => () =>
+    void deed.run(() => act(`v1/upstreams/${what}`, { name: of.name, member }));
   return (
     <Table
-      label={`Members of ${props.of.name}`}
-      rows={props.of.members}
+      label={`Members of ${of.name}`}
+      rows={of.members}
       keyOf={(row) => row.address}
       empty="It has no members."
       columns={[
@@ -112,8 +115,20 @@ function Members(props: { of: UpstreamReport }): JSX.Element {
         {
           head: "state",
           by: (row) => row.state,
-          cell: (row) =>
-            row.out_for_s == null ? row.state : `${row.state}, tried in ${seconds(row.out_for_s)}`,
+          cell: (row) => (
+            <span title={row.why ?? undefined}>
+              {row.out_for_s == null
+                ? row.state
+                : `${row.state}, tried in ${seconds(row.out_for_s)}`}
+            </span>
+          ),
+        },
+        {
+          head: "weight",
+          isNumber: true,
+          isWide: true,
+          by: (row) => row.weight,
+          cell: (row) => (row.is_backup ? `${count(row.weight)}, backup` : count(row.weight)),
         },
         {
           head: "requests",
@@ -144,6 +159,26 @@ function Members(props: { of: UpstreamReport }): JSX.Element {
           isNumber: true,
           by: (row) => row.failures,
           cell: (row) => count(row.failures),
+        },
+        {
+          head: "",
+          cell: (row) =>
+            row.state === "draining" ? (
+              <Action
+                label="Resume"
+                on={row.address}
+                isOff={deed.isRunning}
+                onDo={todo("resume", row.address)}
+              />
+            ) : (
+              <Action
+                label="Drain"
+                on={row.address}
+                confirm="It gets no new requests; those it has are finished, and clients with a cookie for it stay."
+                isOff={deed.isRunning}
+                onDo={todo("drain", row.address)}
+              />
+            ),
         },
       ]}
     />

@@ -232,6 +232,10 @@ const upstreams = () => {
     address,
     state: "in",
     out_for_s: null,
+    why: null,
+    weight: 1,
+    is_backup: false,
+    requests_max: null,
     requests: 2,
     resting: 7,
     latency_ms: 3.4,
@@ -242,6 +246,7 @@ const upstreams = () => {
   const out = {
     state: "out",
     out_for_s: 3,
+    why: "requests to it failed",
     requests: 0,
     resting: 0,
     latency_ms: null,

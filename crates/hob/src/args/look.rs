@@ -99,6 +99,22 @@ Exit codes:
   0  shown, even if none runs
   2  the arguments are wrong";
 
+const UPSTREAM_HELP: &str = "\
+Examples:
+  hob upstream drain app 10.0.0.2:3000
+      this member of the `[[upstream]]` app gets no new requests; `hob status` shows how many it
+      still has
+  hob upstream resume app 10.0.0.2:3000
+      it gets requests again
+  hob upstream drain '/app/* proxy' 127.0.0.1:3000
+      the same for a route that names its members itself
+
+Exit codes:
+  0  done
+  1  there is no such upstream, or no such member of it
+  2  the arguments or the config are wrong
+  3  no hob runs that was meant, or it does not answer";
+
 const RECYCLE_HELP: &str = "\
 Examples:
   hob recycle /app
@@ -152,6 +168,30 @@ pub(crate) struct RecycleOptions {
     /// Path of the route, as `/app` or `/app/*`, or what runs there, as `app:application`
     #[arg(value_name = "ROUTE")]
     pub(crate) route: String,
+    #[command(flatten)]
+    pub(crate) control: ControlOptions,
+}
+
+/// What is done to a member.
+#[derive(Subcommand)]
+pub(crate) enum UpstreamCommand {
+    /// Have it get no new requests; it finishes those it has, and clients with a cookie for it stay
+    #[command(after_help = UPSTREAM_HELP)]
+    Drain(MemberOptions),
+    /// Have it get requests again
+    #[command(after_help = UPSTREAM_HELP)]
+    Resume(MemberOptions),
+}
+
+/// Which member.
+#[derive(Args)]
+pub(crate) struct MemberOptions {
+    /// Name of the upstream, as `hob status` has it
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Address of the member, as `hob status` has it
+    #[arg(value_name = "MEMBER")]
+    pub(crate) member: String,
     #[command(flatten)]
     pub(crate) control: ControlOptions,
 }

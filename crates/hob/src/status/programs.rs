@@ -153,7 +153,14 @@ fn upstream_text(upstream: JsonView<'_>, width: Option<usize>) -> String {
     }
     let name = escape::line(upstream.text("name").unwrap_or("?"));
     let rows = table.text(width.map(|width| width.saturating_sub(2)));
-    format!("{name}\n{}", indented(&rows))
+    let mut text = format!("{name}\n{}", indented(&rows));
+    for member in upstream.each("members") {
+        if let (Some(address), Some(why)) = (member.text("address"), member.text("why")) {
+            let (address, why) = (escape::line(address), escape::line(why));
+            text.push_str(&format!("  {address}: {why}\n"));
+        }
+    }
+    text
 }
 
 /// What a host is and holds, and what went wrong with it last.

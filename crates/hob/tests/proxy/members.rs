@@ -121,10 +121,7 @@ fn all_out_is_a_503_at_once_with_its_reason() {
         (503, Some("1"))
     );
     let record = site.record("/app/second");
-    assert_eq!(
-        record["reason"],
-        "all members are out after failures of theirs"
-    );
+    assert_eq!(record["reason"], "all members are left out");
     assert_eq!(record["fault"], "upstream");
     site.stop();
 }

@@ -36,8 +36,7 @@ impl Peer {
         let thread = std::thread::spawn(move || {
             let taken = acts.into_iter().map(|act| {
                 let stream = listener.accept().unwrap().0;
-                stream.set_read_timeout(Some(DEADLINE)).unwrap();
-                let mut taken = Taken(BufReader::new(stream));
+                let mut taken = Taken::new(stream);
                 let request = read(&mut taken);
                 act(&mut taken);
                 request
@@ -54,6 +53,17 @@ impl Peer {
 }
 
 impl Taken {
+    pub(crate) fn new(stream: TcpStream) -> Taken {
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        Taken(BufReader::new(stream))
+    }
+
+    /// The next request; `None` where the other side has closed.
+    pub(crate) fn next(&mut self) -> Option<String> {
+        let is_more = self.0.fill_buf().is_ok_and(|bytes| !bytes.is_empty());
+        is_more.then(|| self.read())
+    }
+
     /// Reads a request: its head, and a body of an announced length or in chunks, which stay.
     pub(crate) fn read(&mut self) -> String {
         let mut all = Vec::new();

@@ -25,6 +25,10 @@ resident = { run = [\"./app.sh\"], carrier = \"lines\", workers = { min = 1, max
 path = \"/cgi/*\"
 cgi = { dir = \"cgi\", sandbox = { execute = [\"/\"] }, cgroup = { pids = 64 } }
 
+[[site.route]]
+path = \"/elsewhere/*\"
+proxy = \"http://127.0.0.1:1\"
+
 [admin]
 address = \"127.0.0.1:0\"
 tls = true
@@ -64,6 +68,11 @@ fn request(place: &Place, name: &str, path: &str) -> (String, Value, u16) {
             let find = |told: &Value| text_of(&pool(told)["name"]).filter(|_| is_idle(told));
             let name = wait_for(place, "/v1/programs", find);
             (path.to_owned(), json!({ "name": name }), 200)
+        }
+        "member" => {
+            let upstream = told(place, "/v1/programs")["upstreams"][0].clone();
+            let member = &upstream["members"][0]["address"];
+            (path.to_owned(), json!({ "name": upstream["name"], "member": member }), 200)
         }
         "purge" => (path.to_owned(), json!({ "all": true }), 200),
         "change" | "difference" | "rejection" | "verdict" => {

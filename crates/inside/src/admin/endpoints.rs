@@ -10,7 +10,7 @@ use super::audit::{self, Action};
 use super::{
     activity, cached, certificates, config_edit, configured, door, environment, explained, history,
     live, logs, overview, programs, reply, resources, routes, running, statistics, status, steer,
-    watch,
+    upstreams, watch,
 };
 use crate::metrics;
 use hob_server::config::AdminRole;
@@ -207,6 +207,20 @@ pub static ENDPOINTS: &[Endpoint] = &[
         role: Operate,
         answer: programs::stack,
         text: "Workers of a program are sent SIGTERM: hosts of hob print their stacks, and end.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/upstreams/drain",
+        role: Operate,
+        answer: upstreams::drain,
+        text: "A member of an upstream (`name` and `member` in the query) gets no new requests.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/upstreams/resume",
+        role: Operate,
+        answer: upstreams::resume,
+        text: "A member of an upstream that drained gets requests again.",
     },
     Endpoint {
         method: Get,

@@ -34,6 +34,7 @@ mod status;
 mod steer;
 mod threads;
 mod told;
+mod upstreams;
 mod watch;
 
 pub use configured::Configured;

@@ -44,8 +44,8 @@ pub use overview::{
     Alert, CacheUse, CpuUse, Level, MemoryUse, Overview, Rates, Series, WorkersUse,
 };
 pub use programs::{
-    AllPrograms, OperationOutcome, Program, ProgramRoute, ProgramWorker, RecentUse, ScriptSaving,
-    ScriptUse, SpanUse,
+    AllPrograms, MemberOutcome, OperationOutcome, Program, ProgramRoute, ProgramWorker, RecentUse,
+    ScriptSaving, ScriptUse, SpanUse,
 };
 pub use remark::Remark;
 pub use requests::{Connection, Connections, History, Request, Running};
@@ -92,6 +92,8 @@ pub struct Answers {
     pub programs: AllPrograms,
     /// `POST /v1/programs/recycle`, `/v1/programs/stop` and `/v1/programs/stack`
     pub operation: OperationOutcome,
+    /// `POST /v1/upstreams/drain`
+    pub member: MemberOutcome,
     /// `GET /v1/cache`
     pub cache: CacheContents,
     /// `POST /v1/cache/purge`

@@ -181,6 +181,14 @@ pub struct ScriptSaving {
     pub cores: f64,
 }
 
+/// `POST /v1/upstreams/drain` and `/resume`: a member gets no new requests, or gets them again.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MemberOutcome {
+    /// It in words.
+    pub text: String,
+}
+
 /// `POST /v1/programs/recycle`, `/stop` and `/stack`: workers were told.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

@@ -255,6 +255,10 @@ impl Handlers for HandlerSettings {
         HandlerSettings::read_one(on, programs, faults)
     }
 
+    fn check_top_keys(root: &Section, faults: &mut Faults<'_>) {
+        super::upstream::config::check_named(root, faults);
+    }
+
     fn check_site_keys(site: &Section, faults: &mut Faults<'_>) {
         super::files::config::check_site_keys(site, faults);
     }

@@ -16,6 +16,8 @@ use crate::cache::local::Local;
 use crate::handle::cgi::answer::Places;
 use crate::handle::resident::DriverThread;
 use crate::handle::resident::grow::WorkerStart;
+use crate::handle::upstream::check::CheckMeans;
+use crate::handle::upstream::members::Upstream;
 use crate::handle::warm::keep::{self, Means};
 use crate::handle::warm::{HostLinks, WarmHost};
 use crate::inside::AnswersInside;
@@ -181,6 +183,16 @@ impl Answers {
                 counters: Arc::clone(&home.counters),
             };
             keep::start(host, &means);
+        }
+    }
+
+    /// Looks at the members of an upstream from now on, on this thread.
+    pub(crate) fn begin_checks(&self, upstream: &Arc<Upstream>) {
+        if let Some(home) = self.desk.home.get() {
+            upstream.begin_checks(&CheckMeans {
+                reactor: home.reactor.clone(),
+                pool: self.desk.shared.pool.clone(),
+            });
         }
     }
 

@@ -12,6 +12,7 @@ use hob_trace::Mutex;
 
 use crate::handle::resident::grow::WorkerStart;
 use crate::handle::resident::pool::{Keep, Pool};
+use crate::handle::upstream::members::Upstream;
 use crate::handle::warm::WarmHost;
 use crate::serve::context::Answers;
 
@@ -203,6 +204,18 @@ impl Fleet {
             Handle::new(crew, thread)
                 .run(move |thread: &mut Thread<Answers>| thread.answer_mut().start_host(&host));
         }
+    }
+
+    /// Has the members of an upstream looked at, by one of the threads, each in its turn.
+    pub(crate) fn begin_checks(&self, turn: usize, upstream: Arc<Upstream>) {
+        let (Some(crew), Some(first)) = (self.crew.get(), self.choose_thread(|thread| thread))
+        else {
+            return;
+        };
+        let thread = self.choose_thread(|thread| (thread + turn) % crew.thread_count());
+        Handle::new(crew, thread.unwrap_or(first)).run(move |thread: &mut Thread<Answers>| {
+            thread.answer_mut().begin_checks(&upstream);
+        });
     }
 
     /// A thread has ended: nothing is started on it any more.

@@ -8,6 +8,7 @@ use hob_config::schema::{
 
 use super::words::WORDS;
 use crate::handle::files::config::SITE_FILES;
+use crate::handle::upstream::keys::UPSTREAMS;
 use crate::handle::{HANDLER_KEYS, HANDLERS};
 
 /// Every key that can stand in a config.
@@ -21,7 +22,7 @@ pub static SCHEMA: Schema = Schema {
 
 pub(super) static ROOT: SchemaTable = top_level(&ROOT_KEYS);
 
-static ROOT_KEYS: [SchemaKey; TOP_KEYS.len() + 1] = joined(&[TOP_KEYS, &[sites(&SITE)]]);
+static ROOT_KEYS: [SchemaKey; TOP_KEYS.len() + 2] = joined(&[TOP_KEYS, &[UPSTREAMS, sites(&SITE)]]);
 
 pub(super) static SITE: SchemaTable = site(&KEYS_OF_SITE);
 

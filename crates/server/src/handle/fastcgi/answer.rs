@@ -289,11 +289,11 @@ async fn run(ask: FastCgiRequest, script: Script) -> Response {
         request,
         counters,
         link: LinkTerms {
-            connect: settings.timeout.connect,
+            connect: fastcgi.settings.timeout.connect,
             holds_process: true,
             pool,
         },
-        retry: &settings.retry,
+        retry: &fastcgi.settings.retry,
     };
     let answered = upstream::ask::ask(&asked, on, permit, body).await;
     request.set_phase(HandlerPhase::Server);

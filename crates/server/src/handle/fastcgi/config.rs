@@ -12,13 +12,15 @@ use crate::handle::config::program::Programs;
 use crate::handle::config::tree::{KeyTextPair, Section};
 use crate::handle::config::{Config, Route};
 use crate::handle::fastcgi::FastCgi;
+use crate::handle::fastcgi::check::CHECK;
 use crate::handle::fastcgi::find::Scripts;
 use crate::handle::fastcgi::keys::FASTCGI;
 use crate::handle::script::build::half_close;
 use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::upstream::address::MemberAddress;
-use crate::handle::upstream::config::UpstreamSettings;
+use crate::handle::upstream::config::{RetryRules, UpstreamSections, UpstreamSettings};
 use crate::handle::upstream::keys::TIMEOUT_TABLE;
+use crate::handle::upstream::patience::UpstreamTimeouts;
 use crate::handle::{Configured, HasSettings, upstream};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
@@ -29,6 +31,10 @@ use hob_keeper::preflight::ProgramCheck;
 pub struct FastCgiSettings {
     /// Who answers.
     pub upstream: UpstreamSettings,
+    /// Limits of time.
+    pub timeout: UpstreamTimeouts,
+    /// When another member is asked.
+    pub retry: RetryRules,
     /// The folder of its scripts; `None` where it has none.
     pub root: Option<PathBuf>,
     /// Scripts that answer for a folder.
@@ -73,12 +79,13 @@ impl Configured for FastCgi {
         faults: &mut Faults<'_>,
     ) -> (FastCgiSettings, FastCgiSpots) {
         let of_site = on.around.site.optional_path("root");
-        let settings = read(section, of_site, faults);
+        let from = UpstreamSections::of(section, on.around.root, faults);
+        let settings = read(section, (from, of_site), faults);
         let root = match section.given("root") {
             Some(_) => section.spot("root"),
             None => on.around.site.spot("root"),
         };
-        let to = section.spot("to");
+        let to = from.members_spot();
         (settings, FastCgiSpots { to, root })
     }
 
@@ -94,13 +101,13 @@ impl Configured for FastCgi {
         };
         let shared = around.shared();
         let addresses = settings.upstream.texts();
-        let name = format!("{} fastcgi", route.path);
+        let name = settings.upstream.shown(&route.path, "fastcgi");
         let limits = (settings.upstream.connections, settings.upstream.queue);
         Ok(Arc::new(FastCgi {
             scripts: Scripts::new(root.map(|root| (shared.pool.for_lane(root.lane()), root))),
             document_root: bytes(settings.document_root()),
-            upstream: shared.upstream(name.clone(), &settings.upstream),
-            gate: shared.gate(&format!("{name} {addresses}"), name, limits),
+            upstream: shared.upstream(name.clone(), &settings.upstream, CHECK),
+            gate: shared.gate(&format!("{name} fastcgi {addresses}"), name, limits),
             pace: StderrRateLimit::default(),
             half_close: half_close(route),
             settings: settings.clone(),
@@ -144,7 +151,11 @@ impl FastCgiSettings {
     }
 }
 
-fn read(section: &Section, of_site: Option<&PathBuf>, faults: &mut Faults<'_>) -> FastCgiSettings {
+fn read(
+    section: &Section,
+    (from, of_site): (UpstreamSections<'_>, Option<&PathBuf>),
+    faults: &mut Faults<'_>,
+) -> FastCgiSettings {
     let split = section.text("split").to_owned();
     let own_root = section.optional_path("root");
     let root = own_root.or(of_site).filter(|_| !split.is_empty()).cloned();
@@ -169,11 +180,14 @@ fn read(section: &Section, of_site: Option<&PathBuf>, faults: &mut Faults<'_>) -
             }
         }
     }
-    let members = upstream::config::members(section, faults, |text, resolve| {
-        MemberAddress::parse(text, resolve)
-    });
+    let members = from.members(faults, |text, resolve| MemberAddress::parse(text, resolve));
+    let members = members
+        .into_iter()
+        .map(|(address, terms)| terms.at(address));
     FastCgiSettings {
-        upstream: UpstreamSettings::read(section, (members, &TIMEOUT_TABLE), faults),
+        upstream: UpstreamSettings::read(from, members.collect(), faults),
+        timeout: section.inner("timeout", &TIMEOUT_TABLE, UpstreamTimeouts::read),
+        retry: RetryRules::read(section, faults),
         check: section.flag("check") && root.is_some(),
         root,
         index: index(section, faults),

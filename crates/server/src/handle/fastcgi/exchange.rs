@@ -67,7 +67,7 @@ impl Exchange {
         (counters, program): (&Arc<ThreadCounters>, &[u8]),
         (link, outgoing): (Link, Outgoing),
     ) -> Exchange {
-        let patience = Patience::new(request.reactor(), fastcgi.settings.upstream.timeout);
+        let patience = Patience::new(request.reactor(), fastcgi.settings.timeout);
         sending::begin(outgoing, &link.socket, request, &patience).await;
         Exchange {
             fastcgi: Arc::clone(fastcgi),

@@ -2,9 +2,9 @@
 
 use crate::handle::config::key::Preset::{Inherited, Nothing, Required};
 use crate::handle::config::key::ValueType::{Flag, Integer, Map, Path, Text, TextOrTexts, Texts};
-use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable};
+use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, joined};
 use crate::handle::script::keys::{CONTROL, DEV, PASS_AUTHORIZATION};
-use crate::handle::upstream::keys::{BALANCE, FAIL, HEAD, QUEUE, RETRY, TIMEOUT, connections};
+use crate::handle::upstream::keys::{CHOICE_KEYS, HEAD, QUEUE, RETRY, TIMEOUT, connections};
 
 /// `[site.route.fastcgi]`
 pub(crate) static FASTCGI: SchemaTable = SchemaTable {
@@ -13,7 +13,8 @@ pub(crate) static FASTCGI: SchemaTable = SchemaTable {
     text: "Programs that another process keeps and that speak FastCGI: php-fpm, for one. A plain \
            string is `to`.",
     base: None,
-    keys: &[
+    keys: &joined::<{ CHOICE_KEYS.len() + 16 }>(&[
+        &[
         SchemaKey::new("to", TextOrTexts, Required)
             .says(
                 "Where it listens: `unix:PATH`, or an IP address and a port; a list where several \
@@ -61,7 +62,9 @@ pub(crate) static FASTCGI: SchemaTable = SchemaTable {
             .aka(&["param", "params"]),
         PASS_AUTHORIZATION,
         DEV,
-        BALANCE,
+        ],
+        CHOICE_KEYS,
+        &[
         connections(256),
         SchemaKey::new(
             "keep",
@@ -83,11 +86,11 @@ pub(crate) static FASTCGI: SchemaTable = SchemaTable {
         .aka(&["keep_conn"]),
         QUEUE,
         TIMEOUT,
-        FAIL,
         RETRY,
         HEAD,
         CONTROL,
-    ],
+        ],
+    ]),
 };
 
 /// `site.route.fastcgi.env`

@@ -1,7 +1,7 @@
 //! Programs that other processes keep, over FastCGI: php-fpm, and whatever else speaks it.
 //!
 //! - `answer` from a request to its answer, `reply` the answer made of what comes back
-//! - `explain` which program would be asked
+//! - `explain` which program would be asked, `check` how one is asked how it is
 //! - `find` the script that a path means
 //! - `wire` the protocol as bytes, `exchange` a request on its connection, `body` its answer's body
 //! - `fail` what goes wrong, and who is told
@@ -9,6 +9,7 @@
 
 mod answer;
 mod body;
+mod check;
 pub mod config;
 mod exchange;
 mod explain;

@@ -244,11 +244,11 @@ async fn run(ask: ProxiedRequest) -> Response {
         request,
         counters,
         link: LinkTerms {
-            connect: settings.timeout.connect,
+            connect: proxy.settings.timeout.connect,
             holds_process: false,
             pool,
         },
-        retry: &settings.retry,
+        retry: &proxy.settings.retry,
     };
     let answered = upstream::ask::ask(&asked, on, permit, body).await;
     request.set_phase(HandlerPhase::Server);

@@ -13,10 +13,12 @@ use crate::handle::config::program::Programs;
 use crate::handle::config::tree::Section;
 use crate::handle::config::{Config, Route};
 use crate::handle::proxy::Proxy;
+use crate::handle::proxy::check::CHECK;
 use crate::handle::proxy::keys::{PROXY, PROXY_TIMEOUT};
 use crate::handle::script::build::half_close;
 use crate::handle::upstream::address::MemberAddress;
-use crate::handle::upstream::config::UpstreamSettings;
+use crate::handle::upstream::config::{RetryRules, UpstreamSections, UpstreamSettings};
+use crate::handle::upstream::patience::UpstreamTimeouts;
 use crate::handle::{Configured, HasSettings, upstream};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
@@ -26,6 +28,10 @@ use crate::serve::sites::SitesBuildContext;
 pub struct ProxySettings {
     /// Who answers.
     pub upstream: UpstreamSettings,
+    /// Limits of time.
+    pub timeout: UpstreamTimeouts,
+    /// When another member is asked.
+    pub retry: RetryRules,
     /// The name and port of each member, as `to` has them.
     pub authorities: Vec<String>,
     /// What stands in the place of the route's fixed folder, from a slash to a slash; empty where
@@ -90,12 +96,13 @@ impl Configured for Proxy {
 
     fn read(
         section: &Section,
-        _: &OnSection<'_>,
+        on: &OnSection<'_>,
         _: &mut Programs<'_>,
         faults: &mut Faults<'_>,
     ) -> (ProxySettings, ProxySpots) {
-        let to = section.spot("to");
-        (read(section, faults), ProxySpots { to })
+        let from = UpstreamSections::of(section, on.around.root, faults);
+        let to = from.members_spot();
+        (read(section, from, faults), ProxySpots { to })
     }
 
     fn build(
@@ -106,11 +113,11 @@ impl Configured for Proxy {
     ) -> Result<Arc<Proxy>, String> {
         let shared = around.shared();
         let addresses = settings.upstream.texts();
-        let name = format!("{} proxy", route.path);
+        let name = settings.upstream.shown(&route.path, "proxy");
         let limits = (settings.upstream.connections, settings.upstream.queue);
         Ok(Arc::new(Proxy {
-            upstream: shared.upstream(name.clone(), &settings.upstream),
-            gate: shared.gate(&format!("{name} {addresses}"), name, limits),
+            upstream: shared.upstream(name.clone(), &settings.upstream, CHECK),
+            gate: shared.gate(&format!("{name} proxy {addresses}"), name, limits),
             half_close: half_close(route),
             settings: settings.clone(),
             addresses,
@@ -187,22 +194,20 @@ impl HttpMember {
     }
 }
 
-fn read(section: &Section, faults: &mut Faults<'_>) -> ProxySettings {
-    let members = upstream::config::members(section, faults, |text, resolve| {
-        HttpMember::parse(text, resolve)
-    });
+fn read(section: &Section, from: UpstreamSections<'_>, faults: &mut Faults<'_>) -> ProxySettings {
+    let members = from.members(faults, |text, resolve| HttpMember::parse(text, resolve));
     let base = members
         .first()
-        .map(|first| first.base.clone())
+        .map(|(first, _)| first.base.clone())
         .unwrap_or_default();
-    if members.iter().any(|member| member.base != base) {
+    if members.iter().any(|(member, _)| member.base != base) {
         faults
-            .error(section.spot("to"), "the members have different paths")
+            .error(from.members_spot(), "the members have different paths")
             .hint("write the same path behind each, or none: any of them may get a request");
     }
-    let (mut addresses, mut authorities) = (Vec::new(), Vec::new());
-    for member in members {
-        addresses.push(member.address);
+    let (mut settings, mut authorities) = (Vec::new(), Vec::new());
+    for (member, terms) in members {
+        settings.push(terms.at(member.address));
         authorities.push(member.authority);
     }
     let has = |word: &str| {
@@ -212,7 +217,9 @@ fn read(section: &Section, faults: &mut Faults<'_>) -> ProxySettings {
             .any(|(one, _)| *one == word)
     };
     ProxySettings {
-        upstream: UpstreamSettings::read(section, (addresses, &PROXY_TIMEOUT), faults),
+        upstream: UpstreamSettings::read(from, settings, faults),
+        timeout: section.inner("timeout", &PROXY_TIMEOUT, UpstreamTimeouts::read),
+        retry: RetryRules::read(section, faults),
         authorities,
         base,
         host: host(section, faults),

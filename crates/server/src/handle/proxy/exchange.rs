@@ -57,7 +57,7 @@ impl ProxyExchange {
         asked: Asked,
         (link, outgoing): (Link, Outgoing),
     ) -> ProxyExchange {
-        let patience = Patience::new(request.reactor(), proxy.settings.upstream.timeout);
+        let patience = Patience::new(request.reactor(), proxy.settings.timeout);
         sending::begin(outgoing, &link.socket, request, &patience).await;
         ProxyExchange {
             request: request.clone(),

@@ -5,7 +5,7 @@ use crate::handle::config::key::ValueType::{Integer, Table, Text, TextOrTexts, T
 use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, joined};
 use crate::handle::config::schema::{TIME_OR_NONE, secs};
 use crate::handle::script::keys::CONTROL;
-use crate::handle::upstream::keys::{BALANCE, FAIL, HEAD, QUEUE, RETRY, TIMEOUT_KEYS, connections};
+use crate::handle::upstream::keys::{CHOICE_KEYS, HEAD, QUEUE, RETRY, TIMEOUT_KEYS, connections};
 
 /// Words of `forwarded`.
 pub(crate) const FORWARDED: &[&str] = &[
@@ -25,7 +25,8 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
     text: "Another HTTP server answers: requests are passed on to it over HTTP/1.1. A plain string \
            is `to`.",
     base: None,
-    keys: &[
+    keys: &joined::<{ CHOICE_KEYS.len() + 11 }>(&[
+        &[
         SchemaKey::new("to", TextOrTexts, Required)
             .says(
                 "Where it listens: `http://HOST:PORT`, or `unix:PATH`; a list where several do. \
@@ -59,7 +60,9 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
             )
             .example("[]")
             .aka(&["upgrades"]),
-        BALANCE,
+        ],
+        CHOICE_KEYS,
+        &[
         connections(4096),
         SchemaKey::new(
             "keep",
@@ -77,11 +80,11 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
         .example("8"),
         QUEUE,
         SchemaKey::new("timeout", Table(&PROXY_TIMEOUT), Nothing("")).aka(&["timeouts"]),
-        FAIL,
         RETRY,
         HEAD,
         CONTROL,
-    ],
+        ],
+    ]),
 };
 
 /// `[site.route.proxy.timeout]`

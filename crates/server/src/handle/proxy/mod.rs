@@ -1,7 +1,7 @@
 //! Other HTTP servers: requests are passed on over HTTP/1.1, answers passed back.
 //!
 //! - `answer` from a request to its answer, `reply` the answer made of what comes back
-//! - `explain` what would be asked
+//! - `explain` what would be asked, `check` how a member is asked how it is
 //! - `head` the request as it is sent, `wire` what comes back as bytes, `exchange` a request on its
 //!   connection, `body` its answer's body, `tunnel` raw bytes both ways
 //! - `fail` what goes wrong, and who is told
@@ -9,6 +9,7 @@
 
 mod answer;
 mod body;
+mod check;
 pub mod config;
 mod exchange;
 mod explain;

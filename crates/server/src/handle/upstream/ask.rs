@@ -3,10 +3,12 @@
 //! A request is made once. It is made again only where nothing of it was sent, or where doing it
 //! twice does the same and all of its body is here; and never once its answer has begun.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 
-use hob_http::{Request, Response};
+use hob_http::{HandlerPhase, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::watch::RequestStage;
 
@@ -15,7 +17,7 @@ use crate::handle::script::gate::Permit;
 use crate::handle::upstream::config::{RetryCause, RetryRules};
 use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::link::{Connection, Link, LinkTerms, may_be_twice};
-use crate::handle::upstream::members::{MemberUse, Upstream};
+use crate::handle::upstream::members::{MemberUse, MemberWish, NobodyFree, Upstream};
 
 /// One protocol in which members are asked.
 pub(crate) trait AsksMember {
@@ -55,6 +57,7 @@ pub(crate) struct AskedInVain<F> {
 }
 
 /// What a request needs to be asked.
+#[derive(Clone, Copy)]
 pub(crate) struct AskTerms<'a> {
     pub(crate) upstream: &'a Arc<Upstream>,
     pub(crate) request: &'a Request,
@@ -70,25 +73,37 @@ pub(crate) async fn ask<P: AsksMember>(
     permit: Permit,
     body: ProgramRequestBody,
 ) -> Result<Response, AskedInVain<P::Failure>> {
-    on.upstream.count_request();
+    on.upstream.count_request(on.retry.budget_percent);
+    let sticky = on.upstream.sticky();
+    let own = sticky.and_then(|sticky| sticky.member(on.request));
     let mut tries = Tries {
         on,
         tried: Vec::new(),
         connection: Connection::Any,
+        key: on.upstream.hash_key(on.request),
+        own,
     };
     let mut left = (permit, body);
     let mut last = None;
     loop {
-        let now_ms = tries.on.request.reactor().now_ms();
-        let Some(used) = tries.on.upstream.pick(&tries.tried, now_ms) else {
-            return Err(last.unwrap_or_else(|| AskedInVain {
-                failure: UpstreamFailure::AllOut.into(),
-                printed: Vec::new(),
-                member: Arc::from(""),
-            }));
+        let used = match tries.pick().await {
+            Ok(used) => used,
+            Err(failure) => {
+                return Err(last.unwrap_or_else(|| AskedInVain {
+                    failure: failure.into(),
+                    printed: Vec::new(),
+                    member: Arc::from(""),
+                }));
+            }
         };
+        let index = used.index();
         match tries.ask_one(protocol, used, left).await {
-            Ok(response) => return Ok(response),
+            Ok(mut response) => {
+                if let Some(sticky) = sticky.filter(|_| own != Some(index)) {
+                    sticky.keep(index, on.request, &mut response);
+                }
+                return Ok(response);
+            }
             Err((vain, None)) => return Err(vain),
             Err((vain, Some(again))) => {
                 tries.on.counters.upstream_retries.add(1);
@@ -109,12 +124,56 @@ struct Tries<'a> {
     /// Members that failed.
     tried: Vec<usize>,
     connection: Connection,
+    /// What it has in common with others that are to come to the same member.
+    key: Option<u64>,
+    /// The member that its client was with before.
+    own: Option<usize>,
 }
 
 /// What another try begins with.
 type Again = (Permit, ProgramRequestBody);
 
 impl Tries<'_> {
+    /// The next member. Where each has as many requests as it may, one is waited for.
+    async fn pick(&self) -> Result<MemberUse, UpstreamFailure> {
+        let AskTerms {
+            upstream, request, ..
+        } = self.on;
+        let wish = MemberWish {
+            tried: &self.tried,
+            key: self.key,
+            own: self.own,
+        };
+        let pick = || upstream.pick(&wish, request.reactor().now_ms());
+        match pick() {
+            Ok(used) => return Ok(used),
+            Err(NobodyFree::Out) => return Err(UpstreamFailure::AllOut),
+            Err(NobodyFree::Full) => {}
+        }
+        request.set_phase(HandlerPhase::Queued);
+        let (started, limit) = (Instant::now(), request.reactor().timer());
+        limit.set(upstream.settings.wait);
+        let picked = poll_fn(|cx| {
+            // Before it is looked again: what becomes free meanwhile wakes this.
+            upstream.wait(cx.waker());
+            match pick() {
+                Ok(used) => Poll::Ready(Ok(used)),
+                Err(NobodyFree::Out) => Poll::Ready(Err(UpstreamFailure::AllOut)),
+                Err(NobodyFree::Full) => {
+                    let late = limit.poll_elapsed(cx);
+                    late.map(|()| Err(UpstreamFailure::MembersFull))
+                }
+            }
+        });
+        let picked = picked.await;
+        request.set_phase(HandlerPhase::Program);
+        request.record_mut().queue_us += started.elapsed().as_micros() as u64;
+        if let Err(UpstreamFailure::MembersFull) = picked {
+            self.on.counters.limit_upstream_member.add(1);
+        }
+        picked
+    }
+
     /// Asks one member. Where it fails, what there is for another try, if there may be one.
     async fn ask_one<P: AsksMember>(
         &mut self,

@@ -1,24 +1,32 @@
 //! What the config says of an upstream, whatever is spoken there.
 
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
+
+use hob_http::head::is_name;
 
 use crate::handle::config::PathStatus;
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
-use crate::handle::config::key::SchemaTable;
 use crate::handle::config::tree::Section;
 use crate::handle::upstream::address::MemberAddress;
+use crate::handle::upstream::balance::{Balance, HashKey};
 use crate::handle::upstream::keys::{FAIL_TABLE, QUEUE_TABLE, RETRY_TABLE};
-use crate::handle::upstream::members::{Balance, FailureLimits};
-use crate::handle::upstream::patience::UpstreamTimeouts;
+use crate::handle::upstream::members::FailureLimits;
 
 /// An upstream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpstreamSettings {
+    /// What the config calls it; `None` where it is one route's own.
+    pub name: Option<String>,
     /// Its members.
-    pub members: Vec<MemberAddress>,
+    pub members: Vec<MemberSettings>,
     /// Which of them gets a request.
     pub balance: Balance,
+    /// Clients stay with their member by a cookie.
+    pub sticky: Option<StickySettings>,
     /// Connections at once.
     pub connections: usize,
     /// Connections to each member that stay open between requests.
@@ -27,12 +35,61 @@ pub struct UpstreamSettings {
     pub queue: usize,
     /// How long a request waits for one.
     pub wait: Duration,
-    /// Limits of time.
-    pub timeout: UpstreamTimeouts,
     /// When a member is left out.
     pub fail: FailureLimits,
-    /// When another member is asked.
-    pub retry: RetryRules,
+    /// How members are looked at from time to time.
+    pub check: Option<CheckSettings>,
+    /// For so long a member that comes back gets fewer requests, in milliseconds.
+    pub slow_start_ms: u64,
+    /// Where all are left out, somebody is asked nevertheless.
+    pub last_resort: bool,
+}
+
+/// A member.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemberSettings {
+    /// Where it is.
+    pub address: MemberAddress,
+    /// Its share of the requests beside those of others.
+    pub weight: u32,
+    /// It is asked where all others are left out.
+    pub backup: bool,
+    /// Requests that it has at once; 0 is no limit.
+    pub connections: usize,
+}
+
+/// How clients stay with their member.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StickySettings {
+    /// The cookie's name.
+    pub cookie: String,
+    /// What its values are signed with; `None` is one of the server's process.
+    pub secret: Option<String>,
+}
+
+impl fmt::Debug for StickySettings {
+    /// Without the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("StickySettings");
+        text.field("cookie", &self.cookie).finish_non_exhaustive()
+    }
+}
+
+/// How members are looked at from time to time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckSettings {
+    /// What is asked for; empty where a connection is enough.
+    pub path: String,
+    /// So often.
+    pub every: Duration,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// Statuses of a member that is well.
+    pub expect: RangeInclusive<u16>,
+    /// So many in a row that fail leave it out.
+    pub fall: usize,
+    /// So many in a row that do not bring it back.
+    pub rise: usize,
 }
 
 /// When another member is asked.
@@ -60,70 +117,261 @@ pub enum RetryCause {
 }
 
 impl RetryRules {
+    /// As `retry` of a handler's section says.
+    pub(crate) fn read(section: &Section, faults: &mut Faults<'_>) -> RetryRules {
+        section.inner("retry", &RETRY_TABLE, |retry| RetryRules {
+            times: retry.number("times"),
+            on: retry
+                .texts("on")
+                .iter()
+                .filter_map(|(word, _)| cause(word))
+                .collect(),
+            budget_percent: percent(retry, faults),
+        })
+    }
+
     /// Whether this is one of the causes.
     pub(crate) fn has(&self, cause: RetryCause) -> bool {
         self.on.contains(&cause)
     }
 }
 
+/// Keys that hold for the members, whoever asks them: they stand with these.
+const OWN_KEYS: &[&str] = &[
+    "balance",
+    "hash",
+    "sticky",
+    "connections",
+    "keep",
+    "queue",
+    "fail",
+    "health",
+    "slow_start",
+    "last_resort",
+];
+
+/// Where the keys of an upstream stand: in a handler's section, and in an `[[upstream]]` that it
+/// names.
+#[derive(Clone, Copy)]
+pub(crate) struct UpstreamSections<'a> {
+    own: &'a Section,
+    named: Option<(&'a str, &'a Section)>,
+}
+
+impl<'a> UpstreamSections<'a> {
+    /// Those of a handler's section.
+    pub(crate) fn of(
+        own: &'a Section,
+        root: &'a Section,
+        faults: &mut Faults<'_>,
+    ) -> UpstreamSections<'a> {
+        let texts = own.texts("to");
+        let named = texts.iter().find_map(|(text, spot)| {
+            let name = text.strip_prefix("upstream:")?;
+            Some((name, *spot))
+        });
+        let Some((name, spot)) = named else {
+            return UpstreamSections { own, named: None };
+        };
+        let all = root.sections("upstream");
+        let Some(found) = all.iter().find(|one| one.text("name") == name) else {
+            let mut known: Vec<_> = all.iter().map(|one| one.text("name")).collect();
+            known.dedup();
+            let hint = match known[..] {
+                [] => format!("add `[[upstream]]` with `name = \"{name}\"`"),
+                _ => format!("those that there are: {}", known.join(", ")),
+            };
+            faults
+                .error(spot, format!("there is no `[[upstream]]` {name:?}"))
+                .hint(hint);
+            return UpstreamSections { own, named: None };
+        };
+        if texts.len() > 1 {
+            faults
+                .error(spot, "`to` names an upstream and others beside it")
+                .hint("put all of its members into the `[[upstream]]`");
+        }
+        for key in OWN_KEYS.iter().filter_map(|key| own.given(key)) {
+            faults
+                .error(key.key, "this key holds for all that ask the upstream")
+                .see(found.header, "the upstream")
+                .hint("move it into the `[[upstream]]`");
+        }
+        let named = Some((name, found));
+        UpstreamSections { own, named }
+    }
+
+    /// The section in which a key is to be read: where it is given, else the handler's.
+    fn with(&self, key: &str) -> &'a Section {
+        let named = self.named.map(|(_, section)| section);
+        named.filter(|one| one.has(key)).unwrap_or(self.own)
+    }
+
+    /// Where the members stand.
+    pub(crate) fn members_spot(&self) -> Spot {
+        self.named
+            .map_or_else(|| self.own.spot("to"), |(_, section)| section.header)
+    }
+
+    /// Its members, each read by `parse`, which says what is wrong with a text.
+    pub(crate) fn members<T>(
+        &self,
+        faults: &mut Faults<'_>,
+        parse: impl Fn(&str, &dyn Fn(&str) -> PathBuf) -> Result<T, &'static str>,
+    ) -> Vec<(T, MemberTerms)> {
+        let section = self.named.map_or(self.own, |(_, section)| section);
+        let mut members = Vec::new();
+        let read = |text: &str, spot: Spot, faults: &mut Faults<'_>| {
+            let resolve = |path: &str| faults.sources().resolve(spot.source, path);
+            match parse(text, &resolve) {
+                // That is told already.
+                Err(_) if self.named.is_none() && text.starts_with("upstream:") => None,
+                Err(hint) => {
+                    let message = format!("{text:?} is no address");
+                    faults.error(spot, message).hint(hint);
+                    None
+                }
+                Ok(member) => Some(member),
+            }
+        };
+        for (text, spot) in section.given_texts("to") {
+            let member = read(text, spot, faults);
+            members.extend(member.map(|member| (member, MemberTerms::default())));
+        }
+        let with_terms = match self.named {
+            Some((_, section)) => section.sections("member"),
+            None => &[],
+        };
+        for one in with_terms {
+            let member = read(one.text("to"), one.spot("to"), faults);
+            members.extend(member.map(|member| (member, MemberTerms::read(one))));
+        }
+        let says_nothing = section.given_texts("to").is_empty() && with_terms.is_empty();
+        if says_nothing && (section.given("to").is_some() || self.named.is_some()) {
+            faults
+                .error(section.spot("to"), "`to` names nobody")
+                .hint("write an address, or several");
+        }
+        members
+    }
+}
+
+/// What is said of a member besides where it is.
+#[derive(Clone, Copy)]
+pub(crate) struct MemberTerms {
+    weight: u32,
+    backup: bool,
+    connections: usize,
+}
+
+impl Default for MemberTerms {
+    fn default() -> MemberTerms {
+        MemberTerms {
+            weight: 1,
+            backup: false,
+            connections: 0,
+        }
+    }
+}
+
+impl MemberTerms {
+    fn read(section: &Section) -> MemberTerms {
+        MemberTerms {
+            weight: section.number("weight"),
+            backup: section.flag("backup"),
+            connections: section.number("connections"),
+        }
+    }
+
+    pub(crate) fn at(self, address: MemberAddress) -> MemberSettings {
+        MemberSettings {
+            address,
+            weight: self.weight,
+            backup: self.backup,
+            connections: self.connections,
+        }
+    }
+}
+
 impl UpstreamSettings {
-    /// Reads the keys that all have. The members are read already, and `timeout` has this table.
+    /// Reads the keys that all have. The members are read already.
     pub(crate) fn read(
-        section: &Section,
-        (members, timeouts): (Vec<MemberAddress>, &'static SchemaTable),
+        from: UpstreamSections<'_>,
+        members: Vec<MemberSettings>,
         faults: &mut Faults<'_>,
     ) -> UpstreamSettings {
-        let (connections, keep) = (section.number("connections"), section.number("keep"));
-        if let Some(given) = section.given("keep").filter(|_| keep > connections) {
+        let connections = from.with("connections").number("connections");
+        let keep = from.with("keep").number("keep");
+        if let Some(given) = from
+            .with("keep")
+            .given("keep")
+            .filter(|_| keep > connections)
+        {
             faults
                 .warn(given.key, "`keep` is more than `connections`")
                 .hint("there are never more to keep: lower it, or raise `connections`");
         }
-        let (queue, wait) = section.inner("queue", &QUEUE_TABLE, |queue| {
+        let (queue, wait) = from.with("queue").inner("queue", &QUEUE_TABLE, |queue| {
             (queue.number("max"), queue.time("wait"))
         });
-        if let [_] = &members[..] {
-            for key in ["balance", "fail"] {
-                if let Some(given) = section.given(key) {
-                    faults
-                        .warn(given.key, format!("`{key}` does nothing here"))
-                        .hint("remove it: there is one member, and it is always asked");
-                }
+        let is_alone = members.len() == 1;
+        for key in ["balance", "hash", "sticky", "fail", "slow_start"] {
+            let given = from.with(key).given(key).filter(|_| is_alone);
+            if let Some(given) = given {
+                faults
+                    .warn(given.key, format!("`{key}` does nothing here"))
+                    .hint("remove it: there is one member, and it is always asked");
             }
         }
-        let balance = match section.word("balance") {
-            "requests" => Balance::Requests,
-            "round_robin" => Balance::RoundRobin,
-            _ => Balance::Latency,
-        };
+        if !members.is_empty() && members.iter().all(|member| member.backup) {
+            faults
+                .warn(from.members_spot(), "all members are `backup`")
+                .hint("leave it out for those that are to be asked first");
+        }
         UpstreamSettings {
+            name: from.named.map(|(name, _)| name.to_owned()),
             members,
-            balance,
+            balance: balance(from, faults),
+            sticky: from
+                .with("sticky")
+                .section("sticky")
+                .map(|sticky| StickySettings {
+                    cookie: cookie_name(sticky, faults),
+                    secret: sticky.optional_text("secret").map(str::to_owned),
+                }),
             connections,
             keep,
             queue,
             wait,
-            timeout: section.inner("timeout", timeouts, UpstreamTimeouts::read),
-            fail: section.inner("fail", &FAIL_TABLE, |fail| FailureLimits {
-                count: fail.number("count"),
-                window_ms: millis(fail.time("window")),
-                pause_ms: millis(fail.time("pause")),
-            }),
-            retry: section.inner("retry", &RETRY_TABLE, |retry| RetryRules {
-                times: retry.number("times"),
-                on: retry
-                    .texts("on")
-                    .iter()
-                    .filter_map(|(word, _)| cause(word))
-                    .collect(),
-                budget_percent: percent(retry, faults),
-            }),
+            fail: from
+                .with("fail")
+                .inner("fail", &FAIL_TABLE, |fail| FailureLimits {
+                    count: fail.number("count"),
+                    window_ms: millis(fail.time("window")),
+                    pause_ms: millis(fail.time("pause")),
+                }),
+            check: from
+                .with("health")
+                .section("health")
+                .map(|check| read_check(check, faults)),
+            slow_start_ms: millis(from.with("slow_start").time("slow_start")),
+            last_resort: from.with("last_resort").flag("last_resort"),
         }
+    }
+
+    /// What it is called, where `path` is that of its route.
+    pub(crate) fn shown(&self, path: &str, handler: &str) -> String {
+        let own = || format!("{path} {handler}");
+        self.name.clone().unwrap_or_else(own)
     }
 
     /// Its members, for people.
     pub(crate) fn texts(&self) -> String {
-        let texts: Vec<_> = self.members.iter().map(MemberAddress::to_string).collect();
+        let texts: Vec<_> = self
+            .members
+            .iter()
+            .map(|one| one.address.to_string())
+            .collect();
         texts.join(", ")
     }
 }
@@ -137,7 +385,7 @@ pub(crate) fn look_at_sockets(
     faults: &mut Faults<'_>,
 ) {
     for member in &settings.members {
-        if let MemberAddress::Unix(socket) = member
+        if let MemberAddress::Unix(socket) = &member.address
             && looked.look(socket) == PathStatus::Nothing
         {
             let message = format!("there is no socket {}", socket.display());
@@ -177,29 +425,127 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The members that `to` names, each read by `parse`.
-pub(crate) fn members<T>(
-    section: &Section,
-    faults: &mut Faults<'_>,
-    parse: impl Fn(&str, &dyn Fn(&str) -> std::path::PathBuf) -> Result<T, &'static str>,
-) -> Vec<T> {
-    let mut members = Vec::new();
-    let texts = section.texts("to");
-    if texts.is_empty() && section.given("to").is_some() {
+fn balance(from: UpstreamSections<'_>, faults: &mut Faults<'_>) -> Balance {
+    let (word, hash) = (from.with("balance").word("balance"), from.with("hash"));
+    if let Some(given) = hash.given("hash").filter(|_| word != "hash") {
         faults
-            .error(section.spot("to"), "`to` names nobody")
-            .hint("write an address, or several");
+            .warn(given.key, "`hash` does nothing here")
+            .hint("add `balance = \"hash\"`, or remove it");
     }
-    for (text, spot) in texts {
-        let resolve = |path: &str| faults.sources().resolve(spot.source, path);
-        match parse(text, &resolve) {
-            Ok(member) => members.push(member),
-            Err(hint) => {
+    match word {
+        "requests" => Balance::Requests,
+        "round_robin" => Balance::RoundRobin,
+        "hash" => Balance::Hash(hash_key(hash, faults)),
+        _ => Balance::Latency,
+    }
+}
+
+fn hash_key(section: &Section, faults: &mut Faults<'_>) -> HashKey {
+    let text = section.text("hash");
+    let named = |begin: &str| {
+        let name = text.strip_prefix(begin)?;
+        is_name(name.as_bytes()).then(|| name.to_owned())
+    };
+    match text {
+        "path" => HashKey::Path,
+        "client" => HashKey::Client,
+        _ => match (named("field:"), named("cookie:")) {
+            (Some(name), _) => HashKey::Field(name),
+            (_, Some(name)) => HashKey::Cookie(name),
+            _ => {
                 faults
-                    .error(spot, format!("{text:?} is no address"))
-                    .hint(hint);
+                    .error(section.spot("hash"), format!("{text:?} is nothing to hash"))
+                    .hint("write `path`, `client`, `field:NAME` or `cookie:NAME`");
+                HashKey::Path
             }
+        },
+    }
+}
+
+fn cookie_name(sticky: &Section, faults: &mut Faults<'_>) -> String {
+    let name = sticky.text("cookie");
+    if !is_name(name.as_bytes()) {
+        faults
+            .error(
+                sticky.spot("cookie"),
+                format!("{name:?} is no name of a cookie"),
+            )
+            .hint("write letters, digits, `_` and `-`");
+    }
+    name.to_owned()
+}
+
+fn read_check(check: &Section, faults: &mut Faults<'_>) -> CheckSettings {
+    let path = check.text("path");
+    let is_sent = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
+    let is_path = path.is_empty() || path.starts_with('/') && path.bytes().all(is_sent);
+    if !is_path {
+        faults
+            .error(check.spot("path"), format!("{path:?} is no path"))
+            .hint("write one that begins with `/`, percent-encoded");
+    }
+    CheckSettings {
+        path: path.to_owned(),
+        every: check.time("every"),
+        timeout: check.time("timeout"),
+        expect: expected(check, faults),
+        fall: check.number("fall"),
+        rise: check.number("rise"),
+    }
+}
+
+/// `200`, or `200-399`.
+fn expected(check: &Section, faults: &mut Faults<'_>) -> RangeInclusive<u16> {
+    let text = check.text("expect");
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (first.parse(), last.parse()) {
+        (Ok(first @ 200..=599), Ok(last @ 200..=599)) if first <= last => first..=last,
+        _ => {
+            faults
+                .error(check.spot("expect"), format!("{text:?} is no status"))
+                .hint("write one such as `200`, or a range such as `200-399`");
+            200..=399
         }
     }
-    members
 }
+
+/// Tells what is wrong with `[[upstream]]` as a whole: names that two have, and those that no
+/// route asks.
+pub(in crate::handle) fn check_named(root: &Section, faults: &mut Faults<'_>) {
+    let all = root.sections("upstream");
+    for (at, one) in all.iter().enumerate() {
+        let name = one.text("name");
+        if let Some(first) = all[..at].iter().find(|first| first.text("name") == name) {
+            faults
+                .error(
+                    one.spot("name"),
+                    format!("there are two upstreams {name:?}"),
+                )
+                .see(first.spot("name"), "the first")
+                .hint("give one another name");
+        }
+        let wanted = format!("upstream:{name}");
+        let asks = |handler: &Section| {
+            let is_member = |(text, _): &(&str, Spot)| *text == wanted;
+            handler.given_texts("to").iter().any(is_member)
+        };
+        let mut routes = root
+            .sections("site")
+            .iter()
+            .flat_map(|one| one.sections("route"));
+        let is_used = routes.any(|route| {
+            let handlers = ASKING.iter().filter_map(|key| route.section(key));
+            handlers.into_iter().any(asks)
+        });
+        if !is_used && one.given("name").is_some() {
+            faults
+                .warn(one.header, format!("no route asks the upstream {name:?}"))
+                .hint(format!(
+                    "write `to = \"{wanted}\"` where it is to answer, or remove it"
+                ));
+        }
+    }
+}
+
+/// Handlers that ask upstreams.
+const ASKING: &[&str] = &["fastcgi", "proxy"];

@@ -12,6 +12,8 @@ pub(crate) enum UpstreamFailure {
     Gate(GateRefusal),
     /// All members are out.
     AllOut,
+    /// Each member had as many requests as it may, for too long.
+    MembersFull,
     /// Nobody listens there, or the server may not.
     Unreachable(String),
     /// It took too long.
@@ -58,6 +60,7 @@ pub(crate) struct UpstreamReasons {
     pub(crate) queue_max: &'static str,
     pub(crate) queue_wait: &'static str,
     pub(crate) all_out: &'static str,
+    pub(crate) members_full: &'static str,
     pub(crate) unreachable: &'static str,
     pub(crate) connect: &'static str,
     pub(crate) first_byte: &'static str,
@@ -83,7 +86,9 @@ macro_rules! upstream_reasons {
                 $key,
                 ".queue.wait: no connection became free in time"
             ),
-            all_out: "all members are out after failures of theirs",
+            all_out: "all members are left out",
+            members_full: "limits: upstream.member.connections: each member has as many requests \
+                           as it may",
             unreachable: concat!("the ", $side, " cannot be reached"),
             connect: concat!(
                 "limits: ",
@@ -123,7 +128,9 @@ impl UpstreamFailure {
     /// The status that tells the client.
     pub(crate) fn status(&self) -> u16 {
         match self {
-            UpstreamFailure::Gate(_) | UpstreamFailure::AllOut => 503,
+            UpstreamFailure::Gate(_) | UpstreamFailure::AllOut | UpstreamFailure::MembersFull => {
+                503
+            }
             UpstreamFailure::Time(_) => 504,
             UpstreamFailure::Unreachable(_)
             | UpstreamFailure::Closed
@@ -138,6 +145,7 @@ impl UpstreamFailure {
             UpstreamFailure::Gate(GateRefusal::Full) => words.queue_max,
             UpstreamFailure::Gate(GateRefusal::Time) => words.queue_wait,
             UpstreamFailure::AllOut => words.all_out,
+            UpstreamFailure::MembersFull => words.members_full,
             UpstreamFailure::Unreachable(_) => words.unreachable,
             UpstreamFailure::Time(TimeLimit::Connect) => words.connect,
             UpstreamFailure::Time(TimeLimit::FirstByte) => words.first_byte,
@@ -159,7 +167,10 @@ impl UpstreamFailure {
             UpstreamFailure::Closed | UpstreamFailure::Broken(_) => Some(RetryCause::Closed),
             UpstreamFailure::Time(TimeLimit::FirstByte) => Some(RetryCause::FirstByte),
             UpstreamFailure::Status(status) => Some(RetryCause::Status(*status)),
-            UpstreamFailure::Gate(_) | UpstreamFailure::AllOut | UpstreamFailure::Time(_) => None,
+            UpstreamFailure::Gate(_)
+            | UpstreamFailure::AllOut
+            | UpstreamFailure::MembersFull
+            | UpstreamFailure::Time(_) => None,
         }
     }
 

@@ -1,33 +1,211 @@
 //! Keys that those who ask upstreams have in common.
 
 use crate::handle::config::key::Preset::Nothing;
-use crate::handle::config::key::ValueType::{Integer, Size, Table, Text, Word, Words};
-use crate::handle::config::key::{Preset, SchemaKey, SchemaTable};
+use crate::handle::config::key::ValueType::{
+    Flag, Integer, Size, Table, Tables, Text, TextOrTexts, Word, Words,
+};
+use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, ValueType, joined};
 use crate::handle::config::schema::{KIB, MIB, TIME_OR_NONE, TIME_SOME, secs};
 use crate::handle::script::keys::QUEUE_KEYS;
 
 /// Words of `balance`.
-pub(crate) const BALANCES: &[&str] = &["latency", "requests", "round_robin"];
+pub(crate) const BALANCES: &[&str] = &["latency", "requests", "round_robin", "hash"];
 /// Words of `retry.on`.
 pub(crate) const RETRIED: &[&str] = &["connect", "closed", "first_byte", "502", "503", "504"];
 
-pub(in crate::handle) const BALANCE: SchemaKey =
-    SchemaKey::new("balance", Word(BALANCES), Preset::Text("latency"))
-        .says(
-            "Which member gets a request. `latency`: the better of two that chance picks, by \
+const BALANCE: SchemaKey = SchemaKey::new("balance", Word(BALANCES), Preset::Text("latency"))
+    .says(
+        "Which member gets a request. `latency`: the better of two that chance picks, by \
              requests under way and how long answers took lately, so that a slow one gets little; \
-             `requests`: who has the fewest under way; `round_robin`: each in turn.",
+             `requests`: who has the fewest under way; `round_robin`: each in turn; `hash`: the \
+             same one for what `hash` names. `latency` and `requests` divide by `weight`.",
+    )
+    .example("\"round_robin\"")
+    .aka(&["lb_policy", "policy", "strategy"]);
+const HASH: SchemaKey = SchemaKey::new("hash", Text, Preset::Text("path"))
+    .says(
+        "With `balance = \"hash\"`, what requests have in common that come to one member: \
+             `path`, `client` (its address), `field:NAME` or `cookie:NAME`; requests without that \
+             are given out as with `latency`. Who comes or goes moves its own share alone, and \
+             nobody gets more than 1.25 of its share of the requests under way.",
+    )
+    .example("\"client\"")
+    .aka(&["hash_key"]);
+const STICKY: SchemaKey = SchemaKey::new("sticky", Table(&STICKY_TABLE), Nothing(""))
+    .aka(&["sticky_session", "affinity"]);
+const HEALTH: SchemaKey = SchemaKey::new("health", Table(&HEALTH_TABLE), Nothing(""))
+    .aka(&["health_check", "active_health"]);
+const SLOW_START: SchemaKey = SchemaKey::new("slow_start", TIME_OR_NONE, secs(0))
+    .says(
+        "For so long a member that was left out, or was added by a reload, gets fewer \
+             requests than its share: a tenth at first, then more and more.",
+    )
+    .example("\"30s\"")
+    .aka(&["slowstart"]);
+const LAST_RESORT: SchemaKey = SchemaKey::new("last_resort", Flag, Preset::Flag(false))
+    .says(
+        "Where all members are left out, one of them is asked nevertheless; without it the \
+             answer is 503 at once.",
+    )
+    .example("true")
+    .aka(&["fail_open"]);
+/// Keys for who is asked, and who is left out.
+pub(in crate::handle) const CHOICE_KEYS: &[SchemaKey] =
+    &[BALANCE, HASH, STICKY, FAIL, HEALTH, SLOW_START, LAST_RESORT];
+
+/// The key of the top level that is a list of them.
+pub(in crate::handle) const UPSTREAMS: SchemaKey =
+    SchemaKey::new("upstream", Tables(&UPSTREAM), Nothing("")).aka(&["upstreams"]);
+
+/// `[[upstream]]`
+pub(crate) static UPSTREAM: SchemaTable = SchemaTable {
+    name: "upstream",
+    header: "`[[upstream]]`",
+    text: "Servers that answer for several routes, or of which more is to be said than where they \
+           are. Routes ask them by `to = \"upstream:NAME\"`, all over the same connections and \
+           with the same knowledge of who answers and how fast.",
+    base: None,
+    keys: &joined::<{ CHOICE_KEYS.len() + 6 }>(&[
+        &[
+            SchemaKey::new("name", Text, Preset::Required)
+                .says("What routes and `hob upstream` call it.")
+                .example("\"app\""),
+            SchemaKey::new("to", TextOrTexts, Nothing("those of `member`"))
+                .says("Its members, written as in `to` of the handler that asks them.")
+                .example("[\"http://10.0.0.1:3000\", \"http://10.0.0.2:3000\"]")
+                .aka(&["server", "servers"]),
+            SchemaKey::new("member", Tables(&MEMBER), Nothing("those of `to`")).aka(&["members"]),
+            SchemaKey::new(
+                "connections",
+                CONNECTIONS,
+                Nothing("what the handler that asks has"),
+            )
+            .says("As `connections` of a handler, for all routes together.")
+            .example("64"),
+            SchemaKey::new(
+                "keep",
+                Integer {
+                    min: 0,
+                    max: 10_000,
+                },
+                Nothing("what the handler that asks has"),
+            )
+            .says("As `keep` of a handler, for all routes together.")
+            .example("16"),
+            QUEUE,
+        ],
+        CHOICE_KEYS,
+    ]),
+};
+
+/// `[[upstream.member]]`
+static MEMBER: SchemaTable = SchemaTable {
+    name: "member",
+    header: "`[[upstream.member]]`",
+    text: "One member of an upstream.",
+    base: None,
+    keys: &[
+        SchemaKey::new("to", Text, Preset::Required)
+            .says("Where it listens.")
+            .example("\"http://10.0.0.3:3000\""),
+        SchemaKey::new("weight", Integer { min: 1, max: 100 }, Preset::Integer(1))
+            .says("Its share of the requests, beside those of the others.")
+            .example("3"),
+        SchemaKey::new("backup", Flag, Preset::Flag(false))
+            .says("It is asked only where all that are no backup are left out.")
+            .example("true"),
+        SchemaKey::new(
+            "connections",
+            Integer {
+                min: 0,
+                max: 100_000,
+            },
+            Preset::Integer(0),
         )
-        .example("\"round_robin\"")
-        .aka(&["lb_policy", "policy", "strategy"]);
+        .says(
+            "Requests that it has at once; where each member has as many as it may, others wait \
+             as long as `queue.wait` says. 0 is no limit.",
+        )
+        .example("8")
+        .aka(&["max_conns", "maxconn"]),
+    ],
+};
+
+/// `sticky`
+pub(crate) static STICKY_TABLE: SchemaTable = SchemaTable {
+    name: "sticky",
+    header: "`sticky` of an upstream",
+    text: "A client stays with the member that answered it first, by a cookie of hob's own. Who \
+           sends none, or one that hob did not make, is given out as `balance` says; a member that \
+           drains keeps its clients.",
+    base: None,
+    keys: &[
+        SchemaKey::new("cookie", Text, Preset::Text("hob_member"))
+            .says("The cookie's name.")
+            .example("\"node\"")
+            .aka(&["name"]),
+        SchemaKey::new(
+            "secret",
+            Text,
+            Nothing("another one whenever the server starts"),
+        )
+        .says(
+            "What cookies are signed with. With one of your own, clients stay with their \
+                 member over restarts, and over several servers that have the same.",
+        )
+        .example("\"a text that nobody can guess\"")
+        .aka(&["key"]),
+    ],
+};
+
+/// `health`
+pub(crate) static HEALTH_TABLE: SchemaTable = SchemaTable {
+    name: "health",
+    header: "`health` of an upstream",
+    text: "Members are looked at from time to time, whether or not they have requests, each over \
+           a connection of its own. Without it, a member is left out by what requests meet alone \
+           (`fail`).",
+    base: None,
+    keys: &[
+        SchemaKey::new("path", Text, Preset::Text(""))
+            .says(
+                "What is asked for by GET; of FastCGI the `SCRIPT_NAME`, such as `ping.path` of \
+                 php-fpm. `\"\"`: a connection is enough.",
+            )
+            .example("\"/health\"")
+            .aka(&["uri", "url"]),
+        SchemaKey::new("every", TIME_SOME, secs(10))
+            .says("So often.")
+            .example("\"2s\"")
+            .aka(&["interval"]),
+        SchemaKey::new("timeout", TIME_SOME, secs(5))
+            .says("How long it may take, from the connection to the end of the answer's head.")
+            .example("\"1s\""),
+        SchemaKey::new("expect", Text, Preset::Text("200-399"))
+            .says("Status of a member that is well, or a range of them.")
+            .example("\"200\"")
+            .aka(&["status", "match"]),
+        SchemaKey::new("fall", Integer { min: 1, max: 100 }, Preset::Integer(2))
+            .says("So many in a row that fail leave the member out, a lone one too.")
+            .example("3")
+            .aka(&["fails"]),
+        SchemaKey::new("rise", Integer { min: 1, max: 100 }, Preset::Integer(1))
+            .says("So many in a row that do not bring it back.")
+            .example("2")
+            .aka(&["passes"]),
+    ],
+};
+
+const CONNECTIONS: ValueType = Integer {
+    min: 1,
+    max: 100_000,
+};
+
 /// `connections`, so many where nothing is said.
 pub(in crate::handle) const fn connections(preset: i64) -> SchemaKey {
     SchemaKey::new(
         "connections",
-        Integer {
-            min: 1,
-            max: 100_000,
-        },
+        CONNECTIONS,
         Preset::Integer(preset),
     )
     .says(
@@ -41,8 +219,8 @@ pub(in crate::handle) const QUEUE: SchemaKey =
     SchemaKey::new("queue", Table(&QUEUE_TABLE), Nothing(""));
 pub(in crate::handle) const TIMEOUT: SchemaKey =
     SchemaKey::new("timeout", Table(&TIMEOUT_TABLE), Nothing("")).aka(&["timeouts"]);
-pub(in crate::handle) const FAIL: SchemaKey =
-    SchemaKey::new("fail", Table(&FAIL_TABLE), Nothing("")).aka(&["health", "passive_health"]);
+const FAIL: SchemaKey =
+    SchemaKey::new("fail", Table(&FAIL_TABLE), Nothing("")).aka(&["passive_health"]);
 pub(in crate::handle) const HEAD: SchemaKey =
     SchemaKey::new("head", Size { min: KIB, max: MIB }, Preset::Size(64 * KIB))
         .says("Longest head of an answer; a longer one is a 502.")

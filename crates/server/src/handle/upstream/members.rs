@@ -1,33 +1,43 @@
-//! The members of an upstream: who is asked next, and who is left out for a while because it
-//! failed. All threads see the same.
+//! The members of an upstream: who is asked next, and who is left out, because it failed, because
+//! a check says so, or because an operator wants it. All threads see the same.
 
-use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::task::Waker;
 
+use hob_http::Request;
 use hob_trace::Mutex;
 
 use crate::handle::upstream::address::MemberAddress;
-use crate::handle::upstream::config::UpstreamSettings;
+use crate::handle::upstream::balance::{self, Balance, Candidate};
+use crate::handle::upstream::check::{self, CheckMeans, CheckProtocol};
+use crate::handle::upstream::config::{MemberSettings, UpstreamSettings};
 use crate::handle::upstream::kept::KeptConnections;
+use crate::handle::upstream::latency::Latency;
 use crate::handle::upstream::names::ServerName;
+use crate::handle::upstream::sticky::StickyMembers;
 use crate::handle::upstream::told::MemberReport;
 
 /// An upstream.
 #[derive(Debug)]
 pub struct Upstream {
-    members: Vec<Member>,
-    balance: Balance,
+    pub(crate) settings: UpstreamSettings,
+    members: Vec<Arc<Member>>,
+    /// Members by their places, each as often as its weight says, well mixed.
+    schedule: Vec<usize>,
     /// Requests so far, for those that are given out in turn.
     turn: AtomicUsize,
-    failing: FailureLimits,
-    /// Retries among a hundred requests.
-    budget_percent: u64,
     /// Retries that may be made now, in hundredths.
     budget: AtomicU64,
+    /// Requests that wait until a member has fewer, where members have limits of their own.
+    waiting: Arc<Mutex<Vec<Waker>>>,
+    sticky: Option<StickyMembers>,
+    protocol: CheckProtocol,
+    /// Its members are looked at from time to time.
+    is_checked: AtomicBool,
 }
 
-/// One of its members.
+/// One of its members. It outlives the upstream where another one has the same member.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) address: MemberAddress,
@@ -46,17 +56,23 @@ pub(crate) struct Member {
     /// 0 while it is asked; else when it may be tried again, in milliseconds of loop time.
     out_until_ms: AtomicU64,
     failures: Mutex<FailureCount>,
+    /// Since when it is asked again, or is there at all, in milliseconds of loop time; 0 is since
+    /// long ago.
+    in_since_ms: AtomicU64,
+    /// An operator wants it to have no new requests.
+    is_draining: AtomicBool,
+    pub(crate) checked: CheckedHealth,
 }
 
-/// Who is asked next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Balance {
-    /// The better of two by requests under way and latency.
-    Latency,
-    /// Who has the fewest requests under way.
-    Requests,
-    /// Each in turn.
-    RoundRobin,
+/// What checks found.
+#[derive(Debug, Default)]
+pub(crate) struct CheckedHealth {
+    /// It is left out for that.
+    is_out: AtomicBool,
+    /// How many in a row say otherwise than what holds.
+    against: AtomicUsize,
+    /// Why the last one failed; empty where it did not.
+    why: Mutex<String>,
 }
 
 /// When a member is left out.
@@ -76,6 +92,8 @@ const PAUSE_MAX_MS: u64 = 60_000;
 const TRIAL_MS: u64 = 10_000;
 /// Most retries that can be saved up, in hundredths.
 const BUDGET_MAX: u64 = 1_000;
+/// Who begins slowly has this part of its requests at first, in thousandths.
+const SLOW_PART_MIN: u64 = 100;
 
 #[derive(Debug, Default)]
 struct FailureCount {
@@ -84,6 +102,37 @@ struct FailureCount {
     since_ms: u64,
     /// How long it was last left out.
     pause_ms: u64,
+}
+
+/// Whom a request would like to have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MemberWish<'a> {
+    /// Those that it was given to already.
+    pub(crate) tried: &'a [usize],
+    /// What requests have in common that are to come to one member.
+    pub(crate) key: Option<u64>,
+    /// The one that it was with before, which may be draining.
+    pub(crate) own: Option<usize>,
+}
+
+/// Why nobody gets a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NobodyFree {
+    /// All are left out, or were tried.
+    Out,
+    /// Each that is asked at all has as many as it may.
+    Full,
+}
+
+/// Whether a member is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MemberStanding {
+    In,
+    /// It is left out after failures, until then, in milliseconds of loop time.
+    Failed(u64),
+    /// Checks say that it is ill.
+    Ill,
+    Draining,
 }
 
 /// A request on its way to a member, which has it until this is dropped.
@@ -96,6 +145,9 @@ pub(crate) struct MemberUse {
 impl Drop for MemberUse {
     fn drop(&mut self) {
         self.member().load.fetch_sub(1, Ordering::Relaxed);
+        if self.upstream.settings.members[self.index].connections > 0 {
+            self.upstream.wake_waiting();
+        }
     }
 }
 
@@ -116,6 +168,7 @@ impl MemberUse {
         member.latency.see(after_us, now_ms);
         if member.out_until_ms.load(Ordering::Relaxed) != 0 {
             *member.failures.lock() = FailureCount::default();
+            member.in_since_ms.store(now_ms, Ordering::Relaxed);
             member.out_until_ms.store(0, Ordering::Relaxed);
         }
     }
@@ -123,7 +176,7 @@ impl MemberUse {
     /// It has failed. True when that leaves it out.
     pub(crate) fn failed(&self, now_ms: u64) -> bool {
         self.member().failed.fetch_add(1, Ordering::Relaxed);
-        let limits = self.upstream.failing;
+        let limits = self.upstream.settings.fail;
         if limits.count == 0 || self.upstream.members.len() == 1 {
             return false;
         }
@@ -148,38 +201,56 @@ impl MemberUse {
 }
 
 impl Upstream {
-    pub(crate) fn new(settings: &UpstreamSettings) -> Arc<Upstream> {
-        let member = |address: &MemberAddress| Member {
-            address: address.clone(),
-            name: match address {
-                MemberAddress::Name(name, port) => Some(ServerName::new(name, *port)),
-                _ => None,
-            },
-            text: address.to_string().into(),
-            kept: KeptConnections::new(settings.keep),
-            load: AtomicUsize::new(0),
-            answers: AtomicU64::new(0),
-            failed: AtomicU64::new(0),
-            latency: Latency::default(),
-            out_until_ms: AtomicU64::new(0),
-            failures: Mutex::default(),
+    /// Members that `before` has too are the same: with their connections, and what is known of
+    /// them.
+    pub(crate) fn new(
+        settings: &UpstreamSettings,
+        protocol: CheckProtocol,
+        before: Option<&Upstream>,
+        now_ms: u64,
+    ) -> Arc<Upstream> {
+        let known = |one: &MemberSettings| {
+            let before = before.filter(|before| before.settings.keep == settings.keep)?;
+            let mut members = before.members.iter();
+            let known = members.find(|member| member.address == one.address)?;
+            Some(Arc::clone(known))
         };
+        let in_since_ms = before.map_or(0, |_| now_ms);
+        let member = |one: &MemberSettings| {
+            let new = || Arc::new(Member::new(one, settings.keep, in_since_ms));
+            known(one).unwrap_or_else(new)
+        };
+        let weights = settings.members.iter().map(|one| one.weight);
+        let members: Vec<_> = settings.members.iter().map(member).collect();
+        let sticky = settings
+            .sticky
+            .as_ref()
+            .map(|sticky| StickyMembers::new(sticky, members.iter().map(|member| &*member.text)));
         Arc::new(Upstream {
-            members: settings.members.iter().map(member).collect(),
-            balance: settings.balance,
+            sticky,
+            protocol,
+            members,
+            schedule: balance::schedule(&weights.collect::<Vec<_>>()),
             turn: AtomicUsize::new(0),
-            failing: settings.fail,
-            budget_percent: settings.retry.budget_percent,
             budget: AtomicU64::new(BUDGET_MAX),
+            waiting: before.map_or_else(Arc::default, |before| Arc::clone(&before.waiting)),
+            is_checked: AtomicBool::new(false),
+            settings: settings.clone(),
         })
     }
 
     /// What its members are at.
     pub(crate) fn told(&self, now_ms: u64) -> Vec<MemberReport> {
-        self.members
-            .iter()
-            .map(|member| member.told(now_ms))
-            .collect()
+        let mut told = Vec::new();
+        for (member, terms) in self.members.iter().zip(&self.settings.members) {
+            told.push(MemberReport {
+                weight: terms.weight,
+                is_backup: terms.backup,
+                requests_max: Some(terms.connections).filter(|max| *max > 0),
+                ..member.told(now_ms)
+            });
+        }
+        told
     }
 
     /// How many there are.
@@ -187,66 +258,202 @@ impl Upstream {
         self.members.len()
     }
 
-    /// Chooses who gets a request, except those that it was given to already; `None` when nobody is
-    /// left.
-    pub(crate) fn pick(self: &Arc<Self>, tried: &[usize], now_ms: u64) -> Option<MemberUse> {
-        let index = match self.members.len() {
-            1 => Some(0).filter(|_| tried.is_empty()),
-            _ => self.choose(tried, now_ms),
-        }?;
+    pub(crate) fn members(&self) -> &[Arc<Member>] {
+        &self.members
+    }
+
+    /// Who stays with which member.
+    pub(crate) fn sticky(&self) -> Option<&StickyMembers> {
+        self.sticky.as_ref()
+    }
+
+    /// What a request has in common with others that are to come to the same member.
+    pub(crate) fn hash_key(&self, request: &Request) -> Option<u64> {
+        match &self.settings.balance {
+            Balance::Hash(key) => key.of(request),
+            _ => None,
+        }
+    }
+
+    /// True where its members are to be looked at, and nobody does.
+    pub(crate) fn wants_checks(&self) -> bool {
+        self.settings.check.is_some() && !self.is_checked.load(Ordering::Relaxed)
+    }
+
+    /// Begins to look at its members, on this thread.
+    pub(crate) fn begin_checks(self: &Arc<Self>, means: &CheckMeans) {
+        if self.settings.check.is_some() && !self.is_checked.swap(true, Ordering::Relaxed) {
+            check::start(self, self.protocol, means);
+        }
+    }
+
+    /// Has the member of this address get no new requests, or get them again. False where there is
+    /// none of this address.
+    pub(crate) fn set_draining(&self, address: &str, is_draining: bool, now_ms: u64) -> bool {
+        let mut members = self.members.iter();
+        let Some(member) = members.find(|member| &*member.text == address) else {
+            return false;
+        };
+        if member.is_draining.swap(is_draining, Ordering::Relaxed) && !is_draining {
+            member.in_since_ms.store(now_ms, Ordering::Relaxed);
+        }
+        self.wake_waiting();
+        true
+    }
+
+    /// Chooses who gets a request.
+    pub(crate) fn pick(
+        self: &Arc<Self>,
+        wish: &MemberWish<'_>,
+        now_ms: u64,
+    ) -> Result<MemberUse, NobodyFree> {
+        let index = self.choose(wish, now_ms)?;
         self.members[index].load.fetch_add(1, Ordering::Relaxed);
         let upstream = Arc::clone(self);
-        Some(MemberUse { upstream, index })
+        Ok(MemberUse { upstream, index })
     }
 
-    fn choose(&self, tried: &[usize], now_ms: u64) -> Option<usize> {
-        // Who has been out for long enough is tried by one request.
-        let mut inside: Vec<usize> = Vec::with_capacity(self.members.len());
-        for (index, member) in self.members.iter().enumerate() {
-            if tried.contains(&index) {
-                continue;
-            }
-            match member.out_until_ms.load(Ordering::Relaxed) {
-                0 => inside.push(index),
-                until if until <= now_ms && member.begin_trial(until, now_ms) => {
-                    return Some(index);
+    fn choose(&self, wish: &MemberWish<'_>, now_ms: u64) -> Result<usize, NobodyFree> {
+        if let Some(own) = wish.own.filter(|own| self.still_answers(*own, wish)) {
+            let is_free = self.has_room(own);
+            return is_free.then_some(own).ok_or(NobodyFree::Full);
+        }
+        if let [member] = &self.members[..] {
+            return self.lone(member, wish);
+        }
+        for is_backup in [false, true] {
+            let (mut inside, mut is_full) = (Vec::with_capacity(self.members.len()), false);
+            for (index, member) in self.members.iter().enumerate() {
+                let terms = &self.settings.members[index];
+                if terms.backup != is_backup || wish.tried.contains(&index) {
+                    continue;
                 }
-                _ => {}
+                match member.standing() {
+                    MemberStanding::In if self.has_room(index) => inside.push(index),
+                    MemberStanding::In => is_full = true,
+                    // Who has been out for long enough is tried by one request.
+                    MemberStanding::Failed(until_ms)
+                        if until_ms <= now_ms && member.begin_trial(until_ms, now_ms) =>
+                    {
+                        return Ok(index);
+                    }
+                    _ => {}
+                }
+            }
+            if !inside.is_empty() {
+                return Ok(self.balance(inside, wish, now_ms));
+            }
+            if is_full {
+                return Err(NobodyFree::Full);
             }
         }
-        if inside.len() < 2 {
-            return inside.first().copied();
+        self.last_resort(wish, now_ms)
+    }
+
+    /// A lone member is asked whether or not it failed before.
+    fn lone(&self, member: &Member, wish: &MemberWish<'_>) -> Result<usize, NobodyFree> {
+        let is_left_out = match member.standing() {
+            MemberStanding::In | MemberStanding::Failed(_) => false,
+            MemberStanding::Ill => !self.settings.last_resort,
+            MemberStanding::Draining => true,
+        };
+        match () {
+            () if is_left_out || !wish.tried.is_empty() => Err(NobodyFree::Out),
+            () if !self.has_room(0) => Err(NobodyFree::Full),
+            () => Ok(0),
         }
-        match self.balance {
-            Balance::RoundRobin => {
-                let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-                Some(inside[turn % inside.len()])
+    }
+
+    /// Somebody who is left out, where that is better than nobody.
+    fn last_resort(&self, wish: &MemberWish<'_>, now_ms: u64) -> Result<usize, NobodyFree> {
+        let is_left = |index: &usize| {
+            !wish.tried.contains(index)
+                && self.members[*index].standing() != MemberStanding::Draining
+                && self.has_room(*index)
+        };
+        let all = 0..self.members.len();
+        let left: Vec<_> = all.filter(is_left).collect();
+        match !left.is_empty() && self.settings.last_resort {
+            true => Ok(self.balance(left, wish, now_ms)),
+            false => Err(NobodyFree::Out),
+        }
+    }
+
+    /// One of these, at least one.
+    fn balance(&self, mut of: Vec<usize>, wish: &MemberWish<'_>, now_ms: u64) -> usize {
+        let slow_ms = self.settings.slow_start_ms;
+        if slow_ms > 0 && of.len() > 1 {
+            let begun = |index: &usize| self.members[*index].passes_slow_start(slow_ms, now_ms);
+            let passed: Vec<_> = of.iter().copied().filter(begun).collect();
+            if !passed.is_empty() {
+                of = passed;
             }
+        }
+        if let [only] = of[..] {
+            return only;
+        }
+        let candidate = |index: &usize| Candidate {
+            index: *index,
+            weight: u64::from(self.settings.members[*index].weight),
+            load: self.members[*index].load.load(Ordering::Relaxed) as u64,
+        };
+        if let (Balance::Hash(_), Some(key)) = (&self.settings.balance, wish.key) {
+            let all = of.iter().map(candidate).collect::<Vec<_>>();
+            return balance::by_hash(&all, key, |index| &self.members[index].text);
+        }
+        let turn = || self.turn.fetch_add(1, Ordering::Relaxed);
+        match self.settings.balance {
+            Balance::RoundRobin => balance::in_turn(&self.schedule, &of, turn()),
             Balance::Requests => {
                 // Where several have as few, each has its turn.
-                let turn = self.turn.fetch_add(1, Ordering::Relaxed) % inside.len();
-                inside.rotate_left(turn);
-                let load = |index: &usize| self.members[*index].load.load(Ordering::Relaxed);
-                inside.into_iter().min_by_key(load)
+                let begin = turn() % of.len();
+                of.rotate_left(begin);
+                balance::fewest(&of.iter().map(candidate).collect::<Vec<_>>())
             }
-            Balance::Latency => {
-                let first = random() as usize % inside.len();
-                let other = (first + 1 + random() as usize % (inside.len() - 1)) % inside.len();
-                let cost = |at: usize| self.members[inside[at]].cost(now_ms);
-                let best = if cost(other) < cost(first) {
-                    other
-                } else {
-                    first
-                };
-                Some(inside[best])
+            Balance::Latency | Balance::Hash(_) => {
+                let all = of.iter().map(candidate).collect::<Vec<_>>();
+                balance::better_of_two(&all, |one| {
+                    self.members[one.index].latency.now(now_ms) * (one.load + 1) as f64
+                        / one.weight as f64
+                })
             }
         }
     }
 
-    /// A request was made: it adds its share to the budget of retries.
-    pub(crate) fn count_request(&self) {
+    /// Whether a request may stay with the member it was with before.
+    fn still_answers(&self, index: usize, wish: &MemberWish<'_>) -> bool {
+        let Some(member) = self.members.get(index) else {
+            return false;
+        };
+        let standing = member.standing();
+        !wish.tried.contains(&index)
+            && matches!(standing, MemberStanding::In | MemberStanding::Draining)
+    }
+
+    fn has_room(&self, index: usize) -> bool {
+        match self.settings.members[index].connections {
+            0 => true,
+            max => self.members[index].load.load(Ordering::Relaxed) < max,
+        }
+    }
+
+    /// Has a task look again once a member has fewer requests.
+    pub(crate) fn wait(&self, waker: &Waker) {
+        let mut waiting = self.waiting.lock();
+        if !waiting.iter().any(|known| known.will_wake(waker)) {
+            waiting.push(waker.clone());
+        }
+    }
+
+    fn wake_waiting(&self) {
+        let waiting = std::mem::take(&mut *self.waiting.lock());
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// A request was made: it adds its share, so many hundredths, to the budget of retries.
+    pub(crate) fn count_request(&self, budget_percent: u64) {
         if self.members.len() > 1 {
-            let add = |budget: u64| (budget < BUDGET_MAX).then(|| budget + self.budget_percent);
+            let add = |budget: u64| (budget < BUDGET_MAX).then(|| budget + budget_percent);
             let _ = self
                 .budget
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
@@ -263,22 +470,63 @@ impl Upstream {
 }
 
 impl Member {
+    fn new(settings: &MemberSettings, keep: usize, in_since_ms: u64) -> Member {
+        let address = &settings.address;
+        Member {
+            address: address.clone(),
+            name: match address {
+                MemberAddress::Name(name, port) => Some(ServerName::new(name, *port)),
+                _ => None,
+            },
+            text: address.to_string().into(),
+            kept: KeptConnections::new(keep),
+            load: AtomicUsize::new(0),
+            answers: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            latency: Latency::default(),
+            out_until_ms: AtomicU64::new(0),
+            failures: Mutex::default(),
+            in_since_ms: AtomicU64::new(in_since_ms),
+            is_draining: AtomicBool::new(false),
+            checked: CheckedHealth::default(),
+        }
+    }
+
+    fn standing(&self) -> MemberStanding {
+        if self.is_draining.load(Ordering::Relaxed) {
+            return MemberStanding::Draining;
+        }
+        if self.checked.is_out.load(Ordering::Relaxed) {
+            return MemberStanding::Ill;
+        }
+        match self.out_until_ms.load(Ordering::Relaxed) {
+            0 => MemberStanding::In,
+            until_ms => MemberStanding::Failed(until_ms),
+        }
+    }
+
     fn told(&self, now_ms: u64) -> MemberReport {
-        let out_until_ms = self.out_until_ms.load(Ordering::Relaxed);
         let latency_us = self.latency.now(now_ms);
-        let (state, out_for_s) = match out_until_ms {
-            0 => ("in", None),
-            until_ms => ("out", Some(until_ms.saturating_sub(now_ms).div_ceil(1000))),
+        let (state, out_for_s, why) = match self.standing() {
+            MemberStanding::In => ("in", None, String::new()),
+            MemberStanding::Draining => ("draining", None, String::new()),
+            MemberStanding::Ill => ("out", None, self.checked.why.lock().clone()),
+            MemberStanding::Failed(until_ms) => {
+                let left_s = until_ms.saturating_sub(now_ms).div_ceil(1000);
+                ("out", Some(left_s), "requests to it failed".to_owned())
+            }
         };
         MemberReport {
             address: self.text.to_string(),
             state: state.to_owned(),
             out_for_s,
+            why: Some(why).filter(|why| !why.is_empty()),
             requests: self.load.load(Ordering::Relaxed),
             resting: self.kept.count(),
             latency_ms: (latency_us > 0.0).then(|| (latency_us / 10.0).round() / 100.0),
             answers: self.answers.load(Ordering::Relaxed),
             failures: self.failed.load(Ordering::Relaxed),
+            ..MemberReport::default()
         }
     }
 
@@ -291,200 +539,45 @@ impl Member {
         taken.is_ok()
     }
 
-    /// What one more request there would cost: how long it would wait, more or less.
-    fn cost(&self, now_ms: u64) -> f64 {
-        let load = self.load.load(Ordering::Relaxed);
-        self.latency.now(now_ms) * (load + 1) as f64
-    }
-}
-
-/// How long answers took to begin, lately: a slow one counts at once, and is forgotten with time.
-#[derive(Debug, Default)]
-struct Latency {
-    /// Microseconds, as bits.
-    mean_us: AtomicU64,
-    seen_ms: AtomicU64,
-}
-
-/// After so long a third of a latency is left, in milliseconds.
-const FORGOTTEN_MS: f64 = 10_000.0;
-
-/// After so long nothing is known of it any more, in milliseconds.
-const KNOWN_MS: u64 = 60_000;
-
-impl Latency {
-    fn now(&self, now_ms: u64) -> f64 {
-        let mean_us = f64::from_bits(self.mean_us.load(Ordering::Relaxed));
-        let age_ms = now_ms.saturating_sub(self.seen_ms.load(Ordering::Relaxed));
-        match age_ms {
-            0 => mean_us,
-            KNOWN_MS.. => 0.0,
-            age_ms => mean_us * (-(age_ms as f64) / FORGOTTEN_MS).exp(),
+    /// Whether a request may come to it that has not been asked for long: more of them may with
+    /// time, and by chance.
+    fn passes_slow_start(&self, slow_ms: u64, now_ms: u64) -> bool {
+        let since_ms = self.in_since_ms.load(Ordering::Relaxed);
+        let age_ms = now_ms.saturating_sub(since_ms);
+        if since_ms == 0 || age_ms >= slow_ms {
+            return true;
         }
+        let part = (age_ms * 1000 / slow_ms).max(SLOW_PART_MIN);
+        u64::from(balance::random()) % 1000 < part
     }
 
-    fn see(&self, latency_us: u64, now_ms: u64) {
-        let (latency_us, mean_us) = (latency_us as f64, self.now(now_ms));
-        // Of what is faster, each answer counts for a sixteenth.
-        let next_us = match latency_us > mean_us {
-            true => mean_us + (latency_us - mean_us) / 4.0,
-            false => mean_us + (latency_us - mean_us) / 16.0,
-        };
-        self.mean_us.store(next_us.to_bits(), Ordering::Relaxed);
-        self.seen_ms.store(now_ms, Ordering::Relaxed);
+    /// Notes what a check found. It is left out after so many in a row that failed, and asked again
+    /// after so many that did not. True when that changes.
+    pub(crate) fn check_found(
+        &self,
+        found: Result<(), String>,
+        (fall, rise): (usize, usize),
+        now_ms: u64,
+    ) -> bool {
+        let checked = &self.checked;
+        let (is_out, is_ill) = (checked.is_out.load(Ordering::Relaxed), found.is_err());
+        *checked.why.lock() = found.err().unwrap_or_default();
+        if is_out == is_ill {
+            checked.against.store(0, Ordering::Relaxed);
+            return false;
+        }
+        let against = checked.against.fetch_add(1, Ordering::Relaxed) + 1;
+        if against < if is_ill { fall } else { rise } {
+            return false;
+        }
+        checked.against.store(0, Ordering::Relaxed);
+        if !is_ill {
+            self.in_since_ms.store(now_ms, Ordering::Relaxed);
+        }
+        checked.is_out.store(is_ill, Ordering::Relaxed);
+        true
     }
-}
-
-/// A number that nobody needs to guess right: xorshift, one sequence for each thread.
-fn random() -> u32 {
-    thread_local! {
-        static STATE: Cell<u64> = const { Cell::new(0) };
-    }
-    STATE.with(|state| {
-        let mut now = match state.get() {
-            0 => std::ptr::from_ref(state) as u64 | 1,
-            now => now,
-        };
-        now ^= now << 13;
-        now ^= now >> 7;
-        now ^= now << 17;
-        state.set(now);
-        (now >> 32) as u32
-    })
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::handle::upstream::config::RetryRules;
-    use crate::handle::upstream::patience::UpstreamTimeouts;
-
-    const FAILING: FailureLimits = FailureLimits {
-        count: 3,
-        window_ms: 10_000,
-        pause_ms: 1_000,
-    };
-
-    fn upstream(members: usize, balance: Balance) -> Arc<Upstream> {
-        let address = |port: usize| {
-            let text = format!("127.0.0.1:{}", port + 1);
-            MemberAddress::parse(&text, |path| path.into()).unwrap()
-        };
-        Upstream::new(&UpstreamSettings {
-            members: (0..members).map(address).collect(),
-            balance,
-            connections: 1,
-            keep: 0,
-            queue: 0,
-            wait: Duration::ZERO,
-            timeout: UpstreamTimeouts {
-                connect: Duration::ZERO,
-                first_byte: Duration::ZERO,
-                total: Duration::ZERO,
-                progress: Duration::ZERO,
-                events: Duration::ZERO,
-            },
-            fail: FAILING,
-            retry: RetryRules {
-                times: 1,
-                on: Vec::new(),
-                budget_percent: 20,
-            },
-        })
-    }
-
-    #[test]
-    fn each_has_its_turn_and_who_was_tried_is_left_out() {
-        let upstream = upstream(3, Balance::RoundRobin);
-        let picked: Vec<_> = (0..6)
-            .map(|_| upstream.pick(&[], 0).unwrap().index())
-            .collect();
-        assert_eq!(picked, [0, 1, 2, 0, 1, 2]);
-        assert_eq!(upstream.pick(&[0, 2], 0).unwrap().index(), 1);
-        assert!(upstream.pick(&[0, 1, 2], 0).is_none());
-    }
-
-    #[test]
-    fn fewest_requests_win() {
-        let upstream = upstream(3, Balance::Requests);
-        let held: Vec<_> = (0..3).map(|_| upstream.pick(&[], 0).unwrap()).collect();
-        let mut indexes: Vec<_> = held.iter().map(MemberUse::index).collect();
-        indexes.sort_unstable();
-        assert_eq!(indexes, [0, 1, 2]);
-        let free = held[1].index();
-        drop(held.into_iter().nth(1));
-        let again = upstream.pick(&[], 0).unwrap();
-        // The others were dropped as well: all are free but for this one.
-        assert_ne!(upstream.pick(&[], 0).unwrap().index(), again.index());
-        assert!(free < 3);
-    }
-
-    #[test]
-    fn slow_member_gets_few_requests_and_is_tried_again_with_time() {
-        let upstream = upstream(4, Balance::Latency);
-        let mut counts = [0; 4];
-        for round in 0..4_000_u64 {
-            let used = upstream.pick(&[], round / 10).unwrap();
-            counts[used.index()] += 1;
-            let latency_us = if used.index() == 3 { 10_000 } else { 1_000 };
-            used.answered(latency_us, round / 10);
-        }
-        assert!(counts[3] < 40, "{counts:?}");
-        assert!(counts[..3].iter().all(|count| *count > 800), "{counts:?}");
-        // A minute later nothing is known of anybody.
-        let mut later = [0; 4];
-        for _ in 0..400 {
-            later[upstream.pick(&[], 400_000).unwrap().index()] += 1;
-        }
-        assert!(later[3] > 40, "{later:?}");
-    }
-
-    #[test]
-    fn who_fails_is_left_out_and_comes_back_by_one_trial() {
-        let upstream = upstream(2, Balance::RoundRobin);
-        let fail = |now_ms| {
-            let used = upstream.pick(&[1], now_ms).unwrap();
-            used.failed(now_ms)
-        };
-        assert_eq!([fail(1), fail(2), fail(3)], [false, false, true]);
-        for now_ms in [4, 900] {
-            assert_eq!(upstream.pick(&[], now_ms).unwrap().index(), 1);
-            assert!(upstream.pick(&[1], now_ms).is_none());
-        }
-        let trial = upstream.pick(&[], 1_003).unwrap();
-        assert_eq!(trial.index(), 0);
-        assert!(upstream.pick(&[1], 1_003).is_none());
-        // It failed once more: twice as long.
-        assert!(!trial.failed(1_010));
-        assert!(upstream.pick(&[1], 3_009).is_none());
-        let trial = upstream.pick(&[1], 3_010).unwrap();
-        trial.answered(100, 3_011);
-        assert!(upstream.pick(&[1], 3_011).is_some());
-        assert!(!fail(3_012));
-    }
-
-    #[test]
-    fn failures_far_apart_and_those_of_a_lone_member_leave_nobody_out() {
-        let two = upstream(2, Balance::RoundRobin);
-        for at in [0, 20_000, 40_000, 60_000] {
-            assert!(!two.pick(&[1], at).unwrap().failed(at));
-        }
-        let alone = upstream(1, Balance::Latency);
-        for _ in 0..100 {
-            assert!(!alone.pick(&[], 1).unwrap().failed(1));
-        }
-    }
-
-    #[test]
-    fn retries_are_a_share_of_requests() {
-        let upstream = upstream(2, Balance::Latency);
-        let saved = (0..100).filter(|_| upstream.take_retry()).count();
-        assert_eq!(saved, 10);
-        for _ in 0..100 {
-            upstream.count_request();
-        }
-        assert_eq!((0..100).filter(|_| upstream.take_retry()).count(), 10);
-    }
-}
+mod tests;

@@ -1,8 +1,9 @@
 //! Servers of other people that answer for routes: who they are and how they are reached. Knows no
 //! protocol that is spoken there.
 //!
-//! - `members` who is asked next, and who is left out; `address` where one is, as the config has
-//!   it
+//! - `members` who there is, and who is left out; `balance` who of them is asked next, by their
+//!   `latency` for one; `sticky` who stays with whom; `check` looking at them from time to time
+//! - `address` where one is, as the config has it
 //! - `names` where a name leads
 //! - `connect` a connection to it, `kept` those that stay open between requests
 //! - `ask` asking one after the other where one fails, `link` a connection while a request has it
@@ -12,14 +13,18 @@
 
 pub mod address;
 pub(crate) mod ask;
+pub mod balance;
+pub(crate) mod check;
 pub mod config;
 pub(crate) mod connect;
 pub(crate) mod fail;
 pub(crate) mod kept;
 pub(crate) mod keys;
+pub(crate) mod latency;
 pub(crate) mod link;
 pub mod members;
 pub(crate) mod names;
 pub mod patience;
 pub(crate) mod sending;
+pub(crate) mod sticky;
 pub mod told;

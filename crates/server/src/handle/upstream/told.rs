@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UpstreamReport {
-    /// The route and its handler.
+    /// What the config calls them, else the route and its handler.
     pub name: String,
     /// Its members.
     pub members: Vec<MemberReport>,
@@ -19,10 +19,19 @@ pub struct UpstreamReport {
 pub struct MemberReport {
     /// Where it is.
     pub address: String,
-    /// `in` while it is asked, `out` while it is left out after failures.
+    /// `in` while it is asked, `out` while it is left out, `draining` while it gets no new
+    /// requests because an operator wants that.
     pub state: String,
     /// Seconds until it is tried again, while it is out.
     pub out_for_s: Option<u64>,
+    /// Why it is left out; null where it is not.
+    pub why: Option<String>,
+    /// Its share of the requests beside those of others.
+    pub weight: u32,
+    /// It is asked where all others are left out.
+    pub is_backup: bool,
+    /// Requests that it has at once, where that is limited.
+    pub requests_max: Option<usize>,
     /// Requests that it has now.
     pub requests: usize,
     /// Connections that rest.

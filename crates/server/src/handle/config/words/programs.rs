@@ -366,8 +366,6 @@ pub(super) static WORDS: &[Foreign] = &[
             "ProxyPassReverse",
             "reverse_proxy",
             "proxy.server",
-            "upstream",
-            "upstreams",
             "load_balancing",
             "balancer",
             "backend",
@@ -376,6 +374,19 @@ pub(super) static WORDS: &[Foreign] = &[
         &["site.route.proxy"],
         "`proxy = \"http://127.0.0.1:3000\"` in a route; several members: `proxy = { to = \
          [\"http://a:3000\", \"http://b:3000\"] }`",
+    ),
+    keys(
+        &[
+            "least_conn",
+            "ip_hash",
+            "BalancerMember",
+            "roundrobin",
+            "leastconn",
+        ],
+        "nginx, Apache, HAProxy",
+        &["upstream.balance", "upstream.member"],
+        "`balance` of `proxy` and `[[upstream]]` says who of several gets a request; \
+         `[[upstream.member]]` has `weight` and `backup`",
     ),
     keys(
         &["ProxyPreserveHost"],

@@ -355,7 +355,7 @@ pub(super) static WORDS: &[Foreign] = &[
          says more",
     ),
     keys(
-        &["health_check", "healthcheck", "ping.path"],
+        &["healthcheck", "ping.path"],
         "nginx, php-fpm",
         &["site.route.respond"],
         "a `[[site.route]]` with `path = \"/health\"` and `respond = { body = \"ok\" }`",

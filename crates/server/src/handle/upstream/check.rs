@@ -1,0 +1,138 @@
+//! Looking at members from time to time, whether or not they have requests. Each has a task on one
+//! of the threads, for as long as its upstream is in use.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Weak};
+use std::task::Poll;
+
+use hob_http::{Reactor, Watched};
+
+use crate::cache::disk_threads::DiskThreads;
+use crate::handle::upstream::config::CheckSettings;
+use crate::handle::upstream::connect::{self, ConnectError};
+use crate::handle::upstream::members::{Member, Upstream};
+
+/// How a member is asked in a protocol.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CheckProtocol {
+    /// Who speaks it.
+    pub(crate) handler: &'static str,
+    /// What is sent to ask this host for this path.
+    pub(crate) request: fn(path: &str, host: &str) -> Vec<u8>,
+    /// The status of the answer that begins so; `None` while more is needed. An error says why it
+    /// is none.
+    pub(crate) status: fn(came: &[u8]) -> Result<Option<u16>, String>,
+}
+
+/// What a task looks with.
+#[derive(Clone)]
+pub(crate) struct CheckMeans {
+    pub(crate) reactor: Reactor,
+    /// Looks names up.
+    pub(crate) pool: DiskThreads,
+}
+
+/// Longest head of an answer to a check, in bytes.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+const READ_BYTES: usize = 4 * 1024;
+
+/// Begins to look at each member.
+pub(crate) fn start(upstream: &Arc<Upstream>, protocol: CheckProtocol, means: &CheckMeans) {
+    for index in 0..upstream.len() {
+        let (upstream, means) = (Arc::downgrade(upstream), means.clone());
+        let reactor = means.reactor.clone();
+        reactor.spawn_standing(async move {
+            let timer = means.reactor.timer();
+            while let Some(pause) = look(&upstream, index, protocol, &means).await {
+                timer.set(pause);
+                timer.elapsed().await;
+            }
+        });
+    }
+}
+
+/// Looks at a member once. Returns how long until the next time; `None` where nobody wants to know
+/// any more.
+async fn look(
+    upstream: &Weak<Upstream>,
+    index: usize,
+    protocol: CheckProtocol,
+    means: &CheckMeans,
+) -> Option<std::time::Duration> {
+    let upstream = upstream.upgrade()?;
+    let check = upstream.settings.check.as_ref()?;
+    let member = &upstream.members()[index];
+    let found = ask(member, check, protocol, means).await;
+    let why = found.as_ref().err().cloned();
+    let streak = (check.fall, check.rise);
+    if member.check_found(found, streak, means.reactor.now_ms()) {
+        match why {
+            Some(why) => tracing::warn!(
+                member = %member.text, "upstream: it is left out, its check failed: {why}"
+            ),
+            None => tracing::info!(member = %member.text, "upstream: its check is well again"),
+        }
+    }
+    Some(check.every)
+}
+
+async fn ask(
+    member: &Member,
+    check: &CheckSettings,
+    protocol: CheckProtocol,
+    means: &CheckMeans,
+) -> Result<(), String> {
+    let limit = means.reactor.timer();
+    limit.set(check.timeout);
+    let on = (&means.reactor, &means.pool);
+    let socket = connect::to(member, on, check.timeout).await;
+    let socket = socket.map_err(|error| match error {
+        ConnectError::Timeout => "no connection in time".to_owned(),
+        ConnectError::Refused(error) => error,
+    })?;
+    if check.path.is_empty() {
+        return Ok(());
+    }
+    let host = match member.address {
+        super::address::MemberAddress::Unix(_) => "localhost",
+        _ => &member.text,
+    };
+    let request = (protocol.request)(&check.path, host);
+    let mut exchange = std::pin::pin!(status(&socket, &request, protocol));
+    let status = poll_fn(|cx| match exchange.as_mut().poll(cx) {
+        Poll::Ready(status) => Poll::Ready(status),
+        Poll::Pending => limit
+            .poll_elapsed(cx)
+            .map(|()| Err("no answer in time".to_owned())),
+    })
+    .await?;
+    match check.expect.contains(&status) {
+        true => Ok(()),
+        false => Err(format!("its status is {status}")),
+    }
+}
+
+async fn status(socket: &Watched, request: &[u8], protocol: CheckProtocol) -> Result<u16, String> {
+    let text = |error: std::io::Error| error.to_string();
+    let mut sent = 0;
+    while sent < request.len() {
+        let left = &request[sent..];
+        sent += poll_fn(|cx| socket.poll_write(cx, left))
+            .await
+            .map_err(text)?;
+    }
+    let (mut came, mut room) = (Vec::new(), [0; READ_BYTES]);
+    loop {
+        let count = poll_fn(|cx| socket.poll_read(cx, &mut room)).await;
+        match count.map_err(text)? {
+            0 => return Err("the connection ended before an answer".to_owned()),
+            count => came.extend_from_slice(&room[..count]),
+        }
+        if let Some(status) = (protocol.status)(&came)? {
+            return Ok(status);
+        }
+        if came.len() > HEAD_BYTES_MAX {
+            return Err("the head of its answer does not end".to_owned());
+        }
+    }
+}
