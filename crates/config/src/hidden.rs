@@ -68,7 +68,10 @@ fn secrets(item: &Item, name: &str, spans: &mut Vec<Range<usize>>) {
 
 /// What a table has for this key may be secret.
 pub fn is_secret(table: &str, key: &str) -> bool {
-    matches!((table, key), (_, "env") | ("otlp", "headers"))
+    matches!(
+        (table, key),
+        (_, "env") | ("otlp" | "proxy", "headers") | ("sticky", "secret")
+    )
 }
 
 fn values(item: &Item, spans: &mut Vec<Range<usize>>) {

@@ -72,6 +72,48 @@ fn request_is_made_anew_and_says_who_asks() {
 }
 
 #[test]
+fn fields_that_the_config_sets_stand_in_the_place_of_the_clients() {
+    let keys = "headers = { X-Api-Key = \"own\", Accept-Encoding = \"\" }";
+    let fields = "X-Api-Key: theirs\r\nX_Api_Key: theirs\r\nAccept-Encoding: gzip\r\n\
+                  X-B: 1\r\n";
+    let told = lines(&asked(keys, "GET", "/app/", fields, b""));
+    let of = |name: &str| {
+        let mut found = told.iter().filter(|line| line.starts_with(name));
+        (found.next().cloned(), found.count())
+    };
+    assert_eq!(of("x-api-key"), (Some("x-api-key: own".to_owned()), 0));
+    assert_eq!((of("x_api_key").0, of("accept-encoding").0), (None, None));
+    assert_eq!(of("x-b").0.as_deref(), Some("x-b: 1"));
+}
+
+#[test]
+fn answers_that_lead_to_the_other_server_lead_here() {
+    let redirect = |location: &str| {
+        let cookie = "Set-Cookie: a=1; Path=/base/; Domain=127.0.0.1";
+        sends(format!(
+            "HTTP/1.1 302 Found\r\nLocation: {location}\r\n{cookie}\r\nContent-Length: 0\r\n\r\n"
+        ))
+    };
+    let peer = Peer::start_with(|port| {
+        let own = format!("http://127.0.0.1:{port}/base/x?y");
+        vec![
+            redirect(&own),
+            redirect("/base/z"),
+            redirect("https://other.example/base/"),
+        ]
+    });
+    let to = format!("\"http://127.0.0.1:{}/base/\"", peer.port);
+    let site = serve_to(&to, "cookies = true, keep = 0");
+    for led in ["/app/x?y", "/app/z", "https://other.example/base/"] {
+        let answer = site.get("/app/").answer;
+        assert_eq!(answer.header("location"), Some(led));
+        assert_eq!(answer.header("set-cookie"), Some("a=1; Path=/app/"));
+    }
+    site.stop();
+    peer.join();
+}
+
+#[test]
 fn fields_that_connection_names_stay_behind() {
     let peer = Peer::start(vec![answers(1)]);
     let site = serve(&[&peer], "");

@@ -31,8 +31,18 @@ impl Peer {
     }
 
     fn start_after(acts: Vec<Act>, read: fn(&mut Taken) -> String) -> Peer {
+        Peer::start_at(|_| acts, read)
+    }
+
+    /// The same for acts that know its port.
+    pub(crate) fn start_with(acts: impl FnOnce(u16) -> Vec<Act>) -> Peer {
+        Peer::start_at(acts, Taken::read)
+    }
+
+    fn start_at(acts: impl FnOnce(u16) -> Vec<Act>, read: fn(&mut Taken) -> String) -> Peer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
+        let acts = acts(port);
         let thread = std::thread::spawn(move || {
             let taken = acts.into_iter().map(|act| {
                 let stream = listener.accept().unwrap().0;

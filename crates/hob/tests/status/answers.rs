@@ -72,7 +72,11 @@ fn request(place: &Place, name: &str, path: &str) -> (String, Value, u16) {
         "member" => {
             let upstream = told(place, "/v1/programs")["upstreams"][0].clone();
             let member = &upstream["members"][0]["address"];
-            (path.to_owned(), json!({ "name": upstream["name"], "member": member }), 200)
+            (
+                path.to_owned(),
+                json!({ "name": upstream["name"], "member": member }),
+                200,
+            )
         }
         "purge" => (path.to_owned(), json!({ "all": true }), 200),
         "change" | "difference" | "rejection" | "verdict" => {

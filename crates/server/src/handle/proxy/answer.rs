@@ -14,6 +14,7 @@ use crate::handle::proxy::exchange::ProxyExchange;
 use crate::handle::proxy::fail::{self, ProxyFailure};
 use crate::handle::proxy::head::{SentBody, SentHead, SentUpgrade, TargetParts, push_target};
 use crate::handle::proxy::reply;
+use crate::handle::proxy::rewrite::SamePlaces;
 use crate::handle::proxy::wire::Asked;
 use crate::handle::script::body::{BodyCollectError, ProgramRequestBody};
 use crate::handle::script::fail::broken_body;
@@ -24,6 +25,7 @@ use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::link::{Link, LinkTerms};
 use crate::handle::upstream::sending::{BodyFraming, Outgoing};
 use crate::handle::{AnswersRoute, plain, upstream};
+use crate::route::percent::{UrlPart, encode};
 use crate::serve::context::OnRoute;
 
 /// A request for another server.
@@ -33,6 +35,8 @@ struct ProxiedRequest {
     counters: Arc<ThreadCounters>,
     pool: DiskThreads,
     target: Vec<u8>,
+    /// The folder here for which the one in `to` stands; empty where there is none.
+    folder: Vec<u8>,
 }
 
 /// The same once it has its place, and since when.
@@ -55,7 +59,12 @@ impl AnswersRoute for Proxy {
             &self.parts(on.request, (on.path, on.below), is_rewritten),
             &mut target,
         );
+        let mut folder = Vec::new();
+        if !self.settings.base.is_empty() && !is_rewritten && on.path[..on.below].ends_with(b"/") {
+            encode(&on.path[..on.below], UrlPart::Path, &mut folder);
+        }
         Answered::Later(Box::pin(run(ProxiedRequest {
+            folder,
             proxy: Arc::clone(self),
             request: on.request.clone(),
             counters: Arc::clone(&on.desk.counters),
@@ -100,6 +109,32 @@ impl Proxy {
     }
 }
 
+impl ProxiedRequest {
+    /// Has an answer lead here that names the other server by one of its names.
+    fn lead_here(&self, authorities: [&[u8]; 2], response: &mut Response) {
+        let settings = &self.proxy.settings;
+        let may_lead = settings.location && matches!(response.status(), 201 | 300..=399);
+        if !may_lead && !settings.cookies {
+            return;
+        }
+        let host = self.request.head().host();
+        let places = SamePlaces {
+            authorities: authorities.map(|own| if own == host { &b""[..] } else { own }),
+            host,
+            folders: match self.folder.is_empty() {
+                true => None,
+                false => Some((settings.base.as_bytes(), &self.folder)),
+            },
+        };
+        if may_lead {
+            places.lead_here(response.fields_mut());
+        }
+        if settings.cookies {
+            places.keep_cookies(response.fields_mut());
+        }
+    }
+}
+
 impl AsksMember for AskedServer<'_> {
     type Failure = ProxyFailure;
 
@@ -115,6 +150,7 @@ impl AsksMember for AskedServer<'_> {
             counters,
             pool,
             target,
+            ..
         } = self.ask;
         let head = request.head();
         let tunnel = request.tunnel().filter(|name| proxy.may_upgrade(name));
@@ -140,6 +176,7 @@ impl AsksMember for AskedServer<'_> {
                 key: key.as_deref(),
             }),
         };
+        let authorities = [head.authority.as_bytes(), head.host()];
         let outgoing = Outgoing {
             head: head.lines(),
             body,
@@ -151,7 +188,11 @@ impl AsksMember for AskedServer<'_> {
         let may_steer = proxy.settings.control;
         let times = (self.started, retry);
         let answered = reply::of(request, &mut exchange, may_steer, times).await;
-        answered.map_err(|failure| {
+        let led = |mut response: Response| {
+            self.ask.lead_here(authorities, &mut response);
+            response
+        };
+        answered.map(led).map_err(|failure| {
             let (link, is_unheard) = exchange.map(ProxyExchange::give_up).unwrap_or_default();
             Box::new(AskFailure {
                 failure,

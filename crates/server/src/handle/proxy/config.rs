@@ -10,10 +10,12 @@ use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
 use crate::handle::config::program::Programs;
+use crate::handle::config::text::{header_name_wrong, header_value_wrong};
 use crate::handle::config::tree::Section;
 use crate::handle::config::{Config, Route};
 use crate::handle::proxy::Proxy;
 use crate::handle::proxy::check::CHECK;
+use crate::handle::proxy::head::is_own_field;
 use crate::handle::proxy::keys::{PROXY, PROXY_TIMEOUT};
 use crate::handle::script::build::half_close;
 use crate::handle::upstream::address::MemberAddress;
@@ -41,6 +43,12 @@ pub struct ProxySettings {
     pub host: HostSent,
     /// What is told of the client.
     pub forwarded: ForwardedFields,
+    /// Fields that are set, those without a value left out; names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// Answers that lead to the other server lead here.
+    pub location: bool,
+    /// Its cookies hold for the route.
+    pub cookies: bool,
     /// Protocols that may be spoken through tunnels.
     pub upgrade: Vec<String>,
     /// How long nothing may go through a tunnel.
@@ -232,6 +240,9 @@ fn read(section: &Section, from: UpstreamSections<'_>, faults: &mut Faults<'_>) 
             standard: has("Forwarded"),
             via: has("Via"),
         },
+        headers: headers(section, faults),
+        location: section.flag("location"),
+        cookies: section.flag("cookies"),
         upgrade: upgrade(section, faults),
         tunnel_idle: section.inner("timeout", &PROXY_TIMEOUT, |timeout| timeout.time("tunnel")),
         head: section.size_usize("head"),
@@ -251,6 +262,30 @@ fn host(section: &Section, faults: &mut Faults<'_>) -> HostSent {
             HostSent::Keep
         }
     }
+}
+
+/// Fields to set. What says how a request is to be read, and who asks, is hob's own.
+fn headers(section: &Section, faults: &mut Faults<'_>) -> Vec<(String, String)> {
+    let mut headers = Vec::new();
+    for pair in section.map("headers") {
+        let name = pair.name.to_ascii_lowercase();
+        if let Some((message, hint)) = header_name_wrong(&pair.name) {
+            faults.error(pair.key, message).hint(hint);
+        } else if is_own_field(name.as_bytes()) {
+            faults
+                .error(
+                    pair.key,
+                    format!("`{}` is written by hob itself", pair.name),
+                )
+                .hint("`host`, `forwarded` and `upgrade` say what is told; remove it here");
+        }
+        if let Some(hint) = header_value_wrong(&pair.text) {
+            let message = format!("{:?} is no value of a field", pair.text);
+            faults.error(pair.spot, message).hint(hint);
+        }
+        headers.push((name, pair.text.clone()));
+    }
+    headers
 }
 
 fn upgrade(section: &Section, faults: &mut Faults<'_>) -> Vec<String> {

@@ -107,8 +107,8 @@ fn is_plain(sent: &[u8]) -> bool {
     true
 }
 
-/// Fields of the client that are not passed on.
-fn is_left_out(name: &[u8]) -> bool {
+/// Fields that are written here: a client's own are not passed on, and the config sets none.
+pub(super) fn is_own_field(name: &[u8]) -> bool {
     const LEFT_OUT: &[&[u8]] = &[
         b"connection",
         b"content-length",
@@ -131,15 +131,19 @@ fn is_left_out(name: &[u8]) -> bool {
         b"x-forwarded-proto",
         b"x-real-ip",
     ];
-    // Programs behind WSGI and CGI cannot tell `_` from `-`.
+    let first = name.first().map_or(0, u8::to_ascii_lowercase);
+    let is_it = |one: &&[u8]| one[0] == first && is_same_name(one, name);
+    b"cefhkptux".contains(&first) && LEFT_OUT.iter().any(is_it)
+}
+
+/// Whether a name means the same to the other side as this one in lower case: programs behind WSGI
+/// and CGI cannot tell `_` from `-`.
+fn is_same_name(lower: &[u8], name: &[u8]) -> bool {
     let same = |(one, other): (&u8, &u8)| match other {
-        b'_' => *one == b'-',
+        b'_' => *one == b'-' || *one == b'_',
         other => *one == other.to_ascii_lowercase(),
     };
-    let first = name.first().map_or(0, u8::to_ascii_lowercase);
-    let is_it =
-        |one: &&[u8]| one[0] == first && one.len() == name.len() && one.iter().zip(name).all(same);
-    b"cefhkptux".contains(&first) && LEFT_OUT.iter().any(is_it)
+    lower.len() == name.len() && lower.iter().zip(name).all(same)
 }
 
 impl SentHead<'_> {
@@ -187,7 +191,7 @@ impl SentHead<'_> {
         out.extend_from_slice(b"\r\n");
     }
 
-    fn host(&self) -> &[u8] {
+    pub(super) fn host(&self) -> &[u8] {
         match &self.settings.host {
             HostSent::Keep => match self.request.head().host() {
                 b"" => self.authority.as_bytes(),
@@ -210,14 +214,20 @@ impl SentHead<'_> {
         };
         let key_is_own = self.tunnel.is_some_and(|tunnel| tunnel.key.is_some());
         for (name, value) in head.fields() {
-            if is_left_out(name)
+            if is_own_field(name)
                 || is_named(name)
+                || self.sets(name)
                 || is_traced && is_of_trace(name)
                 || key_is_own && name.eq_ignore_ascii_case(b"sec-websocket-key")
             {
                 continue;
             }
             push_field(out, name, value);
+        }
+        for (name, value) in &self.settings.headers {
+            if !value.is_empty() {
+                push_field(out, name.as_bytes(), value.as_bytes());
+            }
         }
         let begin = out.len();
         out.extend_from_slice(b"Cookie: ");
@@ -232,6 +242,12 @@ impl SentHead<'_> {
             });
             push_line(out, b"tracestate", |out| push_tracestate(self.request, out));
         }
+    }
+
+    /// Whether the config sets this field, or leaves it out.
+    fn sets(&self, name: &[u8]) -> bool {
+        let mut set = self.settings.headers.iter();
+        set.any(|(own, _)| is_same_name(own.as_bytes(), name))
     }
 
     /// Says who asks, and over what.

@@ -1,8 +1,10 @@
 //! Keys of `proxy`.
 
 use crate::handle::config::key::Preset::{Nothing, Required};
-use crate::handle::config::key::ValueType::{Integer, Table, Text, TextOrTexts, Texts, Words};
-use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, joined};
+use crate::handle::config::key::ValueType::{
+    Flag, Integer, Map, Table, Text, TextOrTexts, Texts, Words,
+};
+use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, joined};
 use crate::handle::config::schema::{TIME_OR_NONE, secs};
 use crate::handle::script::keys::CONTROL;
 use crate::handle::upstream::keys::{CHOICE_KEYS, HEAD, QUEUE, RETRY, TIMEOUT_KEYS, connections};
@@ -25,7 +27,7 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
     text: "Another HTTP server answers: requests are passed on to it over HTTP/1.1. A plain string \
            is `to`.",
     base: None,
-    keys: &joined::<{ CHOICE_KEYS.len() + 11 }>(&[
+    keys: &joined::<{ CHOICE_KEYS.len() + 14 }>(&[
         &[
         SchemaKey::new("to", TextOrTexts, Required)
             .says(
@@ -53,6 +55,27 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
              names is never passed on, whether they are listed or not, but for `Via`.",
         )
         .example("[\"X-Forwarded-For\", \"Forwarded\"]"),
+        SchemaKey::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
+            .says(
+                "Header fields set in every request that is passed on; an empty value removes the \
+                 field. Those of answers are set by `headers` of the site and the route.",
+            )
+            .example("{ X-Api-Key = \"abc\", Accept-Encoding = \"\" }")
+            .aka(&["set_headers", "request_headers"]),
+        SchemaKey::new("location", Flag, Preset::Flag(true))
+            .says(
+                "Where `Location` and `Content-Location` of its answers name the other server, or \
+                 the folder in `to`, they are made to lead to the same here.",
+            )
+            .example("false")
+            .aka(&["redirects"]),
+        SchemaKey::new("cookies", Flag, Preset::Flag(false))
+            .says(
+                "Its cookies are made to hold for the route: a `Path` in the folder of `to` \
+                 becomes that of the route, and a `Domain` that is the other server's goes.",
+            )
+            .example("true")
+            .aka(&["cookie_path", "cookie_domain"]),
         SchemaKey::new("upgrade", Texts, Preset::Texts(&["websocket"]))
             .says(
                 "Protocols that clients may have spoken through a tunnel (`Upgrade`, and CONNECT \
@@ -85,6 +108,12 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
         CONTROL,
         ],
     ]),
+};
+
+/// `site.route.proxy.headers`
+static HEADER_TO_TEXT: MapOf = MapOf {
+    key: "header",
+    value: MapValue::Text,
 };
 
 /// `[site.route.proxy.timeout]`

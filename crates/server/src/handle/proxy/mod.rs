@@ -4,6 +4,7 @@
 //! - `explain` what would be asked, `check` how a member is asked how it is
 //! - `head` the request as it is sent, `wire` what comes back as bytes, `exchange` a request on its
 //!   connection, `body` its answer's body, `tunnel` raw bytes both ways
+//! - `rewrite` where answers lead
 //! - `fail` what goes wrong, and who is told
 //! - `keys` its keys, `config` what they say, `limits` what nobody needs to set
 
@@ -18,6 +19,7 @@ pub mod head;
 pub(crate) mod keys;
 mod limits;
 mod reply;
+mod rewrite;
 mod tunnel;
 pub mod wire;
 

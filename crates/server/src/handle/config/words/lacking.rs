@@ -25,13 +25,6 @@ pub(super) static WORDS: &[Foreign] = &[
         COMING,
     ),
     lacks(
-        &["proxy_set_header", "header_up"],
-        "nginx, Caddy",
-        "rules for fields that are passed on",
-        "`host` and `forwarded` of `proxy` set the usual ones",
-        COMING,
-    ),
-    lacks(
         &[
             "FcgidWrapper",
             "scgi",

@@ -389,6 +389,24 @@ pub(super) static WORDS: &[Foreign] = &[
          `[[upstream.member]]` has `weight` and `backup`",
     ),
     keys(
+        &["proxy_set_header", "header_up", "RequestHeader"],
+        "nginx, Caddy, Apache",
+        &["site.route.proxy.headers", "site.headers_remove"],
+        "`headers` of `proxy` sets fields of requests, `host` and `forwarded` the usual ones; \
+         `headers` and `headers_remove` of a route are about its answers",
+    ),
+    keys(
+        &[
+            "proxy_redirect",
+            "proxy_cookie_path",
+            "proxy_cookie_domain",
+            "ProxyPassReverseCookiePath",
+        ],
+        "nginx, Apache",
+        &["site.route.proxy.location", "site.route.proxy.cookies"],
+        "`location` of `proxy` is on by itself; `cookies = true` does the same for cookies",
+    ),
+    keys(
         &["ProxyPreserveHost"],
         "Apache",
         &["site.route.proxy.host"],
@@ -411,12 +429,7 @@ pub(super) static WORDS: &[Foreign] = &[
         "`retry = { times = 2, on = [\"connect\", \"closed\"] }` in `proxy` of a route",
     ),
     needless(
-        &[
-            "proxy_http_version",
-            "proxy_buffering",
-            "proxy_redirect",
-            "header_down",
-        ],
+        &["proxy_http_version", "proxy_buffering", "header_down"],
         "nginx, Caddy",
         "`proxy` speaks HTTP/1.1, passes answers on as they come, and follows the header rules of \
          its route",

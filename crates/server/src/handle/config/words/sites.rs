@@ -283,8 +283,8 @@ pub(super) static WORDS: &[Foreign] = &[
         "`headers = { X-Frame-Options = \"DENY\" }` in `[[site]]` or a route",
     ),
     keys(
-        &["add_header", "setenv.add-response-header", "RequestHeader"],
-        "nginx, uWSGI, lighttpd, Apache",
+        &["add_header", "setenv.add-response-header"],
+        "nginx, uWSGI, lighttpd",
         &[
             "site.headers_add",
             "site.headers",
