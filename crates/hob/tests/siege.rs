@@ -13,6 +13,7 @@
 //! - `upgrades` upgrades while warm scripts are asked for
 //! - `deaths` servers die under clients of HTTP/3
 //! - `reloads` requests live through reloads that change the access log
+//! - `upstreams` servers behind hob are killed, restarted and exchanged
 //! - `watch` what a running server holds: processes, descriptors, memory
 #![allow(clippy::unwrap_used)]
 
@@ -38,6 +39,8 @@ mod runaways;
 mod site;
 #[path = "siege/upgrades.rs"]
 mod upgrades;
+#[path = "siege/upstreams.rs"]
+mod upstreams;
 #[path = "siege/watch.rs"]
 mod watch;
 #[path = "siege/workers.rs"]
