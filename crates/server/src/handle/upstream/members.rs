@@ -412,9 +412,12 @@ impl Upstream {
             }
             Balance::Latency | Balance::Hash(_) => {
                 let all = of.iter().map(candidate).collect::<Vec<_>>();
+                // What answers took lately they took beside others, so that the number of others
+                // now counts by its root: a member with many workers has many under way and is
+                // as fast.
                 balance::better_of_two(&all, |one| {
-                    self.members[one.index].latency.now(now_ms) * (one.load + 1) as f64
-                        / one.weight as f64
+                    let latency_us = self.members[one.index].latency.now(now_ms);
+                    latency_us * ((one.load + 1) as f64 / one.weight as f64).sqrt()
                 })
             }
         }
