@@ -15,6 +15,7 @@
 //! - `thread` the loop that carries bytes between sockets, engine and answers
 //! - `listen` opening sockets
 //! - `tls` handshakes and records below a connection
+//! - `proxy_protocol` what stands before a connection's first byte and says whose it is
 //! - `network` what the network below a connection is like
 //! - `acme` certificates from an authority, asked for by themselves
 //! - `post` sending to other people's servers what this one exports
@@ -40,6 +41,7 @@ mod pipe;
 pub mod post;
 mod priority;
 pub mod private_folder;
+pub mod proxy_protocol;
 mod rate;
 mod raw;
 pub mod reactor;
