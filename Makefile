@@ -26,7 +26,7 @@ RUST_PACKAGES := rustc-web cargo-web
 SERVE_COMMANDS := perl python3
 # What the tests need besides: rivals to compare with, clients and a browser, tracers, other people's
 # suites and frameworks, headers for the native parts of languages, and what makes and tries packages.
-TEST_PACKAGES := nginx-light apache2 chromium dnsmasq-base openssl curl nghttp2-client nghttp2-server brotli zstd wrk strace fuse3 slowhttptest \
+TEST_PACKAGES := nginx-light apache2 haproxy chromium dnsmasq-base openssl curl nghttp2-client nghttp2-server brotli zstd wrk strace fuse3 slowhttptest \
 	python3 python3-venv \
 	php-cgi php-fpm uwsgi-core uwsgi-plugin-python3 lighttpd lighttpd-mod-openssl cgit git gitweb mercurial awstats fossil libplack-perl \
 	python3-dev mypy libcgi-pm-perl libcgi-fast-perl libdancer2-perl libmojolicious-perl \

@@ -196,6 +196,8 @@ fn build_limits(root: &Section, faults: &mut Faults<'_>) -> LimitSettings {
         handshake_time: section.time("handshake_time"),
         handshake_bytes: section.size_usize("handshake_bytes"),
         handshakes: section.number("handshakes"),
+        proxy_protocol_time: section.time("proxy_protocol_time"),
+        proxy_protocol_bytes: section.size_usize("proxy_protocol_bytes"),
         h3_unread: section.size_usize("h3_unread"),
         connections: section.number("connections"),
         connections_per_client: section.number("connections_per_client"),
@@ -413,6 +415,9 @@ fn build_listeners(
         };
         let mut listener = listener(section, address, inherited, logs, faults);
         listener.tls = tls;
+        if listener.proxy_protocol {
+            super::trust::look_at_header(section, &mut listener, faults);
+        }
         let mut both = (listeners, spots);
         add_listener(listener, own_spots, localhost, &mut both);
         (listeners, spots) = both;
@@ -518,5 +523,6 @@ pub(crate) fn listener(
             choice => choice,
         },
         trust: ClientTrust::read(section, faults),
+        proxy_protocol: section.flag("proxy_protocol"),
     }
 }

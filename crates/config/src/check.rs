@@ -227,11 +227,11 @@ fn certificates_on_disk<H: Handlers>(
             let hint = "write the file's own path";
             looked.file(authorities, spots.client_ca, hint, faults);
         }
-        if site.https_only
-            && config
-                .site_listeners()
-                .all(|listener| listener.tls.is_none())
-        {
+        // What stands in front may speak it.
+        let is_clear = |listener: &super::Listener| {
+            listener.tls.is_none() && listener.trust.is_none() && !listener.proxy_protocol
+        };
+        if site.https_only && config.site_listeners().all(is_clear) {
             faults
                 .error(
                     spots.https_only,

@@ -96,6 +96,10 @@ pub struct LimitSettings {
     pub handshake_bytes: usize,
     /// TLS handshakes under way at a time (closed).
     pub handshakes: usize,
+    /// Time for a whole header of the PROXY protocol (closed).
+    pub proxy_protocol_time: Duration,
+    /// Longest header of its version 2, in bytes (closed).
+    pub proxy_protocol_bytes: usize,
     /// Bytes of bodies over HTTP/3 that nobody reads, of all connections (503).
     pub h3_unread: usize,
     /// Open connections of the server.
@@ -188,6 +192,8 @@ pub struct Listener {
     pub log: LogChoice,
     /// Whose word on its clients is believed.
     pub trust: Option<ClientTrust>,
+    /// Connections begin with a header of the PROXY protocol.
+    pub proxy_protocol: bool,
 }
 
 /// Where a listener listens.

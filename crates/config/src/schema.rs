@@ -259,6 +259,25 @@ pub static LIMITS: SchemaTable = SchemaTable {
              closed.",
         )
         .example("500"),
+        SchemaKey::new("proxy_protocol_time", TIME_SOME, secs(5))
+            .says(
+                "Time for a whole header of the PROXY protocol, from the connection's begin; then \
+                 it is closed.",
+            )
+            .example("\"1s\""),
+        SchemaKey::new(
+            "proxy_protocol_bytes",
+            Size {
+                min: 256,
+                max: 64 * KIB,
+            },
+            Preset::Size(2 * KIB),
+        )
+        .says(
+            "Longest such header of version 2; then the connection is closed. One of version 1 has \
+             107 bytes at most.",
+        )
+        .example("\"4KiB\""),
         SchemaKey::new(
             "h3_unread",
             Size {
@@ -530,6 +549,14 @@ pub static LISTEN: SchemaTable = SchemaTable {
                  `CF-Connecting-IP`.",
             )
             .example("\"Forwarded\""),
+        SchemaKey::new("proxy_protocol", Flag, Preset::Flag(false))
+            .says(
+                "Each connection begins with a header of the PROXY protocol, version 1 or 2, before \
+                 TLS and HTTP, and is the one of the client that it names; one without is closed. \
+                 With `trusted` only those there may connect, and fields are believed only where \
+                 `client_from` is written. HTTP/3, which has no such header, is not spoken.",
+            )
+            .example("true"),
         SchemaKey::new("tls", OrFlag("certificate", &LISTEN_TLS), Nothing("")),
         SchemaKey::new("log", Text, Inherited("what `default_log` says"))
             .says(

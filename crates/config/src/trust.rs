@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::config::Listener;
 use super::fault::Faults;
 use super::tree::Section;
 
@@ -12,8 +13,9 @@ pub struct ClientTrust {
     pub networks: Vec<AddressRange>,
     /// Whoever connects over a Unix socket.
     pub unix: bool,
-    /// The field in which they say it, in lower case.
-    pub field: String,
+    /// The field in which they say it, in lower case; `None` where the header of the PROXY protocol
+    /// says it, and no field.
+    pub field: Option<String>,
 }
 
 /// A network: addresses that begin alike.
@@ -66,12 +68,19 @@ impl ClientTrust {
         self.networks.iter().any(|network| network.has(address))
     }
 
+    /// Whether what who connects from there says is believed; `None` is a Unix socket.
+    pub fn has_peer(&self, peer: Option<IpAddr>) -> bool {
+        peer.map_or(self.unix, |peer| self.has(peer))
+    }
+
     /// Reads it; `None` where nobody is believed.
     pub(crate) fn read(section: &Section, faults: &mut Faults<'_>) -> Option<ClientTrust> {
+        let field = section.text("client_from").to_ascii_lowercase();
+        let is_meant = section.given("client_from").is_some() || !section.flag("proxy_protocol");
         let mut trust = ClientTrust {
             networks: Vec::new(),
             unix: false,
-            field: section.text("client_from").to_ascii_lowercase(),
+            field: None,
         };
         for (text, spot) in section.texts("trusted") {
             match AddressRange::parse(text) {
@@ -85,14 +94,15 @@ impl ClientTrust {
             }
         }
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-        if trust.field.is_empty() || !trust.field.bytes().all(is_name) {
+        if field.is_empty() || !field.bytes().all(is_name) {
             faults
                 .error(
                     section.spot("client_from"),
-                    format!("{:?} is no field", trust.field),
+                    format!("{field:?} is no field"),
                 )
                 .hint("write the name of a field, such as `X-Forwarded-For`");
         }
+        trust.field = is_meant.then_some(field);
         let is_any = trust.unix || !trust.networks.is_empty();
         if let (Some(given), false) = (section.given("client_from"), is_any) {
             faults
@@ -100,6 +110,32 @@ impl ClientTrust {
                 .hint("nobody is believed: add `trusted`, or remove it");
         }
         is_any.then_some(trust)
+    }
+}
+
+/// What does not go together with the header of the PROXY protocol that a listener asks for.
+pub(crate) fn look_at_header(section: &Section, listener: &mut Listener, faults: &mut Faults<'_>) {
+    let given = section.given("proxy_protocol");
+    if let (Some(tls), Some(keys)) = (&mut listener.tls, section.section("tls")) {
+        tls.http3 = false;
+        if let Some(http3) = keys.given("http3").filter(|_| keys.flag("http3")) {
+            faults
+                .warn(
+                    http3.key,
+                    "HTTP/3 is not spoken here: no header comes over UDP",
+                )
+                .see(section.spot("proxy_protocol"), "`proxy_protocol`")
+                .hint("remove it, and listen for HTTP/3 where clients connect by themselves");
+        }
+    }
+    let is_open = !listener.address.is_for_this_machine_only();
+    if let (Some(given), true, None) = (given, is_open, &listener.trust) {
+        faults
+            .warn(
+                given.key,
+                "whoever reaches this listener can say who they are",
+            )
+            .hint("list what stands in front in `trusted`, such as `trusted = [\"10.0.0.0/8\"]`");
     }
 }
 
@@ -133,7 +169,7 @@ mod tests {
         let mapped = ClientTrust {
             networks: vec![AddressRange::parse("10.0.0.0/8").unwrap()],
             unix: false,
-            field: String::new(),
+            field: None,
         };
         assert!(mapped.has("::ffff:10.1.2.3".parse().unwrap()));
     }

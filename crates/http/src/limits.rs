@@ -34,6 +34,10 @@ pub struct HttpLimits {
     pub handshake_bytes: usize,
     /// TLS handshakes of all threads under way at a time.
     pub handshake_count: usize,
+    /// Time for a whole header of the PROXY protocol, from the connection's begin.
+    pub proxy_protocol_time: Duration,
+    /// Longest such header of version 2, in bytes; at most 64 KiB are looked at.
+    pub proxy_protocol_bytes: usize,
     /// Bytes of bodies over HTTP/3 that nobody reads, of all connections. One may have as many of
     /// them as are left: few connections with many do not take the room of many with few (503).
     pub h3_unread_bytes: usize,
@@ -60,6 +64,8 @@ impl Default for HttpLimits {
             handshake_time: Duration::from_secs(10),
             handshake_bytes: 64 * 1024,
             handshake_count: 4096,
+            proxy_protocol_time: Duration::from_secs(5),
+            proxy_protocol_bytes: 2 * 1024,
             h3_unread_bytes: 128 * 1024 * 1024,
             body_bytes: 1024 * 1024,
             h2_connect_protocol: false,

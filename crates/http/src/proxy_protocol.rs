@@ -310,7 +310,11 @@ impl ProxyHeader<'_> {
         out.extend_from_slice(SIGNATURE);
         let kind_at = out.len() + 1;
         // The length is known when all of it is there.
-        out.extend_from_slice(&[PROXY, UNKNOWN, 0, 0]);
+        let command = match (&self.ends, &self.tls) {
+            (None, None) => LOCAL,
+            _ => PROXY,
+        };
+        out.extend_from_slice(&[command, UNKNOWN, 0, 0]);
         let begin = out.len();
         if let Some(ends) = &self.ends {
             let mut push = |address| match address {

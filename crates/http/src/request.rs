@@ -53,7 +53,7 @@ pub struct ConnectionFacts {
 pub struct ToldOfClient {
     /// Whether the client spoke TLS, where that was said.
     pub is_secure: Option<bool>,
-    /// The field in which it was said, in lower case.
+    /// The field in which it was said, in lower case; empty where the connection began with it.
     pub field: Rc<str>,
 }
 

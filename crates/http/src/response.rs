@@ -13,7 +13,7 @@ use crate::fields_coding::hpack::PreparedBlock;
 use crate::fields_coding::qpack;
 use crate::head::Fields;
 use crate::reactor::Reactor;
-use crate::request::Request;
+use crate::request::{ConnectionFacts, Request};
 use crate::status;
 
 /// Answers the requests of one thread. Implemented by the server.
@@ -32,6 +32,13 @@ pub trait Responder {
     /// thread waits for what stays ([`Reactor::stay`]).
     fn leave(&self) -> Duration {
         Duration::ZERO
+    }
+
+    /// Whether who connects so may name the client it speaks for, in the header that the listener
+    /// asks for (the PROXY protocol).
+    fn may_name_clients(&self, facts: &ConnectionFacts) -> bool {
+        let _ = facts;
+        true
     }
 
     /// Dresses an answer that the protocol engine gives by itself (400, 408, 431, ...). The head

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use hob_http::{Answered, Reactor, Request, Responder, Response};
+use hob_http::{Answered, ConnectionFacts, Reactor, Request, Responder, Response};
 use hob_trace::watch::RequestStage;
 use hob_trace::{Fault, Record, Texts};
 
@@ -389,6 +389,12 @@ impl Responder for Answers {
         let log = sites.listener_logs.get(&request.facts().listener).copied();
         request.record_mut().log = log.unwrap_or_default();
         plain::error(status)
+    }
+
+    fn may_name_clients(&self, facts: &ConnectionFacts) -> bool {
+        let sites = self.desk.sites.borrow();
+        let trust = sites.trusts.get(&facts.listener);
+        trust.is_none_or(|trust| trust.has_peer(facts.peer.map(|peer| peer.ip())))
     }
 
     fn begun(&self, request: &Request) {

@@ -17,6 +17,8 @@ pub fn limits(limits: &config::LimitSettings) -> HttpLimits {
         handshake_time: limits.handshake_time,
         handshake_bytes: limits.handshake_bytes,
         handshake_count: limits.handshakes,
+        proxy_protocol_time: limits.proxy_protocol_time,
+        proxy_protocol_bytes: limits.proxy_protocol_bytes,
         h3_unread_bytes: limits.h3_unread,
         idle: limits.idle,
         linger: limits.linger,

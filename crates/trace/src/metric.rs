@@ -141,6 +141,10 @@ counters! { of events {
     limit_handshake_time: "Connections ended: a TLS handshake took too long.";
     limit_handshake_bytes: "Connections ended: too many bytes before a TLS handshake was done.";
     limit_handshakes: "Connections refused: as many TLS handshakes under way as the server allows.";
+    limit_proxy_protocol_time: "Connections ended: a header of the PROXY protocol did not come in time.";
+    limit_proxy_protocol_bytes: "Connections ended: a header of the PROXY protocol was longer than may be.";
+    proxy_protocol_wrong: "Connections ended: they did not begin with a header of the PROXY protocol that can be understood.";
+    proxy_protocol_untrusted: "Connections ended: who came to a listener with `proxy_protocol` is not in its `trusted`.";
     limit_connections: "Connections refused: as many open as the server allows (503).";
     limit_connections_per_client: "Connections refused: as many open as one address may have.";
     h2_connections: "Connections that spoke HTTP/2.";

@@ -215,6 +215,7 @@ impl ServingProcess {
         for (listening, listener) in numbered.iter_mut().zip(&config.listeners) {
             let port = listener.tls.as_ref().and_then(|tls| tls.http3_port);
             listening.tell_of_datagrams(port);
+            listening.proxy_protocol = listener.proxy_protocol;
         }
         for (listening, terms) in numbered.iter_mut().zip(terms) {
             listening.tls = terms;

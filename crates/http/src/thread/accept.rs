@@ -43,6 +43,8 @@ pub struct Listening {
     pub datagrams: Vec<Arc<OwnedFd>>,
     /// What answers over TCP tell of it; see [`Listening::tell_of_datagrams`].
     pub alt_svc: Option<Arc<[u8]>>,
+    /// Connections over TCP and Unix sockets begin with a header of the PROXY protocol.
+    pub proxy_protocol: bool,
     /// Connections that came to it.
     pub visits: Arc<Visits>,
 }
@@ -57,6 +59,7 @@ impl Listening {
             tls: None,
             datagrams: Vec::new(),
             alt_svc: None,
+            proxy_protocol: false,
             visits: Arc::default(),
         }
     }
@@ -96,8 +99,9 @@ pub(crate) struct Accepted {
     peer: Option<SocketAddr>,
     listener: u16,
     counted: CountedLimits,
-    tls: Option<Arc<TlsHosts>>,
-    alt_svc: Option<Arc<[u8]>>,
+    pub(super) tls: Option<Arc<TlsHosts>>,
+    pub(super) alt_svc: Option<Arc<[u8]>>,
+    proxy_protocol: bool,
     visit: Visit,
 }
 
@@ -179,6 +183,7 @@ impl<A: Responder + 'static> Thread<A> {
         let is_counted = listening.is_counted;
         let tls = listening.tls.clone();
         let alt_svc = listening.alt_svc.clone();
+        let proxy_protocol = listening.proxy_protocol;
         let visits = Arc::clone(&listening.visits);
         let listening = Arc::clone(&listening.socket);
         let asked = self.accepting.accepts.next_visit();
@@ -195,9 +200,12 @@ impl<A: Responder + 'static> Thread<A> {
                         counted: CountedLimits::Refused,
                         tls: tls.clone(),
                         alt_svc: alt_svc.clone(),
+                        proxy_protocol,
                         visit: Visit::begin(&visits),
                     };
                     let entered = match is_counted {
+                        // Whose connection it is says its header.
+                        true if proxy_protocol => self.crew.enter(&self.limits, None),
                         true => self.crew.enter(&self.limits, accepted.peer),
                         false => self.crew.enter_aside(accepted.peer),
                     };
@@ -298,16 +306,24 @@ impl<A: Responder + 'static> Thread<A> {
         }
         self.accepting.refused_count += 1;
         self.mailbox.conn_count.fetch_add(1, Ordering::Relaxed);
+        if accepted.proxy_protocol {
+            return self.adopt_with_header(accepted);
+        }
         let is_secure = accepted.tls.is_some();
         let mut conn = self.conn_of(accepted);
+        self.say_no_room(&mut conn, is_secure);
+        self.drive_and_keep(conn);
+    }
+
+    /// Has a client told that there is no room.
+    pub(super) fn say_no_room(&mut self, conn: &mut SocketConnection, is_secure: bool) {
         if is_secure {
-            self.say_full(&mut conn, FULL_TLS);
+            self.say_full(conn, FULL_TLS);
         } else {
             let by_ms = self.turn.now_ms + REFUSED_GREETING_MS;
             conn.core.wait_for_first_bytes(by_ms);
             conn.stage = ConnectionStage::TurnedAway;
         }
-        self.drive_and_keep(conn);
     }
 
     /// There is no room for a connection in clear text: its first bytes say in which protocol it is
@@ -351,6 +367,9 @@ impl<A: Responder + 'static> Thread<A> {
     /// Serves a connection that is counted already. Its first bytes are often there: they are tried
     /// for before the socket enters the epoll set.
     pub(crate) fn adopt(&mut self, accepted: Accepted) {
+        if accepted.proxy_protocol {
+            return self.adopt_with_header(accepted);
+        }
         let tls = accepted.tls.clone();
         let alt_svc = accepted.alt_svc.clone();
         let mut conn = self.conn_of(accepted);
@@ -360,7 +379,7 @@ impl<A: Responder + 'static> Thread<A> {
         self.drive_and_keep(conn);
     }
 
-    fn conn_of(&mut self, accepted: Accepted) -> Box<SocketConnection> {
+    pub(super) fn conn_of(&mut self, accepted: Accepted) -> Box<SocketConnection> {
         let facts = Rc::new(ConnectionFacts {
             peer: accepted.peer,
             local: accepted.peer.and_then(|_| local_address(&accepted.socket)),
@@ -424,17 +443,28 @@ impl Crew {
             self.open.fetch_sub(1, Ordering::Relaxed);
             return Err(ConnectionLimit::Server);
         }
+        self.enter_client(limits, peer).ok_or_else(|| {
+            self.open.fetch_sub(1, Ordering::Relaxed);
+            ConnectionLimit::Client
+        })
+    }
+
+    /// Counts a connection in for its client as well; `None` where that has as many as it may.
+    pub(super) fn enter_client(
+        &self,
+        limits: &crate::limits::HttpLimits,
+        peer: Option<SocketAddr>,
+    ) -> Option<CountedLimits> {
         let (Some(peer), true) = (peer, limits.connection_count_per_client > 0) else {
-            return Ok(CountedLimits::Server);
+            return Some(CountedLimits::Server);
         };
         let mut per_client = self.per_client.lock();
         let count = per_client.entry(peer.ip()).or_insert(0);
         if *count >= limits.connection_count_per_client {
-            self.open.fetch_sub(1, Ordering::Relaxed);
-            return Err(ConnectionLimit::Client);
+            return None;
         }
         *count += 1;
-        Ok(CountedLimits::ServerAndClient)
+        Some(CountedLimits::ServerAndClient)
     }
 
     /// Counts a connection in that does not count towards the limits a user sets.

@@ -19,6 +19,7 @@ use crate::request::{ConnectionFacts, HalfClose, Request};
 use crate::response::Response;
 use crate::thread::h2::Http2ServerSession;
 use crate::thread::pipe::Splicing;
+use crate::thread::proxy_header::BehindHeader;
 use crate::thread::tls::Secure;
 use crate::thread::visit::Visit;
 
@@ -104,6 +105,8 @@ pub(crate) enum CountedLimits {
 
 /// What a connection is doing.
 pub(crate) enum ConnectionStage {
+    /// The header of the PROXY protocol is not all there.
+    Header(Box<BehindHeader>),
     /// TLS is not established yet.
     Handshake,
     /// Reading a request head, or waiting for one.

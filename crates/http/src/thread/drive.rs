@@ -132,6 +132,7 @@ impl<A: Responder + 'static> Thread<A> {
 
     fn step(&mut self, conn: &mut SocketConnection) -> DriveOutcome {
         match conn.stage {
+            ConnectionStage::Header(_) => self.read_header(conn),
             ConnectionStage::Handshake => self.shake(conn),
             ConnectionStage::Reading => self.read_requests(conn),
             ConnectionStage::TurnedAway => self.hear_out(conn),

@@ -139,6 +139,9 @@ impl<A: Responder + 'static> Thread<A> {
                 // What the kernel holds for a client that takes nothing goes at once.
                 conn.close_with_reset();
             }
+            Deadline::Head if matches!(conn.stage, ConnectionStage::Header(_)) => {
+                self.time_out_header(conn);
+            }
             Deadline::Head if matches!(conn.stage, ConnectionStage::TurnedAway) => {
                 return self.turn_down(conn);
             }

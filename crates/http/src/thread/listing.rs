@@ -250,7 +250,7 @@ fn open_conn(conn: &SocketConnection, opened_unix_ms: u64) -> Open {
         opened_unix_ms,
         requests: conn.request_count,
         state: match conn.stage {
-            ConnectionStage::Handshake => "handshake",
+            ConnectionStage::Header(_) | ConnectionStage::Handshake => "handshake",
             ConnectionStage::TurnedAway | ConnectionStage::Lingering => "closing",
             _ if conn.is_idle() => "idle",
             _ => "active",

@@ -2,7 +2,7 @@
 //!
 //! - `shared` what other threads may touch: the mailbox, the counts, the hand-over of connections
 //! - `run` the loop, `clock` its time
-//! - `accept` new connections
+//! - `accept` new connections; `proxy_header` those that begin with a header of the PROXY protocol
 //! - `conn` a connection and its stages; `seats` where connections are found again
 //! - `drive` what happens when a connection can go on
 //! - `respond` a response to bytes in order, `pull` bodies that come bit by bit, `pipe` out of a
@@ -36,6 +36,7 @@ mod h3;
 mod handshake_failures;
 mod listing;
 mod pipe;
+mod proxy_header;
 mod pull;
 mod pump;
 mod receive;

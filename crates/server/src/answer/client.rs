@@ -10,20 +10,19 @@ use std::rc::Rc;
 use hob_config::ClientTrust;
 use hob_http::{Request, ToldOfClient};
 
-/// Believes what a request says of its client, as far as it comes from who is trusted.
+/// Believes what a field says of a request's client, as far as it comes from who is trusted. Where
+/// the connection began with a header that names a client, that is where it comes from.
 pub(super) fn believe(trust: &ClientTrust, request: &Request) {
+    let Some(field) = &trust.field else { return };
     let facts = request.facts();
-    let is_trusted = match facts.peer {
-        Some(peer) => trust.has(peer.ip()),
-        None => trust.unix,
-    };
-    let said = match is_trusted {
-        true => said(trust, request),
+    let said = match trust.has_peer(facts.peer.map(|peer| peer.ip())) {
+        true => said((trust, field), request),
         false => Said::default(),
     };
+    let before = facts.told.as_ref().and_then(|told| told.is_secure);
     let told = ToldOfClient {
-        is_secure: said.is_secure,
-        field: Rc::from(&*trust.field),
+        is_secure: said.is_secure.or(before),
+        field: Rc::from(&**field),
     };
     request.believe(said.client, told);
 }
@@ -35,11 +34,11 @@ struct Said {
     is_secure: Option<bool>,
 }
 
-fn said(trust: &ClientTrust, request: &Request) -> Said {
+fn said((trust, field): (&ClientTrust, &str), request: &Request) -> Said {
     let head = request.head();
-    let lines: Vec<&[u8]> = head.values(trust.field.as_bytes()).collect();
-    let said = of_list(trust, &lines.join(&b", "[..]));
-    if trust.field != "x-forwarded-for" {
+    let lines: Vec<&[u8]> = head.values(field.as_bytes()).collect();
+    let said = of_list((trust, field), &lines.join(&b", "[..]));
+    if field != "x-forwarded-for" {
         return said;
     }
     // Who is nearest has the last word.
@@ -52,10 +51,10 @@ fn said(trust: &ClientTrust, request: &Request) -> Said {
 }
 
 /// The last element that none of the trusted is.
-fn of_list(trust: &ClientTrust, list: &[u8]) -> Said {
+fn of_list((trust, field): (&ClientTrust, &str), list: &[u8]) -> Said {
     let mut last = Said::default();
     for element in elements(list).into_iter().rev() {
-        let found = match trust.field.as_str() {
+        let found = match field {
             "forwarded" => of_forwarded(element),
             _ => Said {
                 client: address(element),
@@ -146,16 +145,17 @@ mod tests {
 
     use super::*;
 
-    fn trust(field: &str) -> ClientTrust {
-        ClientTrust {
+    fn said(field: &str, list: &str) -> Said {
+        let trust = ClientTrust {
             networks: vec![AddressRange::parse("10.0.0.0/8").unwrap()],
             unix: false,
-            field: field.to_owned(),
-        }
+            field: None,
+        };
+        of_list((&trust, field), list.as_bytes())
     }
 
     fn client(field: &str, list: &str) -> Option<String> {
-        let said = of_list(&trust(field), list.as_bytes());
+        let said = said(field, list);
         said.client.map(|client| client.to_string())
     }
 
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn forwarded_says_the_scheme_too() {
         let said = |list: &str| {
-            let Said { client, is_secure } = of_list(&trust("forwarded"), list.as_bytes());
+            let Said { client, is_secure } = said("forwarded", list);
             (client.map(|client| client.to_string()), is_secure)
         };
         let is = |text: &str| Some(text.to_owned());

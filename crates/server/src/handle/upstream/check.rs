@@ -5,12 +5,14 @@ use std::future::poll_fn;
 use std::sync::{Arc, Weak};
 use std::task::Poll;
 
+use hob_http::proxy_protocol::ProxyVersion;
 use hob_http::{Reactor, Watched};
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::upstream::config::CheckSettings;
 use crate::handle::upstream::connect::{self, ConnectError};
 use crate::handle::upstream::members::{Member, Upstream};
+use crate::handle::upstream::proxy_protocol;
 
 /// How a member is asked in a protocol.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +64,8 @@ async fn look(
     let upstream = upstream.upgrade()?;
     let check = upstream.settings.check.as_ref()?;
     let member = &upstream.members()[index];
-    let found = ask(member, check, protocol, means).await;
+    let version = upstream.settings.proxy_protocol;
+    let found = ask(member, (check, version), protocol, means).await;
     let why = found.as_ref().err().cloned();
     let streak = (check.fall, check.rise);
     if member.check_found(found, streak, means.reactor.now_ms()) {
@@ -78,14 +81,15 @@ async fn look(
 
 async fn ask(
     member: &Member,
-    check: &CheckSettings,
+    (check, version): (&CheckSettings, Option<ProxyVersion>),
     protocol: CheckProtocol,
     means: &CheckMeans,
 ) -> Result<(), String> {
     let limit = means.reactor.timer();
     limit.set(check.timeout);
     let on = (&means.reactor, &means.pool);
-    let socket = connect::to(member, on, check.timeout).await;
+    let opening = proxy_protocol::opening(version, None);
+    let socket = connect::to(member, on, check.timeout, &opening).await;
     let socket = socket.map_err(|error| match error {
         ConnectError::Timeout => "no connection in time".to_owned(),
         ConnectError::Refused(error) => error,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hob_http::head::is_name;
+use hob_http::proxy_protocol::ProxyVersion;
 
 use crate::handle::config::PathStatus;
 use crate::handle::config::check::PathLookups;
@@ -15,6 +16,7 @@ use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::balance::{Balance, HashKey};
 use crate::handle::upstream::keys::{FAIL_TABLE, QUEUE_TABLE, RETRY_TABLE};
 use crate::handle::upstream::members::FailureLimits;
+use crate::handle::upstream::proxy_protocol;
 
 /// An upstream.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +33,8 @@ pub struct UpstreamSettings {
     pub connections: usize,
     /// Connections to each member that stay open between requests.
     pub keep: usize,
+    /// The header of the PROXY protocol that connections begin with.
+    pub proxy_protocol: Option<ProxyVersion>,
     /// Requests that wait for one.
     pub queue: usize,
     /// How long a request waits for one.
@@ -143,6 +147,7 @@ const OWN_KEYS: &[&str] = &[
     "sticky",
     "connections",
     "keep",
+    "proxy_protocol",
     "queue",
     "fail",
     "health",
@@ -302,6 +307,8 @@ impl UpstreamSettings {
     ) -> UpstreamSettings {
         let connections = from.with("connections").number("connections");
         let keep = from.with("keep").number("keep");
+        let header = from.with("proxy_protocol");
+        let proxy_protocol = proxy_protocol::read(header, from.with("keep"), faults);
         if let Some(given) = from
             .with("keep")
             .given("keep")
@@ -340,7 +347,8 @@ impl UpstreamSettings {
                     secret: sticky.optional_text("secret").map(str::to_owned),
                 }),
             connections,
-            keep,
+            keep: proxy_protocol.map_or(keep, |_| 0),
+            proxy_protocol,
             queue,
             wait,
             fail: from

@@ -43,22 +43,37 @@ impl From<io::Error> for ConnectError {
     }
 }
 
-/// Connects to a member, for at most `patience`. A name is looked up by `pool`.
+/// Connects to a member, for at most `patience`, and sends what stands before all else. A name is
+/// looked up by `pool`.
 pub(crate) async fn to(
     member: &Member,
     (reactor, pool): (&Reactor, &DiskThreads),
     patience: Duration,
+    opening: &[u8],
 ) -> Result<Watched, ConnectError> {
     let limit = reactor.timer();
     limit.set(patience);
+    let socket = reach(member, (reactor, pool), &limit).await?;
+    let mut sent = 0;
+    while sent < opening.len() {
+        sent += within(&limit, |cx| socket.poll_write(cx, &opening[sent..])).await??;
+    }
+    Ok(socket)
+}
+
+async fn reach(
+    member: &Member,
+    (reactor, pool): (&Reactor, &DiskThreads),
+    limit: &Timer,
+) -> Result<Watched, ConnectError> {
     let Some(name) = &member.name else {
-        return to_address(&member.address, reactor, &limit).await;
+        return to_address(&member.address, reactor, limit).await;
     };
     let mut looked = pin!(name.addresses(reactor, pool));
-    let addresses = within(&limit, |cx| looked.as_mut().poll(cx)).await?;
+    let addresses = within(limit, |cx| looked.as_mut().poll(cx)).await?;
     let mut refused = None;
     for address in addresses.map_err(ConnectError::Refused)? {
-        match to_address(&MemberAddress::Tcp(address), reactor, &limit).await {
+        match to_address(&MemberAddress::Tcp(address), reactor, limit).await {
             Err(ConnectError::Refused(error)) => {
                 refused = Some(ConnectError::Refused(format!("{address}: {error}")));
             }

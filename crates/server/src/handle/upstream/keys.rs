@@ -10,6 +10,8 @@ use crate::handle::script::keys::QUEUE_KEYS;
 
 /// Words of `balance`.
 pub(crate) const BALANCES: &[&str] = &["latency", "requests", "round_robin", "hash"];
+/// Words of `proxy_protocol`.
+pub(crate) const PROXY_VERSIONS: &[&str] = &["v1", "v2"];
 /// Words of `retry.on`.
 pub(crate) const RETRIED: &[&str] = &["connect", "closed", "first_byte", "502", "503", "504"];
 
@@ -49,9 +51,25 @@ const LAST_RESORT: SchemaKey = SchemaKey::new("last_resort", Flag, Preset::Flag(
     )
     .example("true")
     .aka(&["fail_open"]);
-/// Keys for who is asked, and who is left out.
-pub(in crate::handle) const CHOICE_KEYS: &[SchemaKey] =
-    &[BALANCE, HASH, STICKY, FAIL, HEALTH, SLOW_START, LAST_RESORT];
+const PROXY_PROTOCOL: SchemaKey =
+    SchemaKey::new("proxy_protocol", Word(PROXY_VERSIONS), Nothing("none"))
+        .says(
+            "Each connection begins with a header of the PROXY protocol in this version, which \
+             names the client; `v2` says, too, whether that came over TLS. A connection is then \
+             one client's, and serves one request: `keep` is 0.",
+        )
+        .example("\"v2\"");
+/// Keys for who is asked, and who is left out, and how members hear of clients.
+pub(in crate::handle) const CHOICE_KEYS: &[SchemaKey] = &[
+    BALANCE,
+    HASH,
+    STICKY,
+    FAIL,
+    HEALTH,
+    SLOW_START,
+    LAST_RESORT,
+    PROXY_PROTOCOL,
+];
 
 /// The key of the top level that is a list of them.
 pub(in crate::handle) const UPSTREAMS: SchemaKey =

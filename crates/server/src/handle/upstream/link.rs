@@ -13,6 +13,7 @@ use crate::handle::upstream::connect::{self, ConnectError};
 use crate::handle::upstream::fail::{TimeLimit, UpstreamFailure};
 use crate::handle::upstream::kept::WaitingConnection;
 use crate::handle::upstream::members::MemberUse;
+use crate::handle::upstream::proxy_protocol;
 use crate::handle::upstream::sending::hang_up;
 
 /// A connection for a request.
@@ -74,7 +75,11 @@ impl Link {
         let is_kept = resting.is_some();
         let socket = match resting {
             Some(socket) => Ok(socket),
-            None => connect::to(member, (reactor, terms.pool), terms.connect).await,
+            None => {
+                let version = used.settings().proxy_protocol;
+                let opening = proxy_protocol::opening(version, Some(request.facts()));
+                connect::to(member, (reactor, terms.pool), terms.connect, &opening).await
+            }
         };
         let socket = match socket {
             Ok(socket) => Rc::new(socket),

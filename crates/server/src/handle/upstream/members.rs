@@ -156,6 +156,11 @@ impl MemberUse {
         &self.upstream.members[self.index]
     }
 
+    /// What the config says of it and the others.
+    pub(crate) fn settings(&self) -> &UpstreamSettings {
+        &self.upstream.settings
+    }
+
     /// Its place among the members.
     pub(crate) fn index(&self) -> usize {
         self.index

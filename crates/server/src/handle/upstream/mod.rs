@@ -5,7 +5,8 @@
 //!   `latency` for one; `sticky` who stays with whom; `check` looking at them from time to time
 //! - `address` where one is, as the config has it
 //! - `names` where a name leads
-//! - `connect` a connection to it, `kept` those that stay open between requests
+//! - `connect` a connection to it, `kept` those that stay open between requests, `proxy_protocol`
+//!   what one begins with that tells whose it is
 //! - `ask` asking one after the other where one fails, `link` a connection while a request has it
 //! - `sending` a request on its way, `patience` how long its answer is waited for, `fail` what goes
 //!   wrong
@@ -25,6 +26,7 @@ pub(crate) mod link;
 pub mod members;
 pub(crate) mod names;
 pub mod patience;
+pub(crate) mod proxy_protocol;
 pub(crate) mod sending;
 pub(crate) mod sticky;
 pub mod told;

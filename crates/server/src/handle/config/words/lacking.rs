@@ -214,15 +214,6 @@ pub(super) static WORDS: &[Foreign] = &[
         COMING,
     ),
     lacks(
-        &["proxy_protocol"],
-        "nginx, Apache, HAProxy",
-        "PROXY protocol",
-        "a balancer that speaks HTTP may say who its clients are in a field: `trusted` of \
-         `[[listen]]`",
-        "how-to/behind-a-proxy.md",
-    )
-    .only_in(&[&ROOT, &LISTEN, &SITE]),
-    lacks(
         &[
             "proxy_cache",
             "proxy_cache_path",

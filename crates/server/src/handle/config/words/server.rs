@@ -31,6 +31,18 @@ pub(super) static WORDS: &[Foreign] = &[
         "`client_from = \"X-Forwarded-For\"` beside `trusted` in `[[listen]]`",
     ),
     keys(
+        &["accept-proxy", "RemoteIPProxyProtocol"],
+        "HAProxy, Apache",
+        &["listen.proxy_protocol"],
+        "`proxy_protocol = true` in `[[listen]]`",
+    ),
+    keys(
+        &["send-proxy", "send-proxy-v2", "send-proxy-v2-ssl"],
+        "HAProxy",
+        &["site.route.proxy.proxy_protocol"],
+        "`proxy = { to = \"http://127.0.0.1:3000\", proxy_protocol = \"v2\" }` in `[[site.route]]`",
+    ),
+    keys(
         &["worker_processes", "ThreadsPerChild", "server.max-worker"],
         "nginx, Apache, lighttpd",
         &["threads"],

@@ -22,6 +22,7 @@ fn settings(members: usize, balance: Balance) -> UpstreamSettings {
         sticky: None,
         connections: 1,
         keep: 0,
+        proxy_protocol: None,
         queue: 0,
         wait: Duration::ZERO,
         fail: FailureLimits {
