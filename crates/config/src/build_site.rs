@@ -250,7 +250,11 @@ impl SiteDefaults<'_> {
             .collect();
         if names.is_empty() {
             let message = "the route has no handler";
-            let hint = format!("add one of {}", listed(handlers.iter().copied(), " and "));
+            let first = handlers.iter().copied().take(HANDLERS_TOLD);
+            let mut hint = format!("add one of {}", listed(first, ", "));
+            if handlers.len() > HANDLERS_TOLD {
+                hint.push_str("; `hob check --explain site.route` has all");
+            }
             faults.error(section.header, message).hint(hint);
         } else if let [first, second, ..] = given[..] {
             let message = format!("the route has several handlers: {}", listed(names, " and "));
@@ -280,6 +284,9 @@ impl SiteDefaults<'_> {
             .unzip()
     }
 }
+
+/// Handlers that are named where a route has none: more would be a wall of words.
+const HANDLERS_TOLD: usize = 8;
 
 /// The texts of a list.
 pub fn owned(texts: &[(&str, Spot)]) -> Vec<String> {

@@ -269,6 +269,18 @@ pub fn check_program(section: &Section, faults: &mut Faults<'_>) {
     for key in ["user", "group"] {
         account(section, key, faults);
     }
+    check_env(section, faults);
+    if let Some(text) = section.optional_text("umask")
+        && octal(text).is_none()
+    {
+        let hint = "write three octal digits, such as \"022\" or \"077\"";
+        let message = format!("{text:?} is no umask");
+        faults.error(section.spot("umask"), message).hint(hint);
+    }
+}
+
+/// Tells what is wrong with variables that the config sets.
+pub fn check_env(section: &Section, faults: &mut Faults<'_>) {
     for pair in section.map("env") {
         if pair.name.is_empty() || pair.name.contains(['=', '\0']) {
             let message = format!("{:?} is no name of a variable", pair.name);
@@ -280,13 +292,6 @@ pub fn check_program(section: &Section, faults: &mut Faults<'_>) {
             let hint = "a variable ends there: remove it";
             faults.error(pair.spot, message).hint(hint);
         }
-    }
-    if let Some(text) = section.optional_text("umask")
-        && octal(text).is_none()
-    {
-        let hint = "write three octal digits, such as \"022\" or \"077\"";
-        let message = format!("{text:?} is no umask");
-        faults.error(section.spot("umask"), message).hint(hint);
     }
 }
 

@@ -8,13 +8,19 @@ mod harness;
 mod failures;
 #[path = "fastcgi/kept.rs"]
 mod kept;
-#[path = "fastcgi/limits.rs"]
+#[path = "upstream/limits.rs"]
 mod limits;
-#[path = "fastcgi/peer.rs"]
+#[path = "upstream/members.rs"]
+mod members;
+#[path = "upstream/peer.rs"]
 mod peer;
 #[path = "fastcgi/perl.rs"]
 mod perl;
 #[path = "fastcgi/php.rs"]
 mod php;
-#[path = "fastcgi/site.rs"]
+#[path = "upstream/printed.rs"]
+mod printed;
+#[path = "upstream/site.rs"]
 mod site;
+#[path = "fastcgi/wire.rs"]
+mod wire;

@@ -201,7 +201,10 @@ impl ServerState {
         upstreams.retain(|_, known| known.strong_count() > 0);
         let key = (name, protocol.handler);
         let known = upstreams.get(&key).and_then(Weak::upgrade);
-        if let Some(upstream) = known.as_ref().filter(|known| known.settings == *settings) {
+        let is_same = |known: &&Arc<Upstream>| {
+            known.settings == *settings && known.protocol.asks_as(&protocol)
+        };
+        if let Some(upstream) = known.as_ref().filter(is_same) {
             return Arc::clone(upstream);
         }
         let upstream = Upstream::new(settings, protocol, known.as_deref(), now_ms());

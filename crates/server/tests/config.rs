@@ -212,10 +212,12 @@ fn possible(kind: &ValueType) -> Vec<String> {
 const NOT_ALONE: [&str; 4] = ["include", "log.name", "log.stdout", "upstream.name"];
 
 /// Keys whose values no answer may tell.
-const SECRET: [&str; 4] = [
+const SECRET: [&str; 6] = [
     "admin.user.password",
     "upstream.sticky.secret",
     "site.route.fastcgi.sticky.secret",
+    "site.route.scgi.sticky.secret",
+    "site.route.uwsgi.sticky.secret",
     "site.route.proxy.sticky.secret",
 ];
 

@@ -222,7 +222,7 @@ counters! { of events {
     limit_resident_grace: "Workers ended: they did not finish what nobody waited for any more.";
     limit_resident_idle: "Workers ended: they had no request for their idle time.";
     limit_resident_requests: "Workers replaced: they had answered as many requests as they may.";
-    upstream_connects: "Connections made to programs and servers elsewhere (`fastcgi`, `proxy`).";
+    upstream_connects: "Connections made to programs and servers elsewhere (`fastcgi`, `scgi`, `uwsgi`, `proxy`).";
     upstream_reuses: "Requests to such ones over a connection that had rested.";
     upstream_retries: "Such requests made again, where that does no harm: no connection, one that had rested and was closed meanwhile, or a member that gave no answer.";
     upstream_out: "Members of upstreams left out for a while: they had failed too often.";
@@ -231,6 +231,7 @@ counters! { of events {
     limit_upstream_total: "Requests ended: an answer of such a one took too long (504).";
     limit_upstream_progress: "Requests ended: such a one fell silent (504).";
     limit_upstream_member: "Requests refused: each member of an upstream had as many as it may, for too long (503).";
+    limit_upstream_variables: "Requests refused: their variables were too long for the protocol of such a one (431).";
     limit_upstream_tunnel: "Tunnels through other servers broken off: nothing went either way.";
     limit_upstream_events: "Streams of events broken off: such a one fell silent.";
     limit_resident_age: "Workers replaced: they were as old as they may be.";

@@ -275,6 +275,10 @@ macro_rules! handlers {
             resident Resident = 6, program kept;
             /// A program that another process keeps, over FastCGI.
             fastcgi FastCgi = 9, program kept;
+            /// The same over SCGI.
+            scgi Scgi = 11, program kept;
+            /// The same over the protocol of uWSGI.
+            uwsgi Uwsgi = 12, program kept;
             /// Another HTTP server.
             proxy Proxy = 10, program kept;
             /// A redirect written in the config.

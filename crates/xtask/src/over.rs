@@ -26,6 +26,8 @@ const FEATURES: &[&str] = &[
     "respond",
     "rewrite",
     "running",
+    "scgi",
+    "uwsgi",
     "warm",
     "watch",
 ];

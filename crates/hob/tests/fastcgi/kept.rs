@@ -5,9 +5,10 @@ use std::io::{Read, Write};
 use crate::harness::Place;
 use crate::harness::client::call;
 use crate::harness::site::Site;
-use crate::peer::{Act, Peer, end, output, read_params};
+use crate::peer::{Act, Peer};
 use crate::php::fpm;
 use crate::site;
+use crate::wire::{end, output, read_variables};
 
 fn answer(text: &str) -> Vec<u8> {
     let head = "Content-Type: text/plain\r\n\r\n";
@@ -118,7 +119,7 @@ fn connection_that_ends_as_it_is_used_again_is_no_error_for_who_may_ask_twice() 
     // The second request is read, and the connection closed without a word.
     let closes = || {
         answers_then(Box::new(|stream| {
-            read_params(stream);
+            read_variables(stream);
         }))
     };
     let second: Act = Box::new(|stream| stream.write_all(&answer("second")).unwrap());
@@ -144,7 +145,7 @@ fn connection_that_ends_as_it_is_used_again_is_no_error_for_who_may_ask_twice() 
 #[test]
 fn what_has_begun_to_answer_is_not_asked_again() {
     let breaks = answers_then(Box::new(|stream| {
-        read_params(stream);
+        read_variables(stream);
         stream.write_all(&output("Content-Type: te")).unwrap();
     }));
     let (site, peer) = serve(vec![breaks]);

@@ -14,8 +14,10 @@ pub mod proxy;
 pub mod redirect;
 pub mod resident;
 pub mod respond;
+pub mod scgi;
 pub mod script;
 pub mod upstream;
+pub mod uwsgi;
 pub mod warm;
 
 pub(crate) use handler::{AnswersRoute, Configured, ExplainsRoute, HANDLER_KEYS, HANDLERS};

@@ -14,6 +14,8 @@ const FILES: &[&str] = &[
     "crates/server/src/handle/resident/fail.rs",
     "crates/server/src/handle/resident/file.rs",
     "crates/server/src/handle/resident/tunnel.rs",
+    "crates/server/src/handle/upstream/program/ask.rs",
+    "crates/server/src/handle/upstream/program/fail.rs",
 ];
 
 /// How a reason begins: other texts of these files are parts of a detail, a page or a log line.

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use hob_http::{Body, Fields, Response};
+use hob_http::Response;
 
-use crate::explain::{ExplainedProgram, Explanation, OnExplained, shown};
+use crate::explain::{Explanation, OnExplained};
 use crate::handle::ExplainsRoute;
 use crate::handle::fastcgi::FastCgi;
-use crate::handle::fastcgi::answer::{refuse_method, settle};
+use crate::handle::fastcgi::answer::settle;
 use crate::handle::fastcgi::find::{AskedPath, ScriptLookup};
 use crate::handle::files::open::May;
+use crate::handle::upstream::program::ask::refuse_method;
+use crate::handle::upstream::program::explain::tell;
 
 impl ExplainsRoute for FastCgi {
     fn explain(self: &Arc<FastCgi>, on: &OnExplained<'_>, told: &mut Explanation) -> Response {
@@ -25,26 +27,10 @@ impl ExplainsRoute for FastCgi {
         let found = self
             .scripts
             .find(&self.settings, sent, at, (0, 0), May::Wait);
-        match settle(
-            self,
-            request,
-            found.unwrap_or(ScriptLookup::Missing),
-            on.path,
-        ) {
+        let found = found.unwrap_or(ScriptLookup::Missing);
+        match settle(self, request, found, on.path) {
             Err(response) => *response,
-            Ok(script) => {
-                let file = match script.file.is_empty() {
-                    true => self.addresses.clone(),
-                    false => format!("{} at {}", shown(&script.file), self.addresses),
-                };
-                told.program = Some(ExplainedProgram {
-                    arguments: vec![file.clone()],
-                    file,
-                    dir: String::new(),
-                    parts: Some((shown(&script.name), shown(&script.path_info))),
-                });
-                Response::new(0, Fields::new(), Body::Empty)
-            }
+            Ok(script) => tell(&self.program, &script, told),
         }
     }
 }

@@ -14,9 +14,12 @@ use rustix::fs::FileType;
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::config::Symlinks;
 use crate::handle::fastcgi::config::FastCgiSettings;
-use crate::handle::fastcgi::limits::KNOWN_SCRIPTS_MAX;
 use crate::handle::files::open::{FileOpenError, May, Root, RootDir};
+use crate::handle::upstream::program::ask::AskedScript;
 use crate::route::target::{rest_as_sent, told};
+
+/// Scripts of a route whose place is remembered.
+const KNOWN_SCRIPTS_MAX: usize = 1024;
 
 /// The scripts of a route.
 pub(crate) struct Scripts {
@@ -29,22 +32,11 @@ pub(crate) struct Scripts {
 /// Where scripts were found a moment ago: a path below the root, its file, and when that was.
 type KnownScripts = HashMap<Box<[u8]>, (Box<[u8]>, u64), RandomState>;
 
-/// A script, as its program is told of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Script {
-    /// Its file (`SCRIPT_FILENAME`); empty where there is none.
-    pub(crate) file: Vec<u8>,
-    /// The part of the path that names it.
-    pub(crate) name: Vec<u8>,
-    /// What follows.
-    pub(crate) path_info: Vec<u8>,
-}
-
 /// What a path means.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ScriptLookup {
     /// A script.
-    Script(Script),
+    Script(AskedScript),
     /// A folder asked for without its final slash.
     FolderWithoutSlash,
     /// Nothing (404).
@@ -93,13 +85,8 @@ impl Scripts {
         may: May,
     ) -> Option<ScriptLookup> {
         if settings.split.is_empty() {
-            // The slash before the rest belongs to it.
-            let split = at.below.saturating_sub(1);
-            return Some(ScriptLookup::Script(Script {
-                file: Vec::new(),
-                name: told(at.path[..split].into()).into_owned(),
-                path_info: told(rest_as_sent(sent, at.path, split)).into_owned(),
-            }));
+            let script = AskedScript::of_route(sent, at.path, at.below);
+            return Some(ScriptLookup::Script(script));
         }
         let rest = &at.path[at.below..];
         let Some(candidates) = candidates(settings, rest, at.below) else {
@@ -107,7 +94,7 @@ impl Scripts {
         };
         let script = |candidate: &Candidate, file: Vec<u8>| {
             let name = [&at.path[..at.below], &candidate.path].concat();
-            ScriptLookup::Script(Script {
+            ScriptLookup::Script(AskedScript {
                 file,
                 name: told(name.into()).into_owned(),
                 path_info: told(rest_as_sent(sent, at.path, candidate.named)).into_owned(),

@@ -1,10 +1,9 @@
 //! Keys of `fastcgi`.
 
 use crate::handle::config::key::Preset::{Inherited, Nothing, Required};
-use crate::handle::config::key::ValueType::{Flag, Integer, Map, Path, Text, TextOrTexts, Texts};
-use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, joined};
-use crate::handle::script::keys::{CONTROL, DEV, PASS_AUTHORIZATION};
-use crate::handle::upstream::keys::{CHOICE_KEYS, HEAD, QUEUE, RETRY, TIMEOUT, connections};
+use crate::handle::config::key::ValueType::{Flag, Integer, Path, Text, TextOrTexts, Texts};
+use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, joined};
+use crate::handle::upstream::program::keys::PROGRAM_KEYS;
 
 /// `[site.route.fastcgi]`
 pub(crate) static FASTCGI: SchemaTable = SchemaTable {
@@ -13,8 +12,11 @@ pub(crate) static FASTCGI: SchemaTable = SchemaTable {
     text: "Programs that another process keeps and that speak FastCGI: php-fpm, for one. A plain \
            string is `to`.",
     base: None,
-    keys: &joined::<{ CHOICE_KEYS.len() + 16 }>(&[
-        &[
+    keys: &joined::<{ OWN_KEYS.len() + PROGRAM_KEYS.len() }>(&[OWN_KEYS, PROGRAM_KEYS]),
+};
+
+/// Of `fastcgi` alone.
+const OWN_KEYS: &[SchemaKey] = &[
         SchemaKey::new("to", TextOrTexts, Required)
             .says(
                 "Where it listens: `unix:PATH`, or an IP address and a port; a list where several \
@@ -56,16 +58,6 @@ pub(crate) static FASTCGI: SchemaTable = SchemaTable {
                  the first.",
             )
             .example("false"),
-        SchemaKey::new("env", Map(&NAME_TO_VALUE), Nothing("none"))
-            .says("Variables that every request has, before those of the request.")
-            .example("{ APP_ENV = \"production\" }")
-            .aka(&["param", "params"]),
-        PASS_AUTHORIZATION,
-        DEV,
-        ],
-        CHOICE_KEYS,
-        &[
-        connections(256),
         SchemaKey::new(
             "keep",
             Integer {
@@ -84,17 +76,4 @@ pub(crate) static FASTCGI: SchemaTable = SchemaTable {
         )
         .example("4")
         .aka(&["keep_conn"]),
-        QUEUE,
-        TIMEOUT,
-        RETRY,
-        HEAD,
-        CONTROL,
-        ],
-    ]),
-};
-
-/// `site.route.fastcgi.env`
-static NAME_TO_VALUE: MapOf = MapOf {
-    key: "name",
-    value: MapValue::Text,
-};
+];

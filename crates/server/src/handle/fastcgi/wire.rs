@@ -11,7 +11,14 @@
 //! Source: FastCGI Specification 1.0 (Brown, 1996), sections 3 and 5. One request at a time is on a
 //! connection: no server in use today takes more.
 
-use crate::handle::script::variables::VariableSink;
+use crate::handle::script::variables::{ProgramRequest, VariableSink};
+use crate::handle::upstream::fail::upstream_reasons;
+use crate::handle::upstream::program::check::CheckedPath;
+use crate::handle::upstream::program::fail::ProgramFailure;
+use crate::handle::upstream::program::protocol::{
+    ProgramProtocol, ProtocolWords, ReadsAnswer, UnfitVariables, write_variables,
+};
+use crate::handle::upstream::sending::BodyFraming;
 
 /// Bytes before the content of a record.
 pub const HEADER_BYTES: usize = 8;
@@ -39,6 +46,96 @@ const CANT_MULTIPLEX: u8 = 1;
 const OVERLOADED: u8 = 2;
 const UNKNOWN_ROLE: u8 = 3;
 
+/// FastCGI, as it is spoken with one program.
+#[derive(Debug)]
+pub(crate) struct FastCgiProtocol {
+    /// Connections stay open between requests.
+    pub(crate) keeps: bool,
+}
+
+static WORDS: ProtocolWords = ProtocolWords {
+    key: "fastcgi",
+    dev: "fastcgi.dev",
+    reasons: upstream_reasons!("fastcgi", "program"),
+};
+
+impl ProgramProtocol for FastCgiProtocol {
+    fn words(&self) -> &'static ProtocolWords {
+        &WORDS
+    }
+
+    fn head(
+        &self,
+        asked: &ProgramRequest<'_>,
+        env: &[(String, String)],
+    ) -> Result<Vec<u8>, UnfitVariables> {
+        let mut head = RequestHead::new(self.keeps);
+        write_variables(asked, env, &mut head);
+        Ok(head.finish())
+    }
+
+    /// As php-fpm has its `ping.path`.
+    fn check(&self, asked: &CheckedPath<'_>) -> Vec<u8> {
+        let mut head = RequestHead::new(false);
+        asked.write(&["SCRIPT_NAME", "SCRIPT_FILENAME"], &mut head);
+        let mut bytes = head.finish();
+        push_body_end(&mut bytes);
+        bytes
+    }
+
+    fn framing(&self) -> BodyFraming {
+        BodyFraming {
+            piece: push_body,
+            end: push_body_end,
+        }
+    }
+
+    fn reader(&self) -> Box<dyn ReadsAnswer> {
+        Box::new(RecordReader::default())
+    }
+}
+
+impl ReadsAnswer for RecordReader {
+    fn take(
+        &mut self,
+        mut bytes: &[u8],
+        output: &mut Vec<u8>,
+        printed: &mut Vec<u8>,
+    ) -> Result<(), ProgramFailure> {
+        loop {
+            match self.next(&mut bytes)? {
+                None => return Ok(()),
+                Some(Piece::Output(piece)) => output.extend_from_slice(piece),
+                Some(Piece::Error(text)) => printed.extend_from_slice(text),
+                // What a script leaves as its exit code says nothing of its answer: scripts of PHP
+                // that end with an error have one, and a page that says so.
+                Some(Piece::End(_)) => {}
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    fn ends_with_connection(&self) -> bool {
+        false
+    }
+}
+
+impl From<WireFault> for ProgramFailure {
+    fn from(fault: WireFault) -> ProgramFailure {
+        match fault {
+            WireFault::Malformed(how) => {
+                ProgramFailure::Wire(502, "what the program sent is not FastCGI", how)
+            }
+            WireFault::Refused(why) => {
+                ProgramFailure::Wire(503, "the program takes no more requests", why)
+            }
+        }
+    }
+}
+
 /// The head of a request: what begins it, and its variables.
 pub struct RequestHead {
     bytes: Vec<u8>,
@@ -57,14 +154,6 @@ impl RequestHead {
         let params_at = bytes.len() + HEADER_BYTES;
         push_header(&mut bytes, PARAMS, 0);
         RequestHead { bytes, params_at }
-    }
-
-    /// Adds a variable.
-    pub fn push(&mut self, name: &[u8], value: &[u8]) {
-        push_length(&mut self.bytes, name.len());
-        push_length(&mut self.bytes, value.len());
-        self.bytes.extend_from_slice(name);
-        self.bytes.extend_from_slice(value);
     }
 
     /// The records, the empty one that ends the variables among them.
@@ -379,7 +468,13 @@ mod tests {
     #[test]
     fn request_is_what_the_specification_says() {
         let mut head = RequestHead::new(true);
-        head.push(b"A", b"bc");
+        head.add(
+            |out| out.push(b'A'),
+            |out| {
+                out.extend_from_slice(b"bc");
+                true
+            },
+        );
         let long = vec![b'x'; 200];
         head.add(
             |out| out.extend_from_slice(b"LONG"),
@@ -410,7 +505,13 @@ mod tests {
     fn what_is_longer_than_a_record_takes_several() {
         let mut head = RequestHead::new(false);
         let value = vec![b'v'; 100_000];
-        head.push(b"BIG", &value);
+        head.add(
+            |out| out.extend_from_slice(b"BIG"),
+            |out| {
+                out.extend_from_slice(&value);
+                true
+            },
+        );
         let mut bytes = head.finish();
         push_body(&mut bytes, &value);
         let all = records(&bytes);

@@ -213,10 +213,6 @@ impl AsksMember for AskedServer<'_> {
 
 /// How the body is sent, and what of that is told in the head.
 fn framing(request: &Request, body: &ProgramRequestBody) -> (SentBody, BodyFraming) {
-    const PLAIN: BodyFraming = BodyFraming {
-        piece: |out, piece| out.extend_from_slice(piece),
-        end: |_| {},
-    };
     const CHUNKED: BodyFraming = BodyFraming {
         piece: push_chunk,
         end: |out| out.extend_from_slice(b"0\r\n\r\n"),
@@ -224,13 +220,13 @@ fn framing(request: &Request, body: &ProgramRequestBody) -> (SentBody, BodyFrami
     const WITHOUT: [&[u8]; 4] = [b"GET", b"HEAD", b"OPTIONS", b"DELETE"];
     match (body, request.body_len()) {
         // What follows are the tunnel's bytes.
-        _ if request.head().connect_protocol().is_some() => (SentBody::None, PLAIN),
+        _ if request.head().connect_protocol().is_some() => (SentBody::None, BodyFraming::PLAIN),
         (_, None) => (SentBody::Chunked, CHUNKED),
         // Who announced that there is nothing says so on the other side too.
         (ProgramRequestBody::None, _) if WITHOUT.contains(&request.head().method()) => {
-            (SentBody::None, PLAIN)
+            (SentBody::None, BodyFraming::PLAIN)
         }
-        (body, _) => (SentBody::Sized(body.len()), PLAIN),
+        (body, _) => (SentBody::Sized(body.len()), BodyFraming::PLAIN),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::handle::config::text::{header_name_wrong, header_value_wrong};
 use crate::handle::config::tree::Section;
 use crate::handle::config::{Config, Route};
 use crate::handle::proxy::Proxy;
-use crate::handle::proxy::check::CHECK;
+use crate::handle::proxy::check;
 use crate::handle::proxy::head::is_own_field;
 use crate::handle::proxy::keys::{PROXY, PROXY_TIMEOUT};
 use crate::handle::script::build::half_close;
@@ -124,7 +124,7 @@ impl Configured for Proxy {
         let name = settings.upstream.shown(&route.path, "proxy");
         let limits = (settings.upstream.connections, settings.upstream.queue);
         Ok(Arc::new(Proxy {
-            upstream: shared.upstream(name.clone(), &settings.upstream, CHECK),
+            upstream: shared.upstream(name.clone(), &settings.upstream, check::protocol()),
             gate: shared.gate(&format!("{name} proxy {addresses}"), name, limits),
             half_close: half_close(route),
             settings: settings.clone(),

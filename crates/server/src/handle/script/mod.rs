@@ -1,4 +1,5 @@
-//! What handlers of programs share (`cgi`, `warm`, `resident`, `fastcgi`): none of them knows how
+//! What handlers of programs share (`cgi`, `warm`, `resident`, `fastcgi`, `scgi`,
+//! `uwsgi`): none of them knows how
 //! the others run theirs.
 //!
 //! - `variables`, `fields`, `trace_fields` the request as a program sees it, `body` its body

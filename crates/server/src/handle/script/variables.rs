@@ -147,7 +147,7 @@ pub static TABLE: &[Variable] = &[
     ),
     rfc(
         "PATH_TRANSLATED",
-        "`PATH_INFO` below the site's root, slashes in a row made one; not set when that is empty.",
+        "`PATH_INFO` below the site's root, slashes in a row made one; not set when either is empty.",
         path_translated,
     ),
     rfc(
@@ -594,10 +594,10 @@ fn request_uri(asked: &ProgramRequest<'_>, out: &mut Vec<u8>) -> Present {
 
 //= rfc3875#4.1.6
 fn path_translated(asked: &ProgramRequest<'_>, out: &mut Vec<u8>) -> Present {
-    if asked.script.path_info.is_empty() {
+    let root = asked.script.document_root;
+    if asked.script.path_info.is_empty() || root.is_empty() {
         return Present::No;
     }
-    let root = asked.script.document_root;
     out.extend_from_slice(root.strip_suffix(b"/").unwrap_or(root));
     for &byte in asked.script.path_info {
         let byte = match byte {

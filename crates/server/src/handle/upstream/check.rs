@@ -1,6 +1,7 @@
 //! Looking at members from time to time, whether or not they have requests. Each has a task on one
 //! of the threads, for as long as its upstream is in use.
 
+use std::fmt::Debug;
 use std::future::poll_fn;
 use std::sync::{Arc, Weak};
 use std::task::Poll;
@@ -15,15 +16,30 @@ use crate::handle::upstream::members::{Member, Upstream};
 use crate::handle::upstream::proxy_protocol;
 
 /// How a member is asked in a protocol.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CheckProtocol {
     /// Who speaks it.
     pub(crate) handler: &'static str,
+    pub(crate) asks: Arc<dyn ChecksMembers>,
+}
+
+/// What is spoken to know how a member is.
+pub(crate) trait ChecksMembers: Debug + Send + Sync {
     /// What is sent to ask this host for this path.
-    pub(crate) request: fn(path: &str, host: &str) -> Vec<u8>,
-    /// The status of the answer that begins so; `None` while more is needed. An error says why it
-    /// is none.
-    pub(crate) status: fn(came: &[u8]) -> Result<Option<u16>, String>,
+    fn request(&self, path: &str, host: &str) -> Vec<u8>;
+
+    /// The status of the answer that begins so; `None` while more is needed.
+    ///
+    /// # Errors
+    /// Why it is no answer.
+    fn status(&self, came: &[u8]) -> Result<Option<u16>, String>;
+}
+
+impl CheckProtocol {
+    /// Whether members are asked the same.
+    pub(crate) fn asks_as(&self, other: &CheckProtocol) -> bool {
+        self.asks.request("/", "") == other.asks.request("/", "")
+    }
 }
 
 /// What a task looks with.
@@ -39,13 +55,14 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 const READ_BYTES: usize = 4 * 1024;
 
 /// Begins to look at each member.
-pub(crate) fn start(upstream: &Arc<Upstream>, protocol: CheckProtocol, means: &CheckMeans) {
+pub(crate) fn start(upstream: &Arc<Upstream>, asks: &Arc<dyn ChecksMembers>, means: &CheckMeans) {
     for index in 0..upstream.len() {
         let (upstream, means) = (Arc::downgrade(upstream), means.clone());
+        let asks = Arc::clone(asks);
         let reactor = means.reactor.clone();
         reactor.spawn_standing(async move {
             let timer = means.reactor.timer();
-            while let Some(pause) = look(&upstream, index, protocol, &means).await {
+            while let Some(pause) = look(&upstream, index, &*asks, &means).await {
                 timer.set(pause);
                 timer.elapsed().await;
             }
@@ -58,14 +75,14 @@ pub(crate) fn start(upstream: &Arc<Upstream>, protocol: CheckProtocol, means: &C
 async fn look(
     upstream: &Weak<Upstream>,
     index: usize,
-    protocol: CheckProtocol,
+    asks: &dyn ChecksMembers,
     means: &CheckMeans,
 ) -> Option<std::time::Duration> {
     let upstream = upstream.upgrade()?;
     let check = upstream.settings.check.as_ref()?;
     let member = &upstream.members()[index];
     let version = upstream.settings.proxy_protocol;
-    let found = ask(member, (check, version), protocol, means).await;
+    let found = ask(member, (check, version), asks, means).await;
     let why = found.as_ref().err().cloned();
     let streak = (check.fall, check.rise);
     if member.check_found(found, streak, means.reactor.now_ms()) {
@@ -82,7 +99,7 @@ async fn look(
 async fn ask(
     member: &Member,
     (check, version): (&CheckSettings, Option<ProxyVersion>),
-    protocol: CheckProtocol,
+    asks: &dyn ChecksMembers,
     means: &CheckMeans,
 ) -> Result<(), String> {
     let limit = means.reactor.timer();
@@ -101,8 +118,8 @@ async fn ask(
         super::address::MemberAddress::Unix(_) => "localhost",
         _ => &member.text,
     };
-    let request = (protocol.request)(&check.path, host);
-    let mut exchange = std::pin::pin!(status(&socket, &request, protocol));
+    let request = asks.request(&check.path, host);
+    let mut exchange = std::pin::pin!(status(&socket, &request, asks));
     let status = poll_fn(|cx| match exchange.as_mut().poll(cx) {
         Poll::Ready(status) => Poll::Ready(status),
         Poll::Pending => limit
@@ -116,7 +133,7 @@ async fn ask(
     }
 }
 
-async fn status(socket: &Watched, request: &[u8], protocol: CheckProtocol) -> Result<u16, String> {
+async fn status(socket: &Watched, request: &[u8], asks: &dyn ChecksMembers) -> Result<u16, String> {
     let text = |error: std::io::Error| error.to_string();
     let mut sent = 0;
     while sent < request.len() {
@@ -132,7 +149,7 @@ async fn status(socket: &Watched, request: &[u8], protocol: CheckProtocol) -> Re
             0 => return Err("the connection ended before an answer".to_owned()),
             count => came.extend_from_slice(&room[..count]),
         }
-        if let Some(status) = (protocol.status)(&came)? {
+        if let Some(status) = asks.status(&came)? {
             return Ok(status);
         }
         if came.len() > HEAD_BYTES_MAX {

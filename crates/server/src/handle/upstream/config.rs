@@ -306,14 +306,15 @@ impl UpstreamSettings {
         faults: &mut Faults<'_>,
     ) -> UpstreamSettings {
         let connections = from.with("connections").number("connections");
-        let keep = from.with("keep").number("keep");
+        let kept = from.with("keep");
+        // Not every protocol leaves connections open.
+        let keep = match kept.table().key("keep") {
+            Some(_) => kept.number("keep"),
+            None => 0,
+        };
         let header = from.with("proxy_protocol");
-        let proxy_protocol = proxy_protocol::read(header, from.with("keep"), faults);
-        if let Some(given) = from
-            .with("keep")
-            .given("keep")
-            .filter(|_| keep > connections)
-        {
+        let proxy_protocol = proxy_protocol::read(header, (kept, keep), faults);
+        if let Some(given) = kept.given("keep").filter(|_| keep > connections) {
             faults
                 .warn(given.key, "`keep` is more than `connections`")
                 .hint("there are never more to keep: lower it, or raise `connections`");
@@ -556,4 +557,4 @@ pub(in crate::handle) fn check_named(root: &Section, faults: &mut Faults<'_>) {
 }
 
 /// Handlers that ask upstreams.
-const ASKING: &[&str] = &["fastcgi", "proxy"];
+const ASKING: &[&str] = &["fastcgi", "scgi", "uwsgi", "proxy"];

@@ -188,7 +188,7 @@ pub(crate) static HEALTH_TABLE: SchemaTable = SchemaTable {
         SchemaKey::new("path", Text, Preset::Text(""))
             .says(
                 "What is asked for by GET; of FastCGI the `SCRIPT_NAME`, such as `ping.path` of \
-                 php-fpm. `\"\"`: a connection is enough.",
+                 php-fpm, over SCGI and uwsgi the `PATH_INFO`. `\"\"`: a connection is enough.",
             )
             .example("\"/health\"")
             .aka(&["uri", "url"]),

@@ -32,7 +32,7 @@ pub struct Upstream {
     /// Requests that wait until a member has fewer, where members have limits of their own.
     waiting: Arc<Mutex<Vec<Waker>>>,
     sticky: Option<StickyMembers>,
-    protocol: CheckProtocol,
+    pub(crate) protocol: CheckProtocol,
     /// Its members are looked at from time to time.
     is_checked: AtomicBool,
 }
@@ -288,7 +288,7 @@ impl Upstream {
     /// Begins to look at its members, on this thread.
     pub(crate) fn begin_checks(self: &Arc<Self>, means: &CheckMeans) {
         if self.settings.check.is_some() && !self.is_checked.swap(true, Ordering::Relaxed) {
-            check::start(self, self.protocol, means);
+            check::start(self, &self.protocol.asks, means);
         }
     }
 

@@ -10,6 +10,7 @@
 //! - `ask` asking one after the other where one fails, `link` a connection while a request has it
 //! - `sending` a request on its way, `patience` how long its answer is waited for, `fail` what goes
 //!   wrong
+//! - `program` programs that answer as CGI programs do, whatever is spoken with them
 //! - `keys`, `config` what the config says of all this, `told` what is told of it
 
 pub mod address;
@@ -26,6 +27,7 @@ pub(crate) mod link;
 pub mod members;
 pub(crate) mod names;
 pub mod patience;
+pub mod program;
 pub(crate) mod proxy_protocol;
 pub(crate) mod sending;
 pub(crate) mod sticky;

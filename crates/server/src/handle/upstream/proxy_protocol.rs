@@ -12,7 +12,7 @@ use crate::handle::config::tree::Section;
 /// number that `keep` has in its section does nothing.
 pub(crate) fn read(
     section: &Section,
-    keep: &Section,
+    (kept, keep): (&Section, usize),
     faults: &mut Faults<'_>,
 ) -> Option<ProxyVersion> {
     let version = section
@@ -21,8 +21,8 @@ pub(crate) fn read(
             "v1" => ProxyVersion::V1,
             _ => ProxyVersion::V2,
         });
-    let is_any = version.is_some() && keep.number::<usize>("keep") > 0;
-    if let Some(given) = keep.given("keep").filter(|_| is_any) {
+    let is_any = version.is_some() && keep > 0;
+    if let Some(given) = kept.given("keep").filter(|_| is_any) {
         faults
             .warn(given.key, "`keep` does nothing here")
             .see(

@@ -38,6 +38,14 @@ pub(crate) struct BodyFraming {
     pub(crate) end: fn(&mut Vec<u8>),
 }
 
+impl BodyFraming {
+    /// The bytes as they are; the head has told how many there are.
+    pub(crate) const PLAIN: BodyFraming = BodyFraming {
+        piece: |out, piece| out.extend_from_slice(piece),
+        end: |_| {},
+    };
+}
+
 struct Sending {
     /// What is framed, and how much of that is sent.
     bytes: Vec<u8>,

@@ -25,16 +25,9 @@ pub(super) static WORDS: &[Foreign] = &[
         COMING,
     ),
     lacks(
-        &[
-            "FcgidWrapper",
-            "scgi",
-            "scgi_pass",
-            "uwsgi",
-            "uwsgi_pass",
-            "ajp",
-        ],
-        "nginx, Apache, Caddy, lighttpd, uWSGI",
-        "SCGI or uwsgi client, and starts no programs for FastCGI",
+        &["FcgidWrapper", "ajp"],
+        "Apache",
+        "AJP client, and starts no programs for FastCGI",
         "WSGI, ASGI and PSGI run in `resident`; what listens for FastCGI answers a route with \
          `fastcgi = \"unix:SOCKET\"`",
         COMING,

@@ -290,6 +290,7 @@ pub(super) static WORDS: &[Foreign] = &[
             "SetEnv",
             "PassEnv",
             "fastcgi_param",
+            "scgi_param",
             "uwsgi_param",
             "environment",
             "raw_env",
@@ -301,9 +302,11 @@ pub(super) static WORDS: &[Foreign] = &[
             "site.route.warm.env",
             "site.route.resident.env",
             "site.route.fastcgi.env",
+            "site.route.scgi.env",
+            "site.route.uwsgi.env",
         ],
-        "`env = { NAME = \"value\" }` in `[program]` or in `cgi`, `warm`, `resident` or `fastcgi` \
-         of a route",
+        "`env = { NAME = \"value\" }` in `[program]` or in `cgi`, `warm`, `resident`, `fastcgi`, \
+         `scgi` or `uwsgi` of a route",
     ),
     keys(
         &["isolation", "rootfs", "chroot", "open_basedir"],
@@ -452,6 +455,35 @@ pub(super) static WORDS: &[Foreign] = &[
         "nginx",
         &["site.route.fastcgi.timeout"],
         "`timeout = { first_byte = \"60s\", progress = \"60s\" }` in `fastcgi` of a route",
+    ),
+    keys(
+        &["scgi_pass", "scgi.server"],
+        "nginx, lighttpd",
+        &["site.route.scgi"],
+        "`scgi = \"127.0.0.1:4000\"` in a route",
+    ),
+    keys(
+        &["uwsgi_pass"],
+        "nginx",
+        &["site.route.uwsgi"],
+        "`uwsgi = \"unix:/run/uwsgi/app.sock\"` in a route",
+    ),
+    keys(
+        &["uwsgi_modifier1", "uwsgi_modifier2"],
+        "nginx",
+        &["site.route.uwsgi.modifier1", "site.route.uwsgi.modifier2"],
+        "`modifier1 = 5` in `uwsgi` of a route",
+    ),
+    keys(
+        &[
+            "scgi_read_timeout",
+            "scgi_connect_timeout",
+            "uwsgi_read_timeout",
+            "uwsgi_connect_timeout",
+        ],
+        "nginx",
+        &["site.route.scgi.timeout", "site.route.uwsgi.timeout"],
+        "`timeout = { first_byte = \"60s\", progress = \"60s\" }` in `scgi` or `uwsgi` of a route",
     ),
     lacks(
         &["php_value", "php_admin_value", "frankenphp"],

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::handle::upstream::balance::HashKey;
+use crate::handle::upstream::check::ChecksMembers;
 
 fn settings(members: usize, balance: Balance) -> UpstreamSettings {
     let member = |port: usize| {
@@ -36,17 +37,29 @@ fn settings(members: usize, balance: Balance) -> UpstreamSettings {
     }
 }
 
+#[derive(Debug)]
+struct Unasked;
+
+impl ChecksMembers for Unasked {
+    fn request(&self, _: &str, _: &str) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn status(&self, _: &[u8]) -> Result<Option<u16>, String> {
+        Ok(None)
+    }
+}
+
 fn upstream(members: usize, balance: Balance) -> Arc<Upstream> {
     made(&settings(members, balance), None)
 }
 
 fn made(settings: &UpstreamSettings, before: Option<&Upstream>) -> Arc<Upstream> {
-    const PROTOCOL: CheckProtocol = CheckProtocol {
+    let protocol = CheckProtocol {
         handler: "proxy",
-        request: |_, _| Vec::new(),
-        status: |_| Ok(None),
+        asks: Arc::new(Unasked),
     };
-    Upstream::new(settings, PROTOCOL, before, 5)
+    Upstream::new(settings, protocol, before, 5)
 }
 
 impl Upstream {

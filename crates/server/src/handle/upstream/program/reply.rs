@@ -7,10 +7,6 @@ use hob_http::status::has_no_content;
 use hob_http::{Body, BodyStream, Request, Response};
 use hob_trace::watch::RequestStage;
 
-use crate::handle::fastcgi::body::AnswerBody;
-use crate::handle::fastcgi::exchange::{Exchange, More};
-use crate::handle::fastcgi::fail::FastCgiFailure;
-use crate::handle::fastcgi::limits::{OUTPUT_HELD_BYTES_MAX, OUTPUT_HELD_TIME};
 use crate::handle::plain;
 use crate::handle::script::control::{Buffer, Control, is_event_stream};
 use crate::handle::script::dechunk::Dechunked;
@@ -19,6 +15,10 @@ use crate::handle::script::reply::{head_alone, say_type, whole};
 use crate::handle::upstream::ask::note_time;
 use crate::handle::upstream::config::{RetryCause, RetryRules};
 use crate::handle::upstream::fail::UpstreamFailure;
+use crate::handle::upstream::program::body::AnswerBody;
+use crate::handle::upstream::program::exchange::{Exchange, More};
+use crate::handle::upstream::program::fail::ProgramFailure;
+use crate::handle::upstream::program::limits::{OUTPUT_HELD_BYTES_MAX, OUTPUT_HELD_TIME};
 
 /// The answer of a program. The exchange is left where it fails. With `retry`, an answer of a
 /// status that it names is a failure.
@@ -26,7 +26,7 @@ pub(super) async fn of(
     request: &Request,
     exchange: &mut Option<Exchange>,
     (started, retry): (Instant, Option<&RetryRules>),
-) -> Result<Response, FastCgiFailure> {
+) -> Result<Response, ProgramFailure> {
     let Some(reading) = exchange.as_mut() else {
         return Err(UpstreamFailure::Closed.into());
     };
@@ -35,7 +35,7 @@ pub(super) async fn of(
     if asks_again {
         return Err(UpstreamFailure::Status(head.status).into());
     }
-    reading.has_head();
+    reading.take_head();
     note_time(request, started);
     request.tell(
         RequestStage::Program,
@@ -57,13 +57,13 @@ pub(super) async fn of(
         read_ahead(reading, announced, is_held).await?;
     }
     if has_no_content(head.status) && !reading.output.trim_ascii().is_empty() {
-        return Err(FastCgiFailure::Bodiless(head.status));
+        return Err(ProgramFailure::Bodiless(head.status));
     }
     // What is sent in its place has a type of its own.
     let is_typed = is_sent && control.instead.is_none();
     let came = reading.output.len() as u64;
     if let Some(announced) = announced.filter(|len| reading.is_over() && came < *len) {
-        return Err(FastCgiFailure::Short { announced, came });
+        return Err(ProgramFailure::Short { announced, came });
     }
     let Some(reading) = exchange.take() else {
         return Err(UpstreamFailure::Closed.into());
@@ -78,7 +78,7 @@ pub(super) async fn of(
 /// What the program asks of the server. What could have other things sent than its answer is left
 /// out where the route does not let it: another path is for the client to ask for.
 fn take_control(exchange: &Exchange, head: &mut CgiHead) -> Control {
-    let may_steer = exchange.fastcgi.settings.control;
+    let may_steer = exchange.program.settings.control;
     if !may_steer && let Some(target) = head.local.take() {
         head.status = 302;
         head.fields.set(b"Location", &target);
@@ -93,12 +93,12 @@ fn with_body(
     head: CgiHead,
     is_typed: bool,
     is_events: bool,
-) -> Result<Response, FastCgiFailure> {
+) -> Result<Response, ProgramFailure> {
     let wanted_bytes = head.body_bytes.unwrap_or(u64::MAX);
     if reading.is_over() || reading.output.len() as u64 >= wanted_bytes {
         let body = std::mem::take(&mut reading.output);
         reading.release();
-        return whole(request, head, body, is_typed).ok_or(FastCgiFailure::Chunks);
+        return whole(request, head, body, is_typed).ok_or(ProgramFailure::Chunks);
     }
     let mut fields = head.fields;
     fields.set(b"Server", plain::SERVER);
@@ -115,8 +115,8 @@ fn with_body(
 }
 
 /// Reads until the head is complete.
-async fn read_head(reading: &mut Exchange) -> Result<(CgiHead, usize), FastCgiFailure> {
-    let mut reader = HeadReader::new(reading.fastcgi.settings.head);
+async fn read_head(reading: &mut Exchange) -> Result<(CgiHead, usize), ProgramFailure> {
+    let mut reader = HeadReader::new(reading.program.settings.head);
     loop {
         let more = reading.more().await?;
         match reader.read(&reading.output) {
@@ -124,18 +124,21 @@ async fn read_head(reading: &mut Exchange) -> Result<(CgiHead, usize), FastCgiFa
             CgiHeadProgress::Refused(bad) => return Err(refused(reading, bad)),
             CgiHeadProgress::NeedMore if more == More::Bytes => {}
             CgiHeadProgress::NeedMore => {
-                let bad = reader.at_end(&reading.output);
-                return Err(FastCgiFailure::Head(Box::new(bad)));
+                let bad = Box::new(reader.at_end(&reading.output));
+                return Err(match reading.is_closed() {
+                    true => ProgramFailure::HeadCut(bad),
+                    false => ProgramFailure::Head(bad),
+                });
             }
         }
     }
 }
 
-fn refused(reading: &Exchange, bad: BadHead) -> FastCgiFailure {
+fn refused(reading: &Exchange, bad: BadHead) -> ProgramFailure {
     if bad.is_too_long() {
         reading.counters.limit_program_head.add(1);
     }
-    FastCgiFailure::Head(Box::new(bad))
+    ProgramFailure::Head(Box::new(bad))
 }
 
 /// Takes what has come of the body, and waits a moment for the end of it if it is to be held.
@@ -143,7 +146,7 @@ async fn read_ahead(
     reading: &mut Exchange,
     announced: Option<u64>,
     is_held: bool,
-) -> Result<(), FastCgiFailure> {
+) -> Result<(), ProgramFailure> {
     let timer: Timer = reading.request.reactor().timer();
     timer.set_precise(match is_held {
         true => OUTPUT_HELD_TIME,

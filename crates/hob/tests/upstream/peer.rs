@@ -6,6 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::JoinHandle;
 
 use crate::harness::Place;
+use crate::wire::read_variables;
 
 /// Its thread; ends with the connections it was told to take.
 pub(crate) struct Peer(JoinHandle<Vec<Vec<u8>>>);
@@ -16,13 +17,18 @@ pub(crate) type Act = Box<dyn FnOnce(&mut UnixStream) + Send>;
 impl Peer {
     /// Listens at `run/peer.sock`, and does one thing for each connection.
     pub(crate) fn start(place: &Place, acts: Vec<Act>) -> Peer {
-        let path = place.path("run/peer.sock");
+        Peer::start_at(place, "run/peer.sock", acts)
+    }
+
+    /// The same at another socket.
+    pub(crate) fn start_at(place: &Place, socket: &str, acts: Vec<Act>) -> Peer {
+        let path = place.path(socket);
         let listener = UnixListener::bind(&path).unwrap();
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o666)).unwrap();
         Peer(std::thread::spawn(move || {
             let taken = acts.into_iter().map(|act| {
                 let mut stream = listener.accept().unwrap().0;
-                let request = read_params(&mut stream);
+                let request = read_variables(&mut stream);
                 act(&mut stream);
                 request
             });
@@ -34,37 +40,6 @@ impl Peer {
     pub(crate) fn join(self) -> Vec<Vec<u8>> {
         self.0.join().unwrap()
     }
-}
-
-/// Reads up to the empty record that ends the variables.
-pub(crate) fn read_params(stream: &mut UnixStream) -> Vec<u8> {
-    let mut all = Vec::new();
-    loop {
-        let mut header = [0; 8];
-        stream.read_exact(&mut header).unwrap();
-        let len = u16::from_be_bytes([header[4], header[5]]) as usize;
-        let mut content = vec![0; len + usize::from(header[6])];
-        stream.read_exact(&mut content).unwrap();
-        all.extend_from_slice(&header);
-        all.extend_from_slice(&content);
-        if header[1] == 4 && len == 0 {
-            return all;
-        }
-    }
-}
-
-/// A record of the request.
-pub(crate) fn record(kind: u8, content: &[u8]) -> Vec<u8> {
-    let [high, low] = (content.len() as u16).to_be_bytes();
-    [&[1, kind, 0, 1, high, low, 0, 0][..], content].concat()
-}
-
-pub(crate) fn output(text: &str) -> Vec<u8> {
-    record(6, text.as_bytes())
-}
-
-pub(crate) fn end() -> Vec<u8> {
-    record(3, &[0; 8])
 }
 
 /// Sends these bytes and closes.

@@ -4,9 +4,9 @@ use std::task::{Context, Poll};
 
 use hob_http::{BodyError, BodyStream, Bytes, Chunk, DrainWatch};
 
-use crate::handle::fastcgi::exchange::{Exchange, More};
-use crate::handle::fastcgi::fail::{self, FastCgiFailure};
 use crate::handle::script::reply::note_cut;
+use crate::handle::upstream::program::exchange::{Exchange, More};
+use crate::handle::upstream::program::fail::{self, ProgramFailure};
 
 /// A body on its way.
 pub(super) struct AnswerBody {
@@ -50,7 +50,7 @@ impl AnswerBody {
         let exchange = self.exchange.take()?;
         let announced = self.len.filter(|len| *len > self.given)?;
         let came = self.given;
-        let failure = FastCgiFailure::Short { announced, came };
+        let failure = ProgramFailure::Short { announced, came };
         Some(Err(fail::broken(&exchange, &failure)))
     }
 }

@@ -11,15 +11,15 @@ use hob_http::Request;
 use hob_http::reactor::Timer;
 use hob_trace::metric::ThreadCounters;
 
-use crate::handle::fastcgi::FastCgi;
-use crate::handle::fastcgi::fail::FastCgiFailure;
-use crate::handle::fastcgi::limits::{READ_BYTES, STDERR_KEPT_BYTES};
-use crate::handle::fastcgi::wire::{Piece, RecordReader};
 use crate::handle::script::stderr::{self, Lines};
 use crate::handle::script::variables::push_unique_id;
 use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::link::Link;
 use crate::handle::upstream::patience::Patience;
+use crate::handle::upstream::program::UpstreamProgram;
+use crate::handle::upstream::program::fail::ProgramFailure;
+use crate::handle::upstream::program::limits::{READ_BYTES, STDERR_KEPT_BYTES};
+use crate::handle::upstream::program::protocol::ReadsAnswer;
 use crate::handle::upstream::sending::{self, Outgoing};
 
 /// What there is.
@@ -33,16 +33,16 @@ pub(super) enum More {
 
 /// A request that its program has.
 pub(super) struct Exchange {
-    pub(super) fastcgi: Arc<FastCgi>,
+    pub(super) program: Arc<UpstreamProgram>,
     pub(super) request: Request,
     pub(super) counters: Arc<ThreadCounters>,
     /// The script, for people.
-    pub(super) program: Rc<[u8]>,
+    pub(super) script: Rc<[u8]>,
     /// The member's address, for people.
     pub(super) member: Arc<str>,
     /// Output that nobody has taken.
     pub(super) output: Vec<u8>,
-    records: Option<Records>,
+    incoming: Option<IncomingAnswer>,
     /// The last of what it printed on standard error.
     pub(super) printed: Vec<u8>,
     lines: Lines,
@@ -50,35 +50,38 @@ pub(super) struct Exchange {
     sent: Instant,
     /// Nothing has come over the connection for this request.
     is_unheard: bool,
+    /// The connection has ended, and the answer with it.
+    is_closed: bool,
+    has_head: bool,
 }
 
 /// The connection, and where reading it has come.
-struct Records {
+struct IncomingAnswer {
     link: Link,
-    reader: RecordReader,
+    reader: Box<dyn ReadsAnswer>,
     room: Vec<u8>,
 }
 
 impl Exchange {
     /// Sends as much as goes at once; the rest follows by itself.
     pub(super) async fn begin(
-        fastcgi: &Arc<FastCgi>,
+        program: &Arc<UpstreamProgram>,
         request: &Request,
-        (counters, program): (&Arc<ThreadCounters>, &[u8]),
+        (counters, script): (&Arc<ThreadCounters>, &[u8]),
         (link, outgoing): (Link, Outgoing),
     ) -> Exchange {
-        let patience = Patience::new(request.reactor(), fastcgi.settings.timeout);
+        let patience = Patience::new(request.reactor(), program.settings.timeout);
         sending::begin(outgoing, &link.socket, request, &patience).await;
         Exchange {
-            fastcgi: Arc::clone(fastcgi),
+            program: Arc::clone(program),
             request: request.clone(),
             counters: Arc::clone(counters),
-            program: program.into(),
+            script: script.into(),
             member: Arc::clone(&link.used.member().text),
             output: Vec::new(),
-            records: Some(Records {
+            incoming: Some(IncomingAnswer {
                 link,
-                reader: RecordReader::default(),
+                reader: program.protocol.reader(),
                 room: vec![0; READ_BYTES],
             }),
             printed: Vec::new(),
@@ -86,17 +89,25 @@ impl Exchange {
             patience,
             sent: Instant::now(),
             is_unheard: true,
+            is_closed: false,
+            has_head: false,
         }
     }
 
     /// The head has come: from now on pieces may not be too far apart.
-    pub(super) fn has_head(&mut self) {
+    pub(super) fn take_head(&mut self) {
+        self.has_head = true;
         self.patience.has_head();
-        if let Some(records) = &self.records {
-            let now_ms = self.request.reactor().now_ms();
-            let after_us = self.sent.elapsed().as_micros() as u64;
-            records.link.used.answered(after_us, now_ms);
+        if let Some(incoming) = &self.incoming {
+            self.credit(&incoming.link);
         }
+    }
+
+    /// Its member has answered.
+    fn credit(&self, link: &Link) {
+        let now_ms = self.request.reactor().now_ms();
+        let after_us = self.sent.elapsed().as_micros() as u64;
+        link.used.answered(after_us, now_ms);
     }
 
     /// It has so long from now on, instead of `total`.
@@ -112,19 +123,26 @@ impl Exchange {
     /// Gives it up: its connection, if it was still on one, whether nothing came over that, and
     /// what was printed.
     pub(super) fn give_up(mut self) -> (Option<Link>, bool, Vec<u8>) {
-        let link = self.records.take().map(|records| records.link);
+        let link = self.incoming.take().map(|incoming| incoming.link);
         (link, self.is_unheard, std::mem::take(&mut self.printed))
     }
 
     /// All of it has come.
     pub(super) fn is_over(&self) -> bool {
-        self.records.is_none()
+        self.incoming.is_none() || self.is_closed
+    }
+
+    /// The connection has ended, and the answer with it.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     /// Reads what there is, and adds what it prints to `output`.
-    pub(super) fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<More, FastCgiFailure>> {
+    pub(super) fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<More, ProgramFailure>> {
         loop {
-            let Some(Records { link, room, .. }) = &mut self.records else {
+            let Some(IncomingAnswer { link, reader, room }) =
+                self.incoming.as_mut().filter(|_| !self.is_closed)
+            else {
                 return Poll::Ready(Ok(More::End));
             };
             let Poll::Ready(read) = link.socket.poll_read(cx, room) else {
@@ -134,6 +152,10 @@ impl Exchange {
                 });
             };
             let failure = match read {
+                read if reader.ends_with_connection() && self.is_end(&read) => {
+                    self.is_closed = true;
+                    continue;
+                }
                 Ok(0) => UpstreamFailure::Closed,
                 // It has closed, and not read all of the request.
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => UpstreamFailure::Closed,
@@ -148,37 +170,46 @@ impl Exchange {
         }
     }
 
-    /// Takes apart what was read.
-    fn take(&mut self, count: usize) -> Result<Option<More>, FastCgiFailure> {
-        self.is_unheard = false;
-        self.patience.hear();
-        let Some(mut records) = self.records.take() else {
-            return Ok(None);
-        };
-        records.link.hear();
-        let before = self.output.len();
-        let mut bytes = &records.room[..count];
-        loop {
-            match records.reader.next(&mut bytes) {
-                Ok(None) => break,
-                Ok(Some(Piece::Output(output))) => self.output.extend_from_slice(output),
-                Ok(Some(Piece::Error(text))) => self.hear_error(text),
-                // What a script leaves as its exit code says nothing of its answer: scripts of PHP
-                // that end with an error have one, and a page that says so.
-                Ok(Some(Piece::End(_))) => {}
-                Err(fault) => {
-                    self.records = Some(records);
-                    return Err(FastCgiFailure::Wire(fault));
-                }
+    /// Whether this ends an answer that has no other end.
+    fn is_end(&self, read: &std::io::Result<usize>) -> bool {
+        match read {
+            // Where nothing has come there is no answer.
+            Ok(count) => *count == 0 && !self.is_unheard,
+            // It has closed as it does after every answer, and not read all of the body.
+            Err(error) => {
+                error.kind() == ErrorKind::ConnectionReset
+                    && self.has_head
+                    && self.request.body_len() != Some(0)
             }
         }
-        let is_over = records.reader.is_over();
+    }
+
+    /// Takes apart what was read.
+    fn take(&mut self, count: usize) -> Result<Option<More>, ProgramFailure> {
+        self.is_unheard = false;
+        self.patience.hear();
+        let Some(mut incoming) = self.incoming.take() else {
+            return Ok(None);
+        };
+        incoming.link.hear();
+        let (before, mut printed) = (self.output.len(), Vec::new());
+        let bytes = &incoming.room[..count];
+        let taken = incoming.reader.take(bytes, &mut self.output, &mut printed);
+        if !printed.is_empty() {
+            self.hear_error(&printed);
+        }
+        let is_over = taken.is_ok() && incoming.reader.is_over();
         if is_over {
             self.log(|lines, each| lines.end(each));
-            records.link.rest(self.request.reactor());
+            // It came all at once, and nobody has looked at its head.
+            if !self.has_head {
+                self.credit(&incoming.link);
+            }
+            incoming.link.rest(self.request.reactor());
         } else {
-            self.records = Some(records);
+            self.incoming = Some(incoming);
         }
+        taken?;
         let is_more = self.output.len() > before;
         Ok(match (is_more, is_over) {
             (true, _) => Some(More::Bytes),
@@ -196,19 +227,19 @@ impl Exchange {
 
     /// Has lines logged.
     fn log(&mut self, feed: impl FnOnce(&mut Lines, &mut dyn FnMut(&[u8]))) {
-        let paced = (&self.fastcgi.pace, &*self.counters);
+        let paced = (&self.program.pace, &*self.counters);
         let now_ms = self.request.reactor().now_ms();
-        let (request, program) = (&self.request, &self.program);
+        let (request, script) = (&self.request, &self.script);
         feed(&mut self.lines, &mut |line| {
             let mut id = Vec::new();
             push_unique_id(request, &mut id);
             let id = String::from_utf8_lossy(&id);
-            stderr::log(paced, now_ms, (&id, program), line);
+            stderr::log(paced, now_ms, (&id, script), line);
         });
     }
 
     /// Waits for more.
-    pub(super) async fn more(&mut self) -> Result<More, FastCgiFailure> {
+    pub(super) async fn more(&mut self) -> Result<More, ProgramFailure> {
         poll_fn(|cx| self.poll_more(cx)).await
     }
 
@@ -216,7 +247,7 @@ impl Exchange {
     pub(super) async fn more_until(
         &mut self,
         timer: &Timer,
-    ) -> Option<Result<More, FastCgiFailure>> {
+    ) -> Option<Result<More, ProgramFailure>> {
         poll_fn(|cx| match self.poll_more(cx) {
             Poll::Ready(more) => Poll::Ready(Some(more)),
             Poll::Pending => timer.poll_elapsed(cx).map(|()| None),
@@ -241,8 +272,8 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        if let Some(records) = &self.records {
-            records.link.hang_up();
+        if let Some(incoming) = &self.incoming {
+            incoming.link.hang_up();
         }
     }
 }

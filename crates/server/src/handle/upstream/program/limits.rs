@@ -1,9 +1,7 @@
-//! Limits of this handler that nobody needs to set.
+//! Limits of programs behind upstreams that nobody needs to set.
 
 use std::time::Duration;
 
-/// Scripts of a route whose place is remembered.
-pub(super) const KNOWN_SCRIPTS_MAX: usize = 1024;
 /// Bytes read from a connection at a time.
 pub(super) const READ_BYTES: usize = 16 * 1024;
 /// Bytes of an answer read ahead: one that has ended within them leaves with its length.

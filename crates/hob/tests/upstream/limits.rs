@@ -1,22 +1,23 @@
-//! Every limit of a route with FastCGI: reaching it is an answer, a reason and a count.
+//! Every limit of a program behind an upstream: reaching it is an answer, a reason and a count.
 
 use crate::harness::Place;
 use crate::harness::client::Connection;
 use crate::harness::site::Site;
-use crate::peer::{Act, Peer, end, output, sends, stays_after};
-use crate::site;
+use crate::peer::{Act, Peer, sends, stays_after};
+use crate::site::serve_members;
+use crate::wire::{KEY, end, output};
 
 const BEGUN: &str = "Content-Type: text/plain\r\n\r\nbegun";
 
 fn serve(acts: Vec<Act>, keys: &str) -> (Site, Peer) {
     let place = Place::new();
     let peer = Peer::start(&place, acts);
-    let keys = format!("to = \"unix:run/peer.sock\", split = \"\", {keys}");
-    (site::serve(place, &keys, ""), peer)
+    (serve_members(place, &["peer.sock"], keys), peer)
 }
 
 /// A peer that stays silent after these bytes, and the counter and reason of the limit it meets.
 fn silent(bytes: Vec<u8>, timeout: &str, counter: &str, reason: &str) -> bool {
+    let reason = format!("limits: {KEY}.timeout.{reason}");
     let (site, peer) = serve(
         vec![stays_after(bytes)],
         &format!("timeout = {{ {timeout} }}"),
@@ -36,7 +37,7 @@ fn silent(bytes: Vec<u8>, timeout: &str, counter: &str, reason: &str) -> bool {
 
 #[test]
 fn program_that_says_nothing_is_given_up() {
-    let reason = "limits: fastcgi.timeout.first_byte: no head of an answer in time";
+    let reason = "first_byte: no head of an answer in time";
     let counter = "limit_upstream_first_byte";
     assert!(!silent(
         Vec::new(),
@@ -54,7 +55,7 @@ fn program_that_says_nothing_is_given_up() {
 
 #[test]
 fn answer_that_falls_silent_or_takes_too_long_breaks_off() {
-    let reason = "limits: fastcgi.timeout.progress: the answer fell silent";
+    let reason = "progress: the answer fell silent";
     let progress = "progress = \"100ms\"";
     assert!(silent(
         output(BEGUN),
@@ -62,7 +63,7 @@ fn answer_that_falls_silent_or_takes_too_long_breaks_off() {
         "limit_upstream_progress",
         reason
     ));
-    let reason = "limits: fastcgi.timeout.total: the answer took too long";
+    let reason = "total: the answer took too long";
     // The head must come within it, on a busy machine too.
     assert!(silent(
         output(BEGUN),
@@ -77,7 +78,7 @@ fn answer_that_falls_silent_or_takes_too_long_breaks_off() {
         reason
     ));
     let events = output("Content-Type: text/event-stream\r\n\r\ndata: x\n\n");
-    let reason = "limits: fastcgi.timeout.events: the stream of events fell silent";
+    let reason = "events: the stream of events fell silent";
     let timeout = "events = \"3s\", total = \"2s\", progress = \"2s\"";
     assert!(silent(events, timeout, "limit_upstream_events", reason));
 }
@@ -98,12 +99,11 @@ fn connection_that_is_not_taken_in_time_is_a_504() {
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     std::fs::set_permissions(&path, mode).unwrap();
     let _waiting = std::os::unix::net::UnixStream::connect(&path).unwrap();
-    let keys = "to = \"unix:run/full.sock\", split = \"\", timeout = { connect = \"100ms\" }";
-    let site = site::serve(place, keys, "");
+    let site = serve_members(place, &["full.sock"], "timeout = { connect = \"100ms\" }");
     assert_eq!(site.get("/app/x").answer.status, 504);
     assert_eq!(
         site.record("/app/x")["reason"],
-        "limits: fastcgi.timeout.connect: the program did not take the connection in time"
+        format!("limits: {KEY}.timeout.connect: the program did not take the connection in time")
     );
     assert_eq!(site.place.counter("limit_upstream_connect"), 1);
     site.stop();
@@ -135,7 +135,7 @@ fn requests_wait_for_a_connection_and_the_queue_has_an_end() {
     );
     assert_eq!(
         site.record("/app/third")["reason"],
-        "limits: fastcgi.queue.max: too many requests wait for the program"
+        format!("limits: {KEY}.queue.max: too many requests wait for the program")
     );
     go.send(()).unwrap();
     assert_eq!(first.read().unwrap().text(), "well");

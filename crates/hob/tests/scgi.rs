@@ -1,0 +1,21 @@
+//! Programs behind SCGI: a real Fossil, and peers that break off or say what is no answer.
+#![allow(clippy::unwrap_used)]
+
+mod harness;
+
+#[path = "scgi/fossil.rs"]
+mod fossil;
+#[path = "upstream/limits.rs"]
+mod limits;
+#[path = "upstream/members.rs"]
+mod members;
+#[path = "upstream/peer.rs"]
+mod peer;
+#[path = "upstream/printed.rs"]
+mod printed;
+#[path = "upstream/site.rs"]
+mod site;
+#[path = "upstream/to_its_end.rs"]
+mod to_its_end;
+#[path = "scgi/wire.rs"]
+mod wire;

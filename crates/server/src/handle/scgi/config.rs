@@ -1,0 +1,68 @@
+//! `scgi` of a route: who is asked, how, and within which limits.
+
+use std::sync::Arc;
+
+use crate::handle::config::build_site::OnSection;
+use crate::handle::config::check::PathLookups;
+use crate::handle::config::fault::{Faults, Spot};
+use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
+use crate::handle::config::program::Programs;
+use crate::handle::config::tree::Section;
+use crate::handle::config::{Config, Route};
+use crate::handle::scgi::Scgi;
+use crate::handle::scgi::keys::SCGI;
+use crate::handle::scgi::wire::{OWN_VARIABLES, ScgiProtocol};
+use crate::handle::upstream::program::UpstreamProgram;
+use crate::handle::upstream::program::config::ProgramSettings;
+use crate::handle::{Configured, HasSettings, upstream};
+use crate::route::pattern::Pattern;
+use crate::serve::sites::SitesBuildContext;
+
+impl HasSettings for Scgi {
+    type Settings = ProgramSettings;
+    /// Where the members stand.
+    type Spots = Spot;
+}
+
+impl Configured for Scgi {
+    const KEY: SchemaKey = SchemaKey::new("scgi", ValueType::OrText("to", &SCGI), Nothing(""));
+
+    fn read(
+        section: &Section,
+        on: &OnSection<'_>,
+        _: &mut Programs<'_>,
+        faults: &mut Faults<'_>,
+    ) -> (ProgramSettings, Spot) {
+        let is_own = |name: &str| OWN_VARIABLES.contains(&name.as_bytes());
+        for pair in section.map("env").iter().filter(|pair| is_own(&pair.name)) {
+            faults
+                .warn(pair.key, format!("`{}` does nothing here", pair.name))
+                .hint("remove it: SCGI has it in every request");
+        }
+        ProgramSettings::read(section, on, faults)
+    }
+
+    fn build(
+        settings: &ProgramSettings,
+        around: &mut SitesBuildContext<'_>,
+        route: &Route,
+        _: &Pattern,
+    ) -> Result<Arc<Scgi>, String> {
+        let program = UpstreamProgram::new(ScgiProtocol, settings, around, route);
+        Ok(Arc::new(Scgi(program)))
+    }
+
+    fn check(
+        settings: &ProgramSettings,
+        to: &Spot,
+        _: &Config,
+        looked: &mut PathLookups<'_>,
+        faults: &mut Faults<'_>,
+    ) {
+        upstream::config::look_at_sockets(&settings.upstream, *to, looked, faults);
+    }
+
+    fn runs(settings: &ProgramSettings) -> String {
+        settings.upstream.texts()
+    }
+}

@@ -1,0 +1,19 @@
+//! Programs that other processes keep, over SCGI: Fossil, and whatever else speaks it. What is not
+//! of the protocol is `upstream/program`'s.
+//!
+//! - `answer` from a request to its answer, `explain` which program would be asked
+//! - `wire` the protocol as bytes
+//! - `keys` its keys, `config` what they say
+
+mod answer;
+pub mod config;
+mod explain;
+pub(crate) mod keys;
+pub mod wire;
+
+use std::sync::Arc;
+
+use crate::handle::upstream::program::UpstreamProgram;
+
+/// A handler of this kind, ready to answer.
+pub struct Scgi(pub(crate) Arc<UpstreamProgram>);

@@ -1,0 +1,30 @@
+//! Keys that all have who ask programs of upstreams.
+
+use crate::handle::config::key::Preset::Nothing;
+use crate::handle::config::key::ValueType::Map;
+use crate::handle::config::key::{MapOf, MapValue, SchemaKey, joined};
+use crate::handle::script::keys::{CONTROL, DEV, PASS_AUTHORIZATION};
+use crate::handle::upstream::keys::{CHOICE_KEYS, HEAD, QUEUE, RETRY, TIMEOUT, connections};
+
+pub(in crate::handle) const PROGRAM_KEYS: &[SchemaKey] = &joined::<
+    { OWN_KEYS.len() + CHOICE_KEYS.len() + ASKING_KEYS.len() },
+>(&[OWN_KEYS, CHOICE_KEYS, ASKING_KEYS]);
+
+/// What it is told, and who is told of failures.
+const OWN_KEYS: &[SchemaKey] = &[
+    SchemaKey::new("env", Map(&NAME_TO_VALUE), Nothing("none"))
+        .says("Variables that every request has, before those of the request.")
+        .example("{ APP_ENV = \"production\" }")
+        .aka(&["param", "params"]),
+    PASS_AUTHORIZATION,
+    DEV,
+];
+
+/// How it is asked.
+const ASKING_KEYS: &[SchemaKey] = &[connections(256), QUEUE, TIMEOUT, RETRY, HEAD, CONTROL];
+
+/// `env`
+static NAME_TO_VALUE: MapOf = MapOf {
+    key: "name",
+    value: MapValue::Text,
+};

@@ -1,0 +1,83 @@
+//! `uwsgi` of a route: who is asked, how, and within which limits.
+
+use std::sync::Arc;
+
+use crate::handle::config::build_site::OnSection;
+use crate::handle::config::check::PathLookups;
+use crate::handle::config::fault::{Faults, Spot};
+use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
+use crate::handle::config::program::Programs;
+use crate::handle::config::tree::Section;
+use crate::handle::config::{Config, Route};
+use crate::handle::upstream::program::UpstreamProgram;
+use crate::handle::upstream::program::config::ProgramSettings;
+use crate::handle::uwsgi::Uwsgi;
+use crate::handle::uwsgi::keys::UWSGI;
+use crate::handle::uwsgi::wire::UwsgiProtocol;
+use crate::handle::{Configured, HasSettings, upstream};
+use crate::route::pattern::Pattern;
+use crate::serve::sites::SitesBuildContext;
+
+/// An application that uWSGI runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UwsgiSettings {
+    /// What holds for programs of all kinds.
+    pub program: ProgramSettings,
+    /// The plugin that answers.
+    pub modifier1: u8,
+    /// What that leaves open.
+    pub modifier2: u8,
+}
+
+impl HasSettings for Uwsgi {
+    type Settings = UwsgiSettings;
+    /// Where the members stand.
+    type Spots = Spot;
+}
+
+impl Configured for Uwsgi {
+    const KEY: SchemaKey = SchemaKey::new("uwsgi", ValueType::OrText("to", &UWSGI), Nothing(""));
+
+    fn read(
+        section: &Section,
+        on: &OnSection<'_>,
+        _: &mut Programs<'_>,
+        faults: &mut Faults<'_>,
+    ) -> (UwsgiSettings, Spot) {
+        let (program, to) = ProgramSettings::read(section, on, faults);
+        let settings = UwsgiSettings {
+            program,
+            modifier1: section.number("modifier1"),
+            modifier2: section.number("modifier2"),
+        };
+        (settings, to)
+    }
+
+    fn build(
+        settings: &UwsgiSettings,
+        around: &mut SitesBuildContext<'_>,
+        route: &Route,
+        _: &Pattern,
+    ) -> Result<Arc<Uwsgi>, String> {
+        let protocol = UwsgiProtocol {
+            modifier1: settings.modifier1,
+            modifier2: settings.modifier2,
+        };
+        let program = UpstreamProgram::new(protocol, &settings.program, around, route);
+        Ok(Arc::new(Uwsgi(program)))
+    }
+
+    fn check(
+        settings: &UwsgiSettings,
+        to: &Spot,
+        _: &Config,
+        looked: &mut PathLookups<'_>,
+        faults: &mut Faults<'_>,
+    ) {
+        upstream::config::look_at_sockets(&settings.program.upstream, *to, looked, faults);
+    }
+
+    fn runs(settings: &UwsgiSettings) -> String {
+        settings.program.upstream.texts()
+    }
+}
