@@ -21,7 +21,7 @@ use super::program::Programs;
 use super::program::check_program;
 use super::schema::{CACHE, LIMITS, WATCH};
 use super::text::is_header_name;
-use super::tls::build_listen_tls;
+use super::tls::{UpstreamTls, build_listen_tls};
 use super::tree::{ConfigValue, Section};
 use super::trust::ClientTrust;
 use super::{
@@ -79,6 +79,7 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
         acme: None,
         admin,
         programs,
+        upstream_tls: upstream_tls(&sites),
         logs,
         listeners,
         sites,
@@ -97,6 +98,20 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
             sites: site_spots,
         },
     }
+}
+
+fn upstream_tls<H: Handlers>(sites: &[SiteConfig<H>]) -> Vec<UpstreamTls> {
+    let mut all: Vec<UpstreamTls> = Vec::new();
+    for route in sites.iter().flat_map(|site| &site.routes) {
+        if let Some(tls) = route
+            .handler
+            .upstream_tls()
+            .filter(|tls| !all.contains(tls))
+        {
+            all.push(tls.clone());
+        }
+    }
+    all
 }
 
 fn unknown_host<H: Handlers>(

@@ -25,6 +25,11 @@ pub trait Disk {
         None
     }
 
+    /// Why what stands in these files is no certificate and its key.
+    fn certificate_fault(&self, _certificate: &Path, _key: &Path) -> Option<String> {
+        None
+    }
+
     /// A file below a folder that is wanted.
     fn find_file(&self, _root: &Path, _wanted: &mut dyn FnMut(&Path) -> bool) -> Option<PathBuf> {
         None
@@ -540,8 +545,30 @@ impl<'d> PathLookups<'d> {
         faults.error(spot, message).hint(hint);
     }
 
+    /// Tells when a certificate and its key are not there, or do not belong together.
+    pub fn certificate(
+        &mut self,
+        (certificate, key): (&Path, &Path),
+        (of_certificate, of_key): (Spot, Spot),
+        faults: &mut Faults<'_>,
+    ) {
+        let hint = "write the file's own path";
+        self.file(certificate, of_certificate, hint, faults);
+        if key != certificate {
+            self.file(key, of_key, hint, faults);
+        }
+        let is_file = |path: &Path, looked: &mut Self| looked.look(path) == PathStatus::File;
+        if is_file(certificate, self)
+            && is_file(key, self)
+            && let Some(fault) = self.disk.certificate_fault(certificate, key)
+        {
+            let hint = "write the files of a certificate and of the key that it was made with";
+            faults.error(of_certificate, fault).hint(hint);
+        }
+    }
+
     /// A file that holds no authorities is as good as none, which is noticed late.
-    fn authorities(&mut self, file: &Path, key: &str, spot: Spot, faults: &mut Faults<'_>) {
+    pub fn authorities(&mut self, file: &Path, key: &str, spot: Spot, faults: &mut Faults<'_>) {
         if self.look(file) == PathStatus::File
             && let Some(fault) = self.disk.authorities_fault(file, key)
         {

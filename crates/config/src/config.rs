@@ -14,7 +14,7 @@ use crate::inside::{Activity, HistorySettings};
 use crate::metrics::{Metrics, Otlp};
 use crate::names::ClientNamesSettings;
 use crate::program::ProgramConfig;
-use crate::tls::{ListenTls, SiteTls};
+use crate::tls::{ListenTls, SiteTls, UpstreamTls};
 use crate::trust::ClientTrust;
 
 /// Everything a server runs on, made from one set of sources.
@@ -62,6 +62,8 @@ pub struct Config<H: Handlers> {
     pub admin: Option<Admin>,
     /// Programs that routes run, by the index that their handlers name.
     pub programs: Vec<ProgramConfig>,
+    /// TLS that routes speak with servers of other people, each once.
+    pub upstream_tls: Vec<UpstreamTls>,
     /// Access logs, by the index that listeners, sites and routes name.
     pub logs: Vec<LogSettings>,
     /// Where to listen, in file order; those of the admin pages come last.
@@ -258,6 +260,7 @@ impl<H: Handlers> Config<H> {
             acme: self.acme,
             admin: self.admin,
             programs: self.programs,
+            upstream_tls: self.upstream_tls,
             logs: self.logs,
             listeners: self.listeners,
             sites: self

@@ -13,6 +13,7 @@ use crate::program::Programs;
 use crate::schema::{
     ROUTE_KEYS, ROUTE_PATH, SITE_KEYS, Schema, TOP_KEYS, route, routes, site, sites, top_level,
 };
+use crate::tls::UpstreamTls;
 use crate::tree::Section;
 use crate::{Config, SiteConfig};
 
@@ -64,6 +65,11 @@ pub trait Handlers: Clone + Debug + PartialEq + Sized {
 
     /// Which of the config's programs it runs.
     fn program(&self) -> Option<usize> {
+        None
+    }
+
+    /// TLS that it speaks with servers of other people.
+    fn upstream_tls(&self) -> Option<&UpstreamTls> {
         None
     }
 

@@ -72,7 +72,7 @@ pub use program::{
 };
 pub use schema::Schema;
 pub use sources::{ConfigSources, Environment};
-pub use tls::{CertificateSource, ClientNeed, ListenTls, SUITES, SiteTls, TlsSpots};
+pub use tls::{CertificateSource, ClientNeed, ListenTls, SUITES, SiteTls, TlsSpots, UpstreamTls};
 pub use tree::Argument;
 pub use trust::{AddressRange, ClientTrust};
 pub use units::parse_duration;

@@ -78,6 +78,17 @@ impl CertificateSource {
     }
 }
 
+/// TLS with servers of other people that answer for a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamTls {
+    /// Who may have signed their certificates; `None` is the system's authorities.
+    pub ca: Option<PathBuf>,
+    /// What is shown to those that want a certificate: files.
+    pub certificate: Option<CertificateSource>,
+    /// Their certificates are checked.
+    pub verify: bool,
+}
+
 /// Where files of a certificate are named.
 #[derive(Clone, Copy, Debug)]
 pub struct TlsSpots {

@@ -13,6 +13,14 @@ mod members;
 mod passing;
 #[path = "proxy/peer.rs"]
 mod peer;
+#[path = "proxy/secure.rs"]
+mod secure;
+#[path = "proxy/tls.rs"]
+mod tls;
+#[path = "proxy/tls_failures.rs"]
+mod tls_failures;
+#[path = "proxy/tls_nginx.rs"]
+mod tls_nginx;
 #[path = "proxy/tunnel_h1_only.rs"]
 mod tunnel_h1_only;
 #[path = "proxy/upstream.rs"]

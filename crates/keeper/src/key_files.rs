@@ -15,7 +15,8 @@ use hob_config::CertificateSource;
 pub struct KeyFiles {
     /// Certificates with their keys.
     pub pairs: Vec<CertificateAndKey>,
-    /// Certificates of those who may sign those of clients, as PEM, by their file.
+    /// Certificates of those who may sign those of clients, or of other servers, as PEM, by their
+    /// file.
     pub authorities: Vec<(PathBuf, Vec<u8>)>,
 }
 
@@ -52,6 +53,11 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 impl KeyFiles {
+    /// There is nothing to hand on.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pairs.is_empty() && self.authorities.is_empty()
+    }
+
     /// Writes everything to sealed memory.
     pub(crate) fn to_memory(&self) -> io::Result<OwnedFd> {
         memory::sealed_value("hob-keys", VERSION, self)

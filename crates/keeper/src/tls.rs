@@ -4,11 +4,13 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use hob_http::tls::peer::{PeerTerms, PeerTrust};
 use hob_http::tls::{Certificate, ClientRule, HostOffer, Need, Offer, Version};
 
 use crate::KeyFiles;
 use hob_config::{
-    CertificateSource, ClientNeed, Config, Handlers, ListenTls, Purpose, SiteConfig, is_certifiable,
+    CertificateSource, ClientNeed, Config, Handlers, ListenTls, Purpose, SiteConfig, UpstreamTls,
+    is_certifiable,
 };
 
 /// What each listener of a config offers; `None` is clear text.
@@ -44,7 +46,7 @@ pub fn offers<H: Handlers>(
         .collect()
 }
 
-/// Every certificate that TLS listeners need, each once.
+/// Every certificate that TLS listeners need, or that other servers are shown, each once.
 pub fn sources<H: Handlers>(config: &Config<H>) -> Vec<CertificateSource> {
     let mut sources = Vec::new();
     let mut known = HashSet::new();
@@ -63,6 +65,10 @@ pub fn sources<H: Handlers>(config: &Config<H>) -> Vec<CertificateSource> {
             add(for_site(config, tls, site));
         }
     }
+    let shown = config.upstream_tls.iter();
+    shown
+        .filter_map(|tls| tls.certificate.clone())
+        .for_each(&mut add);
     sources
 }
 
@@ -179,14 +185,47 @@ pub fn client_rules<H: Handlers>(
     config.sites.iter().map(rule).collect()
 }
 
+/// TLS with servers of other people.
+///
+/// # Errors
+/// A file that is no good, or a system without authorities.
+pub fn peer_terms(tls: &UpstreamTls, files: &KeyFiles) -> Result<PeerTerms, String> {
+    let unread = |path: &Path| format!("{}: it was not read", path.display());
+    let trust = match &tls.ca {
+        _ if !tls.verify => PeerTrust::Anybody,
+        None => PeerTrust::System,
+        Some(path) => {
+            let known = files.authorities.iter().find(|(known, _)| known == path);
+            let (_, text) = known.ok_or_else(|| unread(path))?;
+            PeerTrust::Authorities(text, "tls.ca")
+        }
+    };
+    let certificate = match &tls.certificate {
+        None => None,
+        Some(source) => {
+            let fail = |error: String| format!("{}: {error}", name(source));
+            let mut pairs = files.pairs.iter();
+            let pair = pairs.find(|pair| pair.source == *source);
+            let pair = pair.ok_or_else(|| fail("it was not read".to_owned()))?;
+            let read = Certificate::from_pem(&pair.certificate, &pair.key);
+            Some(read.map_err(|error| fail(error.to_string()))?)
+        }
+    };
+    PeerTerms::new(trust, certificate.as_ref()).map_err(|error| match &tls.ca {
+        Some(path) => format!("{}: {error}", path.display()),
+        None => error,
+    })
+}
+
 /// Every file of authorities that a config names, each once.
 pub fn authorities<H: Handlers>(config: &Config<H>) -> Vec<&Path> {
+    let of_clients = config.sites.iter().filter_map(|site| {
+        let (_, path) = site.tls.client.as_ref()?;
+        Some(path)
+    });
+    let of_servers = config.upstream_tls.iter().filter_map(|tls| tls.ca.as_ref());
     let mut paths: Vec<&Path> = Vec::new();
-    for (_, path) in config
-        .sites
-        .iter()
-        .filter_map(|site| site.tls.client.as_ref())
-    {
+    for path in of_clients.chain(of_servers) {
         if !paths.contains(&path.as_path()) {
             paths.push(path);
         }

@@ -1,13 +1,14 @@
-//! Files of authorities of which one has signed the certificate of somebody hob speaks to. They
-//! are read and looked at before a config comes into force: of one that is no use, spans would be
-//! lost or certificates missing when they are due.
+//! Files of authorities of which one has signed the certificate of somebody hob speaks to, and of
+//! what it shows them itself. They are read and looked at before a config comes into force: of one
+//! that is no use, spans would be lost or certificates missing when they are due.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use hob_http::post::check_roots;
+use hob_http::tls::Certificate;
 
 use hob_config::{Config, Handlers};
 use hob_keeper::FILE_BYTES_MAX;
@@ -40,18 +41,36 @@ pub fn of_or_none<H: Handlers>(config: &Config<H>) -> Vec<u8> {
 pub(crate) fn read(path: &Path, key: &str) -> Result<Vec<u8>, String> {
     let shown = path.display();
     let cannot = |error| format!("`{key}` {shown} cannot be read: {error}");
-    // A pipe in its place would be waited for.
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-    let mut options = File::options();
-    options.read(true).custom_flags(flags.bits() as i32);
-    let file = options.open(path).map_err(cannot)?;
-    let mut text = Vec::new();
-    let mut limited = file.take(FILE_BYTES_MAX as u64 + 1);
-    limited.read_to_end(&mut text).map_err(cannot)?;
+    let text = text_of(path).map_err(cannot)?;
     if text.len() > FILE_BYTES_MAX {
         return Err(format!("`{key}` {shown} is larger than any certificate"));
     }
     check_roots(&text, key).map_err(|error| format!("{error}: {shown}"))?;
+    Ok(text)
+}
+
+/// Why what stands in these files is no certificate and its key.
+pub(crate) fn certificate_fault(certificate: &Path, key: &Path) -> Option<String> {
+    let read = |path: &Path| {
+        text_of(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
+    };
+    let (chain, private) = match (read(certificate), read(key)) {
+        (Ok(chain), Ok(private)) => (chain, private),
+        (Err(error), _) | (_, Err(error)) => return Some(error),
+    };
+    let wrong = Certificate::from_pem(&chain, &private).err()?;
+    Some(format!("{}: {wrong}", certificate.display()))
+}
+
+/// The text of a file; of one that is too large a byte more than it may have.
+fn text_of(path: &Path) -> io::Result<Vec<u8>> {
+    // A pipe in its place would be waited for.
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    let mut options = File::options();
+    options.read(true).custom_flags(flags.bits() as i32);
+    let mut text = Vec::new();
+    let mut limited = options.open(path)?.take(FILE_BYTES_MAX as u64 + 1);
+    limited.read_to_end(&mut text)?;
     Ok(text)
 }
 

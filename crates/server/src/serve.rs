@@ -29,6 +29,7 @@ use crate::handle::script::used::Scripts;
 use crate::handle::upstream::check::CheckProtocol;
 use crate::handle::upstream::config::UpstreamSettings;
 use crate::handle::upstream::members::Upstream;
+use crate::handle::upstream::terms::{TermsFiles, UpstreamTerms};
 use crate::handle::upstream::told::UpstreamReport;
 use crate::handle::warm::Hosts;
 use crate::otlp::Exporter;
@@ -37,6 +38,7 @@ use crate::serve::sites::Sites;
 use crate::serve::workers::Workers;
 use crate::watch::Watching;
 use hob_config::{CacheSettings, Metrics};
+use hob_keeper::KeyFiles;
 
 /// What all threads share.
 pub struct ServerState {
@@ -231,6 +233,34 @@ impl ServerState {
             .iter()
             .filter(|one| one.set_draining(member, is_draining, now_ms()));
         (all.len(), found.count())
+    }
+
+    /// Gives upstreams the TLS that their settings and these files make. What is as it was stays,
+    /// with its sessions.
+    ///
+    /// # Errors
+    /// A file that is no good, or a system without authorities.
+    pub fn set_upstream_terms(&self, keys: &KeyFiles) -> Result<(), String> {
+        let upstreams = self.upstreams.lock();
+        let all: Vec<_> = upstreams.values().filter_map(Weak::upgrade).collect();
+        let mut known: Vec<_> = all.iter().filter_map(|one| one.terms.load_full()).collect();
+        for upstream in all {
+            let Some(tls) = &upstream.settings.tls else {
+                continue;
+            };
+            // Those of an earlier config go on as they are.
+            let Some(files) = TermsFiles::of(tls, keys) else {
+                continue;
+            };
+            let same = known.iter().find(|terms| terms.is(tls, &files));
+            let terms = match same {
+                Some(same) => Arc::clone(same),
+                None => Arc::new(UpstreamTerms::new(tls, files, keys)?),
+            };
+            known.push(Arc::clone(&terms));
+            upstream.terms.store(Some(terms));
+        }
+        Ok(())
     }
 
     /// Upstreams that are in use, and what their members are at.

@@ -224,6 +224,9 @@ counters! { of events {
     limit_resident_requests: "Workers replaced: they had answered as many requests as they may.";
     upstream_connects: "Connections made to programs and servers elsewhere (`fastcgi`, `scgi`, `uwsgi`, `proxy`).";
     upstream_reuses: "Requests to such ones over a connection that had rested.";
+    upstream_tls_handshakes: "Handshakes of TLS with servers elsewhere.";
+    upstream_tls_resumed: "Those of them that went on with an earlier session.";
+    upstream_tls_failed: "Connections to servers elsewhere given up: no TLS, a certificate that is no good, or the other side gave up.";
     upstream_retries: "Such requests made again, where that does no harm: no connection, one that had rested and was closed meanwhile, or a member that gave no answer.";
     upstream_out: "Members of upstreams left out for a while: they had failed too often.";
     limit_upstream_connect: "Connections to programs and servers elsewhere that were not there in time (504).";

@@ -201,7 +201,7 @@ impl ServingProcess {
         let audit = Admin::audit_file(&config)?;
         let new_logs = self.open_logs(&config, logs)?;
         let numbers: Vec<u16> = new_logs.iter().map(|log| log.number()).collect();
-        let mut sites = match self.build_sites(&config, number, &numbers) {
+        let mut sites = match self.build_sites(&config, number, &numbers, &keys) {
             Ok(sites) => sites,
             Err(text) => {
                 self.retire(new_logs);
@@ -312,9 +312,11 @@ impl ServingProcess {
         config: &Config,
         generation: u64,
         log_numbers: &[u16],
+        keys: &KeyFiles,
     ) -> Result<Sites, String> {
         self.shared.set_labels(&config.metrics);
         let sites = Sites::build(config, generation, log_numbers, &self.shared)?;
+        self.shared.set_upstream_terms(keys)?;
         let before = self.shared.cache();
         self.shared.set_cache(&config.cache);
         let handlers = sites.files_handlers().map(|files| files.id).collect();
@@ -560,6 +562,7 @@ impl ServingProcess {
     /// Serves with other certificates from now on.
     fn take_keys(&mut self, keys: &KeyFiles) -> Result<(), String> {
         let terms = self.terms(&self.config, keys)?;
+        self.shared.set_upstream_terms(keys)?;
         let addresses = self.admin.report.lock().addresses.clone();
         let held = certificates::held(&self.config, keys, &addresses);
         *self.admin.certificates.lock() = held;

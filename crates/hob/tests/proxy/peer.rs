@@ -17,36 +17,68 @@ pub(crate) struct Peer {
 pub(crate) type Act = Box<dyn FnOnce(&mut Taken) + Send>;
 
 /// A connection it has taken.
-pub(crate) struct Taken(BufReader<TcpStream>);
+pub(crate) struct Taken(BufReader<Box<dyn Wire>>);
+
+/// The bytes of a connection.
+pub(crate) trait Wire: Read + Write {
+    /// Ends it so that the other side knows that it has all.
+    fn end(&mut self) {}
+
+    /// Goes over to other keys, where there are any.
+    fn change_keys(&mut self) {}
+}
+
+impl Wire for TcpStream {}
+
+/// What is spoken on a connection; `None` where there is no more to it.
+type Speaks = Box<dyn Fn(TcpStream) -> Option<Box<dyn Wire>> + Send>;
 
 impl Peer {
     /// Does one thing for each connection.
     pub(crate) fn start(acts: Vec<Act>) -> Peer {
-        Peer::start_after(acts, Taken::read)
+        Peer::start_over(clear(), acts)
+    }
+
+    /// The same over something else than clear TCP.
+    pub(crate) fn start_over(speaks: Speaks, acts: Vec<Act>) -> Peer {
+        Peer::start_after(speaks, acts, Taken::read)
     }
 
     /// The same where bodies are not read.
     pub(crate) fn start_after_heads(acts: Vec<Act>) -> Peer {
-        Peer::start_after(acts, |taken| taken.head(&mut Vec::new()).join("\r\n"))
-    }
-
-    fn start_after(acts: Vec<Act>, read: fn(&mut Taken) -> String) -> Peer {
-        Peer::start_at(|_| acts, read)
+        Peer::start_after(clear(), acts, Taken::read_head)
     }
 
     /// The same for acts that know its port.
     pub(crate) fn start_with(acts: impl FnOnce(u16) -> Vec<Act>) -> Peer {
-        Peer::start_at(acts, Taken::read)
+        Peer::start_at(clear(), acts, Taken::read)
     }
 
-    fn start_at(acts: impl FnOnce(u16) -> Vec<Act>, read: fn(&mut Taken) -> String) -> Peer {
+    /// The same of both.
+    pub(crate) fn start_over_after_heads(speaks: Speaks, acts: Vec<Act>) -> Peer {
+        Peer::start_after(speaks, acts, Taken::read_head)
+    }
+
+    fn start_after(speaks: Speaks, acts: Vec<Act>, read: fn(&mut Taken) -> String) -> Peer {
+        Peer::start_at(speaks, |_| acts, read)
+    }
+
+    fn start_at(
+        speaks: Speaks,
+        acts: impl FnOnce(u16) -> Vec<Act>,
+        read: fn(&mut Taken) -> String,
+    ) -> Peer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let acts = acts(port);
         let thread = std::thread::spawn(move || {
             let taken = acts.into_iter().map(|act| {
                 let stream = listener.accept().unwrap().0;
-                let mut taken = Taken::new(stream);
+                set_up(&stream);
+                let Some(wire) = speaks(stream) else {
+                    return String::new();
+                };
+                let mut taken = Taken(BufReader::new(wire));
                 let request = read(&mut taken);
                 act(&mut taken);
                 request
@@ -62,10 +94,21 @@ impl Peer {
     }
 }
 
+/// Its bytes as they are.
+fn clear() -> Speaks {
+    Box::new(|stream| Some(Box::new(stream)))
+}
+
+fn set_up(stream: &TcpStream) {
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    // What is written is on its way then.
+    stream.set_nodelay(true).unwrap();
+}
+
 impl Taken {
     pub(crate) fn new(stream: TcpStream) -> Taken {
-        stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        Taken(BufReader::new(stream))
+        set_up(&stream);
+        Taken(BufReader::new(Box::new(stream)))
     }
 
     /// The next request; `None` where the other side has closed.
@@ -88,6 +131,10 @@ impl Taken {
             self.take(bytes.parse().unwrap(), &mut all);
         }
         String::from_utf8_lossy(&all).into_owned()
+    }
+
+    fn read_head(&mut self) -> String {
+        self.head(&mut Vec::new()).join("\r\n")
     }
 
     /// The lines of a head, in lower case.
@@ -139,9 +186,23 @@ impl Taken {
 
     /// Stays until the other side closes; what came until then.
     pub(crate) fn stay(&mut self) -> Vec<u8> {
+        self.stay_to_the_end().0
+    }
+
+    /// The same, and whether that was an end in order.
+    pub(crate) fn stay_to_the_end(&mut self) -> (Vec<u8>, bool) {
         let mut rest = Vec::new();
-        let _ = self.0.read_to_end(&mut rest);
-        rest
+        let end = self.0.read_to_end(&mut rest);
+        (rest, end.is_ok())
+    }
+
+    pub(crate) fn change_keys(&mut self) {
+        self.0.get_mut().change_keys();
+    }
+
+    /// Ends the connection so that the other side knows that it has all.
+    pub(crate) fn end(&mut self) {
+        self.0.get_mut().end();
     }
 }
 

@@ -318,15 +318,20 @@ impl RestingFd {
         parts.is_some_and(|parts| home.is_some_and(|home| Arc::ptr_eq(&parts.set, &home.set)))
     }
 
-    /// Takes it over. `None` when its other end has closed it, or said something, as far as that is
-    /// known without asking the kernel.
+    /// The descriptor.
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.parts.as_ref().map(|parts| parts.fd.as_fd())
+    }
+
+    /// Takes it over. It is readable where its other end may have closed it, or said something:
+    /// what another thread has heard is not known.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn take(mut self, reactor: &Reactor) -> io::Result<Option<Watched>> {
+    pub fn take(mut self, reactor: &Reactor) -> io::Result<Watched> {
         let is_own = self.is_of(reactor);
         let Some(parts) = self.parts.take() else {
-            return Ok(None);
+            return Err(Errno::BADF.into());
         };
         let RestingParts {
             fd,
@@ -338,9 +343,9 @@ impl RestingFd {
             let removed = epoll::delete(&*set.epoll, &fd);
             set.left.lock().push(key);
             removed?;
-            return Watched::new(reactor, fd).map(Some);
+            return Watched::new(reactor, fd);
         }
-        let watched = Watched {
+        Ok(Watched {
             place: IoRegistration {
                 reactor: Some(reactor.clone()),
                 key,
@@ -348,8 +353,7 @@ impl RestingFd {
             fd,
             is_in_set: Cell::new(true),
             asks_for_room: Cell::new(asks_for_room),
-        };
-        Ok(Some(watched).filter(|watched| !watched.is_readable()))
+        })
     }
 }
 

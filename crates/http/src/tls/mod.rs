@@ -13,6 +13,7 @@
 //! - `hello` a look at a ClientHello before rustls has it
 //! - `handshake` from the first byte to the session, `failure` why there is none
 //! - `record` sealing and opening of records, `session` the connection they belong to
+//! - `peer` all of it to other people's servers
 //!
 //! rustls makes the handshake and hands its keys out. Records are sealed and opened here with the
 //! same AEADs, in the thread's own buffers: one copy less each way than through rustls, no
@@ -23,6 +24,7 @@ mod client;
 pub(crate) mod failure;
 pub(crate) mod handshake;
 pub mod hello;
+pub mod peer;
 pub(crate) mod record;
 pub(crate) mod roots;
 mod self_signed;

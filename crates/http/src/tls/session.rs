@@ -1,8 +1,10 @@
 //! An established connection: what comes in is opened in place, what goes out is sealed.
 //!
 //! It has no socket and no buffer. Beside data there are alerts, and in TLS 1.3 updates of keys,
-//! which rustls computes.
+//! which rustls computes; and tickets for clients, which it keeps.
 
+use rustls::ConnectionTrafficSecrets;
+use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
 use rustls::server::ServerConnectionData;
 
@@ -15,10 +17,38 @@ pub(crate) struct TlsSession {
     pub(crate) tx: TrafficKey,
     rx: TrafficKey,
     /// Computes new keys, in TLS 1.3.
-    kernel: Option<KernelConnection<ServerConnectionData>>,
-    /// Updates of keys since the client last sent data.
-    update_count: u32,
+    kernel: Option<Kernel>,
+    /// Messages of the handshake protocol since the other side last sent data.
+    message_count: u32,
+    /// The begin of one of them whose end is in a later record; a client's only.
+    message: Vec<u8>,
     has_sent_end: bool,
+}
+
+/// What is left of a handshake of rustls, by the side that it was made on.
+pub(crate) enum Kernel {
+    Server(KernelConnection<ServerConnectionData>),
+    /// It keeps tickets.
+    Client(KernelConnection<ClientConnectionData>),
+}
+
+/// Number of the first record of a key, and the key.
+type NextSecret = (u64, ConnectionTrafficSecrets);
+
+impl Kernel {
+    fn next_tx(&mut self) -> Option<NextSecret> {
+        match self {
+            Kernel::Server(kernel) => kernel.update_tx_secret().ok(),
+            Kernel::Client(kernel) => kernel.update_tx_secret().ok(),
+        }
+    }
+
+    fn next_rx(&mut self) -> Option<NextSecret> {
+        match self {
+            Kernel::Server(kernel) => kernel.update_rx_secret().ok(),
+            Kernel::Client(kernel) => kernel.update_rx_secret().ok(),
+        }
+    }
 }
 
 /// What was in a buffer of records.
@@ -35,9 +65,9 @@ pub(crate) struct OpenedRecords {
 /// How the input of a session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TlsInputEnd {
-    /// The client has said that nothing more comes.
+    /// The other side has said that nothing more comes.
     Closed,
-    /// The client gave up, with this alert.
+    /// The other side gave up, with this alert.
     GaveUp(u8),
     /// It broke a rule; it is told so.
     Broken(&'static str),
@@ -60,21 +90,21 @@ pub(crate) mod alert {
 const RECORDS_PER_KEY_MAX: u64 = if cfg!(test) { 1 << 5 } else { 1 << 23 };
 /// Records of a key that cannot be changed (TLS 1.2).
 const RECORDS_MAX: u64 = 1 << 24;
-/// Updates of keys without data between them.
-const UPDATES_MAX: u32 = 32;
+/// Messages of the handshake protocol without data between them.
+const MESSAGES_MAX: u32 = 32;
+/// Longest of them: a ticket.
+const MESSAGE_BYTES_MAX: usize = 72 * 1024;
+const NEW_TICKET: u8 = 4;
 const KEY_UPDATE: u8 = 24;
 
 impl TlsSession {
-    pub(crate) fn new(
-        tx: TrafficKey,
-        rx: TrafficKey,
-        kernel: Option<KernelConnection<ServerConnectionData>>,
-    ) -> TlsSession {
+    pub(crate) fn new(tx: TrafficKey, rx: TrafficKey, kernel: Option<Kernel>) -> TlsSession {
         TlsSession {
             tx,
             rx,
             kernel,
-            update_count: 0,
+            message_count: 0,
+            message: Vec::new(),
             has_sent_end: false,
         }
     }
@@ -107,7 +137,7 @@ impl TlsSession {
             opened.used += len;
             let end = match kind {
                 TlsContentType::Data => {
-                    self.update_count = 0;
+                    self.message_count = 0;
                     let len = text.len();
                     buffer.copy_within(text, opened.text);
                     opened.text += len;
@@ -145,6 +175,11 @@ impl TlsSession {
         }
     }
 
+    /// Says nothing more: neither that it has ended nor why it broke off.
+    pub(crate) fn fall_silent(&mut self) {
+        self.has_sent_end = true;
+    }
+
     fn break_off(&mut self, bad: Bad, out: &mut Vec<u8>) -> TlsInputEnd {
         let (alert, reason) = match bad {
             Bad::Record => (alert::BAD_RECORD_MAC, "a TLS record was changed on its way"),
@@ -169,7 +204,7 @@ impl TlsSession {
         match text {
             [_, alert::CLOSE_NOTIFY] => Some(TlsInputEnd::Closed),
             [_, alert::USER_CANCELED] => None,
-            // Warnings are a thing of TLS 1.2; none of them says anything to a server.
+            // Warnings are a thing of TLS 1.2; none of them says anything to us.
             [1, _] if self.kernel.is_none() => None,
             [_, number] => Some(TlsInputEnd::GaveUp(*number)),
             //= rfc8446#5.4
@@ -178,28 +213,63 @@ impl TlsSession {
         }
     }
 
-    /// In TLS 1.2 a client may want a new handshake, and gets none. In TLS 1.3 it may change keys.
+    /// In TLS 1.2 the other side may want a new handshake, and gets none. In TLS 1.3 it may change
+    /// keys, and a server may give tickets, in as many records as it likes.
     fn hear_handshake(&mut self, text: &[u8], out: &mut Vec<u8>) -> Option<TlsInputEnd> {
-        let Some(kernel) = &mut self.kernel else {
-            return Some(self.refuse(
-                alert::NO_RENEGOTIATION,
-                "TLS renegotiation was asked for",
-                out,
-            ));
-        };
-        let wants_answer = match text {
-            [KEY_UPDATE, 0, 0, 1, wanted @ (0 | 1)] => *wanted == 1,
-            [KEY_UPDATE, ..] => {
+        match &self.kernel {
+            None => {
+                let wanted = "TLS renegotiation was asked for";
+                return Some(self.refuse(alert::NO_RENEGOTIATION, wanted, out));
+            }
+            Some(Kernel::Server(_)) => return self.hear_message(text, out),
+            Some(Kernel::Client(_)) => {}
+        }
+        let mut held = std::mem::take(&mut self.message);
+        held.extend_from_slice(text);
+        let mut rest = &held[..];
+        while let Some([kind, len @ ..]) = rest.first_chunk::<4>() {
+            let len = len
+                .iter()
+                .fold(0, |len, byte| len << 8 | usize::from(*byte));
+            if 4 + len > MESSAGE_BYTES_MAX {
+                return Some(self.refuse(alert::DECODE_ERROR, TOO_LONG, out));
+            }
+            let Some((message, after)) = rest.split_at_checked(4 + len) else {
+                break;
+            };
+            rest = after;
+            //= rfc8446#5.1
+            if *kind == KEY_UPDATE && !rest.is_empty() {
+                return Some(self.refuse(alert::UNEXPECTED_MESSAGE, MALFORMED, out));
+            }
+            if let Some(end) = self.hear_message(message, out) {
+                return Some(end);
+            }
+        }
+        self.message = rest.to_vec();
+        None
+    }
+
+    fn hear_message(&mut self, text: &[u8], out: &mut Vec<u8>) -> Option<TlsInputEnd> {
+        self.message_count += 1;
+        if self.message_count > MESSAGES_MAX {
+            return Some(self.refuse(alert::UNEXPECTED_MESSAGE, TOO_MANY, out));
+        }
+        let wants_answer = match (text, &mut self.kernel) {
+            ([KEY_UPDATE, 0, 0, 1, wanted @ (0 | 1)], _) => *wanted == 1,
+            ([KEY_UPDATE, ..], _) => {
                 return Some(self.refuse(alert::DECODE_ERROR, MALFORMED, out));
+            }
+            ([NEW_TICKET, _, _, _, ticket @ ..], Some(Kernel::Client(kernel))) => {
+                let kept = kernel.handle_new_session_ticket(ticket);
+                let refused = kept.is_err();
+                return refused.then(|| self.refuse(alert::DECODE_ERROR, BAD_TICKET, out));
             }
             _ => return Some(self.refuse(alert::UNEXPECTED_MESSAGE, UNEXPECTED, out)),
         };
-        self.update_count += 1;
-        let next = kernel.update_rx_secret();
-        let key = next
-            .ok()
-            .and_then(|next| TrafficKey::new(TlsRecordVersion::Tls13, next).ok());
-        let (Some(key), true) = (key, self.update_count <= UPDATES_MAX) else {
+        let next = self.kernel.as_mut().and_then(Kernel::next_rx);
+        let Some(key) = next.and_then(|next| TrafficKey::new(TlsRecordVersion::Tls13, next).ok())
+        else {
             return Some(self.refuse(alert::UNEXPECTED_MESSAGE, TOO_MANY, out));
         };
         self.rx = key;
@@ -210,10 +280,10 @@ impl TlsSession {
         None
     }
 
-    /// Tells the client of our next key and goes over to it.
+    /// Tells the other side of our next key and goes over to it.
     fn update_tx(&mut self, out: &mut Vec<u8>) -> Option<()> {
         self.push(TlsContentType::Handshake, &[KEY_UPDATE, 0, 0, 1, 0], out);
-        let next = self.kernel.as_mut()?.update_tx_secret().ok()?;
+        let next = self.kernel.as_mut()?.next_tx()?;
         self.tx = TrafficKey::new(TlsRecordVersion::Tls13, next).ok()?;
         Some(())
     }
@@ -228,6 +298,8 @@ impl TlsSession {
 
 const MALFORMED: &str = "a TLS key update is malformed";
 const UNEXPECTED: &str = "a TLS handshake message came after the handshake";
-const TOO_MANY: &str = "too many TLS key updates";
+const TOO_MANY: &str = "too many TLS handshake messages without data";
+const TOO_LONG: &str = "a TLS handshake message is too long";
+const BAD_TICKET: &str = "a TLS ticket is malformed";
 
 const _: () = assert!(HEADER_BYTES == 5);

@@ -50,6 +50,7 @@ pub fn held(config: &Config, keys: &KeyFiles, addresses: &[String]) -> Vec<Serve
         .map(|(listener, address)| {
             let alone = Config {
                 listeners: vec![listener.clone()],
+                upstream_tls: Vec::new(),
                 ..config.clone()
             };
             (tls::sources(&alone).into_iter().collect(), address)

@@ -59,6 +59,9 @@ pub(super) fn read_all(
         files.authorities.push((path.to_owned(), text));
     }
     tls::offers(config, &files).map_err(KeeperFailure::Config)?;
+    for tls in &config.upstream_tls {
+        tls::peer_terms(tls, &files).map_err(KeeperFailure::Config)?;
+    }
     Ok(files)
 }
 

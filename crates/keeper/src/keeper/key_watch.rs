@@ -129,7 +129,7 @@ impl Keeper {
         let read = certificates::read_all(config, state, &mut Vec::new());
         let mut keys = read.map_err(|failure| failure.to_string())?;
         self.keep_what_works(&mut keys);
-        // Who may sign certificates of clients is a matter of the config: a reload takes it over.
+        // Who may sign certificates of others is a matter of the config: a reload takes it over.
         keys.authorities.clone_from(&self.settings.keys.authorities);
         if keys == self.settings.keys {
             return Ok(());

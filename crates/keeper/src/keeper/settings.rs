@@ -173,7 +173,7 @@ impl OpenedConfig {
             kept: kept.collect::<std::io::Result<_>>()?,
             control: control.map(OwnedFd::try_clone).transpose()?,
             challenges: None,
-            keys: match self.keys.pairs.is_empty() {
+            keys: match self.keys.is_empty() {
                 true => None,
                 false => Some(self.keys.to_memory()?),
             },

@@ -49,7 +49,7 @@ pub fn load_with(sources: &ConfigSources, disk: &dyn Disk) -> Result<(Config, Wa
     hob_config::load_with(sources, disk)
 }
 
-/// The disk of this machine; files of authorities are read.
+/// The disk of this machine; files of authorities and certificates are read.
 #[derive(Clone, Copy, Debug)]
 pub struct RealDisk;
 
@@ -60,6 +60,10 @@ impl Disk for RealDisk {
 
     fn authorities_fault(&self, path: &Path, key: &str) -> Option<String> {
         authorities::read(path, key).err()
+    }
+
+    fn certificate_fault(&self, certificate: &Path, key: &Path) -> Option<String> {
+        authorities::certificate_fault(certificate, key)
     }
 
     fn find_file(&self, root: &Path, wanted: &mut dyn FnMut(&Path) -> bool) -> Option<PathBuf> {

@@ -20,6 +20,7 @@ use crate::handle::config::program::Programs;
 use crate::handle::config::tree::Section;
 use crate::handle::config::{
     self, Built, Config, Faults, Handlers, Route, SCHEMA, Schema, Site, SiteSpots, Spot,
+    UpstreamTls,
 };
 use crate::route::pattern::Pattern;
 use crate::serve::context::OnRoute;
@@ -84,6 +85,11 @@ pub(crate) trait Configured: HasSettings + Sized {
 
     /// Which of the config's programs it runs.
     fn program(_: &Self::Settings) -> Option<usize> {
+        None
+    }
+
+    /// TLS that it speaks with servers of other people.
+    fn upstream_tls(_: &Self::Settings) -> Option<&UpstreamTls> {
         None
     }
 
@@ -221,6 +227,14 @@ macro_rules! handlers {
                 }
             }
 
+            fn upstream_tls_own(&self) -> Option<&UpstreamTls> {
+                match self {
+                    $(HandlerSettings::$variant(of) => {
+                        super::$module::$variant::upstream_tls(of)
+                    })+
+                }
+            }
+
             fn grace_own(&self) -> Duration {
                 match self {
                     $(HandlerSettings::$variant(of) => super::$module::$variant::grace(of),)+
@@ -300,6 +314,10 @@ impl Handlers for HandlerSettings {
 
     fn program(&self) -> Option<usize> {
         self.program_own()
+    }
+
+    fn upstream_tls(&self) -> Option<&UpstreamTls> {
+        self.upstream_tls_own()
     }
 
     fn grace(&self) -> Duration {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hob_http::is_host;
+use hob_http::tls::peer::PeerName;
 
 use crate::handle::config::build_site::OnSection;
 use crate::handle::config::check::PathLookups;
@@ -12,14 +13,16 @@ use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
 use crate::handle::config::program::Programs;
 use crate::handle::config::text::{header_name_wrong, header_value_wrong};
 use crate::handle::config::tree::Section;
-use crate::handle::config::{Config, Route};
+use crate::handle::config::{Config, Route, UpstreamTls};
 use crate::handle::proxy::Proxy;
 use crate::handle::proxy::check;
 use crate::handle::proxy::head::is_own_field;
 use crate::handle::proxy::keys::{PROXY, PROXY_TIMEOUT};
 use crate::handle::script::build::half_close;
 use crate::handle::upstream::address::MemberAddress;
-use crate::handle::upstream::config::{RetryRules, UpstreamSections, UpstreamSettings};
+use crate::handle::upstream::config::{
+    RetryRules, UpstreamSections, UpstreamSettings, UpstreamTlsSpots,
+};
 use crate::handle::upstream::patience::UpstreamTimeouts;
 use crate::handle::{Configured, HasSettings, upstream};
 use crate::route::pattern::Pattern;
@@ -92,6 +95,7 @@ pub struct ForwardedFields {
 /// Where the parts of a `proxy` stand.
 pub struct ProxySpots {
     to: Spot,
+    tls: UpstreamTlsSpots,
 }
 
 impl HasSettings for Proxy {
@@ -109,8 +113,8 @@ impl Configured for Proxy {
         faults: &mut Faults<'_>,
     ) -> (ProxySettings, ProxySpots) {
         let from = UpstreamSections::of(section, on.around.root, faults);
-        let to = from.members_spot();
-        (read(section, from, faults), ProxySpots { to })
+        let (to, tls) = (from.members_spot(), from.tls_spots());
+        (read(section, from, faults), ProxySpots { to, tls })
     }
 
     fn build(
@@ -140,6 +144,11 @@ impl Configured for Proxy {
         faults: &mut Faults<'_>,
     ) {
         upstream::config::look_at_sockets(&settings.upstream, spots.to, looked, faults);
+        upstream::config::look_at_tls(&settings.upstream, spots.tls, looked, faults);
+    }
+
+    fn upstream_tls(settings: &ProxySettings) -> Option<&UpstreamTls> {
+        settings.upstream.tls.as_ref()
     }
 
     fn runs(settings: &ProxySettings) -> String {
@@ -166,36 +175,39 @@ impl HttpMember {
                 base: String::new(),
             });
         }
-        if text.starts_with("https:") {
-            return Err("TLS to another server is not spoken yet: ask for `http://`");
-        }
-        let rest = text
-            .strip_prefix("http://")
-            .ok_or("write `http://HOST:PORT`, or `unix:PATH`")?;
+        let (rest, is_tls) = match (text.strip_prefix("http://"), text.strip_prefix("https://")) {
+            (Some(rest), _) => (rest, false),
+            (_, Some(rest)) => (rest, true),
+            (None, None) => return Err("write `http://HOST:PORT`, `https://` or `unix:PATH`"),
+        };
         let (authority, base) = match rest.find('/') {
             Some(at) => rest.split_at(at),
             None => (rest, ""),
         };
         if !is_host(authority.as_bytes()) {
-            return Err("write a host and a port behind `http://`, such as `127.0.0.1:3000`");
+            return Err("write a host and a port behind the `//`, such as `127.0.0.1:3000`");
         }
         let is_visible = |byte: u8| byte.is_ascii_graphic() && !b"?#\\".contains(&byte);
         if !base.bytes().all(is_visible) {
             return Err("write its path percent-encoded, without `?` and `#`");
         }
-        let has_port = authority
-            .rsplit_once(':')
-            .is_some_and(|(_, port)| !port.contains(']'));
-        let address = match has_port {
-            true => authority.to_owned(),
-            false => format!("{authority}:80"),
+        let port = authority.rsplit_once(':');
+        let (host, port) = match port.filter(|(_, port)| !port.contains(']')) {
+            Some((host, port)) => (host, port),
+            None if is_tls => (authority, "443"),
+            None => (authority, "80"),
         };
+        let mut address = MemberAddress::parse(&format!("{host}:{port}"), resolve)?;
+        if is_tls {
+            let name = PeerName::parse(host).ok_or("no certificate can be for this host")?;
+            address = MemberAddress::Tls(Box::new(address), name);
+        }
         let base = match base.ends_with('/') || base.is_empty() {
             true => base.to_owned(),
             false => format!("{base}/"),
         };
         Ok(HttpMember {
-            address: MemberAddress::parse(&address, resolve)?,
+            address,
             authority: authority.to_owned(),
             base,
         })
@@ -324,6 +336,13 @@ mod tests {
             told("http://localhost:1/"),
             are("127.0.0.1:1", "localhost:1", "/")
         );
+        let tls = told("https://app.internal/");
+        assert_eq!(tls, are("app.internal:443", "app.internal", "/"));
+        let name = |text| parse(text).unwrap().address.peer_name().cloned();
+        let expected = PeerName::parse("localhost");
+        assert_eq!(name("https://localhost:8443"), expected);
+        assert_eq!(name("https://[::1]:8443"), PeerName::parse("::1"));
+        assert_eq!(name("http://localhost:8443"), None);
         assert_eq!(told("unix:/run/x"), are("unix:/run/x", "localhost", ""));
         for wrong in [
             "",
@@ -331,7 +350,7 @@ mod tests {
             "http://",
             "http://a b:1",
             "http://127.0.0.1:1/?x",
-            "https://127.0.0.1",
+            "https://",
             "http://user@127.0.0.1:1",
             "http://127.0.0.1:99999",
         ] {

@@ -1,12 +1,11 @@
 //! A request on its connection: what comes back, and how long that may take.
 
-use std::io::ErrorKind;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use hob_http::{Bytes, Fields, Request, Watched};
+use hob_http::{Bytes, Fields, Request};
 use hob_trace::metric::ThreadCounters;
 
 use crate::handle::proxy::Proxy;
@@ -17,6 +16,7 @@ use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::link::Link;
 use crate::handle::upstream::patience::Patience;
 use crate::handle::upstream::sending::{self, Outgoing};
+use crate::handle::upstream::stream::MemberStream;
 
 /// What there is.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl ProxyExchange {
         (link, outgoing): (Link, Outgoing),
     ) -> ProxyExchange {
         let patience = Patience::new(request.reactor(), proxy.settings.timeout);
-        sending::begin(outgoing, &link.socket, request, &patience).await;
+        sending::begin(outgoing, &link.stream, request, &patience).await;
         ProxyExchange {
             request: request.clone(),
             counters: Arc::clone(counters),
@@ -111,8 +111,8 @@ impl ProxyExchange {
     }
 
     /// The connection of a tunnel, for what goes the other way.
-    pub(super) fn socket(&self) -> Option<Rc<Watched>> {
-        self.link.as_ref().map(|link| Rc::clone(&link.socket))
+    pub(super) fn stream(&self) -> Option<Rc<MemberStream>> {
+        self.link.as_ref().map(|link| Rc::clone(&link.stream))
     }
 
     /// What there is next. Interim answers are passed on by the way.
@@ -174,11 +174,11 @@ impl ProxyExchange {
             return Poll::Ready(Ok(false));
         };
         // Nothing is allocated in vain.
-        if link.socket.poll_readable(cx).is_pending() {
+        if link.stream.poll_readable(cx).is_pending() {
             return self.poll_limits(cx);
         }
         room.reserve(room_bytes);
-        let Poll::Ready(read) = link.socket.poll_read_behind(cx, room) else {
+        let Poll::Ready(read) = link.stream.poll_read_behind(cx, room) else {
             return self.poll_limits(cx);
         };
         let failure = match read {
@@ -187,9 +187,7 @@ impl ProxyExchange {
                 return Poll::Ready(Ok(false));
             }
             Ok(0) => UpstreamFailure::Closed,
-            // It has closed, and not read all of the request.
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => UpstreamFailure::Closed,
-            Err(error) => UpstreamFailure::Broken(error.to_string()),
+            Err(error) => UpstreamFailure::of_read(error, &self.counters),
             Ok(_) => {
                 self.is_unheard = false;
                 self.patience.hear();

@@ -1,5 +1,7 @@
 //! What went wrong with another server, and how its client and the record are told.
 
+use std::borrow::Cow;
+
 use hob_http::{BodyError, Request, Response};
 use hob_trace::Fault;
 
@@ -51,11 +53,11 @@ impl ProxyFailure {
         }
     }
 
-    fn details(&self) -> &str {
+    fn details(&self) -> Cow<'_, str> {
         match self {
             ProxyFailure::Upstream(failure) => failure.details(),
-            ProxyFailure::Wire(WireFault(text)) => text,
-            ProxyFailure::WrongTunnel => "",
+            ProxyFailure::Wire(WireFault(text)) => (*text).into(),
+            ProxyFailure::WrongTunnel => "".into(),
         }
     }
 }
@@ -66,7 +68,7 @@ fn note(request: &Request, member: &str, failure: &ProxyFailure) {
         record.fault = failure.fault();
         record.reason = Some(failure.reason());
     }
-    let detail = match failure.details() {
+    let detail = match &*failure.details() {
         "" => member.to_owned(),
         details => format!("{member}: {details}"),
     };

@@ -7,7 +7,9 @@ use crate::handle::config::key::ValueType::{
 use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, joined};
 use crate::handle::config::schema::{TIME_OR_NONE, secs};
 use crate::handle::script::keys::CONTROL;
-use crate::handle::upstream::keys::{CHOICE_KEYS, HEAD, QUEUE, RETRY, TIMEOUT_KEYS, connections};
+use crate::handle::upstream::keys::{
+    CHOICE_KEYS, HEAD, QUEUE, RETRY, TIMEOUT_KEYS, TLS, connections,
+};
 
 /// Words of `forwarded`.
 pub(crate) const FORWARDED: &[&str] = &[
@@ -27,14 +29,15 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
     text: "Another HTTP server answers: requests are passed on to it over HTTP/1.1. A plain string \
            is `to`.",
     base: None,
-    keys: &joined::<{ CHOICE_KEYS.len() + 14 }>(&[
+    keys: &joined::<{ CHOICE_KEYS.len() + 15 }>(&[
         &[
         SchemaKey::new("to", TextOrTexts, Required)
             .says(
-                "Where it listens: `http://HOST:PORT`, or `unix:PATH`; a list where several do. \
-                 With a path behind the port, that stands in the place of the route's fixed \
-                 folder: with `http://127.0.0.1:3000/` a route `/app/*` asks for `/x` where the \
-                 client asks for `/app/x`. Without one, paths go on as they are.",
+                "Where it listens: `http://HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`; a list \
+                 where several do. The port is 80 where none is written, or 443. With a path \
+                 behind the port, that stands in the place of the route's fixed folder: with \
+                 `http://127.0.0.1:3000/` a route `/app/*` asks for `/x` where the client asks for \
+                 `/app/x`. Without one, paths go on as they are.",
             )
             .example("\"http://127.0.0.1:3000\"")
             .aka(&["address", "server", "servers", "url"]),
@@ -104,6 +107,7 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
         QUEUE,
         SchemaKey::new("timeout", Table(&PROXY_TIMEOUT), Nothing("")).aka(&["timeouts"]),
         RETRY,
+        TLS,
         HEAD,
         CONTROL,
         ],

@@ -7,9 +7,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use hob_http::reactor::Timer;
-use hob_http::{Body, BodyError, BodyStream, Bytes, Chunk, Request, Response, Watched};
+use hob_http::{Body, BodyError, BodyStream, Bytes, Chunk, Request, Response};
 use hob_trace::Fault;
-use rustix::net::{Shutdown, shutdown};
 
 use crate::handle::plain;
 use crate::handle::proxy::exchange::{AnswerPart, ProxyExchange};
@@ -17,7 +16,7 @@ use crate::handle::proxy::fail::{self, ProxyFailure};
 use crate::handle::proxy::wire::AnswerHead;
 use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::patience::set;
-use crate::handle::upstream::sending::hang_up;
+use crate::handle::upstream::stream::MemberStream;
 
 /// An open tunnel: what goes to the client.
 struct Tunnel {
@@ -87,13 +86,13 @@ impl Tunnel {
         if std::mem::replace(&mut self.is_begun, true) {
             return;
         }
-        if let Some(socket) = self.exchange.socket() {
+        if let Some(stream) = self.exchange.stream() {
             let request = self.exchange.request.clone();
             let (idle, idle_max) = (Rc::clone(&self.idle), self.idle_max);
             let end = Rc::clone(&self.client_end);
             let reactor = request.reactor().clone();
             reactor.spawn(async move {
-                send(&request, &socket, (&idle, idle_max)).await;
+                send(&request, &stream, (&idle, idle_max)).await;
                 end.is_there.set(true);
                 if let Some(waker) = end.waker.take() {
                     waker.wake();
@@ -125,22 +124,22 @@ pub(super) fn websocket_key() -> Vec<u8> {
 }
 
 /// What the client sends, as fast as the other side takes it.
-async fn send(request: &Request, socket: &Watched, (idle, idle_max): (&Timer, Duration)) {
+async fn send(request: &Request, stream: &MemberStream, (idle, idle_max): (&Timer, Duration)) {
     while let Some(piece) = request.next_body().await {
         let Ok(mut piece) = piece else {
-            hang_up(socket);
+            stream.hang_up();
             return;
         };
         set(idle, idle_max);
         while !piece.is_empty() {
-            match poll_fn(|cx| socket.poll_write(cx, &piece)).await {
+            match poll_fn(|cx| stream.poll_write(cx, &piece)).await {
                 Ok(count) => drop(piece.split_to(count)),
                 // It reads no more; what it still has to say comes.
                 Err(_) => return,
             }
         }
     }
-    let _ = shutdown(socket.fd(), Shutdown::Write);
+    let _ = poll_fn(|cx| stream.poll_end(cx)).await;
 }
 
 impl BodyStream for Tunnel {

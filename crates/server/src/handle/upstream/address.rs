@@ -1,10 +1,12 @@
-//! Where a member of an upstream is: `unix:PATH`, or an IP address or a name, and a port.
+//! Where a member of an upstream is: `unix:PATH`, or an IP address or a name, and a port; and
+//! whether TLS is spoken there.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use hob_http::is_host;
+use hob_http::tls::peer::PeerName;
 
 /// A member's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +17,8 @@ pub enum MemberAddress {
     Tcp(SocketAddr),
     /// A name to be looked up, and a port.
     Name(String, u16),
+    /// One of these, where TLS is spoken, and whom its certificate must be for.
+    Tls(Box<MemberAddress>, PeerName),
 }
 
 /// Longest path of a socket, in bytes (`unix(7)`).
@@ -59,12 +63,31 @@ impl MemberAddress {
     }
 }
 
+impl MemberAddress {
+    /// Whom its certificate must be for, where TLS is spoken.
+    pub fn peer_name(&self) -> Option<&PeerName> {
+        match self {
+            MemberAddress::Tls(_, name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Where it is, whatever is spoken there.
+    pub(crate) fn place(&self) -> &MemberAddress {
+        match self {
+            MemberAddress::Tls(place, _) => place.place(),
+            place => place,
+        }
+    }
+}
+
 impl fmt::Display for MemberAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MemberAddress::Unix(path) => write!(f, "unix:{}", path.display()),
             MemberAddress::Tcp(address) => write!(f, "{address}"),
             MemberAddress::Name(name, port) => write!(f, "{name}:{port}"),
+            MemberAddress::Tls(place, _) => place.fmt(f),
         }
     }
 }

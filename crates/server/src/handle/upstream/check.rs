@@ -6,14 +6,15 @@ use std::future::poll_fn;
 use std::sync::{Arc, Weak};
 use std::task::Poll;
 
+use hob_http::Reactor;
 use hob_http::proxy_protocol::ProxyVersion;
-use hob_http::{Reactor, Watched};
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::upstream::config::CheckSettings;
 use crate::handle::upstream::connect::{self, ConnectError};
 use crate::handle::upstream::members::{Member, Upstream};
 use crate::handle::upstream::proxy_protocol;
+use crate::handle::upstream::stream::MemberStream;
 
 /// How a member is asked in a protocol.
 #[derive(Clone, Debug)]
@@ -82,7 +83,7 @@ async fn look(
     let check = upstream.settings.check.as_ref()?;
     let member = &upstream.members()[index];
     let version = upstream.settings.proxy_protocol;
-    let found = ask(member, (check, version), asks, means).await;
+    let found = ask((&upstream, member), (check, version), asks, means).await;
     let why = found.as_ref().err().cloned();
     let streak = (check.fall, check.rise);
     if member.check_found(found, streak, means.reactor.now_ms()) {
@@ -97,7 +98,7 @@ async fn look(
 }
 
 async fn ask(
-    member: &Member,
+    (upstream, member): (&Upstream, &Member),
     (check, version): (&CheckSettings, Option<ProxyVersion>),
     asks: &dyn ChecksMembers,
     means: &CheckMeans,
@@ -106,20 +107,24 @@ async fn ask(
     limit.set(check.timeout);
     let on = (&means.reactor, &means.pool);
     let opening = proxy_protocol::opening(version, None);
-    let socket = connect::to(member, on, check.timeout, &opening).await;
-    let socket = socket.map_err(|error| match error {
+    let tls = upstream.terms_for(member);
+    let to = (member, tls.as_ref().map(|tls| &tls.terms));
+    let stream = connect::to(to, on, check.timeout, &opening).await;
+    let stream = stream.map_err(|error| match error {
         ConnectError::Timeout => "no connection in time".to_owned(),
         ConnectError::Refused(error) => error,
+        ConnectError::Tls(fault) => fault.to_string(),
     })?;
     if check.path.is_empty() {
+        stream.close();
         return Ok(());
     }
-    let host = match member.address {
+    let host = match member.address.place() {
         super::address::MemberAddress::Unix(_) => "localhost",
         _ => &member.text,
     };
     let request = asks.request(&check.path, host);
-    let mut exchange = std::pin::pin!(status(&socket, &request, asks));
+    let mut exchange = std::pin::pin!(status(&stream, &request, asks));
     let status = poll_fn(|cx| match exchange.as_mut().poll(cx) {
         Poll::Ready(status) => Poll::Ready(status),
         Poll::Pending => limit
@@ -133,7 +138,11 @@ async fn ask(
     }
 }
 
-async fn status(socket: &Watched, request: &[u8], asks: &dyn ChecksMembers) -> Result<u16, String> {
+async fn status(
+    socket: &MemberStream,
+    request: &[u8],
+    asks: &dyn ChecksMembers,
+) -> Result<u16, String> {
     let text = |error: std::io::Error| error.to_string();
     let mut sent = 0;
     while sent < request.len() {
@@ -142,12 +151,12 @@ async fn status(socket: &Watched, request: &[u8], asks: &dyn ChecksMembers) -> R
             .await
             .map_err(text)?;
     }
-    let (mut came, mut room) = (Vec::new(), [0; READ_BYTES]);
+    let mut came = Vec::new();
     loop {
-        let count = poll_fn(|cx| socket.poll_read(cx, &mut room)).await;
-        match count.map_err(text)? {
-            0 => return Err("the connection ended before an answer".to_owned()),
-            count => came.extend_from_slice(&room[..count]),
+        came.reserve(READ_BYTES);
+        let count = poll_fn(|cx| socket.poll_read_behind(cx, &mut came)).await;
+        if count.map_err(text)? == 0 {
+            return Err("the connection ended before an answer".to_owned());
         }
         if let Some(status) = asks.status(&came)? {
             return Ok(status);

@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use hob_http::head::is_name;
 use hob_http::proxy_protocol::ProxyVersion;
+use hob_http::tls::peer::PeerName;
 
-use crate::handle::config::PathStatus;
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::tree::Section;
+use crate::handle::config::{CertificateSource, PathStatus, UpstreamTls};
 use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::balance::{Balance, HashKey};
-use crate::handle::upstream::keys::{FAIL_TABLE, QUEUE_TABLE, RETRY_TABLE};
+use crate::handle::upstream::keys::{FAIL_TABLE, QUEUE_TABLE, RETRY_TABLE, TLS_TABLE};
 use crate::handle::upstream::members::FailureLimits;
 use crate::handle::upstream::proxy_protocol;
 
@@ -25,6 +26,8 @@ pub struct UpstreamSettings {
     pub name: Option<String>,
     /// Its members.
     pub members: Vec<MemberSettings>,
+    /// TLS with those of them that are asked over it; `None` where none is.
+    pub tls: Option<UpstreamTls>,
     /// Which of them gets a request.
     pub balance: Balance,
     /// Clients stay with their member by a cookie.
@@ -153,6 +156,7 @@ const OWN_KEYS: &[&str] = &[
     "health",
     "slow_start",
     "last_resort",
+    "tls",
 ];
 
 /// Where the keys of an upstream stand: in a handler's section, and in an `[[upstream]]` that it
@@ -216,6 +220,11 @@ impl<'a> UpstreamSections<'a> {
     pub(crate) fn members_spot(&self) -> Spot {
         self.named
             .map_or_else(|| self.own.spot("to"), |(_, section)| section.header)
+    }
+
+    /// Where parts of TLS stand.
+    pub(crate) fn tls_spots(&self) -> UpstreamTlsSpots {
+        UpstreamTlsSpots::of(self.with("tls"))
     }
 
     /// Its members, each read by `parse`, which says what is wrong with a text.
@@ -302,9 +311,10 @@ impl UpstreamSettings {
     /// Reads the keys that all have. The members are read already.
     pub(crate) fn read(
         from: UpstreamSections<'_>,
-        members: Vec<MemberSettings>,
+        mut members: Vec<MemberSettings>,
         faults: &mut Faults<'_>,
     ) -> UpstreamSettings {
+        let tls = read_tls(from, &mut members, faults);
         let connections = from.with("connections").number("connections");
         let kept = from.with("keep");
         // Not every protocol leaves connections open.
@@ -339,6 +349,7 @@ impl UpstreamSettings {
         UpstreamSettings {
             name: from.named.map(|(name, _)| name.to_owned()),
             members,
+            tls,
             balance: balance(from, faults),
             sticky: from
                 .with("sticky")
@@ -394,7 +405,7 @@ pub(crate) fn look_at_sockets(
     faults: &mut Faults<'_>,
 ) {
     for member in &settings.members {
-        if let MemberAddress::Unix(socket) = &member.address
+        if let MemberAddress::Unix(socket) = member.address.place()
             && looked.look(socket) == PathStatus::Nothing
         {
             let message = format!("there is no socket {}", socket.display());
@@ -402,6 +413,109 @@ pub(crate) fn look_at_sockets(
                 .warn(spot, message)
                 .hint("start the program that listens there; until then its requests are 502");
         }
+    }
+}
+
+/// Where parts of TLS stand.
+#[derive(Clone, Copy)]
+pub(crate) struct UpstreamTlsSpots {
+    verify: Spot,
+    ca: Spot,
+    certificate: Spot,
+    key: Spot,
+}
+
+impl UpstreamTlsSpots {
+    fn of(section: &Section) -> UpstreamTlsSpots {
+        section.inner("tls", &TLS_TABLE, |tls| UpstreamTlsSpots {
+            verify: tls.spot("verify"),
+            ca: tls.spot("ca"),
+            certificate: tls.spot("certificate"),
+            key: match tls.given("key") {
+                Some(given) => given.spot,
+                None => tls.spot("certificate"),
+            },
+        })
+    }
+}
+
+/// What `tls` says, where a member is asked over TLS.
+fn read_tls(
+    from: UpstreamSections<'_>,
+    members: &mut [MemberSettings],
+    faults: &mut Faults<'_>,
+) -> Option<UpstreamTls> {
+    let section = from.with("tls");
+    let mut addresses = members.iter().map(|member| &member.address);
+    if addresses.all(|address| address.peer_name().is_none()) {
+        if let Some(given) = section.given("tls") {
+            faults
+                .warn(given.key, "`tls` does nothing here")
+                .hint("no member is asked over TLS: write `https://` in `to`, or remove it");
+        }
+        return None;
+    }
+    section.inner("tls", &TLS_TABLE, |tls| {
+        if let Some(name) = tls.optional_text("name") {
+            match PeerName::parse(name) {
+                Some(name) => members.iter_mut().for_each(|member| {
+                    if let MemberAddress::Tls(_, own) = &mut member.address {
+                        own.clone_from(&name);
+                    }
+                }),
+                None => {
+                    let message = format!("{name:?} is nobody's name");
+                    faults
+                        .error(tls.spot("name"), message)
+                        .hint("write a host name or an IP address, without a port");
+                }
+            }
+        }
+        let (certificate, key) = (tls.optional_path("certificate"), tls.optional_path("key"));
+        if let (None, Some(given), false) =
+            (certificate, tls.given("key"), tls.is_claimed("certificate"))
+        {
+            faults
+                .error(given.key, "`key` without `certificate`")
+                .hint("name the certificate that it belongs to, or remove it");
+        }
+        Some(UpstreamTls {
+            ca: tls.optional_path("ca").cloned(),
+            certificate: certificate.map(|certificate| CertificateSource::Files {
+                certificate: certificate.clone(),
+                key: key.unwrap_or(certificate).clone(),
+            }),
+            verify: tls.flag("verify"),
+        })
+    })
+}
+
+/// Tells what is wrong with TLS and its files.
+pub(crate) fn look_at_tls(
+    settings: &UpstreamSettings,
+    spots: UpstreamTlsSpots,
+    looked: &mut PathLookups<'_>,
+    faults: &mut Faults<'_>,
+) {
+    let Some(tls) = &settings.tls else { return };
+    // Several routes may ask the same upstream.
+    if !looked.is_first(spots.verify) {
+        return;
+    }
+    if !tls.verify {
+        let message = "certificates of the other side are not checked: whoever stands in between \
+                       reads and changes everything unnoticed";
+        faults
+            .warn(spots.verify, message)
+            .hint("name who signed them, or the certificate itself, in `ca`");
+    }
+    if let Some(ca) = &tls.ca {
+        looked.file(ca, spots.ca, "write the file's own path", faults);
+        looked.authorities(ca, "tls.ca", spots.ca, faults);
+    }
+    if let Some(CertificateSource::Files { certificate, key }) = &tls.certificate {
+        let spots = (spots.certificate, spots.key);
+        looked.certificate((certificate, key), spots, faults);
     }
 }
 

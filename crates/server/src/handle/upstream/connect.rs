@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hob_http::reactor::Timer;
+use hob_http::tls::peer::{PeerFault, PeerTerms, TlsStream};
 use hob_http::{Reactor, Watched};
 use rustix::io::Errno;
 use rustix::net::{
@@ -18,6 +19,7 @@ use rustix::net::{
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::members::Member;
+use crate::handle::upstream::stream::MemberStream;
 
 /// Between two tries where a socket of this machine has no room for one more that waits.
 const TRY_AGAIN: Duration = Duration::from_millis(5);
@@ -29,6 +31,8 @@ pub(crate) enum ConnectError {
     Timeout,
     /// Why, in words.
     Refused(String),
+    /// There is no TLS over it.
+    Tls(PeerFault),
 }
 
 impl From<Errno> for ConnectError {
@@ -44,43 +48,57 @@ impl From<io::Error> for ConnectError {
 }
 
 /// Connects to a member, for at most `patience`, and sends what stands before all else. A name is
-/// looked up by `pool`.
+/// looked up by `pool`; where TLS is spoken, it is on these terms.
 pub(crate) async fn to(
-    member: &Member,
+    (member, terms): (&Member, Option<&PeerTerms>),
     (reactor, pool): (&Reactor, &DiskThreads),
     patience: Duration,
     opening: &[u8],
-) -> Result<Watched, ConnectError> {
+) -> Result<MemberStream, ConnectError> {
     let limit = reactor.timer();
     limit.set(patience);
-    let socket = reach(member, (reactor, pool), &limit).await?;
-    let mut sent = 0;
-    while sent < opening.len() {
-        sent += within(&limit, |cx| socket.poll_write(cx, &opening[sent..])).await??;
-    }
-    Ok(socket)
-}
-
-async fn reach(
-    member: &Member,
-    (reactor, pool): (&Reactor, &DiskThreads),
-    limit: &Timer,
-) -> Result<Watched, ConnectError> {
     let Some(name) = &member.name else {
-        return to_address(&member.address, reactor, limit).await;
+        let socket = to_address(member.address.place(), reactor, &limit).await?;
+        return speak(socket, (member, terms, opening), &limit).await;
     };
     let mut looked = pin!(name.addresses(reactor, pool));
-    let addresses = within(limit, |cx| looked.as_mut().poll(cx)).await?;
+    let addresses = within(&limit, |cx| looked.as_mut().poll(cx)).await?;
     let mut refused = None;
     for address in addresses.map_err(ConnectError::Refused)? {
-        match to_address(&MemberAddress::Tcp(address), reactor, limit).await {
+        let connected = match to_address(&MemberAddress::Tcp(address), reactor, &limit).await {
+            Ok(socket) => speak(socket, (member, terms, opening), &limit).await,
+            Err(error) => Err(error),
+        };
+        refused = Some(match connected {
             Err(ConnectError::Refused(error)) => {
-                refused = Some(ConnectError::Refused(format!("{address}: {error}")));
+                ConnectError::Refused(format!("{address}: {error}"))
             }
+            Err(error @ ConnectError::Tls(_)) => error,
             done => return done,
-        }
+        });
     }
     Err(refused.unwrap_or(ConnectError::Timeout))
+}
+
+/// Sends what stands before all else, and makes the handshake, where TLS is spoken.
+async fn speak(
+    socket: Watched,
+    (member, terms, opening): (&Member, Option<&PeerTerms>, &[u8]),
+    limit: &Timer,
+) -> Result<MemberStream, ConnectError> {
+    let mut sent = 0;
+    while sent < opening.len() {
+        sent += within(limit, |cx| socket.poll_write(cx, &opening[sent..])).await??;
+    }
+    let (name, terms) = match (member.address.peer_name(), terms) {
+        (None, _) => return Ok(MemberStream::Clear(socket)),
+        (Some(name), Some(terms)) => (name, terms),
+        // Terms are there before the first request.
+        (Some(_), None) => return Err(ConnectError::Refused("no terms of TLS".to_owned())),
+    };
+    let mut shaking = pin!(TlsStream::shake(socket, terms, name));
+    let shaken = within(limit, |cx| shaking.as_mut().poll(cx)).await?;
+    shaken.map(MemberStream::Tls).map_err(ConnectError::Tls)
 }
 
 async fn to_address(
@@ -94,7 +112,7 @@ async fn to_address(
             MemberAddress::Unix(path) => connect(&socket, &SocketAddrUnix::new(path.as_path())?),
             MemberAddress::Tcp(address) => connect(&socket, address),
             // It has been looked up.
-            MemberAddress::Name(..) => Err(Errno::ADDRNOTAVAIL),
+            MemberAddress::Name(..) | MemberAddress::Tls(..) => Err(Errno::ADDRNOTAVAIL),
         };
         match begun {
             Ok(()) => return Ok(reactor.watch(socket)?),
@@ -115,7 +133,9 @@ fn open(address: &MemberAddress) -> Result<OwnedFd, ConnectError> {
     let family = match address {
         MemberAddress::Unix(_) => AddressFamily::UNIX,
         MemberAddress::Tcp(address) if address.is_ipv6() => AddressFamily::INET6,
-        MemberAddress::Tcp(_) | MemberAddress::Name(..) => AddressFamily::INET,
+        MemberAddress::Tcp(_) | MemberAddress::Name(..) | MemberAddress::Tls(..) => {
+            AddressFamily::INET
+        }
     };
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
     if family != AddressFamily::UNIX {

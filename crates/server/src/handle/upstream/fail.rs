@@ -1,5 +1,9 @@
 //! What goes wrong with an upstream whatever is spoken there.
 
+use std::borrow::Cow;
+use std::io::{self, ErrorKind};
+
+use hob_http::tls::peer::{PeerFault, PeerFaultKind};
 use hob_trace::metric::ThreadCounters;
 
 use crate::handle::script::gate::GateRefusal;
@@ -22,6 +26,8 @@ pub(crate) enum UpstreamFailure {
     Closed,
     /// The connection broke.
     Broken(String),
+    /// There is no TLS, or no more of it.
+    Tls(PeerFault),
     /// It answered with a status after which another member is asked.
     Status(u16),
 }
@@ -135,6 +141,7 @@ impl UpstreamFailure {
             UpstreamFailure::Unreachable(_)
             | UpstreamFailure::Closed
             | UpstreamFailure::Broken(_)
+            | UpstreamFailure::Tls(_)
             | UpstreamFailure::Status(_) => 502,
         }
     }
@@ -155,15 +162,16 @@ impl UpstreamFailure {
             // Who answers so last has its answer sent.
             UpstreamFailure::Closed | UpstreamFailure::Status(_) => words.closed,
             UpstreamFailure::Broken(_) => words.broken,
+            UpstreamFailure::Tls(fault) => tls_reason(fault.kind),
         }
     }
 
     /// What it is that another member may be asked after, and that speaks against this one.
     pub(crate) fn cause(&self) -> Option<RetryCause> {
         match self {
-            UpstreamFailure::Unreachable(_) | UpstreamFailure::Time(TimeLimit::Connect) => {
-                Some(RetryCause::Connect)
-            }
+            UpstreamFailure::Unreachable(_)
+            | UpstreamFailure::Tls(_)
+            | UpstreamFailure::Time(TimeLimit::Connect) => Some(RetryCause::Connect),
             UpstreamFailure::Closed | UpstreamFailure::Broken(_) => Some(RetryCause::Closed),
             UpstreamFailure::Time(TimeLimit::FirstByte) => Some(RetryCause::FirstByte),
             UpstreamFailure::Status(status) => Some(RetryCause::Status(*status)),
@@ -174,11 +182,59 @@ impl UpstreamFailure {
         }
     }
 
-    /// What the reason leaves open.
-    pub(crate) fn details(&self) -> &str {
+    /// What the reason leaves open, and what to do.
+    pub(crate) fn details(&self) -> Cow<'_, str> {
         match self {
-            UpstreamFailure::Unreachable(text) | UpstreamFailure::Broken(text) => text,
-            _ => "",
+            UpstreamFailure::Unreachable(text) | UpstreamFailure::Broken(text) => text.into(),
+            UpstreamFailure::Tls(PeerFault { kind, text }) => {
+                let what_to_do = match kind {
+                    PeerFaultKind::Expired => "renew it there, or set the clock",
+                    PeerFaultKind::WrongName => {
+                        "write a name that it has in `to`, or in `tls.name`"
+                    }
+                    PeerFaultKind::UnknownAuthority => {
+                        "name a file of who signed it, or of itself, in `tls.ca`"
+                    }
+                    PeerFaultKind::ClearText => "write `http://` in `to`, or its port for TLS",
+                    PeerFaultKind::OursRefused => "name one that it accepts in `tls.certificate`",
+                    PeerFaultKind::Other => return text.into(),
+                };
+                format!("{text}; {what_to_do}").into()
+            }
+            _ => "".into(),
         }
+    }
+
+    /// What it is that reading from a member failed.
+    pub(crate) fn of_read(error: io::Error, counters: &ThreadCounters) -> UpstreamFailure {
+        match error.kind() {
+            // It has closed, and not read all of the request; or not said that it ends.
+            ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof => UpstreamFailure::Closed,
+            _ => match error.downcast() {
+                Ok(fault) => UpstreamFailure::of_tls(fault, counters),
+                Err(error) => UpstreamFailure::Broken(error.to_string()),
+            },
+        }
+    }
+
+    pub(crate) fn of_tls(fault: PeerFault, counters: &ThreadCounters) -> UpstreamFailure {
+        counters.upstream_tls_failed.add(1);
+        UpstreamFailure::Tls(fault)
+    }
+}
+
+/// Only other HTTP servers are asked over TLS.
+fn tls_reason(kind: PeerFaultKind) -> &'static str {
+    match kind {
+        PeerFaultKind::Expired => "the certificate of the other server is not good today",
+        PeerFaultKind::WrongName => "the certificate of the other server is for another name",
+        PeerFaultKind::UnknownAuthority => {
+            "the certificate of the other server is signed by nobody who is believed"
+        }
+        PeerFaultKind::ClearText => "the other server speaks no TLS",
+        PeerFaultKind::OursRefused => {
+            "the other server wants a certificate of ours, or another one"
+        }
+        PeerFaultKind::Other => "there is no TLS with the other server",
     }
 }

@@ -2,16 +2,15 @@
 //! any that rests, best one that its own thread has left. Where a process behind one may serve
 //! nobody else meanwhile, none rests while a new one waits to be taken.
 
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use hob_http::reactor::RestingFd;
-use hob_http::{Reactor, Watched};
+use hob_http::Reactor;
+use hob_http::tls::peer::PeerTerms;
 use hob_trace::Mutex;
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
+
+use crate::handle::upstream::stream::{MemberStream, RestingStream};
 
 /// A connection that has rested for so long is closed; within twice that, it is looked whether one
 /// has.
@@ -48,7 +47,7 @@ impl Drop for WaitingConnection {
 
 #[derive(Debug)]
 struct RestingConnection {
-    socket: RestingFd,
+    stream: RestingStream,
     since: Instant,
 }
 
@@ -73,28 +72,30 @@ impl KeptConnections {
     }
 
     /// A connection that the other side has not closed, as far as that is known. With `is_sure` the
-    /// kernel is asked.
-    pub(crate) fn take(&self, reactor: &Reactor, is_sure: bool) -> Option<Watched> {
+    /// kernel is asked. TLS is spoken on these terms.
+    pub(crate) fn take(
+        &self,
+        reactor: &Reactor,
+        is_sure: bool,
+        terms: Option<&PeerTerms>,
+    ) -> Option<MemberStream> {
         if self.max == 0 {
             return None;
         }
         loop {
-            let (socket, is_own) = {
+            let stream = {
                 let mut all = self.resting.lock();
                 let own = all
                     .connections
                     .iter()
-                    .rposition(|one| one.socket.is_of(reactor));
+                    .rposition(|one| one.stream.is_of(reactor));
                 match own {
-                    Some(at) => (all.connections.remove(at).socket, true),
-                    None => (all.connections.pop()?.socket, false),
+                    Some(at) => all.connections.remove(at).stream,
+                    None => all.connections.pop()?.stream,
                 }
             };
-            // What another thread has heard is not known here.
-            let taken = socket.take(reactor).ok().flatten();
-            let taken = taken.filter(|socket| is_own && !is_sure || is_open(&socket.fd()));
-            if let Some(socket) = taken {
-                return Some(socket);
+            if let Some(stream) = stream.take(reactor, is_sure, terms) {
+                return Some(stream);
             }
         }
     }
@@ -107,10 +108,10 @@ impl KeptConnections {
 
     /// A connection over which nothing is under way. It is closed where a new one waits: the
     /// process behind it may be the one that is to take that.
-    pub(crate) fn put(self: &Arc<Self>, socket: Watched, reactor: &Reactor) {
-        let Some(socket) = socket.rest() else { return };
+    pub(crate) fn put(self: &Arc<Self>, stream: MemberStream, reactor: &Reactor) {
+        let Some(stream) = stream.rest() else { return };
         let resting = RestingConnection {
-            socket,
+            stream,
             since: Instant::now(),
         };
         let mut all = self.resting.lock();
@@ -143,10 +144,4 @@ impl KeptConnections {
         all.is_looked_after = !all.connections.is_empty();
         all.is_looked_after
     }
-}
-
-/// Whether a connection over which nothing is to come is open: what comes is its end.
-fn is_open(socket: &impl AsFd) -> bool {
-    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-    matches!(recv(socket, &mut [0_u8; 1], flags), Err(Errno::AGAIN))
 }

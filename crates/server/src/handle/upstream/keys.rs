@@ -2,7 +2,7 @@
 
 use crate::handle::config::key::Preset::Nothing;
 use crate::handle::config::key::ValueType::{
-    Flag, Integer, Size, Table, Tables, Text, TextOrTexts, Word, Words,
+    Flag, Integer, Path, Size, Table, Tables, Text, TextOrTexts, Word, Words,
 };
 use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, ValueType, joined};
 use crate::handle::config::schema::{KIB, MIB, TIME_OR_NONE, TIME_SOME, secs};
@@ -83,7 +83,7 @@ pub(crate) static UPSTREAM: SchemaTable = SchemaTable {
            are. Routes ask them by `to = \"upstream:NAME\"`, all over the same connections and \
            with the same knowledge of who answers and how fast.",
     base: None,
-    keys: &joined::<{ CHOICE_KEYS.len() + 6 }>(&[
+    keys: &joined::<{ CHOICE_KEYS.len() + 7 }>(&[
         &[
             SchemaKey::new("name", Text, Preset::Required)
                 .says("What routes and `hob upstream` call it.")
@@ -111,6 +111,7 @@ pub(crate) static UPSTREAM: SchemaTable = SchemaTable {
             .says("As `keep` of a handler, for all routes together.")
             .example("16"),
             QUEUE,
+            TLS,
         ],
         CHOICE_KEYS,
     ]),
@@ -246,6 +247,50 @@ pub(in crate::handle) const HEAD: SchemaKey =
         .aka(&["buffer_size"]);
 pub(in crate::handle) const RETRY: SchemaKey =
     SchemaKey::new("retry", Table(&RETRY_TABLE), Nothing("")).aka(&["retries", "next_upstream"]);
+
+pub(in crate::handle) const TLS: SchemaKey =
+    SchemaKey::new("tls", Table(&TLS_TABLE), Nothing("")).aka(&["transport"]);
+
+/// `tls`
+pub(crate) static TLS_TABLE: SchemaTable = SchemaTable {
+    name: "tls",
+    header: "`tls` of an upstream",
+    text: "TLS with members whose address begins with `https://`: their certificates are checked, \
+           and sessions are resumed.",
+    base: None,
+    keys: &[
+        SchemaKey::new("ca", Path, Nothing("the system's authorities"))
+            .says(
+                "File with certificates in PEM that are believed instead of those of the system's \
+                 authorities: of who has signed the members', or the members' own. Read at the \
+                 start and at each reload.",
+            )
+            .example("\"/etc/hob/internal-ca.pem\"")
+            .aka(&["ca_file", "trusted_certificate", "tls_trust_pool", "root"]),
+        SchemaKey::new("name", Text, Nothing("the host in `to`"))
+            .says("Whom their certificates must be for; it is sent as the name of the host (SNI), too.")
+            .example("\"app.example.com\"")
+            .aka(&["sni", "tls_server_name", "host"]),
+        SchemaKey::new("certificate", Path, Nothing("none"))
+            .says(
+                "File with a certificate of ours for members that want one, and those between it \
+                 and its root, in PEM. Changed files are taken over by themselves.",
+            )
+            .example("\"/etc/hob/client.pem\"")
+            .aka(&["cert", "certificate_file", "tls_client_auth"]),
+        SchemaKey::new("key", Path, Nothing("the file of `certificate`"))
+            .says("File with its private key, in PEM. The account that starts hob reads it.")
+            .example("\"/etc/hob/client.key\"")
+            .aka(&["key_file", "private_key"]),
+        SchemaKey::new("verify", Flag, Preset::Flag(true))
+            .says(
+                "Whether their certificates are checked. With `false` whoever stands in between \
+                 reads and changes everything unnoticed.",
+            )
+            .example("false")
+            .aka(&["insecure", "tls_insecure_skip_verify", "ssl_verify"]),
+    ],
+};
 
 /// `queue`
 pub(crate) static QUEUE_TABLE: SchemaTable = SchemaTable {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use hob_http::{Reactor, Request, Watched};
+use hob_http::{Reactor, Request};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::watch::RequestStage;
 
@@ -14,11 +14,11 @@ use crate::handle::upstream::fail::{TimeLimit, UpstreamFailure};
 use crate::handle::upstream::kept::WaitingConnection;
 use crate::handle::upstream::members::MemberUse;
 use crate::handle::upstream::proxy_protocol;
-use crate::handle::upstream::sending::hang_up;
+use crate::handle::upstream::stream::MemberStream;
 
 /// A connection for a request.
 pub(crate) struct Link {
-    pub(crate) socket: Rc<Watched>,
+    pub(crate) stream: Rc<MemberStream>,
     pub(crate) used: MemberUse,
     /// Held for as long as the request is.
     permit: Permit,
@@ -67,22 +67,25 @@ impl Link {
         let member = used.member();
         // Before it is looked for one that rests: what begins to rest now is closed for this one.
         let waiting = terms.holds_process.then(|| member.kept.begin_to_wait());
+        let tls = used.terms();
+        let tls = tls.as_ref().map(|tls| &tls.terms);
         let resting = match connection {
             // What must not be sent again goes over one that was just looked at.
-            Connection::Any => member.kept.take(reactor, !may_be_twice(request)),
+            Connection::Any => member.kept.take(reactor, !may_be_twice(request), tls),
             Connection::New => None,
         };
         let is_kept = resting.is_some();
-        let socket = match resting {
-            Some(socket) => Ok(socket),
+        let stream = match resting {
+            Some(stream) => Ok(stream),
             None => {
                 let version = used.settings().proxy_protocol;
                 let opening = proxy_protocol::opening(version, Some(request.facts()));
-                connect::to(member, (reactor, terms.pool), terms.connect, &opening).await
+                let on = (reactor, terms.pool);
+                connect::to((member, tls), on, terms.connect, &opening).await
             }
         };
-        let socket = match socket {
-            Ok(socket) => Rc::new(socket),
+        let stream = match stream {
+            Ok(stream) => Rc::new(stream),
             Err(ConnectError::Timeout) => {
                 TimeLimit::Connect.count(counters);
                 return Err((UpstreamFailure::Time(TimeLimit::Connect), used, permit));
@@ -90,18 +93,26 @@ impl Link {
             Err(ConnectError::Refused(error)) => {
                 return Err((UpstreamFailure::Unreachable(error), used, permit));
             }
+            Err(ConnectError::Tls(fault)) => {
+                return Err((UpstreamFailure::of_tls(fault, counters), used, permit));
+            }
         };
         let (count, how) = match is_kept {
             true => (&counters.upstream_reuses, "goes on"),
             false => (&counters.upstream_connects, "is new"),
         };
         count.add(1);
+        if let (MemberStream::Tls(stream), false) = (&*stream, is_kept) {
+            counters.upstream_tls_handshakes.add(1);
+            let resumed = u64::from(stream.is_resumed());
+            counters.upstream_tls_resumed.add(resumed);
+        }
         request.tell(
             RequestStage::Program,
             format_args!("the connection to {} {how}", member.text),
         );
         Ok(Link {
-            socket,
+            stream,
             used,
             permit,
             is_kept,
@@ -121,30 +132,31 @@ impl Link {
     }
 
     pub(crate) fn hang_up(&self) {
-        hang_up(&self.socket);
+        self.stream.hang_up();
     }
 
     /// Nothing is under way any more, and it may serve no other request.
     pub(crate) fn close(self) {
-        if Rc::strong_count(&self.socket) > 1 {
-            self.hang_up();
+        match Rc::try_unwrap(self.stream) {
+            Ok(stream) => stream.close(),
+            Err(stream) => stream.hang_up(),
         }
     }
 
     /// Nothing is under way any more: it may serve another request.
     pub(crate) fn rest(self, reactor: &Reactor) {
         let Link {
-            socket,
+            stream,
             used,
             permit,
             ..
         } = self;
         let kept = &used.member().kept;
-        match Rc::try_unwrap(socket) {
-            Ok(socket) if kept.is_any() => kept.put(socket, reactor),
-            Ok(_) => {}
+        match Rc::try_unwrap(stream) {
+            Ok(stream) if kept.is_any() => kept.put(stream, reactor),
+            Ok(stream) => stream.close(),
             // A body is still sent, of which the other side has read enough.
-            Err(socket) => hang_up(&socket),
+            Err(stream) => stream.hang_up(),
         }
         // Who waits for it finds the connection.
         drop(permit);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::Waker;
 
+use arc_swap::ArcSwapOption;
 use hob_http::Request;
 use hob_trace::Mutex;
 
@@ -16,6 +17,7 @@ use crate::handle::upstream::kept::KeptConnections;
 use crate::handle::upstream::latency::Latency;
 use crate::handle::upstream::names::ServerName;
 use crate::handle::upstream::sticky::StickyMembers;
+use crate::handle::upstream::terms::UpstreamTerms;
 use crate::handle::upstream::told::MemberReport;
 
 /// An upstream.
@@ -23,6 +25,8 @@ use crate::handle::upstream::told::MemberReport;
 pub struct Upstream {
     pub(crate) settings: UpstreamSettings,
     members: Vec<Arc<Member>>,
+    /// TLS with them, on terms that are there before the first request.
+    pub(crate) terms: ArcSwapOption<UpstreamTerms>,
     /// Members by their places, each as often as its weight says, well mixed.
     schedule: Vec<usize>,
     /// Requests so far, for those that are given out in turn.
@@ -161,6 +165,11 @@ impl MemberUse {
         &self.upstream.settings
     }
 
+    /// On which terms TLS is spoken with it.
+    pub(crate) fn terms(&self) -> Option<Arc<UpstreamTerms>> {
+        self.upstream.terms_for(self.member())
+    }
+
     /// Its place among the members.
     pub(crate) fn index(&self) -> usize {
         self.index
@@ -220,6 +229,7 @@ impl Upstream {
             let known = members.find(|member| member.address == one.address)?;
             Some(Arc::clone(known))
         };
+        let terms = before.filter(|before| before.settings.tls == settings.tls);
         let in_since_ms = before.map_or(0, |_| now_ms);
         let member = |one: &MemberSettings| {
             let new = || Arc::new(Member::new(one, settings.keep, in_since_ms));
@@ -235,6 +245,7 @@ impl Upstream {
             sticky,
             protocol,
             members,
+            terms: ArcSwapOption::new(terms.and_then(|before| before.terms.load_full())),
             schedule: balance::schedule(&weights.collect::<Vec<_>>()),
             turn: AtomicUsize::new(0),
             budget: AtomicU64::new(BUDGET_MAX),
@@ -256,6 +267,12 @@ impl Upstream {
             });
         }
         told
+    }
+
+    /// On which terms TLS is spoken with a member.
+    pub(crate) fn terms_for(&self, member: &Member) -> Option<Arc<UpstreamTerms>> {
+        let is_tls = member.address.peer_name().is_some();
+        is_tls.then(|| self.terms.load_full()).flatten()
     }
 
     /// How many there are.
@@ -482,7 +499,7 @@ impl Member {
         let address = &settings.address;
         Member {
             address: address.clone(),
-            name: match address {
+            name: match address.place() {
                 MemberAddress::Name(name, port) => Some(ServerName::new(name, *port)),
                 _ => None,
             },

@@ -5,8 +5,9 @@
 //!   `latency` for one; `sticky` who stays with whom; `check` looking at them from time to time
 //! - `address` where one is, as the config has it
 //! - `names` where a name leads
-//! - `connect` a connection to it, `kept` those that stay open between requests, `proxy_protocol`
-//!   what one begins with that tells whose it is
+//! - `connect` a connection to it, `proxy_protocol` what one begins with that tells whose it is,
+//!   `stream` its bytes, clear or over TLS on its upstream's `terms`, `kept` those that stay open
+//!   between requests
 //! - `ask` asking one after the other where one fails, `link` a connection while a request has it
 //! - `sending` a request on its way, `patience` how long its answer is waited for, `fail` what goes
 //!   wrong
@@ -31,4 +32,6 @@ pub mod program;
 pub(crate) mod proxy_protocol;
 pub(crate) mod sending;
 pub(crate) mod sticky;
+pub(crate) mod stream;
+pub(crate) mod terms;
 pub mod told;

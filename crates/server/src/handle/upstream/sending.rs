@@ -3,17 +3,18 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use hob_http::{Bytes, Request, Watched};
-use rustix::net::{Shutdown, connect_unspec, shutdown};
+use hob_http::{Bytes, Request};
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::script::body::ProgramRequestBody;
 use crate::handle::upstream::patience::{Patience, SendingNotice};
+use crate::handle::upstream::stream::MemberStream;
 
 /// Bytes of a collected body read from its file at a time.
 const SPOOLED_BYTES: usize = 64 * 1024;
@@ -65,27 +66,18 @@ enum OutgoingBody {
 /// Sends as much as goes at once; the rest follows by itself.
 pub(crate) async fn begin(
     outgoing: Outgoing,
-    socket: &Rc<Watched>,
+    stream: &Rc<MemberStream>,
     request: &Request,
     patience: &Patience,
 ) {
     let mut sending = Sending::new(outgoing);
-    let sent = poll_fn(|cx| Poll::Ready(sending.poll_held(cx, socket))).await;
+    let sent = poll_fn(|cx| Poll::Ready(sending.poll_held(cx, stream))).await;
     // Nobody has answered yet: the first look would be in vain.
-    socket.clear_readable();
+    stream.clear_readable();
     if sent.is_pending() {
-        let (socket, request) = (Rc::clone(socket), request.clone());
+        let (stream, request) = (Rc::clone(stream), request.clone());
         let (reactor, notice) = (request.reactor().clone(), patience.notice());
-        reactor.spawn(async move { sending.finish(&socket, &request, &notice).await });
-    }
-}
-
-/// Breaks a connection off, for whoever still sends the request's body, too. The other side hears
-/// of it also where it does not read.
-pub(crate) fn hang_up(socket: &Watched) {
-    // By a reset: an end could be taken for that of a body.
-    if connect_unspec(socket.fd()).is_err() {
-        let _ = shutdown(socket.fd(), Shutdown::Both);
+        reactor.spawn(async move { sending.finish(&stream, &request, &notice).await });
     }
 }
 
@@ -121,16 +113,16 @@ impl Sending {
 
     /// Sends what is framed; ready when nothing is left to send, and where the other side takes no
     /// more.
-    fn poll_held(&mut self, cx: &mut Context<'_>, socket: &Watched) -> Poll<()> {
-        match ready!(self.poll_write(cx, socket)) {
+    fn poll_held(&mut self, cx: &mut Context<'_>, stream: &MemberStream) -> Poll<()> {
+        match ready!(self.poll_write(cx, stream)) {
             Ok(()) if !matches!(self.body, OutgoingBody::Nothing) => Poll::Pending,
             _ => Poll::Ready(()),
         }
     }
 
-    fn poll_write(&mut self, cx: &mut Context<'_>, socket: &Watched) -> Poll<std::io::Result<()>> {
+    fn poll_write(&mut self, cx: &mut Context<'_>, stream: &MemberStream) -> Poll<io::Result<()>> {
         while self.sent < self.bytes.len() {
-            self.sent += ready!(socket.poll_write(cx, &self.bytes[self.sent..]))?;
+            self.sent += ready!(stream.poll_write(cx, &self.bytes[self.sent..]))?;
         }
         self.bytes.clear();
         self.sent = 0;
@@ -139,10 +131,10 @@ impl Sending {
 
     /// Sends the rest, as fast as it comes and the other side reads. Who takes no more has read
     /// enough. A body that breaks off ends the connection: it must not be taken for whole.
-    async fn finish(mut self, socket: &Watched, request: &Request, notice: &SendingNotice) {
+    async fn finish(mut self, stream: &MemberStream, request: &Request, notice: &SendingNotice) {
         let mut offset = 0;
         loop {
-            if poll_fn(|cx| self.poll_write(cx, socket)).await.is_err() {
+            if poll_fn(|cx| self.poll_write(cx, stream)).await.is_err() {
                 return;
             }
             notice.tell();
@@ -173,7 +165,7 @@ impl Sending {
                     }
                 }
                 Some(Err(())) => {
-                    hang_up(socket);
+                    stream.hang_up();
                     return;
                 }
                 None => self.end_body(),

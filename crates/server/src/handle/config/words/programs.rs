@@ -426,6 +426,23 @@ pub(super) static WORDS: &[Foreign] = &[
         "`timeout = { connect = \"5s\", first_byte = \"60s\" }` in `proxy` of a route",
     ),
     keys(
+        &[
+            "proxy_ssl_verify",
+            "proxy_ssl_trusted_certificate",
+            "proxy_ssl_name",
+            "proxy_ssl_server_name",
+            "proxy_ssl_certificate",
+            "proxy_ssl_certificate_key",
+            "SSLProxyEngine",
+            "SSLProxyVerify",
+            "SSLProxyCACertificateFile",
+            "SSLProxyMachineCertificateFile",
+        ],
+        "nginx, Apache",
+        &["site.route.proxy.tls"],
+        "`https://` in `to` of `proxy`, with `tls = { ca = \"FILE\", name = \"HOST\" }`",
+    ),
+    keys(
         &["proxy_next_upstream"],
         "nginx",
         &["site.route.proxy.retry"],

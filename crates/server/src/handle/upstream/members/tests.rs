@@ -17,6 +17,7 @@ fn settings(members: usize, balance: Balance) -> UpstreamSettings {
         }
     };
     UpstreamSettings {
+        tls: None,
         name: None,
         members: (0..members).map(member).collect(),
         balance,

@@ -210,14 +210,15 @@ pub(crate) async fn run(ask: ProgramAsk, script: AskedScript) -> Response {
             Err(error) => return broken_body(request, BodyCollectError::Broken(error)),
         },
     };
+    let head = match ask.head(&script, body.len()) {
+        Ok(head) => head,
+        Err(unfit) => return failed(&unfit, "", b""),
+    };
     request.set_phase(HandlerPhase::Program);
     let asked = BegunAsk {
-        head: match ask.head(&script, body.len()) {
-            Ok(head) => head,
-            Err(unfit) => return failed(&unfit, "", b""),
-        },
         ask: &ask,
         script: &script,
+        head,
         started: Instant::now(),
     };
     let on = AskTerms {

@@ -14,7 +14,7 @@ pub(crate) struct CheckedPath<'a> {
 }
 
 impl CheckedPath<'_> {
-    /// Writes its variables: the path is in the first of these, which the program looks at.
+    /// Writes its variables; those of these names hold the path.
     pub(crate) fn write(&self, names: &[&str], to: &mut impl VariableSink) {
         let (path, query) = self.path.split_once('?').unwrap_or((self.path, ""));
         for (name, value) in [

@@ -71,7 +71,7 @@ impl Exchange {
         (link, outgoing): (Link, Outgoing),
     ) -> Exchange {
         let patience = Patience::new(request.reactor(), program.settings.timeout);
-        sending::begin(outgoing, &link.socket, request, &patience).await;
+        sending::begin(outgoing, &link.stream, request, &patience).await;
         Exchange {
             program: Arc::clone(program),
             request: request.clone(),
@@ -82,7 +82,7 @@ impl Exchange {
             incoming: Some(IncomingAnswer {
                 link,
                 reader: program.protocol.reader(),
-                room: vec![0; READ_BYTES],
+                room: Vec::with_capacity(READ_BYTES),
             }),
             printed: Vec::new(),
             lines: Lines::default(),
@@ -145,7 +145,8 @@ impl Exchange {
             else {
                 return Poll::Ready(Ok(More::End));
             };
-            let Poll::Ready(read) = link.socket.poll_read(cx, room) else {
+            room.clear();
+            let Poll::Ready(read) = link.stream.poll_read_behind(cx, room) else {
                 return self.patience.poll(cx).map(|limit| {
                     limit.count(&self.counters);
                     Err(UpstreamFailure::Time(limit).into())
@@ -157,10 +158,8 @@ impl Exchange {
                     continue;
                 }
                 Ok(0) => UpstreamFailure::Closed,
-                // It has closed, and not read all of the request.
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => UpstreamFailure::Closed,
-                Err(error) => UpstreamFailure::Broken(error.to_string()),
-                Ok(count) => match self.take(count) {
+                Err(error) => UpstreamFailure::of_read(error, &self.counters),
+                Ok(_) => match self.take() {
                     Ok(Some(more)) => return Poll::Ready(Ok(more)),
                     Ok(None) => continue,
                     Err(failure) => return Poll::Ready(Err(failure)),
@@ -185,7 +184,7 @@ impl Exchange {
     }
 
     /// Takes apart what was read.
-    fn take(&mut self, count: usize) -> Result<Option<More>, ProgramFailure> {
+    fn take(&mut self) -> Result<Option<More>, ProgramFailure> {
         self.is_unheard = false;
         self.patience.hear();
         let Some(mut incoming) = self.incoming.take() else {
@@ -193,7 +192,7 @@ impl Exchange {
         };
         incoming.link.hear();
         let (before, mut printed) = (self.output.len(), Vec::new());
-        let bytes = &incoming.room[..count];
+        let bytes = &incoming.room[..];
         let taken = incoming.reader.take(bytes, &mut self.output, &mut printed);
         if !printed.is_empty() {
             self.hear_error(&printed);

@@ -87,7 +87,7 @@ impl ProgramFailure {
     /// What the reason leaves open.
     pub(super) fn details(&self) -> String {
         match self {
-            ProgramFailure::Upstream(failure) => failure.details().to_owned(),
+            ProgramFailure::Upstream(failure) => failure.details().into_owned(),
             ProgramFailure::Unasked(_, _, text) => text.clone(),
             ProgramFailure::Wire(_, _, text) => (*text).to_owned(),
             ProgramFailure::Head(bad) | ProgramFailure::HeadCut(bad) if !bad.line.is_empty() => {

@@ -1,0 +1,143 @@
+//! The bytes of a connection to a member: as they are, or over TLS. Clear ones cost nothing more
+//! than the socket does.
+
+use std::io;
+use std::task::{Context, Poll};
+
+use hob_http::reactor::RestingFd;
+use hob_http::tls::peer::{PeerTerms, RestingTls, TlsStream};
+use hob_http::{Reactor, Watched};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, Shutdown, connect_unspec, recv, shutdown};
+
+/// A connection's bytes. One task may wait to read and one to write.
+pub(crate) enum MemberStream {
+    Clear(Watched),
+    Tls(TlsStream),
+}
+
+impl MemberStream {
+    fn socket(&self) -> &Watched {
+        match self {
+            MemberStream::Clear(socket) => socket,
+            MemberStream::Tls(stream) => stream.socket(),
+        }
+    }
+
+    /// Ready while reading is worth a try.
+    pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        match self {
+            MemberStream::Clear(socket) => socket.poll_readable(cx),
+            MemberStream::Tls(stream) => stream.poll_readable(cx),
+        }
+    }
+
+    /// The first look would be in vain.
+    pub(crate) fn clear_readable(&self) {
+        self.socket().clear_readable();
+    }
+
+    /// Reads into the capacity that a buffer has behind its bytes. Zero bytes are the end.
+    pub(crate) fn poll_read_behind(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            MemberStream::Clear(socket) => socket.poll_read_behind(cx, buffer),
+            MemberStream::Tls(stream) => stream.poll_read_behind(cx, buffer),
+        }
+    }
+
+    /// Writes a part of what there is. Where it has to wait, it is to be called again with the same
+    /// bytes.
+    pub(crate) fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self {
+            MemberStream::Clear(socket) => socket.poll_write(cx, bytes),
+            MemberStream::Tls(stream) => stream.poll_write(cx, bytes),
+        }
+    }
+
+    /// Says that nothing more is sent; what the other side sends still comes.
+    pub(crate) fn poll_end(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            MemberStream::Clear(socket) => {
+                Poll::Ready(shutdown(socket.fd(), Shutdown::Write).map_err(io::Error::from))
+            }
+            MemberStream::Tls(stream) => stream.poll_end(cx),
+        }
+    }
+
+    /// Breaks it off, for whoever still sends a request's body, too. The other side hears of it
+    /// also where it does not read.
+    pub(crate) fn hang_up(&self) {
+        if let MemberStream::Tls(stream) = self {
+            stream.fall_silent();
+        }
+        // By a reset: an end could be taken for that of a body.
+        let fd = self.socket().fd();
+        if connect_unspec(fd).is_err() {
+            let _ = shutdown(fd, Shutdown::Both);
+        }
+    }
+
+    /// Ends it in order.
+    pub(crate) fn close(self) {
+        if let MemberStream::Tls(stream) = self {
+            drop(stream.rest());
+        }
+    }
+
+    /// Leaves it for whoever takes it next. Dropped then, it ends in order. `None` where it cannot
+    /// rest.
+    pub(crate) fn rest(self) -> Option<RestingStream> {
+        match self {
+            MemberStream::Clear(socket) => socket.rest().map(RestingStream::Clear),
+            MemberStream::Tls(stream) => stream.rest().map(RestingStream::Tls),
+        }
+    }
+}
+
+/// A connection that nobody uses, which any thread may take.
+#[derive(Debug)]
+pub(crate) enum RestingStream {
+    Clear(RestingFd),
+    Tls(RestingTls),
+}
+
+impl RestingStream {
+    /// True when the thread of this reactor left it.
+    pub(crate) fn is_of(&self, reactor: &Reactor) -> bool {
+        match self {
+            RestingStream::Clear(socket) => socket.is_of(reactor),
+            RestingStream::Tls(stream) => stream.is_of(reactor),
+        }
+    }
+
+    /// Takes it over, unless the other side has closed it, or TLS is spoken on other terms now.
+    /// With `is_sure` the kernel is asked.
+    pub(crate) fn take(
+        self,
+        reactor: &Reactor,
+        is_sure: bool,
+        terms: Option<&PeerTerms>,
+    ) -> Option<MemberStream> {
+        match self {
+            RestingStream::Clear(socket) => {
+                let socket = socket.take(reactor).ok()?;
+                let is_open = !is_sure && !socket.is_readable() || is_open(&socket);
+                is_open.then_some(MemberStream::Clear(socket))
+            }
+            RestingStream::Tls(stream) => {
+                let stream = terms.filter(|terms| stream.is_on(terms)).map(|_| stream)?;
+                stream.take(reactor, is_sure).map(MemberStream::Tls)
+            }
+        }
+    }
+}
+
+/// Whether a connection over which nothing is to come is open: what comes is its end.
+fn is_open(socket: &Watched) -> bool {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    matches!(recv(socket.fd(), &mut [0_u8; 1], flags), Err(Errno::AGAIN))
+}
