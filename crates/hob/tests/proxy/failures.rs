@@ -13,7 +13,7 @@ fn whatever_breaks_before_the_answer_is_a_502_with_its_reason() {
         ("HTTP/1.1 200 OK\r\nContent-Le", closed),
         ("HTTP/1.1 103 Early Hints\r\n\r\n", closed),
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfour", closed),
-        ("SSH-2.0-OpenSSH_9.2\r\n\r\n", no_answer),
+        ("SSH-2.0-OpenSSH_9.2\r\n", no_answer),
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
             no_answer,

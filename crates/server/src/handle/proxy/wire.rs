@@ -82,6 +82,9 @@ pub struct AnswerHead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireFault(pub &'static str);
 
+/// What every answer begins with.
+const VERSION: &[u8] = b"HTTP/1.";
+const NO_VERSION: WireFault = WireFault("it does not begin with a version of HTTP/1");
 const TOO_MANY_FIELDS: WireFault = WireFault("the head has too many fields");
 /// How many fields answers usually have at most.
 const FIELDS_USUAL: usize = 32;
@@ -171,6 +174,11 @@ impl AnswerReader {
     fn next_of_head<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Piece<'a>>, WireFault> {
         if input.is_empty() {
             return Ok(None);
+        }
+        // Who speaks something else may wait for an answer in that: nothing ends its head.
+        let begin = self.held.iter().chain(*input);
+        if begin.zip(VERSION).any(|(came, wanted)| came != wanted) {
+            return Err(NO_VERSION);
         }
         if self.held.is_empty()
             && let Some(len) = find_end(input, 0)
@@ -440,11 +448,13 @@ impl Draft {
 }
 
 fn fault_of(error: httparse::Error) -> WireFault {
+    if error == httparse::Error::Version {
+        return NO_VERSION;
+    }
     WireFault(match error {
         httparse::Error::HeaderName => "the name of a field is malformed",
         httparse::Error::HeaderValue => "a field holds a control character",
         httparse::Error::Status | httparse::Error::Token => "the status line is malformed",
-        httparse::Error::Version => "it does not begin with a version of HTTP/1",
         _ => "the head is malformed",
     })
 }
@@ -609,7 +619,9 @@ mod tests {
             b"HTTP/1.1 200 OK\r\n folded: x\r\n\r\n",
             b"HTTP/1.1 099 Low\r\n\r\n",
             b"HTTP/2 200\r\n\r\n",
-            b"SSH-2.0-OpenSSH\r\n\r\n",
+            b"SSH-2.0-OpenSSH\r\n",
+            b"\x15\x03\x01\0\x02\x02\x46",
+            b"\r\nHTTP/1.1 200 OK\r\n\r\n",
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
             long.as_bytes(),
