@@ -21,6 +21,8 @@ mod tls;
 mod tls_failures;
 #[path = "proxy/tls_nginx.rs"]
 mod tls_nginx;
+#[path = "proxy/toxic.rs"]
+mod toxic;
 #[path = "proxy/tunnel_h1_only.rs"]
 mod tunnel_h1_only;
 #[path = "proxy/upstream.rs"]

@@ -1,8 +1,9 @@
 //! A peer at a port that sends what a test says, and nothing else.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::harness::site::Site;
 use crate::harness::{DEADLINE, Place};
@@ -182,6 +183,33 @@ impl Taken {
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         // Who is refused does not read to the end.
         let _ = self.0.get_mut().write_all(bytes);
+    }
+
+    /// The same; false where the other side has closed.
+    pub(crate) fn try_write(&mut self, bytes: &[u8]) -> bool {
+        self.0.get_mut().write_all(bytes).is_ok()
+    }
+
+    /// Has it closed by a reset.
+    pub(crate) fn reset(&self) {
+        let at_once = Some(Duration::ZERO);
+        rustix::net::sockopt::set_socket_linger(self.0.get_ref(), at_once).unwrap();
+    }
+
+    /// Whether the other side closes within this time. Nothing else may come.
+    pub(crate) fn is_closed_within(&mut self, time: Duration) -> bool {
+        self.0.get_ref().set_read_timeout(Some(time)).unwrap();
+        let is_waiting = |error: Error| error.kind() == ErrorKind::WouldBlock;
+        !self
+            .0
+            .fill_buf()
+            .map(<[u8]>::is_empty)
+            .is_err_and(is_waiting)
+    }
+
+    /// Stays until the other side closes; false where it does so by a reset.
+    pub(crate) fn ends_in_order(&mut self) -> bool {
+        self.0.read_to_end(&mut Vec::new()).is_ok()
     }
 
     /// Stays until the other side closes; what came until then.
