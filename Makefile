@@ -119,7 +119,7 @@ bench: build ## the small benchmarks, and how to run the large ones
 fuzz: setup-build ## each fuzz target for 60 seconds (needs nightly Rust and cargo-fuzz)
 	@$(cargo) xtask fuzz
 
-conformance: setup setup-judges ## other people's programs judge examples/welcome; minutes
+conformance: setup setup-judges pages ## other people's programs judge examples/welcome; minutes
 	@$(cargo) build --locked -p hob
 	$(cargo) xtask conformance
 

@@ -15,6 +15,8 @@ mod passing;
 mod peer;
 #[path = "proxy/secure.rs"]
 mod secure;
+#[path = "proxy/smuggling_h1_only.rs"]
+mod smuggling_h1_only;
 #[path = "proxy/tls.rs"]
 mod tls;
 #[path = "proxy/tls_failures.rs"]
