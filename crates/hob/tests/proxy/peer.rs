@@ -27,9 +27,18 @@ pub(crate) trait Wire: Read + Write {
 
     /// Goes over to other keys, where there are any.
     fn change_keys(&mut self) {}
+
+    /// The socket, of one in the clear.
+    fn socket(&self) -> Option<&TcpStream> {
+        None
+    }
 }
 
-impl Wire for TcpStream {}
+impl Wire for TcpStream {
+    fn socket(&self) -> Option<&TcpStream> {
+        Some(self)
+    }
+}
 
 /// What is spoken on a connection; `None` where there is no more to it.
 type Speaks = Box<dyn Fn(TcpStream) -> Option<Box<dyn Wire>> + Send>;
@@ -193,12 +202,14 @@ impl Taken {
     /// Has it closed by a reset.
     pub(crate) fn reset(&self) {
         let at_once = Some(Duration::ZERO);
-        rustix::net::sockopt::set_socket_linger(self.0.get_ref(), at_once).unwrap();
+        let socket = self.0.get_ref().socket().unwrap();
+        rustix::net::sockopt::set_socket_linger(socket, at_once).unwrap();
     }
 
     /// Whether the other side closes within this time. Nothing else may come.
     pub(crate) fn is_closed_within(&mut self, time: Duration) -> bool {
-        self.0.get_ref().set_read_timeout(Some(time)).unwrap();
+        let socket = self.0.get_ref().socket().unwrap();
+        socket.set_read_timeout(Some(time)).unwrap();
         let is_waiting = |error: Error| error.kind() == ErrorKind::WouldBlock;
         !self
             .0
