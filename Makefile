@@ -33,7 +33,7 @@ TEST_PACKAGES := nginx-light apache2 haproxy chromium dnsmasq-base openssl curl 
 	prometheus python3-prometheus-client iproute2 \
 	binutils fish lintian mandoc mmdebstrap systemd-container zsh
 # What `make conformance` needs besides; the rest comes from PyPI and the Go proxy.
-JUDGE_PACKAGES := testssl.sh
+JUDGE_PACKAGES := testssl.sh wordpress wordpress-theme-twentytwentythree php php-gd php-mysql mariadb-server-core
 RUST_TEST_PACKAGES := rustfmt-web rust-web-clippy
 # What looks over the Python here; another version may want another format.
 RUFF := ruff==0.17.5
@@ -119,7 +119,7 @@ bench: build ## the small benchmarks, and how to run the large ones
 fuzz: setup-build ## each fuzz target for 60 seconds (needs nightly Rust and cargo-fuzz)
 	@$(cargo) xtask fuzz
 
-conformance: setup setup-judges pages ## other people's programs judge examples/welcome; minutes
+conformance: setup setup-judges pages ## other people's programs judge hob; minutes
 	@$(cargo) build --locked -p hob
 	$(cargo) xtask conformance
 

@@ -13,14 +13,25 @@ or, where the judge cannot be had, `missing: REASON`. expected.txt has a line fo
 known: the case as the judge calls it, ` | `, and the reason. A case there that does not fail is a failure.
 """
 
+import json
 import os
+import re
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Callable, NoReturn
 
-TARGET = Path(__file__).resolve().parents[1] / "target" / "conformance"
+ROOT = Path(__file__).resolve().parents[1]
+TARGET = ROOT / "target" / "conformance"
+HOB = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "hob"
 INSTALL_SECONDS_MAX = 600
+START_SECONDS_MAX = STOP_SECONDS_MAX = 60
+# Programs of others need no privileges, and some refuse to have any.
+UNPRIVILEGED = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 class Judge:
@@ -72,6 +83,84 @@ class Judge:
         counts = f"{self.cases} cases, {self.failures} failures, {len(self.seen)} known"
         print(f"judge: {self.name} {version}, {counts}", flush=True)
         return not self.failures
+
+
+class Program:
+    """A program that runs for as long as a block, begun when it has said that it is ready."""
+
+    def __init__(self, command: list[str | Path], printed: Path, ready: str, count: int = 1, **more):
+        self.command, self.printed, self.more = command, printed, more
+        self.ready, self.count = ready, count
+
+    def __enter__(self):
+        # Where it is another account's, the program may open it anew.
+        self.printed.touch()
+        self.printed.chmod(0o666)
+        with self.printed.open("w") as output:
+            streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT}
+            self.process = subprocess.Popen(self.command, **streams, **self.more)
+        try:
+            self.wait_for(self.ready, self.count)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_SECONDS_MAX)
+        finally:
+            self.process.kill()
+
+    def wait_for(self, text: str, count: int = 1) -> str:
+        """What it has printed, once a text is in there so many times."""
+        until = time.monotonic() + START_SECONDS_MAX
+        while time.monotonic() < until and self.process.poll() is None:
+            said = self.said()
+            if said.count(text) >= count:
+                return said
+            time.sleep(0.05)
+        raise ValueError(f"{Path(self.command[0]).name} did not print {text!r}: {self.said()[-500:]}")
+
+    def said(self) -> str:
+        return self.printed.read_text(errors="replace")
+
+
+class Hob(Program):
+    """A hob of this build with a config of its own; requests are logged where the config says `log`."""
+
+    def __init__(self, folder: Path, config: str):
+        self.folder = folder
+        (folder / "hob.toml").write_text(config)
+        own = {"env": os.environ | {"XDG_RUNTIME_DIR": str(folder), "XDG_STATE_HOME": str(folder)}}
+        command = [HOB, "serve", "--config", folder / "hob.toml"]
+        super().__init__(command, folder / "hob.printed", "listening on ", config.count("[[listen]]"), **own)
+
+    def urls(self, scheme: str) -> list[str]:
+        """Its addresses, in the order of the config."""
+        found = re.findall(r"listening on (\w+)(://\S+)", self.said())
+        return [(one + rest).rstrip("/") for one, rest in found if one == scheme]
+
+
+# What a config begins with whose requests [`none_failed`] is to see.
+LOGGED = 'default_log = "all"\n[[log]]\nname = "all"\nfile = "access.log"\nformat = "json"\n'
+
+
+def none_failed(folder: Path) -> None:
+    """Raises requests that a hob answered with 5xx; it has to have answered some."""
+    records = [json.loads(line) for line in (folder / "access.log").read_text().splitlines()]
+    failed = [f"{one['status']} {one['method']} {one['target']}" for one in records if one["status"] >= 500]
+    if failed or not records:
+        raise ValueError("; ".join(failed) or "no request was logged")
+
+
+@contextmanager
+def place() -> Iterator[Path]:
+    """A folder for a run, which other accounts may enter."""
+    with TemporaryDirectory(prefix="hob-judge-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 def addresses(count: int) -> list[str]:

@@ -207,7 +207,8 @@ impl HandlerContext {
         let Some((site, route)) = sites.route(site_index, index) else {
             return Answered::Ready(plain::error(404));
         };
-        if !request.limit_body(route.body_bytes_max) {
+        // Files take no body, and a program that answers in their place has a limit of its own.
+        if !request.limit_body(route.body_bytes_max) && !site.leads_on(route) {
             // The engine counts it when it sees the status.
             note_fault(
                 request,
@@ -340,7 +341,7 @@ impl HandlerContext {
 fn may_lead_on(site: &ServedSite, route: &ServedRoute, answered: &Answered) -> bool {
     match answered {
         Answered::Ready(response) => response.status() == ELSEWHERE,
-        Answered::Later(_) => site.claims.is_some() && route.handler.files().is_some(),
+        Answered::Later(_) => site.leads_on(route),
     }
 }
 

@@ -196,6 +196,7 @@ const QUICK_JUDGES: &[&str] = &[
     "conformance",
     "--skip-missing",
     "curl",
+    "django",
     "h2spec",
     "hyper-h2",
     "mischief",

@@ -92,6 +92,24 @@ fn fallback_that_is_a_program_runs_with_all_that_came() {
 }
 
 #[test]
+fn body_of_a_fallback_has_the_limit_of_its_program() {
+    let place = Place::new();
+    let hob = serve(&place, "fallback = \"index.sh\"", "body = \"2MiB\"\n");
+    let body = vec![b'x'; 3 << 19];
+    let reply = call(hob.port(), "POST", "/some/page", "", &body);
+    let said = format!("POST /index.sh  /some/page {}", "x".repeat(body.len()));
+    assert!(reply.answer.status == 200 && reply.answer.text() == said);
+    for (target, length, status) in [
+        ("/some/page", 3 << 20, 413),
+        ("/a/b/index.html", 3 << 19, 405),
+    ] {
+        let fields = format!("Content-Length: {length}\r\n");
+        assert_eq!(ask(hob.port(), "POST", target, &fields).status, status);
+    }
+    hob.stop();
+}
+
+#[test]
 fn rewritten_path_that_is_a_program_runs() {
     let place = Place::new();
     let more = "[[site.route]]\npath = \"/old/*\"\nrewrite = \"/a/index.sh\"\n\

@@ -29,6 +29,10 @@ fn lines(request: &str) -> Vec<String> {
 fn request_is_made_anew_and_says_who_asks() {
     let fields = "X-A: 1\r\nX-Forwarded-For: 6.6.6.6\r\nX_Forwarded_For: 6.6.6.6\r\n\
                   Forwarded: for=6\r\n\
+                  X-Forwarded-Ssl: on\r\nX-Forwarded-Protocol: ssl\r\n\
+                  X-Forwarded-Scheme: https\r\nX-Forwarded: 6\r\n\
+                  X-Forwarded-Server: 6\r\nX-Url-Scheme: https\r\n\
+                  Front-End-Https: on\r\n\
                   X-Real-IP: 6\r\nProxy: x\r\nTE: trailers\r\nKeep-Alive: 5\r\n\
                   Cookie: a=1; hob-admin-1=secret\r\nAuthorization: Basic eDp5\r\n";
     let told = asked("", "GET", "/app/x?q=%20", fields, b"");
@@ -73,7 +77,8 @@ fn request_is_made_anew_and_says_who_asks() {
 
 #[test]
 fn fields_that_the_config_sets_stand_in_the_place_of_the_clients() {
-    let keys = "headers = { X-Api-Key = \"own\", Accept-Encoding = \"\" }";
+    let keys = "headers = { X-Api-Key = \"own\", Accept-Encoding = \"\", \
+                X-Forwarded-Ssl = \"on\" }";
     let fields = "X-Api-Key: theirs\r\nX_Api_Key: theirs\r\nAccept-Encoding: gzip\r\n\
                   X-B: 1\r\n";
     let told = lines(&asked(keys, "GET", "/app/", fields, b""));
@@ -84,6 +89,9 @@ fn fields_that_the_config_sets_stand_in_the_place_of_the_clients() {
     assert_eq!(of("x-api-key"), (Some("x-api-key: own".to_owned()), 0));
     assert_eq!((of("x_api_key").0, of("accept-encoding").0), (None, None));
     assert_eq!(of("x-b").0.as_deref(), Some("x-b: 1"));
+    // For who believes nothing else.
+    let on = Some("x-forwarded-ssl: on".to_owned());
+    assert_eq!(of("x-forwarded-ssl"), (on, 0));
 }
 
 #[test]

@@ -211,7 +211,7 @@ impl ExplainContext<'_> {
             return plain::error(404);
         }
         told.body_bytes_max = Some(route.body_bytes_max);
-        if !self.request.limit_body(route.body_bytes_max) {
+        if !self.request.limit_body(route.body_bytes_max) && !site.leads_on(route) {
             self.request.record_mut().reason = Some("the announced body is too large");
             return plain::error(413);
         }

@@ -355,6 +355,11 @@ impl ServedSite {
         })
     }
 
+    /// Whether files of the route may be a program's, of another route, to answer for.
+    pub fn leads_on(&self, route: &ServedRoute) -> bool {
+        self.claims.is_some() && route.handler.files().is_some()
+    }
+
     /// Index of the route for a normal path, and where the path leaves its fixed folder.
     pub fn find(&self, path: &[u8]) -> Option<(u32, usize)> {
         self.table

@@ -131,9 +131,29 @@ pub(super) fn is_own_field(name: &[u8]) -> bool {
         b"x-forwarded-proto",
         b"x-real-ip",
     ];
+    is_among(LEFT_OUT, b"cefhkptux", name)
+}
+
+/// Fields that say the same in other words: a client's own are not passed on either. The config
+/// sets them for who believes no other.
+fn says_the_same(name: &[u8]) -> bool {
+    const LEFT_OUT: &[&[u8]] = &[
+        b"front-end-https",
+        b"x-forwarded",
+        b"x-forwarded-protocol",
+        b"x-forwarded-scheme",
+        b"x-forwarded-server",
+        b"x-forwarded-ssl",
+        b"x-url-scheme",
+    ];
+    is_among(LEFT_OUT, b"fx", name)
+}
+
+/// Whether a name is one of these, whose first letters are given.
+fn is_among(names: &[&[u8]], firsts: &[u8], name: &[u8]) -> bool {
     let first = name.first().map_or(0, u8::to_ascii_lowercase);
     let is_it = |one: &&[u8]| one[0] == first && is_same_name(one, name);
-    b"cefhkptux".contains(&first) && LEFT_OUT.iter().any(is_it)
+    firsts.contains(&first) && names.iter().any(is_it)
 }
 
 /// Whether a name means the same to the other side as this one in lower case: programs behind WSGI
@@ -215,6 +235,7 @@ impl SentHead<'_> {
         let key_is_own = self.tunnel.is_some_and(|tunnel| tunnel.key.is_some());
         for (name, value) in head.fields() {
             if is_own_field(name)
+                || says_the_same(name)
                 || is_named(name)
                 || self.sets(name)
                 || is_traced && is_of_trace(name)

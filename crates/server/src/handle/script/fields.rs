@@ -106,6 +106,7 @@ fn tells_otherwise(name: &[u8], believed: &str) -> bool {
         b"client-ip",
         b"fastly-client-ip",
         b"forwarded",
+        b"front-end-https",
         b"true-client-ip",
         b"x-client-ip",
         b"x-cluster-client-ip",
@@ -114,9 +115,12 @@ fn tells_otherwise(name: &[u8], believed: &str) -> bool {
         b"x-forwarded-host",
         b"x-forwarded-port",
         b"x-forwarded-proto",
+        b"x-forwarded-protocol",
         b"x-forwarded-scheme",
         b"x-forwarded-server",
+        b"x-forwarded-ssl",
         b"x-real-ip",
+        b"x-url-scheme",
     ];
     let is_believed = name.eq_ignore_ascii_case(believed.as_bytes())
         || believed == "x-forwarded-for" && starts_with(name, b"x-forwarded-");
