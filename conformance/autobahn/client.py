@@ -1,6 +1,7 @@
 """What the cases of the Autobahn test suite speak through: today's Autobahn, with text for bytes as they have it."""
 
 from collections import Counter, deque
+from collections.abc import Callable
 
 from autobahn.twisted.websocket import WebSocketClientFactory, WebSocketClientProtocol
 from twisted.internet import reactor
@@ -91,15 +92,16 @@ class Client(WebSocketClientProtocol):
 class Factory(WebSocketClientFactory):
     """Runs cases, so many at once, and notes how they ended."""
 
-    def __init__(self, url: str, patience: float, waves: list, results: dict):
+    def __init__(self, url: str, patience: float, waves: list, ended: Callable[[], None]):
         super().__init__(url)
-        self.setProtocolOptions(failByDrop=False)
+        self.setProtocolOptions(failByDrop=False, openHandshakeTimeout=10 * patience)
         self.setProtocolOptions(closeHandshakeTimeout=10 * patience, serverConnectionDropTimeout=10 * patience)
         self.patience = patience
-        self.waves, self.results = deque(waves), results
+        self.waves, self.results, self.ended = deque(waves), {}, ended
         self.waiting: deque = deque()
         self.connecting: deque = deque()
         self.at_once = self.open = 0
+        self.is_over = False
 
     def go_on(self):
         while True:
@@ -110,8 +112,10 @@ class Factory(WebSocketClientFactory):
             if self.open or self.waiting:
                 return
             if not self.waves:
-                if reactor.running:
-                    reactor.stop()
+                # Two connections may end at once.
+                if not self.is_over:
+                    self.is_over = True
+                    self.ended()
                 return
             cases, self.at_once = self.waves.popleft()
             self.waiting.extend(cases)
@@ -134,8 +138,18 @@ class Factory(WebSocketClientFactory):
         reactor.callLater(0, self.go_on)
 
 
-def run(url: str, patience: float, waves: list, results: dict) -> None:
-    """Runs waves of cases, each with how many at once."""
-    factory = Factory(url, patience, waves, results)
-    reactor.callWhenRunning(factory.go_on)
+def run(urls: list[str], patience: float, waves: list) -> list[dict]:
+    """Runs waves of cases, each with how many at once, at one URL after the other."""
+
+    def go_on():
+        following = next(waiting, None)
+        if following:
+            following.go_on()
+        else:
+            reactor.stop()
+
+    factories = [Factory(url, patience, waves, go_on) for url in urls]
+    waiting = iter(factories)
+    reactor.callWhenRunning(go_on)
     reactor.run()
+    return [factory.results for factory in factories]

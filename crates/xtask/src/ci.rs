@@ -198,6 +198,7 @@ const QUICK_JUDGES: &[&str] = &[
     "curl",
     "django",
     "h2spec",
+    "h2spec-proxy",
     "hyper-h2",
     "mischief",
     "nghttp2",
