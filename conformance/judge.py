@@ -16,6 +16,7 @@ known: the case as the judge calls it, ` | `, and the reason. A case there that 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -29,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "target" / "conformance"
 HOB = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "hob"
 INSTALL_SECONDS_MAX = 600
+CLICK_SECONDS_MAX = 600
 START_SECONDS_MAX = STOP_SECONDS_MAX = 60
 # Programs of others need no privileges, and some refuse to have any.
 UNPRIVILEGED = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
@@ -161,6 +163,27 @@ def place() -> Iterator[Path]:
     with TemporaryDirectory(prefix="hob-judge-") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
+
+
+def program(*names: str) -> str:
+    """The first of these programs that is installed; ends where none is."""
+    # What `make pages` took where the system has no Node.js, and what not everybody has in PATH.
+    path = os.pathsep.join([str(ROOT / "target/node/bin"), os.environ["PATH"], "/usr/sbin"])
+    found = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
+    return found or missing(f"there is no {names[0]}")
+
+
+def clicked(judge: Judge, script: Path, *arguments: str | Path) -> None:
+    """Has a script drive headless Chromium by the pages' own Playwright; it prints a case a line, in JSON."""
+    package = ROOT / "ui" / "package.json"
+    if not package.with_name("node_modules").is_dir():
+        missing("there is no Playwright: `make pages`")
+    command = [program("node"), script, package, program(os.environ.get("CHROMIUM", "chromium")), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=CLICK_SECONDS_MAX)
+    for line in done.stdout.splitlines():
+        one = json.loads(line)
+        judge.case(one["case"], one["wrong"])
+    judge.case("browser comes to its end", "" if done.returncode == 0 else done.stderr.strip()[-500:])
 
 
 def addresses(count: int) -> list[str]:
