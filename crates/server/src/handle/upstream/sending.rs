@@ -72,8 +72,12 @@ pub(crate) async fn begin(
 ) {
     let mut sending = Sending::new(outgoing);
     let sent = poll_fn(|cx| Poll::Ready(sending.poll_held(cx, stream))).await;
-    // Nobody has answered yet: the first look would be in vain.
-    stream.clear_readable();
+    match &sent {
+        // The other side takes nothing more, and may have said so with the last that was read.
+        Poll::Ready(Err(_)) => stream.mark_readable(),
+        // Nobody has answered yet: the first look would be in vain.
+        _ => stream.clear_readable(),
+    }
     if sent.is_pending() {
         let (stream, request) = (Rc::clone(stream), request.clone());
         let (reactor, notice) = (request.reactor().clone(), patience.notice());
@@ -113,10 +117,10 @@ impl Sending {
 
     /// Sends what is framed; ready when nothing is left to send, and where the other side takes no
     /// more.
-    fn poll_held(&mut self, cx: &mut Context<'_>, stream: &MemberStream) -> Poll<()> {
+    fn poll_held(&mut self, cx: &mut Context<'_>, stream: &MemberStream) -> Poll<io::Result<()>> {
         match ready!(self.poll_write(cx, stream)) {
             Ok(()) if !matches!(self.body, OutgoingBody::Nothing) => Poll::Pending,
-            _ => Poll::Ready(()),
+            sent => Poll::Ready(sent),
         }
     }
 
