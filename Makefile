@@ -28,7 +28,7 @@ SERVE_COMMANDS := perl python3
 # suites and frameworks, headers for the native parts of languages, and what makes and tries packages.
 TEST_PACKAGES := nginx-light apache2 haproxy chromium dnsmasq-base openssl curl nghttp2-client nghttp2-server brotli zstd wrk strace fuse3 slowhttptest \
 	python3 python3-venv \
-	php-cgi php-fpm uwsgi-core uwsgi-plugin-python3 lighttpd lighttpd-mod-openssl cgit git gitweb mercurial awstats fossil libplack-perl \
+	php-cgi php-fpm libfcgi-dev uwsgi-core uwsgi-plugin-python3 lighttpd lighttpd-mod-openssl cgit git gitweb mercurial awstats fossil libplack-perl \
 	python3-dev mypy libcgi-pm-perl libcgi-fast-perl libdancer2-perl libmojolicious-perl \
 	prometheus python3-prometheus-client iproute2 \
 	binutils fish lintian mandoc mmdebstrap systemd-container zsh

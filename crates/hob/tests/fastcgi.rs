@@ -1,5 +1,5 @@
-//! Programs behind FastCGI: a real php-fpm, a program in Perl that keeps its own socket, and peers
-//! that break the protocol.
+//! Programs behind FastCGI: a real php-fpm, a program in Perl that keeps its own socket, those that
+//! hob starts itself, and peers that break the protocol.
 #![allow(clippy::unwrap_used)]
 
 mod harness;
@@ -20,6 +20,8 @@ mod perl;
 mod php;
 #[path = "upstream/printed.rs"]
 mod printed;
+#[path = "fastcgi/run.rs"]
+mod run;
 #[path = "upstream/site.rs"]
 mod site;
 #[path = "fastcgi/wire.rs"]

@@ -1,4 +1,5 @@
-//! Programs behind SCGI: a real Fossil, and peers that break off or say what is no answer.
+//! Programs behind SCGI: a real Fossil, one that hob starts itself, and peers that break off or say
+//! what is no answer.
 #![allow(clippy::unwrap_used)]
 
 mod harness;
@@ -13,6 +14,8 @@ mod members;
 mod peer;
 #[path = "upstream/printed.rs"]
 mod printed;
+#[path = "scgi/run.rs"]
+mod run;
 #[path = "upstream/site.rs"]
 mod site;
 #[path = "upstream/to_its_end.rs"]

@@ -29,6 +29,7 @@ use crate::handle::script::used::Scripts;
 use crate::handle::upstream::check::CheckProtocol;
 use crate::handle::upstream::config::UpstreamSettings;
 use crate::handle::upstream::members::Upstream;
+use crate::handle::upstream::run::program::RunPrograms;
 use crate::handle::upstream::terms::{TermsFiles, UpstreamTerms};
 use crate::handle::upstream::told::UpstreamReport;
 use crate::handle::warm::Hosts;
@@ -70,6 +71,8 @@ pub struct ServerState {
     pub scripts: Scripts,
     /// Interpreters that are kept.
     pub hosts: Hosts,
+    /// Programs that are run to be asked.
+    pub runs: RunPrograms,
     /// Who watches requests as they live.
     pub watching: Watching,
     /// Where traces go; nowhere most of the time.
@@ -112,6 +115,7 @@ impl ServerState {
             fleet: Fleet::new(),
             scripts: Scripts::new(unix_ms()),
             hosts: Hosts::default(),
+            runs: RunPrograms::default(),
             watching: Watching::default(),
             otlp: ArcSwapOption::empty(),
             counts: ServerCounts::default(),
@@ -267,10 +271,13 @@ impl ServerState {
     pub fn upstreams(&self) -> Vec<UpstreamReport> {
         let upstreams = self.upstreams.lock();
         let told = upstreams.iter().filter_map(|((name, _), known)| {
-            Some(UpstreamReport {
-                name: name.clone(),
-                members: known.upgrade()?.told(now_ms()),
-            })
+            let known = known.upgrade()?;
+            let mut members = known.told(now_ms());
+            for (told, member) in members.iter_mut().zip(known.members()) {
+                told.run = self.runs.told(&member.address);
+            }
+            let name = name.clone();
+            Some(UpstreamReport { name, members })
         });
         told.collect()
     }

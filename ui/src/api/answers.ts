@@ -780,6 +780,8 @@ export interface MemberReport {
   answers: number;
   /** How often it failed. */
   failures: number;
+  /** The program that hob runs there; null where others do. */
+  run: RunReport | null;
 }
 
 /** Memory in use. */
@@ -1233,6 +1235,22 @@ export interface Routes {
   routes: Route[];
   /** There are more. */
   more: boolean;
+}
+
+/** A program that hob runs and asks. */
+export interface RunReport {
+  /** Its name. */
+  program: string;
+  /** `starting`, `ready` or `failed`. */
+  state: string;
+  /** Its processes that hob started; those they started are not among them. */
+  pids: number[];
+  /** How often one was started. */
+  starts: number;
+  /** How often one ended unasked, or could not start. */
+  deaths: number;
+  /** Why it did, the last time. */
+  last_failure: string | null;
 }
 
 /** Requests under way. */

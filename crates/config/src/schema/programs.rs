@@ -27,7 +27,8 @@ pub static PROGRAM: SchemaTable = SchemaTable {
         SchemaKey::new("env", Map(&VARIABLE_TO_TEXT), Nothing("none"))
             .says(
                 "Variables of the program's environment, besides `PATH` and those a request has. \
-                 An empty value is an empty variable.",
+                 An empty value is an empty variable. In a route's `fastcgi` and `scgi`, every \
+                 request has those of the route too, before its own.",
             )
             .example("{ LANG = \"C.UTF-8\", WIKI_ROOT = \"/srv/wiki\" }")
             .aka(&["variables"]),

@@ -237,6 +237,7 @@ impl ServingProcess {
         self.shared.set_sites(sites);
         self.shared.fleet.tend();
         self.shared.hosts.tend(&self.shared.fleet);
+        self.shared.runs.tend(&self.shared.fleet);
         self.shared.begin_upstream_checks();
         let before = std::mem::replace(&mut self.logs, new_logs);
         let unused = self.old_logs.renew(before, &self.crew);

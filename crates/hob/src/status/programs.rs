@@ -159,6 +159,28 @@ fn upstream_text(upstream: JsonView<'_>, width: Option<usize>) -> String {
             let (address, why) = (escape::line(address), escape::line(why));
             text.push_str(&format!("  {address}: {why}\n"));
         }
+        text.push_str(&run_text(member.below("run")));
+    }
+    text
+}
+
+/// A program that hob runs itself, its processes, and why the last one ended that did; nothing of
+/// other people's.
+fn run_text(run: JsonView<'_>) -> String {
+    let Some(program) = run.text("program") else {
+        return String::new();
+    };
+    let (program, state) = (escape::line(program), run.text("state").unwrap_or("?"));
+    let starts = run.count("starts").unwrap_or_default();
+    let mut text = format!("  {program} is {state}, {starts} starts");
+    let pids = run.list("pids").iter().map(|pid| format!(" {pid}"));
+    let pids: String = pids.collect();
+    if !pids.is_empty() {
+        text.push_str(&format!(", processes{pids}"));
+    }
+    text.push('\n');
+    if let Some(failure) = run.text("last_failure") {
+        text.push_str(&format!("  last failure: {}\n", escape::line(failure)));
     }
     text
 }

@@ -110,6 +110,7 @@ impl Sampler {
 fn pools(admin: &Admin) -> Vec<(String, Vec<u32>)> {
     let mut pools = pids(&admin.shared.fleet);
     pools.extend(warm::status::pids(&admin.shared.hosts));
+    pools.extend(admin.shared.runs.pids());
     pools
 }
 

@@ -16,9 +16,12 @@ use crate::cache::local::Local;
 use crate::handle::cgi::answer::Places;
 use crate::handle::resident::DriverThread;
 use crate::handle::resident::grow::WorkerStart;
+use crate::handle::script::lives::Means;
 use crate::handle::upstream::check::CheckMeans;
 use crate::handle::upstream::members::Upstream;
-use crate::handle::warm::keep::{self, Means};
+use crate::handle::upstream::run;
+use crate::handle::upstream::run::program::RunProgram;
+use crate::handle::warm;
 use crate::handle::warm::{HostLinks, WarmHost};
 use crate::inside::AnswersInside;
 use crate::otlp::Tracer;
@@ -176,14 +179,25 @@ impl Answers {
 
     /// Starts an interpreter that scripts are forked from, on this thread.
     pub(crate) fn start_host(&self, host: &Arc<WarmHost>) {
-        if let Some(home) = self.desk.home.get() {
-            let means = Means {
-                launcher: home.launcher.clone(),
-                reactor: home.reactor.clone(),
-                counters: Arc::clone(&home.counters),
-            };
-            keep::start(host, &means);
+        if let Some(means) = self.means() {
+            warm::keep::start(host, &means);
         }
+    }
+
+    /// Starts a program that is run to be asked, on this thread.
+    pub(crate) fn start_run(&self, program: &Arc<RunProgram>) {
+        if let Some(means) = self.means() {
+            run::keep::start(program, &means);
+        }
+    }
+
+    fn means(&self) -> Option<Means> {
+        let home = self.desk.home.get()?;
+        Some(Means {
+            launcher: home.launcher.clone(),
+            reactor: home.reactor.clone(),
+            counters: Arc::clone(&home.counters),
+        })
     }
 
     /// Looks at the members of an upstream from now on, on this thread.

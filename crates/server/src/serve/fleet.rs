@@ -13,6 +13,7 @@ use hob_trace::Mutex;
 use crate::handle::resident::grow::WorkerStart;
 use crate::handle::resident::pool::{Keep, Pool};
 use crate::handle::upstream::members::Upstream;
+use crate::handle::upstream::run::program::RunProgram;
 use crate::handle::warm::WarmHost;
 use crate::serve::context::Answers;
 
@@ -203,6 +204,14 @@ impl Fleet {
         if let Some(crew) = self.crew.get() {
             Handle::new(crew, thread)
                 .run(move |thread: &mut Thread<Answers>| thread.answer_mut().start_host(&host));
+        }
+    }
+
+    /// Has a program started that is run to be asked, on a thread.
+    pub(crate) fn start_run(&self, thread: usize, program: Arc<RunProgram>) {
+        if let Some(crew) = self.crew.get() {
+            Handle::new(crew, thread)
+                .run(move |thread: &mut Thread<Answers>| thread.answer_mut().start_run(&program));
         }
     }
 

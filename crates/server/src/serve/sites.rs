@@ -21,6 +21,8 @@ use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
 use crate::handle::plain;
 use crate::handle::resident::{self, Resident};
+use crate::handle::upstream::run::config::RunSettings;
+use crate::handle::upstream::run::program::RunProgram;
 use crate::route::host::{Chosen, HostTable};
 use crate::route::pattern::Pattern;
 use crate::route::table::RouteTable;
@@ -414,6 +416,17 @@ impl<'a> SitesBuildContext<'a> {
     ) -> Result<Arc<Resident>, String> {
         let program = self.program(settings.program)?;
         resident::build::build(settings, (route, pattern), program, self.shared).map(Arc::new)
+    }
+
+    /// The program that hob runs for the route at this path.
+    pub(crate) fn run(
+        &self,
+        settings: &RunSettings,
+        path: &str,
+    ) -> Result<Arc<RunProgram>, String> {
+        let of = format!("{} {path}", self.site);
+        let rules = self.program(settings.rules)?;
+        self.shared.runs.find(&of, settings, rules)
     }
 
     /// A program by its index, and how it is named to the spawner.

@@ -28,6 +28,8 @@ impl Workers {
         }
         shared.add_gates_to(&mut workers);
         workers.pids.extend(shared.hosts.pids());
+        let runs = shared.runs.pids().into_iter();
+        workers.pids.extend(runs.flat_map(|(_, pids)| pids));
         workers
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::handle::config::build_site::OnSection;
 use crate::handle::config::check::PathLookups;
@@ -56,10 +57,10 @@ impl Configured for FastCgi {
     fn read(
         section: &Section,
         on: &OnSection<'_>,
-        _: &mut Programs<'_>,
+        programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
     ) -> (FastCgiSettings, FastCgiSpots) {
-        let (settings, to) = read(section, on, faults);
+        let (settings, to) = read(section, on, programs, faults);
         let root = match section.given("root") {
             Some(_) => section.spot("root"),
             None => on.around.site.spot("root"),
@@ -83,7 +84,7 @@ impl Configured for FastCgi {
         };
         Ok(Arc::new(FastCgi {
             scripts: Scripts::new(root.map(|root| (pool.for_lane(root.lane()), root))),
-            program: UpstreamProgram::new(protocol, &settings.program, around, route),
+            program: UpstreamProgram::new(protocol, &settings.program, around, route)?,
             settings: settings.clone(),
         }))
     }
@@ -91,24 +92,40 @@ impl Configured for FastCgi {
     fn check(
         settings: &FastCgiSettings,
         spots: &FastCgiSpots,
-        _: &Config,
+        config: &Config,
         looked: &mut PathLookups<'_>,
         faults: &mut Faults<'_>,
     ) {
         if let Some(root) = settings.looked_for() {
             looked.folder(root, spots.root, faults);
         }
-        upstream::config::look_at_sockets(&settings.program.upstream, spots.to, looked, faults);
+        let (program, who) = (&settings.program, spots.to);
+        upstream::config::look_at_sockets(&program.upstream, who, looked, faults);
+        if let Some(run) = &program.run {
+            run.check(who, config, looked, faults);
+        }
     }
 
     fn look(settings: &FastCgiSettings, spots: &FastCgiSpots, look: &mut ProgramCheck<'_, '_, '_>) {
         if let Some(root) = settings.looked_for() {
             look.server_enters(root, spots.root);
         }
+        if let Some(run) = &settings.program.run {
+            run.look(spots.to, look);
+        }
+    }
+
+    fn program(settings: &FastCgiSettings) -> Option<usize> {
+        settings.program.run.as_ref().map(|run| run.rules)
+    }
+
+    fn grace(settings: &FastCgiSettings) -> Duration {
+        let run = settings.program.run.as_ref();
+        run.map_or(Duration::ZERO, |run| run.grace)
     }
 
     fn runs(settings: &FastCgiSettings) -> String {
-        settings.program.upstream.texts()
+        settings.program.answers()
     }
 }
 
@@ -119,8 +136,13 @@ impl FastCgiSettings {
     }
 }
 
-fn read(section: &Section, on: &OnSection<'_>, faults: &mut Faults<'_>) -> (FastCgiSettings, Spot) {
-    let (mut program, to) = ProgramSettings::read(section, on, faults);
+fn read(
+    section: &Section,
+    on: &OnSection<'_>,
+    programs: &mut Programs<'_>,
+    faults: &mut Faults<'_>,
+) -> (FastCgiSettings, Spot) {
+    let (mut program, to) = ProgramSettings::read(section, on, programs, faults);
     let of_site = program.document_root.take();
     let split = section.text("split").to_owned();
     let own_root = section.optional_path("root");

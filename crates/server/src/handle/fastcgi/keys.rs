@@ -1,23 +1,31 @@
 //! Keys of `fastcgi`.
 
-use crate::handle::config::key::Preset::{Inherited, Nothing, Required};
+use crate::handle::config::key::Preset::{Inherited, Nothing};
 use crate::handle::config::key::ValueType::{Flag, Integer, Path, Text, TextOrTexts, Texts};
 use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, joined};
+use crate::handle::config::schema::PROGRAM;
 use crate::handle::upstream::program::keys::PROGRAM_KEYS;
+use crate::handle::upstream::run::keys::{RECYCLE_KEY, RUN_KEYS};
 
 /// `[site.route.fastcgi]`
 pub(crate) static FASTCGI: SchemaTable = SchemaTable {
     name: "fastcgi",
     header: "`fastcgi` of a route",
-    text: "Programs that another process keeps and that speak FastCGI: php-fpm, for one. A plain \
-           string is `to`.",
-    base: None,
-    keys: &joined::<{ OWN_KEYS.len() + PROGRAM_KEYS.len() }>(&[OWN_KEYS, PROGRAM_KEYS]),
+    text: "Programs that speak FastCGI: php-fpm, for one. `run` has hob start one, `to` says where \
+           one listens that others keep. A plain string is `to`. How a program of `run` runs is as \
+           in `[program]`, where nothing else is said here.",
+    base: Some(&PROGRAM),
+    keys: &joined::<{ RUN_KEYS.len() + OWN_KEYS.len() + PROGRAM_KEYS.len() }>(&[
+        RUN_KEYS,
+        OWN_KEYS,
+        PROGRAM_KEYS,
+    ]),
 };
 
 /// Of `fastcgi` alone.
 const OWN_KEYS: &[SchemaKey] = &[
-        SchemaKey::new("to", TextOrTexts, Required)
+    RECYCLE_KEY,
+        SchemaKey::new("to", TextOrTexts, Preset::Texts(&[]))
             .says(
                 "Where it listens: `unix:PATH`, or an IP address and a port; a list where several \
                  do. The account of the server must be able to write to the socket.",

@@ -1,6 +1,7 @@
 //! `scgi` of a route: who is asked, how, and within which limits.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::handle::config::build_site::OnSection;
 use crate::handle::config::check::PathLookups;
@@ -17,6 +18,7 @@ use crate::handle::upstream::program::config::ProgramSettings;
 use crate::handle::{Configured, HasSettings, upstream};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
+use hob_keeper::preflight::ProgramCheck;
 
 impl HasSettings for Scgi {
     type Settings = ProgramSettings;
@@ -30,7 +32,7 @@ impl Configured for Scgi {
     fn read(
         section: &Section,
         on: &OnSection<'_>,
-        _: &mut Programs<'_>,
+        programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
     ) -> (ProgramSettings, Spot) {
         let is_own = |name: &str| OWN_VARIABLES.contains(&name.as_bytes());
@@ -39,7 +41,7 @@ impl Configured for Scgi {
                 .warn(pair.key, format!("`{}` does nothing here", pair.name))
                 .hint("remove it: SCGI has it in every request");
         }
-        ProgramSettings::read(section, on, faults)
+        ProgramSettings::read(section, on, programs, faults)
     }
 
     fn build(
@@ -48,21 +50,39 @@ impl Configured for Scgi {
         route: &Route,
         _: &Pattern,
     ) -> Result<Arc<Scgi>, String> {
-        let program = UpstreamProgram::new(ScgiProtocol, settings, around, route);
+        let program = UpstreamProgram::new(ScgiProtocol, settings, around, route)?;
         Ok(Arc::new(Scgi(program)))
     }
 
     fn check(
         settings: &ProgramSettings,
-        to: &Spot,
-        _: &Config,
+        who: &Spot,
+        config: &Config,
         looked: &mut PathLookups<'_>,
         faults: &mut Faults<'_>,
     ) {
-        upstream::config::look_at_sockets(&settings.upstream, *to, looked, faults);
+        upstream::config::look_at_sockets(&settings.upstream, *who, looked, faults);
+        if let Some(run) = &settings.run {
+            run.check(*who, config, looked, faults);
+        }
+    }
+
+    fn look(settings: &ProgramSettings, who: &Spot, look: &mut ProgramCheck<'_, '_, '_>) {
+        if let Some(run) = &settings.run {
+            run.look(*who, look);
+        }
+    }
+
+    fn program(settings: &ProgramSettings) -> Option<usize> {
+        settings.run.as_ref().map(|run| run.rules)
+    }
+
+    fn grace(settings: &ProgramSettings) -> Duration {
+        let run = settings.run.as_ref();
+        run.map_or(Duration::ZERO, |run| run.grace)
     }
 
     fn runs(settings: &ProgramSettings) -> String {
-        settings.upstream.texts()
+        settings.answers()
     }
 }

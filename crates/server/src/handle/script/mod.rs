@@ -7,6 +7,7 @@
 //! - `control` what it asks the server for in fields of that answer
 //! - `stderr`, `fail` what it says when something goes wrong, and who is told
 //! - `gate` how many may be at work at once, and who waits
+//! - `lives` what holds for processes that stay
 //! - `keys` keys of several, `build` what is made of settings, `limits` what nobody needs to set
 
 pub(crate) mod body;
@@ -19,6 +20,7 @@ pub mod gate;
 pub mod head;
 pub(crate) mod keys;
 pub(crate) mod limits;
+pub(crate) mod lives;
 pub(crate) mod reply;
 pub mod stderr;
 pub(crate) mod trace_fields;

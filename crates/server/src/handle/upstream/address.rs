@@ -4,9 +4,12 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hob_http::is_host;
 use hob_http::tls::peer::PeerName;
+
+use crate::handle::upstream::run::socket::RunSocket;
 
 /// A member's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub enum MemberAddress {
     Name(String, u16),
     /// One of these, where TLS is spoken, and whom its certificate must be for.
     Tls(Box<MemberAddress>, PeerName),
+    /// The socket of a program that hob runs itself.
+    Run(Arc<RunSocket>),
 }
 
 /// Longest path of a socket, in bytes (`unix(7)`).
@@ -88,6 +93,7 @@ impl fmt::Display for MemberAddress {
             MemberAddress::Tcp(address) => write!(f, "{address}"),
             MemberAddress::Name(name, port) => write!(f, "{name}:{port}"),
             MemberAddress::Tls(place, _) => place.fmt(f),
+            MemberAddress::Run(socket) => write!(f, "run:{}", socket.name()),
         }
     }
 }

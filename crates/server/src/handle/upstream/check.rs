@@ -10,6 +10,7 @@ use hob_http::Reactor;
 use hob_http::proxy_protocol::ProxyVersion;
 
 use crate::cache::disk_threads::DiskThreads;
+use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::config::CheckSettings;
 use crate::handle::upstream::connect::{self, ConnectError};
 use crate::handle::upstream::members::{Member, Upstream};
@@ -120,7 +121,7 @@ async fn ask(
         return Ok(());
     }
     let host = match member.address.place() {
-        super::address::MemberAddress::Unix(_) => "localhost",
+        MemberAddress::Unix(_) | MemberAddress::Run(_) => "localhost",
         _ => &member.text,
     };
     let request = asks.request(&check.path, host);

@@ -18,6 +18,7 @@ use crate::handle::upstream::balance::{Balance, HashKey};
 use crate::handle::upstream::keys::{FAIL_TABLE, QUEUE_TABLE, RETRY_TABLE, TLS_TABLE};
 use crate::handle::upstream::members::FailureLimits;
 use crate::handle::upstream::proxy_protocol;
+use crate::handle::upstream::run::keys::RUN;
 
 /// An upstream.
 #[derive(Clone, Debug, PartialEq)]
@@ -332,7 +333,8 @@ impl UpstreamSettings {
         let (queue, wait) = from.with("queue").inner("queue", &QUEUE_TABLE, |queue| {
             (queue.number("max"), queue.time("wait"))
         });
-        let is_alone = members.len() == 1;
+        // Of a program that hob runs itself, nothing is known before it does.
+        let is_alone = members.len() == 1 || from.own.has(RUN);
         for key in ["balance", "hash", "sticky", "fail", "slow_start"] {
             let given = from.with(key).given(key).filter(|_| is_alone);
             if let Some(given) = given {

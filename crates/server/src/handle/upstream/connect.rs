@@ -110,6 +110,7 @@ async fn to_address(
         let socket = open(address)?;
         let begun = match address {
             MemberAddress::Unix(path) => connect(&socket, &SocketAddrUnix::new(path.as_path())?),
+            MemberAddress::Run(run) => connect(&socket, &SocketAddrUnix::new(run.path())?),
             MemberAddress::Tcp(address) => connect(&socket, address),
             // It has been looked up.
             MemberAddress::Name(..) | MemberAddress::Tls(..) => Err(Errno::ADDRNOTAVAIL),
@@ -131,7 +132,7 @@ async fn to_address(
 fn open(address: &MemberAddress) -> Result<OwnedFd, ConnectError> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let family = match address {
-        MemberAddress::Unix(_) => AddressFamily::UNIX,
+        MemberAddress::Unix(_) | MemberAddress::Run(_) => AddressFamily::UNIX,
         MemberAddress::Tcp(address) if address.is_ipv6() => AddressFamily::INET6,
         MemberAddress::Tcp(_) | MemberAddress::Name(..) | MemberAddress::Tls(..) => {
             AddressFamily::INET

@@ -11,6 +11,7 @@
 //! - `ask` asking one after the other where one fails, `link` a connection while a request has it
 //! - `sending` a request on its way, `patience` how long its answer is waited for, `fail` what goes
 //!   wrong
+//! - `run` a program that hob starts itself to ask it
 //! - `program` programs that answer as CGI programs do, whatever is spoken with them
 //! - `keys`, `config` what the config says of all this, `told` what is told of it
 
@@ -30,6 +31,7 @@ pub(crate) mod names;
 pub mod patience;
 pub mod program;
 pub(crate) mod proxy_protocol;
+pub mod run;
 pub(crate) mod sending;
 pub(crate) mod sticky;
 pub(crate) mod stream;

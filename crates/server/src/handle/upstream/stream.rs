@@ -37,6 +37,11 @@ impl MemberStream {
         self.socket().clear_readable();
     }
 
+    /// The next look is not in vain.
+    pub(crate) fn mark_readable(&self) {
+        self.socket().mark_readable();
+    }
+
     /// Reads into the capacity that a buffer has behind its bytes. Zero bytes are the end.
     pub(crate) fn poll_read_behind(
         &self,

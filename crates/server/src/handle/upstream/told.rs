@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::handle::upstream::run::told::RunReport;
+
 /// Servers of other people that answer for a route.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -42,4 +44,6 @@ pub struct MemberReport {
     pub answers: u64,
     /// How often it failed.
     pub failures: u64,
+    /// The program that hob runs there; null where others do.
+    pub run: Option<RunReport>,
 }

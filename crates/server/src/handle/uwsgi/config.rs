@@ -41,10 +41,10 @@ impl Configured for Uwsgi {
     fn read(
         section: &Section,
         on: &OnSection<'_>,
-        _: &mut Programs<'_>,
+        programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
     ) -> (UwsgiSettings, Spot) {
-        let (program, to) = ProgramSettings::read(section, on, faults);
+        let (program, to) = ProgramSettings::read(section, on, programs, faults);
         let settings = UwsgiSettings {
             program,
             modifier1: section.number("modifier1"),
@@ -63,7 +63,7 @@ impl Configured for Uwsgi {
             modifier1: settings.modifier1,
             modifier2: settings.modifier2,
         };
-        let program = UpstreamProgram::new(protocol, &settings.program, around, route);
+        let program = UpstreamProgram::new(protocol, &settings.program, around, route)?;
         Ok(Arc::new(Uwsgi(program)))
     }
 

@@ -3,7 +3,7 @@
 use crate::handle::config::key::Preset::Required;
 use crate::handle::config::key::ValueType::{Integer, TextOrTexts};
 use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, joined};
-use crate::handle::upstream::program::keys::PROGRAM_KEYS;
+use crate::handle::upstream::program::keys::{ENV, PROGRAM_KEYS};
 
 /// `[site.route.uwsgi]`
 pub(crate) static UWSGI: SchemaTable = SchemaTable {
@@ -13,7 +13,7 @@ pub(crate) static UWSGI: SchemaTable = SchemaTable {
            for every path of the route; `SCRIPT_NAME` is the route's prefix. A plain string is \
            `to`.",
     base: None,
-    keys: &joined::<{ PROGRAM_KEYS.len() + 3 }>(&[
+    keys: &joined::<{ PROGRAM_KEYS.len() + 4 }>(&[
         &[
             SchemaKey::new("to", TextOrTexts, Required)
                 .says(
@@ -40,6 +40,7 @@ pub(crate) static UWSGI: SchemaTable = SchemaTable {
             )
             .says("What `modifier1` leaves open; most plugins look at nothing of it.")
             .example("1"),
+            ENV,
         ],
         PROGRAM_KEYS,
     ]),

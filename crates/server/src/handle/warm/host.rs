@@ -27,9 +27,9 @@ use std::time::{Duration, Instant};
 use hob_trace::Mutex;
 
 use crate::handle::config::Language;
+use crate::handle::script::lives::{LAST_LINES, PROVEN_AFTER, back_off};
 use crate::handle::script::stderr::cause;
 use crate::handle::script::stderr::one_line;
-use crate::handle::warm::limits::{BACK_OFF, BACK_OFF_MAX, LAST_LINES, PROVEN_AFTER};
 use crate::handle::warm::protocol;
 use crate::handle::warm::tally::HostCounters;
 use crate::serve::fleet::Fleet;
@@ -434,16 +434,10 @@ impl Up {
     }
 }
 
-fn back_off(deaths: u32) -> Duration {
-    match deaths {
-        0 => Duration::ZERO,
-        deaths => BACK_OFF_MAX.min(BACK_OFF * 2u32.saturating_pow(deaths - 1)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::handle::script::lives::BACK_OFF;
 
     fn host() -> WarmHost {
         let birth = Birth {
@@ -506,14 +500,6 @@ mod tests {
         let condition = host.condition();
         assert_eq!(condition.name, "restarting");
         assert_eq!(condition.last_failure.as_deref(), Some("no spawner"));
-    }
-
-    #[test]
-    fn pauses_grow_to_a_limit() {
-        assert_eq!(back_off(0), Duration::ZERO);
-        assert_eq!(back_off(1), BACK_OFF);
-        assert_eq!(back_off(3), BACK_OFF * 4);
-        assert_eq!(back_off(u32::MAX), BACK_OFF_MAX);
     }
 
     #[test]

@@ -8,26 +8,18 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use hob_http::Watched;
 use hob_http::reactor::Timer;
-use hob_http::{Reactor, Watched};
-use hob_trace::metric::ThreadCounters;
 use rustix::pipe::PipeFlags;
 
+use crate::handle::script::lives::{LAST_WORDS_WAIT, Means, ending};
 use crate::handle::script::stderr::{Stderr, StderrRateLimit, one_line};
 use crate::handle::warm::host::{HostCommand, WarmHost};
-use crate::handle::warm::limits::{HELD_LINES_MAX, LAST_WORDS_WAIT, START_TIME};
+use crate::handle::warm::limits::{HELD_LINES_MAX, START_TIME};
 use crate::handle::warm::protocol::{FROM_HOST_BYTES_MAX, FromHost};
 use hob_keeper::parcel;
 use hob_keeper::process::packet::{self, Received};
-use hob_keeper::process::{Child, EndSignal, Exit, Launcher, Start, Strings};
-
-/// What a thread starts hosts with.
-#[derive(Clone)]
-pub(crate) struct Means {
-    pub(crate) launcher: Launcher,
-    pub(crate) reactor: Reactor,
-    pub(crate) counters: Arc<ThreadCounters>,
-}
+use hob_keeper::process::{Child, EndSignal, Exit, Start, Strings};
 
 /// Starts a host, looks after it, and starts it again when it dies, until no route wants it or it
 /// cannot start.
@@ -71,7 +63,7 @@ async fn run(host: &Weak<WarmHost>, means: &Means) -> Option<Duration> {
         true => means.counters.warm_crashes.add(1),
         false => means.counters.warm_failures.add(1),
     }
-    let why = ending(exit);
+    let why = ending("the warm interpreter", exit);
     let name = String::from_utf8_lossy(&host.birth.interpreter);
     match is_crash {
         true => tracing::warn!(interpreter = %name, "warm: {why}"),
@@ -260,26 +252,4 @@ fn log(name: &str, pace: &StderrRateLimit, means: &Means, text: &str) {
         tracing::warn!(interpreter = %name, lines = left_out, "more output than is logged");
     }
     tracing::warn!(interpreter = %name, "warm: {text}");
-}
-
-/// How it went, for whoever waits for an answer.
-fn ending(exit: Exit) -> String {
-    match exit {
-        Exit::Ended {
-            signal: Some(signal),
-            ..
-        } => format!("the warm interpreter was ended by signal {signal}"),
-        Exit::Ended { code, .. } => format!(
-            "the warm interpreter ended with exit code {}",
-            code.unwrap_or_default()
-        ),
-        Exit::NotStarted { step, errno } => format!(
-            "the warm interpreter could not be started: cannot {step}: {}",
-            io::Error::from_raw_os_error(errno)
-        ),
-        Exit::SpawnerGone | Exit::HostGone => {
-            "the process that starts programs died, and the warm interpreter with it".to_owned()
-        }
-        Exit::Busy => "too many programs wait to be started".to_owned(),
-    }
 }

@@ -13,9 +13,10 @@ use std::task::{Context, Poll, Waker};
 use hob_http::Watched;
 use hob_trace::metric::ThreadCounters;
 
+use crate::handle::script::lives::Means;
 use crate::handle::warm::RouteHosts;
 use crate::handle::warm::host::{Broken, HostCommand, HostReadiness, WarmHost};
-use crate::handle::warm::keep::{self, Means};
+use crate::handle::warm::keep;
 use crate::handle::warm::limits::{KILLS_MAX, RUNS_WAITING_MAX};
 use crate::handle::warm::protocol::{self, FROM_HOST_BYTES_MAX, FromHost, ScriptStart};
 use hob_keeper::memory;

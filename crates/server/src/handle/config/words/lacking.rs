@@ -25,11 +25,10 @@ pub(super) static WORDS: &[Foreign] = &[
         COMING,
     ),
     lacks(
-        &["FcgidWrapper", "ajp"],
+        &["ajp"],
         "Apache",
-        "AJP client, and starts no programs for FastCGI",
-        "WSGI, ASGI and PSGI run in `resident`; what listens for FastCGI answers a route with \
-         `fastcgi = \"unix:SOCKET\"`",
+        "AJP client",
+        "what speaks HTTP, FastCGI or SCGI too answers a route with `proxy`, `fastcgi` or `scgi`",
         COMING,
     ),
     lacks(

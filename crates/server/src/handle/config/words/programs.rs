@@ -359,7 +359,14 @@ pub(super) static WORDS: &[Foreign] = &[
         ],
         "Caddy, nginx, lighttpd, php-fpm, Unit",
         &["site.route.fastcgi"],
-        "`fastcgi = \"unix:/run/php/php-fpm.sock\"` in the route of the scripts",
+        "`fastcgi = { run = \"php-fpm\" }` in the route of the scripts, or `fastcgi = \
+         \"unix:/run/php/php-fpm.sock\"` for one that runs already",
+    ),
+    keys(
+        &["FcgidWrapper"],
+        "Apache",
+        &["site.route.fastcgi.run"],
+        "`fastcgi = { run = \"php-cgi\" }` in the route of the scripts",
     ),
     keys(
         &[

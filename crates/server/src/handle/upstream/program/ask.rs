@@ -13,12 +13,13 @@ use crate::handle::script::gate::enter;
 use crate::handle::script::variables::{ProgramRequest, ScriptLocation};
 use crate::handle::upstream::ask::{AskFailure, AskTerms, AsksMember, note_time};
 use crate::handle::upstream::config::{RetryCause, RetryRules};
-use crate::handle::upstream::fail::UpstreamFailure;
+use crate::handle::upstream::fail::{TimeLimit, UpstreamFailure};
 use crate::handle::upstream::link::{Link, LinkTerms};
 use crate::handle::upstream::program::exchange::Exchange;
 use crate::handle::upstream::program::fail::{self, Befallen, ProgramFailure};
 use crate::handle::upstream::program::protocol::UnfitVariables;
 use crate::handle::upstream::program::{UpstreamProgram, reply};
+use crate::handle::upstream::run::program::NotReady;
 use crate::handle::upstream::sending::Outgoing;
 use crate::handle::{plain, upstream};
 use crate::route::target::{rest_as_sent, told};
@@ -84,6 +85,27 @@ impl ProgramAsk {
             counters: Arc::clone(&on.desk.counters),
             pool: on.desk.shared.pool.clone(),
         }
+    }
+
+    /// A program that hob runs itself takes requests when it has started.
+    async fn await_program(&self) -> Result<(), ProgramFailure> {
+        let Some(run) = &self.program.run else {
+            return Ok(());
+        };
+        let patience = self.program.settings.timeout.connect;
+        let (status, reason, why) = match run.ready(&self.request, patience).await {
+            Ok(()) => return Ok(()),
+            Err(NotReady::Failed(why)) => (502, "the program does not start", why),
+            Err(NotReady::Late(why)) => {
+                TimeLimit::Connect.count(&self.counters);
+                (
+                    503,
+                    "limits: timeout.connect: the program did not start in time",
+                    why,
+                )
+            }
+        };
+        Err(ProgramFailure::Unasked(status, reason, why.to_string()))
     }
 
     /// What stands before the body.
@@ -203,6 +225,9 @@ pub(crate) async fn run(ask: ProgramAsk, script: AskedScript) -> Response {
         Ok(permit) => permit,
         Err(refusal) => return failed(&UpstreamFailure::Gate(refusal).into(), "", b""),
     };
+    if let Err(unready) = ask.await_program().await {
+        return failed(&unready, "", b"");
+    }
     let body = match waited_for {
         Some(body) => body,
         None => match ProgramRequestBody::begin(request).await {

@@ -7,17 +7,21 @@ use std::sync::Arc;
 use crate::handle::config::Route;
 use crate::handle::config::build_site::OnSection;
 use crate::handle::config::fault::{Faults, Spot};
-use crate::handle::config::program::check_env;
+use crate::handle::config::program::{Programs, check_env};
 use crate::handle::config::tree::{KeyTextPair, Section};
 use crate::handle::script::build::half_close;
 use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::upstream::address::MemberAddress;
-use crate::handle::upstream::config::{RetryRules, UpstreamSections, UpstreamSettings};
+use crate::handle::upstream::config::{
+    MemberTerms, RetryRules, UpstreamSections, UpstreamSettings,
+};
 use crate::handle::upstream::keys::TIMEOUT_TABLE;
 use crate::handle::upstream::patience::UpstreamTimeouts;
 use crate::handle::upstream::program::UpstreamProgram;
 use crate::handle::upstream::program::check::ProgramCheck;
 use crate::handle::upstream::program::protocol::ProgramProtocol;
+use crate::handle::upstream::run::config::RunSettings;
+use crate::handle::upstream::run::keys::RUN;
 use crate::serve::sites::SitesBuildContext;
 
 /// A program that another process keeps.
@@ -25,6 +29,8 @@ use crate::serve::sites::SitesBuildContext;
 pub struct ProgramSettings {
     /// Who answers.
     pub upstream: UpstreamSettings,
+    /// What hob starts itself to be asked; `None` where it does not.
+    pub run: Option<RunSettings>,
     /// Limits of time.
     pub timeout: UpstreamTimeouts,
     /// When another member is asked.
@@ -48,6 +54,7 @@ impl ProgramSettings {
     pub(crate) fn read(
         section: &Section,
         on: &OnSection<'_>,
+        programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
     ) -> (ProgramSettings, Spot) {
         let from = UpstreamSections::of(section, on.around.root, faults);
@@ -55,13 +62,24 @@ impl ProgramSettings {
         let members = members
             .into_iter()
             .map(|(address, terms)| terms.at(address));
-        let upstream = UpstreamSettings::read(from, members.collect(), faults);
+        let mut upstream = UpstreamSettings::read(from, members.collect(), faults);
+        let run = RunSettings::read(section, on, programs, faults);
+        if let Some(run) = &run {
+            // Nobody else asks it.
+            if !section.has("connections") {
+                upstream.connections = run.children;
+            }
+            if section.table().key("keep").is_some() && !section.has("keep") {
+                upstream.keep = upstream.connections.min(run.children);
+            }
+        }
         check_env(section, faults);
         let pair = |pair: &KeyTextPair| (pair.name.clone(), pair.text.clone());
         let mut env: Vec<_> = section.map("env").iter().map(pair).collect();
         env.sort();
         let settings = ProgramSettings {
             upstream,
+            run,
             timeout: section.inner("timeout", &TIMEOUT_TABLE, UpstreamTimeouts::read),
             retry: RetryRules::read(section, faults),
             document_root: on.around.site.optional_path("root").cloned(),
@@ -71,7 +89,17 @@ impl ProgramSettings {
             control: section.flag("control"),
             head: section.size_usize("head"),
         };
-        (settings, from.members_spot())
+        let who = match settings.run {
+            Some(_) => section.spot(RUN),
+            None => from.members_spot(),
+        };
+        (settings, who)
+    }
+
+    /// Who answers, for people.
+    pub(crate) fn answers(&self) -> String {
+        let run = self.run.as_ref().map(|run| run.name().to_owned());
+        run.unwrap_or_else(|| self.upstream.texts())
     }
 
     pub(crate) fn document_root(&self) -> &[u8] {
@@ -87,22 +115,30 @@ impl UpstreamProgram {
         settings: &ProgramSettings,
         around: &SitesBuildContext<'_>,
         route: &Route,
-    ) -> Arc<UpstreamProgram> {
+    ) -> Result<Arc<UpstreamProgram>, String> {
         let shared = around.shared();
         let protocol: Arc<dyn ProgramProtocol> = Arc::new(protocol);
         let key = protocol.words().key;
-        let addresses = settings.upstream.texts();
+        let run = settings.run.as_ref();
+        let run = run.map(|run| around.run(run, &route.path)).transpose()?;
+        let mut upstream = settings.upstream.clone();
+        if let Some(run) = &run {
+            let address = MemberAddress::Run(Arc::clone(&run.socket));
+            upstream.members = vec![MemberTerms::default().at(address)];
+        }
+        let addresses = upstream.texts();
         let name = settings.upstream.shown(&route.path, key);
         let check = ProgramCheck::protocol(&protocol);
         let limits = (settings.upstream.connections, settings.upstream.queue);
-        Arc::new(UpstreamProgram {
-            upstream: shared.upstream(name.clone(), &settings.upstream, check),
+        Ok(Arc::new(UpstreamProgram {
+            upstream: shared.upstream(name.clone(), &upstream, check),
+            run,
             gate: shared.gate(&format!("{name} {key} {addresses}"), name, limits),
             pace: StderrRateLimit::default(),
             half_close: half_close(route),
             settings: settings.clone(),
             protocol,
             addresses,
-        })
+        }))
     }
 }

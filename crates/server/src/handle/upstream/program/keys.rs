@@ -11,14 +11,14 @@ pub(in crate::handle) const PROGRAM_KEYS: &[SchemaKey] = &joined::<
 >(&[OWN_KEYS, CHOICE_KEYS, ASKING_KEYS]);
 
 /// What it is told, and who is told of failures.
-const OWN_KEYS: &[SchemaKey] = &[
+const OWN_KEYS: &[SchemaKey] = &[PASS_AUTHORIZATION, DEV];
+
+/// What every request has, where the protocol's table is not one of programs that hob runs.
+pub(in crate::handle) const ENV: SchemaKey =
     SchemaKey::new("env", Map(&NAME_TO_VALUE), Nothing("none"))
         .says("Variables that every request has, before those of the request.")
         .example("{ APP_ENV = \"production\" }")
-        .aka(&["param", "params"]),
-    PASS_AUTHORIZATION,
-    DEV,
-];
+        .aka(&["param", "params"]);
 
 /// How it is asked.
 const ASKING_KEYS: &[SchemaKey] = &[connections(256), QUEUE, TIMEOUT, RETRY, HEAD, CONTROL];

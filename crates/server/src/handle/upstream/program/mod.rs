@@ -28,6 +28,7 @@ use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::upstream::members::Upstream;
 use crate::handle::upstream::program::config::ProgramSettings;
 use crate::handle::upstream::program::protocol::ProgramProtocol;
+use crate::handle::upstream::run::program::RunProgram;
 
 /// A program of a route, ready to be asked.
 pub struct UpstreamProgram {
@@ -39,6 +40,8 @@ pub struct UpstreamProgram {
     pub(crate) addresses: String,
     /// Who answers.
     pub(crate) upstream: Arc<Upstream>,
+    /// What hob runs itself to be asked.
+    pub(crate) run: Option<Arc<RunProgram>>,
     /// How many connections there are at once.
     pub(crate) gate: Arc<Gate>,
     /// How much standard error is logged.

@@ -1,0 +1,58 @@
+//! Keys of programs that hob runs and asks itself.
+
+use crate::handle::config::key::Preset::{self, Integer};
+use crate::handle::config::key::SchemaKey;
+use crate::handle::config::key::ValueType::{self, TextOrTexts};
+use crate::handle::config::schema::{TIME_TO_MINUTE, secs};
+
+/// The key that says what runs.
+pub(crate) const RUN: &str = "run";
+
+/// The key of programs that count their requests.
+pub(crate) const RECYCLE: &str = "recycle";
+
+/// Keys beside `to` where hob can run the program itself; its table's base is `program`.
+pub(in crate::handle) const RUN_KEYS: &[SchemaKey] = &[
+    SchemaKey::new(RUN, TextOrTexts, Preset::Texts(&[]))
+        .says(
+            "A program that hob starts and keeps itself, instead of `to`: its name or path, or a \
+             list with arguments. `\"php-fpm\"`, or else the newest `php-fpmX.Y` that is \
+             installed, gets a configuration of hob's, with one master; `\"php-cgi\"` likewise \
+             has one parent. Anything else is started `children` times and takes connections \
+             from the socket that is its standard input (`FCGI_LISTENSOCK_FILENO`). It runs as \
+             `[program]` says, where nothing else is said here, and works in `root`, or in the \
+             folder of the config.",
+        )
+        .example("\"php-fpm\""),
+    SchemaKey::new(
+        "children",
+        ValueType::Integer {
+            min: 1,
+            max: 10_000,
+        },
+        Integer(5),
+    )
+    .says(
+        "Processes of what `run` names that answer requests, each one at a time. Unless they are \
+         set, `connections` is as many, and `keep` too where connections stay open.",
+    )
+    .example("10"),
+    SchemaKey::new("grace", TIME_TO_MINUTE, secs(10))
+        .says(
+            "How long what `run` names may take to end once nobody asks it any more, after \
+             SIGTERM; then it is killed with everything it started.",
+        )
+        .example("\"2s\""),
+];
+
+/// Where PHP may run.
+pub(in crate::handle) const RECYCLE_KEY: SchemaKey = SchemaKey::new(
+    RECYCLE,
+    ValueType::Integer {
+        min: 0,
+        max: 10_000_000,
+    },
+    Integer(0),
+)
+.says("Requests after which a child of PHP that `run` started is replaced; 0 is never.")
+.example("500");
