@@ -351,6 +351,7 @@ mod tests {
             tls: None,
             log: LogChoice::Inherit,
             trust: None,
+            proxy_protocol: false,
         }
     }
 
