@@ -23,7 +23,7 @@ BUILD_PACKAGES := gcc libc6-dev ca-certificates
 # Debian 12's own rustc is 1.63. These are its newer toolchain, kept for browsers.
 RUST_PACKAGES := rustc-web cargo-web
 # What runs the programs of the examples, where it is not there already.
-SERVE_COMMANDS := perl python3
+SERVE_COMMANDS := perl python3 php-cgi
 # What the tests need besides: rivals to compare with, clients and a browser, tracers, other people's
 # suites and frameworks, headers for the native parts of languages, and what makes and tries packages.
 TEST_PACKAGES := nginx-light apache2 haproxy chromium dnsmasq-base openssl curl nghttp2-client nghttp2-server brotli zstd wrk strace fuse3 slowhttptest \
