@@ -20,7 +20,7 @@ const REST_MAX: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct KeptConnections {
     /// Most that rest.
-    max: usize,
+    max: AtomicUsize,
     resting: Mutex<Resting>,
     /// Requests without a connection, or with a new one over which nothing has come yet: perhaps
     /// nobody has taken it.
@@ -55,7 +55,7 @@ impl KeptConnections {
     /// None yet; at most so many will rest.
     pub(crate) fn new(max: usize) -> Arc<KeptConnections> {
         Arc::new(KeptConnections {
-            max,
+            max: AtomicUsize::new(max),
             resting: Mutex::default(),
             waiting: AtomicUsize::new(0),
         })
@@ -68,7 +68,21 @@ impl KeptConnections {
 
     /// True when connections are to stay open.
     pub(crate) fn is_any(&self) -> bool {
-        self.max > 0
+        self.max() > 0
+    }
+
+    fn max(&self) -> usize {
+        self.max.load(Ordering::Relaxed)
+    }
+
+    /// At most so many rest from now on; others are closed.
+    pub(crate) fn set_max(&self, max: usize) {
+        self.max.store(max, Ordering::Relaxed);
+        let mut all = self.resting.lock();
+        let surplus = all.connections.len().saturating_sub(max);
+        let closed: Vec<_> = all.connections.drain(..surplus).collect();
+        // They may say good-bye.
+        drop((all, closed));
     }
 
     /// A connection that the other side has not closed, as far as that is known. With `is_sure` the
@@ -79,7 +93,7 @@ impl KeptConnections {
         is_sure: bool,
         terms: Option<&PeerTerms>,
     ) -> Option<MemberStream> {
-        if self.max == 0 {
+        if self.max() == 0 {
             return None;
         }
         loop {
@@ -115,7 +129,7 @@ impl KeptConnections {
             since: Instant::now(),
         };
         let mut all = self.resting.lock();
-        if all.connections.len() >= self.max || self.waiting.load(Ordering::Relaxed) > 0 {
+        if all.connections.len() >= self.max() || self.waiting.load(Ordering::Relaxed) > 0 {
             return;
         }
         all.connections.push(resting);

@@ -224,9 +224,9 @@ impl Upstream {
         now_ms: u64,
     ) -> Arc<Upstream> {
         let known = |one: &MemberSettings| {
-            let before = before.filter(|before| before.settings.keep == settings.keep)?;
-            let mut members = before.members.iter();
+            let mut members = before?.members.iter();
             let known = members.find(|member| member.address == one.address)?;
+            known.kept.set_max(settings.keep);
             Some(Arc::clone(known))
         };
         let terms = before.filter(|before| before.settings.tls == settings.tls);

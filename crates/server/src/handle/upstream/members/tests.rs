@@ -329,7 +329,10 @@ fn members_outlive_their_upstream_where_another_has_them_too() {
     let before = upstream(2, Balance::RoundRobin);
     let used = before.pick_but(&[1], 0).unwrap();
     assert!(before.set_draining("127.0.0.1:2", true, 0));
-    let after = made(&settings(3, Balance::Latency), Some(&before));
+    let mut other = settings(3, Balance::Latency);
+    other.keep = 4;
+    let after = made(&other, Some(&before));
+    assert!(after.members()[0].kept.is_any() && before.members()[0].kept.is_any());
     let told = after.told(5);
     assert_eq!((told[0].requests, &*told[1].state), (1, "draining"));
     assert_eq!((told[2].requests, &*told[2].state), (0, "in"));
