@@ -21,6 +21,8 @@ mod smuggling_h1_only;
 mod tls;
 #[path = "proxy/tls_failures.rs"]
 mod tls_failures;
+#[path = "proxy/tls_h1_only.rs"]
+mod tls_h1_only;
 #[path = "proxy/tls_nginx.rs"]
 mod tls_nginx;
 #[path = "proxy/toxic.rs"]

@@ -206,10 +206,11 @@ fn answer_that_is_cut_off_is_seen_to_be() {
         let peer = signed.peer(vec![act]);
         let site = serve(&authority, &[&peer], CA, "");
         let reply = site.get("/app/x");
-        // One that is short breaks before its head is on its way, or after.
+        // One that is short breaks before its head is on its way, or after; over HTTP/3 the break
+        // may come before what was on its way.
         match reply.answer.status {
             200 => assert_eq!(reply.is_whole, is_whole),
-            status => assert!(status == 502 && !is_whole),
+            status => assert!(!is_whole, "{status}"),
         }
         if !is_whole {
             let closed = "the other server closed the connection before its answer ended";

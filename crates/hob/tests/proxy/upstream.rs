@@ -9,6 +9,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::harness::client::call;
+use crate::harness::over::Protocol;
 use crate::harness::site::Site;
 use crate::harness::{DEADLINE, Place};
 use crate::peer::Taken;
@@ -207,7 +208,13 @@ fn client_stays_with_its_member_by_a_cookie_that_nobody_else_makes() {
     };
     let (first, set) = ask("z=3");
     let set = set.unwrap();
-    assert!(set.ends_with("; Path=/; HttpOnly; SameSite=Lax"), "{set}");
+    let attributes = set.trim_end_matches("; Secure");
+    assert!(
+        attributes.ends_with("; Path=/; HttpOnly; SameSite=Lax"),
+        "{set}"
+    );
+    let is_secure = Protocol::tested().scheme() == "https";
+    assert_eq!(attributes != set, is_secure, "{set}");
     let cookie = set.split(';').next().unwrap();
     assert!(cookie.starts_with("node="), "{set}");
     for _ in 0..6 {
