@@ -15,7 +15,6 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 
 from grouped import free_port
 
@@ -92,34 +91,39 @@ def measured(folder, port, rate, seconds):
     return [times["p50_us"] / 1000, times["p99_us"] / 1000, len(told["failures"])]
 
 
+@contextlib.contextmanager
+def running(command, port):
+    """A server that answers at this port, until the block ends, however it does."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            url = f"http://127.0.0.1:{port}/"
+            patient = ["--retry", "10", "--retry-delay", "1", "--retry-connrefused"]
+            subprocess.run(["curl", "-sfo", "/dev/null", *patient, url], check=True)
+            yield
+        finally:
+            server.terminate()
+
+
 def table(folder, place, workers, seconds):
     rate = int(0.7 * 3 * workers * 1000 / FAST_MS)
     pauses = [FAST_MS, FAST_MS, FAST_MS, SLOW_MS]
     ports = [free_port() for _ in pauses]
-    members = [
-        subprocess.Popen([sys.executable, __file__, "member", str(port), str(workers), str(pause)])
-        for port, pause in zip(ports, pauses)
-    ]
-    time.sleep(1)
+    kinds = ["hob, the three alone", "hob", "hob, `requests`", "HAProxy, leastconn", "nginx, round robin"]
     print(f"\n{workers} workers each, {rate} requests a second\n")
     print("| server | median, ms | p99, ms | beside the three alone |\n| --- | --- | --- | --- |")
-    alone = None
-    kinds = ["hob, the three alone", "hob", "hob, `requests`", "HAProxy, leastconn", "nginx, round robin"]
-    for kind in kinds:
-        port = free_port()
-        asked = ports[:3] if "alone" in kind else ports
-        started = command(kind, folder, place, port, asked)
-        server = subprocess.Popen(started, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(1)
-        median, p99, failures = measured(folder, port, rate, seconds)
-        server.terminate()
-        server.wait()
-        alone = alone or p99
-        failed = f", {failures} kinds of failures" if failures else ""
-        print(f"| {kind} | {median:.1f} | {p99:.1f} | {p99 / alone:.2f}{failed} |", flush=True)
-    for member in members:
-        member.terminate()
-        member.wait()
+    with contextlib.ExitStack() as members:
+        for port, pause in zip(ports, pauses):
+            member = [sys.executable, __file__, "member", str(port), str(workers), str(pause)]
+            members.enter_context(running(member, port))
+        alone = None
+        for kind in kinds:
+            port = free_port()
+            asked = ports[:3] if "alone" in kind else ports
+            with running(command(kind, folder, place, port, asked), port):
+                median, p99, failures = measured(folder, port, rate, seconds)
+            alone = alone or p99
+            failed = f", {failures} kinds of failures" if failures else ""
+            print(f"| {kind} | {median:.1f} | {p99:.1f} | {p99 / alone:.2f}{failed} |", flush=True)
 
 
 if sys.argv[1] == "member":

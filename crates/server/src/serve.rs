@@ -218,11 +218,12 @@ impl ServerState {
         upstream
     }
 
-    /// Has the members looked at of upstreams that are new and want it.
+    /// Has the members looked at of upstreams that are new and want it. Those that had the same
+    /// members before look at them no more.
     pub fn begin_upstream_checks(&self) {
         let upstreams = self.upstreams.lock();
         let all = upstreams.values().filter_map(Weak::upgrade);
-        for (turn, upstream) in all.filter(|one| one.wants_checks()).enumerate() {
+        for (turn, upstream) in all.filter(Upstream::take_checks_over).enumerate() {
             self.fleet.begin_checks(turn, upstream);
         }
     }

@@ -1462,7 +1462,7 @@ export interface Threads {
 
 /** Servers of other people that answer for a route. */
 export interface UpstreamReport {
-  /** What the config calls them, else the route and its handler. */
+  /** What the config calls them, else their site, where it has a name, route and handler. */
   name: string;
   /** Its members. */
   members: MemberReport[];

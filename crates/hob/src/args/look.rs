@@ -106,8 +106,8 @@ Examples:
       still has
   hob upstream resume app 10.0.0.2:3000
       it gets requests again
-  hob upstream drain '/app/* proxy' 127.0.0.1:3000
-      the same for a route that names its members itself
+  hob upstream drain 'www.example.com/app/* proxy' 127.0.0.1:3000
+      the same for a route that names its members itself, by its site, path and handler
 
 Exit codes:
   0  done

@@ -98,11 +98,16 @@ fn are<const COUNT: usize>(counts: [(&str, usize); COUNT]) -> BTreeMap<String, u
     counts.map(|(name, count)| (name.to_owned(), count)).into()
 }
 
-/// What is told of a member once its state is this one.
+/// What is told of a member of the first upstream once its state is this one.
 fn wait_for_state(site: &Site, member: usize, state: &str) -> Value {
+    wait_for_state_of(site, (0, member), state)
+}
+
+fn wait_for_state_of(site: &Site, (upstream, member): (usize, usize), state: &str) -> Value {
     let until = Instant::now() + DEADLINE;
     loop {
-        let told = site.place.status()["programs"]["upstreams"][0]["members"][member].clone();
+        let told =
+            site.place.status()["programs"]["upstreams"][upstream]["members"][member].clone();
         if told["state"] == state {
             return told;
         }
@@ -173,6 +178,31 @@ fn member_whose_check_fails_is_left_out_before_anybody_asks_it() {
     wait_for_state(&site, 0, "in");
     site.hob.wait_for("its check is well again");
     assert!(a.checks.load(Ordering::SeqCst) >= 5);
+    site.stop();
+}
+
+#[test]
+fn same_path_on_two_sites_is_two_upstreams() {
+    let (a, b) = (Member::start("a"), Member::start("b"));
+    let handler = |member: &Member| {
+        let health = "health = { path = \"/health?deep=1\", every = \"10ms\" }";
+        format!("proxy = {{ {}, {health} }}", member.to())
+    };
+    let first = format!(
+        "names = [\"a.test\"]\n[[site.route]]\npath = \"/app/*\"\n{}\n[[site]]",
+        handler(&a)
+    );
+    let site = Site::serve(Place::new(), "", &handler(&b), &first);
+    let told = site.place.status()["programs"]["upstreams"].clone();
+    let names = told.as_array().unwrap().iter();
+    let names: Vec<_> = names.map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["/app/* proxy", "a.test/app/* proxy"]);
+    // Both are looked at.
+    for member in [&a, &b] {
+        member.health.store(500, Ordering::SeqCst);
+    }
+    wait_for_state_of(&site, (0, 0), "out");
+    wait_for_state_of(&site, (1, 0), "out");
     site.stop();
 }
 

@@ -217,14 +217,15 @@ impl Fleet {
 
     /// Has the members of an upstream looked at, by one of the threads, each in its turn.
     pub(crate) fn begin_checks(&self, turn: usize, upstream: Arc<Upstream>) {
-        let (Some(crew), Some(first)) = (self.crew.get(), self.choose_thread(|thread| thread))
-        else {
-            return;
-        };
-        let thread = self.choose_thread(|thread| (thread + turn) % crew.thread_count());
-        Handle::new(crew, thread.unwrap_or(first)).run(move |thread: &mut Thread<Answers>| {
-            thread.answer_mut().begin_checks(&upstream);
-        });
+        let in_turn =
+            |crew: &Arc<Crew>| self.choose_thread(|thread| (thread + turn) % crew.thread_count());
+        if let Some(crew) = self.crew.get()
+            && let Some(thread) = in_turn(crew)
+        {
+            Handle::new(crew, thread).run(move |thread: &mut Thread<Answers>| {
+                thread.answer_mut().begin_checks(&upstream);
+            });
+        }
     }
 
     /// A thread has ended: nothing is started on it any more.

@@ -21,6 +21,10 @@ use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
 use crate::handle::plain;
 use crate::handle::resident::{self, Resident};
+use crate::handle::script::gate::Gate;
+use crate::handle::upstream::check::CheckProtocol;
+use crate::handle::upstream::config::UpstreamSettings;
+use crate::handle::upstream::members::Upstream;
 use crate::handle::upstream::run::config::RunSettings;
 use crate::handle::upstream::run::program::RunProgram;
 use crate::route::host::{Chosen, HostTable};
@@ -476,6 +480,24 @@ impl<'a> SitesBuildContext<'a> {
     /// What all threads share.
     pub(crate) fn shared(&self) -> &'a ServerState {
         self.shared
+    }
+
+    /// The upstream that a route's handler asks, and the gate to it. One without a name of its own
+    /// is called after its site and route, of which each is another.
+    pub(crate) fn upstream(
+        &self,
+        settings: &UpstreamSettings,
+        path: &str,
+        protocol: CheckProtocol,
+    ) -> (Arc<Upstream>, Arc<Gate>) {
+        let (site, handler) = (self.site.trim_start_matches('*'), protocol.handler);
+        let own = || format!("{site}{path} {handler}");
+        let name = settings.name.clone().unwrap_or_else(own);
+        let limits = (settings.connections, settings.queue);
+        let gate = self
+            .shared
+            .gate(&format!("{name} {handler}"), name.clone(), limits);
+        (self.shared.upstream(name, settings, protocol), gate)
     }
 
     /// The folder at a path.

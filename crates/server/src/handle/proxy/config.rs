@@ -123,16 +123,13 @@ impl Configured for Proxy {
         route: &Route,
         _: &Pattern,
     ) -> Result<Arc<Proxy>, String> {
-        let shared = around.shared();
-        let addresses = settings.upstream.texts();
-        let name = settings.upstream.shown(&route.path, "proxy");
-        let limits = (settings.upstream.connections, settings.upstream.queue);
+        let (upstream, gate) = around.upstream(&settings.upstream, &route.path, check::protocol());
         Ok(Arc::new(Proxy {
-            upstream: shared.upstream(name.clone(), &settings.upstream, check::protocol()),
-            gate: shared.gate(&format!("{name} proxy {addresses}"), name, limits),
+            upstream,
+            gate,
             half_close: half_close(route),
             settings: settings.clone(),
-            addresses,
+            addresses: settings.upstream.texts(),
         }))
     }
 

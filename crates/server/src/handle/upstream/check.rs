@@ -1,5 +1,5 @@
 //! Looking at members from time to time, whether or not they have requests. Each has a task on one
-//! of the threads, for as long as its upstream is in use.
+//! of the threads, for as long as its upstream is the one in force.
 
 use std::fmt::Debug;
 use std::future::poll_fn;
@@ -85,6 +85,10 @@ async fn look(
     let member = &upstream.members()[index];
     let version = upstream.settings.proxy_protocol;
     let found = ask((&upstream, member), (check, version), asks, means).await;
+    // A reload may have had another one look.
+    if !upstream.checks(member) {
+        return None;
+    }
     let why = found.as_ref().err().cloned();
     let streak = (check.fall, check.rise);
     if member.check_found(found, streak, means.reactor.now_ms()) {

@@ -381,12 +381,6 @@ impl UpstreamSettings {
         }
     }
 
-    /// What it is called, where `path` is that of its route.
-    pub(crate) fn shown(&self, path: &str, handler: &str) -> String {
-        let own = || format!("{path} {handler}");
-        self.name.clone().unwrap_or_else(own)
-    }
-
     /// Its members, for people.
     pub(crate) fn texts(&self) -> String {
         let texts: Vec<_> = self

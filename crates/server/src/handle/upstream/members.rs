@@ -37,8 +37,8 @@ pub struct Upstream {
     waiting: Arc<Mutex<Vec<Waker>>>,
     sticky: Option<StickyMembers>,
     pub(crate) protocol: CheckProtocol,
-    /// Its members are looked at from time to time.
-    is_checked: AtomicBool,
+    /// Its members are its own to look at, from time to time or never.
+    has_checks: AtomicBool,
 }
 
 /// One of its members. It outlives the upstream where another one has the same member.
@@ -71,6 +71,8 @@ pub(crate) struct Member {
 /// What checks found.
 #[derive(Debug, Default)]
 pub(crate) struct CheckedHealth {
+    /// Whose checks count: the number of an upstream.
+    by: AtomicUsize,
     /// It is left out for that.
     is_out: AtomicBool,
     /// How many in a row say otherwise than what holds.
@@ -250,7 +252,7 @@ impl Upstream {
             turn: AtomicUsize::new(0),
             budget: AtomicU64::new(BUDGET_MAX),
             waiting: before.map_or_else(Arc::default, |before| Arc::clone(&before.waiting)),
-            is_checked: AtomicBool::new(false),
+            has_checks: AtomicBool::new(false),
             settings: settings.clone(),
         })
     }
@@ -297,16 +299,36 @@ impl Upstream {
         }
     }
 
-    /// True where its members are to be looked at, and nobody does.
-    pub(crate) fn wants_checks(&self) -> bool {
-        self.settings.check.is_some() && !self.is_checked.load(Ordering::Relaxed)
+    /// From now on its members are looked at as it says, and not as another one said that may
+    /// still have requests. True where somebody is to begin with that.
+    pub(crate) fn take_checks_over(self: &Arc<Self>) -> bool {
+        if self.has_checks.swap(true, Ordering::Relaxed) {
+            return false;
+        }
+        for member in &self.members {
+            let checked = &member.checked;
+            checked.by.store(self.number(), Ordering::Relaxed);
+            // Nobody would find it well again.
+            if self.settings.check.is_none() {
+                checked.is_out.store(false, Ordering::Relaxed);
+            }
+        }
+        self.settings.check.is_some()
+    }
+
+    /// Whether what this one finds of a member still counts.
+    pub(crate) fn checks(self: &Arc<Self>, member: &Member) -> bool {
+        member.checked.by.load(Ordering::Relaxed) == self.number()
+    }
+
+    /// Another one for each that is there.
+    fn number(self: &Arc<Self>) -> usize {
+        Arc::as_ptr(self).addr()
     }
 
     /// Begins to look at its members, on this thread.
     pub(crate) fn begin_checks(self: &Arc<Self>, means: &CheckMeans) {
-        if self.settings.check.is_some() && !self.is_checked.swap(true, Ordering::Relaxed) {
-            check::start(self, &self.protocol.asks, means);
-        }
+        check::start(self, &self.protocol.asks, means);
     }
 
     /// Has the member of this address get no new requests, or get them again. False where there is

@@ -9,7 +9,7 @@ use crate::handle::upstream::run::told::RunReport;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UpstreamReport {
-    /// What the config calls them, else the route and its handler.
+    /// What the config calls them, else their site, where it has a name, route and handler.
     pub name: String,
     /// Its members.
     pub members: Vec<MemberReport>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::handle::upstream::balance::HashKey;
 use crate::handle::upstream::check::ChecksMembers;
+use crate::handle::upstream::config::CheckSettings;
 
 fn settings(members: usize, balance: Balance) -> UpstreamSettings {
     let member = |port: usize| {
@@ -322,6 +323,30 @@ fn checks_leave_out_and_bring_back_after_so_many_in_a_row() {
     );
     assert!(!well() && well());
     assert!(upstream.pick_but(&[], 1).is_some());
+}
+
+#[test]
+fn reload_that_checks_no_more_brings_back_who_a_check_left_out() {
+    let mut checked = settings(2, Balance::RoundRobin);
+    checked.check = Some(CheckSettings {
+        path: String::new(),
+        every: Duration::from_secs(1),
+        timeout: Duration::from_secs(1),
+        expect: 200..=399,
+        fall: 1,
+        rise: 1,
+    });
+    let before = made(&checked, None);
+    assert!(before.take_checks_over() && !before.take_checks_over());
+    let member = Arc::clone(&before.members()[0]);
+    assert!(before.checks(&member));
+    assert!(member.check_found(Err("ill".to_owned()), (1, 1), 1));
+    let after = made(&settings(2, Balance::RoundRobin), Some(&before));
+    assert_eq!(&*after.told(1)[0].state, "out");
+    assert!(!after.take_checks_over());
+    assert_eq!(&*after.told(1)[0].state, "in");
+    // What the one before finds late counts no more.
+    assert!(!before.checks(&member));
 }
 
 #[test]

@@ -116,9 +116,7 @@ impl UpstreamProgram {
         around: &SitesBuildContext<'_>,
         route: &Route,
     ) -> Result<Arc<UpstreamProgram>, String> {
-        let shared = around.shared();
         let protocol: Arc<dyn ProgramProtocol> = Arc::new(protocol);
-        let key = protocol.words().key;
         let run = settings.run.as_ref();
         let run = run.map(|run| around.run(run, &route.path)).transpose()?;
         let mut upstream = settings.upstream.clone();
@@ -127,13 +125,12 @@ impl UpstreamProgram {
             upstream.members = vec![MemberTerms::default().at(address)];
         }
         let addresses = upstream.texts();
-        let name = settings.upstream.shown(&route.path, key);
         let check = ProgramCheck::protocol(&protocol);
-        let limits = (settings.upstream.connections, settings.upstream.queue);
+        let (upstream, gate) = around.upstream(&upstream, &route.path, check);
         Ok(Arc::new(UpstreamProgram {
-            upstream: shared.upstream(name.clone(), &upstream, check),
+            upstream,
             run,
-            gate: shared.gate(&format!("{name} {key} {addresses}"), name, limits),
+            gate,
             pace: StderrRateLimit::default(),
             half_close: half_close(route),
             settings: settings.clone(),
