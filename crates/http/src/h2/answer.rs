@@ -304,7 +304,7 @@ impl Http2Connection {
 }
 
 /// Begins a HEADERS frame; returns where.
-fn begin_block(stream: u32, flags: u8, out: &mut Vec<u8>) -> usize {
+pub(super) fn begin_block(stream: u32, flags: u8, out: &mut Vec<u8>) -> usize {
     let at = out.len();
     let flags = flags | frame::END_HEADERS;
     frame::push_header(0, frame::HEADERS, flags, stream, out);
@@ -312,7 +312,7 @@ fn begin_block(stream: u32, flags: u8, out: &mut Vec<u8>) -> usize {
 }
 
 /// Ends the frame that began at `at`; a block too long for one goes on in CONTINUATION frames.
-fn end_block(at: usize, out: &mut Vec<u8>) {
+pub(super) fn end_block(at: usize, out: &mut Vec<u8>) {
     let len = out.len() - at - HEADER_BYTES;
     if len <= PAYLOAD_BYTES {
         return frame::set_len(at, len, out);

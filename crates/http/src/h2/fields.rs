@@ -13,11 +13,35 @@ use crate::limits::{H2_BLOCK_FRAMES_MAX, H2_STREAMS_MAX};
 /// A field block of which more is to come.
 #[derive(Debug)]
 pub(super) struct PartialFieldBlock {
-    stream: u32,
-    ends: bool,
+    pub(super) stream: u32,
+    pub(super) ends: bool,
     depends_on_itself: bool,
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     frame_count: u32,
+}
+
+impl PartialFieldBlock {
+    /// It begins with this fragment.
+    pub(super) fn new(stream: u32, ends: bool, fragment: &[u8]) -> PartialFieldBlock {
+        PartialFieldBlock {
+            stream,
+            ends,
+            depends_on_itself: false,
+            bytes: fragment.to_vec(),
+            frame_count: 1,
+        }
+    }
+
+    /// Adds a fragment; false where that is too much of it.
+    pub(super) fn add(&mut self, fragment: &[u8], frames_max: u32, bytes_max: usize) -> bool {
+        self.frame_count += 1;
+        let fits = self.bytes.len() + fragment.len() <= bytes_max;
+        if fits && self.frame_count <= frames_max {
+            self.bytes.extend_from_slice(fragment);
+            return true;
+        }
+        false
+    }
 }
 
 /// What a HEADERS frame says besides its block.
@@ -61,11 +85,8 @@ impl Http2Connection {
             return self.handle_block(id, flags, fragment, desk);
         }
         self.block = Some(Box::new(PartialFieldBlock {
-            stream: id,
-            ends: flags.ends,
             depends_on_itself,
-            bytes: fragment.to_vec(),
-            frame_count: 1,
+            ..PartialFieldBlock::new(id, flags.ends, fragment)
         }));
         Ok(None)
     }
@@ -88,12 +109,9 @@ impl Http2Connection {
                 "CONTINUATION of another stream's block",
             ));
         }
-        block.frame_count += 1;
-        if block.frame_count > H2_BLOCK_FRAMES_MAX || block.bytes.len() + payload.len() > bytes_max
-        {
+        if !block.add(payload, H2_BLOCK_FRAMES_MAX, bytes_max) {
             return Err(Flood::Continuation.into());
         }
-        block.bytes.extend_from_slice(payload);
         if !header.has(frame::END_HEADERS) {
             return Ok(None);
         }
@@ -254,7 +272,7 @@ fn open(stream: &mut Http2StreamState, sound: Sound, ends: bool) -> OpenedStream
     }
 }
 
-fn strip_padding(header: Header, payload: &[u8]) -> Result<&[u8], Http2ConnectionError> {
+pub(super) fn strip_padding(header: Header, payload: &[u8]) -> Result<&[u8], Http2ConnectionError> {
     if !header.has(frame::PADDED) {
         return Ok(payload);
     }

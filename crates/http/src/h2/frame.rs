@@ -5,6 +5,8 @@
 //! | length | kind | flags | stream (31 bit) | payload ...
 //! ```
 
+use crate::h2::conn::Http2ConnectionError;
+
 /// What a client sends first.
 //= rfc9113#3.4
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -150,4 +152,24 @@ pub(crate) fn number(payload: &[u8]) -> u32 {
     payload
         .first_chunk()
         .map_or(0, |bytes| u32::from_be_bytes(*bytes))
+}
+
+/// Answers a PING that is no answer itself.
+//= rfc9113#6.7
+pub(super) fn answer_ping(
+    header: Header,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), Http2ConnectionError> {
+    if header.stream != 0 {
+        return Err(Http2ConnectionError::protocol("PING on a stream"));
+    }
+    if payload.len() != 8 {
+        return Err(Http2ConnectionError::size("PING has not eight bytes"));
+    }
+    if !header.has(ACK) {
+        push_header(8, PING, ACK, 0, out);
+        out.extend_from_slice(payload);
+    }
+    Ok(())
 }

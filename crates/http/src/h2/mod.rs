@@ -6,11 +6,13 @@
 //! - `stream` the streams of a connection, `schedule` whose turn it is to send
 //! - `budget` how much of what costs the client nothing it may send
 //! - `frame` frames as bytes
+//! - `client` the other side of it: asking other people's servers
 //!
 //! No socket and no clock in here; `thread` carries the bytes, `fields_coding` makes heads of them.
 
 mod answer;
 mod budget;
+pub mod client;
 pub mod conn;
 mod data;
 mod fields;

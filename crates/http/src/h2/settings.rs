@@ -6,16 +6,46 @@ use crate::h2::frame::{self, Header, Http2ErrorCode, WINDOW_BYTES_MAX};
 use crate::limits::{H2_EARLY_PRIORITIES_MAX, H2_STREAMS_MAX};
 use crate::priority::Priority;
 
-const HEADER_TABLE_SIZE: u16 = 1;
-const ENABLE_PUSH: u16 = 2;
-const MAX_CONCURRENT_STREAMS: u16 = 3;
-const INITIAL_WINDOW_SIZE: u16 = 4;
-const MAX_FRAME_SIZE: u16 = 5;
-const MAX_HEADER_LIST_SIZE: u16 = 6;
+pub(super) const HEADER_TABLE_SIZE: u16 = 1;
+pub(super) const ENABLE_PUSH: u16 = 2;
+pub(super) const MAX_CONCURRENT_STREAMS: u16 = 3;
+pub(super) const INITIAL_WINDOW_SIZE: u16 = 4;
+pub(super) const MAX_FRAME_SIZE: u16 = 5;
+pub(super) const MAX_HEADER_LIST_SIZE: u16 = 6;
 //= rfc8441#3
-const ENABLE_CONNECT_PROTOCOL: u16 = 8;
+pub(super) const ENABLE_CONNECT_PROTOCOL: u16 = 8;
 //= rfc9218#2.1
 const NO_RFC7540_PRIORITIES: u16 = 9;
+
+/// The settings of a frame; `None` where it acknowledges ours.
+//= rfc9113#6.5
+pub(super) fn settings_in(
+    header: Header,
+    payload: &[u8],
+) -> Result<Option<impl Iterator<Item = (u16, u32)>>, Http2ConnectionError> {
+    if header.stream != 0 {
+        return Err(Http2ConnectionError::protocol("SETTINGS on a stream"));
+    }
+    if header.has(frame::ACK) {
+        return match payload {
+            [] => Ok(None),
+            _ => Err(Http2ConnectionError::size(
+                "an acknowledgement of SETTINGS has a payload",
+            )),
+        };
+    }
+    let (settings, rest) = payload.as_chunks::<6>();
+    if !rest.is_empty() {
+        return Err(Http2ConnectionError::size(
+            "SETTINGS has a piece of a setting",
+        ));
+    }
+    let read = |setting: &[u8; 6]| {
+        let id = u16::from_be_bytes([setting[0], setting[1]]);
+        (id, frame::number(&setting[2..]))
+    };
+    Ok(Some(settings.iter().map(read)))
+}
 
 impl Http2Connection {
     /// Our settings; what they do not name has the protocol's default.
@@ -40,27 +70,12 @@ impl Http2Connection {
         payload: &[u8],
         desk: &mut FrameReadContext<'_>,
     ) -> Given {
-        if header.stream != 0 {
-            return Err(Http2ConnectionError::protocol("SETTINGS on a stream"));
-        }
         self.budgets.take(Flood::Settings, desk.now_ms)?;
-        if header.has(frame::ACK) {
-            return match payload {
-                [] => Ok(None),
-                _ => Err(Http2ConnectionError::size(
-                    "an acknowledgement of SETTINGS has a payload",
-                )),
-            };
-        }
-        let (settings, rest) = payload.as_chunks::<6>();
-        if !rest.is_empty() {
-            return Err(Http2ConnectionError::size(
-                "SETTINGS has a piece of a setting",
-            ));
-        }
-        for setting in settings {
-            let id = u16::from_be_bytes([setting[0], setting[1]]);
-            self.apply(id, frame::number(&setting[2..]))?;
+        let Some(settings) = settings_in(header, payload)? else {
+            return Ok(None);
+        };
+        for (id, value) in settings {
+            self.apply(id, value)?;
         }
         frame::push_header(0, frame::SETTINGS, frame::ACK, 0, desk.out);
         Ok(None)
@@ -132,17 +147,8 @@ impl Http2Connection {
         payload: &[u8],
         desk: &mut FrameReadContext<'_>,
     ) -> Given {
-        if header.stream != 0 {
-            return Err(Http2ConnectionError::protocol("PING on a stream"));
-        }
-        if payload.len() != 8 {
-            return Err(Http2ConnectionError::size("PING has not eight bytes"));
-        }
         self.budgets.take(Flood::Ping, desk.now_ms)?;
-        if !header.has(frame::ACK) {
-            frame::push_header(8, frame::PING, frame::ACK, 0, desk.out);
-            desk.out.extend_from_slice(payload);
-        }
+        frame::answer_ping(header, payload, desk.out)?;
         Ok(None)
     }
 

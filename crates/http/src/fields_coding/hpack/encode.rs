@@ -28,7 +28,26 @@ impl Stored {
         if is_hop_by_hop(name) {
             return Stored::Never;
         }
-        let is_own = match fixed::index_of(name) {
+        Stored::by(name, value, fixed::index_of(name))
+    }
+
+    /// How a field of a request of ours is written: many clients' share a connection.
+    //= rfc7541#7.1.3
+    pub(crate) fn of_request(name: &[u8], value: &[u8]) -> Stored {
+        let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
+        match name.len() {
+            6 if is(b"cookie") => Stored::AsSecret,
+            13 if is(b"authorization") => Stored::AsSecret,
+            14 if is(b"content-length") => Stored::AsText,
+            11 if is(b"traceparent") => Stored::AsText,
+            13 if is(b"if-none-match") => Stored::AsText,
+            15 if is(b"x-forwarded-for") => Stored::AsText,
+            _ => Stored::of(name, value),
+        }
+    }
+
+    fn by(name: &[u8], value: &[u8], index: Option<usize>) -> Stored {
+        let is_own = match index {
             Some(SET_COOKIE) => return Stored::AsSecret,
             Some(index) => OWN.contains(&index),
             None => false,
@@ -111,6 +130,33 @@ impl Encoder {
             }
         };
         out.push(0x80 | index);
+    }
+
+    /// Begins a block with what a request asks for.
+    pub(crate) fn begin_request(
+        &mut self,
+        method: &[u8],
+        is_https: bool,
+        path: &[u8],
+        out: &mut Vec<u8>,
+    ) {
+        self.begin_bare(out);
+        match method {
+            b"GET" => out.push(0x80 | 2),
+            b"POST" => out.push(0x80 | 3),
+            _ => {
+                push_number(2, 4, 0, out);
+                push_string(method, out);
+            }
+        }
+        out.push(0x80 | if is_https { 7 } else { 6 });
+        match path {
+            b"/" => out.push(0x80 | 4),
+            _ => {
+                push_number(4, 4, 0, out);
+                push_string(path, out);
+            }
+        }
     }
 
     /// Begins a block without one: trailers.
