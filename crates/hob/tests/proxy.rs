@@ -5,6 +5,12 @@ mod harness;
 
 #[path = "proxy/failures.rs"]
 mod failures;
+#[path = "proxy/http2.rs"]
+mod http2;
+#[path = "proxy/http2_h1_only.rs"]
+mod http2_h1_only;
+#[path = "proxy/http2_member.rs"]
+mod http2_member;
 #[path = "proxy/limits.rs"]
 mod limits;
 #[path = "proxy/members.rs"]

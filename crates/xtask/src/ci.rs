@@ -124,6 +124,12 @@ const TESTS: &[CiStep] = &[
         needs: Needs::Program,
         limit: minutes(10),
     },
+    CiStep {
+        name: "over-proxy-h2",
+        call: Call::Xtask(&["over", "proxy-h2"]),
+        needs: Needs::Program,
+        limit: minutes(10),
+    },
 ];
 
 /// What belongs to the program: languages, pages, texts, packages, and how others judge it.
@@ -197,6 +203,7 @@ const QUICK_JUDGES: &[&str] = &[
     "--skip-missing",
     "curl",
     "django",
+    "grpc",
     "h2spec",
     "h2spec-proxy",
     "hyper-h2",

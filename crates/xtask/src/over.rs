@@ -1,5 +1,5 @@
-//! `cargo xtask over tls|h2|h3|proxy [NAME]...`: tests that were written over HTTP/1.1, again over
-//! another protocol. `crates/hob/tests/harness/over.rs` tells how.
+//! `cargo xtask over tls|h2|h3|proxy|proxy-h2 [NAME]...`: tests that were written over HTTP/1.1,
+//! again over another protocol. `crates/hob/tests/harness/over.rs` tells how.
 //!
 //! These are the tests of features: what a client gets must not depend on what it speaks. Tests
 //! with `h1_only` in their names are about HTTP/1 itself; they and those in `NOT_SPOKEN` are
@@ -88,13 +88,15 @@ const NOT_SPOKEN: &[&str] = &[
 /// Runs the tests whose names hold one of those given, or all. They end with counts.
 pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String> {
     let Some((protocol, names)) = arguments.split_first() else {
-        return Err("usage: cargo xtask over tls|h2|h3|proxy [NAME]...".to_string());
+        return Err("usage: cargo xtask over tls|h2|h3|proxy|proxy-h2 [NAME]...".to_string());
     };
-    if !["tls", "h2", "h3", "proxy"].contains(&protocol.as_str()) {
-        return Err(format!("over {protocol:?}? It is tls, h2, h3 or proxy"));
+    if !["tls", "h2", "h3", "proxy", "proxy-h2"].contains(&protocol.as_str()) {
+        return Err(format!(
+            "over {protocol:?}? It is tls, h2, h3, proxy or proxy-h2"
+        ));
     }
     run::build(root)?;
-    let is_proxy = protocol == "proxy";
+    let is_proxy = protocol.starts_with("proxy");
     let files = FEATURES
         .iter()
         .filter(|file| !(is_proxy && OF_CONNECTIONS.contains(file)));

@@ -394,7 +394,7 @@ impl Hob {
     /// The port of hob itself that the tests speak to.
     pub fn own_port(&self) -> u16 {
         match Protocol::tested() {
-            Protocol::H1 | Protocol::Proxy => self.clear_port(),
+            Protocol::H1 | Protocol::Proxy | Protocol::ProxyH2 => self.clear_port(),
             _ => self.tls_port(),
         }
     }

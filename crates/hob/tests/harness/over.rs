@@ -1,7 +1,7 @@
 //! The same tests over other protocols: with `HOB_TEST_OVER` set to `tls`, `h2` or `h3`, hob gets a
 //! TLS listener instead of a clear one, and a test the port of `tests/over/program.rs`, which
 //! carries its HTTP/1.1 there. With `proxy`, a test gets the port of another hob, which passes all
-//! requests on to the one that is tested.
+//! requests on to the one that is tested; with `proxy-h2` over HTTP/2.
 //!
 //! Tests about HTTP/1 itself have `h1_only` in their names and are left out then.
 
@@ -21,6 +21,8 @@ pub enum Protocol {
     H3,
     /// HTTP/1.1 in clear, through another hob.
     Proxy,
+    /// The same, and HTTP/2 between the two.
+    ProxyH2,
 }
 
 impl Protocol {
@@ -32,7 +34,8 @@ impl Protocol {
             Ok("h2") => Protocol::H2,
             Ok("h3") => Protocol::H3,
             Ok("proxy") => Protocol::Proxy,
-            Ok(other) => panic!("HOB_TEST_OVER={other}: it is h1, tls, h2, h3 or proxy"),
+            Ok("proxy-h2") => Protocol::ProxyH2,
+            Ok(other) => panic!("HOB_TEST_OVER={other}: it is h1, tls, h2, h3, proxy or proxy-h2"),
         }
     }
 
@@ -40,14 +43,14 @@ impl Protocol {
     pub fn version(self) -> &'static str {
         match self {
             Protocol::H1 | Protocol::Tls | Protocol::Proxy => "HTTP/1.1",
-            Protocol::H2 => "HTTP/2.0",
+            Protocol::H2 | Protocol::ProxyH2 => "HTTP/2.0",
             Protocol::H3 => "HTTP/3.0",
         }
     }
 
     pub fn scheme(self) -> &'static str {
         match self {
-            Protocol::H1 | Protocol::Proxy => "http",
+            Protocol::H1 | Protocol::Proxy | Protocol::ProxyH2 => "http",
             _ => "https",
         }
     }
@@ -55,7 +58,7 @@ impl Protocol {
     /// The config with which hob speaks it.
     pub fn config(self, text: &str) -> String {
         let tls = match self {
-            Protocol::H1 | Protocol::Proxy => return text.to_owned(),
+            Protocol::H1 | Protocol::Proxy | Protocol::ProxyH2 => return text.to_owned(),
             Protocol::Tls | Protocol::H2 => "{ certificate = \"self-signed\", http3 = false }",
             Protocol::H3 => "\"self-signed\"",
         };
@@ -80,16 +83,18 @@ enum CarrierProgram {
 impl Carrier {
     pub fn start(protocol: Protocol, port: u16) -> Carrier {
         match protocol {
-            Protocol::Proxy => Carrier::start_proxy(port),
+            Protocol::Proxy => Carrier::start_proxy(port, "1.1"),
+            Protocol::ProxyH2 => Carrier::start_proxy(port, "2"),
             protocol => Carrier::start_with(protocol, port, &[]),
         }
     }
 
-    fn start_proxy(port: u16) -> Carrier {
+    fn start_proxy(port: u16, http: &str) -> Carrier {
         let place = Place::new();
         let hob = place.serve_text(&format!(
             "[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\n[[site.route]]\npath = \"/*\"\n\
-             body = \"1GiB\"\nproxy = \"http://127.0.0.1:{port}\"\n"
+             body = \"1GiB\"\n\
+             proxy = {{ to = \"http://127.0.0.1:{port}\", http = \"{http}\" }}\n"
         ));
         let port = hob.clear_port();
         let program = CarrierProgram::Proxy(Box::new((hob, place)));

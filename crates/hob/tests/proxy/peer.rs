@@ -59,6 +59,15 @@ impl Peer {
         Peer::start_after(clear(), acts, Taken::read_head)
     }
 
+    /// The same of one that is spoken to in HTTP/2: what comes first is its preface.
+    pub(crate) fn start_after_preface(acts: Vec<Act>) -> Peer {
+        Peer::start_after(clear(), acts, |taken| {
+            let mut preface = [0; 24];
+            taken.0.read_exact(&mut preface).unwrap();
+            String::from_utf8(preface.to_vec()).unwrap()
+        })
+    }
+
     /// The same for acts that know its port.
     pub(crate) fn start_with(acts: impl FnOnce(u16) -> Vec<Act>) -> Peer {
         Peer::start_at(clear(), acts, Taken::read)
@@ -233,6 +242,16 @@ impl Taken {
         let mut rest = Vec::new();
         let end = self.0.read_to_end(&mut rest);
         (rest, end.is_ok())
+    }
+
+    /// Reads frames of HTTP/2 until a request has come.
+    pub(crate) fn read_http2_head(&mut self) {
+        let mut frame = [0; 9];
+        while frame[3] != 1 {
+            self.0.read_exact(&mut frame).unwrap();
+            let len = u32::from_be_bytes([0, frame[0], frame[1], frame[2]]);
+            self.take(len as usize, &mut Vec::new());
+        }
     }
 
     pub(crate) fn change_keys(&mut self) {

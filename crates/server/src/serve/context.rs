@@ -18,6 +18,7 @@ use crate::handle::resident::DriverThread;
 use crate::handle::resident::grow::WorkerStart;
 use crate::handle::script::lives::Means;
 use crate::handle::upstream::check::CheckMeans;
+use crate::handle::upstream::http2::Http2Connections;
 use crate::handle::upstream::members::Upstream;
 use crate::handle::upstream::run;
 use crate::handle::upstream::run::program::RunProgram;
@@ -79,6 +80,8 @@ pub(crate) struct HandlerContext {
     pub(crate) places: Rc<Places>,
     /// This thread's links to interpreters that scripts are forked from.
     pub(crate) links: Rc<HostLinks>,
+    /// Its connections to members that speak HTTP/2.
+    pub(crate) http2: Rc<Http2Connections>,
     /// The link to the spawner, once the thread runs.
     pub(crate) launcher: OnceCell<Launcher>,
     /// The thread's number, and the thread as workers of resident programs see it.
@@ -131,6 +134,7 @@ impl Answers {
                 now_ms: Cell::new(0),
                 places: Rc::default(),
                 links: Rc::default(),
+                http2: Rc::default(),
                 launcher: OnceCell::new(),
                 thread: index,
                 home: OnceCell::new(),

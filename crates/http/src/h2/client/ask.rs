@@ -39,8 +39,8 @@ impl RequestBlock<'_> {
 }
 
 impl Http2Client {
-    /// Opens a stream, which [`Http2Client::may_open`] must allow, with the head that `write` makes.
-    /// With `ends` that is all of the request. Returns the stream.
+    /// Opens a stream, which [`Http2Client::may_open`] must allow, with the head that `write`
+    /// makes. With `ends` that is all of the request. Returns the stream.
     pub fn open(
         &mut self,
         (is_head_method, ends): (bool, bool),

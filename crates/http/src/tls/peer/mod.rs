@@ -12,4 +12,4 @@ mod tests;
 
 pub use fault::{PeerFault, PeerFaultKind};
 pub use stream::{RestingTls, TlsStream};
-pub use terms::{PeerName, PeerTerms, PeerTrust};
+pub use terms::{PeerName, PeerTerms, PeerTrust, PeerVersions};

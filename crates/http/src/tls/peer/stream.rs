@@ -14,7 +14,7 @@ use rustls::{AlertDescription, ClientConfig};
 use crate::reactor::{Reactor, RestingFd, Watched};
 use crate::tls::handshake::{Established, Handshake, HandshakeProgress};
 use crate::tls::peer::fault::PeerFault;
-use crate::tls::peer::terms::{PeerName, PeerTerms};
+use crate::tls::peer::terms::{PeerName, PeerTerms, PeerVersions};
 use crate::tls::record::{RECORD_BYTES_MAX, TEXT_BYTES_MAX, TlsContentType, record_len};
 use crate::tls::session::{TlsInputEnd, TlsSession};
 
@@ -23,12 +23,13 @@ pub struct TlsStream {
     socket: Watched,
     parts: RefCell<Box<TlsParts>>,
     is_resumed: bool,
+    is_h2: bool,
 }
 
 /// What there is of a connection beside its socket.
 struct TlsParts {
     session: TlsSession,
-    /// What it was made on.
+    /// One of the terms it was made on.
     config: Arc<ClientConfig>,
     /// Sealed bytes that came and are no whole record yet, or were not looked at.
     inbound: Vec<u8>,
@@ -63,11 +64,11 @@ impl TlsStream {
     /// Why there is no TLS.
     pub async fn shake(
         socket: Watched,
-        terms: &PeerTerms,
+        (terms, versions): (&PeerTerms, PeerVersions),
         name: &PeerName,
     ) -> Result<TlsStream, PeerFault> {
         let fault = |error: rustls::Error| PeerFault::of(&error);
-        let begun = Handshake::with_server(&terms.config, name.0.clone());
+        let begun = Handshake::with_server(terms.offering(versions), name.0.clone());
         let mut handshake = begun.map_err(fault)?;
         let (mut input, mut out, mut came) = (Vec::new(), Vec::new(), 0);
         loop {
@@ -78,7 +79,7 @@ impl TlsStream {
             out.clear();
             handshake = match progress {
                 HandshakeProgress::Done(established) => {
-                    let config = Arc::clone(&terms.config);
+                    let config = Arc::clone(&terms.http1);
                     return Ok(TlsStream::new(socket, config, *established, input));
                 }
                 HandshakeProgress::Failed(error) => return Err(fault(error)),
@@ -108,6 +109,7 @@ impl TlsStream {
         TlsStream {
             socket,
             is_resumed: established.is_resumed,
+            is_h2: established.is_h2,
             parts: RefCell::new(Box::new(TlsParts {
                 session: established.session,
                 config,
@@ -123,6 +125,16 @@ impl TlsStream {
     /// The handshake went on with an earlier session.
     pub fn is_resumed(&self) -> bool {
         self.is_resumed
+    }
+
+    /// HTTP/2 was agreed on.
+    pub fn is_h2(&self) -> bool {
+        self.is_h2
+    }
+
+    /// True when it was made on these terms.
+    pub fn is_on(&self, terms: &PeerTerms) -> bool {
+        Arc::ptr_eq(&self.parts.borrow().config, &terms.http1)
     }
 
     /// The socket below.
@@ -298,7 +310,7 @@ impl RestingTls {
     /// True when it was made on these terms.
     pub fn is_on(&self, terms: &PeerTerms) -> bool {
         let parts = self.parts.as_ref();
-        parts.is_some_and(|(_, parts)| Arc::ptr_eq(&parts.config, &terms.config))
+        parts.is_some_and(|(_, parts)| Arc::ptr_eq(&parts.config, &terms.http1))
     }
 
     /// Takes it over. `None` when its other end has ended it, or said something; tickets are
@@ -313,6 +325,7 @@ impl RestingTls {
             socket,
             parts: RefCell::new(parts),
             is_resumed: false,
+            is_h2: false,
         };
         let mut cx = Context::from_waker(Waker::noop());
         let is_open = stream

@@ -21,7 +21,22 @@ use crate::tls::terms::provider;
 
 /// Terms for servers of other people.
 pub struct PeerTerms {
-    pub(super) config: Arc<ClientConfig>,
+    /// By what is offered to be spoken; they know each other's sessions.
+    pub(super) http1: Arc<ClientConfig>,
+    either: Arc<ClientConfig>,
+    http2: Arc<ClientConfig>,
+}
+
+/// Which versions of HTTP are offered.
+//= rfc7301#3.1
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerVersions {
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2, or else HTTP/1.1.
+    Either,
+    /// HTTP/2.
+    Http2,
 }
 
 /// Whose certificates are believed.
@@ -98,12 +113,26 @@ impl PeerTerms {
                 builder.with_client_cert_resolver(Arc::new(shown))
             }
         };
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         // Our records are sealed with the keys that rustls agrees on.
         config.enable_secret_extraction = true;
+        let offering = |names: &[&[u8]]| {
+            let mut config = config.clone();
+            config.alpn_protocols = names.iter().map(|name| name.to_vec()).collect();
+            Arc::new(config)
+        };
         Ok(PeerTerms {
-            config: Arc::new(config),
+            http1: offering(&[b"http/1.1"]),
+            either: offering(&[b"h2", b"http/1.1"]),
+            http2: offering(&[b"h2"]),
         })
+    }
+
+    pub(super) fn offering(&self, versions: PeerVersions) -> &Arc<ClientConfig> {
+        match versions {
+            PeerVersions::Http1 => &self.http1,
+            PeerVersions::Either => &self.either,
+            PeerVersions::Http2 => &self.http2,
+        }
     }
 }
 

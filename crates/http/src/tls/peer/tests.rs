@@ -79,7 +79,7 @@ fn shake(server: &Arc<ServerConfig>, client: &Arc<ClientConfig>) -> Result<Shake
 
 fn terms(pem: &str, certificate: Option<&Certificate>) -> Arc<ClientConfig> {
     let trust = PeerTrust::Authorities(pem.as_bytes(), "ca");
-    PeerTerms::new(trust, certificate).unwrap().config
+    PeerTerms::new(trust, certificate).unwrap().http1
 }
 
 #[test]

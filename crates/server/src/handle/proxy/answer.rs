@@ -1,6 +1,7 @@
 //! From a request to its answer.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,20 +11,28 @@ use hob_trace::metric::ThreadCounters;
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::proxy::Proxy;
-use crate::handle::proxy::exchange::ProxyExchange;
+use crate::handle::proxy::exchange::{AwaitedAnswer, ExchangeOver, ProxyExchange};
 use crate::handle::proxy::fail::{self, ProxyFailure};
 use crate::handle::proxy::head::{SentBody, SentHead, SentUpgrade, TargetParts, push_target};
+use crate::handle::proxy::http1::Http1Exchange;
+use crate::handle::proxy::http2::Http2Exchange;
+use crate::handle::proxy::link::{Http2Link, ProxyLink};
 use crate::handle::proxy::reply;
 use crate::handle::proxy::rewrite::SamePlaces;
 use crate::handle::proxy::wire::Asked;
 use crate::handle::script::body::{BodyCollectError, ProgramRequestBody};
 use crate::handle::script::fail::broken_body;
-use crate::handle::script::gate::enter;
+use crate::handle::script::gate::{Permit, enter};
 use crate::handle::upstream::ask::{AskFailure, AskTerms, AsksMember, note_time};
 use crate::handle::upstream::config::{RetryCause, RetryRules};
 use crate::handle::upstream::fail::UpstreamFailure;
-use crate::handle::upstream::link::{Link, LinkTerms};
-use crate::handle::upstream::sending::{BodyFraming, Outgoing};
+use crate::handle::upstream::http2::{
+    self, Http2Connections, Http2Found, Http2Stream, Http2Wish, HttpVersions,
+};
+use crate::handle::upstream::link::{Connection, Link, LinkTerms, MemberLink};
+use crate::handle::upstream::members::MemberUse;
+use crate::handle::upstream::patience::Patience;
+use crate::handle::upstream::sending::{self, BodyFraming, Outgoing};
 use crate::handle::{AnswersRoute, plain, upstream};
 use crate::route::percent::{UrlPart, encode};
 use crate::serve::context::OnRoute;
@@ -37,6 +46,9 @@ struct ProxiedRequest {
     target: Vec<u8>,
     /// The folder here for which the one in `to` stands; empty where there is none.
     folder: Vec<u8>,
+    /// The key of a WebSocket whose client has none, because it asked by CONNECT.
+    key: Option<Vec<u8>>,
+    connections: Rc<Http2Connections>,
 }
 
 /// The same once it has its place, and since when.
@@ -63,8 +75,16 @@ impl AnswersRoute for Proxy {
         if !self.settings.base.is_empty() && !is_rewritten && on.path[..on.below].ends_with(b"/") {
             encode(&on.path[..on.below], UrlPart::Path, &mut folder);
         }
+        let key = match on.request.head().connect_protocol() {
+            Some(protocol) if protocol.eq_ignore_ascii_case(b"websocket") => {
+                Some(super::tunnel::websocket_key())
+            }
+            _ => None,
+        };
         Answered::Later(Box::pin(run(ProxiedRequest {
             folder,
+            key,
+            connections: Rc::clone(&on.desk.http2),
             proxy: Arc::clone(self),
             request: on.request.clone(),
             counters: Arc::clone(&on.desk.counters),
@@ -110,6 +130,27 @@ impl Proxy {
 }
 
 impl ProxiedRequest {
+    /// The protocol of the tunnel that is asked for, where it may be.
+    fn tunnel(&self) -> Option<&[u8]> {
+        let protocol = self.request.tunnel();
+        protocol.filter(|name| self.proxy.may_upgrade(name))
+    }
+
+    /// What is sent before the body, to a member of this name.
+    fn head<'a>(&'a self, body: &ProgramRequestBody, authority: &'a str) -> SentHead<'a> {
+        SentHead {
+            request: &self.request,
+            settings: &self.proxy.settings,
+            target: &self.target,
+            authority,
+            body: framing(&self.request, body).0,
+            tunnel: self.tunnel().map(|protocol| SentUpgrade {
+                protocol,
+                key: self.key.as_deref(),
+            }),
+        }
+    }
+
     /// Has an answer lead here that names the other server by one of its names.
     fn lead_here(&self, authorities: [&[u8]; 2], response: &mut Response) {
         let settings = &self.proxy.settings;
@@ -137,53 +178,80 @@ impl ProxiedRequest {
 
 impl AsksMember for AskedServer<'_> {
     type Failure = ProxyFailure;
+    type Link = ProxyLink;
 
-    async fn ask(
+    async fn open(
         &self,
-        link: Link,
-        body: ProgramRequestBody,
-        retry: Option<&RetryRules>,
-    ) -> Result<Response, Box<AskFailure<ProxyFailure>>> {
+        used: MemberUse,
+        permit: Permit,
+        connection: Connection,
+    ) -> Result<ProxyLink, (UpstreamFailure, MemberUse, Permit)> {
         let ProxiedRequest {
             proxy,
             request,
             counters,
             pool,
-            target,
             ..
         } = self.ask;
-        let head = request.head();
-        let tunnel = request.tunnel().filter(|name| proxy.may_upgrade(name));
-        let asked = Asked {
-            is_head: head.method() == b"HEAD",
-            tunnel: tunnel.is_some(),
+        let terms = LinkTerms {
+            connect: proxy.settings.timeout.connect,
+            holds_process: false,
+            pool,
         };
-        let key = match head.connect_protocol() {
-            Some(protocol) if protocol.eq_ignore_ascii_case(b"websocket") => {
-                Some(super::tunnel::websocket_key())
+        if proxy.settings.http != HttpVersions::Http1 {
+            let wish = Http2Wish {
+                request,
+                counters,
+                terms,
+                versions: proxy.settings.http,
+                connection,
+                for_tunnel: self.ask.tunnel().is_some(),
+                head_bytes_max: proxy.settings.head,
+            };
+            match self.ask.connections.find(&used, wish).await {
+                Ok(Http2Found::Shared(connection, is_kept)) => {
+                    return Ok(ProxyLink::Http2(Http2Link {
+                        connection,
+                        stream: None,
+                        used,
+                        permit,
+                        is_kept,
+                    }));
+                }
+                Ok(Http2Found::Http1(stream)) => {
+                    return Ok(ProxyLink::Http1(Link::of(stream, used, permit)));
+                }
+                Ok(Http2Found::Nothing) => {}
+                Err(failure) => return Err((failure, used, permit)),
             }
-            _ => None,
+        }
+        let opened = Link::open(used, permit, request, counters, (terms, connection)).await;
+        opened.map(ProxyLink::Http1)
+    }
+
+    async fn ask(
+        &self,
+        link: ProxyLink,
+        body: ProgramRequestBody,
+        retry: Option<&RetryRules>,
+    ) -> Result<Response, Box<AskFailure<ProxyFailure, ProxyLink>>> {
+        let ProxiedRequest { proxy, request, .. } = self.ask;
+        let authority = &proxy.settings.authorities[link.used().index()];
+        let head = self.ask.head(&body, authority);
+        let authorities = [authority.as_bytes(), head.host()];
+        let awaited = AwaitedAnswer::new(proxy, request, &self.ask.counters);
+        let member = Arc::clone(&link.used().member().text);
+        let over = match link {
+            ProxyLink::Http1(link) => {
+                self.send_http1(&head, (link, body), &awaited.patience)
+                    .await
+            }
+            ProxyLink::Http2(link) => {
+                self.send_http2(&head, (link, body), &awaited.patience)
+                    .await
+            }
         };
-        let (sent, framing) = framing(request, &body);
-        let head = SentHead {
-            request,
-            settings: &proxy.settings,
-            target,
-            authority: &proxy.settings.authorities[link.used.index()],
-            body: sent,
-            tunnel: tunnel.map(|protocol| SentUpgrade {
-                protocol,
-                key: key.as_deref(),
-            }),
-        };
-        let authorities = [head.authority.as_bytes(), head.host()];
-        let outgoing = Outgoing {
-            head: head.lines(),
-            body,
-            pool: pool.clone(),
-            framing,
-        };
-        let begun = ProxyExchange::begin(proxy, request, counters, asked, (link, outgoing)).await;
+        let begun = ProxyExchange::new(proxy, awaited, member, over);
         let mut exchange = Some(begun);
         let may_steer = proxy.settings.control;
         let times = (self.started, retry);
@@ -193,11 +261,13 @@ impl AsksMember for AskedServer<'_> {
             response
         };
         answered.map(led).map_err(|failure| {
-            let (link, is_unheard) = exchange.map(ProxyExchange::give_up).unwrap_or_default();
+            let left = exchange.map(ProxyExchange::give_up);
+            let (link, is_unheard, is_undone) = left.unwrap_or_default();
             Box::new(AskFailure {
                 failure,
                 link,
                 is_unheard,
+                is_undone,
                 printed: Vec::new(),
             })
         })
@@ -206,8 +276,55 @@ impl AsksMember for AskedServer<'_> {
     fn cause(&self, failure: &ProxyFailure) -> Option<RetryCause> {
         match failure {
             ProxyFailure::Upstream(failure) => failure.cause(),
-            ProxyFailure::Wire(_) | ProxyFailure::WrongTunnel => Some(RetryCause::Closed),
+            ProxyFailure::Wire(_) | ProxyFailure::WrongTunnel | ProxyFailure::Reset(_) => {
+                Some(RetryCause::Closed)
+            }
         }
+    }
+}
+
+impl AskedServer<'_> {
+    async fn send_http1(
+        &self,
+        head: &SentHead<'_>,
+        (link, body): (Link, ProgramRequestBody),
+        patience: &Patience,
+    ) -> ExchangeOver {
+        let ProxiedRequest { proxy, request, .. } = self.ask;
+        let asked = Asked {
+            is_head: request.head().method() == b"HEAD",
+            tunnel: head.tunnel.is_some(),
+        };
+        let outgoing = Outgoing {
+            head: head.lines(),
+            framing: framing(request, &body).1,
+            body,
+            pool: self.ask.pool.clone(),
+        };
+        sending::begin(outgoing, &link.stream, request, patience).await;
+        ExchangeOver::Http1(Http1Exchange::new(asked, proxy.settings.head, link))
+    }
+
+    async fn send_http2(
+        &self,
+        head: &SentHead<'_>,
+        (mut link, body): (Http2Link, ProgramRequestBody),
+        patience: &Patience,
+    ) -> ExchangeOver {
+        let request = &self.ask.request;
+        let is_all = matches!(body, ProgramRequestBody::None) && head.tunnel.is_none();
+        let terms = (request.head().method() == b"HEAD", is_all);
+        let is_https = link.connection.is_secure();
+        link.stream = Http2Stream::open(&link.connection, terms, |block| {
+            head.write_block(block, is_https);
+        });
+        if let (Some(stream), false) = (&link.stream, is_all) {
+            http2::send(stream, (body, &self.ask.pool), request, patience).await;
+        }
+        ExchangeOver::Http2(Http2Exchange::new(
+            link,
+            head.tunnel.map(|tunnel| tunnel.protocol),
+        ))
     }
 }
 
@@ -243,7 +360,6 @@ async fn run(ask: ProxiedRequest) -> Response {
         proxy,
         request,
         counters,
-        pool,
         ..
     } = &ask;
     let settings = &proxy.settings.upstream;
@@ -280,11 +396,6 @@ async fn run(ask: ProxiedRequest) -> Response {
         upstream: &proxy.upstream,
         request,
         counters,
-        link: LinkTerms {
-            connect: proxy.settings.timeout.connect,
-            holds_process: false,
-            pool,
-        },
         retry: &proxy.settings.retry,
     };
     let answered = upstream::ask::ask(&asked, on, permit, body).await;

@@ -54,7 +54,7 @@ impl BodyStream for ProxiedBody {
             match exchange.poll_more(cx) {
                 Poll::Ready(Ok(AnswerPart::Body(bytes))) => self.rest = bytes,
                 Poll::Ready(Ok(AnswerPart::End | AnswerPart::Head(_))) => {
-                    self.trailers = exchange.trailers.take();
+                    self.trailers = exchange.awaited.trailers.take();
                     self.exchange = None;
                     return Poll::Ready(None);
                 }

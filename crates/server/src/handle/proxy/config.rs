@@ -23,6 +23,7 @@ use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::config::{
     RetryRules, UpstreamSections, UpstreamSettings, UpstreamTlsSpots,
 };
+use crate::handle::upstream::http2::HttpVersions;
 use crate::handle::upstream::patience::UpstreamTimeouts;
 use crate::handle::{Configured, HasSettings, upstream};
 use crate::route::pattern::Pattern;
@@ -52,6 +53,8 @@ pub struct ProxySettings {
     pub location: bool,
     /// Its cookies hold for the route.
     pub cookies: bool,
+    /// Versions of HTTP that are spoken with it.
+    pub http: HttpVersions,
     /// Protocols that may be spoken through tunnels.
     pub upgrade: Vec<String>,
     /// How long nothing may go through a tunnel.
@@ -123,7 +126,11 @@ impl Configured for Proxy {
         route: &Route,
         _: &Pattern,
     ) -> Result<Arc<Proxy>, String> {
-        let (upstream, gate) = around.upstream(&settings.upstream, &route.path, check::protocol());
+        let (upstream, gate) = around.upstream(
+            &settings.upstream,
+            &route.path,
+            check::protocol(settings.http),
+        );
         Ok(Arc::new(Proxy {
             upstream,
             gate,
@@ -252,6 +259,11 @@ fn read(section: &Section, from: UpstreamSections<'_>, faults: &mut Faults<'_>) 
         headers: headers(section, faults),
         location: section.flag("location"),
         cookies: section.flag("cookies"),
+        http: match section.word("http") {
+            "1.1" => HttpVersions::Http1,
+            "2" => HttpVersions::Http2,
+            _ => HttpVersions::Auto,
+        },
         upgrade: upgrade(section, faults),
         tunnel_idle: section.inner("timeout", &PROXY_TIMEOUT, |timeout| timeout.time("tunnel")),
         head: section.size_usize("head"),

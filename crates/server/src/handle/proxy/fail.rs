@@ -19,6 +19,8 @@ pub(super) enum ProxyFailure {
     Wire(WireFault),
     /// A tunnel was opened for another protocol than the one asked for.
     WrongTunnel,
+    /// It broke the stream off, with this code of HTTP/2.
+    Reset(u32),
 }
 
 static REASONS: UpstreamReasons = upstream_reasons!("proxy", "other server");
@@ -33,7 +35,7 @@ impl ProxyFailure {
     fn status(&self) -> u16 {
         match self {
             ProxyFailure::Upstream(failure) => failure.status(),
-            ProxyFailure::Wire(_) | ProxyFailure::WrongTunnel => 502,
+            ProxyFailure::Wire(_) | ProxyFailure::WrongTunnel | ProxyFailure::Reset(_) => 502,
         }
     }
 
@@ -50,6 +52,7 @@ impl ProxyFailure {
             ProxyFailure::Upstream(failure) => failure.reason(&REASONS),
             ProxyFailure::Wire(_) => "what the other server sent is no answer",
             ProxyFailure::WrongTunnel => "the other server opened a tunnel for another protocol",
+            ProxyFailure::Reset(_) => "the other server broke its answer off",
         }
     }
 
@@ -58,6 +61,7 @@ impl ProxyFailure {
             ProxyFailure::Upstream(failure) => failure.details(),
             ProxyFailure::Wire(WireFault(text)) => (*text).into(),
             ProxyFailure::WrongTunnel => "".into(),
+            ProxyFailure::Reset(code) => format!("RST_STREAM with code {code}").into(),
         }
     }
 }
@@ -77,7 +81,7 @@ fn note(request: &Request, member: &str, failure: &ProxyFailure) {
 
 /// How the body of an answer that has begun breaks.
 pub(super) fn broken(exchange: &ProxyExchange, failure: &ProxyFailure) -> BodyError {
-    note(&exchange.request, &exchange.member, failure);
+    note(exchange.request(), &exchange.member, failure);
     BodyError::Source(failure.fault(), failure.reason())
 }
 

@@ -3,6 +3,7 @@
 //! What belongs to a connection stays behind (RFC 9110 section 7.6.1), and so do a client's own
 //! words on who it is: what is told of the client is written here.
 
+use hob_http::h2::client::RequestBlock;
 use hob_http::{Known, Request};
 use hob_trace::address::push_ip;
 use hob_trace::digits::push_decimal;
@@ -166,6 +167,55 @@ fn is_same_name(lower: &[u8], name: &[u8]) -> bool {
     lower.len() == name.len() && lower.iter().zip(name).all(same)
 }
 
+/// Where fields of a head are written.
+trait WritesFields {
+    fn field(&mut self, name: &[u8], value: &[u8]);
+
+    /// A field whose value is written by `write`, which says whether there is one.
+    fn written(&mut self, name: &[u8], write: impl FnOnce(&mut Vec<u8>) -> bool);
+}
+
+/// As lines.
+impl WritesFields for Vec<u8> {
+    fn field(&mut self, name: &[u8], value: &[u8]) {
+        for part in [name, b": ", value, b"\r\n"] {
+            self.extend_from_slice(part);
+        }
+    }
+
+    fn written(&mut self, name: &[u8], write: impl FnOnce(&mut Vec<u8>) -> bool) {
+        let begin = self.len();
+        self.extend_from_slice(name);
+        self.extend_from_slice(b": ");
+        match write(self) {
+            true => self.extend_from_slice(b"\r\n"),
+            false => self.truncate(begin),
+        }
+    }
+}
+
+/// As a block of HTTP/2.
+struct BlockFields<'a, 'b> {
+    block: &'a mut RequestBlock<'b>,
+    value: Vec<u8>,
+}
+
+impl WritesFields for BlockFields<'_, '_> {
+    fn field(&mut self, name: &[u8], value: &[u8]) {
+        //= rfc8441#5
+        if !name.eq_ignore_ascii_case(b"sec-websocket-key") {
+            self.block.field(name, value);
+        }
+    }
+
+    fn written(&mut self, name: &[u8], write: impl FnOnce(&mut Vec<u8>) -> bool) {
+        self.value.clear();
+        if write(&mut self.value) {
+            self.block.field(name, &self.value);
+        }
+    }
+}
+
 impl SentHead<'_> {
     /// The lines, the empty one among them.
     pub(crate) fn lines(&self) -> Vec<u8> {
@@ -199,16 +249,44 @@ impl SentHead<'_> {
         }
         match &self.tunnel {
             Some(SentUpgrade { protocol, key }) => {
-                push_field(out, b"Connection", b"Upgrade");
-                push_field(out, b"Upgrade", protocol);
+                out.field(b"Connection", b"Upgrade");
+                out.field(b"Upgrade", protocol);
                 if let Some(key) = key {
-                    push_field(out, b"Sec-WebSocket-Key", key);
+                    out.field(b"Sec-WebSocket-Key", key);
                 }
             }
-            None if self.settings.upstream.keep == 0 => push_field(out, b"Connection", b"close"),
+            None if self.settings.upstream.keep == 0 => out.field(b"Connection", b"close"),
             None => {}
         }
         out.extend_from_slice(b"\r\n");
+    }
+
+    /// Writes it as a block of HTTP/2. A wish for a tunnel is an extended CONNECT there.
+    //= rfc8441#4
+    pub(super) fn write_block(&self, block: &mut RequestBlock<'_>, is_https: bool) {
+        let head = self.request.head();
+        let what = match &self.tunnel {
+            Some(upgrade) => (&b"CONNECT"[..], Some(upgrade.protocol)),
+            None => (head.method(), None),
+        };
+        block.target(what, is_https, (self.host(), self.target));
+        let mut out = BlockFields {
+            block,
+            value: Vec::new(),
+        };
+        self.push_fields(&mut out);
+        self.push_told(&mut out);
+        if let SentBody::Sized(bytes) = self.body {
+            out.written(b"content-length", |out| {
+                push_decimal(bytes, out);
+                true
+            });
+        }
+        //= rfc9110#10.1.4
+        let mut codings = head.values(b"te");
+        if codings.any(|te| te.split(|byte| *byte == b',').any(is_trailers)) {
+            out.field(b"te", b"trailers");
+        }
     }
 
     pub(super) fn host(&self) -> &[u8] {
@@ -222,7 +300,7 @@ impl SentHead<'_> {
         }
     }
 
-    fn push_fields(&self, out: &mut Vec<u8>) {
+    fn push_fields(&self, out: &mut impl WritesFields) {
         let head = self.request.head();
         let is_traced = self.request.record().trace.is_some();
         // Fields that `Connection` names are the connection's too.
@@ -243,25 +321,19 @@ impl SentHead<'_> {
             {
                 continue;
             }
-            push_field(out, name, value);
+            out.field(name, value);
         }
         for (name, value) in &self.settings.headers {
             if !value.is_empty() {
-                push_field(out, name.as_bytes(), value.as_bytes());
+                out.field(name.as_bytes(), value.as_bytes());
             }
         }
-        let begin = out.len();
-        out.extend_from_slice(b"Cookie: ");
-        let cookies = head.value(Known::Cookie).is_some();
-        match cookies && push_cookies(head.values(b"cookie"), out) {
-            true => out.extend_from_slice(b"\r\n"),
-            false => out.truncate(begin),
+        if head.value(Known::Cookie).is_some() {
+            out.written(b"Cookie", |out| push_cookies(head.values(b"cookie"), out));
         }
         if is_traced {
-            push_line(out, b"traceparent", |out| {
-                push_traceparent(self.request, out)
-            });
-            push_line(out, b"tracestate", |out| push_tracestate(self.request, out));
+            out.written(b"traceparent", |out| push_traceparent(self.request, out));
+            out.written(b"tracestate", |out| push_tracestate(self.request, out));
         }
     }
 
@@ -272,7 +344,7 @@ impl SentHead<'_> {
     }
 
     /// Says who asks, and over what.
-    fn push_told(&self, out: &mut Vec<u8>) {
+    fn push_told(&self, out: &mut impl WritesFields) {
         let tells = &self.settings.forwarded;
         let facts = self.request.facts();
         let host = self.request.head().host();
@@ -286,7 +358,7 @@ impl SentHead<'_> {
                 (tells.real_ip, b"X-Real-IP"),
             ] {
                 if is_told {
-                    push_line(out, name, |out| {
+                    out.written(name, |out| {
                         push_ip(peer.ip(), out);
                         true
                     });
@@ -294,21 +366,21 @@ impl SentHead<'_> {
             }
         }
         if tells.proto {
-            push_field(out, b"X-Forwarded-Proto", scheme);
+            out.field(b"X-Forwarded-Proto", scheme);
         }
         if tells.host && !host.is_empty() {
-            push_field(out, b"X-Forwarded-Host", host);
+            out.field(b"X-Forwarded-Host", host);
         }
         if tells.port
             && let Some(local) = facts.local
         {
-            push_line(out, b"X-Forwarded-Port", |out| {
+            out.written(b"X-Forwarded-Port", |out| {
                 push_decimal(local.port().into(), out);
                 true
             });
         }
         if tells.standard {
-            push_line(out, b"Forwarded", |out| {
+            out.written(b"Forwarded", |out| {
                 push_forwarded(self.request, scheme, out)
             });
         }
@@ -319,7 +391,7 @@ impl SentHead<'_> {
                 .protocol()
                 .word()
                 .trim_start_matches("HTTP/");
-            push_line(out, b"Via", |out| {
+            out.written(b"Via", |out| {
                 out.extend_from_slice(version.as_bytes());
                 out.extend_from_slice(b" hob");
                 true
@@ -351,19 +423,6 @@ fn push_forwarded(request: &Request, scheme: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-fn push_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    for part in [name, b": ", value, b"\r\n"] {
-        out.extend_from_slice(part);
-    }
-}
-
-/// A field whose value is written by `value`, which says whether there is one.
-fn push_line(out: &mut Vec<u8>, name: &[u8], value: impl FnOnce(&mut Vec<u8>) -> bool) {
-    let begin = out.len();
-    out.extend_from_slice(name);
-    out.extend_from_slice(b": ");
-    match value(out) {
-        true => out.extend_from_slice(b"\r\n"),
-        false => out.truncate(begin),
-    }
+fn is_trailers(coding: &[u8]) -> bool {
+    coding.trim_ascii().eq_ignore_ascii_case(b"trailers")
 }

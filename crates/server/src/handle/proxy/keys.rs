@@ -2,7 +2,7 @@
 
 use crate::handle::config::key::Preset::{Nothing, Required};
 use crate::handle::config::key::ValueType::{
-    Flag, Integer, Map, Table, Text, TextOrTexts, Texts, Words,
+    Flag, Integer, Map, Table, Text, TextOrTexts, Texts, Word, Words,
 };
 use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, joined};
 use crate::handle::config::schema::{TIME_OR_NONE, secs};
@@ -22,14 +22,17 @@ pub(crate) const FORWARDED: &[&str] = &[
     "Via",
 ];
 
+/// Words of `http`.
+pub(crate) const VERSIONS: &[&str] = &["auto", "1.1", "2"];
+
 /// `[site.route.proxy]`
 pub(crate) static PROXY: SchemaTable = SchemaTable {
     name: "proxy",
     header: "`proxy` of a route",
-    text: "Another HTTP server answers: requests are passed on to it over HTTP/1.1. A plain string \
+    text: "Another HTTP server answers: requests are passed on to it. A plain string \
            is `to`.",
     base: None,
-    keys: &joined::<{ CHOICE_KEYS.len() + 15 }>(&[
+    keys: &joined::<{ CHOICE_KEYS.len() + 16 }>(&[
         &[
         SchemaKey::new("to", TextOrTexts, Required)
             .says(
@@ -79,6 +82,14 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
             )
             .example("true")
             .aka(&["cookie_path", "cookie_domain"]),
+        SchemaKey::new("http", Word(VERSIONS), Preset::Text("auto"))
+            .says(
+                "The version of HTTP that is spoken with it. `auto`: over TLS HTTP/2 where it takes \
+                 that, else HTTP/1.1; `2`: HTTP/2 without asking, as servers of gRPC want it. Over \
+                 HTTP/2 many requests share a connection, at most as many as it allows.",
+            )
+            .example("\"2\"")
+            .aka(&["http_version", "versions", "proto"]),
         SchemaKey::new("upgrade", Texts, Preset::Texts(&["websocket"]))
             .says(
                 "Protocols that clients may have spoken through a tunnel (`Upgrade`, and CONNECT \

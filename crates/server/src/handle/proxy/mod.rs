@@ -1,9 +1,10 @@
-//! Other HTTP servers: requests are passed on over HTTP/1.1, answers passed back.
+//! Other HTTP servers: requests are passed on over HTTP/1.1 or HTTP/2, answers passed back.
 //!
 //! - `answer` from a request to its answer, `reply` the answer made of what comes back
 //! - `explain` what would be asked, `check` how a member is asked how it is
-//! - `head` the request as it is sent, `wire` what comes back as bytes, `exchange` a request on its
-//!   connection, `body` its answer's body, `tunnel` raw bytes both ways
+//! - `head` the request as it is sent, `link` what it is sent over, `exchange` a request that was
+//!   sent: over `http1`, with `wire` what comes back as bytes, or over `http2`; `body` its answer's
+//!   body, `tunnel` raw bytes both ways
 //! - `rewrite` where answers lead
 //! - `fail` what goes wrong, and who is told
 //! - `keys` its keys, `config` what they say, `limits` what nobody needs to set
@@ -16,8 +17,11 @@ mod exchange;
 mod explain;
 mod fail;
 pub mod head;
+mod http1;
+mod http2;
 pub(crate) mod keys;
 mod limits;
+mod link;
 mod reply;
 mod rewrite;
 mod tunnel;

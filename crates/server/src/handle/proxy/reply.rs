@@ -5,7 +5,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use hob_http::status::has_no_content;
-use hob_http::{Body, Bytes, Request, Response};
+use hob_http::{Body, Bytes, Fields, Request, Response};
 use hob_trace::watch::RequestStage;
 
 use crate::handle::plain;
@@ -63,13 +63,17 @@ pub(super) async fn of(
         return Ok(Response::new(status, fields, unsent));
     }
     let is_events = is_event_stream(&fields);
+    let is_grpc = is_grpc(&fields);
     if is_events {
-        reading.patience.begin_events(control.timeout.is_some());
+        reading
+            .awaited
+            .patience
+            .begin_events(control.timeout.is_some());
     }
-    let is_held = control.buffer != Buffer::Never && !is_events;
+    let is_held = control.buffer != Buffer::Never && !is_events && !is_grpc;
     let (first, is_whole) = read_ahead(reading, body_bytes, is_held).await?;
     let body = match exchange.take() {
-        Some(reading) if !is_whole || reading.trailers.is_some() => {
+        Some(reading) if !is_whole || reading.awaited.trailers.is_some() => {
             let drain = is_events.then(|| request.reactor().watch_drain());
             Body::Stream(Box::new(ProxiedBody::new(
                 reading, first, body_bytes, drain,
@@ -79,6 +83,12 @@ pub(super) async fn of(
         _ => Body::Bytes(first),
     };
     Ok(Response::new(status, fields, body))
+}
+
+/// Messages of gRPC, each of which is awaited by somebody.
+fn is_grpc(fields: &Fields) -> bool {
+    let kind = fields.value(b"content-type").unwrap_or_default();
+    kind.starts_with(b"application/grpc")
 }
 
 /// Takes what has come of the body, and waits a moment for the end of it if it is to be held.
@@ -91,7 +101,7 @@ async fn read_ahead(
     if reading.is_over() {
         return Ok((Bytes::new(), true));
     }
-    let timer = reading.request.reactor().timer();
+    let timer = reading.request().reactor().timer();
     timer.set_precise(match is_held {
         true => OUTPUT_HELD_TIME,
         false => Duration::ZERO,

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use hob_http::reactor::Timer;
 use hob_http::{Body, BodyError, BodyStream, Bytes, Chunk, Request, Response};
 use hob_trace::Fault;
@@ -15,6 +16,7 @@ use crate::handle::proxy::exchange::{AnswerPart, ProxyExchange};
 use crate::handle::proxy::fail::{self, ProxyFailure};
 use crate::handle::proxy::wire::AnswerHead;
 use crate::handle::upstream::fail::UpstreamFailure;
+use crate::handle::upstream::http2::Http2Stream;
 use crate::handle::upstream::patience::set;
 use crate::handle::upstream::stream::MemberStream;
 
@@ -36,6 +38,47 @@ struct Tunnel {
 struct ClientEnd {
     is_there: Cell<bool>,
     waker: RefCell<Option<Waker>>,
+}
+
+/// Where what the client sends is written.
+pub(super) enum TunnelEnd {
+    Http1(Rc<MemberStream>),
+    Http2(Rc<Http2Stream>),
+}
+
+impl TunnelEnd {
+    /// Writes all of it, as fast as the other side takes it. An error where that takes no more.
+    async fn write(&self, mut piece: Bytes) -> Result<(), ()> {
+        match self {
+            TunnelEnd::Http1(stream) => {
+                while !piece.is_empty() {
+                    let written = poll_fn(|cx| stream.poll_write(cx, &piece)).await;
+                    drop(piece.split_to(written.map_err(drop)?));
+                }
+                Ok(())
+            }
+            TunnelEnd::Http2(stream) => stream.send(piece, false).await.map_err(drop),
+        }
+    }
+
+    /// The client has ended its direction.
+    async fn end(&self) {
+        match self {
+            TunnelEnd::Http1(stream) => {
+                let _ = poll_fn(|cx| stream.poll_end(cx)).await;
+            }
+            TunnelEnd::Http2(stream) => {
+                let _ = stream.send(Bytes::new(), true).await;
+            }
+        }
+    }
+
+    fn hang_up(&self) {
+        match self {
+            TunnelEnd::Http1(stream) => stream.hang_up(),
+            TunnelEnd::Http2(stream) => stream.cancel(),
+        }
+    }
 }
 
 /// From the head of a tunnel to an answer.
@@ -62,6 +105,11 @@ pub(super) fn open(
         //= rfc9110#7.8
         None => {
             fields.set(b"Upgrade", protocol);
+            // A member that was asked by CONNECT has not seen the key.
+            let key = request.head().values(b"sec-websocket-key").next();
+            if let (true, Some(key)) = (exchange.is_http2(), key) {
+                fields.set(b"Sec-WebSocket-Accept", &websocket_accept(key));
+            }
         }
     }
     // What comes now is no body of a request.
@@ -86,13 +134,13 @@ impl Tunnel {
         if std::mem::replace(&mut self.is_begun, true) {
             return;
         }
-        if let Some(stream) = self.exchange.stream() {
-            let request = self.exchange.request.clone();
+        if let Some(other) = self.exchange.tunnel_end() {
+            let request = self.exchange.request().clone();
             let (idle, idle_max) = (Rc::clone(&self.idle), self.idle_max);
             let end = Rc::clone(&self.client_end);
             let reactor = request.reactor().clone();
             reactor.spawn(async move {
-                send(&request, &stream, (&idle, idle_max)).await;
+                send(&request, &other, (&idle, idle_max)).await;
                 end.is_there.set(true);
                 if let Some(waker) = end.waker.take() {
                     waker.wake();
@@ -113,33 +161,51 @@ impl Tunnel {
 /// A key for a WebSocket whose client has none: it only has to look like sixteen random bytes in
 /// base64, and to be another one each time (RFC 6455 section 4.1).
 pub(super) fn websocket_key() -> Vec<u8> {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut random = [0_u8; 22];
+    let mut random = [0_u8; 16];
     let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
-    // The last digit has four of its bits behind the last byte.
-    random[21] &= 0x30;
-    let mut key: Vec<u8> = random.map(|byte| DIGITS[usize::from(byte & 63)]).into();
-    key.extend_from_slice(b"==");
-    key
+    base64(&random)
+}
+
+//= rfc4648#4
+fn base64(bytes: &[u8]) -> Vec<u8> {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = Vec::new();
+    for group in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or_default());
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for digit in 0..4 {
+            let value = bits >> (18 - 6 * digit) & 63;
+            text.push(match digit <= group.len() {
+                true => DIGITS[value as usize],
+                false => b'=',
+            });
+        }
+    }
+    text
+}
+
+/// What a server says to have read a client's key.
+//= rfc6455#4.2.2
+fn websocket_accept(key: &[u8]) -> Vec<u8> {
+    const SUFFIX: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+    let sum = digest(&SHA1_FOR_LEGACY_USE_ONLY, &[key, SUFFIX].concat());
+    base64(sum.as_ref())
 }
 
 /// What the client sends, as fast as the other side takes it.
-async fn send(request: &Request, stream: &MemberStream, (idle, idle_max): (&Timer, Duration)) {
+async fn send(request: &Request, other: &TunnelEnd, (idle, idle_max): (&Timer, Duration)) {
     while let Some(piece) = request.next_body().await {
-        let Ok(mut piece) = piece else {
-            stream.hang_up();
+        let Ok(piece) = piece else {
+            other.hang_up();
             return;
         };
         set(idle, idle_max);
-        while !piece.is_empty() {
-            match poll_fn(|cx| stream.poll_write(cx, &piece)).await {
-                Ok(count) => drop(piece.split_to(count)),
-                // It reads no more; what it still has to say comes.
-                Err(_) => return,
-            }
+        // It reads no more; what it still has to say comes.
+        if other.write(piece).await.is_err() {
+            return;
         }
     }
-    let _ = poll_fn(|cx| stream.poll_end(cx)).await;
+    other.end().await;
 }
 
 impl BodyStream for Tunnel {

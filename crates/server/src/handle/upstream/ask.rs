@@ -16,34 +16,46 @@ use crate::handle::script::body::ProgramRequestBody;
 use crate::handle::script::gate::Permit;
 use crate::handle::upstream::config::{RetryCause, RetryRules};
 use crate::handle::upstream::fail::UpstreamFailure;
-use crate::handle::upstream::link::{Connection, Link, LinkTerms, may_be_twice};
+use crate::handle::upstream::link::{Connection, MemberLink, may_be_twice};
 use crate::handle::upstream::members::{MemberUse, MemberWish, NobodyFree, Upstream};
 
 /// One protocol in which members are asked.
 pub(crate) trait AsksMember {
     /// What can go wrong.
     type Failure: From<UpstreamFailure>;
+    /// What a request has of a member.
+    type Link: MemberLink;
+
+    /// Takes a connection. Where there is none, who was to use it gets back what it came with.
+    async fn open(
+        &self,
+        used: MemberUse,
+        permit: Permit,
+        connection: Connection,
+    ) -> Result<Self::Link, (UpstreamFailure, MemberUse, Permit)>;
 
     /// Sends the request, and makes an answer of what comes back. With `retry`, one of a status
     /// that it names is a failure.
     async fn ask(
         &self,
-        link: Link,
+        link: Self::Link,
         body: ProgramRequestBody,
         retry: Option<&RetryRules>,
-    ) -> Result<Response, Box<AskFailure<Self::Failure>>>;
+    ) -> Result<Response, Box<AskFailure<Self::Failure, Self::Link>>>;
 
     /// What a failure is that speaks against the member.
     fn cause(&self, failure: &Self::Failure) -> Option<RetryCause>;
 }
 
 /// What is left where a member gave no answer.
-pub(crate) struct AskFailure<F> {
+pub(crate) struct AskFailure<F, L> {
     pub(crate) failure: F,
     /// The connection, if the request had not ended.
-    pub(crate) link: Option<Link>,
+    pub(crate) link: Option<L>,
     /// Nothing came back.
     pub(crate) is_unheard: bool,
+    /// The member has said that it did nothing.
+    pub(crate) is_undone: bool,
     /// What there is to explain it, for people.
     pub(crate) printed: Vec<u8>,
 }
@@ -62,7 +74,6 @@ pub(crate) struct AskTerms<'a> {
     pub(crate) upstream: &'a Arc<Upstream>,
     pub(crate) request: &'a Request,
     pub(crate) counters: &'a ThreadCounters,
-    pub(crate) link: LinkTerms<'a>,
     pub(crate) retry: &'a RetryRules,
 }
 
@@ -182,8 +193,8 @@ impl Tries<'_> {
         (permit, body): Again,
     ) -> Result<Response, (AskedInVain<P::Failure>, Option<Again>)> {
         let (index, member) = (used.index(), Arc::clone(&used.member().text));
-        let (request, terms) = (self.on.request, (self.on.link, self.connection));
-        let opened = Link::open(used, permit, request, self.on.counters, terms).await;
+        let request = self.on.request;
+        let opened = protocol.open(used, permit, self.connection).await;
         let link = match opened {
             Ok(link) => link,
             Err((failure, used, permit)) => {
@@ -197,20 +208,24 @@ impl Tries<'_> {
                 return Err((vain, goes_on.then_some((permit, body))));
             }
         };
-        let again = held_again(request, &body);
-        let is_kept = link.is_kept;
-        let retry = Some(self.on.retry).filter(|_| again.is_some() && self.has_another());
+        let (held, is_kept) = (held_again(&body), link.is_kept());
+        let is_harmless = may_be_twice(request);
+        let may_retry = is_harmless && held.is_some() && self.has_another();
+        let retry = Some(self.on.retry).filter(|_| may_retry);
         let failed = match protocol.ask(link, body, retry).await {
             Ok(response) => return Ok(response),
             Err(failed) => *failed,
         };
+        let again = held.filter(|_| is_harmless || failed.is_undone);
         // A member that did not get all of the body is not to blame.
         let is_own = self.on.request.body_error().is_none();
         let cause = protocol.cause(&failed.failure).filter(|_| is_own);
-        // The other side had closed it meanwhile.
-        let was_stale = is_kept && failed.is_unheard && cause == Some(RetryCause::Closed);
+        // The other side had closed it meanwhile, or was about to.
+        let is_untouched = failed.is_unheard || failed.is_undone;
+        let may_be_stale = is_kept || failed.is_undone && self.connection == Connection::Any;
+        let was_stale = may_be_stale && is_untouched && cause == Some(RetryCause::Closed);
         if let (Some(link), Some(_), false) = (&failed.link, cause, was_stale) {
-            self.blame(&link.used);
+            self.blame(link.used());
         }
         let vain = AskedInVain {
             failure: failed.failure,
@@ -260,10 +275,9 @@ pub(crate) fn note_time(request: &Request, started: Instant) {
     }
 }
 
-/// The same body once more, where all of it is here and the request may be made twice.
-fn held_again(request: &Request, body: &ProgramRequestBody) -> Option<ProgramRequestBody> {
+/// The same body once more, where all of it is here.
+fn held_again(body: &ProgramRequestBody) -> Option<ProgramRequestBody> {
     match body {
-        _ if !may_be_twice(request) => None,
         ProgramRequestBody::None => Some(ProgramRequestBody::None),
         ProgramRequestBody::Held(bytes) => Some(ProgramRequestBody::Held(bytes.clone())),
         ProgramRequestBody::Spooled(..) | ProgramRequestBody::Coming(..) => None,

@@ -8,6 +8,7 @@ use std::task::Poll;
 
 use hob_http::Reactor;
 use hob_http::proxy_protocol::ProxyVersion;
+use hob_http::tls::peer::PeerVersions;
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::upstream::address::MemberAddress;
@@ -27,20 +28,26 @@ pub(crate) struct CheckProtocol {
 
 /// What is spoken to know how a member is.
 pub(crate) trait ChecksMembers: Debug + Send + Sync {
-    /// What is sent to ask this host for this path.
-    fn request(&self, path: &str, host: &str) -> Vec<u8>;
+    /// Versions of HTTP that are offered over TLS.
+    fn versions(&self) -> PeerVersions {
+        PeerVersions::Http1
+    }
+
+    /// What is sent to ask this host for this path; `is_h2` where HTTP/2 was agreed on.
+    fn request(&self, path: &str, host: &str, is_h2: bool) -> Vec<u8>;
 
     /// The status of the answer that begins so; `None` while more is needed.
     ///
     /// # Errors
     /// Why it is no answer.
-    fn status(&self, came: &[u8]) -> Result<Option<u16>, String>;
+    fn status(&self, came: &[u8], is_h2: bool) -> Result<Option<u16>, String>;
 }
 
 impl CheckProtocol {
     /// Whether members are asked the same.
     pub(crate) fn asks_as(&self, other: &CheckProtocol) -> bool {
-        self.asks.request("/", "") == other.asks.request("/", "")
+        let said = |one: &CheckProtocol| (one.asks.versions(), one.asks.request("/", "", false));
+        said(self) == said(other)
     }
 }
 
@@ -53,7 +60,7 @@ pub(crate) struct CheckMeans {
 }
 
 /// Longest head of an answer to a check, in bytes.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
 const READ_BYTES: usize = 4 * 1024;
 
 /// Begins to look at each member.
@@ -113,7 +120,10 @@ async fn ask(
     let on = (&means.reactor, &means.pool);
     let opening = proxy_protocol::opening(version, None);
     let tls = upstream.terms_for(member);
-    let to = (member, tls.as_ref().map(|tls| &tls.terms));
+    let to = (
+        member,
+        tls.as_ref().map(|tls| (&tls.terms, asks.versions())),
+    );
     let stream = connect::to(to, on, check.timeout, &opening).await;
     let stream = stream.map_err(|error| match error {
         ConnectError::Timeout => "no connection in time".to_owned(),
@@ -128,7 +138,7 @@ async fn ask(
         MemberAddress::Unix(_) | MemberAddress::Run(_) => "localhost",
         _ => &member.text,
     };
-    let request = asks.request(&check.path, host);
+    let request = asks.request(&check.path, host, stream.is_h2());
     let mut exchange = std::pin::pin!(status(&stream, &request, asks));
     let status = poll_fn(|cx| match exchange.as_mut().poll(cx) {
         Poll::Ready(status) => Poll::Ready(status),
@@ -163,7 +173,7 @@ async fn status(
         if count.map_err(text)? == 0 {
             return Err("the connection ended before an answer".to_owned());
         }
-        if let Some(status) = asks.status(&came)? {
+        if let Some(status) = asks.status(&came, socket.is_h2())? {
             return Ok(status);
         }
         if came.len() > HEAD_BYTES_MAX {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hob_http::reactor::Timer;
-use hob_http::tls::peer::{PeerFault, PeerTerms, TlsStream};
+use hob_http::tls::peer::{PeerFault, PeerTerms, PeerVersions, TlsStream};
 use hob_http::{Reactor, Watched};
 use rustix::io::Errno;
 use rustix::net::{
@@ -48,9 +48,10 @@ impl From<io::Error> for ConnectError {
 }
 
 /// Connects to a member, for at most `patience`, and sends what stands before all else. A name is
-/// looked up by `pool`; where TLS is spoken, it is on these terms.
+/// looked up by `pool`; where TLS is spoken, it is on these terms, and these versions of HTTP are
+/// offered.
 pub(crate) async fn to(
-    (member, terms): (&Member, Option<&PeerTerms>),
+    (member, terms): (&Member, Option<(&PeerTerms, PeerVersions)>),
     (reactor, pool): (&Reactor, &DiskThreads),
     patience: Duration,
     opening: &[u8],
@@ -83,7 +84,7 @@ pub(crate) async fn to(
 /// Sends what stands before all else, and makes the handshake, where TLS is spoken.
 async fn speak(
     socket: Watched,
-    (member, terms, opening): (&Member, Option<&PeerTerms>, &[u8]),
+    (member, terms, opening): (&Member, Option<(&PeerTerms, PeerVersions)>, &[u8]),
     limit: &Timer,
 ) -> Result<MemberStream, ConnectError> {
     let mut sent = 0;

@@ -131,6 +131,12 @@ macro_rules! upstream_reasons {
 pub(crate) use upstream_reasons;
 
 impl UpstreamFailure {
+    /// There was no connection in time, which is counted.
+    pub(crate) fn late_to_connect(counters: &ThreadCounters) -> UpstreamFailure {
+        TimeLimit::Connect.count(counters);
+        UpstreamFailure::Time(TimeLimit::Connect)
+    }
+
     /// The status that tells the client.
     pub(crate) fn status(&self) -> u16 {
         match self {

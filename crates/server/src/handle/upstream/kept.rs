@@ -14,7 +14,7 @@ use crate::handle::upstream::stream::{MemberStream, RestingStream};
 
 /// A connection that has rested for so long is closed; within twice that, it is looked whether one
 /// has.
-const REST_MAX: Duration = Duration::from_secs(60);
+pub(crate) const REST_MAX: Duration = Duration::from_secs(60);
 
 /// The connections to one member that rest.
 #[derive(Debug)]

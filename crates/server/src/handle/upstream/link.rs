@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use hob_http::tls::peer::PeerVersions;
 use hob_http::{Reactor, Request};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::watch::RequestStage;
@@ -10,7 +11,7 @@ use hob_trace::watch::RequestStage;
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::script::gate::Permit;
 use crate::handle::upstream::connect::{self, ConnectError};
-use crate::handle::upstream::fail::{TimeLimit, UpstreamFailure};
+use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::kept::WaitingConnection;
 use crate::handle::upstream::members::MemberUse;
 use crate::handle::upstream::proxy_protocol;
@@ -53,6 +54,67 @@ pub(crate) fn may_be_twice(request: &Request) -> bool {
     IDEMPOTENT.contains(&request.head().method())
 }
 
+/// Connects to a member, and counts that. Over TLS these versions of HTTP are offered.
+///
+/// # Errors
+/// Why there is no connection.
+pub(crate) async fn connect(
+    used: &MemberUse,
+    request: &Request,
+    counters: &ThreadCounters,
+    (terms, versions): (LinkTerms<'_>, PeerVersions),
+) -> Result<MemberStream, UpstreamFailure> {
+    let member = used.member();
+    let tls = used.terms();
+    let tls = tls.as_ref().map(|tls| (&tls.terms, versions));
+    let version = used.settings().proxy_protocol;
+    let opening = proxy_protocol::opening(version, Some(request.facts()));
+    let on = (request.reactor(), terms.pool);
+    let stream = match connect::to((member, tls), on, terms.connect, &opening).await {
+        Ok(stream) => stream,
+        Err(ConnectError::Timeout) => return Err(UpstreamFailure::late_to_connect(counters)),
+        Err(ConnectError::Refused(error)) => return Err(UpstreamFailure::Unreachable(error)),
+        Err(ConnectError::Tls(fault)) => return Err(UpstreamFailure::of_tls(fault, counters)),
+    };
+    counters.upstream_connects.add(1);
+    if let MemberStream::Tls(stream) = &stream {
+        counters.upstream_tls_handshakes.add(1);
+        let resumed = u64::from(stream.is_resumed());
+        counters.upstream_tls_resumed.add(resumed);
+    }
+    request.tell(
+        RequestStage::Program,
+        format_args!("the connection to {} is new", member.text),
+    );
+    Ok(stream)
+}
+
+/// What a request has of a member.
+pub(crate) trait MemberLink {
+    fn used(&self) -> &MemberUse;
+
+    /// It had served others before.
+    fn is_kept(&self) -> bool;
+
+    /// Gives it up, and its place among the connections to another try.
+    fn into_permit(self) -> Permit;
+}
+
+impl MemberLink for Link {
+    fn used(&self) -> &MemberUse {
+        &self.used
+    }
+
+    fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+
+    fn into_permit(self) -> Permit {
+        self.hang_up();
+        self.permit
+    }
+}
+
 impl Link {
     /// Takes a connection, one that rests if it may. Where there is none, who was to use it gets
     /// back what it came with.
@@ -76,43 +138,25 @@ impl Link {
         };
         let is_kept = resting.is_some();
         let stream = match resting {
-            Some(stream) => Ok(stream),
+            Some(stream) => stream,
             None => {
-                let version = used.settings().proxy_protocol;
-                let opening = proxy_protocol::opening(version, Some(request.facts()));
-                let on = (reactor, terms.pool);
-                connect::to((member, tls), on, terms.connect, &opening).await
+                let made = connect(&used, request, counters, (terms, PeerVersions::Http1)).await;
+                match made {
+                    Ok(stream) => stream,
+                    Err(failure) => return Err((failure, used, permit)),
+                }
             }
         };
-        let stream = match stream {
-            Ok(stream) => Rc::new(stream),
-            Err(ConnectError::Timeout) => {
-                TimeLimit::Connect.count(counters);
-                return Err((UpstreamFailure::Time(TimeLimit::Connect), used, permit));
-            }
-            Err(ConnectError::Refused(error)) => {
-                return Err((UpstreamFailure::Unreachable(error), used, permit));
-            }
-            Err(ConnectError::Tls(fault)) => {
-                return Err((UpstreamFailure::of_tls(fault, counters), used, permit));
-            }
-        };
-        let (count, how) = match is_kept {
-            true => (&counters.upstream_reuses, "goes on"),
-            false => (&counters.upstream_connects, "is new"),
-        };
-        count.add(1);
-        if let (MemberStream::Tls(stream), false) = (&*stream, is_kept) {
-            counters.upstream_tls_handshakes.add(1);
-            let resumed = u64::from(stream.is_resumed());
-            counters.upstream_tls_resumed.add(resumed);
+        if is_kept {
+            counters.upstream_reuses.add(1);
+            let text = &used.member().text;
+            request.tell(
+                RequestStage::Program,
+                format_args!("the connection to {text} goes on"),
+            );
         }
-        request.tell(
-            RequestStage::Program,
-            format_args!("the connection to {} {how}", member.text),
-        );
         Ok(Link {
-            stream,
+            stream: Rc::new(stream),
             used,
             permit,
             is_kept,
@@ -120,15 +164,20 @@ impl Link {
         })
     }
 
+    /// A new one, that nobody has used.
+    pub(crate) fn of(stream: MemberStream, used: MemberUse, permit: Permit) -> Link {
+        Link {
+            stream: Rc::new(stream),
+            used,
+            permit,
+            is_kept: false,
+            waiting: None,
+        }
+    }
+
     /// Something has come over it.
     pub(crate) fn hear(&mut self) {
         self.waiting = None;
-    }
-
-    /// Gives it up, and its place among the connections to another try.
-    pub(crate) fn into_permit(self) -> Permit {
-        self.hang_up();
-        self.permit
     }
 
     pub(crate) fn hang_up(&self) {

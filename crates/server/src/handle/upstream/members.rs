@@ -66,6 +66,8 @@ pub(crate) struct Member {
     /// An operator wants it to have no new requests.
     is_draining: AtomicBool,
     pub(crate) checked: CheckedHealth,
+    /// Until when it is taken for one that speaks HTTP/1.1 alone, in milliseconds of loop time.
+    pub(crate) http1_until_ms: AtomicU64,
 }
 
 /// What checks found.
@@ -159,6 +161,10 @@ impl Drop for MemberUse {
 
 impl MemberUse {
     pub(crate) fn member(&self) -> &Member {
+        &self.upstream.members[self.index]
+    }
+
+    pub(crate) fn member_arc(&self) -> &Arc<Member> {
         &self.upstream.members[self.index]
     }
 
@@ -536,6 +542,7 @@ impl Member {
             in_since_ms: AtomicU64::new(in_since_ms),
             is_draining: AtomicBool::new(false),
             checked: CheckedHealth::default(),
+            http1_until_ms: AtomicU64::new(0),
         }
     }
 

@@ -8,6 +8,7 @@
 //! - `connect` a connection to it, `proxy_protocol` what one begins with that tells whose it is,
 //!   `stream` its bytes, clear or over TLS on its upstream's `terms`, `kept` those that stay open
 //!   between requests
+//! - `http2` many requests over one connection
 //! - `ask` asking one after the other where one fails, `link` a connection while a request has it
 //! - `sending` a request on its way, `patience` how long its answer is waited for, `fail` what goes
 //!   wrong
@@ -22,6 +23,7 @@ pub(crate) mod check;
 pub mod config;
 pub(crate) mod connect;
 pub(crate) mod fail;
+pub mod http2;
 pub(crate) mod kept;
 pub(crate) mod keys;
 pub(crate) mod latency;

@@ -56,11 +56,60 @@ struct Sending {
 }
 
 /// What of the body is not framed yet.
-enum OutgoingBody {
+pub(crate) enum OutgoingBody {
     Nothing,
     /// What is here of it, and how many bytes are left to send.
     Coming(VecDeque<Bytes>, u64),
-    Spooled(Arc<OwnedFd>, u64, DiskThreads),
+    /// From an offset on.
+    Spooled(Arc<OwnedFd>, u64, u64, DiskThreads),
+}
+
+impl OutgoingBody {
+    /// A body none of which is sent yet.
+    pub(crate) fn new(body: ProgramRequestBody, pool: &DiskThreads) -> OutgoingBody {
+        match body {
+            ProgramRequestBody::None => OutgoingBody::Nothing,
+            ProgramRequestBody::Held(piece) => {
+                let len = piece.len() as u64;
+                OutgoingBody::Coming(VecDeque::from([piece]), len)
+            }
+            ProgramRequestBody::Coming(pieces, len) => OutgoingBody::Coming(pieces, len),
+            ProgramRequestBody::Spooled(file, len) => {
+                OutgoingBody::Spooled(Arc::new(file), 0, len, pool.clone())
+            }
+        }
+    }
+
+    /// The next piece, as it comes; an error where it breaks off.
+    pub(crate) async fn next(&mut self, request: &Request) -> Option<Result<Bytes, ()>> {
+        match self {
+            OutgoingBody::Nothing => None,
+            OutgoingBody::Coming(pieces, left) => {
+                let piece = match pieces.pop_front() {
+                    Some(piece) => Some(Ok(piece)),
+                    None => request.next_body().await.map(|piece| piece.map_err(drop)),
+                };
+                let bytes = piece.iter().flatten().map(|piece| piece.len() as u64);
+                *left = left.saturating_sub(bytes.sum());
+                piece
+            }
+            OutgoingBody::Spooled(_, offset, len, _) if *offset >= *len => None,
+            OutgoingBody::Spooled(file, offset, _, pool) => {
+                let piece = read_spooled(file, *offset, pool).await;
+                *offset += piece.as_ref().map_or(0, |piece| piece.len() as u64);
+                Some(piece.filter(|piece| !piece.is_empty()).ok_or(()))
+            }
+        }
+    }
+
+    /// Of a body whose length is known, all has come.
+    pub(crate) fn is_at_end(&self) -> bool {
+        match self {
+            OutgoingBody::Nothing => true,
+            OutgoingBody::Coming(_, left) => *left == 0,
+            OutgoingBody::Spooled(_, offset, len, _) => offset == len,
+        }
+    }
 }
 
 /// Sends as much as goes at once; the rest follows by itself.
@@ -94,15 +143,11 @@ impl Sending {
             framing,
         } = outgoing;
         let body = match body {
-            ProgramRequestBody::None => OutgoingBody::Nothing,
             ProgramRequestBody::Held(piece) => {
                 (framing.piece)(&mut bytes, &piece);
                 OutgoingBody::Nothing
             }
-            ProgramRequestBody::Coming(pieces, len) => OutgoingBody::Coming(pieces, len),
-            ProgramRequestBody::Spooled(file, len) => {
-                OutgoingBody::Spooled(Arc::new(file), len, pool)
-            }
+            body => OutgoingBody::new(body, &pool),
         };
         if matches!(body, OutgoingBody::Nothing) {
             (framing.end)(&mut bytes);
@@ -136,35 +181,19 @@ impl Sending {
     /// Sends the rest, as fast as it comes and the other side reads. Who takes no more has read
     /// enough. A body that breaks off ends the connection: it must not be taken for whole.
     async fn finish(mut self, stream: &MemberStream, request: &Request, notice: &SendingNotice) {
-        let mut offset = 0;
         loop {
             if poll_fn(|cx| self.poll_write(cx, stream)).await.is_err() {
                 return;
             }
             notice.tell();
-            let piece = match &mut self.body {
-                OutgoingBody::Nothing => return,
-                OutgoingBody::Coming(pieces, left) => {
-                    let piece = match pieces.pop_front() {
-                        Some(piece) => Some(Ok(piece)),
-                        None => request.next_body().await.map(|piece| piece.map_err(drop)),
-                    };
-                    let bytes = piece.iter().flatten().map(|piece| piece.len() as u64);
-                    *left = left.saturating_sub(bytes.sum());
-                    piece
-                }
-                OutgoingBody::Spooled(_, len, _) if offset >= *len => None,
-                OutgoingBody::Spooled(file, _, pool) => {
-                    let piece = read_spooled(file, offset, pool).await;
-                    offset += piece.as_ref().map_or(0, |piece| piece.len() as u64);
-                    Some(piece.filter(|piece| !piece.is_empty()).ok_or(()))
-                }
-            };
-            match piece {
+            if matches!(self.body, OutgoingBody::Nothing) {
+                return;
+            }
+            match self.body.next(request).await {
                 Some(Ok(piece)) => {
                     (self.framing.piece)(&mut self.bytes, &piece);
                     // The end leaves with the last of it: the answer may come right after that.
-                    if let OutgoingBody::Coming(_, 0) = self.body {
+                    if self.body.is_at_end() {
                         self.end_body();
                     }
                 }

@@ -24,6 +24,20 @@ impl MemberStream {
         }
     }
 
+    /// HTTP/2 was agreed on.
+    pub(crate) fn is_h2(&self) -> bool {
+        matches!(self, MemberStream::Tls(stream) if stream.is_h2())
+    }
+
+    /// It is clear and to be so, or was made on these terms.
+    pub(crate) fn is_on(&self, terms: Option<&PeerTerms>) -> bool {
+        match (self, terms) {
+            (MemberStream::Clear(_), None) => true,
+            (MemberStream::Tls(stream), Some(terms)) => stream.is_on(terms),
+            _ => false,
+        }
+    }
+
     /// Ready while reading is worth a try.
     pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
         match self {

@@ -43,11 +43,11 @@ fn settings(members: usize, balance: Balance) -> UpstreamSettings {
 struct Unasked;
 
 impl ChecksMembers for Unasked {
-    fn request(&self, _: &str, _: &str) -> Vec<u8> {
+    fn request(&self, _: &str, _: &str, _: bool) -> Vec<u8> {
         Vec::new()
     }
 
-    fn status(&self, _: &[u8]) -> Result<Option<u16>, String> {
+    fn status(&self, _: &[u8], _: bool) -> Result<Option<u16>, String> {
         Ok(None)
     }
 }

@@ -9,12 +9,13 @@ use hob_trace::metric::ThreadCounters;
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::script::body::{BodyCollectError, ProgramRequestBody};
 use crate::handle::script::fail::broken_body;
-use crate::handle::script::gate::enter;
+use crate::handle::script::gate::{Permit, enter};
 use crate::handle::script::variables::{ProgramRequest, ScriptLocation};
 use crate::handle::upstream::ask::{AskFailure, AskTerms, AsksMember, note_time};
 use crate::handle::upstream::config::{RetryCause, RetryRules};
 use crate::handle::upstream::fail::{TimeLimit, UpstreamFailure};
-use crate::handle::upstream::link::{Link, LinkTerms};
+use crate::handle::upstream::link::{Connection, Link, LinkTerms};
+use crate::handle::upstream::members::MemberUse;
 use crate::handle::upstream::program::exchange::Exchange;
 use crate::handle::upstream::program::fail::{self, Befallen, ProgramFailure};
 use crate::handle::upstream::program::protocol::UnfitVariables;
@@ -153,13 +154,34 @@ struct BegunAsk<'a> {
 
 impl AsksMember for BegunAsk<'_> {
     type Failure = ProgramFailure;
+    type Link = Link;
+
+    async fn open(
+        &self,
+        used: MemberUse,
+        permit: Permit,
+        connection: Connection,
+    ) -> Result<Link, (UpstreamFailure, MemberUse, Permit)> {
+        let ProgramAsk {
+            program,
+            request,
+            counters,
+            pool,
+        } = self.ask;
+        let terms = LinkTerms {
+            connect: program.settings.timeout.connect,
+            holds_process: true,
+            pool,
+        };
+        Link::open(used, permit, request, counters, (terms, connection)).await
+    }
 
     async fn ask(
         &self,
         link: Link,
         body: ProgramRequestBody,
         retry: Option<&RetryRules>,
-    ) -> Result<Response, Box<AskFailure<ProgramFailure>>> {
+    ) -> Result<Response, Box<AskFailure<ProgramFailure, Link>>> {
         let ProgramAsk {
             program,
             request,
@@ -183,6 +205,7 @@ impl AsksMember for BegunAsk<'_> {
                 failure,
                 link,
                 is_unheard,
+                is_undone: false,
                 printed,
             })
         })
@@ -250,11 +273,6 @@ pub(crate) async fn run(ask: ProgramAsk, script: AskedScript) -> Response {
         upstream: &program.upstream,
         request,
         counters,
-        link: LinkTerms {
-            connect: program.settings.timeout.connect,
-            holds_process: true,
-            pool,
-        },
         retry: &program.settings.retry,
     };
     let answered = upstream::ask::ask(&asked, on, permit, body).await;

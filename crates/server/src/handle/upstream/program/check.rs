@@ -49,11 +49,11 @@ impl ProgramCheck {
 }
 
 impl ChecksMembers for ProgramCheck {
-    fn request(&self, path: &str, host: &str) -> Vec<u8> {
+    fn request(&self, path: &str, host: &str, _: bool) -> Vec<u8> {
         self.0.check(&CheckedPath { path, host })
     }
 
-    fn status(&self, came: &[u8]) -> Result<Option<u16>, String> {
+    fn status(&self, came: &[u8], _: bool) -> Result<Option<u16>, String> {
         let (mut output, mut printed) = (Vec::new(), Vec::new());
         let taken = self.0.reader().take(came, &mut output, &mut printed);
         taken.map_err(|failure| failure.details())?;
