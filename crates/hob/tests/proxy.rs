@@ -5,6 +5,8 @@ mod harness;
 
 #[path = "proxy/failures.rs"]
 mod failures;
+#[path = "proxy/kept.rs"]
+mod kept;
 #[path = "proxy/limits.rs"]
 mod limits;
 #[path = "proxy/members.rs"]

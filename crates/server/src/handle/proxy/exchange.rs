@@ -246,7 +246,7 @@ impl ProxyExchange {
     fn rest(&mut self, has_more: bool) {
         let Some(link) = self.link.take() else { return };
         match self.reader.may_rest() && !has_more {
-            true => link.rest(self.request.reactor()),
+            true => link.rest(self.request.reactor(), &self.counters),
             false => link.close(),
         }
         self.unread = Bytes::new();

@@ -15,7 +15,8 @@ use crate::handle::config::tree::Section;
 use crate::handle::config::{CertificateSource, PathStatus, UpstreamTls};
 use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::balance::{Balance, HashKey};
-use crate::handle::upstream::keys::{FAIL_TABLE, QUEUE_TABLE, RETRY_TABLE, TLS_TABLE};
+use crate::handle::upstream::kept::KeepLimits;
+use crate::handle::upstream::keys::{FAIL_TABLE, KEEP_KEYS, QUEUE_TABLE, RETRY_TABLE, TLS_TABLE};
 use crate::handle::upstream::members::FailureLimits;
 use crate::handle::upstream::proxy_protocol;
 use crate::handle::upstream::run::keys::RUN;
@@ -37,6 +38,8 @@ pub struct UpstreamSettings {
     pub connections: usize,
     /// Connections to each member that stay open between requests.
     pub keep: usize,
+    /// How long each of them is kept.
+    pub keep_limits: KeepLimits,
     /// The header of the PROXY protocol that connections begin with.
     pub proxy_protocol: Option<ProxyVersion>,
     /// Requests that wait for one.
@@ -151,6 +154,9 @@ const OWN_KEYS: &[&str] = &[
     "sticky",
     "connections",
     "keep",
+    "keep_requests",
+    "keep_time",
+    "keep_idle",
     "proxy_protocol",
     "queue",
     "fail",
@@ -317,19 +323,7 @@ impl UpstreamSettings {
     ) -> UpstreamSettings {
         let tls = read_tls(from, &mut members, faults);
         let connections = from.with("connections").number("connections");
-        let kept = from.with("keep");
-        // Not every protocol leaves connections open.
-        let keep = match kept.table().key("keep") {
-            Some(_) => kept.number("keep"),
-            None => 0,
-        };
-        let header = from.with("proxy_protocol");
-        let proxy_protocol = proxy_protocol::read(header, (kept, keep), faults);
-        if let Some(given) = kept.given("keep").filter(|_| keep > connections) {
-            faults
-                .warn(given.key, "`keep` is more than `connections`")
-                .hint("there are never more to keep: lower it, or raise `connections`");
-        }
+        let (keep, keep_limits, proxy_protocol) = read_keep(from, connections, faults);
         let (queue, wait) = from.with("queue").inner("queue", &QUEUE_TABLE, |queue| {
             (queue.number("max"), queue.time("wait"))
         });
@@ -361,7 +355,8 @@ impl UpstreamSettings {
                     secret: sticky.optional_text("secret").map(str::to_owned),
                 }),
             connections,
-            keep: proxy_protocol.map_or(keep, |_| 0),
+            keep,
+            keep_limits,
             proxy_protocol,
             queue,
             wait,
@@ -410,6 +405,44 @@ pub(crate) fn look_at_sockets(
                 .hint("start the program that listens there; until then its requests are 502");
         }
     }
+}
+
+/// How many connections are kept, and for how long; and what says that none is.
+fn read_keep(
+    from: UpstreamSections<'_>,
+    connections: usize,
+    faults: &mut Faults<'_>,
+) -> (usize, KeepLimits, Option<ProxyVersion>) {
+    let kept = from.with("keep");
+    // Not every protocol leaves connections open.
+    let may_keep = kept.table().key("keep").is_some();
+    let keep = if may_keep { kept.number("keep") } else { 0 };
+    let header = from.with("proxy_protocol");
+    let proxy_protocol = proxy_protocol::read(header, (kept, keep), faults);
+    if let Some(given) = kept.given("keep").filter(|_| keep > connections) {
+        faults
+            .warn(given.key, "`keep` is more than `connections`")
+            .hint("there are never more to keep: lower it, or raise `connections`");
+    }
+    let keep = proxy_protocol.map_or(keep, |_| 0);
+    let limit = |key: &str| Some(from.with(key)).filter(|one| one.table().key(key).is_some());
+    let time = |key: &str| limit(key).map_or(Duration::ZERO, |one| one.time(key));
+    // Those of a program that hob runs are kept where nothing else is said.
+    let is_any = keep > 0 || from.own.has(RUN) && !from.own.has("keep");
+    for key in KEEP_KEYS.iter().map(|key| key.name) {
+        let given = from.with(key).given(key).filter(|_| !is_any);
+        if let Some(given) = given {
+            faults
+                .warn(given.key, format!("`{key}` does nothing here"))
+                .hint("remove it, or set `keep`: no connection stays open between requests");
+        }
+    }
+    let limits = KeepLimits {
+        requests: limit("keep_requests").map_or(0, |one| one.number("keep_requests")),
+        time: time("keep_time"),
+        idle: time("keep_idle"),
+    };
+    (keep, limits, proxy_protocol)
 }
 
 /// Where parts of TLS stand.

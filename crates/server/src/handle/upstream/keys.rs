@@ -83,7 +83,7 @@ pub(crate) static UPSTREAM: SchemaTable = SchemaTable {
            are. Routes ask them by `to = \"upstream:NAME\"`, all over the same connections and \
            with the same knowledge of who answers and how fast.",
     base: None,
-    keys: &joined::<{ CHOICE_KEYS.len() + 7 }>(&[
+    keys: &joined::<{ KEEP_KEYS.len() + CHOICE_KEYS.len() + 7 }>(&[
         &[
             SchemaKey::new("name", Text, Preset::Required)
                 .says("What routes and `hob upstream` call it.")
@@ -110,9 +110,9 @@ pub(crate) static UPSTREAM: SchemaTable = SchemaTable {
             )
             .says("As `keep` of a handler, for all routes together.")
             .example("16"),
-            QUEUE,
-            TLS,
         ],
+        KEEP_KEYS,
+        &[QUEUE, TLS],
         CHOICE_KEYS,
     ]),
 };
@@ -214,6 +214,35 @@ pub(crate) static HEALTH_TABLE: SchemaTable = SchemaTable {
             .aka(&["passes"]),
     ],
 };
+
+/// Keys beside `keep`: how long a connection is kept.
+pub(in crate::handle) const KEEP_KEYS: &[SchemaKey] = &[
+    SchemaKey::new(
+        "keep_requests",
+        Integer {
+            min: 0,
+            max: 10_000_000,
+        },
+        Preset::Integer(0),
+    )
+    .says("Requests after which a connection that was kept is closed; 0 is any number.")
+    .example("1000")
+    .aka(&["keepalive_requests", "max_requests", "max_reuse"]),
+    SchemaKey::new("keep_time", TIME_OR_NONE, secs(3600))
+        .says(
+            "How old a connection that is kept may become; then it is closed once its request is \
+             over. `\"0s\"` is any age.",
+        )
+        .example("\"10m\"")
+        .aka(&["keepalive_time", "keep_age"]),
+    SchemaKey::new("keep_idle", TIME_SOME, secs(60))
+        .says(
+            "How long a connection stays open without a request. Less than the other side leaves \
+             it open spares requests that come to a connection which it has just closed.",
+        )
+        .example("\"4s\"")
+        .aka(&["keepalive_timeout", "keepalive", "pool_purge_delay"]),
+];
 
 const CONNECTIONS: ValueType = Integer {
     min: 1,

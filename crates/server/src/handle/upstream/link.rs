@@ -1,6 +1,7 @@
 //! A connection to a member while a request has it.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hob_http::{Reactor, Request};
@@ -11,7 +12,7 @@ use crate::cache::disk_threads::DiskThreads;
 use crate::handle::script::gate::Permit;
 use crate::handle::upstream::connect::{self, ConnectError};
 use crate::handle::upstream::fail::{TimeLimit, UpstreamFailure};
-use crate::handle::upstream::kept::WaitingConnection;
+use crate::handle::upstream::kept::{ConnectionAge, WaitingConnection};
 use crate::handle::upstream::members::MemberUse;
 use crate::handle::upstream::proxy_protocol;
 use crate::handle::upstream::stream::MemberStream;
@@ -24,6 +25,7 @@ pub(crate) struct Link {
     permit: Permit,
     /// It had rested.
     pub(crate) is_kept: bool,
+    age: ConnectionAge,
     /// It is new, nothing has come over it, and none is to rest meanwhile.
     waiting: Option<WaitingConnection>,
 }
@@ -76,16 +78,17 @@ impl Link {
         };
         let is_kept = resting.is_some();
         let stream = match resting {
-            Some(stream) => Ok(stream),
+            Some(resting) => Ok(resting),
             None => {
                 let version = used.settings().proxy_protocol;
                 let opening = proxy_protocol::opening(version, Some(request.facts()));
                 let on = (reactor, terms.pool);
-                connect::to((member, tls), on, terms.connect, &opening).await
+                let made = connect::to((member, tls), on, terms.connect, &opening).await;
+                made.map(|stream| (stream, ConnectionAge::new()))
             }
         };
-        let stream = match stream {
-            Ok(stream) => Rc::new(stream),
+        let (stream, age) = match stream {
+            Ok((stream, age)) => (Rc::new(stream), age),
             Err(ConnectError::Timeout) => {
                 TimeLimit::Connect.count(counters);
                 return Err((UpstreamFailure::Time(TimeLimit::Connect), used, permit));
@@ -116,6 +119,7 @@ impl Link {
             used,
             permit,
             is_kept,
+            age,
             waiting: waiting.filter(|_| !is_kept),
         })
     }
@@ -144,16 +148,17 @@ impl Link {
     }
 
     /// Nothing is under way any more: it may serve another request.
-    pub(crate) fn rest(self, reactor: &Reactor) {
+    pub(crate) fn rest(self, reactor: &Reactor, counters: &Arc<ThreadCounters>) {
         let Link {
             stream,
             used,
             permit,
+            age,
             ..
         } = self;
         let kept = &used.member().kept;
         match Rc::try_unwrap(stream) {
-            Ok(stream) if kept.is_any() => kept.put(stream, reactor),
+            Ok(stream) if kept.is_any() => kept.put((stream, age), reactor, counters),
             Ok(stream) => stream.close(),
             // A body is still sent, of which the other side has read enough.
             Err(stream) => stream.hang_up(),

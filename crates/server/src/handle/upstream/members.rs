@@ -228,13 +228,13 @@ impl Upstream {
         let known = |one: &MemberSettings| {
             let mut members = before?.members.iter();
             let known = members.find(|member| member.address == one.address)?;
-            known.kept.set_max(settings.keep);
+            known.kept.set_limits(settings.keep, settings.keep_limits);
             Some(Arc::clone(known))
         };
         let terms = before.filter(|before| before.settings.tls == settings.tls);
         let in_since_ms = before.map_or(0, |_| now_ms);
         let member = |one: &MemberSettings| {
-            let new = || Arc::new(Member::new(one, settings.keep, in_since_ms));
+            let new = || Arc::new(Member::new(one, settings, in_since_ms));
             known(one).unwrap_or_else(new)
         };
         let weights = settings.members.iter().map(|one| one.weight);
@@ -517,8 +517,8 @@ impl Upstream {
 }
 
 impl Member {
-    fn new(settings: &MemberSettings, keep: usize, in_since_ms: u64) -> Member {
-        let address = &settings.address;
+    fn new(own: &MemberSettings, settings: &UpstreamSettings, in_since_ms: u64) -> Member {
+        let address = &own.address;
         Member {
             address: address.clone(),
             name: match address.place() {
@@ -526,7 +526,7 @@ impl Member {
                 _ => None,
             },
             text: address.to_string().into(),
-            kept: KeptConnections::new(keep),
+            kept: KeptConnections::new(settings.keep, settings.keep_limits),
             load: AtomicUsize::new(0),
             answers: AtomicU64::new(0),
             failed: AtomicU64::new(0),

@@ -22,7 +22,7 @@ pub(crate) mod check;
 pub mod config;
 pub(crate) mod connect;
 pub(crate) mod fail;
-pub(crate) mod kept;
+pub mod kept;
 pub(crate) mod keys;
 pub(crate) mod latency;
 pub(crate) mod link;

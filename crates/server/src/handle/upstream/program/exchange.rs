@@ -204,7 +204,7 @@ impl Exchange {
             if !self.has_head {
                 self.credit(&incoming.link);
             }
-            incoming.link.rest(self.request.reactor());
+            incoming.link.rest(self.request.reactor(), &self.counters);
         } else {
             self.incoming = Some(incoming);
         }
