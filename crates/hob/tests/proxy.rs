@@ -3,6 +3,8 @@
 
 mod harness;
 
+#[path = "upstream/authority.rs"]
+mod authority;
 #[path = "proxy/failures.rs"]
 mod failures;
 #[path = "proxy/kept.rs"]

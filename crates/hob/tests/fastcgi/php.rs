@@ -2,10 +2,12 @@
 
 use std::os::unix::fs::symlink;
 
+use crate::authority::Authority;
 use crate::harness::client::{Connection, call};
 use crate::harness::site::Site;
 use crate::harness::{Place, is_root};
 use crate::site::{self, Kept, found};
+use crate::tls::in_front;
 
 const VARIABLES: &str = "<?php foreach (['SCRIPT_NAME', 'SCRIPT_FILENAME', 'PATH_INFO', \
     'DOCUMENT_ROOT', 'REQUEST_URI', 'QUERY_STRING', 'REQUEST_METHOD', \
@@ -397,6 +399,28 @@ fn scripts_that_hob_does_not_see_are_named_as_the_other_side_sees_them() {
         (missing.status, missing.text().trim()),
         (404, "File not found.")
     );
+    site.stop();
+}
+
+#[test]
+fn php_is_asked_over_tls_with_bodies_both_ways() {
+    let (place, _fpm) =
+        with_scripts(&[("back.php", "<?php echo file_get_contents('php://input');")]);
+    let authority = Authority::new("ca");
+    authority.write(&place, "ca.pem");
+    let signed = authority.sign(&["localhost"]);
+    let (port, _front) = in_front(&place, &signed, "run/fpm.sock", "");
+    let keys = format!(
+        "to = \"tls://localhost:{port}\", root = \"php\", keep = 1, tls = {{ ca = \"ca.pem\" }}"
+    );
+    let site = site::serve(place, &keys, "");
+    for len in [10, 3_000_000] {
+        let body: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
+        let reply = call(site.port(), "POST", "/app/back.php", "", &body);
+        assert!(reply.is_whole && reply.answer.body == body);
+    }
+    let counted = ["upstream_tls_handshakes", "upstream_reuses"];
+    assert_eq!(counted.map(|name| site.place.counter(name)), [1, 1]);
     site.stop();
 }
 

@@ -480,7 +480,7 @@ fn read_tls(
         if let Some(given) = section.given("tls") {
             faults
                 .warn(given.key, "`tls` does nothing here")
-                .hint("no member is asked over TLS: write `https://` in `to`, or remove it");
+                .hint("no member is asked over TLS: write `https://` (of programs `tls://`) in `to`, or remove it");
         }
         return None;
     }

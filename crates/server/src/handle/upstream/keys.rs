@@ -284,8 +284,8 @@ pub(in crate::handle) const TLS: SchemaKey =
 pub(crate) static TLS_TABLE: SchemaTable = SchemaTable {
     name: "tls",
     header: "`tls` of an upstream",
-    text: "TLS with members whose address begins with `https://`: their certificates are checked, \
-           and sessions are resumed.",
+    text: "TLS with members whose address begins with `https://`, of programs with `tls://`: their \
+           certificates are checked, and sessions are resumed.",
     base: None,
     keys: &[
         SchemaKey::new("ca", Path, Nothing("the system's authorities"))

@@ -24,6 +24,11 @@ impl MemberStream {
         }
     }
 
+    /// An end of it that is none of TLS may be anybody's.
+    pub(crate) fn is_secure(&self) -> bool {
+        matches!(self, MemberStream::Tls(_))
+    }
+
     /// Ready while reading is worth a try.
     pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
