@@ -2,8 +2,8 @@
 //! has only what host names may have.
 #![no_main]
 
-use hob_inside::names::files::{hosts, name_servers};
-use hob_inside::names::message::{DnsQuestion, NAME_BYTES_MAX, DnsAnswer};
+use hob_server::dns::files::{hosts, name_servers};
+use hob_server::dns::message::{DnsQuestion, NAME_BYTES_MAX, DnsAnswer};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

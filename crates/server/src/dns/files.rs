@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 /// The port of name servers.
 const PORT: u16 = 53;
 /// Name servers that are asked, one after the other.
-pub(super) const SERVER_COUNT_MAX: usize = 3;
+pub const SERVER_COUNT_MAX: usize = 3;
 
 /// Addresses with their first name, of `/etc/hosts`.
 pub fn hosts(text: &str) -> impl Iterator<Item = (IpAddr, &str)> {
@@ -16,7 +16,8 @@ pub fn hosts(text: &str) -> impl Iterator<Item = (IpAddr, &str)> {
         let address = words.next()?.parse().ok()?;
         let name = words.next()?;
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        let is_name = name.len() <= super::message::NAME_BYTES_MAX && name.bytes().all(is_plain);
+        let is_name =
+            name.len() <= crate::dns::message::NAME_BYTES_MAX && name.bytes().all(is_plain);
         is_name.then_some((address, name))
     })
 }

@@ -1,0 +1,9 @@
+//! The DNS: who has which name, as name servers say.
+//!
+//! - `asking` a name server, which waits: for threads that may
+//! - `message` questions and answers as bytes
+//! - `files` what the machine's own files say
+
+pub mod asking;
+pub mod files;
+pub mod message;
