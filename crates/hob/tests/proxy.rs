@@ -13,6 +13,8 @@ mod kept;
 mod limits;
 #[path = "proxy/members.rs"]
 mod members;
+#[path = "proxy/names.rs"]
+mod names;
 #[path = "proxy/passing.rs"]
 mod passing;
 #[path = "proxy/peer.rs"]

@@ -1,6 +1,7 @@
 //! What the config says of an upstream, whatever is spoken there.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use hob_http::tls::peer::PeerName;
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::tree::Section;
-use crate::handle::config::{CertificateSource, PathStatus, UpstreamTls};
+use crate::handle::config::{CertificateSource, PathStatus, UpstreamTls, name_server};
 use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::balance::{Balance, HashKey};
 use crate::handle::upstream::kept::KeepLimits;
@@ -40,6 +41,8 @@ pub struct UpstreamSettings {
     pub keep: usize,
     /// How long each of them is kept.
     pub keep_limits: KeepLimits,
+    /// Name servers that are asked for names of members; empty is what the machine has.
+    pub resolver: Vec<SocketAddr>,
     /// The header of the PROXY protocol that connections begin with.
     pub proxy_protocol: Option<ProxyVersion>,
     /// Requests that wait for one.
@@ -163,6 +166,7 @@ const OWN_KEYS: &[&str] = &[
     "health",
     "slow_start",
     "last_resort",
+    "resolver",
     "tls",
 ];
 
@@ -357,6 +361,7 @@ impl UpstreamSettings {
             connections,
             keep,
             keep_limits,
+            resolver: resolver(from, faults),
             proxy_protocol,
             queue,
             wait,
@@ -571,6 +576,21 @@ fn percent(retry: &Section, faults: &mut Faults<'_>) -> u64 {
             .hint("write a whole number of percent, such as `\"20%\"`");
         0
     })
+}
+
+fn resolver(from: UpstreamSections<'_>, faults: &mut Faults<'_>) -> Vec<SocketAddr> {
+    let mut servers = Vec::new();
+    for (text, spot) in from.with("resolver").given_texts("resolver") {
+        match name_server(text) {
+            Some(server) => servers.push(server),
+            None => {
+                faults
+                    .error(spot, format!("{text:?} is no address of a name server"))
+                    .hint("write an address such as `127.0.0.1`, `127.0.0.1:5353` or `[::1]:53`");
+            }
+        }
+    }
+    servers
 }
 
 fn millis(time: Duration) -> u64 {

@@ -3,6 +3,7 @@
 //! nobody else meanwhile, none rests while a new one waits to be taken. One that has served as many
 //! requests as it may, is as old as it may be, or has rested for too long is closed.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -32,15 +33,18 @@ pub struct KeepLimits {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionAge {
     made: Instant,
+    /// Where it leads, if that was told by a name.
+    place: Option<SocketAddr>,
     /// Requests it was used for, with the one that has it.
     requests: u64,
 }
 
 impl ConnectionAge {
-    /// Of one that was made now, for a request.
-    pub(crate) fn new() -> ConnectionAge {
+    /// Of one that was made now, for a request, to where a name leads.
+    pub(crate) fn new(place: Option<SocketAddr>) -> ConnectionAge {
         ConnectionAge {
             made: Instant::now(),
+            place,
             requests: 1,
         }
     }
@@ -66,6 +70,8 @@ pub(crate) struct KeptConnections {
 #[derive(Debug)]
 struct Resting {
     limits: KeepLimits,
+    /// Where the member's name leads now; empty where it has none, or that is not known yet.
+    places: Vec<SocketAddr>,
     /// The one that rested last is taken first.
     connections: Vec<RestingConnection>,
     /// A task closes those that have rested for too long.
@@ -144,6 +150,7 @@ impl KeptConnections {
             max: AtomicUsize::new(max),
             resting: Mutex::new(Resting {
                 limits,
+                places: Vec::new(),
                 connections: Vec::new(),
                 is_looked_after: false,
             }),
@@ -172,6 +179,19 @@ impl KeptConnections {
         all.limits = limits;
         let surplus = all.connections.len().saturating_sub(max);
         let closed: Vec<_> = all.connections.drain(..surplus).collect();
+        // They may say good-bye.
+        drop((all, closed));
+    }
+
+    /// The member's name leads to these places from now on: connections to others are closed.
+    pub(crate) fn lead_to(&self, places: &[SocketAddr]) {
+        let mut all = self.resting.lock();
+        all.places = places.to_vec();
+        let left = |one: &mut RestingConnection| {
+            let place = one.age.place;
+            place.is_some_and(|place| !places.contains(&place))
+        };
+        let closed: Vec<_> = all.connections.extract_if(.., left).collect();
         // They may say good-bye.
         drop((all, closed));
     }
@@ -224,6 +244,9 @@ impl KeptConnections {
         let resting = RestingConnection { stream, age, since };
         let mut all = self.resting.lock();
         if all.connections.len() >= self.max() || self.waiting.load(Ordering::Relaxed) > 0 {
+            return;
+        }
+        if age.place.is_some_and(|place| !all.places.contains(&place)) {
             return;
         }
         if let Some(end) = all.limits.end_of_use(age, since) {
@@ -302,7 +325,11 @@ mod tests {
             idle: 4 * SECOND,
         };
         let made = Instant::now();
-        let used = |requests| ConnectionAge { made, requests };
+        let used = |requests| ConnectionAge {
+            made,
+            place: None,
+            requests,
+        };
         let after = |seconds: u32| made + seconds * SECOND;
         let ended = |requests, seconds| limits.end_of_use(used(requests), after(seconds));
         assert_eq!(ended(2, 9), None);
@@ -325,6 +352,7 @@ mod tests {
         let made = Instant::now();
         let age = ConnectionAge {
             made,
+            place: None,
             requests: u64::MAX,
         };
         let later = made + 1_000_000 * SECOND;

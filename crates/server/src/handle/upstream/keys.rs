@@ -59,6 +59,15 @@ const PROXY_PROTOCOL: SchemaKey =
              one client's, and serves one request: `keep` is 0.",
         )
         .example("\"v2\"");
+const RESOLVER: SchemaKey = SchemaKey::new("resolver", TextOrTexts, Nothing("the machine's"))
+    .says(
+        "Name servers that are asked for the names of members: an address, with or without a port \
+         (53), or a list of which one is asked after the other. Without it, names are what \
+         `/etc/hosts` and the name servers of `/etc/resolv.conf` say, else what the system finds \
+         by other means.",
+    )
+    .example("\"127.0.0.1:8600\"")
+    .aka(&["resolvers", "name_servers", "dns"]);
 /// Keys for who is asked, and who is left out, and how members hear of clients.
 pub(in crate::handle) const CHOICE_KEYS: &[SchemaKey] = &[
     BALANCE,
@@ -69,6 +78,7 @@ pub(in crate::handle) const CHOICE_KEYS: &[SchemaKey] = &[
     SLOW_START,
     LAST_RESORT,
     PROXY_PROTOCOL,
+    RESOLVER,
 ];
 
 /// The key of the top level that is a list of them.

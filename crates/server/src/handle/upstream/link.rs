@@ -78,13 +78,21 @@ impl Link {
         };
         let is_kept = resting.is_some();
         let stream = match resting {
-            Some(resting) => Ok(resting),
+            Some(resting) => {
+                if let Some(name) = &member.name {
+                    name.keep_current(reactor, terms.pool);
+                }
+                Ok(resting)
+            }
             None => {
                 let version = used.settings().proxy_protocol;
                 let opening = proxy_protocol::opening(version, Some(request.facts()));
                 let on = (reactor, terms.pool);
                 let made = connect::to((member, tls), on, terms.connect, &opening).await;
-                made.map(|stream| (stream, ConnectionAge::new()))
+                made.map(|stream| {
+                    let place = member.name.as_ref().and_then(|_| stream.place());
+                    (stream, ConnectionAge::new(place))
+                })
             }
         };
         let (stream, age) = match stream {

@@ -227,7 +227,7 @@ impl Upstream {
     ) -> Arc<Upstream> {
         let known = |one: &MemberSettings| {
             let mut members = before?.members.iter();
-            let known = members.find(|member| member.address == one.address)?;
+            let known = members.find(|member| member.is_at(one, settings))?;
             known.kept.set_limits(settings.keep, settings.keep_limits);
             Some(Arc::clone(known))
         };
@@ -519,14 +519,17 @@ impl Upstream {
 impl Member {
     fn new(own: &MemberSettings, settings: &UpstreamSettings, in_since_ms: u64) -> Member {
         let address = &own.address;
+        let kept = KeptConnections::new(settings.keep, settings.keep_limits);
         Member {
             address: address.clone(),
             name: match address.place() {
-                MemberAddress::Name(name, port) => Some(ServerName::new(name, *port)),
+                MemberAddress::Name(name, port) => {
+                    Some(ServerName::new((name, *port), &settings.resolver, &kept))
+                }
                 _ => None,
             },
             text: address.to_string().into(),
-            kept: KeptConnections::new(settings.keep, settings.keep_limits),
+            kept,
             load: AtomicUsize::new(0),
             answers: AtomicU64::new(0),
             failed: AtomicU64::new(0),
@@ -537,6 +540,12 @@ impl Member {
             is_draining: AtomicBool::new(false),
             checked: CheckedHealth::default(),
         }
+    }
+
+    /// Whether it is this one, of an upstream with these settings.
+    fn is_at(&self, one: &MemberSettings, settings: &UpstreamSettings) -> bool {
+        let mut name = self.name.iter();
+        self.address == one.address && name.all(|name| name.asks(&settings.resolver))
     }
 
     fn standing(&self) -> MemberStanding {

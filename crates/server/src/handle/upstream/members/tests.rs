@@ -26,6 +26,7 @@ fn settings(members: usize, balance: Balance) -> UpstreamSettings {
         sticky: None,
         connections: 1,
         keep: 0,
+        resolver: Vec::new(),
         keep_limits: KeepLimits {
             requests: 0,
             time: Duration::ZERO,
