@@ -5,6 +5,8 @@ mod harness;
 
 #[path = "upstream/authority.rs"]
 mod authority;
+#[path = "proxy/buffer.rs"]
+mod buffer;
 #[path = "proxy/failures.rs"]
 mod failures;
 #[path = "proxy/kept.rs"]

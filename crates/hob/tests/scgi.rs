@@ -6,6 +6,8 @@ mod harness;
 
 #[path = "upstream/authority.rs"]
 mod authority;
+#[path = "upstream/buffer.rs"]
+mod buffer;
 #[path = "scgi/fossil.rs"]
 mod fossil;
 #[path = "upstream/limits.rs"]

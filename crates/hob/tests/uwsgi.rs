@@ -8,6 +8,8 @@ mod harness;
 mod application;
 #[path = "upstream/authority.rs"]
 mod authority;
+#[path = "upstream/buffer.rs"]
+mod buffer;
 #[path = "upstream/limits.rs"]
 mod limits;
 #[path = "upstream/members.rs"]

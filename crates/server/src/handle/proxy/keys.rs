@@ -7,6 +7,7 @@ use crate::handle::config::key::ValueType::{
 use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, joined};
 use crate::handle::config::schema::{TIME_OR_NONE, secs};
 use crate::handle::script::keys::CONTROL;
+use crate::handle::upstream::buffer::BUFFER;
 use crate::handle::upstream::keys::{
     CHOICE_KEYS, HEAD, KEEP_KEYS, QUEUE, RETRY, TIMEOUT_KEYS, TLS, connections,
 };
@@ -29,7 +30,7 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
     text: "Another HTTP server answers: requests are passed on to it over HTTP/1.1. A plain string \
            is `to`.",
     base: None,
-    keys: &joined::<{ CHOICE_KEYS.len() + KEEP_KEYS.len() + 15 }>(&[
+    keys: &joined::<{ CHOICE_KEYS.len() + KEEP_KEYS.len() + 16 }>(&[
         &[
         SchemaKey::new("to", TextOrTexts, Required)
             .says(
@@ -111,6 +112,7 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
         QUEUE,
         SchemaKey::new("timeout", Table(&PROXY_TIMEOUT), Nothing("")).aka(&["timeouts"]),
         RETRY,
+        BUFFER,
         TLS,
         HEAD,
         CONTROL,

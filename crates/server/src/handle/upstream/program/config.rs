@@ -14,6 +14,7 @@ use crate::handle::script::build::half_close;
 use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::upstream;
 use crate::handle::upstream::address::MemberAddress;
+use crate::handle::upstream::buffer::BufferSettings;
 use crate::handle::upstream::config::{
     MemberTerms, RetryRules, UpstreamSections, UpstreamSettings, UpstreamTlsSpots,
 };
@@ -40,6 +41,8 @@ pub struct ProgramSettings {
     pub retry: RetryRules,
     /// What it is told is the site's root.
     pub document_root: Option<PathBuf>,
+    /// What is held of bodies.
+    pub buffer: BufferSettings,
     /// Variables that every request has, sorted by name.
     pub env: Vec<(String, String)>,
     /// `Authorization` is passed on.
@@ -93,6 +96,7 @@ impl ProgramSettings {
             run,
             timeout: section.inner("timeout", &TIMEOUT_TABLE, UpstreamTimeouts::read),
             retry: RetryRules::read(section, faults),
+            buffer: BufferSettings::read(section),
             document_root: on.around.site.optional_path("root").cloned(),
             env,
             pass_authorization: section.flag("pass_authorization"),
