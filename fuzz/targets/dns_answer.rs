@@ -2,8 +2,8 @@
 //! has only what host names may have.
 #![no_main]
 
-use hob_inside::names::files::{hosts, name_servers};
-use hob_inside::names::message::{DnsQuestion, NAME_BYTES_MAX, DnsAnswer};
+use hob_server::dns::files::{asked_names, hosts, is_in_hosts, name_servers};
+use hob_server::dns::message::{DnsQuestion, NAME_BYTES_MAX, DnsAnswer};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -18,4 +18,6 @@ fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     hosts(&text).for_each(drop);
     name_servers(&text).for_each(drop);
+    is_in_hosts(&text, "app");
+    assert!(asked_names(&text, "app").iter().all(|name| name.len() <= NAME_BYTES_MAX));
 });

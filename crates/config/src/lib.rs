@@ -64,7 +64,7 @@ pub use hidden::{is_secret, without_secrets};
 pub use inside::{Activity, HistorySettings, KeptFile};
 pub use load::{load_built, load_with, read_file, tree_of};
 pub use metrics::{Metrics, MetricsDestination, Otlp, Parent};
-pub use names::ClientNamesSettings;
+pub use names::{ClientNamesSettings, name_server};
 pub use nearest::nearest;
 pub use program::{
     Cgroup, CommandLine, HostSource, IoClass, Language, Namespace, PATH, ProgramConfig,

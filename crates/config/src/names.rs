@@ -30,7 +30,7 @@ const PORT: u16 = 53;
 pub(crate) fn build_names(root: &Section, faults: &mut Faults<'_>) -> Option<ClientNamesSettings> {
     let section = root.section("names")?;
     let server = section.optional_text("server").and_then(|text| {
-        let address = address(text);
+        let address = name_server(text);
         if address.is_none() {
             faults
                 .error(
@@ -51,7 +51,8 @@ pub(crate) fn build_names(root: &Section, faults: &mut Faults<'_>) -> Option<Cli
     })
 }
 
-fn address(text: &str) -> Option<SocketAddr> {
+/// The address of a name server; its port may be left out.
+pub fn name_server(text: &str) -> Option<SocketAddr> {
     let alone = || Some(SocketAddr::new(text.parse::<IpAddr>().ok()?, PORT));
     text.parse().ok().or_else(alone)
 }
@@ -69,10 +70,10 @@ mod tests {
             ("[::1]:5353", "[::1]:5353"),
         ] {
             assert_eq!(
-                address(text).map(|one| one.to_string()).as_deref(),
+                name_server(text).map(|one| one.to_string()).as_deref(),
                 Some(meant)
             );
         }
-        assert_eq!(address("dns.example"), None);
+        assert_eq!(name_server("dns.example"), None);
     }
 }

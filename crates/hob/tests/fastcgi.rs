@@ -4,6 +4,10 @@
 
 mod harness;
 
+#[path = "upstream/authority.rs"]
+mod authority;
+#[path = "upstream/buffer.rs"]
+mod buffer;
 #[path = "fastcgi/failures.rs"]
 mod failures;
 #[path = "fastcgi/kept.rs"]
@@ -24,5 +28,7 @@ mod printed;
 mod run;
 #[path = "upstream/site.rs"]
 mod site;
+#[path = "upstream/tls.rs"]
+mod tls;
 #[path = "fastcgi/wire.rs"]
 mod wire;

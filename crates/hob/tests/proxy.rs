@@ -3,6 +3,10 @@
 
 mod harness;
 
+#[path = "upstream/authority.rs"]
+mod authority;
+#[path = "proxy/buffer.rs"]
+mod buffer;
 #[path = "proxy/failures.rs"]
 mod failures;
 #[path = "proxy/http2.rs"]
@@ -11,10 +15,14 @@ mod http2;
 mod http2_h1_only;
 #[path = "proxy/http2_member.rs"]
 mod http2_member;
+#[path = "proxy/kept.rs"]
+mod kept;
 #[path = "proxy/limits.rs"]
 mod limits;
 #[path = "proxy/members.rs"]
 mod members;
+#[path = "proxy/names.rs"]
+mod names;
 #[path = "proxy/passing.rs"]
 mod passing;
 #[path = "proxy/peer.rs"]

@@ -4,6 +4,10 @@
 
 mod harness;
 
+#[path = "upstream/authority.rs"]
+mod authority;
+#[path = "upstream/buffer.rs"]
+mod buffer;
 #[path = "scgi/fossil.rs"]
 mod fossil;
 #[path = "upstream/limits.rs"]
@@ -18,6 +22,8 @@ mod printed;
 mod run;
 #[path = "upstream/site.rs"]
 mod site;
+#[path = "upstream/tls.rs"]
+mod tls;
 #[path = "upstream/to_its_end.rs"]
 mod to_its_end;
 #[path = "scgi/wire.rs"]

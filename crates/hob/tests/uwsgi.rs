@@ -6,6 +6,10 @@ mod harness;
 
 #[path = "uwsgi/application.rs"]
 mod application;
+#[path = "upstream/authority.rs"]
+mod authority;
+#[path = "upstream/buffer.rs"]
+mod buffer;
 #[path = "upstream/limits.rs"]
 mod limits;
 #[path = "upstream/members.rs"]
@@ -16,6 +20,8 @@ mod peer;
 mod printed;
 #[path = "upstream/site.rs"]
 mod site;
+#[path = "upstream/tls.rs"]
+mod tls;
 #[path = "upstream/to_its_end.rs"]
 mod to_its_end;
 #[path = "uwsgi/wire.rs"]

@@ -3,6 +3,7 @@
 pub mod answer;
 pub mod authorities;
 pub mod cache;
+pub mod dns;
 pub mod explain;
 pub mod handle;
 pub mod inside;

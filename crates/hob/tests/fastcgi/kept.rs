@@ -45,6 +45,23 @@ fn connection_stays_and_serves_the_next_request() {
 }
 
 #[test]
+fn connection_that_has_served_enough_requests_leaves_its_child_to_others() {
+    let place = Place::new();
+    place.folder("php");
+    place.write("php/x.php", "<?php echo 'x';");
+    let _fpm = fpm(&place);
+    let keys = "to = \"unix:run/fpm.sock\", root = \"php\", keep = 1, keep_requests = 2";
+    let site = site::serve(place, keys, "");
+    for _ in 0..5 {
+        assert_eq!(site.get("/app/x.php").answer.text(), "x");
+    }
+    let told = ["upstream_connects", "upstream_reuses"].map(|name| site.place.counter(name));
+    assert_eq!(told, [3, 2]);
+    assert_eq!(site.place.counter("limit_upstream_keep_requests"), 2);
+    site.stop();
+}
+
+#[test]
 fn one_child_serves_many_threads_and_a_client_of_its_own() {
     let place = Place::new();
     place.folder("php");

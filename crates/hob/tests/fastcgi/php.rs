@@ -2,10 +2,12 @@
 
 use std::os::unix::fs::symlink;
 
+use crate::authority::Authority;
 use crate::harness::client::{Connection, call};
 use crate::harness::site::Site;
 use crate::harness::{Place, is_root};
 use crate::site::{self, Kept, found};
+use crate::tls::in_front;
 
 const VARIABLES: &str = "<?php foreach (['SCRIPT_NAME', 'SCRIPT_FILENAME', 'PATH_INFO', \
     'DOCUMENT_ROOT', 'REQUEST_URI', 'QUERY_STRING', 'REQUEST_METHOD', \
@@ -330,6 +332,54 @@ fn files_of_a_site_fall_back_to_its_front_controller() {
     hob.stop();
 }
 
+/// What a front controller is told, and the body it reads.
+const FRONT: &str = "<?php echo implode(' ', array_map(fn ($name) => $_SERVER[$name] ?? '-', \
+    ['REQUEST_METHOD', 'REQUEST_URI', 'SCRIPT_NAME', 'PATH_INFO', 'QUERY_STRING'])), \
+    ' ', file_get_contents('php://input');";
+
+#[test]
+fn permalinks_are_for_the_front_controller_and_what_is_there_is_not() {
+    let (place, _fpm) = with_scripts(&[("index.php", FRONT)]);
+    for folder in ["wp-content", "wp-admin", ".git"] {
+        place.folder(&format!("php/{folder}"));
+    }
+    place.write("php/wp-content/photo.txt", "a photo");
+    place.write("php/wp-admin/index.php", "<?php echo 'admin';");
+    place.write("php/.git/config", "secret");
+    place.write(
+        "hob.toml",
+        "[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\n\
+         [[site.route]]\npath = \"/blog/*.php\"\n\
+         fastcgi = { to = \"unix:run/fpm.sock\", root = \"php\" }\n\
+         [[site.route]]\npath = \"/blog/*\"\n\
+         files = { root = \"php\", index = [\"index.php\"], fallback = \"index.php\" }\n",
+    );
+    let hob = place.serve(&["--config", "hob.toml"]);
+    let ask = |method: &str, target: &str, body: &[u8]| {
+        let answer = call(hob.port(), method, target, "", body).answer;
+        (answer.status, answer.text())
+    };
+    let front = |told: &str| (200, told.to_owned());
+    // As they came: the application makes of them what it likes.
+    assert_eq!(
+        ask("GET", "/blog/2024/hello?p=1", b""),
+        front("GET /blog/2024/hello?p=1 /blog/index.php  p=1 ")
+    );
+    assert_eq!(
+        ask("POST", "/blog/2024/hello", b"name=value"),
+        front("POST /blog/2024/hello /blog/index.php   name=value")
+    );
+    assert_eq!(ask("GET", "/blog/wp-content/photo.txt", b"").1, "a photo");
+    assert_eq!(ask("GET", "/blog/wp-admin/", b"").1, "admin");
+    let slash = call(hob.port(), "GET", "/blog/wp-admin", "", b"").answer;
+    assert_eq!(slash.header("location"), Some("/blog/wp-admin/"));
+    // A script that is not there is missing, and what is hidden is nowhere.
+    let (status, page) = ask("GET", "/blog/none.php", b"");
+    assert!(status == 404 && page.contains("<html"), "{page}");
+    assert!(!ask("GET", "/blog/.git/config", b"").1.contains("secret"));
+    hob.stop();
+}
+
 #[test]
 fn scripts_that_hob_does_not_see_are_named_as_the_other_side_sees_them() {
     let (place, _fpm) = with_scripts(&[("vars.php", VARIABLES)]);
@@ -349,6 +399,28 @@ fn scripts_that_hob_does_not_see_are_named_as_the_other_side_sees_them() {
         (missing.status, missing.text().trim()),
         (404, "File not found.")
     );
+    site.stop();
+}
+
+#[test]
+fn php_is_asked_over_tls_with_bodies_both_ways() {
+    let (place, _fpm) =
+        with_scripts(&[("back.php", "<?php echo file_get_contents('php://input');")]);
+    let authority = Authority::new("ca");
+    authority.write(&place, "ca.pem");
+    let signed = authority.sign(&["localhost"]);
+    let (port, _front) = in_front(&place, &signed, "run/fpm.sock", "");
+    let keys = format!(
+        "to = \"tls://localhost:{port}\", root = \"php\", keep = 1, tls = {{ ca = \"ca.pem\" }}"
+    );
+    let site = site::serve(place, &keys, "");
+    for len in [10, 3_000_000] {
+        let body: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
+        let reply = call(site.port(), "POST", "/app/back.php", "", &body);
+        assert!(reply.is_whole && reply.answer.body == body);
+    }
+    let counted = ["upstream_tls_handshakes", "upstream_reuses"];
+    assert_eq!(counted.map(|name| site.place.counter(name)), [1, 1]);
     site.stop();
 }
 

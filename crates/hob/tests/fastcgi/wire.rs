@@ -1,14 +1,13 @@
 //! FastCGI as its peers speak it.
 
 use std::io::Read;
-use std::os::unix::net::UnixStream;
 
 /// Its key of a route, and what a program for all paths has behind `to`.
 pub(crate) const KEY: &str = "fastcgi";
 pub(crate) const KEYS: &str = ", split = \"\"";
 
 /// Reads up to the empty record that ends the variables.
-pub(crate) fn read_variables(stream: &mut UnixStream) -> Vec<u8> {
+pub(crate) fn read_variables(stream: &mut impl Read) -> Vec<u8> {
     let mut all = Vec::new();
     loop {
         let mut header = [0; 8];

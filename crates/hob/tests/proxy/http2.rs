@@ -357,6 +357,17 @@ fn one_request_a_connection_where_none_is_kept() {
 }
 
 #[test]
+fn connection_has_as_many_requests_as_it_may() {
+    let member = Http2Member::start(Allows::default());
+    let site = serve(&member, "keep_requests = 3");
+    for _ in 0..7 {
+        assert_eq!(site.get("/app/told").answer.status, 200);
+    }
+    assert_eq!(member.connections(), 3);
+    site.stop();
+}
+
+#[test]
 fn checks_ask_over_http2() {
     let member = Http2Member::start(Allows::default());
     let site = serve(&member, "health = { path = \"/empty\", every = \"50ms\" }");
@@ -375,7 +386,8 @@ fn checks_ask_over_http2() {
 /// A member that offers versions of HTTP over TLS, the first one before the second.
 mod over_tls {
     use super::*;
-    use crate::secure::{Authority, over};
+    use crate::authority::Authority;
+    use crate::secure::over;
 
     fn site(place: Place, port: u16, keys: &str) -> Site {
         let handler = format!(

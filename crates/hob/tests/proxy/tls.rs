@@ -2,11 +2,12 @@
 
 use std::sync::mpsc;
 
+use crate::authority::Authority;
 use crate::harness::Place;
 use crate::harness::client::call;
 use crate::harness::site::Site;
 use crate::peer::{Act, Peer, answer, answers, sends, stays_after};
-use crate::secure::{Authority, over, serve};
+use crate::secure::{over, serve};
 
 const CA: &str = "ca = \"ca.pem\"";
 

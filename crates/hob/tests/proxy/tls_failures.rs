@@ -6,12 +6,13 @@ use std::sync::mpsc;
 
 use rcgen::date_time_ymd;
 
+use crate::authority::Authority;
 use crate::harness::Place;
 use crate::harness::client::{Connection, call};
 use crate::harness::over::Protocol;
 use crate::harness::site::Site;
 use crate::peer::{Act, Peer, answers, sends};
-use crate::secure::{Authority, over, serve, serve_in};
+use crate::secure::{over, serve, serve_in};
 
 const CA: &str = "ca = \"ca.pem\"";
 
@@ -123,7 +124,7 @@ fn peer_that_speaks_no_tls_is_told_apart() {
         (
             &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..],
             clear,
-            "; write `http://` in `to`",
+            "; write it without TLS in `to`",
         ),
         (
             b"SSH-2.0-OpenSSH_9.2\r\n",

@@ -2,11 +2,12 @@
 
 use std::sync::mpsc;
 
+use crate::authority::Authority;
 use crate::harness::Place;
 use crate::harness::client::{Connection, call};
 use crate::harness::site::Site;
 use crate::peer::Act;
-use crate::secure::{Authority, serve};
+use crate::secure::serve;
 
 #[test]
 fn certificate_itself_may_stand_for_its_authority() {

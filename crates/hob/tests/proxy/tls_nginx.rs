@@ -5,9 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
+use crate::authority::Authority;
 use crate::harness::site::Site;
 use crate::harness::{DEADLINE, Place, User, is_root, send_signal};
-use crate::secure::{Authority, serve_in};
+use crate::secure::serve_in;
 
 const VERSIONS: [&str; 2] = ["TLSv1.2", "TLSv1.3"];
 

@@ -1,14 +1,13 @@
 //! SCGI as its peers speak it.
 
 use std::io::Read;
-use std::os::unix::net::UnixStream;
 
 /// Its key of a route, and what a program for all paths has behind `to`.
 pub(crate) const KEY: &str = "scgi";
 pub(crate) const KEYS: &str = "";
 
 /// Reads the netstring with the variables.
-pub(crate) fn read_variables(stream: &mut UnixStream) -> Vec<u8> {
+pub(crate) fn read_variables(stream: &mut impl Read) -> Vec<u8> {
     let mut length = Vec::new();
     while length.last() != Some(&b':') {
         let mut byte = [0];

@@ -1,14 +1,13 @@
 //! The protocol of uWSGI as its peers speak it.
 
 use std::io::Read;
-use std::os::unix::net::UnixStream;
 
 /// Its key of a route, and what a program for all paths has behind `to`.
 pub(crate) const KEY: &str = "uwsgi";
 pub(crate) const KEYS: &str = ", modifier1 = 7, modifier2 = 1";
 
 /// Reads the variables.
-pub(crate) fn read_variables(stream: &mut UnixStream) -> Vec<u8> {
+pub(crate) fn read_variables(stream: &mut impl Read) -> Vec<u8> {
     let mut header = [0; 4];
     stream.read_exact(&mut header).unwrap();
     assert_eq!((header[0], header[3]), (7, 1));

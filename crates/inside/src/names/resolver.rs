@@ -11,11 +11,12 @@ use hob_trace::Mutex;
 use hob_trace::ThreadCounters;
 use hob_trace::metric::Counters;
 
-use super::asking::{ReverseLookup, Servers};
+use super::asking::{ReverseLookup, name_of};
 use super::cache::{Cache, NameCacheLookup};
-use super::files;
 use crate::api::Names;
 use hob_config as config;
+use hob_server::dns::asking::NameServers;
+use hob_server::dns::files;
 use hob_server::serve::fleet::now_ms;
 
 /// Threads that ask: one slow answer does not keep the others waiting.
@@ -66,7 +67,7 @@ struct ResolverState {
 
 #[derive(Clone, PartialEq)]
 struct ResolverSettings {
-    servers: Arc<Servers>,
+    servers: Arc<NameServers>,
     keep: Duration,
     keep_unknown: Duration,
 }
@@ -224,7 +225,7 @@ impl ClientNameResolver {
 
     fn run(&self, counters: &ThreadCounters) {
         while let Some((client, settings)) = self.next(counters) {
-            let looked = settings.servers.name_of(client);
+            let looked = name_of(&settings.servers, client);
             counters.names_asked.add(1);
             let (name, keep) = match looked {
                 ReverseLookup::Name(name, ttl_s) => {
@@ -290,7 +291,7 @@ impl ResolverSettings {
             None => files::name_servers(&read("/etc/resolv.conf")).collect(),
         };
         ResolverSettings {
-            servers: Arc::new(Servers {
+            servers: Arc::new(NameServers {
                 addresses,
                 time: names.time,
             }),

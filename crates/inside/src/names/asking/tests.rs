@@ -1,7 +1,9 @@
 //! Against name servers of our own on loopback, which answer as they are told.
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use simple_dns::rdata::{A, PTR, RData};
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QTYPE, RCODE, ResourceRecord, TYPE};
@@ -64,11 +66,11 @@ fn answer(question: &Packet<'_>, name: &str, address: [u8; 4]) -> Packet<'static
 }
 
 fn looked(addresses: &[SocketAddr]) -> ReverseLookup {
-    let servers = Servers {
+    let servers = NameServers {
         addresses: addresses.to_vec(),
         time: Duration::from_millis(500),
     };
-    servers.name_of(CLIENT)
+    name_of(&servers, CLIENT)
 }
 
 fn bytes(packet: &Packet<'_>) -> Vec<u8> {

@@ -10,14 +10,14 @@ use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
 use crate::handle::config::program::Programs;
 use crate::handle::config::tree::Section;
-use crate::handle::config::{Config, Route};
+use crate::handle::config::{Config, Route, UpstreamTls};
 use crate::handle::fastcgi::FastCgi;
 use crate::handle::fastcgi::find::Scripts;
 use crate::handle::fastcgi::keys::FASTCGI;
 use crate::handle::fastcgi::wire::FastCgiProtocol;
 use crate::handle::upstream::program::UpstreamProgram;
-use crate::handle::upstream::program::config::ProgramSettings;
-use crate::handle::{Configured, HasSettings, upstream};
+use crate::handle::upstream::program::config::{ProgramSettings, ProgramSpots};
+use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
 use hob_keeper::preflight::ProgramCheck;
@@ -41,7 +41,7 @@ pub struct FastCgiSettings {
 
 /// Where the parts of a `fastcgi` stand.
 pub struct FastCgiSpots {
-    to: Spot,
+    program: ProgramSpots,
     root: Spot,
 }
 
@@ -60,12 +60,12 @@ impl Configured for FastCgi {
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
     ) -> (FastCgiSettings, FastCgiSpots) {
-        let (settings, to) = read(section, on, programs, faults);
+        let (settings, program) = read(section, on, programs, faults);
         let root = match section.given("root") {
             Some(_) => section.spot("root"),
             None => on.around.site.spot("root"),
         };
-        (settings, FastCgiSpots { to, root })
+        (settings, FastCgiSpots { program, root })
     }
 
     fn build(
@@ -99,20 +99,20 @@ impl Configured for FastCgi {
         if let Some(root) = settings.looked_for() {
             looked.folder(root, spots.root, faults);
         }
-        let (program, who) = (&settings.program, spots.to);
-        upstream::config::look_at_sockets(&program.upstream, who, looked, faults);
-        if let Some(run) = &program.run {
-            run.check(who, config, looked, faults);
-        }
+        settings
+            .program
+            .check(spots.program, config, looked, faults);
     }
 
     fn look(settings: &FastCgiSettings, spots: &FastCgiSpots, look: &mut ProgramCheck<'_, '_, '_>) {
         if let Some(root) = settings.looked_for() {
             look.server_enters(root, spots.root);
         }
-        if let Some(run) = &settings.program.run {
-            run.look(spots.to, look);
-        }
+        settings.program.look(spots.program, look);
+    }
+
+    fn upstream_tls(settings: &FastCgiSettings) -> Option<&UpstreamTls> {
+        settings.program.upstream.tls.as_ref()
     }
 
     fn program(settings: &FastCgiSettings) -> Option<usize> {
@@ -141,8 +141,8 @@ fn read(
     on: &OnSection<'_>,
     programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
-) -> (FastCgiSettings, Spot) {
-    let (mut program, to) = ProgramSettings::read(section, on, programs, faults);
+) -> (FastCgiSettings, ProgramSpots) {
+    let (mut program, spots) = ProgramSettings::read(section, on, programs, faults);
     let of_site = program.document_root.take();
     let split = section.text("split").to_owned();
     let own_root = section.optional_path("root");
@@ -180,7 +180,7 @@ fn read(
         split,
         script_root,
     };
-    (settings, to)
+    (settings, spots)
 }
 
 fn index(section: &Section, faults: &mut Faults<'_>) -> Vec<String> {

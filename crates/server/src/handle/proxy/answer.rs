@@ -24,6 +24,7 @@ use crate::handle::script::body::{BodyCollectError, ProgramRequestBody};
 use crate::handle::script::fail::broken_body;
 use crate::handle::script::gate::{Permit, enter};
 use crate::handle::upstream::ask::{AskFailure, AskTerms, AsksMember, note_time};
+use crate::handle::upstream::buffer::ReadAhead;
 use crate::handle::upstream::config::{RetryCause, RetryRules};
 use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::http2::{
@@ -255,7 +256,13 @@ impl AsksMember for AskedServer<'_> {
         let mut exchange = Some(begun);
         let may_steer = proxy.settings.control;
         let times = (self.started, retry);
-        let answered = reply::of(request, &mut exchange, may_steer, times).await;
+        let ahead = ReadAhead {
+            reactor: request.reactor(),
+            pool: &self.ask.pool,
+            counters: &self.ask.counters,
+            bytes_max: proxy.settings.buffer.response,
+        };
+        let answered = reply::of(request, &mut exchange, (&ahead, may_steer), times).await;
         let led = |mut response: Response| {
             self.ask.lead_here(authorities, &mut response);
             response
@@ -360,16 +367,20 @@ async fn run(ask: ProxiedRequest) -> Response {
         proxy,
         request,
         counters,
+        pool,
         ..
     } = &ask;
     let settings = &proxy.settings.upstream;
     let short = match request.tunnel() {
         Some(_) => Ok(Some(ProgramRequestBody::None)),
-        None => ProgramRequestBody::short(request).await,
+        None => {
+            let buffer = proxy.settings.buffer.request;
+            ProgramRequestBody::announced(request, pool, buffer).await
+        }
     };
     let short = match short {
         Ok(short) => short,
-        Err(error) => return broken_body(request, BodyCollectError::Broken(error)),
+        Err(trouble) => return broken_body(request, trouble),
     };
     let permit = match enter(&proxy.gate, request, counters, settings.wait).await {
         Ok(permit) => permit,

@@ -20,6 +20,7 @@ use crate::handle::proxy::head::is_own_field;
 use crate::handle::proxy::keys::{PROXY, PROXY_TIMEOUT};
 use crate::handle::script::build::half_close;
 use crate::handle::upstream::address::MemberAddress;
+use crate::handle::upstream::buffer::BufferSettings;
 use crate::handle::upstream::config::{
     RetryRules, UpstreamSections, UpstreamSettings, UpstreamTlsSpots,
 };
@@ -38,6 +39,8 @@ pub struct ProxySettings {
     pub timeout: UpstreamTimeouts,
     /// When another member is asked.
     pub retry: RetryRules,
+    /// What is held of bodies.
+    pub buffer: BufferSettings,
     /// The name and port of each member, as `to` has them.
     pub authorities: Vec<String>,
     /// What stands in the place of the route's fixed folder, from a slash to a slash; empty where
@@ -244,6 +247,7 @@ fn read(section: &Section, from: UpstreamSections<'_>, faults: &mut Faults<'_>) 
         upstream: UpstreamSettings::read(from, settings, faults),
         timeout: section.inner("timeout", &PROXY_TIMEOUT, UpstreamTimeouts::read),
         retry: RetryRules::read(section, faults),
+        buffer: BufferSettings::read(section),
         authorities,
         base,
         host: host(section, faults),

@@ -135,7 +135,7 @@ impl ProxyExchange {
             used.answered(after_us, self.request().reactor().now_ms());
         }
         match &mut self.over {
-            ExchangeOver::Http1(http1) => http1.take_head(&self.awaited.request),
+            ExchangeOver::Http1(http1) => http1.take_head(&self.awaited),
             ExchangeOver::Http2(http2) => http2.take_head(),
         }
     }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use hob_http::{Bytes, Request};
+use hob_http::Bytes;
 
 use crate::handle::proxy::exchange::{AnswerPart, AwaitedAnswer};
 use crate::handle::proxy::fail::ProxyFailure;
@@ -38,10 +38,10 @@ impl Http1Exchange {
         self.link.as_ref().map(|link| &link.used)
     }
 
-    pub(super) fn take_head(&mut self, request: &Request) {
+    pub(super) fn take_head(&mut self, awaited: &AwaitedAnswer) {
         if self.reader.is_over() {
             let has_more = !self.unread.is_empty();
-            self.rest(request, has_more);
+            self.rest(awaited, has_more);
         }
     }
 
@@ -96,7 +96,7 @@ impl Http1Exchange {
         // What follows is nobody's.
         body.truncate(begin + self.reader.take_body(came));
         if self.reader.is_over() {
-            self.rest(&awaited.request, came > left as u64);
+            self.rest(awaited, came > left as u64);
         }
         Some(Poll::Ready(Ok(is_more)))
     }
@@ -163,7 +163,7 @@ impl Http1Exchange {
             // With the head alone it is not known yet whether it is taken.
             if self.reader.is_over() && !matches!(more, Some(AnswerPart::Head(_))) {
                 let has_more = !self.unread.is_empty();
-                self.rest(&awaited.request, has_more);
+                self.rest(awaited, has_more);
                 return Ok(more.or(Some(AnswerPart::End)));
             }
             return Ok(more);
@@ -171,10 +171,10 @@ impl Http1Exchange {
     }
 
     /// The answer has ended: the connection may serve another request, unless there is more on it.
-    fn rest(&mut self, request: &Request, has_more: bool) {
+    fn rest(&mut self, awaited: &AwaitedAnswer, has_more: bool) {
         let Some(link) = self.link.take() else { return };
         match self.reader.may_rest() && !has_more {
-            true => link.rest(request.reactor()),
+            true => link.rest(awaited.request.reactor(), &awaited.counters),
             false => link.close(),
         }
         self.unread = Bytes::new();

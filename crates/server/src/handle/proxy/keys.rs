@@ -7,8 +7,9 @@ use crate::handle::config::key::ValueType::{
 use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, joined};
 use crate::handle::config::schema::{TIME_OR_NONE, secs};
 use crate::handle::script::keys::CONTROL;
+use crate::handle::upstream::buffer::BUFFER;
 use crate::handle::upstream::keys::{
-    CHOICE_KEYS, HEAD, QUEUE, RETRY, TIMEOUT_KEYS, TLS, connections,
+    CHOICE_KEYS, HEAD, KEEP_KEYS, QUEUE, RETRY, TIMEOUT_KEYS, TLS, connections,
 };
 
 /// Words of `forwarded`.
@@ -32,7 +33,7 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
     text: "Another HTTP server answers: requests are passed on to it. A plain string \
            is `to`.",
     base: None,
-    keys: &joined::<{ CHOICE_KEYS.len() + 16 }>(&[
+    keys: &joined::<{ CHOICE_KEYS.len() + KEEP_KEYS.len() + 17 }>(&[
         &[
         SchemaKey::new("to", TextOrTexts, Required)
             .says(
@@ -110,14 +111,19 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
             Preset::Integer(256),
         )
         .says(
-            "Connections to each member that stay open between requests, of all threads together; \
-             one that has rested for a minute or two is closed. Fewer than are in use at a time \
-             means that some are opened anew all the time. 0 opens one for each request.",
+            "Connections to each member that stay open between requests, of all threads together. \
+             Fewer than are in use at a time means that some are opened anew all the time. 0 opens \
+             one for each request.",
         )
-        .example("8"),
+        .example("8")
+        .aka(&["pool_max_conn"]),
+        ],
+        KEEP_KEYS,
+        &[
         QUEUE,
         SchemaKey::new("timeout", Table(&PROXY_TIMEOUT), Nothing("")).aka(&["timeouts"]),
         RETRY,
+        BUFFER,
         TLS,
         HEAD,
         CONTROL,

@@ -18,6 +18,7 @@ use crate::handle::proxy::wire::AnswerHead;
 use crate::handle::script::control::{Buffer, Control, is_event_stream};
 use crate::handle::script::reply::Unsent;
 use crate::handle::upstream::ask::note_time;
+use crate::handle::upstream::buffer::ReadAhead;
 use crate::handle::upstream::config::{RetryCause, RetryRules};
 use crate::handle::upstream::fail::UpstreamFailure;
 
@@ -26,7 +27,7 @@ use crate::handle::upstream::fail::UpstreamFailure;
 pub(super) async fn of(
     request: &Request,
     exchange: &mut Option<ProxyExchange>,
-    may_steer: bool,
+    (ahead, may_steer): (&ReadAhead<'_>, bool),
     (started, retry): (Instant, Option<&RetryRules>),
 ) -> Result<Response, ProxyFailure> {
     let Some(reading) = exchange.as_mut() else {
@@ -75,9 +76,11 @@ pub(super) async fn of(
     let body = match exchange.take() {
         Some(reading) if !is_whole || reading.awaited.trailers.is_some() => {
             let drain = is_events.then(|| request.reactor().watch_drain());
-            Body::Stream(Box::new(ProxiedBody::new(
-                reading, first, body_bytes, drain,
-            )))
+            let body = Box::new(ProxiedBody::new(reading, first, body_bytes, drain));
+            Body::Stream(match is_held {
+                true => ahead.of(body),
+                false => body,
+            })
         }
         _ if first.is_empty() => Body::Empty,
         _ => Body::Bytes(first),

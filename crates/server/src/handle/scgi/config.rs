@@ -5,25 +5,24 @@ use std::time::Duration;
 
 use crate::handle::config::build_site::OnSection;
 use crate::handle::config::check::PathLookups;
-use crate::handle::config::fault::{Faults, Spot};
+use crate::handle::config::fault::Faults;
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
 use crate::handle::config::program::Programs;
 use crate::handle::config::tree::Section;
-use crate::handle::config::{Config, Route};
+use crate::handle::config::{Config, Route, UpstreamTls};
 use crate::handle::scgi::Scgi;
 use crate::handle::scgi::keys::SCGI;
 use crate::handle::scgi::wire::{OWN_VARIABLES, ScgiProtocol};
 use crate::handle::upstream::program::UpstreamProgram;
-use crate::handle::upstream::program::config::ProgramSettings;
-use crate::handle::{Configured, HasSettings, upstream};
+use crate::handle::upstream::program::config::{ProgramSettings, ProgramSpots};
+use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
 use hob_keeper::preflight::ProgramCheck;
 
 impl HasSettings for Scgi {
     type Settings = ProgramSettings;
-    /// Where the members stand.
-    type Spots = Spot;
+    type Spots = ProgramSpots;
 }
 
 impl Configured for Scgi {
@@ -34,7 +33,7 @@ impl Configured for Scgi {
         on: &OnSection<'_>,
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
-    ) -> (ProgramSettings, Spot) {
+    ) -> (ProgramSettings, ProgramSpots) {
         let is_own = |name: &str| OWN_VARIABLES.contains(&name.as_bytes());
         for pair in section.map("env").iter().filter(|pair| is_own(&pair.name)) {
             faults
@@ -56,21 +55,20 @@ impl Configured for Scgi {
 
     fn check(
         settings: &ProgramSettings,
-        who: &Spot,
+        spots: &ProgramSpots,
         config: &Config,
         looked: &mut PathLookups<'_>,
         faults: &mut Faults<'_>,
     ) {
-        upstream::config::look_at_sockets(&settings.upstream, *who, looked, faults);
-        if let Some(run) = &settings.run {
-            run.check(*who, config, looked, faults);
-        }
+        settings.check(*spots, config, looked, faults);
     }
 
-    fn look(settings: &ProgramSettings, who: &Spot, look: &mut ProgramCheck<'_, '_, '_>) {
-        if let Some(run) = &settings.run {
-            run.look(*who, look);
-        }
+    fn look(settings: &ProgramSettings, spots: &ProgramSpots, look: &mut ProgramCheck<'_, '_, '_>) {
+        settings.look(*spots, look);
+    }
+
+    fn upstream_tls(settings: &ProgramSettings) -> Option<&UpstreamTls> {
+        settings.upstream.tls.as_ref()
     }
 
     fn program(settings: &ProgramSettings) -> Option<usize> {

@@ -82,16 +82,23 @@ impl ProgramRequestBody {
         Ok(ProgramRequestBody::Coming(pieces, len))
     }
 
-    /// Waits for all of a short body whose length is known, so that a slow client keeps nobody
-    /// waiting but itself; `None` where it is not short.
-    pub(crate) async fn short(request: &Request) -> Result<Option<ProgramRequestBody>, BodyError> {
-        let len = request.body_len();
-        if len.is_none_or(|len| len > BODY_HELD_BYTES_MAX as u64) {
+    /// Waits for all of a body whose length is known and not above this, so that a slow client
+    /// keeps nobody waiting but itself: in memory, or in a file. `None` where it is longer.
+    pub(crate) async fn announced(
+        request: &Request,
+        pool: &DiskThreads,
+        bytes_max: u64,
+    ) -> Result<Option<ProgramRequestBody>, BodyCollectError> {
+        let Some(len) = request.body_len().filter(|len| *len <= bytes_max) else {
             return Ok(None);
+        };
+        if len > BODY_HELD_BYTES_MAX as u64 {
+            let spooled = spool_to_file(request, pool, Vec::new()).await;
+            return spooled.map(Some);
         }
         let mut pieces = VecDeque::new();
         while let Some(piece) = request.next_body().await {
-            pieces.push_back(piece?);
+            pieces.push_back(piece.map_err(BodyCollectError::Broken)?);
         }
         Ok(Some(match pieces.is_empty() {
             true => ProgramRequestBody::None,
@@ -183,12 +190,14 @@ async fn spool_to_file(
     mut held: Vec<u8>,
 ) -> Result<ProgramRequestBody, BodyCollectError> {
     let mut len = 0;
-    let file = in_pool(pool, nameless_file).await?;
+    let unkept = BodyCollectError::Unkept;
+    let file = in_pool(pool, nameless_file).await.map_err(unkept)?;
     let file = Arc::new(file);
     loop {
         len += held.len() as u64;
         let target = Arc::clone(&file);
-        in_pool(pool, move || write_all(&target, &held)).await?;
+        let written = in_pool(pool, move || write_all(&target, &held)).await;
+        written.map_err(unkept)?;
         held = match request.next_body().await {
             Some(piece) => piece.map_err(BodyCollectError::Broken)?.into(),
             None => break,
@@ -204,26 +213,21 @@ async fn spool_to_file(
         }
     }
     let file = Arc::into_inner(file).ok_or_else(|| io::Error::other("it is still written to"));
-    Ok(ProgramRequestBody::Spooled(
-        file.map_err(BodyCollectError::Unkept)?,
-        len,
-    ))
+    Ok(ProgramRequestBody::Spooled(file.map_err(unkept)?, len))
 }
 
 /// Has the pool do what may wait for a disk.
-async fn in_pool<T: Send + 'static>(
+pub(crate) async fn in_pool<T: Send + 'static>(
     pool: &DiskThreads,
     job: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T, BodyCollectError> {
-    let full =
-        |_| BodyCollectError::Unkept(io::Error::other("limits: the file pool's queue is full"));
+) -> io::Result<T> {
+    let full = |_| io::Error::other("limits: the file pool's queue is full");
     let outcome = pool.run(job).map_err(full)?.await;
-    let outcome = outcome.unwrap_or_else(|| Err(io::ErrorKind::Interrupted.into()));
-    outcome.map_err(BodyCollectError::Unkept)
+    outcome.unwrap_or_else(|| Err(io::ErrorKind::Interrupted.into()))
 }
 
 /// A file that is gone when it is closed.
-fn nameless_file() -> io::Result<OwnedFd> {
+pub(crate) fn nameless_file() -> io::Result<OwnedFd> {
     const FOLDERS: [&str; 2] = ["/var/tmp", "/tmp"];
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     for folder in FOLDERS {
@@ -232,10 +236,7 @@ fn nameless_file() -> io::Result<OwnedFd> {
         }
     }
     // Neither can be written to, or their file systems always want a name.
-    Ok(rustix::fs::memfd_create(
-        "request-body",
-        MemfdFlags::CLOEXEC,
-    )?)
+    Ok(rustix::fs::memfd_create("body", MemfdFlags::CLOEXEC)?)
 }
 
 fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {

@@ -45,9 +45,21 @@ impl MemberAddress {
             }
             return Ok(MemberAddress::Unix(path));
         }
+        if let Some(place) = text.strip_prefix("tls://") {
+            let wrong = "write a host or an IP address and a port behind `tls://`";
+            let place = MemberAddress::parse_place(place).map_err(|_| wrong)?;
+            let (host, _) = text["tls://".len()..].rsplit_once(':').ok_or(wrong)?;
+            let name = PeerName::parse(host).ok_or("no certificate can be for this host")?;
+            return Ok(MemberAddress::Tls(Box::new(place), name));
+        }
         if Path::new(text).is_absolute() {
             return Err("write `unix:` before the path of a socket");
         }
+        MemberAddress::parse_place(text)
+    }
+
+    /// An IP address or a name, and a port.
+    fn parse_place(text: &str) -> Result<MemberAddress, &'static str> {
         if let Ok(address) = text.replace("localhost:", "127.0.0.1:").parse() {
             return Ok(MemberAddress::Tcp(address));
         }
@@ -115,12 +127,25 @@ mod tests {
             parse("php.internal:9000").unwrap(),
             MemberAddress::Name("php.internal".to_owned(), 9000)
         );
+        assert_eq!(
+            parse("tls://localhost:9000").unwrap(),
+            MemberAddress::Tls(
+                Box::new(parse("127.0.0.1:9000").unwrap()),
+                PeerName::parse("localhost").unwrap()
+            )
+        );
+        let six = parse("tls://[::1]:9000").unwrap();
+        assert_eq!(six.peer_name().cloned(), PeerName::parse("::1"));
         let long = format!("unix:/{}", "x".repeat(PATH_BYTES_MAX));
         for text in [
             "",
             "unix:",
             "9000",
             "/run/fpm.sock",
+            "tls://",
+            "tls://php",
+            "tls://unix:/run/fpm.sock",
+            "tls://tls://php:9000",
             "php",
             "php:fpm",
             "php:99999",

@@ -280,6 +280,10 @@ fn held_again(body: &ProgramRequestBody) -> Option<ProgramRequestBody> {
     match body {
         ProgramRequestBody::None => Some(ProgramRequestBody::None),
         ProgramRequestBody::Held(bytes) => Some(ProgramRequestBody::Held(bytes.clone())),
-        ProgramRequestBody::Spooled(..) | ProgramRequestBody::Coming(..) => None,
+        // It is read from where it begins, by each.
+        ProgramRequestBody::Spooled(file, len) => {
+            Some(ProgramRequestBody::Spooled(file.try_clone().ok()?, *len))
+        }
+        ProgramRequestBody::Coming(..) => None,
     }
 }

@@ -1,6 +1,7 @@
 //! What the config says of an upstream, whatever is spoken there.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,10 +13,11 @@ use hob_http::tls::peer::PeerName;
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::tree::Section;
-use crate::handle::config::{CertificateSource, PathStatus, UpstreamTls};
+use crate::handle::config::{CertificateSource, PathStatus, UpstreamTls, name_server};
 use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::balance::{Balance, HashKey};
-use crate::handle::upstream::keys::{FAIL_TABLE, QUEUE_TABLE, RETRY_TABLE, TLS_TABLE};
+use crate::handle::upstream::kept::KeepLimits;
+use crate::handle::upstream::keys::{FAIL_TABLE, KEEP_KEYS, QUEUE_TABLE, RETRY_TABLE, TLS_TABLE};
 use crate::handle::upstream::members::FailureLimits;
 use crate::handle::upstream::proxy_protocol;
 use crate::handle::upstream::run::keys::RUN;
@@ -37,6 +39,10 @@ pub struct UpstreamSettings {
     pub connections: usize,
     /// Connections to each member that stay open between requests.
     pub keep: usize,
+    /// How long each of them is kept.
+    pub keep_limits: KeepLimits,
+    /// Name servers that are asked for names of members; empty is what the machine has.
+    pub resolver: Vec<SocketAddr>,
     /// The header of the PROXY protocol that connections begin with.
     pub proxy_protocol: Option<ProxyVersion>,
     /// Requests that wait for one.
@@ -151,12 +157,16 @@ const OWN_KEYS: &[&str] = &[
     "sticky",
     "connections",
     "keep",
+    "keep_requests",
+    "keep_time",
+    "keep_idle",
     "proxy_protocol",
     "queue",
     "fail",
     "health",
     "slow_start",
     "last_resort",
+    "resolver",
     "tls",
 ];
 
@@ -317,19 +327,7 @@ impl UpstreamSettings {
     ) -> UpstreamSettings {
         let tls = read_tls(from, &mut members, faults);
         let connections = from.with("connections").number("connections");
-        let kept = from.with("keep");
-        // Not every protocol leaves connections open.
-        let keep = match kept.table().key("keep") {
-            Some(_) => kept.number("keep"),
-            None => 0,
-        };
-        let header = from.with("proxy_protocol");
-        let proxy_protocol = proxy_protocol::read(header, (kept, keep), faults);
-        if let Some(given) = kept.given("keep").filter(|_| keep > connections) {
-            faults
-                .warn(given.key, "`keep` is more than `connections`")
-                .hint("there are never more to keep: lower it, or raise `connections`");
-        }
+        let (keep, keep_limits, proxy_protocol) = read_keep(from, connections, faults);
         let (queue, wait) = from.with("queue").inner("queue", &QUEUE_TABLE, |queue| {
             (queue.number("max"), queue.time("wait"))
         });
@@ -361,7 +359,9 @@ impl UpstreamSettings {
                     secret: sticky.optional_text("secret").map(str::to_owned),
                 }),
             connections,
-            keep: proxy_protocol.map_or(keep, |_| 0),
+            keep,
+            keep_limits,
+            resolver: resolver(from, faults),
             proxy_protocol,
             queue,
             wait,
@@ -412,6 +412,44 @@ pub(crate) fn look_at_sockets(
     }
 }
 
+/// How many connections are kept, and for how long; and what says that none is.
+fn read_keep(
+    from: UpstreamSections<'_>,
+    connections: usize,
+    faults: &mut Faults<'_>,
+) -> (usize, KeepLimits, Option<ProxyVersion>) {
+    let kept = from.with("keep");
+    // Not every protocol leaves connections open.
+    let may_keep = kept.table().key("keep").is_some();
+    let keep = if may_keep { kept.number("keep") } else { 0 };
+    let header = from.with("proxy_protocol");
+    let proxy_protocol = proxy_protocol::read(header, (kept, keep), faults);
+    if let Some(given) = kept.given("keep").filter(|_| keep > connections) {
+        faults
+            .warn(given.key, "`keep` is more than `connections`")
+            .hint("there are never more to keep: lower it, or raise `connections`");
+    }
+    let keep = proxy_protocol.map_or(keep, |_| 0);
+    let limit = |key: &str| Some(from.with(key)).filter(|one| one.table().key(key).is_some());
+    let time = |key: &str| limit(key).map_or(Duration::ZERO, |one| one.time(key));
+    // Those of a program that hob runs are kept where nothing else is said.
+    let is_any = keep > 0 || from.own.has(RUN) && !from.own.has("keep");
+    for key in KEEP_KEYS.iter().map(|key| key.name) {
+        let given = from.with(key).given(key).filter(|_| !is_any);
+        if let Some(given) = given {
+            faults
+                .warn(given.key, format!("`{key}` does nothing here"))
+                .hint("remove it, or set `keep`: no connection stays open between requests");
+        }
+    }
+    let limits = KeepLimits {
+        requests: limit("keep_requests").map_or(0, |one| one.number("keep_requests")),
+        time: time("keep_time"),
+        idle: time("keep_idle"),
+    };
+    (keep, limits, proxy_protocol)
+}
+
 /// Where parts of TLS stand.
 #[derive(Clone, Copy)]
 pub(crate) struct UpstreamTlsSpots {
@@ -447,7 +485,7 @@ fn read_tls(
         if let Some(given) = section.given("tls") {
             faults
                 .warn(given.key, "`tls` does nothing here")
-                .hint("no member is asked over TLS: write `https://` in `to`, or remove it");
+                .hint("no member is asked over TLS: write `https://` (of programs `tls://`) in `to`, or remove it");
         }
         return None;
     }
@@ -538,6 +576,21 @@ fn percent(retry: &Section, faults: &mut Faults<'_>) -> u64 {
             .hint("write a whole number of percent, such as `\"20%\"`");
         0
     })
+}
+
+fn resolver(from: UpstreamSections<'_>, faults: &mut Faults<'_>) -> Vec<SocketAddr> {
+    let mut servers = Vec::new();
+    for (text, spot) in from.with("resolver").given_texts("resolver") {
+        match name_server(text) {
+            Some(server) => servers.push(server),
+            None => {
+                faults
+                    .error(spot, format!("{text:?} is no address of a name server"))
+                    .hint("write an address such as `127.0.0.1`, `127.0.0.1:5353` or `[::1]:53`");
+            }
+        }
+    }
+    servers
 }
 
 fn millis(time: Duration) -> u64 {

@@ -201,7 +201,7 @@ impl UpstreamFailure {
                     PeerFaultKind::UnknownAuthority => {
                         "name a file of who signed it, or of itself, in `tls.ca`"
                     }
-                    PeerFaultKind::ClearText => "write `http://` in `to`, or its port for TLS",
+                    PeerFaultKind::ClearText => "write it without TLS in `to`, or its port for TLS",
                     PeerFaultKind::OursRefused => "name one that it accepts in `tls.certificate`",
                     PeerFaultKind::Other => return text.into(),
                 };
@@ -229,7 +229,7 @@ impl UpstreamFailure {
     }
 }
 
-/// Only other HTTP servers are asked over TLS.
+/// In the words that all have.
 fn tls_reason(kind: PeerFaultKind) -> &'static str {
     match kind {
         PeerFaultKind::Expired => "the certificate of the other server is not good today",

@@ -1,7 +1,9 @@
 //! Connections that stay open between requests. They belong to the server: whoever needs one gets
 //! any that rests, best one that its own thread has left. Where a process behind one may serve
-//! nobody else meanwhile, none rests while a new one waits to be taken.
+//! nobody else meanwhile, none rests while a new one waits to be taken. One that has served as many
+//! requests as it may, is as old as it may be, or has rested for too long is closed.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -9,12 +11,51 @@ use std::time::{Duration, Instant};
 use hob_http::Reactor;
 use hob_http::tls::peer::PeerTerms;
 use hob_trace::Mutex;
+use hob_trace::metric::ThreadCounters;
 
+use crate::handle::upstream::members::Member;
 use crate::handle::upstream::stream::{MemberStream, RestingStream};
 
-/// A connection that has rested for so long is closed; within twice that, it is looked whether one
-/// has.
-pub(crate) const REST_MAX: Duration = Duration::from_secs(60);
+/// After so long at most it is looked whether one has rested for too long: limits may have changed.
+const LOOK_MAX: Duration = Duration::from_secs(10);
+
+/// What one connection may serve, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepLimits {
+    /// Requests; 0 is any number.
+    pub requests: u64,
+    /// From when it was made; zero is for ever.
+    pub time: Duration,
+    /// Without a request.
+    pub idle: Duration,
+}
+
+/// What a connection has been through.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ConnectionAge {
+    made: Instant,
+    /// Where it leads, if that was told by a name.
+    place: Option<SocketAddr>,
+    /// Requests it was used for, with the one that has it.
+    requests: u64,
+}
+
+impl ConnectionAge {
+    /// Of one that was made now, for a request.
+    pub(crate) fn of(stream: &MemberStream, member: &Member) -> ConnectionAge {
+        ConnectionAge {
+            made: Instant::now(),
+            place: member.name.as_ref().and_then(|_| stream.place()),
+            requests: 1,
+        }
+    }
+
+    /// The same with a further request.
+    pub(crate) fn used_again(self) -> ConnectionAge {
+        let requests = self.requests + 1;
+        ConnectionAge { requests, ..self }
+    }
+}
 
 /// The connections to one member that rest.
 #[derive(Debug)]
@@ -27,8 +68,11 @@ pub(crate) struct KeptConnections {
     waiting: AtomicUsize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Resting {
+    limits: KeepLimits,
+    /// Where the member's name leads now; empty where it has none, or that is not known yet.
+    places: Vec<SocketAddr>,
     /// The one that rested last is taken first.
     connections: Vec<RestingConnection>,
     /// A task closes those that have rested for too long.
@@ -48,15 +92,69 @@ impl Drop for WaitingConnection {
 #[derive(Debug)]
 struct RestingConnection {
     stream: RestingStream,
+    age: ConnectionAge,
     since: Instant,
 }
 
+/// Which limit ends a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeepEnd {
+    Requests,
+    Time,
+    Idle,
+}
+
+impl KeepEnd {
+    fn count(self, counters: &ThreadCounters) {
+        let counter = match self {
+            KeepEnd::Requests => &counters.limit_upstream_keep_requests,
+            KeepEnd::Time => &counters.limit_upstream_keep_time,
+            KeepEnd::Idle => &counters.limit_upstream_keep_idle,
+        };
+        counter.add(1);
+    }
+}
+
+impl KeepLimits {
+    /// Why a connection is to rest no more that was used until now.
+    fn end_of_use(&self, age: ConnectionAge, now: Instant) -> Option<KeepEnd> {
+        match () {
+            () if self.requests > 0 && age.requests >= self.requests => Some(KeepEnd::Requests),
+            () if self.is_past(age, now) => Some(KeepEnd::Time),
+            () => None,
+        }
+    }
+
+    fn is_past(&self, age: ConnectionAge, now: Instant) -> bool {
+        !self.time.is_zero() && now.duration_since(age.made) >= self.time
+    }
+
+    /// For how long it may go on to rest.
+    fn left(&self, age: ConnectionAge, since: Instant, now: Instant) -> Result<Duration, KeepEnd> {
+        let rests = now.duration_since(since);
+        if rests >= self.idle {
+            return Err(KeepEnd::Idle);
+        }
+        let idle_left = self.idle - rests;
+        match (self.is_past(age, now), self.time.is_zero()) {
+            (true, _) => Err(KeepEnd::Time),
+            (_, true) => Ok(idle_left),
+            _ => Ok(idle_left.min(self.time - now.duration_since(age.made))),
+        }
+    }
+}
+
 impl KeptConnections {
-    /// None yet; at most so many will rest.
-    pub(crate) fn new(max: usize) -> Arc<KeptConnections> {
+    /// None yet; at most so many will rest, within these limits.
+    pub(crate) fn new(max: usize, limits: KeepLimits) -> Arc<KeptConnections> {
         Arc::new(KeptConnections {
             max: AtomicUsize::new(max),
-            resting: Mutex::default(),
+            resting: Mutex::new(Resting {
+                limits,
+                places: Vec::new(),
+                connections: Vec::new(),
+                is_looked_after: false,
+            }),
             waiting: AtomicUsize::new(0),
         })
     }
@@ -75,12 +173,26 @@ impl KeptConnections {
         self.max.load(Ordering::Relaxed)
     }
 
-    /// At most so many rest from now on; others are closed.
-    pub(crate) fn set_max(&self, max: usize) {
+    /// At most so many rest from now on, within these limits; others are closed.
+    pub(crate) fn set_limits(&self, max: usize, limits: KeepLimits) {
         self.max.store(max, Ordering::Relaxed);
         let mut all = self.resting.lock();
+        all.limits = limits;
         let surplus = all.connections.len().saturating_sub(max);
         let closed: Vec<_> = all.connections.drain(..surplus).collect();
+        // They may say good-bye.
+        drop((all, closed));
+    }
+
+    /// The member's name leads to these places from now on: connections to others are closed.
+    pub(crate) fn lead_to(&self, places: &[SocketAddr]) {
+        let mut all = self.resting.lock();
+        all.places = places.to_vec();
+        let left = |one: &mut RestingConnection| {
+            let place = one.age.place;
+            place.is_some_and(|place| !places.contains(&place))
+        };
+        let closed: Vec<_> = all.connections.extract_if(.., left).collect();
         // They may say good-bye.
         drop((all, closed));
     }
@@ -92,26 +204,45 @@ impl KeptConnections {
         reactor: &Reactor,
         is_sure: bool,
         terms: Option<&PeerTerms>,
-    ) -> Option<MemberStream> {
+    ) -> Option<(MemberStream, ConnectionAge)> {
         if self.max() == 0 {
             return None;
         }
         loop {
-            let stream = {
+            let RestingConnection { stream, age, .. } = {
                 let mut all = self.resting.lock();
                 let own = all
                     .connections
                     .iter()
                     .rposition(|one| one.stream.is_of(reactor));
                 match own {
-                    Some(at) => all.connections.remove(at).stream,
-                    None => all.connections.pop()?.stream,
+                    Some(at) => all.connections.remove(at),
+                    None => all.connections.pop()?,
                 }
             };
             if let Some(stream) = stream.take(reactor, is_sure, terms) {
-                return Some(stream);
+                return Some((stream, age.used_again()));
             }
         }
+    }
+
+    /// How long one may rest.
+    pub(crate) fn idle_max(&self) -> Duration {
+        self.resting.lock().limits.idle
+    }
+
+    /// Whether a connection that is not one's own may have one more request; else what ends that is
+    /// counted.
+    pub(crate) fn may_go_on(&self, age: ConnectionAge, counters: &ThreadCounters) -> bool {
+        let all = self.resting.lock();
+        if age.place.is_some_and(|place| !all.places.contains(&place)) {
+            return false;
+        }
+        let end = all.limits.end_of_use(age, Instant::now());
+        if let Some(end) = end {
+            end.count(counters);
+        }
+        end.is_none()
     }
 
     /// A request has no connection yet, or a new one that waits for its first byte.
@@ -122,40 +253,130 @@ impl KeptConnections {
 
     /// A connection over which nothing is under way. It is closed where a new one waits: the
     /// process behind it may be the one that is to take that.
-    pub(crate) fn put(self: &Arc<Self>, stream: MemberStream, reactor: &Reactor) {
+    pub(crate) fn put(
+        self: &Arc<Self>,
+        (stream, age): (MemberStream, ConnectionAge),
+        reactor: &Reactor,
+        counters: &Arc<ThreadCounters>,
+    ) {
         let Some(stream) = stream.rest() else { return };
-        let resting = RestingConnection {
-            stream,
-            since: Instant::now(),
-        };
+        let since = Instant::now();
+        let resting = RestingConnection { stream, age, since };
         let mut all = self.resting.lock();
         if all.connections.len() >= self.max() || self.waiting.load(Ordering::Relaxed) > 0 {
             return;
         }
+        if age.place.is_some_and(|place| !all.places.contains(&place)) {
+            return;
+        }
+        if let Some(end) = all.limits.end_of_use(age, since) {
+            return end.count(counters);
+        }
         all.connections.push(resting);
         let is_looked_after = std::mem::replace(&mut all.is_looked_after, true);
+        let limits = all.limits;
         drop(all);
         if !is_looked_after {
-            let (kept, own) = (Arc::downgrade(self), reactor.clone());
-            reactor.spawn_standing(async move {
-                let timer = own.timer();
-                loop {
-                    timer.set(REST_MAX);
-                    timer.elapsed().await;
-                    // Gone where another config is in force.
-                    if !kept.upgrade().is_some_and(|kept| kept.close_old()) {
-                        return;
-                    }
-                }
-            });
+            let first = limits.left(age, since, since).unwrap_or_default();
+            self.look_after(first, reactor, counters);
         }
     }
 
-    /// Closes those that have rested for too long; false when none is left to look after.
-    fn close_old(&self) -> bool {
+    /// Has a task close those that rest for too long; the first may be one after this time.
+    fn look_after(
+        self: &Arc<Self>,
+        first: Duration,
+        reactor: &Reactor,
+        counters: &Arc<ThreadCounters>,
+    ) {
+        let (kept, own, counters) = (Arc::downgrade(self), reactor.clone(), Arc::clone(counters));
+        reactor.spawn_standing(async move {
+            let timer = own.timer();
+            let mut next = first;
+            loop {
+                timer.set(next.min(LOOK_MAX));
+                timer.elapsed().await;
+                // Gone where another config is in force.
+                let Some(kept) = kept.upgrade() else { return };
+                match kept.close_old(&counters) {
+                    Some(after) => next = after,
+                    None => return,
+                }
+            }
+        });
+    }
+
+    /// Closes those that have rested for too long. Returns after how long the next one will have;
+    /// `None` when none is left to look after.
+    fn close_old(&self, counters: &ThreadCounters) -> Option<Duration> {
+        let now = Instant::now();
         let mut all = self.resting.lock();
-        all.connections.retain(|one| one.since.elapsed() < REST_MAX);
-        all.is_looked_after = !all.connections.is_empty();
-        all.is_looked_after
+        let limits = all.limits;
+        let mut next = None;
+        let is_over = |one: &mut RestingConnection| match limits.left(one.age, one.since, now) {
+            Ok(left) => {
+                next = Some(next.map_or(left, |next: Duration| next.min(left)));
+                false
+            }
+            Err(end) => {
+                end.count(counters);
+                true
+            }
+        };
+        let closed: Vec<_> = all.connections.extract_if(.., is_over).collect();
+        all.is_looked_after = next.is_some();
+        // They may say good-bye.
+        drop((all, closed));
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn connection_ends_with_the_first_limit_it_meets() {
+        let limits = KeepLimits {
+            requests: 3,
+            time: 10 * SECOND,
+            idle: 4 * SECOND,
+        };
+        let made = Instant::now();
+        let used = |requests| ConnectionAge {
+            made,
+            place: None,
+            requests,
+        };
+        let after = |seconds: u32| made + seconds * SECOND;
+        let ended = |requests, seconds| limits.end_of_use(used(requests), after(seconds));
+        assert_eq!(ended(2, 9), None);
+        assert_eq!(ended(3, 9), Some(KeepEnd::Requests));
+        assert_eq!(ended(2, 10), Some(KeepEnd::Time));
+        let left = |since, now| limits.left(used(1), after(since), after(now));
+        assert_eq!(left(0, 1), Ok(3 * SECOND));
+        assert_eq!(left(8, 9), Ok(SECOND));
+        assert_eq!(left(0, 5), Err(KeepEnd::Idle));
+        assert_eq!(left(8, 10), Err(KeepEnd::Time));
+    }
+
+    #[test]
+    fn no_limit_of_requests_or_time_is_never_met() {
+        let limits = KeepLimits {
+            requests: 0,
+            time: Duration::ZERO,
+            idle: SECOND,
+        };
+        let made = Instant::now();
+        let age = ConnectionAge {
+            made,
+            place: None,
+            requests: u64::MAX,
+        };
+        let later = made + 1_000_000 * SECOND;
+        assert_eq!(limits.end_of_use(age, later), None);
+        assert_eq!(limits.left(age, later, later), Ok(SECOND));
     }
 }

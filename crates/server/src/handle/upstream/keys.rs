@@ -59,6 +59,15 @@ const PROXY_PROTOCOL: SchemaKey =
              one client's, and serves one request: `keep` is 0.",
         )
         .example("\"v2\"");
+const RESOLVER: SchemaKey = SchemaKey::new("resolver", TextOrTexts, Nothing("the machine's"))
+    .says(
+        "Name servers that are asked for the names of members: an address, with or without a port \
+         (53), or a list of which one is asked after the other. Without it, names are what \
+         `/etc/hosts` and the name servers of `/etc/resolv.conf` say, else what the system finds \
+         by other means.",
+    )
+    .example("\"127.0.0.1:8600\"")
+    .aka(&["resolvers", "name_servers", "dns"]);
 /// Keys for who is asked, and who is left out, and how members hear of clients.
 pub(in crate::handle) const CHOICE_KEYS: &[SchemaKey] = &[
     BALANCE,
@@ -69,6 +78,7 @@ pub(in crate::handle) const CHOICE_KEYS: &[SchemaKey] = &[
     SLOW_START,
     LAST_RESORT,
     PROXY_PROTOCOL,
+    RESOLVER,
 ];
 
 /// The key of the top level that is a list of them.
@@ -83,7 +93,7 @@ pub(crate) static UPSTREAM: SchemaTable = SchemaTable {
            are. Routes ask them by `to = \"upstream:NAME\"`, all over the same connections and \
            with the same knowledge of who answers and how fast.",
     base: None,
-    keys: &joined::<{ CHOICE_KEYS.len() + 7 }>(&[
+    keys: &joined::<{ KEEP_KEYS.len() + CHOICE_KEYS.len() + 7 }>(&[
         &[
             SchemaKey::new("name", Text, Preset::Required)
                 .says("What routes and `hob upstream` call it.")
@@ -110,9 +120,9 @@ pub(crate) static UPSTREAM: SchemaTable = SchemaTable {
             )
             .says("As `keep` of a handler, for all routes together.")
             .example("16"),
-            QUEUE,
-            TLS,
         ],
+        KEEP_KEYS,
+        &[QUEUE, TLS],
         CHOICE_KEYS,
     ]),
 };
@@ -215,6 +225,35 @@ pub(crate) static HEALTH_TABLE: SchemaTable = SchemaTable {
     ],
 };
 
+/// Keys beside `keep`: how long a connection is kept.
+pub(in crate::handle) const KEEP_KEYS: &[SchemaKey] = &[
+    SchemaKey::new(
+        "keep_requests",
+        Integer {
+            min: 0,
+            max: 10_000_000,
+        },
+        Preset::Integer(0),
+    )
+    .says("Requests after which a connection that was kept is closed; 0 is any number.")
+    .example("1000")
+    .aka(&["keepalive_requests", "max_requests", "max_reuse"]),
+    SchemaKey::new("keep_time", TIME_OR_NONE, secs(3600))
+        .says(
+            "How old a connection that is kept may become; then it is closed once its request is \
+             over. `\"0s\"` is any age.",
+        )
+        .example("\"10m\"")
+        .aka(&["keepalive_time", "keep_age"]),
+    SchemaKey::new("keep_idle", TIME_SOME, secs(60))
+        .says(
+            "How long a connection stays open without a request. Less than the other side leaves \
+             it open spares requests that come to a connection which it has just closed.",
+        )
+        .example("\"4s\"")
+        .aka(&["keepalive_timeout", "keepalive", "pool_purge_delay"]),
+];
+
 const CONNECTIONS: ValueType = Integer {
     min: 1,
     max: 100_000,
@@ -255,8 +294,8 @@ pub(in crate::handle) const TLS: SchemaKey =
 pub(crate) static TLS_TABLE: SchemaTable = SchemaTable {
     name: "tls",
     header: "`tls` of an upstream",
-    text: "TLS with members whose address begins with `https://`: their certificates are checked, \
-           and sessions are resumed.",
+    text: "TLS with members whose address begins with `https://`, of programs with `tls://`: their \
+           certificates are checked, and sessions are resumed.",
     base: None,
     keys: &[
         SchemaKey::new("ca", Path, Nothing("the system's authorities"))

@@ -1,6 +1,7 @@
 //! A connection to a member while a request has it.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hob_http::tls::peer::PeerVersions;
@@ -12,7 +13,7 @@ use crate::cache::disk_threads::DiskThreads;
 use crate::handle::script::gate::Permit;
 use crate::handle::upstream::connect::{self, ConnectError};
 use crate::handle::upstream::fail::UpstreamFailure;
-use crate::handle::upstream::kept::WaitingConnection;
+use crate::handle::upstream::kept::{ConnectionAge, WaitingConnection};
 use crate::handle::upstream::members::MemberUse;
 use crate::handle::upstream::proxy_protocol;
 use crate::handle::upstream::stream::MemberStream;
@@ -25,6 +26,7 @@ pub(crate) struct Link {
     permit: Permit,
     /// It had rested.
     pub(crate) is_kept: bool,
+    age: ConnectionAge,
     /// It is new, nothing has come over it, and none is to rest meanwhile.
     waiting: Option<WaitingConnection>,
 }
@@ -137,12 +139,20 @@ impl Link {
             Connection::New => None,
         };
         let is_kept = resting.is_some();
-        let stream = match resting {
-            Some(stream) => stream,
+        let (stream, age) = match resting {
+            Some(resting) => {
+                if let Some(name) = &member.name {
+                    name.keep_current(reactor, terms.pool);
+                }
+                resting
+            }
             None => {
                 let made = connect(&used, request, counters, (terms, PeerVersions::Http1)).await;
                 match made {
-                    Ok(stream) => stream,
+                    Ok(stream) => {
+                        let age = ConnectionAge::of(&stream, member);
+                        (stream, age)
+                    }
                     Err(failure) => return Err((failure, used, permit)),
                 }
             }
@@ -160,6 +170,7 @@ impl Link {
             used,
             permit,
             is_kept,
+            age,
             waiting: waiting.filter(|_| !is_kept),
         })
     }
@@ -167,6 +178,7 @@ impl Link {
     /// A new one, that nobody has used.
     pub(crate) fn of(stream: MemberStream, used: MemberUse, permit: Permit) -> Link {
         Link {
+            age: ConnectionAge::of(&stream, used.member()),
             stream: Rc::new(stream),
             used,
             permit,
@@ -193,16 +205,17 @@ impl Link {
     }
 
     /// Nothing is under way any more: it may serve another request.
-    pub(crate) fn rest(self, reactor: &Reactor) {
+    pub(crate) fn rest(self, reactor: &Reactor, counters: &Arc<ThreadCounters>) {
         let Link {
             stream,
             used,
             permit,
+            age,
             ..
         } = self;
         let kept = &used.member().kept;
         match Rc::try_unwrap(stream) {
-            Ok(stream) if kept.is_any() => kept.put(stream, reactor),
+            Ok(stream) if kept.is_any() => kept.put((stream, age), reactor, counters),
             Ok(stream) => stream.close(),
             // A body is still sent, of which the other side has read enough.
             Err(stream) => stream.hang_up(),

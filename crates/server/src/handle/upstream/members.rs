@@ -233,14 +233,14 @@ impl Upstream {
     ) -> Arc<Upstream> {
         let known = |one: &MemberSettings| {
             let mut members = before?.members.iter();
-            let known = members.find(|member| member.address == one.address)?;
-            known.kept.set_max(settings.keep);
+            let known = members.find(|member| member.is_at(one, settings))?;
+            known.kept.set_limits(settings.keep, settings.keep_limits);
             Some(Arc::clone(known))
         };
         let terms = before.filter(|before| before.settings.tls == settings.tls);
         let in_since_ms = before.map_or(0, |_| now_ms);
         let member = |one: &MemberSettings| {
-            let new = || Arc::new(Member::new(one, settings.keep, in_since_ms));
+            let new = || Arc::new(Member::new(one, settings, in_since_ms));
             known(one).unwrap_or_else(new)
         };
         let weights = settings.members.iter().map(|one| one.weight);
@@ -523,16 +523,19 @@ impl Upstream {
 }
 
 impl Member {
-    fn new(settings: &MemberSettings, keep: usize, in_since_ms: u64) -> Member {
-        let address = &settings.address;
+    fn new(own: &MemberSettings, settings: &UpstreamSettings, in_since_ms: u64) -> Member {
+        let address = &own.address;
+        let kept = KeptConnections::new(settings.keep, settings.keep_limits);
         Member {
             address: address.clone(),
             name: match address.place() {
-                MemberAddress::Name(name, port) => Some(ServerName::new(name, *port)),
+                MemberAddress::Name(name, port) => {
+                    Some(ServerName::new((name, *port), &settings.resolver, &kept))
+                }
                 _ => None,
             },
             text: address.to_string().into(),
-            kept: KeptConnections::new(keep),
+            kept,
             load: AtomicUsize::new(0),
             answers: AtomicU64::new(0),
             failed: AtomicU64::new(0),
@@ -544,6 +547,12 @@ impl Member {
             checked: CheckedHealth::default(),
             http1_until_ms: AtomicU64::new(0),
         }
+    }
+
+    /// Whether it is this one, of an upstream with these settings.
+    fn is_at(&self, one: &MemberSettings, settings: &UpstreamSettings) -> bool {
+        let mut name = self.name.iter();
+        self.address == one.address && name.all(|name| name.asks(&settings.resolver))
     }
 
     fn standing(&self) -> MemberStanding {

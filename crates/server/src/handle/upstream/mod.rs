@@ -12,6 +12,7 @@
 //! - `ask` asking one after the other where one fails, `link` a connection while a request has it
 //! - `sending` a request on its way, `patience` how long its answer is waited for, `fail` what goes
 //!   wrong
+//! - `buffer` bodies held, so that slow clients do not occupy members
 //! - `run` a program that hob starts itself to ask it
 //! - `program` programs that answer as CGI programs do, whatever is spoken with them
 //! - `keys`, `config` what the config says of all this, `told` what is told of it
@@ -19,12 +20,13 @@
 pub mod address;
 pub(crate) mod ask;
 pub mod balance;
+pub mod buffer;
 pub(crate) mod check;
 pub mod config;
 pub(crate) mod connect;
 pub(crate) mod fail;
 pub mod http2;
-pub(crate) mod kept;
+pub mod kept;
 pub(crate) mod keys;
 pub(crate) mod latency;
 pub(crate) mod link;

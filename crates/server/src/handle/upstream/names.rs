@@ -1,18 +1,19 @@
-//! Where a member is whose address is a name: looked up off the serving threads, and again from
-//! time to time. The system looks, by what it has for that (`/etc/hosts`, name servers); it does
-//! not tell how long an answer holds.
+//! Where a member is whose address is a name: looked up off the serving threads, and again once the
+//! answer no longer holds, when somebody needs it. Connections that rest at an address which the
+//! name has left are closed.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use hob_http::Reactor;
 use hob_trace::Mutex;
 
 use crate::cache::disk_threads::DiskThreads;
+use crate::dns::lookup::{self, FoundAddresses, HOLDS_UNTOLD};
+use crate::handle::upstream::kept::KeptConnections;
 
-/// What was found is looked up again after so long, when somebody needs it; until that is done, it
-/// holds.
-const HOLDS_MS: u64 = 10_000;
 /// The lane of the file pool in which names are looked up: name servers that do not answer hold up
 /// no file.
 const LANE: u64 = u64::MAX;
@@ -22,13 +23,19 @@ const LANE: u64 = u64::MAX;
 pub(crate) struct ServerName {
     name: String,
     port: u16,
+    /// Name servers of its own; none is what the machine has.
+    resolver: Vec<SocketAddr>,
+    /// Connections that were made to it.
+    kept: Arc<KeptConnections>,
     found: Mutex<Found>,
+    /// Then it is looked up again, when somebody needs it; until that is done, the last answer
+    /// holds.
+    until_ms: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Found {
     addresses: Vec<SocketAddr>,
-    as_of_ms: u64,
     /// Somebody looks.
     is_sought: bool,
     /// Addresses are used in turn.
@@ -36,12 +43,24 @@ struct Found {
 }
 
 impl ServerName {
-    pub(crate) fn new(name: &str, port: u16) -> Arc<ServerName> {
+    pub(crate) fn new(
+        (name, port): (&str, u16),
+        resolver: &[SocketAddr],
+        kept: &Arc<KeptConnections>,
+    ) -> Arc<ServerName> {
         Arc::new(ServerName {
             name: name.to_owned(),
             port,
+            resolver: resolver.to_vec(),
+            kept: Arc::clone(kept),
             found: Mutex::default(),
+            until_ms: AtomicU64::new(0),
         })
+    }
+
+    /// Whether these are asked for it.
+    pub(crate) fn asks(&self, resolver: &[SocketAddr]) -> bool {
+        self.resolver == resolver
     }
 
     /// Its addresses, the one to be tried first at the begin.
@@ -53,25 +72,26 @@ impl ServerName {
         reactor: &Reactor,
         pool: &DiskThreads,
     ) -> Result<Vec<SocketAddr>, String> {
-        let now_ms = reactor.now_ms();
-        let (known, is_old) = {
-            let mut found = self.found.lock();
-            let known = found.in_turn();
-            let is_old = now_ms >= found.as_of_ms + HOLDS_MS && !found.is_sought;
-            found.is_sought |= is_old || known.is_empty();
-            (known, is_old)
-        };
+        let known = self.found.lock().in_turn();
         if known.is_empty() {
+            self.found.lock().is_sought = true;
             return self.look(reactor, pool).await;
         }
-        if is_old {
-            let (name, own, pool) = (Arc::clone(self), reactor.clone(), pool.clone());
-            reactor.spawn(async move {
-                // What was known goes on holding where nothing is found.
-                let _ = name.look(&own, &pool).await;
-            });
-        }
+        self.keep_current(reactor, pool);
         Ok(known)
+    }
+
+    /// Has it looked up again where what was found holds no more.
+    pub(crate) fn keep_current(self: &Arc<Self>, reactor: &Reactor, pool: &DiskThreads) {
+        let is_old = || reactor.now_ms() >= self.until_ms.load(Ordering::Relaxed);
+        if !is_old() || std::mem::replace(&mut self.found.lock().is_sought, true) {
+            return;
+        }
+        let (name, own, pool) = (Arc::clone(self), reactor.clone(), pool.clone());
+        reactor.spawn(async move {
+            // What was known goes on holding where nothing is found.
+            let _ = name.look(&own, &pool).await;
+        });
     }
 
     async fn look(
@@ -80,25 +100,48 @@ impl ServerName {
         pool: &DiskThreads,
     ) -> Result<Vec<SocketAddr>, String> {
         let name = Arc::clone(self);
-        let job = pool.for_lane(LANE).run(move || {
-            let looked = (&*name.name, name.port).to_socket_addrs();
-            looked.map(Iterator::collect::<Vec<_>>)
-        });
+        let job = pool
+            .for_lane(LANE)
+            .run(move || lookup::addresses(&name.name, &name.resolver));
         let looked = match job {
             Ok(job) => job.in_time(reactor).await.ok(),
             Err(_) => None,
         };
+        let late = || Err(format!("{} was not found in time", self.name));
+        self.take(looked.unwrap_or_else(late), reactor.now_ms())
+    }
+
+    /// Takes over what was found.
+    fn take(
+        &self,
+        looked: Result<FoundAddresses, String>,
+        now_ms: u64,
+    ) -> Result<Vec<SocketAddr>, String> {
         let mut found = self.found.lock();
-        (found.is_sought, found.as_of_ms) = (false, reactor.now_ms());
-        match looked {
-            Some(Ok(addresses)) if !addresses.is_empty() => {
-                found.addresses = addresses;
-                Ok(found.in_turn())
+        found.is_sought = false;
+        let hold = |time: Duration| {
+            let until_ms = now_ms + time.as_millis() as u64;
+            self.until_ms.store(until_ms, Ordering::Relaxed);
+        };
+        let now = match looked {
+            Ok(now) => now,
+            Err(why) => {
+                hold(HOLDS_UNTOLD);
+                return Err(why);
             }
-            Some(Ok(_)) => Err(format!("{} has no address", self.name)),
-            Some(Err(error)) => Err(format!("{} was not found: {error}", self.name)),
-            None => Err(format!("{} was not found in time", self.name)),
+        };
+        hold(now.holds);
+        let places = now.addresses.iter();
+        let places: Vec<_> = places
+            .map(|address| SocketAddr::new(*address, self.port))
+            .collect();
+        let is_same = places.len() == found.addresses.len()
+            && places.iter().all(|one| found.addresses.contains(one));
+        if !is_same {
+            self.kept.lead_to(&places);
         }
+        found.addresses = places;
+        Ok(found.in_turn())
     }
 }
 
@@ -111,5 +154,36 @@ impl Found {
             self.turn = self.turn.wrapping_add(1);
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handle::upstream::kept::KeepLimits;
+
+    fn found(addresses: &[&str], holds_s: u64) -> Result<FoundAddresses, String> {
+        Ok(FoundAddresses {
+            addresses: addresses.iter().map(|one| one.parse().unwrap()).collect(),
+            holds: Duration::from_secs(holds_s),
+        })
+    }
+
+    #[test]
+    fn answer_holds_as_long_as_it_says_and_the_last_one_where_none_comes() {
+        let limits = KeepLimits {
+            requests: 0,
+            time: Duration::ZERO,
+            idle: Duration::from_secs(1),
+        };
+        let kept = KeptConnections::new(1, limits);
+        let name = ServerName::new(("app.test", 80), &[], &kept);
+        let told = name.take(found(&["10.0.0.1", "10.0.0.2"], 30), 1_000);
+        assert_eq!(told.unwrap()[0].to_string(), "10.0.0.1:80");
+        assert_eq!(name.until_ms.load(Ordering::Relaxed), 31_000);
+        assert!(name.take(Err("nobody".to_owned()), 31_000).is_err());
+        let known = name.found.lock().in_turn();
+        assert_eq!(known[0].to_string(), "10.0.0.2:80");
+        assert_eq!(name.until_ms.load(Ordering::Relaxed), 41_000);
     }
 }

@@ -2,13 +2,14 @@
 //! than the socket does.
 
 use std::io;
+use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
 use hob_http::reactor::RestingFd;
 use hob_http::tls::peer::{PeerTerms, RestingTls, TlsStream};
 use hob_http::{Reactor, Watched};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, Shutdown, connect_unspec, recv, shutdown};
+use rustix::net::{RecvFlags, Shutdown, connect_unspec, getpeername, recv, shutdown};
 
 /// A connection's bytes. One task may wait to read and one to write.
 pub(crate) enum MemberStream {
@@ -36,6 +37,16 @@ impl MemberStream {
             (MemberStream::Tls(stream), Some(terms)) => stream.is_on(terms),
             _ => false,
         }
+    }
+
+    /// An end of it that is none of TLS may be anybody's.
+    pub(crate) fn is_secure(&self) -> bool {
+        matches!(self, MemberStream::Tls(_))
+    }
+
+    /// Where it leads, over TCP.
+    pub(crate) fn place(&self) -> Option<SocketAddr> {
+        getpeername(self.socket().fd()).ok()??.try_into().ok()
     }
 
     /// Ready while reading is worth a try.

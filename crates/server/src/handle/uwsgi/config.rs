@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use crate::handle::config::build_site::OnSection;
 use crate::handle::config::check::PathLookups;
-use crate::handle::config::fault::{Faults, Spot};
+use crate::handle::config::fault::Faults;
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
 use crate::handle::config::program::Programs;
 use crate::handle::config::tree::Section;
-use crate::handle::config::{Config, Route};
+use crate::handle::config::{Config, Route, UpstreamTls};
 use crate::handle::upstream::program::UpstreamProgram;
-use crate::handle::upstream::program::config::ProgramSettings;
+use crate::handle::upstream::program::config::{ProgramSettings, ProgramSpots};
 use crate::handle::uwsgi::Uwsgi;
 use crate::handle::uwsgi::keys::UWSGI;
 use crate::handle::uwsgi::wire::UwsgiProtocol;
-use crate::handle::{Configured, HasSettings, upstream};
+use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
 
@@ -31,8 +31,7 @@ pub struct UwsgiSettings {
 
 impl HasSettings for Uwsgi {
     type Settings = UwsgiSettings;
-    /// Where the members stand.
-    type Spots = Spot;
+    type Spots = ProgramSpots;
 }
 
 impl Configured for Uwsgi {
@@ -43,14 +42,14 @@ impl Configured for Uwsgi {
         on: &OnSection<'_>,
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
-    ) -> (UwsgiSettings, Spot) {
-        let (program, to) = ProgramSettings::read(section, on, programs, faults);
+    ) -> (UwsgiSettings, ProgramSpots) {
+        let (program, spots) = ProgramSettings::read(section, on, programs, faults);
         let settings = UwsgiSettings {
             program,
             modifier1: section.number("modifier1"),
             modifier2: section.number("modifier2"),
         };
-        (settings, to)
+        (settings, spots)
     }
 
     fn build(
@@ -69,12 +68,16 @@ impl Configured for Uwsgi {
 
     fn check(
         settings: &UwsgiSettings,
-        to: &Spot,
-        _: &Config,
+        spots: &ProgramSpots,
+        config: &Config,
         looked: &mut PathLookups<'_>,
         faults: &mut Faults<'_>,
     ) {
-        upstream::config::look_at_sockets(&settings.program.upstream, *to, looked, faults);
+        settings.program.check(*spots, config, looked, faults);
+    }
+
+    fn upstream_tls(settings: &UwsgiSettings) -> Option<&UpstreamTls> {
+        settings.program.upstream.tls.as_ref()
     }
 
     fn runs(settings: &UwsgiSettings) -> String {

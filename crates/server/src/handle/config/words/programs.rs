@@ -455,11 +455,21 @@ pub(super) static WORDS: &[Foreign] = &[
         &["site.route.proxy.retry"],
         "`retry = { times = 2, on = [\"connect\", \"closed\"] }` in `proxy` of a route",
     ),
+    keys(
+        &[
+            "proxy_buffering",
+            "proxy_buffers",
+            "proxy_request_buffering",
+            "proxy_max_temp_file_size",
+        ],
+        "nginx",
+        &["site.route.proxy.buffer"],
+        "`buffer = { request = \"10MiB\", response = \"1MiB\" }` in `proxy` of a route",
+    ),
     needless(
-        &["proxy_http_version", "proxy_buffering", "header_down"],
+        &["proxy_http_version", "header_down"],
         "nginx, Caddy",
-        "`proxy` speaks HTTP/1.1, passes answers on as they come, and follows the header rules of \
-         its route",
+        "`proxy` speaks HTTP/1.1, and follows the header rules of its route",
         "how-to/proxy.md",
     ),
     keys(

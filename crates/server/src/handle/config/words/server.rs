@@ -113,7 +113,8 @@ pub(super) static WORDS: &[Foreign] = &[
         "nginx, Apache, gunicorn, lighttpd",
         &["limits.idle"],
         "`idle = \"15s\"` in `[limits]`",
-    ),
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &LIMITS]),
     keys(
         &[
             "client_header_timeout",

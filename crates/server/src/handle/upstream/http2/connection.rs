@@ -16,6 +16,7 @@ use hob_http::tls::peer::{PeerFault, PeerTerms};
 use hob_http::{Bytes, Fields, Reactor};
 
 use crate::handle::upstream::http2::Http2Stream;
+use crate::handle::upstream::kept::ConnectionAge;
 use crate::handle::upstream::stream::MemberStream;
 
 /// Bytes read at a time: at first, and where so many come.
@@ -81,6 +82,9 @@ pub(crate) struct Http2Connection {
     /// A request was waited for in vain, and nothing at all has come meanwhile: perhaps the other
     /// side is no more.
     is_silent: Cell<bool>,
+    age: Cell<ConnectionAge>,
+    /// It has served as much as it may.
+    is_retired: Cell<bool>,
     /// The clock for another one runs.
     is_resting: Cell<bool>,
 }
@@ -119,7 +123,7 @@ impl Http2Connection {
         stream: MemberStream,
         reactor: &Reactor,
         (head_bytes_max, is_single): (usize, bool),
-        rest_max: Duration,
+        (age, rest_max): (ConnectionAge, Duration),
     ) -> Rc<Http2Connection> {
         let mut out = Vec::new();
         let core = Http2Client::new(head_bytes_max, reactor.now_ms(), &mut out);
@@ -141,6 +145,8 @@ impl Http2Connection {
             was_used: Cell::new(false),
             reads: Cell::new(0),
             is_silent: Cell::new(false),
+            age: Cell::new(age),
+            is_retired: Cell::new(false),
             is_resting: Cell::new(false),
         });
         let driven = Rc::clone(&connection);
@@ -175,7 +181,8 @@ impl Http2Connection {
     /// Requests may go over it, now or when others have ended.
     pub(super) fn is_lasting(&self) -> bool {
         let state = self.state.borrow();
-        !self.is_silent.get() && state.broken.is_none() && state.core.is_lasting()
+        let is_good = !self.is_silent.get() && !self.is_retired.get();
+        is_good && state.broken.is_none() && state.core.is_lasting()
     }
 
     pub(super) fn reads(&self) -> u64 {
@@ -185,6 +192,21 @@ impl Http2Connection {
     /// Nothing has come for too long. Other requests take another connection, until something does.
     pub(super) fn fall_silent(&self) {
         self.is_silent.set(true);
+    }
+
+    pub(super) fn age(&self) -> ConnectionAge {
+        self.age.get()
+    }
+
+    /// It has one more request.
+    pub(super) fn use_again(&self) {
+        self.age.set(self.age.get().used_again());
+    }
+
+    /// It ends once it has no requests.
+    pub(super) fn retire(&self) {
+        self.is_retired.set(true);
+        self.wake_driver();
     }
 
     /// Whether a tunnel may be asked for.
@@ -320,6 +342,7 @@ impl Http2Connection {
         let is_idle = state.sides.is_empty() && state.core.is_greeted() && state.out.is_empty();
         let is_done = self.is_single && self.was_used.get()
             || self.is_silent.get()
+            || self.is_retired.get()
             || !state.core.is_lasting();
         if is_idle && is_done {
             return Poll::Ready(Http2Broken::Closed);

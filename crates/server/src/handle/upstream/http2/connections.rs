@@ -14,7 +14,7 @@ use hob_trace::metric::ThreadCounters;
 
 use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::http2::connection::{Http2Broken, Http2Connection};
-use crate::handle::upstream::kept::REST_MAX;
+use crate::handle::upstream::kept::ConnectionAge;
 use crate::handle::upstream::link::{Connection, LinkTerms, connect, may_be_twice};
 use crate::handle::upstream::members::{Member, MemberUse};
 use crate::handle::upstream::stream::MemberStream;
@@ -122,6 +122,14 @@ impl Http2Connections {
                         continue;
                     }
                 }
+                if !member.kept.may_go_on(found.age(), wish.counters) {
+                    found.retire();
+                    continue;
+                }
+                if let Some(name) = &member.name {
+                    name.keep_current(wish.request.reactor(), wish.terms.pool);
+                }
+                found.use_again();
                 wish.counters.upstream_reuses.add(1);
                 return Ok(Http2Found::Shared(Rc::clone(found), true));
             }
@@ -170,7 +178,9 @@ impl Http2Connections {
             return Ok(Http2Found::Http1(stream));
         }
         let how = (wish.head_bytes_max, shared_by.is_none());
-        let made = Http2Connection::start(stream, reactor, how, REST_MAX);
+        let age = ConnectionAge::of(&stream, used.member());
+        let times = (age, used.member().kept.idle_max());
+        let made = Http2Connection::start(stream, reactor, how, times);
         let limit = reactor.timer();
         limit.set(terms.connect);
         let greeted = poll_fn(|cx| match made.poll_greeted(cx) {

@@ -6,6 +6,7 @@ use super::*;
 use crate::handle::upstream::balance::HashKey;
 use crate::handle::upstream::check::ChecksMembers;
 use crate::handle::upstream::config::CheckSettings;
+use crate::handle::upstream::kept::KeepLimits;
 
 fn settings(members: usize, balance: Balance) -> UpstreamSettings {
     let member = |port: usize| {
@@ -25,6 +26,12 @@ fn settings(members: usize, balance: Balance) -> UpstreamSettings {
         sticky: None,
         connections: 1,
         keep: 0,
+        resolver: Vec::new(),
+        keep_limits: KeepLimits {
+            requests: 0,
+            time: Duration::ZERO,
+            idle: Duration::from_secs(60),
+        },
         proxy_protocol: None,
         queue: 0,
         wait: Duration::ZERO,

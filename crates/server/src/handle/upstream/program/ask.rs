@@ -12,6 +12,7 @@ use crate::handle::script::fail::broken_body;
 use crate::handle::script::gate::{Permit, enter};
 use crate::handle::script::variables::{ProgramRequest, ScriptLocation};
 use crate::handle::upstream::ask::{AskFailure, AskTerms, AsksMember, note_time};
+use crate::handle::upstream::buffer::ReadAhead;
 use crate::handle::upstream::config::{RetryCause, RetryRules};
 use crate::handle::upstream::fail::{TimeLimit, UpstreamFailure};
 use crate::handle::upstream::link::{Connection, Link, LinkTerms};
@@ -197,7 +198,13 @@ impl AsksMember for BegunAsk<'_> {
         let of = (counters, &*self.script.file);
         let begun = Exchange::begin(program, request, of, (link, outgoing)).await;
         let mut exchange = Some(begun);
-        let answered = reply::of(request, &mut exchange, (self.started, retry)).await;
+        let ahead = ReadAhead {
+            reactor: request.reactor(),
+            pool,
+            counters,
+            bytes_max: program.settings.buffer.response,
+        };
+        let answered = reply::of(request, &mut exchange, &ahead, (self.started, retry)).await;
         answered.map_err(|failure| {
             let left = exchange.map(Exchange::give_up);
             let (link, is_unheard, printed) = left.unwrap_or_default();
@@ -226,9 +233,10 @@ pub(crate) async fn run(ask: ProgramAsk, script: AskedScript) -> Response {
     } = &ask;
     let waited_for = match request.body_len() {
         None => ProgramRequestBody::collect(request, pool).await.map(Some),
-        Some(_) => ProgramRequestBody::short(request)
-            .await
-            .map_err(BodyCollectError::Broken),
+        Some(_) => {
+            let buffer = program.settings.buffer.request;
+            ProgramRequestBody::announced(request, pool, buffer).await
+        }
     };
     let waited_for = match waited_for {
         Ok(body) => body,

@@ -4,16 +4,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::handle::config::Route;
 use crate::handle::config::build_site::OnSection;
+use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::program::{Programs, check_env};
 use crate::handle::config::tree::{KeyTextPair, Section};
+use crate::handle::config::{Config, Route};
 use crate::handle::script::build::half_close;
 use crate::handle::script::stderr::StderrRateLimit;
+use crate::handle::upstream;
 use crate::handle::upstream::address::MemberAddress;
+use crate::handle::upstream::buffer::BufferSettings;
 use crate::handle::upstream::config::{
-    MemberTerms, RetryRules, UpstreamSections, UpstreamSettings,
+    MemberTerms, RetryRules, UpstreamSections, UpstreamSettings, UpstreamTlsSpots,
 };
 use crate::handle::upstream::keys::TIMEOUT_TABLE;
 use crate::handle::upstream::patience::UpstreamTimeouts;
@@ -23,6 +26,7 @@ use crate::handle::upstream::program::protocol::ProgramProtocol;
 use crate::handle::upstream::run::config::RunSettings;
 use crate::handle::upstream::run::keys::RUN;
 use crate::serve::sites::SitesBuildContext;
+use hob_keeper::preflight;
 
 /// A program that another process keeps.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +41,8 @@ pub struct ProgramSettings {
     pub retry: RetryRules,
     /// What it is told is the site's root.
     pub document_root: Option<PathBuf>,
+    /// What is held of bodies.
+    pub buffer: BufferSettings,
     /// Variables that every request has, sorted by name.
     pub env: Vec<(String, String)>,
     /// `Authorization` is passed on.
@@ -49,14 +55,22 @@ pub struct ProgramSettings {
     pub head: usize,
 }
 
+/// Where its parts stand.
+#[derive(Clone, Copy)]
+pub struct ProgramSpots {
+    /// Who answers.
+    who: Spot,
+    tls: UpstreamTlsSpots,
+}
+
 impl ProgramSettings {
-    /// Reads the keys that all have, and says where the members stand.
+    /// Reads the keys that all have, and says where its parts stand.
     pub(crate) fn read(
         section: &Section,
         on: &OnSection<'_>,
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
-    ) -> (ProgramSettings, Spot) {
+    ) -> (ProgramSettings, ProgramSpots) {
         let from = UpstreamSections::of(section, on.around.root, faults);
         let members = from.members(faults, |text, resolve| MemberAddress::parse(text, resolve));
         let members = members
@@ -82,6 +96,7 @@ impl ProgramSettings {
             run,
             timeout: section.inner("timeout", &TIMEOUT_TABLE, UpstreamTimeouts::read),
             retry: RetryRules::read(section, faults),
+            buffer: BufferSettings::read(section),
             document_root: on.around.site.optional_path("root").cloned(),
             env,
             pass_authorization: section.flag("pass_authorization"),
@@ -93,7 +108,30 @@ impl ProgramSettings {
             Some(_) => section.spot(RUN),
             None => from.members_spot(),
         };
-        (settings, who)
+        let tls = from.tls_spots();
+        (settings, ProgramSpots { who, tls })
+    }
+
+    /// Tells what is not there, or not to be trusted.
+    pub(crate) fn check(
+        &self,
+        spots: ProgramSpots,
+        config: &Config,
+        looked: &mut PathLookups<'_>,
+        faults: &mut Faults<'_>,
+    ) {
+        upstream::config::look_at_sockets(&self.upstream, spots.who, looked, faults);
+        upstream::config::look_at_tls(&self.upstream, spots.tls, looked, faults);
+        if let Some(run) = &self.run {
+            run.check(spots.who, config, looked, faults);
+        }
+    }
+
+    /// Tells what this machine has in its way.
+    pub(crate) fn look(&self, spots: ProgramSpots, look: &mut preflight::ProgramCheck<'_, '_, '_>) {
+        if let Some(run) = &self.run {
+            run.look(spots.who, look);
+        }
     }
 
     /// Who answers, for people.

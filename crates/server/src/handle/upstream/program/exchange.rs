@@ -174,9 +174,12 @@ impl Exchange {
         match read {
             // Where nothing has come there is no answer.
             Ok(count) => *count == 0 && !self.is_unheard,
-            // It has closed as it does after every answer, and not read all of the body.
+            // It has closed as it does after every answer, and not read all of the body. Over TLS
+            // who stands in between could say so, too.
             Err(error) => {
+                let incoming = self.incoming.as_ref();
                 error.kind() == ErrorKind::ConnectionReset
+                    && incoming.is_some_and(|incoming| !incoming.link.stream.is_secure())
                     && self.has_head
                     && self.request.body_len() != Some(0)
             }
@@ -204,7 +207,7 @@ impl Exchange {
             if !self.has_head {
                 self.credit(&incoming.link);
             }
-            incoming.link.rest(self.request.reactor());
+            incoming.link.rest(self.request.reactor(), &self.counters);
         } else {
             self.incoming = Some(incoming);
         }

@@ -4,7 +4,8 @@ use crate::handle::config::key::Preset::Nothing;
 use crate::handle::config::key::ValueType::Map;
 use crate::handle::config::key::{MapOf, MapValue, SchemaKey, joined};
 use crate::handle::script::keys::{CONTROL, DEV, PASS_AUTHORIZATION};
-use crate::handle::upstream::keys::{CHOICE_KEYS, HEAD, QUEUE, RETRY, TIMEOUT, connections};
+use crate::handle::upstream::buffer::BUFFER;
+use crate::handle::upstream::keys::{CHOICE_KEYS, HEAD, QUEUE, RETRY, TIMEOUT, TLS, connections};
 
 pub(in crate::handle) const PROGRAM_KEYS: &[SchemaKey] = &joined::<
     { OWN_KEYS.len() + CHOICE_KEYS.len() + ASKING_KEYS.len() },
@@ -21,7 +22,16 @@ pub(in crate::handle) const ENV: SchemaKey =
         .aka(&["param", "params"]);
 
 /// How it is asked.
-const ASKING_KEYS: &[SchemaKey] = &[connections(256), QUEUE, TIMEOUT, RETRY, HEAD, CONTROL];
+const ASKING_KEYS: &[SchemaKey] = &[
+    connections(256),
+    QUEUE,
+    TIMEOUT,
+    RETRY,
+    BUFFER,
+    TLS,
+    HEAD,
+    CONTROL,
+];
 
 /// `env`
 static NAME_TO_VALUE: MapOf = MapOf {

@@ -13,6 +13,7 @@ use crate::handle::script::dechunk::Dechunked;
 use crate::handle::script::head::{BadHead, CgiHead, CgiHeadProgress, HeadReader};
 use crate::handle::script::reply::{head_alone, say_type, whole};
 use crate::handle::upstream::ask::note_time;
+use crate::handle::upstream::buffer::ReadAhead;
 use crate::handle::upstream::config::{RetryCause, RetryRules};
 use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::program::body::AnswerBody;
@@ -25,6 +26,7 @@ use crate::handle::upstream::program::limits::{OUTPUT_HELD_BYTES_MAX, OUTPUT_HEL
 pub(super) async fn of(
     request: &Request,
     exchange: &mut Option<Exchange>,
+    ahead: &ReadAhead<'_>,
     (started, retry): (Instant, Option<&RetryRules>),
 ) -> Result<Response, ProgramFailure> {
     let Some(reading) = exchange.as_mut() else {
@@ -52,8 +54,8 @@ pub(super) async fn of(
     if is_events {
         reading.begin_events(control.timeout.is_some());
     }
+    let is_held = control.buffer != Buffer::Never && !is_events;
     if is_sent && head.local.is_none() {
-        let is_held = control.buffer != Buffer::Never && !is_events;
         read_ahead(reading, announced, is_held).await?;
     }
     if has_no_content(head.status) && !reading.output.trim_ascii().is_empty() {
@@ -72,7 +74,8 @@ pub(super) async fn of(
         reading.release();
         return Ok(head_alone(head));
     }
-    with_body(request, reading, head, is_typed, is_events)
+    let ahead = Some(ahead).filter(|_| is_held);
+    with_body(request, reading, head, ahead, (is_typed, is_events))
 }
 
 /// What the program asks of the server. What could have other things sent than its answer is left
@@ -91,8 +94,8 @@ fn with_body(
     request: &Request,
     mut reading: Exchange,
     head: CgiHead,
-    is_typed: bool,
-    is_events: bool,
+    ahead: Option<&ReadAhead<'_>>,
+    (is_typed, is_events): (bool, bool),
 ) -> Result<Response, ProgramFailure> {
     let wanted_bytes = head.body_bytes.unwrap_or(u64::MAX);
     if reading.is_over() || reading.output.len() as u64 >= wanted_bytes {
@@ -110,6 +113,10 @@ fn with_body(
     let body = match head.is_chunked {
         true => Box::new(Dechunked::new(body, watch())),
         false => body,
+    };
+    let body = match ahead {
+        Some(ahead) => ahead.of(body),
+        None => body,
     };
     Ok(Response::new(head.status, fields, Body::Stream(body)))
 }

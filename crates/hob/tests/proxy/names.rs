@@ -1,0 +1,194 @@
+//! Members whose addresses a real name server has, dnsmasq: as long as it says, and no longer.
+
+use std::net::{TcpListener, UdpSocket};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::harness::site::Site;
+use crate::harness::{DEADLINE, Place, send_signal};
+use crate::peer::{Taken, answer};
+
+/// dnsmasq with the names of a file, which it reads again when it is told; ended with this.
+struct NameServer {
+    child: Child,
+    port: u16,
+}
+
+impl Drop for NameServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl NameServer {
+    /// Its answers hold for so many seconds.
+    fn start(place: &Place, names: &str, ttl_s: u32) -> NameServer {
+        place.write("names", names);
+        let until = Instant::now() + DEADLINE;
+        loop {
+            assert!(Instant::now() < until, "dnsmasq does not start");
+            // Free a moment ago; should another take it, the next is tried.
+            let free = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = free.local_addr().unwrap().port();
+            drop(free);
+            let mut command = Command::new("/usr/sbin/dnsmasq");
+            command.args([
+                "--keep-in-foreground",
+                "--conf-file=/dev/null",
+                "--pid-file",
+                "--no-resolv",
+                "--no-hosts",
+                "--bind-interfaces",
+                "--listen-address=127.0.0.1",
+                "--local=/test/",
+                "--user=root",
+            ]);
+            command.arg(format!("--addn-hosts={}", place.path("names").display()));
+            command.arg(format!("--local-ttl={ttl_s}"));
+            command.arg(format!("--port={port}"));
+            let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn();
+            let mut server = NameServer {
+                child: child.unwrap(),
+                port,
+            };
+            while server.child.try_wait().unwrap().is_none() {
+                assert!(Instant::now() < until, "dnsmasq says nothing");
+                if server.address().is_some() {
+                    return server;
+                }
+            }
+        }
+    }
+
+    /// What it has now for `app.test`.
+    fn address(&self) -> Option<[u8; 4]> {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(("127.0.0.1", self.port)).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_millis(200)))
+            .unwrap();
+        let question = b"\x00\x07\x01\x00\x00\x01\0\0\0\0\0\0\x03app\x04test\0\0\x01\0\x01";
+        socket.send(question).ok()?;
+        let mut room = [0; 512];
+        let count = socket.recv(&mut room).ok()?;
+        room[..count].last_chunk().copied()
+    }
+
+    /// Has other names from now on.
+    fn change(&self, place: &Place, names: &str, address: [u8; 4]) {
+        place.write("names", names);
+        send_signal(self.child.id(), Signal::HUP);
+        let until = Instant::now() + DEADLINE;
+        while self.address() != Some(address) {
+            assert!(Instant::now() < until, "dnsmasq does not change");
+        }
+    }
+}
+
+/// Two servers at one port of 127.0.0.2 and 127.0.0.3, which answer with the last of that.
+fn two_places() -> u16 {
+    let both = std::iter::repeat_with(|| {
+        let first = TcpListener::bind("127.0.0.2:0").unwrap();
+        let port = first.local_addr().unwrap().port();
+        let second = TcpListener::bind(("127.0.0.3", port)).ok()?;
+        Some(([first, second], port))
+    });
+    let (listeners, port) = both.flatten().next().unwrap();
+    for listener in listeners {
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let stream = stream.unwrap();
+                let name = stream.local_addr().unwrap().ip().to_string();
+                std::thread::spawn(move || {
+                    let mut taken = Taken::new(stream);
+                    while taken.next().is_some() {
+                        taken.write(&answer(&name));
+                    }
+                });
+            }
+        });
+    }
+    port
+}
+
+const FIRST: &str = "127.0.0.2 app.test\n";
+const SECOND: &str = "127.0.0.3 app.test\n";
+
+/// A site that asks `app.test` at a port, where this name server has it.
+fn serve(place: Place, port: u16, resolver: u16, keys: &str) -> Site {
+    let handler = format!(
+        "proxy = {{ to = \"http://app.test:{port}\", resolver = \"127.0.0.1:{resolver}\", {keys} }}"
+    );
+    Site::serve(place, "", &handler, "")
+}
+
+fn get(site: &Site) -> String {
+    let answer = site.get("/app/").answer;
+    assert_eq!(answer.status, 200);
+    answer.text()
+}
+
+#[test]
+fn name_is_looked_up_again_once_its_answer_holds_no_more() {
+    let place = Place::new();
+    let server = NameServer::start(&place, FIRST, 1);
+    let site = serve(place, two_places(), server.port, "keep = 4");
+    for _ in 0..3 {
+        assert_eq!(get(&site), "127.0.0.2");
+    }
+    server.change(&site.place, SECOND, [127, 0, 0, 3]);
+    let until = Instant::now() + DEADLINE;
+    // No request is lost, and the connections that rest do not lead to the old place for ever.
+    while get(&site) != "127.0.0.3" {
+        assert!(Instant::now() < until, "it is not looked up again");
+    }
+    for _ in 0..3 {
+        assert_eq!(get(&site), "127.0.0.3");
+    }
+    assert_eq!(site.place.counter("upstream_connects"), 2);
+    // What is not known any more holds: nobody says anything else.
+    drop(server);
+    assert_eq!(get(&site), "127.0.0.3");
+    site.stop();
+}
+
+#[test]
+fn name_is_not_looked_up_while_its_answer_holds() {
+    let place = Place::new();
+    let server = NameServer::start(&place, FIRST, 3600);
+    let site = serve(place, two_places(), server.port, "keep = 0");
+    assert_eq!(get(&site), "127.0.0.2");
+    server.change(&site.place, SECOND, [127, 0, 0, 3]);
+    for _ in 0..20 {
+        assert_eq!(get(&site), "127.0.0.2");
+    }
+    site.stop();
+}
+
+#[test]
+fn name_that_nobody_has_is_a_502_with_its_reason() {
+    let place = Place::new();
+    let server = NameServer::start(&place, "127.0.0.2 other.test\n", 1);
+    let site = serve(place, 1, server.port, "");
+    assert_eq!(site.get("/app/x").answer.status, 502);
+    let record = site.record("/app/x");
+    assert_eq!(record["reason"], "the other server cannot be reached");
+    let detail = record["detail"].as_str().unwrap();
+    assert!(detail.contains("app.test has no address"), "{detail}");
+    site.stop();
+
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let resolver = silent.local_addr().unwrap().port();
+    let site = serve(Place::new(), 1, resolver, "");
+    assert_eq!(site.get("/app/x").answer.status, 502);
+    let record = site.record("/app/x");
+    let detail = record["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("no name server answered for app.test"),
+        "{detail}"
+    );
+    site.stop();
+}
