@@ -13,6 +13,7 @@ use hob_http::tls::peer::PeerTerms;
 use hob_trace::Mutex;
 use hob_trace::metric::ThreadCounters;
 
+use crate::handle::upstream::run::socket::RunSeat;
 use crate::handle::upstream::stream::{MemberStream, RestingStream};
 
 /// After so long at most it is looked whether one has rested for too long: limits may have changed.
@@ -30,23 +31,31 @@ pub struct KeepLimits {
 }
 
 /// What a connection has been through.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct ConnectionAge {
     made: Instant,
     /// Where it leads, if that was told by a name.
     place: Option<SocketAddr>,
+    /// Its place with a program that hob runs.
+    seat: Option<RunSeat>,
     /// Requests it was used for, with the one that has it.
     requests: u64,
 }
 
 impl ConnectionAge {
-    /// Of one that was made now, for a request, to where a name leads.
-    pub(crate) fn new(place: Option<SocketAddr>) -> ConnectionAge {
+    /// Of one that was made now, for a request, to where a name leads, or a program listens.
+    pub(crate) fn new(place: Option<SocketAddr>, seat: Option<RunSeat>) -> ConnectionAge {
         ConnectionAge {
             made: Instant::now(),
             place,
+            seat,
             requests: 1,
         }
+    }
+
+    /// It leads to processes whose places others have taken.
+    fn has_left(&self) -> bool {
+        self.seat.as_ref().is_some_and(RunSeat::is_left)
     }
 
     /// The same with a further request.
@@ -116,7 +125,7 @@ impl KeepEnd {
 
 impl KeepLimits {
     /// Why a connection is to rest no more that was used until now.
-    fn end_of_use(&self, age: ConnectionAge, now: Instant) -> Option<KeepEnd> {
+    fn end_of_use(&self, age: &ConnectionAge, now: Instant) -> Option<KeepEnd> {
         match () {
             () if self.requests > 0 && age.requests >= self.requests => Some(KeepEnd::Requests),
             () if self.is_past(age, now) => Some(KeepEnd::Time),
@@ -124,12 +133,12 @@ impl KeepLimits {
         }
     }
 
-    fn is_past(&self, age: ConnectionAge, now: Instant) -> bool {
+    fn is_past(&self, age: &ConnectionAge, now: Instant) -> bool {
         !self.time.is_zero() && now.duration_since(age.made) >= self.time
     }
 
     /// For how long it may go on to rest.
-    fn left(&self, age: ConnectionAge, since: Instant, now: Instant) -> Result<Duration, KeepEnd> {
+    fn left(&self, age: &ConnectionAge, since: Instant, now: Instant) -> Result<Duration, KeepEnd> {
         let rests = now.duration_since(since);
         if rests >= self.idle {
             return Err(KeepEnd::Idle);
@@ -219,6 +228,9 @@ impl KeptConnections {
                     None => all.connections.pop()?,
                 }
             };
+            if age.has_left() {
+                continue;
+            }
             if let Some(stream) = stream.take(reactor, is_sure, terms) {
                 return Some((stream, age.used_again()));
             }
@@ -241,23 +253,23 @@ impl KeptConnections {
     ) {
         let Some(stream) = stream.rest() else { return };
         let since = Instant::now();
-        let resting = RestingConnection { stream, age, since };
         let mut all = self.resting.lock();
+        let is_elsewhere = age.place.is_some_and(|place| !all.places.contains(&place));
+        if is_elsewhere || age.has_left() {
+            return;
+        }
         if all.connections.len() >= self.max() || self.waiting.load(Ordering::Relaxed) > 0 {
             return;
         }
-        if age.place.is_some_and(|place| !all.places.contains(&place)) {
-            return;
-        }
-        if let Some(end) = all.limits.end_of_use(age, since) {
+        if let Some(end) = all.limits.end_of_use(&age, since) {
             return end.count(counters);
         }
-        all.connections.push(resting);
+        let first = all.limits.left(&age, since, since).unwrap_or_default();
+        all.connections
+            .push(RestingConnection { stream, age, since });
         let is_looked_after = std::mem::replace(&mut all.is_looked_after, true);
-        let limits = all.limits;
         drop(all);
         if !is_looked_after {
-            let first = limits.left(age, since, since).unwrap_or_default();
             self.look_after(first, reactor, counters);
         }
     }
@@ -293,7 +305,8 @@ impl KeptConnections {
         let mut all = self.resting.lock();
         let limits = all.limits;
         let mut next = None;
-        let is_over = |one: &mut RestingConnection| match limits.left(one.age, one.since, now) {
+        let is_over = |one: &mut RestingConnection| match limits.left(&one.age, one.since, now) {
+            _ if one.age.has_left() => true,
             Ok(left) => {
                 next = Some(next.map_or(left, |next: Duration| next.min(left)));
                 false
@@ -328,14 +341,15 @@ mod tests {
         let used = |requests| ConnectionAge {
             made,
             place: None,
+            seat: None,
             requests,
         };
         let after = |seconds: u32| made + seconds * SECOND;
-        let ended = |requests, seconds| limits.end_of_use(used(requests), after(seconds));
+        let ended = |requests, seconds| limits.end_of_use(&used(requests), after(seconds));
         assert_eq!(ended(2, 9), None);
         assert_eq!(ended(3, 9), Some(KeepEnd::Requests));
         assert_eq!(ended(2, 10), Some(KeepEnd::Time));
-        let left = |since, now| limits.left(used(1), after(since), after(now));
+        let left = |since, now| limits.left(&used(1), after(since), after(now));
         assert_eq!(left(0, 1), Ok(3 * SECOND));
         assert_eq!(left(8, 9), Ok(SECOND));
         assert_eq!(left(0, 5), Err(KeepEnd::Idle));
@@ -353,10 +367,11 @@ mod tests {
         let age = ConnectionAge {
             made,
             place: None,
+            seat: None,
             requests: u64::MAX,
         };
         let later = made + 1_000_000 * SECOND;
-        assert_eq!(limits.end_of_use(age, later), None);
-        assert_eq!(limits.left(age, later, later), Ok(SECOND));
+        assert_eq!(limits.end_of_use(&age, later), None);
+        assert_eq!(limits.left(&age, later, later), Ok(SECOND));
     }
 }

@@ -87,11 +87,12 @@ impl Link {
             None => {
                 let version = used.settings().proxy_protocol;
                 let opening = proxy_protocol::opening(version, Some(request.facts()));
+                let seat = member.seat();
                 let on = (reactor, terms.pool);
                 let made = connect::to((member, tls), on, terms.connect, &opening).await;
                 made.map(|stream| {
                     let place = member.name.as_ref().and_then(|_| stream.place());
-                    (stream, ConnectionAge::new(place))
+                    (stream, ConnectionAge::new(place, seat))
                 })
             }
         };

@@ -16,6 +16,7 @@ use crate::handle::upstream::config::{MemberSettings, UpstreamSettings};
 use crate::handle::upstream::kept::KeptConnections;
 use crate::handle::upstream::latency::Latency;
 use crate::handle::upstream::names::ServerName;
+use crate::handle::upstream::run::socket::RunSeat;
 use crate::handle::upstream::sticky::StickyMembers;
 use crate::handle::upstream::terms::UpstreamTerms;
 use crate::handle::upstream::told::MemberReport;
@@ -539,6 +540,14 @@ impl Member {
             in_since_ms: AtomicU64::new(in_since_ms),
             is_draining: AtomicBool::new(false),
             checked: CheckedHealth::default(),
+        }
+    }
+
+    /// A place for a connection to it, where it is a program that hob runs.
+    pub(crate) fn seat(&self) -> Option<RunSeat> {
+        match &self.address {
+            MemberAddress::Run(socket) => Some(socket.seat()),
+            _ => None,
         }
     }
 
