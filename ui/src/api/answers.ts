@@ -1239,10 +1239,14 @@ export interface Routes {
 
 /** A program that hob runs and asks. */
 export interface RunReport {
+  /** Its route and its name, by which it is told from others. */
+  name: string;
   /** Its name. */
   program: string;
-  /** `starting`, `ready` or `failed`. */
+  /** `starting`, `ready` or `failed`; `recycling` while others start that take its place. */
   state: string;
+  /** Processes that answer requests, each one at a time, as the config says. */
+  children: number;
   /** Its processes that hob started; those they started are not among them. */
   pids: number[];
   /** How often one was started. */

@@ -7,6 +7,7 @@ import type {
   AllPrograms,
   Program,
   ProgramWorker,
+  RunReport,
   ScriptUse,
   SpanUse,
   UpstreamReport,
@@ -48,9 +49,7 @@ export function Programs(): JSX.Element {
         ),
       )}
       {(live.value?.upstreams ?? []).map((upstream) => (
-        <Panel key={upstream.name} title={<Say text={upstream.name} />}>
-          <Members of={upstream} deed={deed} />
-        </Panel>
+        <Upstream key={upstream.name} of={upstream} deed={deed} />
       ))}
       {(live.value?.hosts.length ?? 0) > 0 && (
         <Panel title="Warm hosts">
@@ -96,6 +95,55 @@ function Route(props: {
         <p class="note">{many(others, "request")} went to more scripts than are told apart.</p>
       )}
     </Panel>
+  );
+}
+
+/** Servers and programs that answer for a route, and how the one is that was started for that. */
+function Upstream(props: { of: UpstreamReport; deed: Deed }): JSX.Element {
+  const { of, deed } = props;
+  const run = of.members.find((member) => member.run)?.run;
+  return (
+    <Panel
+      title={<Say text={of.name} />}
+      tools={
+        run && (
+          <Action
+            label="Recycle"
+            on={run.name}
+            confirm="Fresh processes are started, and those of now end with what they are doing. No request fails."
+            isOff={deed.isRunning}
+            onDo={() => void deed.run(() => act("v1/programs/recycle", { name: run.name }))}
+          />
+        )
+      }
+    >
+      {run && <Started of={run} />}
+      <Members of={of} deed={deed} />
+    </Panel>
+  );
+}
+
+/** A program that was started to be asked. */
+function Started(props: { of: RunReport }): JSX.Element {
+  const { of } = props;
+  return (
+    <>
+      {of.last_failure && (
+        <Notice level={of.state === "failed" ? "bad" : "notice"}>
+          <Say text={of.last_failure} lines />
+        </Notice>
+      )}
+      <Pairs
+        of={[
+          ["runs", <Code key="runs" text={of.program} />],
+          ["state", of.state],
+          ["children", count(of.children)],
+          ["processes", of.pids.join(", ")],
+          ["started", many(of.starts, "time")],
+          ["restarts", count(of.deaths)],
+        ]}
+      />
+    </>
   );
 }
 

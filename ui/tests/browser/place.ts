@@ -67,6 +67,16 @@ const KEPT = `def application(environ, start_response):
     return [b"kept"]
 `;
 
+/** A program that takes connections from its standard input, for `scgi`. */
+const ASKED = `import socket
+listener = socket.socket(fileno=0)
+while True:
+    connection, _ = listener.accept()
+    if connection.recv(65536):
+        connection.sendall(b"Content-Type: text/plain\\r\\n\\r\\nasked")
+    connection.close()
+`;
+
 /** A running server and where it is. */
 export class Place {
   private readonly held: Socket[] = [];
@@ -86,6 +96,7 @@ export class Place {
     for (const [name, text] of Object.entries(SCRIPTS)) writeFileSync(join(folder, name), text);
     for (const name of Object.keys(SCRIPTS)) chmodSync(join(folder, name), 0o755);
     writeFileSync(join(folder, "kept.py"), KEPT);
+    writeFileSync(join(folder, "asked.py"), ASKED);
     cpSync("../lang/python/src", join(folder, "lib"), { recursive: true });
     copyFileSync(HOB, join(folder, "hob"));
     if (IS_ROOT) {

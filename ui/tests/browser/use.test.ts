@@ -244,6 +244,30 @@ test("what a program that stays is busy with is on the page of programs", async 
   await other.close();
 });
 
+test("a program that is run to be asked is told of, and recycled", async () => {
+  const route =
+    '[[site.route]]\npath = "/asked/*"\nscgi = { run = ["python3", "../asked.py"], children = 1 }\n';
+  const other = await Place.open(CONFIG + route);
+  expect(await other.get("/asked/x")).toBe(200);
+  const looking = await operator(chromium, other);
+  const complained = complaints(looking);
+  await at(looking, "#/programs");
+  const panel = looking.locator("section.panel", { hasText: "/asked/* scgi" });
+  await panel.getByText("ready").waitFor();
+  const told = async (name: string): Promise<string> =>
+    (await panel.locator(".pairs div", { hasText: name }).locator("dd").textContent()) ?? "";
+  const first = await told("processes");
+  expect(first).toMatch(/^\d+$/);
+  await panel.getByRole("button", { name: "Recycle" }).click();
+  await looking.getByRole("dialog").getByRole("button", { name: "Recycle" }).click();
+  await expect.poll(() => told("processes")).not.toContain(first);
+  expect(await told("started")).toBe("2 times");
+  expect(await other.get("/asked/x")).toBe(200);
+  expect(complained).toEqual([]);
+  await looking.context().close();
+  await other.close();
+});
+
 test("what a script costs and one rung up would save is on the page of programs", async () => {
   for (let run = 0; run < 22; run += 1) await place.get("/cgi-bin/quick");
   await at(page, "#/programs");

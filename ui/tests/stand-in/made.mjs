@@ -241,6 +241,7 @@ const upstreams = () => {
     latency_ms: 3.4,
     answers: 48213,
     failures: 0,
+    run: null,
     ...more,
   });
   const out = {
@@ -253,7 +254,20 @@ const upstreams = () => {
     failures: 5,
   };
   const members = [member("10.0.0.7:3000"), member("10.0.0.8:3000", out)];
-  return [{ name: "/api/* proxy", members }];
+  const run = {
+    name: "*.php php-fpm8.2",
+    program: "php-fpm8.2",
+    state: "ready",
+    children: 5,
+    pids: [41_733],
+    starts: 2,
+    deaths: 1,
+    last_failure: "php-fpm8.2 was ended by signal 9 (SIGKILL)",
+  };
+  return [
+    { name: "/api/* proxy", members },
+    { name: "shop *.php fastcgi", members: [member("run:php-fpm8.2", { run })] },
+  ];
 };
 
 const programs = () => [

@@ -122,12 +122,15 @@ Examples:
       has is answered
   hob recycle app:application
       the same by what runs, on every route that has it
+  hob recycle php-fpm8.2
+      the same of a program that `run` of `fastcgi` or `scgi` starts: others start, and take
+      requests once they are ready; those before end with the last of what they have
   hob recycle /app --json
       the process ids of the workers that go, as JSON
 
 Exit codes:
   0  others are on their way
-  1  no program that stays has this route, or no worker of it is there
+  1  no program that stays, and none of `run`, has this route, or no worker of it is there
   2  the arguments or the config are wrong
   3  no hob runs that was meant, or it does not answer";
 

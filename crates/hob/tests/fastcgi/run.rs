@@ -293,3 +293,97 @@ fn it_runs_as_an_account_of_programs_and_confined_as_the_config_says() {
     assert_eq!(site.get("/app/secret.php").answer.text(), "none");
     site.stop();
 }
+
+#[test]
+fn others_take_its_place_when_it_is_recycled_and_no_request_fails() {
+    let site = serve("run = \"php-fpm\", children = 2");
+    let (_, first) = who(&site);
+    let port = site.port();
+    let asks = std::thread::spawn(move || {
+        let ask = || crate::harness::client::call(port, "POST", "/app/who.php", "", b"once");
+        let mut all = std::iter::repeat_with(ask).take_while(|reply| {
+            assert_eq!(reply.answer.status, 200, "{}", reply.answer.text());
+            reply.answer.text().ends_with(&first.to_string())
+        });
+        all.by_ref().count()
+    });
+    let output = site.place.run(&["recycle", "/app"]);
+    assert!(output.status.success(), "{}", text_of(&output));
+    let text = text_of(&output);
+    assert!(text.contains(&first.to_string()), "{text}");
+    asks.join().unwrap();
+    wait_for_end(first);
+    let told = wait_until(&site, |told| told["pids"].as_array().unwrap().len() == 1);
+    for (name, value) in [("state", "ready"), ("starts", "2"), ("deaths", "0")] {
+        let text = told[name].to_string();
+        assert_eq!(text.trim_matches('"'), value, "{name}");
+    }
+    site.stop();
+}
+
+#[test]
+fn script_goes_on_while_others_take_its_place() {
+    let place = place();
+    let waits = "while (!file_exists(__DIR__ . '/go')) { usleep(1000); clearstatcache(); }";
+    place.write(
+        "php/slow.php",
+        &format!("<?php echo posix_getppid(), ' '; flush(); {waits} echo 'last';"),
+    );
+    // Its answer is over, and it is not.
+    place.write(
+        "php/after.php",
+        &format!(
+            "<?php ignore_user_abort(true); echo 'first'; fastcgi_finish_request(); {waits} \
+             file_put_contents(__DIR__ . '/done', 'x');"
+        ),
+    );
+    let open = PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(place.path("php"), open).unwrap();
+    let run = "run = [\"php-fpm\", \"-d\", \"output_buffering=0\"]";
+    let keys = format!("root = \"php\", {run}, children = 3, keep = 0, grace = \"1m\"");
+    let site = site::serve(place, &keys, "");
+    let (_, first) = who(&site);
+    let mut slow = crate::harness::client::Connection::open(site.port()).unwrap();
+    slow.send_get("/app/slow.php").unwrap();
+    slow.read_until(&format!("{first} "));
+    assert_eq!(site.get("/app/after.php").answer.text(), "first");
+    let name = told(&site)["program"].as_str().unwrap().to_owned();
+    let output = site.place.run(&["recycle", &name]);
+    assert!(output.status.success(), "{}", text_of(&output));
+    let until = Instant::now() + DEADLINE;
+    while who(&site).1 == first {
+        assert!(Instant::now() < until, "nobody takes its place");
+    }
+    assert!(!site.place.path("php/done").exists());
+    std::fs::write(site.place.path("php/go"), "").unwrap();
+    slow.read_until("last");
+    wait_for_end(first);
+    assert!(site.place.path("php/done").exists());
+    site.stop();
+}
+
+#[test]
+fn program_stays_where_none_can_take_its_place() {
+    let place = place();
+    compile(&place.path(""));
+    let keys = "split = \"\", run = \"./app.fcgi\", children = 2";
+    let site = site::serve(place, keys, "");
+    let pids = wait_until(&site, |told| {
+        told["state"] == "ready" && told["pids"].as_array().unwrap().len() == 2
+    })["pids"]
+        .clone();
+    std::fs::remove_file(site.place.path("app.fcgi")).unwrap();
+    let output = site.place.run(&["recycle", "/app"]);
+    assert!(output.status.success(), "{}", text_of(&output));
+    let told = wait_until(&site, |told| {
+        told["state"] == "ready" && told["last_failure"].is_string()
+    });
+    assert_eq!(told["pids"], pids);
+    assert_eq!(site.get("/app/x").answer.status, 200);
+
+    let output = site.place.run(&["recycle", "/other"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = text_of(&output);
+    assert!(text.contains("/app/* app.fcgi"), "{text}");
+    site.stop();
+}

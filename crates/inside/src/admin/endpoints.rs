@@ -192,7 +192,8 @@ pub static ENDPOINTS: &[Endpoint] = &[
         role: Operate,
         answer: programs::recycle,
         text: "New workers take the places of those of a program (`name`, perhaps `pid`), or of all \
-               programs of a route (`route` in the query).",
+               programs of a route (`route` in the query); new processes those of a program that \
+               `run` started.",
     },
     Endpoint {
         method: Post,

@@ -11,6 +11,7 @@ use super::ask::AdminRequest;
 use super::reply;
 use crate::api::OperationOutcome;
 use hob_server::handle::resident::operate::Operation;
+use hob_server::handle::resident::pool::Pool;
 
 pub(super) use shown::told;
 
@@ -73,26 +74,25 @@ fn operate(ask: &AdminRequest, operation: Operation) -> Answered {
         };
         let name = body["name"].as_str().or(route.as_deref());
         let name = name.unwrap_or_default();
+        let shared = &ask.admin.shared;
+        // Nothing else is done to programs of `run`, and that to all of their processes.
+        let runs = match operation {
+            Operation::Recycle if pid.is_none() => shared.runs.recycle(name, &shared.fleet),
+            _ => Vec::new(),
+        };
         ask.note(match pid {
             Some(pid) => format!("{name} {pid}"),
             None => name.to_owned(),
         });
-        if chosen.is_empty() {
-            let names: Vec<_> = pools.iter().map(|pool| pool.name()).collect();
-            let text = match names[..] {
-                [] => "there is no such program: none stays (`resident`)".to_owned(),
-                _ => format!(
-                    "there is no such program; those that stay are {}",
-                    names.join(", ")
-                ),
-            };
+        if chosen.is_empty() && runs.is_empty() {
+            let text = nobody_meant(&ask, &pools, operation);
             return reply::text(404, text);
         }
         let told = chosen.iter().map(|pool| pool.operate(operation, pid));
-        let pids: Vec<u32> = told.flatten().collect();
-        if pids.is_empty() {
-            return reply::text(409, "no worker of it is there to be told that now");
-        }
+        let pids = match told_pids(told.flatten().collect(), runs) {
+            Ok(pids) => pids,
+            Err(why) => return reply::text(409, why),
+        };
         let all = pids
             .iter()
             .map(u32::to_string)
@@ -108,4 +108,36 @@ fn operate(ask: &AdminRequest, operation: Operation) -> Answered {
         };
         reply::object(200, &json!(OperationOutcome { text, pids }))
     }))
+}
+
+/// The ids of workers that were told, and of processes of `run`; else why there are none.
+fn told_pids(mut pids: Vec<u32>, runs: Vec<Result<Vec<u32>, String>>) -> Result<Vec<u32>, String> {
+    let mut why = "no worker of it is there to be told that now".to_owned();
+    for recycled in runs {
+        match recycled {
+            Ok(more) => pids.extend(more),
+            Err(refused) => why = refused,
+        }
+    }
+    match pids.is_empty() {
+        true => Err(why),
+        false => Ok(pids),
+    }
+}
+
+/// Who could have been meant.
+fn nobody_meant(ask: &AdminRequest, pools: &[Arc<Pool>], operation: Operation) -> String {
+    let of_runs = match operation {
+        Operation::Recycle => ask.admin.shared.runs.names(),
+        Operation::Stop | Operation::Stack => Vec::new(),
+    };
+    let names = pools.iter().map(|pool| pool.name());
+    let names: Vec<_> = names.chain(of_runs.iter().map(String::as_str)).collect();
+    match names[..] {
+        [] => "there is no such program: none stays (`resident`)".to_owned(),
+        _ => format!(
+            "there is no such program; those that stay are {}",
+            names.join(", ")
+        ),
+    }
 }

@@ -19,7 +19,7 @@
 //!                 4 = its standard input is empty, 8 = a channel, which becomes its
 //!                 descriptor 3, 16 = it takes along what it started when it ends otherwise
 //!                 than with exit code 0
-//!                 kill: 1 = SIGTERM, 2 = SIGKILL; failed: the step
+//!                 kill: 1 = SIGTERM, 2 = SIGKILL, 3 = SIGQUIT; failed: the step
 //!        4   u32  failed: the error number; started, exited: the process id; else 0
 //!        8   u64  id: chosen by the server, unique on this end; thread: 0
 //! start  16  u64  generation of the policy
@@ -90,6 +90,8 @@ impl std::error::Error for MalformedPacket {}
 pub enum EndSignal {
     /// Asked, by SIGTERM.
     Term,
+    /// Asked to finish what it has first, by SIGQUIT, as php-fpm understands it.
+    Quit,
     /// At once, by SIGKILL, with everything it started.
     Kill,
 }
@@ -275,6 +277,7 @@ impl<'a> ToSpawner<'a> {
                 let how = match reader.small {
                     1 => EndSignal::Term,
                     2 => EndSignal::Kill,
+                    3 => EndSignal::Quit,
                     _ => return Err(MalformedPacket),
                 };
                 let id = reader.id;
@@ -329,6 +332,7 @@ impl<'a> ToSpawner<'a> {
                 let how = match how {
                     EndSignal::Term => 1,
                     EndSignal::Kill => 2,
+                    EndSignal::Quit => 3,
                 };
                 head(packet, KIND_KILL, how, 0, *id);
                 packet.extend_from_slice(&part.unwrap_or(0).to_le_bytes());
@@ -583,6 +587,11 @@ mod tests {
                 part: None,
             },
             ToSpawner::Kill {
+                id: 2,
+                how: EndSignal::Quit,
+                part: None,
+            },
+            ToSpawner::Kill {
                 id: u64::MAX,
                 how: EndSignal::Kill,
                 part: Some(1 << 62),
@@ -642,7 +651,7 @@ mod tests {
 
     #[test]
     fn messages_arrive_as_written() {
-        assert_eq!((to_spawner().len(), to_server().len()), (5, 4));
+        assert_eq!((to_spawner().len(), to_server().len()), (6, 4));
     }
 
     #[test]

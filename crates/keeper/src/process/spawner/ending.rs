@@ -45,6 +45,13 @@ impl Endings {
                 self.asked.insert(run.pid);
                 ask(&run);
             }
+            // It is for the first process to have the others finish.
+            EndSignal::Quit => {
+                self.asked.insert(run.pid);
+                if let Some(pid) = Pid::from_raw(run.pid) {
+                    let _ = kill_process(pid, Signal::QUIT);
+                }
+            }
             EndSignal::Kill => self.kill(run, now),
         }
     }
@@ -83,6 +90,7 @@ impl Endings {
         let whom = Whom::part_of(run.mark, part);
         match how {
             EndSignal::Term => drop(tree::signal_programs(&[whom], Signal::TERM)),
+            EndSignal::Quit => drop(tree::signal_programs(&[whom], Signal::QUIT)),
             EndSignal::Kill => self.look_for(whom, None, now),
         }
     }

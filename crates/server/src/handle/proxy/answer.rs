@@ -219,8 +219,8 @@ impl AsksMember for AskedServer<'_> {
                         is_kept,
                     }));
                 }
-                Ok(Http2Found::Http1(stream)) => {
-                    return Ok(ProxyLink::Http1(Link::of(stream, used, permit)));
+                Ok(Http2Found::Http1(stream, age)) => {
+                    return Ok(ProxyLink::Http1(Link::of((stream, age), used, permit)));
                 }
                 Ok(Http2Found::Nothing) => {}
                 Err(failure) => return Err((failure, used, permit)),

@@ -111,7 +111,9 @@ async fn to_address(
         let socket = open(address)?;
         let begun = match address {
             MemberAddress::Unix(path) => connect(&socket, &SocketAddrUnix::new(path.as_path())?),
-            MemberAddress::Run(run) => connect(&socket, &SocketAddrUnix::new(run.path())?),
+            MemberAddress::Run(run) => {
+                connect(&socket, &SocketAddrUnix::new(run.path().as_path())?)
+            }
             MemberAddress::Tcp(address) => connect(&socket, address),
             // It has been looked up.
             MemberAddress::Name(..) | MemberAddress::Tls(..) => Err(Errno::ADDRNOTAVAIL),

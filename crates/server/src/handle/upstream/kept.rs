@@ -14,6 +14,7 @@ use hob_trace::Mutex;
 use hob_trace::metric::ThreadCounters;
 
 use crate::handle::upstream::members::Member;
+use crate::handle::upstream::run::socket::RunSeat;
 use crate::handle::upstream::stream::{MemberStream, RestingStream};
 
 /// After so long at most it is looked whether one has rested for too long: limits may have changed.
@@ -31,29 +32,45 @@ pub struct KeepLimits {
 }
 
 /// What a connection has been through.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct ConnectionAge {
     made: Instant,
     /// Where it leads, if that was told by a name.
     place: Option<SocketAddr>,
+    /// Its place with a program that hob runs.
+    seat: Option<RunSeat>,
     /// Requests it was used for, with the one that has it.
     requests: u64,
 }
 
 impl ConnectionAge {
-    /// Of one that was made now, for a request.
-    pub(crate) fn of(stream: &MemberStream, member: &Member) -> ConnectionAge {
+    /// Of one that was made now, for a request; `seat` is from before it was made.
+    pub(crate) fn of(
+        stream: &MemberStream,
+        member: &Member,
+        seat: Option<RunSeat>,
+    ) -> ConnectionAge {
         ConnectionAge {
             made: Instant::now(),
             place: member.name.as_ref().and_then(|_| stream.place()),
+            seat,
             requests: 1,
         }
     }
 
+    /// It leads to processes whose places others have taken.
+    fn has_left(&self) -> bool {
+        self.seat.as_ref().is_some_and(RunSeat::is_left)
+    }
+
     /// The same with a further request.
-    pub(crate) fn used_again(self) -> ConnectionAge {
-        let requests = self.requests + 1;
-        ConnectionAge { requests, ..self }
+    fn used_again(mut self) -> ConnectionAge {
+        self.use_again();
+        self
+    }
+
+    pub(crate) fn use_again(&mut self) {
+        self.requests += 1;
     }
 }
 
@@ -117,7 +134,7 @@ impl KeepEnd {
 
 impl KeepLimits {
     /// Why a connection is to rest no more that was used until now.
-    fn end_of_use(&self, age: ConnectionAge, now: Instant) -> Option<KeepEnd> {
+    fn end_of_use(&self, age: &ConnectionAge, now: Instant) -> Option<KeepEnd> {
         match () {
             () if self.requests > 0 && age.requests >= self.requests => Some(KeepEnd::Requests),
             () if self.is_past(age, now) => Some(KeepEnd::Time),
@@ -125,12 +142,12 @@ impl KeepLimits {
         }
     }
 
-    fn is_past(&self, age: ConnectionAge, now: Instant) -> bool {
+    fn is_past(&self, age: &ConnectionAge, now: Instant) -> bool {
         !self.time.is_zero() && now.duration_since(age.made) >= self.time
     }
 
     /// For how long it may go on to rest.
-    fn left(&self, age: ConnectionAge, since: Instant, now: Instant) -> Result<Duration, KeepEnd> {
+    fn left(&self, age: &ConnectionAge, since: Instant, now: Instant) -> Result<Duration, KeepEnd> {
         let rests = now.duration_since(since);
         if rests >= self.idle {
             return Err(KeepEnd::Idle);
@@ -220,6 +237,9 @@ impl KeptConnections {
                     None => all.connections.pop()?,
                 }
             };
+            if age.has_left() {
+                continue;
+            }
             if let Some(stream) = stream.take(reactor, is_sure, terms) {
                 return Some((stream, age.used_again()));
             }
@@ -233,9 +253,10 @@ impl KeptConnections {
 
     /// Whether a connection that is not one's own may have one more request; else what ends that is
     /// counted.
-    pub(crate) fn may_go_on(&self, age: ConnectionAge, counters: &ThreadCounters) -> bool {
+    pub(crate) fn may_go_on(&self, age: &ConnectionAge, counters: &ThreadCounters) -> bool {
         let all = self.resting.lock();
-        if age.place.is_some_and(|place| !all.places.contains(&place)) {
+        let is_elsewhere = age.place.is_some_and(|place| !all.places.contains(&place));
+        if is_elsewhere || age.has_left() {
             return false;
         }
         let end = all.limits.end_of_use(age, Instant::now());
@@ -261,23 +282,23 @@ impl KeptConnections {
     ) {
         let Some(stream) = stream.rest() else { return };
         let since = Instant::now();
-        let resting = RestingConnection { stream, age, since };
         let mut all = self.resting.lock();
+        let is_elsewhere = age.place.is_some_and(|place| !all.places.contains(&place));
+        if is_elsewhere || age.has_left() {
+            return;
+        }
         if all.connections.len() >= self.max() || self.waiting.load(Ordering::Relaxed) > 0 {
             return;
         }
-        if age.place.is_some_and(|place| !all.places.contains(&place)) {
-            return;
-        }
-        if let Some(end) = all.limits.end_of_use(age, since) {
+        if let Some(end) = all.limits.end_of_use(&age, since) {
             return end.count(counters);
         }
-        all.connections.push(resting);
+        let first = all.limits.left(&age, since, since).unwrap_or_default();
+        all.connections
+            .push(RestingConnection { stream, age, since });
         let is_looked_after = std::mem::replace(&mut all.is_looked_after, true);
-        let limits = all.limits;
         drop(all);
         if !is_looked_after {
-            let first = limits.left(age, since, since).unwrap_or_default();
             self.look_after(first, reactor, counters);
         }
     }
@@ -313,7 +334,8 @@ impl KeptConnections {
         let mut all = self.resting.lock();
         let limits = all.limits;
         let mut next = None;
-        let is_over = |one: &mut RestingConnection| match limits.left(one.age, one.since, now) {
+        let is_over = |one: &mut RestingConnection| match limits.left(&one.age, one.since, now) {
+            _ if one.age.has_left() => true,
             Ok(left) => {
                 next = Some(next.map_or(left, |next: Duration| next.min(left)));
                 false
@@ -348,14 +370,15 @@ mod tests {
         let used = |requests| ConnectionAge {
             made,
             place: None,
+            seat: None,
             requests,
         };
         let after = |seconds: u32| made + seconds * SECOND;
-        let ended = |requests, seconds| limits.end_of_use(used(requests), after(seconds));
+        let ended = |requests, seconds| limits.end_of_use(&used(requests), after(seconds));
         assert_eq!(ended(2, 9), None);
         assert_eq!(ended(3, 9), Some(KeepEnd::Requests));
         assert_eq!(ended(2, 10), Some(KeepEnd::Time));
-        let left = |since, now| limits.left(used(1), after(since), after(now));
+        let left = |since, now| limits.left(&used(1), after(since), after(now));
         assert_eq!(left(0, 1), Ok(3 * SECOND));
         assert_eq!(left(8, 9), Ok(SECOND));
         assert_eq!(left(0, 5), Err(KeepEnd::Idle));
@@ -373,10 +396,11 @@ mod tests {
         let age = ConnectionAge {
             made,
             place: None,
+            seat: None,
             requests: u64::MAX,
         };
         let later = made + 1_000_000 * SECOND;
-        assert_eq!(limits.end_of_use(age, later), None);
-        assert_eq!(limits.left(age, later, later), Ok(SECOND));
+        assert_eq!(limits.end_of_use(&age, later), None);
+        assert_eq!(limits.left(&age, later, later), Ok(SECOND));
     }
 }

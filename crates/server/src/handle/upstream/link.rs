@@ -65,13 +65,14 @@ pub(crate) async fn connect(
     request: &Request,
     counters: &ThreadCounters,
     (terms, versions): (LinkTerms<'_>, PeerVersions),
-) -> Result<MemberStream, UpstreamFailure> {
+) -> Result<(MemberStream, ConnectionAge), UpstreamFailure> {
     let member = used.member();
     let tls = used.terms();
     let tls = tls.as_ref().map(|tls| (&tls.terms, versions));
     let version = used.settings().proxy_protocol;
     let opening = proxy_protocol::opening(version, Some(request.facts()));
     let on = (request.reactor(), terms.pool);
+    let seat = member.seat();
     let stream = match connect::to((member, tls), on, terms.connect, &opening).await {
         Ok(stream) => stream,
         Err(ConnectError::Timeout) => return Err(UpstreamFailure::late_to_connect(counters)),
@@ -88,7 +89,8 @@ pub(crate) async fn connect(
         RequestStage::Program,
         format_args!("the connection to {} is new", member.text),
     );
-    Ok(stream)
+    let age = ConnectionAge::of(&stream, member, seat);
+    Ok((stream, age))
 }
 
 /// What a request has of a member.
@@ -149,10 +151,7 @@ impl Link {
             None => {
                 let made = connect(&used, request, counters, (terms, PeerVersions::Http1)).await;
                 match made {
-                    Ok(stream) => {
-                        let age = ConnectionAge::of(&stream, member);
-                        (stream, age)
-                    }
+                    Ok(made) => made,
                     Err(failure) => return Err((failure, used, permit)),
                 }
             }
@@ -176,10 +175,14 @@ impl Link {
     }
 
     /// A new one, that nobody has used.
-    pub(crate) fn of(stream: MemberStream, used: MemberUse, permit: Permit) -> Link {
+    pub(crate) fn of(
+        (stream, age): (MemberStream, ConnectionAge),
+        used: MemberUse,
+        permit: Permit,
+    ) -> Link {
         Link {
-            age: ConnectionAge::of(&stream, used.member()),
             stream: Rc::new(stream),
+            age,
             used,
             permit,
             is_kept: false,

@@ -16,6 +16,7 @@ use crate::handle::upstream::config::{MemberSettings, UpstreamSettings};
 use crate::handle::upstream::kept::KeptConnections;
 use crate::handle::upstream::latency::Latency;
 use crate::handle::upstream::names::ServerName;
+use crate::handle::upstream::run::socket::RunSeat;
 use crate::handle::upstream::sticky::StickyMembers;
 use crate::handle::upstream::terms::UpstreamTerms;
 use crate::handle::upstream::told::MemberReport;
@@ -546,6 +547,14 @@ impl Member {
             is_draining: AtomicBool::new(false),
             checked: CheckedHealth::default(),
             http1_until_ms: AtomicU64::new(0),
+        }
+    }
+
+    /// A place for a connection to it, where it is a program that hob runs.
+    pub(crate) fn seat(&self) -> Option<RunSeat> {
+        match &self.address {
+            MemberAddress::Run(socket) => Some(socket.seat()),
+            _ => None,
         }
     }
 

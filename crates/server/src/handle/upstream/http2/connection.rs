@@ -14,9 +14,10 @@ use hob_http::h2::client::{Http2AnswerHead, Http2Client, Http2ClientEvent, Http2
 use hob_http::reactor::Timer;
 use hob_http::tls::peer::{PeerFault, PeerTerms};
 use hob_http::{Bytes, Fields, Reactor};
+use hob_trace::metric::ThreadCounters;
 
 use crate::handle::upstream::http2::Http2Stream;
-use crate::handle::upstream::kept::ConnectionAge;
+use crate::handle::upstream::kept::{ConnectionAge, KeptConnections};
 use crate::handle::upstream::stream::MemberStream;
 
 /// Bytes read at a time: at first, and where so many come.
@@ -82,7 +83,7 @@ pub(crate) struct Http2Connection {
     /// A request was waited for in vain, and nothing at all has come meanwhile: perhaps the other
     /// side is no more.
     is_silent: Cell<bool>,
-    age: Cell<ConnectionAge>,
+    age: RefCell<ConnectionAge>,
     /// It has served as much as it may.
     is_retired: Cell<bool>,
     /// The clock for another one runs.
@@ -145,7 +146,7 @@ impl Http2Connection {
             was_used: Cell::new(false),
             reads: Cell::new(0),
             is_silent: Cell::new(false),
-            age: Cell::new(age),
+            age: RefCell::new(age),
             is_retired: Cell::new(false),
             is_resting: Cell::new(false),
         });
@@ -194,19 +195,15 @@ impl Http2Connection {
         self.is_silent.set(true);
     }
 
-    pub(super) fn age(&self) -> ConnectionAge {
-        self.age.get()
-    }
-
-    /// It has one more request.
-    pub(super) fn use_again(&self) {
-        self.age.set(self.age.get().used_again());
-    }
-
-    /// It ends once it has no requests.
-    pub(super) fn retire(&self) {
+    /// Whether it may have one more request; it ends else, once it has none.
+    pub(super) fn may_go_on(&self, kept: &KeptConnections, counters: &ThreadCounters) -> bool {
+        if kept.may_go_on(&self.age.borrow(), counters) {
+            self.age.borrow_mut().use_again();
+            return true;
+        }
         self.is_retired.set(true);
         self.wake_driver();
+        false
     }
 
     /// Whether a tunnel may be asked for.

@@ -80,7 +80,7 @@ pub(crate) enum Http2Found {
     /// A connection with room for it; true where it had served others.
     Shared(Rc<Http2Connection>, bool),
     /// A new one, on which HTTP/1.1 was agreed.
-    Http1(MemberStream),
+    Http1(MemberStream, ConnectionAge),
     /// The member speaks HTTP/1.1.
     Nothing,
 }
@@ -122,14 +122,12 @@ impl Http2Connections {
                         continue;
                     }
                 }
-                if !member.kept.may_go_on(found.age(), wish.counters) {
-                    found.retire();
+                if !found.may_go_on(&member.kept, wish.counters) {
                     continue;
                 }
                 if let Some(name) = &member.name {
                     name.keep_current(wish.request.reactor(), wish.terms.pool);
                 }
-                found.use_again();
                 wish.counters.upstream_reuses.add(1);
                 return Ok(Http2Found::Shared(Rc::clone(found), true));
             }
@@ -169,16 +167,15 @@ impl Http2Connections {
             ..
         } = wish;
         let versions = wish.versions.offered();
-        let stream = connect(used, request, counters, (terms, versions)).await?;
+        let (stream, age) = connect(used, request, counters, (terms, versions)).await?;
         let reactor = request.reactor();
         if versions == PeerVersions::Either && !stream.is_h2() {
             used.member()
                 .http1_until_ms
                 .store(reactor.now_ms() + HTTP1_HOLDS_MS, Ordering::Relaxed);
-            return Ok(Http2Found::Http1(stream));
+            return Ok(Http2Found::Http1(stream, age));
         }
         let how = (wish.head_bytes_max, shared_by.is_none());
-        let age = ConnectionAge::of(&stream, used.member());
         let times = (age, used.member().kept.idle_max());
         let made = Http2Connection::start(stream, reactor, how, times);
         let limit = reactor.timer();

@@ -19,21 +19,25 @@ use rustix::pipe::PipeFlags;
 
 use crate::handle::script::lives::{LAST_WORDS_WAIT, Means, PROVEN_AFTER, back_off, ending};
 use crate::handle::script::stderr::{Stderr, one_line};
-use crate::handle::upstream::run::program::RunProgram;
-use crate::handle::upstream::run::socket::RunSocket;
+use crate::handle::upstream::run::config::RunKind;
+use crate::handle::upstream::run::program::{AfterEnd, RunPlace, RunProgram};
+use crate::handle::upstream::run::socket::RunListener;
 use crate::handle::upstream::run::start;
 use hob_keeper::process::{Child, EndSignal, Exit, Start, Strings};
 
 /// Starts its processes, and each again when it dies, until no route asks the program.
 pub(crate) fn start(program: &Arc<RunProgram>, means: &Means) {
-    for place in 0..program.settings.processes() {
+    let listener = program.listener_to_start();
+    for index in 0..program.settings.processes() {
         let (program, means) = (Arc::downgrade(program), means.clone());
+        let listener = Arc::clone(&listener);
+        let at = RunPlace { listener, index };
         let reactor = means.reactor.clone();
         reactor.spawn_standing(async move {
             let mut deaths = 0;
             loop {
                 let begun = Instant::now();
-                if run(&program, place, &means).await.is_none() {
+                if run(&program, &at, &means).await != Some(AfterEnd::Again) {
                     return;
                 }
                 if begun.elapsed() >= PROVEN_AFTER {
@@ -49,12 +53,16 @@ pub(crate) fn start(program: &Arc<RunProgram>, means: &Means) {
 }
 
 /// One life of a process; `None` when nobody asks the program any more.
-async fn run(program: &Weak<RunProgram>, place: usize, means: &Means) -> Option<()> {
+async fn run(program: &Weak<RunProgram>, at: &RunPlace, means: &Means) -> Option<AfterEnd> {
     // Held for no longer than it takes: who keeps it does not want it.
     let begun = {
         let program = program.upgrade()?;
-        program.begin(place);
-        Process::begin(&program, place, means)
+        // Others have taken its place while it was not there.
+        if at.listener.is_left() {
+            return Some(AfterEnd::Never);
+        }
+        program.begin(at);
+        Process::begin(&program, at, means)
     };
     let exit = match begun {
         Ok(mut process) => poll_fn(|cx| process.poll(cx)).await,
@@ -66,15 +74,20 @@ async fn run(program: &Weak<RunProgram>, place: usize, means: &Means) -> Option<
     };
     let program = program.upgrade()?;
     let why = ending(program.settings.name(), exit);
-    tracing::warn!("{why}; it is started again");
-    program.note_end(place, &why, exit);
-    Some(())
+    let was_left = at.listener.is_left();
+    let after = program.note_end(at, &why, exit);
+    match after {
+        AfterEnd::Again => tracing::warn!("{why}; it is started again"),
+        AfterEnd::Never if was_left => {}
+        AfterEnd::Never => tracing::warn!("{why}; it takes nobody's place"),
+    }
+    Some(after)
 }
 
 /// A process of a program.
 struct Process {
     program: Weak<RunProgram>,
-    place: usize,
+    at: RunPlace,
     name: String,
     child: Child,
     output: Stderr,
@@ -84,6 +97,8 @@ struct Process {
     /// Nobody asks it, and it was told to end.
     is_asked: bool,
     grace: Duration,
+    /// How it is told.
+    asks: EndSignal,
     /// Until it is killed then; when it is gone, until its last words are in.
     timer: Timer,
     gone: Option<Exit>,
@@ -91,7 +106,7 @@ struct Process {
 }
 
 impl Process {
-    fn begin(program: &Arc<RunProgram>, place: usize, means: &Means) -> io::Result<Process> {
+    fn begin(program: &Arc<RunProgram>, at: &RunPlace, means: &Means) -> io::Result<Process> {
         let settings = &program.settings;
         let (output, printed) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         let child = means.launcher.start(Start {
@@ -104,7 +119,7 @@ impl Process {
             stdin: start::input(settings)?,
             stdout: printed.try_clone()?,
             stderr: printed,
-            channel: Some(program.socket.listener().try_clone_to_owned()?),
+            channel: Some(at.listener.listener().try_clone_to_owned()?),
             outlives: false,
             takes_along: true,
         });
@@ -112,7 +127,7 @@ impl Process {
         output.look();
         Ok(Process {
             program: Arc::downgrade(program),
-            place,
+            at: at.clone(),
             name: settings.name().to_owned(),
             child,
             output,
@@ -120,6 +135,10 @@ impl Process {
             trial: None,
             is_asked: false,
             grace: settings.grace,
+            asks: match settings.kind {
+                RunKind::Fpm => EndSignal::Quit,
+                RunKind::PhpCgi | RunKind::Plain => EndSignal::Term,
+            },
             timer: means.reactor.timer(),
             gone: None,
             means: means.clone(),
@@ -132,8 +151,12 @@ impl Process {
         self.read_output(cx, program.as_deref());
         match &program {
             Some(program) => {
-                program.look_after(self.place, self.child.pid(), cx.waker());
+                program.look_after(&self.at, self.child.pid(), cx.waker());
                 self.try_it(cx, program);
+                // Others have taken its place.
+                if self.at.listener.poll_deserted(cx).is_ready() {
+                    self.end(cx);
+                }
             }
             None => self.end(cx),
         }
@@ -174,12 +197,12 @@ impl Process {
     /// Sees whether it takes connections, until it has taken one: who takes one that is over
     /// already ends it, whatever is spoken there.
     fn try_it(&mut self, cx: &mut Context<'_>, program: &RunProgram) {
-        if self.gone.is_some() || program.is_ready() {
+        if self.gone.is_some() || program.is_ready_at(&self.at) {
             self.trial = None;
             return;
         }
         if self.trial.is_none() {
-            let trial = ended_connection(&program.socket);
+            let trial = ended_connection(&self.at.listener);
             self.trial = trial.and_then(|end| self.means.reactor.watch(end)).ok();
         }
         if let Some(trial) = &self.trial
@@ -187,7 +210,7 @@ impl Process {
         {
             self.trial = None;
             tracing::info!("{} is ready", self.name);
-            program.set_ready();
+            program.set_ready(&self.at);
         }
     }
 
@@ -196,7 +219,7 @@ impl Process {
         if !self.is_asked {
             self.is_asked = true;
             self.timer.set(self.grace);
-            self.child.end(EndSignal::Term);
+            self.child.end(self.asks);
         }
         if self.gone.is_none() && self.timer.poll_elapsed(cx).is_ready() {
             self.child.end(EndSignal::Kill);
@@ -205,10 +228,10 @@ impl Process {
 }
 
 /// A connection over which nothing will be sent.
-fn ended_connection(socket: &RunSocket) -> io::Result<OwnedFd> {
+fn ended_connection(listener: &RunListener) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let end = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    connect(&end, &SocketAddrUnix::new(socket.path())?)?;
+    connect(&end, &SocketAddrUnix::new(listener.path())?)?;
     shutdown(&end, Shutdown::Write)?;
     Ok(end)
 }

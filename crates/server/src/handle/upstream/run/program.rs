@@ -10,6 +10,10 @@
 //!    '--------------------------------------'
 //! ```
 //!
+//! To be recycled is to have others started, at a listener of their own. Once one of these has
+//! taken a connection, requests go there; those before end when the last of their connections is
+//! gone. Where they cannot start, everything stays as it is.
+//!
 //! It outlives a reload that leaves its section as it is, and ends when no route asks it and no
 //! request is under way any more.
 
@@ -28,7 +32,7 @@ use crate::handle::script::lives::LAST_LINES;
 use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::run::config::RunSettings;
-use crate::handle::upstream::run::socket::RunSocket;
+use crate::handle::upstream::run::socket::{RunListener, RunSocket};
 use crate::handle::upstream::run::start;
 use crate::handle::upstream::run::told::RunReport;
 use crate::serve::fleet::Fleet;
@@ -41,6 +45,8 @@ pub struct RunPrograms(Mutex<HashMap<String, Weak<RunProgram>>>);
 /// A program that hob runs.
 #[derive(Debug)]
 pub struct RunProgram {
+    /// Site and path of its route.
+    route: String,
     pub(super) settings: RunSettings,
     pub(super) arguments: Strings,
     pub(crate) socket: Arc<RunSocket>,
@@ -58,14 +64,44 @@ struct RunState {
     rules: ProgramRef,
     /// Requests that wait for another phase.
     waiting: Vec<Waker>,
-    /// The process at each place, 0 where its number is not known.
-    processes: Vec<Option<u32>>,
-    /// The tasks that look after them.
-    keepers: Vec<Option<Waker>>,
+    /// Its processes.
+    processes: Vec<RunProcess>,
+    /// Where those listen that are to take the places of others, while they start.
+    next: Option<Arc<RunListener>>,
     starts: u64,
     deaths: u64,
     last_lines: VecDeque<String>,
     last_failure: Option<Arc<str>>,
+}
+
+/// A process of a program.
+#[derive(Debug)]
+struct RunProcess {
+    at: RunPlace,
+    /// 0 where its number is not known.
+    pid: u32,
+    /// The task that looks after it.
+    keeper: Option<Waker>,
+}
+
+/// Where a process listens, and its place among those who do.
+#[derive(Clone, Debug)]
+pub(super) struct RunPlace {
+    pub(super) listener: Arc<RunListener>,
+    pub(super) index: usize,
+}
+
+impl RunPlace {
+    fn is(&self, other: &RunPlace) -> bool {
+        self.index == other.index && Arc::ptr_eq(&self.listener, &other.listener)
+    }
+}
+
+/// Whether a process that ended is started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AfterEnd {
+    Again,
+    Never,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +143,7 @@ impl RunPrograms {
             program.state.lock().rules = reference;
             return Ok(program);
         }
-        let program = Arc::new(RunProgram::new(settings, rules, reference)?);
+        let program = Arc::new(RunProgram::new(of, settings, rules, reference)?);
         programs.insert(name, Arc::downgrade(&program));
         Ok(program)
     }
@@ -136,6 +172,25 @@ impl RunPrograms {
         }
     }
 
+    /// Has others take the places of the processes of each that this means: by what runs, or by
+    /// its route, with or without the `/*` at its end. Returns their process ids, of each.
+    pub fn recycle(&self, wanted: &str, fleet: &Fleet) -> Vec<Result<Vec<u32>, String>> {
+        let all = self.all().into_iter();
+        let meant = all.filter(|program| program.is_of(wanted));
+        let recycled = meant.map(|program| {
+            let pids = program.recycle()?;
+            fleet.start_run(program.thread.load(Ordering::Relaxed), program);
+            Ok(pids)
+        });
+        recycled.collect()
+    }
+
+    /// How those are called that could be meant.
+    pub fn names(&self) -> Vec<String> {
+        let all = self.all().into_iter();
+        all.map(|program| program.full_name()).collect()
+    }
+
     /// What is told of the one that listens there.
     pub(crate) fn told(&self, address: &MemberAddress) -> Option<RunReport> {
         let MemberAddress::Run(socket) = address else {
@@ -155,6 +210,7 @@ impl RunPrograms {
 
 impl RunProgram {
     fn new(
+        route: &str,
         settings: &RunSettings,
         rules: &ProgramConfig,
         reference: ProgramRef,
@@ -162,8 +218,8 @@ impl RunProgram {
         let name = settings.name();
         let socket = RunSocket::new(name);
         let socket = socket.map_err(|error| format!("no socket for {name}: {error}"))?;
-        let processes = settings.processes();
         Ok(RunProgram {
+            route: route.to_owned(),
             arguments: start::arguments(settings, rules)?,
             settings: settings.clone(),
             socket: Arc::new(socket),
@@ -173,8 +229,8 @@ impl RunProgram {
                 phase: RunPhase::Starting,
                 rules: reference,
                 waiting: Vec::new(),
-                processes: vec![None; processes],
-                keepers: vec![None; processes],
+                processes: Vec::new(),
+                next: None,
                 starts: 0,
                 deaths: 0,
                 last_lines: VecDeque::new(),
@@ -188,22 +244,76 @@ impl RunProgram {
         self.state.lock().rules
     }
 
+    fn path(&self) -> &str {
+        self.route.rsplit_once(' ').map_or("", |(_, path)| path)
+    }
+
+    fn is_of(&self, wanted: &str) -> bool {
+        let plain = |path: &str| path.trim_end_matches('*').trim_end_matches('/').to_owned();
+        let is_path = wanted.starts_with('/') && plain(wanted) == plain(self.path());
+        let name = self.settings.name();
+        is_path || wanted == name || wanted == self.full_name()
+    }
+
+    /// By which it is told from others.
+    fn full_name(&self) -> String {
+        format!("{} {}", self.path(), self.settings.name())
+    }
+
+    /// Others are to take the places of its processes, whose ids it returns.
+    fn recycle(&self) -> Result<Vec<u32>, String> {
+        let name = self.settings.name();
+        let mut state = self.state.lock();
+        if state.next.is_some() {
+            return Err(format!(
+                "others are starting already that take the place of {name}"
+            ));
+        }
+        let pids = state.pids(&self.socket.current());
+        if pids.is_empty() {
+            return Err(format!(
+                "no process of {name} is there: it is started anyway"
+            ));
+        }
+        let next = RunListener::new().map_err(|error| format!("no socket for {name}: {error}"))?;
+        state.next = Some(next);
+        Ok(pids)
+    }
+
+    /// Where those listen that are to be started.
+    pub(super) fn listener_to_start(&self) -> Arc<RunListener> {
+        let next = self.state.lock().next.clone();
+        next.unwrap_or_else(|| self.socket.current())
+    }
+
+    fn is_current(&self, at: &RunPlace) -> bool {
+        Arc::ptr_eq(&at.listener, &self.socket.current())
+    }
+
     /// A process of it is started at this place.
-    pub(super) fn begin(&self, place: usize) {
+    pub(super) fn begin(&self, at: &RunPlace) {
         let mut state = self.state.lock();
         state.starts += 1;
-        state.processes[place] = Some(0);
-        if matches!(state.phase, RunPhase::Failed(_)) {
+        state.processes.push(RunProcess {
+            at: at.clone(),
+            pid: 0,
+            keeper: None,
+        });
+        if matches!(state.phase, RunPhase::Failed(_)) && self.is_current(at) {
             state.phase = RunPhase::Starting;
             state.last_lines.clear();
         }
     }
 
     /// The number of the process at this place, and who is to be woken when nobody wants it.
-    pub(super) fn look_after(&self, place: usize, pid: Option<u32>, waker: &Waker) {
+    pub(super) fn look_after(&self, at: &RunPlace, pid: Option<u32>, waker: &Waker) {
         let mut state = self.state.lock();
-        state.processes[place] = Some(pid.unwrap_or(0));
-        let keeper = &mut state.keepers[place];
+        let mut processes = state.processes.iter_mut();
+        let Some(process) = processes.find(|one| one.at.is(at)) else {
+            return;
+        };
+        process.pid = pid.unwrap_or(0);
+        let keeper = &mut process.keeper;
         if !keeper.as_ref().is_some_and(|known| known.will_wake(waker)) {
             *keeper = Some(waker.clone());
         }
@@ -214,24 +324,47 @@ impl RunProgram {
         self.state.lock().phase == RunPhase::Ready
     }
 
-    /// It has taken a connection.
-    pub(super) fn set_ready(&self) {
+    /// Those who listen there take connections, or nobody wants to know.
+    pub(super) fn is_ready_at(&self, at: &RunPlace) -> bool {
+        let state = self.state.lock();
+        match &state.next {
+            Some(next) if Arc::ptr_eq(next, &at.listener) => false,
+            _ => !self.is_current(at) || state.phase == RunPhase::Ready,
+        }
+    }
+
+    /// Who listens there has taken a connection: requests go there.
+    pub(super) fn set_ready(&self, at: &RunPlace) {
         let mut state = self.state.lock();
+        let is_next = |next: &Arc<RunListener>| Arc::ptr_eq(next, &at.listener);
+        if state.next.as_ref().is_some_and(is_next) {
+            state.next = None;
+            self.socket.lead_to(Arc::clone(&at.listener));
+        }
         state.phase = RunPhase::Ready;
         state.last_lines.clear();
         state.wake_waiting();
     }
 
-    /// The process at this place is gone, or did not come to be.
-    pub(super) fn note_end(&self, place: usize, why: &str, exit: Exit) {
+    /// The process at this place is gone, or did not come to be. Whether another one takes it.
+    pub(super) fn note_end(&self, at: &RunPlace, why: &str, exit: Exit) -> AfterEnd {
         let mut state = self.state.lock();
+        state.processes.retain(|one| !one.at.is(at));
+        // It was told to end, or is one of several that did not take the places of others.
+        if at.listener.is_left() {
+            return AfterEnd::Never;
+        }
         state.deaths += 1;
-        state.processes[place] = None;
-        state.keepers[place] = None;
         let reason: Arc<str> = state.explain(why).into();
         state.last_failure = Some(Arc::clone(&reason));
-        if state.processes.iter().any(Option::is_some) {
-            return;
+        if !self.is_current(at) {
+            state.next = None;
+            drop(state);
+            at.listener.leave();
+            return AfterEnd::Never;
+        }
+        if !state.pids(&at.listener).is_empty() {
+            return AfterEnd::Again;
         }
         // One that was ready, or is not to blame, is waited for.
         let was_ready = state.phase == RunPhase::Ready;
@@ -243,8 +376,9 @@ impl RunProgram {
         state.wake_waiting();
         drop(state);
         if is_failed {
-            self.socket.refuse_waiting();
+            at.listener.refuse_waiting();
         }
+        AfterEnd::Again
     }
 
     /// Remembers what it said.
@@ -297,14 +431,17 @@ impl RunProgram {
     pub(crate) fn told(&self) -> RunReport {
         let state = self.state.lock();
         let name = match state.phase {
+            _ if state.next.is_some() => "recycling",
             RunPhase::Starting => "starting",
             RunPhase::Ready => "ready",
             RunPhase::Failed(_) => "failed",
         };
-        let pids = state.processes.iter().flatten().copied();
+        let pids = state.processes.iter().map(|one| one.pid);
         RunReport {
+            name: self.full_name(),
             program: self.settings.name().to_owned(),
             state: name.to_owned(),
+            children: self.settings.children,
             pids: pids.filter(|pid| *pid != 0).collect(),
             starts: state.starts,
             deaths: state.deaths,
@@ -316,14 +453,22 @@ impl RunProgram {
 impl Drop for RunProgram {
     /// Nobody asks it: its keepers see that and end it.
     fn drop(&mut self) {
-        let keepers = std::mem::take(&mut self.state.lock().keepers);
-        keepers.into_iter().flatten().for_each(Waker::wake);
+        let processes = std::mem::take(&mut self.state.lock().processes);
+        let keepers = processes.into_iter().filter_map(|one| one.keeper);
+        keepers.for_each(Waker::wake);
     }
 }
 
 impl RunState {
     fn wake_waiting(&mut self) {
         self.waiting.drain(..).for_each(Waker::wake);
+    }
+
+    /// Those who listen there; 0 where a number is not known.
+    fn pids(&self, listener: &Arc<RunListener>) -> Vec<u32> {
+        let there = self.processes.iter();
+        let there = there.filter(|one| Arc::ptr_eq(&one.at.listener, listener));
+        there.map(|one| one.pid).collect()
     }
 
     fn explain(&self, why: &str) -> String {

@@ -7,10 +7,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RunReport {
+    /// Its route and its name, by which it is told from others.
+    pub name: String,
     /// Its name.
     pub program: String,
-    /// `starting`, `ready` or `failed`.
+    /// `starting`, `ready` or `failed`; `recycling` while others start that take its place.
     pub state: String,
+    /// Processes that answer requests, each one at a time, as the config says.
+    pub children: usize,
     /// Its processes that hob started; those they started are not among them.
     pub pids: Vec<u32>,
     /// How often one was started.
