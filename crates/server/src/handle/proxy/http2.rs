@@ -60,8 +60,13 @@ impl Http2Exchange {
         cx: &mut Context<'_>,
     ) -> Poll<Result<AnswerPart, ProxyFailure>> {
         loop {
-            let Some(stream) = self.link.as_ref().and_then(|link| link.stream.as_ref()) else {
+            let Some(link) = &self.link else {
                 return Poll::Ready(Ok(AnswerPart::End));
+            };
+            let Some(stream) = &link.stream else {
+                // The connection ended before it was sent.
+                awaited.is_undone = true;
+                return Poll::Ready(Err(UpstreamFailure::Closed.into()));
             };
             let Poll::Ready(part) = stream.poll_part(cx) else {
                 return awaited.poll_limits(cx).map(|late| {

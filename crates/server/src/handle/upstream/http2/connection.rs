@@ -336,7 +336,11 @@ impl Http2Connection {
             return done;
         }
         let state = self.state.borrow();
-        let is_idle = state.sides.is_empty() && state.core.is_greeted() && state.out.is_empty();
+        let is_idle = {
+            let io = self.io.borrow();
+            let is_quiet = io.input.is_empty() && io.writing.len() == io.written;
+            is_quiet && state.sides.is_empty() && state.core.is_greeted() && state.out.is_empty()
+        };
         let is_done = self.is_single && self.was_used.get()
             || self.is_silent.get()
             || self.is_retired.get()
@@ -345,7 +349,12 @@ impl Http2Connection {
             return Poll::Ready(Http2Broken::Closed);
         }
         match (is_idle, self.is_resting.replace(is_idle)) {
-            (true, false) => idle.set(rest_max),
+            (true, false) => {
+                // An idle connection holds no buffer.
+                *self.io.borrow_mut() = ConnectionIo::default();
+                self.read_bytes.set(READ_BYTES_MIN);
+                idle.set(rest_max);
+            }
             (false, true) => idle.clear(),
             _ => {}
         }

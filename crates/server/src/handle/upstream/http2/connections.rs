@@ -109,12 +109,11 @@ impl Http2Connections {
         }
         let mut connection = wish.connection;
         let seeking = loop {
-            let open = self.with(member, |known| known.open());
-            let on = (wish.head_bytes_max, terms);
-            let fits =
-                |one: &&Rc<Http2Connection>| one.is_on(on.0, on.1) && one.may_open(wish.for_tunnel);
+            let fits = |one: &Http2Connection| {
+                one.is_on(wish.head_bytes_max, terms) && one.may_open(wish.for_tunnel)
+            };
             if connection == Connection::Any
-                && let Some(found) = open.iter().find(fits)
+                && let Some(found) = self.with(member, |known| known.find(fits))
             {
                 if !may_be_twice(wish.request) && found.is_quiet() {
                     found.look();
@@ -129,7 +128,7 @@ impl Http2Connections {
                     name.keep_current(wish.request.reactor(), wish.terms.pool);
                 }
                 wish.counters.upstream_reuses.add(1);
-                return Ok(Http2Found::Shared(Rc::clone(found), true));
+                return Ok(Http2Found::Shared(found, true));
             }
             match Seeking::begin(self, member) {
                 Some(seeking) => break Some(seeking),
@@ -256,14 +255,19 @@ impl Http2Connections {
 }
 
 impl MemberConnections {
-    /// Those over which requests may go, now or later.
-    fn open(&mut self) -> Vec<Rc<Http2Connection>> {
-        let open: Vec<_> = self.open.iter().filter_map(Weak::upgrade).collect();
-        let lasting: Vec<_> = open.into_iter().filter(|one| one.is_lasting()).collect();
-        if lasting.len() < self.open.len() {
-            self.open = lasting.iter().map(Rc::downgrade).collect();
-        }
-        lasting
+    /// One over which a request may go that fits. Those that take none any more are forgotten.
+    fn find(&mut self, fits: impl Fn(&Http2Connection) -> bool) -> Option<Rc<Http2Connection>> {
+        let mut found = None;
+        self.open.retain(|one| {
+            let Some(one) = one.upgrade().filter(|one| one.is_lasting()) else {
+                return false;
+            };
+            if found.is_none() && fits(&one) {
+                found = Some(one);
+            }
+            true
+        });
+        found
     }
 }
 
