@@ -31,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("trace", &[]),
     ("ipc", &[]),
     ("machine", &[]),
+    ("page", &[]),
     ("xtask", &[]),
 ];
 

@@ -1,0 +1,588 @@
+//! Follows the markup of a page, and writes data as it is safe where it stands.
+//!
+//! ```text
+//! text <tag name=value name="value" name='value'> text <script>...</script> <!-- comment -->
+//! ```
+
+use std::borrow::Cow;
+
+use crate::value::Marks;
+
+use super::encode::{
+    html_decode, html_encode_all, html_encode_comment, html_encode_marked, html_encode_unquoted,
+    percent_encode, percent_encode_address, script_encode,
+};
+use super::script::{ScriptPlace, ScriptSpot};
+use super::url::{UrlByte, UrlData, UrlPlace};
+
+/// How data is escaped.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum EscapeMode {
+    /// By where it stands.
+    #[default]
+    Context,
+    /// Everywhere as text of HTML.
+    Html,
+    /// Not at all.
+    Off,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum HtmlState {
+    /// Header fields of the page's own, up to an empty line.
+    Header,
+    Text,
+    /// Behind `<`.
+    TagOpen,
+    /// Behind `</`.
+    EndTagOpen,
+    TagName,
+    InTag,
+    AttributeName,
+    BehindName,
+    BeforeValue,
+    Value(Quotes),
+    /// Behind `<!`, with how many `-` came.
+    Bang(u8),
+    /// With how many `-` came last.
+    Comment(u8),
+    /// The inside of an element without markup, up to its end tag.
+    Raw,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Quotes {
+    Double,
+    Single,
+    Without,
+}
+
+/// What the value of an attribute, or the inside of a raw element, is.
+#[derive(Clone, Debug)]
+enum Content {
+    Plain,
+    Url(UrlPlace),
+    Script(ScriptPlace),
+    Style,
+    /// Nothing of data belongs here.
+    Foreign,
+}
+
+const URL_ATTRIBUTES: &[&str] = &[
+    "action",
+    "background",
+    "cite",
+    "classid",
+    "codebase",
+    "data",
+    "formaction",
+    "href",
+    "icon",
+    "longdesc",
+    "lowsrc",
+    "manifest",
+    "ping",
+    "poster",
+    "profile",
+    "src",
+    "srcset",
+    "usemap",
+    "xlink:href",
+];
+/// Elements whose inside has no tags.
+const RAW_ELEMENTS: &[&str] = &[
+    "iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp",
+];
+/// Words that data may be between attributes.
+const FLAGS: &[&str] = &[
+    "checked", "disabled", "multiple", "readonly", "required", "selected",
+];
+const NAME_BYTES_MAX: usize = 32;
+
+/// The place in a page. See the head of this file.
+#[derive(Clone, Debug)]
+pub struct HtmlPlace {
+    mode: EscapeMode,
+    state: HtmlState,
+    /// The tag's name, lower case.
+    tag: String,
+    is_end_tag: bool,
+    attribute: String,
+    content: Content,
+    /// How much of `</name` has come, inside a raw element.
+    end_matched: usize,
+    /// A value without quotes was empty so far; without a pair of quotes it would not end.
+    owes_quotes: bool,
+    /// A reference in a value that holds a script or an address.
+    reference: Option<Vec<u8>>,
+    line_is_empty: bool,
+}
+
+impl HtmlPlace {
+    /// The start of a page.
+    pub fn new(mode: EscapeMode) -> Self {
+        Self {
+            mode,
+            state: HtmlState::Text,
+            tag: String::new(),
+            is_end_tag: false,
+            attribute: String::new(),
+            content: Content::Plain,
+            end_matched: 0,
+            owes_quotes: false,
+            reference: None,
+            line_is_empty: true,
+        }
+    }
+
+    /// The start of header fields, which end with an empty line.
+    pub fn expect_header(&mut self) {
+        self.state = HtmlState::Header;
+    }
+
+    /// Whether blanks may be taken out here without a change of meaning.
+    pub(crate) fn is_plain_text(&self) -> bool {
+        matches!(self.state, HtmlState::Text | HtmlState::InTag)
+    }
+
+    /// Text of the author.
+    pub fn author(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        if self.mode != EscapeMode::Context {
+            return out.extend_from_slice(bytes);
+        }
+        let mut rest = bytes;
+        while let [byte, others @ ..] = rest {
+            if self.state == HtmlState::Text {
+                let end = memchr::memchr(b'<', rest);
+                let (text, behind) = rest.split_at(end.map_or(rest.len(), |at| at + 1));
+                out.extend_from_slice(text);
+                rest = behind;
+                if end.is_some() {
+                    self.state = HtmlState::TagOpen;
+                }
+                continue;
+            }
+            self.author_byte(*byte, out);
+            rest = others;
+        }
+    }
+
+    fn author_byte(&mut self, byte: u8, out: &mut Vec<u8>) {
+        match self.state {
+            HtmlState::Header => self.header_byte(byte),
+            HtmlState::Text => {
+                if byte == b'<' {
+                    self.state = HtmlState::TagOpen;
+                }
+            }
+            HtmlState::TagOpen | HtmlState::EndTagOpen => self.tag_open(byte),
+            HtmlState::TagName => match byte {
+                b'>' => self.end_tag(),
+                b'/' => self.state = HtmlState::InTag,
+                _ if byte.is_ascii_whitespace() => self.state = HtmlState::InTag,
+                _ => push_name(&mut self.tag, byte),
+            },
+            HtmlState::InTag | HtmlState::AttributeName | HtmlState::BehindName => {
+                self.in_tag(byte);
+            }
+            HtmlState::BeforeValue => return self.before_value(byte, out),
+            HtmlState::Value(quotes) => return self.value_byte(quotes, byte, out),
+            HtmlState::Bang(dashes) => {
+                self.state = match (dashes, byte) {
+                    (_, b'>') => HtmlState::Text,
+                    (0, b'-') => HtmlState::Bang(1),
+                    (1, b'-') => HtmlState::Comment(2),
+                    _ => HtmlState::Bang(9),
+                };
+            }
+            HtmlState::Comment(dashes) => {
+                self.state = match byte {
+                    b'>' if dashes >= 2 => HtmlState::Text,
+                    b'-' => HtmlState::Comment((dashes + 1).min(2)),
+                    b'!' if dashes >= 2 => HtmlState::Comment(dashes),
+                    _ => HtmlState::Comment(0),
+                };
+            }
+            HtmlState::Raw => self.raw_byte(byte),
+        }
+        out.push(byte);
+    }
+
+    fn header_byte(&mut self, byte: u8) {
+        match byte {
+            b'\n' if self.line_is_empty => self.state = HtmlState::Text,
+            b'\n' => self.line_is_empty = true,
+            b'\r' => {}
+            _ => self.line_is_empty = false,
+        }
+    }
+
+    fn tag_open(&mut self, byte: u8) {
+        let is_end = self.state == HtmlState::EndTagOpen;
+        self.state = match byte {
+            b'/' if !is_end => HtmlState::EndTagOpen,
+            b'!' | b'?' if !is_end => HtmlState::Bang(if byte == b'!' { 0 } else { 9 }),
+            b'<' => HtmlState::TagOpen,
+            _ if byte.is_ascii_alphabetic() => {
+                self.tag.clear();
+                self.is_end_tag = is_end;
+                push_name(&mut self.tag, byte);
+                HtmlState::TagName
+            }
+            b'>' => HtmlState::Text,
+            // `</` and no letter begins a comment up to `>`.
+            _ if is_end => HtmlState::Bang(9),
+            _ => HtmlState::Text,
+        };
+    }
+
+    /// A `>` ended the tag.
+    fn end_tag(&mut self) {
+        let is_raw = !self.is_end_tag && RAW_ELEMENTS.contains(&&*self.tag);
+        self.state = match is_raw {
+            true => HtmlState::Raw,
+            false => HtmlState::Text,
+        };
+        self.end_matched = 0;
+        self.content = match &*self.tag {
+            "script" => Content::Script(ScriptPlace::new()),
+            "style" => Content::Style,
+            "textarea" | "title" => Content::Plain,
+            _ => Content::Foreign,
+        };
+    }
+
+    fn in_tag(&mut self, byte: u8) {
+        let is_name = self.state == HtmlState::AttributeName;
+        match byte {
+            b'>' => self.end_tag(),
+            b'/' => self.state = HtmlState::InTag,
+            b'=' if self.state != HtmlState::InTag => {
+                self.state = HtmlState::BeforeValue;
+                self.owes_quotes = false;
+            }
+            _ if byte.is_ascii_whitespace() => {
+                if is_name {
+                    self.state = HtmlState::BehindName;
+                }
+            }
+            _ => {
+                if !is_name {
+                    self.attribute.clear();
+                    self.state = HtmlState::AttributeName;
+                }
+                push_name(&mut self.attribute, byte);
+            }
+        }
+    }
+
+    fn before_value(&mut self, byte: u8, out: &mut Vec<u8>) {
+        match byte {
+            b'>' | b' ' | b'\t' | b'\r' | b'\n' | 0x0c if self.owes_quotes => {
+                out.extend_from_slice(b"\"\"");
+                self.owes_quotes = false;
+                self.state = HtmlState::InTag;
+                return self.author_byte(byte, out);
+            }
+            b'"' => self.begin_value(Quotes::Double),
+            b'\'' => self.begin_value(Quotes::Single),
+            b'>' => self.end_tag(),
+            _ if byte.is_ascii_whitespace() => {}
+            _ => {
+                self.begin_value(Quotes::Without);
+                return self.value_byte(Quotes::Without, byte, out);
+            }
+        }
+        out.push(byte);
+    }
+
+    fn begin_value(&mut self, quotes: Quotes) {
+        self.state = HtmlState::Value(quotes);
+        self.reference = None;
+        self.owes_quotes = false;
+        let name = &*self.attribute;
+        self.content = if URL_ATTRIBUTES.contains(&name) {
+            Content::Url(UrlPlace::new())
+        } else if name.starts_with("on") {
+            Content::Script(ScriptPlace::new())
+        } else if name == "style" {
+            Content::Style
+        } else if name == "srcdoc" {
+            Content::Foreign
+        } else {
+            Content::Plain
+        };
+    }
+
+    fn value_byte(&mut self, quotes: Quotes, byte: u8, out: &mut Vec<u8>) {
+        let is_end = match quotes {
+            Quotes::Double => byte == b'"',
+            Quotes::Single => byte == b'\'',
+            Quotes::Without => byte == b'>' || byte.is_ascii_whitespace(),
+        };
+        if is_end {
+            self.state = HtmlState::InTag;
+            if byte == b'>' {
+                self.end_tag();
+            }
+            return out.push(byte);
+        }
+        if matches!(self.content, Content::Plain | Content::Style) {
+            return out.push(byte);
+        }
+        // A reference counts as the character it stands for.
+        match (&mut self.reference, byte) {
+            (Some(reference), b';') => {
+                reference.push(byte);
+                let text = html_decode(reference);
+                self.reference = None;
+                if let [character] = text[..] {
+                    self.content_byte(character);
+                }
+                out.push(byte);
+            }
+            (Some(reference), _) if byte.is_ascii_alphanumeric() || byte == b'#' => {
+                reference.push(byte);
+                if reference.len() > 10 {
+                    self.reference = None;
+                }
+                out.push(byte);
+            }
+            (_, b'&') => {
+                self.reference = Some(vec![b'&']);
+                out.push(byte);
+            }
+            _ => {
+                self.reference = None;
+                match self.content_byte(byte) {
+                    UrlByte::Defused => out.extend_from_slice(b"%3A"),
+                    _ => out.push(byte),
+                }
+            }
+        }
+    }
+
+    /// A byte of an address or a script in a value.
+    fn content_byte(&mut self, byte: u8) -> UrlByte {
+        match &mut self.content {
+            Content::Script(place) => place.author(byte),
+            Content::Url(place) => {
+                let seen = place.author(byte);
+                match seen {
+                    UrlByte::Script => self.content = Content::Script(ScriptPlace::new()),
+                    UrlByte::Foreign => self.content = Content::Foreign,
+                    UrlByte::Plain | UrlByte::Defused => {}
+                }
+                return seen;
+            }
+            _ => {}
+        }
+        UrlByte::Plain
+    }
+
+    fn raw_byte(&mut self, byte: u8) {
+        let matched = self.end_matched;
+        let wanted = match matched {
+            0 => Some(b'<'),
+            1 => Some(b'/'),
+            _ => self.tag.as_bytes().get(matched - 2).copied(),
+        };
+        match wanted {
+            Some(wanted) if byte.to_ascii_lowercase() == wanted => self.end_matched += 1,
+            None if byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>') => {
+                self.is_end_tag = true;
+                self.state = HtmlState::InTag;
+                if byte == b'>' {
+                    self.end_tag();
+                }
+                return;
+            }
+            _ => self.end_matched = usize::from(byte == b'<'),
+        }
+        if let Content::Script(place) = &mut self.content {
+            place.author(byte);
+        }
+    }
+
+    /// Data. What nothing makes safe here is left out, and the reason told.
+    pub fn data(
+        &mut self,
+        bytes: &[u8],
+        marks: Marks,
+        out: &mut Vec<u8>,
+    ) -> Result<(), &'static str> {
+        if marks.has(Marks::RAW) {
+            self.author(bytes, out);
+            return Ok(());
+        }
+        match self.mode {
+            EscapeMode::Off => out.extend_from_slice(bytes),
+            EscapeMode::Html if marks.has(Marks::HTML) => html_encode_marked(bytes, out),
+            EscapeMode::Html => html_encode_all(bytes, out),
+            EscapeMode::Context => return self.data_in_context(bytes, marks, out),
+        }
+        Ok(())
+    }
+
+    fn data_in_context(
+        &mut self,
+        bytes: &[u8],
+        marks: Marks,
+        out: &mut Vec<u8>,
+    ) -> Result<(), &'static str> {
+        match self.state {
+            HtmlState::BeforeValue if bytes.is_empty() => {
+                self.owes_quotes = true;
+                return Ok(());
+            }
+            HtmlState::BeforeValue => self.begin_value(Quotes::Without),
+            _ if bytes.is_empty() => return Ok(()),
+            // `<` and then data is a sign, not a tag.
+            HtmlState::TagOpen => {
+                out.extend_from_slice(b" ");
+                self.state = HtmlState::Text;
+            }
+            _ => {}
+        }
+        match self.state {
+            HtmlState::Text => write_text(bytes, marks, out),
+            HtmlState::Value(quotes) => return self.data_in_value(quotes, bytes, marks, out),
+            HtmlState::Comment(_) => {
+                html_encode_comment(bytes, out);
+                self.state = HtmlState::Comment(0);
+            }
+            HtmlState::Raw => return self.data_in_raw(bytes, marks, out),
+            HtmlState::InTag if is_flag(bytes) => out.extend_from_slice(bytes),
+            HtmlState::Header => {
+                let is_line_end = |byte: &&u8| !matches!(byte, b'\r' | b'\n' | 0);
+                out.extend(bytes.iter().filter(is_line_end));
+                self.line_is_empty = false;
+            }
+            HtmlState::Bang(_) => return Err("data stands in a declaration of markup"),
+            _ => return Err("data stands in a tag, where only its author's names may"),
+        }
+        Ok(())
+    }
+
+    fn data_in_value(
+        &mut self,
+        quotes: Quotes,
+        bytes: &[u8],
+        marks: Marks,
+        out: &mut Vec<u8>,
+    ) -> Result<(), &'static str> {
+        self.reference = None;
+        let plain = &*decoded(bytes, marks);
+        match &mut self.content {
+            Content::Plain => match quotes {
+                Quotes::Without => html_encode_unquoted(plain, out),
+                _ => write_text(bytes, marks, out),
+            },
+            Content::Url(place) => match place.data(plain) {
+                _ if marks.has(Marks::URL) => write_text(bytes, marks, out),
+                UrlData::Address => percent_encode_address(plain, out),
+                UrlData::Part => percent_encode(plain, out),
+                UrlData::Refused => {
+                    out.push(b'#');
+                    return Err("data brings an address of a scheme that is not allowed");
+                }
+            },
+            Content::Script(place) => {
+                write_script(place, plain, quotes != Quotes::Without, out)?;
+            }
+            Content::Style => write_style(plain, quotes != Quotes::Without, out)?,
+            Content::Foreign => return Err("data stands where it would be a page of its own"),
+        }
+        Ok(())
+    }
+
+    fn data_in_raw(
+        &mut self,
+        bytes: &[u8],
+        marks: Marks,
+        out: &mut Vec<u8>,
+    ) -> Result<(), &'static str> {
+        if self.end_matched > 0 {
+            return Err("data stands where it could end the element around it");
+        }
+        let plain = &*decoded(bytes, marks);
+        match &mut self.content {
+            Content::Plain => write_text(bytes, marks, out),
+            Content::Script(place) => write_script(place, plain, true, out)?,
+            Content::Style => write_style(plain, true, out)?,
+            Content::Url(_) | Content::Foreign => {
+                return Err("data stands in an element that has no text of its own");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The bytes as they were before their markup was encoded.
+fn decoded(bytes: &[u8], marks: Marks) -> Cow<'_, [u8]> {
+    match marks.has(Marks::HTML) {
+        true => Cow::Owned(html_decode(bytes)),
+        false => Cow::Borrowed(bytes),
+    }
+}
+
+fn write_text(bytes: &[u8], marks: Marks, out: &mut Vec<u8>) {
+    match marks.has(Marks::HTML) {
+        true => html_encode_marked(bytes, out),
+        false => html_encode_all(bytes, out),
+    }
+}
+
+fn write_script(
+    place: &mut ScriptPlace,
+    bytes: &[u8],
+    is_quoted: bool,
+    out: &mut Vec<u8>,
+) -> Result<(), &'static str> {
+    match place.spot() {
+        ScriptSpot::Text => script_encode(bytes, is_quoted, out),
+        ScriptSpot::Code if is_number(bytes) => out.extend_from_slice(bytes),
+        ScriptSpot::Comment if bytes.iter().all(u8::is_ascii_alphanumeric) => {
+            out.extend_from_slice(bytes);
+        }
+        ScriptSpot::Code => return Err("data stands in a script outside of quotes"),
+        _ => return Err("data stands in a script where it could end something"),
+    }
+    place.pass_data();
+    Ok(())
+}
+
+fn write_style(bytes: &[u8], is_quoted: bool, out: &mut Vec<u8>) -> Result<(), &'static str> {
+    let is_safe = |byte: &u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'#' | b'.' | b'%' | b'-' | b'_')
+            || (*byte == b' ' && is_quoted)
+    };
+    match bytes.iter().all(is_safe) {
+        true => out.extend_from_slice(bytes),
+        false => return Err("data stands in a style and is more than a word or a number"),
+    }
+    Ok(())
+}
+
+fn is_number(bytes: &[u8]) -> bool {
+    let digits = bytes.strip_prefix(b"-").unwrap_or(bytes);
+    let mut points = 0;
+    let is_number = digits.iter().all(|byte| {
+        points += usize::from(*byte == b'.');
+        byte.is_ascii_digit() || *byte == b'.'
+    });
+    is_number && points <= 1 && digits.first().is_some_and(u8::is_ascii_digit)
+}
+
+fn is_flag(bytes: &[u8]) -> bool {
+    FLAGS
+        .iter()
+        .any(|flag| flag.as_bytes().eq_ignore_ascii_case(bytes))
+}
+
+fn push_name(name: &mut String, byte: u8) {
+    if name.len() < NAME_BYTES_MAX {
+        name.push(char::from(byte.to_ascii_lowercase()));
+    }
+}

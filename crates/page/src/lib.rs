@@ -1,0 +1,25 @@
+//! The macro-page language: pages with variables, built-in functions and statements of SQL.
+//!
+//! `parse` makes a `tree` of a file (`lex` knows its words), `run` runs it. Values (`value`) know
+//! who made them, so that `sql` binds data into statements and `escape` writes it into pages as
+//! what it is: never as a part of either. `builtin` is the table of functions, `host` what a run
+//! asks of whoever runs it, `request` what a client may say, `ini` the initialization file,
+//! `limits` what a run may use.
+//!
+//! This crate knows no HTTP, opens nothing and reads no clock.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod builtin;
+pub mod escape;
+pub mod fault;
+pub mod host;
+pub mod ini;
+pub mod lex;
+pub mod limits;
+mod parse;
+pub mod request;
+pub mod run;
+pub mod sql;
+pub mod tree;
+pub mod value;

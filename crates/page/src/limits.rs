@@ -1,0 +1,70 @@
+//! How much one run of a page may use. Each limit is told by its name when it is reached.
+
+/// The limits of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageLimits {
+    /// Pieces of text, references, calls and conditions looked at.
+    pub steps_max: u64,
+    /// Turns of all `%WHILE` loops together.
+    pub turns_max: u64,
+    /// Bytes printed.
+    pub output_bytes_max: u64,
+    /// Rows taken from all results.
+    pub rows_max: u64,
+    /// Rows of one report, whatever `RPT_MAX_ROWS` says.
+    pub report_rows_max: u64,
+    /// Expansions, calls and includes inside each other.
+    pub depth_max: u32,
+    /// Files included.
+    pub includes_max: u32,
+    /// Bytes of one value.
+    pub value_bytes_max: usize,
+    /// Variables.
+    pub variables_max: usize,
+    /// Cells of one table.
+    pub cells_max: usize,
+    /// Bytes kept before they are handed on.
+    pub piece_bytes: usize,
+}
+
+impl Default for PageLimits {
+    fn default() -> Self {
+        Self {
+            steps_max: 50_000_000,
+            turns_max: 1_000_000,
+            output_bytes_max: 1 << 30,
+            rows_max: 10_000_000,
+            report_rows_max: 10_000_000,
+            depth_max: 64,
+            includes_max: 1_000,
+            value_bytes_max: 16 << 20,
+            variables_max: 20_000,
+            cells_max: 1_000_000,
+            piece_bytes: 16 << 10,
+        }
+    }
+}
+
+/// What a run has used, to be counted and shown.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PageUse {
+    /// As `steps_max` counts them.
+    pub steps: u64,
+    /// Turns of loops.
+    pub turns: u64,
+    /// Bytes printed.
+    pub output_bytes: u64,
+    /// Rows taken from results.
+    pub rows: u64,
+    /// Files included.
+    pub includes: u32,
+    /// Statements given to a database.
+    pub statements: u32,
+    /// Values left out of the output because nothing makes them safe where they stood.
+    pub refused_outputs: u32,
+}
+
+/// How deep blocks, strings and calls of a file may stand inside each other.
+pub(crate) const PARSE_DEPTH_MAX: u32 = 200;
+/// Bytes of one file.
+pub(crate) const FILE_BYTES_MAX: usize = 16 << 20;

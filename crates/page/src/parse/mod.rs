@@ -1,0 +1,32 @@
+//! From text to tree. The grammar stands in `docs/src/reference/pages.md`.
+//!
+//! `parser` holds the place and the names, `declare` reads what stands outside of blocks,
+//! `function` the blocks of functions, `body` what stands inside of blocks, and `operand` strings,
+//! references, calls and conditions.
+
+mod body;
+mod declare;
+mod function;
+mod operand;
+mod parser;
+
+use crate::fault::PageFault;
+use crate::tree::{Page, PageContents};
+
+use parser::PageParser;
+
+impl Page {
+    /// Reads a macro, or a file that is included among declarations.
+    pub fn parse(file: &str, source: &[u8]) -> Result<Page, PageFault> {
+        let mut parser = PageParser::new(file, source)?;
+        let declarations = parser.declarations(None)?;
+        Ok(parser.page(PageContents::Declarations(declarations)))
+    }
+
+    /// Reads a file that is included inside a block.
+    pub fn parse_body(file: &str, source: &[u8]) -> Result<Page, PageFault> {
+        let mut parser = PageParser::new(file, source)?;
+        let body = parser.whole_body()?;
+        Ok(parser.page(PageContents::Body(body)))
+    }
+}

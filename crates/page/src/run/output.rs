@@ -1,0 +1,141 @@
+//! The way from a body to the sink: through the place in the page, in pieces.
+
+use crate::fault::PageFaultKind;
+use crate::host::{SinkGone, TraceEvent};
+use crate::value::{Provenance, Text};
+
+use super::runner::{Ran, RunFile, Runner, Stop};
+
+impl Runner<'_> {
+    /// A range of the file's source.
+    pub(super) fn print_author(&mut self, file: &RunFile, start: u32, end: u32) -> Ran<()> {
+        let bytes = file.page.text(start, end);
+        self.print_bytes(file, start, bytes)
+    }
+
+    /// Text of the author.
+    pub(super) fn print_bytes(&mut self, file: &RunFile, at: u32, bytes: &[u8]) -> Ran<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.expect_header(file)?;
+        self.has_printed |= bytes.iter().any(|byte| !byte.is_ascii_whitespace());
+        let before = self.out.len();
+        match self.removes_blanks(file)? && self.html.is_plain_text() {
+            true => {
+                let fewer = without_blanks(bytes);
+                self.html.author(&fewer, &mut self.out);
+            }
+            false => self.html.author(bytes, &mut self.out),
+        }
+        self.count_output(file, at, before)
+    }
+
+    /// A value: the author's parts as they are, data as it is safe here.
+    pub(super) fn print_text(&mut self, file: &RunFile, at: u32, text: &Text) -> Ran<()> {
+        for (bytes, provenance) in text.runs() {
+            match provenance.is_data() {
+                true => self.print_data(file, at, bytes, provenance)?,
+                false => self.print_bytes(file, at, bytes)?,
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn print_data(
+        &mut self,
+        file: &RunFile,
+        at: u32,
+        bytes: &[u8],
+        provenance: Provenance,
+    ) -> Ran<()> {
+        self.expect_header(file)?;
+        self.has_printed |= bytes.iter().any(|byte| !byte.is_ascii_whitespace());
+        let before = self.out.len();
+        let written = self.html.data(bytes, provenance.marks, &mut self.out);
+        if let Err(reason) = written {
+            self.used.refused_outputs += 1;
+            if let Some(trace) = &mut self.trace {
+                let place = file.place(at);
+                trace.event(TraceEvent::Refused { place, reason });
+            }
+        }
+        self.count_output(file, at, before)
+    }
+
+    fn removes_blanks(&mut self, file: &RunFile) -> Ran<bool> {
+        if self.variables.find("DTW_REMOVE_WS").is_some() {
+            return self.control_is(file, "DTW_REMOVE_WS", false);
+        }
+        Ok(self.settings.ini.is_on("DTW_REMOVE_WS"))
+    }
+
+    /// Before the first byte: does the page begin with header fields of its own?
+    fn expect_header(&mut self, file: &RunFile) -> Ran<()> {
+        if self.used.output_bytes == 0 && !self.head.has_own_header && !self.has_begun {
+            let has_header = self.control_is(file, "DTW_PRINT_HEADER", true)?;
+            if !has_header {
+                self.head.has_own_header = true;
+                self.html.expect_header();
+            }
+        }
+        Ok(())
+    }
+
+    fn count_output(&mut self, file: &RunFile, at: u32, before: usize) -> Ran<()> {
+        self.used.output_bytes += (self.out.len() - before) as u64;
+        if self.used.output_bytes > self.settings.limits.output_bytes_max {
+            return self.over(file, at, "output_bytes_max");
+        }
+        if self.out.len() >= self.settings.limits.piece_bytes {
+            return self.hand_over(file, at);
+        }
+        Ok(())
+    }
+
+    fn hand_over(&mut self, file: &RunFile, at: u32) -> Ran<()> {
+        let begun = match self.has_begun {
+            true => Ok(()),
+            false => self.sink.begin(&self.head),
+        };
+        self.has_begun = true;
+        let handed = begun.and_then(|()| match self.out.is_empty() {
+            true => Ok(()),
+            false => self.sink.piece(&mut self.out),
+        });
+        self.out.clear();
+        match handed {
+            Ok(()) => Ok(()),
+            Err(SinkGone) => {
+                let message = "nobody reads the page any more".to_string();
+                Err(Stop::Fault(file.page.fault(
+                    at,
+                    PageFaultKind::Gone,
+                    message,
+                )))
+            }
+        }
+    }
+
+    pub(super) fn finish_output(&mut self, file: &RunFile) -> Ran<()> {
+        self.hand_over(file, 0)
+    }
+}
+
+/// One blank for several; a line end if there was one among them.
+fn without_blanks(bytes: &[u8]) -> Vec<u8> {
+    let mut fewer = Vec::with_capacity(bytes.len());
+    let mut blank = None;
+    for byte in bytes {
+        match byte {
+            b'\n' => blank = Some(b'\n'),
+            b' ' | b'\t' | b'\r' => blank = blank.or(Some(b' ')),
+            _ => {
+                fewer.extend(blank.take());
+                fewer.push(*byte);
+            }
+        }
+    }
+    fewer.extend(blank);
+    fewer
+}

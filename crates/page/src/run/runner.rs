@@ -1,0 +1,504 @@
+//! The state of a run, and the walk over declarations up to the block that was asked for.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::escape::{EscapeMode, HtmlPlace};
+use crate::fault::{FunctionFault, PageFault, PageFaultKind};
+use crate::host::{Host, PageHead, Sink, SourceFault, Trace, TracePlace};
+use crate::ini::Ini;
+use crate::limits::{PageLimits, PageUse};
+use crate::request::{PageRequest, is_fit, is_for_clients};
+use crate::tree::{
+    Body, Declaration, Entry, FunctionBlock, MessageEntry, Page, PageContents, Symbol,
+};
+use crate::value::{Text, ValueOrigin};
+
+use super::report::ReportFrame;
+use super::saved::SavedVariables;
+use super::variables::{SlotSource, Variable, Variables};
+
+/// How pages are run.
+#[derive(Clone, Default, Debug)]
+pub struct PageSettings {
+    /// How data is escaped.
+    pub escape: EscapeMode,
+    /// How much a run may use.
+    pub limits: PageLimits,
+    /// The initialization file.
+    pub ini: Ini,
+    /// A secret from which names in `$$(name)` are made.
+    pub hidden_key: u64,
+    /// Whether a page may say `LOGIN` and `PASSWORD`.
+    pub has_page_logins: bool,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct RunOutcome {
+    /// Whether there is such a block. If not, nothing was printed.
+    pub has_block: bool,
+    /// What it used.
+    pub used: PageUse,
+    /// Variables that the next request of this visit begins with, if the page lasts.
+    pub saved: Option<SavedVariables>,
+}
+
+/// Runs one block of a page. `saved` is what an earlier request of the visit left.
+pub fn run<'r>(
+    page: &Arc<Page>,
+    request: &'r PageRequest,
+    settings: &'r PageSettings,
+    saved: Option<&SavedVariables>,
+    host: Host<'r>,
+    sink: &'r mut dyn Sink,
+    trace: Option<&'r mut dyn Trace>,
+) -> Result<RunOutcome, PageFault> {
+    let mut runner = Runner::new(request, settings, host, sink, trace);
+    let file = RunFile::new(Arc::clone(page));
+    let result = runner.page(&file, saved);
+    match result {
+        Ok(()) | Err(Stop::Exit) => runner.end(&file),
+        Err(Stop::Fault(fault)) => {
+            runner.undo();
+            Err(fault)
+        }
+    }
+}
+
+/// Why a run goes no further.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The page said so.
+    Exit,
+    Fault(PageFault),
+}
+
+impl From<PageFault> for Stop {
+    fn from(fault: PageFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+pub(super) type Ran<T> = Result<T, Stop>;
+
+/// A file in this run: its names are tied to variables when they are first met.
+pub(super) struct RunFile {
+    pub(super) page: Arc<Page>,
+    links: Vec<Cell<u32>>,
+}
+
+impl RunFile {
+    pub(super) fn new(page: Arc<Page>) -> Rc<Self> {
+        let links = vec![Cell::new(0); page.names.len()];
+        Rc::new(Self { page, links })
+    }
+
+    pub(super) fn place(&self, at: u32) -> TracePlace<'_> {
+        TracePlace {
+            file: &self.page.file,
+            line: self.page.line(at),
+        }
+    }
+
+    pub(super) fn stop<T>(&self, at: u32, message: impl Into<String>) -> Ran<T> {
+        let fault = self.page.fault(at, PageFaultKind::Page, message.into());
+        Err(Stop::Fault(fault))
+    }
+}
+
+/// A function that can be called, and the file it stands in.
+#[derive(Clone)]
+pub(super) struct KnownFunction {
+    pub(super) file: Rc<RunFile>,
+    pub(super) block: Arc<FunctionBlock>,
+}
+
+pub(super) struct Runner<'r> {
+    pub(super) host: Host<'r>,
+    pub(super) sink: &'r mut dyn Sink,
+    pub(super) trace: Option<&'r mut dyn Trace>,
+    pub(super) request: &'r PageRequest,
+    pub(super) settings: &'r PageSettings,
+    pub(super) variables: Variables,
+    functions: HashMap<String, Vec<KnownFunction>>,
+    pub(super) messages: Option<(Rc<RunFile>, Arc<[MessageEntry]>)>,
+    pub(super) frames: Vec<ReportFrame>,
+    spliced: HashMap<(usize, u32), Rc<RunFile>>,
+    pub(super) environment: HashMap<Vec<u8>, Text>,
+    pub(super) out: Vec<u8>,
+    pub(super) html: HtmlPlace,
+    pub(super) head: PageHead,
+    pub(super) has_begun: bool,
+    pub(super) has_printed: bool,
+    pub(super) used: PageUse,
+    pub(super) depth: u32,
+    /// A statement failed, so nothing of this run is made last.
+    pub(super) has_failed: bool,
+    /// A statement ran since the last commit.
+    pub(super) is_open: bool,
+    /// `@DTW_STATIC` was called in this visit.
+    pub(super) is_lasting: bool,
+    pub(super) is_exiting: bool,
+    /// The block with the wanted name, exactly, is in the macro itself.
+    has_exact_block: bool,
+    has_block: bool,
+    is_resumed: bool,
+}
+
+impl<'r> Runner<'r> {
+    fn new(
+        request: &'r PageRequest,
+        settings: &'r PageSettings,
+        host: Host<'r>,
+        sink: &'r mut dyn Sink,
+        trace: Option<&'r mut dyn Trace>,
+    ) -> Self {
+        Self {
+            host,
+            sink,
+            trace,
+            request,
+            settings,
+            variables: Variables::new(settings.limits.variables_max),
+            functions: HashMap::new(),
+            messages: None,
+            frames: Vec::new(),
+            spliced: HashMap::new(),
+            environment: HashMap::new(),
+            out: Vec::new(),
+            html: HtmlPlace::new(settings.escape),
+            head: PageHead::default(),
+            has_begun: false,
+            has_printed: false,
+            used: PageUse::default(),
+            depth: 0,
+            has_failed: false,
+            is_open: false,
+            is_lasting: false,
+            is_exiting: false,
+            has_exact_block: false,
+            has_block: false,
+            is_resumed: false,
+        }
+    }
+
+    fn page(&mut self, file: &Rc<RunFile>, saved: Option<&SavedVariables>) -> Ran<()> {
+        for (name, value) in &self.request.variables {
+            let value = Variable::text(Text::of_macro(value.as_str()));
+            self.set_at_start(file, name, value, SlotSource::Page)?;
+        }
+        let modified = [
+            ("DTW_MACRO_FILENAME", &*file.page.file),
+            ("DTW_MP_VERSION", VERSION),
+        ];
+        for (name, value) in modified {
+            let value = Variable::text(Text::of_macro(value));
+            self.set_at_start(file, name, value, SlotSource::Page)?;
+        }
+        if let Some(saved) = saved {
+            self.is_resumed = true;
+            self.is_lasting = true;
+            self.restore(saved)?;
+        }
+        self.take_fields(file)?;
+        self.has_exact_block = file.page.entries().contains(&&*self.request.block);
+        self.declare(file)
+    }
+
+    fn set_at_start(
+        &mut self,
+        file: &RunFile,
+        name: &str,
+        value: Variable,
+        source: SlotSource,
+    ) -> Ran<()> {
+        let slot = self.slot_named(file, 0, name)?;
+        self.variables.set(slot, value, source);
+        Ok(())
+    }
+
+    /// Variables from the fields of the request. Those of one name are a list.
+    fn take_fields(&mut self, file: &Rc<RunFile>) -> Ran<()> {
+        let request = self.request;
+        for (name, value) in &request.fields {
+            if !is_for_clients(name) || !is_fit(name, value) {
+                continue;
+            }
+            let slot = self.slot_named(file, 0, name)?;
+            if self.variables.is_protected(slot) {
+                continue;
+            }
+            let hidden = file.page.hidden.iter();
+            let mut hidden = hidden.map(|symbol| file.page.name(*symbol));
+            let target = hidden.find(|target| self.hidden_token(target).as_bytes() == value);
+            let value = match target {
+                Some(target) => Variable::Alias(self.slot_named(file, 0, target)?),
+                None => Variable::text(Text::of_data(&value[..], ValueOrigin::Client)),
+            };
+            self.variables.add_field(slot, value);
+        }
+        Ok(())
+    }
+
+    /// What `$$(name)` prints: a posted one means the variable again. It says nothing about names.
+    pub(super) fn hidden_token(&self, name: &str) -> String {
+        let mut hash = self.settings.hidden_key ^ 0xcbf2_9ce4_8422_2325;
+        for _ in 0..2 {
+            for byte in name.bytes() {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+            }
+            hash = (hash ^ (hash >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        }
+        format!("hob-name-{hash:016x}")
+    }
+
+    /// Passes the declarations of a file; functions outside of `%IF` are known before.
+    fn declare(&mut self, file: &Rc<RunFile>) -> Ran<()> {
+        for block in &file.page.functions {
+            if !block.is_conditional {
+                self.know(file, block);
+            }
+        }
+        let page = Arc::clone(&file.page);
+        match &page.contents {
+            PageContents::Declarations(declarations) => self.pass(file, declarations),
+            PageContents::Body(_) => Ok(()),
+        }
+    }
+
+    fn know(&mut self, file: &Rc<RunFile>, block: &Arc<FunctionBlock>) {
+        let known = self.functions.entry(block.name.to_ascii_lowercase());
+        known.or_default().push(KnownFunction {
+            file: Rc::clone(file),
+            block: Arc::clone(block),
+        });
+    }
+
+    /// All functions with this name; the exact one, or else whatever its case.
+    pub(super) fn known(&self, name: &str) -> Vec<KnownFunction> {
+        let known = self.functions.get(&name.to_ascii_lowercase());
+        let known = known.map(Vec::as_slice).unwrap_or_default();
+        let exact = known.iter().filter(|known| &*known.block.name == name);
+        let exact: Vec<KnownFunction> = exact.cloned().collect();
+        match exact.is_empty() {
+            true => known.to_vec(),
+            false => exact,
+        }
+    }
+
+    fn pass(&mut self, file: &Rc<RunFile>, declarations: &[Declaration]) -> Ran<()> {
+        for declaration in declarations {
+            match declaration {
+                Declaration::Define { kind, entries } => {
+                    if !self.is_resumed {
+                        self.define(file, *kind, entries)?;
+                    }
+                }
+                Declaration::Function(index) => {
+                    let block = Arc::clone(&file.page.functions[*index]);
+                    self.know(file, &block);
+                }
+                Declaration::Message(entries) => {
+                    self.messages = Some((Rc::clone(file), Arc::clone(entries)));
+                }
+                Declaration::Entry(entry) => {
+                    if self.is_wanted(entry) {
+                        return self.entry(file, entry);
+                    }
+                }
+                Declaration::Include { file: name, at } => {
+                    let name = self.value(file, name)?;
+                    let included = self.include(file, *at, &name, false)?;
+                    self.deeper(file, *at, |runner| runner.declare(&included))?;
+                }
+                Declaration::IncludeUrl { at } => return file.stop(*at, NO_INCLUDE_URL),
+                Declaration::If(node) => {
+                    let mut chosen = node.otherwise.as_ref();
+                    for (condition, declarations) in &node.arms {
+                        if self.holds(file, node.at, condition)? {
+                            chosen = Some(declarations);
+                            break;
+                        }
+                    }
+                    if let Some(declarations) = chosen {
+                        self.pass(file, declarations)?;
+                    }
+                }
+                Declaration::Call(call) => {
+                    if !self.is_resumed {
+                        self.call(file, call, None)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_wanted(&self, entry: &Entry) -> bool {
+        match self.has_exact_block {
+            true => *entry.name == *self.request.block,
+            false => entry.name.eq_ignore_ascii_case(&self.request.block),
+        }
+    }
+
+    fn entry(&mut self, file: &Rc<RunFile>, entry: &Entry) -> Ran<()> {
+        self.has_block = true;
+        self.head.is_xml = entry.is_xml;
+        self.print(file, &entry.body)?;
+        Err(Stop::Exit)
+    }
+
+    /// The file of an `%INCLUDE`.
+    pub(super) fn include(
+        &mut self,
+        file: &RunFile,
+        at: u32,
+        name: &Text,
+        is_body: bool,
+    ) -> Ran<Rc<RunFile>> {
+        let key = (std::ptr::from_ref(file).addr(), at);
+        if let Some(included) = self.spliced.get(&key) {
+            return Ok(Rc::clone(included));
+        }
+        self.used.includes += 1;
+        if self.used.includes > self.settings.limits.includes_max {
+            return self.over(file, at, "includes_max");
+        }
+        let name = name.to_str();
+        let found = match is_body {
+            true => self.host.sources.body(&name),
+            false => self.host.sources.declarations(&name),
+        };
+        match found {
+            Ok(page) => {
+                let included = RunFile::new(page);
+                self.spliced.insert(key, Rc::clone(&included));
+                Ok(included)
+            }
+            Err(SourceFault::Wrong(fault)) => Err(Stop::Fault(fault)),
+            Err(SourceFault::Missing) => {
+                let message = format!("there is no file {name:?} to include");
+                let fault = file.page.fault(at, PageFaultKind::Include, message);
+                Err(Stop::Fault(fault))
+            }
+        }
+    }
+
+    pub(super) fn print_include(&mut self, file: &Rc<RunFile>, name: &Body, at: u32) -> Ran<()> {
+        let name = self.value(file, name)?;
+        let included = self.include(file, at, &name, true)?;
+        let page = Arc::clone(&included.page);
+        match &page.contents {
+            PageContents::Body(body) => {
+                self.deeper(file, at, |runner| runner.print(&included, body))
+            }
+            PageContents::Declarations(_) => Ok(()),
+        }
+    }
+
+    /// A step of the run: counted, and now and then the clock is asked.
+    pub(super) fn step(&mut self, file: &RunFile, at: u32) -> Ran<()> {
+        self.used.steps += 1;
+        if self.used.steps > self.settings.limits.steps_max {
+            return self.over(file, at, "steps_max");
+        }
+        if self.used.steps.is_multiple_of(256)
+            && let Some(reason) = self.host.clock.is_over()
+        {
+            let kind = PageFaultKind::Limit("time");
+            let message = format!("the run was ended here: {reason}");
+            return Err(Stop::Fault(file.page.fault(at, kind, message)));
+        }
+        Ok(())
+    }
+
+    /// Something that stands inside something else.
+    pub(super) fn deeper<T>(
+        &mut self,
+        file: &RunFile,
+        at: u32,
+        inside: impl FnOnce(&mut Self) -> Ran<T>,
+    ) -> Ran<T> {
+        self.depth += 1;
+        if self.depth > self.settings.limits.depth_max {
+            return self.over(file, at, "depth_max");
+        }
+        let result = inside(self);
+        self.depth -= 1;
+        result
+    }
+
+    pub(super) fn over<T>(&self, file: &RunFile, at: u32, limit: &'static str) -> Ran<T> {
+        let message = format!("the run has reached its limit {limit}");
+        let fault = file.page.fault(at, PageFaultKind::Limit(limit), message);
+        Err(Stop::Fault(fault))
+    }
+
+    /// The variable that a name of a file means.
+    pub(super) fn slot(&mut self, file: &RunFile, at: u32, symbol: Symbol) -> Ran<usize> {
+        let link = &file.links[symbol.0 as usize];
+        if link.get() == 0 {
+            let slot = self.slot_named(file, at, file.page.name(symbol))?;
+            link.set(u32::try_from(slot + 1).unwrap_or(0));
+            return Ok(slot);
+        }
+        Ok(link.get() as usize - 1)
+    }
+
+    pub(super) fn slot_named(&mut self, file: &RunFile, at: u32, name: &str) -> Ran<usize> {
+        match self.variables.slot(name) {
+            Some(slot) => Ok(slot),
+            None => self.over(file, at, "variables_max"),
+        }
+    }
+
+    /// Ends the run: what was written is made last before the last piece leaves.
+    fn end(mut self, file: &RunFile) -> Result<RunOutcome, PageFault> {
+        if !self.has_block && !self.is_exiting {
+            self.undo();
+            return Ok(RunOutcome {
+                has_block: false,
+                used: self.used,
+                saved: None,
+            });
+        }
+        if self.has_failed {
+            self.undo();
+        } else if self.is_open
+            && !self.is_lasting
+            && let Some(database) = self.host.database
+            && let Err(FunctionFault { message, .. }) = database.commit()
+        {
+            let message = format!("what the page wrote could not be kept: {message}");
+            return Err(file.page.fault(0, PageFaultKind::Page, message));
+        }
+        let saved = match self.is_lasting {
+            true => Some(self.save()),
+            false => None,
+        };
+        match self.finish_output(file) {
+            Ok(()) => Ok(RunOutcome {
+                has_block: true,
+                used: self.used,
+                saved,
+            }),
+            Err(Stop::Fault(fault)) => Err(fault),
+            Err(Stop::Exit) => Err(file.page.fault(0, PageFaultKind::Gone, String::new())),
+        }
+    }
+
+    fn undo(&mut self) {
+        if let Some(database) = self.host.database {
+            // The connection is given up if even this fails; the host sees to that.
+            let _ = database.rollback();
+        }
+        self.is_open = false;
+    }
+}
+
+pub(super) const NO_INCLUDE_URL: &str =
+    "%INCLUDE_URL is not there: a page fetches nothing from other servers";
+const VERSION: &str = "hob";

@@ -1,0 +1,18 @@
+//! Statements: how values come into them, and what a database is asked.
+//!
+//! `bind` walks over a statement's text and makes a parameter of every value that is data; text
+//! that reaches a database was written by the page's author. `place` knows where a value may stand.
+//! `database` says what a database
+//! does for a run, `sqlite` is one.
+
+mod bind;
+mod database;
+mod place;
+pub mod sqlite;
+
+pub use bind::{BindRules, REFUSED, bind};
+pub(crate) use bind::{CallParameter, bind_call};
+pub use database::{
+    BoundKind, BoundValue, Cell, Database, DatabaseName, Procedure, ProcedureParameter, RowSink,
+    RowsEnd, RunDone, Statement,
+};

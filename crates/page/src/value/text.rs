@@ -1,0 +1,321 @@
+//! Text as runs of bytes with one provenance each.
+//!
+//! One buffer holds all bytes; `runs` says where each run ends. A run of data may be empty: a
+//! statement must have the same shape whether a field was filled in or not.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Who made a part of a text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ValueOrigin {
+    /// The author: macro, include or initialization file, and what is counted from values.
+    Macro,
+    /// The client: form, query, cookie, header.
+    Client,
+    /// The environment of the request.
+    Environment,
+    /// A database.
+    Database,
+    /// A program.
+    Program,
+    /// A file or a registry.
+    File,
+}
+
+impl ValueOrigin {
+    /// Whether it is data, which is bound and escaped.
+    pub fn is_data(self) -> bool {
+        self != Self::Macro
+    }
+}
+
+/// What was already done to a part of a text.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Marks(u8);
+
+impl Marks {
+    /// Nothing was done.
+    pub const NONE: Self = Self(0);
+    /// Markup characters are references.
+    pub const HTML: Self = Self(1);
+    /// Percent-encoded.
+    pub const URL: Self = Self(2);
+    /// Each `'` is doubled.
+    pub const QUOTED: Self = Self(4);
+    /// Trusted markup, by the author's word.
+    pub const RAW: Self = Self(8);
+
+    /// Whether this was done.
+    pub fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// Where a part of a text came from, and what was done to it since.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Provenance {
+    /// Who made it.
+    pub origin: ValueOrigin,
+    /// What was done to it.
+    pub marks: Marks,
+}
+
+impl Provenance {
+    /// The author's own.
+    pub const MACRO: Self = Self::of(ValueOrigin::Macro);
+
+    /// Fresh from there.
+    pub const fn of(origin: ValueOrigin) -> Self {
+        Self {
+            origin,
+            marks: Marks::NONE,
+        }
+    }
+
+    /// Whether it is data.
+    pub fn is_data(self) -> bool {
+        self.origin.is_data()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct TextRun {
+    end: usize,
+    provenance: Provenance,
+}
+
+/// A text. See the head of this file.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Text {
+    bytes: Vec<u8>,
+    runs: Vec<TextRun>,
+}
+
+impl Text {
+    /// The empty text, which is the author's.
+    pub const fn new() -> Self {
+        Self {
+            bytes: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// A text of one provenance.
+    pub fn of(bytes: impl Into<Vec<u8>>, provenance: Provenance) -> Self {
+        let bytes = bytes.into();
+        let end = bytes.len();
+        let runs = match end == 0 && !provenance.is_data() {
+            true => Vec::new(),
+            false => vec![TextRun { end, provenance }],
+        };
+        Self { bytes, runs }
+    }
+
+    /// What the author wrote, or what was counted.
+    pub fn of_macro(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::of(bytes, Provenance::MACRO)
+    }
+
+    /// A number that was counted.
+    pub fn of_count(count: impl ToString) -> Self {
+        Self::of_macro(count.to_string())
+    }
+
+    /// Data from there.
+    pub fn of_data(bytes: impl Into<Vec<u8>>, origin: ValueOrigin) -> Self {
+        Self::of(bytes, Provenance::of(origin))
+    }
+
+    /// All bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// As a string, with a replacement for what is not UTF-8.
+    pub fn to_str(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.bytes)
+    }
+
+    /// Whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Whether any part of it is data, were it empty.
+    pub fn has_data(&self) -> bool {
+        self.runs.iter().any(|run| run.provenance.is_data())
+    }
+
+    /// The origin of its first data.
+    pub fn data_origin(&self) -> Option<ValueOrigin> {
+        let mut origins = self.runs.iter().map(|run| run.provenance.origin);
+        origins.find(|origin| origin.is_data())
+    }
+
+    /// The parts of it, in order.
+    pub fn runs(&self) -> impl Iterator<Item = (&[u8], Provenance)> {
+        let mut start = 0;
+        self.runs.iter().map(move |run| {
+            let bytes = &self.bytes[start..run.end];
+            start = run.end;
+            (bytes, run.provenance)
+        })
+    }
+
+    /// Adds bytes of this provenance.
+    pub fn push(&mut self, bytes: &[u8], provenance: Provenance) {
+        if bytes.is_empty() && !provenance.is_data() {
+            return;
+        }
+        self.bytes.extend_from_slice(bytes);
+        let end = self.bytes.len();
+        match self.runs.last_mut() {
+            Some(run) if run.provenance == provenance => run.end = end,
+            _ => self.runs.push(TextRun { end, provenance }),
+        }
+    }
+
+    /// Adds what the author wrote.
+    pub fn push_macro(&mut self, bytes: &[u8]) {
+        self.push(bytes, Provenance::MACRO);
+    }
+
+    /// Adds another text.
+    pub fn push_text(&mut self, other: &Text) {
+        for (bytes, provenance) in other.runs() {
+            self.push(bytes, provenance);
+        }
+    }
+
+    /// Some bytes of it. Parts keep their provenance; a mark is lost where an escape is cut.
+    pub fn slice(&self, range: Range<usize>) -> Text {
+        let mut slice = Text::new();
+        let mut start = 0;
+        for (bytes, provenance) in self.runs() {
+            let end = start + bytes.len();
+            let from = range.start.clamp(start, end) - start;
+            let to = range.end.clamp(start, end) - start;
+            if from < to {
+                let is_cut = cuts_escape(bytes, provenance.marks, from)
+                    || cuts_escape(bytes, provenance.marks, to);
+                let kept = match is_cut {
+                    true => Provenance::of(provenance.origin),
+                    false => provenance,
+                };
+                slice.push(&bytes[from..to], kept);
+            }
+            start = end;
+        }
+        if slice.runs.is_empty()
+            && let Some(origin) = self.data_origin()
+        {
+            slice.push(b"", Provenance::of(origin));
+        }
+        slice
+    }
+
+    /// Changes every byte in place; marks stay, so the change may not make or break escapes.
+    pub fn map_bytes(mut self, change: impl Fn(u8) -> u8) -> Text {
+        for byte in &mut self.bytes {
+            *byte = change(*byte);
+        }
+        self
+    }
+
+    /// The same bytes without any mark.
+    pub fn without_marks(&self) -> Text {
+        let mut text = Text::new();
+        for (bytes, provenance) in self.runs() {
+            text.push(bytes, Provenance::of(provenance.origin));
+        }
+        text
+    }
+
+    /// Every byte of it as data of its first data's origin; of the author's, nothing changes.
+    pub fn spread_data(self) -> Text {
+        match self.data_origin() {
+            Some(origin) => Text::of_data(self.bytes, origin),
+            None => self,
+        }
+    }
+
+    /// Encodes each part of data and gives it a mark. The author's parts are encoded without one.
+    pub fn encode(&self, mark: Marks, encode: impl Fn(&[u8], &mut Vec<u8>)) -> Text {
+        let mut text = Text::new();
+        let mut encoded = Vec::new();
+        for (bytes, provenance) in self.runs() {
+            encoded.clear();
+            encode(bytes, &mut encoded);
+            let marks = match provenance.is_data() {
+                true => mark,
+                false => Marks::NONE,
+            };
+            let origin = provenance.origin;
+            text.push(&encoded, Provenance { origin, marks });
+        }
+        text
+    }
+
+    /// How many characters it has: bytes that do not continue a character of UTF-8.
+    pub fn char_count(&self) -> usize {
+        char_count(&self.bytes)
+    }
+
+    /// Where the character with this index begins; the end if there are fewer.
+    pub fn char_start(&self, index: usize) -> usize {
+        let starts = self.bytes.iter().enumerate();
+        let mut starts = starts.filter(|(_, byte)| is_char_start(**byte));
+        starts.nth(index).map_or(self.bytes.len(), |(at, _)| at)
+    }
+}
+
+pub(crate) fn char_count(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| is_char_start(**byte)).count()
+}
+
+fn is_char_start(byte: u8) -> bool {
+    byte & 0xc0 != 0x80
+}
+
+/// Whether an escape of such a text goes across this place.
+fn cuts_escape(bytes: &[u8], marks: Marks, at: usize) -> bool {
+    if at == 0 || at == bytes.len() {
+        return false;
+    }
+    let before = &bytes[..at];
+    let in_reference = marks.has(Marks::HTML)
+        && memchr::memrchr(b'&', before).is_some_and(|amp| !before[amp..].contains(&b';'));
+    let tail = &before[before.len().saturating_sub(2)..];
+    let in_percent = marks.has(Marks::URL) && tail.contains(&b'%');
+    let quotes = before.iter().rev().take_while(|byte| **byte == b'\'');
+    let in_quotes = marks.has(Marks::QUOTED) && quotes.count() % 2 == 1;
+    in_reference || in_percent || in_quotes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_keep_who_made_them_and_lose_a_mark_that_is_cut() {
+        let mut text = Text::of_macro("ab");
+        let marks = Marks::HTML;
+        let origin = ValueOrigin::Client;
+        text.push(b"x&lt;y", Provenance { origin, marks });
+        let whole = text.slice(1..8);
+        let runs: Vec<_> = whole.runs().collect();
+        assert_eq!(runs[0], (&b"b"[..], Provenance::MACRO));
+        assert_eq!(runs[1], (&b"x&lt;y"[..], Provenance { origin, marks }));
+        let cut = text.slice(2..5);
+        let runs: Vec<_> = cut.runs().collect();
+        assert_eq!(runs, [(&b"x&l"[..], Provenance::of(origin))]);
+    }
+
+    #[test]
+    fn nothing_of_data_is_still_data() {
+        let text = Text::of_data("abc", ValueOrigin::Database);
+        assert!(text.slice(1..1).has_data());
+        assert!(!Text::of_macro("abc").slice(1..1).has_data());
+    }
+}
