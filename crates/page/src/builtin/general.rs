@@ -147,7 +147,7 @@ pub(super) fn cache_page(_: &mut BuiltInCall<'_>) -> Answer {
 pub(super) fn sendmail(_: &mut BuiltInCall<'_>) -> Answer {
     Err(FunctionFault::new(
         -1,
-        "DTW_SENDMAIL is not there: pages send no mail; give the message to a program that does",
+        "it is not there: pages send no mail; give the message to a program that does",
     ))
 }
 

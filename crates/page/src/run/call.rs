@@ -41,13 +41,13 @@ impl Runner<'_> {
                     runner.built_in(file, call, function, form)
                 })?;
                 match answer {
-                    Ok(Some(value)) => {
-                        if let Some(into) = into {
+                    Ok(value) => {
+                        if let (Some(into), Some(value)) = (into, value) {
                             into.push_text(&value);
                         }
-                        self.succeed(file)
+                        self.succeed();
+                        Ok(())
                     }
-                    Ok(None) => self.succeed(file),
                     Err(fault) => self.fail(file, call.at, None, &fault),
                 }
             }

@@ -8,15 +8,13 @@ use crate::tree::{MessageCode, MessageEntry};
 use crate::value::{Text, ValueOrigin};
 
 use super::runner::{KnownFunction, Ran, RunFile, Runner, Stop};
+use super::variables::{RETURN_CODE, SlotSource, Variable};
 
 impl Runner<'_> {
-    /// A function other than one of the page's own macro functions succeeded.
-    pub(super) fn succeed(&mut self, file: &RunFile) -> Ran<()> {
-        match self.variables.find("RETURN_CODE") {
-            // Nobody has looked yet, and nothing has failed.
-            None => Ok(()),
-            Some(_) => self.assign_named(file, "RETURN_CODE", Text::of_macro("0")),
-        }
+    /// A built-in function succeeded.
+    pub(super) fn succeed(&mut self) {
+        let zero = Variable::Text(Rc::clone(&self.zero));
+        self.variables.set(RETURN_CODE, zero, SlotSource::Page);
     }
 
     /// Sets what a page may ask of the last call.

@@ -5,6 +5,7 @@ use crate::host::{SinkGone, TraceEvent};
 use crate::value::{Provenance, Text};
 
 use super::runner::{Ran, RunFile, Runner, Stop};
+use super::variables::REMOVE_BLANKS;
 
 impl Runner<'_> {
     /// A range of the file's source.
@@ -64,10 +65,10 @@ impl Runner<'_> {
     }
 
     fn removes_blanks(&mut self, file: &RunFile) -> Ran<bool> {
-        if self.variables.find("DTW_REMOVE_WS").is_some() {
-            return self.control_is(file, "DTW_REMOVE_WS", false);
+        match self.variables.at(REMOVE_BLANKS).items.is_empty() {
+            true => Ok(self.removes_blanks),
+            false => self.control_is(file, "DTW_REMOVE_WS", false),
         }
-        Ok(self.settings.ini.is_on("DTW_REMOVE_WS"))
     }
 
     /// Before the first byte: does the page begin with header fields of its own?

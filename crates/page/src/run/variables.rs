@@ -63,6 +63,10 @@ pub(super) struct Slot {
     is_busy: bool,
 }
 
+/// Variables that are looked at so often that their places are fixed.
+pub(super) const RETURN_CODE: usize = 0;
+pub(super) const REMOVE_BLANKS: usize = 1;
+
 /// The variables of a run.
 pub(super) struct Variables {
     slots: Vec<Slot>,
@@ -72,11 +76,18 @@ pub(super) struct Variables {
 
 impl Variables {
     pub(super) fn new(count_max: usize) -> Self {
-        Self {
+        let mut variables = Self {
             slots: Vec::new(),
             by_name: HashMap::new(),
             count_max,
+        };
+        for (slot, name) in [
+            (RETURN_CODE, "RETURN_CODE"),
+            (REMOVE_BLANKS, "DTW_REMOVE_WS"),
+        ] {
+            assert_eq!(variables.slot(name), Some(slot), "these come first");
         }
+        variables
     }
 
     /// The variable with this name; `None` if there are too many.

@@ -295,6 +295,8 @@ impl Site {
             drop(maker);
             SqliteDatabase::open(&options, None).expect("the database is opened")
         });
+        let mut settings = PageSettings::default();
+        settings.limits.turns_max = 1_000;
         Self {
             folder: Folder(folder.to_path_buf()),
             database,
@@ -303,7 +305,7 @@ impl Site {
                 handle: "h1".to_string(),
                 ..Visit::default()
             },
-            settings: PageSettings::default(),
+            settings,
             _home: home,
         }
     }
