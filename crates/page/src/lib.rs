@@ -4,7 +4,7 @@
 //! who made them, so that `sql` binds data into statements and `escape` writes it into pages as
 //! what it is: never as a part of either. `builtin` is the table of functions, `host` what a run
 //! asks of whoever runs it, `request` what a client may say, `ini` the initialization file,
-//! `limits` what a run may use.
+//! `limits` what a run may use. `lint` says what is doubtful about a page.
 //!
 //! This crate knows no HTTP, opens nothing and reads no clock.
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@ pub mod host;
 pub mod ini;
 pub mod lex;
 pub mod limits;
+pub mod lint;
 mod parse;
 pub mod request;
 pub mod run;

@@ -1,0 +1,106 @@
+//! What is doubtful about a page, found without running it.
+//!
+//! `walk` visits everything in a file, `guess` says what a value may be made of, `rules` looks
+//! at functions, statements and output. A page is looked at together with the files it includes
+//! by a fixed name.
+
+mod guess;
+mod rules;
+mod walk;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::builtin::{LIST, Tier};
+use crate::host::Sources;
+use crate::tree::{BodyNode, Callee, Page};
+
+/// How much a finding matters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum LintLevel {
+    /// Worth knowing.
+    Note,
+    /// It works, and may not do what was meant.
+    Warning,
+    /// It fails when it is reached.
+    Error,
+}
+
+/// Something found.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct LintFinding {
+    /// Counted from one.
+    pub line: usize,
+    /// Counted from one.
+    pub column: usize,
+    /// How much it matters.
+    pub level: LintLevel,
+    /// The rule's name; see [`RULES`].
+    pub rule: &'static str,
+    /// One sentence.
+    pub message: String,
+}
+
+/// The rules, with what each looks for.
+pub const RULES: &[(&str, &str)] = &[
+    (
+        "sql-name",
+        "data stands in a statement where only a value may; it is always refused",
+    ),
+    (
+        "sql-override",
+        "a client that sends a variable of this name has the statement refused",
+    ),
+    (
+        "sql-argument",
+        "text of SQL goes to a procedure as an argument, where nothing protects it",
+    ),
+    (
+        "output-place",
+        "data stands in markup where it is left out unless it is harmless",
+    ),
+    ("raw", "data is printed as it is, by `DTW_RAW`"),
+    ("exec", "a program is started"),
+    (
+        "client-control",
+        "a variable that controls a report is a client's to set",
+    ),
+    (
+        "unknown-function",
+        "nothing defines a function that is called",
+    ),
+    (
+        "argument-count",
+        "a function is called with another number of arguments than it takes",
+    ),
+    (
+        "not-there",
+        "something of the language that hob does not have",
+    ),
+    (
+        "rare",
+        "something of the language that hardly any page uses",
+    ),
+];
+
+/// Looks at a page, and gives what it finds in the order of its lines.
+pub fn check(page: &Arc<Page>, sources: &dyn Sources) -> Vec<LintFinding> {
+    let mut findings = rules::Checker::new(page, sources).findings();
+    findings.sort();
+    findings.dedup();
+    findings
+}
+
+/// Built-in functions that a file calls, with how common they are.
+pub fn used(page: &Page) -> BTreeMap<&'static str, Tier> {
+    let mut used = BTreeMap::new();
+    walk::nodes(page, &mut |node| {
+        if let BodyNode::Call(call) = node
+            && let Callee::BuiltIn(function, _) = call.callee
+        {
+            used.insert(function.name, function.tier);
+        }
+    });
+    debug_assert!(used.len() <= LIST.len(), "a function is used once");
+    used
+}

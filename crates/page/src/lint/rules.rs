@@ -1,0 +1,341 @@
+//! The rules themselves.
+
+use std::sync::Arc;
+
+use crate::builtin::{BuiltInForms, CallForm, Tier};
+use crate::escape::{EscapeMode, HtmlPlace};
+use crate::fault::line_and_column;
+use crate::host::Sources;
+use crate::request::PAGING_VARIABLES;
+use crate::sql::{BindRules, bind};
+use crate::tree::{
+    BodyNode, Call, Callee, Declaration, DefineEntry, DefineValue, FunctionBlock, FunctionBody,
+    Language, MessageEntry, Name, Page, PageContents,
+};
+
+use super::guess::{Definitions, Guess, data};
+use super::{LintFinding, LintLevel, walk};
+
+/// Characters from which on a parameter is large enough to hold a statement.
+const STATEMENT_CHARS: usize = 2_000;
+
+pub(super) struct Checker<'p> {
+    page: &'p Arc<Page>,
+    known: Definitions,
+    findings: Vec<LintFinding>,
+}
+
+impl<'p> Checker<'p> {
+    pub(super) fn new(page: &'p Arc<Page>, sources: &dyn Sources) -> Self {
+        Self {
+            page,
+            known: Definitions::of(page, sources),
+            findings: Vec::new(),
+        }
+    }
+
+    pub(super) fn findings(mut self) -> Vec<LintFinding> {
+        let page = self.page;
+        for function in &page.functions {
+            self.function(function);
+        }
+        match &page.contents {
+            PageContents::Declarations(all) => {
+                self.declarations(all);
+                walk::declared_calls(all, &mut |call| self.call(call));
+            }
+            PageContents::Body(body) => self.output(body, &[]),
+        }
+        walk::nodes(page, &mut |node| match node {
+            BodyNode::Call(call) => self.call(call),
+            BodyNode::IncludeUrl { at } => self.add(
+                *at,
+                LintLevel::Error,
+                "not-there",
+                "%INCLUDE_URL is not there: a page fetches nothing from other servers",
+            ),
+            BodyNode::Reference {
+                name: Name::Fixed(name),
+                at,
+            } if PAGING_VARIABLES.contains(&page.name(*name)) => {
+                let name = page.name(*name);
+                let message = format!("{name} is a client's to set, to a whole number");
+                self.add(*at, LintLevel::Note, "client-control", message);
+            }
+            _ => {}
+        });
+        self.findings
+    }
+
+    fn add(&mut self, at: u32, level: LintLevel, rule: &'static str, message: impl Into<String>) {
+        let (line, column) = line_and_column(&self.page.source, at as usize);
+        self.findings.push(LintFinding {
+            line,
+            column,
+            level,
+            rule,
+            message: message.into(),
+        });
+    }
+
+    fn declarations(&mut self, all: &[Declaration]) {
+        for declaration in all {
+            match declaration {
+                Declaration::Entry(entry) => {
+                    if entry.is_xml {
+                        let at = first(&entry.body);
+                        let message = "%XML blocks are printed as they are, and hardly used";
+                        self.add(at, LintLevel::Note, "rare", message);
+                    }
+                    self.output(&entry.body, &[]);
+                }
+                Declaration::Message(entries) => self.messages(entries, &[]),
+                Declaration::Define { entries, .. } => {
+                    for entry in entries {
+                        if let DefineEntry::Variable {
+                            at,
+                            value: DefineValue::Exec(_),
+                            ..
+                        } = entry
+                        {
+                            let message = "each reference to this variable starts a program";
+                            self.add(*at, LintLevel::Note, "exec", message);
+                        }
+                    }
+                }
+                Declaration::If(node) => {
+                    let inner = node.arms.iter().map(|(_, inner)| inner);
+                    for inner in inner.chain(&node.otherwise) {
+                        self.declarations(inner);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn function(&mut self, function: &FunctionBlock) {
+        let page = self.page;
+        let parameters = function.parameters.iter();
+        let parameters: Vec<&str> = parameters.map(|known| page.name(known.name)).collect();
+        match (&function.language, &function.body) {
+            (Language::Sql, FunctionBody::Statements(body)) => {
+                self.statement(function, body, &parameters);
+            }
+            (Language::Macro, FunctionBody::Statements(body)) => self.output(body, &parameters),
+            (Language::Program(_), FunctionBody::Exec(_)) => {
+                let message = format!("function {} starts a program", function.name);
+                self.add(function.at, LintLevel::Note, "exec", message);
+            }
+            (Language::Program(language), _) => {
+                let message = format!("{language} inside a page is not run; %EXEC names a program");
+                self.add(function.at, LintLevel::Error, "not-there", message);
+            }
+            _ => {}
+        }
+        if &*function.name == "%SQL" {
+            let message = "%SQL is the way of the first version; %FUNCTION(DTW_SQL) is today's";
+            self.add(function.at, LintLevel::Note, "rare", message);
+        }
+        for report in &function.reports {
+            let mut whole: Vec<&[BodyNode]> = vec![&report.header];
+            whole.extend(report.row.as_deref());
+            whole.push(&report.footer);
+            let mut place = HtmlPlace::new(EscapeMode::Context);
+            for body in whole {
+                self.print(body, &parameters, &mut place);
+            }
+        }
+        self.messages(&function.messages, &parameters);
+    }
+
+    fn messages(&mut self, entries: &[MessageEntry], parameters: &[&str]) {
+        for entry in entries {
+            self.output(&entry.text, parameters);
+        }
+    }
+
+    fn statement(&mut self, function: &FunctionBlock, body: &[BodyNode], parameters: &[&str]) {
+        let names = {
+            let slot = "DTW_SQL_IDENT";
+            let guess = Guess::new(&[], None);
+            let text = self.known.named_text(slot, &guess);
+            text.map(|text| {
+                text.to_str()
+                    .split_whitespace()
+                    .map(str::to_string)
+                    .collect()
+            })
+        };
+        let rules = BindRules {
+            names: names.unwrap_or_default(),
+            is_upper: None,
+        };
+        let page = self.page;
+        let bound = |known: &Definitions, overridden: Option<&str>| {
+            let guess = Guess::new(parameters, overridden);
+            bind(&known.text(page, body, &guess), &rules)
+        };
+        if let Err(fault) = bound(&self.known, None) {
+            let message = format!("function {}: {}", function.name, fault.message);
+            return self.add(function.at, LintLevel::Error, "sql-name", message);
+        }
+        let overridable = self.known.overridable();
+        let mut refused = overridable.into_iter();
+        let refused: Vec<String> = refused
+            .by_ref()
+            .filter(|name| bound(&self.known, Some(name)).is_err())
+            .map(str::to_string)
+            .collect();
+        if !refused.is_empty() {
+            let names = refused.join(", ");
+            let message = format!(
+                "function {}: a client that sends {names} has this statement refused; \
+                 %DEFINE(PROTECTED) makes it the page's alone, DTW_SQL_IDENT lists what it may be",
+                function.name
+            );
+            self.add(function.at, LintLevel::Note, "sql-override", message);
+        }
+        for parameter in &function.parameters {
+            let sql_type = parameter.sql_type.as_deref().unwrap_or_default();
+            let size = sql_type.split(['(', ')', ',']).nth(1);
+            let size = size.and_then(|size| size.trim().parse::<usize>().ok());
+            if sql_type.contains("CHAR") && size.is_some_and(|size| size >= STATEMENT_CHARS) {
+                let name = page.name(parameter.name);
+                let message = format!(
+                    "function {}: if {name} is text of SQL, only the procedure can protect it",
+                    function.name
+                );
+                self.add(function.at, LintLevel::Warning, "sql-argument", message);
+            }
+        }
+    }
+
+    /// Follows the markup of a body, and says where data would be left out.
+    fn output(&mut self, body: &[BodyNode], parameters: &[&str]) {
+        let mut place = HtmlPlace::new(EscapeMode::Context);
+        self.print(body, parameters, &mut place);
+    }
+
+    fn print(&mut self, body: &[BodyNode], parameters: &[&str], place: &mut HtmlPlace) {
+        let mut out = Vec::new();
+        let page = self.page;
+        for node in body {
+            out.clear();
+            match node {
+                BodyNode::Text { start, end } => place.author(page.text(*start, *end), &mut out),
+                BodyNode::Reference { at, .. } => {
+                    let guess = Guess::new(parameters, None);
+                    let text = self.known.text(page, std::slice::from_ref(node), &guess);
+                    self.print_text(*at, &text, place);
+                }
+                BodyNode::Call(call) => {
+                    let guess = Guess::new(parameters, None);
+                    let text = match call.callee {
+                        Callee::User(_) => data(),
+                        Callee::BuiltIn(..) => {
+                            self.known.text(page, std::slice::from_ref(node), &guess)
+                        }
+                    };
+                    if !matches!(call.callee, Callee::User(_)) {
+                        self.print_text(call.at, &text, place);
+                    }
+                }
+                BodyNode::If(node) => {
+                    let before = place.clone();
+                    let bodies = node.arms.iter().map(|(_, body)| body);
+                    for (index, body) in bodies.chain(&node.otherwise).enumerate() {
+                        let mut inner = before.clone();
+                        self.print(body, parameters, &mut inner);
+                        if index == 0 {
+                            *place = inner;
+                        }
+                    }
+                }
+                BodyNode::While(node) => self.print(&node.body, parameters, place),
+                _ => {}
+            }
+        }
+    }
+
+    fn print_text(&mut self, at: u32, text: &crate::value::Text, place: &mut HtmlPlace) {
+        let mut out = Vec::new();
+        for (bytes, provenance) in text.runs() {
+            if !provenance.is_data() {
+                place.author(bytes, &mut out);
+            } else if let Err(reason) = place.data(bytes, provenance.marks, &mut out) {
+                let message = format!("{reason}; it is left out unless it is harmless");
+                self.add(at, LintLevel::Warning, "output-place", message);
+            }
+        }
+    }
+
+    fn call(&mut self, call: &Call) {
+        match call.callee {
+            Callee::User(symbol) => self.user_call(call, self.page.name(symbol)),
+            Callee::BuiltIn(function, form) => {
+                if function.name == "DTW_SENDMAIL" {
+                    let message = "DTW_SENDMAIL is not there: pages send no mail";
+                    self.add(call.at, LintLevel::Error, "not-there", message);
+                } else if function.tier == Tier::C {
+                    let message = format!("{} is hardly used by any page", function.name);
+                    self.add(call.at, LintLevel::Note, "rare", message);
+                }
+                if function.name == "DTW_RAW" {
+                    let message = "this is printed as it is; it must not be what a visitor wrote";
+                    self.add(call.at, LintLevel::Warning, "raw", message);
+                }
+                let has_out = form == CallForm::Plain
+                    && matches!(function.forms, BuiltInForms::Value | BuiltInForms::Change);
+                let given = call.arguments.len();
+                let least = function
+                    .parameters
+                    .iter()
+                    .filter(|known| !known.is_optional);
+                let least = least.count() + usize::from(has_out);
+                let most = function.parameters.len() + usize::from(has_out);
+                if form != CallForm::Change && !(least..=most).contains(&given) {
+                    let name = function.name;
+                    let message = format!("{name} takes {least} to {most} arguments, not {given}");
+                    self.add(call.at, LintLevel::Error, "argument-count", message);
+                }
+            }
+        }
+    }
+
+    fn user_call(&mut self, call: &Call, name: &str) {
+        if !self
+            .known
+            .functions
+            .contains_key(&name.to_ascii_lowercase())
+        {
+            let (level, hint) = match self.known.has_unknown_files {
+                true => (
+                    LintLevel::Note,
+                    "; an include that was not read may have it",
+                ),
+                false => (LintLevel::Error, ""),
+            };
+            let message = format!("there is no function {name}{hint}");
+            return self.add(call.at, level, "unknown-function", message);
+        }
+        let page = self.page;
+        let mut functions = page.functions.iter();
+        let Some(function) = functions.find(|known| known.name.eq_ignore_ascii_case(name)) else {
+            return;
+        };
+        let (wanted, given) = (function.parameters.len(), call.arguments.len());
+        if wanted != given {
+            let message = format!("{name} takes {wanted} arguments, not {given}");
+            self.add(call.at, LintLevel::Error, "argument-count", message);
+        }
+    }
+}
+
+/// Where a body begins.
+fn first(body: &[BodyNode]) -> u32 {
+    match body.first() {
+        Some(BodyNode::Text { start, .. }) => *start,
+        _ => 0,
+    }
+}

@@ -1,0 +1,83 @@
+//! What the checks say of a page, in the order of its lines.
+
+mod site;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use hob_page::lint::{RULES, check, used};
+use hob_page::tree::Page;
+
+use site::{Folder, pages};
+
+fn found(source: &str) -> String {
+    let page = Arc::new(Page::parse("page", source.as_bytes()).expect("it is read"));
+    let mut text = String::new();
+    for finding in check(&page, &Folder(pages())) {
+        assert!(RULES.iter().any(|(name, _)| *name == finding.rule));
+        let (line, rule, level) = (finding.line, finding.rule, finding.level);
+        let _ = writeln!(text, "{line} {level:?} {rule}: {}", finding.message);
+    }
+    text
+}
+
+#[test]
+fn doubtful_pages_are_told_about() {
+    let source = "%DEFINE { sort = \"id\" when = \"now\" d = %EXEC \"date\" }
+%}
+%DEFINE(PROTECTED) order = \"id\"
+%FUNCTION(DTW_SQL) a() { SELECT id FROM t WHERE k = '$(k)' ORDER BY $(sort) %}
+%FUNCTION(DTW_SQL) b() { SELECT id FROM t ORDER BY $(order) %}
+%FUNCTION(DTW_SQL) c() { SELECT id FROM $(t) %}
+%FUNCTION(DTW_SQL) d(CHAR(32000) text) { CALL run %}
+%FUNCTION(DTW_REXX) e() { say 'x' %}
+%HTML(page) {
+  <a $(x) onclick=\"f($(x), '$(x)')\">@DTW_rRAW(x)</a>
+  @nobody(x) @a(x) @DTW_rSUBSTR(x)
+  $(START_ROW_NUM) @DTW_SENDMAIL(\"a\", \"b\", \"c\") %INCLUDE_URL \"http://x\"
+%}
+";
+    let source = source.replace("\"date\" }\n%}", "\"date\" %}");
+    let wanted = "1 Note exec: each reference to this variable starts a program
+3 Note sql-override: function a: a client that sends sort has this statement refused; \
+%DEFINE(PROTECTED) makes it the page's alone, DTW_SQL_IDENT lists what it may be
+5 Error sql-name: function c: the statement is refused: data stands where a name or a keyword is \
+expected
+6 Warning sql-argument: function d: if text is text of SQL, only the procedure can protect it
+7 Error not-there: DTW_REXX inside a page is not run; %EXEC names a program
+9 Warning output-place: data stands in a tag, where only its author's names may; it is left out \
+unless it is harmless
+9 Warning output-place: data stands in a script outside of quotes; it is left out unless it is \
+harmless
+9 Warning raw: this is printed as it is; it must not be what a visitor wrote
+10 Error unknown-function: there is no function nobody
+10 Error argument-count: a takes 0 arguments, not 1
+10 Error argument-count: DTW_SUBSTR takes 2 to 4 arguments, not 1
+11 Note client-control: START_ROW_NUM is a client's to set, to a whole number
+11 Error not-there: DTW_SENDMAIL is not there: pages send no mail
+11 Error not-there: %INCLUDE_URL is not there: a page fetches nothing from other servers
+";
+    assert_eq!(found(&source), wanted);
+}
+
+#[test]
+fn a_page_that_is_right_is_not_told_about() {
+    let source = "%DEFINE(PROTECTED) { title = \"Parts\" %}
+%FUNCTION(DTW_SQL) all() { SELECT id FROM t WHERE k LIKE '%$(k)%' AND n > $(n)
+  %REPORT { <ul>%ROW { <li><a href=\"/p?id=$(V_id)\">$(V_id)</a> %}</ul> %} %}
+%HTML(page) { <h1>$(title)</h1> @all() %IF (k) <p title=\"$(k)\">$(k)</p> %ENDIF
+  <script>var k = \"$(k)\";</script> %}
+";
+    assert_eq!(found(source), "");
+}
+
+#[test]
+fn what_a_page_uses_is_told_with_how_common_it_is() {
+    let source = "%HTML(a) { @DTW_rADD(\"1\", @DTW_rEVAL(\"2\")) %}";
+    let page = Page::parse("page", source.as_bytes()).expect("it is read");
+    let used: Vec<_> = used(&page)
+        .into_iter()
+        .map(|(name, tier)| format!("{name} {tier:?}"))
+        .collect();
+    assert_eq!(used, ["DTW_ADD A", "DTW_EVAL B"]);
+}
