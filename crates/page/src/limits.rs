@@ -13,7 +13,7 @@ pub struct PageLimits {
     pub rows_max: u64,
     /// Rows of one report, whatever `RPT_MAX_ROWS` says.
     pub report_rows_max: u64,
-    /// Expansions, calls and includes inside each other.
+    /// Expansions, calls, includes and `%IF` inside each other.
     pub depth_max: u32,
     /// Files included.
     pub includes_max: u32,
@@ -35,7 +35,7 @@ impl Default for PageLimits {
             output_bytes_max: 1 << 30,
             rows_max: 10_000_000,
             report_rows_max: 10_000_000,
-            depth_max: 64,
+            depth_max: 128,
             includes_max: 1_000,
             value_bytes_max: 16 << 20,
             variables_max: 20_000,

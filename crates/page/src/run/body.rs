@@ -31,12 +31,12 @@ impl Runner<'_> {
                 }
                 BodyNode::If(node) => {
                     if let Some(body) = self.chosen(file, node)? {
-                        self.print(file, &body)?;
+                        self.deeper(file, node.at, |runner| runner.print(file, &body))?;
                     }
                 }
                 BodyNode::While(node) => {
                     while self.goes_on(file, node)? {
-                        self.print(file, &node.body)?;
+                        self.deeper(file, node.at, |runner| runner.print(file, &node.body))?;
                     }
                 }
                 BodyNode::Include { file: name, at } => self.print_include(file, name, *at)?,
@@ -96,12 +96,14 @@ impl Runner<'_> {
                 BodyNode::Call(call) => self.call(file, call, Some(text))?,
                 BodyNode::If(node) => {
                     if let Some(body) = self.chosen(file, node)? {
-                        self.add_value(file, &body, text)?;
+                        self.deeper(file, node.at, |runner| runner.add_value(file, &body, text))?;
                     }
                 }
                 BodyNode::While(node) => {
                     while self.goes_on(file, node)? {
-                        self.add_value(file, &node.body, text)?;
+                        self.deeper(file, node.at, |runner| {
+                            runner.add_value(file, &node.body, text)
+                        })?;
                     }
                 }
                 BodyNode::Include { file: name, at } => {
