@@ -1,5 +1,5 @@
 //! Statements: parts between bytes 1 are the author's and data in turn. Whatever the data, the
-//! statement has the text it has with other data, or is refused; its values are as many as its marks.
+//! statement has the text it has with other data, and as many values, or it is refused.
 #![no_main]
 
 use hob_page::sql::{BindRules, Statement, bind};

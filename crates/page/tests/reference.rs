@@ -1,0 +1,58 @@
+//! The page about the language says what the tables of the program say.
+
+use hob_page::builtin::reference;
+use hob_page::lint::RULES;
+use hob_page::request::CONTROL_VARIABLES;
+
+fn page() -> String {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/src/reference/pages.md"
+    );
+    std::fs::read_to_string(path).expect("the page is there")
+}
+
+fn rules() -> String {
+    let rows = RULES.iter();
+    rows.map(|(name, what)| format!("| `{name}` | {what} |\n"))
+        .collect()
+}
+
+#[test]
+fn the_tables_of_the_page_are_those_of_the_program() {
+    let page = page();
+    let is_update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    let (before, _) = page
+        .split_once("| function | forms |")
+        .unwrap_or((&page, ""));
+    let (first, rest) = before
+        .split_once("| rule | what it finds |\n| --- | --- |\n")
+        .expect("a table");
+    let (_, behind) = rest.split_once("\n## Built-in").expect("the next part");
+    let head = "| rule | what it finds |\n| --- | --- |\n";
+    let wanted = format!(
+        "{first}{head}{}\n## Built-in{behind}{}",
+        rules(),
+        reference()
+    );
+    if is_update {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/src/reference/pages.md"
+        );
+        std::fs::write(path, &wanted).expect("the page is written");
+    } else {
+        assert!(
+            page == wanted,
+            "out of date; run this test with UPDATE_GOLDEN=1"
+        );
+    }
+}
+
+#[test]
+fn the_page_names_every_variable_a_client_cannot_set() {
+    let page = page();
+    for name in CONTROL_VARIABLES {
+        assert!(page.contains(&format!("`{name}`")), "{name}");
+    }
+}
