@@ -37,7 +37,7 @@ pub(crate) enum PageContents {
 /// A name, and what it means inside a report.
 #[derive(Debug)]
 pub(crate) struct PageName {
-    pub(crate) text: Box<str>,
+    pub(crate) text: Arc<str>,
     pub(crate) kind: NameKind,
 }
 

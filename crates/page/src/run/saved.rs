@@ -14,7 +14,7 @@ use super::variables::{SlotSource, Stored, Variable};
 /// Variables of a visit between two requests.
 #[derive(Clone, Debug)]
 pub struct SavedVariables {
-    values: Vec<(Box<str>, Vec<SavedValue>, Option<SavedBody>)>,
+    values: Vec<(Arc<str>, Vec<SavedValue>, Option<SavedBody>)>,
 }
 
 type SavedBody = (Arc<Page>, Body);

@@ -51,7 +51,7 @@ pub(super) enum SlotSource {
 }
 
 pub(super) struct Slot {
-    pub(super) name: Box<str>,
+    pub(super) name: Arc<str>,
     /// One, or several of a list.
     pub(super) items: Vec<Variable>,
     /// The separator, if it is a list.
@@ -70,7 +70,7 @@ pub(super) const REMOVE_BLANKS: usize = 1;
 /// The variables of a run.
 pub(super) struct Variables {
     slots: Vec<Slot>,
-    by_name: HashMap<Box<str>, usize>,
+    by_name: HashMap<Arc<str>, usize>,
     count_max: usize,
 }
 
@@ -92,16 +92,28 @@ impl Variables {
 
     /// The variable with this name; `None` if there are too many.
     pub(super) fn slot(&mut self, name: &str) -> Option<usize> {
-        if let Some(slot) = self.by_name.get(name) {
-            return Some(*slot);
+        match self.by_name.get(name) {
+            Some(slot) => Some(*slot),
+            None => self.add(name.into()),
         }
+    }
+
+    /// The same, without a copy of the name.
+    pub(super) fn shared_slot(&mut self, name: &Arc<str>) -> Option<usize> {
+        match self.by_name.get(name) {
+            Some(slot) => Some(*slot),
+            None => self.add(Arc::clone(name)),
+        }
+    }
+
+    fn add(&mut self, name: Arc<str>) -> Option<usize> {
         if self.slots.len() >= self.count_max {
             return None;
         }
         let slot = self.slots.len();
-        self.by_name.insert(name.into(), slot);
+        self.by_name.insert(Arc::clone(&name), slot);
         self.slots.push(Slot {
-            name: name.into(),
+            name,
             items: Vec::new(),
             separator: None,
             source: SlotSource::Nobody,

@@ -1,7 +1,7 @@
 //! Text as runs of bytes with one provenance each.
 //!
-//! One buffer holds all bytes; `runs` says where each run ends. A run of data may be empty: a
-//! statement must have the same shape whether a field was filled in or not.
+//! One buffer holds all bytes. Most texts have one run, which needs no list. A run of data may be
+//! empty: a statement must have the same shape whether a field was filled in or not.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -81,7 +81,7 @@ impl Provenance {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct TextRun {
-    end: usize,
+    start: usize,
     provenance: Provenance,
 }
 
@@ -89,7 +89,9 @@ struct TextRun {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Text {
     bytes: Vec<u8>,
-    runs: Vec<TextRun>,
+    first: Option<Provenance>,
+    /// Runs behind the first one, by where they begin.
+    others: Vec<TextRun>,
 }
 
 impl Text {
@@ -97,19 +99,20 @@ impl Text {
     pub const fn new() -> Self {
         Self {
             bytes: Vec::new(),
-            runs: Vec::new(),
+            first: None,
+            others: Vec::new(),
         }
     }
 
     /// A text of one provenance.
     pub fn of(bytes: impl Into<Vec<u8>>, provenance: Provenance) -> Self {
         let bytes = bytes.into();
-        let end = bytes.len();
-        let runs = match end == 0 && !provenance.is_data() {
-            true => Vec::new(),
-            false => vec![TextRun { end, provenance }],
-        };
-        Self { bytes, runs }
+        let is_nothing = bytes.is_empty() && !provenance.is_data();
+        Self {
+            bytes,
+            first: (!is_nothing).then_some(provenance),
+            others: Vec::new(),
+        }
     }
 
     /// What the author wrote, or what was counted.
@@ -144,22 +147,29 @@ impl Text {
 
     /// Whether any part of it is data, were it empty.
     pub fn has_data(&self) -> bool {
-        self.runs.iter().any(|run| run.provenance.is_data())
+        self.provenances().any(Provenance::is_data)
     }
 
     /// The origin of its first data.
     pub fn data_origin(&self) -> Option<ValueOrigin> {
-        let mut origins = self.runs.iter().map(|run| run.provenance.origin);
+        let mut origins = self.provenances().map(|provenance| provenance.origin);
         origins.find(|origin| origin.is_data())
+    }
+
+    fn provenances(&self) -> impl Iterator<Item = Provenance> {
+        let others = self.others.iter().map(|run| run.provenance);
+        self.first.into_iter().chain(others)
     }
 
     /// The parts of it, in order.
     pub fn runs(&self) -> impl Iterator<Item = (&[u8], Provenance)> {
+        let starts = self.others.iter().map(|run| run.start);
+        let ends = starts.chain(std::iter::once(self.bytes.len()));
         let mut start = 0;
-        self.runs.iter().map(move |run| {
-            let bytes = &self.bytes[start..run.end];
-            start = run.end;
-            (bytes, run.provenance)
+        self.provenances().zip(ends).map(move |(provenance, end)| {
+            let bytes = &self.bytes[start..end];
+            start = end;
+            (bytes, provenance)
         })
     }
 
@@ -168,11 +178,13 @@ impl Text {
         if bytes.is_empty() && !provenance.is_data() {
             return;
         }
+        let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
-        let end = self.bytes.len();
-        match self.runs.last_mut() {
-            Some(run) if run.provenance == provenance => run.end = end,
-            _ => self.runs.push(TextRun { end, provenance }),
+        let last = self.others.last().map(|run| run.provenance).or(self.first);
+        match last {
+            None => self.first = Some(provenance),
+            Some(last) if last == provenance => {}
+            Some(_) => self.others.push(TextRun { start, provenance }),
         }
     }
 
@@ -183,6 +195,9 @@ impl Text {
 
     /// Adds another text.
     pub fn push_text(&mut self, other: &Text) {
+        if self.first.is_none() {
+            return self.clone_from(other);
+        }
         for (bytes, provenance) in other.runs() {
             self.push(bytes, provenance);
         }
@@ -207,7 +222,7 @@ impl Text {
             }
             start = end;
         }
-        if slice.runs.is_empty()
+        if slice.first.is_none()
             && let Some(origin) = self.data_origin()
         {
             slice.push(b"", Provenance::of(origin));
