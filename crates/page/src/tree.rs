@@ -3,9 +3,10 @@
 //! Text is a range of the source, never a copy. Names are symbols of their file; a run ties them
 //! to its variables the first time it meets them. Built-in functions are found while reading.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::builtin::{BuiltIn, CallForm};
+use crate::escape::HtmlPlace;
 use crate::fault::{PageFault, PageFaultKind, line_and_column};
 use crate::value::Direction;
 
@@ -92,10 +93,11 @@ pub(crate) type Body = Arc<[BodyNode]>;
 
 #[derive(Debug)]
 pub(crate) enum BodyNode {
-    /// A range of the source.
+    /// A range of the source, and where it leads to in the page if nothing is open before it.
     Text {
         start: u32,
         end: u32,
+        behind: OnceLock<Box<HtmlPlace>>,
     },
     /// `""` inside a string: one quote.
     Quote,
@@ -117,6 +119,13 @@ pub(crate) enum BodyNode {
     IncludeUrl {
         at: u32,
     },
+}
+
+impl BodyNode {
+    pub(crate) fn text(start: u32, end: u32) -> Self {
+        let behind = OnceLock::new();
+        Self::Text { start, end, behind }
+    }
 }
 
 /// A name that is written down, or one that is put together.

@@ -97,7 +97,32 @@ const RAW_ELEMENTS: &[&str] = &[
 const FLAGS: &[&str] = &[
     "checked", "disabled", "multiple", "readonly", "required", "selected",
 ];
-const NAME_BYTES_MAX: usize = 32;
+/// More than the longest name that matters.
+const NAME_BYTES_MAX: usize = 16;
+
+/// A name in lower case, as long as it has to be to be known.
+#[derive(Clone, Copy, Default, Debug)]
+struct ShortName {
+    bytes: [u8; NAME_BYTES_MAX],
+    length: usize,
+}
+
+impl ShortName {
+    fn push(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(self.length) {
+            *place = byte.to_ascii_lowercase();
+            self.length += 1;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.length = 0;
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
 
 /// The place in a page. See the head of this file.
 #[derive(Clone, Debug)]
@@ -105,9 +130,9 @@ pub struct HtmlPlace {
     mode: EscapeMode,
     state: HtmlState,
     /// The tag's name, lower case.
-    tag: String,
+    tag: ShortName,
     is_end_tag: bool,
-    attribute: String,
+    attribute: ShortName,
     content: Content,
     /// How much of `</name` has come, inside a raw element.
     end_matched: usize,
@@ -124,9 +149,9 @@ impl HtmlPlace {
         Self {
             mode,
             state: HtmlState::Text,
-            tag: String::new(),
+            tag: ShortName::default(),
             is_end_tag: false,
-            attribute: String::new(),
+            attribute: ShortName::default(),
             content: Content::Plain,
             end_matched: 0,
             owes_quotes: false,
@@ -140,6 +165,18 @@ impl HtmlPlace {
         self.state = HtmlState::Header;
     }
 
+    /// Whether nothing is open: what was passed before does not matter any more.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.mode == EscapeMode::Context && self.state == HtmlState::Text
+    }
+
+    /// The place behind some text of the author that begins where nothing is open.
+    pub(crate) fn behind(bytes: &[u8]) -> Self {
+        let mut place = Self::new(EscapeMode::Context);
+        place.author(bytes, &mut Vec::new());
+        place
+    }
+
     /// Whether blanks may be taken out here without a change of meaning.
     pub(crate) fn is_plain_text(&self) -> bool {
         matches!(self.state, HtmlState::Text | HtmlState::InTag)
@@ -150,21 +187,29 @@ impl HtmlPlace {
         if self.mode != EscapeMode::Context {
             return out.extend_from_slice(bytes);
         }
-        let mut rest = bytes;
-        while let [byte, others @ ..] = rest {
+        // Most text needs no change: it is copied in as few steps as there are changes.
+        let (mut at, mut copied) = (0, 0);
+        while at < bytes.len() {
             if self.state == HtmlState::Text {
-                let end = memchr::memchr(b'<', rest);
-                let (text, behind) = rest.split_at(end.map_or(rest.len(), |at| at + 1));
-                out.extend_from_slice(text);
-                rest = behind;
-                if end.is_some() {
-                    self.state = HtmlState::TagOpen;
+                let Some(tag) = memchr::memchr(b'<', &bytes[at..]) else {
+                    break;
+                };
+                at += tag;
+                match simple_tag(&bytes[at..]) {
+                    Some(length) => at += length,
+                    None => {
+                        self.state = HtmlState::TagOpen;
+                        at += 1;
+                    }
                 }
                 continue;
             }
-            self.author_byte(*byte, out);
-            rest = others;
+            out.extend_from_slice(&bytes[copied..at]);
+            self.author_byte(bytes[at], out);
+            at += 1;
+            copied = at;
         }
+        out.extend_from_slice(&bytes[copied..]);
     }
 
     fn author_byte(&mut self, byte: u8, out: &mut Vec<u8>) {
@@ -180,7 +225,7 @@ impl HtmlPlace {
                 b'>' => self.end_tag(),
                 b'/' => self.state = HtmlState::InTag,
                 _ if byte.is_ascii_whitespace() => self.state = HtmlState::InTag,
-                _ => push_name(&mut self.tag, byte),
+                _ => self.tag.push(byte),
             },
             HtmlState::InTag | HtmlState::AttributeName | HtmlState::BehindName => {
                 self.in_tag(byte);
@@ -226,7 +271,7 @@ impl HtmlPlace {
             _ if byte.is_ascii_alphabetic() => {
                 self.tag.clear();
                 self.is_end_tag = is_end;
-                push_name(&mut self.tag, byte);
+                self.tag.push(byte);
                 HtmlState::TagName
             }
             b'>' => HtmlState::Text,
@@ -238,16 +283,16 @@ impl HtmlPlace {
 
     /// A `>` ended the tag.
     fn end_tag(&mut self) {
-        let is_raw = !self.is_end_tag && RAW_ELEMENTS.contains(&&*self.tag);
+        let is_raw = !self.is_end_tag && is_raw_element(self.tag.bytes());
         self.state = match is_raw {
             true => HtmlState::Raw,
             false => HtmlState::Text,
         };
         self.end_matched = 0;
-        self.content = match &*self.tag {
-            "script" => Content::Script(ScriptPlace::new()),
-            "style" => Content::Style,
-            "textarea" | "title" => Content::Plain,
+        self.content = match self.tag.bytes() {
+            b"script" => Content::Script(ScriptPlace::new()),
+            b"style" => Content::Style,
+            b"textarea" | b"title" => Content::Plain,
             _ => Content::Foreign,
         };
     }
@@ -271,7 +316,7 @@ impl HtmlPlace {
                     self.attribute.clear();
                     self.state = HtmlState::AttributeName;
                 }
-                push_name(&mut self.attribute, byte);
+                self.attribute.push(byte);
             }
         }
     }
@@ -300,14 +345,14 @@ impl HtmlPlace {
         self.state = HtmlState::Value(quotes);
         self.reference = None;
         self.owes_quotes = false;
-        let name = &*self.attribute;
-        self.content = if URL_ATTRIBUTES.contains(&name) {
+        let name = self.attribute.bytes();
+        self.content = if URL_ATTRIBUTES.iter().any(|known| known.as_bytes() == name) {
             Content::Url(UrlPlace::new())
-        } else if name.starts_with("on") {
+        } else if name.starts_with(b"on") {
             Content::Script(ScriptPlace::new())
-        } else if name == "style" {
+        } else if name == b"style" {
             Content::Style
-        } else if name == "srcdoc" {
+        } else if name == b"srcdoc" {
             Content::Foreign
         } else {
             Content::Plain
@@ -385,7 +430,7 @@ impl HtmlPlace {
         let wanted = match matched {
             0 => Some(b'<'),
             1 => Some(b'/'),
-            _ => self.tag.as_bytes().get(matched - 2).copied(),
+            _ => self.tag.bytes().get(matched - 2).copied(),
         };
         match wanted {
             Some(wanted) if byte.to_ascii_lowercase() == wanted => self.end_matched += 1,
@@ -565,6 +610,39 @@ fn write_style(bytes: &[u8], is_quoted: bool, out: &mut Vec<u8>) -> Result<(), &
     Ok(())
 }
 
+/// The length of the tag that begins here, if it is one that leaves the page as it was: its end is
+/// here, its values are in `"`, and what follows it is text.
+fn simple_tag(bytes: &[u8]) -> Option<usize> {
+    let start = if bytes.get(1) == Some(&b'/') { 2 } else { 1 };
+    let name = bytes.get(start..)?;
+    let end = name.iter().position(|byte| !byte.is_ascii_alphanumeric())?;
+    if end == 0 || !name[0].is_ascii_alphabetic() || start == 1 && is_raw_element(&name[..end]) {
+        return None;
+    }
+    let mut at = start + end;
+    loop {
+        match bytes.get(at)? {
+            b'>' => return Some(at + 1),
+            b'=' => {
+                let is_named = bytes[at - 1].is_ascii_alphanumeric();
+                if !is_named || bytes.get(at + 1) != Some(&b'"') {
+                    return None;
+                }
+                at += 2 + memchr::memchr(b'"', &bytes[at + 2..])?;
+            }
+            b'"' | b'\'' | b'<' => return None,
+            byte if at == start + end && !matches!(byte, b' ' | b'\n' | b'/') => return None,
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+fn is_raw_element(name: &[u8]) -> bool {
+    let mut known = RAW_ELEMENTS.iter();
+    known.any(|known| known.as_bytes().eq_ignore_ascii_case(name))
+}
+
 fn is_number(bytes: &[u8]) -> bool {
     let digits = bytes.strip_prefix(b"-").unwrap_or(bytes);
     let mut points = 0;
@@ -579,10 +657,4 @@ fn is_flag(bytes: &[u8]) -> bool {
     FLAGS
         .iter()
         .any(|flag| flag.as_bytes().eq_ignore_ascii_case(bytes))
-}
-
-fn push_name(name: &mut String, byte: u8) {
-    if name.len() < NAME_BYTES_MAX {
-        name.push(char::from(byte.to_ascii_lowercase()));
-    }
 }

@@ -198,7 +198,7 @@ impl Definitions {
         let mut text = Text::new();
         for node in body {
             match node {
-                BodyNode::Text { start, end } => text.push_macro(page.text(*start, *end)),
+                BodyNode::Text { start, end, .. } => text.push_macro(page.text(*start, *end)),
                 BodyNode::Quote => text.push_macro(b"\""),
                 BodyNode::Reference { name, .. } => text.push_text(&match name {
                     Name::Fixed(symbol) => self.variable(page.name(*symbol), guess),
@@ -345,7 +345,7 @@ pub(super) fn data() -> Text {
 /// A file's name, if it is written down.
 fn fixed(page: &Page, body: &[BodyNode]) -> Option<String> {
     match body {
-        [BodyNode::Text { start, end }] => {
+        [BodyNode::Text { start, end, .. }] => {
             let name = page.text(*start, *end);
             Some(String::from_utf8_lossy(name).into_owned())
         }

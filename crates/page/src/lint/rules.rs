@@ -223,7 +223,9 @@ impl<'p> Checker<'p> {
         for node in body {
             out.clear();
             match node {
-                BodyNode::Text { start, end } => place.author(page.text(*start, *end), &mut out),
+                BodyNode::Text { start, end, .. } => {
+                    place.author(page.text(*start, *end), &mut out)
+                }
                 BodyNode::Reference { at, .. } => {
                     let guess = Guess::new(parameters, None);
                     let text = self.known.text(page, std::slice::from_ref(node), &guess);

@@ -57,7 +57,7 @@ impl PageParser<'_> {
             self.scanner.text();
             let end = self.at();
             if start < end {
-                nodes.push(BodyNode::Text { start, end });
+                nodes.push(BodyNode::text(start, end));
             }
             let Some(special) = self.scanner.special() else {
                 break;
@@ -155,7 +155,7 @@ impl PageParser<'_> {
         self.scanner.at += 1;
         self.scanner.word();
         let end = self.at();
-        BodyNode::Text { start, end }
+        BodyNode::text(start, end)
     }
 
     /// A declaration inside a block: most likely the block was not closed.
@@ -250,7 +250,7 @@ impl PageParser<'_> {
             };
             let (start, end) = (from as u32, (self.scanner.at - blanks) as u32);
             if start < end {
-                nodes.push(BodyNode::Text { start, end });
+                nodes.push(BodyNode::text(start, end));
             }
             match self.scanner.peek() {
                 Some(b')') => break self.scanner.at += 1,

@@ -39,7 +39,7 @@ impl PageParser<'_> {
                 return self.fail(begin, "this text has no closing quote on its line");
             }
             if start < end {
-                nodes.push(BodyNode::Text { start, end });
+                nodes.push(BodyNode::text(start, end));
             }
             match self.scanner.peek() {
                 None => return self.fail(begin, "this text has no closing quote"),
@@ -129,7 +129,7 @@ impl PageParser<'_> {
         }
         self.scanner = ahead;
         let end = self.at();
-        Some([BodyNode::Text { start, end }].into())
+        Some([BodyNode::text(start, end)].into())
     }
 
     /// `(condition)`.

@@ -14,9 +14,10 @@ impl Runner<'_> {
     pub(super) fn print(&mut self, file: &Rc<RunFile>, body: &[BodyNode]) -> Ran<()> {
         for node in body {
             match node {
-                BodyNode::Text { start, end } => {
+                BodyNode::Text { start, end, behind } => {
                     self.step(file, *start)?;
-                    self.print_author(file, *start, *end)?;
+                    let bytes = file.page.text(*start, *end);
+                    self.print_author(file, *start, bytes, behind)?;
                 }
                 BodyNode::Quote => self.print_bytes(file, 0, b"\"")?,
                 BodyNode::Reference { name, at } => self.print_reference(file, name, *at)?,
@@ -80,7 +81,7 @@ impl Runner<'_> {
     fn add_value(&mut self, file: &Rc<RunFile>, body: &[BodyNode], text: &mut Text) -> Ran<()> {
         for node in body {
             match node {
-                BodyNode::Text { start, end } => {
+                BodyNode::Text { start, end, .. } => {
                     self.step(file, *start)?;
                     text.push_macro(file.page.text(*start, *end));
                 }

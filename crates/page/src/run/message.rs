@@ -8,7 +8,7 @@ use crate::tree::{MessageCode, MessageEntry};
 use crate::value::{Text, ValueOrigin};
 
 use super::runner::{KnownFunction, Ran, RunFile, Runner, Stop};
-use super::variables::{RETURN_CODE, SlotSource, Variable};
+use super::variables::{DEFAULT_MESSAGE, RETURN_CODE, SQL_CODE, SQL_STATE, SlotSource, Variable};
 
 impl Runner<'_> {
     /// A built-in function succeeded.
@@ -18,24 +18,34 @@ impl Runner<'_> {
     }
 
     /// Sets what a page may ask of the last call.
-    pub(super) fn set_codes(
-        &mut self,
-        file: &RunFile,
-        code: i64,
-        fault: Option<&FunctionFault>,
-    ) -> Ran<()> {
-        let state = fault.and_then(|fault| fault.sql_state.as_deref());
-        let state = state.unwrap_or(if code == 100 { "02000" } else { "00000" });
-        self.assign_named(file, "RETURN_CODE", Text::of_count(code))?;
-        self.assign_named(file, "SQL_CODE", Text::of_count(code))?;
-        self.assign_named(
-            file,
-            "SQL_STATE",
-            Text::of_data(state, ValueOrigin::Database),
-        )?;
-        let message = fault.map_or("", |fault| &fault.message);
-        let message = Text::of_data(message, ValueOrigin::Program);
-        self.assign_named(file, "DTW_DEFAULT_MESSAGE", message)
+    pub(super) fn set_codes(&mut self, code: i64, fault: Option<&FunctionFault>) {
+        let (number, state, message) = match fault {
+            None if code == 0 => {
+                let (state, message) = (&self.good_state, &self.no_message);
+                (Rc::clone(&self.zero), Rc::clone(state), Rc::clone(message))
+            }
+            _ => {
+                let state = fault.and_then(|fault| fault.sql_state.as_deref());
+                let state = state.unwrap_or(if code == 100 { "02000" } else { "" });
+                let message = fault.map_or("", |fault| &fault.message);
+                let state = Text::of_data(state, ValueOrigin::Database);
+                let message = Text::of_data(message, ValueOrigin::Program);
+                (
+                    Rc::new(Text::of_count(code)),
+                    Rc::new(state),
+                    Rc::new(message),
+                )
+            }
+        };
+        for (slot, value) in [
+            (RETURN_CODE, Rc::clone(&number)),
+            (SQL_CODE, number),
+            (SQL_STATE, state),
+            (DEFAULT_MESSAGE, message),
+        ] {
+            self.variables
+                .set(slot, Variable::Text(value), SlotSource::Page);
+        }
     }
 
     /// A function failed: codes are set and the page's message for it is printed.
@@ -50,7 +60,7 @@ impl Runner<'_> {
             let place = file.place(at);
             trace.event(TraceEvent::Code { place, fault });
         }
-        self.set_codes(file, fault.code, Some(fault))?;
+        self.set_codes(fault.code, Some(fault));
         let state = fault.sql_state.as_deref();
         if self.message(known, fault.code, state)? || fault.code >= 0 {
             return Ok(());

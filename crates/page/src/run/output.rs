@@ -1,5 +1,8 @@
 //! The way from a body to the sink: through the place in the page, in pieces.
 
+use std::sync::OnceLock;
+
+use crate::escape::HtmlPlace;
 use crate::fault::PageFaultKind;
 use crate::host::{SinkGone, TraceEvent};
 use crate::value::{Provenance, Text};
@@ -8,10 +11,25 @@ use super::runner::{Ran, RunFile, Runner, Stop};
 use super::variables::REMOVE_BLANKS;
 
 impl Runner<'_> {
-    /// A range of the file's source.
-    pub(super) fn print_author(&mut self, file: &RunFile, start: u32, end: u32) -> Ran<()> {
-        let bytes = file.page.text(start, end);
-        self.print_bytes(file, start, bytes)
+    /// A range of the file's source. Where it leads to is found out once, not in every run.
+    pub(super) fn print_author(
+        &mut self,
+        file: &RunFile,
+        at: u32,
+        bytes: &[u8],
+        behind: &OnceLock<Box<HtmlPlace>>,
+    ) -> Ran<()> {
+        let is_simple = self.has_printed && self.html.is_clear() && !self.removes_blanks(file)?;
+        if !is_simple {
+            return self.print_bytes(file, at, bytes);
+        }
+        let behind = behind.get_or_init(|| Box::new(HtmlPlace::behind(bytes)));
+        let before = self.out.len();
+        self.out.extend_from_slice(bytes);
+        if !behind.is_clear() {
+            self.html.clone_from(behind);
+        }
+        self.count_output(file, at, before)
     }
 
     /// Text of the author.
@@ -20,7 +38,7 @@ impl Runner<'_> {
             return Ok(());
         }
         self.expect_header(file)?;
-        self.has_printed |= bytes.iter().any(|byte| !byte.is_ascii_whitespace());
+        self.has_printed = self.has_printed || !bytes.trim_ascii_start().is_empty();
         let before = self.out.len();
         match self.removes_blanks(file)? && self.html.is_plain_text() {
             true => {
@@ -51,7 +69,7 @@ impl Runner<'_> {
         provenance: Provenance,
     ) -> Ran<()> {
         self.expect_header(file)?;
-        self.has_printed |= bytes.iter().any(|byte| !byte.is_ascii_whitespace());
+        self.has_printed = self.has_printed || !bytes.trim_ascii_start().is_empty();
         let before = self.out.len();
         let written = self.html.data(bytes, provenance.marks, &mut self.out);
         if let Err(reason) = written {

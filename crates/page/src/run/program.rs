@@ -75,7 +75,7 @@ impl Runner<'_> {
             let fault = FunctionFault::new(answer.code, message);
             return self.fail(file, at, Some(known), &fault);
         }
-        self.set_codes(file, 0, None)?;
+        self.set_codes(0, None);
         self.empty_reports(known)?;
         self.message(Some(known), 0, None)?;
         Ok(())
@@ -88,7 +88,7 @@ impl Runner<'_> {
         let mut quote = None;
         for node in body {
             let bytes: &[u8] = match node {
-                BodyNode::Text { start, end } => file.page.text(*start, *end),
+                BodyNode::Text { start, end, .. } => file.page.text(*start, *end),
                 BodyNode::Quote => b"\"",
                 _ => {
                     let value = self.value(file, std::slice::from_ref(node))?;

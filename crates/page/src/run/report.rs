@@ -359,7 +359,7 @@ impl<'s, 'r> Reporter<'s, 'r> {
         let default = open.default;
         let code = if open.row == 0 { 100 } else { 0 };
         let runner = &mut *self.runner;
-        runner.set_codes(file, code, None)?;
+        runner.set_codes(code, None);
         // The header stands before the row: its values are not there yet.
         let row = runner
             .frames

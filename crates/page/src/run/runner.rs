@@ -56,8 +56,8 @@ pub fn run<'r>(
     sink: &'r mut dyn Sink,
     trace: Option<&'r mut dyn Trace>,
 ) -> Result<RunOutcome, PageFault> {
-    let mut runner = Runner::new(request, settings, host, sink, trace);
     let file = RunFile::new(Arc::clone(page));
+    let mut runner = Runner::new(page, request, settings, host, sink, trace);
     let result = runner.page(&file, saved);
     match result {
         Ok(()) | Err(Stop::Exit) => runner.end(&file),
@@ -117,6 +117,7 @@ pub(super) struct KnownFunction {
 }
 
 pub(super) struct Runner<'r> {
+    pub(super) macro_file: Box<str>,
     pub(super) host: Host<'r>,
     pub(super) sink: &'r mut dyn Sink,
     pub(super) trace: Option<&'r mut dyn Trace>,
@@ -126,8 +127,10 @@ pub(super) struct Runner<'r> {
     functions: HashMap<String, Vec<KnownFunction>>,
     pub(super) messages: Option<(Rc<RunFile>, Arc<[MessageEntry]>)>,
     pub(super) frames: Vec<ReportFrame>,
-    /// The return code of most calls.
+    /// What most calls leave: the return code, the state, and no message.
     pub(super) zero: Rc<Text>,
+    pub(super) good_state: Rc<Text>,
+    pub(super) no_message: Rc<Text>,
     spliced: HashMap<(usize, u32), Rc<RunFile>>,
     pub(super) environment: HashMap<Vec<u8>, Text>,
     pub(super) out: Vec<u8>,
@@ -154,6 +157,7 @@ pub(super) struct Runner<'r> {
 
 impl<'r> Runner<'r> {
     fn new(
+        page: &Page,
         request: &'r PageRequest,
         settings: &'r PageSettings,
         host: Host<'r>,
@@ -161,6 +165,7 @@ impl<'r> Runner<'r> {
         trace: Option<&'r mut dyn Trace>,
     ) -> Self {
         Self {
+            macro_file: page.file.clone(),
             host,
             sink,
             trace,
@@ -171,6 +176,8 @@ impl<'r> Runner<'r> {
             messages: None,
             frames: Vec::new(),
             zero: Rc::new(Text::of_macro("0")),
+            good_state: Rc::new(Text::of_macro("00000")),
+            no_message: Rc::new(Text::new()),
             spliced: HashMap::new(),
             environment: HashMap::new(),
             out: Vec::new(),
@@ -194,14 +201,6 @@ impl<'r> Runner<'r> {
     fn page(&mut self, file: &Rc<RunFile>, saved: Option<&SavedVariables>) -> Ran<()> {
         for (name, value) in &self.request.variables {
             let value = Variable::text(Text::of_macro(value.as_str()));
-            self.set_at_start(file, name, value, SlotSource::Page)?;
-        }
-        let modified = [
-            ("DTW_MACRO_FILENAME", &*file.page.file),
-            ("DTW_MP_VERSION", VERSION),
-        ];
-        for (name, value) in modified {
-            let value = Variable::text(Text::of_macro(value));
             self.set_at_start(file, name, value, SlotSource::Page)?;
         }
         if let Some(saved) = saved {
@@ -510,4 +509,4 @@ impl<'r> Runner<'r> {
 
 pub(super) const NO_INCLUDE_URL: &str =
     "%INCLUDE_URL is not there: a page fetches nothing from other servers";
-const VERSION: &str = "hob";
+pub(super) const VERSION: &str = "hob";

@@ -81,7 +81,7 @@ impl Runner<'_> {
             (0, true) => 100,
             (warning, _) => warning,
         };
-        self.set_codes(file, code, None)?;
+        self.set_codes(code, None);
         self.message(Some(known), code, None)?;
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::builtin::TableRef;
 use crate::host::TraceEvent;
@@ -12,7 +12,7 @@ use crate::tree::{
 };
 use crate::value::{Provenance, Table, Text, ValueOrigin};
 
-use super::runner::{Ran, RunFile, Runner};
+use super::runner::{Ran, RunFile, Runner, VERSION};
 
 /// A body that is evaluated when it is needed.
 #[derive(Clone)]
@@ -66,6 +66,20 @@ pub(super) struct Slot {
 /// Variables that are looked at so often that their places are fixed.
 pub(super) const RETURN_CODE: usize = 0;
 pub(super) const REMOVE_BLANKS: usize = 1;
+pub(super) const SQL_CODE: usize = 2;
+pub(super) const SQL_STATE: usize = 3;
+pub(super) const DEFAULT_MESSAGE: usize = 4;
+
+static FIXED: LazyLock<[Arc<str>; 5]> = LazyLock::new(|| {
+    let names = [
+        "RETURN_CODE",
+        "DTW_REMOVE_WS",
+        "SQL_CODE",
+        "SQL_STATE",
+        "DTW_DEFAULT_MESSAGE",
+    ];
+    names.map(Arc::from)
+});
 
 /// The variables of a run.
 pub(super) struct Variables {
@@ -81,11 +95,13 @@ impl Variables {
             by_name: HashMap::new(),
             count_max,
         };
-        for (slot, name) in [
-            (RETURN_CODE, "RETURN_CODE"),
-            (REMOVE_BLANKS, "DTW_REMOVE_WS"),
-        ] {
-            assert_eq!(variables.slot(name), Some(slot), "these come first");
+        variables.slots.reserve(32);
+        for (slot, name) in FIXED.iter().enumerate() {
+            let found = variables.shared_slot(name);
+            debug_assert!(
+                found == Some(slot) || count_max < FIXED.len(),
+                "these come first"
+            );
         }
         variables
     }
@@ -107,7 +123,7 @@ impl Variables {
     }
 
     fn add(&mut self, name: Arc<str>) -> Option<usize> {
-        if self.slots.len() >= self.count_max {
+        if self.slots.len() >= self.count_max.max(FIXED.len()) {
             return None;
         }
         let slot = self.slots.len();
@@ -290,14 +306,6 @@ impl<'r> Runner<'r> {
         Ok(())
     }
 
-    /// Sets a variable by its name.
-    pub(super) fn assign_named(&mut self, file: &RunFile, name: &str, value: Text) -> Ran<()> {
-        let slot = self.slot_named(file, 0, name)?;
-        self.variables
-            .set(slot, Variable::text(value), SlotSource::Page);
-        Ok(())
-    }
-
     /// The value of a variable that controls processing; empty if nobody set it.
     pub(super) fn control(&mut self, file: &RunFile, name: &str) -> Ran<String> {
         match self.variables.find(name) {
@@ -368,7 +376,12 @@ impl<'r> Runner<'r> {
             return Ok(Text::clone(text));
         }
         if held.items.is_empty() {
-            return Ok(nothing());
+            return Ok(match &*held.name {
+                "DTW_CURRENT_FILENAME" => Text::of_macro(&*file.page.file),
+                "DTW_MACRO_FILENAME" => Text::of_macro(&*self.macro_file),
+                "DTW_MP_VERSION" => Text::of_macro(VERSION),
+                _ => nothing(),
+            });
         }
         if held.is_busy {
             return file.stop(at, format!("variable {} is defined by itself", held.name));

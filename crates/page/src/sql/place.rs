@@ -28,31 +28,62 @@ enum Clause {
     Names,
 }
 
-const VALUE_WORDS: &[&str] = &[
-    "AND", "BETWEEN", "CASE", "DIV", "ELSE", "ESCAPE", "FIRST", "GLOB", "HAVING", "ILIKE", "LIKE",
-    "LIMIT", "MATCH", "MOD", "NEXT", "NOT", "OFFSET", "OR", "REGEXP", "RETURN", "RLIKE", "THEN",
-    "TOP", "WHEN", "WHERE",
-];
-const COLUMNS_WORDS: &[&str] = &["BY", "RETURNING", "SELECT", "SET", "DISTINCT", "UNION"];
-const NAMES_WORDS: &[&str] = &[
-    "ALTER",
-    "CREATE",
-    "DELETE",
-    "DROP",
-    "FROM",
-    "INDEX",
-    "INSERT",
-    "INTO",
-    "JOIN",
-    "TABLE",
-    "UPDATE",
-    "USING",
-    "VIEW",
-    "WITH",
-    "COLUMN",
-    "REFERENCES",
-];
-const VALUES_WORDS: &[&str] = &["CALL", "HAVING", "LIMIT", "ON", "VALUES", "WHERE", "OFFSET"];
+/// What a word says of what follows it.
+struct SqlWord {
+    /// The clause it begins, if it begins one.
+    clause: Option<Clause>,
+    /// Whether a value follows it.
+    is_before_value: bool,
+}
+
+/// Letters of the longest word that matters.
+const WORD_BYTES_MAX: usize = 10;
+
+/// What a word says; `AS` names what stands before it, and like any other word says nothing.
+fn known_word(upper: &[u8]) -> SqlWord {
+    let clause = match upper {
+        b"CALL" | b"HAVING" | b"LIMIT" | b"ON" | b"VALUES" | b"WHERE" | b"OFFSET" => {
+            Some(Clause::Values)
+        }
+        b"BY" | b"RETURNING" | b"SELECT" | b"SET" | b"DISTINCT" | b"UNION" => Some(Clause::Columns),
+        b"ALTER" | b"CREATE" | b"DELETE" | b"DROP" | b"FROM" | b"INDEX" | b"INSERT" | b"INTO"
+        | b"JOIN" | b"TABLE" | b"UPDATE" | b"USING" | b"VIEW" | b"WITH" | b"COLUMN"
+        | b"REFERENCES" => Some(Clause::Names),
+        _ => None,
+    };
+    let is_before_value = matches!(
+        upper,
+        b"AND"
+            | b"BETWEEN"
+            | b"CASE"
+            | b"DIV"
+            | b"ELSE"
+            | b"ESCAPE"
+            | b"FIRST"
+            | b"GLOB"
+            | b"HAVING"
+            | b"ILIKE"
+            | b"LIKE"
+            | b"LIMIT"
+            | b"MATCH"
+            | b"MOD"
+            | b"NEXT"
+            | b"NOT"
+            | b"OFFSET"
+            | b"OR"
+            | b"REGEXP"
+            | b"RETURN"
+            | b"RLIKE"
+            | b"THEN"
+            | b"TOP"
+            | b"WHEN"
+            | b"WHERE"
+    );
+    SqlWord {
+        clause,
+        is_before_value,
+    }
+}
 
 /// Where the text is. Only text of the author comes here, and a mark for each value.
 #[derive(Clone, Debug)]
@@ -82,24 +113,18 @@ impl SqlPlace {
 
     /// A whole word was passed.
     pub(super) fn word(&mut self, word: &[u8]) {
-        let upper = String::from_utf8_lossy(word).to_ascii_uppercase();
-        let upper = upper.as_str();
-        // `AS` names what stands before it; the clause goes on.
-        if upper == "AS" {
-            self.previous = Previous::Operand;
+        self.previous = Previous::Operand;
+        let mut upper = [0; WORD_BYTES_MAX];
+        let Some(upper) = upper.get_mut(..word.len()) else {
             return;
-        }
-        if VALUES_WORDS.contains(&upper) {
-            self.clause = Clause::Values;
-        } else if COLUMNS_WORDS.contains(&upper) {
-            self.clause = Clause::Columns;
-        } else if NAMES_WORDS.contains(&upper) {
-            self.clause = Clause::Names;
-        }
-        self.previous = match VALUE_WORDS.contains(&upper) {
-            true => Previous::ValueWord,
-            false => Previous::Operand,
         };
+        upper.copy_from_slice(word);
+        upper.make_ascii_uppercase();
+        let known = known_word(upper);
+        self.clause = known.clause.unwrap_or(self.clause);
+        if known.is_before_value {
+            self.previous = Previous::ValueWord;
+        }
     }
 
     /// A literal, a quoted name or a value was passed.

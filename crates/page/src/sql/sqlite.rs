@@ -127,10 +127,11 @@ impl SqliteDatabase {
         if rows.columns(&names).is_err() {
             return Ok(done);
         }
+        let width = names.len();
         let mut found = prepared.raw_query();
         while let Some(row) = found.next()? {
-            let mut cells = Vec::with_capacity(names.len());
-            for index in 0..names.len() {
+            let mut cells = Vec::with_capacity(width);
+            for index in 0..width {
                 cells.push(match row.get_ref(index)? {
                     ValueRef::Null => Cell::Null,
                     ValueRef::Integer(number) => Cell::Integer(number),
