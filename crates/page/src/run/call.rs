@@ -466,6 +466,7 @@ impl Services for Runner<'_> {
             (Some(database), true) => {
                 database.rollback()?;
                 self.is_open = false;
+                self.has_failed = false;
                 Ok(())
             }
             _ => Ok(()),

@@ -480,6 +480,7 @@ impl<'r> Runner<'r> {
             && let Some(database) = self.host.database
             && let Err(FunctionFault { message, .. }) = database.commit()
         {
+            self.undo();
             let message = format!("what the page wrote could not be kept: {message}");
             return Err(file.page.fault(0, PageFaultKind::Page, message));
         }

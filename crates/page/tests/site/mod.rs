@@ -215,12 +215,12 @@ impl Sink for Taken {
     }
 }
 
-/// Keeps statements, codes and what was refused; variables only if asked for.
+/// Keeps statements, codes and what was refused, and variables.
 #[derive(Default)]
 pub(crate) struct Kept {
     pub(crate) statements: Vec<Statement>,
     pub(crate) lines: Vec<String>,
-    pub(crate) variables: Option<Vec<String>>,
+    pub(crate) variables: Vec<String>,
 }
 
 impl Trace for Kept {
@@ -246,9 +246,7 @@ impl Trace for Kept {
             }
             TraceEvent::Variable { name, value, .. } => {
                 let line = format!("{name} = {}", value.to_str());
-                self.variables
-                    .iter_mut()
-                    .for_each(|kept| kept.push(line.clone()));
+                self.variables.push(line);
             }
         }
     }
