@@ -61,6 +61,9 @@ fuzz_target!(|source: &[u8]| {
         Err(fault) => return is_placed(source, &fault),
     };
     hob_page::lint::check(&page, &Absent);
+    let laid_out = Page::format("page", source).expect("what is read can be laid out");
+    let again = Page::format("page", &laid_out).expect("and read again");
+    assert!(laid_out == again, "a layout is laid out already");
     let settings = PageSettings {
         limits: PageLimits {
             steps_max: 2_000,

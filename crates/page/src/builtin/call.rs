@@ -28,6 +28,31 @@ impl std::fmt::Debug for BuiltIn {
     }
 }
 
+impl PartialEq for BuiltIn {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for BuiltIn {}
+
+impl BuiltIn {
+    /// Its name in one of its forms.
+    pub(crate) fn written(&self, form: CallForm) -> String {
+        let letter = match form {
+            CallForm::Plain => return self.name.to_string(),
+            CallForm::Value => 'r',
+            CallForm::Change => 'm',
+        };
+        let prefixes = ["DTW_TB_", "DTW_", "DTWF_", "DTWR_"];
+        let mut prefixes = prefixes
+            .iter()
+            .filter(|prefix| self.name.starts_with(**prefix));
+        let prefix = prefixes.next().copied().unwrap_or_default();
+        format!("{prefix}{letter}{}", &self.name[prefix.len()..])
+    }
+}
+
 /// Forms of a built-in function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BuiltInForms {

@@ -117,7 +117,7 @@ impl PageParser<'_> {
         match keyword {
             Keyword::If => Ok(BodyNode::If(Box::new(self.if_node(kind)?))),
             Keyword::While => {
-                self.scanner.eat_keyword(keyword);
+                self.take_keyword(keyword);
                 let condition = self.condition_in_parentheses()?;
                 let body = self.block(BlockKind::Plain, "this %WHILE block")?;
                 let node = While {
@@ -128,12 +128,12 @@ impl PageParser<'_> {
                 Ok(BodyNode::While(Box::new(node)))
             }
             Keyword::Include => {
-                self.scanner.eat_keyword(keyword);
+                self.take_keyword(keyword);
                 let file = self.quoted("behind `%INCLUDE`")?;
                 Ok(BodyNode::Include { file, at })
             }
             Keyword::IncludeUrl => {
-                self.scanner.eat_keyword(keyword);
+                self.take_keyword(keyword);
                 self.quoted("behind `%INCLUDE_URL`")?;
                 Ok(BodyNode::IncludeUrl { at })
             }
@@ -180,19 +180,19 @@ impl PageParser<'_> {
         let at = self.at();
         let mut arms = Vec::new();
         let mut otherwise = None;
-        self.scanner.eat_keyword(Keyword::If);
+        self.take_keyword(Keyword::If);
         loop {
             let condition = self.condition_in_parentheses()?;
             let body = self.body(kind, Some(start))?;
             arms.push((condition, body));
-            if !self.scanner.eat_keyword(Keyword::Elif) {
+            if !self.take_keyword(Keyword::Elif) {
                 break;
             }
         }
-        if self.scanner.eat_keyword(Keyword::Else) {
+        if self.take_keyword(Keyword::Else) {
             otherwise = Some(self.body(kind, Some(start))?);
         }
-        if !self.scanner.eat_keyword(Keyword::Endif) {
+        if !self.take_keyword(Keyword::Endif) {
             return self.fail(start, "this `%IF` has no `%ENDIF` in its block");
         }
         Ok(If {
@@ -205,7 +205,7 @@ impl PageParser<'_> {
     /// `%EXEC_SQL`, an old way to run what `%SQL` blocks say.
     fn exec_sql(&mut self) -> Parsed<Call> {
         let at = self.at();
-        self.scanner.eat_keyword(Keyword::ExecSql);
+        self.take_keyword(Keyword::ExecSql);
         let mut name = "%SQL";
         let mut ahead = self.scanner;
         ahead.skip_line_blanks();

@@ -9,7 +9,7 @@ use crate::tree::{
 use crate::value::TableShape;
 
 use super::body::BlockKind;
-use super::parser::{PageParser, Parsed};
+use super::parser::{PageParser, Parsed, SourceMark};
 
 impl<'a> PageParser<'a> {
     /// Declarations up to the end of the file, or to the next part of the `%IF` that began at
@@ -18,7 +18,9 @@ impl<'a> PageParser<'a> {
         self.enter()?;
         let mut declarations = Vec::new();
         loop {
+            let start = self.scanner.at;
             self.scanner.text();
+            self.mark(start, SourceMark::Gap);
             let Some(special) = self.scanner.special() else {
                 break;
             };
@@ -50,7 +52,7 @@ impl<'a> PageParser<'a> {
         if keyword == Keyword::If {
             return Ok(Some(Declaration::If(Box::new(self.declaration_if()?))));
         }
-        self.scanner.eat_keyword(keyword);
+        self.take_keyword(keyword);
         Ok(Some(match keyword {
             Keyword::Define => self.define()?,
             Keyword::Function => return self.function(at),
@@ -92,19 +94,19 @@ impl<'a> PageParser<'a> {
         let mut arms = Vec::new();
         let mut otherwise = None;
         self.declaration_depth += 1;
-        self.scanner.eat_keyword(Keyword::If);
+        self.take_keyword(Keyword::If);
         loop {
             let condition = self.condition_in_parentheses()?;
             let declarations = self.declarations(Some(start))?;
             arms.push((condition, declarations));
-            if !self.scanner.eat_keyword(Keyword::Elif) {
+            if !self.take_keyword(Keyword::Elif) {
                 break;
             }
         }
-        if self.scanner.eat_keyword(Keyword::Else) {
+        if self.take_keyword(Keyword::Else) {
             otherwise = Some(self.declarations(Some(start))?);
         }
-        if !self.scanner.eat_keyword(Keyword::Endif) {
+        if !self.take_keyword(Keyword::Endif) {
             return self.fail(start, "this `%IF` has no `%ENDIF`");
         }
         self.declaration_depth -= 1;
@@ -157,7 +159,7 @@ impl<'a> PageParser<'a> {
 
     fn define_entry(&mut self) -> Parsed<DefineEntry> {
         let at = self.at();
-        if self.scanner.eat_keyword(Keyword::List) {
+        if self.take_keyword(Keyword::List) {
             let separator = self.quoted("behind `%LIST`")?;
             let name = self.name("behind the separator of `%LIST`")?;
             return Ok(DefineEntry::List {
@@ -166,7 +168,7 @@ impl<'a> PageParser<'a> {
                 at,
             });
         }
-        if self.scanner.eat_keyword(Keyword::Include) {
+        if self.take_keyword(Keyword::Include) {
             let file = self.quoted("behind `%INCLUDE`")?;
             return Ok(DefineEntry::Include { file, at });
         }
@@ -178,13 +180,13 @@ impl<'a> PageParser<'a> {
     }
 
     fn define_value(&mut self, name: Symbol) -> Parsed<DefineValue> {
-        if self.scanner.eat_keyword(Keyword::Table) {
+        if self.take_keyword(Keyword::Table) {
             return Ok(DefineValue::Table(self.table_shape()?));
         }
-        if self.scanner.eat_keyword(Keyword::EnvVar) {
+        if self.take_keyword(Keyword::EnvVar) {
             return Ok(DefineValue::Environment);
         }
-        if self.scanner.eat_keyword(Keyword::Exec) {
+        if self.take_keyword(Keyword::Exec) {
             let command = self.string_or_block("behind `%EXEC`")?;
             return Ok(DefineValue::Exec(command));
         }

@@ -78,7 +78,7 @@ impl<'a> PageParser<'a> {
                 let is_exec = ahead.skip().is_ok() && ahead.keyword() == Some(Keyword::Exec);
                 if is_exec {
                     self.scanner = ahead;
-                    self.scanner.eat_keyword(Keyword::Exec);
+                    self.take_keyword(Keyword::Exec);
                     FunctionBody::Exec(self.string_or_block("behind `%EXEC`")?)
                 } else {
                     FunctionBody::Statements(self.body(BlockKind::Function, None)?)
@@ -209,7 +209,7 @@ impl<'a> PageParser<'a> {
             row: None,
             footer: Body::from([]),
         };
-        if self.scanner.eat_keyword(Keyword::Row) {
+        if self.take_keyword(Keyword::Row) {
             report.row = Some(self.block(BlockKind::Plain, "this %ROW block")?);
             report.footer = self.body(BlockKind::Report, None)?;
             if self.scanner.keyword() == Some(Keyword::Row) {

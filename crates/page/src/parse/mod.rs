@@ -2,11 +2,12 @@
 //!
 //! `parser` holds the place and the names, `declare` reads what stands outside of blocks,
 //! `function` the blocks of functions, `body` what stands inside of blocks, and `operand` strings,
-//! references, calls and conditions.
+//! references, calls and conditions. `layout` lays a page out.
 
 mod body;
 mod declare;
 mod function;
+mod layout;
 mod operand;
 mod parser;
 
@@ -28,5 +29,10 @@ impl Page {
         let mut parser = PageParser::new(file, source)?;
         let body = parser.whole_body()?;
         Ok(parser.page(PageContents::Body(body)))
+    }
+
+    /// The text of a macro, laid out: it does the same and reads better.
+    pub fn format(file: &str, source: &[u8]) -> Result<Vec<u8>, PageFault> {
+        layout::format(file, source)
     }
 }

@@ -4,7 +4,7 @@ use crate::builtin;
 use crate::tree::{Body, BodyNode, Call, Callee, Comparison, Condition, Operand};
 
 use super::body::BlockKind;
-use super::parser::{PageParser, Parsed};
+use super::parser::{PageParser, Parsed, SourceMark};
 
 impl PageParser<'_> {
     /// A string in quotes.
@@ -57,9 +57,13 @@ impl PageParser<'_> {
         self.enter()?;
         let at = self.at();
         self.scanner.at += 1;
+        let start = self.scanner.at;
         let name = self.name_text("behind `@`")?;
         let callee = match builtin::find(name) {
-            Some((function, form)) => Callee::BuiltIn(function, form),
+            Some((function, form)) => {
+                self.mark(start, SourceMark::BuiltIn(function, form));
+                Callee::BuiltIn(function, form)
+            }
             None => Callee::User(self.symbol(name)),
         };
         self.expect("(", "behind the function's name")?;

@@ -1,14 +1,27 @@
 //! The state of reading: the place, the names met so far, and how deep it is.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
+use crate::builtin::{BuiltIn, CallForm};
 use crate::fault::{PageFault, PageFaultKind};
 use crate::lex::{Keyword, Scanner};
 use crate::limits::{FILE_BYTES_MAX, PARSE_DEPTH_MAX};
 use crate::tree::{FunctionBlock, NameKind, Page, PageContents, PageName, Symbol, fault_in};
 
 pub(super) type Parsed<T> = Result<T, PageFault>;
+
+/// What a part of the source is, for whoever lays it out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SourceMark {
+    /// `%` and its word.
+    Keyword,
+    /// The name of a built-in function.
+    BuiltIn(&'static BuiltIn, CallForm),
+    /// What stands between declarations, and means nothing.
+    Gap,
+}
 
 pub(super) struct PageParser<'a> {
     pub(super) file: &'a str,
@@ -17,6 +30,8 @@ pub(super) struct PageParser<'a> {
     symbols: HashMap<&'a str, Symbol>,
     pub(super) functions: Vec<Arc<FunctionBlock>>,
     pub(super) hidden: Vec<Symbol>,
+    /// What a layout may change.
+    pub(super) marks: Vec<(Range<usize>, SourceMark)>,
     depth: u32,
     /// How many `%IF` stand around the declarations being read.
     pub(super) declaration_depth: u32,
@@ -31,6 +46,7 @@ impl<'a> PageParser<'a> {
             symbols: HashMap::new(),
             functions: Vec::new(),
             hidden: Vec::new(),
+            marks: Vec::new(),
             depth: 0,
             declaration_depth: 0,
         };
@@ -146,8 +162,23 @@ impl<'a> PageParser<'a> {
         self.depth -= 1;
     }
 
+    /// Passes this keyword if it comes next.
+    pub(super) fn take_keyword(&mut self, keyword: Keyword) -> bool {
+        let start = self.scanner.at;
+        let is_next = self.scanner.eat_keyword(keyword);
+        if is_next {
+            self.mark(start, SourceMark::Keyword);
+        }
+        is_next
+    }
+
+    /// Remembers what the source from `start` up to here is.
+    pub(super) fn mark(&mut self, start: usize, mark: SourceMark) {
+        self.marks.push((start..self.scanner.at, mark));
+    }
+
     pub(super) fn eat_keyword(&mut self, keyword: Keyword) -> Parsed<bool> {
         self.skip()?;
-        Ok(self.scanner.eat_keyword(keyword))
+        Ok(self.take_keyword(keyword))
     }
 }
