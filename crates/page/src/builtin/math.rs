@@ -1,4 +1,7 @@
-//! Arithmetic with decimal numbers. Results are counted by us, so they are no data.
+//! Arithmetic with decimal numbers.
+//!
+//! A number that was computed of data is data: `5 -$(n)` with `-1` for `n` would begin a comment of
+//! SQL, and a statement's text would be another one for each number.
 
 use crate::fault::FunctionFault;
 use crate::value::Text;
@@ -30,8 +33,17 @@ fn compute(call: &BuiltInCall<'_>, operation: Operation) -> Answer {
     let digits = precision(call, 2)?;
     let result = operation(number(call, 0)?, number(call, 1)?, digits);
     match result {
-        Some(number) => Ok(Text::of_macro(number.written(digits))),
+        Some(number) => Ok(computed(call, number.written(digits))),
         None => bad_value("there is no such number; was it a division by zero?"),
+    }
+}
+
+/// A result, which is data if any argument is.
+fn computed(call: &BuiltInCall<'_>, text: String) -> Text {
+    let mut origins = (0..call.arguments.len()).filter_map(|index| call.text(index).data_origin());
+    match origins.next() {
+        Some(origin) => Text::of_data(text, origin),
+        None => Text::of_macro(text),
     }
 }
 
@@ -75,17 +87,15 @@ pub(super) fn format(call: &mut BuiltInCall<'_>) -> Answer {
         false => number.written(digits),
     };
     if !call.has(1) {
-        return Ok(Text::of_macro(text));
+        return Ok(computed(call, text));
     }
     let before = call.count(1)?;
     let whole = text.find('.').unwrap_or(text.len());
     if before < whole || before > 1_000 {
         return bad_value("the number has more digits before the point");
     }
-    Ok(Text::of_macro(format!(
-        "{}{text}",
-        " ".repeat(before - whole)
-    )))
+    let text = format!("{}{text}", " ".repeat(before - whole));
+    Ok(computed(call, text))
 }
 
 /// An expression with `+ - * / % // **` and parentheses.
@@ -97,7 +107,7 @@ pub(super) fn eval(call: &mut BuiltInCall<'_>) -> Answer {
     };
     let result = expression.sum()?;
     match expression.rest.is_empty() {
-        true => Ok(Text::of_macro(result.written(PRECISION_DEFAULT))),
+        true => Ok(computed(call, result.written(PRECISION_DEFAULT))),
         false => bad_syntax(),
     }
 }

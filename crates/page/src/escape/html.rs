@@ -57,6 +57,14 @@ enum Quotes {
     Without,
 }
 
+/// Whether a script is inside `<!--`, and there inside `<script`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ScriptNesting {
+    None,
+    Comment,
+    Inner,
+}
+
 /// What the value of an attribute, or the inside of a raw element, is.
 #[derive(Clone, Debug)]
 enum Content {
@@ -136,6 +144,9 @@ pub struct HtmlPlace {
     content: Content,
     /// How much of `</name` has come, inside a raw element.
     end_matched: usize,
+    nesting: ScriptNesting,
+    /// The last bytes of a script, lower case.
+    recent: [u8; 8],
     /// A value without quotes was empty so far; without a pair of quotes it would not end.
     owes_quotes: bool,
     /// A reference in a value that holds a script or an address.
@@ -154,6 +165,8 @@ impl HtmlPlace {
             attribute: ShortName::default(),
             content: Content::Plain,
             end_matched: 0,
+            nesting: ScriptNesting::None,
+            recent: [0; 8],
             owes_quotes: false,
             reference: None,
             line_is_empty: true,
@@ -289,6 +302,8 @@ impl HtmlPlace {
             false => HtmlState::Text,
         };
         self.end_matched = 0;
+        self.nesting = ScriptNesting::None;
+        self.recent = [0; 8];
         self.content = match self.tag.bytes() {
             b"script" => Content::Script(ScriptPlace::new()),
             b"style" => Content::Style,
@@ -434,7 +449,11 @@ impl HtmlPlace {
         };
         match wanted {
             Some(wanted) if byte.to_ascii_lowercase() == wanted => self.end_matched += 1,
-            None if byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>') => {
+            None if self.nesting == ScriptNesting::Inner && is_name_end(byte) => {
+                self.nesting = ScriptNesting::Comment;
+                self.end_matched = 0;
+            }
+            None if is_name_end(byte) => {
                 self.is_end_tag = true;
                 self.state = HtmlState::InTag;
                 if byte == b'>' {
@@ -446,7 +465,22 @@ impl HtmlPlace {
         }
         if let Content::Script(place) = &mut self.content {
             place.author(byte);
+            self.follow_nesting(byte);
         }
+    }
+
+    /// Inside `<!--` of a script, `<script` makes the next `</script` end nothing.
+    fn follow_nesting(&mut self, byte: u8) {
+        self.recent.rotate_left(1);
+        self.recent[7] = byte.to_ascii_lowercase();
+        self.nesting = match self.nesting {
+            ScriptNesting::None if self.recent.ends_with(b"<!--") => ScriptNesting::Comment,
+            ScriptNesting::Comment if is_name_end(byte) && self.recent[..7] == *b"<script" => {
+                ScriptNesting::Inner
+            }
+            _ if self.recent.ends_with(b"-->") => ScriptNesting::None,
+            nesting => nesting,
+        };
     }
 
     /// Data. What nothing makes safe here is left out, and the reason told.
@@ -516,7 +550,9 @@ impl HtmlPlace {
         marks: Marks,
         out: &mut Vec<u8>,
     ) -> Result<(), &'static str> {
-        self.reference = None;
+        if self.reference.take().is_some() && matches!(self.content, Content::Script(_)) {
+            return Err("data stands in a script where it could end a reference");
+        }
         let plain = &*decoded(bytes, marks);
         match &mut self.content {
             Content::Plain => match quotes {
@@ -547,9 +583,12 @@ impl HtmlPlace {
         marks: Marks,
         out: &mut Vec<u8>,
     ) -> Result<(), &'static str> {
-        if self.end_matched > 0 {
+        // Only text may begin with a `/`, which `<` before it would make an end tag.
+        let matched_max = usize::from(!matches!(self.content, Content::Plain));
+        if self.end_matched > matched_max {
             return Err("data stands where it could end the element around it");
         }
+        self.end_matched = 0;
         let plain = &*decoded(bytes, marks);
         match &mut self.content {
             Content::Plain => write_text(bytes, marks, out),
@@ -636,6 +675,10 @@ fn simple_tag(bytes: &[u8]) -> Option<usize> {
         }
         at += 1;
     }
+}
+
+fn is_name_end(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>')
 }
 
 fn is_raw_element(name: &[u8]) -> bool {

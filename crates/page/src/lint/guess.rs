@@ -273,15 +273,6 @@ impl Definitions {
             return Text::new();
         }
         let counts = [
-            "DTW_ADD",
-            "DTW_SUBTRACT",
-            "DTW_MULTIPLY",
-            "DTW_DIVIDE",
-            "DTW_INTDIV",
-            "DTW_DIVREM",
-            "DTW_POWER",
-            "DTW_EVAL",
-            "DTW_FORMAT",
             "DTW_LENGTH",
             "DTW_POS",
             "DTW_LASTPOS",

@@ -194,7 +194,8 @@ struct OpenResult {
     window: (u64, u64),
     has_header: bool,
     row: u64,
-    wants_total: bool,
+    /// Rows to be printed once their number is known (`DTW_SET_TOTAL_ROWS`).
+    kept: Option<Vec<(u64, ReportRow)>>,
 }
 
 /// Takes rows from a database and prints them.
@@ -267,6 +268,7 @@ impl<'s, 'r> Reporter<'s, 'r> {
         };
         let file = &self.known.file;
         let runner = &mut *self.runner;
+        let is_default = reports.is_empty() && table.is_none();
         let mut tables: Vec<TableRef> = table.into_iter().map(|(_, table)| table).collect();
         let saved_in = runner.control(file, "DTW_SAVE_TABLE_IN")?;
         if let Some(slot) = runner.variables.find(&saved_in) {
@@ -281,7 +283,6 @@ impl<'s, 'r> Reporter<'s, 'r> {
                 .map(|n| Text::of_data(*n, ValueOrigin::Database))
                 .collect();
         }
-        let is_default = reports.is_empty() && tables.is_empty();
         let is_wanted = !runner
             .control(file, "DTW_DEFAULT_REPORT")?
             .eq_ignore_ascii_case("NO");
@@ -297,7 +298,9 @@ impl<'s, 'r> Reporter<'s, 'r> {
             window: runner.window(file)?,
             has_header: false,
             row: 0,
-            wants_total: runner.control_is(file, "DTW_SET_TOTAL_ROWS", false)?,
+            kept: runner
+                .control_is(file, "DTW_SET_TOTAL_ROWS", false)?
+                .then(Vec::new),
         });
         runner.frames.push(ReportFrame::new(names));
         Ok(())
@@ -331,11 +334,20 @@ impl<'s, 'r> Reporter<'s, 'r> {
             }
         }
         let is_printed = open.report.is_some() || open.default.is_some();
-        let is_wanted = !open.tables.is_empty() || open.wants_total;
+        let is_wanted = !open.tables.is_empty() || open.kept.is_some();
         if row >= open.window.1 || !is_printed {
             return Ok(is_wanted || row < open.window.1);
         }
         if row < open.window.0 {
+            return Ok(true);
+        }
+        if let Some(kept) = &mut open.kept {
+            if kept.len() * cells.len() >= limits.cells_max {
+                return self.runner.over(file, at, "cells_max");
+            }
+            let mut held = ReportRow::default();
+            held.fill(cells);
+            kept.push((row, held));
             return Ok(true);
         }
         if let Some(frame) = self.runner.frames.last_mut() {
@@ -345,6 +357,29 @@ impl<'s, 'r> Reporter<'s, 'r> {
         self.header()?;
         self.print_row()?;
         Ok(true)
+    }
+
+    /// Prints the rows that were kept until their number was known.
+    fn print_kept(&mut self) -> Ran<()> {
+        let Some(open) = &mut self.open else {
+            return Ok(());
+        };
+        let total = open.row;
+        let Some(kept) = open.kept.take() else {
+            return Ok(());
+        };
+        if let Some(frame) = self.runner.frames.last_mut() {
+            frame.total = Some(total);
+        }
+        self.header()?;
+        for (number, row) in kept {
+            if let Some(frame) = self.runner.frames.last_mut() {
+                frame.row = row;
+                frame.row_number = number;
+            }
+            self.print_row()?;
+        }
+        Ok(())
     }
 
     /// Prints what stands before the rows, once.
@@ -393,6 +428,7 @@ impl<'s, 'r> Reporter<'s, 'r> {
         if self.open.is_none() {
             return Ok(());
         }
+        self.print_kept()?;
         self.header()?;
         let (report, file) = (self.report(), &self.known.file);
         let Some(open) = self.open.take() else {
@@ -400,7 +436,6 @@ impl<'s, 'r> Reporter<'s, 'r> {
         };
         if let Some(frame) = self.runner.frames.last_mut() {
             frame.row.is_there = false;
-            frame.total = open.wants_total.then_some(open.row);
         }
         if let Some(report) = report {
             self.runner.print(file, &report.footer)?;
