@@ -72,6 +72,19 @@ fn a_page_that_is_right_is_not_told_about() {
 }
 
 #[test]
+fn what_scripts_mean_by_a_dollar_sign_is_told() {
+    let source = "%HTML(a) { <script>$(document).ready($(\"#x\")); $(function() { })</script> %}";
+    let wanted = "1 Warning script-name: this is a variable of the page, and most likely empty; a \
+script can say `jQuery(`";
+    let found = found(source);
+    let found: Vec<&str> = found
+        .lines()
+        .filter(|line| line.contains("script-name"))
+        .collect();
+    assert_eq!(found, [wanted, wanted]);
+}
+
+#[test]
 fn what_a_page_uses_is_told_with_how_common_it_is() {
     let source = "%HTML(a) { @DTW_rADD(\"1\", @DTW_rEVAL(\"2\")) %}";
     let page = Page::parse("page", source.as_bytes()).expect("it is read");

@@ -1,6 +1,7 @@
 //! The page about the language says what the tables of the program say.
 
 use hob_page::builtin::reference;
+use hob_page::limits::PageLimits;
 use hob_page::lint::RULES;
 use hob_page::request::CONTROL_VARIABLES;
 
@@ -55,4 +56,30 @@ fn the_page_names_every_variable_a_client_cannot_set() {
     for name in CONTROL_VARIABLES {
         assert!(page.contains(&format!("`{name}`")), "{name}");
     }
+}
+
+#[test]
+fn the_page_names_the_limits_there_are() {
+    let page = page();
+    let limits = PageLimits::default();
+    for (what, number) in [
+        ("steps of a run", limits.steps_max),
+        ("turns of `%WHILE`", limits.turns_max),
+        ("rows of all results", limits.rows_max),
+        ("files included", limits.includes_max.into()),
+        ("variables", limits.variables_max as u64),
+        ("cells of a table", limits.cells_max as u64),
+    ] {
+        let digits = number.to_string();
+        let groups = digits.as_bytes().rchunks(3).rev();
+        let groups: Vec<&str> = groups
+            .filter_map(|group| std::str::from_utf8(group).ok())
+            .collect();
+        let row = format!("| {what} | {} |", groups.join(","));
+        assert!(page.contains(&row), "{row}");
+    }
+    assert!(page.contains(&format!(
+        "| levels inside each other | {};",
+        limits.depth_max
+    )));
 }

@@ -59,6 +59,10 @@ pub const RULES: &[(&str, &str)] = &[
         "output-place",
         "data stands in markup where it is left out unless it is harmless",
     ),
+    (
+        "script-name",
+        "a name of scripts stands in `$( )`, which is a variable of the page",
+    ),
     ("raw", "data is printed as it is, by `DTW_RAW`"),
     ("exec", "a program is started"),
     (

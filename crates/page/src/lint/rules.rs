@@ -54,6 +54,12 @@ impl<'p> Checker<'p> {
                 "not-there",
                 "%INCLUDE_URL is not there: a page fetches nothing from other servers",
             ),
+            BodyNode::Reference { name, at } if is_of_scripts(page, name) => self.add(
+                *at,
+                LintLevel::Warning,
+                "script-name",
+                "this is a variable of the page, and most likely empty; a script can say `jQuery(`",
+            ),
             BodyNode::Reference {
                 name: Name::Fixed(name),
                 at,
@@ -331,6 +337,19 @@ impl<'p> Checker<'p> {
             let message = format!("{name} takes {wanted} arguments, not {given}");
             self.add(call.at, LintLevel::Error, "argument-count", message);
         }
+    }
+}
+
+/// Whether a script's author meant this by `$(`.
+fn is_of_scripts(page: &Page, name: &Name) -> bool {
+    match name {
+        Name::Fixed(name) => ["document", "window", "this"].contains(&page.name(*name)),
+        Name::Computed(body) => match body.first() {
+            Some(BodyNode::Text { start, end, .. }) => {
+                page.text(*start, *end).starts_with(b"function")
+            }
+            _ => false,
+        },
     }
 }
 
