@@ -446,10 +446,7 @@ impl<'r> Runner<'r> {
     pub(super) fn slot(&mut self, file: &RunFile, at: u32, symbol: Symbol) -> Ran<usize> {
         let link = &file.links[symbol.0 as usize];
         if link.get() == 0 {
-            let name = &file.page.names[symbol.0 as usize].text;
-            let Some(slot) = self.variables.shared_slot(name) else {
-                return self.over(file, at, "variables_max");
-            };
+            let slot = self.slot_named(file, at, file.page.name(symbol))?;
             link.set(u32::try_from(slot + 1).unwrap_or(0));
             return Ok(slot);
         }
