@@ -348,7 +348,9 @@ impl<'r> Runner<'r> {
         self.step(file, at)?;
         let held = &self.variables.slots[slot];
         if let [Variable::Text(text)] = &held.items[..] {
-            return Ok(Text::clone(text));
+            let text = Text::clone(text);
+            self.work(text.bytes().len());
+            return Ok(text);
         }
         if held.items.is_empty() {
             return Ok(match self.variables.name(slot) {
