@@ -3,7 +3,7 @@
 /// The limits of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageLimits {
-    /// Pieces of text, references, calls and conditions looked at.
+    /// Pieces of text, references, calls and conditions looked at; large values count as more.
     pub steps_max: u64,
     /// Turns of all `%WHILE` loops together.
     pub turns_max: u64,

@@ -38,7 +38,7 @@ pub(crate) enum PageContents {
 /// A name, and what it means inside a report.
 #[derive(Debug)]
 pub(crate) struct PageName {
-    pub(crate) text: Arc<str>,
+    pub(crate) text: Box<str>,
     pub(crate) kind: NameKind,
 }
 

@@ -21,6 +21,8 @@ const SOURCE: &str = "%DEFINE { t = %TABLE i = \"0\" }
 %HTML(rows) { @all() %}
 %HTML(table) { @out(t) %}
 %HTML(include) { %INCLUDE \"part1.inc\" %INCLUDE \"part2.inc\" %}
+%HTML(work) { @DTW_PAD(\"x\", \"100000\", big)
+  %WHILE (i < \"200\") { @DTW_ADD(i, \"1\", i) @DTW_POS(\"y\", big, at) %} %}
 %HTML(text) { @DTW_rPAD(\"x\", \"50\") %}
 %HTML(grow) { @DTW_TB_SETCOLS(t, \"2\") @DTW_TB_APPENDROW(t, \"9\") $(RETURN_CODE) %}
 ";
@@ -103,6 +105,16 @@ fn a_run_that_reaches_a_limit_ends_there() {
         assert_eq!(fault.kind, PageFaultKind::Limit(name));
         assert!(fault.message.contains(name), "{fault}");
     }
+}
+
+#[test]
+fn what_is_done_with_large_values_counts_as_more_steps() {
+    let few = PageLimits {
+        steps_max: 50_000,
+        ..PageLimits::default()
+    };
+    let fault = asked("work", few).0.expect_err("it ends");
+    assert_eq!(fault.kind, PageFaultKind::Limit("steps_max"));
 }
 
 #[test]

@@ -130,6 +130,13 @@ impl Runner<'_> {
         function: &BuiltIn,
         arguments: Vec<BuiltInArgument>,
     ) -> Ran<Result<Text, FunctionFault>> {
+        let mut origin = None;
+        for argument in &arguments {
+            if let BuiltInArgument::Text(text) = argument {
+                origin = origin.or(text.data_origin());
+                self.work(text.bytes().len());
+            }
+        }
         let mut call = BuiltInCall {
             arguments,
             services: self,
@@ -138,6 +145,7 @@ impl Runner<'_> {
         if self.is_exiting {
             return Err(Stop::Exit);
         }
+        let answer = answer.map(|value| value.or_nothing_of(origin));
         Ok(answer.map_err(|mut fault| {
             fault.message = format!("{}: {}", function.name, fault.message);
             fault

@@ -1,14 +1,16 @@
 //! Runs pages.
 //!
 //! `runner` holds the state of a run and walks over declarations; `body` prints and computes what
-//! stands in blocks and strings; `variables` are the variables, `condition` compares, `call` calls
-//! built-in and user functions, `statement` runs SQL and `report` its reports, `program` runs
-//! programs, `message` picks messages, `output` is the way to the sink, `saved` what a visit keeps.
+//! stands in blocks and strings; `variables` are the variables and `names` their names, `condition`
+//! compares, `call` calls built-in and user functions, `statement` runs SQL and `report` its
+//! reports, `program` runs programs, `message` picks messages, `output` is the way to the sink,
+//! `saved` what a visit keeps.
 
 mod body;
 mod call;
 mod condition;
 mod message;
+mod names;
 mod output;
 mod program;
 mod report;

@@ -141,6 +141,8 @@ pub(super) struct Runner<'r> {
     pub(super) has_begun: bool,
     pub(super) has_printed: bool,
     pub(super) used: PageUse,
+    /// The step at which the clock is asked again.
+    next_look: u64,
     pub(super) depth: u32,
     /// A statement failed, so nothing of this run is made last.
     pub(super) has_failed: bool,
@@ -187,6 +189,7 @@ impl<'r> Runner<'r> {
             has_begun: false,
             has_printed: false,
             used: PageUse::default(),
+            next_look: STEPS_BETWEEN_LOOKS,
             depth: 0,
             has_failed: false,
             is_open: false,
@@ -410,14 +413,21 @@ impl<'r> Runner<'r> {
         if self.used.steps > self.settings.limits.steps_max {
             return self.over(file, at, "steps_max");
         }
-        if self.used.steps.is_multiple_of(256)
-            && let Some(reason) = self.host.clock.is_over()
-        {
+        if self.used.steps < self.next_look {
+            return Ok(());
+        }
+        self.next_look = self.used.steps + STEPS_BETWEEN_LOOKS;
+        if let Some(reason) = self.host.clock.is_over() {
             let kind = PageFaultKind::Limit("time");
             let message = format!("the run was ended here: {reason}");
             return Err(Stop::Fault(file.page.fault(at, kind, message)));
         }
         Ok(())
+    }
+
+    /// What is done with large values counts as more steps; the next one looks at the limit.
+    pub(super) fn work(&mut self, bytes: usize) {
+        self.used.steps += (bytes / BYTES_OF_A_STEP) as u64;
     }
 
     /// Something that stands inside something else.
@@ -446,10 +456,7 @@ impl<'r> Runner<'r> {
     pub(super) fn slot(&mut self, file: &RunFile, at: u32, symbol: Symbol) -> Ran<usize> {
         let link = &file.links[symbol.0 as usize];
         if link.get() == 0 {
-            let name = &file.page.names[symbol.0 as usize].text;
-            let Some(slot) = self.variables.shared_slot(name) else {
-                return self.over(file, at, "variables_max");
-            };
+            let slot = self.slot_named(file, at, file.page.name(symbol))?;
             link.set(u32::try_from(slot + 1).unwrap_or(0));
             return Ok(slot);
         }
@@ -510,4 +517,8 @@ impl<'r> Runner<'r> {
 
 pub(super) const NO_INCLUDE_URL: &str =
     "%INCLUDE_URL is not there: a page fetches nothing from other servers";
+/// Steps between two looks at the clock.
+const STEPS_BETWEEN_LOOKS: u64 = 256;
+/// Bytes that are copied or looked at in about the time of a step.
+const BYTES_OF_A_STEP: usize = 256;
 pub(super) const VERSION: &str = "hob";

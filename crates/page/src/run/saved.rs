@@ -14,7 +14,7 @@ use super::variables::{SlotSource, Stored, Variable};
 /// Variables of a visit between two requests.
 #[derive(Clone, Debug)]
 pub struct SavedVariables {
-    values: Vec<(Arc<str>, Vec<SavedValue>, Option<SavedBody>)>,
+    values: Vec<(Box<str>, Vec<SavedValue>, Option<SavedBody>)>,
 }
 
 type SavedBody = (Arc<Page>, Body);
@@ -31,12 +31,12 @@ enum SavedValue {
 
 impl Runner<'_> {
     pub(super) fn save(&self) -> SavedVariables {
-        let slots = self.variables.all().iter();
-        let slots = slots.filter(|slot| !slot.is_transient && !slot.items.is_empty());
-        let values = slots.map(|slot| {
+        let slots = self.variables.all().iter().enumerate();
+        let slots = slots.filter(|(_, slot)| !slot.is_transient && !slot.items.is_empty());
+        let values = slots.map(|(index, slot)| {
             let items = slot.items.iter().filter_map(saved).collect();
             (
-                slot.name.clone(),
+                self.variables.name(index).into(),
                 items,
                 slot.separator.as_ref().map(saved_body),
             )

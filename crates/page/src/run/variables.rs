@@ -1,9 +1,8 @@
 //! Variables: their kinds, who set them, and how they get their values.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use crate::builtin::TableRef;
 use crate::host::TraceEvent;
@@ -12,6 +11,7 @@ use crate::tree::{
 };
 use crate::value::{Provenance, Table, Text, ValueOrigin};
 
+use super::names::NameTable;
 use super::runner::{Ran, RunFile, Runner, VERSION};
 
 /// A body that is evaluated when it is needed.
@@ -43,15 +43,16 @@ impl Variable {
 }
 
 /// Who set a variable.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum SlotSource {
+    #[default]
     Nobody,
     Page,
     Client,
 }
 
+#[derive(Default)]
 pub(super) struct Slot {
-    pub(super) name: Arc<str>,
     /// One, or several of a list.
     pub(super) items: Vec<Variable>,
     /// The separator, if it is a list.
@@ -70,78 +71,52 @@ pub(super) const SQL_CODE: usize = 2;
 pub(super) const SQL_STATE: usize = 3;
 pub(super) const DEFAULT_MESSAGE: usize = 4;
 
-static FIXED: LazyLock<[Arc<str>; 5]> = LazyLock::new(|| {
-    let names = [
-        "RETURN_CODE",
-        "DTW_REMOVE_WS",
-        "SQL_CODE",
-        "SQL_STATE",
-        "DTW_DEFAULT_MESSAGE",
-    ];
-    names.map(Arc::from)
-});
+const FIXED: [&str; 5] = [
+    "RETURN_CODE",
+    "DTW_REMOVE_WS",
+    "SQL_CODE",
+    "SQL_STATE",
+    "DTW_DEFAULT_MESSAGE",
+];
 
 /// The variables of a run.
 pub(super) struct Variables {
     slots: Vec<Slot>,
-    by_name: HashMap<Arc<str>, usize>,
+    names: NameTable,
     count_max: usize,
 }
 
 impl Variables {
     pub(super) fn new(count_max: usize) -> Self {
         let mut variables = Self {
-            slots: Vec::new(),
-            by_name: HashMap::new(),
-            count_max,
+            slots: Vec::with_capacity(32),
+            names: NameTable::new(),
+            count_max: count_max.max(FIXED.len()),
         };
-        variables.slots.reserve(32);
-        for (slot, name) in FIXED.iter().enumerate() {
-            let found = variables.shared_slot(name);
-            debug_assert!(
-                found == Some(slot) || count_max < FIXED.len(),
-                "these come first"
-            );
+        for name in FIXED {
+            variables.slot(name);
         }
         variables
     }
 
     /// The variable with this name; `None` if there are too many.
     pub(super) fn slot(&mut self, name: &str) -> Option<usize> {
-        match self.by_name.get(name) {
-            Some(slot) => Some(*slot),
-            None => self.add(name.into()),
+        if let Some(slot) = self.names.find(name) {
+            return Some(slot);
         }
-    }
-
-    /// The same, without a copy of the name.
-    pub(super) fn shared_slot(&mut self, name: &Arc<str>) -> Option<usize> {
-        match self.by_name.get(name) {
-            Some(slot) => Some(*slot),
-            None => self.add(Arc::clone(name)),
-        }
-    }
-
-    fn add(&mut self, name: Arc<str>) -> Option<usize> {
-        if self.slots.len() >= self.count_max.max(FIXED.len()) {
+        if self.names.len() >= self.count_max {
             return None;
         }
-        let slot = self.slots.len();
-        self.by_name.insert(Arc::clone(&name), slot);
-        self.slots.push(Slot {
-            name,
-            items: Vec::new(),
-            separator: None,
-            source: SlotSource::Nobody,
-            is_protected: false,
-            is_transient: false,
-            is_busy: false,
-        });
-        Some(slot)
+        self.slots.push(Slot::default());
+        self.names.add(name)
     }
 
     pub(super) fn find(&self, name: &str) -> Option<usize> {
-        self.by_name.get(name).copied()
+        self.names.find(name)
+    }
+
+    pub(super) fn name(&self, slot: usize) -> &str {
+        self.names.name(slot)
     }
 
     pub(super) fn at(&self, slot: usize) -> &Slot {
@@ -297,7 +272,7 @@ impl<'r> Runner<'r> {
             return self.over(file, at, "value_bytes_max");
         }
         if let Some(trace) = &mut self.trace {
-            let name = &*self.variables.slots[slot].name;
+            let name = self.variables.names.name(slot);
             let (place, value) = (file.place(at), &value);
             trace.event(TraceEvent::Variable { place, name, value });
         }
@@ -373,10 +348,12 @@ impl<'r> Runner<'r> {
         self.step(file, at)?;
         let held = &self.variables.slots[slot];
         if let [Variable::Text(text)] = &held.items[..] {
-            return Ok(Text::clone(text));
+            let text = Text::clone(text);
+            self.work(text.bytes().len());
+            return Ok(text);
         }
         if held.items.is_empty() {
-            return Ok(match &*held.name {
+            return Ok(match self.variables.name(slot) {
                 "DTW_CURRENT_FILENAME" => Text::of_macro(&*file.page.file),
                 "DTW_MACRO_FILENAME" => Text::of_macro(&*self.macro_file),
                 "DTW_MP_VERSION" => Text::of_macro(VERSION),
@@ -384,7 +361,8 @@ impl<'r> Runner<'r> {
             });
         }
         if held.is_busy {
-            return file.stop(at, format!("variable {} is defined by itself", held.name));
+            let name = self.variables.name(slot);
+            return file.stop(at, format!("variable {name} is defined by itself"));
         }
         self.variables.slots[slot].is_busy = true;
         let text = self.deeper(file, at, |runner| runner.items_text(file, at, slot));
@@ -427,7 +405,7 @@ impl<'r> Runner<'r> {
             Variable::Text(text) => Ok(Text::clone(text)),
             Variable::Stored(stored) => self.value(&stored.file, &stored.body),
             Variable::Environment => {
-                let name = self.variables.slots[slot].name.as_bytes().to_vec();
+                let name = self.variables.name(slot).as_bytes().to_vec();
                 Ok(self.environment_text(&name))
             }
             Variable::Exec(stored) => {

@@ -206,12 +206,24 @@ impl Text {
     /// Some bytes of it. Parts keep their provenance; a mark is lost where an escape is cut.
     pub fn slice(&self, range: Range<usize>) -> Text {
         let mut slice = Text::new();
-        let mut start = 0;
-        for (bytes, provenance) in self.runs() {
-            let end = start + bytes.len();
+        let skipped = self.others.partition_point(|run| run.start <= range.start);
+        let mut start = match skipped.checked_sub(1) {
+            None => 0,
+            Some(last) => self.others[last].start,
+        };
+        let others = &self.others[skipped..];
+        let ends = others.iter().map(|run| run.start);
+        let ends = ends.chain(std::iter::once(self.bytes.len()));
+        let provenances = self.provenances().skip(skipped);
+        for (provenance, end) in provenances.zip(ends) {
+            if start >= range.end {
+                break;
+            }
+            let bytes = &self.bytes[start..end];
             let from = range.start.clamp(start, end) - start;
             let to = range.end.clamp(start, end) - start;
-            if from < to {
+            let is_inner = bytes.is_empty() && range.start < start;
+            if from < to || is_inner {
                 let is_cut = cuts_escape(bytes, provenance.marks, from)
                     || cuts_escape(bytes, provenance.marks, to);
                 let kept = match is_cut {
@@ -222,20 +234,7 @@ impl Text {
             }
             start = end;
         }
-        if slice.first.is_none()
-            && let Some(origin) = self.data_origin()
-        {
-            slice.push(b"", Provenance::of(origin));
-        }
         slice
-    }
-
-    /// Changes every byte in place; marks stay, so the change may not make or break escapes.
-    pub fn map_bytes(mut self, change: impl Fn(u8) -> u8) -> Text {
-        for byte in &mut self.bytes {
-            *byte = change(*byte);
-        }
-        self
     }
 
     /// The same bytes without any mark.
@@ -247,11 +246,11 @@ impl Text {
         text
     }
 
-    /// Every byte of it as data of its first data's origin; of the author's, nothing changes.
-    pub fn spread_data(self) -> Text {
-        match self.data_origin() {
-            Some(origin) => Text::of_data(self.bytes, origin),
-            None => self,
+    /// As it is; or, if nothing is left of it, as nothing of data from there.
+    pub fn or_nothing_of(self, origin: Option<ValueOrigin>) -> Text {
+        match (self.first, origin) {
+            (None, Some(origin)) => Text::of_data("", origin),
+            _ => self,
         }
     }
 
@@ -293,18 +292,21 @@ fn is_char_start(byte: u8) -> bool {
     byte & 0xc0 != 0x80
 }
 
-/// Whether an escape of such a text goes across this place.
+/// Bytes of the longest reference that is made here.
+const REFERENCE_BYTES_MAX: usize = 6;
+
+/// Whether an escape of such a text may go across this place. It looks at a few bytes only: where
+/// it is not sure it says yes, and a mark is lost that was right.
 fn cuts_escape(bytes: &[u8], marks: Marks, at: usize) -> bool {
     if at == 0 || at == bytes.len() {
         return false;
     }
-    let before = &bytes[..at];
+    let last = |count: usize| &bytes[at.saturating_sub(count)..at];
+    let reference = last(REFERENCE_BYTES_MAX);
     let in_reference = marks.has(Marks::HTML)
-        && memchr::memrchr(b'&', before).is_some_and(|amp| !before[amp..].contains(&b';'));
-    let tail = &before[before.len().saturating_sub(2)..];
-    let in_percent = marks.has(Marks::URL) && tail.contains(&b'%');
-    let quotes = before.iter().rev().take_while(|byte| **byte == b'\'');
-    let in_quotes = marks.has(Marks::QUOTED) && quotes.count() % 2 == 1;
+        && memchr::memrchr(b'&', reference).is_some_and(|amp| !reference[amp..].contains(&b';'));
+    let in_percent = marks.has(Marks::URL) && last(2).contains(&b'%');
+    let in_quotes = marks.has(Marks::QUOTED) && bytes[at - 1] == b'\'' && bytes[at] == b'\'';
     in_reference || in_percent || in_quotes
 }
 
@@ -328,9 +330,22 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_data_is_still_data() {
-        let text = Text::of_data("abc", ValueOrigin::Database);
-        assert!(text.slice(1..1).has_data());
-        assert!(!Text::of_macro("abc").slice(1..1).has_data());
+    fn a_slice_takes_the_runs_it_touches_and_no_others() {
+        let mut text = Text::of_data("ab", ValueOrigin::Client);
+        text.push_macro(b"cd");
+        text.push(b"", Provenance::of(ValueOrigin::Database));
+        text.push_macro(b"ef");
+        for start in 0..=6 {
+            for end in start..=6 {
+                let slice = text.slice(start..end);
+                assert_eq!(slice.bytes(), &b"abcdef"[start..end]);
+                assert_eq!(
+                    slice.has_data(),
+                    start < 2 && end > start || start < 4 && end > 4
+                );
+            }
+        }
+        let nothing = text.slice(2..2).or_nothing_of(text.data_origin());
+        assert_eq!(nothing, Text::of_data("", ValueOrigin::Client));
     }
 }
