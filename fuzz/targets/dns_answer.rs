@@ -15,6 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(name.bytes().all(is_plain));
     }
     DnsQuestion::AddressesOf("a.example".to_owned(), client).read(number, bytes);
+    DnsQuestion::ServersOf("_app._tcp.example".to_owned()).read(number, bytes);
     let text = String::from_utf8_lossy(bytes);
     hosts(&text).for_each(drop);
     name_servers(&text).for_each(drop);

@@ -11,7 +11,7 @@ use hob_machine::read;
 
 use crate::dns::asking::NameServers;
 use crate::dns::files;
-use crate::dns::message::{DnsAnswer, DnsQuestion};
+use crate::dns::message::{DnsAnswer, DnsQuestion, ServiceServer};
 
 /// What was found holds for so long at least, and at most, whatever its owner says.
 const HOLDS_MIN: Duration = Duration::from_secs(1);
@@ -55,6 +55,73 @@ pub fn addresses(name: &str, servers: &[SocketAddr]) -> Result<FoundAddresses, S
         }
     }
     by_system(name)
+}
+
+/// Where one of those listens that offer a service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServicePlace {
+    /// Those with the lowest are asked first.
+    pub priority: u16,
+    /// Its share among those of the same priority.
+    pub weight: u16,
+    /// An address and a port.
+    pub address: SocketAddr,
+}
+
+/// Servers of a service that are looked up.
+const SERVERS_MAX: usize = 64;
+
+/// Where a service is to be found, by these name servers, or those of the machine, and for how long
+/// that holds.
+///
+/// # Errors
+/// Why it is nowhere, in words.
+pub fn services(
+    name: &str,
+    servers: &[SocketAddr],
+) -> Result<(Vec<ServicePlace>, Duration), String> {
+    let rules = read("/etc/resolv.conf");
+    let asked = match servers.is_empty() {
+        true => files::name_servers(&rules).collect(),
+        false => servers.to_vec(),
+    };
+    let name = name.trim_end_matches('.');
+    let all = NameServers {
+        addresses: asked,
+        time: ANSWER_TIME,
+    };
+    let (found, ttl_s) = match all.ask(&DnsQuestion::ServersOf(name.to_owned())) {
+        DnsAnswer::Servers(found, ttl_s) => (found, ttl_s),
+        DnsAnswer::Nothing => return Err(format!("{name} has no servers")),
+        _ => return Err(format!("no name server answered for {name}")),
+    };
+    let mut holds = Duration::from_secs(ttl_s.into()).clamp(HOLDS_MIN, HOLDS_MAX);
+    let (mut places, mut failed) = (Vec::new(), String::new());
+    for server in found.into_iter().take(SERVERS_MAX) {
+        let ServiceServer {
+            priority,
+            weight,
+            target,
+            port,
+        } = server;
+        // Its name is whole: nothing is searched for.
+        match addresses(&format!("{target}."), servers) {
+            Ok(found) => {
+                holds = holds.min(found.holds);
+                let there = found.addresses.into_iter();
+                places.extend(there.map(|address| ServicePlace {
+                    priority,
+                    weight,
+                    address: SocketAddr::new(address, port),
+                }));
+            }
+            Err(why) => failed = why,
+        }
+    }
+    match places.is_empty() {
+        true => Err(failed),
+        false => Ok((places, holds)),
+    }
 }
 
 /// No name server said anything that counts, in time.

@@ -20,6 +20,21 @@ pub enum DnsQuestion {
     NameOf(IpAddr),
     /// Which addresses of this one's family a name has.
     AddressesOf(String, IpAddr),
+    /// Where a service is to be found (RFC 2782).
+    ServersOf(String),
+}
+
+/// One of those that offer a service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceServer {
+    /// Those with the lowest are asked first.
+    pub priority: u16,
+    /// Its share among those of the same priority.
+    pub weight: u16,
+    /// Its name.
+    pub target: String,
+    /// Where it listens.
+    pub port: u16,
 }
 
 /// What came back.
@@ -29,6 +44,8 @@ pub enum DnsAnswer {
     Name(String, u32),
     /// Addresses, for so many seconds.
     Addresses(Vec<IpAddr>, u32),
+    /// Who offers a service, for so many seconds.
+    Servers(Vec<ServiceServer>, u32),
     /// There is none.
     Nothing,
     /// More than fits: ask again over TCP.
@@ -79,7 +96,7 @@ impl DnsQuestion {
             .answers
             .iter()
             .filter(|one| lower(&one.name) == owner);
-        let mut addresses = Vec::new();
+        let (mut addresses, mut servers) = (Vec::new(), Vec::new());
         for record in own {
             let address = match (&record.rdata, self) {
                 (RData::PTR(name), DnsQuestion::NameOf(_)) => match host_name(&name.0) {
@@ -92,20 +109,35 @@ impl DnsQuestion {
                 (RData::AAAA(found), DnsQuestion::AddressesOf(_, IpAddr::V6(_))) => {
                     IpAddr::V6(found.address.into())
                 }
+                (RData::SRV(found), DnsQuestion::ServersOf(_)) => {
+                    // The root as the target says that there is no such service.
+                    if let Some(target) = host_name(&found.target) {
+                        ttl_s = ttl_s.min(record.ttl);
+                        servers.push(ServiceServer {
+                            priority: found.priority,
+                            weight: found.weight,
+                            target,
+                            port: found.port,
+                        });
+                    }
+                    continue;
+                }
                 _ => continue,
             };
             ttl_s = ttl_s.min(record.ttl);
             addresses.push(address);
         }
-        match addresses.is_empty() {
-            true => DnsAnswer::Nothing,
-            false => DnsAnswer::Addresses(addresses, ttl_s),
+        match (addresses.is_empty(), servers.is_empty()) {
+            (false, _) => DnsAnswer::Addresses(addresses, ttl_s),
+            (_, false) => DnsAnswer::Servers(servers, ttl_s),
+            (true, true) => DnsAnswer::Nothing,
         }
     }
 
     fn question(&self) -> (String, TYPE) {
         match self {
             DnsQuestion::NameOf(address) => (reverse(*address), TYPE::PTR),
+            DnsQuestion::ServersOf(name) => (name.to_ascii_lowercase(), TYPE::SRV),
             DnsQuestion::AddressesOf(name, IpAddr::V4(_)) => (name.to_ascii_lowercase(), TYPE::A),
             DnsQuestion::AddressesOf(name, IpAddr::V6(_)) => {
                 (name.to_ascii_lowercase(), TYPE::AAAA)
@@ -169,7 +201,7 @@ fn host_name(name: &Name<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use simple_dns::ResourceRecord;
-    use simple_dns::rdata::{A, AAAA, CNAME, PTR};
+    use simple_dns::rdata::{A, AAAA, CNAME, PTR, SRV};
 
     use super::*;
 
@@ -280,6 +312,34 @@ mod tests {
             asked.read(7, &bytes),
             Some(DnsAnswer::Addresses(vec![CLIENT], 300))
         );
+    }
+
+    #[test]
+    fn servers_of_a_service_are_read() {
+        let asked = DnsQuestion::ServersOf("_app._tcp.Example".to_owned());
+        let srv = |weight, target: &'static str| {
+            RData::SRV(SRV {
+                priority: 1,
+                weight,
+                port: 3000,
+                target: Name::new(target).unwrap(),
+            })
+        };
+        let name = "_app._tcp.example";
+        let bytes = answer(
+            &asked,
+            vec![(name, srv(2, "A.example")), (name, srv(0, "."))],
+        );
+        let server = ServiceServer {
+            priority: 1,
+            weight: 2,
+            target: "a.example".to_owned(),
+            port: 3000,
+        };
+        let said = DnsAnswer::Servers(vec![server], 300);
+        assert_eq!(asked.read(7, &bytes), Some(said));
+        let bytes = answer(&asked, vec![(name, srv(0, "."))]);
+        assert_eq!(asked.read(7, &bytes), Some(DnsAnswer::Nothing));
     }
 
     #[test]

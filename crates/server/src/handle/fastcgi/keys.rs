@@ -29,9 +29,9 @@ const OWN_KEYS: &[SchemaKey] = &[
     RECYCLE_KEY,
     SchemaKey::new("to", TextOrTexts, Preset::Texts(&[]))
         .says(
-            "Where it listens: `unix:PATH`, an IP address or a name and a port, or `tls://` and these \
-             where TLS is spoken; a list where several do. The account of the server must be able \
-             to write to a socket.",
+            "Where it listens: `unix:PATH`, an IP address or a name and a port, `tls://` and these \
+             where TLS is spoken, or `srv:` and a service that name servers have; a list where \
+             several do. The account of the server must be able to write to a socket.",
         )
         .example("\"unix:/run/php/php-fpm.sock\"")
         .aka(&["address", "server"]),

@@ -182,10 +182,21 @@ impl HttpMember {
                 base: String::new(),
             });
         }
+        if text.starts_with("srv:") {
+            let address = MemberAddress::parse(text, resolve)?;
+            let authority = address.service_host().unwrap_or_default().to_owned();
+            return Ok(HttpMember {
+                address,
+                authority,
+                base: String::new(),
+            });
+        }
         let (rest, is_tls) = match (text.strip_prefix("http://"), text.strip_prefix("https://")) {
             (Some(rest), _) => (rest, false),
             (_, Some(rest)) => (rest, true),
-            (None, None) => return Err("write `http://HOST:PORT`, `https://` or `unix:PATH`"),
+            (None, None) => {
+                return Err("write `http://HOST:PORT`, `https://`, `unix:PATH` or `srv:SERVICE`");
+            }
         };
         let (authority, base) = match rest.find('/') {
             Some(at) => rest.split_at(at),
@@ -356,6 +367,8 @@ mod tests {
         assert_eq!(name("https://localhost:8443"), expected);
         assert_eq!(name("https://[::1]:8443"), PeerName::parse("::1"));
         assert_eq!(name("http://localhost:8443"), None);
+        let service = told("srv:_app._tcp.internal");
+        assert_eq!(service, are("srv:_app._tcp.internal", "internal", ""));
         assert_eq!(told("unix:/run/x"), are("unix:/run/x", "localhost", ""));
         for wrong in [
             "",

@@ -37,11 +37,11 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
         &[
         SchemaKey::new("to", TextOrTexts, Required)
             .says(
-                "Where it listens: `http://HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`; a list \
-                 where several do. The port is 80 where none is written, or 443. With a path \
-                 behind the port, that stands in the place of the route's fixed folder: with \
-                 `http://127.0.0.1:3000/` a route `/app/*` asks for `/x` where the client asks for \
-                 `/app/x`. Without one, paths go on as they are.",
+                "Where it listens: `http://HOST:PORT`, `https://HOST:PORT`, `unix:PATH`, or `srv:` and \
+                 a service that name servers have; a list where several do. The port is 80 where \
+                 none is written, or 443. With a path behind the port, that stands in the place of \
+                 the route's fixed folder: with `http://127.0.0.1:3000/` a route `/app/*` asks for \
+                 `/x` where the client asks for `/app/x`. Without one, paths go on as they are.",
             )
             .example("\"http://127.0.0.1:3000\"")
             .aka(&["address", "server", "servers", "url"]),

@@ -21,8 +21,8 @@ pub(crate) static SCGI: SchemaTable = SchemaTable {
         &[SchemaKey::new("to", TextOrTexts, Preset::Texts(&[]))
             .says(
                 "Where it listens: an IP address or a name and a port, `tls://` and these where TLS is \
-                 spoken, or `unix:PATH`; a list where several do. The account of the server must \
-                 be able to write to a socket.",
+                 spoken, `unix:PATH`, or `srv:` and a service that name servers have; a list where \
+                 several do. The account of the server must be able to write to a socket.",
             )
             .example("\"127.0.0.1:4000\"")
             .aka(&["address", "server"])],

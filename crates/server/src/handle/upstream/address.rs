@@ -20,6 +20,8 @@ pub enum MemberAddress {
     Tcp(SocketAddr),
     /// A name to be looked up, and a port.
     Name(String, u16),
+    /// A service to be looked up (SRV), which has several servers, and their ports.
+    Service(String),
     /// One of these, where TLS is spoken, and whom its certificate must be for.
     Tls(Box<MemberAddress>, PeerName),
     /// The socket of a program that hob runs itself.
@@ -44,6 +46,16 @@ impl MemberAddress {
                 return Err("the path of a socket has at most 107 bytes");
             }
             return Ok(MemberAddress::Unix(path));
+        }
+        if let Some(name) = text.strip_prefix("srv:") {
+            let mut labels = name.split('.');
+            let is_label = |label: Option<&str>| label.is_some_and(|one| one.starts_with('_'));
+            let is_service = is_label(labels.next()) && is_label(labels.next());
+            let is_name = is_host(name.as_bytes()) && !name.contains(['[', ':']);
+            return match is_service && is_name && labels.next().is_some() {
+                true => Ok(MemberAddress::Service(name.to_owned())),
+                false => Err("write a service, such as `srv:_app._tcp.example.com`"),
+            };
         }
         if let Some(place) = text.strip_prefix("tls://") {
             let wrong = "write a host or an IP address and a port behind `tls://`";
@@ -89,6 +101,14 @@ impl MemberAddress {
         }
     }
 
+    /// The host that a service is called by, where its servers have no name of their own here.
+    pub(crate) fn service_host(&self) -> Option<&str> {
+        let MemberAddress::Service(name) = self.place() else {
+            return None;
+        };
+        name.splitn(3, '.').nth(2)
+    }
+
     /// Where it is, whatever is spoken there.
     pub(crate) fn place(&self) -> &MemberAddress {
         match self {
@@ -105,6 +125,7 @@ impl fmt::Display for MemberAddress {
             MemberAddress::Tcp(address) => write!(f, "{address}"),
             MemberAddress::Name(name, port) => write!(f, "{name}:{port}"),
             MemberAddress::Tls(place, _) => place.fmt(f),
+            MemberAddress::Service(name) => write!(f, "srv:{name}"),
             MemberAddress::Run(socket) => write!(f, "run:{}", socket.name()),
         }
     }
@@ -136,6 +157,7 @@ mod tests {
         );
         let six = parse("tls://[::1]:9000").unwrap();
         assert_eq!(six.peer_name().cloned(), PeerName::parse("::1"));
+        assert_eq!(shown("srv:_app._tcp.internal"), "srv:_app._tcp.internal");
         let long = format!("unix:/{}", "x".repeat(PATH_BYTES_MAX));
         for text in [
             "",
@@ -143,6 +165,11 @@ mod tests {
             "9000",
             "/run/fpm.sock",
             "tls://",
+            "srv:",
+            "srv:app.internal",
+            "srv:_app._tcp",
+            "srv:_app._tcp.internal:80",
+            "tls://srv:_app._tcp.internal",
             "tls://php",
             "tls://unix:/run/fpm.sock",
             "tls://tls://php:9000",

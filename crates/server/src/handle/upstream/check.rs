@@ -136,7 +136,7 @@ async fn ask(
     }
     let host = match member.address.place() {
         MemberAddress::Unix(_) | MemberAddress::Run(_) => "localhost",
-        _ => &member.text,
+        address => address.service_host().unwrap_or(&member.text),
     };
     let request = asks.request(&check.path, host, stream.is_h2());
     let mut exchange = std::pin::pin!(status(&stream, &request, asks));

@@ -116,7 +116,9 @@ async fn to_address(
             }
             MemberAddress::Tcp(address) => connect(&socket, address),
             // It has been looked up.
-            MemberAddress::Name(..) | MemberAddress::Tls(..) => Err(Errno::ADDRNOTAVAIL),
+            MemberAddress::Name(..) | MemberAddress::Service(_) | MemberAddress::Tls(..) => {
+                Err(Errno::ADDRNOTAVAIL)
+            }
         };
         match begun {
             Ok(()) => return Ok(reactor.watch(socket)?),
@@ -137,9 +139,10 @@ fn open(address: &MemberAddress) -> Result<OwnedFd, ConnectError> {
     let family = match address {
         MemberAddress::Unix(_) | MemberAddress::Run(_) => AddressFamily::UNIX,
         MemberAddress::Tcp(address) if address.is_ipv6() => AddressFamily::INET6,
-        MemberAddress::Tcp(_) | MemberAddress::Name(..) | MemberAddress::Tls(..) => {
-            AddressFamily::INET
-        }
+        MemberAddress::Tcp(_)
+        | MemberAddress::Name(..)
+        | MemberAddress::Service(_)
+        | MemberAddress::Tls(..) => AddressFamily::INET,
     };
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
     if family != AddressFamily::UNIX {

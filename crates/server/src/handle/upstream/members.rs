@@ -530,8 +530,13 @@ impl Member {
         Member {
             address: address.clone(),
             name: match address.place() {
-                MemberAddress::Name(name, port) => {
-                    Some(ServerName::new((name, *port), &settings.resolver, &kept))
+                MemberAddress::Name(name, port) => Some(ServerName::new(
+                    (name, Some(*port)),
+                    &settings.resolver,
+                    &kept,
+                )),
+                MemberAddress::Service(name) => {
+                    Some(ServerName::new((name, None), &settings.resolver, &kept))
                 }
                 _ => None,
             },

@@ -1,6 +1,9 @@
 //! Where a member is whose address is a name: looked up off the serving threads, and again once the
 //! answer no longer holds, when somebody needs it. Connections that rest at an address which the
 //! name has left are closed.
+//!
+//! A service (SRV) has several servers, which are one member here: those of the lowest priority are
+//! tried first, each as often as its weight says, and the next where one takes no connection.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,18 +14,20 @@ use hob_http::Reactor;
 use hob_trace::Mutex;
 
 use crate::cache::disk_threads::DiskThreads;
-use crate::dns::lookup::{self, FoundAddresses, HOLDS_UNTOLD};
+use crate::dns::lookup::{self, HOLDS_UNTOLD, ServicePlace};
+use crate::handle::upstream::balance;
 use crate::handle::upstream::kept::KeptConnections;
 
 /// The lane of the file pool in which names are looked up: name servers that do not answer hold up
 /// no file.
 const LANE: u64 = u64::MAX;
 
-/// A name and a port.
+/// A name and a port, or a service.
 #[derive(Debug)]
 pub(crate) struct ServerName {
     name: String,
-    port: u16,
+    /// `None` of a service, whose servers have their own.
+    port: Option<u16>,
     /// Name servers of its own; none is what the machine has.
     resolver: Vec<SocketAddr>,
     /// Connections that were made to it.
@@ -35,7 +40,7 @@ pub(crate) struct ServerName {
 
 #[derive(Debug, Default)]
 struct Found {
-    addresses: Vec<SocketAddr>,
+    places: Vec<ServicePlace>,
     /// Somebody looks.
     is_sought: bool,
     /// Addresses are used in turn.
@@ -44,7 +49,7 @@ struct Found {
 
 impl ServerName {
     pub(crate) fn new(
-        (name, port): (&str, u16),
+        (name, port): (&str, Option<u16>),
         resolver: &[SocketAddr],
         kept: &Arc<KeptConnections>,
     ) -> Arc<ServerName> {
@@ -100,9 +105,7 @@ impl ServerName {
         pool: &DiskThreads,
     ) -> Result<Vec<SocketAddr>, String> {
         let name = Arc::clone(self);
-        let job = pool
-            .for_lane(LANE)
-            .run(move || lookup::addresses(&name.name, &name.resolver));
+        let job = pool.for_lane(LANE).run(move || name.look_up());
         let looked = match job {
             Ok(job) => job.in_time(reactor).await.ok(),
             Err(_) => None,
@@ -111,10 +114,24 @@ impl ServerName {
         self.take(looked.unwrap_or_else(late), reactor.now_ms())
     }
 
+    /// Looks it up, which may take a while.
+    fn look_up(&self) -> Result<(Vec<ServicePlace>, Duration), String> {
+        let Some(port) = self.port else {
+            return lookup::services(&self.name, &self.resolver);
+        };
+        let found = lookup::addresses(&self.name, &self.resolver)?;
+        let places = found.addresses.into_iter().map(|address| ServicePlace {
+            priority: 0,
+            weight: 1,
+            address: SocketAddr::new(address, port),
+        });
+        Ok((places.collect(), found.holds))
+    }
+
     /// Takes over what was found.
     fn take(
         &self,
-        looked: Result<FoundAddresses, String>,
+        looked: Result<(Vec<ServicePlace>, Duration), String>,
         now_ms: u64,
     ) -> Result<Vec<SocketAddr>, String> {
         let mut found = self.found.lock();
@@ -123,38 +140,51 @@ impl ServerName {
             let until_ms = now_ms + time.as_millis() as u64;
             self.until_ms.store(until_ms, Ordering::Relaxed);
         };
-        let now = match looked {
-            Ok(now) => now,
+        let (places, holds) = match looked {
+            Ok(found) => found,
             Err(why) => {
                 hold(HOLDS_UNTOLD);
                 return Err(why);
             }
         };
-        hold(now.holds);
-        let places = now.addresses.iter();
-        let places: Vec<_> = places
-            .map(|address| SocketAddr::new(*address, self.port))
-            .collect();
-        let is_same = places.len() == found.addresses.len()
-            && places.iter().all(|one| found.addresses.contains(one));
+        hold(holds);
+        let is_same = places.len() == found.places.len()
+            && places.iter().all(|one| found.places.contains(one));
         if !is_same {
-            self.kept.lead_to(&places);
+            let addresses: Vec<_> = places.iter().map(|place| place.address).collect();
+            self.kept.lead_to(&addresses);
         }
-        found.addresses = places;
+        found.places = places;
         Ok(found.in_turn())
     }
 }
 
 impl Found {
     fn in_turn(&mut self) -> Vec<SocketAddr> {
-        let mut all = self.addresses.clone();
-        if !all.is_empty() {
-            let turn = self.turn % all.len();
-            all.rotate_left(turn);
-            self.turn = self.turn.wrapping_add(1);
+        let mut all = self.places.clone();
+        if all.is_empty() {
+            return Vec::new();
         }
-        all
+        let turn = self.turn % all.len();
+        all.rotate_left(turn);
+        self.turn = self.turn.wrapping_add(1);
+        let weights = all.iter().map(|place| place.weight);
+        if weights.clone().max() != weights.min() {
+            // Who has more weight is first more often: the larger of as many numbers as it has.
+            all.sort_by_cached_key(|place| std::cmp::Reverse(drawn(place.weight)));
+        }
+        all.sort_by_key(|place| place.priority);
+        all.into_iter().map(|place| place.address).collect()
     }
+}
+
+/// A number by chance, in the order of which this weight is first as often as it should be: `u`
+/// to the power of one over the weight, for `u` between 0 and 1, of which the logarithm is taken.
+fn drawn(weight: u16) -> i64 {
+    // Who has none is asked seldom (RFC 2782).
+    let weight = f64::from(weight).max(0.01);
+    let number = (f64::from(balance::random()) + 1.0) / (f64::from(u32::MAX) + 2.0);
+    (number.ln() / weight * 1e9) as i64
 }
 
 #[cfg(test)]
@@ -162,11 +192,40 @@ mod tests {
     use super::*;
     use crate::handle::upstream::kept::KeepLimits;
 
-    fn found(addresses: &[&str], holds_s: u64) -> Result<FoundAddresses, String> {
-        Ok(FoundAddresses {
-            addresses: addresses.iter().map(|one| one.parse().unwrap()).collect(),
-            holds: Duration::from_secs(holds_s),
-        })
+    fn place(address: &str, priority: u16, weight: u16) -> ServicePlace {
+        ServicePlace {
+            priority,
+            weight,
+            address: address.parse().unwrap(),
+        }
+    }
+
+    fn found(addresses: &[&str], holds_s: u64) -> Result<(Vec<ServicePlace>, Duration), String> {
+        let places = addresses.iter().map(|one| place(one, 0, 1));
+        Ok((places.collect(), Duration::from_secs(holds_s)))
+    }
+
+    #[test]
+    fn servers_of_a_service_come_by_priority_and_weight() {
+        let mut found = Found {
+            places: vec![
+                place("10.0.0.9:1", 2, 9),
+                place("10.0.0.1:1", 1, 3),
+                place("10.0.0.2:1", 1, 1),
+            ],
+            ..Found::default()
+        };
+        let mut first = 0;
+        for _ in 0..4_000 {
+            let told = found.in_turn();
+            assert_eq!(
+                (told.len(), told[2].to_string().as_str()),
+                (3, "10.0.0.9:1")
+            );
+            first += usize::from(told[0].to_string() == "10.0.0.1:1");
+        }
+        // Three of four.
+        assert!((2_700..3_300).contains(&first), "{first}");
     }
 
     #[test]
@@ -177,8 +236,8 @@ mod tests {
             idle: Duration::from_secs(1),
         };
         let kept = KeptConnections::new(1, limits);
-        let name = ServerName::new(("app.test", 80), &[], &kept);
-        let told = name.take(found(&["10.0.0.1", "10.0.0.2"], 30), 1_000);
+        let name = ServerName::new(("app.test", Some(80)), &[], &kept);
+        let told = name.take(found(&["10.0.0.1:80", "10.0.0.2:80"], 30), 1_000);
         assert_eq!(told.unwrap()[0].to_string(), "10.0.0.1:80");
         assert_eq!(name.until_ms.load(Ordering::Relaxed), 31_000);
         assert!(name.take(Err("nobody".to_owned()), 31_000).is_err());

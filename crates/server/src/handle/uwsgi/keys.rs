@@ -18,8 +18,9 @@ pub(crate) static UWSGI: SchemaTable = SchemaTable {
             SchemaKey::new("to", TextOrTexts, Required)
                 .says(
                     "Where it listens (`socket` of uWSGI): `unix:PATH`, an IP address or a name and a \
-                     port, or `tls://` and these where TLS is spoken; a list where several do. The \
-                     account of the server must be able to write to a socket.",
+                     port, `tls://` and these where TLS is spoken, or `srv:` and a service that name \
+                     servers have; a list where several do. The account of the server must be able \
+                     to write to a socket.",
                 )
                 .example("\"unix:/run/uwsgi/app.sock\"")
                 .aka(&["address", "server"]),
