@@ -207,7 +207,7 @@ fn who_speaks_no_http2_is_followed_by_another_whatever_was_asked() {
         silent.local_addr().unwrap(),
         member.to()
     );
-    let site = serve_to(&to, "http = \"2\", timeout = { connect = \"200ms\" }");
+    let site = serve_to(&to, "http = \"2\", timeout = { connect = \"1s\" }");
     for _ in 0..8 {
         assert_eq!(
             call(site.port(), "POST", "/app/told", "", b"x")
@@ -258,8 +258,13 @@ fn end_or_stall_at_every_byte_is_seen() {
             })
         });
         let peer = Peer::start_after_preface(acts.collect());
-        let timeout = "timeout = { connect = \"150ms\", first_byte = \"150ms\", \
-                       progress = \"150ms\" }";
+        // Only who stalls is to meet them.
+        let timeout = match stalls {
+            true => {
+                "timeout = { connect = \"500ms\", first_byte = \"500ms\", progress = \"100ms\" }"
+            }
+            false => "",
+        };
         let to = format!("\"http://127.0.0.1:{}\"", peer.port);
         let site = serve_to(&to, &format!("{HTTP2}, keep = 0, {timeout}"));
         for count in 0..all.len() {
@@ -300,7 +305,7 @@ fn connection_on_which_nothing_comes_has_no_other_request() {
         }),
     ];
     let peer = Peer::start_after_preface(acts);
-    let keys = format!("{HTTP2}, timeout = {{ first_byte = \"100ms\" }}");
+    let keys = format!("{HTTP2}, timeout = {{ first_byte = \"1s\" }}");
     let handler = format!(
         "proxy = {{ to = \"http://127.0.0.1:{}\", {keys} }}",
         peer.port

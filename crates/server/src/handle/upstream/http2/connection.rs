@@ -338,8 +338,8 @@ impl Http2Connection {
         let state = self.state.borrow();
         let is_idle = {
             let io = self.io.borrow();
-            let is_quiet = io.input.is_empty() && io.writing.len() == io.written;
-            is_quiet && state.sides.is_empty() && state.core.is_greeted() && state.out.is_empty()
+            let is_written = io.writing.len() == io.written;
+            is_written && state.sides.is_empty() && state.core.is_greeted() && state.out.is_empty()
         };
         let is_done = self.is_single && self.was_used.get()
             || self.is_silent.get()
@@ -350,8 +350,11 @@ impl Http2Connection {
         }
         match (is_idle, self.is_resting.replace(is_idle)) {
             (true, false) => {
-                // An idle connection holds no buffer.
-                *self.io.borrow_mut() = ConnectionIo::default();
+                // An idle connection holds no buffer, but for a part of a frame.
+                let mut io = self.io.borrow_mut();
+                io.input.shrink_to_fit();
+                (io.writing, io.written) = (Vec::new(), 0);
+                drop(io);
                 self.read_bytes.set(READ_BYTES_MIN);
                 idle.set(rest_max);
             }
