@@ -384,13 +384,18 @@ fn so_many_rotated_logs_are_kept_as_the_config_says() {
             .ok()
     };
     for round in 0..5 {
+        // While it is open, no other file gets its number.
+        let held = std::fs::File::open(place.path("logs/all"));
         let before = inode();
         for number in 0..60 {
             get(hob.port(), &format!("/hello.txt?{round}-{number:020}")).unwrap();
         }
         wait_until("the log is rotated", || {
+            // One that is long enough is rotated when more is to be written.
+            get(hob.port(), "/hello.txt?more").unwrap();
             inode().is_some_and(|now| Some(now) != before)
         });
+        drop(held);
     }
     hob.stop();
     let names = files(&place);
