@@ -1,4 +1,4 @@
-"""HTTP/2 to clients and to the server behind, over one connection each: hob, HAProxy and the server alone.
+"""HTTP/2 to clients and to the server behind, over one connection each: hob and HAProxy.
 
     python3 bench/http2.py ROUNDS hob=FOLDER [REQUESTS]
 

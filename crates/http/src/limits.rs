@@ -184,9 +184,10 @@ pub(crate) const H2_CONNECTION_WINDOW_BYTES: i64 = 1024 * 1024;
 pub(crate) const H2_STREAM_WINDOW_BYTES_MAX: i64 = 1024 * 1024;
 /// Bytes by which all windows of streams of a connection may have grown.
 pub(crate) const H2_WINDOW_GROWTH_BYTES_MAX: i64 = 2 * 1024 * 1024;
-/// Fields of an answer that another server gives over HTTP/2, and interim answers before it.
-pub(crate) const H2_ANSWER_FIELDS_MAX: usize = 256;
-pub(crate) const H2_INTERIM_MAX: u32 = 32;
+/// Fields of an answer that another server gives, whatever version of HTTP it speaks.
+pub const ANSWER_FIELDS_MAX: usize = 256;
+/// Interim answers before one.
+pub const ANSWER_INTERIM_MAX: usize = 32;
 /// Bytes of answers made for one connection before they are handed to the kernel.
 pub(crate) const H2_FILL_BYTES: usize = 64 * 1024;
 /// Streams of one HTTP/3 connection that are open at a time: requests answered side by side. The

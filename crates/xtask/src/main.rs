@@ -91,7 +91,7 @@ const COMMANDS: &[CommandSpec] = &[
     },
     CommandSpec {
         name: "over",
-        arguments: "tls|h2|h3 [NAME]...",
+        arguments: "tls|h2|h3|proxy|proxy-h2 [NAME]...",
         what: "run the tests of features again, spoken in another protocol",
         run: over::command,
     },

@@ -8,6 +8,7 @@
 pub mod client;
 pub mod library;
 pub mod load;
+pub mod name_server;
 pub mod over;
 pub mod site;
 pub mod terminal;

@@ -83,3 +83,19 @@ fn member_that_allows_none_is_told_so() {
     assert!(member.requests().is_empty());
     site.stop();
 }
+
+#[test]
+fn trailers_pass_but_for_those_that_a_client_may_not_say() {
+    let member = Http2Member::start(Allows::default());
+    let site = serve(&member, "headers = { X-Set = \"\" }");
+    let mut client = Connection::open(site.port()).unwrap();
+    let ask = "POST /app/echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\
+               Connection: close\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 7\r\nX-Set: 1\r\n\
+               X-Forwarded-For: 192.0.2.1\r\nX_Forwarded_Proto: https\r\nKeep-Alive: 1\r\n\r\n";
+    client.send(ask.as_bytes()).unwrap();
+    let (status, _) = client.read_head().unwrap();
+    let body = String::from_utf8(client.read_to_end()).unwrap();
+    assert_eq!(status, 200);
+    assert_eq!(body, "5\r\nhello\r\n0\r\nx-sum: 7\r\n\r\n");
+    site.stop();
+}

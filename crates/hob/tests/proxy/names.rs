@@ -1,103 +1,46 @@
 //! Members whose addresses a real name server has, dnsmasq: as long as it says, and no longer.
 
 use std::net::{TcpListener, UdpSocket};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::Signal;
 
+use crate::harness::name_server::NameServer;
 use crate::harness::site::Site;
 use crate::harness::{DEADLINE, Place, send_signal};
 use crate::peer::{Taken, answer};
 
-/// dnsmasq with the names of a file, which it reads again when it is told; ended with this.
-struct NameServer {
-    child: Child,
-    port: u16,
+/// A name server with the names of a file; its answers hold for so many seconds.
+fn start(place: &Place, names: &str, ttl_s: u32) -> NameServer {
+    start_with(place, names, ttl_s, &[])
 }
 
-impl Drop for NameServer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// The same with services: each server's target, port, priority and weight.
+fn start_with(
+    place: &Place,
+    names: &str,
+    ttl_s: u32,
+    servers: &[(&str, u16, u16, u16)],
+) -> NameServer {
+    place.write("names", names);
+    let mut arguments = vec![
+        "--local=/test/".to_owned(),
+        format!("--addn-hosts={}", place.path("names").display()),
+        format!("--local-ttl={ttl_s}"),
+    ];
+    arguments.extend(servers.iter().map(|(target, port, priority, weight)| {
+        format!("--srv-host=_app._tcp.test,{target},{port},{priority},{weight}")
+    }));
+    NameServer::start(&arguments, "app.test")
 }
 
-impl NameServer {
-    /// Its answers hold for so many seconds.
-    fn start(place: &Place, names: &str, ttl_s: u32) -> NameServer {
-        NameServer::start_with(place, names, ttl_s, &[])
-    }
-
-    /// The same with services: each server's target, port, priority and weight.
-    fn start_with(
-        place: &Place,
-        names: &str,
-        ttl_s: u32,
-        servers: &[(&str, u16, u16, u16)],
-    ) -> NameServer {
-        place.write("names", names);
-        let until = Instant::now() + DEADLINE;
-        loop {
-            assert!(Instant::now() < until, "dnsmasq does not start");
-            // Free a moment ago; should another take it, the next is tried.
-            let free = TcpListener::bind("127.0.0.1:0").unwrap();
-            let port = free.local_addr().unwrap().port();
-            drop(free);
-            let mut command = Command::new("/usr/sbin/dnsmasq");
-            command.args([
-                "--keep-in-foreground",
-                "--conf-file=/dev/null",
-                "--pid-file",
-                "--no-resolv",
-                "--no-hosts",
-                "--bind-interfaces",
-                "--listen-address=127.0.0.1",
-                "--local=/test/",
-                "--user=root",
-            ]);
-            command.arg(format!("--addn-hosts={}", place.path("names").display()));
-            command.arg(format!("--local-ttl={ttl_s}"));
-            command.args(servers.iter().map(|(target, port, priority, weight)| {
-                format!("--srv-host=_app._tcp.test,{target},{port},{priority},{weight}")
-            }));
-            command.arg(format!("--port={port}"));
-            let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn();
-            let mut server = NameServer {
-                child: child.unwrap(),
-                port,
-            };
-            while server.child.try_wait().unwrap().is_none() {
-                assert!(Instant::now() < until, "dnsmasq says nothing");
-                if server.address().is_some() {
-                    return server;
-                }
-            }
-        }
-    }
-
-    /// What it has now for `app.test`.
-    fn address(&self) -> Option<[u8; 4]> {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.connect(("127.0.0.1", self.port)).unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_millis(200)))
-            .unwrap();
-        let question = b"\x00\x07\x01\x00\x00\x01\0\0\0\0\0\0\x03app\x04test\0\0\x01\0\x01";
-        socket.send(question).ok()?;
-        let mut room = [0; 512];
-        let count = socket.recv(&mut room).ok()?;
-        room[..count].last_chunk().copied()
-    }
-
-    /// Has other names from now on.
-    fn change(&self, place: &Place, names: &str, address: [u8; 4]) {
-        place.write("names", names);
-        send_signal(self.child.id(), Signal::HUP);
-        let until = Instant::now() + DEADLINE;
-        while self.address() != Some(address) {
-            assert!(Instant::now() < until, "dnsmasq does not change");
-        }
+/// It has other names from now on, this address for `app.test`.
+fn change(server: &NameServer, place: &Place, names: &str, address: [u8; 4]) {
+    place.write("names", names);
+    send_signal(server.child.id(), Signal::HUP);
+    let until = Instant::now() + DEADLINE;
+    while server.address("app.test") != Some(address) {
+        assert!(Instant::now() < until, "dnsmasq does not change");
     }
 }
 
@@ -150,12 +93,12 @@ fn get(site: &Site) -> String {
 #[test]
 fn name_is_looked_up_again_once_its_answer_holds_no_more() {
     let place = Place::new();
-    let server = NameServer::start(&place, FIRST, 1);
+    let server = start(&place, FIRST, 1);
     let site = serve(place, two_places(), server.port, "keep = 4");
     for _ in 0..3 {
         assert_eq!(get(&site), "127.0.0.2");
     }
-    server.change(&site.place, SECOND, [127, 0, 0, 3]);
+    change(&server, &site.place, SECOND, [127, 0, 0, 3]);
     let until = Instant::now() + DEADLINE;
     // No request is lost, and the connections that rest do not lead to the old place for ever.
     while get(&site) != "127.0.0.3" {
@@ -174,10 +117,10 @@ fn name_is_looked_up_again_once_its_answer_holds_no_more() {
 #[test]
 fn name_is_not_looked_up_while_its_answer_holds() {
     let place = Place::new();
-    let server = NameServer::start(&place, FIRST, 3600);
+    let server = start(&place, FIRST, 3600);
     let site = serve(place, two_places(), server.port, "keep = 0");
     assert_eq!(get(&site), "127.0.0.2");
-    server.change(&site.place, SECOND, [127, 0, 0, 3]);
+    change(&server, &site.place, SECOND, [127, 0, 0, 3]);
     for _ in 0..20 {
         assert_eq!(get(&site), "127.0.0.2");
     }
@@ -187,7 +130,7 @@ fn name_is_not_looked_up_while_its_answer_holds() {
 #[test]
 fn name_that_nobody_has_is_a_502_with_its_reason() {
     let place = Place::new();
-    let server = NameServer::start(&place, "127.0.0.2 other.test\n", 1);
+    let server = start(&place, "127.0.0.2 other.test\n", 1);
     let site = serve(place, 1, server.port, "");
     assert_eq!(site.get("/app/x").answer.status, 502);
     let record = site.record("/app/x");
@@ -228,7 +171,7 @@ fn servers_of_a_service_come_and_go_and_no_request_is_lost() {
     let ports = [0, 1].map(|at: usize| listeners[at].local_addr().unwrap().port());
     listeners.into_iter().for_each(answer_at);
     let servers = [("a.test", ports[0], 1, 1), ("b.test", ports[1], 1, 1)];
-    let server = NameServer::start_with(&place, BOTH, 1, &servers);
+    let server = start_with(&place, BOTH, 1, &servers);
     let site = serve_service(place, &server, "keep = 4");
     let until = Instant::now() + DEADLINE;
     let both = |site: &Site| {
@@ -258,7 +201,7 @@ fn servers_of_a_service_are_asked_by_their_priority() {
     let [first, second] = listeners;
     answer_at(second);
     let servers = [("a.test", ports[0], 1, 1), ("b.test", ports[1], 2, 9)];
-    let server = NameServer::start_with(&place, BOTH, 3600, &servers);
+    let server = start_with(&place, BOTH, 3600, &servers);
     let site = serve_service(place, &server, "keep = 0");
     // The first takes no connection: nothing was sent, and the second is asked.
     drop(first);
@@ -276,7 +219,7 @@ fn servers_of_a_service_are_asked_by_their_priority() {
 #[test]
 fn service_that_nobody_offers_is_a_502_with_its_reason() {
     let place = Place::new();
-    let server = NameServer::start(&place, BOTH, 1);
+    let server = start(&place, BOTH, 1);
     let site = serve_service(place, &server, "");
     assert_eq!(site.get("/app/x").answer.status, 502);
     let record = site.record("/app/x");

@@ -1,82 +1,24 @@
 //! Names of clients from a real name server, dnsmasq, on loopback; and what a dead one costs.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use socket2::{Domain, Socket, Type};
 
 use super::told;
 use crate::harness::client::Connection;
+use crate::harness::name_server::NameServer;
 use crate::harness::{DEADLINE, Hob, Place};
 
-/// dnsmasq, until it is dropped.
-struct Server {
-    child: Child,
-    port: u16,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Knows 127.0.0.5 well, 127.0.0.6 by a name that is somebody else's, and nobody else.
-fn dnsmasq() -> Option<Server> {
+fn start() -> NameServer {
     let records = [
         "--host-record=visitor.test,127.0.0.5",
         "--ptr-record=6.0.0.127.in-addr.arpa,liar.test",
         "--host-record=liar.test,127.0.0.99",
     ];
-    let usual = [
-        "--keep-in-foreground",
-        "--conf-file=/dev/null",
-        "--pid-file",
-        "--no-resolv",
-        "--no-hosts",
-        "--bind-interfaces",
-        "--listen-address=127.0.0.1",
-        "--user=root",
-    ];
-    let until = Instant::now() + DEADLINE;
-    // The port is free when it is asked for; should another take it, the next is tried.
-    while Instant::now() < until {
-        let free = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap();
-        let mut command = Command::new("dnsmasq");
-        let command = command
-            .args(usual)
-            .args(records)
-            .arg(format!("--port={}", free.port()));
-        let mut child = command
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .ok()?;
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.connect(free).unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_millis(200)))
-            .unwrap();
-        while child.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < until, "dnsmasq says nothing");
-            // visitor.test, A
-            let question = b"\x00\x07\x01\x00\x00\x01\0\0\0\0\0\0\x07visitor\x04test\0\0\x01\0\x01";
-            let is_up = socket.send(question).is_ok() && socket.recv(&mut [0; 512]).is_ok();
-            if is_up {
-                return Some(Server {
-                    child,
-                    port: free.port(),
-                });
-            }
-        }
-    }
-    None
+    NameServer::start(&records.map(str::to_owned), "visitor.test")
 }
 
 /// Asks from an address of this machine.
@@ -110,10 +52,7 @@ fn log(place: &Place) -> Vec<String> {
 
 #[test]
 fn log_names_clients_whose_name_leads_back_to_them() {
-    let Some(server) = dnsmasq() else {
-        println!("skipped: needs dnsmasq");
-        return;
-    };
+    let server = start();
     let place = Place::new();
     let hob = serve(&place, &format!("127.0.0.1:{}", server.port));
     for client in [5, 6, 7, 5] {

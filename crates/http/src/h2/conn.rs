@@ -19,7 +19,7 @@ use crate::deadline::Deadline;
 use crate::fields_coding::MalformedFieldBlock;
 use crate::fields_coding::hpack::{Encoder, HpackDecoder, TOO_LARGE};
 use crate::h2::budget::{Budgets, Flood};
-use crate::h2::data::DataFramePayload;
+use crate::h2::data::{ConnectionWindow, DataFramePayload};
 use crate::h2::fields::PartialFieldBlock;
 use crate::h2::frame::{
     self, HEADER_BYTES, Header, Http2ErrorCode, PAYLOAD_BYTES, PREFACE, WINDOW_BYTES,
@@ -51,7 +51,7 @@ pub struct Http2Connection {
     /// What we may still send on all streams together.
     pub(super) send_window: i64,
     /// What the client may still send.
-    pub(super) receive_window: i64,
+    pub(super) receive_window: ConnectionWindow,
     /// The window of a stream the client opens.
     pub(super) peer_window_bytes: i64,
     /// The highest stream the client has opened.
@@ -207,7 +207,7 @@ impl Http2Connection {
             encoder: Encoder::default(),
             budgets: Budgets::new(now_ms),
             send_window: WINDOW_BYTES,
-            receive_window: H2_CONNECTION_WINDOW_BYTES,
+            receive_window: ConnectionWindow::new(),
             peer_window_bytes: WINDOW_BYTES,
             last_stream: 0,
             block: None,

@@ -12,15 +12,111 @@ use crate::limits::{H2_CONNECTION_WINDOW_BYTES, H2_TINY_DATA_BYTES};
 /// What is left of a DATA frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DataFramePayload {
-    stream: u32,
-    left: usize,
+    pub(super) stream: u32,
+    /// Bytes of a body, and behind them of padding.
+    pub(super) left: usize,
     padding: usize,
-    ends: bool,
+    pub(super) ends: bool,
+}
+
+/// What comes next of one.
+pub(super) enum DataStep {
+    NeedMore,
+    /// Nothing of it is left.
+    Over,
+    /// So many bytes of a body, and of padding. What is used last is body where there is any: the
+    /// padding behind it is left for the next step.
+    Bytes(usize, usize),
+}
+
+impl DataFramePayload {
+    /// The header of a DATA frame, and how long its padding is. Returns how many bytes that are;
+    /// `None` while they are not all there.
+    //= rfc9113#6.1
+    pub(super) fn begin(
+        header: Header,
+        input: &[u8],
+    ) -> Result<Option<(usize, DataFramePayload)>, Http2ConnectionError> {
+        let (used, padding) = match header.has(frame::PADDED) {
+            false => (HEADER_BYTES, 0),
+            true if header.len == 0 => {
+                return Err(Http2ConnectionError::size("padded DATA is too short"));
+            }
+            true => match input.get(HEADER_BYTES) {
+                None => return Ok(None),
+                Some(&padding) => (HEADER_BYTES + 1, usize::from(padding)),
+            },
+        };
+        let Some(left) = (header.len + HEADER_BYTES - used).checked_sub(padding) else {
+            return Err(Http2ConnectionError::protocol(
+                "DATA has more padding than bytes",
+            ));
+        };
+        let payload = DataFramePayload {
+            stream: header.stream,
+            left,
+            padding,
+            ends: header.has(frame::END_STREAM),
+        };
+        Ok(Some((used, payload)))
+    }
+
+    /// Goes on with so many bytes of input; `is_read` where somebody wants the body.
+    pub(super) fn go_on(&mut self, input_len: usize, is_read: bool) -> DataStep {
+        if self.left + self.padding == 0 {
+            return DataStep::Over;
+        }
+        if input_len == 0 {
+            return DataStep::NeedMore;
+        }
+        let data = self.left.min(input_len);
+        let skipped = match is_read && data > 0 {
+            true => 0,
+            false => self.padding.min(input_len - data),
+        };
+        self.left -= data;
+        self.padding -= skipped;
+        DataStep::Bytes(data, skipped)
+    }
+}
+
+/// What the other side may still send on all streams together. It gives back at once what it took:
+/// how much is held is bounded by the windows of the streams, and one that nobody reads must not
+/// stop the others.
+//= rfc9113#6.9
+#[derive(Debug)]
+pub(super) struct ConnectionWindow(i64);
+
+impl ConnectionWindow {
+    pub(super) fn new() -> ConnectionWindow {
+        ConnectionWindow(H2_CONNECTION_WINDOW_BYTES)
+    }
+
+    /// So many bytes have come.
+    pub(super) fn receive(
+        &mut self,
+        len: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Http2ConnectionError> {
+        self.0 -= len as i64;
+        if self.0 < 0 {
+            let reason = "DATA beyond the window of the connection";
+            return Err(Http2ConnectionError::of(
+                Http2ErrorCode::FlowControl,
+                reason,
+            ));
+        }
+        if self.0 < H2_CONNECTION_WINDOW_BYTES / 2 {
+            let increment = H2_CONNECTION_WINDOW_BYTES - self.0;
+            frame::push_window_update(0, increment as u32, out);
+            self.0 += increment;
+        }
+        Ok(())
+    }
 }
 
 impl Http2Connection {
-    /// The header of a DATA frame, and how long its padding is; the payload is taken as it comes.
-    //= rfc9113#6.1
+    /// The header of a DATA frame; the payload is taken as it comes.
     pub(super) fn begin_data(
         &mut self,
         header: Header,
@@ -35,22 +131,10 @@ impl Http2Connection {
                 "DATA on a stream that was not opened",
             ));
         }
-        let (used, padding) = match header.has(frame::PADDED) {
-            false => (HEADER_BYTES, 0),
-            true if header.len == 0 => {
-                return Err(Http2ConnectionError::size("padded DATA is too short"));
-            }
-            true => match input.get(HEADER_BYTES) {
-                None => return Ok(Took::NeedMore),
-                Some(&padding) => (HEADER_BYTES + 1, usize::from(padding)),
-            },
+        let Some((used, payload)) = DataFramePayload::begin(header, input)? else {
+            return Ok(Took::NeedMore);
         };
-        let Some(data_len) = (header.len + HEADER_BYTES - used).checked_sub(padding) else {
-            return Err(Http2ConnectionError::protocol(
-                "DATA has more padding than bytes",
-            ));
-        };
-        let ends = header.has(frame::END_STREAM);
+        let (data_len, ends) = (payload.left, payload.ends);
         if !ends && data_len < H2_TINY_DATA_BYTES {
             let flood = match data_len {
                 0 => Flood::Empty,
@@ -58,37 +142,12 @@ impl Http2Connection {
             };
             self.budgets.take(flood, desk.now_ms)?;
         }
-        self.count_received(header.len as i64, desk.out)?;
-        self.stage = Http2ReadState::Data(DataFramePayload {
-            stream: header.stream,
-            left: data_len,
-            padding,
-            ends,
-        });
+        self.receive_window.receive(header.len, desk.out)?;
+        self.stage = Http2ReadState::Data(payload);
         Ok(match self.open_to_data(header, data_len, ends, desk)? {
             None => Took::Bytes(used),
             Some(event) => Took::Event(used, event),
         })
-    }
-
-    /// The window of the connection gives back at once what it took: how much is held is bounded by
-    /// the windows of its streams, and one that nobody reads must not stop the others.
-    //= rfc9113#6.9
-    fn count_received(&mut self, len: i64, out: &mut Vec<u8>) -> Result<(), Http2ConnectionError> {
-        self.receive_window -= len;
-        if self.receive_window < 0 {
-            let reason = "DATA beyond the window of the connection";
-            return Err(Http2ConnectionError::of(
-                Http2ErrorCode::FlowControl,
-                reason,
-            ));
-        }
-        if self.receive_window < H2_CONNECTION_WINDOW_BYTES / 2 {
-            let increment = H2_CONNECTION_WINDOW_BYTES - self.receive_window;
-            frame::push_window_update(0, increment as u32, out);
-            self.receive_window += increment;
-        }
-        Ok(())
     }
 
     /// Whether a stream takes a DATA frame; if not, what becomes of the stream.
@@ -157,45 +216,30 @@ impl Http2Connection {
         Ok(is_read.then_some(Http2Event::Broken(id, reason)))
     }
 
-    pub(super) fn read_data(&mut self, payload: DataFramePayload, input: &[u8]) -> Step {
-        let DataFramePayload {
-            stream: id,
-            left,
-            padding,
-            ends,
-        } = payload;
+    pub(super) fn read_data(&mut self, mut payload: DataFramePayload, input: &[u8]) -> Step {
+        let (id, ends) = (payload.stream, payload.ends);
         let is_read = matches!(
             self.streams.find(id).map(|stream| stream.receiving),
             Some(Receiving::Body(_))
         );
-        if left + padding == 0 {
-            self.stage = Http2ReadState::Frames;
-            if ends {
-                self.end_request(id);
+        let step = payload.go_on(input.len(), is_read);
+        self.stage = Http2ReadState::Data(payload);
+        Ok(match step {
+            DataStep::NeedMore => Took::NeedMore,
+            DataStep::Over => {
+                self.stage = Http2ReadState::Frames;
+                if ends {
+                    self.end_request(id);
+                }
+                match ends && is_read {
+                    true => Took::Event(0, Http2Event::BodyEnd(id, Vec::new())),
+                    false => Took::Bytes(0),
+                }
             }
-            return Ok(match ends && is_read {
-                true => Took::Event(0, Http2Event::BodyEnd(id, Vec::new())),
-                false => Took::Bytes(0),
-            });
-        }
-        if input.is_empty() {
-            return Ok(Took::NeedMore);
-        }
-        let data = left.min(input.len());
-        let is_seen = is_read && data > 0;
-        // What is used last is body, so padding behind it is left for the next step.
-        let skipped = match is_seen {
-            true => 0,
-            false => padding.min(input.len() - data),
-        };
-        self.stage = Http2ReadState::Data(DataFramePayload {
-            left: left - data,
-            padding: padding - skipped,
-            ..payload
-        });
-        Ok(match is_seen {
-            true => Took::Event(data, Http2Event::Data(id, data)),
-            false => Took::Bytes(data + skipped),
+            DataStep::Bytes(data @ 1.., _) if is_read => {
+                Took::Event(data, Http2Event::Data(id, data))
+            }
+            DataStep::Bytes(data, skipped) => Took::Bytes(data + skipped),
         })
     }
 }

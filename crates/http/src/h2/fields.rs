@@ -32,15 +32,34 @@ impl PartialFieldBlock {
         }
     }
 
-    /// Adds a fragment; false where that is too much of it.
-    pub(super) fn add(&mut self, fragment: &[u8], frames_max: u32, bytes_max: usize) -> bool {
-        self.frame_count += 1;
-        let fits = self.bytes.len() + fragment.len() <= bytes_max;
-        if fits && self.frame_count <= frames_max {
-            self.bytes.extend_from_slice(fragment);
-            return true;
+    /// Adds a CONTINUATION frame to the block that is under way, and gives it once it is whole.
+    //= rfc9113#6.10
+    pub(super) fn go_on(
+        under_way: &mut Option<Box<PartialFieldBlock>>,
+        header: Header,
+        payload: &[u8],
+        bytes_max: usize,
+    ) -> Result<Option<Box<PartialFieldBlock>>, Http2ConnectionError> {
+        let Some(block) = under_way else {
+            return Err(Http2ConnectionError::protocol(
+                "CONTINUATION without HEADERS before it",
+            ));
+        };
+        if block.stream != header.stream {
+            return Err(Http2ConnectionError::protocol(
+                "CONTINUATION of another stream's block",
+            ));
         }
-        false
+        block.frame_count += 1;
+        if block.frame_count > H2_BLOCK_FRAMES_MAX || block.bytes.len() + payload.len() > bytes_max
+        {
+            return Err(Flood::Continuation.into());
+        }
+        block.bytes.extend_from_slice(payload);
+        Ok(match header.has(frame::END_HEADERS) {
+            true => under_way.take(),
+            false => None,
+        })
     }
 }
 
@@ -91,7 +110,6 @@ impl Http2Connection {
         Ok(None)
     }
 
-    //= rfc9113#6.10
     pub(super) fn handle_continuation(
         &mut self,
         header: Header,
@@ -99,23 +117,8 @@ impl Http2Connection {
         desk: &mut FrameReadContext<'_>,
     ) -> Given {
         let bytes_max = self.limits.head_bytes;
-        let Some(block) = &mut self.block else {
-            return Err(Http2ConnectionError::protocol(
-                "CONTINUATION without HEADERS before it",
-            ));
-        };
-        if block.stream != header.stream {
-            return Err(Http2ConnectionError::protocol(
-                "CONTINUATION of another stream's block",
-            ));
-        }
-        if !block.add(payload, H2_BLOCK_FRAMES_MAX, bytes_max) {
-            return Err(Flood::Continuation.into());
-        }
-        if !header.has(frame::END_HEADERS) {
-            return Ok(None);
-        }
-        let Some(block) = self.block.take() else {
+        let whole = PartialFieldBlock::go_on(&mut self.block, header, payload, bytes_max)?;
+        let Some(block) = whole else {
             return Ok(None);
         };
         let flags = Flags {

@@ -133,77 +133,78 @@ pub(super) fn read(call: &mut BuiltInCall<'_>) -> Answer {
     fill(call, &mut table, rows)
 }
 
-pub(super) fn write(call: &mut BuiltInCall<'_>) -> Answer {
-    let transform = transform(call)?;
-    let table = call.table(3)?;
-    let content = transform.content(&table.borrow().rows);
-    call.services
-        .host()
-        .files
-        .write(&call.string(0), &content)?;
+/// Writes a file anew.
+fn put(call: &BuiltInCall<'_>, name: usize, content: &[u8]) -> Answer {
+    let files = call.services.host().files;
+    files.write(&call.string(name), content)?;
     done()
 }
 
-pub(super) fn append(call: &mut BuiltInCall<'_>) -> Answer {
+/// Writes a file anew, with its rows changed.
+fn change(
+    call: &mut BuiltInCall<'_>,
+    change: impl FnOnce(&mut BuiltInCall<'_>, &mut Vec<Vec<Text>>) -> Result<(), FunctionFault>,
+) -> Answer {
+    let transform = transform(call)?;
+    let mut rows = transform.rows(&content_of(call)?);
+    change(call, &mut rows)?;
+    put(call, 0, &transform.content(&rows))
+}
+
+/// The rows of the table that is given, as a file has them.
+fn content_of_table(call: &mut BuiltInCall<'_>) -> Result<Vec<u8>, FunctionFault> {
     let transform = transform(call)?;
     let table = call.table(3)?;
     let content = transform.content(&table.borrow().rows);
-    call.services
-        .host()
-        .files
-        .append(&call.string(0), &content)?;
+    Ok(content)
+}
+
+pub(super) fn write(call: &mut BuiltInCall<'_>) -> Answer {
+    let content = content_of_table(call)?;
+    put(call, 0, &content)
+}
+
+pub(super) fn append(call: &mut BuiltInCall<'_>) -> Answer {
+    let content = content_of_table(call)?;
+    let files = call.services.host().files;
+    files.append(&call.string(0), &content)?;
     done()
 }
 
 /// Replaces rows from `start` on by those of the table.
 pub(super) fn update(call: &mut BuiltInCall<'_>) -> Answer {
-    let transform = transform(call)?;
-    let mut rows = transform.rows(&content_of(call)?);
-    let table = call.table(3)?;
-    let count = call.count_or(5, table.borrow().rows.len())?;
-    let start = call.count_or(6, 1)?.saturating_sub(1).min(rows.len());
-    let end = start.saturating_add(count).min(rows.len());
-    rows.splice(start..end, table.borrow().rows.iter().take(count).cloned());
-    let content = transform.content(&rows);
-    call.services
-        .host()
-        .files
-        .write(&call.string(0), &content)?;
-    done()
+    change(call, |call, rows| {
+        let table = call.table(3)?;
+        let count = call.count_or(5, table.borrow().rows.len())?;
+        let start = call.count_or(6, 1)?.saturating_sub(1).min(rows.len());
+        let end = start.saturating_add(count).min(rows.len());
+        rows.splice(start..end, table.borrow().rows.iter().take(count).cloned());
+        Ok(())
+    })
 }
 
 /// Puts the table's rows behind row `start`.
 pub(super) fn insert(call: &mut BuiltInCall<'_>) -> Answer {
-    let transform = transform(call)?;
-    let mut rows = transform.rows(&content_of(call)?);
-    let table = call.table(3)?;
-    let start = call.count_or(5, rows.len())?.min(rows.len());
-    let count = call.count_or(6, usize::MAX)?;
-    rows.splice(
-        start..start,
-        table.borrow().rows.iter().take(count).cloned(),
-    );
-    let content = transform.content(&rows);
-    call.services
-        .host()
-        .files
-        .write(&call.string(0), &content)?;
-    done()
+    change(call, |call, rows| {
+        let table = call.table(3)?;
+        let start = call.count_or(5, rows.len())?.min(rows.len());
+        let count = call.count_or(6, usize::MAX)?;
+        rows.splice(
+            start..start,
+            table.borrow().rows.iter().take(count).cloned(),
+        );
+        Ok(())
+    })
 }
 
 pub(super) fn delete(call: &mut BuiltInCall<'_>) -> Answer {
-    let transform = transform(call)?;
-    let mut rows = transform.rows(&content_of(call)?);
-    let start = call.count_or(4, 1)?.saturating_sub(1).min(rows.len());
-    let count = call.count_or(5, usize::MAX)?;
-    let end = start.saturating_add(count).min(rows.len());
-    rows.drain(start..end);
-    let content = transform.content(&rows);
-    call.services
-        .host()
-        .files
-        .write(&call.string(0), &content)?;
-    done()
+    change(call, |call, rows| {
+        let start = call.count_or(4, 1)?.saturating_sub(1).min(rows.len());
+        let count = call.count_or(5, usize::MAX)?;
+        let end = start.saturating_add(count).min(rows.len());
+        rows.drain(start..end);
+        Ok(())
+    })
 }
 
 /// Rows in which some value contains the text.
@@ -230,9 +231,5 @@ pub(super) fn remove(call: &mut BuiltInCall<'_>) -> Answer {
 
 pub(super) fn copy(call: &mut BuiltInCall<'_>) -> Answer {
     let content = content_of(call)?;
-    call.services
-        .host()
-        .files
-        .write(&call.string(1), &content)?;
-    done()
+    put(call, 1, &content)
 }

@@ -2,14 +2,13 @@
 
 use crate::fields_coding::{ENTRY_BYTES, Field, RequestFieldName};
 use crate::framing::read_decimal;
-use crate::h2::budget::Flood;
 use crate::h2::client::conn::{Given, Http2Client, Http2ClientEvent, Http2StreamFault};
 use crate::h2::client::stream::AnswerStage;
 use crate::h2::conn::Http2ConnectionError;
 use crate::h2::fields::{PartialFieldBlock, strip_padding};
 use crate::h2::frame::{self, Header, Http2ErrorCode};
 use crate::head::Fields;
-use crate::limits::{H2_ANSWER_FIELDS_MAX, H2_BLOCK_FRAMES_MAX, H2_INTERIM_MAX};
+use crate::limits::{ANSWER_FIELDS_MAX, ANSWER_INTERIM_MAX};
 use crate::status::has_no_content;
 
 /// The head of an answer.
@@ -62,7 +61,6 @@ impl Http2Client {
         Ok(None)
     }
 
-    //= rfc9113#6.10
     pub(super) fn handle_continuation(
         &mut self,
         header: Header,
@@ -70,23 +68,7 @@ impl Http2Client {
         out: &mut Vec<u8>,
     ) -> Given {
         let bytes_max = self.head_bytes_max;
-        let Some(block) = &mut self.block else {
-            return Err(Http2ConnectionError::protocol(
-                "CONTINUATION without HEADERS before it",
-            ));
-        };
-        if block.stream != header.stream {
-            return Err(Http2ConnectionError::protocol(
-                "CONTINUATION of another stream's block",
-            ));
-        }
-        if !block.add(payload, H2_BLOCK_FRAMES_MAX, bytes_max) {
-            return Err(Flood::Continuation.into());
-        }
-        if !header.has(frame::END_HEADERS) {
-            return Ok(None);
-        }
-        match self.block.take() {
+        match PartialFieldBlock::go_on(&mut self.block, header, payload, bytes_max)? {
             Some(block) => self.handle_block(block.stream, block.ends, &block.bytes, out),
             None => Ok(None),
         }
@@ -112,7 +94,7 @@ impl Http2Client {
         let event = match taken {
             Ok(BlockMeaning::Interim(status, fields)) => {
                 stream.interim_count += 1;
-                if stream.interim_count <= H2_INTERIM_MAX {
+                if stream.interim_count <= ANSWER_INTERIM_MAX {
                     return Ok(Some(Http2ClientEvent::Interim(id, status, fields)));
                 }
                 Err("too many interim answers")
@@ -205,7 +187,7 @@ impl AnswerBlock {
             //= rfc9113#8.2.2
             (_, RequestFieldName::Field(_) | RequestFieldName::Te) => {
                 self.field_count += 1;
-                let has_room = self.field_count <= H2_ANSWER_FIELDS_MAX;
+                let has_room = self.field_count <= ANSWER_FIELDS_MAX;
                 let is_added = has_room && self.fields.add(name, value);
                 (!is_added).then_some("the head has too many fields, or a malformed one")
             }

@@ -75,11 +75,13 @@ impl Http2Client {
         Some(room as usize)
     }
 
-    /// Appends a piece of a body: no more than [`Http2Client::room`].
+    /// Appends a piece of a body, no more than [`Http2Client::room`]; nothing where the stream is over.
     pub fn push_data(&mut self, id: u32, bytes: &[u8], ends: bool, out: &mut Vec<u8>) {
         let len = bytes.len() as i64;
-        debug_assert!(self.room(id).is_some_and(|room| bytes.len() <= room));
-        let Some(stream) = self.find(id) else { return };
+        let Some(stream) = self.find(id).filter(|stream| !stream.is_sent) else {
+            return;
+        };
+        debug_assert!(len <= stream.send_window.max(0), "the window has room");
         stream.send_window -= len;
         stream.is_sent = ends;
         let is_over = ends && stream.receiving == AnswerStage::Ended;
@@ -99,7 +101,9 @@ impl Http2Client {
         trailers: impl Iterator<Item = (&'f [u8], &'f [u8])>,
         out: &mut Vec<u8>,
     ) {
-        let Some(stream) = self.find(id) else { return };
+        let Some(stream) = self.find(id).filter(|stream| !stream.is_sent) else {
+            return;
+        };
         stream.is_sent = true;
         let is_over = stream.receiving == AnswerStage::Ended;
         let at = begin_block(id, frame::END_STREAM, out);

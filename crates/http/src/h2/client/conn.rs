@@ -5,6 +5,7 @@ use crate::h2::budget::{Budgets, Flood};
 use crate::h2::client::answer::Http2AnswerHead;
 use crate::h2::client::stream::{AnswerStage, ClientStream};
 use crate::h2::conn::Http2ConnectionError;
+use crate::h2::data::{ConnectionWindow, DataFramePayload, DataStep};
 use crate::h2::fields::PartialFieldBlock;
 use crate::h2::frame::{
     self, HEADER_BYTES, Header, Http2ErrorCode, PAYLOAD_BYTES, PREFACE, WINDOW_BYTES,
@@ -26,7 +27,7 @@ pub struct Http2Client {
     /// What the other side may do how often, for what costs us more than it.
     pub(super) budgets: Budgets,
     pub(super) send_window: i64,
-    pub(super) receive_window: i64,
+    pub(super) receive_window: ConnectionWindow,
     /// The window of a stream that we open.
     pub(super) peer_window_bytes: i64,
     /// Streams that may be open at a time.
@@ -44,17 +45,8 @@ pub struct Http2Client {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadStage {
     Frames,
-    Data(DataPayload),
+    Data(DataFramePayload),
     Over,
-}
-
-/// What is left of a DATA frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct DataPayload {
-    stream: u32,
-    left: usize,
-    padding: usize,
-    ends: bool,
 }
 
 /// What reading gave.
@@ -116,7 +108,7 @@ impl Http2Client {
             encoder: Encoder::default(),
             budgets: Budgets::new(now_ms),
             send_window: WINDOW_BYTES,
-            receive_window: H2_CONNECTION_WINDOW_BYTES,
+            receive_window: ConnectionWindow::new(),
             peer_window_bytes: WINDOW_BYTES,
             streams_max: H2_STREAMS_MAX,
             allows_connect: false,
@@ -294,62 +286,24 @@ impl Http2Client {
         }
     }
 
-    /// The header of a DATA frame, and how long its padding is; the payload is taken as it comes.
-    //= rfc9113#6.1
+    /// The header of a DATA frame; the payload is taken as it comes.
     fn begin_data(&mut self, header: Header, input: &[u8], out: &mut Vec<u8>, now_ms: u64) -> Step {
         self.check_opened(header)?;
-        let (used, padding) = match header.has(frame::PADDED) {
-            false => (HEADER_BYTES, 0),
-            true if header.len == 0 => {
-                return Err(Http2ConnectionError::size("padded DATA is too short"));
-            }
-            true => match input.get(HEADER_BYTES) {
-                None => return Ok(None),
-                Some(&padding) => (HEADER_BYTES + 1, usize::from(padding)),
-            },
+        let Some((used, payload)) = DataFramePayload::begin(header, input)? else {
+            return Ok(None);
         };
-        let Some(data_len) = (header.len + HEADER_BYTES - used).checked_sub(padding) else {
-            return Err(Http2ConnectionError::protocol(
-                "DATA has more padding than bytes",
-            ));
-        };
-        let ends = header.has(frame::END_STREAM);
+        let (data_len, ends) = (payload.left, payload.ends);
         if !ends && data_len == 0 {
             self.budgets.take(Flood::Empty, now_ms)?;
         }
-        self.count_received(header.len as i64, out)?;
-        self.stage = ReadStage::Data(DataPayload {
-            stream: header.stream,
-            left: data_len,
-            padding,
-            ends,
-        });
+        self.receive_window.receive(header.len, out)?;
+        self.stage = ReadStage::Data(payload);
         let fault = self.open_to_data(header, data_len, ends);
         let event = fault.map(|(code, reason)| {
             self.reset(header.stream, code, out);
             Http2ClientEvent::Broken(header.stream, Http2StreamFault::Malformed(reason))
         });
         Ok(Some((used, event)))
-    }
-
-    /// The window of the connection gives back at once what it took: how much is held is bounded by
-    /// the windows of its streams, and one that nobody reads must not stop the others.
-    //= rfc9113#6.9
-    fn count_received(&mut self, len: i64, out: &mut Vec<u8>) -> Result<(), Http2ConnectionError> {
-        self.receive_window -= len;
-        if self.receive_window < 0 {
-            let reason = "DATA beyond the window of the connection";
-            return Err(Http2ConnectionError::of(
-                Http2ErrorCode::FlowControl,
-                reason,
-            ));
-        }
-        if self.receive_window < H2_CONNECTION_WINDOW_BYTES / 2 {
-            let increment = H2_CONNECTION_WINDOW_BYTES - self.receive_window;
-            frame::push_window_update(0, increment as u32, out);
-            self.receive_window += increment;
-        }
-        Ok(())
     }
 
     /// Whether a stream takes a DATA frame; if not, why. What comes on one that is over is passed
@@ -391,41 +345,28 @@ impl Http2Client {
 
     fn read_data(
         &mut self,
-        payload: DataPayload,
+        mut payload: DataFramePayload,
         input: &[u8],
     ) -> Option<(usize, Option<Http2ClientEvent>)> {
-        let DataPayload {
-            stream: id,
-            left,
-            padding,
-            ends,
-        } = payload;
-        let is_taken = self.find(id).is_some();
-        if left + padding == 0 {
-            self.stage = ReadStage::Frames;
-            if !(ends && is_taken) {
-                return Some((0, None));
+        let (id, ends) = (payload.stream, payload.ends);
+        let is_read = self.find(id).is_some();
+        let step = payload.go_on(input.len(), is_read);
+        self.stage = ReadStage::Data(payload);
+        match step {
+            DataStep::NeedMore => None,
+            DataStep::Over => {
+                self.stage = ReadStage::Frames;
+                if !(ends && is_read) {
+                    return Some((0, None));
+                }
+                self.end_answer(id);
+                Some((0, Some(Http2ClientEvent::End(id, Fields::new()))))
             }
-            self.end_answer(id);
-            return Some((0, Some(Http2ClientEvent::End(id, Fields::new()))));
+            DataStep::Bytes(data @ 1.., _) if is_read => {
+                Some((data, Some(Http2ClientEvent::Data(id, data))))
+            }
+            DataStep::Bytes(data, skipped) => Some((data + skipped, None)),
         }
-        if input.is_empty() {
-            return None;
-        }
-        let data = left.min(input.len());
-        let is_seen = is_taken && data > 0;
-        // What is used last is body, so padding behind it is left for the next step.
-        let skipped = match is_seen {
-            true => 0,
-            false => padding.min(input.len() - data),
-        };
-        self.stage = ReadStage::Data(DataPayload {
-            left: left - data,
-            padding: padding - skipped,
-            ..payload
-        });
-        let event = is_seen.then_some(Http2ClientEvent::Data(id, data));
-        Some((data + skipped, event))
     }
 
     pub(super) fn find(&mut self, id: u32) -> Option<&mut ClientStream> {

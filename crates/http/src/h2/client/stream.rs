@@ -21,7 +21,7 @@ pub(super) struct ClientStream {
     /// HEAD: what is announced does not come.
     pub(super) is_head_method: bool,
     /// Interim answers so far.
-    pub(super) interim_count: u32,
+    pub(super) interim_count: usize,
 }
 
 /// How far an answer is.

@@ -9,7 +9,7 @@ use crate::h2::client::conn::{Http2Client, Http2ClientEvent};
 use crate::h2::conn::{Http2Connection, Http2Event};
 use crate::h2::frame::{self, HEADER_BYTES, Http2ErrorCode};
 use crate::head::{Fields, RequestHead};
-use crate::limits::{H2_INTERIM_MAX, H2_STREAMS_MAX, HttpLimits};
+use crate::limits::{ANSWER_INTERIM_MAX, H2_STREAMS_MAX, HttpLimits};
 use crate::response::ResponseHead;
 
 const HEAD_BYTES_MAX: usize = 8 * 1024;
@@ -272,7 +272,7 @@ fn answers_have_interim_ones_before_and_trailers_behind() {
     for _ in 0..2 {
         client.get("/");
     }
-    for _ in 0..=H2_INTERIM_MAX {
+    for _ in 0..=ANSWER_INTERIM_MAX {
         client.feed(&head_frame(3, &[(":status", "102")], 0));
     }
     let seen = client.take_seen();

@@ -13,7 +13,9 @@ use crate::cache::disk_threads::DiskThreads;
 use crate::handle::proxy::Proxy;
 use crate::handle::proxy::exchange::{AwaitedAnswer, ExchangeOver, ProxyExchange};
 use crate::handle::proxy::fail::{self, ProxyFailure};
-use crate::handle::proxy::head::{SentBody, SentHead, SentUpgrade, TargetParts, push_target};
+use crate::handle::proxy::head::{
+    SentBody, SentHead, SentUpgrade, TargetParts, is_passed_on, push_target,
+};
 use crate::handle::proxy::http1::Http1Exchange;
 use crate::handle::proxy::http2::Http2Exchange;
 use crate::handle::proxy::link::{Http2Link, ProxyLink};
@@ -326,7 +328,10 @@ impl AskedServer<'_> {
             head.write_block(block, is_https);
         });
         if let (Some(stream), false) = (&link.stream, is_all) {
-            http2::send(stream, (body, &self.ask.pool), request, patience).await;
+            let proxy = Arc::clone(&self.ask.proxy);
+            let passes = move |name: &[u8]| is_passed_on(&proxy.settings, name);
+            let body = (body, &self.ask.pool);
+            http2::send(stream, body, (request, patience), passes).await;
         }
         ExchangeOver::Http2(Http2Exchange::new(
             link,

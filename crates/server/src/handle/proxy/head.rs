@@ -150,6 +150,14 @@ fn says_the_same(name: &[u8]) -> bool {
     is_among(LEFT_OUT, b"fx", name)
 }
 
+/// Whether a client's field of this name is passed on, and not written here, left out or set by the
+/// config.
+pub(super) fn is_passed_on(settings: &ProxySettings, name: &[u8]) -> bool {
+    let mut set = settings.headers.iter();
+    let is_set = |(own, _): &(String, String)| is_same_name(own.as_bytes(), name);
+    !is_own_field(name) && !says_the_same(name) && !set.any(is_set)
+}
+
 /// Whether a name is one of these, whose first letters are given.
 fn is_among(names: &[&[u8]], firsts: &[u8], name: &[u8]) -> bool {
     let first = name.first().map_or(0, u8::to_ascii_lowercase);
@@ -312,10 +320,8 @@ impl SentHead<'_> {
         };
         let key_is_own = self.tunnel.is_some_and(|tunnel| tunnel.key.is_some());
         for (name, value) in head.fields() {
-            if is_own_field(name)
-                || says_the_same(name)
+            if !is_passed_on(self.settings, name)
                 || is_named(name)
-                || self.sets(name)
                 || is_traced && is_of_trace(name)
                 || key_is_own && name.eq_ignore_ascii_case(b"sec-websocket-key")
             {
@@ -335,12 +341,6 @@ impl SentHead<'_> {
             out.written(b"traceparent", |out| push_traceparent(self.request, out));
             out.written(b"tracestate", |out| push_tracestate(self.request, out));
         }
-    }
-
-    /// Whether the config sets this field, or leaves it out.
-    fn sets(&self, name: &[u8]) -> bool {
-        let mut set = self.settings.headers.iter();
-        set.any(|(own, _)| is_same_name(own.as_bytes(), name))
     }
 
     /// Says who asks, and over what.

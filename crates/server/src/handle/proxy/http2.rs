@@ -3,13 +3,12 @@
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use hob_http::Fields;
 use hob_http::h2::client::Http2AnswerHead;
 
 use crate::handle::proxy::exchange::{AnswerPart, AwaitedAnswer};
 use crate::handle::proxy::fail::ProxyFailure;
 use crate::handle::proxy::link::{Http2Link, ProxyLink};
-use crate::handle::proxy::wire::{AnswerHead, WireFault};
+use crate::handle::proxy::wire::{AnswerHead, WireFault, is_passed};
 use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::http2::{Http2Broken, Http2Stream, StreamPart};
 use crate::handle::upstream::members::MemberUse;
@@ -93,7 +92,7 @@ impl Http2Exchange {
                     AnswerPart::Body(bytes)
                 }
                 StreamPart::End(mut trailers) => {
-                    drop_own(&mut trailers);
+                    trailers.retain(|name, _| is_passed(name));
                     awaited.trailers = Some(trailers).filter(|fields| !fields.is_empty());
                     self.end();
                     AnswerPart::End
@@ -111,7 +110,7 @@ impl Http2Exchange {
             body_bytes,
             ..
         } = head;
-        drop_own(&mut fields);
+        fields.retain(|name, _| is_passed(name));
         let upgrade = self.tunnel.take().filter(|_| (200..300).contains(&status));
         AnswerHead {
             status: if upgrade.is_some() { 101 } else { status },
@@ -132,13 +131,6 @@ impl Http2Exchange {
 impl Drop for Http2Exchange {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-/// Leaves out what hob says itself, and what is between it and the member.
-fn drop_own(fields: &mut Fields) {
-    for name in [&b"date"[..], b"server", b"trailer", b"te"] {
-        fields.remove(name);
     }
 }
 

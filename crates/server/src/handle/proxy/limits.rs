@@ -9,7 +9,3 @@ pub(super) const BODY_READ_BYTES: usize = 64 * 1024;
 pub(super) const OUTPUT_HELD_BYTES_MAX: usize = 64 * 1024;
 /// How long the beginning of an answer waits for its end. Events and what asks for it do not wait.
 pub(super) const OUTPUT_HELD_TIME: Duration = Duration::from_millis(10);
-/// Fields of an answer.
-pub(super) const FIELDS_MAX: usize = 256;
-/// Interim answers before one.
-pub(super) const INTERIM_MAX: usize = 32;

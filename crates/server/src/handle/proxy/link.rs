@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::handle::script::gate::Permit;
-use crate::handle::upstream::http2::{Http2Connection, Http2Stream};
+use crate::handle::upstream::http2::{Http2Stream, SharedConnection};
 use crate::handle::upstream::link::{Link, MemberLink};
 use crate::handle::upstream::members::MemberUse;
 
@@ -15,7 +15,7 @@ pub(super) enum ProxyLink {
 
 /// A place on a connection.
 pub(super) struct Http2Link {
-    pub(super) connection: Rc<Http2Connection>,
+    pub(super) connection: Rc<SharedConnection>,
     /// Once the request was sent.
     pub(super) stream: Option<Rc<Http2Stream>>,
     pub(super) used: MemberUse,

@@ -13,9 +13,7 @@ use std::mem::MaybeUninit;
 
 use hob_http::Fields;
 use hob_http::h1::chunked::{ChunkedDecoder, Decoded};
-use hob_http::limits::HttpLimits;
-
-use crate::handle::proxy::limits::{FIELDS_MAX, INTERIM_MAX};
+use hob_http::limits::{ANSWER_FIELDS_MAX, ANSWER_INTERIM_MAX, HttpLimits};
 
 /// What was asked for, as far as that says where an answer ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -222,7 +220,7 @@ impl AnswerReader {
         }
         if status < 200 && status != 101 {
             self.interim += 1;
-            return match self.interim > INTERIM_MAX {
+            return match self.interim > ANSWER_INTERIM_MAX {
                 true => Err(WireFault("too many interim answers")),
                 false => Ok(Piece::Interim(status, fields)),
             };
@@ -291,7 +289,7 @@ impl AnswerReader {
         let trailers = self.chunked.trailers().map_err(|_| BAD)?;
         let mut fields = Fields::new();
         for (name, value) in &trailers {
-            if role(name) == Role::Passed && !fields.add(name, value) {
+            if is_passed(name) && !fields.add(name, value) {
                 return Err(BAD);
             }
         }
@@ -327,6 +325,11 @@ enum Role {
     Passed,
 }
 
+/// Whether a field is for the client, and not of framing and connection, nor what hob says itself.
+pub(super) fn is_passed(name: &[u8]) -> bool {
+    role(name) == Role::Passed
+}
+
 fn role(name: &[u8]) -> Role {
     const NAMED: &[(&[u8], Role)] = &[
         (b"content-length", Role::ContentLength),
@@ -353,7 +356,7 @@ impl Draft {
         let mut few = [const { MaybeUninit::uninit() }; FIELDS_USUAL];
         match Draft::read_with(bytes, &mut few) {
             Err(TOO_MANY_FIELDS) => {
-                let mut many = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+                let mut many = [const { MaybeUninit::uninit() }; ANSWER_FIELDS_MAX];
                 Draft::read_with(bytes, &mut many)
             }
             read => read,
@@ -572,7 +575,7 @@ mod tests {
         assert_eq!((opened.status, &*opened.body), (101, &b"raw"[..]));
         assert_eq!(&*opened.fields, "Sec-WebSocket-Accept: x\r\n");
         read(Asked::default(), open, 1).unwrap_err();
-        let flood = b"HTTP/1.1 103 Early Hints\r\n\r\n".repeat(INTERIM_MAX + 1);
+        let flood = b"HTTP/1.1 103 Early Hints\r\n\r\n".repeat(ANSWER_INTERIM_MAX + 1);
         read(Asked::default(), &flood, 100).unwrap_err();
     }
 

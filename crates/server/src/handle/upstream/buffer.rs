@@ -114,7 +114,7 @@ impl ReadAhead<'_> {
             return body;
         }
         let len = body.len();
-        let shared = Rc::new(Shared {
+        let shared = Rc::new(AnswerAhead {
             state: RefCell::default(),
             bytes_max: Cell::new(self.bytes_max),
             // One piece may come when there is hardly room.
@@ -134,8 +134,8 @@ impl ReadAhead<'_> {
 }
 
 /// What client and member see of each other.
-struct Shared {
-    state: RefCell<State>,
+struct AnswerAhead {
+    state: RefCell<AheadState>,
     bytes_max: Cell<u64>,
     /// Size of the file.
     ring_bytes: u64,
@@ -143,7 +143,7 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
+struct AheadState {
     held: VecDeque<Bytes>,
     held_bytes: u64,
     /// What stands behind that.
@@ -159,7 +159,7 @@ struct State {
     is_left: bool,
 }
 
-impl State {
+impl AheadState {
     fn bytes(&self) -> u64 {
         self.held_bytes + self.file_bytes
     }
@@ -173,7 +173,7 @@ impl State {
     }
 }
 
-impl Shared {
+impl AnswerAhead {
     /// Reads a body to its end, as far ahead as may be.
     async fn fill(&self, mut body: Box<dyn BodyStream>, counters: &ThreadCounters) {
         let mut is_counted = false;
@@ -297,13 +297,13 @@ impl Shared {
 }
 
 /// A read from the file that is under way.
-type Reading = Pin<Box<dyn Future<Output = io::Result<Bytes>>>>;
+type FileRead = Pin<Box<dyn Future<Output = io::Result<Bytes>>>>;
 
 /// The body as its client gets it.
 struct BufferedBody {
-    shared: Rc<Shared>,
+    shared: Rc<AnswerAhead>,
     len: Option<u64>,
-    reading: Option<Reading>,
+    reading: Option<FileRead>,
 }
 
 impl BufferedBody {

@@ -12,58 +12,44 @@ use crate::handle::upstream::http2::Http2Stream;
 use crate::handle::upstream::patience::Patience;
 use crate::handle::upstream::sending::OutgoingBody;
 
-/// Sends as much as goes at once; the rest follows by itself.
+/// Sends as much as goes at once; the rest follows by itself, and behind it the trailers that
+/// `passes` lets through.
 pub(crate) async fn send(
     stream: &Rc<Http2Stream>,
-    (body, pool): (ProgramRequestBody, &DiskThreads),
-    request: &Request,
-    patience: &Patience,
+    (mut body, pool): (ProgramRequestBody, &DiskThreads),
+    (request, patience): (&Request, &Patience),
+    passes: impl Fn(&[u8]) -> bool + 'static,
 ) {
-    let mut left = Bytes::new();
-    let body = match body {
+    match &mut body {
         ProgramRequestBody::None => return,
-        ProgramRequestBody::Held(bytes) => {
-            left = bytes;
-            let sent = poll_fn(|cx| Poll::Ready(stream.poll_send(cx, &mut left, true))).await;
-            // Else the other side takes nothing more.
+        ProgramRequestBody::Held(left) => {
+            let sent = poll_fn(|cx| Poll::Ready(stream.poll_send(cx, left, true))).await;
+            // Sent, or the other side takes nothing more.
             if sent.is_ready() {
                 return;
             }
-            OutgoingBody::Nothing
         }
-        body => OutgoingBody::new(body, pool),
-    };
+        ProgramRequestBody::Spooled(..) | ProgramRequestBody::Coming(..) => {}
+    }
+    let mut body = OutgoingBody::new(body, pool);
     let (stream, own, notice) = (Rc::clone(stream), request.clone(), patience.notice());
     request.reactor().spawn(async move {
-        let mut body = body;
-        let is_held = matches!(body, OutgoingBody::Nothing);
-        if is_held {
-            let _ = stream.send(left, true).await;
-            return;
-        }
-        loop {
-            match body.next(&own).await {
-                Some(Ok(piece)) => {
-                    if stream.send(piece, body.is_at_end()).await.is_err() {
-                        return;
-                    }
-                    notice.tell();
-                    if body.is_at_end() {
-                        return;
-                    }
-                }
-                // What breaks off must not be taken for whole.
-                Some(Err(())) => return stream.cancel(),
-                None => {
-                    let trailers = own.trailers();
-                    if trailers.is_empty() {
-                        let _ = stream.send(Bytes::new(), true).await;
-                    } else {
-                        stream.end_with(&trailers);
-                    }
-                    return;
-                }
+        while let Some(piece) = body.next(&own).await {
+            // What breaks off must not be taken for whole.
+            let Ok(piece) = piece else {
+                return stream.cancel();
+            };
+            let is_last = body.is_at_end();
+            if stream.send(piece, is_last).await.is_err() || is_last {
+                return;
             }
+            notice.tell();
+        }
+        let mut trailers = own.trailers();
+        trailers.retain(|(name, _)| passes(name));
+        match trailers.is_empty() {
+            true => drop(stream.send(Bytes::new(), true).await),
+            false => stream.end_with(&trailers),
         }
     });
 }

@@ -24,7 +24,7 @@ use crate::handle::upstream::stream::MemberStream;
 const READ_BYTES_MIN: usize = 16 * 1024;
 const READ_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of bodies that wait to be written, of all streams.
-pub(super) const WRITTEN_BYTES_MAX: usize = 64 * 1024;
+const WRITTEN_BYTES_MAX: usize = 64 * 1024;
 
 /// What comes of an answer.
 #[derive(Debug)]
@@ -67,8 +67,8 @@ impl Http2Broken {
 }
 
 /// A connection.
-pub(crate) struct Http2Connection {
-    pub(super) stream: MemberStream,
+pub(crate) struct SharedConnection {
+    stream: MemberStream,
     reactor: Reactor,
     pub(super) state: RefCell<ConnectionState>,
     /// It serves one request: nothing waits for another.
@@ -118,17 +118,17 @@ struct ConnectionIo {
     written: usize,
 }
 
-impl Http2Connection {
+impl SharedConnection {
     /// Begins to speak over a connection that is there; a task of its own drives it from now on.
     pub(super) fn start(
         stream: MemberStream,
         reactor: &Reactor,
         (head_bytes_max, is_single): (usize, bool),
         (age, rest_max): (ConnectionAge, Duration),
-    ) -> Rc<Http2Connection> {
+    ) -> Rc<SharedConnection> {
         let mut out = Vec::new();
         let core = Http2Client::new(head_bytes_max, reactor.now_ms(), &mut out);
-        let connection = Rc::new(Http2Connection {
+        let connection = Rc::new(SharedConnection {
             stream,
             reactor: reactor.clone(),
             state: RefCell::new(ConnectionState {
@@ -218,7 +218,7 @@ impl Http2Connection {
 
     /// TLS is spoken below it.
     pub(crate) fn is_secure(&self) -> bool {
-        matches!(self.stream, MemberStream::Tls(_))
+        self.stream.is_secure()
     }
 
     /// Nothing is under way.
@@ -546,8 +546,8 @@ impl ConnectionState {
     }
 }
 
-/// A stream on a connection that [`Http2Connection::may_open`] one.
-pub(super) fn opened(connection: &Rc<Http2Connection>, id: u32) -> Rc<Http2Stream> {
+/// A stream on a connection that [`SharedConnection::may_open`] one.
+pub(super) fn opened(connection: &Rc<SharedConnection>, id: u32) -> Rc<Http2Stream> {
     connection.add_side(id);
     connection.wake_driver();
     Http2Stream::new(connection, id)

@@ -13,7 +13,7 @@ use hob_http::tls::peer::PeerVersions;
 use hob_trace::metric::ThreadCounters;
 
 use crate::handle::upstream::fail::UpstreamFailure;
-use crate::handle::upstream::http2::connection::{Http2Broken, Http2Connection};
+use crate::handle::upstream::http2::connection::{Http2Broken, SharedConnection};
 use crate::handle::upstream::kept::ConnectionAge;
 use crate::handle::upstream::link::{Connection, LinkTerms, connect, may_be_twice};
 use crate::handle::upstream::members::{Member, MemberUse};
@@ -53,7 +53,7 @@ pub(crate) struct Http2Connections {
 /// Those to one member.
 struct MemberConnections {
     member: std::sync::Weak<Member>,
-    open: Vec<Weak<Http2Connection>>,
+    open: Vec<Weak<SharedConnection>>,
     /// Somebody makes one.
     is_sought: bool,
     /// The last one that was sought is there.
@@ -78,7 +78,7 @@ pub(crate) struct Http2Wish<'a> {
 /// What there is for a request.
 pub(crate) enum Http2Found {
     /// A connection with room for it; true where it had served others.
-    Shared(Rc<Http2Connection>, bool),
+    Shared(Rc<SharedConnection>, bool),
     /// A new one, on which HTTP/1.1 was agreed.
     Http1(MemberStream, ConnectionAge),
     /// The member speaks HTTP/1.1.
@@ -109,7 +109,7 @@ impl Http2Connections {
         }
         let mut connection = wish.connection;
         let seeking = loop {
-            let fits = |one: &Http2Connection| {
+            let fits = |one: &SharedConnection| {
                 one.is_on(wish.head_bytes_max, terms) && one.may_open(wish.for_tunnel)
             };
             if connection == Connection::Any
@@ -176,7 +176,7 @@ impl Http2Connections {
         }
         let how = (wish.head_bytes_max, shared_by.is_none());
         let times = (age, used.member().kept.idle_max());
-        let made = Http2Connection::start(stream, reactor, how, times);
+        let made = SharedConnection::start(stream, reactor, how, times);
         let limit = reactor.timer();
         limit.set(terms.connect);
         let greeted = poll_fn(|cx| match made.poll_greeted(cx) {
@@ -256,7 +256,7 @@ impl Http2Connections {
 
 impl MemberConnections {
     /// One over which a request may go that fits. Those that take none any more are forgotten.
-    fn find(&mut self, fits: impl Fn(&Http2Connection) -> bool) -> Option<Rc<Http2Connection>> {
+    fn find(&mut self, fits: impl Fn(&SharedConnection) -> bool) -> Option<Rc<SharedConnection>> {
         let mut found = None;
         self.open.retain(|one| {
             let Some(one) = one.upgrade().filter(|one| one.is_lasting()) else {

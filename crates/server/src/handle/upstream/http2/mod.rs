@@ -10,7 +10,7 @@ pub mod connections;
 mod stream;
 
 pub(crate) use body::send;
-pub(crate) use connection::{Http2Broken, Http2Connection, StreamPart};
+pub(crate) use connection::{Http2Broken, SharedConnection, StreamPart};
 pub use connections::HttpVersions;
 pub(crate) use connections::{Http2Connections, Http2Found, Http2Wish};
 pub(crate) use stream::Http2Stream;

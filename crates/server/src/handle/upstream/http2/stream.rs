@@ -9,12 +9,12 @@ use hob_http::Bytes;
 use hob_http::h2::client::RequestBlock;
 
 use crate::handle::upstream::http2::connection::{
-    ConnectionState, Http2Broken, Http2Connection, StreamPart, opened,
+    ConnectionState, Http2Broken, SharedConnection, StreamPart, opened,
 };
 
 /// A stream. One task may read and one write. Dropped before its end, it is taken back.
 pub(crate) struct Http2Stream {
-    connection: Rc<Http2Connection>,
+    connection: Rc<SharedConnection>,
     id: u32,
     /// How often something had come over the connection when this began.
     reads: u64,
@@ -28,7 +28,7 @@ impl Http2Stream {
     /// Sends a head, which `write` makes; with `ends` that is all. `None` where the connection has
     /// no room for it any more.
     pub(crate) fn open(
-        connection: &Rc<Http2Connection>,
+        connection: &Rc<SharedConnection>,
         (is_head_method, ends): (bool, bool),
         write: impl FnOnce(&mut RequestBlock<'_>),
     ) -> Option<Rc<Http2Stream>> {
@@ -43,7 +43,7 @@ impl Http2Stream {
         Some(opened(connection, id))
     }
 
-    pub(super) fn new(connection: &Rc<Http2Connection>, id: u32) -> Rc<Http2Stream> {
+    pub(super) fn new(connection: &Rc<SharedConnection>, id: u32) -> Rc<Http2Stream> {
         Rc::new(Http2Stream {
             connection: Rc::clone(connection),
             id,
@@ -69,20 +69,13 @@ impl Http2Stream {
 
     /// Sends a piece of the body, as far as the member takes it; with `ends` the last one.
     pub(crate) async fn send(&self, mut piece: Bytes, ends: bool) -> Result<(), TakesNoMore> {
-        loop {
-            if piece.is_empty() && !ends {
-                return Ok(());
+        if piece.is_empty() {
+            if ends {
+                self.push(&[], true);
             }
-            if !piece.is_empty() {
-                poll_fn(|cx| self.poll_send(cx, &mut piece, ends)).await?;
-                if piece.is_empty() {
-                    return Ok(());
-                }
-                continue;
-            }
-            self.push(&[], true);
             return Ok(());
         }
+        poll_fn(|cx| self.poll_send(cx, &mut piece, ends)).await
     }
 
     /// Sends as much as goes now.
