@@ -98,7 +98,7 @@ const TESTS: &[CiStep] = &[
         name: "test",
         call: Call::Xtask(&["test"]),
         needs: Needs::Program,
-        limit: minutes(35),
+        limit: minutes(50),
     },
     CiStep {
         name: "over-tls",
@@ -162,7 +162,7 @@ const PARTS: &[CiStep] = &[
         name: "pages",
         call: Call::Xtask(&["pages"]),
         needs: Needs::Program,
-        limit: minutes(8),
+        limit: minutes(20),
     },
     CiStep {
         name: "generated",
@@ -186,13 +186,13 @@ const PARTS: &[CiStep] = &[
         name: "package",
         call: Call::Xtask(&["dist", "--check"]),
         needs: Needs::Program,
-        limit: minutes(12),
+        limit: minutes(20),
     },
     CiStep {
         name: "conformance",
         call: Call::Xtask(QUICK_JUDGES),
         needs: Needs::Program,
-        limit: minutes(10),
+        limit: minutes(20),
     },
 ];
 

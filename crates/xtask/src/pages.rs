@@ -5,13 +5,16 @@
 //! words.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 use crate::native;
-use crate::run;
+use crate::run::{self, Finished};
 use crate::tally::TestTally;
 
 const BROWSER: &str = "/usr/bin/chromium";
+/// How long one of npm's scripts may take; the browser's take two minutes on an idle machine.
+const LIMIT: Duration = Duration::from_secs(15 * 60);
 
 /// Runs the checks; the last line counts them.
 pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String> {
@@ -52,11 +55,9 @@ fn npm(ui: &Path, arguments: &[&str]) -> Result<(bool, String), String> {
     npm.env("PATH", path);
     npm.args(["--silent"]).args(arguments).current_dir(ui);
     npm.env("HOB", hob).env("NO_COLOR", "1");
-    let output = npm.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
-    let output = output.map_err(|error| format!("starting npm: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    print!("{text}");
-    Ok((output.status.success(), text))
+    let log = native::target_folder()?.join("ci/npm");
+    let Finished { is_success, text } = run::shown(&mut npm, &log, LIMIT)?;
+    Ok((is_success, text))
 }
 
 /// The count of vitest's line `Tests  1 failed | 66 passed (67)`; one failure where there is none.

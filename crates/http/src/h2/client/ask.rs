@@ -75,7 +75,8 @@ impl Http2Client {
         Some(room as usize)
     }
 
-    /// Appends a piece of a body, no more than [`Http2Client::room`]; nothing where the stream is over.
+    /// Appends a piece of a body, no more than [`Http2Client::room`]; nothing where the stream is
+    /// over.
     pub fn push_data(&mut self, id: u32, bytes: &[u8], ends: bool, out: &mut Vec<u8>) {
         let len = bytes.len() as i64;
         let Some(stream) = self.find(id).filter(|stream| !stream.is_sent) else {
