@@ -13,3 +13,5 @@ mod files;
 mod limits;
 #[path = "page/place.rs"]
 mod place;
+#[path = "page/sql.rs"]
+mod sql;

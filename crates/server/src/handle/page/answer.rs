@@ -6,25 +6,29 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Instant;
 
-use hob_http::{Answered, Body, Bytes, HandlerPhase, Request, Response};
+use hob_http::{Answered, Body, Bytes, HandlerPhase, Known, Request, Response};
 use hob_page::host::PageHead;
 use hob_page::limits::PageUse;
 use hob_page::request::{Invocation, PageRequest};
+use hob_page::sql_page::SqlPageFormat;
 use hob_trace::metric::ThreadCounters;
 use hob_trace::watch::RequestStage;
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::files::open::May;
 use crate::handle::page::fail::{refuse, respond};
-use crate::handle::page::files::{FileLookupError, FileUse, KnownFile, LookMoment};
+use crate::handle::page::files::{
+    FileLookupError, FileUse, KnownFile, LookMoment, PageSource, is_sql_name,
+};
 use crate::handle::page::output::{Begun, OutputReader, PageBody, PageOutput, RunEnd};
-use crate::handle::page::request::{AskedBlock, is_form};
+use crate::handle::page::request::{AskedBlock, is_cross_site, is_form};
+use crate::handle::page::run::{SqlRun, WaitingRun};
 use crate::handle::page::{FORM_BYTES_MAX, Pages, request, run};
 use crate::handle::script::body::BodyCollectError;
 use crate::handle::script::fail::broken_body;
 use crate::handle::script::head::{CgiHead, CgiHeadProgress, HeadReader};
 use crate::handle::script::reply;
-use crate::handle::{AnswersRoute, plain};
+use crate::handle::{AnswersRoute, html, plain};
 use crate::serve::context::OnRoute;
 
 /// Longest head that a page prints itself, in bytes.
@@ -48,10 +52,14 @@ pub(super) fn asked<'a>(pages: &Pages, rest: &'a [u8]) -> AskedPage<'a> {
     };
     if let Some(invocation) = Invocation::parse(rest)
         && pages.files.is_page_name(invocation.page)
+        && !is_sql_name(invocation.page)
     {
         return AskedPage::Block(invocation);
     }
-    let page = rest.trim_end_matches('/');
+    let page = match is_sql_name(rest) {
+        true => rest,
+        false => rest.trim_end_matches('/'),
+    };
     match pages.files.is_page_name(page) && !page.contains('\0') {
         true => AskedPage::Page(page),
         false => AskedPage::Nothing,
@@ -68,9 +76,14 @@ impl AnswersRoute for Pages {
         }
         let (name, block) = match asked(self, &on.path[on.below..]) {
             AskedPage::Block(Invocation { page, block }) => (page, Some(block)),
+            AskedPage::Page(page) if is_sql_name(page) => (page, None),
             AskedPage::Page(page) if request.head().method() != b"POST" => (page, None),
             AskedPage::Page(_) | AskedPage::Nothing => return Answered::Ready(plain::error(404)),
         };
+        if is_sql_name(name) && request.head().method() == b"POST" && is_cross_site(request) {
+            let reason = "another site asks for a page that may write";
+            return Answered::Ready(refuse(request, 403, reason));
+        }
         let asked = PageAsk {
             pages: Arc::clone(self),
             request: request.clone(),
@@ -132,6 +145,12 @@ impl PageAsk {
 
     /// Runs the page here, or has it run where it may wait.
     fn begin(self, form: &[u8]) -> Answered {
+        if is_sql_name(&self.name) {
+            return match self.told("", form) {
+                Ok(told) => Answered::Later(Box::pin(self.wait(told))),
+                Err(end) => Answered::Ready(self.failed(&end)),
+            };
+        }
         let found = self
             .pages
             .files
@@ -207,7 +226,8 @@ impl PageAsk {
 
     fn to_first_block(&self, file: &KnownFile) -> Response {
         let page = match &file.page {
-            Ok(page) => page,
+            Ok(PageSource::Macro(page)) => page,
+            Ok(PageSource::Sql(_)) => return self.failed(&RunEnd::NoBlock),
             Err(fault) => return self.failed(&RunEnd::Fault(fault.clone())),
         };
         let entries = page.entries();
@@ -239,11 +259,16 @@ impl PageAsk {
         let time = self.pages.time();
         let output = PageOutput::new(Instant::now() + time);
         let reader = OutputReader(Arc::clone(&output));
-        let (pages, name, moment) = (Arc::clone(&self.pages), self.name.clone(), self.moment);
-        let is_watched = self.request.is_traced();
+        let pages = Arc::clone(&self.pages);
+        let asked = WaitingRun {
+            name: self.name.clone(),
+            request: told,
+            moment: self.moment,
+            sql: self.sql(),
+            is_watched: self.request.is_traced(),
+        };
         let queued = self.pages.threads.run(move |connections| {
-            let asked = (&*name, &told);
-            run::waiting(&pages, asked, moment, connections, &output, is_watched);
+            run::waiting(&pages, &asked, connections, &output);
         });
         if queued.is_err() {
             self.counters.limit_page_queue.add(1);
@@ -288,6 +313,42 @@ impl PageAsk {
         }
     }
 
+    /// How the page's statements are run, where it is statements.
+    fn sql(&self) -> Option<SqlRun> {
+        let head = self.request.head();
+        is_sql_name(&self.name).then(|| SqlRun {
+            format: self.format(),
+            query: self.request.query().unwrap_or_default().to_vec(),
+            reads_only: head.method() != b"POST",
+        })
+    }
+
+    fn format(&self) -> SqlPageFormat {
+        let accept = self.request.head().joined(Known::Accept);
+        SqlPageFormat::accepted(accept.as_deref().unwrap_or_default())
+    }
+
+    /// An answer without a head of its own.
+    fn with_head(&self, head: &PageHead, body: Body) -> Response {
+        let mut fields = plain::named();
+        let content_type = match head.is_xml {
+            true => "text/xml; charset=utf-8",
+            false => html::CONTENT_TYPE,
+        };
+        if !is_sql_name(&self.name) {
+            fields.add(b"Content-Type", content_type.as_bytes());
+            return with_cookies(Response::new(200, fields, body), head);
+        }
+        let format = self.format();
+        fields.add(b"Content-Type", format.content_type().as_bytes());
+        fields.add(b"Vary", b"Accept");
+        if format == SqlPageFormat::Html {
+            let policy = html::CONTENT_SECURITY_POLICY;
+            fields.add(b"Content-Security-Policy", policy.as_bytes());
+        }
+        Response::new(200, fields, body)
+    }
+
     /// The answer of a run that has ended.
     fn whole(&self, head: &PageHead, mut pieces: Vec<Bytes>, end: &RunEnd) -> Response {
         if let RunEnd::Done(used) = end {
@@ -302,7 +363,7 @@ impl PageAsk {
                 true => Body::Empty,
                 false => Body::Bytes(bytes),
             };
-            return with_head(head, body);
+            return self.with_head(head, body);
         }
         let (own, begin) = match self.own_head(&bytes) {
             Ok(own) => own,
@@ -336,7 +397,7 @@ impl PageAsk {
         let body = PageBody::new(reader, first, &self.request, counters, &self.pool);
         let body = Body::Stream(Box::new(body));
         let Some(own) = own else {
-            return with_head(head, body);
+            return self.with_head(head, body);
         };
         if own.local.is_some() {
             return with_cookies(reply::head_alone(own), head);
@@ -373,17 +434,6 @@ pub(super) fn count(counters: &ThreadCounters, used: &PageUse) {
     counters
         .page_refused_values
         .add(used.refused_outputs.into());
-}
-
-/// A page's answer without a head of its own.
-fn with_head(head: &PageHead, body: Body) -> Response {
-    let mut fields = plain::named();
-    let content_type: &[u8] = match head.is_xml {
-        true => b"text/xml; charset=utf-8",
-        false => b"text/html; charset=utf-8",
-    };
-    fields.add(b"Content-Type", content_type);
-    with_cookies(Response::new(200, fields, body), head)
 }
 
 fn with_cookies(mut response: Response, head: &PageHead) -> Response {

@@ -37,6 +37,8 @@ struct OpenDatabase {
 pub(super) struct RunDatabases<'a> {
     pub(super) settings: &'a PagesSettings,
     pub(super) connections: &'a ThreadDatabases,
+    /// Nothing is written.
+    pub(super) reads_only: Cell<bool>,
 }
 
 impl ThreadDatabases {
@@ -150,6 +152,9 @@ impl Database for RunDatabases<'_> {
     ) -> Result<RunDone, FunctionFault> {
         let settings = self.named(name)?;
         let connection = self.connections.connection(settings)?;
+        if self.reads_only.get() {
+            connection.database.read_only()?;
+        }
         let started = Instant::now();
         let mut counted = CountedRows { rows, count: 0 };
         let done = connection.database.run(name, statement, &mut counted);
@@ -161,6 +166,11 @@ impl Database for RunDatabases<'_> {
             tracing::warn!("page: slow statement of {name}: {ms} ms, {rows} rows: {text}");
         }
         done
+    }
+
+    fn read_only(&self) -> Result<(), FunctionFault> {
+        self.reads_only.set(true);
+        Ok(())
     }
 
     fn commit(&self) -> Result<(), FunctionFault> {

@@ -7,7 +7,7 @@ use hob_http::{Body, Fields, Response};
 use crate::explain::{ExplainedProgram, Explanation, OnExplained, shown};
 use crate::handle::page::Pages;
 use crate::handle::page::answer::{AskedPage, asked};
-use crate::handle::page::files::FileLookupError;
+use crate::handle::page::files::{FileLookupError, PageSource};
 use crate::handle::{ExplainsRoute, plain};
 
 impl ExplainsRoute for Pages {
@@ -31,7 +31,8 @@ impl ExplainsRoute for Pages {
         };
         match &found.page {
             Err(fault) => told.notes.push(fault.to_string()),
-            Ok(page) => {
+            Ok(PageSource::Sql(_)) => {}
+            Ok(PageSource::Macro(page)) => {
                 let entries = page.entries().join(", ");
                 told.notes
                     .push(format!("blocks that stand in the page itself: {entries}"));

@@ -38,6 +38,12 @@ impl PageFailure {
                 "the page has no such block",
                 String::new(),
             ),
+            RunEnd::Writes => failure(
+                405,
+                Fault::Client,
+                "the page writes: it is asked for by POST",
+                String::new(),
+            ),
             RunEnd::NoPage(error) => match error {
                 FileLookupError::Missing => {
                     failure(404, Fault::Client, "there is no such page", String::new())
@@ -111,6 +117,9 @@ pub(super) fn respond(
     let failure = PageFailure::of(end);
     let status = failure.as_ref().map_or(500, |failure| failure.status);
     let mut response = plain::error(status);
+    if matches!(end, RunEnd::Writes) {
+        response.fields_mut().add(b"Allow", b"POST, OPTIONS");
+    }
     let Some(failure) = failure.filter(|failure| !failure.details.is_empty()) else {
         return response;
     };

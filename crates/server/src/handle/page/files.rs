@@ -11,6 +11,7 @@ use foldhash::fast::RandomState;
 use hob_page::fault::PageFault;
 use hob_page::host::{SourceFault, Sources};
 use hob_page::ini::Ini;
+use hob_page::sql_page::SqlPage;
 use hob_page::tree::Page;
 use hob_trace::Mutex;
 
@@ -37,9 +38,18 @@ pub(super) enum FileUse {
     Body,
 }
 
+/// What stands in a file.
+#[derive(Clone)]
+pub(super) enum PageSource {
+    /// The macro language.
+    Macro(Arc<Page>),
+    /// Statements.
+    Sql(Arc<SqlPage>),
+}
+
 /// A file as it was read last.
 pub(super) struct KnownFile {
-    pub(super) page: Result<Arc<Page>, PageFault>,
+    pub(super) page: Result<PageSource, PageFault>,
     stamp: Stamp,
     looked_ms: AtomicU64,
     /// A run of it had to wait for something.
@@ -157,11 +167,18 @@ impl PageFiles {
         }
         let source = read(fd, stamp, name)?;
         let page = match file_use {
-            FileUse::Body => Page::parse_body(name, &source),
-            FileUse::Page | FileUse::Declarations => Page::parse(name, &source),
+            FileUse::Page if is_sql_name(name) => {
+                // Any other file of SQL is none of ours to show.
+                if !SqlPage::is_one(&source) {
+                    return Err(FileLookupError::Missing);
+                }
+                SqlPage::parse(name, &source).map(|page| PageSource::Sql(Arc::new(page)))
+            }
+            FileUse::Body => Page::parse_body(name, &source).map(PageSource::of),
+            FileUse::Page | FileUse::Declarations => Page::parse(name, &source).map(PageSource::of),
         };
         let found = Arc::new(KnownFile {
-            page: page.map(Arc::new),
+            page,
             stamp,
             looked_ms: AtomicU64::new(moment.now_ms),
             waits: AtomicBool::new(false),
@@ -202,6 +219,18 @@ impl PageFiles {
     }
 }
 
+impl PageSource {
+    fn of(page: Page) -> PageSource {
+        PageSource::Macro(Arc::new(page))
+    }
+}
+
+/// Whether a page of this name is made of statements.
+pub(super) fn is_sql_name(name: &str) -> bool {
+    let ending = name.len().checked_sub(4).and_then(|at| name.get(at..));
+    ending.is_some_and(|ending| ending.eq_ignore_ascii_case(".sql"))
+}
+
 /// A folder of the initialization file, which a relative path begins at.
 fn below_ini(ini_folder: Option<&Path>, folder: &str) -> Option<PathBuf> {
     Some(ini_folder?.join(folder))
@@ -234,7 +263,11 @@ impl RunFiles<'_> {
         // A path from the root is one from the folder.
         let name = name.trim_start_matches('/');
         match self.files.find(name, file_use, self.moment) {
-            Ok(found) => found.page.clone().map_err(SourceFault::Wrong),
+            Ok(found) => match found.page.clone() {
+                Ok(PageSource::Macro(page)) => Ok(page),
+                Ok(PageSource::Sql(_)) => Err(SourceFault::Missing),
+                Err(fault) => Err(SourceFault::Wrong(fault)),
+            },
             Err(FileLookupError::WouldWait) => {
                 self.would_wait.set(true);
                 Err(SourceFault::Missing)

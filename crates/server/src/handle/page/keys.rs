@@ -28,7 +28,7 @@ pub(crate) static PAGE: SchemaTable = SchemaTable {
         SchemaKey::new("endings", Texts, Preset::Texts(ENDINGS))
             .says(
                 "How names of pages end; others are not there. Files that pages include may have \
-                 any name.",
+                 any name. A file of SQL is a page if its first line is `-- hob: page`.",
             )
             .example("[\".page\", \".d2w\"]")
             .aka(&["extensions", "suffixes"]),
@@ -92,7 +92,7 @@ pub(crate) static PAGE: SchemaTable = SchemaTable {
     ],
 };
 
-const ENDINGS: &[&str] = &[".page", ".d2w", ".mac", ".ndm", ".dtw", ".mbr"];
+const ENDINGS: &[&str] = &[".page", ".sql", ".d2w", ".mac", ".ndm", ".dtw", ".mbr"];
 const ESCAPE_WORDS: &[&str] = &["context", "html", "off"];
 
 /// What a word of `escape` means.

@@ -45,6 +45,8 @@ pub(super) enum RunEnd {
     Done(PageUse),
     /// There is no such block.
     NoBlock,
+    /// It would write, and is to read alone.
+    Writes,
     /// There is no such page.
     NoPage(FileLookupError),
     /// It was ended, or ended itself.

@@ -13,12 +13,16 @@ use hob_page::host::{
 use hob_page::limits::PageUse;
 use hob_page::request::PageRequest;
 use hob_page::sql::{Database, DatabaseName, RowSink, RunDone, Statement};
+use hob_page::sql_page::{self, SqlPageEnd, SqlPageFormat, SqlPageRequest};
 use jiff::Zoned;
 
 use crate::handle::files::open::May;
+use crate::handle::html;
 use crate::handle::page::Pages;
 use crate::handle::page::database::{RunDatabases, ThreadDatabases};
-use crate::handle::page::files::{FileUse, KnownFile, LookMoment, RunFiles};
+use crate::handle::page::files::{
+    FileLookupError, FileUse, KnownFile, LookMoment, PageSource, RunFiles,
+};
 use crate::handle::page::output::{PageOutput, RunEnd, RunSink};
 
 /// Events of a run that are kept for who watches.
@@ -53,7 +57,8 @@ pub(super) fn inline(
         return None;
     }
     let page = match &file.page {
-        Ok(page) => page,
+        Ok(PageSource::Macro(page)) => page,
+        Ok(PageSource::Sql(_)) => return None,
         Err(fault) => return Some(Err(fault.clone())),
     };
     let sources = RunFiles {
@@ -95,14 +100,33 @@ pub(super) fn inline(
     }))
 }
 
+/// What a thread is asked to run.
+pub(super) struct WaitingRun {
+    /// The page's name.
+    pub(super) name: String,
+    pub(super) request: PageRequest,
+    pub(super) moment: LookMoment,
+    /// Of a page that is statements.
+    pub(super) sql: Option<SqlRun>,
+    /// Somebody wants to know what happens.
+    pub(super) is_watched: bool,
+}
+
+/// How statements are run that are a page.
+pub(super) struct SqlRun {
+    pub(super) format: SqlPageFormat,
+    /// The query, as it was sent.
+    pub(super) query: Vec<u8>,
+    /// Nothing is written.
+    pub(super) reads_only: bool,
+}
+
 /// Runs a page on a thread that may wait.
 pub(super) fn waiting(
     pages: &Pages,
-    (name, request): (&str, &PageRequest),
-    moment: LookMoment,
+    asked: &WaitingRun,
     connections: &ThreadDatabases,
     output: &Arc<PageOutput>,
-    is_watched: bool,
 ) {
     let lost = EndsOutput(output);
     if !output.begin() {
@@ -110,8 +134,8 @@ pub(super) fn waiting(
     }
     CURRENT.set(Some(Arc::clone(output)));
     let mut events = RunEvents::default();
-    let trace = is_watched.then_some(&mut events);
-    let end = run_found(pages, (name, request), moment, connections, output, trace);
+    let trace = asked.is_watched.then_some(&mut events);
+    let end = run_found(pages, asked, connections, output, trace);
     CURRENT.set(None);
     connections.end_run();
     std::mem::forget(lost);
@@ -130,49 +154,68 @@ impl Drop for EndsOutput<'_> {
 
 fn run_found(
     pages: &Pages,
-    (name, request): (&str, &PageRequest),
-    moment: LookMoment,
+    asked: &WaitingRun,
     connections: &ThreadDatabases,
     output: &Arc<PageOutput>,
     trace: Option<&mut RunEvents>,
 ) -> RunEnd {
     let moment = LookMoment {
         may: May::Wait,
-        ..moment
+        ..asked.moment
     };
-    let page = match pages.files.find(name, FileUse::Page, moment) {
+    let source = match pages.files.find(&asked.name, FileUse::Page, moment) {
         Ok(found) => found.page.clone(),
         Err(error) => return RunEnd::NoPage(error),
-    };
-    let page = match page {
-        Ok(page) => page,
-        Err(fault) => return RunEnd::Fault(fault),
-    };
-    let sources = RunFiles {
-        files: &pages.files,
-        moment,
-        would_wait: Cell::new(false),
     };
     let database = RunDatabases {
         settings: &pages.settings,
         connections,
+        reads_only: Cell::new(false),
     };
     let clock = RunClock(Instant::now());
-    let host = Host {
-        sources: &sources,
-        database: Some(&database),
-        programs: &Absent,
-        files: &Absent,
-        registries: &Absent,
-        visits: &Absent,
-        clock: &clock,
-    };
-    let mut sink = RunSink(output);
     let trace = trace.map(|events| events as &mut dyn Trace);
-    match hob_page::run::run(&page, request, &pages.waiting, None, host, &mut sink, trace) {
-        Ok(outcome) if outcome.has_block => RunEnd::Done(outcome.used),
-        Ok(_) => RunEnd::NoBlock,
-        Err(fault) => RunEnd::Fault(fault),
+    let request = &asked.request;
+    match (source, &asked.sql) {
+        (Err(fault), _) => RunEnd::Fault(fault),
+        (Ok(PageSource::Sql(page)), Some(sql)) => {
+            database.reads_only.set(sql.reads_only);
+            let request = SqlPageRequest {
+                fields: &request.fields,
+                query: &sql.query,
+                format: sql.format,
+                style: html::STYLE,
+                limits: &pages.waiting.limits,
+            };
+            let mut sink = RunSink(output);
+            match sql_page::run(&page, request, &database, &clock, &mut sink, trace) {
+                Ok(SqlPageEnd::Done(used)) => RunEnd::Done(used),
+                Ok(SqlPageEnd::Writes) => RunEnd::Writes,
+                Err(fault) => RunEnd::Fault(fault),
+            }
+        }
+        (Ok(PageSource::Macro(page)), None) => {
+            let sources = RunFiles {
+                files: &pages.files,
+                moment,
+                would_wait: Cell::new(false),
+            };
+            let host = Host {
+                sources: &sources,
+                database: Some(&database),
+                programs: &Absent,
+                files: &Absent,
+                registries: &Absent,
+                visits: &Absent,
+                clock: &clock,
+            };
+            let mut sink = RunSink(output);
+            match hob_page::run::run(&page, request, &pages.waiting, None, host, &mut sink, trace) {
+                Ok(outcome) if outcome.has_block => RunEnd::Done(outcome.used),
+                Ok(_) => RunEnd::NoBlock,
+                Err(fault) => RunEnd::Fault(fault),
+            }
+        }
+        (Ok(_), _) => RunEnd::NoPage(FileLookupError::Missing),
     }
 }
 
@@ -188,6 +231,10 @@ impl Database for UnaskedDatabase {
     ) -> Result<RunDone, FunctionFault> {
         self.0.set(true);
         Err(FunctionFault::new(-1, "it would have to wait"))
+    }
+
+    fn read_only(&self) -> Result<(), FunctionFault> {
+        Ok(())
     }
 
     fn commit(&self) -> Result<(), FunctionFault> {
