@@ -309,6 +309,57 @@ fn a_transaction_is_kept_whole_or_not_at_all() {
 }
 
 #[test]
+fn what_may_only_read_cannot_be_made_to_write() {
+    let server = PostgresServer::start(&[]);
+    let writer = database(&server);
+    lines(&writer, "CREATE TABLE t (id int)", &[]);
+    writer.commit().expect("it is committed");
+    let reads = PostgresOptions {
+        is_read_only: true,
+        ..PostgresOptions::parse(&server.url("hob")).expect("a URL")
+    };
+    let reader = PostgresDatabase::open(reads, None).expect("it is reached");
+    for text in [
+        "SET TRANSACTION READ WRITE",
+        "SET LOCAL transaction_read_only = off",
+        "SET LOCAL U&\"transaction\\005fread_only\" = off",
+    ] {
+        assert_eq!(code(&reader, text, &[]), failed(-817, "25006"), "{text}");
+    }
+    let setting = "SELECT set_config('transaction_read_only', 'off', true)";
+    assert_eq!(code(&reader, setting, &[]).1, "25001");
+    let setting = "SELECT set_config('default_transaction_read_only', 'off', false)";
+    assert_eq!(code(&reader, setting, &[]).0, 0);
+    reader.commit().expect("it only read");
+    assert_eq!(
+        code(&reader, "INSERT INTO t VALUES (1)", &[]),
+        failed(-817, "25006")
+    );
+    reader.rollback().expect("it only read");
+    lines(
+        &reader,
+        "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+        &[],
+    );
+    assert_eq!(lines(&reader, "SELECT count(*) FROM t", &[])[1], "0");
+    // Ends that nobody waits for are seen by the next statement, and by others at once.
+    for _ in 0..100 {
+        reader.commit().expect("it only read");
+        lines(&reader, "SELECT id FROM t", &[]);
+        lines(&writer, "INSERT INTO t VALUES (1)", &[]);
+        writer.rollback().expect("it is undone");
+    }
+    writer.commit().expect("nothing is open");
+    assert_eq!(lines(&writer, "SELECT count(*) FROM t", &[])[1], "0");
+}
+
+#[test]
+fn connections_go_from_thread_to_thread() {
+    fn goes<T: Send>() {}
+    goes::<PostgresDatabase>();
+}
+
+#[test]
 fn a_server_that_was_killed_is_found_again() {
     let mut server = PostgresServer::start(&[]);
     let database = database(&server);
@@ -415,6 +466,9 @@ fn a_million_rows_are_handed_over_without_being_kept() {
         code(&database, "SELECT repeat('x', 17 << 20)", &[]),
         failed(-302, "22001")
     );
+    database.rollback().expect("it is undone");
+    let large = "SELECT repeat('x', 3 << 20) FROM generate_series(1, 64)";
+    assert_eq!(code(&database, large, &[]), failed(-302, "22001"));
     database.rollback().expect("it is undone");
     assert_eq!(lines(&database, "SELECT 1 AS a", &[]), ["a", "1"]);
 }

@@ -79,12 +79,12 @@ impl PostgresDatabase {
     /// A session for the next statement: the one there is, or a new one.
     fn connected(&self) -> Result<(), FunctionFault> {
         let mut held = self.session.borrow_mut();
-        if held.as_ref().is_some_and(PostgresSession::is_stale) {
+        let watch = &mut self.watch.borrow_mut();
+        if held.as_mut().is_some_and(|session| session.is_stale(watch)) {
             *held = None;
         }
         if held.is_none() {
-            let session = PostgresSession::open(&self.watch.borrow().options)?;
-            *held = Some(session);
+            *held = Some(PostgresSession::open(&watch.options)?);
         }
         Ok(())
     }
@@ -199,7 +199,15 @@ impl Database for PostgresDatabase {
                     "a transaction begins by itself; TRANSACTION_SCOPE says where it ends",
                 );
             }
-            ["SET", "LOCAL" | "TRANSACTION" | "CONSTRAINTS", ..] => {}
+            ["SET", "LOCAL" | "TRANSACTION" | "CONSTRAINTS", ..] => {
+                let is_read_only = self.watch.borrow().options.is_read_only;
+                let text = statement.text.to_ascii_uppercase();
+                // A name in quotes may be any.
+                let writes = ["WRITE", "READ_ONLY", "\""];
+                if is_read_only && writes.iter().any(|word| text.contains(word)) {
+                    return Err(coded((-817, "25006"), "nothing may be written here"));
+                }
+            }
             [
                 "SET" | "RESET" | "DISCARD" | "LISTEN" | "PREPARE" | "DEALLOCATE",
                 ..,

@@ -13,7 +13,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
@@ -38,13 +38,15 @@ const FIRST_ROWS: i32 = 64;
 const ROWS_MAX: u64 = 4_096;
 /// About so many bytes of rows are kept here at once.
 const ROWS_BYTES: u64 = 256 << 10;
+/// Bytes of rows that may come at once: rows of very different size come together.
+const ROUND_BYTES_MAX: usize = 64 << 20;
 /// Bytes of rows that are kept while a transaction ends in the middle of a result.
 const KEPT_BYTES_MAX: u64 = 16 << 20;
 /// How long a server may take to cancel a statement.
 const CANCEL_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Names of columns, shared by a statement and its results.
-pub(super) type Columns = Rc<[String]>;
+pub(super) type Columns = Arc<[String]>;
 
 /// What a page's statement is to the server.
 pub(super) struct Asked<'a> {
@@ -103,6 +105,9 @@ pub(super) struct PostgresSession {
     key: CancelKey,
     /// As the server says: `I` idle, `T` in a transaction, `E` in one that failed.
     status: u8,
+    /// Ends of transactions that were sent, and whose answers nobody waits for.
+    pending_ends: usize,
+    is_read_only: bool,
     has_savepoint: bool,
     /// Statements of this transaction that succeeded.
     pub(super) done_count: u64,
@@ -132,6 +137,8 @@ impl PostgresSession {
             wire,
             key,
             status: b'I',
+            pending_ends: 0,
+            is_read_only: options.is_read_only,
             has_savepoint: false,
             done_count: 0,
             prepared: HashMap::new(),
@@ -141,8 +148,23 @@ impl PostgresSession {
     }
 
     /// Nothing is going on, and yet there is something to be read: the server has ended it.
-    pub(super) fn is_stale(&self) -> bool {
-        self.status == b'I' && self.results.is_empty() && self.wire.is_stale()
+    pub(super) fn is_stale(&mut self, watch: &mut Watch) -> bool {
+        if self.status != b'I' || !self.results.is_empty() {
+            return false;
+        }
+        self.settle(watch).is_err() || self.wire.is_stale()
+    }
+
+    /// Takes the answers that nobody waited for.
+    fn settle(&mut self, watch: &mut Watch) -> Result<(), SessionFault> {
+        while self.pending_ends > 0 {
+            self.answers(watch)?;
+            self.pending_ends -= 1;
+            if self.status != b'I' {
+                return Err(SessionFault::Gone(lost_result()));
+            }
+        }
+        Ok(())
     }
 
     /// Statements that are prepared.
@@ -227,7 +249,7 @@ impl PostgresSession {
         match self.prepared.get_mut(asked.text) {
             Some(known) => {
                 known.last_use = self.use_count;
-                (known.name.clone(), Some(Rc::clone(&known.columns)))
+                (known.name.clone(), Some(Arc::clone(&known.columns)))
             }
             None if asked.is_kept => (format!("s{}", self.use_count), None),
             None => (String::new(), None),
@@ -256,7 +278,10 @@ impl PostgresSession {
         if self.status == b'I' {
             self.has_savepoint = false;
             self.done_count = 0;
-            self.command("BEGIN");
+            self.command(match self.is_read_only {
+                true => "BEGIN READ ONLY",
+                false => "BEGIN",
+            });
             return BeforeStatement {
                 commands: 1,
                 makes_savepoint: false,
@@ -293,7 +318,7 @@ impl PostgresSession {
         }
         let prepared = PreparedStatement {
             name,
-            columns: Rc::clone(columns),
+            columns: Arc::clone(columns),
             last_use: self.use_count,
         };
         self.prepared.insert(text.to_owned(), prepared);
@@ -302,7 +327,7 @@ impl PostgresSession {
     /// Columns of an open result; `None` if it went away with its transaction or connection.
     pub(super) fn columns(&self, index: usize) -> Option<Columns> {
         let result = self.results.get(index)?;
-        Some(Rc::clone(&result.columns))
+        Some(Arc::clone(&result.columns))
     }
 
     /// Rows that are here, or come next; none at the end.
@@ -370,6 +395,15 @@ impl PostgresSession {
         }
         self.keep_rows(watch)?;
         self.command(how);
+        if self.is_read_only || how == "ROLLBACK" {
+            // Nothing depends on the answer: the next statement, which is in no hurry, takes it.
+            self.send()?;
+            self.pending_ends += 1;
+            self.status = b'I';
+            self.has_savepoint = false;
+            self.done_count = 0;
+            return Ok(());
+        }
         let round = self.round(watch)?;
         self.has_savepoint = false;
         self.done_count = 0;
@@ -438,15 +472,27 @@ impl PostgresSession {
 
     /// Sends what was written, and takes all answers.
     fn round(&mut self, watch: &mut Watch) -> Result<Round, SessionFault> {
+        self.send()?;
+        self.settle(watch)?;
+        self.answers(watch)
+    }
+
+    fn send(&mut self) -> Result<(), SessionFault> {
         frontend::sync(&mut self.wire.output);
+        let sent = self.wire.send();
+        sent.map_err(|error| SessionFault::Gone(broken(&error)))
+    }
+
+    /// Takes the answers up to the next `ReadyForQuery`.
+    fn answers(&mut self, watch: &mut Watch) -> Result<Round, SessionFault> {
         let gone = |error: io::Error| SessionFault::Gone(broken(&error));
-        self.wire.send().map_err(gone)?;
         let mut round = Round {
             fault: None,
             columns: None,
             rows: Vec::new(),
             tags: Vec::new(),
         };
+        let mut room = ROUND_BYTES_MAX;
         let mut waited = None;
         let key = self.key;
         loop {
@@ -463,7 +509,10 @@ impl PostgresSession {
                     }
                     round.fault.get_or_insert(fault);
                 }
-                Message::DataRow(row) => round.rows.push(row),
+                Message::DataRow(row) => {
+                    room = room.checked_sub(row.buffer().len()).ok_or_else(too_much)?;
+                    round.rows.push(row);
+                }
                 Message::CommandComplete(body) => {
                     round.tags.push(body.tag().map_err(gone)?.to_owned());
                 }
@@ -498,6 +547,11 @@ pub(super) enum SessionFault {
     Statement(FunctionFault),
     /// The session is of no use any more.
     Gone(FunctionFault),
+}
+
+fn too_much() -> SessionFault {
+    let message = format!("rows of more than {ROUND_BYTES_MAX} bytes came at once");
+    SessionFault::Gone(coded(super::fault::TOO_LARGE, message))
 }
 
 fn lost_result() -> FunctionFault {
