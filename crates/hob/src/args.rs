@@ -31,7 +31,9 @@ pub(crate) use look::{
     ControlOptions, NativeBuildOptions, NativeCommand, RecycleOptions, ServersOptions,
     StatusOptions, TopOptions, TopView, UpstreamCommand, WatchOptions,
 };
-pub(crate) use page::{PageCheckOptions, PageCommand, PageFmtOptions, PageRunOptions};
+pub(crate) use page::{
+    PageCheckOptions, PageCommand, PageFmtOptions, PageNewOptions, PageRunOptions,
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -113,7 +115,7 @@ pub(crate) enum CliCommand {
     Cost(CostOptions),
     /// Measure servers side by side on this machine: hob, and what else is installed
     Compare(Box<CompareOptions>),
-    /// Check, run and lay out macro pages, without a server
+    /// Check, run, lay out and begin macro pages, without a server
     Page {
         #[command(subcommand)]
         command: PageCommand,

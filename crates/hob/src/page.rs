@@ -1,15 +1,18 @@
-//! `hob page`: macro pages checked, run and laid out without a server.
+//! `hob page`: macro pages checked, run, laid out and made, without a server.
 //!
-//! `check` says what is wrong, `run` runs a block and `format` lays pages out. `folder` finds
-//! included files, `database` opens what statements go to, `host` is the rest of what a run asks
-//! for, and `told` says on standard error what happens in it.
+//! `check` says what is wrong, `run` runs a block, `format` lays pages out and `new` makes one for
+//! a table, which `schema` reads. `folder` finds included files, `database` opens what statements
+//! go to, `host` is the rest of what a run asks for, and `told` says on standard error what happens
+//! in it.
 
 mod check;
 mod database;
 mod folder;
 mod format;
 mod host;
+mod new;
 mod run;
+mod schema;
 mod told;
 
 use std::fs::File;
@@ -31,6 +34,7 @@ pub(crate) fn run(
         PageCommand::Check(options) => check::run(options),
         PageCommand::Run(options) => run::run(options, surroundings),
         PageCommand::Fmt(options) => format::run(options),
+        PageCommand::New(options) => new::run(options, surroundings),
     }
 }
 

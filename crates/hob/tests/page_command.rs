@@ -361,6 +361,98 @@ fn pages_are_laid_out_where_that_changes_nothing() {
     assert_eq!(checked, (Some(0), String::new(), String::new()));
 }
 
+/// Makes a page for the table `part`, and goes through all of its blocks.
+fn go_through_a_new_page(place: &Place, database: &str) {
+    let made = place.run(&["page", "new", "part", "--database", database]);
+    let (code, page, errors) = told(&made);
+    assert_eq!((code, errors.as_str()), (Some(0), ""));
+    std::fs::write(place.path("part.page"), &page).unwrap();
+    let checked = told(&place.run(&["page", "check", "part.page"]));
+    assert_eq!(checked.1, "part.page: nothing to say\n");
+    assert_eq!(told(&place.run(&["page", "fmt", "part.page"])).1, page);
+    let ask = |method: &str, site: &str, words: &[&str]| {
+        let mut command = place.command();
+        command.args(["page", "run", "part.page", "--database", database]);
+        command.env("REQUEST_METHOD", method);
+        command.env("HTTP_SEC_FETCH_SITE", site);
+        let (code, text, errors) = told(&command.args(words).output().unwrap());
+        assert_eq!(code, Some(0), "{words:?}: {errors}");
+        text
+    };
+    let get = |words: &[&str]| ask("GET", "none", words);
+    let post = |words: &[&str]| ask("POST", "same-origin", words);
+    let counts = |words: &[&str]| get(words).matches("<a href=\"edit?key=").count();
+    assert_eq!(counts(&["list"]), 3);
+    assert_eq!(counts(&["list", "q=M4"]), 2);
+    assert_eq!(counts(&["list", "q=12345"]), 1);
+    assert!(get(&["list", "q=<i>' OR 1=1 --"]).contains("There are no such rows."));
+    let new = [
+        "add",
+        "f_id=4",
+        "f_kind=x'); DROP TABLE part; --",
+        "f_title=",
+        "f_cents=",
+    ];
+    assert!(post(&new).contains("Done."));
+    let row = get(&["edit", "key=4"]);
+    assert!(row.contains("x&#39;); DROP TABLE part; --"), "{row}");
+    let save = ["save", "key=4", "f_kind=nut", "f_title=a\n<b>", "f_cents=7"];
+    for (method, site) in [
+        ("GET", "none"),
+        ("POST", "cross-site"),
+        ("POST", "same-site"),
+    ] {
+        let refused = ask(method, site, &save);
+        assert!(refused.contains("by a form of this site only"), "{refused}");
+        assert!(!refused.contains("Done."), "{refused}");
+    }
+    assert_eq!(counts(&["list", "q=<b>"]), 0);
+    assert!(post(&save).contains("Done."));
+    let row = get(&["edit", "key=4"]);
+    assert!(row.contains(">\na\n&lt;b&gt;</textarea>"), "{row}");
+    assert!(post(&["save", "key=99"]).contains("There is no such row any more."));
+    assert!(post(&["delete", "key=4"]).contains("Done."));
+    assert!(get(&["edit", "key=4"]).contains("There is no such row."));
+    assert_eq!(counts(&["list"]), 3);
+    std::fs::write(place.path("many.page"), MANY).unwrap();
+    let many = place.run(&["page", "run", "many.page", "--database", database]);
+    assert_eq!(told(&many).0, Some(0));
+    assert_eq!(counts(&["list"]), 50);
+    let third = get(&["list", "START_ROW_NUM=101"]);
+    assert!(
+        third.contains(">Before</a>") && !third.contains(">More</a>"),
+        "{third}"
+    );
+    let gone = told(&place.run(&["page", "new", "gone", "--database", database]));
+    assert_eq!((gone.0, gone.1.as_str()), (Some(1), ""));
+    assert!(
+        gone.2.contains("there is no table gone in the database"),
+        "{}",
+        gone.2
+    );
+    let wrong = told(&place.run(&["page", "new", "a\"b", "--database", database]));
+    assert_eq!(wrong.0, Some(2));
+}
+
+/// Adds a hundred rows.
+const MANY: &str = "%FUNCTION(DTW_SQL) many() { INSERT INTO part (id, kind) \
+    WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 109) \
+    SELECT i, 'many' FROM n %}
+%HTML(many) {@many()%}
+";
+
+#[test]
+fn a_new_page_lists_searches_and_edits_a_table() {
+    let place = shop();
+    go_through_a_new_page(&place, DATABASE);
+    let server = PostgresServer::start(&[]);
+    let database = server.url("hob");
+    let made = place.run(&["page", "run", "make.page", "--database", &database]);
+    assert_eq!(told(&made).0, Some(0));
+    // Here the key of the sample is a number that nobody gives by itself.
+    go_through_a_new_page(&place, &database);
+}
+
 #[test]
 fn a_block_runs_over_postgresql() {
     let place = shop();

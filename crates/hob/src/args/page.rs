@@ -49,6 +49,19 @@ Exit codes:
   1  a page is wrong or cannot be written; with --check one is laid out otherwise
   2  the arguments are wrong";
 
+const NEW_HELP: &str = "\
+Examples:
+  hob page new part --database sqlite:stock.db >part.page
+      a page that lists, searches, adds, edits and deletes rows of the table `part`: a start, to be
+      changed
+  hob page new shop.part --database postgres://ann@/stock
+      the same of PostgreSQL, by its socket on this machine
+
+Exit codes:
+  0  printed
+  1  there is no such table, or the database is not there
+  2  the arguments are wrong";
+
 /// What to do with macro pages.
 #[derive(Subcommand)]
 pub(crate) enum PageCommand {
@@ -58,6 +71,8 @@ pub(crate) enum PageCommand {
     Run(PageRunOptions),
     /// Lay macro pages out
     Fmt(PageFmtOptions),
+    /// Print a new page that lists, searches and edits a table of a database
+    New(PageNewOptions),
 }
 
 /// What to check.
@@ -112,4 +127,15 @@ pub(crate) struct PageFmtOptions {
     /// Say which are laid out otherwise, and change nothing
     #[arg(long, conflicts_with = "write")]
     pub(crate) check: bool,
+}
+
+/// What to make a page for.
+#[derive(Args)]
+#[command(after_help = NEW_HELP)]
+pub(crate) struct PageNewOptions {
+    /// Table, with its schema before a point if it needs one
+    pub(crate) table: String,
+    /// Database: sqlite:FILE or postgres://USER@HOST/DATABASE
+    #[arg(long, value_name = "URL")]
+    pub(crate) database: String,
 }

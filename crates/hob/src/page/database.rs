@@ -24,13 +24,22 @@ pub(super) fn open(
     options: &PageRunOptions,
     environment: &[(OsString, OsString)],
 ) -> Result<Box<dyn Database>, CommandFailure> {
-    let Some(url) = &options.database else {
-        return Ok(Box::new(Nothing));
-    };
+    match &options.database {
+        Some(url) => opened(url, options.read_only, environment),
+        None => Ok(Box::new(Nothing)),
+    }
+}
+
+/// Opens the database of a URL.
+pub(super) fn opened(
+    url: &str,
+    is_read_only: bool,
+    environment: &[(OsString, OsString)],
+) -> Result<Box<dyn Database>, CommandFailure> {
     let (scheme, file) = url.split_once(':').unwrap_or((url, ""));
     match scheme {
-        "sqlite" if !file.is_empty() => sqlite(file, options.read_only),
-        "postgres" | "postgresql" => postgres(url, options.read_only, environment),
+        "sqlite" if !file.is_empty() => sqlite(file, is_read_only),
+        "postgres" | "postgresql" => postgres(url, is_read_only, environment),
         _ => {
             let forms = "sqlite:FILE or postgres://USER@HOST/DATABASE";
             // It may have a password in it.
