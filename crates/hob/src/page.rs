@@ -3,12 +3,13 @@
 //! `check` says what is wrong, `run` runs a block, `format` lays pages out and `new` makes one for
 //! a table, which `schema` reads. `folder` finds included files, `database` opens what statements
 //! go to, `host` is the rest of what a run asks for, and `told` says on standard error what happens
-//! in it.
+//! in it. `grammar` is for editors.
 
 mod check;
 mod database;
 mod folder;
 mod format;
+mod grammar;
 mod host;
 mod new;
 mod run;

@@ -323,6 +323,44 @@ fn what_is_not_there_says_so() {
     }
 }
 
+/// Looks for every pattern of a grammar, and what each name that is included stands for.
+const LOOKS: &str = r#"
+import json, re, sys
+grammar = json.load(sys.stdin)
+def walk(rule):
+    for key, value in rule.items():
+        if key in ("match", "begin", "end"):
+            re.compile(value)
+        if key == "include" and value[0] == '#':
+            assert value[1:] in grammar["repository"], value
+    for value in rule.values():
+        for inner in value if isinstance(value, list) else [value]:
+            if isinstance(inner, dict):
+                walk(inner)
+walk(grammar)
+call = grammar["repository"]["call"]["patterns"][0]["begin"]
+for name in "@DTW_ADD(", "@dtw_Radd (", "@DTW_mUPPERCASE(", "@DTW_TB_rGETV(", "@DTWF_READ(":
+    assert re.match(call, name), name
+for name in "@DTW_mADD(", "@find(", "DTW_ADD(":
+    assert not re.match(call, name), name
+keyword = grammar["repository"]["keyword"]["match"]
+assert re.match(keyword, "%endif") and not re.match(keyword, "%ende")
+"#;
+
+#[test]
+fn the_grammar_for_editors_knows_the_words_of_the_language() {
+    let place = Place::new();
+    let (code, grammar, errors) = told(&place.run(&["page", "check", "--grammar"]));
+    assert_eq!((code, errors.as_str()), (Some(0), ""));
+    place.write("grammar.json", &grammar);
+    let mut python = place.command_of(Path::new("python3"));
+    let grammar = std::fs::File::open(place.path("grammar.json")).unwrap();
+    let looked = python.args(["-c", LOOKS]).stdin(grammar).output().unwrap();
+    assert_eq!(told(&looked), (Some(0), String::new(), String::new()));
+    let without = place.run(&["page", "check"]);
+    assert_eq!(without.status.code(), Some(2));
+}
+
 #[test]
 fn pages_are_laid_out_where_that_changes_nothing() {
     let rough = "%define{ a = \"1\" %}  \n\n\n\n%html(b){ @dtw_RSUBSTR(a,\"1\")  \n %}";

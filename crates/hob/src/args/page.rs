@@ -80,11 +80,14 @@ pub(crate) enum PageCommand {
 #[command(after_help = CHECK_HELP)]
 pub(crate) struct PageCheckOptions {
     /// Macro pages
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "grammar", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Initialization file, whose INCLUDE_PATH has folders of included files
     #[arg(long, value_name = "FILE")]
     pub(crate) ini: Option<PathBuf>,
+    /// Print the grammar of the language for editors instead, in the form of TextMate
+    #[arg(long, exclusive = true)]
+    pub(crate) grammar: bool,
 }
 
 /// What to run.

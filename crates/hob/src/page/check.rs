@@ -11,7 +11,7 @@ use crate::args::PageCheckOptions;
 use crate::{escape, output};
 
 use super::folder::PageFolders;
-use super::{PageIni, failure, read};
+use super::{PageIni, failure, grammar, read};
 
 /// What was found, by how much it matters.
 #[derive(Default)]
@@ -23,6 +23,10 @@ struct FindingCounts {
 
 /// Checks all files, and says what it found.
 pub(super) fn run(options: &PageCheckOptions) -> Result<(), CommandFailure> {
+    if options.grammar {
+        output::write(&grammar::text());
+        return Ok(());
+    }
     let ini = PageIni::read(options.ini.as_deref())?;
     let mut counts = FindingCounts::default();
     for path in &options.files {
