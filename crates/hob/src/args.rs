@@ -6,6 +6,7 @@ mod cost;
 mod foreign;
 mod history;
 mod look;
+mod page;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -30,11 +31,14 @@ pub(crate) use look::{
     ControlOptions, NativeBuildOptions, NativeCommand, RecycleOptions, ServersOptions,
     StatusOptions, TopOptions, TopView, UpstreamCommand, WatchOptions,
 };
+pub(crate) use page::{
+    PageCheckOptions, PageCommand, PageFmtOptions, PageNewOptions, PageRunOptions,
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  the system, the server or the running hob refused
+  1  the system, the server or the running hob refused, or a page is wrong
   2  the arguments or the config are wrong
   3  no hob runs that was meant, or it does not answer
   4  a threshold of `bench --fail-if` was crossed
@@ -111,6 +115,11 @@ pub(crate) enum CliCommand {
     Cost(CostOptions),
     /// Measure servers side by side on this machine: hob, and what else is installed
     Compare(Box<CompareOptions>),
+    /// Check, run, lay out and begin macro pages, without a server
+    Page {
+        #[command(subcommand)]
+        command: PageCommand,
+    },
     /// Ask for a password and print its hash, for a user of the admin pages
     Password,
     /// Build what makes programs in Python and Perl faster, for interpreters that have none yet

@@ -16,6 +16,7 @@ mod history;
 mod manual;
 mod native;
 mod output;
+mod page;
 mod password;
 mod request;
 mod serve;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         CliCommand::Explain(options) => explain::run(&options),
         CliCommand::Manual { folder } => manual::write(&folder),
         CliCommand::Native { command } => native::run(&command),
+        CliCommand::Page { command } => page::run(&command, &surroundings),
         CliCommand::Password => password::run(),
         CliCommand::Servers(options) => servers::run(&options, &surroundings),
         CliCommand::Status(options) => status::run(&options, &surroundings),

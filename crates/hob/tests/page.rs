@@ -13,5 +13,9 @@ mod files;
 mod limits;
 #[path = "page/place.rs"]
 mod place;
+#[path = "page/postgres.rs"]
+mod postgres;
+#[path = "../../page/tests/postgres/server.rs"]
+mod server;
 #[path = "page/sql.rs"]
 mod sql;

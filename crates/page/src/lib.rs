@@ -6,7 +6,7 @@
 //! asks of whoever runs it, `request` what a client may say, `ini` the initialization file,
 //! `limits` what a run may use. `lint` says what is doubtful about a page.
 //!
-//! This crate knows no HTTP, opens nothing and reads no clock.
+//! This crate knows no HTTP and reads no clock; databases are all that it opens.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

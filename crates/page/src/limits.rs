@@ -67,4 +67,4 @@ pub struct PageUse {
 /// How deep blocks, strings and calls of a file may stand inside each other.
 pub(crate) const PARSE_DEPTH_MAX: u32 = 200;
 /// Bytes of one file.
-pub(crate) const FILE_BYTES_MAX: usize = 16 << 20;
+pub const FILE_BYTES_MAX: usize = 16 << 20;

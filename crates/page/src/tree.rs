@@ -347,6 +347,27 @@ impl Page {
         entries.collect()
     }
 
+    /// Whether something is declared in this file: a variable, a function, a message, a block. One
+    /// that declares nothing may be text that is included inside of a block.
+    pub fn declares(&self) -> bool {
+        fn any(declarations: &[Declaration]) -> bool {
+            declarations.iter().any(|declaration| match declaration {
+                Declaration::Define { .. } | Declaration::Message(_) | Declaration::Entry(_) => {
+                    true
+                }
+                Declaration::If(node) => {
+                    let inner = node.arms.iter().map(|(_, inner)| inner);
+                    inner.chain(&node.otherwise).any(|inner| any(inner))
+                }
+                _ => false,
+            })
+        }
+        match &self.contents {
+            PageContents::Declarations(all) => !self.functions.is_empty() || any(all),
+            PageContents::Body(_) => false,
+        }
+    }
+
     pub(crate) fn name(&self, symbol: Symbol) -> &str {
         &self.names[symbol.0 as usize].text
     }

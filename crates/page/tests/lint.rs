@@ -5,6 +5,7 @@ mod site;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use hob_page::host::{SourceFault, Sources};
 use hob_page::lint::{RULES, check, used};
 use hob_page::tree::Page;
 
@@ -69,6 +70,65 @@ fn a_page_that_is_right_is_not_told_about() {
   <script>var k = \"$(k)\";</script> %}
 ";
     assert_eq!(found(source), "");
+}
+
+/// Files by their name.
+struct Files(&'static [(&'static str, &'static str)]);
+
+impl Files {
+    fn read(&self, name: &str, parse: Parse) -> Result<Arc<Page>, SourceFault> {
+        let mut files = self.0.iter();
+        let (name, text) = files
+            .find(|(known, _)| *known == name)
+            .ok_or(SourceFault::Missing)?;
+        let page = parse(name, text.as_bytes());
+        page.map(Arc::new).map_err(SourceFault::Wrong)
+    }
+}
+
+type Parse = fn(&str, &[u8]) -> Result<Page, hob_page::fault::PageFault>;
+
+impl Sources for Files {
+    fn declarations(&self, name: &str) -> Result<Arc<Page>, SourceFault> {
+        self.read(name, Page::parse)
+    }
+
+    fn body(&self, name: &str) -> Result<Arc<Page>, SourceFault> {
+        self.read(name, Page::parse_body)
+    }
+}
+
+#[test]
+fn included_files_are_looked_at_with_what_the_page_defines() {
+    let files = Files(&[
+        (
+            "head",
+            "%DEFINE(PROTECTED) name = \"x\"\n%FUNCTION(DTW_SQL) f() { SELECT $(y) %}",
+        ),
+        ("top", "<b $(name)>\n<i $(other)>@g()"),
+        ("itself", "%INCLUDE \"itself\" <u $(z)>"),
+        ("wrong", "%IF (a"),
+    ]);
+    let source = "%INCLUDE \"head\" %INCLUDE \"gone\" %INCLUDE_URL \"http://x\"
+        %DEFINE { %INCLUDE \"head\" %}
+        %HTML(a) { %INCLUDE \"top\" %INCLUDE \"top\" %INCLUDE \"itself\"
+        %INCLUDE \"wrong\" %INCLUDE \"$(name)\" %}";
+    let page = Arc::new(Page::parse("page", source.as_bytes()).expect("it is read"));
+    let found = check(&page, &files).into_iter().map(|finding| {
+        let (file, line, rule) = (finding.file, finding.line, finding.rule);
+        format!("{file}:{line} {rule}")
+    });
+    let wanted = [
+        "page:1 include",
+        "page:1 not-there",
+        "page:2 include",
+        "page:4 include",
+        "head:2 sql-name",
+        "itself:1 output-place",
+        "top:2 output-place",
+        "top:2 unknown-function",
+    ];
+    assert_eq!(found.collect::<Vec<_>>(), wanted);
 }
 
 #[test]

@@ -22,6 +22,10 @@ const LICENCES: &[&str] = &[
 /// Packages that are there in two versions, and why.
 const TWICE: &[(&str, &str)] = &[
     ("base64", "instant-acme is one behind rcgen"),
+    (
+        "fallible-iterator",
+        "postgres-protocol is one behind rusqlite",
+    ),
     ("syn", "derive macros follow its new version one by one"),
     ("untrusted", "aws-lc-rs is one behind rustls-webpki"),
 ];

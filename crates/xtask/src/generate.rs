@@ -82,6 +82,11 @@ pub(crate) const FILES: &[Generated] = &[
         comment: ("<!-- ", " -->"),
     },
     Generated {
+        path: "docs/src/reference/macro-page.tmLanguage.json",
+        source: GenerationSource::Program(&["page", "check", "--grammar"]),
+        comment: ("{ \"comment\": \"", "\","),
+    },
+    Generated {
         path: "ui/src/api/answers.ts",
         source: GenerationSource::Schema(&["check", "--answers"], shapes::made_from),
         comment: ("// ", ""),

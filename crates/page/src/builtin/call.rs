@@ -38,7 +38,7 @@ impl Eq for BuiltIn {}
 
 impl BuiltIn {
     /// Its name in one of its forms.
-    pub(crate) fn written(&self, form: CallForm) -> String {
+    pub fn written(&self, form: CallForm) -> String {
         let letter = match form {
             CallForm::Plain => return self.name.to_string(),
             CallForm::Value => 'r',

@@ -31,6 +31,8 @@ pub(super) struct Definitions {
     given: Vec<(String, usize, String)>,
     /// An include could not be read, or its name is put together.
     pub(super) has_unknown_files: bool,
+    /// Files that were included, each once.
+    pub(super) included: Vec<Arc<Page>>,
     files: usize,
 }
 
@@ -89,7 +91,11 @@ impl Definitions {
                 false => sources.declarations(&name).ok(),
             });
             match read {
-                Some(included) => self.add_file(&included, sources),
+                Some(included) if self.included.iter().any(|known| is_same(known, &included)) => {}
+                Some(included) => {
+                    self.included.push(Arc::clone(&included));
+                    self.add_file(&included, sources);
+                }
                 None => self.has_unknown_files = true,
             }
         }
@@ -333,8 +339,14 @@ pub(super) fn data() -> Text {
     Text::of_data(DATA, ValueOrigin::Client)
 }
 
+/// Whether it is one file, read in the same way.
+fn is_same(one: &Page, other: &Page) -> bool {
+    let kind = std::mem::discriminant::<PageContents>;
+    one.file() == other.file() && kind(&one.contents) == kind(&other.contents)
+}
+
 /// A file's name, if it is written down.
-fn fixed(page: &Page, body: &[BodyNode]) -> Option<String> {
+pub(super) fn fixed(page: &Page, body: &[BodyNode]) -> Option<String> {
     match body {
         [BodyNode::Text { start, end, .. }] => {
             let name = page.text(*start, *end);

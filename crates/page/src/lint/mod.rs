@@ -15,6 +15,8 @@ use crate::builtin::{LIST, Tier};
 use crate::host::Sources;
 use crate::tree::{BodyNode, Callee, Page};
 
+use guess::Definitions;
+
 /// How much a finding matters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum LintLevel {
@@ -29,6 +31,8 @@ pub enum LintLevel {
 /// Something found.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LintFinding {
+    /// The file as it was named when it was read: the page, or one that it includes.
+    pub file: Box<str>,
     /// Counted from one.
     pub line: usize,
     /// Counted from one.
@@ -70,6 +74,10 @@ pub const RULES: &[(&str, &str)] = &[
         "a variable that controls a report is a client's to set",
     ),
     (
+        "include",
+        "a file that is included is not there, or is wrong itself",
+    ),
+    (
         "unknown-function",
         "nothing defines a function that is called",
     ),
@@ -87,10 +95,18 @@ pub const RULES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Looks at a page, and gives what it finds in the order of its lines.
+/// Looks at a page and what it includes, and gives what it finds: the page first, then file by
+/// file, in the order of their lines.
 pub fn check(page: &Arc<Page>, sources: &dyn Sources) -> Vec<LintFinding> {
-    let mut findings = rules::Checker::new(page, sources).findings();
-    findings.sort();
+    let known = Definitions::of(page, sources);
+    let mut findings = Vec::new();
+    for file in std::iter::once(page).chain(&known.included) {
+        findings.extend(rules::Checker::new(file, &known, sources).findings());
+    }
+    findings.sort_by(|one, other| {
+        let is_included = |finding: &LintFinding| *finding.file != *page.file();
+        (is_included(one), one).cmp(&(is_included(other), other))
+    });
     findings.dedup();
     findings
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::builtin::{BuiltInForms, CallForm, Tier};
 use crate::escape::{EscapeMode, HtmlPlace};
 use crate::fault::line_and_column;
-use crate::host::Sources;
+use crate::host::{SourceFault, Sources};
 use crate::request::PAGING_VARIABLES;
 use crate::sql::{BindRules, bind};
 use crate::tree::{
@@ -13,23 +13,38 @@ use crate::tree::{
     Language, MessageEntry, Name, Page, PageContents,
 };
 
-use super::guess::{Definitions, Guess, data};
+use super::guess::{Definitions, Guess, data, fixed};
 use super::{LintFinding, LintLevel, walk};
 
+const NO_INCLUDE_URL: &str = "%INCLUDE_URL is not there: a page fetches nothing from other servers";
 /// Characters from which on a parameter is large enough to hold a statement.
 const STATEMENT_CHARS: usize = 2_000;
 
+/// How an included file is read.
+#[derive(Clone, Copy)]
+enum FilePart {
+    Declarations,
+    Body,
+}
+
 pub(super) struct Checker<'p> {
     page: &'p Arc<Page>,
-    known: Definitions,
+    known: &'p Definitions,
+    sources: &'p dyn Sources,
     findings: Vec<LintFinding>,
 }
 
 impl<'p> Checker<'p> {
-    pub(super) fn new(page: &'p Arc<Page>, sources: &dyn Sources) -> Self {
+    /// A checker of one file. `known` is what its page and all its includes define.
+    pub(super) fn new(
+        page: &'p Arc<Page>,
+        known: &'p Definitions,
+        sources: &'p dyn Sources,
+    ) -> Self {
         Self {
             page,
-            known: Definitions::of(page, sources),
+            known,
+            sources,
             findings: Vec::new(),
         }
     }
@@ -48,12 +63,10 @@ impl<'p> Checker<'p> {
         }
         walk::nodes(page, &mut |node| match node {
             BodyNode::Call(call) => self.call(call),
-            BodyNode::IncludeUrl { at } => self.add(
-                *at,
-                LintLevel::Error,
-                "not-there",
-                "%INCLUDE_URL is not there: a page fetches nothing from other servers",
-            ),
+            BodyNode::Include { file, at } => self.include(*at, file, FilePart::Body),
+            BodyNode::IncludeUrl { at } => {
+                self.add(*at, LintLevel::Error, "not-there", NO_INCLUDE_URL)
+            }
             BodyNode::Reference { name, at } if is_of_scripts(page, name) => self.add(
                 *at,
                 LintLevel::Warning,
@@ -76,6 +89,7 @@ impl<'p> Checker<'p> {
     fn add(&mut self, at: u32, level: LintLevel, rule: &'static str, message: impl Into<String>) {
         let (line, column) = line_and_column(&self.page.source, at as usize);
         self.findings.push(LintFinding {
+            file: self.page.file().into(),
             line,
             column,
             level,
@@ -84,9 +98,32 @@ impl<'p> Checker<'p> {
         });
     }
 
+    /// An include whose name is written down has to be there.
+    fn include(&mut self, at: u32, file: &[BodyNode], part: FilePart) {
+        let Some(name) = fixed(self.page, file) else {
+            return;
+        };
+        let read = match part {
+            FilePart::Body => self.sources.body(&name),
+            FilePart::Declarations => self.sources.declarations(&name),
+        };
+        let message = match read {
+            Ok(_) => return,
+            Err(SourceFault::Missing) => format!("there is no file {name:?} to include"),
+            Err(SourceFault::Wrong(fault)) => fault.to_string(),
+        };
+        self.add(at, LintLevel::Error, "include", message);
+    }
+
     fn declarations(&mut self, all: &[Declaration]) {
         for declaration in all {
             match declaration {
+                Declaration::Include { file, at } => {
+                    self.include(*at, file, FilePart::Declarations);
+                }
+                Declaration::IncludeUrl { at } => {
+                    self.add(*at, LintLevel::Error, "not-there", NO_INCLUDE_URL);
+                }
                 Declaration::Entry(entry) => {
                     if entry.is_xml {
                         let at = first(&entry.body);
@@ -98,15 +135,7 @@ impl<'p> Checker<'p> {
                 Declaration::Message(entries) => self.messages(entries, &[]),
                 Declaration::Define { entries, .. } => {
                     for entry in entries {
-                        if let DefineEntry::Variable {
-                            at,
-                            value: DefineValue::Exec(_),
-                            ..
-                        } = entry
-                        {
-                            let message = "each reference to this variable starts a program";
-                            self.add(*at, LintLevel::Note, "exec", message);
-                        }
+                        self.define(entry);
                     }
                 }
                 Declaration::If(node) => {
@@ -117,6 +146,24 @@ impl<'p> Checker<'p> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    fn define(&mut self, entry: &DefineEntry) {
+        match entry {
+            DefineEntry::Variable {
+                at,
+                value: DefineValue::Exec(_),
+                ..
+            } => {
+                let message = "each reference to this variable starts a program";
+                self.add(*at, LintLevel::Note, "exec", message);
+            }
+            DefineEntry::Include { at, .. } => {
+                let message = "an include inside %DEFINE ends the run; it belongs behind it";
+                self.add(*at, LintLevel::Error, "include", message);
+            }
+            _ => {}
         }
     }
 
@@ -182,7 +229,7 @@ impl<'p> Checker<'p> {
             let guess = Guess::new(parameters, overridden);
             bind(&known.text(page, body, &guess), &rules)
         };
-        if let Err(fault) = bound(&self.known, None) {
+        if let Err(fault) = bound(self.known, None) {
             let message = format!("function {}: {}", function.name, fault.message);
             return self.add(function.at, LintLevel::Error, "sql-name", message);
         }
@@ -190,7 +237,7 @@ impl<'p> Checker<'p> {
         let mut refused = overridable.into_iter();
         let refused: Vec<String> = refused
             .by_ref()
-            .filter(|name| bound(&self.known, Some(name)).is_err())
+            .filter(|name| bound(self.known, Some(name)).is_err())
             .map(str::to_string)
             .collect();
         if !refused.is_empty() {

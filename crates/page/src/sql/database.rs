@@ -15,8 +15,8 @@ pub trait Database {
         statement: &Statement,
         rows: &mut dyn RowSink,
     ) -> Result<RunDone, FunctionFault>;
-    /// From here on to [`Database::commit`] or [`Database::rollback`] nothing is written: a statement
-    /// that would gets the code [`READS_ONLY`].
+    /// From here on to [`Database::commit`] or [`Database::rollback`] nothing is written: a
+    /// statement that would gets the code [`READS_ONLY`].
     fn read_only(&self) -> Result<(), FunctionFault>;
     /// Makes what was written last.
     fn commit(&self) -> Result<(), FunctionFault>;

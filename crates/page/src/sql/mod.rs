@@ -2,12 +2,12 @@
 //!
 //! `bind` walks over a statement's text and makes a parameter of every value that is data; text
 //! that reaches a database was written by the page's author. `place` knows where a value may stand.
-//! `database` says what a database
-//! does for a run, `sqlite` is one.
+//! `database` says what a database does for a run; `sqlite` and `postgres` are two.
 
 mod bind;
 mod database;
 mod place;
+pub mod postgres;
 pub mod sqlite;
 
 pub use bind::{BindRules, REFUSED, bind};

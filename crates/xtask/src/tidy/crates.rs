@@ -8,7 +8,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "hob",
         &[
-            "inside", "server", "keeper", "http", "compare", "cost", "load", "trace",
+            "inside", "server", "keeper", "http", "page", "compare", "cost", "load", "trace",
         ],
     ),
     ("compare", &["load", "machine"]),

@@ -1,11 +1,13 @@
 //! `page` of a route: which pages, with which database, and within which limits.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use hob_keeper::preflight::{ProgramCheck, Want};
 use hob_page::escape::EscapeMode;
+use hob_page::sql::postgres::PostgresOptions;
 
 use crate::handle::config::build_site::OnSection;
 use crate::handle::config::check::PathLookups;
@@ -46,13 +48,38 @@ pub struct PagesSettings {
     pub is_dev: bool,
 }
 
+/// Where a database is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum DatabasePlace {
+    /// A file of SQLite.
+    File(PathBuf),
+    /// A server of PostgreSQL, by its URL.
+    Server(String),
+}
+
+impl fmt::Debug for DatabasePlace {
+    /// A server without who asks, and with which password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DatabasePlace::File(file) => write!(f, "{file:?}"),
+            DatabasePlace::Server(url) => {
+                let place = url.rsplit_once('@').map_or(&**url, |(_, place)| place);
+                let place = place.strip_prefix("postgres://").unwrap_or(place);
+                write!(f, "{:?}", format!("postgres://{place}"))
+            }
+        }
+    }
+}
+
 /// A database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseSettings {
     /// What pages call it.
     pub name: String,
-    /// The file of SQLite.
-    pub file: PathBuf,
+    /// Where it is.
+    pub place: DatabasePlace,
+    /// A file with the password for it.
+    pub password_file: Option<PathBuf>,
     /// Nothing is written.
     pub is_read_only: bool,
     /// It is made where it is not there.
@@ -148,11 +175,14 @@ impl Configured for Pages {
         let Some(database) = &settings.database else {
             return;
         };
-        if !database.creates && looked.look(&database.file) == PathStatus::Nothing {
+        let DatabasePlace::File(file) = &database.place else {
+            return;
+        };
+        if !database.creates && looked.look(file) == PathStatus::Nothing {
             faults
                 .warn(
                     spots.database,
-                    format!("there is no database {}", database.file.display()),
+                    format!("there is no database {}", file.display()),
                 )
                 .hint("make it with `sqlite3`, or add `create = true` to its `[[database]]`");
         }
@@ -211,6 +241,7 @@ fn of_named(
 enum WrongUrl {
     Kind(String),
     NoFile,
+    Server(String),
 }
 
 impl WrongUrl {
@@ -218,10 +249,13 @@ impl WrongUrl {
         match self {
             WrongUrl::Kind(kind) => faults
                 .error(spot, format!("{kind:?} is no kind of database"))
-                .hint("write `sqlite:` and the path of its file"),
+                .hint("write `sqlite:FILE`, or `postgres://USER@HOST/DATABASE`"),
             WrongUrl::NoFile => faults
                 .error(spot, "there is no file behind `sqlite:`")
                 .hint("write `sqlite:stock.db`"),
+            WrongUrl::Server(why) => faults
+                .error(spot, format!("this is no URL of PostgreSQL: {why}"))
+                .hint("write `postgres://USER@HOST/DATABASE`"),
         };
     }
 }
@@ -232,17 +266,29 @@ fn settings(
     (url, spot): (&str, Spot),
     sources: &ConfigSources,
 ) -> Result<DatabaseSettings, WrongUrl> {
-    let file = match url.split_once(':') {
-        Some(("sqlite", file)) => file.strip_prefix("//").unwrap_or(file),
+    let place = match url.split_once(':') {
+        Some(("sqlite", "" | "//")) => return Err(WrongUrl::NoFile),
+        Some(("sqlite", file)) => {
+            let file = file.strip_prefix("//").unwrap_or(file);
+            DatabasePlace::File(sources.resolve(spot.source, file))
+        }
+        Some(("postgres" | "postgresql", _)) => {
+            PostgresOptions::parse(url).map_err(WrongUrl::Server)?;
+            DatabasePlace::Server(url.to_owned())
+        }
         Some((kind, _)) => return Err(WrongUrl::Kind(kind.to_owned())),
         None => return Err(WrongUrl::Kind(url.to_owned())),
     };
-    if file.is_empty() {
-        return Err(WrongUrl::NoFile);
-    }
+    let is_inline = section.given("name").is_none();
+    let named = match (&place, is_inline) {
+        // It may have a password in it.
+        (DatabasePlace::Server(_), true) => "postgres",
+        _ => name,
+    };
     Ok(DatabaseSettings {
-        name: name.to_owned(),
-        file: sources.resolve(spot.source, file),
+        name: named.to_owned(),
+        place,
+        password_file: section.optional_path("password_file").cloned(),
         is_read_only: section.flag("readonly"),
         creates: section.flag("create"),
         connections: section.number("connections"),

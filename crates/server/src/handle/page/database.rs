@@ -6,10 +6,11 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use hob_page::fault::FunctionFault;
+use hob_page::sql::postgres::{PostgresDatabase, PostgresOptions};
 use hob_page::sql::sqlite::{SqliteDatabase, SqliteOptions};
 use hob_page::sql::{Database, DatabaseName, RowSink, RowsEnd, RunDone, Statement};
 
-use crate::handle::page::config::{DatabaseSettings, PagesSettings};
+use crate::handle::page::config::{DatabasePlace, DatabaseSettings, PagesSettings};
 use crate::handle::page::run::current_is_over;
 
 /// Largest value or row, in bytes.
@@ -26,7 +27,7 @@ pub(super) struct ThreadDatabases {
 /// A connection that is open.
 struct OpenDatabase {
     settings: DatabaseSettings,
-    database: SqliteDatabase,
+    database: Box<dyn Database>,
     /// The file it has open: device and inode.
     file: (u64, u64),
     /// Something was asked in this run.
@@ -58,21 +59,7 @@ impl ThreadDatabases {
                 .borrow_mut()
                 .retain(|one| !Rc::ptr_eq(one, &known));
         }
-        let options = SqliteOptions {
-            path: settings.file.clone(),
-            is_read_only: settings.is_read_only,
-            creates: settings.creates,
-            busy_timeout: settings.busy,
-            value_bytes_max: VALUE_BYTES_MAX,
-        };
-        let is_over = Box::new(|| current_is_over().is_some());
-        let database = SqliteDatabase::open(&options, Some(is_over)).map_err(|fault| {
-            let file = settings.file.display();
-            FunctionFault {
-                message: format!("{file}: {}", fault.message),
-                ..fault
-            }
-        })?;
+        let database = open(settings)?;
         let connection = Rc::new(OpenDatabase {
             file: identity(settings),
             settings: settings.clone(),
@@ -91,8 +78,8 @@ impl ThreadDatabases {
                     .database
                     .rollback()
                     .inspect_err(|fault| {
-                        let file = one.settings.file.display();
-                        tracing::warn!("page: {file}: it is opened anew: {}", fault.message);
+                        let place = &one.settings.place;
+                        tracing::warn!("page: {place:?} is opened anew: {}", fault.message);
                     })
                     .is_ok()
         });
@@ -101,17 +88,55 @@ impl ThreadDatabases {
     /// What was asked of any of them ends so.
     fn end_all(
         &self,
-        how: impl Fn(&SqliteDatabase) -> Result<(), FunctionFault>,
+        how: impl Fn(&dyn Database) -> Result<(), FunctionFault>,
     ) -> Result<(), FunctionFault> {
         let open = self.open.borrow();
         let mut used = open.iter().filter(|one| one.is_used.get());
-        used.try_for_each(|one| how(&one.database))
+        used.try_for_each(|one| how(&*one.database))
     }
 }
 
-/// Device and inode of the file; zeros where it is not there.
+/// Connects to a database, or opens its file.
+fn open(settings: &DatabaseSettings) -> Result<Box<dyn Database>, FunctionFault> {
+    let is_over = Box::new(|| current_is_over().is_some());
+    let url = match &settings.place {
+        DatabasePlace::File(file) => {
+            let options = SqliteOptions {
+                path: file.clone(),
+                is_read_only: settings.is_read_only,
+                creates: settings.creates,
+                busy_timeout: settings.busy,
+                value_bytes_max: VALUE_BYTES_MAX,
+            };
+            let database = SqliteDatabase::open(&options, Some(is_over));
+            let database = database.map_err(|fault| FunctionFault {
+                message: format!("{}: {}", file.display(), fault.message),
+                ..fault
+            });
+            return Ok(Box::new(database?));
+        }
+        DatabasePlace::Server(url) => url,
+    };
+    let wrong = |message: String| FunctionFault {
+        sql_state: Some("08001".into()),
+        ..FunctionFault::new(-30082, message)
+    };
+    let mut options = PostgresOptions::parse(url).map_err(wrong)?;
+    options.is_read_only = settings.is_read_only;
+    if let Some(file) = &settings.password_file {
+        let text = std::fs::read_to_string(file);
+        let text = text.map_err(|error| wrong(format!("{}: {error}", file.display())))?;
+        options.password = Some(text.trim_end_matches(['\r', '\n']).to_owned());
+    }
+    Ok(Box::new(PostgresDatabase::open(options, Some(is_over))?))
+}
+
+/// Device and inode of its file; zeros where it is not there, or has none.
 fn identity(settings: &DatabaseSettings) -> (u64, u64) {
-    let found = std::fs::metadata(&settings.file);
+    let DatabasePlace::File(file) = &settings.place else {
+        return (0, 0);
+    };
+    let found = std::fs::metadata(file);
     found.map_or((0, 0), |found| (found.dev(), found.ino()))
 }
 
@@ -174,11 +199,11 @@ impl Database for RunDatabases<'_> {
     }
 
     fn commit(&self) -> Result<(), FunctionFault> {
-        self.connections.end_all(SqliteDatabase::commit)
+        self.connections.end_all(|one| one.commit())
     }
 
     fn rollback(&self) -> Result<(), FunctionFault> {
-        self.connections.end_all(SqliteDatabase::rollback)
+        self.connections.end_all(|one| one.rollback())
     }
 }
 

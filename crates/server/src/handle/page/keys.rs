@@ -34,8 +34,8 @@ pub(crate) static PAGE: SchemaTable = SchemaTable {
             .aka(&["extensions", "suffixes"]),
         SchemaKey::new("database", Text, Nothing("none"))
             .says(
-                "The database of these pages: the name of a `[[database]]`, or the file of one of \
-                 SQLite behind `sqlite:`. Pages may name any other `[[database]]` as `DATABASE`.",
+                "The database of these pages: the name of a `[[database]]`, or what `url` of one \
+                 says. Pages may name any other `[[database]]` as `DATABASE`.",
             )
             .example("\"sqlite:stock.db\"")
             .aka(&["db", "datasource"]),
@@ -119,15 +119,25 @@ pub(crate) static DATABASE: SchemaTable = SchemaTable {
             .says("What `database` of a `page` and `DATABASE` of pages call it.")
             .example("\"stock\""),
         SchemaKey::new("url", Text, Required)
-            .says("Where it is: `sqlite:` and a file, which is relative to this one.")
+            .says(
+                "Where it is: `sqlite:` and a file, which is relative to this one, or \
+                 `postgres://USER@HOST/DATABASE` (`?host=FOLDER` of a socket, `sslmode`, \
+                 `sslrootcert`, `connect_timeout` as in libpq).",
+            )
             .example("\"sqlite:stock.db\"")
             .aka(&["file", "path", "dsn"]),
+        SchemaKey::new("password_file", Path, Nothing("none"))
+            .says(
+                "File with the password for it, on one line. The server's user must be able to \
+                 read it.",
+            )
+            .example("\"/etc/hob/stock.password\""),
         SchemaKey::new("readonly", Flag, Preset::Flag(false))
             .says("Nothing is written, whatever a page says.")
             .example("true")
             .aka(&["read_only"]),
         SchemaKey::new("create", Flag, Preset::Flag(false))
-            .says("The file is made where it is not there.")
+            .says("A file of SQLite is made where it is not there.")
             .example("true"),
         SchemaKey::new(
             "connections",
@@ -145,7 +155,7 @@ pub(crate) static DATABASE: SchemaTable = SchemaTable {
             },
             Preset::Time(Duration::from_secs(5)),
         )
-        .says("How long a statement waits for another writer.")
+        .says("How long a statement waits for another writer, in SQLite.")
         .example("\"2s\"")
         .aka(&["busy_timeout"]),
         SchemaKey::new(

@@ -1,0 +1,111 @@
+//! `hob page check`: what is wrong and what is doubtful about pages.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hob_page::lint::{LintFinding, LintLevel, check};
+use hob_page::tree::Page;
+
+use crate::CommandFailure;
+use crate::args::PageCheckOptions;
+use crate::{escape, output};
+
+use super::folder::PageFolders;
+use super::{PageIni, failure, grammar, read};
+
+/// What was found, by how much it matters.
+#[derive(Default)]
+struct FindingCounts {
+    errors: usize,
+    warnings: usize,
+    notes: usize,
+}
+
+/// Checks all files, and says what it found.
+pub(super) fn run(options: &PageCheckOptions) -> Result<(), CommandFailure> {
+    if options.grammar {
+        output::write(&grammar::text());
+        return Ok(());
+    }
+    let ini = PageIni::read(options.ini.as_deref())?;
+    let mut counts = FindingCounts::default();
+    for path in &options.files {
+        let before = (counts.errors, counts.warnings, counts.notes);
+        look_at(path, &ini, &mut counts);
+        if before == (counts.errors, counts.warnings, counts.notes) {
+            tell(&format!("{}: nothing to say", path.display()));
+        }
+    }
+    let FindingCounts {
+        errors,
+        warnings,
+        notes,
+    } = counts;
+    if errors + warnings + notes > 0 {
+        tell(&format!(
+            "{}, {}, {}",
+            counted(errors, "error"),
+            counted(warnings, "warning"),
+            counted(notes, "note")
+        ));
+    }
+    match errors {
+        0 => Ok(()),
+        _ => Err(failure(1, "")),
+    }
+}
+
+fn look_at(path: &Path, ini: &PageIni, counts: &mut FindingCounts) {
+    let name = path.to_string_lossy();
+    let (page, folders) = match page(path, &name, ini) {
+        Ok(found) => found,
+        Err(text) => {
+            counts.errors += 1;
+            return tell(&text);
+        }
+    };
+    for finding in check(&page, &folders) {
+        let LintFinding {
+            file,
+            line,
+            column,
+            level,
+            rule,
+            message,
+        } = finding;
+        let (count, word) = match level {
+            LintLevel::Error => (&mut counts.errors, "error"),
+            LintLevel::Warning => (&mut counts.warnings, "warning"),
+            LintLevel::Note => (&mut counts.notes, "note"),
+        };
+        *count += 1;
+        tell(&format!(
+            "{file}:{line}:{column}: {word}: {message} ({rule})"
+        ));
+    }
+}
+
+/// The page, read; what keeps it from that is the one finding.
+fn page(path: &Path, name: &str, ini: &PageIni) -> Result<(Arc<Page>, PageFolders), String> {
+    let source = read(path).map_err(|text| format!("{name}:1:1: error: {text}"))?;
+    let wrong = |fault: hob_page::fault::PageFault| {
+        let (line, column) = (fault.line, fault.column);
+        format!("{name}:{line}:{column}: error: {}", fault.message)
+    };
+    let mut page = Page::parse(name, &source).map_err(wrong)?;
+    if !page.declares() {
+        // Most likely it is included inside of a block.
+        page = Page::parse_body(name, &source).map_err(wrong)?;
+    }
+    Ok((Arc::new(page), PageFolders::of(path, ini)?))
+}
+
+/// A line for people; what files say of themselves steers no terminal.
+fn tell(text: &str) {
+    output::line(&escape::line(text));
+}
+
+fn counted(count: usize, word: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {word}{plural}")
+}

@@ -1,0 +1,116 @@
+//! The database that `--database` names.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hob_page::fault::FunctionFault;
+use hob_page::sql::postgres::{PostgresDatabase, PostgresOptions};
+use hob_page::sql::sqlite::{SqliteDatabase, SqliteOptions};
+use hob_page::sql::{Database, DatabaseName, RowSink, RunDone, Statement};
+
+use crate::CommandFailure;
+use crate::args::PageRunOptions;
+
+use super::failure;
+
+/// How long a statement waits for another writer.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Bytes of a value or a row.
+const VALUE_BYTES_MAX: i32 = 16 << 20;
+
+/// Opens it; without one, statements are told so.
+pub(super) fn open(
+    options: &PageRunOptions,
+    environment: &[(OsString, OsString)],
+) -> Result<Box<dyn Database>, CommandFailure> {
+    match &options.database {
+        Some(url) => opened(url, options.read_only, environment),
+        None => Ok(Box::new(Nothing)),
+    }
+}
+
+/// Opens the database of a URL.
+pub(super) fn opened(
+    url: &str,
+    is_read_only: bool,
+    environment: &[(OsString, OsString)],
+) -> Result<Box<dyn Database>, CommandFailure> {
+    let (scheme, file) = url.split_once(':').unwrap_or((url, ""));
+    match scheme {
+        "sqlite" if !file.is_empty() => sqlite(file, is_read_only),
+        "postgres" | "postgresql" => postgres(url, is_read_only, environment),
+        _ => {
+            let forms = "sqlite:FILE or postgres://USER@HOST/DATABASE";
+            // It may have a password in it.
+            Err(failure(
+                2,
+                format!("--database {scheme}:...: write {forms}"),
+            ))
+        }
+    }
+}
+
+fn sqlite(file: &str, is_read_only: bool) -> Result<Box<dyn Database>, CommandFailure> {
+    let options = SqliteOptions {
+        path: PathBuf::from(file),
+        is_read_only,
+        creates: false,
+        busy_timeout: BUSY_TIMEOUT,
+        value_bytes_max: VALUE_BYTES_MAX,
+    };
+    match SqliteDatabase::open(&options, None) {
+        Ok(database) => Ok(Box::new(database)),
+        Err(fault) => {
+            let text = format!("cannot open the database {file}: {}", fault.message);
+            Err(failure(1, text))
+        }
+    }
+}
+
+fn postgres(
+    url: &str,
+    is_read_only: bool,
+    environment: &[(OsString, OsString)],
+) -> Result<Box<dyn Database>, CommandFailure> {
+    let options = PostgresOptions::parse(url);
+    let mut options = options.map_err(|text| failure(2, format!("--database: {text}")))?;
+    options.is_read_only = is_read_only;
+    if options.password.is_none() {
+        let mut variables = environment.iter();
+        let password = variables.find(|(name, _)| name == "PGPASSWORD");
+        let password = password.and_then(|(_, value)| value.to_str());
+        options.password = password.map(str::to_owned);
+    }
+    match PostgresDatabase::open(options, None) {
+        Ok(database) => Ok(Box::new(database)),
+        Err(fault) => Err(failure(1, fault.message)),
+    }
+}
+
+/// No database.
+struct Nothing;
+
+impl Database for Nothing {
+    fn run(
+        &self,
+        _: &DatabaseName,
+        _: &Statement,
+        _: &mut dyn RowSink,
+    ) -> Result<RunDone, FunctionFault> {
+        let message = "no database was named; `--database sqlite:FILE` does";
+        Err(FunctionFault::new(-1, message))
+    }
+
+    fn read_only(&self) -> Result<(), FunctionFault> {
+        Ok(())
+    }
+
+    fn commit(&self) -> Result<(), FunctionFault> {
+        Ok(())
+    }
+
+    fn rollback(&self) -> Result<(), FunctionFault> {
+        Ok(())
+    }
+}

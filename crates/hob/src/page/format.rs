@@ -1,0 +1,85 @@
+//! `hob page fmt`: lays pages out.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use hob_page::tree::Page;
+
+use crate::CommandFailure;
+use crate::args::PageFmtOptions;
+use crate::output;
+
+use super::{failure, read};
+
+/// Lays all files out; what is wrong with one does not keep the others from it.
+pub(super) fn run(options: &PageFmtOptions) -> Result<(), CommandFailure> {
+    let mut is_good = true;
+    for path in &options.files {
+        match lay_out(path, options) {
+            Ok(is_as_wanted) => is_good &= is_as_wanted,
+            Err(text) => {
+                eprintln!("hob: {text}");
+                is_good = false;
+            }
+        }
+    }
+    match is_good {
+        true => Ok(()),
+        false => Err(failure(1, "")),
+    }
+}
+
+/// Lays one file out; says whether it was so already, where that is asked.
+fn lay_out(path: &Path, options: &PageFmtOptions) -> Result<bool, String> {
+    let name = path.to_string_lossy();
+    let source = read(path)?;
+    let page = Page::parse(&name, &source).map_err(|fault| fault.to_string())?;
+    let text = match page.declares() {
+        true => Page::format(&name, &source).map_err(|fault| fault.to_string())?,
+        false => {
+            // Inside of a block its blanks are printed.
+            eprintln!("hob: {name} declares nothing, and is left as it is");
+            source.clone()
+        }
+    };
+    let is_same = text == source;
+    if options.check {
+        if !is_same {
+            output::line(&name);
+        }
+        return Ok(is_same);
+    }
+    if !options.write {
+        // A reader that has left is no fault.
+        let _ = io::stdout().lock().write_all(&text);
+    } else if !is_same {
+        replace(path, &text).map_err(|error| format!("cannot write {name}: {error}"))?;
+        output::line(&name);
+    }
+    Ok(true)
+}
+
+/// Puts new content in place of the old at once: nobody ever reads a half of it.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    // A symbolic link stays one.
+    let path = fs::canonicalize(path)?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let made = path.with_file_name(name);
+    let written = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&made)
+        .and_then(|mut file| {
+            file.write_all(content)?;
+            file.set_permissions(fs::metadata(&path)?.permissions())?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&made, &path));
+    if written.is_err() {
+        // What is left of it would be in the way of the next try.
+        let _ = fs::remove_file(&made);
+    }
+    written
+}
