@@ -125,7 +125,7 @@ conformance: setup setup-judges pages ## other people's programs judge hob; minu
 
 clean: ## remove everything that was built or generated
 	@rm -rf target fuzz/target docs/book ui/dist ui/node_modules examples/welcome/cgi-bin/boil examples/c/tea \
-		examples/welcome/site/download/{noise-4MiB.bin,primes.txt}
+		examples/welcome/site/download/{noise-4MiB.bin,primes.txt} examples/welcome/stock/shelf.db*
 
 setup-build:
 	@$(call install,$(BUILD_PACKAGES))

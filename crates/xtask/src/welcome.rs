@@ -1,9 +1,10 @@
 //! `cargo xtask welcome`: what examples/welcome needs and does not commit: large files, which are
-//! the same on every machine, and a C program, which has to be compiled on each.
+//! the same on every machine, a C program, which has to be compiled on each, and a database.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
@@ -15,6 +16,21 @@ const PRIMES_BELOW: usize = 2_500_000;
 /// A CGI program in C, and what it is compiled into.
 const SOURCE: &str = "boil.c";
 const PROGRAM: &str = "cgi-bin/boil";
+
+/// The folder of pages with SQL, their database, and what fills it.
+const PAGES: &str = "stock";
+const DATABASE: &str = "shelf.db";
+const FILL: &str = "\
+import sqlite3, sys
+shelf = sqlite3.connect(sys.argv[1])
+shelf.execute('CREATE TABLE tea (id INTEGER PRIMARY KEY, name TEXT NOT NULL,'
+    ' minutes INTEGER, grams INTEGER)')
+shelf.executemany('INSERT INTO tea (name, minutes, grams) VALUES (?, ?, ?)', [
+    ('assam', 4, 120), ('darjeeling', 3, 80), ('earl grey', 4, 210), ('genmaicha', 2, 45),
+    ('gunpowder', 3, 150), ('lapsang souchong', 4, 30), ('oolong', 3, 95), ('pu-erh', 5, 250),
+    ('rooibos', 7, 300), ('sencha', 2, 60), ('white peony', 5, 40), ('chamomile', 6, 110)])
+shelf.commit()
+";
 
 /// Makes them in the repository.
 pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String> {
@@ -28,7 +44,32 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
 /// Makes what is missing below `example`.
 pub(crate) fn make(example: &Path) -> Result<(), String> {
     make_downloads(example)?;
+    fill_shelf(example)?;
     compile(example)
+}
+
+/// Makes the database of the pages, unless it is there. Where root serves the example, the server
+/// is somebody else, who may write to it all the same.
+fn fill_shelf(example: &Path) -> Result<(), String> {
+    let folder = example.join(PAGES);
+    if folder.join(DATABASE).exists() {
+        return Ok(());
+    }
+    let mut python = Command::new("python3");
+    python.args(["-c", FILL, DATABASE]).current_dir(&folder);
+    match python.status() {
+        Ok(status) if status.success() => {}
+        Ok(_) => return Err(format!("python3 does not make {DATABASE} of the example")),
+        Err(error) => return Err(format!("starting python3 for {DATABASE}: {error}")),
+    }
+    let is_root = fs::metadata(folder.join(DATABASE)).is_ok_and(|made| made.uid() == 0);
+    for (path, mode) in [(folder.join(DATABASE), 0o666), (folder, 0o777)] {
+        if is_root {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode))
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Compiles the C program, unless it is newer than its source.

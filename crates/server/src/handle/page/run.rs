@@ -17,7 +17,6 @@ use hob_page::sql_page::{self, SqlPageEnd, SqlPageFormat, SqlPageRequest};
 use jiff::Zoned;
 
 use crate::handle::files::open::May;
-use crate::handle::html;
 use crate::handle::page::Pages;
 use crate::handle::page::database::{RunDatabases, ThreadDatabases};
 use crate::handle::page::files::{
@@ -25,6 +24,8 @@ use crate::handle::page::files::{
 };
 use crate::handle::page::output::{PageOutput, RunEnd, RunSink};
 
+/// Style of pages that are statements.
+const STYLE: &str = concat!(include_str!("../page.css"), include_str!("table.css"));
 /// Events of a run that are kept for who watches.
 const EVENTS_MAX: usize = 200;
 
@@ -183,7 +184,7 @@ fn run_found(
                 fields: &request.fields,
                 query: &sql.query,
                 format: sql.format,
-                style: html::STYLE,
+                style: STYLE,
                 limits: &pages.waiting.limits,
             };
             let mut sink = RunSink(output);
