@@ -357,7 +357,30 @@ fn what_may_only_read_cannot_be_made_to_write() {
         lines(&writer, "INSERT INTO t VALUES (1)", &[]);
         writer.rollback().expect("it is undone");
     }
-    writer.commit().expect("nothing is open");
+    // One run only reads, and another one from its middle on.
+    writer.read_only().expect("it is told");
+    lines(&writer, "SELECT id FROM t", &[]);
+    assert_eq!(
+        code(&writer, "INSERT INTO t VALUES (1)", &[]),
+        failed(-817, "25006")
+    );
+    assert_eq!(
+        code(&writer, "SET TRANSACTION READ WRITE", &[]),
+        failed(-817, "25006")
+    );
+    writer.commit().expect("it only read");
+    lines(&writer, "INSERT INTO t VALUES (2)", &[]);
+    writer.read_only().expect("it is told");
+    for _ in 0..2 {
+        assert_eq!(
+            code(&writer, "INSERT INTO t VALUES (1)", &[]),
+            failed(-817, "25006")
+        );
+        assert_eq!(lines(&writer, "SELECT id FROM t", &[]), ["id", "2"]);
+    }
+    writer.commit().expect("it is committed");
+    lines(&writer, "DELETE FROM t", &[]);
+    writer.commit().expect("it is committed");
     assert_eq!(lines(&writer, "SELECT count(*) FROM t", &[])[1], "0");
 }
 

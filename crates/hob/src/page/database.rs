@@ -102,6 +102,10 @@ impl Database for Nothing {
         Err(FunctionFault::new(-1, message))
     }
 
+    fn read_only(&self) -> Result<(), FunctionFault> {
+        Ok(())
+    }
+
     fn commit(&self) -> Result<(), FunctionFault> {
         Ok(())
     }

@@ -6,7 +6,9 @@ use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::DataRowBody;
 
 use crate::fault::FunctionFault;
-use crate::sql::{BoundValue, Cell, Database, DatabaseName, RowSink, RowsEnd, RunDone, Statement};
+use crate::sql::{
+    BoundValue, Cell, Database, DatabaseName, READS_ONLY, RowSink, RowsEnd, RunDone, Statement,
+};
 
 use super::IsOver;
 use super::fault::{LOST, broken, coded};
@@ -20,6 +22,8 @@ pub struct PostgresDatabase {
     watch: RefCell<Watch>,
     /// The connection broke in a transaction in which something was done.
     is_lost: Flag<bool>,
+    /// This run writes nothing.
+    reads_only: Flag<bool>,
 }
 
 impl std::fmt::Debug for PostgresDatabase {
@@ -40,6 +44,7 @@ impl PostgresDatabase {
         let session = PostgresSession::open(&options)?;
         Ok(PostgresDatabase {
             session: RefCell::new(Some(session)),
+            reads_only: Flag::new(options.is_read_only),
             watch: RefCell::new(Watch { options, is_over }),
             is_lost: Flag::new(false),
         })
@@ -101,6 +106,7 @@ impl PostgresDatabase {
             text,
             values,
             is_kept,
+            reads_only: self.reads_only.get(),
         };
         let index = self.with(|session, watch| session.start(&asked, watch))?;
         let handed = self.hand_over(index, rows);
@@ -168,6 +174,31 @@ impl PostgresDatabase {
         Ok(done)
     }
 
+    fn kept(&self) -> Result<(), FunctionFault> {
+        if self.is_lost.get() {
+            let message = "the connection broke, and what was written before is undone";
+            return Err(coded(LOST, message));
+        }
+        self.end("COMMIT")
+    }
+
+    fn undone(&self) -> Result<(), FunctionFault> {
+        self.is_lost.set(false);
+        match self.end("ROLLBACK") {
+            // A connection that broke has rolled back.
+            Err(_) if self.session.borrow().is_none() => {
+                self.is_lost.set(false);
+                Ok(())
+            }
+            ended => ended,
+        }
+    }
+
+    fn end_reading(&self) {
+        let is_read_only = self.watch.borrow().options.is_read_only;
+        self.reads_only.set(is_read_only);
+    }
+
     fn end(&self, how: &str) -> Result<(), FunctionFault> {
         if self.session.borrow().is_none() {
             return Ok(());
@@ -189,9 +220,9 @@ impl Database for PostgresDatabase {
         let words = words(&statement.text);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words[..] {
-            ["COMMIT" | "END", ..] => return self.commit().map(|()| RunDone::default()),
+            ["COMMIT" | "END", ..] => return self.kept().map(|()| RunDone::default()),
             ["ROLLBACK" | "ABORT", ref rest @ ..] if !rest.contains(&"TO") => {
-                return self.rollback().map(|()| RunDone::default());
+                return self.undone().map(|()| RunDone::default());
             }
             ["BEGIN" | "START" | "SAVEPOINT" | "RELEASE" | "ROLLBACK", ..]
             | ["PREPARE", "TRANSACTION", ..] => {
@@ -200,12 +231,11 @@ impl Database for PostgresDatabase {
                 );
             }
             ["SET", "LOCAL" | "TRANSACTION" | "CONSTRAINTS", ..] => {
-                let is_read_only = self.watch.borrow().options.is_read_only;
                 let text = statement.text.to_ascii_uppercase();
                 // A name in quotes may be any.
                 let writes = ["WRITE", "READ_ONLY", "\""];
-                if is_read_only && writes.iter().any(|word| text.contains(word)) {
-                    return Err(coded((-817, "25006"), "nothing may be written here"));
+                if self.reads_only.get() && writes.iter().any(|word| text.contains(word)) {
+                    return Err(coded((READS_ONLY, "25006"), "nothing may be written here"));
                 }
             }
             [
@@ -223,24 +253,19 @@ impl Database for PostgresDatabase {
         self.query(&text, &statement.parameters, true, rows)
     }
 
+    fn read_only(&self) -> Result<(), FunctionFault> {
+        self.reads_only.set(true);
+        Ok(())
+    }
+
     fn commit(&self) -> Result<(), FunctionFault> {
-        if self.is_lost.get() {
-            let message = "the connection broke, and what was written before is undone";
-            return Err(coded(LOST, message));
-        }
-        self.end("COMMIT")
+        self.end_reading();
+        self.kept()
     }
 
     fn rollback(&self) -> Result<(), FunctionFault> {
-        self.is_lost.set(false);
-        match self.end("ROLLBACK") {
-            // A connection that broke has rolled back.
-            Err(_) if self.session.borrow().is_none() => {
-                self.is_lost.set(false);
-                Ok(())
-            }
-            ended => ended,
-        }
+        self.end_reading();
+        self.undone()
     }
 }
 

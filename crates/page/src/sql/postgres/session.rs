@@ -55,6 +55,8 @@ pub(super) struct Asked<'a> {
     pub(super) values: &'a [BoundValue],
     /// Whether it may come again.
     pub(super) is_kept: bool,
+    /// Whether it may only read.
+    pub(super) reads_only: bool,
 }
 
 struct PreparedStatement {
@@ -107,7 +109,10 @@ pub(super) struct PostgresSession {
     status: u8,
     /// Ends of transactions that were sent, and whose answers nobody waits for.
     pending_ends: usize,
-    is_read_only: bool,
+    /// The transaction may only read, from here on.
+    reads_only: bool,
+    /// It could do nothing else from its beginning.
+    has_only_read: bool,
     has_savepoint: bool,
     /// Statements of this transaction that succeeded.
     pub(super) done_count: u64,
@@ -138,7 +143,8 @@ impl PostgresSession {
             key,
             status: b'I',
             pending_ends: 0,
-            is_read_only: options.is_read_only,
+            reads_only: false,
+            has_only_read: false,
             has_savepoint: false,
             done_count: 0,
             prepared: HashMap::new(),
@@ -207,7 +213,7 @@ impl PostgresSession {
         watch: &mut Watch,
     ) -> Result<Result<usize, ServerFault>, SessionFault> {
         let (start, index) = (self.wire.output.len(), self.results.len());
-        let before = self.begin();
+        let before = self.begin(asked.reads_only);
         let (name, known) = self.named(asked);
         if let Err(error) = self.ask(asked, index, &name, known.is_none(), types) {
             self.wire.output.truncate(start);
@@ -274,11 +280,13 @@ impl PostgresSession {
     }
 
     /// Writes what stands before a statement.
-    fn begin(&mut self) -> BeforeStatement {
+    fn begin(&mut self, reads_only: bool) -> BeforeStatement {
         if self.status == b'I' {
             self.has_savepoint = false;
             self.done_count = 0;
-            self.command(match self.is_read_only {
+            self.reads_only = reads_only;
+            self.has_only_read = reads_only;
+            self.command(match reads_only {
                 true => "BEGIN READ ONLY",
                 false => "BEGIN",
             });
@@ -287,12 +295,20 @@ impl PostgresSession {
                 makes_savepoint: false,
             };
         }
+        let mut commands = 1;
+        if reads_only && !self.reads_only {
+            // From here on: the server refuses the way back.
+            self.reads_only = true;
+            self.command("SET TRANSACTION READ ONLY");
+            commands += 1;
+        }
         if self.has_savepoint {
             self.command("RELEASE hob");
+            commands += 1;
         }
         self.command("SAVEPOINT hob");
         BeforeStatement {
-            commands: 1 + usize::from(self.has_savepoint),
+            commands,
             makes_savepoint: true,
         }
     }
@@ -395,7 +411,7 @@ impl PostgresSession {
         }
         self.keep_rows(watch)?;
         self.command(how);
-        if self.is_read_only || how == "ROLLBACK" {
+        if self.has_only_read || how == "ROLLBACK" {
             // Nothing depends on the answer: the next statement, which is in no hurry, takes it.
             self.send()?;
             self.pending_ends += 1;
