@@ -582,6 +582,29 @@ fn rows_run_statements_while_others_come() {
     // One that fails takes neither the rows along nor what was written.
     let failures = nested("SELECT n / (n - 2) FROM t WHERE n = ?", 1_000, false);
     assert_eq!((failures.len(), &*failures[1]), (300, "-801"));
+    // Rows that fail late take nothing along of what others wrote.
+    let mut sink = Nested {
+        database: &database,
+        text: "INSERT INTO t VALUES (?, -1) RETURNING n",
+        found: Vec::new(),
+        most: 1_000,
+        commits: false,
+    };
+    let late = statement(
+        "SELECT n, 1 / (n - ?) FROM generate_series(1, 300) n",
+        &["200"],
+    );
+    let fault = database.run(&DatabaseName::default(), &late, &mut sink);
+    assert_eq!(fault.expect_err("it divides by zero").code, -801);
+    let wrote = sink.found.len();
+    assert!((64..200).contains(&wrote), "{wrote}");
+    let count = lines(
+        &database,
+        "SELECT count(*) FROM t WHERE square = ?",
+        &["-1"],
+    );
+    assert_eq!(count[1], wrote.to_string());
+    lines(&database, "DELETE FROM t WHERE square = ?", &["-1"]);
     // The transaction ends in the middle; the rows still come.
     assert_eq!(
         nested("SELECT square FROM t WHERE n = ?", 1_000, true),

@@ -72,6 +72,8 @@ struct OpenResult {
     /// Rows and bytes that came so far, which say how many are asked for at once.
     row_count: u64,
     byte_count: u64,
+    /// The count of statements when its rows came last.
+    last_use: u64,
     /// What the server said at its end.
     tag: Option<String>,
     fault: Option<FunctionFault>,
@@ -240,6 +242,7 @@ impl PostgresSession {
             rows: VecDeque::new(),
             row_count: 0,
             byte_count: 0,
+            last_use: self.use_count,
             tag: round.tags.drain(..).nth(before.commands),
             fault: None,
         };
@@ -371,12 +374,19 @@ impl PostgresSession {
     /// Gets more rows of a result.
     fn more(&mut self, index: usize, watch: &mut Watch) -> Result<(), SessionFault> {
         let rows = self.results[index].next_rows();
+        let mut commands = 0;
+        if self.results[index].last_use != self.use_count {
+            // Others ran since: what they did stays if this fails.
+            commands = self.begin(self.reads_only).commands;
+            self.has_savepoint = true;
+            self.results[index].last_use = self.use_count;
+        }
         let asked = frontend::execute(&portal(index), rows, &mut self.wire.output);
         debug_assert!(asked.is_ok(), "a name of ours can be written");
         let round = self.round(watch)?;
         let result = &mut self.results[index];
         round.rows.into_iter().for_each(|row| result.take(row));
-        result.tag = round.tags.into_iter().next();
+        result.tag = round.tags.into_iter().nth(commands);
         if let Some(fault) = round.fault {
             result.fault = Some(fault.clone().fault());
             self.recover(&fault, watch)?;
@@ -410,6 +420,10 @@ impl PostgresSession {
             return Ok(());
         }
         self.keep_rows(watch)?;
+        if self.status == b'I' {
+            // One of the results failed, and nothing stood before it.
+            return Err(SessionFault::Statement(lost_result()));
+        }
         self.command(how);
         if self.has_only_read || how == "ROLLBACK" {
             // Nothing depends on the answer: the next statement, which is in no hurry, takes it.
