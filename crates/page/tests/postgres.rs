@@ -624,7 +624,7 @@ fn prepared_statements_are_kept_up_to_a_number_and_follow_the_tables() {
         lines(&database, "SELECT ? AS always", &["1"]);
     }
     assert_eq!(database.prepared_count(), 64);
-    let prepared = "SELECT count(*) <= 65 FROM pg_prepared_statements";
+    let prepared = "SELECT count(*) <= 65 FROM pg_prepared_statements WHERE name LIKE 's%'";
     assert_eq!(lines(&database, prepared, &[])[1], "t");
     lines(&database, "CREATE TABLE t (a int)", &[]);
     lines(&database, "INSERT INTO t VALUES (1)", &[]);

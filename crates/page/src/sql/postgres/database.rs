@@ -41,11 +41,12 @@ impl PostgresDatabase {
         options: PostgresOptions,
         is_over: Option<IsOver>,
     ) -> Result<PostgresDatabase, FunctionFault> {
-        let session = PostgresSession::open(&options)?;
+        let mut watch = Watch { options, is_over };
+        let session = PostgresSession::open(&mut watch)?;
         Ok(PostgresDatabase {
             session: RefCell::new(Some(session)),
-            reads_only: Flag::new(options.is_read_only),
-            watch: RefCell::new(Watch { options, is_over }),
+            reads_only: Flag::new(watch.options.is_read_only),
+            watch: RefCell::new(watch),
             is_lost: Flag::new(false),
         })
     }
@@ -89,7 +90,7 @@ impl PostgresDatabase {
             *held = None;
         }
         if held.is_none() {
-            *held = Some(PostgresSession::open(&watch.options)?);
+            *held = Some(PostgresSession::open(watch)?);
         }
         Ok(())
     }

@@ -32,6 +32,17 @@ use super::wire::Wire;
 
 /// Statements that a connection keeps prepared.
 const PREPARED_MAX: usize = 64;
+/// Commands that stand around statements.
+const COMMANDS: [&str; 8] = [
+    "BEGIN",
+    "BEGIN READ ONLY",
+    "COMMIT",
+    "RELEASE hob",
+    "ROLLBACK",
+    "ROLLBACK TO hob",
+    "SAVEPOINT hob",
+    "SET TRANSACTION READ ONLY",
+];
 /// Rows of a result that come at first.
 const FIRST_ROWS: i32 = 64;
 /// Rows that come at once at most.
@@ -138,9 +149,10 @@ struct Round {
 }
 
 impl PostgresSession {
-    pub(super) fn open(options: &PostgresOptions) -> Result<PostgresSession, FunctionFault> {
-        let (wire, key) = connect(options)?;
-        Ok(PostgresSession {
+    /// Connects, and prepares the commands that stand around statements.
+    pub(super) fn open(watch: &mut Watch) -> Result<PostgresSession, FunctionFault> {
+        let (wire, key) = connect(&watch.options)?;
+        let mut session = PostgresSession {
             wire,
             key,
             status: b'I',
@@ -152,7 +164,19 @@ impl PostgresSession {
             prepared: HashMap::new(),
             use_count: 0,
             results: Vec::new(),
-        })
+        };
+        for command in COMMANDS {
+            let out = &mut session.wire.output;
+            let written = frontend::parse(command, command, [], out);
+            debug_assert!(written.is_ok(), "a command of ours can be written");
+        }
+        match session.round(watch) {
+            Ok(Round { fault: None, .. }) => Ok(session),
+            Ok(Round {
+                fault: Some(fault), ..
+            }) => Err(fault.fault()),
+            Err(SessionFault::Statement(fault) | SessionFault::Gone(fault)) => Err(fault),
+        }
     }
 
     /// Nothing is going on, and yet there is something to be read: the server has ended it.
@@ -317,11 +341,10 @@ impl PostgresSession {
     }
 
     /// Adds a command that has no rows.
-    fn command(&mut self, text: &str) {
+    fn command(&mut self, command: &str) {
         let out = &mut self.wire.output;
-        let written = frontend::parse("", text, [], out)
-            .and_then(|()| bind("", "", &[], out))
-            .and_then(|()| frontend::execute("", 0, out));
+        // All of them are prepared, by their own names.
+        let written = bind("", command, &[], out).and_then(|()| frontend::execute("", 0, out));
         debug_assert!(written.is_ok(), "a command of ours can be written");
     }
 
