@@ -1,9 +1,9 @@
 //! `hob page`: macro pages checked, run, laid out and made, without a server.
 //!
-//! `check` says what is wrong, `run` runs a block, `format` lays pages out and `new` makes one for
-//! a table, which `schema` reads. `folder` finds included files, `database` opens what statements
-//! go to, `host` is the rest of what a run asks for, and `told` says on standard error what happens
-//! in it. `grammar` is for editors.
+//! `check` says what is wrong, `run` runs a block and `statements` a page of SQL, `format` lays
+//! pages out, and `new` makes one for a table, which `schema` reads. `grammar` is for editors.
+//! `folder` finds included files, `database` opens what statements go to, `host` is the rest of
+//! what a run asks for, and `told` says on standard error what happens in it.
 
 mod check;
 mod database;
@@ -14,6 +14,7 @@ mod host;
 mod new;
 mod run;
 mod schema;
+mod statements;
 mod told;
 
 use std::fs::File;

@@ -100,7 +100,9 @@ fn failed(code: i64, state: &str) -> (i64, String) {
 
 #[test]
 fn values_are_bound_to_columns_of_every_type_and_come_back_as_text() {
-    let server = PostgresServer::start(&[]);
+    let Some(server) = PostgresServer::start() else {
+        return;
+    };
     let database = database(&server);
     lines(
         &database,
@@ -173,7 +175,9 @@ fn values_are_bound_to_columns_of_every_type_and_come_back_as_text() {
 
 #[test]
 fn data_stays_data_and_failures_have_the_codes_of_macros() {
-    let server = PostgresServer::start(&[]);
+    let Some(server) = PostgresServer::start() else {
+        return;
+    };
     let database = database(&server);
     for text in [
         "CREATE TABLE part (id int PRIMARY KEY, name text NOT NULL, cents int CHECK (cents > 0))",
@@ -247,7 +251,9 @@ fn data_stays_data_and_failures_have_the_codes_of_macros() {
 
 #[test]
 fn a_transaction_is_kept_whole_or_not_at_all() {
-    let server = PostgresServer::start(&[]);
+    let Some(server) = PostgresServer::start() else {
+        return;
+    };
     let (one, two) = (database(&server), database(&server));
     lines(
         &one,
@@ -310,7 +316,9 @@ fn a_transaction_is_kept_whole_or_not_at_all() {
 
 #[test]
 fn what_may_only_read_cannot_be_made_to_write() {
-    let server = PostgresServer::start(&[]);
+    let Some(server) = PostgresServer::start() else {
+        return;
+    };
     let writer = database(&server);
     lines(&writer, "CREATE TABLE t (id int)", &[]);
     writer.commit().expect("it is committed");
@@ -349,7 +357,30 @@ fn what_may_only_read_cannot_be_made_to_write() {
         lines(&writer, "INSERT INTO t VALUES (1)", &[]);
         writer.rollback().expect("it is undone");
     }
-    writer.commit().expect("nothing is open");
+    // One run only reads, and another one from its middle on.
+    writer.read_only().expect("it is told");
+    lines(&writer, "SELECT id FROM t", &[]);
+    assert_eq!(
+        code(&writer, "INSERT INTO t VALUES (1)", &[]),
+        failed(-817, "25006")
+    );
+    assert_eq!(
+        code(&writer, "SET TRANSACTION READ WRITE", &[]),
+        failed(-817, "25006")
+    );
+    writer.commit().expect("it only read");
+    lines(&writer, "INSERT INTO t VALUES (2)", &[]);
+    writer.read_only().expect("it is told");
+    for _ in 0..2 {
+        assert_eq!(
+            code(&writer, "INSERT INTO t VALUES (1)", &[]),
+            failed(-817, "25006")
+        );
+        assert_eq!(lines(&writer, "SELECT id FROM t", &[]), ["id", "2"]);
+    }
+    writer.commit().expect("it is committed");
+    lines(&writer, "DELETE FROM t", &[]);
+    writer.commit().expect("it is committed");
     assert_eq!(lines(&writer, "SELECT count(*) FROM t", &[])[1], "0");
 }
 
@@ -361,7 +392,9 @@ fn connections_go_from_thread_to_thread() {
 
 #[test]
 fn a_server_that_was_killed_is_found_again() {
-    let mut server = PostgresServer::start(&[]);
+    let Some(mut server) = PostgresServer::start() else {
+        return;
+    };
     let database = database(&server);
     lines(&database, "CREATE TABLE t (id int)", &[]);
     database.commit().expect("it is committed");
@@ -388,7 +421,9 @@ fn a_server_that_was_killed_is_found_again() {
 
 #[test]
 fn a_statement_that_takes_too_long_is_cancelled_on_the_server() {
-    let server = PostgresServer::start(&[]);
+    let Some(server) = PostgresServer::start() else {
+        return;
+    };
     let is_over = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&is_over);
     let options = PostgresOptions::parse(&server.url("hob")).expect("a URL");
@@ -444,7 +479,9 @@ fn resident_kib() -> u64 {
 
 #[test]
 fn a_million_rows_are_handed_over_without_being_kept() {
-    let server = PostgresServer::start(&[]);
+    let Some(server) = PostgresServer::start() else {
+        return;
+    };
     let database = database(&server);
     let mut counted = Counted {
         rows: 0,
@@ -508,7 +545,9 @@ impl RowSink for Nested<'_> {
 
 #[test]
 fn rows_run_statements_while_others_come() {
-    let server = PostgresServer::start(&[]);
+    let Some(server) = PostgresServer::start() else {
+        return;
+    };
     let database = database(&server);
     let nested = |text, most, commits| {
         let mut sink = Nested {
@@ -543,6 +582,29 @@ fn rows_run_statements_while_others_come() {
     // One that fails takes neither the rows along nor what was written.
     let failures = nested("SELECT n / (n - 2) FROM t WHERE n = ?", 1_000, false);
     assert_eq!((failures.len(), &*failures[1]), (300, "-801"));
+    // Rows that fail late take nothing along of what others wrote.
+    let mut sink = Nested {
+        database: &database,
+        text: "INSERT INTO t VALUES (?, -1) RETURNING n",
+        found: Vec::new(),
+        most: 1_000,
+        commits: false,
+    };
+    let late = statement(
+        "SELECT n, 1 / (n - ?) FROM generate_series(1, 300) n",
+        &["200"],
+    );
+    let fault = database.run(&DatabaseName::default(), &late, &mut sink);
+    assert_eq!(fault.expect_err("it divides by zero").code, -801);
+    let wrote = sink.found.len();
+    assert!((64..200).contains(&wrote), "{wrote}");
+    let count = lines(
+        &database,
+        "SELECT count(*) FROM t WHERE square = ?",
+        &["-1"],
+    );
+    assert_eq!(count[1], wrote.to_string());
+    lines(&database, "DELETE FROM t WHERE square = ?", &["-1"]);
     // The transaction ends in the middle; the rows still come.
     assert_eq!(
         nested("SELECT square FROM t WHERE n = ?", 1_000, true),
@@ -553,14 +615,16 @@ fn rows_run_statements_while_others_come() {
 
 #[test]
 fn prepared_statements_are_kept_up_to_a_number_and_follow_the_tables() {
-    let server = PostgresServer::start(&[]);
+    let Some(server) = PostgresServer::start() else {
+        return;
+    };
     let database = database(&server);
     for number in 0..200 {
         lines(&database, &format!("SELECT {number} + ?"), &["1"]);
         lines(&database, "SELECT ? AS always", &["1"]);
     }
     assert_eq!(database.prepared_count(), 64);
-    let prepared = "SELECT count(*) <= 65 FROM pg_prepared_statements";
+    let prepared = "SELECT count(*) <= 65 FROM pg_prepared_statements WHERE name LIKE 's%'";
     assert_eq!(lines(&database, prepared, &[])[1], "t");
     lines(&database, "CREATE TABLE t (a int)", &[]);
     lines(&database, "INSERT INTO t VALUES (1)", &[]);
@@ -580,7 +644,9 @@ fn parameter(name: &str, is_out: bool) -> ProcedureParameter {
 
 #[test]
 fn procedures_give_values_and_results_back() {
-    let server = PostgresServer::start(&[]);
+    let Some(server) = PostgresServer::start() else {
+        return;
+    };
     let database = database(&server);
     for text in [
         "CREATE PROCEDURE double(INOUT n int, INOUT twice int) LANGUAGE plpgsql AS \

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use hob_page::fault::PageFault;
 use hob_page::lint::{LintFinding, LintLevel, check};
+use hob_page::sql_page::SqlPage;
 use hob_page::tree::Page;
 
 use crate::CommandFailure;
@@ -57,7 +59,12 @@ pub(super) fn run(options: &PageCheckOptions) -> Result<(), CommandFailure> {
 
 fn look_at(path: &Path, ini: &PageIni, counts: &mut FindingCounts) {
     let name = path.to_string_lossy();
-    let (page, folders) = match page(path, &name, ini) {
+    let found = match statements(path, &name) {
+        Some(Ok(())) => return,
+        Some(Err(text)) => Err(text),
+        None => page(path, &name, ini),
+    };
+    let (page, folders) = match found {
         Ok(found) => found,
         Err(text) => {
             counts.errors += 1;
@@ -85,13 +92,22 @@ fn look_at(path: &Path, ini: &PageIni, counts: &mut FindingCounts) {
     }
 }
 
+/// Whether a page of statements is right; `None` if it is none.
+fn statements(path: &Path, name: &str) -> Option<Result<(), String>> {
+    let source = read(path).ok().filter(|source| SqlPage::is_one(source))?;
+    let page = SqlPage::parse(name, &source);
+    Some(page.map(|_| ()).map_err(|fault| told(name, &fault)))
+}
+
+fn told(name: &str, fault: &PageFault) -> String {
+    let (line, column) = (fault.line, fault.column);
+    format!("{name}:{line}:{column}: error: {}", fault.message)
+}
+
 /// The page, read; what keeps it from that is the one finding.
 fn page(path: &Path, name: &str, ini: &PageIni) -> Result<(Arc<Page>, PageFolders), String> {
     let source = read(path).map_err(|text| format!("{name}:1:1: error: {text}"))?;
-    let wrong = |fault: hob_page::fault::PageFault| {
-        let (line, column) = (fault.line, fault.column);
-        format!("{name}:{line}:{column}: error: {}", fault.message)
-    };
+    let wrong = |fault: PageFault| told(name, &fault);
     let mut page = Page::parse(name, &source).map_err(wrong)?;
     if !page.declares() {
         // Most likely it is included inside of a block.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use hob_page::sql_page::SqlPage;
 use hob_page::tree::Page;
 
 use crate::CommandFailure;
@@ -34,12 +35,10 @@ pub(super) fn run(options: &PageFmtOptions) -> Result<(), CommandFailure> {
 fn lay_out(path: &Path, options: &PageFmtOptions) -> Result<bool, String> {
     let name = path.to_string_lossy();
     let source = read(path)?;
-    let page = Page::parse(&name, &source).map_err(|fault| fault.to_string())?;
-    let text = match page.declares() {
-        true => Page::format(&name, &source).map_err(|fault| fault.to_string())?,
-        false => {
-            // Inside of a block its blanks are printed.
-            eprintln!("hob: {name} declares nothing, and is left as it is");
+    let text = match reason_to_leave(&name, &source)? {
+        None => Page::format(&name, &source).map_err(|fault| fault.to_string())?,
+        Some(reason) => {
+            eprintln!("hob: {name} {reason}, and is left as it is");
             source.clone()
         }
     };
@@ -58,6 +57,16 @@ fn lay_out(path: &Path, options: &PageFmtOptions) -> Result<bool, String> {
         output::line(&name);
     }
     Ok(true)
+}
+
+/// Why a file is not laid out, if it is not.
+fn reason_to_leave(name: &str, source: &[u8]) -> Result<Option<&'static str>, String> {
+    if SqlPage::is_one(source) {
+        return Ok(Some("is a page of statements"));
+    }
+    let page = Page::parse(name, source).map_err(|fault| fault.to_string())?;
+    // Inside of a block its blanks are printed.
+    Ok((!page.declares()).then_some("declares nothing"))
 }
 
 /// Puts new content in place of the old at once: nobody ever reads a half of it.

@@ -10,6 +10,7 @@ use hob_page::host::{Host, PageHead, Sink, SinkGone};
 use hob_page::request::{PageRequest, is_for_clients};
 use hob_page::run::{PageSettings, run as run_page};
 use hob_page::sql::Database;
+use hob_page::sql_page::SqlPage;
 use hob_page::tree::Page;
 
 use crate::CommandFailure;
@@ -19,7 +20,7 @@ use crate::{escape, output};
 use super::folder::PageFolders;
 use super::host::Terminal;
 use super::told::RunTold;
-use super::{PageIni, database, failure, read};
+use super::{PageIni, database, failure, read, statements};
 
 /// Runs the block.
 pub(super) fn run(
@@ -29,6 +30,9 @@ pub(super) fn run(
     let ini = PageIni::read(options.ini.as_deref())?;
     let name = options.file.to_string_lossy();
     let source = read(&options.file).map_err(|text| failure(1, text))?;
+    if SqlPage::is_one(&source) {
+        return statements::run(&name, &source, options, surroundings);
+    }
     let page = Page::parse(&name, &source).map_err(|fault| failure(1, fault.to_string()))?;
     let page = Arc::new(page);
     let request = request(&page, options, &surroundings.environment)?;
@@ -59,11 +63,7 @@ fn answer(
         visits: &terminal,
         clock: &terminal,
     };
-    let mut printer = PagePrinter {
-        is_terminal: output::is_terminal(),
-        is_told: options.trace,
-        cut: Vec::new(),
-    };
+    let mut printer = PagePrinter::new(options.trace);
     let mut told = RunTold::new(options.trace);
     let outcome = run_page(
         page,
@@ -122,22 +122,9 @@ fn request(
     };
     let mut request = PageRequest {
         block: block.to_owned(),
+        fields: fields(&words, page.file(), options.trace)?,
         ..PageRequest::default()
     };
-    for word in words {
-        let Some((name, value)) = word.split_once('=') else {
-            return Err(failure(2, format!("{word}: write NAME=VALUE")));
-        };
-        if !is_for_clients(name) {
-            eprintln!("hob: {name} is not a client's to set, and is left out");
-            continue;
-        }
-        if options.trace {
-            let text = format!("{}: {name} = {value:?}  (data of the client)", page.file());
-            eprintln!("{}", escape::line(&text));
-        }
-        request.fields.push((name.to_owned(), value.into()));
-    }
     for (name, value) in [
         ("GATEWAY_INTERFACE", "CGI/1.1"),
         ("REQUEST_METHOD", "GET"),
@@ -156,6 +143,30 @@ fn request(
     Ok(request)
 }
 
+/// Fields of the request, and what is told of them.
+pub(super) fn fields(
+    words: &[&str],
+    file: &str,
+    is_told: bool,
+) -> Result<Vec<(String, Vec<u8>)>, CommandFailure> {
+    let mut fields = Vec::new();
+    for word in words {
+        let Some((name, value)) = word.split_once('=') else {
+            return Err(failure(2, format!("{word}: write NAME=VALUE")));
+        };
+        if !is_for_clients(name) {
+            eprintln!("hob: {name} is not a client's to set, and is left out");
+            continue;
+        }
+        if is_told {
+            let text = format!("{file}: {name} = {value:?}  (data of the client)");
+            eprintln!("{}", escape::line(&text));
+        }
+        fields.push((name.to_owned(), value.into()));
+    }
+    Ok(fields)
+}
+
 /// Which blocks there are.
 fn blocks(page: &Page) -> String {
     match page.entries().join(", ") {
@@ -165,7 +176,7 @@ fn blocks(page: &Page) -> String {
 }
 
 /// Writes the page to standard output. Where that is a terminal, nothing in the page steers it.
-struct PagePrinter {
+pub(super) struct PagePrinter {
     is_terminal: bool,
     /// Tell of what goes into the head of the answer.
     is_told: bool,
@@ -174,6 +185,14 @@ struct PagePrinter {
 }
 
 impl PagePrinter {
+    pub(super) fn new(is_told: bool) -> PagePrinter {
+        PagePrinter {
+            is_terminal: output::is_terminal(),
+            is_told,
+            cut: Vec::new(),
+        }
+    }
+
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if !self.is_terminal {
@@ -192,7 +211,7 @@ impl PagePrinter {
     }
 
     /// The last line ends, and the shell's next one begins.
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         let mut out = io::stdout().lock();
         if self.is_terminal {
             let _ = out.write_all(b"\n");

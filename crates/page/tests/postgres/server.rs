@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -20,12 +20,15 @@ pub(crate) struct PostgresServer {
 }
 
 impl PostgresServer {
-    /// Makes a server with the user `hob` and starts it, with more settings.
-    pub(crate) fn start(more: &[&str]) -> PostgresServer {
+    /// Makes a server with the user `hob` and starts it; none where it is not installed.
+    pub(crate) fn start() -> Option<PostgresServer> {
+        if program("initdb").is_none() {
+            println!("skipped: Debian package postgresql is not installed");
+            return None;
+        }
         let mut server = PostgresServer::made();
-        server.more = more.iter().map(|text| (*text).to_owned()).collect();
         server.go_on();
-        server
+        Some(server)
     }
 
     fn made() -> PostgresServer {
@@ -115,7 +118,7 @@ impl PostgresServer {
     }
 
     fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(program(name));
+        let mut command = Command::new(program(name).expect("it is installed"));
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         command.stdout(Stdio::null());
         if geteuid().is_root() {
@@ -132,9 +135,8 @@ impl Drop for PostgresServer {
 }
 
 /// Debian has the server's programs in a folder of their version.
-fn program(name: &str) -> PathBuf {
+fn program(name: &str) -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
     let programs = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin").join(name)));
-    let newest = programs.filter(|path| path.exists()).max();
-    newest.unwrap_or_else(|| Path::new(name).to_path_buf())
+    programs.filter(|path| path.exists()).max()
 }

@@ -29,7 +29,9 @@ fn tried(url: &str, more: &str) -> Result<String, (i64, String)> {
 #[test]
 fn passwords_are_proved_and_servers_held_to_their_names() {
     let port = port();
-    let mut server = PostgresServer::start(&[]);
+    let Some(mut server) = PostgresServer::start() else {
+        return;
+    };
     let own = database(&server);
     lines(&own, "CREATE USER scram PASSWORD 'pä ss'", &[]);
     lines(&own, "SET LOCAL password_encryption = 'md5'", &[]);

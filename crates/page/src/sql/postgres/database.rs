@@ -6,7 +6,9 @@ use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::DataRowBody;
 
 use crate::fault::FunctionFault;
-use crate::sql::{BoundValue, Cell, Database, DatabaseName, RowSink, RowsEnd, RunDone, Statement};
+use crate::sql::{
+    BoundValue, Cell, Database, DatabaseName, READS_ONLY, RowSink, RowsEnd, RunDone, Statement,
+};
 
 use super::IsOver;
 use super::fault::{LOST, broken, coded};
@@ -39,12 +41,13 @@ impl PostgresDatabase {
         options: PostgresOptions,
         is_over: Option<IsOver>,
     ) -> Result<PostgresDatabase, FunctionFault> {
-        let session = PostgresSession::open(&options)?;
+        let mut watch = Watch { options, is_over };
+        let session = PostgresSession::open(&mut watch)?;
         Ok(PostgresDatabase {
             session: RefCell::new(Some(session)),
-            watch: RefCell::new(Watch { options, is_over }),
+            reads_only: Flag::new(watch.options.is_read_only),
+            watch: RefCell::new(watch),
             is_lost: Flag::new(false),
-            reads_only: Flag::new(false),
         })
     }
 
@@ -87,10 +90,7 @@ impl PostgresDatabase {
             *held = None;
         }
         if held.is_none() {
-            *held = Some(PostgresSession::open(&watch.options)?);
-        }
-        if let Some(session) = held.as_mut() {
-            session.is_read_only = watch.options.is_read_only || self.reads_only.get();
+            *held = Some(PostgresSession::open(watch)?);
         }
         Ok(())
     }
@@ -107,6 +107,7 @@ impl PostgresDatabase {
             text,
             values,
             is_kept,
+            reads_only: self.reads_only.get(),
         };
         let index = self.with(|session, watch| session.start(&asked, watch))?;
         let handed = self.hand_over(index, rows);
@@ -174,16 +175,7 @@ impl PostgresDatabase {
         Ok(done)
     }
 
-    fn end(&self, how: &str) -> Result<(), FunctionFault> {
-        if self.session.borrow().is_none() {
-            return Ok(());
-        }
-        self.with(|session, watch| session.end(how, watch))
-    }
-}
-
-impl PostgresDatabase {
-    fn keep(&self) -> Result<(), FunctionFault> {
+    fn kept(&self) -> Result<(), FunctionFault> {
         if self.is_lost.get() {
             let message = "the connection broke, and what was written before is undone";
             return Err(coded(LOST, message));
@@ -191,7 +183,7 @@ impl PostgresDatabase {
         self.end("COMMIT")
     }
 
-    fn undo(&self) -> Result<(), FunctionFault> {
+    fn undone(&self) -> Result<(), FunctionFault> {
         self.is_lost.set(false);
         match self.end("ROLLBACK") {
             // A connection that broke has rolled back.
@@ -201,6 +193,18 @@ impl PostgresDatabase {
             }
             ended => ended,
         }
+    }
+
+    fn end_reading(&self) {
+        let is_read_only = self.watch.borrow().options.is_read_only;
+        self.reads_only.set(is_read_only);
+    }
+
+    fn end(&self, how: &str) -> Result<(), FunctionFault> {
+        if self.session.borrow().is_none() {
+            return Ok(());
+        }
+        self.with(|session, watch| session.end(how, watch))
     }
 }
 
@@ -217,9 +221,9 @@ impl Database for PostgresDatabase {
         let words = words(&statement.text);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words[..] {
-            ["COMMIT" | "END", ..] => return self.keep().map(|()| RunDone::default()),
+            ["COMMIT" | "END", ..] => return self.kept().map(|()| RunDone::default()),
             ["ROLLBACK" | "ABORT", ref rest @ ..] if !rest.contains(&"TO") => {
-                return self.undo().map(|()| RunDone::default());
+                return self.undone().map(|()| RunDone::default());
             }
             ["BEGIN" | "START" | "SAVEPOINT" | "RELEASE" | "ROLLBACK", ..]
             | ["PREPARE", "TRANSACTION", ..] => {
@@ -228,13 +232,11 @@ impl Database for PostgresDatabase {
                 );
             }
             ["SET", "LOCAL" | "TRANSACTION" | "CONSTRAINTS", ..] => {
-                let is_read_only = self.watch.borrow().options.is_read_only;
-                let is_read_only = is_read_only || self.reads_only.get();
                 let text = statement.text.to_ascii_uppercase();
                 // A name in quotes may be any.
                 let writes = ["WRITE", "READ_ONLY", "\""];
-                if is_read_only && writes.iter().any(|word| text.contains(word)) {
-                    return Err(coded((-817, "25006"), "nothing may be written here"));
+                if self.reads_only.get() && writes.iter().any(|word| text.contains(word)) {
+                    return Err(coded((READS_ONLY, "25006"), "nothing may be written here"));
                 }
             }
             [
@@ -258,13 +260,13 @@ impl Database for PostgresDatabase {
     }
 
     fn commit(&self) -> Result<(), FunctionFault> {
-        self.reads_only.set(false);
-        self.keep()
+        self.end_reading();
+        self.kept()
     }
 
     fn rollback(&self) -> Result<(), FunctionFault> {
-        self.reads_only.set(false);
-        self.undo()
+        self.end_reading();
+        self.undone()
     }
 }
 

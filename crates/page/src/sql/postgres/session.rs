@@ -32,6 +32,17 @@ use super::wire::Wire;
 
 /// Statements that a connection keeps prepared.
 const PREPARED_MAX: usize = 64;
+/// Commands that stand around statements.
+const COMMANDS: [&str; 8] = [
+    "BEGIN",
+    "BEGIN READ ONLY",
+    "COMMIT",
+    "RELEASE hob",
+    "ROLLBACK",
+    "ROLLBACK TO hob",
+    "SAVEPOINT hob",
+    "SET TRANSACTION READ ONLY",
+];
 /// Rows of a result that come at first.
 const FIRST_ROWS: i32 = 64;
 /// Rows that come at once at most.
@@ -55,6 +66,8 @@ pub(super) struct Asked<'a> {
     pub(super) values: &'a [BoundValue],
     /// Whether it may come again.
     pub(super) is_kept: bool,
+    /// Whether it may only read.
+    pub(super) reads_only: bool,
 }
 
 struct PreparedStatement {
@@ -70,6 +83,8 @@ struct OpenResult {
     /// Rows and bytes that came so far, which say how many are asked for at once.
     row_count: u64,
     byte_count: u64,
+    /// The count of statements when its rows came last.
+    last_use: u64,
     /// What the server said at its end.
     tag: Option<String>,
     fault: Option<FunctionFault>,
@@ -107,8 +122,10 @@ pub(super) struct PostgresSession {
     status: u8,
     /// Ends of transactions that were sent, and whose answers nobody waits for.
     pending_ends: usize,
-    /// From the next transaction on, nothing is written.
-    pub(super) is_read_only: bool,
+    /// The transaction may only read, from here on.
+    reads_only: bool,
+    /// It could do nothing else from its beginning.
+    has_only_read: bool,
     has_savepoint: bool,
     /// Statements of this transaction that succeeded.
     pub(super) done_count: u64,
@@ -132,20 +149,34 @@ struct Round {
 }
 
 impl PostgresSession {
-    pub(super) fn open(options: &PostgresOptions) -> Result<PostgresSession, FunctionFault> {
-        let (wire, key) = connect(options)?;
-        Ok(PostgresSession {
+    /// Connects, and prepares the commands that stand around statements.
+    pub(super) fn open(watch: &mut Watch) -> Result<PostgresSession, FunctionFault> {
+        let (wire, key) = connect(&watch.options)?;
+        let mut session = PostgresSession {
             wire,
             key,
             status: b'I',
             pending_ends: 0,
-            is_read_only: options.is_read_only,
+            reads_only: false,
+            has_only_read: false,
             has_savepoint: false,
             done_count: 0,
             prepared: HashMap::new(),
             use_count: 0,
             results: Vec::new(),
-        })
+        };
+        for command in COMMANDS {
+            let out = &mut session.wire.output;
+            let written = frontend::parse(command, command, [], out);
+            debug_assert!(written.is_ok(), "a command of ours can be written");
+        }
+        match session.round(watch) {
+            Ok(Round { fault: None, .. }) => Ok(session),
+            Ok(Round {
+                fault: Some(fault), ..
+            }) => Err(fault.fault()),
+            Err(SessionFault::Statement(fault) | SessionFault::Gone(fault)) => Err(fault),
+        }
     }
 
     /// Nothing is going on, and yet there is something to be read: the server has ended it.
@@ -208,7 +239,7 @@ impl PostgresSession {
         watch: &mut Watch,
     ) -> Result<Result<usize, ServerFault>, SessionFault> {
         let (start, index) = (self.wire.output.len(), self.results.len());
-        let before = self.begin();
+        let before = self.begin(asked.reads_only);
         let (name, known) = self.named(asked);
         if let Err(error) = self.ask(asked, index, &name, known.is_none(), types) {
             self.wire.output.truncate(start);
@@ -235,6 +266,7 @@ impl PostgresSession {
             rows: VecDeque::new(),
             row_count: 0,
             byte_count: 0,
+            last_use: self.use_count,
             tag: round.tags.drain(..).nth(before.commands),
             fault: None,
         };
@@ -275,11 +307,13 @@ impl PostgresSession {
     }
 
     /// Writes what stands before a statement.
-    fn begin(&mut self) -> BeforeStatement {
+    fn begin(&mut self, reads_only: bool) -> BeforeStatement {
         if self.status == b'I' {
             self.has_savepoint = false;
             self.done_count = 0;
-            self.command(match self.is_read_only {
+            self.reads_only = reads_only;
+            self.has_only_read = reads_only;
+            self.command(match reads_only {
                 true => "BEGIN READ ONLY",
                 false => "BEGIN",
             });
@@ -288,22 +322,29 @@ impl PostgresSession {
                 makes_savepoint: false,
             };
         }
+        let mut commands = 1;
+        if reads_only && !self.reads_only {
+            // From here on: the server refuses the way back.
+            self.reads_only = true;
+            self.command("SET TRANSACTION READ ONLY");
+            commands += 1;
+        }
         if self.has_savepoint {
             self.command("RELEASE hob");
+            commands += 1;
         }
         self.command("SAVEPOINT hob");
         BeforeStatement {
-            commands: 1 + usize::from(self.has_savepoint),
+            commands,
             makes_savepoint: true,
         }
     }
 
     /// Adds a command that has no rows.
-    fn command(&mut self, text: &str) {
+    fn command(&mut self, command: &str) {
         let out = &mut self.wire.output;
-        let written = frontend::parse("", text, [], out)
-            .and_then(|()| bind("", "", &[], out))
-            .and_then(|()| frontend::execute("", 0, out));
+        // All of them are prepared, by their own names.
+        let written = bind("", command, &[], out).and_then(|()| frontend::execute("", 0, out));
         debug_assert!(written.is_ok(), "a command of ours can be written");
     }
 
@@ -356,12 +397,19 @@ impl PostgresSession {
     /// Gets more rows of a result.
     fn more(&mut self, index: usize, watch: &mut Watch) -> Result<(), SessionFault> {
         let rows = self.results[index].next_rows();
+        let mut commands = 0;
+        if self.results[index].last_use != self.use_count {
+            // Others ran since: what they did stays if this fails.
+            commands = self.begin(self.reads_only).commands;
+            self.has_savepoint = true;
+            self.results[index].last_use = self.use_count;
+        }
         let asked = frontend::execute(&portal(index), rows, &mut self.wire.output);
         debug_assert!(asked.is_ok(), "a name of ours can be written");
         let round = self.round(watch)?;
         let result = &mut self.results[index];
         round.rows.into_iter().for_each(|row| result.take(row));
-        result.tag = round.tags.into_iter().next();
+        result.tag = round.tags.into_iter().nth(commands);
         if let Some(fault) = round.fault {
             result.fault = Some(fault.clone().fault());
             self.recover(&fault, watch)?;
@@ -395,8 +443,12 @@ impl PostgresSession {
             return Ok(());
         }
         self.keep_rows(watch)?;
+        if self.status == b'I' {
+            // One of the results failed, and nothing stood before it.
+            return Err(SessionFault::Statement(lost_result()));
+        }
         self.command(how);
-        if self.is_read_only || how == "ROLLBACK" {
+        if self.has_only_read || how == "ROLLBACK" {
             // Nothing depends on the answer: the next statement, which is in no hurry, takes it.
             self.send()?;
             self.pending_ends += 1;
