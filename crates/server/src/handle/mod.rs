@@ -12,6 +12,7 @@ pub mod metrics;
 pub mod plain;
 pub mod proxy;
 pub mod redirect;
+pub mod remote;
 pub mod resident;
 pub mod respond;
 pub mod scgi;
