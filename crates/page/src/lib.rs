@@ -22,5 +22,6 @@ mod parse;
 pub mod request;
 pub mod run;
 pub mod sql;
+pub mod sql_page;
 pub mod tree;
 pub mod value;

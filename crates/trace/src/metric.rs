@@ -242,6 +242,15 @@ counters! { of events {
     limit_upstream_variables: "Requests refused: their variables were too long for the protocol of such a one (431).";
     limit_upstream_tunnel: "Tunnels through other servers broken off: nothing went either way.";
     limit_upstream_events: "Streams of events broken off: such a one fell silent.";
+    page_inline: "Pages (`page`) that were run on a serving thread, as they wait for nothing.";
+    page_waiting: "Pages that were run on a thread that may wait.";
+    page_statements: "Statements that pages gave to databases.";
+    page_rows: "Rows that pages took from them.";
+    page_refused_values: "Values that pages left out, as nothing makes them safe where they stood.";
+    limit_page_queue: "Requests refused: as many waited for a run of a page as may (503).";
+    limit_page_time: "Pages ended, or not begun: they took longer than they may (504, 503).";
+    limit_page_form: "Requests for pages refused: their form was longer than 1 MiB (413).";
+    limit_page_use: "Pages ended: they used more than one may.";
     limit_resident_age: "Workers replaced: they were as old as they may be.";
     limit_resident_memory: "Workers replaced: they were larger than they may be.";
     limit_workers: "Requests refused: every worker of the server was in use (503).";

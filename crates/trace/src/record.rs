@@ -281,8 +281,10 @@ macro_rules! handlers {
             uwsgi Uwsgi = 12, program kept;
             /// Another HTTP server.
             proxy Proxy = 10, program kept;
+            /// A page of the macro language.
+            page Pages = 13, program kept;
             /// A program that another machine's hob runs.
-            remote Remote = 13, program kept;
+            remote Remote = 14, program kept;
             /// A redirect written in the config.
             redirect Redirect = 2;
             /// A fixed answer written in the config.

@@ -20,6 +20,7 @@ const FEATURES: &[&str] = &[
     "files",
     "hosts",
     "lines",
+    "page",
     "proxy",
     "redirect",
     "resident",

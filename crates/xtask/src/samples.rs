@@ -192,6 +192,9 @@ fn make_paths(sample: &str, folder: &Path) -> Result<(), String> {
                 fs::write(&path, text).map_err(named)?;
             }
         }
+        for file in values(line, "ini = \"") {
+            run::create(&folder.join(file))?;
+        }
         if let Some((_, pages)) = line.split_once("error_pages = ") {
             for page in pages.split('"').skip(1).step_by(2) {
                 run::create(&folder.join(page))?;

@@ -417,6 +417,11 @@ impl<'r> Runner<'r> {
             return Ok(());
         }
         self.next_look = self.used.steps + STEPS_BETWEEN_LOOKS;
+        self.look_at_clock(file, at)
+    }
+
+    /// Ends the run here if it has to end.
+    pub(super) fn look_at_clock(&self, file: &RunFile, at: u32) -> Ran<()> {
         if let Some(reason) = self.host.clock.is_over() {
             let kind = PageFaultKind::Limit("time");
             let message = format!("the run was ended here: {reason}");

@@ -59,6 +59,9 @@ impl Runner<'_> {
             Ok(done) => done,
             Err(fault) => {
                 self.has_failed = true;
+                // What was ended because the run has to end is no failure for the page to go on
+                // after.
+                self.look_at_clock(&known.file, known.block.at)?;
                 return self.fail(file, at, Some(known), &fault);
             }
         };

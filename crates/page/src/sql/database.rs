@@ -2,6 +2,9 @@
 
 use crate::fault::FunctionFault;
 
+/// The return code of a statement that would write where nothing may be written.
+pub const READS_ONLY: i64 = -817;
+
 /// Runs statements of one request. It is shared: a report may run statements while rows of another
 /// one are coming.
 pub trait Database {
@@ -12,6 +15,9 @@ pub trait Database {
         statement: &Statement,
         rows: &mut dyn RowSink,
     ) -> Result<RunDone, FunctionFault>;
+    /// From here on to [`Database::commit`] or [`Database::rollback`] nothing is written: a statement
+    /// that would gets the code [`READS_ONLY`].
+    fn read_only(&self) -> Result<(), FunctionFault>;
     /// Makes what was written last.
     fn commit(&self) -> Result<(), FunctionFault>;
     /// Undoes what was written.

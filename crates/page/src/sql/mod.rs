@@ -13,6 +13,6 @@ pub mod sqlite;
 pub use bind::{BindRules, REFUSED, bind};
 pub(crate) use bind::{CallParameter, bind_call};
 pub use database::{
-    BoundKind, BoundValue, Cell, Database, DatabaseName, Procedure, ProcedureParameter, RowSink,
-    RowsEnd, RunDone, Statement,
+    BoundKind, BoundValue, Cell, Database, DatabaseName, Procedure, ProcedureParameter, READS_ONLY,
+    RowSink, RowsEnd, RunDone, Statement,
 };

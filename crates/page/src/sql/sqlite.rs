@@ -18,7 +18,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::fault::FunctionFault;
 
 use super::database::{
-    BoundKind, BoundValue, Cell, Database, DatabaseName, RowSink, RunDone, Statement,
+    BoundKind, BoundValue, Cell, Database, DatabaseName, READS_ONLY, RowSink, RunDone, Statement,
 };
 
 /// Statements that a connection keeps prepared.
@@ -46,6 +46,8 @@ pub struct SqliteOptions {
 pub struct SqliteDatabase {
     connection: Connection,
     in_transaction: Flag<bool>,
+    /// This run writes nothing.
+    reads_only: Flag<bool>,
 }
 
 impl SqliteDatabase {
@@ -95,11 +97,18 @@ impl SqliteDatabase {
         Ok(Self {
             connection,
             in_transaction: Flag::new(false),
+            reads_only: Flag::new(false),
         })
     }
 
     fn execute(&self, statement: &Statement, rows: &mut dyn RowSink) -> rusqlite::Result<RunDone> {
         let mut prepared = self.connection.prepare_cached(&statement.text)?;
+        if self.reads_only.get() && !prepared.readonly() {
+            let code = rusqlite::ffi::SQLITE_READONLY;
+            let why = "the statement writes, and this run only reads".to_string();
+            let failure = rusqlite::ffi::Error::new(code);
+            return Err(rusqlite::Error::SqliteFailure(failure, Some(why)));
+        }
         if !prepared.readonly() && !self.in_transaction.get() {
             self.connection
                 .prepare_cached("BEGIN IMMEDIATE")?
@@ -169,8 +178,8 @@ impl Database for SqliteDatabase {
             return Err(FunctionFault::new(-204, "SQLite has no stored procedures"));
         }
         match first_word(&statement.text).as_str() {
-            "COMMIT" | "END" => return self.commit().map(|()| RunDone::default()),
-            "ROLLBACK" => return self.rollback().map(|()| RunDone::default()),
+            "COMMIT" | "END" => return self.end("COMMIT").map(|()| RunDone::default()),
+            "ROLLBACK" => return self.end("ROLLBACK").map(|()| RunDone::default()),
             "BEGIN" | "SAVEPOINT" | "RELEASE" => {
                 return Err(FunctionFault::new(
                     -104,
@@ -186,11 +195,18 @@ impl Database for SqliteDatabase {
         done
     }
 
+    fn read_only(&self) -> Result<(), FunctionFault> {
+        self.reads_only.set(true);
+        Ok(())
+    }
+
     fn commit(&self) -> Result<(), FunctionFault> {
+        self.reads_only.set(false);
         self.end("COMMIT")
     }
 
     fn rollback(&self) -> Result<(), FunctionFault> {
+        self.reads_only.set(false);
         self.end("ROLLBACK")
     }
 }
@@ -307,7 +323,7 @@ fn by_failure(code: ErrorCode, extended: i32, message: &str) -> (i64, &'static s
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => (-913, "57033"),
         ErrorCode::OperationInterrupted => (-952, "57014"),
         ErrorCode::DiskFull => (-968, "57011"),
-        ErrorCode::ReadOnly => (-817, "25000"),
+        ErrorCode::ReadOnly => (READS_ONLY, "25000"),
         ErrorCode::AuthorizationForStatementDenied => (-551, "42501"),
         ErrorCode::CannotOpen => (-204, "42704"),
         ErrorCode::TooBig => (-302, "22001"),

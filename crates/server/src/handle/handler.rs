@@ -271,6 +271,7 @@ impl Handlers for HandlerSettings {
 
     fn check_top_keys(root: &Section, faults: &mut Faults<'_>) {
         super::upstream::config::check_named(root, faults);
+        super::page::config::check_named(root, faults);
     }
 
     fn check_site_keys(site: &Section, faults: &mut Faults<'_>) {

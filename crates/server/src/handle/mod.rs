@@ -9,6 +9,7 @@ pub mod files;
 mod handler;
 pub mod html;
 pub mod metrics;
+pub mod page;
 pub mod plain;
 pub mod proxy;
 pub mod redirect;

@@ -20,7 +20,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "server",
-        &["keeper", "config", "http", "trace", "ipc", "machine"],
+        &[
+            "keeper", "config", "http", "trace", "ipc", "machine", "page",
+        ],
     ),
     ("keeper", &["config", "http", "trace", "machine"]),
     ("config", &["trace"]),

@@ -327,7 +327,7 @@ pub(super) fn respond(
             (status, failure.reason()),
             file,
             &details,
-            printed,
+            Some(printed),
             "cgi.dev",
         );
         response.body = Body::Bytes(Bytes::from(page));

@@ -8,6 +8,7 @@ use hob_config::schema::{
 
 use super::words::WORDS;
 use crate::handle::files::config::SITE_FILES;
+use crate::handle::page::keys::DATABASES;
 use crate::handle::upstream::keys::UPSTREAMS;
 use crate::handle::{HANDLER_KEYS, HANDLERS};
 
@@ -22,7 +23,8 @@ pub static SCHEMA: Schema = Schema {
 
 pub(super) static ROOT: SchemaTable = top_level(&ROOT_KEYS);
 
-static ROOT_KEYS: [SchemaKey; TOP_KEYS.len() + 2] = joined(&[TOP_KEYS, &[UPSTREAMS, sites(&SITE)]]);
+static ROOT_KEYS: [SchemaKey; TOP_KEYS.len() + 3] =
+    joined(&[TOP_KEYS, &[UPSTREAMS, DATABASES, sites(&SITE)]]);
 
 pub(super) static SITE: SchemaTable = site(&KEYS_OF_SITE);
 

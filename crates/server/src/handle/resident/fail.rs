@@ -228,7 +228,7 @@ pub(super) fn respond(
             (status, failure.reason()),
             name.as_bytes(),
             says,
-            printed.as_bytes(),
+            Some(printed.as_bytes()),
             "resident.dev",
         );
         response.body = Body::Bytes(Bytes::from(page));

@@ -13,7 +13,7 @@ use std::task::Poll;
 
 use hob_http::{BodyError, Bytes, Request, Watched};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, pread};
 use rustix::pipe::PipeFlags;
 
 use crate::cache::disk_threads::DiskThreads;
@@ -237,6 +237,22 @@ pub(crate) fn nameless_file() -> io::Result<OwnedFd> {
     }
     // Neither can be written to, or their file systems always want a name.
     Ok(rustix::fs::memfd_create("body", MemfdFlags::CLOEXEC)?)
+}
+
+/// So many bytes of a file from here on.
+pub(crate) fn read_whole(file: &OwnedFd, mut at: u64, len: usize) -> io::Result<Bytes> {
+    let mut bytes = vec![0; len];
+    let mut room = &mut bytes[..];
+    while !room.is_empty() {
+        match pread(file, &mut *room, at)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => {
+                at += count as u64;
+                room = &mut room[count..];
+            }
+        }
+    }
+    Ok(bytes.into())
 }
 
 fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {

@@ -28,15 +28,16 @@ pub(crate) fn broken_body(request: &Request, trouble: BodyCollectError) -> Respo
     }
 }
 
-/// The failure as a page for whoever writes the program; `key` is why it is shown.
+/// The failure as a page for whoever writes the program; `key` is why it is shown. What it printed
+/// is `None` where it has no standard error.
 pub(crate) fn explain_page(
     (status, reason): (u16, &str),
     file: &[u8],
     details: &str,
-    printed: &[u8],
+    printed: Option<&[u8]>,
     key: &str,
 ) -> Vec<u8> {
-    let mut page = Vec::with_capacity(1024 + printed.len());
+    let mut page = Vec::with_capacity(2048);
     let mut put = |text: &str| page.extend_from_slice(text.as_bytes());
     put("<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>");
     put(&format!("{status}: {reason}"));
@@ -54,9 +55,10 @@ pub(crate) fn explain_page(
         html::escape(details.as_bytes(), &mut page);
     }
     page.extend_from_slice(b"\n");
-    if printed.trim_ascii().is_empty() {
+    let printed = printed.map(|printed| (printed, printed.trim_ascii().is_empty()));
+    if let Some((_, true)) = printed {
         page.extend_from_slice(b"<p>It printed nothing on standard error.\n");
-    } else {
+    } else if let Some((printed, false)) = printed {
         page.extend_from_slice(b"<p>On standard error it printed\n<pre>");
         for line in printed.split_inclusive(|&byte| byte == b'\n') {
             html::escape(line.strip_suffix(b"\n").unwrap_or(line), &mut page);

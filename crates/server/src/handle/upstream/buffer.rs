@@ -21,14 +21,14 @@ use std::task::{Context, Poll, Waker, ready};
 use hob_http::{BodyError, BodyStream, Bytes, Chunk, Fields, Reactor};
 use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
-use rustix::io::{pread, pwrite};
+use rustix::io::pwrite;
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::config::key::ValueType::{Size, Table};
 use crate::handle::config::key::{Preset, SchemaKey, SchemaTable};
 use crate::handle::config::schema::{KIB, MIB};
 use crate::handle::config::tree::Section;
-use crate::handle::script::body::{in_pool, nameless_file};
+use crate::handle::script::body::{in_pool, nameless_file, read_whole};
 
 /// How much of a body is held for a slow client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -404,21 +404,6 @@ fn write_ring(file: &OwnedFd, mut bytes: &[u8], mut at: u64, size: u64) -> io::R
         at = (at + count as u64) % size;
     }
     Ok(())
-}
-
-fn read_whole(file: &OwnedFd, mut at: u64, len: usize) -> io::Result<Bytes> {
-    let mut bytes = vec![0; len];
-    let mut room = &mut bytes[..];
-    while !room.is_empty() {
-        match pread(file, &mut *room, at)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => {
-                at += count as u64;
-                room = &mut room[count..];
-            }
-        }
-    }
-    Ok(bytes.into())
 }
 
 #[cfg(test)]

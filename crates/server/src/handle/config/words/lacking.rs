@@ -32,7 +32,7 @@ pub(super) static WORDS: &[Foreign] = &[
         COMING,
     ),
     lacks(
-        &["session", "page"],
+        &["session"],
         "later versions of hob",
         "handler of that name yet",
         "a program that keeps state is `resident`",
@@ -41,9 +41,9 @@ pub(super) static WORDS: &[Foreign] = &[
     .only_in(&[&ROUTE]),
     lacks(
         &["templates", "template"],
-        "Caddy, Net.Data",
-        "templates and no macro pages",
-        "a script makes the page: `cgi`, `warm` or `resident`",
+        "Caddy",
+        "templates of that kind",
+        "pages with variables and SQL are `page`; a script makes others: `cgi`, `warm` or `resident`",
         COMING,
     ),
     lacks(

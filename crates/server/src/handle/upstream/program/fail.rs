@@ -175,7 +175,7 @@ pub(crate) fn respond(request: &Request, on: Befallen<'_>, failure: &ProgramFail
             (status, failure.reason(words)),
             shown,
             &failure.details(),
-            on.printed,
+            Some(on.printed),
             words.dev,
         );
         response.body = Body::Bytes(Bytes::from(page));

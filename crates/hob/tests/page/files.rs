@@ -1,0 +1,100 @@
+//! The files of pages.
+
+use std::os::unix::fs::symlink;
+use std::time::Instant;
+
+use crate::harness::DEADLINE;
+use crate::harness::site::Site;
+use crate::place::{place, serve_at};
+
+fn wait_for(site: &Site, target: &str, wanted: &str) {
+    let until = Instant::now() + DEADLINE;
+    loop {
+        let text = site.get(target).answer.text();
+        if text.contains(wanted) {
+            return;
+        }
+        assert!(Instant::now() < until, "{text}");
+    }
+}
+
+#[test]
+fn change_of_a_page_or_of_what_it_includes_is_seen() {
+    let place = place();
+    place.write("macros/a.page", "%HTML(a) { one %INCLUDE \"part.inc\" %}");
+    place.write("macros/part.inc", "<b>first</b>");
+    let site = serve_at(place, "", "");
+    wait_for(&site, "/app/a.page/a", "<b>first</b>");
+    site.place.write("macros/part.inc", "<b>second</b>");
+    wait_for(&site, "/app/a.page/a", "<b>second</b>");
+    let page = "%HTML(a) { two %INCLUDE \"part.inc\" %}";
+    site.place.write("macros/a.page", page);
+    wait_for(&site, "/app/a.page/a", "two");
+    site.stop();
+}
+
+#[test]
+fn nothing_outside_of_the_folder_is_read() {
+    let place = place();
+    place.write("secret.inc", "secret");
+    place.write("secret.page", "%HTML(a) { secret %}");
+    place.write(
+        "macros/up.page",
+        "%HTML(a) { a %INCLUDE \"../secret.inc\" b %}",
+    );
+    let absolute = format!(
+        "%HTML(a) {{ a %INCLUDE \"{}\" b %}}",
+        place.path("secret.inc").display()
+    );
+    place.write("macros/absolute.page", &absolute);
+    place.write(
+        "macros/linked.page",
+        "%HTML(a) { a %INCLUDE \"link.inc\" b %}",
+    );
+    place.write("macros/asked.page", "%HTML(a) { a %INCLUDE \"$(f)\" b %}");
+    place.write("macros/db2www.ini", "SECRET secret");
+    symlink(place.path("secret.inc"), place.path("macros/link.inc")).unwrap();
+    symlink(place.path("secret.page"), place.path("macros/link.page")).unwrap();
+    let site = serve_at(place, "dev = true", "");
+    for target in [
+        "/app/up.page/a",
+        "/app/absolute.page/a",
+        "/app/linked.page/a",
+        "/app/asked.page/a?f=../secret.inc",
+        "/app/asked.page/a?f=%2Fetc%2Fpasswd",
+        "/app/link.page/a",
+        "/app/..%2fsecret.page/a",
+        "/app/db2www.ini",
+        "/app/db2www.ini/a",
+    ] {
+        let answer = site.get(target).answer;
+        assert!(answer.status >= 400, "{target}: {}", answer.status);
+        assert!(!answer.text().contains("secret %"), "{target}");
+        assert!(!answer.text().contains("root:"), "{target}");
+    }
+    site.stop();
+}
+
+#[test]
+fn old_settings_say_where_files_are_and_what_errors_say() {
+    let place = place();
+    place.folder("more");
+    place.folder("shared");
+    place.write(
+        "more/old.mac",
+        "%HTML(input) { %INCLUDE \"head.hti\" old %}",
+    );
+    place.write("shared/head.hti", "<h1>head</h1>");
+    place.write("more/wrong.mac", "%HTML(input) { %IF %}");
+    let ini = "MACRO_PATH more;/QSYS.LIB/none.lib\nINCLUDE_PATH = shared\n\
+               DTW_DEFAULT_ERROR_MESSAGE Call the office.\n";
+    place.write("db2www.ini", ini);
+    let site = serve_at(place, "ini = \"db2www.ini\"", "");
+    let old = site.get("/app/old.mac/INPUT").answer;
+    assert!(old.text().contains("<h1>head</h1> old"), "{}", old.text());
+    let wrong = site.get("/app/wrong.mac/input").answer;
+    assert_eq!((wrong.status, &*wrong.text()), (500, "Call the office."));
+    assert_eq!(site.get("/app/parts.d2w/input").answer.status, 200);
+    let printed = site.stop_and_print();
+    assert!(printed.contains("MACRO_PATH of the ini file"), "{printed}");
+}

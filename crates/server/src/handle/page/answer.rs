@@ -1,0 +1,464 @@
+//! From a request to its answer.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::Instant;
+
+use hob_http::{Answered, Body, Bytes, HandlerPhase, Known, Request, Response};
+use hob_page::host::PageHead;
+use hob_page::limits::PageUse;
+use hob_page::request::{Invocation, PageRequest};
+use hob_page::sql_page::SqlPageFormat;
+use hob_trace::metric::ThreadCounters;
+use hob_trace::watch::RequestStage;
+
+use crate::cache::disk_threads::DiskThreads;
+use crate::handle::files::open::May;
+use crate::handle::page::fail::{refuse, respond};
+use crate::handle::page::files::{
+    FileLookupError, FileUse, KnownFile, LookMoment, PageSource, is_sql_name,
+};
+use crate::handle::page::output::{Begun, OutputReader, PageBody, PageOutput, RunEnd};
+use crate::handle::page::request::{AskedBlock, is_cross_site, is_form};
+use crate::handle::page::run::{SqlRun, WaitingRun};
+use crate::handle::page::{FORM_BYTES_MAX, Pages, request, run};
+use crate::handle::script::body::BodyCollectError;
+use crate::handle::script::fail::broken_body;
+use crate::handle::script::head::{CgiHead, CgiHeadProgress, HeadReader};
+use crate::handle::script::reply;
+use crate::handle::{AnswersRoute, html, plain};
+use crate::serve::context::OnRoute;
+
+/// Longest head that a page prints itself, in bytes.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+
+/// What a path below the route asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum AskedPage<'a> {
+    /// This block of a page.
+    Block(Invocation<'a>),
+    /// A page, and no block of it.
+    Page(&'a str),
+    /// Nothing (404).
+    Nothing,
+}
+
+/// What this path asks for, without its first slash.
+pub(super) fn asked<'a>(pages: &Pages, rest: &'a [u8]) -> AskedPage<'a> {
+    let Ok(rest) = std::str::from_utf8(rest) else {
+        return AskedPage::Nothing;
+    };
+    if let Some(invocation) = Invocation::parse(rest)
+        && pages.files.is_page_name(invocation.page)
+        && !is_sql_name(invocation.page)
+    {
+        return AskedPage::Block(invocation);
+    }
+    let page = match is_sql_name(rest) {
+        true => rest,
+        false => rest.trim_end_matches('/'),
+    };
+    match pages.files.is_page_name(page) && !page.contains('\0') {
+        true => AskedPage::Page(page),
+        false => AskedPage::Nothing,
+    }
+}
+
+impl AnswersRoute for Pages {
+    fn answer(self: &Arc<Pages>, on: &OnRoute<'_>) -> Answered {
+        let request = on.request;
+        match request.head().method() {
+            b"GET" | b"HEAD" | b"POST" => {}
+            b"OPTIONS" => return Answered::Ready(plain::options(plain::COMMANDS)),
+            other => return Answered::Ready(plain::wrong_method(other, plain::COMMANDS)),
+        }
+        let (name, block) = match asked(self, &on.path[on.below..]) {
+            AskedPage::Block(Invocation { page, block }) => (page, Some(block)),
+            AskedPage::Page(page) if is_sql_name(page) => (page, None),
+            AskedPage::Page(page) if request.head().method() != b"POST" => (page, None),
+            AskedPage::Page(_) | AskedPage::Nothing => return Answered::Ready(plain::error(404)),
+        };
+        if is_sql_name(name) && request.head().method() == b"POST" && is_cross_site(request) {
+            let reason = "another site asks for a page that may write";
+            return Answered::Ready(refuse(request, 403, reason));
+        }
+        let asked = PageAsk {
+            pages: Arc::clone(self),
+            request: request.clone(),
+            counters: Arc::clone(&on.desk.counters),
+            pool: on.desk.shared.pool.clone(),
+            name: name.to_owned(),
+            block: block.map(str::to_owned),
+            path: on.path.into(),
+            below: on.below,
+            moment: LookMoment {
+                now_ms: on.desk.now_ms.get(),
+                recheck_ms: on.desk.shared.recheck_ms(),
+                may: May::TouchMemoryOnly,
+            },
+        };
+        if request.body_len() != Some(0) && is_form(request) {
+            return Answered::Later(Box::pin(asked.collect()));
+        }
+        asked.begin(&[])
+    }
+}
+
+/// One request for a page.
+struct PageAsk {
+    pages: Arc<Pages>,
+    request: Request,
+    counters: Arc<ThreadCounters>,
+    pool: DiskThreads,
+    name: String,
+    /// The first one of the page where there is none.
+    block: Option<String>,
+    /// In normal form, and where it leaves the route.
+    path: Box<[u8]>,
+    below: usize,
+    moment: LookMoment,
+}
+
+impl PageAsk {
+    /// Takes the form that comes, and runs the page.
+    async fn collect(self) -> Response {
+        let mut form = Vec::new();
+        let mut is_long = self.request.body_len() > Some(FORM_BYTES_MAX as u64);
+        while !is_long && let Some(piece) = self.request.next_body().await {
+            match piece {
+                Ok(piece) => form.extend_from_slice(&piece),
+                Err(error) => return broken_body(&self.request, BodyCollectError::Broken(error)),
+            }
+            is_long = form.len() > FORM_BYTES_MAX;
+        }
+        if is_long {
+            self.counters.limit_page_form.add(1);
+            return refuse(&self.request, 413, "limits: the form is longer than 1 MiB");
+        }
+        match self.begin(&form) {
+            Answered::Ready(response) => response,
+            Answered::Later(later) => later.await,
+        }
+    }
+
+    /// Runs the page here, or has it run where it may wait.
+    fn begin(self, form: &[u8]) -> Answered {
+        if is_sql_name(&self.name) {
+            return match self.told("", form) {
+                Ok(told) => Answered::Later(Box::pin(self.wait(told))),
+                Err(end) => Answered::Ready(self.failed(&end)),
+            };
+        }
+        let found = self
+            .pages
+            .files
+            .find(&self.name, FileUse::Page, self.moment);
+        let file = match found {
+            Ok(file) => Some(file),
+            Err(FileLookupError::WouldWait) => None,
+            Err(error) => return Answered::Ready(self.failed(&RunEnd::NoPage(error))),
+        };
+        let Some(block) = self.block.clone() else {
+            return self.redirect(file);
+        };
+        let told = match self.told(&block, form) {
+            Ok(told) => told,
+            Err(end) => return Answered::Ready(self.failed(&end)),
+        };
+        let printed = file.and_then(|file| run::inline(&self.pages, &file, &told, self.moment));
+        Answered::Ready(match printed {
+            None => return Answered::Later(Box::pin(self.wait(told))),
+            Some(Err(fault)) => self.failed(&RunEnd::Fault(fault)),
+            Some(Ok(printed)) => match printed.used {
+                None => self.failed(&RunEnd::NoBlock),
+                Some(used) => {
+                    self.counters.page_inline.add(1);
+                    let pieces = vec![Bytes::from(printed.bytes)];
+                    self.whole(&printed.head, pieces, &RunEnd::Done(used))
+                }
+            },
+        })
+    }
+
+    fn told(&self, block: &str, form: &[u8]) -> Result<PageRequest, RunEnd> {
+        let (prefix, rest) = self.path.split_at(self.below.saturating_sub(1));
+        let asked = AskedBlock {
+            prefix,
+            rest,
+            block,
+        };
+        request::of(&self.pages, &self.request, &asked, form).map_err(RunEnd::Fault)
+    }
+
+    fn failed(&self, end: &RunEnd) -> Response {
+        respond(&self.pages, &self.request, &self.counters, end)
+    }
+
+    /// Leads to the first block of a page, so that its links are right.
+    fn redirect(self, file: Option<Arc<KnownFile>>) -> Answered {
+        let Some(file) = file else {
+            return Answered::Later(Box::pin(self.find_and_redirect()));
+        };
+        Answered::Ready(self.to_first_block(&file))
+    }
+
+    async fn find_and_redirect(self) -> Response {
+        let (pages, name) = (Arc::clone(&self.pages), self.name.clone());
+        let moment = LookMoment {
+            may: May::Wait,
+            ..self.moment
+        };
+        let job = move || pages.files.find(&name, FileUse::Page, moment);
+        match self.pool.run(job) {
+            Ok(found) => match found.await {
+                Some(Ok(file)) => self.to_first_block(&file),
+                Some(Err(error)) => self.failed(&RunEnd::NoPage(error)),
+                None => self.failed(&RunEnd::Lost),
+            },
+            Err(_) => {
+                self.counters.disk_refused.add(1);
+                plain::busy()
+            }
+        }
+    }
+
+    fn to_first_block(&self, file: &KnownFile) -> Response {
+        let page = match &file.page {
+            Ok(PageSource::Macro(page)) => page,
+            Ok(PageSource::Sql(_)) => return self.failed(&RunEnd::NoBlock),
+            Err(fault) => return self.failed(&RunEnd::Fault(fault.clone())),
+        };
+        let entries = page.entries();
+        let is_plain = |name: &&&str| {
+            let mut bytes = name.bytes();
+            bytes.all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        };
+        let Some(first) = entries.first().filter(is_plain) else {
+            return self.failed(&RunEnd::NoBlock);
+        };
+        let head = self.request.sent_head();
+        let path = head.path();
+        let mut location = path.strip_suffix(b"/").unwrap_or(path).to_vec();
+        // Two slashes at the start would name another host.
+        while location.starts_with(b"//") {
+            location.remove(0);
+        }
+        location.push(b'/');
+        location.extend_from_slice(first.as_bytes());
+        if let Some(query) = head.query() {
+            location.push(b'?');
+            location.extend_from_slice(query);
+        }
+        plain::redirect(302, &location)
+    }
+
+    /// Has a thread run the page that may wait.
+    async fn wait(self, told: PageRequest) -> Response {
+        let time = self.pages.time();
+        let output = PageOutput::new(Instant::now() + time);
+        let reader = OutputReader(Arc::clone(&output));
+        let pages = Arc::clone(&self.pages);
+        let asked = WaitingRun {
+            name: self.name.clone(),
+            request: told,
+            moment: self.moment,
+            sql: self.sql(),
+            is_watched: self.request.is_traced(),
+        };
+        let queued = self.pages.threads.run(move |connections| {
+            run::waiting(&pages, &asked, connections, &output);
+        });
+        if queued.is_err() {
+            self.counters.limit_page_queue.add(1);
+            let reason = "limits: page.queue: as many requests as may wait for a run";
+            return refuse(&self.request, 503, reason);
+        }
+        self.counters.page_waiting.add(1);
+        self.request.set_phase(HandlerPhase::Program);
+        let timer = self.request.reactor().timer();
+        timer.set(time);
+        let begun = poll_fn(|cx| match reader.poll_begun(cx) {
+            Poll::Ready(begun) => Poll::Ready(Some(begun)),
+            Poll::Pending => timer.poll_elapsed(cx).map(|()| None),
+        });
+        let begun = begun.await;
+        self.request.set_phase(HandlerPhase::Server);
+        for event in reader.take_events() {
+            self.request
+                .tell(RequestStage::Program, format_args!("{event}"));
+        }
+        match begun {
+            Some(Begun::Whole(head, pieces, end)) => match end {
+                RunEnd::Done(_) => self.whole(&head, pieces, &end),
+                _ => self.failed(&end),
+            },
+            Some(Begun::Part(head)) => self.part(&head, reader),
+            None => {
+                self.counters.limit_page_time.add(1);
+                match reader.has_begun() {
+                    true => refuse(
+                        &self.request,
+                        504,
+                        "limits: page.time: the page took too long",
+                    ),
+                    false => refuse(
+                        &self.request,
+                        503,
+                        "limits: page.time: no thread was free in time",
+                    ),
+                }
+            }
+        }
+    }
+
+    /// How the page's statements are run, where it is statements.
+    fn sql(&self) -> Option<SqlRun> {
+        let head = self.request.head();
+        is_sql_name(&self.name).then(|| SqlRun {
+            format: self.format(),
+            query: self.request.query().unwrap_or_default().to_vec(),
+            reads_only: head.method() != b"POST",
+        })
+    }
+
+    fn format(&self) -> SqlPageFormat {
+        let accept = self.request.head().joined(Known::Accept);
+        SqlPageFormat::accepted(accept.as_deref().unwrap_or_default())
+    }
+
+    /// An answer without a head of its own.
+    fn with_head(&self, head: &PageHead, body: Body) -> Response {
+        let mut fields = plain::named();
+        let content_type = match head.is_xml {
+            true => "text/xml; charset=utf-8",
+            false => html::CONTENT_TYPE,
+        };
+        if !is_sql_name(&self.name) {
+            fields.add(b"Content-Type", content_type.as_bytes());
+            return with_cookies(Response::new(200, fields, body), head);
+        }
+        let format = self.format();
+        fields.add(b"Content-Type", format.content_type().as_bytes());
+        fields.add(b"Vary", b"Accept");
+        if format == SqlPageFormat::Html {
+            let policy = html::CONTENT_SECURITY_POLICY;
+            fields.add(b"Content-Security-Policy", policy.as_bytes());
+        }
+        Response::new(200, fields, body)
+    }
+
+    /// The answer of a run that has ended.
+    fn whole(&self, head: &PageHead, mut pieces: Vec<Bytes>, end: &RunEnd) -> Response {
+        if let RunEnd::Done(used) = end {
+            count(&self.counters, used);
+        }
+        let bytes = match pieces.len() {
+            1 => pieces.remove(0),
+            _ => pieces.concat().into(),
+        };
+        if !head.has_own_header {
+            let body = match bytes.is_empty() {
+                true => Body::Empty,
+                false => Body::Bytes(bytes),
+            };
+            return self.with_head(head, body);
+        }
+        let (own, begin) = match self.own_head(&bytes) {
+            Ok(own) => own,
+            Err(response) => return *response,
+        };
+        let body = bytes[begin..].to_vec();
+        let whole = match own.local {
+            Some(_) => Some(reply::head_alone(own)),
+            None => reply::whole(&self.request, own, body, true),
+        };
+        with_cookies(whole.unwrap_or_else(|| self.headless()), head)
+    }
+
+    /// The answer of a run that goes on.
+    fn part(&self, head: &PageHead, reader: OutputReader) -> Response {
+        let mut first = reader.take_held();
+        let own = match head.has_own_header {
+            false => None,
+            true => {
+                let mut bytes = Bytes::from(first.concat());
+                match self.own_head(&bytes) {
+                    Err(response) => return *response,
+                    Ok((own, begin)) => {
+                        first = vec![bytes.split_off(begin)];
+                        Some(own)
+                    }
+                }
+            }
+        };
+        let counters = Arc::clone(&self.counters);
+        let body = PageBody::new(reader, first, &self.request, counters, &self.pool);
+        let body = Body::Stream(Box::new(body));
+        let Some(own) = own else {
+            return self.with_head(head, body);
+        };
+        if own.local.is_some() {
+            return with_cookies(reply::head_alone(own), head);
+        }
+        let (status, mut fields) = (own.status, own.fields);
+        fields.set(b"Server", plain::SERVER);
+        reply::say_type(&mut fields);
+        with_cookies(Response::new(status, fields, body), head)
+    }
+
+    /// The head that a page prints itself, and where its body begins.
+    fn own_head(&self, bytes: &[u8]) -> Result<(CgiHead, usize), Box<Response>> {
+        match HeadReader::new(HEAD_BYTES_MAX).read(bytes) {
+            CgiHeadProgress::Head(head, begin) => Ok((head, begin)),
+            CgiHeadProgress::NeedMore | CgiHeadProgress::Refused(_) => {
+                Err(Box::new(self.headless()))
+            }
+        }
+    }
+
+    fn headless(&self) -> Response {
+        refuse(
+            &self.request,
+            500,
+            "the page does not begin with the header that it says it has",
+        )
+    }
+}
+
+/// What runs used, in the counters.
+pub(super) fn count(counters: &ThreadCounters, used: &PageUse) {
+    counters.page_statements.add(used.statements.into());
+    counters.page_rows.add(used.rows);
+    counters
+        .page_refused_values
+        .add(used.refused_outputs.into());
+}
+
+fn with_cookies(mut response: Response, head: &PageHead) -> Response {
+    for cookie in &head.cookies {
+        // One that does not fit into a field is none.
+        response.fields_mut().add(b"Set-Cookie", cookie.as_bytes());
+    }
+    response
+}
+
+impl Pages {
+    /// The file of a page, for who explains.
+    pub(super) fn known(&self, name: &str) -> Result<Arc<KnownFile>, FileLookupError> {
+        let moment = LookMoment {
+            now_ms: 0,
+            recheck_ms: 0,
+            may: May::Wait,
+        };
+        self.files.find(name, FileUse::Page, moment)
+    }
+}
+
+impl KnownFile {
+    /// A run of it was seen to wait.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waits.load(Ordering::Relaxed)
+    }
+}

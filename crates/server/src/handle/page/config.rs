@@ -1,0 +1,285 @@
+//! `page` of a route: which pages, with which database, and within which limits.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hob_keeper::preflight::{ProgramCheck, Want};
+use hob_page::escape::EscapeMode;
+
+use crate::handle::config::build_site::OnSection;
+use crate::handle::config::check::PathLookups;
+use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
+use crate::handle::config::program::Programs;
+use crate::handle::config::tree::Section;
+use crate::handle::config::{Config, ConfigSources, Faults, PathStatus, Route, Spot};
+use crate::handle::page::Pages;
+use crate::handle::page::keys::{DATABASE, PAGE, escape_mode};
+use crate::handle::{Configured, HasSettings};
+use crate::route::pattern::Pattern;
+use crate::serve::sites::SitesBuildContext;
+
+/// Pages of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PagesSettings {
+    /// Their folder.
+    pub dir: PathBuf,
+    /// How their names end.
+    pub endings: Vec<String>,
+    /// Their database.
+    pub database: Option<DatabaseSettings>,
+    /// Others that they may name.
+    pub others: Vec<DatabaseSettings>,
+    /// The initialization file.
+    pub ini: Option<PathBuf>,
+    /// How data is escaped.
+    pub escape: EscapeMode,
+    /// They may say who logs in to a database.
+    pub has_page_logins: bool,
+    /// Runs at once that may wait.
+    pub threads: usize,
+    /// Requests that wait for one of them.
+    pub queue: usize,
+    /// How long a run may take, with waiting.
+    pub time: Duration,
+    /// What is wrong is shown to clients.
+    pub is_dev: bool,
+}
+
+/// A database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseSettings {
+    /// What pages call it.
+    pub name: String,
+    /// The file of SQLite.
+    pub file: PathBuf,
+    /// Nothing is written.
+    pub is_read_only: bool,
+    /// It is made where it is not there.
+    pub creates: bool,
+    /// Connections at once.
+    pub connections: usize,
+    /// How long a statement waits for another writer.
+    pub busy: Duration,
+    /// From when on a statement is slow.
+    pub slow: Duration,
+}
+
+/// Where the parts of a `page` stand.
+pub struct PagesSpots {
+    dir: Spot,
+    ini: Spot,
+    database: Spot,
+}
+
+impl HasSettings for Pages {
+    type Settings = PagesSettings;
+    type Spots = PagesSpots;
+}
+
+impl Configured for Pages {
+    const KEY: SchemaKey =
+        SchemaKey::new("page", ValueType::OrText("dir", &PAGE), Nothing("")).aka(&["macro"]);
+
+    fn read(
+        section: &Section,
+        on: &OnSection<'_>,
+        _: &mut Programs<'_>,
+        faults: &mut Faults<'_>,
+    ) -> (PagesSettings, PagesSpots) {
+        let dir = section.given("dir").and(section.optional_path("dir"));
+        let endings = section.texts("endings");
+        for (ending, spot) in &endings {
+            if !ending.starts_with('.') || ending.len() < 2 || ending.contains('/') {
+                faults
+                    .error(*spot, format!("{ending:?} is no ending of a file's name"))
+                    .hint("write a point and letters: `\".page\"`");
+            }
+        }
+        let named = on.around.root.sections("database");
+        let sources = faults.sources();
+        let named = named.iter().filter_map(|one| of_named(one, sources)?.ok());
+        let mut others: Vec<_> = named.collect();
+        let database = own_database(section, &others, faults);
+        others.retain(|one| Some(one) != database.as_ref());
+        let settings = PagesSettings {
+            dir: dir.cloned().unwrap_or_default(),
+            endings: endings.iter().map(|(one, _)| (*one).to_owned()).collect(),
+            database,
+            others,
+            ini: section.optional_path("ini").cloned(),
+            escape: escape_mode(section.word("escape")),
+            has_page_logins: section.flag("logins"),
+            threads: section.number("threads"),
+            queue: section.number("queue"),
+            time: section.time("time"),
+            is_dev: section.flag("dev"),
+        };
+        let spots = PagesSpots {
+            dir: section.spot("dir"),
+            ini: section.spot("ini"),
+            database: section.spot("database"),
+        };
+        (settings, spots)
+    }
+
+    fn build(
+        settings: &PagesSettings,
+        around: &mut SitesBuildContext<'_>,
+        _: &Route,
+        _: &Pattern,
+    ) -> Result<Arc<Pages>, String> {
+        Pages::new(settings, around).map(Arc::new)
+    }
+
+    fn check(
+        settings: &PagesSettings,
+        spots: &PagesSpots,
+        _: &Config,
+        looked: &mut PathLookups<'_>,
+        faults: &mut Faults<'_>,
+    ) {
+        if !settings.dir.as_os_str().is_empty() {
+            looked.folder(&settings.dir, spots.dir, faults);
+        }
+        if let Some(ini) = &settings.ini {
+            looked.file(ini, spots.ini, "a file of settings is needed", faults);
+        }
+        let Some(database) = &settings.database else {
+            return;
+        };
+        if !database.creates && looked.look(&database.file) == PathStatus::Nothing {
+            faults
+                .warn(
+                    spots.database,
+                    format!("there is no database {}", database.file.display()),
+                )
+                .hint("make it with `sqlite3`, or add `create = true` to its `[[database]]`");
+        }
+    }
+
+    fn look(settings: &PagesSettings, spots: &PagesSpots, look: &mut ProgramCheck<'_, '_, '_>) {
+        look.server_enters(&settings.dir, spots.dir);
+        if let Some(ini) = &settings.ini {
+            look.needs(ini, Want::Read, spots.ini);
+        }
+    }
+
+    fn runs(settings: &PagesSettings) -> String {
+        settings.dir.display().to_string()
+    }
+}
+
+/// The database of a route.
+fn own_database(
+    section: &Section,
+    named: &[DatabaseSettings],
+    faults: &mut Faults<'_>,
+) -> Option<DatabaseSettings> {
+    let wanted = section.optional_text("database")?;
+    let spot = section.spot("database");
+    if wanted.contains(':') {
+        let presets = Section::new(&DATABASE, spot);
+        let read = settings(&presets, wanted, (wanted, spot), faults.sources());
+        return read.map_err(|wrong| wrong.tell(spot, faults)).ok();
+    }
+    let found = named.iter().find(|one| one.name == wanted);
+    if found.is_none() {
+        let known: Vec<_> = named.iter().map(|one| &*one.name).collect();
+        let hint = match known[..] {
+            [] => format!("add `[[database]]` with `name = {wanted:?}`, or write `sqlite:FILE`"),
+            _ => format!("those that there are: {}", known.join(", ")),
+        };
+        faults
+            .error(spot, format!("there is no `[[database]]` {wanted:?}"))
+            .hint(hint);
+    }
+    found.cloned()
+}
+
+/// What a `[[database]]` says; `None` where something is missing, which is told already.
+fn of_named(
+    section: &Section,
+    sources: &ConfigSources,
+) -> Option<Result<DatabaseSettings, WrongUrl>> {
+    section.given("name").and(section.given("url"))?;
+    let (name, url) = (section.text("name"), section.text("url"));
+    Some(settings(section, name, (url, section.spot("url")), sources))
+}
+
+/// What is wrong with where a database is.
+enum WrongUrl {
+    Kind(String),
+    NoFile,
+}
+
+impl WrongUrl {
+    fn tell(self, spot: Spot, faults: &mut Faults<'_>) {
+        match self {
+            WrongUrl::Kind(kind) => faults
+                .error(spot, format!("{kind:?} is no kind of database"))
+                .hint("write `sqlite:` and the path of its file"),
+            WrongUrl::NoFile => faults
+                .error(spot, "there is no file behind `sqlite:`")
+                .hint("write `sqlite:stock.db`"),
+        };
+    }
+}
+
+fn settings(
+    section: &Section,
+    name: &str,
+    (url, spot): (&str, Spot),
+    sources: &ConfigSources,
+) -> Result<DatabaseSettings, WrongUrl> {
+    let file = match url.split_once(':') {
+        Some(("sqlite", file)) => file.strip_prefix("//").unwrap_or(file),
+        Some((kind, _)) => return Err(WrongUrl::Kind(kind.to_owned())),
+        None => return Err(WrongUrl::Kind(url.to_owned())),
+    };
+    if file.is_empty() {
+        return Err(WrongUrl::NoFile);
+    }
+    Ok(DatabaseSettings {
+        name: name.to_owned(),
+        file: sources.resolve(spot.source, file),
+        is_read_only: section.flag("readonly"),
+        creates: section.flag("create"),
+        connections: section.number("connections"),
+        busy: section.time("busy"),
+        slow: section.time("slow"),
+    })
+}
+
+/// Tells what is wrong with each `[[database]]`, and names that two have.
+pub(in crate::handle) fn check_named(root: &Section, faults: &mut Faults<'_>) {
+    let all = root.sections("database");
+    for (at, one) in all.iter().enumerate() {
+        let name = one.text("name");
+        if let Some(first) = all[..at].iter().find(|first| first.text("name") == name) {
+            faults
+                .error(
+                    one.spot("name"),
+                    format!("there are two databases {name:?}"),
+                )
+                .see(first.spot("name"), "the first")
+                .hint("give one another name");
+        }
+        if let Some(Err(wrong)) = of_named(one, faults.sources()) {
+            wrong.tell(one.spot("url"), faults);
+        }
+    }
+}
+
+impl PagesSettings {
+    /// Runs at once that may wait.
+    pub(super) fn runs_max(&self) -> usize {
+        let connections = self.database.as_ref().map(|database| database.connections);
+        connections.unwrap_or(self.threads)
+    }
+
+    /// The folder that paths of the initialization file are relative to.
+    pub(super) fn ini_folder(&self) -> Option<&Path> {
+        self.ini.as_deref().and_then(Path::parent)
+    }
+}

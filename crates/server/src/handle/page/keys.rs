@@ -1,0 +1,162 @@
+//! Keys of `page`, and of the databases that pages use.
+
+use std::time::Duration;
+
+use hob_page::escape::EscapeMode;
+
+use crate::handle::config::key::Preset::{Nothing, Required};
+use crate::handle::config::key::ValueType::{Flag, Integer, Path, Tables, Text, Texts, Time, Word};
+use crate::handle::config::key::{Preset, SchemaKey, SchemaTable};
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// `[site.route.page]`
+pub(crate) static PAGE: SchemaTable = SchemaTable {
+    name: "page",
+    header: "`page` of a route",
+    text: "Pages of the macro language: text with variables, functions and statements of SQL in it. \
+           Old macros of Net.Data run as they are. The path behind the route is that of a page, \
+           and its last part the block that is asked for: `parts.page/list`. A plain string is \
+           `dir`.",
+    base: None,
+    keys: &[
+        SchemaKey::new("dir", Path, Required)
+            .says("Folder of the pages. Nothing outside of it is read, but what `ini` names.")
+            .example("\"macros\"")
+            .aka(&["root", "path", "folder"]),
+        SchemaKey::new("endings", Texts, Preset::Texts(ENDINGS))
+            .says(
+                "How names of pages end; others are not there. Files that pages include may have \
+                 any name. A file of SQL is a page if its first line is `-- hob: page`.",
+            )
+            .example("[\".page\", \".d2w\"]")
+            .aka(&["extensions", "suffixes"]),
+        SchemaKey::new("database", Text, Nothing("none"))
+            .says(
+                "The database of these pages: the name of a `[[database]]`, or the file of one of \
+                 SQLite behind `sqlite:`. Pages may name any other `[[database]]` as `DATABASE`.",
+            )
+            .example("\"sqlite:stock.db\"")
+            .aka(&["db", "datasource"]),
+        SchemaKey::new("ini", Path, Nothing("none"))
+            .says(
+                "The initialization file of Net.Data, as it is. Of its paths, MACRO_PATH and \
+                 INCLUDE_PATH name more folders of pages and of files that they include; relative \
+                 ones are relative to it.",
+            )
+            .example("\"db2www.ini\""),
+        SchemaKey::new("escape", Word(ESCAPE_WORDS), Preset::Text("context"))
+            .says(
+                "How data is written into pages: `\"context\"` as it is safe where it stands, \
+                 `\"html\"` as text of HTML everywhere, `\"off\"` as it is: whoever can put \
+                 something into the database or the request then says what the page does.",
+            )
+            .example("\"html\""),
+        SchemaKey::new("logins", Flag, Preset::Flag(false))
+            .says("Pages may say `LOGIN` and `PASSWORD` for a database.")
+            .example("true"),
+        SchemaKey::new("threads", Integer { min: 1, max: 256 }, Preset::Integer(8))
+            .says(
+                "Pages that run at once and may wait for a disk. Pages with a database have as many \
+                 as its `connections`; those that wait for nothing run beside these.",
+            )
+            .example("16"),
+        SchemaKey::new(
+            "queue",
+            Integer {
+                min: 0,
+                max: 100_000,
+            },
+            Preset::Integer(1_000),
+        )
+        .says("Requests that wait for one of them. More are refused (503).")
+        .example("100"),
+        SchemaKey::new(
+            "time",
+            Time {
+                min: Duration::from_millis(1),
+                max: HOUR,
+            },
+            Preset::Time(Duration::from_secs(30)),
+        )
+        .says(
+            "How long a page may take, with waiting. One that runs for longer is ended, and what it \
+             wrote undone (504).",
+        )
+        .example("\"5s\"")
+        .aka(&["timeout"]),
+        SchemaKey::new("dev", Flag, Preset::Flag(false))
+            .says("What is wrong with a page is shown to whoever asked for it.")
+            .example("true"),
+    ],
+};
+
+const ENDINGS: &[&str] = &[".page", ".sql", ".d2w", ".mac", ".ndm", ".dtw", ".mbr"];
+const ESCAPE_WORDS: &[&str] = &["context", "html", "off"];
+
+/// What a word of `escape` means.
+pub(super) fn escape_mode(word: &str) -> EscapeMode {
+    match word {
+        "html" => EscapeMode::Html,
+        "off" => EscapeMode::Off,
+        _ => EscapeMode::Context,
+    }
+}
+
+/// The key of the top level that is a list of databases.
+pub(in crate::handle) const DATABASES: SchemaKey =
+    SchemaKey::new("database", Tables(&DATABASE), Nothing("")).aka(&["databases", "datasource"]);
+
+/// `[[database]]`
+pub(crate) static DATABASE: SchemaTable = SchemaTable {
+    name: "database",
+    header: "`[[database]]`",
+    text: "A database that pages use by its name.",
+    base: None,
+    keys: &[
+        SchemaKey::new("name", Text, Required)
+            .says("What `database` of a `page` and `DATABASE` of pages call it.")
+            .example("\"stock\""),
+        SchemaKey::new("url", Text, Required)
+            .says("Where it is: `sqlite:` and a file, which is relative to this one.")
+            .example("\"sqlite:stock.db\"")
+            .aka(&["file", "path", "dsn"]),
+        SchemaKey::new("readonly", Flag, Preset::Flag(false))
+            .says("Nothing is written, whatever a page says.")
+            .example("true")
+            .aka(&["read_only"]),
+        SchemaKey::new("create", Flag, Preset::Flag(false))
+            .says("The file is made where it is not there.")
+            .example("true"),
+        SchemaKey::new(
+            "connections",
+            Integer { min: 1, max: 256 },
+            Preset::Integer(8),
+        )
+        .says("Connections at once, and so runs of pages that use it.")
+        .example("4")
+        .aka(&["max", "pool", "pool_size"]),
+        SchemaKey::new(
+            "busy",
+            Time {
+                min: Duration::ZERO,
+                max: HOUR,
+            },
+            Preset::Time(Duration::from_secs(5)),
+        )
+        .says("How long a statement waits for another writer.")
+        .example("\"2s\"")
+        .aka(&["busy_timeout"]),
+        SchemaKey::new(
+            "slow",
+            Time {
+                min: Duration::ZERO,
+                max: HOUR,
+            },
+            Preset::Time(SECOND),
+        )
+        .says("A statement that takes longer is told in the log, with its rows.")
+        .example("\"200ms\""),
+    ],
+};
