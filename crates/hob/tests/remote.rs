@@ -14,3 +14,5 @@ mod life;
 mod pair;
 #[path = "remote/refusals.rs"]
 mod refusals;
+#[path = "remote/streams.rs"]
+mod streams;

@@ -223,7 +223,7 @@ counters! { of events {
     limit_resident_grace: "Workers ended: they did not finish what nobody waited for any more.";
     limit_resident_idle: "Workers ended: they had no request for their idle time.";
     limit_resident_requests: "Workers replaced: they had answered as many requests as they may.";
-    upstream_connects: "Connections made to programs and servers elsewhere (`fastcgi`, `scgi`, `uwsgi`, `proxy`).";
+    upstream_connects: "Connections made to programs and servers elsewhere (`fastcgi`, `scgi`, `uwsgi`, `proxy`, `remote`).";
     upstream_reuses: "Requests to such ones over a connection that had rested.";
     upstream_tls_handshakes: "Handshakes of TLS with servers elsewhere.";
     upstream_tls_resumed: "Those of them that went on with an earlier session.";

@@ -178,3 +178,26 @@ fn proxy_with_the_certificate_passes_no_word_of_a_client_on() {
     front.stop();
     owner.stop();
 }
+
+#[test]
+fn other_machine_has_no_say_over_files_here() {
+    let authority = Authority::new("hobs");
+    let (other, place) = (Place::new(), front_place(&authority));
+    certify(&other, &authority, "owner");
+    let folder = place.path("site").display().to_string();
+    let other = other.serve_text(&format!(
+        "[[listen]]\naddress = \"127.0.0.1:0\"\n\
+         tls = {{ certificate = \"own.pem\", key = \"own.key\" }}\n[[site]]\n[[site.route]]\n\
+         path = \"/app/*\"\nheaders = {{ X-Sendfile = \"{folder}/hello.txt\" }}\n\
+         respond = {{ status = 200, body = \"x\" }}\n"
+    ));
+    let to = format!("\"tls://localhost:{}\"", other.tls_port());
+    let front = serve_front(place, &to, "", &format!("sendfile = [\"{folder}\"]"));
+    assert_eq!(front.get("/app/x").answer.status, 502);
+    assert_eq!(
+        front.record("/app/x")["reason"],
+        "sendfile: the file is below no folder of `sendfile`"
+    );
+    front.stop();
+    other.stop();
+}

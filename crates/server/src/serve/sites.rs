@@ -323,7 +323,7 @@ impl ServedSite {
             let rewrite = rewrite.map_err(|error| at(error.to_string()))?;
             let handler = Handler::build(&route.handler, around, (route, &pattern)).map_err(&at)?;
             let folders = route.sendfile.iter();
-            let sendfile = folders.filter(|_| handler.runs_programs()).map(|folder| {
+            let sendfile = folders.filter(|_| handler.sends_files()).map(|folder| {
                 // Rules are followed when a program's own fields are known.
                 around.files(folder, &HeaderRules::default()).map_err(&at)
             });
