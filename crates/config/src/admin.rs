@@ -161,6 +161,7 @@ fn add_admin_listener(
     let own_spots = ListenSpots {
         address: spot,
         tls: tls.map(spots),
+        offers: spot,
         tcp_only: Vec::new(),
     };
     add_listener(listener, own_spots, localhost, listening);

@@ -17,6 +17,7 @@ use super::log_format::check_log_format;
 use super::metrics::{build_metrics, build_otlp};
 use super::names::build_names;
 use super::nearest::nearest;
+use super::offer::build_offers;
 use super::program::Programs;
 use super::program::check_program;
 use super::schema::{CACHE, LIMITS, WATCH};
@@ -51,6 +52,7 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
         miss_sites(root, faults);
     }
     let (programs, program_spots) = programs.into_lists();
+    let offers = build_offers(root, &sites, &listeners, faults);
     let mut config = Config {
         threads: match root.given("threads").map(|given| &given.value) {
             Some(ConfigValue::Integer(_)) => Some(root.number("threads")),
@@ -82,6 +84,7 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
         upstream_tls: upstream_tls(&sites),
         logs,
         listeners,
+        offers,
         sites,
     };
     let (acme, acme_spots) = build_acme(root, &config, faults).unzip();
@@ -423,6 +426,7 @@ fn build_listeners(
         let own_spots = ListenSpots {
             address: section.spot("address"),
             tls: tls_spots,
+            offers: section.spot("offers"),
             tcp_only: TCP_ONLY
                 .iter()
                 .filter_map(|key| Some((*key, section.given(key)?.key)))
@@ -433,6 +437,7 @@ fn build_listeners(
         if listener.proxy_protocol {
             super::trust::look_at_header(section, &mut listener, faults);
         }
+        super::offer::look_at_listener(section, &mut listener, faults);
         let mut both = (listeners, spots);
         add_listener(listener, own_spots, localhost, &mut both);
         (listeners, spots) = both;
@@ -444,6 +449,7 @@ fn build_listeners(
         spots.push(ListenSpots {
             address: root.header,
             tls: None,
+            offers: root.header,
             tcp_only: Vec::new(),
         });
     }
@@ -472,6 +478,7 @@ pub(crate) fn add_listener(
     spots.push(ListenSpots {
         address,
         tls: None,
+        offers: address,
         tcp_only: Vec::new(),
     });
 }
@@ -539,5 +546,6 @@ pub(crate) fn listener(
         },
         trust: ClientTrust::read(section, faults),
         proxy_protocol: section.flag("proxy_protocol"),
+        offers: None,
     }
 }

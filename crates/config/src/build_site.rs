@@ -151,6 +151,7 @@ impl SiteDefaults<'_> {
         let (handler, handler_spots) = H::of_root(self.site, faults);
         let route = RouteConfig {
             path: "/*".to_owned(),
+            name: None,
             handler,
             rewrite: None,
             body: self.limits.body,
@@ -201,6 +202,7 @@ impl SiteDefaults<'_> {
         }
         let route = RouteConfig {
             path: section.text("path").to_owned(),
+            name: section.optional_text("name").map(str::to_owned),
             handler,
             rewrite: rewrite.map(str::to_owned),
             body: section.optional_size("body").unwrap_or(self.limits.body),

@@ -131,6 +131,8 @@ pub struct ListenSpots {
     pub address: Spot,
     /// Where its certificate is named.
     pub tls: Option<TlsSpots>,
+    /// Where those are named who may have signed for others to whom programs are offered.
+    pub offers: Spot,
     /// Keys given that mean nothing for a Unix socket.
     pub tcp_only: Vec<(&'static str, Spot)>,
 }
@@ -225,6 +227,21 @@ fn certificates_on_disk<H: Handlers>(
         looked.file(certificate, spots.certificate, hint, faults);
         if key != certificate {
             looked.file(key, spots.key, hint, faults);
+        }
+    }
+    for (listener, spots) in config.listeners.iter().zip(&spots.listeners) {
+        if let Some(authorities) = &listener.offers {
+            looked.file(
+                authorities,
+                spots.offers,
+                "write the file's own path",
+                faults,
+            );
+            if config.offers.is_empty() && looked.is_first(spots.offers) {
+                faults
+                    .warn(spots.offers, "nothing is offered here")
+                    .hint("add `[[offer]]` with a `program` and to whom, or remove the listener");
+            }
         }
     }
     for (site, spots) in config.sites.iter().zip(&spots.sites) {

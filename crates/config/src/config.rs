@@ -13,6 +13,7 @@ use crate::headers::HeaderRules;
 use crate::inside::{Activity, HistorySettings};
 use crate::metrics::{Metrics, Otlp};
 use crate::names::ClientNamesSettings;
+use crate::offer::ProgramOffer;
 use crate::program::ProgramConfig;
 use crate::tls::{ListenTls, SiteTls, UpstreamTls};
 use crate::trust::ClientTrust;
@@ -68,6 +69,8 @@ pub struct Config<H: Handlers> {
     pub logs: Vec<LogSettings>,
     /// Where to listen, in file order; those of the admin pages come last.
     pub listeners: Vec<Listener>,
+    /// Programs that are offered to other machines, in file order.
+    pub offers: Vec<ProgramOffer>,
     /// Sites, in file order. The one without names, else the first, answers unknown hosts.
     pub sites: Vec<SiteConfig<H>>,
 }
@@ -196,6 +199,8 @@ pub struct Listener {
     pub trust: Option<ClientTrust>,
     /// Connections begin with a header of the PROXY protocol.
     pub proxy_protocol: bool,
+    /// Who may have signed the certificates of those whom programs are offered to here.
+    pub offers: Option<PathBuf>,
 }
 
 /// Where a listener listens.
@@ -216,6 +221,8 @@ pub enum Purpose {
     Sites,
     /// The admin pages.
     Admin,
+    /// Programs that other machines' hobs ask for.
+    Offers,
 }
 
 /// One of the two listeners that `localhost` stands for.
@@ -228,7 +235,7 @@ pub enum Loopback {
 }
 
 impl<H: Handlers> Config<H> {
-    /// Listeners of the sites: all but those of the admin pages.
+    /// Listeners of the sites: all but those of the admin pages and of offers.
     pub fn site_listeners(&self) -> impl Iterator<Item = &Listener> {
         let listeners = self.listeners.iter();
         listeners.filter(|listener| listener.purpose == Purpose::Sites)
@@ -263,6 +270,7 @@ impl<H: Handlers> Config<H> {
             upstream_tls: self.upstream_tls,
             logs: self.logs,
             listeners: self.listeners,
+            offers: self.offers,
             sites: self
                 .sites
                 .into_iter()
@@ -348,6 +356,8 @@ impl<H: Handlers> SiteConfig<H> {
 pub struct RouteConfig<H: Handlers> {
     /// Path pattern as written: exact, `prefix/*`, `*.suffix`, `/a/{name}/b`, `/a/{rest*}`.
     pub path: String,
+    /// What offers call its program.
+    pub name: Option<String>,
     /// Who answers.
     pub handler: H,
     /// Rewritten path, before the handler sees it: a pattern with `{name}` captures.

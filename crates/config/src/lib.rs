@@ -33,6 +33,7 @@ mod log_format;
 mod metrics;
 mod names;
 mod nearest;
+mod offer;
 mod parse;
 pub mod program;
 mod reference;
@@ -66,6 +67,7 @@ pub use load::{load_built, load_with, read_file, tree_of};
 pub use metrics::{Metrics, MetricsDestination, Otlp, Parent};
 pub use names::{ClientNamesSettings, name_server};
 pub use nearest::nearest;
+pub use offer::{OfferPeer, ProgramOffer};
 pub use program::{
     Cgroup, CommandLine, HostSource, IoClass, Language, Namespace, PATH, ProgramConfig,
     ProgramSpots, Rlimits, Sandbox, candidates,

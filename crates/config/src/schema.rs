@@ -22,8 +22,8 @@ use std::time::Duration;
 use super::foreign::Foreign;
 use super::key::Preset::{Inherited, Nothing, Required};
 use super::key::ValueType::{
-    Cpus, Flag, Integer, Map, OrFlag, OrText, OrWord, Path, Size, Tables, Text, Texts, Time, Word,
-    Words,
+    Cpus, Flag, Integer, Map, OrFlag, OrText, OrWord, Path, Size, Tables, Text, TextOrTexts, Texts,
+    Time, Word, Words,
 };
 use super::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, ValueType};
 
@@ -173,6 +173,7 @@ pub const TOP_KEYS: &[SchemaKey] = &[
     SchemaKey::new("activity", OrWord("off", &ACTIVITY_TABLE), Nothing("")),
     SchemaKey::new("log", Tables(&LOG), Nothing("")).aka(&["logs"]),
     SchemaKey::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&["listener"]),
+    SchemaKey::new("offer", Tables(&OFFER), Nothing("")).aka(&["offers"]),
 ];
 
 /// `[limits]`
@@ -558,12 +559,47 @@ pub static LISTEN: SchemaTable = SchemaTable {
             )
             .example("true"),
         SchemaKey::new("tls", OrFlag("certificate", &LISTEN_TLS), Nothing("")),
+        SchemaKey::new("offers", Path, Nothing("none"))
+            .says(
+                "Hobs of other machines ask here for the programs of `[[offer]]`, and nothing else \
+                 is answered. This is the file with the certificates of those who may have signed \
+                 theirs, in PEM: without a certificate of a client there is no handshake. Needs \
+                 `tls` with a certificate; HTTP/3 is not spoken. Read at the start and at each \
+                 reload.",
+            )
+            .example("\"/etc/hob/hobs-ca.pem\""),
         SchemaKey::new("log", Text, Inherited("what `default_log` says"))
             .says(
                 "Access log of connections from here: the `name` of a `[[log]]`, or `\"off\"`. \
                  Sites and routes may choose otherwise.",
             )
             .example("\"main\""),
+    ],
+};
+
+/// `[[offer]]`
+pub static OFFER: SchemaTable = SchemaTable {
+    name: "offer",
+    header: "`[[offer]]`",
+    text: "A program of this machine that hobs of other machines may ask for, by `remote` of their \
+           routes. They do so at a listener with `offers`.",
+    base: None,
+    keys: &[
+        SchemaKey::new("program", Text, Required)
+            .says(
+                "The `name` of the route that runs it. What else that route and its site say holds \
+                 for requests of their own: of others, the machine that asks has its rules.",
+            )
+            .example("\"reports\"")
+            .aka(&["name", "route"]),
+        SchemaKey::new("to", TextOrTexts, Required)
+            .says(
+                "Who may ask: the common name or a host of a certificate that one of `offers` has \
+                 signed, or `sha256:` and the fingerprint of a certificate. What they say of \
+                 their clients is believed.",
+            )
+            .example("[\"front1.example.com\"]")
+            .aka(&["peers", "clients"]),
     ],
 };
 
@@ -688,6 +724,9 @@ pub const ROUTE_KEYS: &[SchemaKey] = &[        SchemaKey::new("rewrite", Text, N
                  `X-Accel-Redirect`, a CGI program's local redirect); from outside it is 404.",
             )
             .example("true"),
+        SchemaKey::new("name", Text, Nothing("none"))
+            .says("A name for the route's program, by which an `[[offer]]` means it.")
+            .example("\"reports\""),
         SchemaKey::new("log", Text, Inherited("the site's"))
             .says("Access log of this route: the `name` of a `[[log]]`, or `\"off\"`.")
             .example("\"off\""),

@@ -55,7 +55,12 @@ pub struct ToldOfClient {
     pub is_secure: Option<bool>,
     /// The field in which it was said, in lower case; empty where the connection began with it.
     pub field: Rc<str>,
+    /// Names and values that programs are told as they were said; `None` where none are.
+    pub variables: Option<ToldVariables>,
 }
+
+/// Names and values that were said of a request.
+pub type ToldVariables = Rc<[(Box<[u8]>, Box<[u8]>)]>;
 
 impl ConnectionFacts {
     /// The client spoke TLS: with this server, or with one in front of it that is believed.

@@ -73,6 +73,16 @@ pub enum Answered {
     Later(Pin<Box<dyn Future<Output = Response>>>),
 }
 
+impl Answered {
+    /// The answer, once it is there.
+    pub async fn wait(self) -> Response {
+        match self {
+            Answered::Ready(response) => response,
+            Answered::Later(future) => future.await,
+        }
+    }
+}
+
 /// An answer's head and body.
 #[derive(Debug)]
 pub struct Response {

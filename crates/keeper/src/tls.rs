@@ -41,6 +41,17 @@ pub fn offers<H: Handlers>(
                 };
                 offer(&alone, tls, &certificates, &[]).map(Some)
             }
+            (Some(tls), Purpose::Offers) => {
+                let alone = Config {
+                    sites: Vec::new(),
+                    ..config.clone()
+                };
+                let rule = listener.offers.as_ref();
+                let rule = rule.map(|path| client_rule((Need::Require, path), files));
+                // Without one, whoever connects would be let in.
+                let rule = rule.unwrap_or_else(|| Err("nobody signs for others".to_owned()))?;
+                offer(&alone, tls, &certificates, &[Some(rule)]).map(Some)
+            }
             (None, _) => Ok(None),
         })
         .collect()
@@ -58,7 +69,7 @@ pub fn sources<H: Handlers>(config: &Config<H>) -> Vec<CertificateSource> {
     for listener in &config.listeners {
         let Some(tls) = &listener.tls else { continue };
         add(for_nobody(config, tls));
-        if listener.purpose == Purpose::Admin {
+        if listener.purpose != Purpose::Sites {
             continue;
         }
         for site in &config.sites {
@@ -177,12 +188,16 @@ pub fn client_rules<H: Handlers>(
             ClientNeed::Ask => Need::Ask,
             ClientNeed::Require => Need::Require,
         };
-        let fail = |error: String| format!("{}: {error}", path.display());
-        let known = files.authorities.iter().find(|(known, _)| known == path);
-        let (_, text) = known.ok_or_else(|| fail("it was not read".to_owned()))?;
-        ClientRule::from_pem(need, text).map(Some).map_err(fail)
+        client_rule((need, path), files).map(Some)
     };
     config.sites.iter().map(rule).collect()
+}
+
+fn client_rule((need, path): (Need, &Path), files: &KeyFiles) -> Result<ClientRule, String> {
+    let fail = |error: String| format!("{}: {error}", path.display());
+    let known = files.authorities.iter().find(|(known, _)| known == path);
+    let (_, text) = known.ok_or_else(|| fail("it was not read".to_owned()))?;
+    ClientRule::from_pem(need, text).map_err(fail)
 }
 
 /// TLS with servers of other people.
@@ -223,9 +238,11 @@ pub fn authorities<H: Handlers>(config: &Config<H>) -> Vec<&Path> {
         let (_, path) = site.tls.client.as_ref()?;
         Some(path)
     });
+    let of_hobs = config.listeners.iter();
+    let of_hobs = of_hobs.filter_map(|listener| listener.offers.as_ref());
     let of_servers = config.upstream_tls.iter().filter_map(|tls| tls.ca.as_ref());
     let mut paths: Vec<&Path> = Vec::new();
-    for path in of_clients.chain(of_servers) {
+    for path in of_clients.chain(of_hobs).chain(of_servers) {
         if !paths.contains(&path.as_path()) {
             paths.push(path);
         }

@@ -12,10 +12,13 @@
 //!    compression (`programs`, `after`)
 //! 9. the site's own error page, and header rules (`serve::dress`)
 //!
+//! What another machine's hob asks for goes from 1 to 7 at once (`offer`): the rest is done there.
+//!
 //! When the answer has left, [`Answers::finished`] counts it and hands the record on.
 
 mod after;
 mod client;
+mod offer;
 mod programs;
 mod proof;
 mod timing;
@@ -374,7 +377,10 @@ impl Responder for Answers {
         if let Some(page) = proof::page(&self.desk.crew, &sites, request) {
             return Answered::Ready(page);
         }
-        let answered = self.desk.choose(&sites, request);
+        let answered = match sites.offers.listeners.contains(&request.facts().listener) {
+            true => self.desk.answer_offered(&sites, request),
+            false => self.desk.choose(&sites, request),
+        };
         match request.is_traced() {
             true => watch::tap(request, answered),
             false => answered,

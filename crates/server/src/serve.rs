@@ -3,6 +3,7 @@
 pub(crate) mod context;
 pub(crate) mod dress;
 pub mod fleet;
+pub mod offers;
 pub mod sites;
 pub mod workers;
 

@@ -212,13 +212,14 @@ fn possible(kind: &ValueType) -> Vec<String> {
 const NOT_ALONE: [&str; 4] = ["include", "log.name", "log.stdout", "upstream.name"];
 
 /// Keys whose values no answer may tell.
-const SECRET: [&str; 6] = [
+const SECRET: [&str; 7] = [
     "admin.user.password",
     "upstream.sticky.secret",
     "site.route.fastcgi.sticky.secret",
     "site.route.scgi.sticky.secret",
     "site.route.uwsgi.sticky.secret",
     "site.route.proxy.sticky.secret",
+    "site.route.remote.sticky.secret",
 ];
 
 #[test]
@@ -301,6 +302,7 @@ fn each_example_of_the_schema_and_each_default_list_is_accepted() {
             "" => "",
             "log" => "[[log]]\n",
             "listen" => "[[listen]]\n",
+            "offer" => "[[offer]]\n",
             "site" => "[[site]]\n",
             "upstream" => "[[upstream]]\n",
             "upstream.member" => "[[upstream]]\n[[upstream.member]]\n",
@@ -322,6 +324,10 @@ fn each_example_of_the_schema_and_each_default_list_is_accepted() {
             "listen.tls.key" | "site.tls.key" | "admin.tls.key" => "certificate = \"a.pem\"\n",
             "site.tls.client" => "client_ca = \"ca.pem\"\n",
             "site.tls.client_ca" => "client = \"ask\"\n",
+            "listen.offers" => "tls = \"a.pem\"\n",
+            "offer.program" => {
+                "[[site]]\n[[site.route]]\npath = \"/\"\nname = \"reports\"\ncgi = \"a\"\n"
+            }
             "listen.v6only" => "address = \"[::]:1\"\n",
             "site.https_only" => "[[listen]]\naddress = \":1\"\ntls = true\n",
             _ => "",

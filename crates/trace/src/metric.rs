@@ -144,6 +144,7 @@ counters! { of events {
     limit_proxy_protocol_time: "Connections ended: a header of the PROXY protocol did not come in time.";
     limit_proxy_protocol_bytes: "Connections ended: a header of the PROXY protocol was longer than may be.";
     proxy_protocol_wrong: "Connections ended: they did not begin with a header of the PROXY protocol that can be understood.";
+    offer_refused: "Requests of other machines' hobs for programs that are not offered to them (403), or that could not be understood (400).";
     proxy_protocol_untrusted: "Connections ended: who came to a listener with `proxy_protocol` is not in its `trusted`.";
     limit_connections: "Connections refused: as many open as the server allows (503).";
     limit_connections_per_client: "Connections refused: as many open as one address may have.";
@@ -222,7 +223,7 @@ counters! { of events {
     limit_resident_grace: "Workers ended: they did not finish what nobody waited for any more.";
     limit_resident_idle: "Workers ended: they had no request for their idle time.";
     limit_resident_requests: "Workers replaced: they had answered as many requests as they may.";
-    upstream_connects: "Connections made to programs and servers elsewhere (`fastcgi`, `scgi`, `uwsgi`, `proxy`).";
+    upstream_connects: "Connections made to programs and servers elsewhere (`fastcgi`, `scgi`, `uwsgi`, `proxy`, `remote`).";
     upstream_reuses: "Requests to such ones over a connection that had rested.";
     upstream_tls_handshakes: "Handshakes of TLS with servers elsewhere.";
     upstream_tls_resumed: "Those of them that went on with an earlier session.";

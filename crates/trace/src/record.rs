@@ -283,6 +283,8 @@ macro_rules! handlers {
             proxy Proxy = 10, program kept;
             /// A page of the macro language.
             page Pages = 13, program kept;
+            /// A program that another machine's hob runs.
+            remote Remote = 14, program kept;
             /// A redirect written in the config.
             redirect Redirect = 2;
             /// A fixed answer written in the config.

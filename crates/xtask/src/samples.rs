@@ -118,7 +118,7 @@ const PROGRAMS: &[&str] = &["script = \"", "dns = { run = \""];
 const INTERPRETER: &str = "interpreter = \"";
 
 /// The same for files of TLS: with a certificate in them, or its key.
-const CERTIFICATES: &[&str] = &["certificate = \"", "ca = \""];
+const CERTIFICATES: &[&str] = &["certificate = \"", "ca = \"", "offers = \""];
 const KEY: &str = " key = \"";
 
 /// The sample with paths like `/usr/lib/x` inside the folder it is checked in.

@@ -1,6 +1,6 @@
 //! The server process: threads that answer, and this one, which listens to the keeper.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -96,6 +96,8 @@ pub(super) struct ServingProcess {
     ticket_keys: Arc<TicketKeys>,
     listeners: Vec<Listening>,
     next_listener: u16,
+    /// Those whose connections were made to ask for what is offered.
+    offer_listeners: HashSet<u16>,
     next_admin: u16,
     /// The server's own end to the spawner; while it is open the spawner has a server.
     spawner: Option<OwnedFd>,
@@ -156,6 +158,7 @@ impl ServingProcess {
             ticket_keys: TicketKeys::new(),
             listeners: Vec::new(),
             next_listener: 0,
+            offer_listeners: HashSet::new(),
             next_admin: 0,
             spawner: None,
             sampler: None,
@@ -220,7 +223,7 @@ impl ServingProcess {
         for (listening, terms) in numbered.iter_mut().zip(terms) {
             listening.tls = terms;
         }
-        sites.https_port = https_port(&numbered);
+        sites.https_port = https_port(&numbered, &config.listeners);
         for (Listening { number, .. }, listener) in numbered.iter().zip(&config.listeners) {
             tell_of_listener(&mut sites, *number, listener, &numbers);
         }
@@ -418,6 +421,7 @@ impl ServingProcess {
             // An address that changes its purpose changes its number.
             let is_ours = |place: &Listening| {
                 (place.number >= ADMIN_LISTENER) == (*purpose == Purpose::Admin)
+                    && self.offer_listeners.contains(&place.number) == (*purpose == Purpose::Offers)
             };
             let place = place.filter(is_ours);
             numbered.push(place.unwrap_or_else(|| self.new_listener(socket, *purpose)));
@@ -434,8 +438,12 @@ impl ServingProcess {
     fn new_listener(&mut self, socket: OwnedFd, purpose: Purpose) -> Listening {
         let socket = Arc::new(socket);
         match purpose {
-            Purpose::Sites => {
+            Purpose::Sites | Purpose::Offers => {
                 self.next_listener = (self.next_listener + 1) % CONTROL_LISTENER;
+                match purpose {
+                    Purpose::Offers => self.offer_listeners.insert(self.next_listener),
+                    _ => self.offer_listeners.remove(&self.next_listener),
+                };
                 Listening::new(self.next_listener, socket)
             }
             Purpose::Admin => {
@@ -671,17 +679,20 @@ fn tell_of_listener(sites: &mut Sites, number: u16, listener: &Listener, logs: &
     if let Some(trust) = &listener.trust {
         sites.trusts.insert(number, trust.clone());
     }
+    if listener.purpose == Purpose::Offers {
+        sites.offers.listeners.insert(number);
+    }
 }
 
 /// The port of TLS that a client in clear text can be sent to: the usual one, else the first.
-fn https_port(listeners: &[Listening]) -> u16 {
-    let port = |listening: &Listening| {
+fn https_port(listeners: &[Listening], settings: &[Listener]) -> u16 {
+    let port = |(listening, settings): (&Listening, &Listener)| {
         let address = rustix::net::getsockname(&listening.socket).ok()?;
         let address = std::net::SocketAddr::try_from(address).ok()?;
-        let is_of_sites = listening.number < CONTROL_LISTENER;
+        let is_of_sites = settings.purpose == Purpose::Sites;
         (listening.tls.is_some() && is_of_sites).then_some(address.port())
     };
-    let ports: Vec<u16> = listeners.iter().filter_map(port).collect();
+    let ports: Vec<u16> = listeners.iter().zip(settings).filter_map(port).collect();
     let first = ports.first().copied().unwrap_or(443);
     if ports.contains(&443) { 443 } else { first }
 }

@@ -201,6 +201,7 @@ fn believe(conn: &mut SocketConnection, ends: Option<ProxiedEnds>, is_secure: bo
         // Who stands in front may pass TLS through, and speak none itself: that says nothing.
         is_secure: is_secure.then_some(true),
         field: Rc::from(""),
+        variables: None,
     });
     conn.facts = Rc::new(facts);
 }

@@ -3,9 +3,12 @@
 
 use std::fmt::Write as _;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use hob_trace::calendar::UtcDateTime;
 use x509_parser::asn1_rs::{Any, BmpString, Tag, UniversalString};
-use x509_parser::prelude::{ASN1Time, AttributeTypeAndValue, FromDer, X509Certificate, X509Name};
+use x509_parser::prelude::{
+    ASN1Time, AttributeTypeAndValue, FromDer, GeneralName, X509Certificate, X509Name,
+};
 
 /// A client's certificate in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +25,10 @@ pub struct ClientCertificate {
     pub not_before: String,
     /// When it ends to be good.
     pub not_after: String,
+    /// Hosts that it is for.
+    pub hosts: Vec<String>,
+    /// SHA-256 of all of it, as hexadecimal digits.
+    pub fingerprint: String,
 }
 
 impl ClientCertificate {
@@ -36,6 +43,8 @@ impl ClientCertificate {
             serial: hex(serial.strip_prefix(&[0]).unwrap_or(serial)),
             not_before: time_text(validity.not_before),
             not_after: time_text(validity.not_after),
+            hosts: hosts(&certificate),
+            fingerprint: hex(digest(&SHA256, der).as_ref()),
         })
     }
 }
@@ -136,6 +145,16 @@ fn common_name(name: &X509Name<'_>) -> String {
     last.chars().filter(|c| !c.is_control()).collect()
 }
 
+fn hosts(certificate: &X509Certificate<'_>) -> Vec<String> {
+    let names = certificate.subject_alternative_name().ok().flatten();
+    let names = names.iter().flat_map(|names| &names.value.general_names);
+    let hosts = names.filter_map(|name| match name {
+        GeneralName::DNSName(host) => Some((*host).to_owned()),
+        _ => None,
+    });
+    hosts.collect()
+}
+
 fn string(value: &Any<'_>) -> Option<String> {
     match value.tag() {
         Tag::Utf8String | Tag::PrintableString | Tag::Ia5String => {
@@ -232,6 +251,8 @@ mod tests {
             params.serial_number = Some(SerialNumber::from(vec![0x0a, 0xff, 1]));
             params.not_before = date_time_ymd(2026, 1, 2);
             params.not_after = date_time_ymd(2066, 11, 22);
+            let host = "ada.example.com".try_into().unwrap();
+            params.subject_alt_names = vec![rcgen::SanType::DnsName(host)];
         });
         let name = "CN=Ada Lövelace,O=Example\\, \\\"Inc\\\",C=DE";
         let expected = ClientCertificate {
@@ -241,6 +262,8 @@ mod tests {
             serial: "0AFF01".to_owned(),
             not_before: "Jan  2 00:00:00 2026 GMT".to_owned(),
             not_after: "Nov 22 00:00:00 2066 GMT".to_owned(),
+            hosts: vec!["ada.example.com".to_owned()],
+            fingerprint: hex(digest(&SHA256, &der).as_ref()),
         };
         assert_eq!(ClientCertificate::from_der(&der), Some(expected));
     }

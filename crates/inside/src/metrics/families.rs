@@ -53,7 +53,7 @@ families! {
     WORKERS_MAX = "hob_workers_max", Gauge, &["program"], "Most workers a resident program may have.";
     WORKER_MEMORY = "hob_worker_memory_bytes", Gauge, &["program"], "Memory of a resident program's workers that is in RAM, shared pages counted in each.";
     WORKERS_BY_CARRIER = "hob_carrier_workers", Gauge, &["carrier"], "Workers that are ready, by what carries their requests: `shm`, `stream` or `lines`.";
-    PROCESSES = "hob_program_processes", Gauge, &["program"], "Processes that run for one request each (`cgi`, `warm`), and connections to programs and servers elsewhere (`fastcgi`, `scgi`, `uwsgi`, `proxy`).";
+    PROCESSES = "hob_program_processes", Gauge, &["program"], "Processes that run for one request each (`cgi`, `warm`), and connections to programs and servers elsewhere (`fastcgi`, `scgi`, `uwsgi`, `proxy`, `remote`).";
     QUEUE = "hob_queue_length", Gauge, &["program"], "Requests that wait for a program.";
     MEMBER_IN = "hob_upstream_member_in", Gauge, &["upstream", "member"], "1 while a member of an upstream is asked, 0 while it is left out or drains.";
     MEMBER_REQUESTS = "hob_upstream_member_requests", Gauge, &["upstream", "member"], "Requests that a member has now.";

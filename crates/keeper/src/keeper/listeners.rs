@@ -352,6 +352,7 @@ mod tests {
             log: LogChoice::Inherit,
             trust: None,
             proxy_protocol: false,
+            offers: None,
         }
     }
 

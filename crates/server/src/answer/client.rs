@@ -23,6 +23,7 @@ pub(super) fn believe(trust: &ClientTrust, request: &Request) {
     let told = ToldOfClient {
         is_secure: said.is_secure.or(before),
         field: Rc::from(&**field),
+        variables: None,
     };
     request.believe(said.client, told);
 }

@@ -78,10 +78,7 @@ impl ProgramDispatch {
     pub(super) async fn finish(mut self, mut answered: Answered) -> Response {
         let sites = Arc::clone(&self.sites);
         loop {
-            let response = match answered {
-                Answered::Ready(response) => response,
-                Answered::Later(future) => future.await,
-            };
+            let response = answered.wait().await;
             let Some((site, route)) = sites.route(self.site, self.route) else {
                 return response;
             };
@@ -105,10 +102,7 @@ impl ProgramDispatch {
                 }
                 ProgramFollowUp::Asked(answered) => answered,
                 ProgramFollowUp::File(answered) => {
-                    let mut response = match answered {
-                        Answered::Ready(response) => response,
-                        Answered::Later(future) => future.await,
-                    };
+                    let mut response = answered.wait().await;
                     if response.is_stand_in {
                         self.blame("sendfile: the file cannot be sent");
                     }
@@ -118,6 +112,45 @@ impl ProgramDispatch {
                 }
             };
         }
+    }
+
+    /// What another machine's hob gets, which has the client: the program's own answer, what it
+    /// asks of the server in it. Only a file is sent from here.
+    pub(super) async fn finish_for_other(mut self, answered: Answered) -> Response {
+        let mut response = answered.wait().await;
+        let sites = Arc::clone(&self.sites);
+        let Some((_, route)) = sites.route(self.site, self.route) else {
+            return response;
+        };
+        if response.is_stand_in {
+            return response;
+        }
+        let control = Control::read(response.fields());
+        let Some(Instead::SendFile(path)) = &control.instead else {
+            return response;
+        };
+        let status = response.status();
+        let mut fields = std::mem::take(response.fields_mut());
+        Control::take(&mut fields);
+        drop(response);
+        self.said.push(ReplacedHead { status, fields });
+        let mut file = match self.send_file(route, path) {
+            Ok(answered) => answered.wait().await,
+            Err(status) => return plain::error(status),
+        };
+        for said in &self.said {
+            if file.is_stand_in {
+                self.blame("sendfile: the file cannot be sent");
+                add_cookies(said, &mut file);
+            } else {
+                say(said, &mut file);
+            }
+        }
+        if !file.is_stand_in {
+            // It is as it is to be sent.
+            file.fields_mut().add(b"Script-Control", b"compress=off");
+        }
+        file
     }
 
     fn step(

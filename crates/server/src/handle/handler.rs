@@ -385,6 +385,12 @@ impl Handler {
         self.kind().runs_program()
     }
 
+    /// True when programs of this machine do: files that they have sent are of this machine. Those
+    /// of another machine's program are sent there, and it has no say over files here.
+    pub(crate) fn sends_files(&self) -> bool {
+        self.runs_programs() && !matches!(self, Handler::Remote(_))
+    }
+
     /// Its files, where it has some.
     pub(crate) fn files(&self) -> Option<&Arc<super::files::Files>> {
         match self {

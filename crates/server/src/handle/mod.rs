@@ -13,6 +13,7 @@ pub mod page;
 pub mod plain;
 pub mod proxy;
 pub mod redirect;
+pub mod remote;
 pub mod resident;
 pub mod respond;
 pub mod scgi;

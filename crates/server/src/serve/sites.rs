@@ -33,6 +33,7 @@ use crate::route::table::RouteTable;
 use crate::route::target;
 use crate::route::template::Rewrite;
 use crate::serve::ServerState;
+use crate::serve::offers::Offers;
 use hob_config::ClientTrust;
 use hob_keeper::process::ProgramRef;
 
@@ -48,6 +49,8 @@ pub struct Sites {
     pub listener_logs: HashMap<u16, u16, foldhash::fast::RandomState>,
     /// Whose word on its clients each listener believes, by its number.
     pub trusts: HashMap<u16, ClientTrust, foldhash::fast::RandomState>,
+    /// Programs that are offered to other machines, and at which listeners.
+    pub offers: Offers,
     /// The port that clients in clear text are sent to.
     pub https_port: u16,
     /// What is done for hosts that no site names, where each has names.
@@ -222,6 +225,7 @@ impl Sites {
             sites,
             listener_logs: HashMap::default(),
             trusts: HashMap::default(),
+            offers: Offers::of(&config.offers),
             https_port: 443,
             unknown_host: config.unknown_host,
         })
@@ -319,7 +323,7 @@ impl ServedSite {
             let rewrite = rewrite.map_err(|error| at(error.to_string()))?;
             let handler = Handler::build(&route.handler, around, (route, &pattern)).map_err(&at)?;
             let folders = route.sendfile.iter();
-            let sendfile = folders.filter(|_| handler.runs_programs()).map(|folder| {
+            let sendfile = folders.filter(|_| handler.sends_files()).map(|folder| {
                 // Rules are followed when a program's own fields are known.
                 around.files(folder, &HeaderRules::default()).map_err(&at)
             });

@@ -5,10 +5,11 @@
 const HIDDEN: &[u8] = b"(hidden)";
 
 /// Fields whose values are hidden always.
-const FIELDS: [&str; 4] = [
+const FIELDS: [&str; 5] = [
     "authorization",
     "proxy-authorization",
     "cookie",
+    "hob-request",
     "set-cookie",
 ];
 

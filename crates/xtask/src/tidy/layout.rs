@@ -125,8 +125,8 @@ pub(super) fn handler_named(tree: &Tree, report: &mut TidyReport) {
 }
 
 pub(super) fn handlers_apart(tree: &Tree, report: &mut TidyReport) {
-    // A warm handler is `cgi` with processes from elsewhere: each has the other.
-    const TOGETHER: [&str; 2] = ["cgi", "warm"];
+    // A warm handler is `cgi` with processes from elsewhere, a remote one `proxy` to another hob.
+    const TOGETHER: [[&str; 2]; 2] = [["cgi", "warm"], ["proxy", "remote"]];
     let handlers = listed(tree);
     let programs = || handlers.iter().filter(|handler| handler.runs_programs);
     for own in programs() {
@@ -136,7 +136,9 @@ pub(super) fn handlers_apart(tree: &Tree, report: &mut TidyReport) {
             .filter(|(file, _)| file.path.starts_with(&folder));
         for (file, source) in inside {
             for other in programs().filter(|other| other.name != own.name) {
-                if TOGETHER.contains(&own.name) && TOGETHER.contains(&other.name) {
+                let are_one =
+                    |pair: &[&str; 2]| pair.contains(&own.name) && pair.contains(&other.name);
+                if TOGETHER.iter().any(are_one) {
                     continue;
                 }
                 for at in source.find(&format!("handle::{}", other.name)) {

@@ -39,7 +39,7 @@ impl Stored {
             6 if is(b"cookie") => Stored::AsSecret,
             13 if is(b"authorization") => Stored::AsSecret,
             14 if is(b"content-length") => Stored::AsText,
-            11 if is(b"traceparent") => Stored::AsText,
+            11 if is(b"traceparent") || is(b"hob-request") => Stored::AsText,
             13 if is(b"if-none-match") => Stored::AsText,
             15 if is(b"x-forwarded-for") => Stored::AsText,
             _ => Stored::of(name, value),

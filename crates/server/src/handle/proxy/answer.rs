@@ -23,6 +23,7 @@ use crate::handle::proxy::reply;
 use crate::handle::proxy::rewrite::SamePlaces;
 use crate::handle::proxy::wire::Asked;
 use crate::handle::script::body::{BodyCollectError, ProgramRequestBody};
+use crate::handle::script::carried;
 use crate::handle::script::fail::broken_body;
 use crate::handle::script::gate::{Permit, enter};
 use crate::handle::upstream::ask::{AskFailure, AskTerms, AsksMember, note_time};
@@ -51,6 +52,8 @@ struct ProxiedRequest {
     folder: Vec<u8>,
     /// The key of a WebSocket whose client has none, because it asked by CONNECT.
     key: Option<Vec<u8>>,
+    /// Of a program of another machine: what that is told besides.
+    carried: Option<Vec<u8>>,
     connections: Rc<Http2Connections>,
 }
 
@@ -84,9 +87,13 @@ impl AnswersRoute for Proxy {
             }
             _ => None,
         };
+        let program = self.settings.program.as_deref();
+        let carried =
+            program.map(|program| carried::field(program, on.request, (on.path, on.below)));
         Answered::Later(Box::pin(run(ProxiedRequest {
             folder,
             key,
+            carried,
             connections: Rc::clone(&on.desk.http2),
             proxy: Arc::clone(self),
             request: on.request.clone(),
@@ -127,6 +134,9 @@ impl Proxy {
     fn may_upgrade(&self, protocol: &[u8]) -> bool {
         let protocol = protocol.split(|byte| *byte == b'/').next();
         let protocol = protocol.unwrap_or_default();
+        if self.settings.program.is_some() {
+            return true;
+        }
         let mut known = self.settings.upgrade.iter();
         known.any(|one| one.as_bytes().eq_ignore_ascii_case(protocol))
     }
@@ -151,6 +161,20 @@ impl ProxiedRequest {
                 protocol,
                 key: self.key.as_deref(),
             }),
+            carried: self.carried.as_deref(),
+        }
+    }
+
+    /// Makes the answer of a program of another machine what it was there.
+    fn unpack(&self, member: &str, response: &mut Response) {
+        if self.carried.is_some()
+            && let Some(failed) = carried::unpack(response.fields_mut())
+        {
+            match carried::is_of_offers(&failed) {
+                true => *response = plain::error(502),
+                false => response.is_stand_in = true,
+            }
+            fail::note_remote(&self.request, member, &failed);
         }
     }
 
@@ -244,6 +268,7 @@ impl AsksMember for AskedServer<'_> {
         let authorities = [authority.as_bytes(), head.host()];
         let awaited = AwaitedAnswer::new(proxy, request, &self.ask.counters);
         let member = Arc::clone(&link.used().member().text);
+        let told = Arc::clone(&member);
         let over = match link {
             ProxyLink::Http1(link) => {
                 self.send_http1(&head, (link, body), &awaited.patience)
@@ -266,6 +291,7 @@ impl AsksMember for AskedServer<'_> {
         };
         let answered = reply::of(request, &mut exchange, (&ahead, may_steer), times).await;
         let led = |mut response: Response| {
+            self.ask.unpack(&told, &mut response);
             self.ask.lead_here(authorities, &mut response);
             response
         };

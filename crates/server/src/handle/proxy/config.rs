@@ -66,6 +66,8 @@ pub struct ProxySettings {
     pub head: usize,
     /// It may steer its answers.
     pub control: bool,
+    /// The program that another hob is asked for; `None` where any server answers as it does.
+    pub program: Option<String>,
 }
 
 /// The host that a member is asked for.
@@ -100,8 +102,8 @@ pub struct ForwardedFields {
 
 /// Where the parts of a `proxy` stand.
 pub struct ProxySpots {
-    to: Spot,
-    tls: UpstreamTlsSpots,
+    pub(crate) to: Spot,
+    pub(crate) tls: UpstreamTlsSpots,
 }
 
 impl HasSettings for Proxy {
@@ -283,6 +285,7 @@ fn read(section: &Section, from: UpstreamSections<'_>, faults: &mut Faults<'_>) 
         tunnel_idle: section.inner("timeout", &PROXY_TIMEOUT, |timeout| timeout.time("tunnel")),
         head: section.size_usize("head"),
         control: section.flag("control"),
+        program: None,
     }
 }
 

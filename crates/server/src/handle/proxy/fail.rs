@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use hob_http::{BodyError, Request, Response};
-use hob_trace::Fault;
+use hob_trace::{Fault, HandlerKind};
 
 use crate::handle::plain;
 use crate::handle::proxy::exchange::ProxyExchange;
 use crate::handle::proxy::wire::WireFault;
+use crate::handle::script::carried;
 use crate::handle::upstream::fail::{UpstreamFailure, UpstreamReasons, upstream_reasons};
 
 /// Why there is no answer, or no whole one.
@@ -24,6 +25,7 @@ pub(super) enum ProxyFailure {
 }
 
 static REASONS: UpstreamReasons = upstream_reasons!("proxy", "other server");
+static OF_PROGRAMS: UpstreamReasons = upstream_reasons!("remote", "other machine");
 
 impl From<UpstreamFailure> for ProxyFailure {
     fn from(failure: UpstreamFailure) -> ProxyFailure {
@@ -47,9 +49,13 @@ impl ProxyFailure {
     }
 
     /// The reason in words, for the record.
-    fn reason(&self) -> &'static str {
+    fn reason(&self, request: &Request) -> &'static str {
+        let reasons = match request.record().handler {
+            HandlerKind::Remote => &OF_PROGRAMS,
+            _ => &REASONS,
+        };
         match self {
-            ProxyFailure::Upstream(failure) => failure.reason(&REASONS),
+            ProxyFailure::Upstream(failure) => failure.reason(reasons),
             ProxyFailure::Wire(_) => "what the other server sent is no answer",
             ProxyFailure::WrongTunnel => "the other server opened a tunnel for another protocol",
             ProxyFailure::Reset(_) => "the other server broke its answer off",
@@ -67,10 +73,11 @@ impl ProxyFailure {
 }
 
 fn note(request: &Request, member: &str, failure: &ProxyFailure) {
+    let reason = failure.reason(request);
     {
         let mut record = request.record_mut();
         record.fault = failure.fault();
-        record.reason = Some(failure.reason());
+        record.reason = Some(reason);
     }
     let detail = match &*failure.details() {
         "" => member.to_owned(),
@@ -82,7 +89,17 @@ fn note(request: &Request, member: &str, failure: &ProxyFailure) {
 /// How the body of an answer that has begun breaks.
 pub(super) fn broken(exchange: &ProxyExchange, failure: &ProxyFailure) -> BodyError {
     note(exchange.request(), &exchange.member, failure);
-    BodyError::Source(failure.fault(), failure.reason())
+    BodyError::Source(failure.fault(), failure.reason(exchange.request()))
+}
+
+/// Tells the record why another machine's hob answered itself, and not the program.
+pub(super) fn note_remote(request: &Request, member: &str, failed: &[u8]) {
+    {
+        let mut record = request.record_mut();
+        record.fault = carried::fault_of(failed);
+        record.reason = Some("the machine that has the program says that it failed");
+    }
+    request.set_detail(&[member.as_bytes(), b": ", failed].concat());
 }
 
 /// The answer to a request that failed with a member, or with all of them.

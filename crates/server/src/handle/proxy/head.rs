@@ -9,6 +9,7 @@ use hob_trace::address::push_ip;
 use hob_trace::digits::push_decimal;
 
 use crate::handle::proxy::config::{HostSent, ProxySettings};
+use crate::handle::script::carried;
 use crate::handle::script::fields::push_cookies;
 use crate::handle::script::trace_fields::{is_of_trace, push_traceparent, push_tracestate};
 use crate::route::percent::{UrlPart, encode};
@@ -25,6 +26,8 @@ pub(crate) struct SentHead<'a> {
     pub(crate) body: SentBody,
     /// What is asked to be spoken through a tunnel.
     pub(crate) tunnel: Option<SentUpgrade<'a>>,
+    /// Of a program of another machine: what that is told of the request besides.
+    pub(crate) carried: Option<&'a [u8]>,
 }
 
 /// How the end of the body is told.
@@ -116,6 +119,7 @@ pub(super) fn is_own_field(name: &[u8]) -> bool {
         b"cookie",
         b"expect",
         b"forwarded",
+        carried::REQUEST,
         b"host",
         b"http2-settings",
         b"keep-alive",
@@ -319,9 +323,13 @@ impl SentHead<'_> {
             !named.is_empty() && options.any(|option| option.eq_ignore_ascii_case(name))
         };
         let key_is_own = self.tunnel.is_some_and(|tunnel| tunnel.key.is_some());
+        // A program gets all that it would get here.
+        let is_left_out = |name: &[u8]| match self.carried {
+            Some(_) => !carried::is_passed(self.request.facts(), name),
+            None => !is_passed_on(self.settings, name) || is_named(name),
+        };
         for (name, value) in head.fields() {
-            if !is_passed_on(self.settings, name)
-                || is_named(name)
+            if is_left_out(name)
                 || is_traced && is_of_trace(name)
                 || key_is_own && name.eq_ignore_ascii_case(b"sec-websocket-key")
             {
@@ -336,6 +344,9 @@ impl SentHead<'_> {
         }
         if head.value(Known::Cookie).is_some() {
             out.written(b"Cookie", |out| push_cookies(head.values(b"cookie"), out));
+        }
+        if let Some(carried) = self.carried {
+            out.field(carried::REQUEST, carried);
         }
         if is_traced {
             out.written(b"traceparent", |out| push_traceparent(self.request, out));

@@ -127,5 +127,12 @@ async fn read_ahead(
             Some(Ok(false)) | None => break,
         }
     }
+    // The end of a stream is told behind its last byte.
+    if announced == Some(body.len() as u64) && !reading.is_over() {
+        match poll_fn(|cx| Poll::Ready(reading.poll_collect(cx, &mut body))).await {
+            Poll::Ready(Err(failure)) => return Err(failure),
+            Poll::Ready(Ok(_)) | Poll::Pending => {}
+        }
+    }
     Ok((body.into(), reading.is_over()))
 }

@@ -112,6 +112,14 @@ impl Resident {
     fn begin(&self, asked: &ProgramRequest<'_>) -> Result<BlockBuilder, UnfitRequest> {
         let facts = asked.request.facts();
         let (connection, peer, is_secure) = (facts.number, facts.peer, facts.is_secure());
+        // Another machine's connection has requests of all its clients.
+        let told = facts.told.as_ref();
+        if told.is_some_and(|told| told.variables.is_some()) {
+            let mut written = BlockWriter::new(BlockBuilder::new(None));
+            variables::write_lasting(asked, &mut written);
+            written.outcome?;
+            return Ok(written.block.begin_like(spare(), asked.body_bytes));
+        }
         BEGINNINGS.with_borrow_mut(|beginnings| {
             beginnings.resize_with(BEGINNINGS_KEPT, || None);
             let place = &mut beginnings[connection as usize % BEGINNINGS_KEPT];

@@ -1,5 +1,8 @@
 //! Fields of a request as variables of its program.
 
+use hob_http::ConnectionFacts;
+
+use crate::handle::script::carried;
 use crate::handle::script::head::starts_with;
 use crate::handle::script::trace_fields::is_of_trace;
 use crate::handle::script::variables::{ProgramRequest, VariableSink};
@@ -12,11 +15,11 @@ pub(crate) fn fields(asked: &ProgramRequest<'_>, layout: &mut impl VariableSink)
     // Programs find there what they look for before they open a tunnel.
     let asks = asked.may_tunnel && head.upgrade().is_some() && asked.request.tunnel().is_some();
     let is_traced = asked.request.record().trace.is_some();
-    let told = asked.request.facts().told.as_ref();
+    let facts = asked.request.facts();
     let passed = |name: &[u8]| {
         is_passed(name, asked.passes_authorization, asks)
             && !(is_traced && is_of_trace(name))
-            && told.is_none_or(|told| !tells_otherwise(name, &told.field))
+            && is_told(facts, name)
     };
     let mut few = [(&b""[..], &b""[..]); FIELDS_USUAL];
     let mut many = Vec::new();
@@ -97,6 +100,17 @@ pub(crate) fn push_cookies<'a>(values: impl Iterator<Item = &'a [u8]>, out: &mut
         }
     }
     out.len() > start || !is_any
+}
+
+/// Whether a program hears of a field: no other is to tell of the client than the one that is
+/// believed.
+pub(crate) fn is_told(facts: &ConnectionFacts, name: &[u8]) -> bool {
+    match &facts.told {
+        None => true,
+        // The machine that has the client has left out the others.
+        Some(told) if told.variables.is_some() => !name.eq_ignore_ascii_case(carried::REQUEST),
+        Some(told) => !tells_otherwise(name, &told.field),
+    }
 }
 
 /// Whether a field tells of the client, and is not the one that is believed, or belongs to it.

@@ -3,6 +3,7 @@
 //! the others run theirs.
 //!
 //! - `variables`, `fields`, `trace_fields` the request as a program sees it, `body` its body
+//! - `carried` what goes along with a request for a program of another machine
 //! - `head`, `dechunk`, `reply` the answer that is made of what it prints
 //! - `control` what it asks the server for in fields of that answer
 //! - `stderr`, `fail` what it says when something goes wrong, and who is told
@@ -12,6 +13,7 @@
 
 pub(crate) mod body;
 pub(crate) mod build;
+pub mod carried;
 pub mod control;
 pub(crate) mod dechunk;
 pub(crate) mod fail;

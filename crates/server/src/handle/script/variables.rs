@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use hob_http::digits::{push_decimal, push_hex};
 use hob_http::tls::{ClientCertificate, NO_RULE};
-use hob_http::{Known, Request};
+use hob_http::{Known, Request, ToldVariables};
 use hob_trace::address::push_ip;
 
 use crate::handle::plain::SERVER;
@@ -29,6 +29,8 @@ pub struct Variable {
     pub origin: VariableOrigin,
     /// One program is told the same in every request of one connection.
     is_lasting: bool,
+    /// Whose word it is where another machine passes the request on.
+    pub(crate) carried: Carried,
     value: fn(&ProgramRequest<'_>, &mut Vec<u8>) -> Present,
 }
 
@@ -39,6 +41,17 @@ pub enum VariableOrigin {
     Rfc,
     /// Other servers and the programs written for them.
     Custom,
+}
+
+/// Whose word a variable is where another machine, which has the client, asks for the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carried {
+    /// This machine's: it has the program.
+    No,
+    /// The other's.
+    Always,
+    /// The other's where this one has nothing to say.
+    Else,
 }
 
 /// Whether a variable is set for a request.
@@ -91,17 +104,20 @@ pub static TABLE: &[Variable] = &[
         "SERVER_PROTOCOL",
         "Protocol of the request: `HTTP/1.0`, `HTTP/1.1`, `HTTP/2.0` or `HTTP/3.0`.",
         |asked, out| text(out, asked.request.head().protocol().word().as_bytes()),
-    ),
+    )
+    .carried(Carried::Always),
     rfc(
         "SERVER_NAME",
         "Host the request is for, without port; the server's address when it names none.",
         server_name,
-    ),
+    )
+    .carried(Carried::Always),
     rfc(
         "SERVER_PORT",
         "Port the connection came to; that of the host over a Unix socket.",
         server_port,
-    ),
+    )
+    .carried(Carried::Always),
     custom(
         "SERVER_ADDR",
         "Address the connection came to; not set over a Unix socket.",
@@ -110,11 +126,13 @@ pub static TABLE: &[Variable] = &[
             None => Present::No,
         },
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     custom("REQUEST_SCHEME", "`http` or `https`.", |asked, out| {
         text(out, if is_tls(asked) { b"https" } else { b"http" })
     })
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     custom(
         "HTTPS",
         "`on` when the connection is encrypted, else not set.",
@@ -123,7 +141,8 @@ pub static TABLE: &[Variable] = &[
             false => Present::No,
         },
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     rfc(
         "REQUEST_METHOD",
         "The method: `GET`, `POST`, ...",
@@ -133,7 +152,8 @@ pub static TABLE: &[Variable] = &[
         "REQUEST_URI",
         "Path and query as sent, still encoded; also after a redirect within the server.",
         request_uri,
-    ),
+    )
+    .carried(Carried::Always),
     rfc(
         "SCRIPT_NAME",
         "The part of the path that names the program, decoded.",
@@ -189,37 +209,43 @@ pub static TABLE: &[Variable] = &[
         "The client's address; `0.0.0.0` over a Unix socket.",
         |asked, out| address(out, client(asked).0),
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     rfc(
         "REMOTE_HOST",
         "The same: names are not looked up.",
         |asked, out| address(out, client(asked).0),
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     custom(
         "REMOTE_PORT",
         "The client's port; 0 over a Unix socket.",
         |asked, out| number(out, client(asked).1.into()),
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     rfc(
         "REMOTE_USER",
         "Never set: the server asks nobody for a name.",
         |_, _| Present::No,
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     rfc(
         "REMOTE_IDENT",
         "Never set: nobody speaks that protocol.",
         |_, _| Present::No,
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     rfc(
         "AUTH_TYPE",
         "Never set: the server asks nobody for a name.",
         |_, _| Present::No,
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     custom(
         "UNIQUE_ID",
         "A name for this request, unique on this machine: it is in the log of the program's \
@@ -234,7 +260,8 @@ pub static TABLE: &[Variable] = &[
         "The request's place in its trace, for what the program calls: the server's span is the \
          parent. Needs `[otlp]`; not set for a request without a trace.",
         trace_fields::traceparent,
-    ),
+    )
+    .carried(Carried::Else),
     custom(
         "HTTP_TRACEPARENT",
         "The same, in place of the request's own field.",
@@ -244,7 +271,8 @@ pub static TABLE: &[Variable] = &[
         "TRACESTATE",
         "The request's `tracestate`, where it belongs to the trace it came with.",
         trace_fields::tracestate,
-    ),
+    )
+    .carried(Carried::Else),
     custom("HTTP_TRACESTATE", "The same.", trace_fields::tracestate),
     custom(
         "HOB_TUNNEL",
@@ -270,7 +298,8 @@ pub static TABLE: &[Variable] = &[
             None => Present::No,
         },
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     custom(
         "SSL_CIPHER",
         "Cipher suite of TLS; not set in clear text.",
@@ -279,7 +308,8 @@ pub static TABLE: &[Variable] = &[
             None => Present::No,
         },
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     custom(
         "SSL_SESSION_RESUMED",
         "`Resumed` or `Initial`: how TLS began on the connection; not set in clear text.",
@@ -289,7 +319,8 @@ pub static TABLE: &[Variable] = &[
             None => Present::No,
         },
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     custom(
         "SSL_CLIENT_VERIFY",
         "`SUCCESS`: the client has shown a certificate, and it is good; `NONE`: it has none; not \
@@ -300,41 +331,48 @@ pub static TABLE: &[Variable] = &[
             _ => Present::No,
         },
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     custom(
         "SSL_CLIENT_S_DN",
         "Whose certificate the client has shown, as RFC 2253 writes names; not set without one.",
         |asked, out| of_client(asked, out, |client| &client.subject),
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     custom(
         "SSL_CLIENT_S_DN_CN",
         "The common name in it.",
         |asked, out| of_client(asked, out, |client| &client.common_name),
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     custom("SSL_CLIENT_I_DN", "Who signed it.", |asked, out| {
         of_client(asked, out, |client| &client.issuer)
     })
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     custom(
         "SSL_CLIENT_M_SERIAL",
         "Its number, in hexadecimal digits.",
         |asked, out| of_client(asked, out, |client| &client.serial),
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     custom(
         "SSL_CLIENT_V_START",
         "When it begins to be good: `Nov 22 07:21:27 2026 GMT`.",
         |asked, out| of_client(asked, out, |client| &client.not_before),
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     custom(
         "SSL_CLIENT_V_END",
         "When it ends to be good.",
         |asked, out| of_client(asked, out, |client| &client.not_after),
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
     custom(
         "SSL_TLS_SNI",
         "Host named in the TLS handshake; not set without one.",
@@ -346,7 +384,8 @@ pub static TABLE: &[Variable] = &[
             }
         },
     )
-    .lasting(),
+    .lasting()
+    .carried(Carried::Always),
 ];
 
 /// Where variables are written.
@@ -401,12 +440,29 @@ fn some(
     is_one: impl Fn(&Variable) -> bool,
     layout: &mut impl VariableSink,
 ) {
+    let told = asked.request.facts().told.as_ref();
+    let told = told.and_then(|told| told.variables.as_ref());
     for variable in TABLE.iter().filter(|variable| is_one(variable)) {
         layout.add(
             |out| out.extend_from_slice(variable.name.as_bytes()),
-            |out| (variable.value)(asked, out) == Present::Yes,
+            |out| match (told, variable.carried) {
+                (Some(told), Carried::Always) => push_told(told, variable.name, out),
+                (Some(told), Carried::Else) => {
+                    variable.push(asked, out) || push_told(told, variable.name, out)
+                }
+                _ => variable.push(asked, out),
+            },
         );
     }
+}
+
+/// Appends the value of a variable that another machine has told; false where it has not.
+fn push_told(told: &ToldVariables, name: &str, out: &mut Vec<u8>) -> bool {
+    let found = told.iter().find(|(known, _)| **known == *name.as_bytes());
+    found.is_some_and(|(_, value)| {
+        out.extend_from_slice(value);
+        true
+    })
 }
 
 /// The table as a page of the documentation, in Markdown.
@@ -477,11 +533,20 @@ A field that comes more than once is one variable, its values joined by `, ` (th
 ";
 
 impl Variable {
+    /// Appends its value; false where it is not set.
+    pub(crate) fn push(&self, asked: &ProgramRequest<'_>, out: &mut Vec<u8>) -> bool {
+        (self.value)(asked, out) == Present::Yes
+    }
+
     const fn lasting(self) -> Variable {
         Variable {
             is_lasting: true,
             ..self
         }
+    }
+
+    const fn carried(self, carried: Carried) -> Variable {
+        Variable { carried, ..self }
     }
 }
 
@@ -495,6 +560,7 @@ const fn rfc(
         text,
         origin: VariableOrigin::Rfc,
         is_lasting: false,
+        carried: Carried::No,
         value,
     }
 }
@@ -509,6 +575,7 @@ const fn custom(
         text,
         origin: VariableOrigin::Custom,
         is_lasting: false,
+        carried: Carried::No,
         value,
     }
 }

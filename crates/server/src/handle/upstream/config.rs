@@ -720,4 +720,4 @@ pub(in crate::handle) fn check_named(root: &Section, faults: &mut Faults<'_>) {
 }
 
 /// Handlers that ask upstreams.
-const ASKING: &[&str] = &["fastcgi", "scgi", "uwsgi", "proxy"];
+const ASKING: &[&str] = &["fastcgi", "scgi", "uwsgi", "proxy", "remote"];
