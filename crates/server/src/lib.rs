@@ -8,6 +8,7 @@ pub mod explain;
 pub mod handle;
 pub mod inside;
 pub mod limits;
+pub mod local_time;
 pub mod otlp;
 pub mod route;
 pub mod serve;

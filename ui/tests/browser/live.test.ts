@@ -66,9 +66,11 @@ test("charts move on with what is pushed, without asking again", async () => {
   const lead = page.locator(".lead");
   const first = await lead.textContent();
   await expect.poll(() => lead.textContent(), { timeout: 10_000 }).not.toBe(first);
+  // A second may be over before the stream begins: then what is missing is asked for again.
+  found.asked.length = 0;
   const second = await lead.textContent();
   await expect.poll(() => lead.textContent(), { timeout: 10_000 }).not.toBe(second);
-  expect(found.asked).toEqual(["/v1/activity"]);
+  expect(found.asked).toEqual([]);
   await page.context().close();
 });
 

@@ -260,7 +260,7 @@ test("a program that is run to be asked is told of, and recycled", async () => {
   expect(first).toMatch(/^\d+$/);
   await panel.getByRole("button", { name: "Recycle" }).click();
   await looking.getByRole("dialog").getByRole("button", { name: "Recycle" }).click();
-  await expect.poll(() => told("processes")).not.toContain(first);
+  await expect.poll(() => told("processes"), { timeout: 20_000 }).not.toContain(first);
   expect(await told("started")).toBe("2 times");
   expect(await other.get("/asked/x")).toBe(200);
   expect(complained).toEqual([]);

@@ -2,14 +2,14 @@
 //! Programs, flat files and registries are not there, and say so.
 
 use std::cell::Cell;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use hob_page::fault::FunctionFault;
 use hob_page::host::{
     CivilTime, Files, PageClock, PagePrograms, PageVisits, ProgramAnswer, ProgramCall, Registries,
     RegistryEntry,
 };
-use hob_trace::calendar::UtcDateTime;
+use hob_server::local_time;
 
 /// The surroundings of a run.
 pub(super) struct Terminal {
@@ -38,20 +38,7 @@ impl PageClock for Terminal {
     }
 
     fn civil(&self) -> CivilTime {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.unwrap_or_default();
-        let date = UtcDateTime::from_unix_s(now.as_secs().cast_signed());
-        // Each is below a hundred, and the year below ten thousand.
-        let small = |number: u32| u8::try_from(number).unwrap_or_default();
-        CivilTime {
-            year: u16::try_from(date.year).unwrap_or_default(),
-            month: small(date.month),
-            day: small(date.day),
-            hour: small(date.hour),
-            minute: small(date.minute),
-            second: small(date.second),
-            micros: now.subsec_micros(),
-        }
+        local_time::civil()
     }
 }
 

@@ -4,7 +4,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use hob_page::fault::PageFaultKind;
 use hob_page::limits::PageLimits;
-use hob_page::sql_page::{SqlPage, SqlPageEnd, SqlPageFormat, SqlPageRequest, run as run_page};
+use hob_page::sql_page::{SqlPage, SqlPageEnd, SqlPageRequest, run as run_page};
+use hob_server::step::negotiate::sql_page_format;
 
 use crate::args::{PageRunOptions, Surroundings};
 use crate::{CommandFailure, escape};
@@ -39,7 +40,7 @@ pub(super) fn run(
     let request = SqlPageRequest {
         fields: &fields,
         query: b"",
-        format: SqlPageFormat::accepted(variable("HTTP_ACCEPT")),
+        format: sql_page_format(Some(variable("HTTP_ACCEPT"))),
         style: "",
         limits: &PageLimits::default(),
     };

@@ -33,20 +33,7 @@ impl Site {
 
     /// The record of a request, by its target.
     pub fn record(&self, target: &str) -> serde_json::Value {
-        let log = self.place.path("run/access.log");
-        let until = Instant::now() + DEADLINE;
-        loop {
-            let lines = std::fs::read_to_string(&log).unwrap_or_default();
-            let mut records = lines
-                .lines()
-                .filter_map(|line| serde_json::from_str(line).ok());
-            let found = records.find(|line: &serde_json::Value| line["target"] == target);
-            if let Some(record) = found {
-                return record;
-            }
-            assert!(Instant::now() < until, "no {target} in {lines}");
-            std::thread::yield_now();
-        }
+        record(&self.place, target)
     }
 
     pub fn stop(self) {
@@ -55,5 +42,23 @@ impl Site {
 
     pub fn stop_and_print(self) -> String {
         self.hob.stop_and_print()
+    }
+}
+
+/// The record of a request in the log of a place, by its target.
+pub fn record(place: &Place, target: &str) -> serde_json::Value {
+    let log = place.path("run/access.log");
+    let until = Instant::now() + DEADLINE;
+    loop {
+        let lines = std::fs::read_to_string(&log).unwrap_or_default();
+        let mut records = lines
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        let found = records.find(|line: &serde_json::Value| line["target"] == target);
+        if let Some(record) = found {
+            return record;
+        }
+        assert!(Instant::now() < until, "no {target} in {lines}");
+        std::thread::yield_now();
     }
 }

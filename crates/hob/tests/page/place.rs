@@ -103,3 +103,13 @@ pub(crate) fn post(site: &Site, target: &str, form: &str) -> Reply {
     let fields = "Content-Type: application/x-www-form-urlencoded\r\n";
     call(site.port(), "POST", target, fields, form.as_bytes())
 }
+
+/// Asks for a row whose constraint is looked at when the transaction ends: it is no success.
+pub(crate) fn assert_unkept(site: &Site) {
+    let refused = site.get("/app/parts.d2w/order?part=700").answer;
+    assert_eq!(refused.status, 500);
+    assert!(!refused.text().contains("ordered"));
+    let record = site.record("/app/parts.d2w/order?part=700");
+    let detail = record["detail"].as_str().unwrap();
+    assert!(detail.contains("could not be kept"), "{detail}");
+}

@@ -2,18 +2,24 @@
 
 use std::collections::HashMap;
 use std::io::Read;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+
+use rustix::net::{AddressFamily, SocketType, bind, socket};
 
 use crate::harness::client::call;
 use crate::harness::site::Site;
 use crate::peer::{Act, Peer, Taken, answer, answers, sends, serve, serve_to};
 
-/// A port where nobody listens.
+/// A port where nobody listens: it is taken, so that nobody else gets it, to the end of all tests.
 fn nowhere() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    listener.local_addr().unwrap().port()
+    let taken = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&taken, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let taken = TcpListener::from(taken);
+    let port = taken.local_addr().unwrap().port();
+    std::mem::forget(taken);
+    port
 }
 
 fn says(body: &'static str, count: usize) -> Act {

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use crate::authority::Authority;
 use crate::harness::client::{Connection, get};
-use crate::harness::{Place, send_signal};
+use crate::harness::send_signal;
 use crate::pair::{Owner, front_place, pair, place_with_program, serve_front};
 
 #[test]
@@ -55,7 +55,7 @@ fn program_hears_of_a_client_that_leaves() {
         connection.skip(1 << 20).unwrap();
         connection.leave();
         // Its record is there when it has ended.
-        let record = crate::life::record(&owner.place, "/app/endless");
+        let record = crate::harness::site::record(&owner.place, "/app/endless");
         assert_eq!(record["status"], 200, "{kind}");
         front.stop();
         owner.stop();
@@ -107,22 +107,4 @@ fn offer_that_a_reload_takes_back_is_refused_at_once() {
     assert_eq!(owner.place.counter("offer_refused"), 1);
     front.stop();
     owner.stop();
-}
-
-/// The record of a request in the log of a place, by its target.
-pub(crate) fn record(place: &Place, target: &str) -> serde_json::Value {
-    let log = place.path("run/access.log");
-    let until = std::time::Instant::now() + crate::harness::DEADLINE;
-    loop {
-        let lines = std::fs::read_to_string(&log).unwrap_or_default();
-        let mut records = lines
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok());
-        let found = records.find(|line: &serde_json::Value| line["target"] == target);
-        if let Some(record) = found {
-            return record;
-        }
-        assert!(std::time::Instant::now() < until, "no {target} in {lines}");
-        std::thread::yield_now();
-    }
 }

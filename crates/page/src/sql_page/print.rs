@@ -25,43 +25,6 @@ impl SqlPageFormat {
             Self::Csv => "text/csv; charset=utf-8",
         }
     }
-
-    /// The one that a client likes best of those that it accepts (RFC 9110 section 12.5.1); HTML
-    /// where it does not say.
-    pub fn accepted(accept: &[u8]) -> Self {
-        let all = [
-            (Self::Html, &b"text/html"[..], &b"text/*"[..]),
-            (Self::Json, b"application/json", b"application/*"),
-            (Self::Csv, b"text/csv", b"text/*"),
-        ];
-        let mut best = (Self::Html, 0);
-        for (format, exact, family) in all {
-            let mut weight = (0, 0);
-            for range in accept.split(|byte| *byte == b',') {
-                let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
-                let name = parts.next().unwrap_or_default();
-                let closeness = match name {
-                    _ if name.eq_ignore_ascii_case(exact) => 3,
-                    _ if name.eq_ignore_ascii_case(family) => 2,
-                    b"*/*" => 1,
-                    _ => continue,
-                };
-                let quality = parts.find_map(|part| part.strip_prefix(b"q="));
-                weight = weight.max((closeness, quality.map_or(1000, thousandths)));
-            }
-            if weight.1 > best.1 {
-                best = (format, weight.1);
-            }
-        }
-        best.0
-    }
-}
-
-/// A weight of `0.5` as 500.
-fn thousandths(quality: &[u8]) -> u32 {
-    let text = std::str::from_utf8(quality).unwrap_or("0");
-    let quality: f64 = text.parse().unwrap_or(0.0);
-    (quality.clamp(0.0, 1.0) * 1000.0) as u32
 }
 
 /// Text that HTML shows as it is, also inside of a quoted attribute.
@@ -127,30 +90,6 @@ pub(super) fn push_csv(text: &[u8], out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn client_says_what_it_likes_best() {
-        use SqlPageFormat::{Csv, Html, Json};
-        let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
-        for (accept, wanted) in [
-            ("", Html),
-            ("*/*", Html),
-            (browser, Html),
-            ("application/json", Json),
-            ("text/csv", Csv),
-            ("text/csv;q=0.5, application/json", Json),
-            ("text/html;q=0, application/json;q=0.1", Json),
-            ("application/*", Json),
-            ("text/html;q=0.2, */*", Json),
-            ("image/png", Html),
-        ] {
-            assert_eq!(
-                SqlPageFormat::accepted(accept.as_bytes()),
-                wanted,
-                "{accept}"
-            );
-        }
-    }
 
     #[test]
     fn what_is_written_can_be_read_again() {

@@ -5,7 +5,7 @@
 //! an argument; none does I/O. `answer/after` does to a program's answer what all of them together
 //! ask for: `conditional`, `range` with `cut`, `negotiate` with `compress` for whole buffers and
 //! `encode` for streams; `collect` reads a body ahead. `headers` are the rules of sites and routes.
-//! `date` reads HTTP dates, `weights` lists with quality values.
+//! `date` reads HTTP dates, `weights` lists with quality values, `origin` tells whose page asks.
 
 pub mod collect;
 pub mod compress;
@@ -15,5 +15,6 @@ pub mod date;
 pub mod encode;
 pub mod headers;
 pub mod negotiate;
+pub mod origin;
 pub mod range;
 pub mod weights;

@@ -1,4 +1,6 @@
-//! What a client accepts: content codings, and HTML or JSON for a listing.
+//! What a client accepts: content codings, HTML or JSON for a listing, and CSV for rows.
+
+use hob_page::sql_page::SqlPageFormat;
 
 use super::weights::{Quality, weighted};
 use hob_config::Coding;
@@ -51,16 +53,42 @@ pub fn coding(accept_encoding: Option<&[u8]>, available: &[Coding]) -> Negotiate
 /// Chooses the form of a listing: JSON when the client likes it better than HTML.
 //= rfc9110#12.5.1
 pub fn listing_form(accept: Option<&[u8]>) -> ListingForm {
-    let Some(list) = accept else {
-        return ListingForm::Html;
-    };
-    let json = media_quality(list, b"application/json", b"application/*");
-    let html = media_quality(list, b"text/html", b"text/*");
-    if json > html {
-        ListingForm::Json
-    } else {
-        ListingForm::Html
+    liked(
+        accept,
+        [(HTML, ListingForm::Html), (JSON, ListingForm::Json)],
+    )
+}
+
+/// Chooses what the result of a page of SQL is written as.
+//= rfc9110#12.5.1
+pub fn sql_page_format(accept: Option<&[u8]>) -> SqlPageFormat {
+    liked(
+        accept,
+        [
+            (HTML, SqlPageFormat::Html),
+            (JSON, SqlPageFormat::Json),
+            ((b"text/csv", b"text/*"), SqlPageFormat::Csv),
+        ],
+    )
+}
+
+/// A media type, and the range of its kind.
+type MediaRanges = (&'static [u8], &'static [u8]);
+const HTML: MediaRanges = (b"text/html", b"text/*");
+const JSON: MediaRanges = (b"application/json", b"application/*");
+
+/// The one that the client likes best; of those it likes alike, and where it says nothing, the
+/// first.
+fn liked<T: Copy, const N: usize>(accept: Option<&[u8]>, all: [(MediaRanges, T); N]) -> T {
+    let quality = |(exact, group)| accept.map(|list| media_quality(list, exact, group));
+    let mut best = (quality(all[0].0), all[0].1);
+    for (ranges, one) in &all[1..] {
+        let quality = quality(*ranges);
+        if quality > best.0 {
+            best = (quality, *one);
+        }
     }
+    best.1
 }
 
 /// The name of a coding in `Accept-Encoding` and `Content-Encoding`.
@@ -237,5 +265,24 @@ mod tests {
             );
         }
         assert_eq!(listing_form(None), ListingForm::Html);
+    }
+
+    #[test]
+    fn rows_are_what_is_liked_best() {
+        use SqlPageFormat::{Csv, Html, Json};
+        for (accept, wanted) in [
+            ("", Html),
+            ("*/*", Html),
+            ("application/json", Json),
+            ("text/csv", Csv),
+            ("text/csv;q=0.5, application/json", Json),
+            ("text/html;q=0, application/json;q=0.1", Json),
+            ("text/html;q=0.2, */*", Json),
+            ("text/html;q=0.2, text/*", Csv),
+            ("image/png", Html),
+        ] {
+            assert_eq!(sql_page_format(Some(accept.as_bytes())), wanted, "{accept}");
+        }
+        assert_eq!(sql_page_format(None), Html);
     }
 }

@@ -1,12 +1,12 @@
 //! Whether a request came from the pages themselves: the name it asks for, the page it comes from.
 //!
-//! A browser can be made to ask here by any page it shows. Such a request has the name that the
-//! browser was given (`Host`), the page's own origin (`Origin`), and a word on how the two relate
-//! (`Sec-Fetch-Site`). No page elsewhere can change these.
+//! A browser can be made to ask here by any page it shows (`hob_server::step::origin`). Such a
+//! request has the name that the browser was given (`Host`), too, which no page can change.
 
 use std::net::IpAddr;
 
 use hob_http::Request;
+use hob_server::step::origin::foreign_page;
 
 /// Why a request is refused: status and words.
 pub(super) type Refusal = (u16, &'static str);
@@ -35,17 +35,7 @@ pub(super) fn check_name(request: &Request, names: &[String]) -> Result<(), Refu
 
 /// The request comes from no page elsewhere.
 pub(super) fn check_page(request: &Request) -> Result<(), Refusal> {
-    let head = request.head();
-    let site = head.values(b"sec-fetch-site").next();
-    if matches!(site, Some(b"cross-site" | b"same-site")) {
-        return Err((403, "another site's page asks for this"));
-    }
-    match head.values(b"origin").next() {
-        Some(origin) if !is_own_origin(request, origin) => {
-            Err((403, "another origin's page asks for this"))
-        }
-        _ => Ok(()),
-    }
+    foreign_page(request).map_or(Ok(()), |reason| Err((403, reason)))
 }
 
 /// A request that changes something comes from our own pages for certain: it has their origin, and
@@ -62,19 +52,6 @@ pub(super) fn check_change(request: &Request) -> Result<(), Refusal> {
         Some(b"1") => Ok(()),
         _ => Err((403, "changes need the field `X-Hob-Admin: 1`")),
     }
-}
-
-/// `http://HOST` or `https://HOST` with the host that was asked for. Something in front may speak
-/// TLS for us; that we do means no clear text.
-fn is_own_origin(request: &Request, origin: &[u8]) -> bool {
-    let host = request.head().host();
-    let is_https = origin.strip_prefix(b"https://");
-    let is_http = origin.strip_prefix(b"http://");
-    let place = match request.facts().tls {
-        Some(_) => is_https,
-        None => is_https.or(is_http),
-    };
-    place.is_some_and(|place| place.eq_ignore_ascii_case(host))
 }
 
 fn without_port(host: &str) -> &str {

@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Instant;
 
@@ -21,7 +20,7 @@ use crate::handle::page::files::{
     FileLookupError, FileUse, KnownFile, LookMoment, PageSource, is_sql_name,
 };
 use crate::handle::page::output::{Begun, OutputReader, PageBody, PageOutput, RunEnd};
-use crate::handle::page::request::{AskedBlock, is_cross_site, is_form};
+use crate::handle::page::request::{AskedBlock, is_form};
 use crate::handle::page::run::{SqlRun, WaitingRun};
 use crate::handle::page::{FORM_BYTES_MAX, Pages, request, run};
 use crate::handle::script::body::BodyCollectError;
@@ -30,6 +29,8 @@ use crate::handle::script::head::{CgiHead, CgiHeadProgress, HeadReader};
 use crate::handle::script::reply;
 use crate::handle::{AnswersRoute, html, plain};
 use crate::serve::context::OnRoute;
+use crate::step::negotiate;
+use crate::step::origin::foreign_page;
 
 /// Longest head that a page prints itself, in bytes.
 const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -80,8 +81,10 @@ impl AnswersRoute for Pages {
             AskedPage::Page(page) if request.head().method() != b"POST" => (page, None),
             AskedPage::Page(_) | AskedPage::Nothing => return Answered::Ready(plain::error(404)),
         };
-        if is_sql_name(name) && request.head().method() == b"POST" && is_cross_site(request) {
-            let reason = "another site asks for a page that may write";
+        if is_sql_name(name)
+            && request.head().method() == b"POST"
+            && let Some(reason) = foreign_page(request)
+        {
             return Answered::Ready(refuse(request, 403, reason));
         }
         let asked = PageAsk {
@@ -176,7 +179,7 @@ impl PageAsk {
                 Some(used) => {
                     self.counters.page_inline.add(1);
                     let pieces = vec![Bytes::from(printed.bytes)];
-                    self.whole(&printed.head, pieces, &RunEnd::Done(used))
+                    self.whole(&printed.head, pieces, &used)
                 }
             },
         })
@@ -290,26 +293,17 @@ impl PageAsk {
                 .tell(RequestStage::Program, format_args!("{event}"));
         }
         match begun {
-            Some(Begun::Whole(head, pieces, end)) => match end {
-                RunEnd::Done(_) => self.whole(&head, pieces, &end),
-                _ => self.failed(&end),
-            },
-            Some(Begun::Part(head)) => self.part(&head, reader),
-            None => {
-                self.counters.limit_page_time.add(1);
-                match reader.has_begun() {
-                    true => refuse(
-                        &self.request,
-                        504,
-                        "limits: page.time: the page took too long",
-                    ),
-                    false => refuse(
-                        &self.request,
-                        503,
-                        "limits: page.time: no thread was free in time",
-                    ),
-                }
+            Some(Begun::Whole(head, pieces, RunEnd::Done(used))) => {
+                self.whole(&head, pieces, &used)
             }
+            Some(Begun::Whole(_, _, end)) => self.failed(&end),
+            Some(Begun::Part(head)) => self.part(&head, reader),
+            None if reader.has_begun() => {
+                self.counters.limit_page_time.add(1);
+                let reason = "limits: page.time: the page took too long";
+                refuse(&self.request, 504, reason)
+            }
+            None => self.failed(&RunEnd::Unbegun),
         }
     }
 
@@ -325,7 +319,7 @@ impl PageAsk {
 
     fn format(&self) -> SqlPageFormat {
         let accept = self.request.head().joined(Known::Accept);
-        SqlPageFormat::accepted(accept.as_deref().unwrap_or_default())
+        negotiate::sql_page_format(accept.as_deref())
     }
 
     /// An answer without a head of its own.
@@ -350,10 +344,8 @@ impl PageAsk {
     }
 
     /// The answer of a run that has ended.
-    fn whole(&self, head: &PageHead, mut pieces: Vec<Bytes>, end: &RunEnd) -> Response {
-        if let RunEnd::Done(used) = end {
-            count(&self.counters, used);
-        }
+    fn whole(&self, head: &PageHead, mut pieces: Vec<Bytes>, used: &PageUse) -> Response {
+        count(&self.counters, used);
         let bytes = match pieces.len() {
             1 => pieces.remove(0),
             _ => pieces.concat().into(),
@@ -453,12 +445,5 @@ impl Pages {
             may: May::Wait,
         };
         self.files.find(name, FileUse::Page, moment)
-    }
-}
-
-impl KnownFile {
-    /// A run of it was seen to wait.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.waits.load(Ordering::Relaxed)
     }
 }

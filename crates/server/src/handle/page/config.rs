@@ -302,7 +302,10 @@ pub(in crate::handle) fn check_named(root: &Section, faults: &mut Faults<'_>) {
     let all = root.sections("database");
     for (at, one) in all.iter().enumerate() {
         let name = one.text("name");
-        if let Some(first) = all[..at].iter().find(|first| first.text("name") == name) {
+        if let Some(first) = all[..at]
+            .iter()
+            .find(|first| first.text("name").eq_ignore_ascii_case(name))
+        {
             faults
                 .error(
                     one.spot("name"),

@@ -1,6 +1,7 @@
 //! Which page would be run is told, and it is not run.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use hob_http::{Body, Fields, Response};
 
@@ -38,7 +39,7 @@ impl ExplainsRoute for Pages {
                     .push(format!("blocks that stand in the page itself: {entries}"));
             }
         }
-        if found.is_waiting() {
+        if found.waits.load(Ordering::Relaxed) {
             told.notes
                 .push("the page has waited for something: it is run beside others".to_owned());
         }

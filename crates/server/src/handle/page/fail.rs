@@ -65,6 +65,12 @@ impl PageFailure {
                 let (status, reason) = of_fault(fault);
                 failure(status, Fault::Script, reason, fault.to_string())
             }
+            RunEnd::Unbegun => failure(
+                503,
+                Fault::Server,
+                "limits: page.time: no thread was free in time",
+                String::new(),
+            ),
             RunEnd::Lost => failure(500, Fault::Server, "the page's run is lost", String::new()),
         })
     }
@@ -88,21 +94,19 @@ pub(super) fn note(request: &Request, counters: &ThreadCounters, end: &RunEnd) {
         return;
     };
     script::fail::note(request, failure.fault, failure.reason);
+    match end {
+        RunEnd::Unbegun => counters.limit_page_time.add(1),
+        RunEnd::Fault(fault) => match fault.kind {
+            PageFaultKind::Limit("time") => counters.limit_page_time.add(1),
+            PageFaultKind::Limit(_) => counters.limit_page_use.add(1),
+            _ => {}
+        },
+        _ => {}
+    }
     if failure.details.is_empty() {
         return;
     }
     request.set_detail(failure.details.as_bytes());
-    match end {
-        RunEnd::Fault(PageFault {
-            kind: PageFaultKind::Limit("time"),
-            ..
-        }) => counters.limit_page_time.add(1),
-        RunEnd::Fault(PageFault {
-            kind: PageFaultKind::Limit(_),
-            ..
-        }) => counters.limit_page_use.add(1),
-        _ => {}
-    }
     hob_trace::warn_seldom!("page: {}: {}", failure.reason, failure.details);
 }
 
@@ -116,7 +120,10 @@ pub(super) fn respond(
     note(request, counters, end);
     let failure = PageFailure::of(end);
     let status = failure.as_ref().map_or(500, |failure| failure.status);
-    let mut response = plain::error(status);
+    let mut response = match status {
+        503 => plain::busy(),
+        _ => plain::error(status),
+    };
     if matches!(end, RunEnd::Writes) {
         response.fields_mut().add(b"Allow", b"POST, OPTIONS");
     }

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -114,7 +113,7 @@ impl PageFiles {
         let mut further = |name: &str| -> Vec<Arc<Root>> {
             let folders = ini.paths(name).into_iter();
             let folders = folders.filter_map(|folder| {
-                let path = below_ini(settings.ini_folder(), folder)?;
+                let path = settings.ini_folder()?.join(folder);
                 around
                     .root(&path)
                     .inspect_err(|error| tracing::warn!("page: {name} of the ini file: {error}"))
@@ -229,11 +228,6 @@ impl PageSource {
 pub(super) fn is_sql_name(name: &str) -> bool {
     let ending = name.len().checked_sub(4).and_then(|at| name.get(at..));
     ending.is_some_and(|ending| ending.eq_ignore_ascii_case(".sql"))
-}
-
-/// A folder of the initialization file, which a relative path begins at.
-fn below_ini(ini_folder: Option<&Path>, folder: &str) -> Option<PathBuf> {
-    Some(ini_folder?.join(folder))
 }
 
 fn read(fd: OwnedFd, stamp: Stamp, name: &str) -> Result<Vec<u8>, FileLookupError> {

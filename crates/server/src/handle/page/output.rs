@@ -51,6 +51,8 @@ pub(super) enum RunEnd {
     NoPage(FileLookupError),
     /// It was ended, or ended itself.
     Fault(PageFault),
+    /// Its time was up before a thread was free.
+    Unbegun,
     /// The thread is gone.
     Lost,
 }

@@ -26,24 +26,6 @@ pub(super) fn is_form(request: &Request) -> bool {
     name.trim_ascii().eq_ignore_ascii_case(FORM)
 }
 
-/// Whether a browser asks for another site than ours. Programs that are no browsers say nothing of
-/// the kind (Fetch Metadata Request Headers; RFC 6454 section 7).
-pub(super) fn is_cross_site(request: &Request) -> bool {
-    let head = request.head();
-    if let Some(site) = head.values(b"sec-fetch-site").next() {
-        return !matches!(site, b"same-origin" | b"none");
-    }
-    let Some(origin) = head.values(b"origin").next() else {
-        return false;
-    };
-    let scheme: &[u8] = match request.facts().is_secure() {
-        true => b"https://",
-        false => b"http://",
-    };
-    let own = [scheme, head.host()].concat();
-    !origin.eq_ignore_ascii_case(&own)
-}
-
 /// The request with the fields of its query and this form.
 pub(super) fn of(
     pages: &Pages,

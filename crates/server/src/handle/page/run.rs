@@ -14,7 +14,6 @@ use hob_page::limits::PageUse;
 use hob_page::request::PageRequest;
 use hob_page::sql::{Database, DatabaseName, RowSink, RunDone, Statement};
 use hob_page::sql_page::{self, SqlPageEnd, SqlPageFormat, SqlPageRequest};
-use jiff::Zoned;
 
 use crate::handle::files::open::May;
 use crate::handle::page::Pages;
@@ -23,6 +22,7 @@ use crate::handle::page::files::{
     FileLookupError, FileUse, KnownFile, LookMoment, PageSource, RunFiles,
 };
 use crate::handle::page::output::{PageOutput, RunEnd, RunSink};
+use crate::local_time;
 
 /// Style of pages that are statements.
 const STYLE: &str = concat!(include_str!("../page.css"), include_str!("table.css"));
@@ -69,15 +69,7 @@ pub(super) fn inline(
     };
     let database = UnaskedDatabase(Cell::new(false));
     let clock = RunClock(Instant::now());
-    let host = Host {
-        sources: &sources,
-        database: Some(&database),
-        programs: &Absent,
-        files: &Absent,
-        registries: &Absent,
-        visits: &Absent,
-        clock: &clock,
-    };
+    let host = host(&sources, &database, &clock);
     let mut sink = InlineSink::default();
     let outcome = hob_page::run::run(page, request, &pages.inline, None, host, &mut sink, None);
     let is_long = matches!(
@@ -129,10 +121,10 @@ pub(super) fn waiting(
     connections: &ThreadDatabases,
     output: &Arc<PageOutput>,
 ) {
-    let lost = EndsOutput(output);
     if !output.begin() {
-        return;
+        return output.end(RunEnd::Unbegun, Vec::new());
     }
+    let lost = EndsOutput(output);
     CURRENT.set(Some(Arc::clone(output)));
     let mut events = RunEvents::default();
     let trace = asked.is_watched.then_some(&mut events);
@@ -200,15 +192,7 @@ fn run_found(
                 moment,
                 would_wait: Cell::new(false),
             };
-            let host = Host {
-                sources: &sources,
-                database: Some(&database),
-                programs: &Absent,
-                files: &Absent,
-                registries: &Absent,
-                visits: &Absent,
-                clock: &clock,
-            };
+            let host = host(&sources, &database, &clock);
             let mut sink = RunSink(output);
             match hob_page::run::run(&page, request, &pages.waiting, None, host, &mut sink, trace) {
                 Ok(outcome) if outcome.has_block => RunEnd::Done(outcome.used),
@@ -217,6 +201,23 @@ fn run_found(
             }
         }
         (Ok(_), _) => RunEnd::NoPage(FileLookupError::Missing),
+    }
+}
+
+/// What a run has.
+fn host<'h>(
+    sources: &'h RunFiles<'h>,
+    database: &'h dyn Database,
+    clock: &'h RunClock,
+) -> Host<'h> {
+    Host {
+        sources,
+        database: Some(database),
+        programs: &Absent,
+        files: &Absent,
+        registries: &Absent,
+        visits: &Absent,
+        clock,
     }
 }
 
@@ -278,17 +279,7 @@ impl PageClock for RunClock {
     }
 
     fn civil(&self) -> CivilTime {
-        let now = Zoned::now();
-        let positive = |number: i8| number.unsigned_abs();
-        CivilTime {
-            year: now.year().unsigned_abs(),
-            month: positive(now.month()),
-            day: positive(now.day()),
-            hour: positive(now.hour()),
-            minute: positive(now.minute()),
-            second: positive(now.second()),
-            micros: now.subsec_nanosecond().unsigned_abs() / 1_000,
-        }
+        local_time::civil()
     }
 
     fn is_over(&self) -> Option<&'static str> {
