@@ -82,6 +82,7 @@ fuzz_target!(|source: &[u8]| {
         };
         let _ = request.add_fields(b"a=%27%3C&b=5&x=$(a)", 10);
         let host = Host {
+environment: &Absent,
             sources: &Absent,
             database: None,
             programs: &Absent,

@@ -26,6 +26,20 @@ pub enum SourceFault {
     Wrong(crate::fault::PageFault),
 }
 
+/// The environment of the request, as a program of the common gateway interface would have it.
+pub trait PageEnvironment {
+    /// The value of a variable.
+    fn variable(&self, name: &[u8]) -> Option<Vec<u8>>;
+}
+
+impl PageEnvironment for Vec<(String, Vec<u8>)> {
+    fn variable(&self, name: &[u8]) -> Option<Vec<u8>> {
+        let mut variables = self.iter();
+        let found = variables.find(|(known, _)| known.as_bytes() == name);
+        found.map(|(_, value)| value.clone())
+    }
+}
+
 /// Runs programs: `%EXEC` variables, `DTW_SYSTEM`, `DTW_PERL`, `DTW_DIRECTCALL`.
 pub trait PagePrograms {
     /// Runs a program and gives what it printed, and its exit code.
@@ -210,6 +224,8 @@ pub struct TracePlace<'a> {
 /// Everything a run asks for.
 #[derive(Clone, Copy)]
 pub struct Host<'h> {
+    /// The environment.
+    pub environment: &'h dyn PageEnvironment,
     /// Included files.
     pub sources: &'h dyn Sources,
     /// The database, if there is one.
@@ -237,6 +253,12 @@ impl Sources for Absent {
 
     fn body(&self, _: &str) -> Result<Arc<Page>, SourceFault> {
         Err(SourceFault::Missing)
+    }
+}
+
+impl PageEnvironment for Absent {
+    fn variable(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
     }
 }
 

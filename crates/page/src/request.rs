@@ -70,8 +70,6 @@ pub struct PageRequest {
     pub fields: Vec<(String, Vec<u8>)>,
     /// Names and values of cookies.
     pub cookies: Vec<(String, Vec<u8>)>,
-    /// The environment, as a program of the common gateway interface would have it.
-    pub environment: Vec<(String, Vec<u8>)>,
     /// Variables the server sets, as `DATABASE`; pages may change them.
     pub variables: Vec<(String, String)>,
 }

@@ -168,6 +168,7 @@ fn a_run_ends_when_its_time_is_up() {
     let source = b"%HTML(a) { %WHILE (\"1\") { x %} %}";
     let page = Arc::new(Page::parse("page", source).expect("it is read"));
     let host = Host {
+        environment: &Absent,
         sources: &Absent,
         database: None,
         programs: &Absent,

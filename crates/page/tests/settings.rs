@@ -139,6 +139,7 @@ fn a_run_ends_when_nobody_reads_it() {
     let mut site = Site::new(&pages(), "");
     site.settings.limits.piece_bytes = 10;
     let host = Host {
+        environment: &Absent,
         sources: &Absent,
         database: None,
         programs: &Absent,
@@ -168,6 +169,7 @@ fn a_run_ends_when_nobody_reads_it() {
 #[test]
 fn what_is_absent_says_so() {
     let host = Host {
+        environment: &Absent,
         sources: &Absent,
         database: None,
         programs: &Absent,

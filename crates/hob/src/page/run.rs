@@ -35,19 +35,21 @@ pub(super) fn run(
     }
     let page = Page::parse(&name, &source).map_err(|fault| failure(1, fault.to_string()))?;
     let page = Arc::new(page);
-    let request = request(&page, options, &surroundings.environment)?;
+    let request = request(&page, options)?;
     let folders = PageFolders::of(&options.file, &ini).map_err(|text| failure(1, text))?;
     let database = database::open(options, &surroundings.environment)?;
     let settings = PageSettings {
         ini: ini.ini,
         ..PageSettings::default()
     };
-    answer(&page, &request, &settings, &folders, &*database, options)
+    let environment = told_environment(&surroundings.environment);
+    let told = (&request, &environment);
+    answer(&page, told, &settings, &folders, &*database, options)
 }
 
 fn answer(
     page: &Arc<Page>,
-    request: &PageRequest,
+    (request, environment): (&PageRequest, &Vec<(String, Vec<u8>)>),
     settings: &PageSettings,
     folders: &PageFolders,
     database: &dyn Database,
@@ -55,6 +57,7 @@ fn answer(
 ) -> Result<(), CommandFailure> {
     let terminal = Terminal::new();
     let host = Host {
+        environment,
         sources: folders,
         database: Some(database),
         programs: &terminal,
@@ -102,11 +105,7 @@ fn answer(
 }
 
 /// The request that the command line stands for.
-fn request(
-    page: &Page,
-    options: &PageRunOptions,
-    environment: &[(OsString, OsString)],
-) -> Result<PageRequest, CommandFailure> {
+fn request(page: &Page, options: &PageRunOptions) -> Result<PageRequest, CommandFailure> {
     let mut words: Vec<&str> = options.fields.iter().map(String::as_str).collect();
     let block = match &options.block {
         Some(word) if word.contains('=') => {
@@ -120,27 +119,30 @@ fn request(
         (None, [only]) => only,
         (None, _) => return Err(failure(2, format!("say which block; {}", blocks(page)))),
     };
-    let mut request = PageRequest {
+    Ok(PageRequest {
         block: block.to_owned(),
         fields: fields(&words, page.file(), options.trace)?,
         ..PageRequest::default()
-    };
+    })
+}
+
+/// The environment that a run is told of: the command's own, with what a server always says.
+fn told_environment(own: &[(OsString, OsString)]) -> Vec<(String, Vec<u8>)> {
+    let mut told: Vec<(String, Vec<u8>)> = own
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.as_bytes().to_vec())))
+        .collect();
     for (name, value) in [
         ("GATEWAY_INTERFACE", "CGI/1.1"),
         ("REQUEST_METHOD", "GET"),
         ("SERVER_NAME", "localhost"),
         ("SERVER_SOFTWARE", "hob"),
     ] {
-        request.environment.push((name.to_owned(), value.into()));
-    }
-    for (name, value) in environment {
-        if let Some(name) = name.to_str() {
-            request.environment.retain(|(known, _)| known != name);
-            let value = value.as_bytes().to_vec();
-            request.environment.push((name.to_owned(), value));
+        if told.iter().all(|(known, _)| known != name) {
+            told.push((name.to_owned(), value.into()));
         }
     }
-    Ok(request)
+    told
 }
 
 /// Fields of the request, and what is told of them.

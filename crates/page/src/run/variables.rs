@@ -458,9 +458,8 @@ impl<'r> Runner<'r> {
         if let Some(value) = self.environment.get(name) {
             return value.clone();
         }
-        let mut variables = self.request.environment.iter();
-        match variables.find(|(known, _)| known.as_bytes() == name) {
-            Some((_, value)) => Text::of_data(&value[..], ValueOrigin::Environment),
+        match self.host.environment.variable(name) {
+            Some(value) => Text::of_data(&value[..], ValueOrigin::Environment),
             None => nothing(),
         }
     }

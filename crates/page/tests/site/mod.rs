@@ -315,7 +315,10 @@ impl Site {
         request: &PageRequest,
         saved: Option<&SavedVariables>,
     ) -> Answer {
+        let environment = [("SERVER_NAME", "www.example"), ("REMOTE_USER", "ann")];
+        let environment = environment.map(|(name, value)| (name.to_string(), value.into()));
         let host = Host {
+            environment: &Vec::from(environment),
             sources: &self.folder,
             database: self.database.as_ref().map(|database| database as _),
             programs: &Echo,
@@ -367,9 +370,6 @@ pub(crate) fn request(target: &str) -> PageRequest {
     request
         .add_fields(query.as_bytes(), 1_000)
         .expect("few fields");
-    let environment = [("SERVER_NAME", "www.example"), ("REMOTE_USER", "ann")];
-    let environment = environment.map(|(name, value)| (name.to_string(), value.into()));
-    request.environment.extend(environment);
     request
         .cookies
         .push(("seen".to_string(), b"<yes>".to_vec()));

@@ -20,7 +20,7 @@ use crate::handle::page::files::{
     FileLookupError, FileUse, KnownFile, LookMoment, PageSource, is_sql_name,
 };
 use crate::handle::page::output::{Begun, OutputReader, PageBody, PageOutput, RunEnd};
-use crate::handle::page::request::{AskedBlock, is_form};
+use crate::handle::page::request::{CopiedEnvironment, RequestEnvironment, is_form};
 use crate::handle::page::run::{SqlRun, WaitingRun};
 use crate::handle::page::{FORM_BYTES_MAX, Pages, request, run};
 use crate::handle::script::body::BodyCollectError;
@@ -150,7 +150,7 @@ impl PageAsk {
     fn begin(self, form: &[u8]) -> Answered {
         if is_sql_name(&self.name) {
             return match self.told("", form) {
-                Ok(told) => Answered::Later(Box::pin(self.wait(told))),
+                Ok(told) => Answered::Later(Box::pin(self.wait(told, form.len()))),
                 Err(end) => Answered::Ready(self.failed(&end)),
             };
         }
@@ -170,9 +170,12 @@ impl PageAsk {
             Ok(told) => told,
             Err(end) => return Answered::Ready(self.failed(&end)),
         };
-        let printed = file.and_then(|file| run::inline(&self.pages, &file, &told, self.moment));
+        let printed = file.and_then(|file| {
+            let environment = self.environment(form.len());
+            run::inline(&self.pages, &file, &told, &environment, self.moment)
+        });
         Answered::Ready(match printed {
-            None => return Answered::Later(Box::pin(self.wait(told))),
+            None => return Answered::Later(Box::pin(self.wait(told, form.len()))),
             Some(Err(fault)) => self.failed(&RunEnd::Fault(fault)),
             Some(Ok(printed)) => match printed.used {
                 None => self.failed(&RunEnd::NoBlock),
@@ -186,13 +189,13 @@ impl PageAsk {
     }
 
     fn told(&self, block: &str, form: &[u8]) -> Result<PageRequest, RunEnd> {
-        let (prefix, rest) = self.path.split_at(self.below.saturating_sub(1));
-        let asked = AskedBlock {
-            prefix,
-            rest,
-            block,
-        };
-        request::of(&self.pages, &self.request, &asked, form).map_err(RunEnd::Fault)
+        let environment = self.environment(form.len());
+        request::of(&self.pages, &self.request, &environment, block, form).map_err(RunEnd::Fault)
+    }
+
+    fn environment(&self, form_bytes: usize) -> RequestEnvironment<'_> {
+        let script = self.path.split_at(self.below.saturating_sub(1));
+        RequestEnvironment::new(&self.request, script, form_bytes)
     }
 
     fn failed(&self, end: &RunEnd) -> Response {
@@ -258,14 +261,20 @@ impl PageAsk {
     }
 
     /// Has a thread run the page that may wait.
-    async fn wait(self, told: PageRequest) -> Response {
+    async fn wait(self, told: PageRequest, form_bytes: usize) -> Response {
         let time = self.pages.time();
         let output = PageOutput::new(Instant::now() + time);
         let reader = OutputReader(Arc::clone(&output));
         let pages = Arc::clone(&self.pages);
+        // Statements ask for none.
+        let environment = match is_sql_name(&self.name) {
+            true => CopiedEnvironment::default(),
+            false => self.environment(form_bytes).copy(),
+        };
         let asked = WaitingRun {
             name: self.name.clone(),
             request: told,
+            environment,
             moment: self.moment,
             sql: self.sql(),
             is_watched: self.request.is_traced(),

@@ -2,22 +2,18 @@
 
 use hob_http::{Known, Request};
 use hob_page::fault::PageFault;
+use hob_page::host::PageEnvironment;
 use hob_page::request::PageRequest;
 
 use crate::handle::page::{FIELDS_MAX, Pages};
-use crate::handle::script::variables::{ProgramRequest, ScriptLocation, each};
+use crate::handle::script::variables::{self, ProgramRequest, ScriptLocation, VariableSink};
 
 /// The type of a form's fields.
 const FORM: &[u8] = b"application/x-www-form-urlencoded";
 
-/// A request as a page is told of it: which block, and where the page stands.
-pub(super) struct AskedBlock<'a> {
-    /// The part of the path that leads to the route, without its final slash.
-    pub(super) prefix: &'a [u8],
-    /// What follows, with its first slash.
-    pub(super) rest: &'a [u8],
-    pub(super) block: &'a str,
-}
+/// What an environment usually takes, in bytes and in variables.
+const ENVIRONMENT_BYTES_USUAL: usize = 2_048;
+const VARIABLES_USUAL: usize = 48;
 
 /// Whether the body is a form.
 pub(super) fn is_form(request: &Request) -> bool {
@@ -30,11 +26,12 @@ pub(super) fn is_form(request: &Request) -> bool {
 pub(super) fn of(
     pages: &Pages,
     request: &Request,
-    asked: &AskedBlock<'_>,
+    environment: &RequestEnvironment<'_>,
+    block: &str,
     form: &[u8],
 ) -> Result<PageRequest, PageFault> {
     let mut told = PageRequest {
-        block: asked.block.to_owned(),
+        block: block.to_owned(),
         ..PageRequest::default()
     };
     told.add_fields(request.query().unwrap_or_default(), FIELDS_MAX)?;
@@ -43,26 +40,87 @@ pub(super) fn of(
         told.variables
             .push(("DATABASE".to_owned(), database.name.clone()));
     }
-    let environment = ProgramRequest {
-        request,
-        body_bytes: Some(form.len() as u64),
-        script: ScriptLocation {
-            name: asked.prefix,
-            path_info: asked.rest,
-            ..ScriptLocation::default()
-        },
-        passes_authorization: false,
-        may_tunnel: false,
-    };
-    each(&environment, |name, value| {
-        if let Ok(name) = std::str::from_utf8(name) {
-            if name == "HTTP_COOKIE" {
-                told.cookies.extend(cookies(value));
-            }
-            told.environment.push((name.to_owned(), value.to_vec()));
-        }
-    });
+    if request.head().value(Known::Cookie).is_some() {
+        let value = environment.variable(b"HTTP_COOKIE");
+        told.cookies.extend(cookies(&value.unwrap_or_default()));
+    }
     Ok(told)
+}
+
+/// The environment of a run on the serving thread: most pages ask for none of it.
+pub(super) struct RequestEnvironment<'a>(ProgramRequest<'a>);
+
+impl<'a> RequestEnvironment<'a> {
+    /// `name` is the part of the path that leads to the route, without its final slash; `path_info`
+    /// what follows, with its first slash.
+    pub(super) fn new(
+        request: &'a Request,
+        (name, path_info): (&'a [u8], &'a [u8]),
+        form_bytes: usize,
+    ) -> Self {
+        Self(ProgramRequest {
+            request,
+            body_bytes: Some(form_bytes as u64),
+            script: ScriptLocation {
+                name,
+                path_info,
+                ..ScriptLocation::default()
+            },
+            passes_authorization: false,
+            may_tunnel: false,
+        })
+    }
+
+    /// All of it, for another thread.
+    pub(super) fn copy(&self) -> CopiedEnvironment {
+        let mut copied = CopiedEnvironment {
+            bytes: Vec::with_capacity(ENVIRONMENT_BYTES_USUAL),
+            ends: Vec::with_capacity(VARIABLES_USUAL),
+        };
+        variables::write(&self.0, &mut copied);
+        copied
+    }
+}
+
+impl PageEnvironment for RequestEnvironment<'_> {
+    fn variable(&self, name: &[u8]) -> Option<Vec<u8>> {
+        variables::one(&self.0, name)
+    }
+}
+
+/// The environment of a run on another thread: names and values, one after the other.
+#[derive(Default)]
+pub(super) struct CopiedEnvironment {
+    bytes: Vec<u8>,
+    /// Where a name ends, and where its value does.
+    ends: Vec<(u32, u32)>,
+}
+
+impl VariableSink for CopiedEnvironment {
+    fn add(&mut self, name: impl FnOnce(&mut Vec<u8>), value: impl FnOnce(&mut Vec<u8>) -> bool) {
+        let start = self.bytes.len();
+        name(&mut self.bytes);
+        let name_end = self.bytes.len();
+        match value(&mut self.bytes) {
+            // A head is far shorter than 4 GiB.
+            true => self.ends.push((name_end as u32, self.bytes.len() as u32)),
+            false => self.bytes.truncate(start),
+        }
+    }
+}
+
+impl PageEnvironment for CopiedEnvironment {
+    fn variable(&self, name: &[u8]) -> Option<Vec<u8>> {
+        let mut start = 0;
+        for &(name_end, end) in &self.ends {
+            let (name_end, end) = (name_end as usize, end as usize);
+            if self.bytes[start..name_end] == *name {
+                return Some(self.bytes[name_end..end].to_vec());
+            }
+            start = end;
+        }
+        None
+    }
 }
 
 /// Names and values of a field `Cookie` (RFC 6265 section 4.2).

@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use hob_page::fault::{FunctionFault, PageFault, PageFaultKind};
 use hob_page::host::{
-    Absent, CivilTime, Host, PageClock, PageHead, Sink, SinkGone, Trace, TraceEvent,
+    Absent, CivilTime, Host, PageClock, PageEnvironment, PageHead, Sink, SinkGone, Trace,
+    TraceEvent,
 };
 use hob_page::limits::PageUse;
 use hob_page::request::PageRequest;
@@ -22,6 +23,7 @@ use crate::handle::page::files::{
     FileLookupError, FileUse, KnownFile, LookMoment, PageSource, RunFiles,
 };
 use crate::handle::page::output::{PageOutput, RunEnd, RunSink};
+use crate::handle::page::request::{CopiedEnvironment, RequestEnvironment};
 use crate::local_time;
 
 /// Style of pages that are statements.
@@ -52,6 +54,7 @@ pub(super) fn inline(
     pages: &Pages,
     file: &KnownFile,
     request: &PageRequest,
+    environment: &RequestEnvironment<'_>,
     moment: LookMoment,
 ) -> Option<Result<InlineOutput, PageFault>> {
     if file.waits.load(Ordering::Relaxed) {
@@ -69,7 +72,7 @@ pub(super) fn inline(
     };
     let database = UnaskedDatabase(Cell::new(false));
     let clock = RunClock(Instant::now());
-    let host = host(&sources, &database, &clock);
+    let host = host(environment, &sources, &database, &clock);
     let mut sink = InlineSink::default();
     let outcome = hob_page::run::run(page, request, &pages.inline, None, host, &mut sink, None);
     let is_long = matches!(
@@ -98,6 +101,7 @@ pub(super) struct WaitingRun {
     /// The page's name.
     pub(super) name: String,
     pub(super) request: PageRequest,
+    pub(super) environment: CopiedEnvironment,
     pub(super) moment: LookMoment,
     /// Of a page that is statements.
     pub(super) sql: Option<SqlRun>,
@@ -192,7 +196,7 @@ fn run_found(
                 moment,
                 would_wait: Cell::new(false),
             };
-            let host = host(&sources, &database, &clock);
+            let host = host(&asked.environment, &sources, &database, &clock);
             let mut sink = RunSink(output);
             match hob_page::run::run(&page, request, &pages.waiting, None, host, &mut sink, trace) {
                 Ok(outcome) if outcome.has_block => RunEnd::Done(outcome.used),
@@ -206,11 +210,13 @@ fn run_found(
 
 /// What a run has.
 fn host<'h>(
+    environment: &'h dyn PageEnvironment,
     sources: &'h RunFiles<'h>,
     database: &'h dyn Database,
     clock: &'h RunClock,
 ) -> Host<'h> {
     Host {
+        environment,
         sources,
         database: Some(database),
         programs: &Absent,

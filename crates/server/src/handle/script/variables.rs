@@ -413,6 +413,41 @@ impl<F: FnMut(&[u8], &[u8])> VariableSink for Pairs<F> {
     }
 }
 
+/// Looks for one variable.
+struct WantedVariable<'a> {
+    wanted: &'a [u8],
+    name: Vec<u8>,
+    found: Option<Vec<u8>>,
+}
+
+impl VariableSink for WantedVariable<'_> {
+    fn add(&mut self, name: impl FnOnce(&mut Vec<u8>), value: impl FnOnce(&mut Vec<u8>) -> bool) {
+        if self.found.is_some() {
+            return;
+        }
+        self.name.clear();
+        name(&mut self.name);
+        let mut found = Vec::new();
+        if self.name == self.wanted && value(&mut found) {
+            self.found = Some(found);
+        }
+    }
+}
+
+/// The value of one variable of a request.
+pub(crate) fn one(asked: &ProgramRequest<'_>, name: &[u8]) -> Option<Vec<u8>> {
+    let mut one = WantedVariable {
+        wanted: name,
+        name: Vec::new(),
+        found: None,
+    };
+    some(asked, |variable| variable.name.as_bytes() == name, &mut one);
+    if name.starts_with(b"HTTP_") {
+        fields(asked, &mut one);
+    }
+    one.found
+}
+
 /// Gives every variable of a request to `add`: name and value.
 pub fn each(asked: &ProgramRequest<'_>, add: impl FnMut(&[u8], &[u8])) {
     let mut pairs = Pairs {
@@ -420,8 +455,13 @@ pub fn each(asked: &ProgramRequest<'_>, add: impl FnMut(&[u8], &[u8])) {
         name: Vec::with_capacity(64),
         value: Vec::with_capacity(256),
     };
-    some(asked, |_| true, &mut pairs);
-    fields(asked, &mut pairs);
+    write(asked, &mut pairs);
+}
+
+/// Writes every variable of a request.
+pub(crate) fn write(asked: &ProgramRequest<'_>, layout: &mut impl VariableSink) {
+    some(asked, |_| true, layout);
+    fields(asked, layout);
 }
 
 /// Writes those that one program is told in every request of one connection.
