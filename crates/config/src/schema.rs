@@ -736,8 +736,8 @@ pub const ROUTE_KEYS: &[SchemaKey] = &[        SchemaKey::new("rewrite", Text, N
             Preset::Text("cancel"),
         )
         .says(
-            "What it means when a client closes its sending side while a program makes the \
-                 answer, and its connection would have been kept: `\"cancel\"`, it has left; \
+            "What it means when a client closes its sending side while a program or a page makes \
+                 the answer, and its connection would have been kept: `\"cancel\"`, it has left; \
                  `\"serve\"`, it still reads. Who sent its whole request and said that it is the last \
                  (HTTP/1.0, `Connection: close`) is answered either way, until its connection breaks.",
         )

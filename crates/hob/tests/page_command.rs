@@ -139,6 +139,7 @@ fn included_files_are_found_below_allowed_folders_only() {
         ("macros/own.inc", "own"),
         ("macros/far.page", "%HTML(a) {%INCLUDE \"sub/far.inc\"%}\n"),
         ("library/sub/far.inc", "far"),
+        ("macros/case.page", "%HTML(a) {%INCLUDE \"OWN.Inc\"%}\n"),
         ("macros/up.page", "%HTML(a) {%INCLUDE \"../secret\"%}\n"),
         ("macros/link.page", "%HTML(a) {%INCLUDE \"link.inc\"%}\n"),
         (
@@ -158,6 +159,7 @@ fn included_files_are_found_below_allowed_folders_only() {
     let ini = ["--ini", "db2www.ini"];
     assert_eq!(run("own", &[]), (Some(0), "own".into(), String::new()));
     assert_eq!(run("in", &[]), (Some(0), "own".into(), String::new()));
+    assert_eq!(run("case", &[]), (Some(0), "own".into(), String::new()));
     let (code, text, errors) = run("far", &ini);
     assert_eq!((code, text.as_str()), (Some(0), "far"));
     assert!(

@@ -211,6 +211,7 @@ const QUICK_JUDGES: &[&str] = &[
     "nghttp2",
     "redbot",
     "slowhttptest",
+    "sqlmap-few",
 ];
 
 const fn minutes(count: u64) -> Duration {

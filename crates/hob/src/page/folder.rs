@@ -1,6 +1,6 @@
 //! Included files: looked for in the page's own folder, then in those of INCLUDE_PATH, and never
 //! outside of them. The kernel holds to that, by `openat2`: neither `..` nor a symbolic link leads
-//! out. Each file is read once.
+//! out. Each file is read once. A name that no file has is that of one written in another case.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -64,6 +64,11 @@ impl PageFolders {
         }
         let mut folders = self.folders.iter();
         let read = folders.find_map(|folder| folder.read(name, parse));
+        let read = read.or_else(|| {
+            // As on a server: old systems took any case of letters for the same.
+            let mut folders = self.folders.iter();
+            folders.find_map(|folder| folder.read(&folder.in_another_case(name)?, parse))
+        });
         let read = read.unwrap_or(Err(SourceFault::Missing));
         self.files.borrow_mut().insert(key, read.clone());
         read
@@ -109,6 +114,17 @@ impl PageFolder {
         };
         let page = parse(&shown, &content);
         Some(page.map(Arc::new).map_err(SourceFault::Wrong))
+    }
+
+    /// How a name is written below this folder, where that is another case of its letters.
+    fn in_another_case(&self, name: &str) -> Option<String> {
+        let mut found = PathBuf::new();
+        for part in name.split('/') {
+            let entries = std::fs::read_dir(self.path.join(&found)).ok()?;
+            let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+            found.push(names.filter(|name| name.eq_ignore_ascii_case(part)).min()?);
+        }
+        found.into_os_string().into_string().ok()
     }
 
     fn open_below(&self, name: &str) -> io::Result<File> {

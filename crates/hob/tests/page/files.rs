@@ -33,6 +33,57 @@ fn change_of_a_page_or_of_what_it_includes_is_seen() {
     site.stop();
 }
 
+/// Pages whose names, and those of what they include, are written in several ways.
+fn serve_any_case(keys: &str) -> Site {
+    let place = place();
+    place.folder("macros/Sub");
+    let page = "%INCLUDE \"DEFINE.INC\"\n%HTML(a) { $(x) %INCLUDE \"sub/PART.inc\" %}";
+    place.write("macros/a.page", page);
+    place.write("macros/define.inc", "%DEFINE x = \"defined\"");
+    place.write("macros/Sub/part.inc", "part");
+    place.write("macros/Exact.inc", "another");
+    place.write("macros/exact.inc", "this");
+    let page = "%HTML(a) { %INCLUDE \"exact.inc\" %INCLUDE \"EXACT.inc\" %}";
+    place.write("macros/b.page", page);
+    place.write("db2www.ini", "DTW_REMOVE_WS = NO\n");
+    serve_at(place, keys, "")
+}
+
+fn printed(site: &Site, target: &str) -> (u16, String) {
+    let answer = site.get(target).answer;
+    let text = answer.text();
+    let words: Vec<_> = text.split_whitespace().collect();
+    (answer.status, words.join(" "))
+}
+
+#[test]
+fn what_a_page_includes_is_found_in_any_case() {
+    let site = serve_any_case("");
+    for _ in 0..3 {
+        let wanted = (200, "defined part".to_owned());
+        assert_eq!(printed(&site, "/app/a.page/a"), wanted);
+    }
+    // A file of that very name comes first, else the first of the others by its name.
+    assert_eq!(
+        printed(&site, "/app/b.page/a"),
+        (200, "this another".to_owned())
+    );
+    assert_eq!(site.get("/app/A.page/a").answer.status, 404);
+    site.stop();
+}
+
+#[test]
+fn pages_beside_old_settings_are_found_in_any_case() {
+    let site = serve_any_case("ini = \"db2www.ini\"");
+    for name in ["A.page", "a.Page", "a.page"] {
+        let wanted = (200, "defined part".to_owned());
+        assert_eq!(printed(&site, &format!("/app/{name}/a")), wanted, "{name}");
+    }
+    assert_eq!(site.get("/app/aa.page/a").answer.status, 404);
+    assert_eq!(site.get("/app/../A.page/a").answer.status, 404);
+    site.stop();
+}
+
 #[test]
 fn nothing_outside_of_the_folder_is_read() {
     let place = place();
@@ -48,6 +99,10 @@ fn nothing_outside_of_the_folder_is_read() {
     );
     place.write("macros/absolute.page", &absolute);
     place.write(
+        "macros/case.page",
+        "%HTML(a) { a %INCLUDE \"../SECRET.inc\" b %INCLUDE \"LINK.inc\" %}",
+    );
+    place.write(
         "macros/linked.page",
         "%HTML(a) { a %INCLUDE \"link.inc\" b %}",
     );
@@ -59,6 +114,7 @@ fn nothing_outside_of_the_folder_is_read() {
     for target in [
         "/app/up.page/a",
         "/app/absolute.page/a",
+        "/app/case.page/a",
         "/app/linked.page/a",
         "/app/asked.page/a?f=../secret.inc",
         "/app/asked.page/a?f=%2Fetc%2Fpasswd",

@@ -91,6 +91,21 @@ fn client_that_leaves_ends_its_statement() {
 }
 
 #[test]
+fn client_that_closes_its_connection_ends_its_statement() {
+    let site = serve_slow("time = \"1h\"", "connections = 1");
+    let before = site.place.counter("page_waiting");
+    let mut slow = Connection::open(site.port()).unwrap();
+    // Nothing says that this is the last request, so the end of what the client sends is its own.
+    slow.send(b"GET /app/slow.page/endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .unwrap();
+    site.place.wait_for_counter("page_waiting", before + 1);
+    drop(slow);
+    let next = site.get("/app/parts.d2w/count").answer;
+    assert_eq!((next.status, next.text().trim()), (200, "30 parts"));
+    site.stop();
+}
+
+#[test]
 fn slow_client_keeps_no_connection_to_a_database() {
     let site = serve_slow("", "connections = 1");
     let mut slow = Connection::open(site.port()).unwrap();

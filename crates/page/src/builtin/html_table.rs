@@ -133,17 +133,55 @@ fn form_rows(call: &BuiltInCall<'_>) -> Result<FormRows, crate::fault::FunctionF
     })
 }
 
+/// `(table, name [, labels [, size [, multiple [, rows [, chosen [, values]]]]]])`: columns are
+/// numbers; rows are numbers and ranges of them.
 pub(super) fn select(call: &mut BuiltInCall<'_>) -> Answer {
-    let form = form_rows(call)?;
+    let table = call.table(0)?;
+    let table = table.borrow();
+    let labels = call.count_or(2, 1)?;
+    let size = call.count_or(3, 0)?;
+    let values = call.count_or(7, labels)?;
+    let (shown, chosen) = (RowNumbers::of(&call.string(5)), call.string(6));
+    let chosen = RowNumbers::of(&chosen);
     let mut text = Text::new();
-    cell(&mut text, "<select name=\"", &form.name, "\">\n");
-    for (value, label, is_chosen) in &form.rows {
-        cell(&mut text, "<option value=\"", value, "\"");
-        write(&mut text, if *is_chosen { " selected>" } else { ">" });
-        cell(&mut text, "", label, "</option>\n");
+    cell(&mut text, "<select name=\"", &call.text(1), "\"");
+    if size > 0 {
+        write(&mut text, &format!(" size=\"{size}\""));
+    }
+    let is_multiple = call.option(4, b'N') == b'Y';
+    write(&mut text, if is_multiple { " multiple>\n" } else { ">\n" });
+    let rows = 1..=table.rows.len();
+    for row in rows.filter(|row| shown.is_empty() || shown.has(*row)) {
+        let at = |column| table.cell(row, column).cloned().unwrap_or_default();
+        cell(&mut text, "<option value=\"", &at(values), "\"");
+        let mark = if chosen.has(row) { " selected>" } else { ">" };
+        cell(&mut text, mark, &at(labels), "</option>\n");
     }
     write(&mut text, "</select>\n");
     Ok(text)
+}
+
+/// Rows as an author lists them: `1-3 5`.
+struct RowNumbers(Vec<(usize, usize)>);
+
+impl RowNumbers {
+    fn of(text: &str) -> RowNumbers {
+        let items = text.split([' ', ',']).filter(|item| !item.is_empty());
+        let ranges = items.filter_map(|item| {
+            let (first, last) = item.split_once('-').unwrap_or((item, item));
+            Some((first.parse().ok()?, last.parse().ok()?))
+        });
+        RowNumbers(ranges.collect())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn has(&self, row: usize) -> bool {
+        let mut ranges = self.0.iter();
+        ranges.any(|(first, last)| (*first..=*last).contains(&row))
+    }
 }
 
 fn inputs(call: &BuiltInCall<'_>, kind: &str) -> Answer {

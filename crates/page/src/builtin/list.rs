@@ -206,8 +206,9 @@ built_ins! {
         "The number of the column with this name; 0 if there is none.";
     DTW_TB_ROWS Value ({t}) A tables::rows,
         "How many rows the table has.";
-    DTW_TB_SELECT Print ({t}, name, [values], [labels], [chosen]) B html_table::select,
-        "Prints a choice of all rows.";
+    DTW_TB_SELECT Print ({t}, name, [labels], [size], [multiple], [rows], [chosen], [values])
+        B html_table::select,
+        "Prints a choice of these rows, as `1-3 5`; labels and values are numbers of columns.";
     DTW_TB_SETCOLS Plain ({t}, count) B tables::setcols,
         "Gives the table so many columns.";
     DTW_TB_SETN Plain ({t}, name, column) B tables::setn,

@@ -289,6 +289,7 @@ impl PageAsk {
         }
         self.counters.page_waiting.add(1);
         self.request.set_phase(HandlerPhase::Program);
+        self.request.set_half_close(self.pages.half_close);
         let timer = self.request.reactor().timer();
         timer.set(time);
         let begun = poll_fn(|cx| match reader.poll_begun(cx) {

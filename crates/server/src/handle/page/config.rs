@@ -17,6 +17,7 @@ use crate::handle::config::tree::Section;
 use crate::handle::config::{Config, ConfigSources, Faults, PathStatus, Route, Spot};
 use crate::handle::page::Pages;
 use crate::handle::page::keys::{DATABASE, PAGE, escape_mode};
+use crate::handle::script::build::half_close;
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
@@ -153,10 +154,10 @@ impl Configured for Pages {
     fn build(
         settings: &PagesSettings,
         around: &mut SitesBuildContext<'_>,
-        _: &Route,
+        route: &Route,
         _: &Pattern,
     ) -> Result<Arc<Pages>, String> {
-        Pages::new(settings, around).map(Arc::new)
+        Pages::new(settings, half_close(route), around).map(Arc::new)
     }
 
     fn check(

@@ -16,7 +16,7 @@ use hob_trace::Mutex;
 
 use crate::cache::entry::Stamp;
 use crate::handle::config::Symlinks;
-use crate::handle::files::open::{FileOpenError, FileOrFolder, May, Root};
+use crate::handle::files::open::{FileOpenError, FileOrFolder, May, Root, RootDir};
 use crate::handle::page::config::PagesSettings;
 use crate::serve::sites::SitesBuildContext;
 
@@ -98,6 +98,10 @@ pub(super) struct PageFiles {
     /// Those of files that pages include.
     includes: Vec<Arc<Root>>,
     endings: Vec<String>,
+    /// Pages are found in any case of their letters; what they include always is.
+    ignores_case: bool,
+    /// Names that are written so in no folder, and the file that is meant.
+    meant: Mutex<HashMap<Box<str>, Box<str>, RandomState>>,
     /// By what they are read as.
     known: [Mutex<KnownFiles>; 3],
     known_bytes: AtomicU64,
@@ -129,6 +133,8 @@ impl PageFiles {
             pages,
             includes,
             endings: settings.endings.clone(),
+            ignores_case: settings.ini.is_some(),
+            meant: Mutex::default(),
             known: Default::default(),
             known_bytes: AtomicU64::new(0),
         })
@@ -142,8 +148,43 @@ impl PageFiles {
         endings.any(|ending| lower.len() > ending.len() && lower.ends_with(&**ending))
     }
 
-    /// The file of this name, as it is now or was a moment ago.
+    /// The file of this name, as it is now or was a moment ago. The systems that old macros come
+    /// from take any case of letters for the same: a name that nothing has means a file whose name
+    /// is the same but for that.
     pub(super) fn find(
+        &self,
+        name: &str,
+        file_use: FileUse,
+        moment: LookMoment,
+    ) -> Result<Arc<KnownFile>, FileLookupError> {
+        let found = self.find_exactly(name, file_use, moment);
+        let is_missing = matches!(found, Err(FileLookupError::Missing));
+        if !is_missing || (file_use == FileUse::Page && !self.ignores_case) {
+            return found;
+        }
+        let meant = self.meant.lock().get(name).cloned();
+        if let Some(meant) = meant {
+            let found = self.find_exactly(&meant, file_use, moment);
+            if !matches!(found, Err(FileLookupError::Missing)) {
+                return found;
+            }
+        }
+        if moment.may == May::TouchMemoryOnly {
+            return Err(FileLookupError::WouldWait);
+        }
+        let mut roots = self.roots(file_use).iter();
+        let meant = roots.find_map(|root| in_another_case(&root.dir(), name));
+        let meant = meant.ok_or(FileLookupError::Missing)?;
+        let found = self.find_exactly(&meant, file_use, moment)?;
+        let mut all = self.meant.lock();
+        if all.len() >= KNOWN_FILES_MAX {
+            all.clear();
+        }
+        all.insert(name.into(), meant.into());
+        Ok(found)
+    }
+
+    fn find_exactly(
         &self,
         name: &str,
         file_use: FileUse,
@@ -202,11 +243,7 @@ impl PageFiles {
             may,
         }: LookMoment,
     ) -> Result<(OwnedFd, Stamp), FileLookupError> {
-        let roots = match file_use {
-            FileUse::Page => &self.pages,
-            FileUse::Declarations | FileUse::Body => &self.includes,
-        };
-        for root in roots {
+        for root in self.roots(file_use) {
             root.refresh(now_ms, recheck_ms / 2, may)?;
             match root.dir().look(name.as_bytes(), Symlinks::Inside, may) {
                 Ok(FileOrFolder::File(fd, stamp)) => return Ok((fd, stamp)),
@@ -216,6 +253,36 @@ impl PageFiles {
         }
         Err(FileLookupError::Missing)
     }
+
+    /// The folders that a file may be in, in the order in which they are looked at.
+    fn roots(&self, file_use: FileUse) -> &[Arc<Root>] {
+        match file_use {
+            FileUse::Page => &self.pages,
+            FileUse::Declarations | FileUse::Body => &self.includes,
+        }
+    }
+}
+
+/// How a name is written below a folder, where that is another case of its letters; of several the
+/// first. May wait for a disk.
+fn in_another_case(folder: &RootDir, name: &str) -> Option<String> {
+    let mut found = String::new();
+    for part in name.split('/') {
+        let opened = folder
+            .open_folder(found.as_bytes(), Symlinks::Inside)
+            .ok()?;
+        let names = rustix::fs::Dir::new(opened).ok()?.filter_map(|entry| {
+            let entry = entry.ok()?;
+            let name = entry.file_name().to_str().ok()?;
+            name.eq_ignore_ascii_case(part).then(|| name.to_owned())
+        });
+        let name = names.min()?;
+        if !found.is_empty() {
+            found.push('/');
+        }
+        found.push_str(&name);
+    }
+    Some(found)
 }
 
 impl PageSource {

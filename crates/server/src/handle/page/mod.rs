@@ -34,6 +34,7 @@ mod threads;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use hob_http::HalfClose;
 use hob_page::ini::Ini;
 use hob_page::limits::PageLimits;
 use hob_page::run::PageSettings;
@@ -61,10 +62,16 @@ pub struct Pages {
     /// How pages are run there, and here.
     waiting: PageSettings,
     inline: PageSettings,
+    /// What it means for a run that its client has sent everything.
+    half_close: HalfClose,
 }
 
 impl Pages {
-    fn new(settings: &PagesSettings, around: &mut SitesBuildContext<'_>) -> Result<Pages, String> {
+    fn new(
+        settings: &PagesSettings,
+        half_close: HalfClose,
+        around: &mut SitesBuildContext<'_>,
+    ) -> Result<Pages, String> {
         let ini = read_ini(settings)?;
         let files = PageFiles::new(settings, &ini, around)?;
         let waiting = PageSettings {
@@ -83,6 +90,7 @@ impl Pages {
             files,
             waiting,
             inline,
+            half_close,
         })
     }
 

@@ -1,0 +1,2 @@
+-- hob: page
+SELECT id, title FROM part WHERE title LIKE '%' || :q || '%' ORDER BY id;
