@@ -2,7 +2,8 @@
 //! written of values is read as the same values, whatever they hold.
 #![no_main]
 
-use hob_page::files::{RowFormat, parse_entries, print_entries};
+use hob_page::builtin::RowFormat;
+use hob_page::files::{parse_entries, print_entries};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {

@@ -10,8 +10,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hob_page::builtin::RowFormat;
 use hob_page::fault::{FunctionFault, code};
-use hob_page::files::{FileFolder, FlatFiles, RegistryFiles, RowFormat, SearchedFolders};
+use hob_page::files::{FileFolder, FlatFiles, RegistryFiles, SearchedFolders};
 use hob_page::host::{Absent, Files, Host, Registries, RegistryChange};
 use hob_page::ini::Ini;
 use hob_page::limits::{FileLimits, PageUse};

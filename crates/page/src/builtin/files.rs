@@ -1,11 +1,11 @@
 //! Flat files (`DTWF_`): tables of lines, or of values between delimiters.
 
 use crate::fault::{FunctionFault, code};
-use crate::files::RowFormat;
 use crate::host::Files;
 use crate::value::{Table, Text, ValueOrigin};
 
 use super::call::{Answer, BuiltInCall, bad_value};
+use super::rows::RowFormat;
 
 fn done() -> Answer {
     Ok(Text::new())
