@@ -9,6 +9,8 @@ mod answers;
 mod databases;
 #[path = "page/files.rs"]
 mod files;
+#[path = "page/flat.rs"]
+mod flat;
 #[path = "page/limits.rs"]
 mod limits;
 #[path = "page/place.rs"]

@@ -26,6 +26,15 @@ const MAKE: &str = "%FUNCTION(DTW_SQL) part() { CREATE TABLE part (id INTEGER PR
 ";
 const DATABASE: &str = "sqlite:run/shop.db";
 
+/// A book of guests.
+const GUESTS: &str = r#"%DEFINE t = %TABLE
+%HTML(sign) {@DTW_TB_SETCOLS(t, "1")@DTW_TB_APPENDROW(t, "1")@DTW_TB_SETV(t, name, "1", "1")
+@DTWF_APPEND("guests.txt", "ASCIITEXT", "", t)
+@DTWR_CREATEREG("seen")@DTWR_ADDENTRY("seen", name, "1")signed%}
+%HTML(list) {@DTWF_READ("guests.txt", "ASCIITEXT", "", t)@DTW_TB_rROWS(t) @DTW_TB_rGETV(t, "1", "1")%}
+%HTML(up) {@DTWF_READ("../secret", "ASCIITEXT", "", t)%}
+"#;
+
 /// A place with pages.
 fn pages(pages: &[(&str, &str)]) -> Place {
     let place = Place::new();
@@ -247,17 +256,57 @@ fn what_is_written_stays_unless_the_page_waits_for_more() {
 }
 
 #[test]
+fn files_and_registries_are_those_of_the_pages_folder_or_of_another() {
+    let place = Place::new();
+    for folder in ["macros", "macros/old", "data"] {
+        place.folder(folder);
+    }
+    place.write("macros/guests.page", GUESTS);
+    place.write("secret", "secret");
+    place.write("db2www.ini", "FFI_PATH macros/old;data\n");
+    let run = |words: &[&str]| {
+        let page = &["page", "run", "macros/guests.page"][..];
+        told(&place.run(&[page, words].concat()))
+    };
+    let signed = (Some(0), "\n\nsigned".to_owned(), String::new());
+    assert_eq!(run(&["sign", "name=ann"]), signed);
+    let read = |name: &str| std::fs::read_to_string(place.path(name)).unwrap();
+    assert_eq!(read("macros/guests.txt"), "ann\n");
+    assert_eq!(read("macros/seen.registry"), "hob registry 1\nann=1\n");
+    let listed = (Some(0), "1 ann".to_owned(), String::new());
+    assert_eq!(run(&["list"]), listed);
+    assert_eq!(run(&["sign", "name=eve", "--files", "data"]), signed);
+    assert_eq!(read("data/guests.txt"), "eve\n");
+    let (code, text, errors) = run(&["up"]);
+    assert_eq!((code, text.as_str()), (Some(0), ""));
+    assert!(
+        errors.contains("code 2000: DTWF_READ: file \"../secret\""),
+        "{errors}"
+    );
+    let (code, _, errors) = run(&["sign", "name=eve", "--read-only"]);
+    assert_eq!(code, Some(1));
+    assert!(
+        errors.contains("code -817: DTWF_APPEND: file \"guests.txt\""),
+        "{errors}"
+    );
+    assert_eq!(read("macros/guests.txt"), "ann\n");
+    let (_, text, errors) = run(&["list", "--ini", "db2www.ini"]);
+    assert_eq!(text, "0 ");
+    assert!(
+        errors.contains("hob: FFI_PATH: data is not below macros"),
+        "{errors}"
+    );
+}
+
+#[test]
 fn what_is_not_there_says_so() {
     let place = pages(&[
         (
             "all.page",
             "%DEFINE date = %EXEC \"date\"
              %FUNCTION(DTW_SQL) sql() { SELECT 1 %MESSAGE { DEFAULT : \"\" : CONTINUE %} %}
-             %DEFINE t = %TABLE
              %MESSAGE { DEFAULT : \"\" : CONTINUE %}
              %HTML(program) {$(date)%}
-             %HTML(file) {@DTWF_READ(\"a.txt\", \"ASCIITEXT\", \" \", t)%}
-             %HTML(registry) {@DTWR_OPENREG(\"seen\")%}
              %HTML(statement) {@sql()%}",
         ),
         ("none.page", "%DEFINE a = \"b\"\n"),
@@ -268,16 +317,6 @@ fn what_is_not_there_says_so() {
             "program",
             1,
             "code -1: `hob page run` starts no programs: \"date\" is a server's",
-        ),
-        (
-            "file",
-            0,
-            "code 2000: DTWF_READ: `hob page run` has no flat files: \"a.txt\"",
-        ),
-        (
-            "registry",
-            0,
-            "code 3001: DTWR_OPENREG: `hob page run` has no registries: \"seen\"",
         ),
         (
             "statement",
@@ -293,7 +332,7 @@ fn what_is_not_there_says_so() {
         (
             &["all.page"][..],
             2,
-            "say which block; there are: program, file, registry, statement",
+            "say which block; there are: program, statement",
         ),
         (
             &["all.page", "other"],

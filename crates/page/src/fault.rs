@@ -64,6 +64,31 @@ impl FunctionFault {
     }
 }
 
+/// Return codes of files and registries; the language has them but for those below -1 other than
+/// `LIMIT`, which are what databases say of the same.
+pub mod code {
+    /// More bytes, rows or calls than a run may use.
+    pub const LIMIT: i64 = -1001;
+    /// The disk is full.
+    pub const DISK_FULL: i64 = -968;
+    /// The system failed.
+    pub const SYSTEM: i64 = -902;
+    /// Nothing may be written.
+    pub const READ_ONLY: i64 = -817;
+    /// The server's user may not, or it is no file.
+    pub const REFUSED: i64 = -551;
+    /// There is no such file.
+    pub const NO_FILE: i64 = 2000;
+    /// Another run has the file or registry, and has for too long.
+    pub const BUSY: i64 = 2001;
+    /// There is no such registry.
+    pub const NO_REGISTRY: i64 = 3001;
+    /// There is no such entry.
+    pub const NO_ENTRY: i64 = 3002;
+    /// There is such a registry or entry already.
+    pub const EXISTS: i64 = 3003;
+}
+
 /// Line and column of a byte, both counted from one.
 pub(crate) fn line_and_column(source: &[u8], at: usize) -> (usize, usize) {
     let before = &source[..at.min(source.len())];

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::fault::FunctionFault;
+use crate::fault::{FunctionFault, code};
 use crate::sql::Database;
 use crate::tree::Page;
 use crate::value::{Table, Text};
@@ -76,15 +76,20 @@ pub trait Files {
     fn read(&self, name: &str) -> Result<Vec<u8>, FunctionFault>;
     /// Replaces the whole content, or makes the file.
     fn write(&self, name: &str, content: &[u8]) -> Result<(), FunctionFault>;
-    /// Adds to the end, or makes the file.
+    /// Adds lines to the end, or makes the file.
     fn append(&self, name: &str, content: &[u8]) -> Result<(), FunctionFault>;
+    /// Replaces the content by what is made of it, which nobody else changes meanwhile.
+    fn change(&self, name: &str, change: &mut ContentChange<'_>) -> Result<(), FunctionFault>;
     /// Whether there is such a file.
     fn exists(&self, name: &str) -> Result<bool, FunctionFault>;
     /// Removes a file.
     fn remove(&self, name: &str) -> Result<(), FunctionFault>;
 }
 
-/// Key and value of an entry.
+/// Makes a new content of a file's old one.
+pub type ContentChange<'c> = dyn FnMut(&[u8]) -> Result<Vec<u8>, FunctionFault> + 'c;
+
+/// Key and value of an entry. An index is joined to the key by a NUL byte.
 pub type RegistryEntry = (Vec<u8>, Vec<u8>);
 
 /// Registries (`DTWR_`): named sets of entries that last.
@@ -93,10 +98,50 @@ pub trait Registries {
     fn create(&self, registry: &str) -> Result<(), FunctionFault>;
     /// Removes a registry.
     fn delete(&self, registry: &str) -> Result<(), FunctionFault>;
-    /// Entries as pairs of key and value; an index is joined to the key by a NUL byte.
+    /// All entries.
     fn entries(&self, registry: &str) -> Result<Vec<RegistryEntry>, FunctionFault>;
-    /// Sets an entry, or removes it.
-    fn set(&self, registry: &str, key: &[u8], value: Option<&[u8]>) -> Result<(), FunctionFault>;
+    /// Changes entries, which nobody else changes meanwhile.
+    fn change(&self, registry: &str, change: &RegistryChange<'_>) -> Result<(), FunctionFault>;
+}
+
+/// A change of a registry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RegistryChange<'c> {
+    /// Adds an entry with this key and value, which is not there.
+    Add(&'c [u8], &'c [u8]),
+    /// Gives the entry with this key, which is there, a value.
+    Update(&'c [u8], &'c [u8]),
+    /// Removes the entry with this key, which is there.
+    Remove(&'c [u8]),
+    /// Removes all.
+    Clear,
+}
+
+impl RegistryChange<'_> {
+    /// Changes these entries, or says why not.
+    pub fn apply(&self, entries: &mut Vec<RegistryEntry>) -> Result<(), FunctionFault> {
+        let place = |key: &[u8]| entries.iter().position(|(known, _)| known == key);
+        let missing = || FunctionFault::new(code::NO_ENTRY, "the registry has no such entry");
+        match *self {
+            Self::Add(key, value) => match place(key) {
+                None => entries.push((key.to_vec(), value.to_vec())),
+                Some(_) => {
+                    let message = "the registry has this entry already";
+                    return Err(FunctionFault::new(code::EXISTS, message));
+                }
+            },
+            Self::Update(key, value) => {
+                let place = place(key).ok_or_else(missing)?;
+                entries[place].1 = value.to_vec();
+            }
+            Self::Remove(key) => {
+                let place = place(key).ok_or_else(missing)?;
+                entries.remove(place);
+            }
+            Self::Clear => entries.clear(),
+        }
+        Ok(())
+    }
 }
 
 /// A visit that lasts over several requests: what persistent macros ask for.
@@ -273,8 +318,8 @@ impl PagePrograms for Absent {
 
 fn no_files<T>() -> Result<T, FunctionFault> {
     Err(FunctionFault::new(
-        2000,
-        "pages may use no files here; FFI_PATH says where they may",
+        code::NO_FILE,
+        "pages may use no files here; `files` of the config names a folder where they may",
     ))
 }
 
@@ -291,6 +336,10 @@ impl Files for Absent {
         no_files()
     }
 
+    fn change(&self, _: &str, _: &mut ContentChange<'_>) -> Result<(), FunctionFault> {
+        no_files()
+    }
+
     fn exists(&self, _: &str) -> Result<bool, FunctionFault> {
         Ok(false)
     }
@@ -301,7 +350,10 @@ impl Files for Absent {
 }
 
 fn no_registries<T>() -> Result<T, FunctionFault> {
-    Err(FunctionFault::new(3001, "pages may use no registries here"))
+    Err(FunctionFault::new(
+        code::NO_REGISTRY,
+        "pages may use no registries here; `registries` of the config names a folder for them",
+    ))
 }
 
 impl Registries for Absent {
@@ -317,7 +369,7 @@ impl Registries for Absent {
         no_registries()
     }
 
-    fn set(&self, _: &str, _: &[u8], _: Option<&[u8]>) -> Result<(), FunctionFault> {
+    fn change(&self, _: &str, _: &RegistryChange<'_>) -> Result<(), FunctionFault> {
         no_registries()
     }
 }

@@ -1,5 +1,7 @@
 //! How much one run of a page may use. Each limit is told by its name when it is reached.
 
+use std::time::Duration;
+
 /// The limits of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageLimits {
@@ -23,8 +25,33 @@ pub struct PageLimits {
     pub variables_max: usize,
     /// Cells of one table.
     pub cells_max: usize,
+    /// Uses of flat files and registries.
+    pub files_max: u32,
+    /// Rows of one flat file that is read or changed.
+    pub file_rows_max: usize,
     /// Bytes kept before they are handed on.
     pub piece_bytes: usize,
+}
+
+/// The limits of flat files and registries, whoever uses them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileLimits {
+    /// Bytes of one file that is read or written.
+    pub bytes_max: u64,
+    /// Entries of one registry.
+    pub entries_max: usize,
+    /// How long a run waits for another that changes the same file or registry.
+    pub lock_wait: Duration,
+}
+
+impl Default for FileLimits {
+    fn default() -> Self {
+        Self {
+            bytes_max: 16 << 20,
+            entries_max: 100_000,
+            lock_wait: Duration::from_secs(5),
+        }
+    }
 }
 
 impl Default for PageLimits {
@@ -40,6 +67,8 @@ impl Default for PageLimits {
             value_bytes_max: 16 << 20,
             variables_max: 20_000,
             cells_max: 1_000_000,
+            files_max: 1_000,
+            file_rows_max: 1_000_000,
             piece_bytes: 16 << 10,
         }
     }
@@ -60,6 +89,10 @@ pub struct PageUse {
     pub includes: u32,
     /// Statements given to a database.
     pub statements: u32,
+    /// Uses of flat files and registries.
+    pub files: u32,
+    /// Those that a limit refused.
+    pub refused_files: u32,
     /// Values left out of the output because nothing makes them safe where they stood.
     pub refused_outputs: u32,
 }

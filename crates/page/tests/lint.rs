@@ -154,3 +154,26 @@ fn what_a_page_uses_is_told_with_how_common_it_is() {
         .collect();
     assert_eq!(used, ["DTW_ADD A", "DTW_EVAL B"]);
 }
+
+#[test]
+fn names_of_files_that_a_client_has_a_say_in_are_told() {
+    let source = "%DEFINE { t = %TABLE f = \"list.txt\" %}
+%DEFINE(PROTECTED) own = \"own.txt\"
+%HTML(a) {
+  @DTWF_READ(\"x.txt\", \"ASCIITEXT\", \"\", t) @DTWF_rEXISTS(own) @DTWR_OPENREG(\"r\")
+  @DTWF_READ(f, \"ASCIITEXT\", \"\", t)
+  @DTWF_rEXISTS(\"list.$(q)\")
+  @DTWF_COPY(\"x.txt\", q)
+  @DTWR_OPENREG(user)
+  @DTWF_SEARCH(\"x.txt\", \"ASCIITEXT\", \"\", t, q)
+%}
+";
+    let wanted = "5 Note file-name: DTWF_READ: a client that sends f says which file this is; \
+%DEFINE(PROTECTED) makes it the page's alone
+6 Warning file-name: DTWF_EXISTS: a client may say which file this is, of all that pages may use
+7 Warning file-name: DTWF_COPY: a client may say which file this is, of all that pages may use
+8 Warning file-name: DTWR_OPENREG: a client may say which registry this is, of all that pages may \
+use
+";
+    assert_eq!(found(source), wanted);
+}

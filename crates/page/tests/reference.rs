@@ -1,7 +1,7 @@
 //! The page about the language says what the tables of the program say.
 
 use hob_page::builtin::reference;
-use hob_page::limits::PageLimits;
+use hob_page::limits::{FileLimits, PageLimits};
 use hob_page::lint::RULES;
 use hob_page::request::CONTROL_VARIABLES;
 
@@ -62,6 +62,7 @@ fn the_page_names_every_variable_a_client_cannot_set() {
 fn the_page_names_the_limits_there_are() {
     let page = page();
     let limits = PageLimits::default();
+    let files = FileLimits::default();
     for (what, number) in [
         ("steps of a run", limits.steps_max),
         ("turns of `%WHILE`", limits.turns_max),
@@ -69,13 +70,22 @@ fn the_page_names_the_limits_there_are() {
         ("files included", limits.includes_max.into()),
         ("variables", limits.variables_max as u64),
         ("cells of a table", limits.cells_max as u64),
+        ("uses of flat files and registries", limits.files_max.into()),
+        ("rows of a flat file", limits.file_rows_max as u64),
+        ("entries of a registry", files.entries_max as u64),
+        ("bytes of a flat file or registry", files.bytes_max >> 20),
     ] {
         let digits = number.to_string();
         let groups = digits.as_bytes().rchunks(3).rev();
         let groups: Vec<&str> = groups
             .filter_map(|group| std::str::from_utf8(group).ok())
             .collect();
-        let row = format!("| {what} | {} |", groups.join(","));
+        let unit = if what.starts_with("bytes") {
+            " MiB"
+        } else {
+            ""
+        };
+        let row = format!("| {what} | {}{unit} |", groups.join(","));
         assert!(page.contains(&row), "{row}");
     }
     assert!(page.contains(&format!(

@@ -107,6 +107,7 @@ fn completed(sample: &str) -> String {
 const FOLDERS: &[&str] = &[
     "root = \"",
     "files = \"",
+    "registries = \"",
     "dir = \"",
     "cgi = \"",
     "scripts = \"",

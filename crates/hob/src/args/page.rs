@@ -27,7 +27,10 @@ Examples:
   hob page run stock.d2w list --database postgres://ann@db.example/stock
       over PostgreSQL; a password that is not in the URL is that of PGPASSWORD
 
-Programs, flat files and registries are a server's to allow: a page that asks for one is told so.
+  hob page run guests.d2w sign name=Ann --files data
+      with the flat files and registries of this folder; else they are in that of the page
+
+Programs are a server's to allow: a page that asks for one is told so.
 
 Exit codes:
   0  the page was printed
@@ -106,9 +109,12 @@ pub(crate) struct PageRunOptions {
     /// postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "URL")]
     pub(crate) database: Option<String>,
-    /// Let statements write nothing
-    #[arg(long, requires = "database")]
+    /// Let statements write nothing, and change no flat files and registries
+    #[arg(long)]
     pub(crate) read_only: bool,
+    /// Folder of flat files and registries; that of the page when it is not given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) files: Option<PathBuf>,
     /// Initialization file of the pages
     #[arg(long, value_name = "FILE")]
     pub(crate) ini: Option<PathBuf>,

@@ -1,15 +1,38 @@
-//! What a run from a terminal has besides files and a database: a clock and a visit of one request.
-//! Programs, flat files and registries are not there, and say so.
+//! What a run from a terminal has besides a database: a clock, a visit of one request, and the
+//! flat files and registries of a folder. Programs are not there, and say so.
 
 use std::cell::Cell;
+use std::path::Path;
 use std::time::Instant;
 
 use hob_page::fault::FunctionFault;
-use hob_page::host::{
-    CivilTime, Files, PageClock, PagePrograms, PageVisits, ProgramAnswer, ProgramCall, Registries,
-    RegistryEntry,
-};
+use hob_page::files::{FileFolder, FlatFiles, RegistryFiles, SearchedFolders};
+use hob_page::host::{CivilTime, PageClock, PagePrograms, PageVisits, ProgramAnswer, ProgramCall};
+use hob_page::limits::FileLimits;
 use hob_server::local_time;
+
+use crate::args::PageRunOptions;
+
+use super::PageIni;
+
+/// Flat files and registries below the folder that was named, or that of the page.
+pub(super) fn flat_files(options: &PageRunOptions, ini: &PageIni) -> (FlatFiles, RegistryFiles) {
+    let own = options.file.parent().filter(|path| *path != Path::new(""));
+    let path = options.files.as_deref().or(own).unwrap_or(Path::new("."));
+    let folder = FileFolder {
+        path: path.to_path_buf(),
+        is_writable: !options.read_only,
+        limits: FileLimits::default(),
+        is_over: || false,
+    };
+    let searched = SearchedFolders::of(path, &ini.ini, &ini.folder);
+    for refused in &searched.refused {
+        let (refused, path) = (refused.display(), path.display());
+        eprintln!("hob: FFI_PATH: {refused} is not below {path}");
+    }
+    let registries = RegistryFiles::new(folder.clone());
+    (FlatFiles::new(folder, searched), registries)
+}
 
 /// The surroundings of a run.
 pub(super) struct Terminal {
@@ -70,56 +93,5 @@ impl PagePrograms for Terminal {
             -1,
             format!("`hob page run` starts no programs: {name:?} is a server's to start"),
         ))
-    }
-}
-
-fn no_files<T>(name: &str) -> Result<T, FunctionFault> {
-    let message =
-        format!("`hob page run` has no flat files: {name:?} is a server's to open, by FFI_PATH");
-    Err(FunctionFault::new(2000, message))
-}
-
-impl Files for Terminal {
-    fn read(&self, name: &str) -> Result<Vec<u8>, FunctionFault> {
-        no_files(name)
-    }
-
-    fn write(&self, name: &str, _: &[u8]) -> Result<(), FunctionFault> {
-        no_files(name)
-    }
-
-    fn append(&self, name: &str, _: &[u8]) -> Result<(), FunctionFault> {
-        no_files(name)
-    }
-
-    fn exists(&self, name: &str) -> Result<bool, FunctionFault> {
-        no_files(name)
-    }
-
-    fn remove(&self, name: &str) -> Result<(), FunctionFault> {
-        no_files(name)
-    }
-}
-
-fn no_registries<T>(registry: &str) -> Result<T, FunctionFault> {
-    let message = format!("`hob page run` has no registries: {registry:?} is a server's to open");
-    Err(FunctionFault::new(3001, message))
-}
-
-impl Registries for Terminal {
-    fn create(&self, registry: &str) -> Result<(), FunctionFault> {
-        no_registries(registry)
-    }
-
-    fn delete(&self, registry: &str) -> Result<(), FunctionFault> {
-        no_registries(registry)
-    }
-
-    fn entries(&self, registry: &str) -> Result<Vec<RegistryEntry>, FunctionFault> {
-        no_registries(registry)
-    }
-
-    fn set(&self, registry: &str, _: &[u8], _: Option<&[u8]>) -> Result<(), FunctionFault> {
-        no_registries(registry)
     }
 }

@@ -9,7 +9,6 @@ use hob_page::fault::PageFaultKind;
 use hob_page::host::{Host, PageHead, Sink, SinkGone};
 use hob_page::request::{PageRequest, is_for_clients};
 use hob_page::run::{PageSettings, run as run_page};
-use hob_page::sql::Database;
 use hob_page::sql_page::SqlPage;
 use hob_page::tree::Page;
 
@@ -18,7 +17,7 @@ use crate::args::{PageRunOptions, Surroundings};
 use crate::{escape, output};
 
 use super::folder::PageFolders;
-use super::host::Terminal;
+use super::host::{Terminal, flat_files};
 use super::told::RunTold;
 use super::{PageIni, database, failure, read, statements};
 
@@ -38,34 +37,34 @@ pub(super) fn run(
     let request = request(&page, options)?;
     let folders = PageFolders::of(&options.file, &ini).map_err(|text| failure(1, text))?;
     let database = database::open(options, &surroundings.environment)?;
+    let (files, registries) = flat_files(options, &ini);
     let settings = PageSettings {
         ini: ini.ini,
         ..PageSettings::default()
     };
     let environment = told_environment(&surroundings.environment);
-    let told = (&request, &environment);
-    answer(&page, told, &settings, &folders, &*database, options)
+    let terminal = Terminal::new();
+    let host = Host {
+        environment: &environment,
+        sources: &folders,
+        database: Some(&*database),
+        programs: &terminal,
+        files: &files,
+        registries: &registries,
+        visits: &terminal,
+        clock: &terminal,
+    };
+    answer(&page, &request, &settings, host, &terminal, options)
 }
 
 fn answer(
     page: &Arc<Page>,
-    (request, environment): (&PageRequest, &Vec<(String, Vec<u8>)>),
+    request: &PageRequest,
     settings: &PageSettings,
-    folders: &PageFolders,
-    database: &dyn Database,
+    host: Host<'_>,
+    terminal: &Terminal,
     options: &PageRunOptions,
 ) -> Result<(), CommandFailure> {
-    let terminal = Terminal::new();
-    let host = Host {
-        environment,
-        sources: folders,
-        database: Some(database),
-        programs: &terminal,
-        files: &terminal,
-        registries: &terminal,
-        visits: &terminal,
-        clock: &terminal,
-    };
     let mut printer = PagePrinter::new(options.trace);
     let mut told = RunTold::new(options.trace);
     let outcome = run_page(

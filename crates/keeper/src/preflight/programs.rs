@@ -81,6 +81,12 @@ impl ProgramCheck<'_, '_, '_> {
         self.is_allowed(denied, spot)
     }
 
+    /// The server may write to a folder, which is told when it may not.
+    pub fn server_writes(&mut self, folder: &Path, spot: Spot) {
+        let denied = self.server.denied(folder, Want::Write);
+        self.is_allowed(denied, spot);
+    }
+
     /// False when its account may not enter a folder, which is told then.
     pub fn enters(&mut self, folder: &Path, spot: Spot) -> bool {
         let denied = entering(&self.sight, folder);

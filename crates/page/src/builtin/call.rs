@@ -129,6 +129,9 @@ pub(crate) trait Services {
     fn exit(&mut self);
     /// Whether anything but blanks was printed.
     fn has_printed(&self) -> bool;
+    /// Counts a use of a file or a registry; refused where there were too many.
+    fn use_file(&mut self) -> Result<(), FunctionFault>;
+    fn file_rows_max(&self) -> usize;
     fn cells_max(&self) -> usize;
     fn value_bytes_max(&self) -> usize;
 }

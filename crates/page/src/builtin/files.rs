@@ -1,235 +1,288 @@
 //! Flat files (`DTWF_`): tables of lines, or of values between delimiters.
 
-use crate::fault::FunctionFault;
+use crate::fault::{FunctionFault, code};
+use crate::host::Files;
 use crate::value::{Table, Text, ValueOrigin};
 
 use super::call::{Answer, BuiltInCall, bad_value};
-
-const DELIMITER_BYTES_MAX: usize = 256;
+use super::rows::RowFormat;
 
 fn done() -> Answer {
     Ok(Text::new())
 }
 
-/// How a file's lines are rows: whole, or cut at a delimiter.
-struct Transform {
-    delimiter: Option<Vec<u8>>,
+/// The files of the run, of which this is one more use.
+fn files<'c>(call: &'c mut BuiltInCall<'_>) -> Result<&'c dyn Files, FunctionFault> {
+    call.services.use_file()?;
+    Ok(call.services.host().files)
 }
 
-fn transform(call: &BuiltInCall<'_>) -> Result<Transform, FunctionFault> {
-    let name = call.string(1).to_ascii_uppercase();
-    let delimiter = call.string(2).replace("\\0", "\0").into_bytes();
-    match &*name {
-        "ASCIITEXT" => Ok(Transform { delimiter: None }),
-        "DELIMITED" if (1..=DELIMITER_BYTES_MAX).contains(&delimiter.len()) => Ok(Transform {
-            delimiter: Some(delimiter),
-        }),
-        "DELIMITED" => bad_value("the delimiter has 1 to 256 characters"),
-        _ => bad_value("the transform is neither ASCIITEXT nor DELIMITED"),
+/// How the file is written, by arguments 2 and 3.
+fn format(call: &BuiltInCall<'_>) -> Result<RowFormat, FunctionFault> {
+    let name = call.string(1);
+    if name.eq_ignore_ascii_case("ASCIITEXT") {
+        return Ok(RowFormat::text());
     }
-}
-
-impl Transform {
-    fn rows(&self, content: &[u8]) -> Vec<Vec<Text>> {
-        let content = content.strip_suffix(b"\n").unwrap_or(content);
-        if content.is_empty() {
-            return Vec::new();
-        }
-        let lines = content.split(|byte| *byte == b'\n');
-        let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-        lines.map(|line| self.cells(line)).collect()
+    if !name.eq_ignore_ascii_case("DELIMITED") {
+        return bad_value("the transform is neither ASCIITEXT nor DELIMITED");
     }
-
-    fn cells(&self, line: &[u8]) -> Vec<Text> {
-        let text = |bytes: &[u8]| Text::of_data(bytes, ValueOrigin::File);
-        let Some(delimiter) = &self.delimiter else {
-            return vec![text(line)];
-        };
-        let mut cells = Vec::new();
-        let mut rest = line;
-        while let Some(at) = memchr::memmem::find(rest, delimiter) {
-            cells.push(text(&rest[..at]));
-            rest = &rest[at + delimiter.len()..];
-        }
-        cells.push(text(rest));
-        cells
-    }
-
-    fn content(&self, rows: &[Vec<Text>]) -> Vec<u8> {
-        let mut content = Vec::new();
-        for row in rows {
-            for (column, cell) in row.iter().enumerate() {
-                if column > 0 {
-                    content.extend_from_slice(self.delimiter.as_deref().unwrap_or(b" "));
-                }
-                let is_line_end = |byte: &&u8| !matches!(byte, b'\r' | b'\n');
-                content.extend(cell.bytes().iter().filter(is_line_end));
-            }
-            content.push(b'\n');
-        }
-        content
+    let delimiter = call.string(2).replace("\\0", "\0");
+    match RowFormat::delimited(delimiter.as_bytes()) {
+        Some(format) => Ok(format),
+        None => bad_value("the delimiter has 1 to 256 characters, and no line's end among them"),
     }
 }
 
-fn content_of(call: &BuiltInCall<'_>) -> Result<Vec<u8>, FunctionFault> {
-    call.services.host().files.read(&call.string(0))
+fn content(call: &mut BuiltInCall<'_>) -> Result<Vec<u8>, FunctionFault> {
+    let name = call.string(0);
+    files(call)?.read(&name)
 }
 
-/// Puts rows into a table, as many as it takes.
-fn fill(call: &BuiltInCall<'_>, table: &mut Table, rows: Vec<Vec<Text>>) -> Answer {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    table.clear();
-    let names = (1..=columns).map(|column| Text::of_macro(format!("Column{column}")));
-    table.columns = names.collect();
-    for mut row in rows {
-        if !table.has_room() || table.cell_count() + columns > call.services.cells_max() {
-            break;
+/// Lines of a file, if they are not too many.
+fn lines(content: &[u8], rows_max: usize) -> Result<Vec<&[u8]>, FunctionFault> {
+    match RowFormat::lines(content).nth(rows_max) {
+        None => Ok(RowFormat::lines(content).collect()),
+        Some(_) => {
+            let message = format!("the file has more than {rows_max} rows");
+            Err(FunctionFault::new(code::LIMIT, message))
         }
-        row.resize(columns, Text::new());
-        table.rows.push(row);
     }
-    done()
+}
+
+/// A count, where 0 and nothing are any number.
+fn any_count(call: &BuiltInCall<'_>, index: usize) -> Result<usize, FunctionFault> {
+    Ok(match call.count_or(index, 0)? {
+        0 => usize::MAX,
+        count => count,
+    })
+}
+
+/// A row counted from one, as an index; the first one where nothing is said.
+fn first_row(call: &BuiltInCall<'_>, index: usize) -> Result<usize, FunctionFault> {
+    Ok(call.count_or(index, 1)?.saturating_sub(1))
+}
+
+/// Rows that are read for a table.
+struct ReadRows {
+    rows: Vec<Vec<Text>>,
+    columns: usize,
+    columns_max: usize,
+    cells_max: usize,
+}
+
+impl ReadRows {
+    fn add(&mut self, mut cells: Vec<Vec<u8>>) -> Result<(), FunctionFault> {
+        cells.truncate(self.columns_max);
+        self.columns = self.columns.max(cells.len());
+        if (self.rows.len() + 1).saturating_mul(self.columns) > self.cells_max {
+            let message = format!("the table would have more than {} cells", self.cells_max);
+            return Err(FunctionFault::new(code::LIMIT, message));
+        }
+        let cells = cells.into_iter();
+        let cells = cells.map(|cell| Text::of_data(cell, ValueOrigin::File));
+        self.rows.push(cells.collect());
+        Ok(())
+    }
+
+    /// Puts them into a table.
+    fn fill(mut self, table: &mut Table) {
+        table.clear();
+        let names = (1..=self.columns).map(|column| Text::of_macro(format!("Column{column}")));
+        table.columns = names.collect();
+        for row in &mut self.rows {
+            row.resize(self.columns, Text::new());
+        }
+        table.rows = self.rows;
+    }
 }
 
 pub(super) fn exists(call: &mut BuiltInCall<'_>) -> Answer {
-    let is_there = call.services.host().files.exists(&call.string(0))?;
+    let name = call.string(0);
+    let is_there = files(call)?.exists(&name)?;
     Ok(Text::of_macro(if is_there { "Y" } else { "N" }))
 }
 
 /// Files are open while they are read or written, so opening only looks whether that may be.
 pub(super) fn open(call: &mut BuiltInCall<'_>) -> Answer {
     let mode = call.option(1, b'R');
-    let files = call.services.host().files;
     let name = call.string(0);
+    let files = files(call)?;
     match mode {
-        b'R' if !files.exists(&name)? => {
-            return Err(FunctionFault::new(
-                2000,
-                format!("there is no file {name:?}"),
-            ));
-        }
-        b'W' => files.write(&name, b"")?,
-        _ => {}
+        b'R' => match files.exists(&name)? {
+            true => done(),
+            false => {
+                let message = format!("there is no file {name:?}");
+                Err(FunctionFault::new(code::NO_FILE, message))
+            }
+        },
+        b'W' => files.write(&name, b"").map(|()| Text::new()),
+        b'A' => files.append(&name, b"").map(|()| Text::new()),
+        _ => bad_value("the mode is none of r, w, a, r+, w+ and a+"),
     }
-    done()
 }
 
 pub(super) fn close(_: &mut BuiltInCall<'_>) -> Answer {
     done()
 }
 
-pub(super) fn read(call: &mut BuiltInCall<'_>) -> Answer {
-    let transform = transform(call)?;
-    let mut rows = transform.rows(&content_of(call)?);
-    if call.has(6) {
-        let start = call.index(6)?.min(rows.len());
-        rows.drain(..start);
-    }
-    if call.has(5) {
-        rows.truncate(call.count(5)?);
-    }
+/// Reads rows of a window into the table, as many as it takes.
+fn read_rows(
+    call: &mut BuiltInCall<'_>,
+    (start, count): (usize, usize),
+    is_wanted: impl Fn(&[Vec<u8>]) -> bool,
+) -> Answer {
+    let format = format(call)?;
+    let content = content(call)?;
+    let lines = lines(&content, call.services.file_rows_max())?;
     let table = call.table(3)?;
     let mut table = table.borrow_mut();
-    fill(call, &mut table, rows)
-}
-
-/// Writes a file anew.
-fn put(call: &BuiltInCall<'_>, name: usize, content: &[u8]) -> Answer {
-    let files = call.services.host().files;
-    files.write(&call.string(name), content)?;
+    let mut read = ReadRows {
+        rows: Vec::new(),
+        columns: 0,
+        columns_max: table.shape.columns_max.unwrap_or(usize::MAX),
+        cells_max: call.services.cells_max(),
+    };
+    let rows_max = table.shape.rows_max.unwrap_or(usize::MAX);
+    for line in lines.into_iter().skip(start).take(count) {
+        if read.rows.len() >= rows_max {
+            break;
+        }
+        let cells = format.cells(line);
+        if is_wanted(&cells) {
+            read.add(cells)?;
+        }
+    }
+    read.fill(&mut table);
     done()
 }
 
-/// Writes a file anew, with its rows changed.
-fn change(
-    call: &mut BuiltInCall<'_>,
-    change: impl FnOnce(&mut BuiltInCall<'_>, &mut Vec<Vec<Text>>) -> Result<(), FunctionFault>,
-) -> Answer {
-    let transform = transform(call)?;
-    let mut rows = transform.rows(&content_of(call)?);
-    change(call, &mut rows)?;
-    put(call, 0, &transform.content(&rows))
-}
-
-/// The rows of the table that is given, as a file has them.
-fn content_of_table(call: &mut BuiltInCall<'_>) -> Result<Vec<u8>, FunctionFault> {
-    let transform = transform(call)?;
-    let table = call.table(3)?;
-    let content = transform.content(&table.borrow().rows);
-    Ok(content)
-}
-
-pub(super) fn write(call: &mut BuiltInCall<'_>) -> Answer {
-    let content = content_of_table(call)?;
-    put(call, 0, &content)
-}
-
-pub(super) fn append(call: &mut BuiltInCall<'_>) -> Answer {
-    let content = content_of_table(call)?;
-    let files = call.services.host().files;
-    files.append(&call.string(0), &content)?;
-    done()
-}
-
-/// Replaces rows from `start` on by those of the table.
-pub(super) fn update(call: &mut BuiltInCall<'_>) -> Answer {
-    change(call, |call, rows| {
-        let table = call.table(3)?;
-        let count = call.count_or(5, table.borrow().rows.len())?;
-        let start = call.count_or(6, 1)?.saturating_sub(1).min(rows.len());
-        let end = start.saturating_add(count).min(rows.len());
-        rows.splice(start..end, table.borrow().rows.iter().take(count).cloned());
-        Ok(())
-    })
-}
-
-/// Puts the table's rows behind row `start`.
-pub(super) fn insert(call: &mut BuiltInCall<'_>) -> Answer {
-    change(call, |call, rows| {
-        let table = call.table(3)?;
-        let start = call.count_or(5, rows.len())?.min(rows.len());
-        let count = call.count_or(6, usize::MAX)?;
-        rows.splice(
-            start..start,
-            table.borrow().rows.iter().take(count).cloned(),
-        );
-        Ok(())
-    })
-}
-
-pub(super) fn delete(call: &mut BuiltInCall<'_>) -> Answer {
-    change(call, |call, rows| {
-        let start = call.count_or(4, 1)?.saturating_sub(1).min(rows.len());
-        let count = call.count_or(5, usize::MAX)?;
-        let end = start.saturating_add(count).min(rows.len());
-        rows.drain(start..end);
-        Ok(())
-    })
+pub(super) fn read(call: &mut BuiltInCall<'_>) -> Answer {
+    let window = (first_row(call, 6)?, any_count(call, 5)?);
+    read_rows(call, window, |_| true)
 }
 
 /// Rows in which some value contains the text.
 pub(super) fn search(call: &mut BuiltInCall<'_>) -> Answer {
-    let transform = transform(call)?;
-    let mut rows = transform.rows(&content_of(call)?);
     let sought = call.text(4);
-    let start = call.count_or(7, 1)?.saturating_sub(1).min(rows.len());
-    rows.drain(..start);
-    rows.truncate(call.count_or(6, usize::MAX)?);
-    rows.retain(|row| {
-        let mut cells = row.iter();
-        cells.any(|cell| memchr::memmem::find(cell.bytes(), sought.bytes()).is_some())
-    });
+    let window = (first_row(call, 7)?, any_count(call, 6)?);
+    read_rows(call, window, |cells| {
+        let mut cells = cells.iter();
+        cells.any(|cell| memchr::memmem::find(cell, sought.bytes()).is_some())
+    })
+}
+
+/// The rows of the table that is given, each as a file has it.
+fn written_rows(
+    call: &BuiltInCall<'_>,
+    (start, count): (usize, usize),
+) -> Result<Vec<Vec<u8>>, FunctionFault> {
+    let format = format(call)?;
     let table = call.table(3)?;
-    let mut table = table.borrow_mut();
-    fill(call, &mut table, rows)
+    let table = table.borrow();
+    let rows = table.rows.iter().skip(start).take(count).map(|row| {
+        let mut written = Vec::new();
+        format.push_row(row.iter().map(Text::bytes), &mut written);
+        written
+    });
+    Ok(rows.collect())
+}
+
+pub(super) fn write(call: &mut BuiltInCall<'_>) -> Answer {
+    let window = (first_row(call, 6)?, any_count(call, 5)?);
+    let content = written_rows(call, window)?.concat();
+    let name = call.string(0);
+    files(call)?.write(&name, &content)?;
+    done()
+}
+
+pub(super) fn append(call: &mut BuiltInCall<'_>) -> Answer {
+    let content = written_rows(call, (0, usize::MAX))?.concat();
+    let name = call.string(0);
+    files(call)?.append(&name, &content)?;
+    done()
+}
+
+/// Lines of a file that others take the place of.
+struct LineChange {
+    start: usize,
+    removed: usize,
+    rows: Vec<Vec<u8>>,
+}
+
+impl LineChange {
+    /// The file as it shall be. Lines that are not changed stay as they are, byte by byte.
+    fn apply(&self, content: &[u8], rows_max: usize) -> Result<Vec<u8>, FunctionFault> {
+        let lines = lines(content, rows_max)?;
+        let start = self.start.min(lines.len());
+        let end = start.saturating_add(self.removed).min(lines.len());
+        // An update adds no lines.
+        let rows = match self.removed {
+            0 => &self.rows[..],
+            _ => &self.rows[..self.rows.len().min(end - start)],
+        };
+        let mut changed = lines[..start].concat();
+        if !rows.is_empty() && !changed.is_empty() && !changed.ends_with(b"\n") {
+            changed.push(b'\n');
+        }
+        changed.extend(rows.iter().flatten());
+        changed.extend(lines[end..].iter().copied().flatten());
+        Ok(changed)
+    }
+
+    fn make(&self, call: &mut BuiltInCall<'_>) -> Answer {
+        let name = call.string(0);
+        let rows_max = call.services.file_rows_max();
+        files(call)?.change(&name, &mut |content| self.apply(content, rows_max))?;
+        done()
+    }
+}
+
+/// Replaces rows from `start` on by those of the table.
+pub(super) fn update(call: &mut BuiltInCall<'_>) -> Answer {
+    let rows = written_rows(call, (0, any_count(call, 5)?))?;
+    let start = first_row(call, 6)?;
+    if rows.is_empty() {
+        return done();
+    }
+    let removed = rows.len();
+    let change = LineChange {
+        start,
+        removed,
+        rows,
+    };
+    change.make(call)
+}
+
+/// Puts the table's rows behind row `start`.
+pub(super) fn insert(call: &mut BuiltInCall<'_>) -> Answer {
+    let change = LineChange {
+        start: call.count_or(5, usize::MAX)?,
+        removed: 0,
+        rows: written_rows(call, (0, any_count(call, 6)?))?,
+    };
+    change.make(call)
+}
+
+pub(super) fn delete(call: &mut BuiltInCall<'_>) -> Answer {
+    // Which row is not changed by how it is written; that it is written wrongly is told.
+    format(call)?;
+    let change = LineChange {
+        start: first_row(call, 4)?,
+        removed: any_count(call, 5)?,
+        rows: Vec::new(),
+    };
+    change.make(call)
 }
 
 pub(super) fn remove(call: &mut BuiltInCall<'_>) -> Answer {
-    call.services.host().files.remove(&call.string(0))?;
+    let name = call.string(0);
+    files(call)?.remove(&name)?;
     done()
 }
 
 pub(super) fn copy(call: &mut BuiltInCall<'_>) -> Answer {
-    let content = content_of(call)?;
-    put(call, 1, &content)
+    let content = content(call)?;
+    let name = call.string(1);
+    files(call)?.write(&name, &content)?;
+    done()
 }

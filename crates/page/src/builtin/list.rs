@@ -232,7 +232,7 @@ built_ins! {
     DTWF_INSERT Plain (file, transform, delimiter, {t}, [retry], [start], [rows]) B files::insert,
         "Puts the table's rows behind one of the file.";
     DTWF_OPEN Plain (file, mode, [retry]) B files::open,
-        "Looks whether a file can be used; `w` empties it.";
+        "Looks whether a file is there; `a` makes it, `w` empties it.";
     DTWF_READ Plain (file, transform, delimiter, {t}, [retry], [rows], [start]) B files::read,
         "Reads the file's rows into the table.";
     DTWF_REMOVE Plain (file, [retry]) B files::remove,
@@ -241,7 +241,7 @@ built_ins! {
         B files::search,
         "Reads the rows in which the text stands.";
     DTWF_UPDATE Plain (file, transform, delimiter, {t}, [retry], [rows], [start]) B files::update,
-        "Replaces rows by those of the table.";
+        "Replaces rows that are there by those of the table.";
     DTWF_WRITE Plain (file, transform, delimiter, {t}, [retry], [rows], [start]) B files::write,
         "Makes the file of the table's rows.";
     DTWR_ADDENTRY Plain (registry, name, value, [index]) B registry::addentry,

@@ -1,8 +1,9 @@
 //! Built-in functions: one table, from which the reader, the runs, the reference and the checks
 //! know them.
 //!
-//! `list` is the table; the other files hold what its rows name, by family. A function takes
-//! values and gives one; the run puts it into the variable or the text where it belongs.
+//! `list` is the table; the other files hold what its rows name, by family, and `rows` how flat
+//! files are written. A function takes values and gives one; the run puts it into the variable or
+//! the text where it belongs.
 
 mod call;
 mod decimal;
@@ -12,6 +13,7 @@ mod html_table;
 mod list;
 mod math;
 mod registry;
+mod rows;
 mod string;
 mod table;
 mod word;
@@ -19,3 +21,4 @@ mod word;
 pub use call::{BuiltIn, BuiltInForms, BuiltInParameter, CallForm, Tier};
 pub(crate) use call::{BuiltInArgument, BuiltInCall, Services, TableRef};
 pub use list::{LIST, find, reference};
+pub use rows::RowFormat;

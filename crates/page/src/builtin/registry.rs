@@ -1,6 +1,7 @@
 //! Registries (`DTWR_`): entries that last, by name and, if there is one, by index.
 
-use crate::fault::FunctionFault;
+use crate::fault::{FunctionFault, code};
+use crate::host::{Registries, RegistryChange, RegistryEntry};
 use crate::value::{Text, ValueOrigin};
 
 use super::call::{Answer, BuiltInCall};
@@ -20,24 +21,32 @@ fn key(call: &BuiltInCall<'_>, name: usize, index: usize) -> Vec<u8> {
     key
 }
 
-fn value_of(call: &BuiltInCall<'_>, key: &[u8]) -> Result<Option<Vec<u8>>, FunctionFault> {
-    let entries = call.services.host().registries.entries(&call.string(0))?;
-    let found = entries.into_iter().find(|(known, _)| known == key);
-    Ok(found.map(|(_, value)| value))
+/// The registries of the run, of which this is one more use.
+fn registries<'c>(call: &'c mut BuiltInCall<'_>) -> Result<&'c dyn Registries, FunctionFault> {
+    call.services.use_file()?;
+    Ok(call.services.host().registries)
 }
 
-fn missing<T>() -> Result<T, FunctionFault> {
-    Err(FunctionFault::new(3002, "the registry has no such entry"))
+fn entries(call: &mut BuiltInCall<'_>) -> Result<Vec<RegistryEntry>, FunctionFault> {
+    let registry = call.string(0);
+    registries(call)?.entries(&registry)
+}
+
+fn change(call: &mut BuiltInCall<'_>, change: &RegistryChange<'_>) -> Answer {
+    let registry = call.string(0);
+    registries(call)?.change(&registry, change)?;
+    done()
 }
 
 pub(super) fn create(call: &mut BuiltInCall<'_>) -> Answer {
-    call.services.host().registries.create(&call.string(0))?;
+    let registry = call.string(0);
+    registries(call)?.create(&registry)?;
     done()
 }
 
 /// Registries are open while they are used, so opening only looks whether there is one.
 pub(super) fn open(call: &mut BuiltInCall<'_>) -> Answer {
-    call.services.host().registries.entries(&call.string(0))?;
+    entries(call)?;
     done()
 }
 
@@ -46,69 +55,47 @@ pub(super) fn close(_: &mut BuiltInCall<'_>) -> Answer {
 }
 
 pub(super) fn clear(call: &mut BuiltInCall<'_>) -> Answer {
-    let registries = call.services.host().registries;
-    let registry = call.string(0);
-    for (key, _) in registries.entries(&registry)? {
-        registries.set(&registry, &key, None)?;
-    }
-    done()
+    change(call, &RegistryChange::Clear)
 }
 
 pub(super) fn delete(call: &mut BuiltInCall<'_>) -> Answer {
-    call.services.host().registries.delete(&call.string(0))?;
-    done()
-}
-
-fn set(call: &BuiltInCall<'_>, key: &[u8]) -> Answer {
-    let value = call.text(2);
-    let registries = call.services.host().registries;
-    registries.set(&call.string(0), key, Some(value.bytes()))?;
+    let registry = call.string(0);
+    registries(call)?.delete(&registry)?;
     done()
 }
 
 pub(super) fn addentry(call: &mut BuiltInCall<'_>) -> Answer {
-    let key = key(call, 1, 3);
-    match value_of(call, &key)? {
-        Some(_) => Err(FunctionFault::new(
-            3003,
-            "the registry has this entry already",
-        )),
-        None => set(call, &key),
-    }
+    let (key, value) = (key(call, 1, 3), call.text(2));
+    change(call, &RegistryChange::Add(&key, value.bytes()))
 }
 
 pub(super) fn updateentry(call: &mut BuiltInCall<'_>) -> Answer {
-    let key = key(call, 1, 3);
-    match value_of(call, &key)? {
-        Some(_) => set(call, &key),
-        None => missing(),
-    }
+    let (key, value) = (key(call, 1, 3), call.text(2));
+    change(call, &RegistryChange::Update(&key, value.bytes()))
 }
 
 /// `(registry, name [, index])`; the last argument of the plain form takes the value.
 pub(super) fn rtventry(call: &mut BuiltInCall<'_>) -> Answer {
-    match value_of(call, &key(call, 1, 2))? {
-        Some(value) => Ok(Text::of_data(value, ValueOrigin::File)),
-        None => missing(),
+    let key = key(call, 1, 2);
+    let entries = entries(call)?;
+    match entries.into_iter().find(|(known, _)| *known == key) {
+        Some((_, value)) => Ok(Text::of_data(value, ValueOrigin::File)),
+        None => Err(FunctionFault::new(
+            code::NO_ENTRY,
+            "the registry has no such entry",
+        )),
     }
 }
 
 pub(super) fn delentry(call: &mut BuiltInCall<'_>) -> Answer {
     let key = key(call, 1, 2);
-    match value_of(call, &key)? {
-        Some(_) => {
-            let registries = call.services.host().registries;
-            registries.set(&call.string(0), &key, None)?;
-            done()
-        }
-        None => missing(),
-    }
+    change(call, &RegistryChange::Remove(&key))
 }
 
 /// Fills a table with names and values: all, or those of one name with their indexes.
-fn list(call: &BuiltInCall<'_>, of: Option<&[u8]>, table: usize) -> Answer {
+fn list(call: &mut BuiltInCall<'_>, of: Option<&[u8]>, table: usize) -> Answer {
+    let entries = entries(call)?;
     let table = call.table(table)?;
-    let entries = call.services.host().registries.entries(&call.string(0))?;
     let mut table = table.borrow_mut();
     table.clear();
     table.columns = vec![Text::of_macro("Name"), Text::of_macro("Value")];
@@ -122,8 +109,12 @@ fn list(call: &BuiltInCall<'_>, of: Option<&[u8]>, table: usize) -> Answer {
             (None, Some(index)) => [name, b"(", index, b")"].concat(),
             (None, None) => name.to_vec(),
         };
-        if !table.has_room() || table.cell_count() + 2 > call.services.cells_max() {
+        if !table.has_room() {
             break;
+        }
+        if table.cell_count() + 2 > call.services.cells_max() {
+            let message = "the table would have more cells than one may";
+            return Err(FunctionFault::new(code::LIMIT, message));
         }
         let text = |bytes: Vec<u8>| Text::of_data(bytes, ValueOrigin::File);
         table.rows.push(vec![text(shown), text(value)]);

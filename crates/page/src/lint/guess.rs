@@ -271,6 +271,14 @@ impl Definitions {
         text
     }
 
+    /// What an argument comes to.
+    pub(super) fn argument(&self, page: &Page, argument: &Operand, guess: &Guess<'_>) -> Text {
+        match argument {
+            Operand::Variable { name, .. } => self.variable(page.name(*name), guess),
+            Operand::Value { body, .. } => self.text(page, body, guess),
+        }
+    }
+
     fn call(&self, page: &Page, call: &crate::tree::Call, guess: &Guess<'_>) -> Text {
         let Callee::BuiltIn(function, form) = call.callee else {
             return data();
@@ -292,10 +300,8 @@ impl Definitions {
         if counts.contains(&function.name) {
             return Text::of_macro("1");
         }
-        let arguments = call.arguments.iter().map(|argument| match argument {
-            Operand::Variable { name, .. } => self.variable(page.name(*name), guess),
-            Operand::Value { body, .. } => self.text(page, body, guess),
-        });
+        let arguments = call.arguments.iter();
+        let arguments = arguments.map(|argument| self.argument(page, argument, guess));
         let arguments: Vec<Text> = arguments.collect();
         let is_authors = !arguments.is_empty() && !arguments.iter().any(Text::has_data);
         let reads = [

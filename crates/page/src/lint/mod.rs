@@ -70,6 +70,10 @@ pub const RULES: &[(&str, &str)] = &[
     ("raw", "data is printed as it is, by `DTW_RAW`"),
     ("exec", "a program is started"),
     (
+        "file-name",
+        "a client has a say in the name of a file or registry",
+    ),
+    (
         "client-control",
         "a variable that controls a report is a client's to set",
     ),

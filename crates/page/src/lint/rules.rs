@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::builtin::{BuiltInForms, CallForm, Tier};
+use crate::builtin::{BuiltIn, BuiltInForms, CallForm, Tier};
 use crate::escape::{EscapeMode, HtmlPlace};
 use crate::fault::line_and_column;
 use crate::host::{SourceFault, Sources};
@@ -340,6 +340,7 @@ impl<'p> Checker<'p> {
                     let message = "this is printed as it is; it must not be what a visitor wrote";
                     self.add(call.at, LintLevel::Warning, "raw", message);
                 }
+                self.file_names(call, function);
                 let has_out = form == CallForm::Plain
                     && matches!(function.forms, BuiltInForms::Value | BuiltInForms::Change);
                 let given = call.arguments.len();
@@ -354,6 +355,45 @@ impl<'p> Checker<'p> {
                     let message = format!("{name} takes {least} to {most} arguments, not {given}");
                     self.add(call.at, LintLevel::Error, "argument-count", message);
                 }
+            }
+        }
+    }
+
+    /// Names of files and registries are best the author's.
+    fn file_names(&mut self, call: &Call, function: &BuiltIn) {
+        let (page, known) = (self.page, self.known);
+        let arguments = call.arguments.iter().zip(function.parameters);
+        let is_name = |name| ["file", "from", "to", "registry"].contains(&name);
+        let named = arguments.filter(|(_, parameter)| is_name(parameter.name));
+        if !function.name.starts_with("DTWF_") && !function.name.starts_with("DTWR_") {
+            return;
+        }
+        for (argument, parameter) in named {
+            let is_data = |overridden| {
+                let guess = Guess::new(&[], overridden);
+                known.argument(page, argument, &guess).has_data()
+            };
+            let what = match parameter.name {
+                "registry" => "registry",
+                _ => "file",
+            };
+            let name = function.name;
+            if is_data(None) {
+                let message = format!(
+                    "{name}: a client may say which {what} this is, of all that pages may use"
+                );
+                self.add(call.at, LintLevel::Warning, "file-name", message);
+                continue;
+            }
+            let names = known.overridable().into_iter();
+            let names: Vec<&str> = names.filter(|name| is_data(Some(name))).collect();
+            if !names.is_empty() {
+                let names = names.join(", ");
+                let message = format!(
+                    "{name}: a client that sends {names} says which {what} this is; \
+                     %DEFINE(PROTECTED) makes it the page's alone"
+                );
+                self.add(call.at, LintLevel::Note, "file-name", message);
             }
         }
     }

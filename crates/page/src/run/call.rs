@@ -6,7 +6,7 @@ use crate::builtin::{
     BuiltIn, BuiltInArgument, BuiltInCall, BuiltInForms, BuiltInParameter, CallForm, Services,
     TableRef,
 };
-use crate::fault::FunctionFault;
+use crate::fault::{FunctionFault, code};
 use crate::host::Host;
 use crate::tree::{
     BodyNode, Call, Callee, FunctionBody, Language, Name, NameKind, Operand, Symbol,
@@ -147,6 +147,7 @@ impl Runner<'_> {
         }
         let answer = answer.map(|value| value.or_nothing_of(origin));
         Ok(answer.map_err(|mut fault| {
+            self.used.refused_files += u32::from(fault.code == code::LIMIT);
             fault.message = format!("{}: {}", function.name, fault.message);
             fault
         }))
@@ -491,6 +492,20 @@ impl Services for Runner<'_> {
 
     fn has_printed(&self) -> bool {
         self.has_printed
+    }
+
+    fn use_file(&mut self) -> Result<(), FunctionFault> {
+        let files_max = self.settings.limits.files_max;
+        if self.used.files >= files_max {
+            let message = format!("a run uses files and registries {files_max} times at most");
+            return Err(FunctionFault::new(code::LIMIT, message));
+        }
+        self.used.files += 1;
+        Ok(())
+    }
+
+    fn file_rows_max(&self) -> usize {
+        self.settings.limits.file_rows_max
     }
 
     fn cells_max(&self) -> usize {

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use hob_page::fault::{FunctionFault, PageFault};
 use hob_page::host::{
-    CivilTime, Files, Host, PageClock, PageHead, PagePrograms, PageVisits, ProgramAnswer,
-    ProgramCall, Registries, Sink, SinkGone, SourceFault, Sources, Trace, TraceEvent,
+    CivilTime, ContentChange, Files, Host, PageClock, PageHead, PagePrograms, PageVisits,
+    ProgramAnswer, ProgramCall, Registries, RegistryChange, RegistryEntry, Sink, SinkGone,
+    SourceFault, Sources, Trace, TraceEvent,
 };
 use hob_page::request::PageRequest;
 use hob_page::run::{PageSettings, RunOutcome, SavedVariables, run};
@@ -93,7 +94,7 @@ impl PagePrograms for Echo {
     }
 }
 
-type Entries = HashMap<String, Vec<(Vec<u8>, Vec<u8>)>>;
+type Entries = HashMap<String, Vec<RegistryEntry>>;
 
 /// Files and registries, in memory.
 #[derive(Default)]
@@ -122,6 +123,11 @@ impl Files for Memory {
         Ok(())
     }
 
+    fn change(&self, name: &str, change: &mut ContentChange<'_>) -> Result<(), FunctionFault> {
+        let content = change(&self.read(name)?)?;
+        self.write(name, &content)
+    }
+
     fn exists(&self, name: &str) -> Result<bool, FunctionFault> {
         Ok(self.files.borrow().contains_key(name))
     }
@@ -145,17 +151,14 @@ impl Registries for Memory {
         removed.map(|_| ()).ok_or(missing(3001))
     }
 
-    fn entries(&self, registry: &str) -> Result<Vec<(Vec<u8>, Vec<u8>)>, FunctionFault> {
+    fn entries(&self, registry: &str) -> Result<Vec<RegistryEntry>, FunctionFault> {
         let registries = self.registries.borrow();
         registries.get(registry).cloned().ok_or(missing(3001))
     }
 
-    fn set(&self, registry: &str, key: &[u8], value: Option<&[u8]>) -> Result<(), FunctionFault> {
+    fn change(&self, registry: &str, change: &RegistryChange<'_>) -> Result<(), FunctionFault> {
         let mut registries = self.registries.borrow_mut();
-        let entries = registries.get_mut(registry).ok_or(missing(3001))?;
-        entries.retain(|(known, _)| known != key);
-        entries.extend(value.map(|value| (key.to_vec(), value.to_vec())));
-        Ok(())
+        change.apply(registries.get_mut(registry).ok_or(missing(3001))?)
     }
 }
 

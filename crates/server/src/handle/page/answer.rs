@@ -433,6 +433,8 @@ impl PageAsk {
 pub(super) fn count(counters: &ThreadCounters, used: &PageUse) {
     counters.page_statements.add(used.statements.into());
     counters.page_rows.add(used.rows);
+    counters.page_files.add(used.files.into());
+    counters.limit_page_files.add(used.refused_files.into());
     counters
         .page_refused_values
         .add(used.refused_outputs.into());

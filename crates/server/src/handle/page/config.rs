@@ -35,6 +35,12 @@ pub struct PagesSettings {
     pub others: Vec<DatabaseSettings>,
     /// The initialization file.
     pub ini: Option<PathBuf>,
+    /// Folder of flat files.
+    pub files: Option<PathBuf>,
+    /// Pages may write them.
+    pub writes_files: bool,
+    /// Folder of registries.
+    pub registries: Option<PathBuf>,
     /// How data is escaped.
     pub escape: EscapeMode,
     /// They may say who logs in to a database.
@@ -97,6 +103,8 @@ pub struct DatabaseSettings {
 pub struct PagesSpots {
     dir: Spot,
     ini: Spot,
+    files: Spot,
+    registries: Spot,
     database: Spot,
 }
 
@@ -136,6 +144,9 @@ impl Configured for Pages {
             database,
             others,
             ini: section.optional_path("ini").cloned(),
+            files: section.optional_path("files").cloned(),
+            writes_files: section.flag("files_write"),
+            registries: section.optional_path("registries").cloned(),
             escape: escape_mode(section.word("escape")),
             has_page_logins: section.flag("logins"),
             threads: section.number("threads"),
@@ -146,6 +157,8 @@ impl Configured for Pages {
         let spots = PagesSpots {
             dir: section.spot("dir"),
             ini: section.spot("ini"),
+            files: section.spot("files"),
+            registries: section.spot("registries"),
             database: section.spot("database"),
         };
         (settings, spots)
@@ -173,6 +186,18 @@ impl Configured for Pages {
         if let Some(ini) = &settings.ini {
             looked.file(ini, spots.ini, "a file of settings is needed", faults);
         }
+        for (folder, spot, is_written) in settings.flat_folders(spots) {
+            looked.folder(folder, spot, faults);
+            let is_within = folder.starts_with(&settings.dir) || settings.dir.starts_with(folder);
+            if is_written && is_within {
+                faults
+                    .warn(
+                        spot,
+                        "pages could write pages here, and whatever a page says is done",
+                    )
+                    .hint("name a folder that is neither in `dir` nor around it");
+            }
+        }
         let Some(database) = &settings.database else {
             return;
         };
@@ -193,6 +218,11 @@ impl Configured for Pages {
         look.server_enters(&settings.dir, spots.dir);
         if let Some(ini) = &settings.ini {
             look.needs(ini, Want::Read, spots.ini);
+        }
+        for (folder, spot, is_written) in settings.flat_folders(spots) {
+            if look.server_enters(folder, spot) && is_written {
+                look.server_writes(folder, spot);
+            }
         }
     }
 
@@ -322,6 +352,15 @@ pub(in crate::handle) fn check_named(root: &Section, faults: &mut Faults<'_>) {
 }
 
 impl PagesSettings {
+    /// Folders of flat files and registries, and whether pages write there.
+    fn flat_folders(&self, spots: &PagesSpots) -> impl Iterator<Item = (&Path, Spot, bool)> {
+        let files = self.files.as_deref();
+        let files = files.map(move |folder| (folder, spots.files, self.writes_files));
+        let registries = self.registries.as_deref();
+        let registries = registries.map(move |folder| (folder, spots.registries, true));
+        files.into_iter().chain(registries)
+    }
+
     /// Runs at once that may wait.
     pub(super) fn runs_max(&self) -> usize {
         let connections = self.database.as_ref().map(|database| database.connections);

@@ -42,10 +42,25 @@ pub(crate) static PAGE: SchemaTable = SchemaTable {
         SchemaKey::new("ini", Path, Nothing("none"))
             .says(
                 "The initialization file of Net.Data, as it is. Of its paths, MACRO_PATH and \
-                 INCLUDE_PATH name more folders of pages and of files that they include; relative \
-                 ones are relative to it.",
+                 INCLUDE_PATH name more folders of pages and of files that they include, FFI_PATH \
+                 folders below `files`; relative ones are relative to it.",
             )
             .example("\"db2www.ini\""),
+        SchemaKey::new("files", Path, Nothing("none"))
+            .says(
+                "Folder of flat files (`DTWF_`). Pages read files below it and no others, and look \
+                 for them in the folders of FFI_PATH that are below it.",
+            )
+            .example("\"data\"")
+            .aka(&["ffi", "ffi_path", "flat_files"]),
+        SchemaKey::new("files_write", Flag, Preset::Flag(false))
+            .says("Pages also write those files, make and remove them.")
+            .example("true")
+            .aka(&["writable"]),
+        SchemaKey::new("registries", Path, Nothing("none"))
+            .says("Folder of registries (`DTWR_`), which pages read and write: a file for each.")
+            .example("\"registries\"")
+            .aka(&["registry"]),
         SchemaKey::new("escape", Word(ESCAPE_WORDS), Preset::Text("context"))
             .says(
                 "How data is written into pages: `\"context\"` as it is safe where it stands, \

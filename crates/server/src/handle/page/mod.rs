@@ -14,6 +14,7 @@
 //! - `answer` from a request to its answer, `explain` which page would be run, `fail` what is said
 //!   when something is wrong
 //! - `files` finds pages and what they include, and keeps them read
+//! - `flat` flat files and registries that pages use
 //! - `request` what a page is told of its request
 //! - `run` runs a page here or there, `threads` the threads that may wait, `database` their
 //!   connections, `output` what a run prints on its way to the client
@@ -25,6 +26,7 @@ mod database;
 mod explain;
 mod fail;
 mod files;
+mod flat;
 pub(crate) mod keys;
 mod output;
 mod request;
@@ -41,6 +43,7 @@ use hob_page::run::PageSettings;
 
 use crate::handle::page::config::PagesSettings;
 use crate::handle::page::files::PageFiles;
+use crate::handle::page::flat::PageFlatFiles;
 use crate::handle::page::threads::PageThreads;
 use crate::serve::sites::SitesBuildContext;
 
@@ -57,6 +60,7 @@ const INLINE_OUTPUT_BYTES_MAX: u64 = 256 << 10;
 pub struct Pages {
     settings: PagesSettings,
     files: PageFiles,
+    flat: PageFlatFiles,
     /// Those that may wait.
     threads: PageThreads,
     /// How pages are run there, and here.
@@ -74,6 +78,7 @@ impl Pages {
     ) -> Result<Pages, String> {
         let ini = read_ini(settings)?;
         let files = PageFiles::new(settings, &ini, around)?;
+        let flat = PageFlatFiles::new(settings, &ini);
         let waiting = PageSettings {
             escape: settings.escape,
             limits: PageLimits::default(),
@@ -88,6 +93,7 @@ impl Pages {
             threads: PageThreads::new(settings.runs_max(), settings.queue),
             settings: settings.clone(),
             files,
+            flat,
             waiting,
             inline,
             half_close,

@@ -22,6 +22,7 @@ use crate::handle::page::database::{RunDatabases, ThreadDatabases};
 use crate::handle::page::files::{
     FileLookupError, FileUse, KnownFile, LookMoment, PageSource, RunFiles,
 };
+use crate::handle::page::flat::UnaskedFiles;
 use crate::handle::page::output::{PageOutput, RunEnd, RunSink};
 use crate::handle::page::request::{CopiedEnvironment, RequestEnvironment};
 use crate::local_time;
@@ -72,7 +73,15 @@ pub(super) fn inline(
     };
     let database = UnaskedDatabase(Cell::new(false));
     let clock = RunClock(Instant::now());
-    let host = host(environment, &sources, &database, &clock);
+    let flat = UnaskedFiles {
+        of: &pages.flat,
+        was_asked: Cell::new(false),
+    };
+    let host = Host {
+        files: &flat,
+        registries: &flat,
+        ..host(environment, &sources, &database, &clock)
+    };
     let mut sink = InlineSink::default();
     let outcome = hob_page::run::run(page, request, &pages.inline, None, host, &mut sink, None);
     let is_long = matches!(
@@ -82,7 +91,7 @@ pub(super) fn inline(
             ..
         })
     );
-    if database.0.get() || is_long {
+    if database.0.get() || flat.was_asked.get() || is_long {
         file.waits.store(true, Ordering::Relaxed);
         return None;
     }
@@ -196,7 +205,11 @@ fn run_found(
                 moment,
                 would_wait: Cell::new(false),
             };
-            let host = host(&asked.environment, &sources, &database, &clock);
+            let host = Host {
+                files: &pages.flat,
+                registries: &pages.flat,
+                ..host(&asked.environment, &sources, &database, &clock)
+            };
             let mut sink = RunSink(output);
             match hob_page::run::run(&page, request, &pages.waiting, None, host, &mut sink, trace) {
                 Ok(outcome) if outcome.has_block => RunEnd::Done(outcome.used),
