@@ -314,6 +314,7 @@ impl AsksMember for AskedServer<'_> {
             ProxyFailure::Wire(_) | ProxyFailure::WrongTunnel | ProxyFailure::Reset(_) => {
                 Some(RetryCause::Closed)
             }
+            ProxyFailure::NotTaken(_) => None,
         }
     }
 }
@@ -420,6 +421,13 @@ async fn run(ask: ProxiedRequest) -> Response {
             return fail::respond(request, &proxy.addresses, &failure);
         }
     };
+    if let Some(run) = &proxy.run
+        && let Err(not) = run
+            .take(request, counters, proxy.settings.timeout.connect)
+            .await
+    {
+        return fail::respond(request, &proxy.addresses, &ProxyFailure::NotTaken(not));
+    }
     let body = match (short, request.body_len()) {
         (Some(body), _) => Ok(body),
         (None, None) => Ok(ProgramRequestBody::Coming(VecDeque::new(), u64::MAX)),

@@ -10,6 +10,7 @@ use crate::handle::proxy::exchange::ProxyExchange;
 use crate::handle::proxy::wire::WireFault;
 use crate::handle::script::carried;
 use crate::handle::upstream::fail::{UpstreamFailure, UpstreamReasons, upstream_reasons};
+use crate::handle::upstream::run::program::NotTaken;
 
 /// Why there is no answer, or no whole one.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(super) enum ProxyFailure {
     WrongTunnel,
     /// It broke the stream off, with this code of HTTP/2.
     Reset(u32),
+    /// Hob was to start it, and it takes no requests.
+    NotTaken(NotTaken),
 }
 
 static REASONS: UpstreamReasons = upstream_reasons!("proxy", "other server");
@@ -38,12 +41,15 @@ impl ProxyFailure {
         match self {
             ProxyFailure::Upstream(failure) => failure.status(),
             ProxyFailure::Wire(_) | ProxyFailure::WrongTunnel | ProxyFailure::Reset(_) => 502,
+            ProxyFailure::NotTaken(not) => not.status,
         }
     }
 
     fn fault(&self) -> Fault {
         match self {
             ProxyFailure::Upstream(UpstreamFailure::Gate(_)) => Fault::Server,
+            ProxyFailure::NotTaken(not) if not.status == 503 => Fault::Server,
+            ProxyFailure::NotTaken(_) => Fault::Script,
             _ => Fault::Upstream,
         }
     }
@@ -59,6 +65,7 @@ impl ProxyFailure {
             ProxyFailure::Wire(_) => "what the other server sent is no answer",
             ProxyFailure::WrongTunnel => "the other server opened a tunnel for another protocol",
             ProxyFailure::Reset(_) => "the other server broke its answer off",
+            ProxyFailure::NotTaken(not) => not.reason,
         }
     }
 
@@ -68,6 +75,7 @@ impl ProxyFailure {
             ProxyFailure::Wire(WireFault(text)) => (*text).into(),
             ProxyFailure::WrongTunnel => "".into(),
             ProxyFailure::Reset(code) => format!("RST_STREAM with code {code}").into(),
+            ProxyFailure::NotTaken(not) => (&*not.why).into(),
         }
     }
 }
