@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use hob_http::tls::peer::PeerVersions;
 use hob_http::{Answered, HandlerPhase, Request, Response};
 use hob_trace::digits::push_hex;
 use hob_trace::metric::ThreadCounters;
@@ -223,6 +224,7 @@ impl AsksMember for AskedServer<'_> {
         let terms = LinkTerms {
             connect: proxy.settings.timeout.connect,
             holds_process: false,
+            versions: PeerVersions::Http1,
             pool,
         };
         if proxy.settings.http != HttpVersions::Http1 {

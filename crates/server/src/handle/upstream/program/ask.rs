@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use hob_http::tls::peer::PeerVersions;
 use hob_http::{Answered, HandlerPhase, Request, Response};
 use hob_trace::metric::ThreadCounters;
 
@@ -167,6 +168,7 @@ impl AsksMember for BegunAsk<'_> {
         let terms = LinkTerms {
             connect: program.settings.timeout.connect,
             holds_process: true,
+            versions: PeerVersions::Unnamed,
             pool,
         };
         Link::open(used, permit, request, counters, (terms, connection)).await
