@@ -282,7 +282,7 @@ impl AsksMember for AskedServer<'_> {
             }
         };
         let begun = ProxyExchange::new(proxy, awaited, member, over);
-        let mut exchange = Some(begun);
+        let mut exchange = Some(begun.with_key(self.ask.key.as_deref()));
         let may_steer = proxy.settings.control;
         let times = (self.started, retry);
         let ahead = ReadAhead {
@@ -313,9 +313,10 @@ impl AsksMember for AskedServer<'_> {
     fn cause(&self, failure: &ProxyFailure) -> Option<RetryCause> {
         match failure {
             ProxyFailure::Upstream(failure) => failure.cause(),
-            ProxyFailure::Wire(_) | ProxyFailure::WrongTunnel | ProxyFailure::Reset(_) => {
-                Some(RetryCause::Closed)
-            }
+            ProxyFailure::Wire(_)
+            | ProxyFailure::WrongTunnel
+            | ProxyFailure::WrongKey
+            | ProxyFailure::Reset(_) => Some(RetryCause::Closed),
             ProxyFailure::NotTaken(_) => None,
         }
     }

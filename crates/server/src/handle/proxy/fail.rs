@@ -21,6 +21,8 @@ pub(super) enum ProxyFailure {
     Wire(WireFault),
     /// A tunnel was opened for another protocol than the one asked for.
     WrongTunnel,
+    /// It opened a WebSocket without having read the key it was asked with.
+    WrongKey,
     /// It broke the stream off, with this code of HTTP/2.
     Reset(u32),
     /// Hob was to start it, and it takes no requests.
@@ -40,7 +42,10 @@ impl ProxyFailure {
     fn status(&self) -> u16 {
         match self {
             ProxyFailure::Upstream(failure) => failure.status(),
-            ProxyFailure::Wire(_) | ProxyFailure::WrongTunnel | ProxyFailure::Reset(_) => 502,
+            ProxyFailure::Wire(_)
+            | ProxyFailure::WrongTunnel
+            | ProxyFailure::WrongKey
+            | ProxyFailure::Reset(_) => 502,
             ProxyFailure::NotTaken(not) => not.status,
         }
     }
@@ -64,6 +69,9 @@ impl ProxyFailure {
             ProxyFailure::Upstream(failure) => failure.reason(reasons),
             ProxyFailure::Wire(_) => "what the other server sent is no answer",
             ProxyFailure::WrongTunnel => "the other server opened a tunnel for another protocol",
+            ProxyFailure::WrongKey => {
+                "the other server opened a WebSocket with another Sec-WebSocket-Accept than its key's"
+            }
             ProxyFailure::Reset(_) => "the other server broke its answer off",
             ProxyFailure::NotTaken(not) => not.reason,
         }
@@ -73,7 +81,7 @@ impl ProxyFailure {
         match self {
             ProxyFailure::Upstream(failure) => failure.details(),
             ProxyFailure::Wire(WireFault(text)) => (*text).into(),
-            ProxyFailure::WrongTunnel => "".into(),
+            ProxyFailure::WrongTunnel | ProxyFailure::WrongKey => "".into(),
             ProxyFailure::Reset(code) => format!("RST_STREAM with code {code}").into(),
             ProxyFailure::NotTaken(not) => (&*not.why).into(),
         }
