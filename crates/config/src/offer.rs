@@ -1,5 +1,7 @@
 //! Programs that are offered to hobs of other machines: `[[offer]]`, and `offers` of a listener.
 
+use std::fmt;
+
 use super::config::{Listener, Purpose};
 use super::fault::{Faults, Spot, listed};
 use super::nearest::nearest;
@@ -42,6 +44,16 @@ impl OfferPeer {
         match text.is_empty() || text.contains(char::is_control) {
             true => Err("write the name in the certificate, or `sha256:` and its fingerprint"),
             false => Ok(OfferPeer::Name(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for OfferPeer {
+    /// As it is written in a config.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OfferPeer::Name(name) => f.write_str(name),
+            OfferPeer::Fingerprint(digits) => write!(f, "sha256:{digits}"),
         }
     }
 }

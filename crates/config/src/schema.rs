@@ -565,7 +565,8 @@ pub static LISTEN: SchemaTable = SchemaTable {
                  is answered. This is the file with the certificates of those who may have signed \
                  theirs, in PEM: without a certificate of a client there is no handshake. Needs \
                  `tls` with a certificate; HTTP/3 is not spoken. Read at the start and at each \
-                 reload.",
+                 reload, from which on it holds for connections that stand, too. Heads may have \
+                 8 fields and 64 KiB more than `limits` says, for what the other hob adds.",
             )
             .example("\"/etc/hob/hobs-ca.pem\""),
         SchemaKey::new("log", Text, Inherited("what `default_log` says"))

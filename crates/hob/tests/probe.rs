@@ -7,6 +7,8 @@ mod harness;
 
 #[path = "probe/asking.rs"]
 mod asking;
+#[path = "upstream/authority.rs"]
+mod authority;
 #[path = "probe/cases.rs"]
 mod cases;
 #[path = "probe/page.rs"]

@@ -27,6 +27,8 @@ mod names;
 mod passing;
 #[path = "proxy/peer.rs"]
 mod peer;
+#[path = "proxy/run_h1_only.rs"]
+mod run_h1_only;
 #[path = "proxy/secure.rs"]
 mod secure;
 #[path = "proxy/smuggling_h1_only.rs"]

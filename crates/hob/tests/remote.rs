@@ -12,6 +12,8 @@ mod authority;
 mod life;
 #[path = "remote/pair.rs"]
 mod pair;
+#[path = "remote/passing.rs"]
+mod passing;
 #[path = "remote/refusals.rs"]
 mod refusals;
 #[path = "remote/streams.rs"]

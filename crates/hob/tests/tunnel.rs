@@ -5,6 +5,9 @@
 
 mod harness;
 
+#[path = "tunnel/keyed.rs"]
+mod keyed;
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -242,11 +245,15 @@ fn tunnels_end_when_the_server_does() {
 
 /// Another hob, which passes everything on to this one.
 fn in_front(place: &Place, behind: &Hob) -> Hob {
+    in_front_of(place, behind.clear_port())
+}
+
+/// A hob that passes everything on to a port.
+fn in_front_of(place: &Place, port: u16) -> Hob {
     place.serve_text(&format!(
         "[[listen]]\naddress = \"127.0.0.1:0\"\n\n[[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\n\
          [[site]]\n[[site.route]]\npath = \"/*\"\n\
-         proxy = {{ to = \"http://127.0.0.1:{}\", upgrade = [\"echo\", \"websocket\"] }}\n",
-        behind.clear_port()
+         proxy = {{ to = \"http://127.0.0.1:{port}\", upgrade = [\"echo\", \"websocket\"] }}\n"
     ))
 }
 
@@ -294,6 +301,19 @@ fn websockets_go_through_another_server() {
     }
     hob.stop();
     behind.stop();
+}
+
+#[test]
+fn websocket_whose_server_has_not_read_the_key_is_none() {
+    if !has_clients() {
+        return;
+    }
+    let place = Place::new();
+    let hob = in_front_of(&place, keyed::start());
+    for way in ["h2", "h3"] {
+        run(&hob, way, &["keyed"]);
+    }
+    hob.stop();
 }
 
 #[test]

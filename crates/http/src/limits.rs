@@ -73,6 +73,22 @@ impl Default for HttpLimits {
     }
 }
 
+/// What another hob adds to a head that it passes on: so much more than the limits a user sets is
+/// read at listeners for such.
+const CARRIED_FIELDS: usize = 8;
+const CARRIED_BYTES: usize = 64 * 1024;
+
+impl HttpLimits {
+    /// The same for heads to which another hob has added what it says of its client.
+    pub(crate) fn for_carried(&self) -> HttpLimits {
+        HttpLimits {
+            header_count: self.header_count + CARRIED_FIELDS,
+            head_bytes: self.head_bytes + CARRIED_BYTES,
+            ..self.clone()
+        }
+    }
+}
+
 /// Bytes read from one connection before others have their turn; also the size of a read.
 pub(crate) const READ_BYTES_PER_TURN: usize = 64 * 1024;
 /// Requests answered on one connection before others have their turn.

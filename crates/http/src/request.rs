@@ -22,7 +22,7 @@ use crate::body::BodyError;
 use crate::clock::clock_us;
 use crate::head::{Known, RequestHead};
 use crate::reactor::Reactor;
-use crate::tls::ClientCertificate;
+use crate::tls::{ClientCertificate, ShownCertificates};
 
 pub(crate) use incoming::{Incoming, IncomingState};
 use said::HandlerReport;
@@ -86,6 +86,10 @@ pub struct TlsFacts {
     pub rule: u64,
     /// The client's certificate, if it has shown one. It was checked.
     pub client: Option<ClientCertificate>,
+    /// The same as it came, to be checked again.
+    pub(crate) shown: ShownCertificates,
+    /// The rule under which it was found good since.
+    pub(crate) admitted: Cell<u64>,
     /// From the connection's begin until the handshake was done, in microseconds.
     pub handshake_us: u64,
 }

@@ -377,7 +377,11 @@ impl Responder for Answers {
         if let Some(page) = proof::page(&self.desk.crew, &sites, request) {
             return Answered::Ready(page);
         }
-        let answered = match sites.offers.listeners.contains(&request.facts().listener) {
+        let answered = match sites
+            .offers
+            .listeners
+            .contains_key(&request.facts().listener)
+        {
             true => self.desk.answer_offered(&sites, request),
             false => self.desk.choose(&sites, request),
         };

@@ -2,11 +2,15 @@
 //!
 //! A line of expected.txt is `STATUS TYPE BYTES PATH [TEXT]`: the status, the beginning of the
 //! media type, the length of the body, the path to fetch, and words that the body must hold. A `-`
-//! leaves a field open; `#` begins a comment line.
+//! leaves a field open; `#` begins a comment line. With status 101 a WebSocket is opened there,
+//! and the body is what it says first.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use crate::run::{self, Scratch};
 use crate::served::Served;
@@ -70,7 +74,11 @@ fn check(root: &Path, name: &str) -> Result<TestTally, String> {
     let scratch = Scratch::new("fetched")?;
     let mut sum = TestTally::default();
     for line in &expected {
-        let difference = match fetch(&served.url, &line.path, &scratch.0.join("body")) {
+        let fetched = match &*line.status {
+            "101" => listen(&served.url, &line.path),
+            _ => fetch(&served.url, &line.path, &scratch.0.join("body")),
+        };
+        let difference = match fetched {
             Ok(fetched) => line.difference(&fetched),
             Err(message) => Some(message),
         };
@@ -144,6 +152,55 @@ fn fetch(url: &str, path: &str, into: &Path) -> Result<Fetched, String> {
         status,
         media_type,
         bytes,
+        body,
+    })
+}
+
+/// Opens a WebSocket and hears its first message, a short one.
+fn listen(url: &str, path: &str) -> Result<Fetched, String> {
+    const SECONDS_MAX: u64 = 30;
+    // The key and its answer of RFC 6455 section 1.3.
+    const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
+    const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
+    let at = url.trim_start_matches("http://");
+    let failed = |error: std::io::Error| format!("a WebSocket at {path}: {error}");
+    let mut stream = TcpStream::connect(at).map_err(failed)?;
+    let patience = Some(Duration::from_secs(SECONDS_MAX));
+    stream.set_read_timeout(patience).map_err(failed)?;
+    let head = format!(
+        "GET {path} HTTP/1.1\r\nHost: {at}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {KEY}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).map_err(failed)?;
+    let mut read = |len: usize| {
+        let mut bytes = vec![0; len];
+        stream
+            .read_exact(&mut bytes)
+            .map(|()| bytes)
+            .map_err(failed)
+    };
+    let mut answered = Vec::new();
+    while !answered.ends_with(b"\r\n\r\n") {
+        answered.append(&mut read(1)?);
+    }
+    let answered = String::from_utf8_lossy(&answered).into_owned();
+    let status = answered.split(' ').nth(1).unwrap_or_default();
+    if status == "101" && !answered.contains(ACCEPT) {
+        return Err(format!(
+            "the WebSocket has another key's answer: {answered}"
+        ));
+    }
+    let body = match status {
+        "101" => {
+            let len = read(2)?[1];
+            read(len.into())?
+        }
+        _ => Vec::new(),
+    };
+    Ok(Fetched {
+        status: status.to_owned(),
+        media_type: String::new(),
+        bytes: body.len().to_string(),
         body,
     })
 }

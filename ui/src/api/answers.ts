@@ -49,6 +49,8 @@ export interface AllPrograms {
   hosts: Host[];
   /** Servers of other people that answer for routes. */
   upstreams: UpstreamReport[];
+  /** Programs that hobs of other machines may ask for. */
+  offers: OfferReport[];
   /** Workers of all programs that stay. */
   workers: number;
   /** Most of them; null for no limit. */
@@ -806,6 +808,18 @@ export interface Names {
   waiting_max: number;
 }
 
+/** What is told of a program that hobs of other machines may ask for. */
+export interface OfferReport {
+  /** What they call it. */
+  program: string;
+  /** Who may ask: names in certificates, and fingerprints of such. */
+  to: string[];
+  /** The path of the route that runs it. */
+  route: string;
+  /** Requests of theirs for it since the server started. */
+  requests: number;
+}
+
 /** `POST /v1/programs/recycle`, `/stop` and `/stack`: workers were told. */
 export interface OperationOutcome {
   /** It in words. */
@@ -1004,6 +1018,8 @@ export interface Programs {
   hosts: Host[];
   /** Servers of other people that answer for routes. */
   upstreams: UpstreamReport[];
+  /** Programs that hobs of other machines may ask for. */
+  offers: OfferReport[];
 }
 
 /** What left the cache. */

@@ -224,8 +224,9 @@ impl ServingProcess {
             listening.tls = terms;
         }
         sites.https_port = https_port(&numbered, &config.listeners);
-        for (Listening { number, .. }, listener) in numbered.iter().zip(&config.listeners) {
-            tell_of_listener(&mut sites, *number, listener, &numbers);
+        for (listening, listener) in numbered.iter_mut().zip(&config.listeners) {
+            listening.is_for_hobs = listener.purpose == Purpose::Offers;
+            tell_of_listener(&mut sites, listening, listener, &numbers);
         }
         let watch = &config.watch;
         let hidden = Hidden::new(&watch.hidden_query, &watch.hidden_fields);
@@ -671,7 +672,8 @@ fn hooks(admin: &Arc<Admin>) -> Vec<Hook> {
 }
 
 /// Where the requests of a listener are logged, and whom it believes on its clients.
-fn tell_of_listener(sites: &mut Sites, number: u16, listener: &Listener, logs: &[u16]) {
+fn tell_of_listener(sites: &mut Sites, at: &Listening, listener: &Listener, logs: &[u16]) {
+    let number = at.number;
     if let LogChoice::Log(index) = listener.log {
         let log = logs.get(index).copied().unwrap_or(0);
         sites.listener_logs.insert(number, log);
@@ -679,8 +681,8 @@ fn tell_of_listener(sites: &mut Sites, number: u16, listener: &Listener, logs: &
     if let Some(trust) = &listener.trust {
         sites.trusts.insert(number, trust.clone());
     }
-    if listener.purpose == Purpose::Offers {
-        sites.offers.listeners.insert(number);
+    if let (Purpose::Offers, Some(tls)) = (listener.purpose, &at.tls) {
+        sites.offers.listeners.insert(number, Arc::clone(tls));
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) fn text(programs: JsonView<'_>, width: Option<usize>) -> String {
     for upstream in programs.each("upstreams") {
         text.push_str(&upstream_text(upstream, width));
     }
+    text.push_str(&offers(programs, width));
     if text.is_empty() {
         text.push_str("no program stays, and no interpreter is kept warm\n");
     }
@@ -164,6 +165,28 @@ fn upstream_text(upstream: JsonView<'_>, width: Option<usize>) -> String {
     text
 }
 
+/// A row for each program that hobs of other machines may ask for.
+fn offers(programs: JsonView<'_>, width: Option<usize>) -> String {
+    let mut table = TextTable::new(&[
+        texts("OFFER"),
+        texts("ROUTE"),
+        numbers("REQUESTS"),
+        texts("TO"),
+    ]);
+    for offer in programs.each("offers") {
+        table.push(vec![
+            TextCell::text(offer.text("program")),
+            TextCell::text(offer.text("route")),
+            TextCell::count(offer.count("requests")),
+            TextCell::text(offer.texts("to").as_deref()),
+        ]);
+    }
+    match table.rows.is_empty() {
+        true => String::new(),
+        false => table.text(width),
+    }
+}
+
 /// A program that hob runs itself, its processes, and why the last one ended that did; nothing of
 /// other people's.
 fn run_text(run: JsonView<'_>) -> String {
@@ -243,6 +266,20 @@ mod tests {
             "/usr/bin/python3 in /srv  failed    -    -       -        -       -       -         -        -",
             "  last failure: no module x",
             "  has loaded json",
+        ];
+        let text = text(JsonView(&programs), None);
+        assert_eq!(text.lines().collect::<Vec<_>>(), wanted);
+    }
+
+    #[test]
+    fn offers_are_told_with_who_may_ask() {
+        let programs = json!({ "offers": [{
+            "program": "reports", "route": "/reports/*", "requests": 1234,
+            "to": ["front1", "sha256:0A\n"],
+        }] });
+        let wanted = [
+            "OFFER    ROUTE       REQUESTS  TO",
+            "reports  /reports/*     1,234  front1, sha256:0A\\n",
         ];
         let text = text(JsonView(&programs), None);
         assert_eq!(text.lines().collect::<Vec<_>>(), wanted);

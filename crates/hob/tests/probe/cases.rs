@@ -81,6 +81,11 @@ fn wanted(answer: &Value) -> Wanted {
 }
 
 impl Case {
+    /// Its answer breaks off, how much of it there is before that is up to chance.
+    pub(crate) fn breaks_off(&self) -> bool {
+        self.answer.is_broken
+    }
+
     /// What is wrong with an answer.
     pub(crate) fn judge(&self, got: &Got, way: &Way) -> Result<(), String> {
         let process = self.process.as_ref().filter(|_| way.dies_with_request());

@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::asking::ask;
+use crate::asking::{Got, ask};
+use crate::authority::{Authority, certify};
 use crate::cases::{self, Case};
 use crate::harness::{Hob, Place, library};
 use crate::tools;
@@ -56,6 +57,9 @@ pub(crate) fn run() -> &'static [Tried] {
 struct Site {
     place: Place,
     hob: Hob,
+    /// Another one, which asks that for each program.
+    front: Hob,
+    _front_place: Place,
     /// Why the native parts of Python and Perl are not here.
     without: [(&'static str, Option<String>); 2],
 }
@@ -87,12 +91,23 @@ impl Site {
             ("Perl", tools::perl_part(&folder).err()),
         ];
         let routes: String = (0..WAYS.len()).map(|at| route(at, &folder)).collect();
+        let authority = Authority::new("hobs");
+        certify(&place, &authority, "owner");
+        let offers =
+            (0..WAYS.len()).map(|at| format!("[[offer]]\nprogram = \"way{at}\"\nto = \"front\"\n"));
+        let offers: String = offers.collect();
         let hob = place.serve_text(&format!(
-            "[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\nroot = \"site\"\n{routes}"
+            "[[listen]]\naddress = \"127.0.0.1:0\"\n\
+             [[listen]]\naddress = \"127.0.0.1:0\"\noffers = \"ca.pem\"\n\
+             tls = {{ certificate = \"own.pem\", key = \"own.key\" }}\n{offers}\
+             [[site]]\nroot = \"site\"\n{routes}"
         ));
+        let (front, front_place) = in_front(&hob, &authority);
         Site {
             place,
             hob,
+            front,
+            _front_place: front_place,
             without,
         }
     }
@@ -104,6 +119,8 @@ impl Site {
         };
         let outcomes = tried.iter().flat_map(|tried| &tried.outcomes);
         let count = outcomes.filter(is_told).count();
+        // Each by itself and through the other hob.
+        let count = 2 * count;
         self.hob.wait_for_count(" INFO probe request=", count);
         self.hob.wait_for_count(" DEBUG probe program=", count);
     }
@@ -141,8 +158,17 @@ impl Site {
 
     fn try_case(&self, at: usize, case: &Case) -> Outcome {
         let prefix = format!("/{at}{}", WAYS[at].script);
-        let got = ask(self.hob.port(), &prefix, &case.request);
-        match case.judge(&got, &WAYS[at]) {
+        let got = ask(self.hob.clear_port(), &prefix, &case.request);
+        let away = ask(self.front.port(), &prefix, &case.request);
+        let judged = case.judge(&got, &WAYS[at]).and_then(|()| {
+            let judged = case.judge(&away, &WAYS[at]);
+            let same = judged.and_then(|()| match case.breaks_off() {
+                true => Ok(()),
+                false => is_same(&away, &got),
+            });
+            same.map_err(|why| format!("by remote: {why}"))
+        });
+        match judged {
             Ok(()) => Outcome::Passed,
             Err(why) => Outcome::Failed(why),
         }
@@ -173,6 +199,46 @@ impl Site {
         }
         Ok(())
     }
+}
+
+/// What a client of the other hob gets is what one of this gets: all bytes of a whole answer, but
+/// for the moment of it, and for how it is framed where that depends on when its pieces came
+/// (and for `Vary`, which goes by the length).
+fn is_same(away: &Got, home: &Got) -> Result<(), String> {
+    let told = |got: &Got| {
+        let differs = ["date", "content-length", "transfer-encoding", "vary"];
+        let mut fields = got.fields.clone();
+        fields.retain(|(name, _)| !differs.contains(&name.as_str()));
+        (got.infos.clone(), got.status, fields, got.trailers.clone())
+    };
+    if told(away) != told(home) {
+        return Err(format!("{:?} and not {:?}", told(away), told(home)));
+    }
+    match away.body == home.body && away.is_whole == home.is_whole {
+        true => Ok(()),
+        false => Err(format!(
+            "{} bytes, not {}",
+            away.body.len(),
+            home.body.len()
+        )),
+    }
+}
+
+/// A hob that asks this one for every program.
+fn in_front(owner: &Hob, authority: &Authority) -> (Hob, Place) {
+    let place = Place::new();
+    certify(&place, authority, "front");
+    let to = format!("tls://localhost:{}", owner.tls_port());
+    let routes = (0..WAYS.len()).map(|at| {
+        format!(
+            "[[site.route]]\npath = \"/{at}/*\"\nbody = \"64MiB\"\n\
+             remote = {{ to = \"{to}\", program = \"way{at}\", timeout.first_byte = \"2m\", \
+             tls = {{ ca = \"ca.pem\", certificate = \"own.pem\", key = \"own.key\" }} }}\n"
+        )
+    });
+    let routes: String = routes.collect();
+    let text = format!("[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\n{routes}");
+    (place.serve_text(&text), place)
 }
 
 /// Copies the files of a folder, where programs can read them.
@@ -217,7 +283,8 @@ fn route(at: usize, folder: &Path) -> String {
         variables.push(format!("PERL5LIB = \"{folder}\""));
     }
     format!(
-        "[[site.route]]\npath = \"/{at}/*\"\nbody = \"64MiB\"\n{} = {{ {}, env = {{ {} }} }}\n",
+        "[[site.route]]\npath = \"/{at}/*\"\nname = \"way{at}\"\nbody = \"64MiB\"\n\
+         {} = {{ {}, env = {{ {} }} }}\n",
         way.handler,
         keys.join(", "),
         variables.join(", ")

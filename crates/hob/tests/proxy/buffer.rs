@@ -150,3 +150,101 @@ fn request_that_is_all_there_goes_to_another_member_if_it_may_be_twice() {
         site.stop();
     }
 }
+
+/// The head of a request that does not say how long its body is.
+const CHUNKED: &str = "Transfer-Encoding: chunked\r\n";
+
+/// A piece of such a body.
+fn chunk(piece: &[u8]) -> Vec<u8> {
+    [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat()
+}
+
+#[test]
+fn request_that_does_not_say_its_length_is_waited_for_and_told_with_it() {
+    // Held in memory, and in a file.
+    for bytes in [5_000, BODY_BYTES] {
+        let peer = Peer::start(vec![answers(1)]);
+        let site = serve(&[&peer], "buffer = { request = \"10MiB\" }");
+        let mut client = Connection::open(site.port()).unwrap();
+        client.send_ask("POST", "/app/", CHUNKED);
+        for piece in vec![b'x'; bytes].chunks(100_000) {
+            client.send(&chunk(piece)).unwrap();
+        }
+        assert_eq!(site.place.counter("upstream_connects"), 0);
+        client.send(b"0\r\n\r\n").unwrap();
+        assert_eq!(client.read().unwrap().text(), "0");
+        let asked = peer.join().remove(0);
+        let (head, body) = asked.split_once("\r\n\r\n").unwrap();
+        let head = head.to_lowercase();
+        assert!(head.contains(&format!("content-length: {bytes}")), "{head}");
+        assert!(!head.contains("transfer-encoding"), "{head}");
+        assert!(body == "x".repeat(bytes), "{} bytes", body.len());
+        site.stop();
+    }
+}
+
+#[test]
+fn request_that_is_longer_than_what_is_waited_for_is_passed_on_as_it_comes() {
+    for limit in ["1KiB", "200KiB"] {
+        let peer = Peer::start(vec![answers(1)]);
+        let site = serve(&[&peer], &format!("buffer = {{ request = \"{limit}\" }}"));
+        let mut client = Connection::open(site.port()).unwrap();
+        client.send_ask("POST", "/app/", CHUNKED);
+        let body: Vec<u8> = (0..300_000).map(|at| b'a' + (at % 23) as u8).collect();
+        client.send(&chunk(&body)).unwrap();
+        // The end has not come, and the member is asked.
+        site.place.wait_for_counter("upstream_connects", 1);
+        client.send(&chunk(b"and more")).unwrap();
+        client.send(b"0\r\n\r\n").unwrap();
+        assert_eq!(client.read().unwrap().text(), "0");
+        let asked = peer.join().remove(0);
+        let (head, mut rest) = asked.split_once("\r\n\r\n").unwrap();
+        assert!(head.to_lowercase().contains("transfer-encoding: chunked"));
+        let mut came = String::new();
+        while let Some((size, after)) = rest.split_once("\r\n") {
+            let (piece, after) = after.split_at(usize::from_str_radix(size, 16).unwrap());
+            came.push_str(piece);
+            rest = after.strip_prefix("\r\n").unwrap();
+        }
+        let all = String::from_utf8(body).unwrap() + "and more";
+        assert!(came == all, "{limit}: {} bytes", came.len());
+        site.stop();
+    }
+}
+
+#[test]
+fn request_that_may_be_one_half_of_a_conversation_is_passed_on_at_once() {
+    let grpc = format!("{CHUNKED}Content-Type: application/grpc+proto\r\n");
+    for (keys, fields) in [("", CHUNKED), ("buffer = { request = \"1MiB\" }", &grpc)] {
+        let act: Act = Box::new(|taken| {
+            assert!(taken.some() > 0);
+            taken.write(&answer("at once"));
+            taken.stay();
+        });
+        let peer = Peer::start_after_heads(vec![act]);
+        let site = serve(&[&peer], keys);
+        let mut client = Connection::open(site.port()).unwrap();
+        client.send_ask("POST", "/app/", fields);
+        client.send(&chunk(b"first")).unwrap();
+        assert_eq!(client.read_head().unwrap().0, 200);
+        client.read_until("at once");
+        client.leave();
+        site.stop();
+        peer.join();
+    }
+}
+
+#[test]
+fn request_that_breaks_off_while_it_is_waited_for_asks_nobody_h1_only() {
+    let peer = Peer::start(vec![answers(1)]);
+    let site = serve(&[&peer], "buffer = { request = \"1MiB\" }");
+    let mut client = Connection::open(site.port()).unwrap();
+    client.send_ask("POST", "/app/cut", CHUNKED);
+    client.send(&chunk(&[b'x'; 100_000])).unwrap();
+    client.leave();
+    assert_eq!(site.record("/app/cut")["outcome"], "client-left");
+    assert_eq!(site.place.counter("upstream_connects"), 0);
+    assert_eq!(site.get("/app/").answer.text(), "0");
+    site.stop();
+    peer.join();
+}

@@ -99,3 +99,25 @@ fn trailers_pass_but_for_those_that_a_client_may_not_say() {
     assert_eq!(body, "5\r\nhello\r\n0\r\nx-sum: 7\r\n\r\n");
     site.stop();
 }
+
+#[test]
+fn trailers_of_a_request_that_is_waited_for_come_behind_it() {
+    let member = Http2Member::start(Allows::default());
+    let site = serve(&member, "buffer = { request = \"1MiB\" }");
+    for bytes in [5, 200_000] {
+        let mut client = Connection::open(site.port()).unwrap();
+        let head = "POST /app/echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\
+                    TE: trailers\r\nConnection: close, TE\r\n\r\n";
+        client.send(head.as_bytes()).unwrap();
+        client.send(format!("{bytes:x}\r\n").as_bytes()).unwrap();
+        client.send(&vec![b'y'; bytes]).unwrap();
+        client.send(b"\r\n0\r\nX-End: yes\r\n\r\n").unwrap();
+        let all = String::from_utf8(client.read_to_end()).unwrap();
+        assert!(
+            all.to_lowercase().ends_with("0\r\nx-end: yes\r\n\r\n"),
+            "{all}"
+        );
+        assert!(all.matches('y').count() >= bytes, "{bytes}");
+    }
+    site.stop();
+}

@@ -13,6 +13,15 @@ async def application(scope, receive, send):
     await ACTIONS[scope["path"].rpartition("/")[2]](receive, send)
 
 
+async def around(receive, send):
+    """An interim answer before the answer, trailers behind it."""
+    await send({"type": "http.response.early_hint", "links": [b"</a.css>; rel=preload"]})
+    fields = [(b"content-type", b"text/plain"), (b"trailer", b"checksum")]
+    await send({"type": "http.response.start", "status": 201, "headers": fields, "trailers": True})
+    await send({"type": "http.response.body", "body": b"made"})
+    await send({"type": "http.response.trailers", "headers": [(b"checksum", b"1")]})
+
+
 async def start(send):
     fields = [(b"content-type", b"text/plain"), (b"x-accel-buffering", b"no")]
     await send({"type": "http.response.start", "status": 200, "headers": fields})
@@ -44,4 +53,4 @@ async def endless(receive, send):
         await asyncio.sleep(0)
 
 
-ACTIONS = {"converse": converse, "endless": endless}
+ACTIONS = {"around": around, "converse": converse, "endless": endless}

@@ -1,8 +1,7 @@
 //! Two hobs: one has a program, the other one has the clients.
 
-use rcgen::DnType;
-
 use crate::authority::Authority;
+pub(crate) use crate::authority::certify;
 use crate::harness::site::Site;
 use crate::harness::{Hob, Place};
 
@@ -33,18 +32,6 @@ pub(crate) fn place_with_program() -> Place {
     std::fs::create_dir(place.path("app/files")).unwrap();
     place.write("app/files/a.txt", &"0123456789\n".repeat(100));
     place
-}
-
-/// Gives a place certificates: `own.pem` of this common name, `ca.pem` of who signed it.
-pub(crate) fn certify(place: &Place, authority: &Authority, common_name: &str) {
-    authority.write(place, "ca.pem");
-    let signed = authority.sign_with(&["localhost"], |params| {
-        params.distinguished_name = rcgen::DistinguishedName::new();
-        params
-            .distinguished_name
-            .push(DnType::CommonName, common_name);
-    });
-    signed.write(place, "own");
 }
 
 impl Owner {

@@ -134,6 +134,18 @@ fn listener_of_offers_answers_nothing_else() {
     let (_, text) = curl(&stranger, port, &[&OWN[..], &good].concat());
     assert!(text.starts_with("the program is not offered to this certificate: app to CN=stranger"));
     assert_eq!(owner.place.counter("offer_refused"), 4);
+    let told = &owner.place.status()["programs"]["offers"];
+    let expected = serde_json::json!([
+        { "program": "app", "to": ["front"], "route": "/app/*", "requests": 1 },
+    ]);
+    assert_eq!(*told, expected);
+    let shown = owner.place.run(&["status", "--programs"]);
+    let text = crate::harness::text_of(&shown);
+    let is_it = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        words == ["app", "/app/*", "1", "front"]
+    };
+    assert!(text.lines().any(is_it), "{text}");
     owner.stop();
 }
 

@@ -9,7 +9,7 @@ use crate::harness::{DEADLINE, Place};
 use crate::pair::{Owner, certify, front_place, serve_front};
 
 /// An owner of the application, and a front that asks it.
-fn live() -> (Owner, Site) {
+pub(crate) fn live() -> (Owner, Site) {
     let authority = Authority::new("hobs");
     let place = Place::new();
     place.folder("app");

@@ -542,7 +542,13 @@ def drained(way: str, port: int) -> None:
             raise error
 
 
-CASES = [echo, half, over, about, refused, killed, silent, gone, slow, deaf, drained]
+def keyed(way: str, port: int) -> None:
+    """A server behind that opens a WebSocket for the key it was asked with, and others that do not."""
+    for path, status in [("/right", 200), ("/wrong", 502), ("/none", 502), ("/twice", 502)]:
+        expect(status, dial(way, port, path, protocol="websocket").status, path)
+
+
+CASES = [echo, half, over, about, refused, keyed, killed, silent, gone, slow, deaf, drained]
 
 
 def main(cases=CASES) -> None:

@@ -207,3 +207,32 @@ fn authorities_that_are_not_there_are_told_before_anything_runs() {
         "{told}"
     );
 }
+
+#[test]
+fn no_version_of_http_is_offered() {
+    let authority = Authority::new("ca");
+    let place = Place::new();
+    authority.write(&place, "ca.pem");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let hello = std::thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        let mut acceptor = rustls::server::Acceptor::default();
+        loop {
+            acceptor.read_tls(&mut stream).unwrap();
+            if let Some(accepted) = acceptor.accept().map_err(|(error, _)| error).unwrap() {
+                let hello = accepted.client_hello();
+                let names = hello
+                    .alpn()
+                    .map(|names| names.map(<[u8]>::to_vec).collect());
+                return (hello.server_name().map(str::to_owned), names);
+            }
+        }
+    });
+    let site = serve(place, &format!("\"tls://localhost:{port}\""), CA);
+    assert_eq!(site.get("/app/x").answer.status, 502);
+    let (name, offered): (Option<String>, Option<Vec<Vec<u8>>>) = hello.join().unwrap();
+    assert_eq!(name.as_deref(), Some("localhost"));
+    assert_eq!(offered, None);
+    site.stop();
+}

@@ -45,6 +45,8 @@ pub struct Listening {
     pub alt_svc: Option<Arc<[u8]>>,
     /// Connections over TCP and Unix sockets begin with a header of the PROXY protocol.
     pub proxy_protocol: bool,
+    /// Other hobs come to it, and add to heads what they say of their clients.
+    pub is_for_hobs: bool,
     /// Connections that came to it.
     pub visits: Arc<Visits>,
 }
@@ -60,6 +62,7 @@ impl Listening {
             datagrams: Vec::new(),
             alt_svc: None,
             proxy_protocol: false,
+            is_for_hobs: false,
             visits: Arc::default(),
         }
     }

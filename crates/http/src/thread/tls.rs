@@ -9,6 +9,7 @@
 //! What is sealed cannot be taken back and must leave in order, so nothing more is sealed while
 //! `outbound` holds bytes. An idle connection holds neither.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -405,6 +406,8 @@ impl<A: Responder + 'static> Thread<A> {
                 is_resumed: established.is_resumed,
                 rule: begun.rule,
                 client: established.client,
+                shown: established.shown,
+                admitted: Cell::new(begun.rule),
                 handshake_us: clock_us().saturating_sub(begun.started_us),
             })),
             ..ConnectionFacts::clone(&conn.facts)

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use aws_lc_rs::digest;
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 
@@ -17,6 +17,26 @@ pub struct ClientRule {
     need: Need,
     roots: Arc<RootCertStore>,
     number: u64,
+}
+
+/// The certificates that a client has shown, its own first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ShownCertificates(Arc<[CertificateDer<'static>]>);
+
+impl ShownCertificates {
+    /// As rustls has them.
+    pub(crate) fn of(chain: Option<&[CertificateDer<'static>]>) -> ShownCertificates {
+        ShownCertificates(chain.unwrap_or_default().into())
+    }
+
+    /// Whether they would be good in a handshake of now.
+    pub(super) fn are_good(&self, verifier: &dyn ClientCertVerifier) -> bool {
+        let Some((own, others)) = self.0.split_first() else {
+            return false;
+        };
+        let checked = verifier.verify_client_cert(own, others, UnixTime::now());
+        checked.is_ok()
+    }
 }
 
 /// Whether a client must have a certificate.

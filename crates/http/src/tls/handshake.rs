@@ -14,6 +14,7 @@ use rustls::{
     ServerConfig,
 };
 
+use crate::tls::ShownCertificates;
 use crate::tls::record::{RECORD_BYTES_MAX, TlsRecordVersion, TrafficKey, record_len};
 use crate::tls::session::{Kernel, TlsSession};
 use crate::tls::terms::ALPN_H2;
@@ -97,6 +98,8 @@ pub(crate) struct Established {
     pub(crate) suite: &'static str,
     pub(crate) is_resumed: bool,
     pub(crate) client: Option<ClientCertificate>,
+    /// The certificates that it has shown.
+    pub(crate) shown: ShownCertificates,
     /// Both sides speak HTTP/2.
     pub(crate) is_h2: bool,
 }
@@ -246,6 +249,8 @@ fn finish(conn: impl HandshakeSide) -> Result<Established, Error> {
     let is_resumed = common.handshake_kind() == Some(HandshakeKind::Resumed);
     let is_h2 = common.alpn_protocol() == Some(ALPN_H2);
     let client = conn.client();
+    let shown = client.as_ref().and_then(|_| common.peer_certificates());
+    let shown = ShownCertificates::of(shown);
     let (secrets, kernel) = conn.into_kernel()?;
     let bad_key = |_| Error::General("the agreed keys cannot be used".to_owned());
     let tx = TrafficKey::new(wire, secrets.tx).map_err(bad_key)?;
@@ -260,6 +265,7 @@ fn finish(conn: impl HandshakeSide) -> Result<Established, Error> {
         suite,
         is_resumed,
         client,
+        shown,
         is_h2,
     })
 }

@@ -34,6 +34,7 @@ mod ticket;
 pub(crate) mod x509;
 
 pub use certificate::{Certificate, CertificateError};
+pub(crate) use client::ShownCertificates;
 pub use client::{ClientRule, NO_RULE, Need};
 pub use self_signed::SelfSigned;
 pub(crate) use self_signed::pem;

@@ -6,10 +6,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, ServerConfig, SupportedProtocolVersion};
 
+use crate::request::TlsFacts;
 use crate::tls::certificate::Certificate;
 use crate::tls::client::{ClientRule, NO_RULE};
 use crate::tls::ticket::TicketKeys;
@@ -70,6 +72,8 @@ pub(crate) struct TlsHost {
     pub(crate) quic: Option<Arc<ServerConfig>>,
     /// The number of its client rule.
     pub(crate) rule: u64,
+    /// Who checks by it.
+    verifier: Option<Arc<dyn ClientCertVerifier>>,
 }
 
 /// Why terms cannot be made.
@@ -118,7 +122,7 @@ impl TlsHosts {
                 builder.with_cert_resolver(Arc::new(Fixed(Arc::clone(&host.certificate.key))));
             config.alpn_protocols = [ALPN_H2, b"http/1.1", b"http/1.0"].map(Vec::from).to_vec();
             config.session_storage = Arc::new(NoServerSessionStorage {});
-            config.ticketer = tickets.under(rule, verifier);
+            config.ticketer = tickets.under(rule, verifier.clone());
             config.ignore_client_order = !offer.suites.is_empty();
             // Our records are sealed with the keys that rustls agrees on.
             config.enable_secret_extraction = true;
@@ -126,6 +130,7 @@ impl TlsHosts {
                 quic: over_quic(&config),
                 config: Arc::new(config),
                 rule,
+                verifier,
             });
             for name in &host.names {
                 match name.strip_prefix("*.") {
@@ -138,6 +143,22 @@ impl TlsHosts {
             return Err(TermsError::NoHost);
         }
         Ok(terms)
+    }
+
+    /// Whether a client would be let in now that has shown its certificate in a handshake of
+    /// before, and asked for no host of its own: it is looked at again where the rule is another
+    /// one than then.
+    pub fn admits(&self, tls: &TlsFacts) -> bool {
+        let host = self.for_name(None);
+        if tls.rule == host.rule || tls.admitted.get() == host.rule {
+            return true;
+        }
+        let verifier = host.verifier.as_deref();
+        let is_good = verifier.is_some_and(|verifier| tls.shown.are_good(verifier));
+        if is_good {
+            tls.admitted.set(host.rule);
+        }
+        is_good
     }
 
     /// The keys of its tickets.

@@ -117,5 +117,6 @@ fn programs(admin: &Admin) -> api::Programs {
         pools: fleet.pools().iter().map(|pool| pool.told()).collect(),
         hosts: hosts(&admin.shared.hosts),
         upstreams: admin.shared.upstreams(),
+        offers: admin.shared.sites().offered(),
     }
 }

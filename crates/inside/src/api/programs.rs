@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use hob_server::handle::upstream::told::UpstreamReport;
+use hob_server::serve::offers::OfferReport;
 
 use super::{Host, WorkerRequest};
 
@@ -18,6 +19,8 @@ pub struct AllPrograms {
     pub hosts: Vec<Host>,
     /// Servers of other people that answer for routes.
     pub upstreams: Vec<UpstreamReport>,
+    /// Programs that hobs of other machines may ask for.
+    pub offers: Vec<OfferReport>,
     /// Workers of all programs that stay.
     pub workers: usize,
     /// Most of them; null for no limit.

@@ -6,6 +6,7 @@ use hob_keeper::acme::CertificateState;
 use hob_server::handle::resident::told::Pool;
 use hob_server::handle::upstream::told::UpstreamReport;
 use hob_server::handle::warm::told::Host;
+use hob_server::serve::offers::OfferReport;
 use hob_trace::calendar::UtcDateTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -208,6 +209,8 @@ pub struct Programs {
     pub hosts: Vec<Host>,
     /// Servers of other people that answer for routes.
     pub upstreams: Vec<UpstreamReport>,
+    /// Programs that hobs of other machines may ask for.
+    pub offers: Vec<OfferReport>,
 }
 
 /// The admin pages.

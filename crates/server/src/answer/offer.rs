@@ -47,14 +47,19 @@ impl HandlerContext {
             request.set_detail(text.as_bytes());
             Err(Box::new(told(status, &format!("{reason}: {text}"))))
         };
-        let tls = request.facts().tls.clone();
-        let Some(peer) = tls.as_ref().and_then(|tls| tls.client.as_ref()) else {
+        let facts = request.facts();
+        let shown = facts.tls.as_ref();
+        let Some((tls, peer)) = shown.and_then(|tls| Some((tls, tls.client.as_ref()?))) else {
             return refuse(
                 403,
                 "programs are offered to no one without a certificate",
                 "",
             );
         };
+        if !sites.offers.admits(facts.listener, tls) {
+            let reason = "nobody who may sign for others any more has signed this certificate";
+            return refuse(403, reason, &peer.subject);
+        }
         let head = request.head();
         let mut fields = head.values(carried::REQUEST);
         let carried = match (fields.next(), fields.next()) {

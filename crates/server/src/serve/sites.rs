@@ -33,7 +33,7 @@ use crate::route::table::RouteTable;
 use crate::route::target;
 use crate::route::template::Rewrite;
 use crate::serve::ServerState;
-use crate::serve::offers::Offers;
+use crate::serve::offers::{OfferReport, Offers};
 use hob_config::ClientTrust;
 use hob_keeper::process::ProgramRef;
 
@@ -225,7 +225,7 @@ impl Sites {
             sites,
             listener_logs: HashMap::default(),
             trusts: HashMap::default(),
-            offers: Offers::of(&config.offers),
+            offers: Offers::of(&config.offers, &shared.sites().offers),
             https_port: 443,
             unknown_host: config.unknown_host,
         })
@@ -252,6 +252,15 @@ impl Sites {
     pub fn route(&self, site: u32, route: u32) -> Option<(&ServedSite, &ServedRoute)> {
         let site = self.site(site)?;
         Some((site, site.routes.get(route as usize)?))
+    }
+
+    /// Programs that hobs of other machines may ask for.
+    pub fn offered(&self) -> Vec<OfferReport> {
+        self.offers.told(|site, route| {
+            let site = self.sites.get(site);
+            let route = site.and_then(|site| site.routes.get(route));
+            route.map(|route| route.path.clone()).unwrap_or_default()
+        })
     }
 
     /// Every route with its site.

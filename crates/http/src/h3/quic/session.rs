@@ -17,7 +17,7 @@ use rustls::quic::{KeyChange, Secrets, ServerConnection, Suite, Version};
 use rustls::{AlertDescription, HandshakeKind};
 
 use crate::tls::hello::{self, Gathering};
-use crate::tls::{ClientCertificate, TlsHosts, suite_name};
+use crate::tls::{ClientCertificate, ShownCertificates, TlsHosts, suite_name};
 
 /// The algorithms of the first datagrams, which everybody can read.
 //= rfc9001#5.2
@@ -82,6 +82,7 @@ pub(crate) struct Shaken {
     pub(crate) is_resumed: bool,
     pub(crate) rule: u64,
     pub(crate) client: Option<ClientCertificate>,
+    pub(crate) shown: ShownCertificates,
 }
 
 /// A handshake under way, or done: keys change later too.
@@ -158,6 +159,7 @@ fn shaken_of(tls: &ServerConnection, rule: u64) -> Shaken {
         is_resumed: tls.handshake_kind() == Some(HandshakeKind::Resumed),
         rule,
         client: client.and_then(|certificate| ClientCertificate::from_der(certificate)),
+        shown: ShownCertificates::of(tls.peer_certificates()),
     }
 }
 

@@ -1,6 +1,8 @@
 //! What happens when a connection that speaks HTTP/2 can go on: send, look at streams, read, fill,
 //! until nothing moves.
 
+use std::rc::Rc;
+
 use crate::clock::clock_us;
 use crate::h1::AfterAnswer;
 use crate::h2;
@@ -16,7 +18,12 @@ use crate::thread::send::Flushed;
 impl<A: Responder + 'static> Thread<A> {
     /// From here on the connection speaks HTTP/2, whose first bytes have yet to be read.
     pub(crate) fn begin_frames(&mut self, conn: &mut SocketConnection) {
-        let limits = std::rc::Rc::clone(&self.limits);
+        let mut all = self.accepting.listeners.iter();
+        let listening = all.find(|one| one.number == conn.facts.listener);
+        let limits = match listening.is_some_and(|one| one.is_for_hobs) {
+            true => Rc::new(self.limits.for_carried()),
+            false => Rc::clone(&self.limits),
+        };
         let mut core = h2::Http2Connection::new(limits, self.turn.now_ms, &mut self.output);
         core.set_alt_svc(conn.core.take_alt_svc());
         conn.h2 = Some(Box::new(Http2ServerSession::new(core, self.turn.now_ms)));

@@ -1,6 +1,7 @@
 //! What happens when a connection over QUIC can go on: take what happened, read, look at streams,
 //! fill, until nothing moves; then send.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -152,6 +153,8 @@ impl<A: Responder + 'static> Thread<A> {
                     is_resumed: shaken.is_resumed,
                     rule: shaken.rule,
                     client: shaken.client,
+                    shown: shaken.shown,
+                    admitted: Cell::new(shaken.rule),
                     handshake_us: clock_us().saturating_sub(session.started_us),
                 })),
                 ..ConnectionFacts::clone(&session.facts)

@@ -23,6 +23,7 @@ use crate::tls::terms::provider;
 pub struct PeerTerms {
     /// By what is offered to be spoken; they know each other's sessions.
     pub(super) http1: Arc<ClientConfig>,
+    unnamed: Arc<ClientConfig>,
     either: Arc<ClientConfig>,
     http2: Arc<ClientConfig>,
 }
@@ -31,6 +32,8 @@ pub struct PeerTerms {
 //= rfc7301#3.1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerVersions {
+    /// None: another protocol is spoken, which has no name there.
+    Unnamed,
     /// HTTP/1.1.
     Http1,
     /// HTTP/2, or else HTTP/1.1.
@@ -121,6 +124,7 @@ impl PeerTerms {
             Arc::new(config)
         };
         Ok(PeerTerms {
+            unnamed: offering(&[]),
             http1: offering(&[b"http/1.1"]),
             either: offering(&[b"h2", b"http/1.1"]),
             http2: offering(&[b"h2"]),
@@ -129,6 +133,7 @@ impl PeerTerms {
 
     pub(super) fn offering(&self, versions: PeerVersions) -> &Arc<ClientConfig> {
         match versions {
+            PeerVersions::Unnamed => &self.unnamed,
             PeerVersions::Http1 => &self.http1,
             PeerVersions::Either => &self.either,
             PeerVersions::Http2 => &self.http2,

@@ -40,6 +40,7 @@ pub(in crate::admin) fn told(admin: &Admin) -> Value {
         programs: pools.chain(routes).collect(),
         hosts: hosts(&shared.hosts),
         upstreams: shared.upstreams(),
+        offers: shared.sites().offered(),
         workers,
         // No limit is no number.
         workers_max: Some(workers_max).filter(|most| *most != usize::MAX),

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use hob_http::tls::peer::PeerVersions;
 use hob_http::{Answered, HandlerPhase, Request, Response};
 use hob_trace::digits::push_hex;
 use hob_trace::metric::ThreadCounters;
@@ -27,7 +28,7 @@ use crate::handle::script::carried;
 use crate::handle::script::fail::broken_body;
 use crate::handle::script::gate::{Permit, enter};
 use crate::handle::upstream::ask::{AskFailure, AskTerms, AsksMember, note_time};
-use crate::handle::upstream::buffer::ReadAhead;
+use crate::handle::upstream::buffer::{BufferSettings, ReadAhead};
 use crate::handle::upstream::config::{RetryCause, RetryRules};
 use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::http2::{
@@ -223,6 +224,7 @@ impl AsksMember for AskedServer<'_> {
         let terms = LinkTerms {
             connect: proxy.settings.timeout.connect,
             holds_process: false,
+            versions: PeerVersions::Http1,
             pool,
         };
         if proxy.settings.http != HttpVersions::Http1 {
@@ -280,7 +282,7 @@ impl AsksMember for AskedServer<'_> {
             }
         };
         let begun = ProxyExchange::new(proxy, awaited, member, over);
-        let mut exchange = Some(begun);
+        let mut exchange = Some(begun.with_key(self.ask.key.as_deref()));
         let may_steer = proxy.settings.control;
         let times = (self.started, retry);
         let ahead = ReadAhead {
@@ -311,9 +313,11 @@ impl AsksMember for AskedServer<'_> {
     fn cause(&self, failure: &ProxyFailure) -> Option<RetryCause> {
         match failure {
             ProxyFailure::Upstream(failure) => failure.cause(),
-            ProxyFailure::Wire(_) | ProxyFailure::WrongTunnel | ProxyFailure::Reset(_) => {
-                Some(RetryCause::Closed)
-            }
+            ProxyFailure::Wire(_)
+            | ProxyFailure::WrongTunnel
+            | ProxyFailure::WrongKey
+            | ProxyFailure::Reset(_) => Some(RetryCause::Closed),
+            ProxyFailure::NotTaken(_) => None,
         }
     }
 }
@@ -376,7 +380,9 @@ fn framing(request: &Request, body: &ProgramRequestBody) -> (SentBody, BodyFrami
     match (body, request.body_len()) {
         // What follows are the tunnel's bytes.
         _ if request.head().connect_protocol().is_some() => (SentBody::None, BodyFraming::PLAIN),
-        (_, None) => (SentBody::Chunked, CHUNKED),
+        (ProgramRequestBody::Coming(..) | ProgramRequestBody::Begun(..), None) => {
+            (SentBody::Chunked, CHUNKED)
+        }
         // Who announced that there is nothing says so on the other side too.
         (ProgramRequestBody::None, _) if WITHOUT.contains(&request.head().method()) => {
             (SentBody::None, BodyFraming::PLAIN)
@@ -392,6 +398,24 @@ fn push_chunk(out: &mut Vec<u8>, piece: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// Waits for all of a body that is to be waited for; `None` where it is not.
+async fn collect(
+    request: &Request,
+    pool: &DiskThreads,
+    buffer: BufferSettings,
+) -> Result<Option<ProgramRequestBody>, BodyCollectError> {
+    if request.body_len().is_some() {
+        return ProgramRequestBody::announced(request, pool, buffer.request).await;
+    }
+    // Both sides of it may speak in turns.
+    let mut kinds = request.head().values(b"content-type");
+    if buffer.unannounced == 0 || kinds.any(|kind| kind.starts_with(b"application/grpc")) {
+        return Ok(None);
+    }
+    let collected = ProgramRequestBody::unannounced(request, pool, buffer.unannounced);
+    collected.await.map(Some)
+}
+
 /// Waits for a place, and asks a member.
 async fn run(ask: ProxiedRequest) -> Response {
     let ProxiedRequest {
@@ -404,10 +428,7 @@ async fn run(ask: ProxiedRequest) -> Response {
     let settings = &proxy.settings.upstream;
     let short = match request.tunnel() {
         Some(_) => Ok(Some(ProgramRequestBody::None)),
-        None => {
-            let buffer = proxy.settings.buffer.request;
-            ProgramRequestBody::announced(request, pool, buffer).await
-        }
+        None => collect(request, pool, proxy.settings.buffer).await,
     };
     let short = match short {
         Ok(short) => short,
@@ -420,6 +441,13 @@ async fn run(ask: ProxiedRequest) -> Response {
             return fail::respond(request, &proxy.addresses, &failure);
         }
     };
+    if let Some(run) = &proxy.run
+        && let Err(not) = run
+            .take(request, counters, proxy.settings.timeout.connect)
+            .await
+    {
+        return fail::respond(request, &proxy.addresses, &ProxyFailure::NotTaken(not));
+    }
     let body = match (short, request.body_len()) {
         (Some(body), _) => Ok(body),
         (None, None) => Ok(ProgramRequestBody::Coming(VecDeque::new(), u64::MAX)),

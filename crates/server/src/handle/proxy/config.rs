@@ -10,7 +10,7 @@ use crate::handle::config::build_site::OnSection;
 use crate::handle::config::check::PathLookups;
 use crate::handle::config::fault::{Faults, Spot};
 use crate::handle::config::key::{Preset::Nothing, SchemaKey, ValueType};
-use crate::handle::config::program::Programs;
+use crate::handle::config::program::{Programs, check_env};
 use crate::handle::config::text::{header_name_wrong, header_value_wrong};
 use crate::handle::config::tree::Section;
 use crate::handle::config::{Config, Route, UpstreamTls};
@@ -26,9 +26,12 @@ use crate::handle::upstream::config::{
 };
 use crate::handle::upstream::http2::HttpVersions;
 use crate::handle::upstream::patience::UpstreamTimeouts;
+use crate::handle::upstream::run::config::RunSettings;
+use crate::handle::upstream::run::keys::RUN;
 use crate::handle::{Configured, HasSettings, upstream};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
+use hob_keeper::preflight::ProgramCheck;
 
 /// Another HTTP server.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +71,8 @@ pub struct ProxySettings {
     pub control: bool,
     /// The program that another hob is asked for; `None` where any server answers as it does.
     pub program: Option<String>,
+    /// The server that hob starts itself to be asked; `None` where it does not.
+    pub run: Option<RunSettings>,
 }
 
 /// The host that a member is asked for.
@@ -117,12 +122,19 @@ impl Configured for Proxy {
     fn read(
         section: &Section,
         on: &OnSection<'_>,
-        _: &mut Programs<'_>,
+        programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
     ) -> (ProxySettings, ProxySpots) {
         let from = UpstreamSections::of(section, on.around.root, faults);
-        let (to, tls) = (from.members_spot(), from.tls_spots());
-        (read(section, from, faults), ProxySpots { to, tls })
+        let (mut to, tls) = (from.members_spot(), from.tls_spots());
+        let mut settings = read(section, from, faults);
+        check_env(section, faults);
+        settings.run = RunSettings::read(section, on, programs, faults);
+        if settings.run.is_some() {
+            to = section.spot(RUN);
+            settings.authorities = vec!["localhost".to_owned()];
+        }
+        (settings, ProxySpots { to, tls })
     }
 
     fn build(
@@ -131,27 +143,35 @@ impl Configured for Proxy {
         route: &Route,
         _: &Pattern,
     ) -> Result<Arc<Proxy>, String> {
-        let (upstream, gate) = around.upstream(
-            &settings.upstream,
-            &route.path,
-            check::protocol(settings.http),
-        );
+        let run = settings.run.as_ref();
+        let run = run.map(|run| around.run(run, &route.path)).transpose()?;
+        let mut upstream = settings.upstream.clone();
+        if let Some(run) = &run {
+            upstream.members = vec![run.member()];
+        }
+        let addresses = upstream.texts();
+        let protocol = check::protocol(settings.http);
+        let (upstream, gate) = around.upstream(&upstream, &route.path, protocol);
         Ok(Arc::new(Proxy {
             upstream,
+            run,
             gate,
             half_close: half_close(route),
             settings: settings.clone(),
-            addresses: settings.upstream.texts(),
+            addresses,
         }))
     }
 
     fn check(
         settings: &ProxySettings,
         spots: &ProxySpots,
-        _: &Config,
+        config: &Config,
         looked: &mut PathLookups<'_>,
         faults: &mut Faults<'_>,
     ) {
+        if let Some(run) = &settings.run {
+            run.check(spots.to, config, looked, faults);
+        }
         upstream::config::look_at_sockets(&settings.upstream, spots.to, looked, faults);
         upstream::config::look_at_tls(&settings.upstream, spots.tls, looked, faults);
     }
@@ -160,8 +180,24 @@ impl Configured for Proxy {
         settings.upstream.tls.as_ref()
     }
 
+    fn look(settings: &ProxySettings, spots: &ProxySpots, look: &mut ProgramCheck<'_, '_, '_>) {
+        if let Some(run) = &settings.run {
+            run.look(spots.to, look);
+        }
+    }
+
+    fn program(settings: &ProxySettings) -> Option<usize> {
+        settings.run.as_ref().map(|run| run.rules)
+    }
+
+    fn grace(settings: &ProxySettings) -> Duration {
+        let run = settings.run.as_ref();
+        run.map_or(Duration::ZERO, |run| run.grace)
+    }
+
     fn runs(settings: &ProxySettings) -> String {
-        settings.upstream.texts()
+        let run = settings.run.as_ref().map(|run| run.name().to_owned());
+        run.unwrap_or_else(|| settings.upstream.texts())
     }
 }
 
@@ -286,6 +322,7 @@ fn read(section: &Section, from: UpstreamSections<'_>, faults: &mut Faults<'_>) 
         head: section.size_usize("head"),
         control: section.flag("control"),
         program: None,
+        run: None,
     }
 }
 

@@ -36,6 +36,8 @@ pub(super) struct ProxyExchange {
     /// The member's address, for people.
     pub(super) member: Arc<str>,
     over: ExchangeOver,
+    /// The key of a WebSocket that was asked for in the place of its client, who has none.
+    key: Option<Vec<u8>>,
     tunnel_idle: Duration,
     sent: Instant,
 }
@@ -107,9 +109,20 @@ impl ProxyExchange {
             awaited,
             member,
             over,
+            key: None,
             tunnel_idle: proxy.settings.tunnel_idle,
             sent: Instant::now(),
         }
+    }
+
+    /// It was asked with this key of a WebSocket; over HTTP/2 there is none.
+    pub(super) fn with_key(mut self, key: Option<&[u8]>) -> ProxyExchange {
+        self.key = key.filter(|_| !self.is_http2()).map(<[u8]>::to_vec);
+        self
+    }
+
+    pub(super) fn key(&self) -> Option<&[u8]> {
+        self.key.as_deref()
     }
 
     pub(super) fn is_http2(&self) -> bool {

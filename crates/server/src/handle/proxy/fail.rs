@@ -10,6 +10,7 @@ use crate::handle::proxy::exchange::ProxyExchange;
 use crate::handle::proxy::wire::WireFault;
 use crate::handle::script::carried;
 use crate::handle::upstream::fail::{UpstreamFailure, UpstreamReasons, upstream_reasons};
+use crate::handle::upstream::run::program::NotTaken;
 
 /// Why there is no answer, or no whole one.
 #[derive(Debug)]
@@ -20,8 +21,12 @@ pub(super) enum ProxyFailure {
     Wire(WireFault),
     /// A tunnel was opened for another protocol than the one asked for.
     WrongTunnel,
+    /// It opened a WebSocket without having read the key it was asked with.
+    WrongKey,
     /// It broke the stream off, with this code of HTTP/2.
     Reset(u32),
+    /// Hob was to start it, and it takes no requests.
+    NotTaken(NotTaken),
 }
 
 static REASONS: UpstreamReasons = upstream_reasons!("proxy", "other server");
@@ -37,13 +42,19 @@ impl ProxyFailure {
     fn status(&self) -> u16 {
         match self {
             ProxyFailure::Upstream(failure) => failure.status(),
-            ProxyFailure::Wire(_) | ProxyFailure::WrongTunnel | ProxyFailure::Reset(_) => 502,
+            ProxyFailure::Wire(_)
+            | ProxyFailure::WrongTunnel
+            | ProxyFailure::WrongKey
+            | ProxyFailure::Reset(_) => 502,
+            ProxyFailure::NotTaken(not) => not.status,
         }
     }
 
     fn fault(&self) -> Fault {
         match self {
             ProxyFailure::Upstream(UpstreamFailure::Gate(_)) => Fault::Server,
+            ProxyFailure::NotTaken(not) if not.status == 503 => Fault::Server,
+            ProxyFailure::NotTaken(_) => Fault::Script,
             _ => Fault::Upstream,
         }
     }
@@ -58,7 +69,11 @@ impl ProxyFailure {
             ProxyFailure::Upstream(failure) => failure.reason(reasons),
             ProxyFailure::Wire(_) => "what the other server sent is no answer",
             ProxyFailure::WrongTunnel => "the other server opened a tunnel for another protocol",
+            ProxyFailure::WrongKey => {
+                "the other server opened a WebSocket with another Sec-WebSocket-Accept than its key's"
+            }
             ProxyFailure::Reset(_) => "the other server broke its answer off",
+            ProxyFailure::NotTaken(not) => not.reason,
         }
     }
 
@@ -66,8 +81,9 @@ impl ProxyFailure {
         match self {
             ProxyFailure::Upstream(failure) => failure.details(),
             ProxyFailure::Wire(WireFault(text)) => (*text).into(),
-            ProxyFailure::WrongTunnel => "".into(),
+            ProxyFailure::WrongTunnel | ProxyFailure::WrongKey => "".into(),
             ProxyFailure::Reset(code) => format!("RST_STREAM with code {code}").into(),
+            ProxyFailure::NotTaken(not) => (&*not.why).into(),
         }
     }
 }

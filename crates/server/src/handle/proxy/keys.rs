@@ -1,16 +1,17 @@
 //! Keys of `proxy`.
 
-use crate::handle::config::key::Preset::{Nothing, Required};
+use crate::handle::config::key::Preset::Nothing;
 use crate::handle::config::key::ValueType::{
     Flag, Integer, Map, Table, Text, TextOrTexts, Texts, Word, Words,
 };
 use crate::handle::config::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, joined};
-use crate::handle::config::schema::{TIME_OR_NONE, secs};
+use crate::handle::config::schema::{PROGRAM, TIME_OR_NONE, secs};
 use crate::handle::script::keys::CONTROL;
 use crate::handle::upstream::buffer::BUFFER;
 use crate::handle::upstream::keys::{
     CHOICE_KEYS, HEAD, KEEP_KEYS, QUEUE, RETRY, TIMEOUT_KEYS, TLS, connections,
 };
+use crate::handle::upstream::run::keys::RUN_SERVER_KEYS;
 
 /// Words of `forwarded`.
 pub(crate) const FORWARDED: &[&str] = &[
@@ -30,12 +31,14 @@ pub(crate) const VERSIONS: &[&str] = &["auto", "1.1", "2"];
 pub(crate) static PROXY: SchemaTable = SchemaTable {
     name: "proxy",
     header: "`proxy` of a route",
-    text: "Another HTTP server answers: requests are passed on to it. A plain string \
-           is `to`.",
-    base: None,
-    keys: &joined::<{ CHOICE_KEYS.len() + KEEP_KEYS.len() + 17 }>(&[
+    text: "Another HTTP server answers: requests are passed on to it. `to` says where it listens, \
+           `run` has hob start it. A plain string is `to`. How a server of `run` runs is as in \
+           `[program]`, where nothing else is said here.",
+    base: Some(&PROGRAM),
+    keys: &joined::<{ RUN_SERVER_KEYS.len() + CHOICE_KEYS.len() + KEEP_KEYS.len() + 17 }>(&[
+        RUN_SERVER_KEYS,
         &[
-        SchemaKey::new("to", TextOrTexts, Required)
+        SchemaKey::new("to", TextOrTexts, Preset::Texts(&[]))
             .says(
                 "Where it listens: `http://HOST:PORT`, `https://HOST:PORT`, `unix:PATH`, or `srv:` and \
                  a service that name servers have; a list where several do. The port is 80 where \

@@ -34,6 +34,7 @@ use hob_http::HalfClose;
 use crate::handle::proxy::config::ProxySettings;
 use crate::handle::script::gate::Gate;
 use crate::handle::upstream::members::Upstream;
+use crate::handle::upstream::run::program::RunProgram;
 
 /// A handler of this kind, ready to answer.
 pub struct Proxy {
@@ -43,6 +44,8 @@ pub struct Proxy {
     pub(crate) addresses: String,
     /// Who answers.
     pub(crate) upstream: Arc<Upstream>,
+    /// Who answers, where hob starts it.
+    pub(crate) run: Option<Arc<RunProgram>>,
     /// How many connections there are at once.
     pub(crate) gate: Arc<Gate>,
     /// What FIN from a client means while it waits.

@@ -94,6 +94,18 @@ pub(super) fn open(
     let Some(protocol) = request.tunnel().filter(|protocol| is_asked(protocol)) else {
         return Err(ProxyFailure::WrongTunnel);
     };
+    // A client with a key looks for itself.
+    //= rfc6455#4.1
+    if let Some(key) = exchange.as_ref().and_then(ProxyExchange::key) {
+        let is_it = |name: &[u8]| name.eq_ignore_ascii_case(b"Sec-WebSocket-Accept");
+        let accepted = head.fields.iter().filter(|(name, _)| is_it(name));
+        if !accepted
+            .map(|(_, value)| value)
+            .eq([&*websocket_accept(key)])
+        {
+            return Err(ProxyFailure::WrongKey);
+        }
+    }
     let Some(mut exchange) = exchange.take() else {
         return Err(UpstreamFailure::Closed.into());
     };

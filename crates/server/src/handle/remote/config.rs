@@ -127,5 +127,6 @@ fn read(section: &Section, from: UpstreamSections<'_>, faults: &mut Faults<'_>) 
         head: section.size_usize("head"),
         control: true,
         program: Some(program.to_owned()),
+        run: None,
     }
 }

@@ -44,7 +44,9 @@ impl Spooled {
                 pool,
                 reading: None,
             })),
-            ProgramRequestBody::None | ProgramRequestBody::Coming(..) => None,
+            ProgramRequestBody::None
+            | ProgramRequestBody::Coming(..)
+            | ProgramRequestBody::Begun(..) => None,
         }
     }
 

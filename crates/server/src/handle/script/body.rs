@@ -29,6 +29,8 @@ pub(crate) enum ProgramRequestBody {
     Spooled(OwnedFd, u64),
     /// What has come so far; the rest follows.
     Coming(VecDeque<Bytes>, u64),
+    /// What has come so far, in a file; the rest follows, and nobody has told how much that is.
+    Begun(OwnedFd, u64),
 }
 
 /// The writing end of a program's standard input, and what of the body is here for it.
@@ -49,6 +51,7 @@ impl ProgramRequestBody {
             ProgramRequestBody::None => 0,
             ProgramRequestBody::Held(bytes) => bytes.len() as u64,
             ProgramRequestBody::Spooled(_, len) | ProgramRequestBody::Coming(_, len) => *len,
+            ProgramRequestBody::Begun(..) => u64::MAX,
         }
     }
 
@@ -93,7 +96,7 @@ impl ProgramRequestBody {
             return Ok(None);
         };
         if len > BODY_HELD_BYTES_MAX as u64 {
-            let spooled = spool_to_file(request, pool, Vec::new()).await;
+            let spooled = spool_to_file(request, pool, Vec::new(), u64::MAX).await;
             return spooled.map(Some);
         }
         let mut pieces = VecDeque::new();
@@ -111,11 +114,24 @@ impl ProgramRequestBody {
         request: &Request,
         pool: &DiskThreads,
     ) -> Result<ProgramRequestBody, BodyCollectError> {
+        ProgramRequestBody::unannounced(request, pool, u64::MAX).await
+    }
+
+    /// The same, and no more of it than this and a piece: of a longer one there is the begin.
+    pub(crate) async fn unannounced(
+        request: &Request,
+        pool: &DiskThreads,
+        bytes_max: u64,
+    ) -> Result<ProgramRequestBody, BodyCollectError> {
         let mut held = Vec::new();
         while let Some(piece) = request.next_body().await {
             held.extend_from_slice(&piece.map_err(BodyCollectError::Broken)?);
+            if held.len() as u64 > bytes_max {
+                let begin = VecDeque::from([held.into()]);
+                return Ok(ProgramRequestBody::Coming(begin, u64::MAX));
+            }
             if held.len() > BODY_HELD_BYTES_MAX {
-                return spool_to_file(request, pool, held).await;
+                return spool_to_file(request, pool, held, bytes_max).await;
             }
         }
         match held.is_empty() {
@@ -134,6 +150,8 @@ impl ProgramRequestBody {
                 return Ok((Some(file), None));
             }
             ProgramRequestBody::Coming(pieces, _) => (pieces, true),
+            // Programs are told a length.
+            ProgramRequestBody::Begun(..) => return Err(io::ErrorKind::InvalidInput.into()),
             ProgramRequestBody::Held(bytes) => (VecDeque::from([bytes]), false),
         };
         let (stdin, feeding) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
@@ -184,23 +202,28 @@ fn joined(mut pieces: VecDeque<Bytes>) -> Bytes {
     pieces.iter().flatten().copied().collect()
 }
 
+/// Writes what is held and what follows to a file, all of it or the begin of what is longer.
 async fn spool_to_file(
     request: &Request,
     pool: &DiskThreads,
     mut held: Vec<u8>,
+    bytes_max: u64,
 ) -> Result<ProgramRequestBody, BodyCollectError> {
     let mut len = 0;
     let unkept = BodyCollectError::Unkept;
     let file = in_pool(pool, nameless_file).await.map_err(unkept)?;
     let file = Arc::new(file);
-    loop {
+    let is_all = loop {
         len += held.len() as u64;
         let target = Arc::clone(&file);
         let written = in_pool(pool, move || write_all(&target, &held)).await;
         written.map_err(unkept)?;
+        if len > bytes_max {
+            break false;
+        }
         held = match request.next_body().await {
             Some(piece) => piece.map_err(BodyCollectError::Broken)?.into(),
-            None => break,
+            None => break true,
         };
         // Few large writes: what has come meanwhile goes with it.
         while held.len() < BODY_HELD_BYTES_MAX {
@@ -211,9 +234,13 @@ async fn spool_to_file(
                 Poll::Ready(None) | Poll::Pending => break,
             }
         }
-    }
+    };
     let file = Arc::into_inner(file).ok_or_else(|| io::Error::other("it is still written to"));
-    Ok(ProgramRequestBody::Spooled(file.map_err(unkept)?, len))
+    let file = file.map_err(unkept)?;
+    Ok(match is_all {
+        true => ProgramRequestBody::Spooled(file, len),
+        false => ProgramRequestBody::Begun(file, len),
+    })
 }
 
 /// Has the pool do what may wait for a disk.

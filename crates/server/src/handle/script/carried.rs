@@ -197,7 +197,9 @@ pub(crate) fn pack(fields: &mut Fields, failed: Option<&str>) {
             }
         };
         let failed: Vec<u8> = failed.bytes().map(visible).collect();
-        fields.add(FAILED, &failed);
+        // No value of a field ends with a blank.
+        //= rfc9113#8.2.1
+        fields.add(FAILED, failed.trim_ascii());
     }
 }
 
@@ -324,7 +326,7 @@ mod tests {
         ] {
             fields.add(name.as_bytes(), value.as_bytes());
         }
-        pack(&mut fields, Some("script: it\nfailed"));
+        pack(&mut fields, Some("script: it\nfailed\n"));
         let mut came = Fields::new();
         came.add(b"date", b"now");
         for (name, value) in fields.iter().filter(|(name, _)| *name != b"Server") {

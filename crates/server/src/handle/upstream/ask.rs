@@ -284,6 +284,6 @@ fn held_again(body: &ProgramRequestBody) -> Option<ProgramRequestBody> {
         ProgramRequestBody::Spooled(file, len) => {
             Some(ProgramRequestBody::Spooled(file.try_clone().ok()?, *len))
         }
-        ProgramRequestBody::Coming(..) => None,
+        ProgramRequestBody::Coming(..) | ProgramRequestBody::Begun(..) => None,
     }
 }

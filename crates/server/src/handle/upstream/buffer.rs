@@ -35,6 +35,8 @@ use crate::handle::script::body::{in_pool, nameless_file, read_whole};
 pub struct BufferSettings {
     /// Of a request: longest body that is waited for, in bytes.
     pub request: u64,
+    /// The same of one that does not announce its length; 0 is not at all.
+    pub unannounced: u64,
     /// Of an answer: how far its reading may be ahead of its client, in bytes; 0 is not at all.
     pub response: u64,
 }
@@ -44,6 +46,11 @@ impl BufferSettings {
     pub(crate) fn read(section: &Section) -> BufferSettings {
         section.inner("buffer", &BUFFER_TABLE, |buffer| BufferSettings {
             request: buffer.size("request"),
+            // Who sends so may wait for an answer to what was sent: only who asks for it waits.
+            unannounced: match buffer.given("request") {
+                Some(_) => buffer.size("request"),
+                None => 0,
+            },
             response: buffer.size("response"),
         })
     }
@@ -71,7 +78,10 @@ pub(crate) static BUFFER_TABLE: SchemaTable = SchemaTable {
         )
         .says(
             "A request's body that announces its length, and is no longer than this, is waited for \
-             before anybody is asked.",
+             before anybody is asked. Where the key is written, `proxy` and `remote` wait for one \
+             that does not announce its length, too (but not of gRPC): up to so many bytes, and \
+             what is longer is passed on as it comes. `fastcgi`, `scgi` and `uwsgi` always wait \
+             for all of such a body.",
         )
         .example("\"10MiB\"")
         .aka(&["request_buffers"]),

@@ -29,9 +29,7 @@ pub(crate) struct CheckProtocol {
 /// What is spoken to know how a member is.
 pub(crate) trait ChecksMembers: Debug + Send + Sync {
     /// Versions of HTTP that are offered over TLS.
-    fn versions(&self) -> PeerVersions {
-        PeerVersions::Http1
-    }
+    fn versions(&self) -> PeerVersions;
 
     /// What is sent to ask this host for this path; `is_h2` where HTTP/2 was agreed on.
     fn request(&self, path: &str, host: &str, is_h2: bool) -> Vec<u8>;

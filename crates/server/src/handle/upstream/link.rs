@@ -46,6 +46,8 @@ pub(crate) struct LinkTerms<'a> {
     pub(crate) connect: Duration,
     /// A process behind a resting connection may be the one that is to take a new one.
     pub(crate) holds_process: bool,
+    /// What is offered over TLS to be spoken, where nothing has to be found out.
+    pub(crate) versions: PeerVersions,
     /// Looks names up.
     pub(crate) pool: &'a DiskThreads,
 }
@@ -149,7 +151,7 @@ impl Link {
                 resting
             }
             None => {
-                let made = connect(&used, request, counters, (terms, PeerVersions::Http1)).await;
+                let made = connect(&used, request, counters, (terms, terms.versions)).await;
                 match made {
                     Ok(made) => made,
                     Err(failure) => return Err((failure, used, permit)),

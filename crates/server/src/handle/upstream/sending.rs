@@ -62,6 +62,8 @@ pub(crate) enum OutgoingBody {
     Coming(VecDeque<Bytes>, u64),
     /// From an offset on.
     Spooled(Arc<OwnedFd>, u64, u64, DiskThreads),
+    /// The same, and behind it what is to come.
+    Begun(Arc<OwnedFd>, u64, u64, DiskThreads),
 }
 
 impl OutgoingBody {
@@ -77,11 +79,19 @@ impl OutgoingBody {
             ProgramRequestBody::Spooled(file, len) => {
                 OutgoingBody::Spooled(Arc::new(file), 0, len, pool.clone())
             }
+            ProgramRequestBody::Begun(file, len) => {
+                OutgoingBody::Begun(Arc::new(file), 0, len, pool.clone())
+            }
         }
     }
 
     /// The next piece, as it comes; an error where it breaks off.
     pub(crate) async fn next(&mut self, request: &Request) -> Option<Result<Bytes, ()>> {
+        if let OutgoingBody::Begun(_, offset, len, _) = self
+            && offset >= len
+        {
+            *self = OutgoingBody::Coming(VecDeque::new(), u64::MAX);
+        }
         match self {
             OutgoingBody::Nothing => None,
             OutgoingBody::Coming(pieces, left) => {
@@ -94,7 +104,8 @@ impl OutgoingBody {
                 piece
             }
             OutgoingBody::Spooled(_, offset, len, _) if *offset >= *len => None,
-            OutgoingBody::Spooled(file, offset, _, pool) => {
+            OutgoingBody::Spooled(file, offset, _, pool)
+            | OutgoingBody::Begun(file, offset, _, pool) => {
                 let piece = read_spooled(file, *offset, pool).await;
                 *offset += piece.as_ref().map_or(0, |piece| piece.len() as u64);
                 Some(piece.filter(|piece| !piece.is_empty()).ok_or(()))
@@ -108,6 +119,7 @@ impl OutgoingBody {
             OutgoingBody::Nothing => true,
             OutgoingBody::Coming(_, left) => *left == 0,
             OutgoingBody::Spooled(_, offset, len, _) => offset == len,
+            OutgoingBody::Begun(..) => false,
         }
     }
 }

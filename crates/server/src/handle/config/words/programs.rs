@@ -339,6 +339,14 @@ pub(super) static WORDS: &[Foreign] = &[
         "`intercept_errors = true` in `[[site]]` or a route",
     ),
     keys(
+        &["at", "to"],
+        "whoever has it on another machine",
+        &["site.route.remote"],
+        "`remote = { to = \"tls://HOST:PORT\", program = \"NAME\", tls = { .. } }` in the route: it \
+         asks a hob of another machine, which has the program in an `[[offer]]`",
+    )
+    .only_in(&[&CGI, &WARM, &RESIDENT]),
+    keys(
         &["CGIPassAuth", "WSGIPassAuthorization", "pass_auth"],
         "Apache",
         &[

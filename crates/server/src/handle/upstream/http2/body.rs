@@ -20,7 +20,10 @@ pub(crate) async fn send(
     (request, patience): (&Request, &Patience),
     passes: impl Fn(&[u8]) -> bool + 'static,
 ) {
+    // Of a body that is all here, what stands behind it is, too.
+    let has_trailers = !request.trailers().is_empty();
     match &mut body {
+        ProgramRequestBody::Held(_) if has_trailers => {}
         ProgramRequestBody::None => return,
         ProgramRequestBody::Held(left) => {
             let sent = poll_fn(|cx| Poll::Ready(stream.poll_send(cx, left, true))).await;
@@ -29,7 +32,9 @@ pub(crate) async fn send(
                 return;
             }
         }
-        ProgramRequestBody::Spooled(..) | ProgramRequestBody::Coming(..) => {}
+        ProgramRequestBody::Spooled(..)
+        | ProgramRequestBody::Coming(..)
+        | ProgramRequestBody::Begun(..) => {}
     }
     let mut body = OutgoingBody::new(body, pool);
     let (stream, own, notice) = (Rc::clone(stream), request.clone(), patience.notice());
@@ -39,7 +44,7 @@ pub(crate) async fn send(
             let Ok(piece) = piece else {
                 return stream.cancel();
             };
-            let is_last = body.is_at_end();
+            let is_last = body.is_at_end() && !has_trailers;
             if stream.send(piece, is_last).await.is_err() || is_last {
                 return;
             }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use hob_http::tls::peer::PeerVersions;
+
 use super::*;
 use crate::handle::upstream::balance::HashKey;
 use crate::handle::upstream::check::ChecksMembers;
@@ -50,6 +52,10 @@ fn settings(members: usize, balance: Balance) -> UpstreamSettings {
 struct Unasked;
 
 impl ChecksMembers for Unasked {
+    fn versions(&self) -> PeerVersions {
+        PeerVersions::Http1
+    }
+
     fn request(&self, _: &str, _: &str, _: bool) -> Vec<u8> {
         Vec::new()
     }

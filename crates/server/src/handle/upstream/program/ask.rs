@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use hob_http::tls::peer::PeerVersions;
 use hob_http::{Answered, HandlerPhase, Request, Response};
 use hob_trace::metric::ThreadCounters;
 
@@ -14,14 +15,14 @@ use crate::handle::script::variables::{ProgramRequest, ScriptLocation};
 use crate::handle::upstream::ask::{AskFailure, AskTerms, AsksMember, note_time};
 use crate::handle::upstream::buffer::ReadAhead;
 use crate::handle::upstream::config::{RetryCause, RetryRules};
-use crate::handle::upstream::fail::{TimeLimit, UpstreamFailure};
+use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::link::{Connection, Link, LinkTerms};
 use crate::handle::upstream::members::MemberUse;
 use crate::handle::upstream::program::exchange::Exchange;
 use crate::handle::upstream::program::fail::{self, Befallen, ProgramFailure};
 use crate::handle::upstream::program::protocol::UnfitVariables;
 use crate::handle::upstream::program::{UpstreamProgram, reply};
-use crate::handle::upstream::run::program::NotReady;
+use crate::handle::upstream::run::program::NotTaken;
 use crate::handle::upstream::sending::Outgoing;
 use crate::handle::{plain, upstream};
 use crate::route::target::{rest_as_sent, told};
@@ -95,19 +96,14 @@ impl ProgramAsk {
             return Ok(());
         };
         let patience = self.program.settings.timeout.connect;
-        let (status, reason, why) = match run.ready(&self.request, patience).await {
-            Ok(()) => return Ok(()),
-            Err(NotReady::Failed(why)) => (502, "the program does not start", why),
-            Err(NotReady::Late(why)) => {
-                TimeLimit::Connect.count(&self.counters);
-                (
-                    503,
-                    "limits: timeout.connect: the program did not start in time",
-                    why,
-                )
-            }
-        };
-        Err(ProgramFailure::Unasked(status, reason, why.to_string()))
+        let taken = run.take(&self.request, &self.counters, patience).await;
+        taken.map_err(
+            |NotTaken {
+                 status,
+                 reason,
+                 why,
+             }| { ProgramFailure::Unasked(status, reason, why.to_string()) },
+        )
     }
 
     /// What stands before the body.
@@ -172,6 +168,7 @@ impl AsksMember for BegunAsk<'_> {
         let terms = LinkTerms {
             connect: program.settings.timeout.connect,
             holds_process: true,
+            versions: PeerVersions::Unnamed,
             pool,
         };
         Link::open(used, permit, request, counters, (terms, connection)).await

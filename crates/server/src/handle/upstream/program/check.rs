@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use hob_http::tls::peer::PeerVersions;
+
 use crate::handle::script::head::{CgiHeadProgress, HeadReader};
 use crate::handle::script::variables::VariableSink;
 use crate::handle::upstream::check::{CheckProtocol, ChecksMembers};
@@ -49,6 +51,10 @@ impl ProgramCheck {
 }
 
 impl ChecksMembers for ProgramCheck {
+    fn versions(&self) -> PeerVersions {
+        PeerVersions::Unnamed
+    }
+
     fn request(&self, path: &str, host: &str, _: bool) -> Vec<u8> {
         self.0.check(&CheckedPath { path, host })
     }

@@ -16,7 +16,7 @@ use crate::handle::upstream;
 use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::buffer::BufferSettings;
 use crate::handle::upstream::config::{
-    MemberTerms, RetryRules, UpstreamSections, UpstreamSettings, UpstreamTlsSpots,
+    RetryRules, UpstreamSections, UpstreamSettings, UpstreamTlsSpots,
 };
 use crate::handle::upstream::keys::TIMEOUT_TABLE;
 use crate::handle::upstream::patience::UpstreamTimeouts;
@@ -159,8 +159,7 @@ impl UpstreamProgram {
         let run = run.map(|run| around.run(run, &route.path)).transpose()?;
         let mut upstream = settings.upstream.clone();
         if let Some(run) = &run {
-            let address = MemberAddress::Run(Arc::clone(&run.socket));
-            upstream.members = vec![MemberTerms::default().at(address)];
+            upstream.members = vec![run.member()];
         }
         let addresses = upstream.texts();
         let check = ProgramCheck::protocol(&protocol);

@@ -183,18 +183,23 @@ fn dir(section: &Section, on: &OnSection<'_>, faults: &Faults<'_>) -> PathBuf {
         .key("root")
         .and_then(|_| section.optional_path("root"));
     let root = own.or_else(|| on.around.site.optional_path("root"));
-    root.map_or_else(
+    root.filter(|_| has_scripts(section)).map_or_else(
         || faults.sources().dir(section.header.source).to_path_buf(),
         PathBuf::clone,
     )
 }
 
+/// What is asked are scripts, below a folder; else another server.
+fn has_scripts(section: &Section) -> bool {
+    section.table().name != "proxy"
+}
+
 /// Keys that say how a program runs are nothing where none does.
 fn warn_of_idle_keys(section: &Section, faults: &mut Faults<'_>) {
-    // `env` is what every request has, too.
     let keys = RUN_KEYS.iter().chain(PROGRAM.keys).map(|key| key.name);
     let keys = keys.chain([RECYCLE]);
-    for key in keys.filter(|key| *key != "env") {
+    // `env` is what every request for a script has, too.
+    for key in keys.filter(|key| *key != "env" || !has_scripts(section)) {
         if let Some(given) = section.given(key) {
             faults
                 .warn(given.key, format!("`{key}` does nothing here"))

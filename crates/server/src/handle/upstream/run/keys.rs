@@ -37,12 +37,37 @@ pub(in crate::handle) const RUN_KEYS: &[SchemaKey] = &[
          set, `connections` is as many, and `keep` too where connections stay open.",
     )
     .example("10"),
-    SchemaKey::new("grace", TIME_TO_MINUTE, secs(10))
+    GRACE,
+];
+
+const GRACE: SchemaKey = SchemaKey::new("grace", TIME_TO_MINUTE, secs(10))
+    .says(
+        "How long what `run` names may take to end once nobody asks it any more, after SIGTERM; \
+         then it is killed with everything it started.",
+    )
+    .example("\"2s\"");
+
+/// The same keys of servers of HTTP, which answer many requests at a time.
+pub(in crate::handle) const RUN_SERVER_KEYS: &[SchemaKey] = &[
+    SchemaKey::new(RUN, TextOrTexts, Preset::Texts(&[]))
         .says(
-            "How long what `run` names may take to end once nobody asks it any more, after \
-             SIGTERM; then it is killed with everything it started.",
+            "A server that hob starts and keeps itself, instead of `to`: its name or path, or a \
+             list with arguments. It takes connections from the listening socket that is its \
+             standard input (descriptor 0). It runs as `[program]` says, where nothing else is \
+             said here, and works in the folder of the config.",
         )
-        .example("\"2s\""),
+        .example("[\"node\", \"app/server.js\"]"),
+    SchemaKey::new(
+        "children",
+        ValueType::Integer {
+            min: 1,
+            max: 10_000,
+        },
+        Integer(1),
+    )
+    .says("Processes of what `run` names; each takes the next connection when it likes.")
+    .example("4"),
+    GRACE,
 ];
 
 /// Where PHP may run.

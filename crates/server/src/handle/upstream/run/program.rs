@@ -26,11 +26,14 @@ use std::time::Duration;
 
 use hob_http::Request;
 use hob_trace::Mutex;
+use hob_trace::metric::ThreadCounters;
 
 use crate::handle::config::ProgramConfig;
 use crate::handle::script::lives::LAST_LINES;
 use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::upstream::address::MemberAddress;
+use crate::handle::upstream::config::{MemberSettings, MemberTerms};
+use crate::handle::upstream::fail::TimeLimit;
 use crate::handle::upstream::run::config::RunSettings;
 use crate::handle::upstream::run::socket::{RunListener, RunSocket};
 use crate::handle::upstream::run::start;
@@ -111,9 +114,18 @@ enum RunPhase {
     Failed(Arc<str>),
 }
 
+/// Why a request was given to no program, and what its client is told.
+#[derive(Debug)]
+pub(crate) struct NotTaken {
+    pub(crate) status: u16,
+    pub(crate) reason: &'static str,
+    /// What it said last.
+    pub(crate) why: Arc<str>,
+}
+
 /// Why a program takes no requests.
 #[derive(Debug)]
-pub(crate) enum NotReady {
+enum NotReady {
     /// It could not start: why, and what it printed last.
     Failed(Arc<str>),
     /// It has not started in time; why it did not before, if it did not.
@@ -237,6 +249,11 @@ impl RunProgram {
                 last_failure: None,
             }),
         })
+    }
+
+    /// What an upstream has as its one member.
+    pub(crate) fn member(&self) -> MemberSettings {
+        MemberTerms::default().at(MemberAddress::Run(Arc::clone(&self.socket)))
     }
 
     /// The rules it is started under.
@@ -391,11 +408,29 @@ impl RunProgram {
     }
 
     /// Waits until it takes requests, for at most `patience`.
-    pub(crate) async fn ready(
+    pub(crate) async fn take(
         &self,
         request: &Request,
+        counters: &ThreadCounters,
         patience: Duration,
-    ) -> Result<(), NotReady> {
+    ) -> Result<(), NotTaken> {
+        let (status, reason, why) = match self.ready(request, patience).await {
+            Ok(()) => return Ok(()),
+            Err(NotReady::Failed(why)) => (502, "the program does not start", why),
+            Err(NotReady::Late(why)) => {
+                TimeLimit::Connect.count(counters);
+                let reason = "limits: timeout.connect: the program did not start in time";
+                (503, reason, why)
+            }
+        };
+        Err(NotTaken {
+            status,
+            reason,
+            why,
+        })
+    }
+
+    async fn ready(&self, request: &Request, patience: Duration) -> Result<(), NotReady> {
         if self.is_ready() {
             return Ok(());
         }
