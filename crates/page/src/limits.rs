@@ -17,6 +17,8 @@ pub struct PageLimits {
     pub depth_max: u32,
     /// Files included.
     pub includes_max: u32,
+    /// Programs called.
+    pub programs_max: u32,
     /// Bytes of one value.
     pub value_bytes_max: usize,
     /// Variables.
@@ -37,6 +39,7 @@ impl Default for PageLimits {
             report_rows_max: 10_000_000,
             depth_max: 128,
             includes_max: 1_000,
+            programs_max: 1_000,
             value_bytes_max: 16 << 20,
             variables_max: 20_000,
             cells_max: 1_000_000,
@@ -58,6 +61,8 @@ pub struct PageUse {
     pub rows: u64,
     /// Files included.
     pub includes: u32,
+    /// Programs called.
+    pub programs: u32,
     /// Statements given to a database.
     pub statements: u32,
     /// Values left out of the output because nothing makes them safe where they stood.

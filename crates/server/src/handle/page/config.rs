@@ -17,6 +17,7 @@ use crate::handle::config::tree::Section;
 use crate::handle::config::{Config, ConfigSources, Faults, PathStatus, Route, Spot};
 use crate::handle::page::Pages;
 use crate::handle::page::keys::{DATABASE, PAGE, escape_mode};
+use crate::handle::page::program::{self, CalledProgram};
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
@@ -32,6 +33,10 @@ pub struct PagesSettings {
     pub database: Option<DatabaseSettings>,
     /// Others that they may name.
     pub others: Vec<DatabaseSettings>,
+    /// Programs that they may call.
+    pub programs: Vec<CalledProgram>,
+    /// What one may print for a call, in bytes.
+    pub program_output: usize,
     /// The initialization file.
     pub ini: Option<PathBuf>,
     /// How data is escaped.
@@ -97,6 +102,8 @@ pub struct PagesSpots {
     dir: Spot,
     ini: Spot,
     database: Spot,
+    /// Of each program, in their order.
+    programs: Vec<Spot>,
 }
 
 impl HasSettings for Pages {
@@ -129,11 +136,14 @@ impl Configured for Pages {
         let mut others: Vec<_> = named.collect();
         let database = own_database(section, &others, faults);
         others.retain(|one| Some(one) != database.as_ref());
+        let programs = program::read(section, on.around.root, faults);
         let settings = PagesSettings {
             dir: dir.cloned().unwrap_or_default(),
             endings: endings.iter().map(|(one, _)| (*one).to_owned()).collect(),
             database,
             others,
+            programs: programs.iter().map(|(one, _)| one.clone()).collect(),
+            program_output: section.size_usize("program_output"),
             ini: section.optional_path("ini").cloned(),
             escape: escape_mode(section.word("escape")),
             has_page_logins: section.flag("logins"),
@@ -146,6 +156,7 @@ impl Configured for Pages {
             dir: section.spot("dir"),
             ini: section.spot("ini"),
             database: section.spot("database"),
+            programs: programs.iter().map(|(_, spot)| *spot).collect(),
         };
         (settings, spots)
     }
@@ -162,7 +173,7 @@ impl Configured for Pages {
     fn check(
         settings: &PagesSettings,
         spots: &PagesSpots,
-        _: &Config,
+        config: &Config,
         looked: &mut PathLookups<'_>,
         faults: &mut Faults<'_>,
     ) {
@@ -171,6 +182,9 @@ impl Configured for Pages {
         }
         if let Some(ini) = &settings.ini {
             looked.file(ini, spots.ini, "a file of settings is needed", faults);
+        }
+        for (called, spot) in settings.programs.iter().zip(&spots.programs) {
+            called.check(config, *spot, faults);
         }
         let Some(database) = &settings.database else {
             return;
@@ -193,6 +207,10 @@ impl Configured for Pages {
         if let Some(ini) = &settings.ini {
             look.needs(ini, Want::Read, spots.ini);
         }
+    }
+
+    fn calls(settings: &PagesSettings) -> Vec<(usize, usize)> {
+        settings.programs.iter().map(|called| called.at).collect()
     }
 
     fn runs(settings: &PagesSettings) -> String {

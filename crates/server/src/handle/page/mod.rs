@@ -17,9 +17,11 @@
 //! - `request` what a page is told of its request
 //! - `run` runs a page here or there, `threads` the threads that may wait, `database` their
 //!   connections, `output` what a run prints on its way to the client
+//! - `program` programs that pages may call, `calls` how they are called
 //! - `keys` its keys, `config` what they say
 
 mod answer;
+mod calls;
 pub mod config;
 mod database;
 mod explain;
@@ -27,11 +29,12 @@ mod fail;
 mod files;
 pub(crate) mod keys;
 mod output;
+mod program;
 mod request;
 mod run;
 mod threads;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hob_page::ini::Ini;
@@ -54,7 +57,7 @@ const INLINE_OUTPUT_BYTES_MAX: u64 = 256 << 10;
 
 /// A handler of this kind, ready to answer.
 pub struct Pages {
-    settings: PagesSettings,
+    settings: Arc<PagesSettings>,
     files: PageFiles,
     /// Those that may wait.
     threads: PageThreads,
@@ -79,7 +82,7 @@ impl Pages {
         inline.limits.output_bytes_max = INLINE_OUTPUT_BYTES_MAX;
         Ok(Pages {
             threads: PageThreads::new(settings.runs_max(), settings.queue),
-            settings: settings.clone(),
+            settings: Arc::new(settings.clone()),
             files,
             waiting,
             inline,

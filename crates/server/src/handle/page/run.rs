@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use hob_page::fault::{FunctionFault, PageFault, PageFaultKind};
 use hob_page::host::{
-    Absent, CivilTime, Host, PageClock, PageHead, Sink, SinkGone, Trace, TraceEvent,
+    Absent, CivilTime, Host, PageClock, PageHead, PagePrograms, Sink, SinkGone, Trace, TraceEvent,
 };
 use hob_page::limits::PageUse;
 use hob_page::request::PageRequest;
@@ -17,6 +17,7 @@ use hob_page::sql_page::{self, SqlPageEnd, SqlPageFormat, SqlPageRequest};
 
 use crate::handle::files::open::May;
 use crate::handle::page::Pages;
+use crate::handle::page::calls::{RunPrograms, UncalledPrograms};
 use crate::handle::page::database::{RunDatabases, ThreadDatabases};
 use crate::handle::page::files::{
     FileLookupError, FileUse, KnownFile, LookMoment, PageSource, RunFiles,
@@ -68,8 +69,12 @@ pub(super) fn inline(
         would_wait: Cell::new(false),
     };
     let database = UnaskedDatabase(Cell::new(false));
+    let programs = UncalledPrograms {
+        settings: &pages.settings,
+        is_wanted: Cell::new(false),
+    };
     let clock = RunClock(Instant::now());
-    let host = host(&sources, &database, &clock);
+    let host = host(&sources, &database, &programs, &clock);
     let mut sink = InlineSink::default();
     let outcome = hob_page::run::run(page, request, &pages.inline, None, host, &mut sink, None);
     let is_long = matches!(
@@ -79,7 +84,7 @@ pub(super) fn inline(
             ..
         })
     );
-    if database.0.get() || is_long {
+    if database.0.get() || programs.is_wanted.get() || is_long {
         file.waits.store(true, Ordering::Relaxed);
         return None;
     }
@@ -192,7 +197,11 @@ fn run_found(
                 moment,
                 would_wait: Cell::new(false),
             };
-            let host = host(&sources, &database, &clock);
+            let programs = RunPrograms {
+                settings: &pages.settings,
+                calls: &output.calls,
+            };
+            let host = host(&sources, &database, &programs, &clock);
             let mut sink = RunSink(output);
             match hob_page::run::run(&page, request, &pages.waiting, None, host, &mut sink, trace) {
                 Ok(outcome) if outcome.has_block => RunEnd::Done(outcome.used),
@@ -208,12 +217,13 @@ fn run_found(
 fn host<'h>(
     sources: &'h RunFiles<'h>,
     database: &'h dyn Database,
+    programs: &'h dyn PagePrograms,
     clock: &'h RunClock,
 ) -> Host<'h> {
     Host {
         sources,
         database: Some(database),
-        programs: &Absent,
+        programs,
         files: &Absent,
         registries: &Absent,
         visits: &Absent,
