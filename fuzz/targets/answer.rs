@@ -4,7 +4,7 @@
 //! The first byte says how the rest is cut, and whether HEAD was asked.
 #![no_main]
 
-use hob_load::{AnswerSummary, AnswerReader, AnswerReadOptions, BadAnswer, AnswerProgress};
+use hob_load::{AnswerProgress, AnswerReadOptions, AnswerReader, AnswerSummary, BadAnswer};
 use libfuzzer_sys::fuzz_target;
 
 /// Reads in pieces until an answer is complete, then to the end of the connection.

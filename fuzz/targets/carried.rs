@@ -11,7 +11,10 @@ fuzz_target!(|bytes: &[u8]| {
     let mut segments = read.path.split(|byte| matches!(byte, b'/' | 0));
     assert!(segments.all(|segment| !matches!(segment, b"." | b"..")));
     for (name, value) in read.variables.iter() {
-        assert!(name.iter().all(|byte| byte.is_ascii_uppercase() || b"_0123456789".contains(byte)));
+        assert!(
+            name.iter()
+                .all(|byte| byte.is_ascii_uppercase() || b"_0123456789".contains(byte))
+        );
         assert!(!value.contains(&0));
     }
 });

@@ -4,7 +4,7 @@
 //! The first byte says how the rest is cut.
 #![no_main]
 
-use hob_server::handle::script::head::{HeadReader, CgiHeadProgress};
+use hob_server::handle::script::head::{CgiHeadProgress, HeadReader};
 use libfuzzer_sys::fuzz_target;
 
 /// Small, so that inputs reach it.
@@ -39,11 +39,18 @@ fuzz_target!(|data: &[u8]| {
             assert!(output[..used].ends_with(b"\n"));
             for (name, value) in head.fields.iter() {
                 assert!(!name.is_empty() && !name.contains(&b':'));
-                assert!(value.iter().all(|byte| !matches!(byte, 0..=8 | 10..=31 | 127)));
+                assert!(
+                    value
+                        .iter()
+                        .all(|byte| !matches!(byte, 0..=8 | 10..=31 | 127))
+                );
                 assert!(!name.eq_ignore_ascii_case(b"transfer-encoding"));
                 assert!(!name.eq_ignore_ascii_case(b"content-length"));
             }
-            assert!(head.local.is_none_or(|path| path.starts_with(b"/") && !path.starts_with(b"//")));
+            assert!(
+                head.local
+                    .is_none_or(|path| path.starts_with(b"/") && !path.starts_with(b"//"))
+            );
         }
     }
 });

@@ -6,7 +6,7 @@
 
 use hob_http::Bytes;
 use hob_http::Refusal;
-use hob_http::h1::chunked::{Decoded, ChunkedDecoder};
+use hob_http::h1::chunked::{ChunkedDecoder, Decoded};
 use hob_http::limits::HttpLimits;
 use libfuzzer_sys::fuzz_target;
 

@@ -4,14 +4,15 @@
 
 use std::path::Path;
 
-use hob_server::config::{SCHEMA, ConfigSources, TrustedDisk, load_with};
+use hob_server::config::{ConfigSources, SCHEMA, TrustedDisk, load_with};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
     // Included files would be read from the disk.
     let text = String::from_utf8_lossy(input).replace("include", "exclude");
     let variables = |name: &str| name.starts_with('A').then(|| "text".to_owned());
-    let Ok(sources) = ConfigSources::from_text(&SCHEMA, "fuzz", &text, Path::new("/"), &variables) else {
+    let Ok(sources) = ConfigSources::from_text(&SCHEMA, "fuzz", &text, Path::new("/"), &variables)
+    else {
         return;
     };
     match load_with(&sources, &TrustedDisk) {

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use hob_http::date::DateLine;
-use hob_http::h1::{Http1Connection, Http1Event, AfterAnswer, ResponseFraming};
+use hob_http::h1::{AfterAnswer, Http1Connection, Http1Event, ResponseFraming};
 use hob_http::limits::HttpLimits;
 use hob_http::{Fields, RequestHead, ResponseHead};
 use libfuzzer_sys::fuzz_target;

@@ -3,12 +3,14 @@
 #![no_main]
 
 use hob_server::dns::files::{asked_names, hosts, is_in_hosts, name_servers};
-use hob_server::dns::message::{DnsQuestion, NAME_BYTES_MAX, DnsAnswer};
+use hob_server::dns::message::{DnsAnswer, DnsQuestion, NAME_BYTES_MAX};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let client = "192.0.2.7".parse().expect("an address");
-    let number = bytes.get(..2).map_or(0, |two| u16::from_be_bytes([two[0], two[1]]));
+    let number = bytes
+        .get(..2)
+        .map_or(0, |two| u16::from_be_bytes([two[0], two[1]]));
     if let Some(DnsAnswer::Name(name, _)) = DnsQuestion::NameOf(client).read(number, bytes) {
         assert!(!name.is_empty() && name.len() <= NAME_BYTES_MAX);
         let is_plain = |one: u8| one.is_ascii_alphanumeric() || b"-_.".contains(&one);
@@ -20,5 +22,9 @@ fuzz_target!(|bytes: &[u8]| {
     hosts(&text).for_each(drop);
     name_servers(&text).for_each(drop);
     is_in_hosts(&text, "app");
-    assert!(asked_names(&text, "app").iter().all(|name| name.len() <= NAME_BYTES_MAX));
+    assert!(
+        asked_names(&text, "app")
+            .iter()
+            .all(|name| name.len() <= NAME_BYTES_MAX)
+    );
 });

@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../../crates/hob/src/control/event_stream.rs"]
 mod event_stream;
 
-use event_stream::{ServerSentEvent, EventStream, TooLong};
+use event_stream::{EventStream, ServerSentEvent, TooLong};
 
 fn read(bytes: &[u8], step: usize) -> Result<Vec<ServerSentEvent>, TooLong> {
     let mut stream = EventStream::default();

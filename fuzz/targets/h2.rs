@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use hob_http::date::DateLine;
-use hob_http::h2::{Http2ErrorCode, Http2Connection, Http2Event, PREFACE, AfterHead};
+use hob_http::h2::{AfterHead, Http2Connection, Http2ErrorCode, Http2Event, PREFACE};
 use hob_http::limits::HttpLimits;
 use hob_http::{Fields, RequestHead, ResponseHead};
 use libfuzzer_sys::fuzz_target;
@@ -35,7 +35,9 @@ impl Run<'_> {
     fn feed(&mut self, input: &[u8]) -> usize {
         let mut used = 0;
         while !self.is_over {
-            let (count, event) = self.core.read(&input[used..], &mut self.head, &mut self.out, 0);
+            let (count, event) = self
+                .core
+                .read(&input[used..], &mut self.head, &mut self.out, 0);
             assert!(count <= input.len() - used);
             used += count;
             match event {
@@ -72,7 +74,9 @@ impl Run<'_> {
     fn answer(&mut self, stream: u32) {
         let choice = self.choice();
         if choice & 3 == 3 {
-            return self.core.break_off(stream, Http2ErrorCode::Cancel, &mut self.out);
+            return self
+                .core
+                .break_off(stream, Http2ErrorCode::Cancel, &mut self.out);
         }
         let len = choice * 400;
         let head = ResponseHead::Fields([200, 404, 204, 500][choice >> 2 & 3], Fields::new());
@@ -89,7 +93,10 @@ impl Run<'_> {
 
     fn fill(&mut self) {
         while let Some(turn) = self.core.next_turn() {
-            let left = self.left.get_mut(&turn.stream).expect("only those with a body are ready");
+            let left = self
+                .left
+                .get_mut(&turn.stream)
+                .expect("only those with a body are ready");
             let len = turn.bytes_max.min(*left);
             *left -= len;
             if len > 0 {
@@ -171,6 +178,9 @@ fuzz_target!(|data: &[u8]| {
     let whole = run(choices, &input, input.len());
     let pieces = run(choices, &input, usize::from(data[0]) % 16 + 1);
     check_frames(&whole.1);
-    assert_eq!(pieces.0.escape_ascii().to_string(), whole.0.escape_ascii().to_string());
+    assert_eq!(
+        pieces.0.escape_ascii().to_string(),
+        whole.0.escape_ascii().to_string()
+    );
     assert_eq!(pieces.1, whole.1);
 });

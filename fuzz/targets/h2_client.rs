@@ -20,7 +20,12 @@ struct Told {
 
 fn check(fields: &Fields) -> String {
     for (name, value) in fields.iter() {
-        for framing in ["content-length", "transfer-encoding", "connection", "upgrade"] {
+        for framing in [
+            "content-length",
+            "transfer-encoding",
+            "connection",
+            "upgrade",
+        ] {
             assert!(!name.eq_ignore_ascii_case(framing.as_bytes()));
         }
         assert!(!value.iter().any(|byte| b"\r\n\0".contains(byte)));
@@ -32,9 +37,13 @@ fn told(bytes: &[u8], step: usize) -> Told {
     let mut told = Told::default();
     let mut client = Http2Client::new(HEAD_BYTES_MAX, 0, &mut told.sent);
     for method in [&b"GET"[..], b"HEAD", b"POST"] {
-        client.open((method == b"HEAD", method != b"POST"), &mut told.sent, |block| {
-            block.target((method, None), false, (b"h", b"/"));
-        });
+        client.open(
+            (method == b"HEAD", method != b"POST"),
+            &mut told.sent,
+            |block| {
+                block.target((method, None), false, (b"h", b"/"));
+            },
+        );
     }
     let mut carry = Vec::new();
     for input in bytes.chunks(step) {
@@ -54,7 +63,8 @@ fn told(bytes: &[u8], step: usize) -> Told {
                 Http2ClientEvent::Head(id, head) => {
                     assert!((200..600).contains(&head.status));
                     told.announced[place(*id)] = head.body_bytes;
-                    told.events.push(format!("{id} {} {}", head.status, check(&head.fields)));
+                    told.events
+                        .push(format!("{id} {} {}", head.status, check(&head.fields)));
                 }
                 Http2ClientEvent::Interim(id, status, fields) => {
                     assert!((100..200).contains(status));

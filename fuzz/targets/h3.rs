@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use hob_http::RequestHead;
 use hob_http::fields_coding::qpack;
-use hob_http::h3::{Http3Connection, ControlEvent, RequestStreamEvent, Receiver, Uni};
+use hob_http::h3::{ControlEvent, Http3Connection, Receiver, RequestStreamEvent, Uni};
 use hob_http::limits::HttpLimits;
 use libfuzzer_sys::fuzz_target;
 

@@ -5,7 +5,7 @@
 #![no_main]
 
 use hob_http::RequestHead;
-use hob_http::h1::parse::{Scan, HeadScanner, read_head};
+use hob_http::h1::parse::{HeadScanner, Scan, read_head};
 use hob_http::h1::quick::read_quickly;
 use hob_http::is_host;
 use hob_http::limits::HttpLimits;

@@ -4,7 +4,7 @@
 //! The first byte chooses: blocks to be decoded, each behind its length; or fields to be encoded.
 #![no_main]
 
-use hob_http::fields_coding::hpack::{HpackDecoder, Encoder};
+use hob_http::fields_coding::hpack::{Encoder, HpackDecoder};
 use hob_http::fields_coding::huffman;
 use libfuzzer_sys::fuzz_target;
 

@@ -2,7 +2,7 @@
 //! it; and what is written for a program can be read back.
 #![no_main]
 
-use hob_ipc::lines::{self, OutputEvent, VariableFormat, SentinelScanner, Sentinels};
+use hob_ipc::lines::{self, OutputEvent, SentinelScanner, Sentinels, VariableFormat};
 use libfuzzer_sys::fuzz_target;
 
 fn sentinels() -> Sentinels {

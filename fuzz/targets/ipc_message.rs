@@ -5,7 +5,7 @@
 use hob_ipc::hello::{HELLO_BYTES, Hello};
 use hob_ipc::limits::HEAD_BYTES;
 use hob_ipc::message::{Carrier, MessageHead, MessageSender};
-use hob_ipc::request::{RequestBlock, BlockBuilder};
+use hob_ipc::request::{BlockBuilder, RequestBlock};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -25,7 +25,10 @@ fuzz_target!(|input: &[u8]| {
         assert_eq!(format.cells(&written), [content]);
     }
     if let Some(entries) = parse_entries(content, 1_000) {
-        assert_eq!(parse_entries(&print_entries(&entries), 1_000), Some(entries));
+        assert_eq!(
+            parse_entries(&print_entries(&entries), 1_000),
+            Some(entries)
+        );
     }
     let entry = vec![(delimiter.to_vec(), content.to_vec())];
     assert_eq!(parse_entries(&print_entries(&entry), 1), Some(entry));

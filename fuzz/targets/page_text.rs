@@ -60,7 +60,7 @@ fuzz_target!(|source: &[u8]| {
         Ok(page) => Arc::new(page),
         Err(fault) => return is_placed(source, &fault),
     };
-    hob_page::lint::check(&page, &Absent);
+    hob_page::lint::check(&page, &Absent, None);
     let laid_out = Page::format("page", source).expect("what is read can be laid out");
     let again = Page::format("page", &laid_out).expect("and read again");
     assert!(laid_out == again, "a layout is laid out already");
@@ -82,7 +82,7 @@ fuzz_target!(|source: &[u8]| {
         };
         let _ = request.add_fields(b"a=%27%3C&b=5&x=$(a)", 10);
         let host = Host {
-environment: &Absent,
+            environment: &Absent,
             sources: &Absent,
             database: None,
             programs: &Absent,

@@ -5,7 +5,7 @@
 
 use hob_server::route::pattern::Pattern;
 use hob_server::route::table::RouteTable;
-use hob_server::route::template::{TemplateValues, Location, Rewrite};
+use hob_server::route::template::{Location, Rewrite, TemplateValues};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {

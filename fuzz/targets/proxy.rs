@@ -20,7 +20,12 @@ struct Told {
 
 fn check(fields: &Fields) -> Vec<u8> {
     for (name, value) in fields.iter() {
-        for framing in ["content-length", "transfer-encoding", "connection", "upgrade"] {
+        for framing in [
+            "content-length",
+            "transfer-encoding",
+            "connection",
+            "upgrade",
+        ] {
             assert!(!name.eq_ignore_ascii_case(framing.as_bytes()));
         }
         assert!(!value.iter().any(|byte| b"\r\n\0".contains(byte)));

@@ -24,9 +24,15 @@ fuzz_target!(|data: &[u8]| {
     assert!(len <= data.len().min(BYTES_MAX));
     let mut written = Vec::new();
     header.push(ProxyVersion::V2, &mut written);
-    assert_eq!(read(&written, usize::MAX), Ok(Some((header.clone(), written.len()))));
+    assert_eq!(
+        read(&written, usize::MAX),
+        Ok(Some((header.clone(), written.len())))
+    );
     let mut line = Vec::new();
     header.push(ProxyVersion::V1, &mut line);
     let (back, line_len) = read(&line, 0).unwrap().unwrap();
-    assert_eq!((back.ends.is_some(), line_len), (header.ends.is_some(), line.len()));
+    assert_eq!(
+        (back.ends.is_some(), line_len),
+        (header.ends.is_some(), line.len())
+    );
 });

@@ -10,7 +10,10 @@ fuzz_target!(|text: &[u8]| {
     let mut fields = Fields::new();
     for line in text.split(|&byte| byte == b'\n') {
         let colon = line.iter().position(|&byte| byte == b':').unwrap_or(0);
-        fields.add(&line[..colon], line[colon..].strip_prefix(b":").unwrap_or_default());
+        fields.add(
+            &line[..colon],
+            line[colon..].strip_prefix(b":").unwrap_or_default(),
+        );
     }
     fields.add(b"X-Other", b"stays");
     let read = Control::read(&fields);

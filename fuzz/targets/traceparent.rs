@@ -7,7 +7,10 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|text: &[u8]| {
     if is_tracestate(text) {
         assert!(text.len() <= TRACESTATE_BYTES_MAX);
-        assert!(text.iter().all(|byte| (b' '..=b'~').contains(byte) || *byte == b'\t'));
+        assert!(
+            text.iter()
+                .all(|byte| (b' '..=b'~').contains(byte) || *byte == b'\t')
+        );
     }
     let Some(caller) = Caller::parse(text) else {
         return;

@@ -68,6 +68,11 @@ pub trait Handlers: Clone + Debug + PartialEq + Sized {
         None
     }
 
+    /// Routes whose programs it calls: indexes of the site, and of the route there.
+    fn calls(&self) -> Vec<(usize, usize)> {
+        Vec::new()
+    }
+
     /// TLS that it speaks with servers of other people.
     fn upstream_tls(&self) -> Option<&UpstreamTls> {
         None

@@ -87,12 +87,14 @@ pub(crate) fn build_offers<H: Handlers>(
         }
         offers.push(offer);
     }
+    let handlers = || sites.iter().flat_map(|site| &site.routes);
     for route in &named {
         let is_meant = |section: &Section| section.text("program") == route.name;
-        if !root.sections("offer").iter().any(is_meant) {
+        let is_called = handlers().any(|one| one.handler.calls().contains(&route.at));
+        if !is_called && !root.sections("offer").iter().any(is_meant) {
             faults
                 .warn(route.spot, "`name` does nothing here")
-                .hint("no `[[offer]]` means it: add one, or remove the name");
+                .hint("neither an `[[offer]]` nor a page means it: remove the name");
         }
     }
     let is_asked = |listener: &Listener| listener.purpose == Purpose::Offers;

@@ -44,6 +44,8 @@ pub struct ProgramConfig {
     pub command_lines: Vec<CommandLine>,
     /// Variables that hob sets for a program that stays; they stand above those of `env`.
     pub own_env: Vec<(String, String)>,
+    /// Parameters of pages that are variables of these very names.
+    pub values: Vec<String>,
 }
 
 /// A way to start an interpreter or a command: nothing else is ever passed to it.
@@ -142,6 +144,23 @@ impl ProgramConfig {
             .chain(&self.own_env)
             .map(|(name, value)| (&**name, &**value));
         path.into_iter().chain(named).collect()
+    }
+}
+
+/// Whether a variable is one of a parameter of this name: its value, or a part of its table.
+pub fn is_of_parameter(variable: &[u8], parameter: &str) -> bool {
+    let is_number = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    let Some(rest) = variable.strip_prefix(parameter.as_bytes()) else {
+        return false;
+    };
+    let mut parts = rest.split(|byte| *byte == b'_').skip(1);
+    match (parts.next(), parts.next(), parts.next(), parts.next()) {
+        _ if rest.is_empty() => true,
+        _ if rest[0] != b'_' => false,
+        (Some(b"ROWS" | b"COLS"), None, ..) => true,
+        (Some(b"N"), Some(column), None, _) => is_number(column),
+        (Some(b"V"), Some(row), Some(column), None) => is_number(row) && is_number(column),
+        _ => false,
     }
 }
 
@@ -408,6 +427,7 @@ pub fn build_program(root: &Section, own: &Section, faults: &Faults<'_>) -> Prog
         files: Vec::new(),
         command_lines: Vec::new(),
         own_env: Vec::new(),
+        values: Vec::new(),
     }
 }
 
@@ -535,4 +555,30 @@ fn octal(text: &str) -> Option<u32> {
     let is_octal = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     let mask = u32::from_str_radix(text, 8).ok()?;
     (is_octal && mask <= 0o777).then_some(mask)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameter_has_the_variables_of_its_value_and_its_table() {
+        for name in ["t", "t_ROWS", "t_COLS", "t_N_1", "t_V_12_3"] {
+            assert!(is_of_parameter(name.as_bytes(), "t"), "{name}");
+        }
+        for name in [
+            "",
+            "tt",
+            "t_",
+            "t_rows",
+            "t_N",
+            "t_N_a",
+            "t_V_1",
+            "t_V_1_2_3",
+            "T",
+            "t_V_1_",
+        ] {
+            assert!(!is_of_parameter(name.as_bytes(), "t"), "{name}");
+        }
+    }
 }

@@ -17,6 +17,12 @@ mod limits;
 mod place;
 #[path = "page/postgres.rs"]
 mod postgres;
+#[path = "page/program_ends.rs"]
+mod program_ends;
+#[path = "page/program_place.rs"]
+mod program_place;
+#[path = "page/programs.rs"]
+mod programs;
 #[path = "../../page/tests/postgres/server.rs"]
 mod server;
 #[path = "page/sql.rs"]

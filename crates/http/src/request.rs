@@ -188,11 +188,21 @@ impl Request {
     /// From here on the request is one for another target, without a body: a GET, or a HEAD when it
     /// is one. Record, connection and the other fields stay.
     pub fn detour(&self, target: &[u8], preconditions: Preconditions) {
-        let before = self.head();
-        let method: &[u8] = match before.method() {
+        let method: &[u8] = match self.head().method() {
             b"HEAD" => b"HEAD",
             _ => b"GET",
         };
+        self.go_on_as(method, target, preconditions);
+    }
+
+    /// As [`Request::detour`], for an answer that is read here and not sent: a GET in any case,
+    /// whose conditions are none of the client's.
+    pub fn call(&self, target: &[u8]) {
+        self.go_on_as(b"GET", target, Preconditions::Dropped);
+    }
+
+    fn go_on_as(&self, method: &[u8], target: &[u8], preconditions: Preconditions) {
+        let before = self.head();
         let is_dropped = |known| preconditions == Preconditions::Dropped && is_condition(known);
         let detour = Box::new(Detour {
             head: before.detour(method, target, is_dropped),
@@ -387,6 +397,11 @@ mod tests {
         assert_eq!(
             (request.head().method(), request.head().query()),
             (&b"HEAD"[..], None)
+        );
+        request.call(b"/two?a=1");
+        assert_eq!(
+            (request.head().method(), request.head().query()),
+            (&b"GET"[..], Some(&b"a=1"[..]))
         );
     }
 }

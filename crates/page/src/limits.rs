@@ -19,6 +19,8 @@ pub struct PageLimits {
     pub depth_max: u32,
     /// Files included.
     pub includes_max: u32,
+    /// Programs called.
+    pub programs_max: u32,
     /// Bytes of one value.
     pub value_bytes_max: usize,
     /// Variables.
@@ -64,6 +66,7 @@ impl Default for PageLimits {
             report_rows_max: 10_000_000,
             depth_max: 128,
             includes_max: 1_000,
+            programs_max: 1_000,
             value_bytes_max: 16 << 20,
             variables_max: 20_000,
             cells_max: 1_000_000,
@@ -87,6 +90,8 @@ pub struct PageUse {
     pub rows: u64,
     /// Files included.
     pub includes: u32,
+    /// Programs called.
+    pub programs: u32,
     /// Statements given to a database.
     pub statements: u32,
     /// Uses of flat files and registries.

@@ -59,6 +59,7 @@ fn ask(source: &str, target: &str, home: &Path, settings: &PageSettings) -> (Str
     let files = flat_files(folder(home));
     let registries = RegistryFiles::new(folder(home));
     let host = Host {
+        environment: &Absent,
         sources: &Absent,
         database: None,
         programs: &Absent,

@@ -24,6 +24,8 @@ const SOURCE: &str = "%DEFINE { t = %TABLE i = \"0\" }
 %HTML(work) { @DTW_PAD(\"x\", \"100000\", big)
   %WHILE (i < \"200\") { @DTW_ADD(i, \"1\", i) @DTW_POS(\"y\", big, at) %} %}
 %HTML(text) { @DTW_rPAD(\"x\", \"50\") %}
+%FUNCTION(DTW_SYSTEM) call() { %EXEC { program %} %}
+%HTML(calls) { @call() @call() %}
 %HTML(grow) { @DTW_TB_SETCOLS(t, \"2\") @DTW_TB_APPENDROW(t, \"9\") $(RETURN_CODE) %}
 ";
 
@@ -79,6 +81,14 @@ fn a_run_that_reaches_a_limit_ends_there() {
             "includes_max",
             PageLimits {
                 includes_max: 1,
+                ..all
+            },
+        ),
+        (
+            "calls",
+            "programs_max",
+            PageLimits {
+                programs_max: 1,
                 ..all
             },
         ),

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use hob_page::host::{SourceFault, Sources};
-use hob_page::lint::{RULES, check, used};
+use hob_page::lint::{LintLevel, RULES, check, used};
 use hob_page::tree::Page;
 
 use site::{Folder, pages};
@@ -14,7 +14,7 @@ use site::{Folder, pages};
 fn found(source: &str) -> String {
     let page = Arc::new(Page::parse("page", source.as_bytes()).expect("it is read"));
     let mut text = String::new();
-    for finding in check(&page, &Folder(pages())) {
+    for finding in check(&page, &Folder(pages()), None) {
         assert!(RULES.iter().any(|(name, _)| *name == finding.rule));
         let (line, rule, level) = (finding.line, finding.rule, finding.level);
         let _ = writeln!(text, "{line} {level:?} {rule}: {}", finding.message);
@@ -39,7 +39,7 @@ fn doubtful_pages_are_told_about() {
 %}
 ";
     let source = source.replace("\"date\" }\n%}", "\"date\" %}");
-    let wanted = "1 Note exec: each reference to this variable starts a program
+    let wanted = "1 Note exec: each reference to this variable calls a program: \"date\"
 3 Note sql-override: function a: a client that sends sort has this statement refused; \
 %DEFINE(PROTECTED) makes it the page's alone, DTW_SQL_IDENT lists what it may be
 5 Error sql-name: function c: the statement is refused: data stands where a name or a keyword is \
@@ -114,7 +114,7 @@ fn included_files_are_looked_at_with_what_the_page_defines() {
         %HTML(a) { %INCLUDE \"top\" %INCLUDE \"top\" %INCLUDE \"itself\"
         %INCLUDE \"wrong\" %INCLUDE \"$(name)\" %}";
     let page = Arc::new(Page::parse("page", source.as_bytes()).expect("it is read"));
-    let found = check(&page, &files).into_iter().map(|finding| {
+    let found = check(&page, &files, None).into_iter().map(|finding| {
         let (file, line, rule) = (finding.file, finding.line, finding.rule);
         format!("{file}:{line} {rule}")
     });
@@ -176,4 +176,20 @@ fn names_of_files_that_a_client_has_a_say_in_are_told() {
 use
 ";
     assert_eq!(found(source), wanted);
+}
+
+#[test]
+fn programs_that_are_not_listed_are_told_about() {
+    let source = "%DEFINE d = %EXEC \"date\"
+%FUNCTION(DTW_SYSTEM) a() { %EXEC { /bin/rpt.pl $(x) %} %}
+%FUNCTION(DTW_PERL) b() { %EXEC { other.pl %} %}
+%FUNCTION(DTW_PERL) c() { %EXEC { $(other) %} %}
+%HTML(page) { %}
+";
+    let page = Arc::new(Page::parse("page", source.as_bytes()).expect("it is read"));
+    let programs = ["rpt.pl".to_owned()];
+    let found = check(&page, &Folder(pages()), Some(&programs));
+    let found: Vec<_> = found.iter().map(|one| (one.line, one.level)).collect();
+    let (error, note) = (LintLevel::Error, LintLevel::Note);
+    assert_eq!(found, [(1, error), (2, note), (3, error), (4, note)]);
 }

@@ -68,6 +68,7 @@ fn the_page_names_the_limits_there_are() {
         ("turns of `%WHILE`", limits.turns_max),
         ("rows of all results", limits.rows_max),
         ("files included", limits.includes_max.into()),
+        ("programs called", limits.programs_max.into()),
         ("variables", limits.variables_max as u64),
         ("cells of a table", limits.cells_max as u64),
         ("uses of flat files and registries", limits.files_max.into()),

@@ -227,7 +227,7 @@ impl HandlerContext {
             note_fault(request, Fault::Client, "no tunnels are opened here");
             return Answered::Ready(dress(site, Some(route), plain::error(501)));
         }
-        let answered = self.ask(site, route, request, path, below);
+        let answered = self.ask(sites, site, route, request, (path, below));
         if route.is_final && !may_lead_on(site, route, &answered) {
             return answered;
         }
@@ -271,23 +271,24 @@ impl HandlerContext {
 
     /// What the handler of a site's route gives for a path.
     fn ask(
-        &self,
+        self: &Rc<HandlerContext>,
+        sites: &Arc<Sites>,
         site: &ServedSite,
         route: &ServedRoute,
         request: &Request,
-        path: &[u8],
-        below: usize,
+        (path, below): (&[u8], usize),
     ) -> Answered {
         if route.rewrite.is_some() {
-            self.rewrite_and_handle(site, route, request, path)
+            self.rewrite_and_handle(sites, site, route, request, path)
         } else {
-            self.handle(site, route, request, path, below)
+            self.handle(sites, site, route, request, (path, below))
         }
     }
 
     /// The handler sees the rewritten path, all of it, and the rewritten query if there is one.
     fn rewrite_and_handle(
-        &self,
+        self: &Rc<HandlerContext>,
+        sites: &Arc<Sites>,
         site: &ServedSite,
         route: &ServedRoute,
         request: &Request,
@@ -312,7 +313,7 @@ impl HandlerContext {
                 if let Some(query) = rewrite.expand_query(&facts) {
                     request.rewrite_query(&query);
                 }
-                self.handle(site, route, request, &rewritten, 1)
+                self.handle(sites, site, route, request, (&rewritten, 1))
             }
             Err(bad) => {
                 note_fault(request, Fault::Client, bad.reason());
@@ -322,20 +323,22 @@ impl HandlerContext {
     }
 
     fn handle(
-        &self,
+        self: &Rc<HandlerContext>,
+        sites: &Arc<Sites>,
         site: &ServedSite,
         route: &ServedRoute,
         request: &Request,
-        path: &[u8],
-        below: usize,
+        (path, below): (&[u8], usize),
     ) -> Answered {
         route.handler.answer(&OnRoute {
             desk: self,
+            sites,
             site,
             route,
             request,
             path,
             below,
+            call: None,
         })
     }
 }

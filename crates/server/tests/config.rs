@@ -328,6 +328,10 @@ fn each_example_of_the_schema_and_each_default_list_is_accepted() {
             "offer.program" => {
                 "[[site]]\n[[site.route]]\npath = \"/\"\nname = \"reports\"\ncgi = \"a\"\n"
             }
+            "site.route.page.programs" => {
+                "[[site.route]]\npath = \"/a\"\nname = \"rpt.pl\"\ncgi = \"a\"\n\
+                 [[site.route]]\npath = \"/b\"\nname = \"stock\"\ncgi = \"b\"\n"
+            }
             "listen.v6only" => "address = \"[::]:1\"\n",
             "site.https_only" => "[[listen]]\naddress = \":1\"\ntls = true\n",
             _ => "",

@@ -247,11 +247,13 @@ counters! { of events {
     page_statements: "Statements that pages gave to databases.";
     page_rows: "Rows that pages took from them.";
     page_files: "Uses of flat files and registries by pages.";
+    page_programs: "Programs that pages called.";
     page_refused_values: "Values that pages left out, as nothing makes them safe where they stood.";
     limit_page_queue: "Requests refused: as many waited for a run of a page as may (503).";
     limit_page_time: "Pages ended, or not begun: they took longer than they may (504, 503).";
     limit_page_form: "Requests for pages refused: their form was longer than 1 MiB (413).";
     limit_page_files: "Uses of flat files and registries refused: more bytes, rows, entries or uses than a page may have.";
+    limit_page_program_output: "Programs ended: they printed more than the page takes that called them.";
     limit_page_use: "Pages ended: they used more than one may.";
     limit_resident_age: "Workers replaced: they were as old as they may be.";
     limit_resident_memory: "Workers replaced: they were larger than they may be.";

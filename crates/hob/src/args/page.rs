@@ -11,6 +11,8 @@ Examples:
       column; the rules stand in the reference of the language
   hob page check --ini db2www.ini macros/*.d2w
       the same of many, with the folders of INCLUDE_PATH
+  hob page check --program rpt.pl --program stock macros/*.d2w
+      and says which other programs they call, which their route does not name
 
 Exit codes:
   0  no errors; there may be warnings and notes
@@ -88,6 +90,10 @@ pub(crate) struct PageCheckOptions {
     /// Initialization file, whose INCLUDE_PATH has folders of included files
     #[arg(long, value_name = "FILE")]
     pub(crate) ini: Option<PathBuf>,
+    /// A program that the pages may call, as `programs` of their route has it; those that they call
+    /// besides are errors
+    #[arg(long = "program", value_name = "NAME")]
+    pub(crate) programs: Vec<String>,
     /// Print the grammar of the language for editors instead, in the form of TextMate
     #[arg(long, exclusive = true)]
     pub(crate) grammar: bool,

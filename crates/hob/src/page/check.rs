@@ -33,7 +33,7 @@ pub(super) fn run(options: &PageCheckOptions) -> Result<(), CommandFailure> {
     let mut counts = FindingCounts::default();
     for path in &options.files {
         let before = (counts.errors, counts.warnings, counts.notes);
-        look_at(path, &ini, &mut counts);
+        look_at(path, &ini, options, &mut counts);
         if before == (counts.errors, counts.warnings, counts.notes) {
             tell(&format!("{}: nothing to say", path.display()));
         }
@@ -57,7 +57,7 @@ pub(super) fn run(options: &PageCheckOptions) -> Result<(), CommandFailure> {
     }
 }
 
-fn look_at(path: &Path, ini: &PageIni, counts: &mut FindingCounts) {
+fn look_at(path: &Path, ini: &PageIni, options: &PageCheckOptions, counts: &mut FindingCounts) {
     let name = path.to_string_lossy();
     let found = match statements(path, &name) {
         Some(Ok(())) => return,
@@ -71,7 +71,8 @@ fn look_at(path: &Path, ini: &PageIni, counts: &mut FindingCounts) {
             return tell(&text);
         }
     };
-    for finding in check(&page, &folders) {
+    let programs = (!options.programs.is_empty()).then_some(&options.programs[..]);
+    for finding in check(&page, &folders, programs) {
         let LintFinding {
             file,
             line,

@@ -13,7 +13,7 @@ use hob_config::{
     Argument, Cgroup, CommandLine, HostSource, IoClass, Namespace, ProgramConfig, Rlimits, Sandbox,
 };
 
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 /// Most programs of one config.
 pub(crate) const PROGRAMS_MAX: usize = u16::MAX as usize;
 
@@ -48,6 +48,8 @@ pub(crate) struct Rules {
     pub(crate) command_lines: Vec<CommandLine>,
     /// Variables of every process of it, each once.
     pub(crate) variables: Vec<(String, String)>,
+    /// Parameters of pages that are variables of these very names.
+    pub(crate) values: Vec<String>,
 }
 
 impl Policy {
@@ -92,7 +94,7 @@ impl Policy {
 
 wire_struct!(Policy: generation, programs);
 wire_struct!(Rules: identity, umask, nice, io_class, cpus, limits, sandbox, cgroup, roots, folders,
-    files, command_lines, variables);
+    files, command_lines, variables, values);
 wire_enum!(IoClass: 0 => Normal, 1 => Low, 2 => Idle);
 wire_struct!(Rlimits: address_space, core, cpu, data, file_size, open_files, processes, stack);
 wire_struct!(Sandbox: no_new_privileges, read, write, execute, namespaces);
@@ -144,6 +146,7 @@ impl Rules {
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
+            values: program.values.clone(),
         }
     }
 }

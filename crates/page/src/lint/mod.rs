@@ -68,7 +68,10 @@ pub const RULES: &[(&str, &str)] = &[
         "a name of scripts stands in `$( )`, which is a variable of the page",
     ),
     ("raw", "data is printed as it is, by `DTW_RAW`"),
-    ("exec", "a program is started"),
+    (
+        "exec",
+        "a program is called; one that is not listed never is",
+    ),
     (
         "file-name",
         "a client has a say in the name of a file or registry",
@@ -100,12 +103,17 @@ pub const RULES: &[(&str, &str)] = &[
 ];
 
 /// Looks at a page and what it includes, and gives what it finds: the page first, then file by
-/// file, in the order of their lines.
-pub fn check(page: &Arc<Page>, sources: &dyn Sources) -> Vec<LintFinding> {
+/// file, in the order of their lines. `programs` are the names of those that pages may call, where
+/// they are known.
+pub fn check(
+    page: &Arc<Page>,
+    sources: &dyn Sources,
+    programs: Option<&[String]>,
+) -> Vec<LintFinding> {
     let known = Definitions::of(page, sources);
     let mut findings = Vec::new();
     for file in std::iter::once(page).chain(&known.included) {
-        findings.extend(rules::Checker::new(file, &known, sources).findings());
+        findings.extend(rules::Checker::new(file, &known, sources, programs).findings());
     }
     findings.sort_by(|one, other| {
         let is_included = |finding: &LintFinding| *finding.file != *page.file();

@@ -6,6 +6,7 @@ use crate::builtin::{BuiltIn, BuiltInForms, CallForm, Tier};
 use crate::escape::{EscapeMode, HtmlPlace};
 use crate::fault::line_and_column;
 use crate::host::{SourceFault, Sources};
+use crate::program::program_of;
 use crate::request::PAGING_VARIABLES;
 use crate::sql::{BindRules, bind};
 use crate::tree::{
@@ -31,6 +32,7 @@ pub(super) struct Checker<'p> {
     page: &'p Arc<Page>,
     known: &'p Definitions,
     sources: &'p dyn Sources,
+    programs: Option<&'p [String]>,
     findings: Vec<LintFinding>,
 }
 
@@ -40,11 +42,13 @@ impl<'p> Checker<'p> {
         page: &'p Arc<Page>,
         known: &'p Definitions,
         sources: &'p dyn Sources,
+        programs: Option<&'p [String]>,
     ) -> Self {
         Self {
             page,
             known,
             sources,
+            programs,
             findings: Vec::new(),
         }
     }
@@ -153,17 +157,43 @@ impl<'p> Checker<'p> {
         match entry {
             DefineEntry::Variable {
                 at,
-                value: DefineValue::Exec(_),
+                value: DefineValue::Exec(body),
                 ..
             } => {
-                let message = "each reference to this variable starts a program";
-                self.add(*at, LintLevel::Note, "exec", message);
+                let message = "each reference to this variable calls a program";
+                self.exec(*at, body, message);
             }
             DefineEntry::Include { at, .. } => {
                 let message = "an include inside %DEFINE ends the run; it belongs behind it";
                 self.add(*at, LintLevel::Error, "include", message);
             }
             _ => {}
+        }
+    }
+
+    /// A call of a program: it has to be one of those that pages may call, where they are known.
+    fn exec(&mut self, at: u32, body: &[BodyNode], message: &str) {
+        let word = match body.first() {
+            Some(BodyNode::Text { start, end, .. }) => {
+                let text = String::from_utf8_lossy(self.page.text(*start, *end));
+                let text = text.trim_start();
+                let word = text.split_whitespace().next().unwrap_or_default();
+                // What stands right behind it may be a part of it.
+                let is_whole = word.len() < text.len() || body.len() == 1;
+                (is_whole && !word.contains(['"', '\''])).then(|| word.to_owned())
+            }
+            _ => None,
+        };
+        match (self.programs, word) {
+            (Some(programs), Some(word)) if program_of(programs, &word).is_none() => {
+                let message = format!("{message}, and {word:?} is none of those it may");
+                self.add(at, LintLevel::Error, "exec", message);
+            }
+            (_, Some(word)) => {
+                let message = format!("{message}: {word:?}");
+                self.add(at, LintLevel::Note, "exec", message);
+            }
+            (_, None) => self.add(at, LintLevel::Note, "exec", message),
         }
     }
 
@@ -176,9 +206,9 @@ impl<'p> Checker<'p> {
                 self.statement(function, body, &parameters);
             }
             (Language::Macro, FunctionBody::Statements(body)) => self.output(body, &parameters),
-            (Language::Program(_), FunctionBody::Exec(_)) => {
-                let message = format!("function {} starts a program", function.name);
-                self.add(function.at, LintLevel::Note, "exec", message);
+            (Language::Program(_), FunctionBody::Exec(body)) => {
+                let message = format!("function {} calls a program", function.name);
+                self.exec(function.at, body, &message);
             }
             (Language::Program(language), _) => {
                 let message = format!("{language} inside a page is not run; %EXEC names a program");

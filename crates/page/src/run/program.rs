@@ -1,11 +1,12 @@
-//! PagePrograms: `%EXEC` variables, and functions that another program runs.
+//! Programs: `%EXEC` variables, and functions that another program runs.
 
 use std::rc::Rc;
 
 use crate::fault::FunctionFault;
-use crate::host::ProgramCall;
+use crate::host::{ProgramAnswer, ProgramCall};
+use crate::program::set_table;
 use crate::tree::{BodyNode, FunctionBody, Language};
-use crate::value::{Text, ValueOrigin};
+use crate::value::{Direction, Text, ValueOrigin};
 
 use super::call::GivenArgument;
 use super::runner::{KnownFunction, Ran, RunFile, Runner};
@@ -21,13 +22,41 @@ impl Runner<'_> {
             parameters: Vec::new(),
             tables: Vec::new(),
         };
-        match self.host.programs.run(&call) {
-            Ok(answer) => Ok(Text::of_data(answer.output, ValueOrigin::Program)),
+        match self.run_program(&stored.file, at, &call)? {
+            Ok(answer) => {
+                if let Some(fault) = failed(&answer) {
+                    self.fail(&stored.file, at, None, &fault)?;
+                }
+                Ok(Text::of_data(answer.output, ValueOrigin::Program))
+            }
             Err(fault) => {
                 self.fail(&stored.file, at, None, &fault)?;
                 Ok(Text::new())
             }
         }
+    }
+
+    /// Has the program run. Only the author says which one.
+    fn run_program(
+        &mut self,
+        file: &Rc<RunFile>,
+        at: u32,
+        call: &ProgramCall,
+    ) -> Ran<Result<ProgramAnswer, FunctionFault>> {
+        self.used.programs += 1;
+        if self.used.programs > self.settings.limits.programs_max {
+            return self.over(file, at, "programs_max");
+        }
+        if call.arguments.first().is_some_and(Text::has_data) {
+            let message = "which program is run is for the page to say, and not for data in it";
+            return Ok(Err(FunctionFault::new(-1, message)));
+        }
+        let answer = self.host.programs.run(call);
+        self.look_at_clock(file, at)?;
+        if let Ok(answer) = &answer {
+            self.work(answer.output.len());
+        }
+        Ok(answer)
     }
 
     /// A function whose body names a program.
@@ -52,6 +81,9 @@ impl Runner<'_> {
             tables: Vec::new(),
         };
         for (parameter, given) in known.block.parameters.iter().zip(given) {
+            if parameter.direction == Direction::Out {
+                continue;
+            }
             let name: Box<str> = known.file.page.name(parameter.name).into();
             match &given.table {
                 Some(table) => call.tables.push((name, table.borrow().clone())),
@@ -61,23 +93,44 @@ impl Runner<'_> {
                 }
             }
         }
-        let answer = match self.host.programs.run(&call) {
+        let mut answer = match self.run_program(file, at, &call)? {
             Ok(answer) => answer,
             Err(fault) => return self.fail(file, at, Some(known), &fault),
         };
-        let outs = answer.outs.into_iter();
+        if let Err(fault) = self.take_tables(known, given, &answer) {
+            return self.fail(file, at, Some(known), &fault);
+        }
+        let outs = std::mem::take(&mut answer.outs).into_iter();
         let outs: Vec<_> = outs.map(|(name, value)| (name, Some(value))).collect();
         self.take_outs(known, &outs, ValueOrigin::Program)?;
-        let output = Text::of_data(answer.output, ValueOrigin::Program);
+        let output = Text::of_data(std::mem::take(&mut answer.output), ValueOrigin::Program);
         self.print_text(file, at, &output)?;
-        if answer.code != 0 {
-            let message = format!("the program ended with {}", answer.code);
-            let fault = FunctionFault::new(answer.code, message);
+        if let Some(fault) = failed(&answer) {
             return self.fail(file, at, Some(known), &fault);
         }
         self.set_codes(0, None);
         self.empty_reports(known)?;
         self.message(Some(known), 0, None)?;
+        Ok(())
+    }
+
+    /// Tables that the program has set.
+    fn take_tables(
+        &self,
+        known: &KnownFunction,
+        given: &[GivenArgument],
+        answer: &ProgramAnswer,
+    ) -> Result<(), FunctionFault> {
+        for (parameter, given) in known.block.parameters.iter().zip(given) {
+            let (Some(table), false) = (&given.table, parameter.direction == Direction::In) else {
+                continue;
+            };
+            let name = known.file.page.name(parameter.name);
+            let (shape, cells_max) = (table.borrow().shape, self.settings.limits.cells_max);
+            if let Some(set) = set_table(&answer.outs, name, shape, cells_max)? {
+                *table.borrow_mut() = set;
+            }
+        }
         Ok(())
     }
 
@@ -126,4 +179,10 @@ impl Runner<'_> {
         }
         Ok(arguments)
     }
+}
+
+/// What its exit code says, unless it is 0.
+fn failed(answer: &ProgramAnswer) -> Option<FunctionFault> {
+    let code = answer.code;
+    (code != 0).then(|| FunctionFault::new(code, format!("the program ended with {code}")))
 }

@@ -127,11 +127,13 @@ impl HandlerContext {
         }
         let answered = route.handler.answer(&OnRoute {
             desk: self,
+            sites,
             site,
             route,
             request,
             path: &carried.path,
             below: carried.below,
+            call: None,
         });
         let way = ProgramDispatch::new(self, sites, request, *at);
         let request = request.clone();

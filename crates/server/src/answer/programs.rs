@@ -211,7 +211,10 @@ impl ProgramDispatch {
             );
             return Err(413);
         }
-        Ok(self.desk.ask(site, route, &self.request, path, below))
+        let place = (path, below);
+        Ok(self
+            .desk
+            .ask(&self.sites, site, route, &self.request, place))
     }
 
     /// That it does not go on and on. The error is a status.
@@ -246,7 +249,10 @@ impl ProgramDispatch {
         let (index, below) = site.find(path).ok_or(404u16)?;
         let route = enter(&self.request, site, index);
         self.route = index;
-        Ok(self.desk.ask(site, route, &self.request, path, below))
+        let place = (path, below);
+        Ok(self
+            .desk
+            .ask(&self.sites, site, route, &self.request, place))
     }
 
     /// Has a file sent, if it lies below one of the route's folders. The error is a status.

@@ -88,6 +88,11 @@ pub(crate) trait Configured: HasSettings + Sized {
         None
     }
 
+    /// Routes whose programs it calls: indexes of the site, and of the route there.
+    fn calls(_: &Self::Settings) -> Vec<(usize, usize)> {
+        Vec::new()
+    }
+
     /// TLS that it speaks with servers of other people.
     fn upstream_tls(_: &Self::Settings) -> Option<&UpstreamTls> {
         None
@@ -227,6 +232,12 @@ macro_rules! handlers {
                 }
             }
 
+            fn calls_own(&self) -> Vec<(usize, usize)> {
+                match self {
+                    $(HandlerSettings::$variant(of) => super::$module::$variant::calls(of),)+
+                }
+            }
+
             fn upstream_tls_own(&self) -> Option<&UpstreamTls> {
                 match self {
                     $(HandlerSettings::$variant(of) => {
@@ -315,6 +326,10 @@ impl Handlers for HandlerSettings {
 
     fn program(&self) -> Option<usize> {
         self.program_own()
+    }
+
+    fn calls(&self) -> Vec<(usize, usize)> {
+        self.calls_own()
     }
 
     fn upstream_tls(&self) -> Option<&UpstreamTls> {

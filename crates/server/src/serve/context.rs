@@ -16,6 +16,7 @@ use crate::cache::local::Local;
 use crate::handle::cgi::answer::Places;
 use crate::handle::resident::DriverThread;
 use crate::handle::resident::grow::WorkerStart;
+use crate::handle::script::call::ProgramCall;
 use crate::handle::script::lives::Means;
 use crate::handle::upstream::check::CheckMeans;
 use crate::handle::upstream::http2::Http2Connections;
@@ -94,7 +95,9 @@ pub(crate) struct HandlerContext {
 
 /// A request on its route, and what its thread answers with.
 pub(crate) struct OnRoute<'a> {
-    pub(crate) desk: &'a HandlerContext,
+    pub(crate) desk: &'a Rc<HandlerContext>,
+    /// Those that the route is of.
+    pub(crate) sites: &'a Arc<Sites>,
     pub(crate) site: &'a ServedSite,
     pub(crate) route: &'a ServedRoute,
     pub(crate) request: &'a Request,
@@ -102,6 +105,8 @@ pub(crate) struct OnRoute<'a> {
     pub(crate) path: &'a [u8],
     /// Where it leaves the route's fixed folder.
     pub(crate) below: usize,
+    /// A page asks, and not the client.
+    pub(crate) call: Option<&'a Rc<ProgramCall>>,
 }
 
 impl Answers {

@@ -158,7 +158,9 @@ where
                         names_its_file = value == file;
                         names_its_file
                     }
-                    Some(_) => is_of_request(name),
+                    Some(_) => {
+                        is_of_request(name) || is_of_call(name, value) || prepared.has_value(name)
+                    }
                 };
             if !is_good {
                 return Err(refused(Step::Variables, libc::EACCES, name));
@@ -248,9 +250,32 @@ fn is_of_request(name: &[u8]) -> bool {
     }
 }
 
+/// Whether a program that a page calls may have this variable: a value of the page, or the place
+/// of its own that it writes values to.
+fn is_of_call(name: &[u8], value: &[u8]) -> bool {
+    const PREFIX: &[u8] = b"DTW_";
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.#".contains(byte);
+    match name.strip_prefix(PREFIX) {
+        Some(rest) => !rest.is_empty() && rest.iter().all(is_plain),
+        None => name == b"DTWPIPE" && value == b"/proc/self/fd/0",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_of_pages_have_names_of_their_own() {
+        for name in ["DTW_q", "DTW_T_V_1_2", "DTW_Q.r#2"] {
+            assert!(is_of_call(name.as_bytes(), b"; any $(value)"), "{name}");
+        }
+        assert!(is_of_call(b"DTWPIPE", b"/proc/self/fd/0"));
+        assert!(!is_of_call(b"DTWPIPE", b"/etc/passwd"));
+        for name in ["DTW_", "DTW", "DTW_a=b", "DTW_a()", "q", "PATH", "dtw_q"] {
+            assert!(!is_of_call(name.as_bytes(), b""), "{name}");
+        }
+    }
 
     #[test]
     fn variables_of_requests_may_be_passed_and_no_other() {

@@ -15,6 +15,7 @@ use super::starts;
 use crate::process::child::{ChildCredentials, Recipe};
 use crate::process::kernel::{self, right};
 use crate::process::policy::Rules;
+use hob_config::program::is_of_parameter;
 use hob_config::{IoClass, Namespace, Rlimits, Sandbox};
 
 /// Soft limit of open files unless the config says otherwise: what programs expect, and what old
@@ -46,6 +47,8 @@ pub(super) struct PreparedProgram {
     pub(super) lines: Vec<PolicyCommandLine>,
     /// Names of the variables that the policy has.
     variables: Vec<String>,
+    /// Parameters of pages that are variables.
+    values: Vec<String>,
 }
 
 impl PreparedProgram {
@@ -109,6 +112,7 @@ impl PreparedProgram {
                 .iter()
                 .map(|(name, _)| name.clone())
                 .collect(),
+            values: rules.values.clone(),
         }
     }
 
@@ -153,6 +157,11 @@ impl PreparedProgram {
     /// Whether the policy has a variable of this name.
     pub(super) fn has_variable(&self, name: &[u8]) -> bool {
         self.variables.iter().any(|own| own.as_bytes() == name)
+    }
+
+    /// Whether a page may set this variable.
+    pub(super) fn has_value(&self, name: &[u8]) -> bool {
+        self.values.iter().any(|known| is_of_parameter(name, known))
     }
 
     /// Whether a program may be started in this folder.
@@ -399,7 +408,15 @@ mod tests {
             files: vec!["/usr/bin/python3".into()],
             lines: Vec::new(),
             variables: Vec::new(),
+            values: vec!["kind".to_owned()],
         }
+    }
+
+    #[test]
+    fn parameters_that_the_policy_names_may_be_variables() {
+        let prepared = prepared();
+        assert!(prepared.has_value(b"kind") && prepared.has_value(b"kind_V_1_2"));
+        assert!(!prepared.has_value(b"LD_PRELOAD") && !prepared.has_value(b"kinds"));
     }
 
     #[test]

@@ -15,12 +15,13 @@ use crate::cache::entry::write_key;
 use crate::handle::AnswersRoute;
 use crate::handle::cgi::fail::{self, CgiFailure};
 use crate::handle::cgi::find::{ProgramFolder, ProgramLookup};
-use crate::handle::cgi::job::{JobKind, ProgramJob};
+use crate::handle::cgi::job::{AskedJob, JobKind, ProgramJob};
 use crate::handle::cgi::limits::{PLACE_BYTES_MAX, PLACES_MAX};
 use crate::handle::cgi::{Cgi, Runs, start};
 use crate::handle::files::open::May;
 use crate::handle::plain;
 use crate::handle::script::body::{BodyCollectError, ProgramRequestBody};
+use crate::handle::script::call::ProgramCall;
 use crate::handle::script::fail::{broken_body, note};
 use crate::handle::script::gate::{GateRefusal, enter};
 use crate::handle::warm::HostLinks;
@@ -46,6 +47,17 @@ pub struct CgiRequest {
     pub links: Rc<HostLinks>,
     /// Loop time, in milliseconds.
     pub now_ms: u64,
+    /// A page asks, and gets what comes of it.
+    pub(crate) call: Option<Rc<ProgramCall>>,
+}
+
+impl CgiRequest {
+    pub(super) fn asked(&self) -> AskedJob<'_> {
+        AskedJob {
+            request: &self.request,
+            call: self.call.as_deref(),
+        }
+    }
 }
 
 /// Where programs were found a moment ago, for one thread.
@@ -100,6 +112,7 @@ impl AnswersRoute for Cgi {
             places: Rc::clone(&desk.places),
             links: Rc::clone(&desk.links),
             now_ms: desk.now_ms.get(),
+            call: on.call.cloned(),
         };
         answer(ask, on.path, on.below)
     }
@@ -107,10 +120,12 @@ impl AnswersRoute for Cgi {
 
 /// Answers a request. `path` is normal; from `below` on it is the program's.
 fn answer(ask: CgiRequest, path: &[u8], below: usize) -> Answered {
-    if let Some(refusal) = refuse_method(&ask.cgi, &ask.request) {
-        return Answered::Ready(refusal);
+    if ask.call.is_none() {
+        if let Some(refusal) = refuse_method(&ask.cgi, &ask.request) {
+            return Answered::Ready(refusal);
+        }
+        ask.request.set_half_close(ask.cgi.half_close);
     }
-    ask.request.set_half_close(ask.cgi.half_close);
     let mut found = None;
     if let Runs::Folder(folder) = &ask.cgi.runs {
         found = look(&ask, folder, &path[below..]);
@@ -118,7 +133,7 @@ fn answer(ask: CgiRequest, path: &[u8], below: usize) -> Answered {
             return Answered::Later(Box::pin(find_and_run(ask, path.into(), below)));
         }
     }
-    match ask.cgi.job(&ask.request, found, path, below) {
+    match ask.cgi.job(ask.asked(), found, path, below) {
         Ok(job) => Answered::Later(Box::pin(run(ask, job))),
         Err(response) => Answered::Ready(*response),
     }
@@ -181,7 +196,7 @@ async fn find_and_run(ask: CgiRequest, path: Box<[u8]>, below: usize) -> Respons
     let mut key = Vec::new();
     write_key(cgi.id, &path[below..], &mut key);
     ask.places.keep(key.into(), &found, now_ms);
-    match cgi.job(&ask.request, Some(found), &path, below) {
+    match cgi.job(ask.asked(), Some(found), &path, below) {
         Ok(job) => run(ask, job).await,
         Err(response) => *response,
     }
@@ -190,8 +205,9 @@ async fn find_and_run(ask: CgiRequest, path: Box<[u8]>, below: usize) -> Respons
 /// Collects a body that does not say its length, waits for a place, and runs the program.
 async fn run(ask: CgiRequest, job: ProgramJob) -> Response {
     let is_command = matches!(job.kind, JobKind::Command(_));
+    let takes_body = !is_command && ask.call.is_none();
     let spooled = match ask.request.body_len() {
-        None if !is_command => {
+        None if takes_body => {
             match ProgramRequestBody::collect(&ask.request, &ask.shared.pool).await {
                 Ok(body) => Some(body),
                 Err(trouble) => return broken_body(&ask.request, trouble),
@@ -212,7 +228,7 @@ async fn run(ask: CgiRequest, job: ProgramJob) -> Response {
     };
     let body = match spooled {
         Some(body) => body,
-        None if is_command => ProgramRequestBody::None,
+        None if !takes_body => ProgramRequestBody::None,
         None => match ProgramRequestBody::begin(&ask.request).await {
             Ok(body) => body,
             Err(error) => return broken_body(&ask.request, BodyCollectError::Broken(error)),

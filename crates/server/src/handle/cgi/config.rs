@@ -37,6 +37,8 @@ pub struct Cgi {
     pub dev: bool,
     /// What it means how a program ends.
     pub exit: ExitRule,
+    /// Parameters of pages that are variables of these very names.
+    pub values: Vec<String>,
     /// Limits of each run, and of all at once.
     pub limits: RunLimits,
     /// Scripts are forked from an interpreter that is kept, instead of being started.
@@ -262,10 +264,15 @@ pub(crate) fn build_cgi(
             .map(|pair| pair.spot)
             .collect(),
     };
-    let program = programs.add(section, faults, |program| allow(&runs, program));
+    let values = values(section, faults);
+    let program = programs.add(section, faults, |program| {
+        allow(&runs, program);
+        program.values.clone_from(&values);
+    });
     let cgi = Cgi {
         program,
         runs,
+        values,
         document_root,
         pass_authorization: section.flag("pass_authorization"),
         dev: section.flag("dev"),
@@ -274,6 +281,25 @@ pub(crate) fn build_cgi(
         warm: None,
     };
     (cgi, spots)
+}
+
+/// Parameters of pages that are variables of their own names.
+pub(crate) fn values(section: &Section, faults: &mut Faults<'_>) -> Vec<String> {
+    let is_name = |text: &str| {
+        let mut bytes = text.bytes();
+        let is_first = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
+        bytes.next().is_some_and(is_first)
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_.#".contains(&byte))
+    };
+    let all = section.texts("values");
+    for (text, spot) in &all {
+        if !is_name(text) {
+            faults
+                .error(*spot, format!("{text:?} is no name of a parameter"))
+                .hint("write letters and digits: `\"kind\"`");
+        }
+    }
+    all.iter().map(|(text, _)| (*text).to_owned()).collect()
 }
 
 /// What may be started, and where it may work.

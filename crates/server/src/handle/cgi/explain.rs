@@ -6,7 +6,7 @@ use hob_http::{Body, Fields, Response};
 
 use crate::explain::{ExplainedProgram, Explanation, OnExplained, shown};
 use crate::handle::cgi::answer::refuse_method;
-use crate::handle::cgi::job::JobKind;
+use crate::handle::cgi::job::{AskedJob, JobKind};
 use crate::handle::cgi::{Cgi, Runs};
 
 use crate::handle::ExplainsRoute;
@@ -22,7 +22,11 @@ impl ExplainsRoute for Cgi {
             Runs::Folder(folder) => folder.find(&on.path[on.below..], 0, 0, May::Wait),
             Runs::Script(_) | Runs::Command(_) => None,
         };
-        match self.job(request, found, on.path, on.below) {
+        let asked = AskedJob {
+            request,
+            call: None,
+        };
+        match self.job(asked, found, on.path, on.below) {
             Err(response) => *response,
             Ok(job) => {
                 told.program = Some(ExplainedProgram {

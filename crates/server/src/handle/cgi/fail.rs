@@ -11,6 +11,7 @@ use crate::handle::cgi::Cgi;
 use crate::handle::cgi::limits::STDERR_TOLD_BYTES;
 use crate::handle::cgi::run::ProgramRun;
 use crate::handle::plain;
+use crate::handle::script::call;
 use crate::handle::script::fail::explain_page;
 use crate::handle::script::head::BadHead;
 use hob_keeper::process::message::Step;
@@ -30,6 +31,8 @@ pub(super) enum CgiFailure {
     Total,
     /// Its stream of events was silent for too long.
     Silent,
+    /// It printed more than the page takes that has called it.
+    TooLong,
     /// What it printed is no answer; and how it ended, in words.
     Head(Box<BadHead>, String),
     /// A body where the status allows none.
@@ -162,6 +165,7 @@ impl CgiFailure {
             CgiFailure::FirstByte => "limits: first_byte: no head of an answer in time",
             CgiFailure::Total => "limits: total: the program ran for too long",
             CgiFailure::Silent => "limits: events: the stream of events fell silent",
+            CgiFailure::TooLong => call::TOO_LONG,
             CgiFailure::Head(bad, _) => bad.reason,
             CgiFailure::Bodiless(_) => "the program sent a body with a status that has none",
             CgiFailure::Short { .. } => "the program's output is shorter than its Content-Length",

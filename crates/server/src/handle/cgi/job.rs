@@ -1,13 +1,17 @@
 //! What runs for a request: the program, its arguments, where it works, what it is told. Nothing is
 //! started here.
 
+use std::borrow::Cow;
+
 use hob_http::{Request, Response};
 use hob_trace::Fault;
 
 use crate::handle::cgi::fail::{self, CgiFailure};
 use crate::handle::cgi::find::{FoundProgram, Interpreter, ProgramFolder, ProgramLookup};
 use crate::handle::cgi::{Cgi, RouteProgram, Runs, arguments};
+use crate::handle::config::program::is_of_parameter;
 use crate::handle::plain;
+use crate::handle::script::call::{self, ProgramCall};
 use crate::handle::script::variables::{self, ProgramRequest};
 use crate::route::target::{PathDisplay, rest_as_sent, told};
 use hob_keeper::process::{HasNul, Strings};
@@ -43,34 +47,64 @@ pub(crate) enum JobKind {
     Command(String),
 }
 
+/// Who asks for a program.
+#[derive(Clone, Copy)]
+pub(crate) struct AskedJob<'a> {
+    pub(crate) request: &'a Request,
+    /// A page does, and not the client.
+    pub(crate) call: Option<&'a ProgramCall>,
+}
+
+impl AskedJob<'_> {
+    /// What follows a program in the path, from there on.
+    fn path_info<'p>(&self, path: &'p [u8], named: usize) -> Cow<'p, [u8]> {
+        told(match self.call {
+            Some(_) => path[named..].into(),
+            None => rest_as_sent(self.request.head().path(), path, named),
+        })
+    }
+
+    /// The words behind the program's name.
+    fn words(&self) -> Vec<Vec<u8>> {
+        match (self.call, self.request.head().method()) {
+            (Some(call), _) => call.arguments.clone(),
+            (None, b"GET" | b"HEAD") => {
+                arguments::of_query(self.request.query().unwrap_or_default())
+            }
+            (None, _) => Vec::new(),
+        }
+    }
+}
+
 impl Cgi {
     /// What is to run for a request, once it is known what its path means: `found` is that for a
     /// folder of programs, and nothing for others. The error is the answer.
     pub(crate) fn job(
         &self,
-        request: &Request,
+        asked: AskedJob<'_>,
         found: Option<ProgramLookup>,
         path: &[u8],
         below: usize,
     ) -> Result<ProgramJob, Box<Response>> {
         match (&self.runs, found) {
-            (Runs::Folder(folder), Some(found)) => self.settle(request, folder, found, path, below),
+            (Runs::Folder(folder), Some(found)) => self.settle(asked, folder, found, path, below),
             (Runs::Folder(_), None) => Err(Box::new(plain::error(404))),
-            (Runs::Script(script), _) => self.script(request, script, path, below),
-            (Runs::Command(_), _) => self.command(request),
+            (Runs::Script(script), _) => self.script(asked, script, path, below),
+            (Runs::Command(_), _) => self.command(asked.request),
         }
     }
 
     fn settle(
         &self,
-        request: &Request,
+        asked: AskedJob<'_>,
         folder: &ProgramFolder,
         found: ProgramLookup,
         path: &[u8],
         below: usize,
     ) -> Result<ProgramJob, Box<Response>> {
+        let request = asked.request;
         match found {
-            ProgramLookup::Program(place) => self.program(request, folder, &place, path, below),
+            ProgramLookup::Program(place) => self.program(asked, folder, &place, path, below),
             ProgramLookup::FolderWithoutSlash => Err(Box::new(plain::add_slash(request))),
             ProgramLookup::Missing => Err(Box::new(plain::error(404))),
             ProgramLookup::Outside(target) => {
@@ -94,7 +128,7 @@ impl Cgi {
 
     fn program(
         &self,
-        request: &Request,
+        asked: AskedJob<'_>,
         folder: &ProgramFolder,
         place: &FoundProgram,
         path: &[u8],
@@ -102,18 +136,18 @@ impl Cgi {
     ) -> Result<ProgramJob, Box<Response>> {
         let name = told([&path[..below], &place.path].concat().into());
         let named = below + place.named_bytes;
-        let path_info = told(rest_as_sent(request.head().path(), path, named));
+        let path_info = asked.path_info(path, named);
         let interpreter = place.interpreter.map(|index| &folder.interpreters[index]);
         // One that is kept has started already.
         let interpreter = interpreter.filter(|_| self.warm.is_none());
         let parts = (name.into_owned(), path_info.into_owned());
-        ProgramJob::program(request, folder.file(place), interpreter, parts)
-            .map_err(|_| self.refuse_path(request, path, &CgiFailure::Unpassable))
+        ProgramJob::program(asked, folder.file(place), interpreter, parts)
+            .map_err(|_| self.refuse_path(asked.request, path, &CgiFailure::Unpassable))
     }
 
     fn script(
         &self,
-        request: &Request,
+        asked: AskedJob<'_>,
         script: &RouteProgram,
         path: &[u8],
         below: usize,
@@ -124,11 +158,11 @@ impl Cgi {
             false => path.len(),
         };
         let name = told(path[..split].into());
-        let path_info = told(rest_as_sent(request.head().path(), path, split));
+        let path_info = asked.path_info(path, split);
         let parts = (name.into_owned(), path_info.into_owned());
         let interpreter = script.interpreter.as_ref().filter(|_| self.warm.is_none());
-        ProgramJob::program(request, script.file.clone(), interpreter, parts)
-            .map_err(|_| self.refuse_path(request, path, &CgiFailure::Unpassable))
+        ProgramJob::program(asked, script.file.clone(), interpreter, parts)
+            .map_err(|_| self.refuse_path(asked.request, path, &CgiFailure::Unpassable))
     }
 
     fn command(&self, request: &Request) -> Result<ProgramJob, Box<Response>> {
@@ -171,7 +205,7 @@ impl ProgramJob {
     /// A CGI program. `interpreter` runs it when it cannot run by itself; the parts of the path are
     /// what names it, and what follows.
     fn program(
-        request: &Request,
+        asked: AskedJob<'_>,
         file: Vec<u8>,
         interpreter: Option<&Interpreter>,
         (name, path_info): (Vec<u8>, Vec<u8>),
@@ -186,10 +220,8 @@ impl ProgramJob {
             words.push(word)?;
         }
         words.push(&file)?;
-        if matches!(request.head().method(), b"GET" | b"HEAD") {
-            for word in arguments::of_query(request.query().unwrap_or_default()) {
-                words.push(&word)?;
-            }
+        for word in asked.words() {
+            words.push(&word)?;
         }
         Ok(ProgramJob {
             path: path.unwrap_or_else(|| file.clone()),
@@ -205,7 +237,7 @@ impl ProgramJob {
     pub(super) fn environment(
         &self,
         cgi: &Cgi,
-        request: &Request,
+        AskedJob { request, call }: AskedJob<'_>,
         body_bytes: u64,
     ) -> Result<Strings, HasNul> {
         let mut environment = match cgi.warm {
@@ -215,7 +247,7 @@ impl ProgramJob {
         let JobKind::Program { name, path_info } = &self.kind else {
             return Ok(environment);
         };
-        let asked = ProgramRequest {
+        let told = ProgramRequest {
             request,
             body_bytes: Some(body_bytes),
             script: variables::ScriptLocation {
@@ -228,12 +260,23 @@ impl ProgramJob {
             may_tunnel: false,
         };
         let mut outcome = Ok(());
-        variables::each(&asked, |name, value| {
+        let mut add = |name: &[u8], value: &[u8]| {
             // What the config sets stays: programs find either the first or the last of two.
             if outcome.is_ok() && !cgi.sets(name) {
                 outcome = environment.push_pair(name, value);
             }
-        });
+        };
+        variables::each(&told, &mut add);
+        if let Some(call) = call {
+            add(call::PIPE, call::PIPE_PLACE);
+            for (name, value) in &call.values {
+                add(format!("{}{name}", call::PREFIX).as_bytes(), value);
+                let mut own = cgi.settings.values.iter();
+                if own.any(|known| is_of_parameter(name.as_bytes(), known)) {
+                    add(name.as_bytes(), value);
+                }
+            }
+        }
         outcome.map(|()| environment)
     }
 }

@@ -68,6 +68,7 @@ pub(crate) static CGI: SchemaTable = SchemaTable {
             .example("{ \".py\" = \"python3 -I\", \".pl\" = \"perl\" }")
             .aka(&["interpreter", "assign", "handlers"]),
         PASS_AUTHORIZATION,
+        VALUES,
         DEV,
         EXIT,
         CONCURRENT,
@@ -92,6 +93,13 @@ pub(in crate::handle) const SYMLINKS_TO: SchemaKey =
         )
         .example("[\"/usr/share/gitweb\"]")
         .aka(&["symlinks", "follow_symlinks", "links"]);
+pub(in crate::handle) const VALUES: SchemaKey = SchemaKey::new("values", Texts, Preset::Texts(&[]))
+    .says(
+        "Parameters of pages that call the program (`page.programs`) which it finds under \
+                 their own names, as programs of Net.Data do: `kind` beside `DTW_kind`, of a table \
+                 `t` also `t_ROWS`, `t_COLS`, `t_N_1`, `t_V_1_1`. Pages set no other variable.",
+    )
+    .example("[\"kind\", \"t\"]");
 pub(in crate::handle) const EXIT: SchemaKey =
     SchemaKey::new("exit", Word(&["check", "trust"]), Preset::Text("check"))
         .says(

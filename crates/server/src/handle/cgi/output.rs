@@ -90,13 +90,15 @@ impl ProgramOutput {
 
     /// How the program ended; waits a while for it. `None` when it goes on without output.
     pub(super) async fn exit(&mut self) -> Option<Exit> {
+        poll_fn(|cx| self.poll_exit(cx)).await
+    }
+
+    pub(super) fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<Option<Exit>> {
         self.begin_to_linger();
-        poll_fn(|cx| match self.run.exit(cx) {
+        match self.run.exit(cx) {
             Some(exit) => Poll::Ready(Some(exit)),
-            None if self.linger.poll_elapsed(cx).is_ready() => Poll::Ready(None),
-            None => Poll::Pending,
-        })
-        .await
+            None => self.linger.poll_elapsed(cx).map(|()| None),
+        }
     }
 
     /// The program may go on by itself: its answer is complete. What it still prints is read and
@@ -121,7 +123,7 @@ impl ProgramOutput {
         }
     }
 
-    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<More, CgiFailure>> {
+    pub(super) fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<More, CgiFailure>> {
         let Some(source) = &self.source else {
             return Poll::Ready(Ok(More::End));
         };

@@ -1,19 +1,25 @@
 //! From a program's output to an answer.
 
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use hob_http::status::has_no_content;
-use hob_http::{Body, Fields, Request, Response};
+use hob_http::{Body, Fields, Request, Response, Watched};
+use hob_keeper::process::Exit;
 use hob_trace::watch::RequestStage;
 
 use crate::handle::cgi::fail::{CgiFailure, ending};
-use crate::handle::cgi::limits::{OUTPUT_HELD_BYTES_MAX, OUTPUT_HELD_TIME};
+use crate::handle::cgi::limits::{OUTPUT_HELD_BYTES_MAX, OUTPUT_HELD_TIME, READ_BYTES};
 use crate::handle::cgi::output::{More, OutputEnd, OutputLifetime, ProgramOutput};
+use crate::handle::cgi::run::Why;
 use crate::handle::plain;
+use crate::handle::script::call::{CameOfCall, ProgramCall};
 use crate::handle::script::control::{Buffer, Control, is_event_stream};
 use crate::handle::script::dechunk::Dechunked;
 use crate::handle::script::head::{BadHead, CgiHead, CgiHeadProgress, HeadReader};
+use crate::handle::script::limits::ASIDE_BYTES_PER_TURN;
 use crate::handle::script::reply::{Unsent, body_of, head_alone, say_type, whole};
 
 /// The answer of a CGI program.
@@ -160,6 +166,110 @@ pub(super) async fn of_command(
         },
     };
     Ok(Response::new(200, fields, body))
+}
+
+/// What comes of a program that a page has called: all that it prints, and beside that what it
+/// writes to set values. It ends with its exit code, which is the page's to understand.
+pub(super) async fn of_call(
+    output: &mut Option<ProgramOutput>,
+    call: &ProgramCall,
+    values: Watched,
+) -> Result<Response, CgiFailure> {
+    let Some(mut reading) = output.take() else {
+        return Err(CgiFailure::Unreadable);
+    };
+    let came = all_of_call(&mut reading, call, values).await;
+    if matches!(came, Err(CgiFailure::TooLong)) {
+        reading.run.counters.limit_page_program_output.add(1);
+    }
+    *call.came.borrow_mut() = came?;
+    let body = body_of(std::mem::take(&mut reading.bytes));
+    reading.release();
+    Ok(Response::new(200, plain::named(), body))
+}
+
+async fn all_of_call(
+    reading: &mut ProgramOutput,
+    call: &ProgramCall,
+    values: Watched,
+) -> Result<CameOfCall, CgiFailure> {
+    // It has no head that could be late.
+    reading.has_head();
+    let mut values = CallValues {
+        pipe: Some(values),
+        bytes: Vec::new(),
+        bytes_max: call.output_bytes_max,
+    };
+    while !reading.is_over() {
+        let more = poll_fn(|cx| match values.poll(cx) {
+            Ok(()) => reading.poll_more(cx),
+            Err(failure) => Poll::Ready(Err(failure)),
+        });
+        more.await?;
+        if reading.bytes.len() > call.output_bytes_max {
+            return Err(CgiFailure::TooLong);
+        }
+    }
+    let exit = poll_fn(|cx| match values.poll(cx) {
+        Ok(()) => reading.poll_exit(cx).map(Ok),
+        Err(failure) => Poll::Ready(Err(failure)),
+    });
+    let exit = exit.await?;
+    // What a program wrote that has ended is all there.
+    while poll_fn(|cx| Poll::Ready(values.read(cx))).await? {}
+    let code = match exit {
+        _ if reading.run.ended_for() == Some(Why::Total) => return Err(CgiFailure::Total),
+        Some(Exit::Ended {
+            signal: None, code, ..
+        }) => code.unwrap_or_default(),
+        Some(exit) => return Err(CgiFailure::of_exit(exit)),
+        // It goes on without output.
+        None => 0,
+    };
+    Ok(CameOfCall {
+        code,
+        values: values.bytes,
+    })
+}
+
+/// What a program writes to set values.
+struct CallValues {
+    /// `None` once it has ended.
+    pipe: Option<Watched>,
+    bytes: Vec<u8>,
+    bytes_max: usize,
+}
+
+impl CallValues {
+    /// Reads what is there, as much of it as one turn may.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Result<(), CgiFailure> {
+        for _ in 0..ASIDE_BYTES_PER_TURN / READ_BYTES {
+            if !self.read(cx)? {
+                return Ok(());
+            }
+        }
+        cx.waker().wake_by_ref();
+        Ok(())
+    }
+
+    /// Reads a piece; false where none is there.
+    fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, CgiFailure> {
+        let Some(pipe) = &self.pipe else {
+            return Ok(false);
+        };
+        let mut buffer = [0; READ_BYTES];
+        match pipe.poll_read(cx, &mut buffer) {
+            Poll::Pending => return Ok(false),
+            Poll::Ready(Ok(count)) if count > 0 => {
+                self.bytes.extend_from_slice(&buffer[..count]);
+            }
+            Poll::Ready(_) => self.pipe = None,
+        }
+        match self.bytes.len() > self.bytes_max {
+            true => Err(CgiFailure::TooLong),
+            false => Ok(true),
+        }
+    }
 }
 
 /// Reads until the head is complete.

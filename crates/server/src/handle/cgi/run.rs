@@ -212,6 +212,13 @@ impl ProgramRun {
         }
     }
 
+    /// Tells the record of an exit code that is no failure of its own.
+    pub(super) fn note_code(&self, request: &Request) {
+        if let Some(exit) = self.state.borrow().exit {
+            fail::note_end_detail(request, self, exit);
+        }
+    }
+
     /// The answer has left: what the end of its program adds to the record.
     fn note_late_end(&self, request: &Request) {
         let state = self.state.borrow();

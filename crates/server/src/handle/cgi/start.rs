@@ -25,7 +25,7 @@ use crate::handle::script::body::{self, ProgramRequestBody};
 use crate::handle::script::gate::Permit;
 use crate::handle::script::lives::Means;
 use crate::handle::script::variables::push_unique_id;
-use crate::handle::warm::{self, NoWay, RouteHosts, WarmHost, Way};
+use crate::handle::warm::{self, Forked, NoWay, RouteHosts, WarmHost, Way};
 use crate::watch::trail_of;
 use hob_keeper::process::{Child, Start, Strings, now_us};
 
@@ -40,7 +40,15 @@ pub(super) async fn run(
     let answered = answer(ask, &job, permit, body, &mut attempt).await;
     attempt.note(&ask.request);
     match answered {
-        Ok(response) => response,
+        Ok(response) => {
+            if let (Some(run), Some(call)) = (&attempt.running, &ask.call)
+                && call.came.borrow().code != 0
+            {
+                last_words(run).await;
+                run.note_code(&ask.request);
+            }
+            response
+        }
         Err(failure) => {
             let printed = match &attempt.running {
                 Some(_) if matches!(failure, CgiFailure::HostGone) => {
@@ -89,7 +97,7 @@ async fn answer(
 ) -> Result<Response, CgiFailure> {
     let request = &ask.request;
     let environment = job
-        .environment(&ask.cgi, request, body.len())
+        .environment(&ask.cgi, ask.asked(), body.len())
         .map_err(|_| CgiFailure::Unpassable)?;
     let reactor = request.reactor();
     request.set_phase(HandlerPhase::Program);
@@ -105,6 +113,14 @@ async fn answer(
     };
     let is_file = body.is_file();
     let (stdin, feeding) = body.into_stdin().map_err(CgiFailure::NoPipes)?;
+    let (stdin, values) = match &ask.call {
+        None => (stdin, None),
+        Some(_) => {
+            let (values, program_values) = pipe()?;
+            let values = reactor.watch(values).map_err(CgiFailure::NoPipes)?;
+            (Some(program_values), Some(values))
+        }
+    };
     let (stdout, program_stdout) = pipe()?;
     let (stderr, program_stderr) = pipe()?;
     let stdout = reactor.watch(stdout).map_err(CgiFailure::NoPipes)?;
@@ -116,19 +132,10 @@ async fn answer(
         reactor.spawn(body::feed(request.clone(), fd, pieces));
     }
     let child = match host {
-        Some((link, host)) => {
-            let script = warm::ScriptStart {
-                file: &job.file,
-                dir: &job.dir,
-                arguments: &job.arguments,
-                environment: &environment,
-                is_stdin_file: is_file,
-            };
-            let standard = opened_again(stdin, is_file, [program_stdout, program_stderr])?;
-            let text = format_args!("forked from a kept interpreter: {}", shown(&job.file));
-            request.tell(RequestStage::Start, text);
-            let forked = link.run(&host, &script, standard);
-            attempt.host = Some(host);
+        Some(way) => {
+            let outputs = [program_stdout, program_stderr];
+            let forked = fork(ask, (job, &environment), &way, (stdin, is_file), outputs)?;
+            attempt.host = Some(way.1);
             RunningProcess::Forked(forked)
         }
         None => {
@@ -145,11 +152,12 @@ async fn answer(
     run.oversee(child, stderr, permit);
     attempt.running = Some(Rc::clone(&run));
     let mut output = Some(ProgramOutput::new(&run, stdout));
-    let answered = match &job.kind {
-        JobKind::Program { .. } => reply::of_program(request, &mut output, started).await,
-        JobKind::Command(media_type) => {
+    let answered = match (&job.kind, &ask.call, values) {
+        (_, Some(call), Some(values)) => reply::of_call(&mut output, call, values).await,
+        (JobKind::Command(media_type), ..) => {
             reply::of_command(request, &mut output, media_type, started).await
         }
+        (JobKind::Program { .. }, ..) => reply::of_program(request, &mut output, started).await,
     };
     if answered.is_err() {
         run.end(Why::Unusable);
@@ -175,6 +183,33 @@ fn run_of(ask: &CgiRequest, job: &ProgramJob, asked_us: u64) -> Rc<ProgramRun> {
 
 fn shown(file: &[u8]) -> std::slice::EscapeAscii<'_> {
     file.escape_ascii()
+}
+
+/// Has a kept interpreter fork for the program.
+fn fork(
+    ask: &CgiRequest,
+    (job, environment): (&ProgramJob, &Strings),
+    (link, host): &Way,
+    (stdin, is_file): (Option<OwnedFd>, bool),
+    outputs: [OwnedFd; 2],
+) -> Result<Forked, CgiFailure> {
+    let script = warm::ScriptStart {
+        file: &job.file,
+        dir: &job.dir,
+        arguments: &job.arguments,
+        environment,
+        is_stdin_file: is_file,
+    };
+    let mode = match (is_file, &ask.call) {
+        (true, _) => None,
+        (false, None) => Some(0o444),
+        // It sets values by it.
+        (false, Some(_)) => Some(0o222),
+    };
+    let standard = opened_again((stdin, mode), outputs)?;
+    let text = format_args!("forked from a kept interpreter: {}", shown(&job.file));
+    ask.request.tell(RequestStage::Start, text);
+    Ok(link.run(host, &script, standard))
 }
 
 /// Has the spawner start the program.
@@ -203,8 +238,7 @@ fn launch(
 /// does not see them: their modes let a script open `/dev/stdout` all the same. Nobody else finds
 /// them, because `/proc` shows them to the process's own user only.
 fn opened_again(
-    stdin: Option<OwnedFd>,
-    is_file: bool,
+    (stdin, stdin_mode): (Option<OwnedFd>, Option<u32>),
     [stdout, stderr]: [OwnedFd; 2],
 ) -> Result<[OwnedFd; 3], CgiFailure> {
     let stdin = match stdin {
@@ -215,8 +249,8 @@ fn opened_again(
         let changed = rustix::fs::fchmod(fd, Mode::from_raw_mode(mode));
         changed.map_err(|error| CgiFailure::NoPipes(io::Error::from(error)))
     };
-    if !is_file {
-        may(&stdin, 0o444)?;
+    if let Some(mode) = stdin_mode {
+        may(&stdin, mode)?;
     }
     may(&stdout, 0o666)?;
     may(&stderr, 0o666)?;

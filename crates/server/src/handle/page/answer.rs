@@ -1,6 +1,7 @@
 //! From a request to its answer.
 
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
@@ -15,6 +16,7 @@ use hob_trace::watch::RequestStage;
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::files::open::May;
+use crate::handle::page::calls::CallServer;
 use crate::handle::page::fail::{refuse, respond};
 use crate::handle::page::files::{
     FileLookupError, FileUse, KnownFile, LookMoment, PageSource, is_sql_name,
@@ -28,7 +30,8 @@ use crate::handle::script::fail::broken_body;
 use crate::handle::script::head::{CgiHead, CgiHeadProgress, HeadReader};
 use crate::handle::script::reply;
 use crate::handle::{AnswersRoute, html, plain};
-use crate::serve::context::OnRoute;
+use crate::serve::context::{HandlerContext, OnRoute};
+use crate::serve::sites::Sites;
 use crate::step::negotiate;
 use crate::step::origin::foreign_page;
 
@@ -92,6 +95,8 @@ impl AnswersRoute for Pages {
             request: request.clone(),
             counters: Arc::clone(&on.desk.counters),
             pool: on.desk.shared.pool.clone(),
+            desk: Rc::clone(on.desk),
+            sites: Arc::clone(on.sites),
             name: name.to_owned(),
             block: block.map(str::to_owned),
             path: on.path.into(),
@@ -115,6 +120,9 @@ struct PageAsk {
     request: Request,
     counters: Arc<ThreadCounters>,
     pool: DiskThreads,
+    /// Who calls programs for it, and of which sites.
+    desk: Rc<HandlerContext>,
+    sites: Arc<Sites>,
     name: String,
     /// The first one of the page where there is none.
     block: Option<String>,
@@ -260,6 +268,19 @@ impl PageAsk {
         plain::redirect(302, &location)
     }
 
+    /// Calls programs for a run, beside its answer: that may begin before the run has ended.
+    fn serve_calls(&self, output: &PageOutput) {
+        let server = CallServer {
+            desk: Rc::clone(&self.desk),
+            sites: Arc::clone(&self.sites),
+            request: self.request.clone(),
+            settings: Arc::clone(&self.pages.settings),
+            calls: Arc::clone(&output.calls),
+            deadline: output.deadline,
+        };
+        self.request.reactor().spawn(server.serve());
+    }
+
     /// Has a thread run the page that may wait.
     async fn wait(self, told: PageRequest, form_bytes: usize) -> Response {
         let time = self.pages.time();
@@ -279,6 +300,9 @@ impl PageAsk {
             sql: self.sql(),
             is_watched: self.request.is_traced(),
         };
+        if !self.pages.settings.programs.is_empty() {
+            self.serve_calls(&output);
+        }
         let queued = self.pages.threads.run(move |connections| {
             run::waiting(&pages, &asked, connections, &output);
         });

@@ -17,6 +17,7 @@ use crate::handle::config::tree::Section;
 use crate::handle::config::{Config, ConfigSources, Faults, PathStatus, Route, Spot};
 use crate::handle::page::Pages;
 use crate::handle::page::keys::{DATABASE, PAGE, escape_mode};
+use crate::handle::page::program::{self, CalledProgram};
 use crate::handle::script::build::half_close;
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
@@ -33,6 +34,10 @@ pub struct PagesSettings {
     pub database: Option<DatabaseSettings>,
     /// Others that they may name.
     pub others: Vec<DatabaseSettings>,
+    /// Programs that they may call.
+    pub programs: Vec<CalledProgram>,
+    /// What one may print for a call, in bytes.
+    pub program_output: usize,
     /// The initialization file.
     pub ini: Option<PathBuf>,
     /// Folder of flat files.
@@ -106,6 +111,8 @@ pub struct PagesSpots {
     files: Spot,
     registries: Spot,
     database: Spot,
+    /// Of each program, in their order.
+    programs: Vec<Spot>,
 }
 
 impl HasSettings for Pages {
@@ -138,11 +145,14 @@ impl Configured for Pages {
         let mut others: Vec<_> = named.collect();
         let database = own_database(section, &others, faults);
         others.retain(|one| Some(one) != database.as_ref());
+        let programs = program::read(section, on.around.root, faults);
         let settings = PagesSettings {
             dir: dir.cloned().unwrap_or_default(),
             endings: endings.iter().map(|(one, _)| (*one).to_owned()).collect(),
             database,
             others,
+            programs: programs.iter().map(|(one, _)| one.clone()).collect(),
+            program_output: section.size_usize("program_output"),
             ini: section.optional_path("ini").cloned(),
             files: section.optional_path("files").cloned(),
             writes_files: section.flag("files_write"),
@@ -160,6 +170,7 @@ impl Configured for Pages {
             files: section.spot("files"),
             registries: section.spot("registries"),
             database: section.spot("database"),
+            programs: programs.iter().map(|(_, spot)| *spot).collect(),
         };
         (settings, spots)
     }
@@ -176,7 +187,7 @@ impl Configured for Pages {
     fn check(
         settings: &PagesSettings,
         spots: &PagesSpots,
-        _: &Config,
+        config: &Config,
         looked: &mut PathLookups<'_>,
         faults: &mut Faults<'_>,
     ) {
@@ -197,6 +208,9 @@ impl Configured for Pages {
                     )
                     .hint("name a folder that is neither in `dir` nor around it");
             }
+        }
+        for (called, spot) in settings.programs.iter().zip(&spots.programs) {
+            called.check(config, *spot, faults);
         }
         let Some(database) = &settings.database else {
             return;
@@ -224,6 +238,10 @@ impl Configured for Pages {
                 look.server_writes(folder, spot);
             }
         }
+    }
+
+    fn calls(settings: &PagesSettings) -> Vec<(usize, usize)> {
+        settings.programs.iter().map(|called| called.at).collect()
     }
 
     fn runs(settings: &PagesSettings) -> String {

@@ -5,8 +5,11 @@ use std::time::Duration;
 use hob_page::escape::EscapeMode;
 
 use crate::handle::config::key::Preset::{Nothing, Required};
-use crate::handle::config::key::ValueType::{Flag, Integer, Path, Tables, Text, Texts, Time, Word};
+use crate::handle::config::key::ValueType::{
+    Flag, Integer, Path, Size, Tables, Text, Texts, Time, Word,
+};
 use crate::handle::config::key::{Preset, SchemaKey, SchemaTable};
+use crate::handle::config::schema::{KIB, MIB};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -61,6 +64,25 @@ pub(crate) static PAGE: SchemaTable = SchemaTable {
             .says("Folder of registries (`DTWR_`), which pages read and write: a file for each.")
             .example("\"registries\"")
             .aka(&["registry"]),
+        SchemaKey::new("programs", Texts, Preset::Texts(&[]))
+            .says(
+                "Programs that these pages may call by `%EXEC`: the `name` of each route that runs \
+                 one by `cgi`, `warm` or `resident`. They run as other requests for that route do; \
+                 without `internal`, clients may ask for it too. Of a folder of programs, pages \
+                 name one behind a slash: `tools/rpt.pl`.",
+            )
+            .example("[\"rpt.pl\", \"stock\"]")
+            .aka(&["exec", "calls"]),
+        SchemaKey::new(
+            "program_output",
+            Size {
+                min: KIB,
+                max: 256 * MIB,
+            },
+            Preset::Size(MIB),
+        )
+        .says("What a program may print for one call of a page; one that prints more is ended.")
+        .example("\"64KiB\""),
         SchemaKey::new("escape", Word(ESCAPE_WORDS), Preset::Text("context"))
             .says(
                 "How data is written into pages: `\"context\"` as it is safe where it stands, \

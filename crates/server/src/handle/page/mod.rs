@@ -18,9 +18,11 @@
 //! - `request` what a page is told of its request
 //! - `run` runs a page here or there, `threads` the threads that may wait, `database` their
 //!   connections, `output` what a run prints on its way to the client
+//! - `program` programs that pages may call, `calls` how they are called
 //! - `keys` its keys, `config` what they say
 
 mod answer;
+mod calls;
 pub mod config;
 mod database;
 mod explain;
@@ -29,11 +31,12 @@ mod files;
 mod flat;
 pub(crate) mod keys;
 mod output;
+mod program;
 mod request;
 mod run;
 mod threads;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hob_http::HalfClose;
@@ -58,7 +61,7 @@ const INLINE_OUTPUT_BYTES_MAX: u64 = 256 << 10;
 
 /// A handler of this kind, ready to answer.
 pub struct Pages {
-    settings: PagesSettings,
+    settings: Arc<PagesSettings>,
     files: PageFiles,
     flat: PageFlatFiles,
     /// Those that may wait.
@@ -91,7 +94,7 @@ impl Pages {
         inline.limits.output_bytes_max = INLINE_OUTPUT_BYTES_MAX;
         Ok(Pages {
             threads: PageThreads::new(settings.runs_max(), settings.queue),
-            settings: settings.clone(),
+            settings: Arc::new(settings.clone()),
             files,
             flat,
             waiting,

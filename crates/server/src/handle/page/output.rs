@@ -29,6 +29,7 @@ use rustix::io::pwrite;
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::page::answer::count;
+use crate::handle::page::calls::CallDesk;
 use crate::handle::page::fail;
 use crate::handle::page::files::FileLookupError;
 use crate::handle::script::body::{in_pool, nameless_file, read_whole};
@@ -63,7 +64,9 @@ pub(super) struct PageOutput {
     /// Nobody wants it any more.
     is_left: AtomicBool,
     /// When the run has to end.
-    deadline: Instant,
+    pub(super) deadline: Instant,
+    /// Where it asks for programs.
+    pub(super) calls: Arc<CallDesk>,
 }
 
 #[derive(Default)]
@@ -106,6 +109,7 @@ impl PageOutput {
             state: Mutex::default(),
             is_left: AtomicBool::new(false),
             deadline,
+            calls: Arc::default(),
         })
     }
 
@@ -124,6 +128,7 @@ impl PageOutput {
     }
 
     pub(super) fn end(&self, end: RunEnd, events: Vec<String>) {
+        self.calls.close();
         let mut state = self.state.lock();
         state.end = Some(end);
         state.events = events;
@@ -185,6 +190,7 @@ pub(super) struct OutputReader(pub(super) Arc<PageOutput>);
 impl Drop for OutputReader {
     fn drop(&mut self) {
         self.0.is_left.store(true, Ordering::Relaxed);
+        self.0.calls.close();
     }
 }
 

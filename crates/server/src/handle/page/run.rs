@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use hob_page::fault::{FunctionFault, PageFault, PageFaultKind};
 use hob_page::host::{
-    Absent, CivilTime, Host, PageClock, PageEnvironment, PageHead, Sink, SinkGone, Trace,
-    TraceEvent,
+    Absent, CivilTime, Host, PageClock, PageEnvironment, PageHead, PagePrograms, Sink, SinkGone,
+    Trace, TraceEvent,
 };
 use hob_page::limits::PageUse;
 use hob_page::request::PageRequest;
@@ -18,6 +18,7 @@ use hob_page::sql_page::{self, SqlPageEnd, SqlPageFormat, SqlPageRequest};
 
 use crate::handle::files::open::May;
 use crate::handle::page::Pages;
+use crate::handle::page::calls::{RunPrograms, UncalledPrograms};
 use crate::handle::page::database::{RunDatabases, ThreadDatabases};
 use crate::handle::page::files::{
     FileLookupError, FileUse, KnownFile, LookMoment, PageSource, RunFiles,
@@ -72,6 +73,10 @@ pub(super) fn inline(
         would_wait: Cell::new(false),
     };
     let database = UnaskedDatabase(Cell::new(false));
+    let programs = UncalledPrograms {
+        settings: &pages.settings,
+        is_wanted: Cell::new(false),
+    };
     let clock = RunClock(Instant::now());
     let flat = UnaskedFiles {
         of: &pages.flat,
@@ -80,7 +85,7 @@ pub(super) fn inline(
     let host = Host {
         files: &flat,
         registries: &flat,
-        ..host(environment, &sources, &database, &clock)
+        ..host(environment, &sources, &database, &programs, &clock)
     };
     let mut sink = InlineSink::default();
     let outcome = hob_page::run::run(page, request, &pages.inline, None, host, &mut sink, None);
@@ -91,7 +96,7 @@ pub(super) fn inline(
             ..
         })
     );
-    if database.0.get() || flat.was_asked.get() || is_long {
+    if database.0.get() || flat.was_asked.get() || programs.is_wanted.get() || is_long {
         file.waits.store(true, Ordering::Relaxed);
         return None;
     }
@@ -205,10 +210,14 @@ fn run_found(
                 moment,
                 would_wait: Cell::new(false),
             };
+            let programs = RunPrograms {
+                settings: &pages.settings,
+                calls: &output.calls,
+            };
             let host = Host {
                 files: &pages.flat,
                 registries: &pages.flat,
-                ..host(&asked.environment, &sources, &database, &clock)
+                ..host(&asked.environment, &sources, &database, &programs, &clock)
             };
             let mut sink = RunSink(output);
             match hob_page::run::run(&page, request, &pages.waiting, None, host, &mut sink, trace) {
@@ -226,13 +235,14 @@ fn host<'h>(
     environment: &'h dyn PageEnvironment,
     sources: &'h RunFiles<'h>,
     database: &'h dyn Database,
+    programs: &'h dyn PagePrograms,
     clock: &'h RunClock,
 ) -> Host<'h> {
     Host {
         environment,
         sources,
         database: Some(database),
-        programs: &Absent,
+        programs,
         files: &Absent,
         registries: &Absent,
         visits: &Absent,

@@ -7,12 +7,14 @@
 //! - `head`, `dechunk`, `reply` the answer that is made of what it prints
 //! - `control` what it asks the server for in fields of that answer
 //! - `stderr`, `fail` what it says when something goes wrong, and who is told
+//! - `call` the same for a page, which waits for what comes of it
 //! - `gate` how many may be at work at once, and who waits
 //! - `lives` what holds for processes that stay
 //! - `keys` keys of several, `build` what is made of settings, `limits` what nobody needs to set
 
 pub(crate) mod body;
 pub(crate) mod build;
+pub(crate) mod call;
 pub mod carried;
 pub mod control;
 pub(crate) mod dechunk;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::handle::cgi::config::{
-    Cgi, CgiRuns, CgiSpots, ExitRule, folder_of, index, limits, symlinks_to, text_of,
+    Cgi, CgiRuns, CgiSpots, ExitRule, folder_of, index, limits, symlinks_to, text_of, values,
 };
 use crate::handle::config::build_site::OnSection;
 use crate::handle::config::check::PathLookups;
@@ -140,7 +140,9 @@ pub(crate) fn build_warm(
         CgiRuns::Script { file, .. } => folder_of(file),
         CgiRuns::Folder { dir, .. } | CgiRuns::Command { dir, .. } => dir.clone(),
     };
+    let values = values(section, faults);
     let program = programs.add(section, faults, |program| {
+        program.values.clone_from(&values);
         warm.cpu = program.limits.cpu.take();
         allow(&warm, &folder, program);
     });
@@ -157,6 +159,7 @@ pub(crate) fn build_warm(
         pass_authorization: section.flag("pass_authorization"),
         dev: section.flag("dev"),
         exit: ExitRule::of(section),
+        values,
         limits: limits(section, faults),
         warm: Some(warm),
     };

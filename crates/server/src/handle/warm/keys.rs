@@ -2,7 +2,7 @@
 
 use crate::handle::cgi::keys::{
     CONCURRENT, EVENTS, EXIT, FIRST_BYTE, GRACE, HEAD, LINGER, QUEUE, QUEUE_TIME, SYMLINKS_TO,
-    TOTAL,
+    TOTAL, VALUES,
 };
 use crate::handle::config::key::Preset::Nothing;
 use crate::handle::config::key::ValueType::{Flag, Integer, Path, Text, Texts};
@@ -72,6 +72,7 @@ pub(crate) static WARM: SchemaTable = SchemaTable {
         .aka(&["indexes", "default"]),
         SYMLINKS_TO,
         PASS_AUTHORIZATION,
+        VALUES,
         DEV,
         EXIT,
         CONCURRENT,
