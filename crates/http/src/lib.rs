@@ -65,6 +65,6 @@ pub use reactor::{DrainWatch, Hold, Reactor, Standby, StandbyGuard, Timer, Watch
 pub use refusal::Refusal;
 pub use request::{
     Aftermath, AtWork, ConnectionFacts, HalfClose, HandlerPhase, Preconditions, Request,
-    ToldOfClient, ToldVariables,
+    TextsShown, ToldOfClient, ToldVariables,
 };
 pub use response::{Answered, PreparedHead, Responder, Response, ResponseHead};
