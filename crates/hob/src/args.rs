@@ -29,7 +29,7 @@ pub(crate) use cost::{CostOptions, CostPart};
 pub(crate) use history::HistoryOptions;
 pub(crate) use look::{
     ControlOptions, NativeBuildOptions, NativeCommand, RecycleOptions, ServersOptions,
-    StatusOptions, TopOptions, TopView, UpstreamCommand, WatchOptions,
+    StatusOptions, TopOptions, TopView, UpstreamCommand, VisitCommand, WatchOptions,
 };
 pub(crate) use page::{
     PageCheckOptions, PageCommand, PageFmtOptions, PageNewOptions, PageRunOptions,
@@ -145,6 +145,11 @@ pub(crate) enum CliCommand {
     Upstream {
         #[command(subcommand)]
         command: UpstreamCommand,
+    },
+    /// End visits of `session` programs
+    Visit {
+        #[command(subcommand)]
+        command: VisitCommand,
     },
     /// Have the running hob go over to the program as it now stands on disk
     Upgrade(ControlOptions),

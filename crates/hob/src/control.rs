@@ -7,7 +7,7 @@ mod find;
 
 use std::time::Duration;
 
-use crate::args::{ControlOptions, RecycleOptions, Surroundings, UpstreamCommand};
+use crate::args::{ControlOptions, RecycleOptions, Surroundings, UpstreamCommand, VisitCommand};
 use crate::filter::push_encoded;
 use crate::{CommandFailure, escape, output};
 
@@ -51,6 +51,17 @@ pub(crate) fn upstream(
     push_encoded(&mut target, &options.name);
     target.push_str("&member=");
     push_encoded(&mut target, &options.member);
+    let answer = hob(&options.control, surroundings)?.ask("POST", &target)?;
+    tell(answer, &options.control)
+}
+
+/// Ends a visit.
+pub(crate) fn visit(
+    command: &VisitCommand,
+    surroundings: &Surroundings,
+) -> Result<(), CommandFailure> {
+    let VisitCommand::End(options) = command;
+    let target = format!("/v1/visits/end?number={}", options.number);
     let answer = hob(&options.control, surroundings)?.ask("POST", &target)?;
     tell(answer, &options.control)
 }

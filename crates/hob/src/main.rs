@@ -67,6 +67,7 @@ fn main() -> ExitCode {
         CliCommand::Reload(options) => control::act("reload", &options, &surroundings),
         CliCommand::Recycle(options) => control::recycle(&options, &surroundings),
         CliCommand::Upstream { command } => control::upstream(&command, &surroundings),
+        CliCommand::Visit { command } => control::visit(&command, &surroundings),
         CliCommand::Upgrade(options) => control::act("upgrade", &options, &surroundings),
         CliCommand::Stop(options) => control::act("stop", &options, &surroundings),
     };

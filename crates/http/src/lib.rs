@@ -64,7 +64,7 @@ pub use priority::Priority;
 pub use reactor::{DrainWatch, Hold, Reactor, Standby, StandbyGuard, Timer, Watched};
 pub use refusal::Refusal;
 pub use request::{
-    Aftermath, AtWork, ConnectionFacts, HalfClose, HandlerPhase, Preconditions, Request, TlsFacts,
-    ToldOfClient, ToldVariables,
+    Aftermath, AtWork, ConnectionFacts, HalfClose, HandlerPhase, Preconditions, Request,
+    TextsShown, TlsFacts, ToldOfClient, ToldVariables,
 };
 pub use response::{Answered, PreparedHead, Responder, Response, ResponseHead};

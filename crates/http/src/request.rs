@@ -26,7 +26,7 @@ use crate::tls::{ClientCertificate, ShownCertificates};
 
 pub(crate) use incoming::{Incoming, IncomingState};
 use said::HandlerReport;
-pub use said::{Aftermath, AtWork, HalfClose, HandlerPhase};
+pub use said::{Aftermath, AtWork, HalfClose, HandlerPhase, TextsShown};
 use watched::WatchMarks;
 
 /// What is known of a connection: data, not a socket.

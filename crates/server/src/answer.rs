@@ -18,6 +18,7 @@
 
 mod after;
 mod client;
+mod handles;
 mod offer;
 mod programs;
 mod proof;
@@ -67,9 +68,9 @@ impl Books {
         let value = |known| head.value(known).unwrap_or_default();
         let texts = Texts {
             method: head.method(),
-            target: head.target(),
+            target: request.shown_target(),
             host: head.host(),
-            referer: value(hob_http::Known::Referer),
+            referer: request.shown_referer(),
             user_agent: value(hob_http::Known::UserAgent),
             user: b"",
             detail: &request.detail(),
@@ -190,6 +191,9 @@ impl HandlerContext {
             record.series = route.series;
             record.handler = route.handler.kind();
             record.log = route.log.unwrap_or_else(|| listener_log(sites, request));
+        }
+        if sites.has_handles {
+            handles::hide(request, route);
         }
         if request.reactor().station().is_on() {
             watch::begin(request, sites, site, route, index);

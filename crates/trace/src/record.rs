@@ -285,6 +285,8 @@ macro_rules! handlers {
             page Pages = 13, program kept;
             /// A program that another machine's hob runs.
             remote Remote = 14, program kept;
+            /// A program that stays, a process for each visitor.
+            session Session = 15, program kept;
             /// A redirect written in the config.
             redirect Redirect = 2;
             /// A fixed answer written in the config.

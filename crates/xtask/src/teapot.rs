@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(20 * 60);
 /// The file with the list, and a line of it behind which the new one stands.
 const LIST: &str = "crates/trace/src/record.rs";
 const LAST: &str = "            metrics Metrics = 7;\n";
-const LINE: &str = "            /// A teapot.\n            teapot Teapot = 15;\n";
+const LINE: &str = "            /// A teapot.\n            teapot Teapot = 16;\n";
 
 /// The file with the modules, and one of them.
 const MODULES: &str = "crates/server/src/handle/mod.rs";

@@ -988,6 +988,20 @@ export interface ProgramRoute {
   route: string;
 }
 
+/** The visits of a program. */
+export interface ProgramVisits {
+  /** The route and what runs. */
+  name: string;
+  /** Most at once. */
+  max: number;
+  /** Most at once so far. */
+  peak: number;
+  /** Those that are there, the oldest first, up to a hundred. */
+  visits: ToldVisit[];
+  /** How many there are. */
+  count: number;
+}
+
 /** One process of a program that stays. */
 export interface ProgramWorker {
   /** Its process id, once it has one. */
@@ -1014,6 +1028,8 @@ export interface Programs {
   workers_max: number | null;
   /** Programs that stay. */
   pools: Pool[];
+  /** Programs that stay for one visitor, and their visits. */
+  visits: ProgramVisits[];
   /** Interpreters that are kept. */
   hosts: Host[];
   /** Servers of other people that answer for routes. */
@@ -1478,6 +1494,30 @@ export interface Threads {
   queued: number;
   /** Threads besides whose jobs hang. */
   left: number;
+}
+
+/** One visit. */
+export interface ToldVisit {
+  /** Its number, by which it can be ended. */
+  number: number;
+  /** The first characters of its handle. */
+  handle: string;
+  /** The client that began it: an address, or the network of one. */
+  client: string;
+  /** `starting`, `idle`, `busy` or `leaving`. */
+  state: string;
+  /** Its process, once that is known. */
+  pid: number | null;
+  /** Seconds since it began. */
+  age_s: number;
+  /** Seconds since its last request was answered; null while it has one. */
+  idle_s: number | null;
+  /** Seconds that its visitor's next request is waited for. */
+  wait_s: number;
+  /** Answers that have kept it. */
+  answers: number;
+  /** Its memory, where that is known. */
+  memory_bytes: number | null;
 }
 
 /** Servers of other people that answer for a route. */

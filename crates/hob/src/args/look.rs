@@ -134,6 +134,18 @@ Exit codes:
   2  the arguments or the config are wrong
   3  no hob runs that was meant, or it does not answer";
 
+const VISIT_HELP: &str = "\
+Examples:
+  hob visit end 17
+      the process of this visit finishes what it has, is told that nothing more comes, and ends;
+      its handle is good for nothing then
+
+Exit codes:
+  0  it ends
+  1  there is no such visit
+  2  the arguments or the config are wrong
+  3  no hob runs that was meant, or it does not answer";
+
 /// How to reach the running hob.
 #[derive(Args)]
 pub(crate) struct ControlOptions {
@@ -195,6 +207,24 @@ pub(crate) struct MemberOptions {
     /// Address of the member, as `hob status` has it
     #[arg(value_name = "MEMBER")]
     pub(crate) member: String,
+    #[command(flatten)]
+    pub(crate) control: ControlOptions,
+}
+
+/// What is done to a visit.
+#[derive(Subcommand)]
+pub(crate) enum VisitCommand {
+    /// Have its process finish what it has, and end
+    #[command(after_help = VISIT_HELP)]
+    End(VisitOptions),
+}
+
+/// Which visit.
+#[derive(Args)]
+pub(crate) struct VisitOptions {
+    /// Number of the visit, as `hob status --programs` has it
+    #[arg(value_name = "NUMBER")]
+    pub(crate) number: u64,
     #[command(flatten)]
     pub(crate) control: ControlOptions,
 }

@@ -12,6 +12,9 @@ pub(crate) fn text(programs: JsonView<'_>, width: Option<usize>) -> String {
     for pool in programs.each("pools") {
         text.push_str(&pool_text(pool, width));
     }
+    for visits in programs.each("visits") {
+        text.push_str(&visits_text(visits, width));
+    }
     text.push_str(&hosts(programs, width));
     for upstream in programs.each("upstreams") {
         text.push_str(&upstream_text(upstream, width));
@@ -73,6 +76,48 @@ fn pool_text(pool: JsonView<'_>, width: Option<usize>) -> String {
             row.push(TextCell::text(Some(&more)));
             table.push(row);
         }
+    }
+    if !table.rows.is_empty() {
+        text.push_str(&indented(
+            &table.text(width.map(|width| width.saturating_sub(2))),
+        ));
+    }
+    text
+}
+
+/// A program's visits in a line, then each.
+fn visits_text(visits: JsonView<'_>, width: Option<usize>) -> String {
+    let name = escape::line(visits.text("name").unwrap_or("?"));
+    let number = |name| count(visits.count(name).unwrap_or(0));
+    let mut text = format!(
+        "{name}: {} of {} visits, {} at most so far\n",
+        number("count"),
+        number("max"),
+        number("peak"),
+    );
+    let mut table = TextTable::new(&[
+        numbers("VISIT"),
+        words("HANDLE"),
+        texts("CLIENT"),
+        words("STATE"),
+        numbers("PID"),
+        numbers("AGE"),
+        numbers("IDLE"),
+        numbers("ANSWERS"),
+        numbers("MEMORY"),
+    ]);
+    for visit in visits.each("visits") {
+        table.push(vec![
+            TextCell::count(visit.count("number")),
+            TextCell::text(visit.text("handle")),
+            TextCell::text(visit.text("client")),
+            TextCell::text(visit.text("state")),
+            TextCell::text(visit.count("pid").map(|pid| pid.to_string()).as_deref()),
+            TextCell::age(visit.count("age_s")),
+            TextCell::age(visit.count("idle_s")),
+            TextCell::count(visit.count("answers")),
+            TextCell::bytes(visit.count("memory_bytes")),
+        ]);
     }
     if !table.rows.is_empty() {
         text.push_str(&indented(

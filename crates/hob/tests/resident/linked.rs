@@ -9,6 +9,7 @@ use hob as _;
 use crate::site::Programs;
 
 /// Serves the program at `/app/` with further keys of its table.
+#[allow(dead_code)]
 pub(crate) fn serve_c(source: &str, keys: &str) -> Programs {
     Programs::new()
         .with_linked("program", source)

@@ -1,13 +1,13 @@
 //! What a handler says of its request, beside the answer.
 
-use std::cell::{Cell, Ref, RefCell};
+use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use hob_trace::ring::DETAIL_BYTES_MAX;
 
-use crate::head::Fields;
+use crate::head::{Fields, Known};
 use crate::request::Request;
 
 /// What FIN from the client means while its answer is being made.
@@ -54,6 +54,7 @@ pub(crate) struct HandlerReport {
     pub(crate) interim: RefCell<Vec<(u16, Fields)>>,
     pub(crate) half_close: Cell<HalfClose>,
     phase: Cell<HandlerPhase>,
+    shown: OnceCell<Box<TextsShown>>,
     at_work: RefCell<Option<Arc<dyn AtWork>>>,
     aftermath: RefCell<Option<Rc<dyn Aftermath>>>,
 }
@@ -67,10 +68,41 @@ impl HandlerReport {
         self.phase.set(HandlerPhase::Server);
         self.at_work.take();
         self.aftermath.take();
+        self.shown.take();
     }
 }
 
+/// Texts of a request as people are shown them, where they hold what opens doors.
+pub struct TextsShown {
+    /// For the request target.
+    pub target: Option<Box<[u8]>>,
+    /// For `Referer`.
+    pub referer: Option<Box<[u8]>>,
+}
+
 impl Request {
+    /// People are shown these texts instead of those of its head. The first count.
+    pub fn show_instead(&self, texts: TextsShown) {
+        let _ = self.exchange.said.shown.set(Box::new(texts));
+    }
+
+    /// The target the client sent, as people are shown it.
+    #[inline]
+    pub fn shown_target(&self) -> &[u8] {
+        let shown = self.exchange.said.shown.get();
+        let target = shown.and_then(|shown| shown.target.as_deref());
+        target.unwrap_or_else(|| self.sent_head().target())
+    }
+
+    /// Its `Referer`, as people are shown it.
+    #[inline]
+    pub fn shown_referer(&self) -> &[u8] {
+        let shown = self.exchange.said.shown.get();
+        let referer = shown.and_then(|shown| shown.referer.as_deref());
+        let sent = || self.sent_head().value(Known::Referer);
+        referer.or_else(sent).unwrap_or_default()
+    }
+
     /// Says what it is at, for who looks at running requests.
     pub fn set_phase(&self, phase: HandlerPhase) {
         self.exchange.said.phase.set(phase);

@@ -206,9 +206,9 @@ fn tell(request: &Request, far: Far, now_us: u64) -> InFlightRequest {
     // A head may be large, and there may be many: as much as the history will keep.
     let texts = kept(&Texts {
         method: head.method(),
-        target: head.target(),
+        target: request.shown_target(),
         host: head.host(),
-        referer: value(Known::Referer),
+        referer: request.shown_referer(),
         user_agent: value(Known::UserAgent),
         user: b"",
         detail: b"",

@@ -211,6 +211,14 @@ pub static ENDPOINTS: &[Endpoint] = &[
     },
     Endpoint {
         method: Post,
+        path: "/v1/visits/end",
+        role: Operate,
+        answer: programs::end_visit,
+        text: "Ends a visit of a `session` program, by its `number` as `/v1/status` has it: its \
+               process finishes what it has and ends.",
+    },
+    Endpoint {
+        method: Post,
         path: "/v1/upstreams/drain",
         role: Operate,
         answer: upstreams::drain,

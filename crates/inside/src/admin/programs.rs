@@ -12,6 +12,7 @@ use super::reply;
 use crate::api::OperationOutcome;
 use hob_server::handle::resident::operate::Operation;
 use hob_server::handle::resident::pool::Pool;
+use hob_server::handle::session;
 
 pub(super) use shown::told;
 
@@ -43,6 +44,26 @@ pub(super) fn stop(ask: &AdminRequest) -> Answered {
 /// `POST /v1/programs/stack`
 pub(super) fn stack(ask: &AdminRequest) -> Answered {
     operate(ask, Operation::Stack)
+}
+
+/// `POST /v1/visits/end`
+pub(super) fn end_visit(ask: &AdminRequest) -> Answered {
+    let ask = ask.clone();
+    Answered::Later(Box::pin(async move {
+        let body = match ask.json().await {
+            Ok(body) => body,
+            Err(refusal) => return refusal,
+        };
+        let said = ask.query("number").and_then(|text| text.parse().ok());
+        let Some(number) = body["number"].as_u64().or(said) else {
+            return reply::text(400, "give the `number` of a visit");
+        };
+        ask.note(number.to_string());
+        match session::operate::end_visit(&ask.admin.shared.fleet, number) {
+            true => reply::text(200, format!("visit {number} ends")),
+            false => reply::text(404, format!("there is no visit {number}")),
+        }
+    }))
 }
 
 /// The number of a process; what is none does not mean all of them.

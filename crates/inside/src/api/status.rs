@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hob_keeper::acme::CertificateState;
 use hob_server::handle::resident::told::Pool;
+use hob_server::handle::session::told::ProgramVisits;
 use hob_server::handle::upstream::told::UpstreamReport;
 use hob_server::handle::warm::told::Host;
 use hob_server::serve::offers::OfferReport;
@@ -205,6 +206,8 @@ pub struct Programs {
     pub workers_max: Option<usize>,
     /// Programs that stay.
     pub pools: Vec<Pool>,
+    /// Programs that stay for one visitor, and their visits.
+    pub visits: Vec<ProgramVisits>,
     /// Interpreters that are kept.
     pub hosts: Vec<Host>,
     /// Servers of other people that answer for routes.

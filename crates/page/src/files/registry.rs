@@ -1,4 +1,7 @@
 //! Registries as files of a folder: `NAME.registry`, each read and replaced as a whole.
+//!
+//! Text and not SQLite, which opens paths and journals by itself, where the flags that hold names
+//! below the folder do not apply. The cost: each change writes the whole file.
 
 use crate::fault::{FunctionFault, code};
 use crate::host::{Registries, RegistryChange, RegistryEntry};

@@ -406,6 +406,11 @@ impl Handler {
         self.runs_programs() && !matches!(self, Handler::Remote(_))
     }
 
+    /// True when paths of its requests may have handles of visits.
+    pub(crate) fn has_handles(&self) -> bool {
+        matches!(self, Handler::Session(_))
+    }
+
     /// Its files, where it has some.
     pub(crate) fn files(&self) -> Option<&Arc<super::files::Files>> {
         match self {

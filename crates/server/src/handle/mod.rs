@@ -18,6 +18,7 @@ pub mod resident;
 pub mod respond;
 pub mod scgi;
 pub mod script;
+pub mod session;
 pub mod upstream;
 pub mod uwsgi;
 pub mod warm;

@@ -12,6 +12,7 @@ use hob_trace::Mutex;
 
 use crate::handle::resident::grow::WorkerStart;
 use crate::handle::resident::pool::{Keep, Pool};
+use crate::handle::session::visit::SessionTable;
 use crate::handle::upstream::members::Upstream;
 use crate::handle::upstream::run::program::RunProgram;
 use crate::handle::warm::WarmHost;
@@ -30,6 +31,8 @@ pub struct Fleet {
     crew: OnceLock<Arc<Crew>>,
     /// By name of their program and all its settings.
     pools: Mutex<HashMap<String, RegisteredPool>>,
+    /// Visits, by the same.
+    tables: Mutex<HashMap<String, Weak<SessionTable>>>,
 }
 
 /// A pool, and what keeps it.
@@ -72,6 +75,7 @@ impl Fleet {
             memory_bytes: OnceLock::new(),
             crew: OnceLock::new(),
             pools: Mutex::default(),
+            tables: Mutex::default(),
         })
     }
 
@@ -121,6 +125,32 @@ impl Fleet {
         keep
     }
 
+    /// The visits of this name, or the table that `make` makes for them.
+    pub(crate) fn visits(
+        &self,
+        name: &str,
+        make: impl FnOnce() -> SessionTable,
+    ) -> Arc<SessionTable> {
+        let mut tables = self.tables.lock();
+        tables.retain(|_, known| known.strong_count() > 0);
+        if let Some(table) = tables.get(name).and_then(Weak::upgrade) {
+            return table;
+        }
+        let table = Arc::new(make());
+        tables.insert(name.to_owned(), Arc::downgrade(&table));
+        table
+    }
+
+    /// Visits of all programs that have some, by their names.
+    pub(crate) fn session_tables(&self) -> Vec<Arc<SessionTable>> {
+        let tables = self.tables.lock();
+        let mut all: Vec<_> = tables.iter().collect();
+        all.sort_by_key(|(name, _)| *name);
+        all.into_iter()
+            .filter_map(|(_, table)| table.upgrade())
+            .collect()
+    }
+
     /// All pools, by their names; those too that only finish what they have.
     pub fn pools(&self) -> Vec<Arc<Pool>> {
         let pools = self.pools.lock();
@@ -143,7 +173,10 @@ impl Fleet {
     pub(crate) fn leave(&self) -> Duration {
         let pools = self.pools();
         let times = pools.iter().map(|pool| pool.leave());
-        times.max().unwrap_or_default()
+        let tables = self.session_tables();
+        let visits = tables.iter().flat_map(|table| table.all());
+        let visits = visits.map(|visit| visit.keeps.resident.pool.0.leave());
+        times.chain(visits).max().unwrap_or_default()
     }
 
     /// Sees to it that every pool has the workers it should have.

@@ -22,6 +22,8 @@ use crate::handle::files::open::Root;
 use crate::handle::plain;
 use crate::handle::resident::{self, Resident};
 use crate::handle::script::gate::Gate;
+use crate::handle::session::config::SessionSettings;
+use crate::handle::session::{self, Session};
 use crate::handle::upstream::check::CheckProtocol;
 use crate::handle::upstream::config::UpstreamSettings;
 use crate::handle::upstream::members::Upstream;
@@ -55,6 +57,8 @@ pub struct Sites {
     pub https_port: u16,
     /// What is done for hosts that no site names, where each has names.
     pub unknown_host: UnknownHost,
+    /// Paths of requests may have handles of visits.
+    pub has_handles: bool,
 }
 
 /// One site.
@@ -219,8 +223,10 @@ impl Sites {
             .sites
             .iter()
             .map(|site| ServedSite::build(site, &mut around))
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut routes = sites.iter().flat_map(|site: &ServedSite| &site.routes);
         Ok(Sites {
+            has_handles: routes.any(|route| route.handler.has_handles()),
             hosts,
             sites,
             listener_logs: HashMap::default(),
@@ -433,6 +439,16 @@ impl<'a> SitesBuildContext<'a> {
     ) -> Result<Arc<Resident>, String> {
         let program = self.program(settings.program)?;
         resident::build::build(settings, (route, pattern), program, self.shared).map(Arc::new)
+    }
+
+    pub(crate) fn session(
+        &self,
+        settings: &SessionSettings,
+        route: &config::Route,
+        pattern: &Pattern,
+    ) -> Result<Arc<Session>, String> {
+        let program = self.program(settings.program.program)?;
+        session::build::build(settings, (route, pattern), program, self.shared).map(Arc::new)
     }
 
     /// The program that hob runs for the route at this path.

@@ -125,8 +125,13 @@ pub(super) fn handler_named(tree: &Tree, report: &mut TidyReport) {
 }
 
 pub(super) fn handlers_apart(tree: &Tree, report: &mut TidyReport) {
-    // A warm handler is `cgi` with processes from elsewhere, a remote one `proxy` to another hob.
-    const TOGETHER: [[&str; 2]; 2] = [["cgi", "warm"], ["proxy", "remote"]];
+    // A warm handler is `cgi` with processes from elsewhere, a remote one `proxy` to another hob,
+    // and each visit of `session` a resident program of one worker.
+    const TOGETHER: [[&str; 2]; 3] = [
+        ["cgi", "warm"],
+        ["proxy", "remote"],
+        ["resident", "session"],
+    ];
     let handlers = listed(tree);
     let programs = || handlers.iter().filter(|handler| handler.runs_programs);
     for own in programs() {

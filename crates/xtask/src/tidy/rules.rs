@@ -81,8 +81,8 @@ pub(super) const RULES: &[Rule] = &[
         name: "handlers-apart",
         asks: "a handler of programs knows no other one",
         why: "What they share stands in handle/script/, so that each can be read, changed and removed \
-              alone. Only `warm` is `cgi` with processes from elsewhere, and `remote` is `proxy` \
-              to another hob.",
+              alone. Only `warm` is `cgi` with processes from elsewhere, `remote` is `proxy` to \
+              another hob, and each visit of `session` is `resident` with one worker.",
         check: layout::handlers_apart,
     },
     Rule {

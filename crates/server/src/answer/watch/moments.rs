@@ -40,7 +40,18 @@ pub(crate) fn begin(
     if station.shows_head(&trail) {
         let head = request.sent_head();
         station.tell(&trail, RequestStage::RequestHead, now_us, |pen, hidden| {
-            let lines = told::lines(told::request_line(head, hidden), head.fields(), hidden);
+            let fields = head.fields().map(|(name, value)| {
+                let is_referer = name.eq_ignore_ascii_case(b"Referer");
+                (
+                    name,
+                    if is_referer {
+                        request.shown_referer()
+                    } else {
+                        value
+                    },
+                )
+            });
+            let lines = told::lines(told::request_line(request, hidden), fields, hidden);
             pen.dump(&lines, told::HEAD_BYTES_MAX);
         });
     }

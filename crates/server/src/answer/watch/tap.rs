@@ -6,6 +6,7 @@ use hob_http::{Answered, Body, BodyError, BodyStream, Chunk, Fields, Request, Re
 use hob_trace::watch::{Hidden, RequestStage};
 
 use super::told;
+use crate::handle::script::visits::handle::without_handles;
 
 /// The same answer; its head is told when it is there, and its body as it leaves if somebody wants
 /// to see that. Then the body does not leave by the fastest way there is.
@@ -59,7 +60,12 @@ fn tap_response(request: &Request, mut response: Response) -> Response {
 fn answer_lines(status: u16, fields: &Fields, hidden: Option<&Hidden>) -> Vec<u8> {
     let phrase = hob_http::status::phrase(status);
     let line = format!("{status} {phrase}").into_bytes();
-    told::lines(line, fields.iter(), hidden)
+    let location = fields.value(b"Location").and_then(without_handles);
+    let fields = fields.iter().map(|(name, value)| match &location {
+        Some(shown) if name.eq_ignore_ascii_case(b"Location") => (name, &**shown),
+        _ => (name, value),
+    });
+    told::lines(line, fields, hidden)
 }
 
 /// A body whose bytes are shown as they leave.

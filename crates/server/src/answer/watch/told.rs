@@ -1,6 +1,6 @@
 //! The events every request has, written from what is known of it.
 
-use hob_http::{Known, Request, RequestHead};
+use hob_http::{Known, Request};
 use hob_trace::verdict::SlownessVerdict;
 use hob_trace::watch::{Hidden, Pen, RequestStage, Station, TextPart, Trail};
 use hob_trace::{CacheOutcome, Fault, ProgramEnd, Record, TlsVersion};
@@ -92,10 +92,10 @@ fn request(pen: &mut Pen<'_>, known: &RequestContext<'_>, hidden: Option<&Hidden
     let mut target = Vec::new();
     let target = match hidden {
         Some(hidden) if head.query().is_some() => {
-            hidden.push_target(head.target(), &mut target);
+            hidden.push_target(known.request.shown_target(), &mut target);
             &target[..]
         }
-        _ => head.target(),
+        _ => known.request.shown_target(),
     };
     pen.parts(
         "text",
@@ -220,12 +220,13 @@ fn done(pen: &mut Pen<'_>, known: &RequestContext<'_>) {
 }
 
 /// The first line of a request, as HTTP/1 has it.
-pub(super) fn request_line(head: &RequestHead, hidden: Option<&Hidden>) -> Vec<u8> {
+pub(super) fn request_line(request: &Request, hidden: Option<&Hidden>) -> Vec<u8> {
+    let (head, target) = (request.sent_head(), request.shown_target());
     let mut line = head.method().to_vec();
     line.push(b' ');
     match hidden {
-        Some(hidden) => hidden.push_target(head.target(), &mut line),
-        None => line.extend_from_slice(head.target()),
+        Some(hidden) => hidden.push_target(target, &mut line),
+        None => line.extend_from_slice(target),
     }
     line.push(b' ');
     line.extend_from_slice(head.protocol().word().as_bytes());

@@ -36,13 +36,18 @@ use crate::route::target::{rest_as_sent, told};
 use crate::serve::context::OnRoute;
 
 /// One request for a resident program.
-struct ResidentRequest<'a> {
-    resident: Arc<Resident>,
-    request: Request,
-    home: Rc<DriverThread>,
+pub(crate) struct ResidentRequest<'a> {
+    pub(crate) resident: Arc<Resident>,
+    pub(crate) request: Request,
+    pub(crate) home: Rc<DriverThread>,
     /// Who waits for files.
-    files: &'a DiskThreads,
+    pub(crate) files: &'a DiskThreads,
+    /// What the program is told besides.
+    pub(crate) variables: OwnVariables,
 }
+
+/// Variables that a request has besides those of every one: names and values.
+pub(crate) type OwnVariables = Vec<(&'static [u8], Box<[u8]>)>;
 
 /// A request's place with a worker, or among those who wait for one. Dropped before its answer is
 /// whole, it tells the worker that nobody waits any more.
@@ -79,18 +84,26 @@ impl AnswersRoute for Resident {
             request: on.request.clone(),
             home: Rc::clone(home),
             files: &on.desk.shared.pool,
+            variables: OwnVariables::new(),
         };
-        answer(ask, on.path, on.below)
+        answer(ask, on.path, on.below, |response| response)
     }
 }
 
-/// Answers a request. `path` is normal; from `below` on it is the program's.
-fn answer(ask: ResidentRequest<'_>, path: &[u8], below: usize) -> Answered {
+/// Answers a request. `path` is normal; from `below` on it is the program's. `finish` has what a
+/// worker answers, or who speaks for one.
+pub(crate) fn answer(
+    ask: ResidentRequest<'_>,
+    path: &[u8],
+    below: usize,
+    finish: impl FnOnce(Response) -> Response + 'static,
+) -> Answered {
     let ResidentRequest {
         resident,
         request,
         home,
         files,
+        variables,
     } = ask;
     if let Some(refusal) = refuse_method(&request) {
         return Answered::Ready(refusal);
@@ -103,15 +116,16 @@ fn answer(ask: ResidentRequest<'_>, path: &[u8], below: usize) -> Answered {
     if body_bytes.is_none() && resident.settings.carrier == CarrierChoice::Lines {
         // The program has to be told where the body ends.
         let (files, path) = (files.clone(), Box::from(path));
-        return Answered::Later(Box::pin(collect(
-            resident, request, home, files, path, below,
-        )));
+        return Answered::Later(Box::pin(async move {
+            let to = (&*path, below, &variables);
+            finish(collect(resident, request, home, files, to).await)
+        }));
     }
-    let block = resident.block(&request, body_bytes, path, below);
+    let block = resident.block(&request, body_bytes, (path, below), &variables);
     let has_body = body_bytes != Some(0);
     match block.and_then(|block| enter(&resident, &request, &home, block, has_body)) {
-        Ok(place) => Answered::Later(Box::pin(wait(place))),
-        Err(failure) => Answered::Ready(refuse(&home, &request, &resident, &failure)),
+        Ok(place) => Answered::Later(Box::pin(async move { finish(wait(place).await) })),
+        Err(failure) => Answered::Ready(finish(refuse(&home, &request, &resident, &failure))),
     }
 }
 
@@ -121,15 +135,14 @@ async fn collect(
     request: Request,
     home: Rc<DriverThread>,
     files: DiskThreads,
-    path: Box<[u8]>,
-    below: usize,
+    (path, below, variables): (&[u8], usize, &OwnVariables),
 ) -> Response {
     let body = match ProgramRequestBody::collect(&request, &files).await {
         Ok(body) => body,
         Err(trouble) => return broken_body(&request, trouble),
     };
     let body_bytes = body.len();
-    let block = resident.block(&request, Some(body_bytes), &path, below);
+    let block = resident.block(&request, Some(body_bytes), (path, below), variables);
     match block.and_then(|block| enter(&resident, &request, &home, block, body_bytes > 0)) {
         Ok(mut place) => {
             place.spooled = Spooled::new(body, files).map(Box::new);
@@ -146,8 +159,13 @@ fn refuse(
     resident: &Resident,
     failure: &ResidentFailure,
 ) -> Response {
-    if let ResidentFailure::TooLong = failure {
-        home.counters.limit_resident_variables.add(1);
+    let counters = &home.counters;
+    match failure {
+        ResidentFailure::TooLong => counters.limit_resident_variables.add(1),
+        ResidentFailure::VisitorBusy => counters.limit_session_queue.add(1),
+        ResidentFailure::Duplicate => counters.session_duplicates.add(1),
+        ResidentFailure::VisitOver => counters.session_stale.add(1),
+        _ => {}
     }
     fail::respond(request, resident, failure)
 }

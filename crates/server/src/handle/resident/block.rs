@@ -8,6 +8,7 @@ use hob_http::Request;
 use hob_ipc::request::{BlockBuilder, UnfitRequest};
 
 use crate::handle::resident::Resident;
+use crate::handle::resident::answer::OwnVariables;
 use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::limits::{BEGINNINGS_KEPT, BLOCK_BYTES_KEPT, BLOCKS_KEPT};
 use crate::handle::script::variables::{self, ProgramRequest, SLASH_IN_A_NAME, VariableSink};
@@ -83,8 +84,8 @@ impl Resident {
         &self,
         request: &Request,
         body_bytes: Option<u64>,
-        path: &[u8],
-        below: usize,
+        (path, below): (&[u8], usize),
+        own: &OwnVariables,
     ) -> Result<Vec<u8>, ResidentFailure> {
         let (name, path_info) = self.split(request, path, below);
         let path_info = match self.finds_scripts {
@@ -106,6 +107,16 @@ impl Resident {
         };
         let mut written = BlockWriter::new(self.begin(&asked).map_err(failure)?);
         variables::write_passing(&asked, &mut written);
+        for (name, value) in own {
+            let put = |out: &mut Vec<u8>, text: &[u8]| out.extend_from_slice(text);
+            written.add(
+                |out| put(out, name),
+                |out| {
+                    put(out, value);
+                    true
+                },
+            );
+        }
         written.finish().map_err(failure)
     }
 

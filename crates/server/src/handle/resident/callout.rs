@@ -52,6 +52,9 @@ impl DrivenWorker {
                 None => "400 TIMEOUT wants seconds, or a duration such as 10s".to_owned(),
             },
             ("TIMEOUT" | "MAP-PATH", None) => "409 no such request is under way".to_owned(),
+            ("LIFETIME", _) if self.pool.is_bound() => {
+                "403 a visit's answers say it, by HTTimeout".to_owned()
+            }
             ("LIFETIME", _) => match parameters {
                 "-1" => {
                     self.idle = Duration::ZERO;

@@ -359,6 +359,26 @@ pub(crate) fn build_resident(
     programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
 ) -> (Resident, ResidentSpots) {
+    let watch = watch(section, faults);
+    let (read, spots) = build_program(section, site_root, !watch.is_empty(), programs, faults);
+    let resident = Resident {
+        watch,
+        workers: workers(section, &read.runs, read.carrier, faults),
+        queue: section.inner("queue", &QUEUE, |queue| queue.number("max")),
+        wait: section.inner("queue", &QUEUE, |queue| queue.time("wait")),
+        ..read
+    };
+    (resident, spots)
+}
+
+/// What runs, and how: one worker, for which nobody waits, unless more is said.
+pub(crate) fn build_program(
+    section: &Section,
+    site_root: Option<&PathBuf>,
+    is_watched: bool,
+    programs: &mut Programs<'_>,
+    faults: &mut Faults<'_>,
+) -> (Resident, ResidentSpots) {
     crate::handle::config::program::check_program(section, faults);
     let runs = runs(section, faults);
     let dir = match section.optional_path("dir") {
@@ -385,10 +405,9 @@ pub(crate) fn build_resident(
         let hint = "remove `carrier`, or name the program with `run`";
         faults.error(section.spot("carrier"), message).hint(hint);
     }
-    let watch = watch(section, faults);
     let program = programs.add(section, faults, |program| {
         allow(&runs, &dir, program);
-        program.own_env = own_env(carrier, &runs, !watch.is_empty());
+        program.own_env = own_env(carrier, &runs, is_watched);
     });
     let resident = Resident {
         place: faults.sources().place(spots.what),
@@ -396,12 +415,20 @@ pub(crate) fn build_resident(
         document_root: site_root.unwrap_or(&dir).clone(),
         pass_authorization: section.flag("pass_authorization"),
         dev: section.flag("dev"),
-        watch,
+        watch: Vec::new(),
         carrier,
         shared: shared(section, carrier, faults),
-        workers: workers(section, &runs, carrier, faults),
-        queue: section.inner("queue", &QUEUE, |queue| queue.number("max")),
-        wait: section.inner("queue", &QUEUE, |queue| queue.time("wait")),
+        workers: Workers {
+            min: 1,
+            max: Some(1),
+            concurrency: 1,
+            idle_timeout: Duration::ZERO,
+            max_requests: 0,
+            max_age: Duration::ZERO,
+            max_memory: 0,
+        },
+        queue: 0,
+        wait: Duration::ZERO,
         timeout: section.inner("timeout", &TIMEOUT, |timeout| Timeouts {
             start: timeout.time("start"),
             first_byte: timeout.time("first_byte"),
@@ -422,17 +449,18 @@ fn runs(section: &Section, faults: &mut Faults<'_>) -> ResidentRuns {
         .into_iter()
         .chain(ApplicationKind::ALL.map(ApplicationKind::key));
     let given: Vec<&str> = keys.filter(|key| section.has(key)).collect();
+    let name = section.table().name;
     match given[..] {
         [] => {
             let hint = "add `run = [\"PROGRAM\"]`, or one of `wsgi`, `asgi`, `psgi`, `python`, \
                         `perl` and `scripts`";
             faults
-                .error(section.header, "`resident` does not say what runs")
+                .error(section.header, format!("`{name}` does not say what runs"))
                 .hint(hint);
         }
         [_] => {}
         [first, second, ..] => {
-            let message = format!("`resident` has both `{first}` and `{second}`");
+            let message = format!("`{name}` has both `{first}` and `{second}`");
             let hint = "keep one; write a second `[[site.route]]` for the other";
             faults
                 .error(section.spot(second), message)

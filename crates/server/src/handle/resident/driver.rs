@@ -14,6 +14,7 @@ use hob_ipc::limits::PAYLOAD_BYTES_MAX;
 use hob_ipc::message::{self, Carrier, MessageHead, MessageKind};
 use hob_ipc::shm::WorkerPayload;
 
+use crate::handle::resident::bound::Bond;
 use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::exchange::{AnswerPiece, Ending, HeadSaid, WorkerExchange};
 use crate::handle::resident::fail::ResidentFailure;
@@ -116,7 +117,10 @@ impl DrivenWorker {
     ) -> DrivenWorker {
         let now_ms = home.reactor.now_ms();
         let settings = &pool.settings;
-        let jitter = jitter(mailbox.number, now_ms);
+        let jitter = match pool.is_bound() {
+            true => 1.0,
+            false => jitter(mailbox.number, now_ms),
+        };
         DrivenWorker {
             requests: UnderwayRequests::new(&home.reactor),
             stage: DriverStage::Starting {
@@ -292,6 +296,9 @@ impl DrivenWorker {
     /// The head of an answer is here.
     pub(super) fn put_head(&mut self, index: usize, said: HeadSaid) {
         let now_ms = self.home.reactor.now_ms();
+        if let Some(Bond::Kept(wait)) = self.pool.hear(&said, now_ms) {
+            self.idle = wait;
+        }
         let one = self.requests.at(index);
         one.is_started = true;
         one.has_head = true;

@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::atomic::Ordering;
 
 use crate::handle::config;
+use crate::handle::resident::bound::BondEnd;
 use crate::handle::resident::driver::{DrivenWorker, DriverStage};
 use crate::handle::resident::exchange::Ending;
 use crate::handle::resident::fail::ResidentFailure;
@@ -56,7 +57,7 @@ impl DrivenWorker {
     /// Tells requests whose time is up; ends the worker when one stays that nobody waits for.
     pub(super) fn look_at_requests(&mut self, wire: &mut WorkerWire, child: &Child, now_ms: u64) {
         let grace = self.pool.settings.grace;
-        let mut is_stuck = false;
+        let (mut is_stuck, mut is_late) = (false, false);
         for index in 0..self.requests.len() {
             let one = self.requests.at(index);
             if let Some(until_ms) = one.given_up_until_ms {
@@ -80,9 +81,13 @@ impl DrivenWorker {
                 ResidentFailure::Silent => counters.limit_resident_events.add(1),
                 _ => counters.limit_resident_progress.add(1),
             }
+            is_late = true;
             one.give_up(wire, after(now_ms, grace));
             self.wakers
                 .extend(one.exchange.end(Ending::Failed(failure)));
+        }
+        if is_late && self.pool.is_bound() {
+            self.pool.unbind(&BondEnd::Ended);
         }
         if is_stuck {
             // It gets nothing more, and goes once what others wait for has come to its end.
@@ -112,6 +117,13 @@ impl DrivenWorker {
                 self.home.counters.limit_resident_start.add(1);
                 self.blame = Some("it was not ready in time (resident.timeout.start)".to_owned());
                 self.termination.ask(child, now_ms, grace);
+            }
+            DriverStage::Ready
+                if self.termination == Termination::Serves
+                    && self.requests.is_empty()
+                    && self.pool.is_bound() =>
+            {
+                self.look_at_bond(now_ms);
             }
             DriverStage::Ready
                 if self.termination == Termination::Serves && self.requests.is_empty() =>
@@ -146,6 +158,21 @@ impl DrivenWorker {
             SignalSent::Term => self.home.counters.worker_terms.add(1),
             SignalSent::Kill => self.home.counters.worker_kills.add(1),
             SignalSent::None => {}
+        }
+    }
+
+    /// A visitor's worker has nothing to do: whether the visitor's time is up.
+    fn look_at_bond(&mut self, now_ms: u64) {
+        let counters = &self.home.counters;
+        let (why, counter) = match now_ms >= self.age_due_ms {
+            true => (BondEnd::Age, &counters.limit_session_life),
+            false if now_ms >= self.idle_due_ms() => (BondEnd::Idle, &counters.limit_session_wait),
+            false => return,
+        };
+        if self.pool.may_go(&self.mailbox) {
+            counter.add(1);
+            self.pool.unbind(&why);
+            self.drain();
         }
     }
 
@@ -288,6 +315,9 @@ impl DrivenWorker {
             true => tracing::debug!(program, pid, served, "a worker is gone: {how}"),
             false => {
                 self.home.counters.worker_crashes.add(1);
+                if self.pool.is_bound() {
+                    self.home.counters.session_deaths.add(1);
+                }
                 match self.said.was_ready() {
                     true => self.log_end(now_ms, &how),
                     false => self.log_failed_start(&how),
@@ -328,7 +358,7 @@ impl DrivenWorker {
 
     /// It was never ready. The same cause again is told once: starts are tried again and again.
     fn log_failed_start(&self, how: &str) {
-        let config::Resident { runs, place, .. } = &self.pool.settings;
+        let config::Resident { runs, place, .. } = &*self.pool.settings;
         let (program, pid) = (runs.name(), self.mailbox.pid());
         let printed = self.said.last_words();
         let why = match cause(&printed) {

@@ -100,7 +100,7 @@ struct WorkerExchangeState {
 }
 
 /// A head as the worker sent it.
-pub(super) enum HeadSaid {
+pub(crate) enum HeadSaid {
     /// Lines of fields, and a status, or 0 where they say it.
     Lines(u16, Vec<u8>),
     /// The same; what follows is raw both ways.

@@ -13,7 +13,7 @@ use crate::serve::fleet::now_ms;
 
 /// Why there is no answer, or no whole one.
 #[derive(Clone, Debug)]
-pub(super) enum ResidentFailure {
+pub(crate) enum ResidentFailure {
     /// As many wait as may; why there is no further worker.
     QueueFull(String),
     /// It waited for too long; why there is no further worker.
@@ -65,6 +65,12 @@ pub(super) enum ResidentFailure {
     TooLong,
     /// The server stops.
     Stopping,
+    /// The visit that it is of is over.
+    VisitOver,
+    /// As many of its visitor's requests wait as may.
+    VisitorBusy,
+    /// Its visitor has sent the same, which is under way.
+    Duplicate,
 }
 
 impl ResidentFailure {
@@ -85,6 +91,9 @@ impl ResidentFailure {
             ResidentFailure::Said(_) => 500,
             ResidentFailure::Unpassable(_) => 400,
             ResidentFailure::TooLong => 431,
+            ResidentFailure::VisitOver => 410,
+            ResidentFailure::VisitorBusy => 429,
+            ResidentFailure::Duplicate => 409,
             _ => 502,
         }
     }
@@ -93,7 +102,7 @@ impl ResidentFailure {
     pub(super) fn fault(&self) -> Fault {
         match self.status() {
             503 => Fault::Server,
-            400 | 431 | 501 => Fault::Client,
+            400 | 409 | 410 | 429 | 431 | 501 => Fault::Client,
             _ => Fault::Script,
         }
     }
@@ -141,6 +150,11 @@ impl ResidentFailure {
             }
             ResidentFailure::TooLong => "the variables of the request are longer than 128 KiB",
             ResidentFailure::Stopping => "the program is no longer in the config",
+            ResidentFailure::VisitOver => "the visit is over",
+            ResidentFailure::VisitorBusy => {
+                "limits: session.queue.max: too many requests of the visitor wait"
+            }
+            ResidentFailure::Duplicate => "the visitor has sent the same, which is under way",
         }
     }
 

@@ -110,6 +110,10 @@ impl Pool {
         if state.is_retired || now_ms < state.retry_at_ms {
             return GrowthDecision::Workers(0);
         }
+        if self.is_bound() {
+            let is_wanted = state.started == 0 && !state.waiting.is_empty();
+            return GrowthDecision::Workers(usize::from(is_wanted));
+        }
         let alive = state.alive();
         // A server that stops starts nothing but what somebody waits for.
         let min = match self.fleet.is_stopping() {

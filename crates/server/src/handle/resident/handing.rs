@@ -9,6 +9,7 @@ use hob_machine::process::resident_bytes;
 use hob_trace::metric::CounterCell;
 use hob_trace::watch::{Hidden, Pen, RequestStage};
 
+use crate::handle::resident::bound::BondEnd;
 use crate::handle::resident::driver::{DrivenWorker, DriverStage};
 use crate::handle::resident::exchange::{Ending, RequestName, WorkerExchange};
 use crate::handle::resident::fail::ResidentFailure;
@@ -140,8 +141,13 @@ impl DrivenWorker {
                 if let Some(unstarted) = self.take_out(wire, index) {
                     return self.pass_over(&unstarted);
                 }
-                self.requests.at(index).give_up(wire, after(now_ms, grace));
                 self.sent_last = 0;
+                let one = self.requests.at(index);
+                match self.pool.is_bound() {
+                    // The visitor comes back: the program finishes what it has begun.
+                    true => one.given_up_until_ms = Some(one.total_due_ms),
+                    false => one.give_up(wire, after(now_ms, grace)),
+                }
                 return;
             }
             let is_last = news.is_body_over && !one.is_body_sent;
@@ -178,6 +184,16 @@ impl DrivenWorker {
         }
         let now_us = self.home.reactor.now_us();
         let now_ms = now_us / 1000;
+        if self.pool.is_bound() && !one.has_head {
+            // What is no answer does not ask for another request.
+            self.pool.unbind(&BondEnd::Answered);
+        }
+        if let Termination::Drains { until_ms } = &mut self.termination
+            && self.pool.is_bound()
+        {
+            // What comes after its last answer has the whole time.
+            *until_ms = after(now_ms, self.pool.settings.grace);
+        }
         self.wakers.extend(one.exchange.end(ending));
         let served = self.mailbox.served.fetch_add(1, Ordering::Relaxed) + 1;
         if served > 1 {

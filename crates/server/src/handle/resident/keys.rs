@@ -2,7 +2,7 @@
 
 use crate::handle::config::key::Preset::Nothing;
 use crate::handle::config::key::ValueType::{Integer, Path, Size, Text, Texts, Word};
-use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, ValueType};
+use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, ValueType, joined};
 use crate::handle::config::schema::{
     KIB, PROGRAM, TIB, TIME_OR_NONE, TIME_SOME, TIME_TO_MINUTE, secs,
 };
@@ -16,67 +16,9 @@ pub(crate) static RESIDENT: SchemaTable = SchemaTable {
            `run`, `wsgi`, `asgi`, `psgi`, `python`, `perl` and `scripts` says what runs. How it \
            runs is as in `[program]`, where nothing else is said here.",
     base: Some(&PROGRAM),
-    keys: &[
-        SchemaKey::new("run", Texts, Preset::Texts(&[]))
-            .says(
-                "A program that speaks one of the carriers, and its arguments, started without a \
-                 shell.",
-            )
-            .example("[\"./stock\", \"--quiet\"]")
-            .aka(&["command", "exec", "cmd", "program"]),
-        SchemaKey::new("wsgi", Text, Nothing("none"))
-            .says("A WSGI application: module, and after a colon its name there.")
-            .example("\"api:application\"")
-            .aka(&["application", "app"]),
-        SchemaKey::new("asgi", Text, Nothing("none"))
-            .says("An ASGI application: module, and after a colon its name there.")
-            .example("\"api:app\""),
-        SchemaKey::new("psgi", Path, Nothing("none"))
-            .says("The file of a PSGI application.")
-            .example("\"app.psgi\""),
-        SchemaKey::new("python", Path, Nothing("none"))
-            .says("A Python program with a loop over `hob.requests()`.")
-            .example("\"stock.py\""),
-        SchemaKey::new("perl", Path, Nothing("none"))
-            .says("A Perl program with a loop: `while (my $request = Hob->accept)`.")
-            .example("\"stock.pl\""),
-        SchemaKey::new("scripts", Path, Nothing("none"))
-            .says(
-                "A folder of Perl CGI scripts that are compiled once and kept: what follows the \
-                 route's prefix names one, and what follows that is its `PATH_INFO`.",
-            )
-            .example("\"cgi-bin\""),
-        SchemaKey::new(
-            "interpreter",
-            Text,
-            Nothing("`python3` or `perl`, as the program needs"),
-        )
-        .says("The interpreter of a program that is not started with `run`.")
-        .example("\"venv/bin/python3\""),
-        SchemaKey::new(
-            "dir",
-            Path,
-            Nothing("the folder of the file that runs, else that of the config"),
-        )
-        .says("The folder it works in; modules are looked for there.")
-        .example("\"api\"")
-        .aka(&["root", "folder"]),
-        SchemaKey::new(
-            "carrier",
-            Word(&["auto", "shm", "stream", "lines"]),
-            Preset::Text("auto"),
-        )
-        .says(
-            "How requests travel: `\"shm\"` in shared memory where the program can, `\"stream\"` \
-             over a socket. `\"auto\"` is `\"shm\"` if the program takes it, else `\"stream\"`. \
-             `\"lines\"` is the classic protocol of variables and an answer as lines, for programs \
-             without a library: shell scripts, old programs.",
-        )
-        .example("\"stream\""),
-        SchemaKey::new("shared", ValueType::Table(&SHARED), Nothing(""))
-            .aka(&["shm", "slots", "slot"]),
-        PASS_AUTHORIZATION,
-        DEV,
+    keys: &joined::<{ RUN_KEYS.len() + 5 }>(&[
+        RUN_KEYS,
+        &[
         SchemaKey::new("watch", Texts, Preset::Texts(&[]))
             .says(
                 "Files whose change replaces the workers, for development, relative to `dir`: `*` \
@@ -99,8 +41,72 @@ pub(crate) static RESIDENT: SchemaTable = SchemaTable {
             )
             .example("\"2s\"")
             .aka(&["kill_timeout", "stop_timeout"]),
-    ],
+        ],
+    ]),
 };
+
+/// What runs, and how it is reached.
+pub(in crate::handle) const RUN_KEYS: &[SchemaKey] = &[
+    SchemaKey::new("run", Texts, Preset::Texts(&[]))
+        .says(
+            "A program that speaks one of the carriers, and its arguments, started without a \
+             shell.",
+        )
+        .example("[\"./stock\", \"--quiet\"]")
+        .aka(&["command", "exec", "cmd", "program"]),
+    SchemaKey::new("wsgi", Text, Nothing("none"))
+        .says("A WSGI application: module, and after a colon its name there.")
+        .example("\"api:application\"")
+        .aka(&["application", "app"]),
+    SchemaKey::new("asgi", Text, Nothing("none"))
+        .says("An ASGI application: module, and after a colon its name there.")
+        .example("\"api:app\""),
+    SchemaKey::new("psgi", Path, Nothing("none"))
+        .says("The file of a PSGI application.")
+        .example("\"app.psgi\""),
+    SchemaKey::new("python", Path, Nothing("none"))
+        .says("A Python program with a loop over `hob.requests()`.")
+        .example("\"stock.py\""),
+    SchemaKey::new("perl", Path, Nothing("none"))
+        .says("A Perl program with a loop: `while (my $request = Hob->accept)`.")
+        .example("\"stock.pl\""),
+    SchemaKey::new("scripts", Path, Nothing("none"))
+        .says(
+            "A folder of Perl CGI scripts that are compiled once and kept: what follows the \
+             route's prefix names one, and what follows that is its `PATH_INFO`.",
+        )
+        .example("\"cgi-bin\""),
+    SchemaKey::new(
+        "interpreter",
+        Text,
+        Nothing("`python3` or `perl`, as the program needs"),
+    )
+    .says("The interpreter of a program that is not started with `run`.")
+    .example("\"venv/bin/python3\""),
+    SchemaKey::new(
+        "dir",
+        Path,
+        Nothing("the folder of the file that runs, else that of the config"),
+    )
+    .says("The folder it works in; modules are looked for there.")
+    .example("\"api\"")
+    .aka(&["root", "folder"]),
+    SchemaKey::new(
+        "carrier",
+        Word(&["auto", "shm", "stream", "lines"]),
+        Preset::Text("auto"),
+    )
+    .says(
+        "How requests travel: `\"shm\"` in shared memory where the program can, `\"stream\"` \
+         over a socket. `\"auto\"` is `\"shm\"` if the program takes it, else `\"stream\"`. \
+         `\"lines\"` is the classic protocol of variables and an answer as lines, for programs \
+         without a library: shell scripts, old programs.",
+    )
+    .example("\"stream\""),
+    SchemaKey::new("shared", ValueType::Table(&SHARED), Nothing("")).aka(&["shm", "slots", "slot"]),
+    PASS_AUTHORIZATION,
+    DEV,
+];
 
 /// `[site.route.resident.workers]`
 pub(crate) static WORKERS: SchemaTable = SchemaTable {

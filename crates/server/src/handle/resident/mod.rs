@@ -19,6 +19,7 @@
 //! - `shared` the memory shared with a process, `chunk` pieces of answers in it
 //! - `service` how long requests take, `operate` what an operator has done
 //! - `watch` files whose change replaces the workers, `renew` how
+//! - `bound` a worker that belongs to one visitor
 //! - `tunnel` answers after which raw bytes flow both ways
 //! - `file` files that a program passes by their descriptors
 //! - `fail` what went wrong, `status` what is told of pools
@@ -28,15 +29,16 @@
 pub(crate) mod answer;
 mod block;
 mod body;
+pub(crate) mod bound;
 pub mod build;
 mod callout;
 mod chunk;
 pub mod config;
 mod driver;
 pub(crate) mod ending;
-mod exchange;
+pub(crate) mod exchange;
 mod explain;
-mod fail;
+pub(crate) mod fail;
 mod file;
 pub(crate) mod grow;
 mod handing;
@@ -75,7 +77,7 @@ pub struct Resident {
     /// Tells it from all others of this process.
     pub(crate) number: u64,
     /// As configured.
-    pub settings: crate::handle::config::Resident,
+    pub settings: Arc<crate::handle::config::Resident>,
     /// The program's workers; they are told to go when the last handler of theirs does.
     pub pool: Arc<pool::Keep>,
     /// What the program is told is the site's root.

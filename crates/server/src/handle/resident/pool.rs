@@ -14,6 +14,7 @@ use hob_trace::Mutex;
 
 use crate::cache;
 use crate::handle::config::{self, CarrierChoice};
+use crate::handle::resident::bound::{BondEnd, PoolBond};
 use crate::handle::resident::exchange::{Ending, WorkerExchange};
 use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::limits::{
@@ -35,7 +36,9 @@ pub struct Pool {
     /// The route and what runs, for people.
     pub(super) name: String,
     /// As configured.
-    pub(super) settings: config::Resident,
+    pub(super) settings: Arc<config::Resident>,
+    /// Whose its one worker is, where it is a visitor's.
+    pub(super) bond: Option<PoolBond>,
     /// Most workers.
     pub(super) workers_max: usize,
     /// How many are there whatever memory they take, where the most is not set.
@@ -97,7 +100,7 @@ impl Drop for Keep {
 impl Pool {
     pub(super) fn new(
         name: String,
-        settings: config::Resident,
+        settings: Arc<config::Resident>,
         recipe: Recipe,
         disk: cache::disk_threads::DiskThreads,
         fleet: &Arc<Fleet>,
@@ -112,6 +115,7 @@ impl Pool {
             workers_max: workers.max.unwrap_or(most).max(1),
             workers_usual: workers.max.is_none().then_some(usual),
             settings,
+            bond: None,
             recipe: Mutex::new(recipe),
             pace: StderrRateLimit::default(),
             ends: StderrRateLimit::new(ENDS_AT_ONCE, ENDS_PER_SECOND),
@@ -141,6 +145,15 @@ impl Pool {
         }
     }
 
+    /// The same for one worker, which belongs to a visitor.
+    pub(super) fn bound(self, bond: PoolBond) -> Pool {
+        Pool {
+            bond: Some(bond),
+            workers_max: 1,
+            ..self
+        }
+    }
+
     /// Asks for a worker for a request of this thread.
     pub(super) fn enter(
         self: &Arc<Self>,
@@ -156,9 +169,12 @@ impl Pool {
             return PoolAdmission::Given;
         }
         if state.is_retired {
-            return PoolAdmission::Refused(ResidentFailure::Stopping);
+            return PoolAdmission::Refused(self.retired());
         }
-        if state.waiting.len() >= self.settings.queue {
+        if let Some(failure) = self.refuse_bound(&state, exchange) {
+            return PoolAdmission::Refused(failure);
+        }
+        if state.waiting.len() >= self.settings.queue && !self.is_bound() {
             let why = self.why_no_more(&state);
             return PoolAdmission::Refused(ResidentFailure::QueueFull(why));
         }
@@ -241,7 +257,11 @@ impl Pool {
         };
         member.lose(exchange);
         member.idle_since_ms = now_us / 1000;
-        member.room_max = member.concurrency + ahead;
+        // What ends a visit is in the answer: nothing is handed over before that.
+        member.room_max = match self.is_bound() {
+            true => member.concurrency,
+            false => member.concurrency + ahead,
+        };
         state.fill(mailbox, now_us, next);
     }
 
@@ -311,7 +331,10 @@ impl Pool {
     pub(super) fn may_go(&self, mailbox: &Arc<WorkerMailbox>) -> bool {
         let mut state = self.state.lock();
         let alive = state.alive();
-        let min = self.settings.workers.min;
+        let min = match self.is_bound() {
+            true => 0,
+            false => self.settings.workers.min,
+        };
         match state.member(mailbox) {
             Some(member) if member.active.is_empty() && alive > min => {
                 member.stage = WorkerStage::Draining;
@@ -325,7 +348,7 @@ impl Pool {
     /// before, where there may be none beside it. False when it stays for now.
     pub(super) fn replace(self: &Arc<Self>, mailbox: &Arc<WorkerMailbox>, now_ms: u64) -> bool {
         let mut state = self.state.lock();
-        let may_start = now_ms >= state.retry_at_ms && !state.is_retired;
+        let may_start = now_ms >= state.retry_at_ms && !state.is_retired && !self.is_bound();
         match state.member(mailbox) {
             Some(member) if may_start && !member.is_being_replaced => {
                 member.is_being_replaced = true;
@@ -362,6 +385,11 @@ impl Pool {
                 old.is_being_replaced = false;
             }
         }
+        if self.is_bound() {
+            drop(state);
+            drop(member);
+            return self.end_bound(mailbox, gone);
+        }
         if gone.is_crash {
             state.lost += 1;
             // One of older files says nothing of those that are there now.
@@ -383,6 +411,29 @@ impl Pool {
         drop(member);
         self.tend_locked(state, now_ms);
         self.see_to(back, now_ms);
+    }
+
+    /// The one worker of a visitor is gone, and no other takes its place.
+    fn end_bound(&self, mailbox: &WorkerMailbox, gone: Gone) {
+        let was_of_use = mailbox.served.load(Ordering::Relaxed) > 0;
+        let failure = match gone.is_crash && !was_of_use {
+            true => ResidentFailure::Unstartable(gone.text.clone()),
+            false => ResidentFailure::VisitOver,
+        };
+        for exchange in gone.unstarted {
+            if let Some(waker) = exchange.end(Ending::Failed(failure.clone())) {
+                waker.wake();
+            }
+        }
+        let mut state = self.state.lock();
+        state.is_retired = true;
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        fail_all(waiting, &failure);
+        self.tell_end(&match gone.is_crash {
+            true => BondEnd::Died(gone.text),
+            false => BondEnd::Ended,
+        });
     }
 
     /// How long until a failed start may be tried again.
@@ -436,13 +487,13 @@ impl Pool {
     }
 
     /// The program is no longer in the config, or the server ends.
-    fn retire(&self) {
+    pub(super) fn retire(&self) {
         let mut state = self.state.lock();
         state.is_retired = true;
         state.members.iter_mut().for_each(Member::drain);
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        fail_all(waiting, &ResidentFailure::Stopping);
+        fail_all(waiting, &self.retired());
     }
 
     /// Why there is no further worker, for people.

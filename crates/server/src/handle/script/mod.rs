@@ -30,3 +30,4 @@ pub mod stderr;
 pub(crate) mod trace_fields;
 pub mod used;
 pub mod variables;
+pub mod visits;

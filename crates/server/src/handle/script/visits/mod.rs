@@ -1,0 +1,16 @@
+//! Visits: what is kept for one visitor between requests, whatever keeps it.
+//!
+//! ```text
+//! request --carrier--> handle --table--> visit, live and of this program
+//! answer  --said-----> kept, with this handle and for so long; or over
+//! ```
+//!
+//! - `handle` what names a visit: made, checked, shown
+//! - `carrier` where it stands in a request: a segment of the path, a cookie
+//! - `said` what the head of an answer says of the visit
+//! - `table` the visits of one program: found, opened, given another handle, forgotten
+
+pub(crate) mod carrier;
+pub mod handle;
+pub mod said;
+pub(crate) mod table;

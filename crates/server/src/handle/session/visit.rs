@@ -1,0 +1,70 @@
+//! What a visit keeps: a resident program's only worker.
+
+use std::sync::Arc;
+
+use crate::handle::resident::Resident;
+use crate::handle::resident::bound::{Bond, BondEnd, BoundTo};
+use crate::handle::resident::exchange::HeadSaid;
+use crate::handle::script::stderr::one_line;
+use crate::handle::script::visits::handle::shown;
+use crate::handle::script::visits::said::VisitSaid;
+use crate::handle::script::visits::table::{KeepsVisit, KeptVisit, VisitTable};
+
+/// A visit's process, and who asks it.
+pub(crate) struct VisitProcess {
+    pub(crate) resident: Arc<Resident>,
+}
+
+/// A visit that a process keeps.
+pub(crate) type SessionVisit = KeptVisit<VisitProcess>;
+/// The visits of one program.
+pub(crate) type SessionTable = VisitTable<VisitProcess>;
+
+impl KeepsVisit for VisitProcess {
+    fn idle_since_ms(&self) -> Option<u64> {
+        self.resident.pool.0.idle_since_ms()
+    }
+
+    fn end(&self) {
+        self.resident.pool.0.unbind(&BondEnd::Ended);
+    }
+}
+
+impl BoundTo for SessionVisit {
+    fn hear(&self, head: &HeadSaid, now_ms: u64) -> Bond {
+        let said = match head {
+            HeadSaid::Lines(_, lines) => VisitSaid::of_lines(lines),
+            HeadSaid::Read(head) => VisitSaid::of(head.fields.iter()),
+            HeadSaid::Tunnel(..) => return Bond::Unchanged,
+        };
+        let kept = match &said.keeps {
+            Some(Ok(handle)) => self.keep(handle, said.wait, now_ms),
+            _ => None,
+        };
+        kept.map_or(Bond::Over, Bond::Kept)
+    }
+
+    fn let_go(&self, why: &BondEnd) {
+        if !self.forget() {
+            return;
+        }
+        let program = self.keeps.resident.settings.runs.name();
+        let visit = shown(self.handle().as_bytes());
+        match why {
+            BondEnd::Answered => tracing::debug!(program, visit, "a visit is over"),
+            BondEnd::Ended => tracing::info!(program, visit, "a visit was ended"),
+            BondEnd::Idle => {
+                tracing::info!(
+                    program,
+                    visit,
+                    "a visit ended: its visitor did not come back"
+                );
+            }
+            BondEnd::Age => tracing::info!(program, visit, "a visit ended: it was too old"),
+            BondEnd::Died(how) => {
+                let how = one_line(how);
+                tracing::warn!(program, visit, "a visit ended with its program: {how}");
+            }
+        }
+    }
+}
