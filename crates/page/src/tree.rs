@@ -18,6 +18,7 @@ pub(crate) struct Symbol(pub(crate) u32);
 #[derive(Debug)]
 pub struct Page {
     pub(crate) file: Box<str>,
+    pub(crate) may_ask_environment: bool,
     pub(crate) source: Box<[u8]>,
     pub(crate) names: Vec<PageName>,
     pub(crate) contents: PageContents,
@@ -328,6 +329,11 @@ pub(crate) enum MessageCode {
 }
 
 impl Page {
+    /// Whether a run of it may ask for a variable of the environment; if not, none does.
+    pub fn may_ask_environment(&self) -> bool {
+        self.may_ask_environment
+    }
+
     /// The file as it was named when it was read.
     pub fn file(&self) -> &str {
         &self.file

@@ -267,6 +267,7 @@ counters! { of events {
     limit_page_form: "Requests for pages refused: their form was longer than 1 MiB (413).";
     limit_page_files: "Uses of flat files and registries refused: more bytes, rows, entries or uses than a page may have.";
     limit_page_program_output: "Programs ended: they printed more than the page takes that called them.";
+    limit_page_program_values: "Calls of programs by pages refused: their values were more than 1 MiB, or 10,000 (1007).";
     limit_page_use: "Pages ended: they used more than one may.";
     limit_resident_age: "Workers replaced: they were as old as they may be.";
     limit_resident_memory: "Workers replaced: they were larger than they may be.";

@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::harness::client::Connection;
 use crate::harness::library::readable;
 use crate::harness::site::Site;
+use crate::place::post;
 use crate::program_place::{Routes, encoded, serve};
 
 /// Prints what it is called with, and sets a value.
@@ -84,6 +85,25 @@ fn what_no_argument_can_be_is_refused() {
         );
     }
     assert_eq!(site.place.counter("page_programs"), 0);
+    site.stop();
+}
+
+#[test]
+fn more_values_than_a_program_may_have_are_refused() {
+    let page = "%MESSAGE { 1007 : \"refused\" : continue %}\n\
+                %FUNCTION(DTW_SYSTEM) f(IN v) { %EXEC { f %} %}\n\
+                %HTML(one) {@f(v)%}\n%HTML(two) {@f(\"$(v)$(v)\")%}";
+    let site = serve(page, &Routes::default().cgi("f", "#!/bin/sh\necho ran\n"));
+    let form = format!("v={}", "x".repeat(60_000));
+    let ask = |block: &str, times: usize| {
+        let form = (0..times).fold(form.clone(), |all, _| all.clone() + &all[2..]);
+        let target = format!("/app/p.page/{block}");
+        post(&site, &target, &form).answer.text().trim().to_owned()
+    };
+    assert_eq!(ask("one", 0), "ran");
+    assert_eq!(ask("two", 4), "refused");
+    assert_eq!(site.place.counter("limit_page_program_values"), 1);
+    assert_eq!(site.place.counter("page_programs"), 1);
     site.stop();
 }
 

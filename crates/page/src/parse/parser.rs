@@ -59,6 +59,7 @@ impl<'a> PageParser<'a> {
     pub(super) fn page(self, contents: PageContents) -> Page {
         Page {
             file: self.file.into(),
+            may_ask_environment: may_ask_environment(self.scanner.source),
             source: self.scanner.source.into(),
             names: self.names,
             contents,
@@ -181,4 +182,13 @@ impl<'a> PageParser<'a> {
         self.skip()?;
         Ok(self.take_keyword(keyword))
     }
+}
+
+/// Whether a run could come to a variable of the environment, or to an included file that does.
+fn may_ask_environment(source: &[u8]) -> bool {
+    let source = source.to_ascii_lowercase();
+    let words: [&[u8]; 3] = [b"envvar", b"getenv", b"%include"];
+    words
+        .iter()
+        .any(|word| memchr::memmem::find(&source, word).is_some())
 }

@@ -124,7 +124,7 @@ pub(super) struct Runner<'r> {
     pub(super) request: &'r PageRequest,
     pub(super) settings: &'r PageSettings,
     pub(super) variables: Variables,
-    functions: HashMap<String, Vec<KnownFunction>>,
+    functions: Vec<KnownFunction>,
     pub(super) messages: Option<(Rc<RunFile>, Arc<[MessageEntry]>)>,
     pub(super) frames: Vec<ReportFrame>,
     /// What most calls leave: the return code, the state, and no message.
@@ -174,7 +174,7 @@ impl<'r> Runner<'r> {
             request,
             settings,
             variables: Variables::new(settings.limits.variables_max),
-            functions: HashMap::new(),
+            functions: Vec::with_capacity(page.functions.len() * 2),
             messages: None,
             frames: Vec::new(),
             zero: Rc::new(Text::of_macro("0")),
@@ -278,8 +278,7 @@ impl<'r> Runner<'r> {
     }
 
     fn know(&mut self, file: &Rc<RunFile>, block: &Arc<FunctionBlock>) {
-        let known = self.functions.entry(block.name.to_ascii_lowercase());
-        known.or_default().push(KnownFunction {
+        self.functions.push(KnownFunction {
             file: Rc::clone(file),
             block: Arc::clone(block),
         });
@@ -287,12 +286,14 @@ impl<'r> Runner<'r> {
 
     /// All functions with this name; the exact one, or else whatever its case.
     pub(super) fn known(&self, name: &str) -> Vec<KnownFunction> {
-        let known = self.functions.get(&name.to_ascii_lowercase());
-        let known = known.map(Vec::as_slice).unwrap_or_default();
-        let exact = known.iter().filter(|known| &*known.block.name == name);
-        let exact: Vec<KnownFunction> = exact.cloned().collect();
+        let with = |is_same: fn(&str, &str) -> bool| {
+            let known = self.functions.iter();
+            let known = known.filter(|known| is_same(&known.block.name, name));
+            known.cloned().collect::<Vec<KnownFunction>>()
+        };
+        let exact = with(|one, other| one == other);
         match exact.is_empty() {
-            true => known.to_vec(),
+            true => with(str::eq_ignore_ascii_case),
             false => exact,
         }
     }

@@ -158,7 +158,7 @@ impl PageAsk {
     fn begin(self, form: &[u8]) -> Answered {
         if is_sql_name(&self.name) {
             return match self.told("", form) {
-                Ok(told) => Answered::Later(Box::pin(self.wait(told, form.len()))),
+                Ok(told) => Answered::Later(Box::pin(self.wait(told, None, form.len()))),
                 Err(end) => Answered::Ready(self.failed(&end)),
             };
         }
@@ -178,12 +178,12 @@ impl PageAsk {
             Ok(told) => told,
             Err(end) => return Answered::Ready(self.failed(&end)),
         };
-        let printed = file.and_then(|file| {
+        let printed = file.as_ref().and_then(|file| {
             let environment = self.environment(form.len());
-            run::inline(&self.pages, &file, &told, &environment, self.moment)
+            run::inline(&self.pages, file, &told, &environment, self.moment)
         });
         Answered::Ready(match printed {
-            None => return Answered::Later(Box::pin(self.wait(told, form.len()))),
+            None => return Answered::Later(Box::pin(self.wait(told, file, form.len()))),
             Some(Err(fault)) => self.failed(&RunEnd::Fault(fault)),
             Some(Ok(printed)) => match printed.used {
                 None => self.failed(&RunEnd::NoBlock),
@@ -281,19 +281,28 @@ impl PageAsk {
         self.request.reactor().spawn(server.serve());
     }
 
-    /// Has a thread run the page that may wait.
-    async fn wait(self, told: PageRequest, form_bytes: usize) -> Response {
+    /// Has a thread run the page that may wait: this file, if it is known.
+    async fn wait(
+        self,
+        told: PageRequest,
+        file: Option<Arc<KnownFile>>,
+        form_bytes: usize,
+    ) -> Response {
         let time = self.pages.time();
         let output = PageOutput::new(Instant::now() + time);
         let reader = OutputReader(Arc::clone(&output));
         let pages = Arc::clone(&self.pages);
-        // Statements ask for none.
-        let environment = match is_sql_name(&self.name) {
-            true => CopiedEnvironment::default(),
-            false => self.environment(form_bytes).copy(),
+        let is_asked_for = match file.as_ref().map(|file| &file.page) {
+            Some(Ok(PageSource::Macro(page))) => page.may_ask_environment(),
+            _ => !is_sql_name(&self.name),
+        };
+        let environment = match is_asked_for {
+            true => self.environment(form_bytes).copy(),
+            false => CopiedEnvironment::default(),
         };
         let asked = WaitingRun {
             name: self.name.clone(),
+            file,
             request: told,
             environment,
             moment: self.moment,

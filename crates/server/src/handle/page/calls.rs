@@ -152,6 +152,16 @@ impl CallServer {
     }
 
     async fn serve_one(&self, CallOrder { word, call }: CallOrder) -> CallDone {
+        let values = &call.values;
+        let bytes: usize = values
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum();
+        if bytes > VALUES_BYTES_MAX || values.len() > VALUES_MAX {
+            self.desk.counters.limit_page_program_values.add(1);
+            let message = "limits: the values for a program are more than 1 MiB or 10,000";
+            return Err(FunctionFault::new(1007, message));
+        }
         self.desk.counters.page_programs.add(1);
         let Some((program, rest)) = find(&self.settings.programs, &word) else {
             note(
@@ -281,14 +291,6 @@ impl PagePrograms for RunPrograms<'_> {
         }
         let arguments = arguments.iter().map(|argument| argument.bytes().to_vec());
         let values = variables(call)?;
-        let bytes: usize = values
-            .iter()
-            .map(|(name, value)| name.len() + value.len())
-            .sum();
-        if bytes > VALUES_BYTES_MAX || values.len() > VALUES_MAX {
-            let message = "limits: the values for a program are more than 1 MiB or 10,000";
-            return Err(FunctionFault::new(1007, message));
-        }
         self.calls.order(CallOrder {
             word: word.to_str().into_owned(),
             call: call::ProgramCall {

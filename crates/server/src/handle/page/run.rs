@@ -114,6 +114,8 @@ pub(super) fn inline(
 pub(super) struct WaitingRun {
     /// The page's name.
     pub(super) name: String,
+    /// The file of that name, if it is known.
+    pub(super) file: Option<Arc<KnownFile>>,
     pub(super) request: PageRequest,
     pub(super) environment: CopiedEnvironment,
     pub(super) moment: LookMoment,
@@ -174,7 +176,11 @@ fn run_found(
         may: May::Wait,
         ..asked.moment
     };
-    let source = match pages.files.find(&asked.name, FileUse::Page, moment) {
+    let found = match &asked.file {
+        Some(file) => Ok(Arc::clone(file)),
+        None => pages.files.find(&asked.name, FileUse::Page, moment),
+    };
+    let source = match found {
         Ok(found) => found.page.clone(),
         Err(error) => return RunEnd::NoPage(error),
     };

@@ -11,7 +11,10 @@ use super::*;
 
 /// `[program]` says for all programs what this key says for those of a route.
 fn is_of_program(path: &str) -> bool {
-    let mut handlers = ["cgi", "warm", "resident", "fastcgi", "scgi"].into_iter();
+    let mut handlers = [
+        "cgi", "warm", "resident", "session", "fastcgi", "scgi", "proxy",
+    ]
+    .into_iter();
     handlers.any(|handler| {
         let key = path.strip_prefix(&format!("site.route.{handler}."));
         key.is_some_and(|key| PROGRAM.key(key.split('.').next().unwrap()).is_some())

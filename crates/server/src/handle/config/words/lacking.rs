@@ -32,14 +32,6 @@ pub(super) static WORDS: &[Foreign] = &[
         COMING,
     ),
     lacks(
-        &["session"],
-        "later versions of hob",
-        "handler of that name yet",
-        "a program that keeps state is `resident`",
-        "how-to/resident.md",
-    )
-    .only_in(&[&ROUTE]),
-    lacks(
         &["templates", "template"],
         "Caddy",
         "templates of that kind",
@@ -114,7 +106,8 @@ pub(super) static WORDS: &[Foreign] = &[
         "`connections_per_client` in `[limits]` holds connections of one client, `concurrent` \
          and `queue` of a program what runs at a time",
         "how-to/limits.md",
-    ),
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
     lacks(
         &[
             "methods",
