@@ -17,35 +17,20 @@ import subprocess
 import sys
 import tempfile
 
-from grouped import CONFIG, Grouped, free_port
+from grouped import CONFIG, FPM, NGINX, Grouped, free_port
 
 SECONDS = 4
 PAGES = {
     "short": "<?php header('Content-Type: text/plain'); echo 'hello ', $_SERVER['QUERY_STRING'];",
     "64 KiB": "<?php header('Content-Type: text/plain'); echo str_repeat('0123456789abcdef', 4096);",
 }
-FPM = """[global]
-error_log = {place}/fpm-{name}.err
-daemonize = no
-[www]
-user = nobody
-group = nogroup
-listen = {place}/{name}.sock
-listen.mode = 0666
-pm = static
-pm.max_children = 2
-"""
 HOB = CONFIG + """[[site]]
 root = "{place}/www"
 [[site.route]]
 path = "*.php"
 fastcgi = {{ to = "unix:{place}/{name}.sock"{keep} }}
 """
-NGINX = """worker_processes 1; daemon off; pid {place}/{name}.pid; error_log {place}/{name}.err;
-events {{ worker_connections 512; }}
-http {{ access_log off; keepalive_requests 100000000; client_body_temp_path {place}/b; fastcgi_temp_path {place}/f;
-proxy_temp_path {place}/p; uwsgi_temp_path {place}/u; scgi_temp_path {place}/s;
-upstream php {{ server unix:{place}/{name}.sock; {keep} }}
+FRONT = NGINX + """upstream php {{ server unix:{place}/{name}.sock; {keep} }}
 server {{ listen 127.0.0.1:{port}; root {place}/www;
 location ~ \\.php$ {{ include /etc/nginx/fastcgi_params; fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
 fastcgi_pass php; fastcgi_buffers 16 64k; {kept} }} }} }}
@@ -64,7 +49,7 @@ def text_of(what, **values):
     server, _, kept = what.partition(":")
     if server == "nginx":
         keep, kept = ("keepalive 2;", "fastcgi_keep_conn on;") if kept else ("", "")
-        return NGINX.format(keep=keep, kept=kept, **values)
+        return FRONT.format(keep=keep, kept=kept, **values)
     if server == "lighttpd":
         return LIGHTTPD.format(**values)
     return HOB.format(keep=", connections = 2, keep = 2" if kept else "", **values)

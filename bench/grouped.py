@@ -2,7 +2,7 @@
 
 The load stands on CPU 1. Needs root and version 1 of control groups.
 """
-import os, pathlib, signal, socket, subprocess, time
+import json, os, pathlib, signal, socket, subprocess, time
 
 # How a config of hob's begins in these tables: one thread, an access log, one listener in clear text.
 CONFIG = """threads = 1
@@ -14,6 +14,24 @@ file = "{place}/access.log"
 format = "combined"
 [[listen]]
 address = "127.0.0.1:{port}"
+"""
+# How a config of nginx's begins: one worker, all its folders below `place`.
+NGINX = """worker_processes 1; daemon off; pid {place}/{name}.pid; error_log {place}/{name}.err;
+events {{ worker_connections 512; }}
+http {{ access_log off; keepalive_requests 100000000; client_body_temp_path {place}/b; fastcgi_temp_path {place}/f;
+proxy_temp_path {place}/p; uwsgi_temp_path {place}/u; scgi_temp_path {place}/s;
+"""
+# php-fpm with two children behind a socket.
+FPM = """[global]
+error_log = {place}/fpm-{name}.err
+daemonize = no
+[www]
+user = nobody
+group = nogroup
+listen = {place}/{name}.sock
+listen.mode = 0666
+pm = static
+pm.max_children = 2
 """
 GROUPS = pathlib.Path("/sys/fs/cgroup/cpuacct")
 
@@ -53,6 +71,18 @@ class Grouped:
                 return self.group.rmdir()
             except OSError:
                 time.sleep(0.05)
+
+
+def cost(servers, url, bench, connections=10, seconds=3):
+    """Microseconds of CPU time a request of all these programs together, after a second that does not count;
+    `bench` is the `hob` whose load generator asks from CPU 1. Stops the table when requests fail."""
+    load = ["taskset", "-c", "1", bench, "bench", url, "-c", str(connections), "--json", "--warm-up", "0s", "--for"]
+    subprocess.run([*load, "1s"], capture_output=True, check=True)
+    before = sum(server.cpu_us() for server in servers)
+    told = json.loads(subprocess.run([*load, f"{seconds}s"], capture_output=True, check=True).stdout)["requests"]
+    if told["failed"]:
+        raise SystemExit(f"{url}: {told['failed']} failed")
+    return (sum(server.cpu_us() for server in servers) - before) / told["good"]
 
 
 def free_port():

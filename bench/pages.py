@@ -12,7 +12,6 @@ of the same FOLDER. "static" is a file as large as the page without SQL. hob wri
 are interleaved, in changing order; medians. Needs root, php-fpm, php-sqlite3, nginx, version 1 of
 control groups.
 """
-import json
 import os
 import pathlib
 import random
@@ -24,10 +23,9 @@ import sys
 import tempfile
 import time
 
-from grouped import CONFIG, Grouped, free_port
+from grouped import CONFIG, FPM, NGINX, Grouped, cost, free_port
 
 HERE = pathlib.Path(__file__).parent
-SECONDS = 3
 ROWS = 10_000
 PAGE = """%FUNCTION(DTW_SQL) one() {
 SELECT id, title, cents FROM part WHERE id = $(id)
@@ -92,22 +90,7 @@ page = {{ dir = "{place}/macros", database = "sqlite:{place}/stock.db" }}
 path = "/floor/*"
 resident = {{ run = ["{place}/floor", "{place}/stock.db"], workers = {{ min = 2, max = 2 }} }}
 """
-FPM = """[global]
-error_log = {place}/{name}.err
-daemonize = no
-[www]
-user = nobody
-group = nogroup
-listen = {place}/{name}.sock
-listen.mode = 0666
-pm = static
-pm.max_children = 2
-"""
-NGINX = """worker_processes 1; daemon off; pid {place}/{name}.pid; error_log {place}/{name}.err;
-events {{ worker_connections 512; }}
-http {{ access_log off; keepalive_requests 100000000; client_body_temp_path {place}/b; fastcgi_temp_path {place}/f;
-proxy_temp_path {place}/p; uwsgi_temp_path {place}/u; scgi_temp_path {place}/s;
-server {{ listen 127.0.0.1:{port}; root {place}/www;
+FRONT = NGINX + """server {{ listen 127.0.0.1:{port}; root {place}/www;
 location /django/ {{ proxy_pass http://unix:{place}/django.sock:/; proxy_set_header Host localhost; }}
 location ~ \\.php$ {{ include /etc/nginx/fastcgi_params;
 fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name; fastcgi_pass unix:{place}/{name}.sock; }} }} }}
@@ -124,19 +107,6 @@ TARGETS = {
 }
 
 
-def cost(of, port, target, bench):
-    """Microseconds of CPU time a request."""
-    of[0].await_answer(target)
-    url = f"http://127.0.0.1:{port}{target}"
-    load = ["taskset", "-c", "1", bench, "bench", url, "-c", "10", "--json", "--warm-up", "0s", "--for"]
-    subprocess.run([*load, "1s"], capture_output=True, check=True)
-    before = sum(one.cpu_us() for one in of)
-    told = json.loads(subprocess.run([*load, f"{SECONDS}s"], capture_output=True, check=True).stdout)["requests"]
-    if told["failed"]:
-        raise SystemExit(f"{target}: {told['failed']} failed")
-    return (sum(one.cpu_us() for one in of) - before) / told["good"]
-
-
 def start(name, folder, place, port):
     """What answers, and what stands behind it."""
     values = {"place": place, "name": name, "port": port}
@@ -144,7 +114,7 @@ def start(name, folder, place, port):
     if folder:
         config.write_text(HOB.format(**values))
         return [Grouped(name, [f"{folder}/hob", "serve", "--config", str(config)], port)]
-    config.write_text(NGINX.format(**values))
+    config.write_text(FRONT.format(**values))
     if name == "Django":
         (place / "stock.py").write_text(DJANGO.replace("PLACE", str(place)))
         socket = place / "django.sock"
@@ -166,7 +136,11 @@ def measure(name, folder, place, bench):
     running = start(name, folder, place, port)
     column = 0 if folder else 2 if name == "Django" else 1
     targets = [target[column] for target in TARGETS.values()]
-    costs = [cost(running, port, target, bench) if target else None for target in targets]
+    costs = []
+    for target in targets:
+        if target:
+            running[0].await_answer(target)
+        costs.append(cost(running, f"http://127.0.0.1:{port}{target}", bench) if target else None)
     for one in running:
         one.stop()
     return costs

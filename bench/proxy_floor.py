@@ -6,7 +6,6 @@ The FOLDER has `hob`. Behind both is nginx with an answer of 0 bytes on CPU 0, a
 asks from CPU 1 over 1, 10 and 100 connections. Microseconds of CPU time a request of what passes it
 on alone, medians of interleaved rounds. Needs root, gcc, nginx, version 1 of control groups.
 """
-import json
 import pathlib
 import random
 import shutil
@@ -15,34 +14,17 @@ import subprocess
 import sys
 import tempfile
 
-from grouped import CONFIG, Grouped, free_port
+from grouped import CONFIG, NGINX, Grouped, cost, free_port
 
 HERE = pathlib.Path(__file__).parent
-SECONDS = 2
 CONNECTIONS = (1, 10, 100)
 HOB = CONFIG + """[[site]]
 [[site.route]]
 path = "/*"
 proxy = "http://127.0.0.1:{behind}"
 """
-BEHIND = """worker_processes 1; daemon off; pid {place}/nginx.pid; error_log {place}/nginx.err;
-events {{ worker_connections 512; }}
-http {{ access_log off; keepalive_requests 100000000; client_body_temp_path {place}/b; fastcgi_temp_path {place}/f;
-proxy_temp_path {place}/p; uwsgi_temp_path {place}/u; scgi_temp_path {place}/s;
-server {{ listen 127.0.0.1:{behind}; location / {{ return 200 ""; }} }} }}
+BEHIND = NGINX + """server {{ listen 127.0.0.1:{behind}; location / {{ return 200 ""; }} }} }}
 """
-
-
-def cost(server, count, bench):
-    """Microseconds of CPU time a request."""
-    url = f"http://127.0.0.1:{server.port}/"
-    load = ["taskset", "-c", "1", bench, "bench", url, "-c", str(count), "--json", "--warm-up", "0s", "--for"]
-    subprocess.run([*load, "1s"], capture_output=True, check=True)
-    before = server.cpu_us()
-    told = json.loads(subprocess.run([*load, f"{SECONDS}s"], capture_output=True, check=True).stdout)["requests"]
-    if told["failed"]:
-        raise SystemExit(f"{server.name}: {told['failed']} failed")
-    return (server.cpu_us() - before) / told["good"]
 
 
 def main():
@@ -51,7 +33,7 @@ def main():
     place.chmod(0o777)
     subprocess.run(["gcc", "-O2", "-o", place / "floor", HERE / "proxy_floor.c"], check=True)
     behind = free_port()
-    (place / "nginx.conf").write_text(BEHIND.format(place=place, behind=behind))
+    (place / "nginx.conf").write_text(BEHIND.format(place=place, name="nginx", behind=behind))
     server_behind = Grouped("behind", ["nginx", "-c", str(place / "nginx.conf")], behind)
     server_behind.await_answer("/")
     found = {name: {count: [] for count in CONNECTIONS} for name in ("hob", "floor")}
@@ -64,7 +46,7 @@ def main():
             server = Grouped(name, commands[name], port)
             server.await_answer("/")
             for count, costs in found[name].items():
-                costs.append(cost(server, count, f"{folder}/hob"))
+                costs.append(cost([server], f"http://127.0.0.1:{port}/", f"{folder}/hob", count, 2))
             server.stop()
     server_behind.stop()
     print("| connections | hob, us | floor, us | ratio |\n| --- | --- | --- | --- |")

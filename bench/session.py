@@ -8,7 +8,6 @@ and program together, medians of interleaved rounds. Then VISITS (1,000) visits 
 idle: KiB of PSS a visit in its program, and in hob's own processes. Needs root, gcc, version 1 of
 control groups.
 """
-import json
 import pathlib
 import shutil
 import statistics
@@ -17,10 +16,9 @@ import sys
 import tempfile
 import urllib.request
 
-from grouped import CONFIG, Grouped, free_port
+from grouped import CONFIG, Grouped, cost, free_port
 
 HERE = pathlib.Path(__file__).parent
-SECONDS = 3
 HOB = CONFIG + """[limits]
 workers = 4096
 [[site]]
@@ -31,17 +29,6 @@ resident = {{ run = ["{place}/program"], workers = {{ min = 1, max = 1 }} }}
 path = "/session/*"
 session = {{ run = ["{place}/program"], visits = {{ max = 4096, per_client = 0, rate = 0 }}, wait = "20m" }}
 """
-
-
-def cost(server, url, bench):
-    """Microseconds of CPU time a request."""
-    load = ["taskset", "-c", "1", bench, "bench", url, "-c", "1", "--json", "--warm-up", "0s", "--for"]
-    subprocess.run([*load, "1s"], capture_output=True, check=True)
-    before = server.cpu_us()
-    told = json.loads(subprocess.run([*load, f"{SECONDS}s"], capture_output=True, check=True).stdout)["requests"]
-    if told["failed"]:
-        raise SystemExit(f"{url}: {told['failed']} failed")
-    return (server.cpu_us() - before) / told["good"]
 
 
 def pss(server, program):
@@ -77,7 +64,7 @@ def main():
     found = {name: [] for name in targets}
     for _ in range(rounds):
         for name, url in targets.items():
-            found[name].append(cost(server, url, f"{folder}/hob"))
+            found[name].append(cost([server], url, f"{folder}/hob", 1))
     resident, session = (statistics.median(found[name]) for name in targets)
     print(f"a request: resident {resident:.1f} us, session {session:.1f} us, {session / resident:.2f}")
     before, counts = pss(server, program)
