@@ -77,7 +77,11 @@ pub mod code {
     pub const READ_ONLY: i64 = -817;
     /// The server's user may not, or it is no file.
     pub const REFUSED: i64 = -551;
-    /// There is no such file.
+    /// No program ran to its end.
+    pub const NOT_RUN: i64 = -1;
+    /// A value that is not fit for what it is given to.
+    pub const BAD_VALUE: i64 = 1007;
+    /// There is no such file, or no such program.
     pub const NO_FILE: i64 = 2000;
     /// Another run has the file or registry, and has for too long.
     pub const BUSY: i64 = 2001;

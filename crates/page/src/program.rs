@@ -15,7 +15,7 @@
 
 use std::collections::HashMap;
 
-use crate::fault::FunctionFault;
+use crate::fault::{FunctionFault, code};
 use crate::host::ProgramCall;
 use crate::value::{Table, TableShape, Text, ValueOrigin};
 
@@ -53,7 +53,7 @@ fn count(count: usize) -> Vec<u8> {
 fn add(all: &mut Vec<(String, Vec<u8>)>, name: String, value: &Text) -> Result<(), FunctionFault> {
     if value.bytes().contains(&0) {
         let message = format!("{name}: no program can be given a value with a NUL byte");
-        return Err(FunctionFault::new(1007, message));
+        return Err(FunctionFault::new(code::BAD_VALUE, message));
     }
     all.push((name, value.bytes().to_vec()));
     Ok(())

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::fault::FunctionFault;
+use crate::fault::{FunctionFault, code};
 use crate::host::Host;
 use crate::value::{Direction, Table, Text};
 
@@ -143,7 +143,7 @@ pub(crate) struct BuiltInCall<'c> {
 }
 
 pub(crate) fn bad_value<T>(message: impl Into<String>) -> Result<T, FunctionFault> {
-    Err(FunctionFault::new(1007, message))
+    Err(FunctionFault::new(code::BAD_VALUE, message))
 }
 
 impl BuiltInCall<'_> {

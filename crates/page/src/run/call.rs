@@ -453,7 +453,7 @@ impl Services for Runner<'_> {
     fn set_cookie(&mut self, cookie: String) -> Result<(), FunctionFault> {
         if self.has_begun {
             let message = "the header has left already; set cookies before much is printed";
-            return Err(FunctionFault::new(1007, message));
+            return Err(FunctionFault::new(code::BAD_VALUE, message));
         }
         self.head.cookies.push(cookie);
         Ok(())

@@ -451,15 +451,23 @@ impl<'a> SitesBuildContext<'a> {
         session::build::build(settings, (route, pattern), program, self.shared).map(Arc::new)
     }
 
-    /// The program that hob runs for the route at this path.
+    /// The program that hob runs for the route at this path, if it runs one, and whom the route
+    /// asks: that program, or the members of its settings.
     pub(crate) fn run(
         &self,
-        settings: &RunSettings,
+        run: Option<&RunSettings>,
+        upstream: &UpstreamSettings,
         path: &str,
-    ) -> Result<Arc<RunProgram>, String> {
+    ) -> Result<(Option<Arc<RunProgram>>, UpstreamSettings), String> {
+        let mut upstream = upstream.clone();
+        let Some(settings) = run else {
+            return Ok((None, upstream));
+        };
         let of = format!("{} {path}", self.site);
         let rules = self.program(settings.rules)?;
-        self.shared.runs.find(&of, settings, rules)
+        let program = self.shared.runs.find(&of, settings, rules)?;
+        upstream.members = vec![program.member()];
+        Ok((Some(program), upstream))
     }
 
     /// A program by its index, and how it is named to the spawner.

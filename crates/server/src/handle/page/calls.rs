@@ -19,7 +19,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use hob_http::Request;
-use hob_page::fault::FunctionFault;
+use hob_page::fault::{FunctionFault, code};
 use hob_page::host::{Absent, PagePrograms, ProgramAnswer, ProgramCall};
 use hob_page::program::{SetValue, set_values, variables};
 use hob_trace::{Fault, Mutex};
@@ -35,10 +35,6 @@ use crate::serve::sites::Sites;
 const VALUES_BYTES_MAX: usize = 1 << 20;
 /// Variables of one call.
 const VALUES_MAX: usize = 10_000;
-/// What a page gets where its program did not run to its end.
-const NOT_RUN: i64 = -1;
-/// What it gets where there is no such program.
-const NO_PROGRAM: i64 = 2000;
 
 /// Where a run and its serving thread meet.
 #[derive(Default)]
@@ -79,7 +75,7 @@ impl CallDesk {
             }
             if state.is_closed {
                 let message = "the run has ended before its program";
-                return Err(FunctionFault::new(NOT_RUN, message));
+                return Err(FunctionFault::new(code::NOT_RUN, message));
             }
             state = self
                 .is_done
@@ -160,7 +156,7 @@ impl CallServer {
         if bytes > VALUES_BYTES_MAX || values.len() > VALUES_MAX {
             self.desk.counters.limit_page_program_values.add(1);
             let message = "limits: the values for a program are more than 1 MiB or 10,000";
-            return Err(FunctionFault::new(1007, message));
+            return Err(FunctionFault::new(code::BAD_VALUE, message));
         }
         self.desk.counters.page_programs.add(1);
         let Some((program, rest)) = find(&self.settings.programs, &word) else {
@@ -172,7 +168,7 @@ impl CallServer {
             self.request.set_detail(word.as_bytes());
             let message =
                 format!("{word:?} is no program that pages may call; `page.programs` names those");
-            return Err(FunctionFault::new(NO_PROGRAM, message));
+            return Err(FunctionFault::new(code::NO_FILE, message));
         };
         let timer = self.request.reactor().timer();
         timer.set(self.deadline.saturating_duration_since(Instant::now()));
@@ -190,7 +186,7 @@ impl CallServer {
             Some(end) => done(end),
             None => {
                 let message = format!("{word}: the run has ended before its program");
-                Err(FunctionFault::new(NOT_RUN, message))
+                Err(FunctionFault::new(code::NOT_RUN, message))
             }
         }
     }
@@ -208,7 +204,7 @@ impl CallServer {
 /// What a page gets of it.
 fn done(end: CallEnd) -> CallDone {
     match end {
-        CallEnd::Failed(why) => Err(FunctionFault::new(NOT_RUN, why)),
+        CallEnd::Failed(why) => Err(FunctionFault::new(code::NOT_RUN, why)),
         CallEnd::Ran {
             output,
             code,
@@ -284,7 +280,7 @@ impl PagePrograms for RunPrograms<'_> {
             return Absent.run(call);
         }
         let Some((word, arguments)) = call.arguments.split_first() else {
-            return Err(FunctionFault::new(NO_PROGRAM, "%EXEC names no program"));
+            return Err(FunctionFault::new(code::NO_FILE, "%EXEC names no program"));
         };
         for argument in arguments {
             check_argument(argument.bytes())?;
@@ -313,7 +309,7 @@ fn check_argument(argument: &[u8]) -> Result<(), FunctionFault> {
         return Ok(());
     };
     let message = format!("an argument for a program {why}");
-    Err(FunctionFault::new(1007, message))
+    Err(FunctionFault::new(code::BAD_VALUE, message))
 }
 
 /// Programs that nobody may call on a serving thread.
@@ -328,7 +324,7 @@ impl PagePrograms for UncalledPrograms<'_> {
             return Absent.run(call);
         }
         self.is_wanted.set(true);
-        Err(FunctionFault::new(-1, "it would have to wait"))
+        Err(FunctionFault::new(code::NOT_RUN, "it would have to wait"))
     }
 }
 
@@ -385,7 +381,7 @@ mod tests {
                 came: Default::default(),
             },
         };
-        assert_eq!(desk.order(order).unwrap_err().code, NOT_RUN);
+        assert_eq!(desk.order(order).unwrap_err().code, code::NOT_RUN);
     }
 
     #[test]

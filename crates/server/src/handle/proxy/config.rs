@@ -143,12 +143,7 @@ impl Configured for Proxy {
         route: &Route,
         _: &Pattern,
     ) -> Result<Arc<Proxy>, String> {
-        let run = settings.run.as_ref();
-        let run = run.map(|run| around.run(run, &route.path)).transpose()?;
-        let mut upstream = settings.upstream.clone();
-        if let Some(run) = &run {
-            upstream.members = vec![run.member()];
-        }
+        let (run, upstream) = around.run(settings.run.as_ref(), &settings.upstream, &route.path)?;
         let addresses = upstream.texts();
         let protocol = check::protocol(settings.http);
         let (upstream, gate) = around.upstream(&upstream, &route.path, protocol);

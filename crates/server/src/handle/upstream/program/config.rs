@@ -155,12 +155,7 @@ impl UpstreamProgram {
         route: &Route,
     ) -> Result<Arc<UpstreamProgram>, String> {
         let protocol: Arc<dyn ProgramProtocol> = Arc::new(protocol);
-        let run = settings.run.as_ref();
-        let run = run.map(|run| around.run(run, &route.path)).transpose()?;
-        let mut upstream = settings.upstream.clone();
-        if let Some(run) = &run {
-            upstream.members = vec![run.member()];
-        }
+        let (run, upstream) = around.run(settings.run.as_ref(), &settings.upstream, &route.path)?;
         let addresses = upstream.texts();
         let check = ProgramCheck::protocol(&protocol);
         let (upstream, gate) = around.upstream(&upstream, &route.path, check);
