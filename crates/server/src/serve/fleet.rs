@@ -2,7 +2,7 @@
 //! start, and the pools they belong to.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use crate::handle::upstream::members::Upstream;
 use crate::handle::upstream::run::program::RunProgram;
 use crate::handle::warm::WarmHost;
 use crate::serve::context::Answers;
+use crate::serve::predecessor::Predecessor;
 
 /// All workers.
 pub struct Fleet {
@@ -33,6 +34,8 @@ pub struct Fleet {
     pools: Mutex<HashMap<String, RegisteredPool>>,
     /// Visits, by the same.
     tables: Mutex<HashMap<String, Weak<SessionTable>>>,
+    /// Another server has come, and passes on what belongs to visits here.
+    keeps_visits: AtomicBool,
 }
 
 /// A pool, and what keeps it.
@@ -76,6 +79,7 @@ impl Fleet {
             crew: OnceLock::new(),
             pools: Mutex::default(),
             tables: Mutex::default(),
+            keeps_visits: AtomicBool::new(false),
         })
     }
 
@@ -149,6 +153,20 @@ impl Fleet {
         all.into_iter()
             .filter_map(|(_, table)| table.upgrade())
             .collect()
+    }
+
+    /// From now on a thread that drains waits for the end of visits, or does so no more.
+    pub fn keep_visits(&self, keeps_visits: bool) {
+        self.keeps_visits.store(keeps_visits, Ordering::Relaxed);
+    }
+
+    /// Visits are to go on that are here, or with another server.
+    pub(crate) fn has_visits_to_keep(&self, predecessor: Option<&Predecessor>) -> bool {
+        let is_anywhere = || {
+            let has_some = self.session_tables().iter().any(|table| table.has_some());
+            has_some || predecessor.is_some_and(Predecessor::is_there)
+        };
+        self.keeps_visits.load(Ordering::Relaxed) && is_anywhere()
     }
 
     /// All pools, by their names; those too that only finish what they have.

@@ -46,10 +46,12 @@ impl AnswersRoute for Session {
         let (path, below) = (on.path, on.below);
         match self.carriers.find(on.request, path, below) {
             Carried::Nothing => self.open(on),
-            Carried::Differs => self.refuse_stale(on, DIFFER),
+            Carried::Differs => {
+                Answered::Ready(self.refuse_stale(on.request, &on.desk.counters, DIFFER))
+            }
             Carried::Handle { text, below } => match self.table.find(text, on.desk.now_ms.get()) {
                 Some(visit) => self.ask(on, visit, below, false),
-                None => self.refuse_stale(on, STALE),
+                None => self.ask_predecessor(on),
             },
         }
     }
@@ -120,16 +122,32 @@ impl Session {
         answer(ask, on.path, below, move |response| finish.dress(response))
     }
 
+    /// No such visit here: the server before this one may have it.
+    fn ask_predecessor(self: &Arc<Session>, on: &OnRoute<'_>) -> Answered {
+        let (session, request) = (Arc::clone(self), on.request.clone());
+        let counters = Arc::clone(&on.desk.counters);
+        let over = move || session.refuse_stale(&request, &counters, STALE);
+        match on.desk.shared.predecessor.get() {
+            Some(predecessor) => predecessor.ask(on, over),
+            None => Answered::Ready(over()),
+        }
+    }
+
     /// No such visit: never a new one, and told alike whatever there was.
-    fn refuse_stale(&self, on: &OnRoute<'_>, reason: &'static str) -> Answered {
-        on.desk.counters.session_stale.add(1);
-        note(on.request, Fault::Client, reason);
+    fn refuse_stale(
+        &self,
+        request: &Request,
+        counters: &ThreadCounters,
+        reason: &'static str,
+    ) -> Response {
+        counters.session_stale.add(1);
+        note(request, Fault::Client, reason);
         let mut response = match &self.settings.stale {
             Some(target) => plain::redirect(303, target.as_bytes()),
             None => plain::error(410),
         };
         self.clear_cookie(&mut response);
-        Answered::Ready(response)
+        response
     }
 
     /// The client is not to send a handle again that is over.
