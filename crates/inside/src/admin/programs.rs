@@ -13,8 +13,15 @@ use crate::api::OperationOutcome;
 use hob_server::handle::resident::operate::Operation;
 use hob_server::handle::resident::pool::Pool;
 use hob_server::handle::session;
+use hob_server::handle::session::told::ProgramVisits;
+use hob_server::serve::fleet::Fleet;
 
 pub(super) use shown::told;
+
+/// The visits of all programs.
+pub(super) fn visits(fleet: &Fleet) -> Vec<ProgramVisits> {
+    session::status::told(fleet)
+}
 
 /// The lane of the file pool in which `/proc` is read.
 const LANE: u64 = u64::MAX - 7;

@@ -115,7 +115,7 @@ fn programs(admin: &Admin) -> api::Programs {
         // No limit is no number.
         workers_max: Some(workers_max).filter(|most| *most != usize::MAX),
         pools: fleet.pools().iter().map(|pool| pool.told()).collect(),
-        visits: hob_server::handle::session::status::told(fleet),
+        visits: super::programs::visits(fleet),
         hosts: hosts(&admin.shared.hosts),
         upstreams: admin.shared.upstreams(),
         offers: admin.shared.sites().offered(),
