@@ -146,7 +146,7 @@ pub(crate) enum CliCommand {
         #[command(subcommand)]
         command: UpstreamCommand,
     },
-    /// End visits of `session` programs
+    /// End visits of `session` programs, and of pages that last
     Visit {
         #[command(subcommand)]
         command: VisitCommand,

@@ -1,5 +1,5 @@
-//! A real browser, headless Chromium, shows the welcome page over HTTP/2 and HTTP/3, and asks for
-//! what `hob bench --page` asks for.
+//! A real browser, headless Chromium, shows the welcome page over HTTP/2 and HTTP/3, clicks through
+//! a shop whose pages remember it, and asks for what `hob bench --page` asks for.
 //!
 //! The certificate is the one hob makes for itself, which Chromium is told to take by its key's
 //! hash. Every name but localhost is unknown to it: it asks nobody outside.
@@ -8,6 +8,7 @@
 mod harness;
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -151,6 +152,90 @@ fn browser_takes_http_3_from_alt_svc() {
     let mut pages = (0..RACES_MAX).map(|_| page(&hob, "/carriers.html", 1));
     let is_h3 = |page: &String| page.contains(">h2 then h2 then h3<");
     assert!(pages.any(|page| is_h3(&page)), "{}", hob.printed());
+    hob.stop();
+}
+
+/// Two visitors of the example's shop, each in a frame of its own, and what one of them clicks. It
+/// says what the pages said.
+const CLICKS: &str = r#"<!doctype html><title>Clicks</title><p id="said"></p>
+<iframe id="one"></iframe><iframe id="other"></iframe><script>
+const said = [];
+const act = async (name, act) => {
+  const frame = document.getElementById(name);
+  const loaded = new Promise((done) => frame.addEventListener("load", done, { once: true }));
+  act(frame.contentDocument, frame);
+  await loaded;
+  const lines = frame.contentDocument.body.innerText.split("\n").map((line) => line.trim());
+  const told = lines.find((line) => /basket is empty|^Thank|^410/.test(line));
+  const items = [...frame.contentDocument.querySelectorAll("li")].map((item) => item.innerText.trim());
+  said.push(name + ": " + [told ?? "In the basket", ...items].join(", "));
+};
+const start = (page, frame) => { frame.src = "/stock/shop.d2w/start"; };
+const put = (tea, grams) => (page) => {
+  page.querySelector("select").value = tea;
+  page.querySelector("input").value = grams;
+  page.querySelector("form[action$=add] button").click();
+};
+const press = (name) => (page) => page.querySelector(`form[action$=${name}] button`).click();
+(async () => {
+  await act("one", start);
+  await act("one", put("1", "40"));
+  await act("other", start);
+  await act("one", put("2", "20"));
+  const frame = document.getElementById("one");
+  const again = frame.contentDocument.querySelector("form[action$=add]").action;
+  await act("one", press("buy"));
+  await act("one", (page) => {
+    const form = page.createElement("form");
+    [form.method, form.action] = ["post", again];
+    page.body.append(form);
+    form.submit();
+  });
+  await act("other", put("1", "5"));
+  await act("other", press("drop"));
+  document.getElementById("said").textContent = said.join(" / ");
+})();
+</script>"#;
+
+#[test]
+fn browser_clicks_through_the_shop_of_the_example() {
+    if !has_browser() {
+        return;
+    }
+    let place = Place::new();
+    place.write("site/clicks.html", CLICKS);
+    for folder in ["stock", "data"] {
+        place.folder(folder);
+    }
+    let open = PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(place.path("data"), open).unwrap();
+    let shop = Path::new(WELCOME)
+        .parent()
+        .unwrap()
+        .join("../stock/shop.d2w");
+    std::fs::copy(shop, place.path("stock/shop.d2w")).unwrap();
+    place.write("stock/shelf.page", include_str!("page/shelf.page"));
+    let hob = place.serve_text(
+        "[[database]]\nname = \"shelf\"\nurl = \"sqlite:data/shelf.db\"\ncreate = true\n\
+         [[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\n[[site]]\nroot = \"site\"\n\
+         [[site.route]]\npath = \"/stock/*\"\n\
+         page = { dir = \"stock\", database = \"shelf\", session = true }\n",
+    );
+    assert!(page(&hob, "/stock/shelf.page/make", 1).contains("made"));
+    let clicks = page(&hob, "/clicks.html", 1);
+    let said = [
+        "one: The basket is empty.",
+        "one: In the basket, oolong, 40 g",
+        "other: The basket is empty.",
+        "one: In the basket, oolong, 40 g, sencha, 20 g",
+        "one: Thank you. This is order 1:, oolong, 40 g, sencha, 20 g",
+        "one: 410",
+        "other: In the basket, oolong, 5 g",
+        "other: The basket is empty.",
+    ];
+    assert!(clicks.contains(&said.join(" / ")), "{clicks}");
+    let sold = page(&hob, "/stock/shelf.page/sold", 1);
+    assert!(sold.contains("<body>60 "), "{sold}");
     hob.stop();
 }
 

@@ -27,3 +27,9 @@ mod programs;
 mod server;
 #[path = "page/sql.rs"]
 mod sql;
+#[path = "page/visit_ends.rs"]
+mod visit_ends;
+#[path = "page/visit_place.rs"]
+mod visit_place;
+#[path = "page/visits.rs"]
+mod visits;

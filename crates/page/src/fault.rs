@@ -91,6 +91,12 @@ pub mod code {
     pub const NO_ENTRY: i64 = 3002;
     /// There is such a registry or entry already.
     pub const EXISTS: i64 = 3003;
+    /// The page does not last.
+    pub const NO_VISIT: i64 = 8200;
+    /// It is said of a visit too late, twice, or of another one.
+    pub const OUT_OF_SEQUENCE: i64 = 8201;
+    /// No visit is kept.
+    pub const VISIT_REFUSED: i64 = 8202;
 }
 
 /// Line and column of a byte, both counted from one.

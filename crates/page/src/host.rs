@@ -376,14 +376,18 @@ impl Registries for Absent {
 
 fn no_visits<T>() -> Result<T, FunctionFault> {
     Err(FunctionFault::new(
-        8200,
+        code::NO_VISIT,
         "persistence is not on for this page",
     ))
 }
 
 impl PageVisits for Absent {
     fn keep(&self, _: Option<u64>) -> Result<(), FunctionFault> {
-        no_visits()
+        Err(FunctionFault::new(
+            code::VISIT_REFUSED,
+            "no visit is kept: `session` of the config's `page` has visits kept, and the page itself \
+             calls it, not a file that it includes",
+        ))
     }
 
     fn handle(&self) -> Result<String, FunctionFault> {

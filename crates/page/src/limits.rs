@@ -31,6 +31,8 @@ pub struct PageLimits {
     pub files_max: u32,
     /// Rows of one flat file that is read or changed.
     pub file_rows_max: usize,
+    /// Bytes of all variables that a visit keeps for its next request.
+    pub saved_bytes_max: usize,
     /// Bytes kept before they are handed on.
     pub piece_bytes: usize,
 }
@@ -72,6 +74,7 @@ impl Default for PageLimits {
             cells_max: 1_000_000,
             files_max: 1_000,
             file_rows_max: 1_000_000,
+            saved_bytes_max: 4 << 20,
             piece_bytes: 16 << 10,
         }
     }

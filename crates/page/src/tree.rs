@@ -339,6 +339,15 @@ impl Page {
         &self.file
     }
 
+    /// Whether declarations of this file itself call `@DTW_STATIC`: the page is for visits that
+    /// last over several requests.
+    pub fn asks_to_last(&self) -> bool {
+        match &self.contents {
+            PageContents::Declarations(declarations) => asks_to_last(declarations),
+            PageContents::Body(_) => false,
+        }
+    }
+
     /// Names of the entry blocks that stand in this file itself.
     pub fn entries(&self) -> Vec<&str> {
         let PageContents::Declarations(declarations) = &self.contents else {
@@ -390,6 +399,21 @@ impl Page {
     pub(crate) fn line(&self, at: u32) -> usize {
         line_and_column(&self.source, at as usize).0
     }
+}
+
+fn asks_to_last(declarations: &[Declaration]) -> bool {
+    let mut declarations = declarations.iter();
+    declarations.any(|declaration| match declaration {
+        Declaration::Call(call) => match call.callee {
+            Callee::BuiltIn(function, _) => function.name == "DTW_STATIC",
+            Callee::User(_) => false,
+        },
+        Declaration::If(node) => {
+            let arms = node.arms.iter().map(|(_, arm)| arm);
+            arms.chain(&node.otherwise).any(|arm| asks_to_last(arm))
+        }
+        _ => false,
+    })
 }
 
 pub(crate) fn fault_in(

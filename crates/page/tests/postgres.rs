@@ -696,3 +696,25 @@ fn procedures_give_values_and_results_back() {
     let fault = call("missing", &["1", ""], parameters, 0).expect_err("there is none");
     assert_eq!(fault.code, -440);
 }
+
+#[test]
+fn what_only_reads_leaves_nothing_open() {
+    let Some(server) = PostgresServer::start() else {
+        return;
+    };
+    let database = database(&server);
+    lines(&database, "CREATE TABLE t (id int)", &[]);
+    assert!(database.is_open());
+    database.commit().expect("it is committed");
+    assert!(!database.is_open());
+    lines(&database, "INSERT INTO t VALUES (1)", &[]);
+    database.rollback().expect("it is undone");
+    assert!(!database.is_open());
+    lines(&database, "SELECT * FROM t", &[]);
+    assert!(!database.is_open());
+    lines(&database, "INSERT INTO t VALUES (1)", &[]);
+    assert!(database.is_open());
+    database.commit().expect("it is committed");
+    lines(&database, "SELECT * FROM t FOR UPDATE", &[]);
+    assert!(database.is_open(), "a row is locked");
+}

@@ -73,6 +73,10 @@ fn the_page_names_the_limits_there_are() {
         ("cells of a table", limits.cells_max as u64),
         ("uses of flat files and registries", limits.files_max.into()),
         ("rows of a flat file", limits.file_rows_max as u64),
+        (
+            "bytes of what a visit keeps",
+            limits.saved_bytes_max as u64 >> 20,
+        ),
         ("entries of a registry", files.entries_max as u64),
         ("bytes of a flat file or registry", files.bytes_max >> 20),
     ] {

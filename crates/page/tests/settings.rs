@@ -201,7 +201,7 @@ fn what_is_absent_says_so() {
         "no database",
         "use no files here",
         "use no registries",
-        "persistence is not on",
+        "no visit is kept",
     ] {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }

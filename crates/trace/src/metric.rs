@@ -220,7 +220,7 @@ counters! { of events {
     limit_resident_variables: "Requests refused: their variables were too long for a worker (431).";
     limit_resident_interims: "Interim answers of a worker left out: more than one request may have.";
     limit_resident_unread: "Workers ended: they asked more than they read the replies of.";
-    session_starts: "Visits begun (`session`).";
+    session_starts: "Visits begun (`session`, also of a `page`).";
     session_ends: "Visits that ended with an answer that asked for no other request.";
     session_deaths: "Visits whose program ended unasked.";
     session_stale: "Requests refused: the visit of their handle was over, or there never was one (410).";

@@ -23,12 +23,15 @@ const DATABASE: &str = "shelf.db";
 const FILL: &str = "\
 import sqlite3, sys
 shelf = sqlite3.connect(sys.argv[1])
-shelf.execute('CREATE TABLE tea (id INTEGER PRIMARY KEY, name TEXT NOT NULL,'
+shelf.execute('CREATE TABLE IF NOT EXISTS tea (id INTEGER PRIMARY KEY, name TEXT NOT NULL,'
     ' minutes INTEGER, grams INTEGER)')
-shelf.executemany('INSERT INTO tea (name, minutes, grams) VALUES (?, ?, ?)', [
-    ('assam', 4, 120), ('darjeeling', 3, 80), ('earl grey', 4, 210), ('genmaicha', 2, 45),
-    ('gunpowder', 3, 150), ('lapsang souchong', 4, 30), ('oolong', 3, 95), ('pu-erh', 5, 250),
-    ('rooibos', 7, 300), ('sencha', 2, 60), ('white peony', 5, 40), ('chamomile', 6, 110)])
+shelf.execute('CREATE TABLE IF NOT EXISTS order_line (number INTEGER, tea INTEGER, grams INTEGER)')
+if not shelf.execute('SELECT count(*) FROM tea').fetchone()[0]:
+    shelf.executemany('INSERT INTO tea (name, minutes, grams) VALUES (?, ?, ?)', [
+        ('assam', 4, 120), ('darjeeling', 3, 80), ('earl grey', 4, 210), ('genmaicha', 2, 45),
+        ('gunpowder', 3, 150), ('lapsang souchong', 4, 30), ('oolong', 3, 95),
+        ('pu-erh', 5, 250), ('rooibos', 7, 300), ('sencha', 2, 60), ('white peony', 5, 40),
+        ('chamomile', 6, 110)])
 shelf.commit()
 ";
 
@@ -48,13 +51,10 @@ pub(crate) fn make(example: &Path) -> Result<(), String> {
     compile(example)
 }
 
-/// Makes the database of the pages, unless it is there. Where root serves the example, the server
-/// is somebody else, who may write to it all the same.
+/// Makes of the database of the pages what is missing. Where root serves the example, the server is
+/// somebody else, who may write to it all the same.
 fn fill_shelf(example: &Path) -> Result<(), String> {
     let folder = example.join(PAGES);
-    if folder.join(DATABASE).exists() {
-        return Ok(());
-    }
     let mut python = Command::new("python3");
     python.args(["-c", FILL, DATABASE]).current_dir(&folder);
     match python.status() {

@@ -68,6 +68,8 @@ fn killed_process_and_server_end_visits_for_good_and_a_killed_spawner_ends_none(
     let pid = shop.pid_of(&new);
     // Processes outlive the one that started them.
     send_signal(shop.hob().spawner(), Signal::KILL);
+    // What is handed to one that dies is a 502; from here on it waits for the next one.
+    shop.hob().wait_for("spawner ended");
     shop.begin();
     assert_eq!(shop.pid_of(&new), pid);
 }

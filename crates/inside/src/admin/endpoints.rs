@@ -214,8 +214,8 @@ pub static ENDPOINTS: &[Endpoint] = &[
         path: "/v1/visits/end",
         role: Operate,
         answer: programs::end_visit,
-        text: "Ends a visit of a `session` program, by its `number` as `/v1/status` has it: its \
-               process finishes what it has and ends.",
+        text: "Ends a visit of a `session` program or of a page, by its `number` as `/v1/status` \
+               has it: what it has under way is finished.",
     },
     Endpoint {
         method: Post,

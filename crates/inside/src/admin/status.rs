@@ -107,6 +107,7 @@ pub(super) fn status(admin: &Admin) -> Value {
     })
 }
 
+/// Visits of programs and of pages.
 fn programs(admin: &Admin) -> api::Programs {
     let fleet = &admin.shared.fleet;
     let (workers, workers_max) = fleet.load();

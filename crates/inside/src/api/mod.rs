@@ -38,7 +38,7 @@ pub use hob_server::explain::answer::{
     Explanation, HeaderField, Setting,
 };
 pub use hob_server::handle::resident::told::{Pool, Worker, WorkerRequest};
-pub use hob_server::handle::session::told::{ProgramVisits, ToldVisit};
+pub use hob_server::handle::script::visits::told::{ProgramVisits, ToldVisit};
 pub use hob_server::handle::warm::told::Host;
 pub use logs::{AccessLogs, LogFile, LogLines};
 pub use overview::{

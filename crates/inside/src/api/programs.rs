@@ -4,11 +4,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use hob_server::handle::session::told::ProgramVisits;
 use hob_server::handle::upstream::told::UpstreamReport;
 use hob_server::serve::offers::OfferReport;
 
-use super::{Host, WorkerRequest};
+use super::{Host, ProgramVisits, WorkerRequest};
 
 /// Programs, and what they use.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hob_keeper::acme::CertificateState;
 use hob_server::handle::resident::told::Pool;
-use hob_server::handle::session::told::ProgramVisits;
+use hob_server::handle::script::visits::told::ProgramVisits;
 use hob_server::handle::upstream::told::UpstreamReport;
 use hob_server::handle::warm::told::Host;
 use hob_server::serve::offers::OfferReport;

@@ -126,9 +126,9 @@ pub(crate) trait Services {
     fn rollback(&mut self) -> Result<(), FunctionFault>;
     /// Whether variables last beyond this request.
     fn set_lasting(&mut self, is_lasting: bool);
+    /// The page says how its visit goes on.
+    fn tell_visit(&mut self);
     fn exit(&mut self);
-    /// Whether anything but blanks was printed.
-    fn has_printed(&self) -> bool;
     /// Counts a use of a file or a registry; refused where there were too many.
     fn use_file(&mut self) -> Result<(), FunctionFault>;
     fn file_rows_max(&self) -> usize;

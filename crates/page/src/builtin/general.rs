@@ -181,32 +181,21 @@ pub(super) fn rtvhandle(call: &mut BuiltInCall<'_>) -> Answer {
     Ok(Text::of_macro(handle))
 }
 
-/// Both calls that say how a visit goes on come before any output.
-fn not_late(call: &BuiltInCall<'_>) -> Result<(), FunctionFault> {
-    match call.services.has_printed() {
-        true => Err(FunctionFault::new(
-            8201,
-            "called after output; it comes first in a block",
-        )),
-        false => Ok(()),
-    }
-}
-
 pub(super) fn accept(call: &mut BuiltInCall<'_>) -> Answer {
-    not_late(call)?;
     let seconds = seconds(call, 1)?;
     let handle = call.text(0);
     call.services
         .host()
         .visits
         .accept(handle.bytes(), seconds)?;
+    call.services.tell_visit();
     done()
 }
 
 pub(super) fn terminate(call: &mut BuiltInCall<'_>) -> Answer {
-    not_late(call)?;
-    call.services.commit()?;
     call.services.host().visits.terminate()?;
+    call.services.tell_visit();
+    // The run commits at its end, as any other.
     call.services.set_lasting(false);
     done()
 }

@@ -486,12 +486,12 @@ impl Services for Runner<'_> {
         self.is_lasting = is_lasting;
     }
 
-    fn exit(&mut self) {
-        self.is_exiting = true;
+    fn tell_visit(&mut self) {
+        self.has_told_visit = true;
     }
 
-    fn has_printed(&self) -> bool {
-        self.has_printed
+    fn exit(&mut self) {
+        self.is_exiting = true;
     }
 
     fn use_file(&mut self) -> Result<(), FunctionFault> {

@@ -7,7 +7,7 @@ use crate::fault::PageFaultKind;
 use crate::host::{SinkGone, TraceEvent};
 use crate::value::{Provenance, Text};
 
-use super::runner::{Ran, RunFile, Runner, Stop};
+use super::runner::{Ran, RunFile, Runner, Stop, UNTOLD_VISIT};
 use super::variables::REMOVE_BLANKS;
 
 impl Runner<'_> {
@@ -38,7 +38,7 @@ impl Runner<'_> {
             return Ok(());
         }
         self.expect_header(file)?;
-        self.has_printed = self.has_printed || !bytes.trim_ascii_start().is_empty();
+        self.look_at_visit(file, at, bytes)?;
         let before = self.out.len();
         match self.removes_blanks(file)? && self.html.is_plain_text() {
             true => {
@@ -48,6 +48,18 @@ impl Runner<'_> {
             false => self.html.author(bytes, &mut self.out),
         }
         self.count_output(file, at, before)
+    }
+
+    /// The first byte that is no blank: what becomes of the visit has to be said before it.
+    fn look_at_visit(&mut self, file: &RunFile, at: u32, bytes: &[u8]) -> Ran<()> {
+        if self.has_printed || bytes.trim_ascii_start().is_empty() {
+            return Ok(());
+        }
+        self.has_printed = true;
+        match self.is_lasting && !self.has_told_visit {
+            true => file.stop(at, UNTOLD_VISIT),
+            false => Ok(()),
+        }
     }
 
     /// A value: the author's parts as they are, data as it is safe here.
@@ -69,7 +81,7 @@ impl Runner<'_> {
         provenance: Provenance,
     ) -> Ran<()> {
         self.expect_header(file)?;
-        self.has_printed = self.has_printed || !bytes.trim_ascii_start().is_empty();
+        self.look_at_visit(file, at, bytes)?;
         let before = self.out.len();
         let written = self.html.data(bytes, provenance.marks, &mut self.out);
         if let Err(reason) = written {

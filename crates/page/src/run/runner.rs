@@ -139,6 +139,7 @@ pub(super) struct Runner<'r> {
     /// `DTW_REMOVE_WS` of the initialization file.
     pub(super) removes_blanks: bool,
     pub(super) has_begun: bool,
+    /// Anything but blanks was printed.
     pub(super) has_printed: bool,
     pub(super) used: PageUse,
     /// The step at which the clock is asked again.
@@ -150,6 +151,8 @@ pub(super) struct Runner<'r> {
     pub(super) is_open: bool,
     /// `@DTW_STATIC` was called in this visit.
     pub(super) is_lasting: bool,
+    /// This run has called `@DTW_ACCEPT` or `@DTW_TERMINATE`.
+    pub(super) has_told_visit: bool,
     pub(super) is_exiting: bool,
     /// The block with the wanted name, exactly, is in the macro itself.
     has_exact_block: bool,
@@ -194,6 +197,7 @@ impl<'r> Runner<'r> {
             has_failed: false,
             is_open: false,
             is_lasting: false,
+            has_told_visit: false,
             is_exiting: false,
             has_exact_block: false,
             has_block: false,
@@ -479,12 +483,20 @@ impl<'r> Runner<'r> {
     /// Ends the run: what was written is made last before the last piece leaves.
     fn end(mut self, file: &RunFile) -> Result<RunOutcome, PageFault> {
         if !self.has_block && !self.is_exiting {
-            self.undo();
+            // A visit stays as it was: nothing has run.
+            if !self.is_resumed {
+                self.undo();
+            }
             return Ok(RunOutcome {
                 has_block: false,
                 used: self.used,
                 saved: None,
             });
+        }
+        if self.is_lasting && !self.has_told_visit {
+            self.undo();
+            let message = UNTOLD_VISIT.to_owned();
+            return Err(file.page.fault(0, PageFaultKind::Page, message));
         }
         if self.has_failed {
             self.undo();
@@ -498,7 +510,13 @@ impl<'r> Runner<'r> {
             return Err(file.page.fault(0, PageFaultKind::Page, message));
         }
         let saved = match self.is_lasting {
-            true => Some(self.save()),
+            true => match self.save_bounded(file) {
+                Ok(saved) => Some(saved),
+                Err(fault) => {
+                    self.undo();
+                    return Err(fault);
+                }
+            },
             false => None,
         };
         match self.finish_output(file) {
@@ -512,6 +530,17 @@ impl<'r> Runner<'r> {
         }
     }
 
+    /// What the next request begins with, if it is not too much to be kept.
+    fn save_bounded(&self, file: &RunFile) -> Result<SavedVariables, PageFault> {
+        const LIMIT: &str = "saved_bytes_max";
+        let saved = self.save();
+        if saved.byte_count() > self.settings.limits.saved_bytes_max {
+            let message = format!("variables that the visit keeps have reached the limit {LIMIT}");
+            return Err(file.page.fault(0, PageFaultKind::Limit(LIMIT), message));
+        }
+        Ok(saved)
+    }
+
     fn undo(&mut self) {
         if let Some(database) = self.host.database {
             // The connection is given up if even this fails; the host sees to that.
@@ -521,6 +550,8 @@ impl<'r> Runner<'r> {
     }
 }
 
+pub(super) const UNTOLD_VISIT: &str = "the page lasts (DTW_STATIC), and its block calls neither \
+     DTW_ACCEPT nor DTW_TERMINATE before it prints something";
 pub(super) const NO_INCLUDE_URL: &str =
     "%INCLUDE_URL is not there: a page fetches nothing from other servers";
 /// Steps between two looks at the clock.

@@ -9,12 +9,46 @@ use crate::tree::{Body, Conditional, Page};
 use crate::value::{Table, Text};
 
 use super::runner::{Ran, RunFile, Runner};
-use super::variables::{SlotSource, Stored, Variable};
+use super::variables::{Stored, Variable};
 
 /// Variables of a visit between two requests.
 #[derive(Clone, Debug)]
 pub struct SavedVariables {
-    values: Vec<(Box<str>, Vec<SavedValue>, Option<SavedBody>)>,
+    values: Vec<SavedVariable>,
+    /// A statement ran since the last commit.
+    is_open: bool,
+}
+
+impl SavedVariables {
+    /// About how much memory they take. What stands in the page itself does not count.
+    pub fn byte_count(&self) -> usize {
+        let of_value = |value: &SavedValue| match value {
+            SavedValue::Text(text) => text_bytes(text),
+            SavedValue::Table(table) => {
+                let cells = table.rows.iter().flatten().chain(&table.columns);
+                cells.map(text_bytes).sum()
+            }
+            _ => size_of::<SavedValue>(),
+        };
+        let values = self.values.iter().map(|saved| {
+            let items = saved.items.iter().map(of_value);
+            size_of::<SavedVariable>() + saved.name.len() + items.sum::<usize>()
+        });
+        values.sum()
+    }
+}
+
+fn text_bytes(text: &Text) -> usize {
+    size_of::<Text>() + text.bytes().len()
+}
+
+#[derive(Clone, Debug)]
+struct SavedVariable {
+    name: Box<str>,
+    items: Vec<SavedValue>,
+    separator: Option<SavedBody>,
+    /// No client replaces it.
+    is_protected: bool,
 }
 
 type SavedBody = (Arc<Page>, Body);
@@ -33,29 +67,29 @@ impl Runner<'_> {
     pub(super) fn save(&self) -> SavedVariables {
         let slots = self.variables.all().iter().enumerate();
         let slots = slots.filter(|(_, slot)| !slot.is_transient && !slot.items.is_empty());
-        let values = slots.map(|(index, slot)| {
-            let items = slot.items.iter().filter_map(saved).collect();
-            (
-                self.variables.name(index).into(),
-                items,
-                slot.separator.as_ref().map(saved_body),
-            )
+        let values = slots.map(|(index, slot)| SavedVariable {
+            name: self.variables.name(index).into(),
+            items: slot.items.iter().filter_map(saved).collect(),
+            separator: slot.separator.as_ref().map(saved_body),
+            is_protected: slot.is_protected || slot.items.iter().any(Variable::is_from_elsewhere),
         });
         SavedVariables {
             values: values.collect(),
+            is_open: self.is_open,
         }
     }
 
     pub(super) fn restore(&mut self, saved: &SavedVariables) -> Ran<()> {
         let mut files = RestoredFiles::default();
-        for (name, items, separator) in &saved.values {
-            let Some(slot) = self.variables.slot(name) else {
+        self.is_open = saved.is_open;
+        for saved in &saved.values {
+            let Some(slot) = self.variables.slot(&saved.name) else {
                 continue;
             };
-            let separator = separator.as_ref().map(|body| files.stored(body));
-            let items = items.iter().map(|item| files.variable(item)).collect();
-            let source = SlotSource::Page;
-            self.variables.restore(slot, items, separator, source);
+            let separator = saved.separator.as_ref().map(|body| files.stored(body));
+            let items = saved.items.iter().map(|item| files.variable(item));
+            let items = (items.collect(), separator);
+            self.variables.restore(slot, items, saved.is_protected);
         }
         Ok(())
     }

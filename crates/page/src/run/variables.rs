@@ -40,6 +40,11 @@ impl Variable {
     pub(super) fn text(text: Text) -> Self {
         Self::Text(Rc::new(text))
     }
+
+    /// What comes from elsewhere by its kind, a client does not replace.
+    pub(super) fn is_from_elsewhere(&self) -> bool {
+        matches!(self, Self::Table(_) | Self::Environment | Self::Exec(_))
+    }
 }
 
 /// Who set a variable.
@@ -58,7 +63,7 @@ pub(super) struct Slot {
     /// The separator, if it is a list.
     pub(super) separator: Option<Stored>,
     pub(super) source: SlotSource,
-    is_protected: bool,
+    pub(super) is_protected: bool,
     pub(super) is_transient: bool,
     /// It is being evaluated.
     is_busy: bool,
@@ -154,14 +159,13 @@ impl Variables {
     pub(super) fn restore(
         &mut self,
         slot: usize,
-        items: Vec<Variable>,
-        separator: Option<Stored>,
-        source: SlotSource,
+        (items, separator): (Vec<Variable>, Option<Stored>),
+        is_protected: bool,
     ) {
         let slot = &mut self.slots[slot];
-        slot.items = items;
-        slot.separator = separator;
-        slot.source = source;
+        (slot.items, slot.separator) = (items, separator);
+        slot.source = SlotSource::Page;
+        slot.is_protected = is_protected;
     }
 
     /// Takes what a variable holds, so that a parameter can have its place.
@@ -232,26 +236,16 @@ impl<'r> Runner<'r> {
             file: Rc::clone(file),
             body: Arc::clone(body),
         };
-        // What comes from elsewhere by its kind, a client does not replace.
-        let mut is_ours = kind == DefineKind::Protected;
         let variable = match value {
             DefineValue::Text(body) => Variable::Stored(stored(body)),
             DefineValue::Conditional(conditional) => {
                 Variable::Conditional(Rc::clone(file), Arc::clone(conditional))
             }
-            DefineValue::Table(shape) => {
-                is_ours = true;
-                Variable::Table(Rc::new(RefCell::new(Table::new(*shape))))
-            }
-            DefineValue::Environment => {
-                is_ours = true;
-                Variable::Environment
-            }
-            DefineValue::Exec(body) => {
-                is_ours = true;
-                Variable::Exec(stored(body))
-            }
+            DefineValue::Table(shape) => Variable::Table(Rc::new(RefCell::new(Table::new(*shape)))),
+            DefineValue::Environment => Variable::Environment,
+            DefineValue::Exec(body) => Variable::Exec(stored(body)),
         };
+        let is_ours = kind == DefineKind::Protected || variable.is_from_elsewhere();
         let slot = &mut self.variables.slots[slot];
         slot.is_protected |= kind == DefineKind::Protected;
         slot.is_transient = kind == DefineKind::Transient;

@@ -18,6 +18,10 @@ pub trait Database {
     /// From here on to [`Database::commit`] or [`Database::rollback`] nothing is written: a
     /// statement that would gets the code [`READS_ONLY`].
     fn read_only(&self) -> Result<(), FunctionFault>;
+    /// Whether something was written that would be lost if the connection were given up now.
+    fn is_open(&self) -> bool {
+        true
+    }
     /// Makes what was written last.
     fn commit(&self) -> Result<(), FunctionFault>;
     /// Undoes what was written.

@@ -200,6 +200,10 @@ impl Database for SqliteDatabase {
         Ok(())
     }
 
+    fn is_open(&self) -> bool {
+        self.in_transaction.get()
+    }
+
     fn commit(&self) -> Result<(), FunctionFault> {
         self.reads_only.set(false);
         self.end("COMMIT")

@@ -408,7 +408,11 @@ impl Handler {
 
     /// True when paths of its requests may have handles of visits.
     pub(crate) fn has_handles(&self) -> bool {
-        matches!(self, Handler::Session(_))
+        match self {
+            Handler::Session(_) => true,
+            Handler::Pages(pages) => pages.keeps_visits(),
+            _ => false,
+        }
     }
 
     /// Its files, where it has some.

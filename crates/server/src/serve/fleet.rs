@@ -10,6 +10,7 @@ use hob_http::thread::{Crew, Handle, Thread};
 use hob_machine::usable_memory_bytes;
 use hob_trace::Mutex;
 
+use crate::handle::page::visits::home::PageVisitHome;
 use crate::handle::resident::grow::WorkerStart;
 use crate::handle::resident::pool::{Keep, Pool};
 use crate::handle::session::visit::SessionTable;
@@ -32,10 +33,42 @@ pub struct Fleet {
     crew: OnceLock<Arc<Crew>>,
     /// By name of their program and all its settings.
     pools: Mutex<HashMap<String, RegisteredPool>>,
-    /// Visits, by the same.
-    tables: Mutex<HashMap<String, Weak<SessionTable>>>,
+    /// Visits of programs, by the same.
+    tables: Registered<SessionTable>,
+    /// Visits of pages, by their routes.
+    pub(crate) page_visits: Registered<PageVisitHome>,
     /// Another server has come, and passes on what belongs to visits here.
     keeps_visits: AtomicBool,
+}
+
+/// What outlives a reload as long as somebody uses it, by name.
+pub(crate) struct Registered<T>(Mutex<HashMap<String, Weak<T>>>);
+
+impl<T> Registered<T> {
+    fn new() -> Registered<T> {
+        Registered(Mutex::default())
+    }
+
+    /// The one of this name, or what `make` makes.
+    pub(crate) fn get_or(&self, name: &str, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut all = self.0.lock();
+        all.retain(|_, known| known.strong_count() > 0);
+        if let Some(known) = all.get(name).and_then(Weak::upgrade) {
+            return known;
+        }
+        let made = Arc::new(make());
+        all.insert(name.to_owned(), Arc::downgrade(&made));
+        made
+    }
+
+    /// All of them, by their names.
+    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+        let all = self.0.lock();
+        let mut all: Vec<_> = all.iter().collect();
+        all.sort_by_key(|(name, _)| *name);
+        let all = all.into_iter();
+        all.filter_map(|(_, known)| known.upgrade()).collect()
+    }
 }
 
 /// A pool, and what keeps it.
@@ -78,8 +111,9 @@ impl Fleet {
             memory_bytes: OnceLock::new(),
             crew: OnceLock::new(),
             pools: Mutex::default(),
-            tables: Mutex::default(),
             keeps_visits: AtomicBool::new(false),
+            tables: Registered::new(),
+            page_visits: Registered::new(),
         })
     }
 
@@ -135,24 +169,12 @@ impl Fleet {
         name: &str,
         make: impl FnOnce() -> SessionTable,
     ) -> Arc<SessionTable> {
-        let mut tables = self.tables.lock();
-        tables.retain(|_, known| known.strong_count() > 0);
-        if let Some(table) = tables.get(name).and_then(Weak::upgrade) {
-            return table;
-        }
-        let table = Arc::new(make());
-        tables.insert(name.to_owned(), Arc::downgrade(&table));
-        table
+        self.tables.get_or(name, make)
     }
 
     /// Visits of all programs that have some, by their names.
     pub(crate) fn session_tables(&self) -> Vec<Arc<SessionTable>> {
-        let tables = self.tables.lock();
-        let mut all: Vec<_> = tables.iter().collect();
-        all.sort_by_key(|(name, _)| *name);
-        all.into_iter()
-            .filter_map(|(_, table)| table.upgrade())
-            .collect()
+        self.tables.all()
     }
 
     /// From now on a thread that drains waits for the end of visits, or does so no more.
@@ -163,7 +185,8 @@ impl Fleet {
     /// Visits are to go on that are here, or with another server.
     pub(crate) fn has_visits_to_keep(&self, predecessor: Option<&Predecessor>) -> bool {
         let is_anywhere = || {
-            let has_some = self.session_tables().iter().any(|table| table.has_some());
+            let has_some = self.session_tables().iter().any(|table| table.has_some())
+                || self.page_visits.all().iter().any(|home| home.has_some());
             has_some || predecessor.is_some_and(Predecessor::is_there)
         };
         self.keeps_visits.load(Ordering::Relaxed) && is_anywhere()

@@ -49,6 +49,17 @@ pub struct Predecessor {
     process: OwnedFd,
 }
 
+/// The answer to a request whose visit is not here: `over` where it is not there either.
+pub(crate) fn ask_predecessor(
+    on: &OnRoute<'_>,
+    over: impl FnOnce() -> Response + 'static,
+) -> Answered {
+    match on.desk.shared.predecessor.get() {
+        Some(predecessor) => predecessor.ask(on, over),
+        None => Answered::Ready(over()),
+    }
+}
+
 impl Predecessor {
     /// The one of this process (a pidfd) that listens at the socket whose file this is.
     pub fn new(socket: OwnedFd, process: OwnedFd) -> Predecessor {
@@ -99,13 +110,8 @@ impl Predecessor {
         poll(&mut looked, Some(&Timespec::default())) == Ok(0)
     }
 
-    /// Passes a request on whose visit is not here. `over` makes the answer where it is not there
-    /// either, because that server is gone.
-    pub(crate) fn ask(
-        &self,
-        on: &OnRoute<'_>,
-        over: impl FnOnce() -> Response + 'static,
-    ) -> Answered {
+    /// Passes a request on. `over` makes the answer where that server is gone.
+    fn ask(&self, on: &OnRoute<'_>, over: impl FnOnce() -> Response + 'static) -> Answered {
         let settings = self.settings(route_name(&on.site.name, &on.route.path));
         let proxy = Arc::new(Proxy {
             addresses: self.upstream.settings.texts(),

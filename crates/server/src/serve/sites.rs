@@ -19,6 +19,8 @@ use crate::handle::config::{
 use crate::handle::files::Files;
 use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
+use crate::handle::page::config::PagesSettings;
+use crate::handle::page::visits::home::PageVisitHome;
 use crate::handle::plain;
 use crate::handle::resident::{self, Resident};
 use crate::handle::script::gate::Gate;
@@ -460,6 +462,15 @@ impl<'a> SitesBuildContext<'a> {
     ) -> Result<Arc<Session>, String> {
         let program = self.program(settings.program.program)?;
         session::build::build(settings, (route, pattern), program, self.shared).map(Arc::new)
+    }
+
+    /// Visits of the pages of a route, where it keeps some.
+    pub(crate) fn page_visits(
+        &self,
+        path: &str,
+        settings: &PagesSettings,
+    ) -> Option<Arc<PageVisitHome>> {
+        PageVisitHome::of(path, settings, self.shared)
     }
 
     /// The program that hob runs for the route at this path, if it runs one, and whom the route

@@ -183,6 +183,16 @@ impl PostgresDatabase {
         self.end("COMMIT")
     }
 
+    /// The server gives a transaction a number when it first writes, or locks a row.
+    fn has_written(&self) -> bool {
+        let mut came = OutRow::default();
+        let asked = "SELECT txid_current_if_assigned()";
+        match self.query(asked, &[], true, &mut came) {
+            Ok(_) => came.values != [None],
+            Err(_) => true,
+        }
+    }
+
     fn undone(&self) -> Result<(), FunctionFault> {
         self.is_lost.set(false);
         match self.end("ROLLBACK") {
@@ -257,6 +267,16 @@ impl Database for PostgresDatabase {
     fn read_only(&self) -> Result<(), FunctionFault> {
         self.reads_only.set(true);
         Ok(())
+    }
+
+    fn is_open(&self) -> bool {
+        let session = self.session.borrow();
+        let has_done = session
+            .as_ref()
+            .is_some_and(|session| session.done_count > 0);
+        drop(session);
+        // A connection that broke has something to tell still.
+        self.is_lost.get() || has_done && self.has_written()
     }
 
     fn commit(&self) -> Result<(), FunctionFault> {

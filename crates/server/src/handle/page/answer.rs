@@ -24,6 +24,8 @@ use crate::handle::page::files::{
 use crate::handle::page::output::{Begun, OutputReader, PageBody, PageOutput, RunEnd};
 use crate::handle::page::request::{CopiedEnvironment, RequestEnvironment, is_form};
 use crate::handle::page::run::{SqlRun, WaitingRun};
+use crate::handle::page::threads::PageQueueFull;
+use crate::handle::page::visits::turns::PageVisit;
 use crate::handle::page::{FORM_BYTES_MAX, Pages, request, run};
 use crate::handle::script::body::BodyCollectError;
 use crate::handle::script::fail::broken_body;
@@ -78,7 +80,9 @@ impl AnswersRoute for Pages {
             b"OPTIONS" => return Answered::Ready(plain::options(plain::COMMANDS)),
             other => return Answered::Ready(plain::wrong_method(other, plain::COMMANDS)),
         }
-        let (name, block) = match asked(self, &on.path[on.below..]) {
+        let below = self.page_begin(request, on.path, on.below);
+        let rest = on.path.get(below..).unwrap_or_default();
+        let (name, block) = match asked(self, rest) {
             AskedPage::Block(Invocation { page, block }) => (page, Some(block)),
             AskedPage::Page(page) if is_sql_name(page) => (page, None),
             AskedPage::Page(page) if request.head().method() != b"POST" => (page, None),
@@ -90,6 +94,10 @@ impl AnswersRoute for Pages {
         {
             return Answered::Ready(refuse(request, 403, reason));
         }
+        let visit = match self.asked_visit(on, name) {
+            Ok(visit) => visit,
+            Err(elsewhere) => return elsewhere,
+        };
         let asked = PageAsk {
             pages: Arc::clone(self),
             request: request.clone(),
@@ -100,7 +108,8 @@ impl AnswersRoute for Pages {
             name: name.to_owned(),
             block: block.map(str::to_owned),
             path: on.path.into(),
-            below: on.below,
+            below,
+            visit,
             moment: LookMoment {
                 now_ms: on.desk.now_ms.get(),
                 recheck_ms: on.desk.shared.recheck_ms(),
@@ -115,20 +124,22 @@ impl AnswersRoute for Pages {
 }
 
 /// One request for a page.
-struct PageAsk {
-    pages: Arc<Pages>,
-    request: Request,
-    counters: Arc<ThreadCounters>,
+pub(super) struct PageAsk {
+    pub(super) pages: Arc<Pages>,
+    pub(super) request: Request,
+    pub(super) counters: Arc<ThreadCounters>,
     pool: DiskThreads,
     /// Who calls programs for it, and of which sites.
     desk: Rc<HandlerContext>,
     sites: Arc<Sites>,
-    name: String,
+    pub(super) name: String,
     /// The first one of the page where there is none.
     block: Option<String>,
     /// In normal form, and where it leaves the route.
     path: Box<[u8]>,
     below: usize,
+    /// The visit that it is of, if there is one already.
+    pub(super) visit: Option<Arc<PageVisit>>,
     moment: LookMoment,
 }
 
@@ -162,6 +173,10 @@ impl PageAsk {
                 Err(end) => Answered::Ready(self.failed(&end)),
             };
         }
+        if self.visit.is_some() && self.block.is_some() {
+            // It keeps the page, whatever has become of the file.
+            return self.begin_with(None, form);
+        }
         let found = self
             .pages
             .files
@@ -171,6 +186,25 @@ impl PageAsk {
             Err(FileLookupError::WouldWait) => None,
             Err(error) => return Answered::Ready(self.failed(&RunEnd::NoPage(error))),
         };
+        if file.is_none() && self.block.is_some() && self.pages.keeps_visits() {
+            // Whether the page lasts is known only then.
+            return Answered::Later(Box::pin(self.find_and_begin(form.to_vec())));
+        }
+        self.begin_with(file, form)
+    }
+
+    async fn find_and_begin(self, form: Vec<u8>) -> Response {
+        let file = match self.find().await {
+            Ok(file) => file,
+            Err(response) => return *response,
+        };
+        match self.begin_with(Some(file), &form) {
+            Answered::Ready(response) => response,
+            Answered::Later(later) => later.await,
+        }
+    }
+
+    fn begin_with(self, file: Option<Arc<KnownFile>>, form: &[u8]) -> Answered {
         let Some(block) = self.block.clone() else {
             return self.redirect(file);
         };
@@ -178,6 +212,13 @@ impl PageAsk {
             Ok(told) => told,
             Err(end) => return Answered::Ready(self.failed(&end)),
         };
+        let is_in_visit =
+            || self.visit.is_some() || file.as_ref().is_some_and(|file| file.asks_to_last());
+        if let Some(home) = self.pages.visits.clone()
+            && is_in_visit()
+        {
+            return Answered::Later(Box::pin(self.wait_in_visit(home, told, file, form.len())));
+        }
         let printed = file.as_ref().and_then(|file| {
             let environment = self.environment(form.len());
             run::inline(&self.pages, file, &told, &environment, self.moment)
@@ -219,23 +260,30 @@ impl PageAsk {
     }
 
     async fn find_and_redirect(self) -> Response {
+        match self.find().await {
+            Ok(file) => self.to_first_block(&file),
+            Err(response) => *response,
+        }
+    }
+
+    /// The file, looked for where that may wait.
+    async fn find(&self) -> Result<Arc<KnownFile>, Box<Response>> {
         let (pages, name) = (Arc::clone(&self.pages), self.name.clone());
         let moment = LookMoment {
             may: May::Wait,
             ..self.moment
         };
         let job = move || pages.files.find(&name, FileUse::Page, moment);
-        match self.pool.run(job) {
-            Ok(found) => match found.await {
-                Some(Ok(file)) => self.to_first_block(&file),
-                Some(Err(error)) => self.failed(&RunEnd::NoPage(error)),
-                None => self.failed(&RunEnd::Lost),
-            },
-            Err(_) => {
-                self.counters.disk_refused.add(1);
-                plain::busy()
-            }
-        }
+        let Ok(found) = self.pool.run(job) else {
+            self.counters.disk_refused.add(1);
+            return Err(Box::new(plain::busy()));
+        };
+        let end = match found.await {
+            Some(Ok(file)) => return Ok(file),
+            Some(Err(error)) => RunEnd::NoPage(error),
+            None => RunEnd::Lost,
+        };
+        Err(Box::new(self.failed(&end)))
     }
 
     fn to_first_block(&self, file: &KnownFile) -> Response {
@@ -282,7 +330,7 @@ impl PageAsk {
     }
 
     /// Has a thread run the page that may wait: this file, if it is known.
-    async fn wait(
+    pub(super) async fn wait(
         self,
         told: PageRequest,
         file: Option<Arc<KnownFile>>,
@@ -291,7 +339,6 @@ impl PageAsk {
         let time = self.pages.time();
         let output = PageOutput::new(Instant::now() + time);
         let reader = OutputReader(Arc::clone(&output));
-        let pages = Arc::clone(&self.pages);
         let is_asked_for = match file.as_ref().map(|file| &file.page) {
             Some(Ok(PageSource::Macro(page))) => page.may_ask_environment(),
             _ => !is_sql_name(&self.name),
@@ -312,13 +359,8 @@ impl PageAsk {
         if !self.pages.settings.programs.is_empty() {
             self.serve_calls(&output);
         }
-        let queued = self.pages.threads.run(move |connections| {
-            run::waiting(&pages, &asked, connections, &output);
-        });
-        if queued.is_err() {
-            self.counters.limit_page_queue.add(1);
-            let reason = "limits: page.queue: as many requests as may wait for a run";
-            return refuse(&self.request, 503, reason);
+        if let Err(refusal) = self.queue(asked, output) {
+            return *refusal;
         }
         self.counters.page_waiting.add(1);
         self.request.set_phase(HandlerPhase::Program);
@@ -339,6 +381,7 @@ impl PageAsk {
             Some(Begun::Whole(head, pieces, RunEnd::Done(used))) => {
                 self.whole(&head, pieces, &used)
             }
+            Some(Begun::Whole(_, _, RunEnd::VisitOver)) => self.refuse_stale(),
             Some(Begun::Whole(_, _, end)) => self.failed(&end),
             Some(Begun::Part(head)) => self.part(&head, reader),
             None if reader.has_begun() => {
@@ -348,6 +391,24 @@ impl PageAsk {
             }
             None => self.failed(&RunEnd::Unbegun),
         }
+    }
+
+    /// Has the run wait for a thread, and before that for its turn in a visit.
+    fn queue(&self, asked: WaitingRun, output: Arc<PageOutput>) -> Result<(), Box<Response>> {
+        let queued = match &self.visit {
+            Some(visit) => self.queue_turn(visit, asked, output)?,
+            None => {
+                let pages = Arc::clone(&self.pages);
+                self.pages.threads.run(move |connections| {
+                    run::waiting(&pages, &asked, connections, &output);
+                })
+            }
+        };
+        queued.map_err(|PageQueueFull| {
+            self.counters.limit_page_queue.add(1);
+            let reason = "limits: page.queue: as many requests as may wait for a run";
+            Box::new(refuse(&self.request, 503, reason))
+        })
     }
 
     /// How the page's statements are run, where it is statements.

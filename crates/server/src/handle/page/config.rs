@@ -16,9 +16,11 @@ use crate::handle::config::program::Programs;
 use crate::handle::config::tree::Section;
 use crate::handle::config::{Config, ConfigSources, Faults, PathStatus, Route, Spot};
 use crate::handle::page::Pages;
-use crate::handle::page::keys::{DATABASE, PAGE, escape_mode};
+use crate::handle::page::keys::{DATABASE, PAGE, VISITOR_QUEUE, escape_mode};
 use crate::handle::page::program::{self, CalledProgram};
+use crate::handle::page::visits::home::PageVisitSettings;
 use crate::handle::script::build::half_close;
+use crate::handle::script::visits::config::VisitSettings;
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
@@ -58,6 +60,8 @@ pub struct PagesSettings {
     pub time: Duration,
     /// What is wrong is shown to clients.
     pub is_dev: bool,
+    /// How pages keep visits, where they do.
+    pub session: Option<PageVisitSettings>,
 }
 
 /// Where a database is.
@@ -163,6 +167,7 @@ impl Configured for Pages {
             queue: section.number("queue"),
             time: section.time("time"),
             is_dev: section.flag("dev"),
+            session: read_session(section, on, faults),
         };
         let spots = PagesSpots {
             dir: section.spot("dir"),
@@ -181,7 +186,7 @@ impl Configured for Pages {
         route: &Route,
         _: &Pattern,
     ) -> Result<Arc<Pages>, String> {
-        Pages::new(settings, half_close(route), around).map(Arc::new)
+        Pages::new(settings, (&route.path, half_close(route)), around).map(Arc::new)
     }
 
     fn check(
@@ -247,6 +252,20 @@ impl Configured for Pages {
     fn runs(settings: &PagesSettings) -> String {
         settings.dir.display().to_string()
     }
+}
+
+/// How pages keep visits.
+fn read_session(
+    section: &Section,
+    on: &OnSection<'_>,
+    faults: &mut Faults<'_>,
+) -> Option<PageVisitSettings> {
+    let session = section.section("session")?;
+    let queue = session.inner("queue", &VISITOR_QUEUE, |queue| queue.number("max"));
+    Some(PageVisitSettings {
+        visits: VisitSettings::read(session, on, faults),
+        queue,
+    })
 }
 
 /// The database of a route.

@@ -25,9 +25,9 @@ pub(super) struct ThreadDatabases {
 }
 
 /// A connection that is open.
-struct OpenDatabase {
+pub(super) struct OpenDatabase {
     settings: DatabaseSettings,
-    database: Box<dyn Database>,
+    database: Box<dyn Database + Send>,
     /// The file it has open: device and inode.
     file: (u64, u64),
     /// Something was asked in this run.
@@ -85,6 +85,39 @@ impl ThreadDatabases {
         });
     }
 
+    /// Those that a visit kept, for its run: they are found before the thread's own.
+    pub(super) fn put(&self, kept: Vec<OpenDatabase>) {
+        let mut open = self.open.borrow_mut();
+        for one in kept {
+            one.is_used.set(true);
+            open.insert(0, Rc::new(one));
+        }
+    }
+
+    /// Those of this run that have an open transaction, for a visit.
+    pub(super) fn take_open(&self) -> Vec<OpenDatabase> {
+        let mut open = self.open.borrow_mut();
+        let (kept, others) = std::mem::take(&mut *open)
+            .into_iter()
+            .partition(|one| one.is_used.get() && one.database.is_open());
+        *open = others;
+        let kept: Vec<Rc<OpenDatabase>> = kept;
+        kept.into_iter().filter_map(Rc::into_inner).collect()
+    }
+
+    /// One for each database is enough: of a visit's and the thread's own, one goes.
+    pub(super) fn close_spare(&self) {
+        let mut open = self.open.borrow_mut();
+        let mut at = 1;
+        while at < open.len() {
+            let (before, rest) = open.split_at(at);
+            match before.iter().any(|one| one.settings == rest[0].settings) {
+                true => drop(open.remove(at)),
+                false => at += 1,
+            }
+        }
+    }
+
     /// What was asked of any of them ends so.
     fn end_all(
         &self,
@@ -97,7 +130,7 @@ impl ThreadDatabases {
 }
 
 /// Connects to a database, or opens its file.
-fn open(settings: &DatabaseSettings) -> Result<Box<dyn Database>, FunctionFault> {
+fn open(settings: &DatabaseSettings) -> Result<Box<dyn Database + Send>, FunctionFault> {
     let is_over = Box::new(|| current_is_over().is_some());
     let url = match &settings.place {
         DatabasePlace::File(file) => {

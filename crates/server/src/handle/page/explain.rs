@@ -19,7 +19,9 @@ impl ExplainsRoute for Pages {
             b"OPTIONS" => return plain::options(plain::COMMANDS),
             other => return plain::wrong_method(other, plain::COMMANDS),
         }
-        let (name, block) = match asked(self, &on.path[on.below..]) {
+        let below = self.page_begin(on.way.request, on.path, on.below);
+        let rest = on.path.get(below..).unwrap_or_default();
+        let (name, block) = match asked(self, rest) {
             AskedPage::Block(invocation) => (invocation.page, invocation.block),
             AskedPage::Page(page) => (page, ""),
             AskedPage::Nothing => return plain::error(404),
@@ -37,6 +39,10 @@ impl ExplainsRoute for Pages {
                 let entries = page.entries().join(", ");
                 told.notes
                     .push(format!("blocks that stand in the page itself: {entries}"));
+                if self.keeps_visits() && page.asks_to_last() {
+                    told.notes
+                        .push("the page lasts over the requests of a visitor".to_owned());
+                }
             }
         }
         if found.waits.load(Ordering::Relaxed) {
@@ -49,8 +55,8 @@ impl ExplainsRoute for Pages {
             file: dir,
             dir: String::new(),
             parts: Some((
-                shown(&on.path[..on.below.saturating_sub(1)]),
-                shown(&on.path[on.below.saturating_sub(1)..]),
+                shown(&on.path[..below.saturating_sub(1)]),
+                shown(&on.path[below.saturating_sub(1)..]),
             )),
         });
         Response::new(0, Fields::new(), Body::Empty)

@@ -9,6 +9,7 @@ use crate::handle::page::Pages;
 use crate::handle::page::files::FileLookupError;
 use crate::handle::page::output::RunEnd;
 use crate::handle::script::fail::explain_page;
+use crate::handle::script::visits::refuse as refuse_visit;
 use crate::handle::{html, plain, script};
 
 /// The key that has clients told what is wrong.
@@ -71,6 +72,7 @@ impl PageFailure {
                 "limits: page.time: no thread was free in time",
                 String::new(),
             ),
+            RunEnd::VisitOver => failure(410, Fault::Client, refuse_visit::STALE, String::new()),
             RunEnd::Lost => failure(500, Fault::Server, "the page's run is lost", String::new()),
         })
     }
@@ -96,6 +98,7 @@ pub(super) fn note(request: &Request, counters: &ThreadCounters, end: &RunEnd) {
     script::fail::note(request, failure.fault, failure.reason);
     match end {
         RunEnd::Unbegun => counters.limit_page_time.add(1),
+        RunEnd::VisitOver => counters.session_stale.add(1),
         RunEnd::Fault(fault) => match fault.kind {
             PageFaultKind::Limit("time") => counters.limit_page_time.add(1),
             PageFaultKind::Limit(_) => counters.limit_page_use.add(1),

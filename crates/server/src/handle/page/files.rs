@@ -55,6 +55,13 @@ pub(super) struct KnownFile {
     pub(super) waits: AtomicBool,
 }
 
+impl KnownFile {
+    /// It is a page for visits that last.
+    pub(super) fn asks_to_last(&self) -> bool {
+        matches!(&self.page, Ok(PageSource::Macro(page)) if page.asks_to_last())
+    }
+}
+
 /// Why there is no such file.
 #[derive(Debug)]
 pub(super) enum FileLookupError {

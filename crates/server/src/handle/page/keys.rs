@@ -6,10 +6,11 @@ use hob_page::escape::EscapeMode;
 
 use crate::handle::config::key::Preset::{Nothing, Required};
 use crate::handle::config::key::ValueType::{
-    Flag, Integer, Path, Size, Tables, Text, Texts, Time, Word,
+    Flag, Integer, OrFlag, Path, Size, Table, Tables, Text, Texts, Time, Word,
 };
-use crate::handle::config::key::{Preset, SchemaKey, SchemaTable};
+use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, joined};
 use crate::handle::config::schema::{KIB, MIB};
+use crate::handle::script::visits::keys::{QUEUE_MAX, VISIT_KEYS};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -123,10 +124,35 @@ pub(crate) static PAGE: SchemaTable = SchemaTable {
         )
         .example("\"5s\"")
         .aka(&["timeout"]),
+        SchemaKey::new("session", OrFlag("handle", &SESSION), Nothing("")).example("true"),
         SchemaKey::new("dev", Flag, Preset::Flag(false))
             .says("What is wrong with a page is shown to whoever asked for it.")
             .example("true"),
     ],
+};
+
+/// `[site.route.page.session]`
+pub(crate) static SESSION: SchemaTable = SchemaTable {
+    name: "session",
+    header: "`session` of `page`",
+    text: "Pages that call `@DTW_STATIC` last over several requests of a visitor: they keep their \
+           variables, and what was written but not committed, until they call `@DTW_TERMINATE` or \
+           the visitor does not come back, which undoes it. A plain string is `handle`; `true` is \
+           a table without keys.",
+    base: None,
+    keys: &joined::<{ VISIT_KEYS.len() + 1 }>(&[
+        VISIT_KEYS,
+        &[SchemaKey::new("queue", Table(&VISITOR_QUEUE), Nothing(""))],
+    ]),
+};
+
+/// `[site.route.page.session.queue]`
+pub(crate) static VISITOR_QUEUE: SchemaTable = SchemaTable {
+    name: "queue",
+    header: "`queue` of `session` of `page`",
+    text: "Requests of one visitor that wait for the one before; `time` counts that too.",
+    base: None,
+    keys: &[QUEUE_MAX],
 };
 
 const ENDINGS: &[&str] = &[".page", ".sql", ".d2w", ".mac", ".ndm", ".dtw", ".mbr"];

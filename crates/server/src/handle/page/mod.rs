@@ -18,6 +18,7 @@
 //! - `request` what a page is told of its request
 //! - `run` runs a page here or there, `threads` the threads that may wait, `database` their
 //!   connections, `output` what a run prints on its way to the client
+//! - `visits` what is kept of a page that lasts over several requests
 //! - `program` programs that pages may call, `calls` how they are called
 //! - `keys` its keys, `config` what they say
 
@@ -35,6 +36,7 @@ mod program;
 mod request;
 mod run;
 mod threads;
+pub mod visits;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -48,6 +50,7 @@ use crate::handle::page::config::PagesSettings;
 use crate::handle::page::files::PageFiles;
 use crate::handle::page::flat::PageFlatFiles;
 use crate::handle::page::threads::PageThreads;
+use crate::handle::page::visits::home::PageVisitHome;
 use crate::serve::sites::SitesBuildContext;
 
 /// Largest form that a page takes, in bytes.
@@ -69,6 +72,10 @@ pub struct Pages {
     /// How pages are run there, and here.
     waiting: PageSettings,
     inline: PageSettings,
+    /// Visits that last, where they are kept.
+    visits: Option<Arc<PageVisitHome>>,
+    /// The route's path.
+    path: String,
     /// What it means for a run that its client has sent everything.
     half_close: HalfClose,
 }
@@ -76,7 +83,7 @@ pub struct Pages {
 impl Pages {
     fn new(
         settings: &PagesSettings,
-        half_close: HalfClose,
+        (path, half_close): (&str, HalfClose),
         around: &mut SitesBuildContext<'_>,
     ) -> Result<Pages, String> {
         let ini = read_ini(settings)?;
@@ -97,10 +104,17 @@ impl Pages {
             settings: Arc::new(settings.clone()),
             files,
             flat,
+            visits: around.page_visits(path, settings),
+            path: path.to_owned(),
             waiting,
             inline,
             half_close,
         })
+    }
+
+    /// Paths of its requests may have handles.
+    pub(crate) fn keeps_visits(&self) -> bool {
+        self.visits.is_some()
     }
 
     /// How long a run may take, with waiting.

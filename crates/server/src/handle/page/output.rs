@@ -52,6 +52,8 @@ pub(super) enum RunEnd {
     NoPage(FileLookupError),
     /// It was ended, or ended itself.
     Fault(PageFault),
+    /// Its visit was over before its turn came.
+    VisitOver,
     /// Its time was up before a thread was free.
     Unbegun,
     /// The thread is gone.
@@ -63,6 +65,8 @@ pub(super) struct PageOutput {
     state: Mutex<OutputState>,
     /// Nobody wants it any more.
     is_left: AtomicBool,
+    /// It goes on though its client has left.
+    outlasts_client: AtomicBool,
     /// When the run has to end.
     pub(super) deadline: Instant,
     /// Where it asks for programs.
@@ -108,6 +112,7 @@ impl PageOutput {
         Arc::new(PageOutput {
             state: Mutex::default(),
             is_left: AtomicBool::new(false),
+            outlasts_client: AtomicBool::new(false),
             deadline,
             calls: Arc::default(),
         })
@@ -115,7 +120,8 @@ impl PageOutput {
 
     /// Why the run has to end now, if it has to.
     pub(super) fn is_over(&self) -> Option<&'static str> {
-        if self.is_left.load(Ordering::Relaxed) {
+        let is_left = self.is_left.load(Ordering::Relaxed);
+        if is_left && !self.outlasts_client.load(Ordering::Relaxed) {
             return Some("its client has left");
         }
         (Instant::now() >= self.deadline).then_some("it takes longer than `time`")
@@ -123,8 +129,18 @@ impl PageOutput {
 
     /// The run is about to begin. False where nobody wants it any more.
     pub(super) fn begin(&self) -> bool {
-        self.state.lock().has_begun = true;
-        self.is_over().is_none()
+        let mut state = self.state.lock();
+        state.has_begun = self.is_over().is_none();
+        state.has_begun
+    }
+
+    /// The same for a run that is finished though its client leaves.
+    pub(super) fn begin_lasting(&self) -> bool {
+        let mut state = self.state.lock();
+        state.has_begun = self.is_over().is_none();
+        self.outlasts_client
+            .store(state.has_begun, Ordering::Relaxed);
+        state.has_begun
     }
 
     pub(super) fn end(&self, end: RunEnd, events: Vec<String>) {
@@ -175,7 +191,9 @@ impl Sink for RunSink<'_> {
 
     fn piece(&mut self, bytes: &mut Vec<u8>) -> Result<(), SinkGone> {
         if self.0.is_left.load(Ordering::Relaxed) {
-            return Err(SinkGone);
+            bytes.clear();
+            let goes_on = self.0.outlasts_client.load(Ordering::Relaxed);
+            return if goes_on { Ok(()) } else { Err(SinkGone) };
         }
         self.0.push(std::mem::take(bytes)).map_err(|error| {
             hob_trace::warn_seldom!(%error, "the file of a page's output cannot be written");
@@ -189,8 +207,13 @@ pub(super) struct OutputReader(pub(super) Arc<PageOutput>);
 
 impl Drop for OutputReader {
     fn drop(&mut self) {
+        // Whether the run begins, and outlasts this, is settled under the lock.
+        let state = self.0.state.lock();
         self.0.is_left.store(true, Ordering::Relaxed);
-        self.0.calls.close();
+        drop(state);
+        if !self.0.outlasts_client.load(Ordering::Relaxed) {
+            self.0.calls.close();
+        }
     }
 }
 

@@ -4,17 +4,19 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hob_page::fault::{FunctionFault, PageFault, PageFaultKind};
 use hob_page::host::{
-    Absent, CivilTime, Host, PageClock, PageEnvironment, PageHead, PagePrograms, Sink, SinkGone,
-    Trace, TraceEvent,
+    Absent, CivilTime, Host, PageClock, PageEnvironment, PageHead, PagePrograms, PageVisits, Sink,
+    SinkGone, Sources, Trace, TraceEvent,
 };
 use hob_page::limits::PageUse;
 use hob_page::request::PageRequest;
+use hob_page::run::{RunOutcome, SavedVariables};
 use hob_page::sql::{Database, DatabaseName, RowSink, RunDone, Statement};
-use hob_page::sql_page::{self, SqlPageEnd, SqlPageFormat, SqlPageRequest};
+use hob_page::sql_page::{self, SqlPage, SqlPageEnd, SqlPageFormat, SqlPageRequest};
+use hob_page::tree::Page;
 
 use crate::handle::files::open::May;
 use crate::handle::page::Pages;
@@ -26,6 +28,9 @@ use crate::handle::page::files::{
 use crate::handle::page::flat::UnaskedFiles;
 use crate::handle::page::output::{PageOutput, RunEnd, RunSink};
 use crate::handle::page::request::{CopiedEnvironment, RequestEnvironment};
+use crate::handle::page::visits::clock::VisitEnd;
+use crate::handle::page::visits::run::{RunVisit, VisitSources};
+use crate::handle::page::visits::turns::{IncludedPages, KeptPage, PageVisit, TurnDone};
 use crate::local_time;
 
 /// Style of pages that are statements.
@@ -144,15 +149,42 @@ pub(super) fn waiting(
     if !output.begin() {
         return output.end(RunEnd::Unbegun, Vec::new());
     }
-    let lost = EndsOutput(output);
-    CURRENT.set(Some(Arc::clone(output)));
-    let mut events = RunEvents::default();
-    let trace = asked.is_watched.then_some(&mut events);
-    let end = run_found(pages, asked, connections, output, trace);
-    CURRENT.set(None);
-    connections.end_run();
-    std::mem::forget(lost);
-    output.end(end, events.0);
+    let run = ThreadRun {
+        pages,
+        asked,
+        connections,
+        output,
+    };
+    let (end, events) = run.under_way(|trace| run.found_page(trace));
+    output.end(end, events);
+}
+
+/// Runs a page of a visit, whose turn it is.
+pub(super) fn turn(
+    pages: &Pages,
+    asked: &WaitingRun,
+    (visit, kept): (&PageVisit, Option<KeptPage>),
+    connections: &ThreadDatabases,
+    output: &Arc<PageOutput>,
+) -> TurnDone {
+    let run = ThreadRun {
+        pages,
+        asked,
+        connections,
+        output,
+    };
+    let (ran, events) = run.under_way(|trace| run.visit_page(visit, kept, trace));
+    connections.close_spare();
+    let (end, keeps) = ran;
+    TurnDone { keeps, end, events }
+}
+
+/// A run on a thread that may wait.
+struct ThreadRun<'a> {
+    pages: &'a Pages,
+    asked: &'a WaitingRun,
+    connections: &'a ThreadDatabases,
+    output: &'a Arc<PageOutput>,
 }
 
 /// Tells that the run is lost, where a panic ended it.
@@ -165,81 +197,177 @@ impl Drop for EndsOutput<'_> {
     }
 }
 
-fn run_found(
-    pages: &Pages,
-    asked: &WaitingRun,
-    connections: &ThreadDatabases,
-    output: &Arc<PageOutput>,
-    trace: Option<&mut RunEvents>,
-) -> RunEnd {
-    let moment = LookMoment {
-        may: May::Wait,
-        ..asked.moment
-    };
-    let found = match &asked.file {
-        Some(file) => Ok(Arc::clone(file)),
-        None => pages.files.find(&asked.name, FileUse::Page, moment),
-    };
-    let source = match found {
-        Ok(found) => found.page.clone(),
-        Err(error) => return RunEnd::NoPage(error),
-    };
-    let database = RunDatabases {
-        settings: &pages.settings,
-        connections,
-        reads_only: Cell::new(false),
-    };
-    let clock = RunClock(Instant::now());
-    let trace = trace.map(|events| events as &mut dyn Trace);
-    let request = &asked.request;
-    match (source, &asked.sql) {
-        (Err(fault), _) => RunEnd::Fault(fault),
-        (Ok(PageSource::Sql(page)), Some(sql)) => {
-            database.reads_only.set(sql.reads_only);
-            let request = SqlPageRequest {
-                fields: &request.fields,
-                query: &sql.query,
-                format: sql.format,
-                style: STYLE,
-                limits: &pages.waiting.limits,
-            };
-            let mut sink = RunSink(output);
-            match sql_page::run(&page, request, &database, &clock, &mut sink, trace) {
-                Ok(SqlPageEnd::Done(used)) => RunEnd::Done(used),
-                Ok(SqlPageEnd::Writes) => RunEnd::Writes,
-                Err(fault) => RunEnd::Fault(fault),
-            }
+impl ThreadRun<'_> {
+    /// Does this as the run of its thread. Returns what happened, too, for who watches.
+    fn under_way<T>(&self, act: impl FnOnce(Option<&mut RunEvents>) -> T) -> (T, Vec<String>) {
+        let lost = EndsOutput(self.output);
+        CURRENT.set(Some(Arc::clone(self.output)));
+        let mut events = RunEvents::default();
+        let done = act(self.asked.is_watched.then_some(&mut events));
+        CURRENT.set(None);
+        self.connections.end_run();
+        std::mem::forget(lost);
+        (done, events.0)
+    }
+
+    fn moment(&self) -> LookMoment {
+        LookMoment {
+            may: May::Wait,
+            ..self.asked.moment
         }
-        (Ok(PageSource::Macro(page)), None) => {
-            let sources = RunFiles {
-                files: &pages.files,
-                moment,
-                would_wait: Cell::new(false),
-            };
-            let programs = RunPrograms {
-                settings: &pages.settings,
-                calls: &output.calls,
-            };
-            let host = Host {
-                files: &pages.flat,
-                registries: &pages.flat,
-                ..host(&asked.environment, &sources, &database, &programs, &clock)
-            };
-            let mut sink = RunSink(output);
-            match hob_page::run::run(&page, request, &pages.waiting, None, host, &mut sink, trace) {
-                Ok(outcome) if outcome.has_block => RunEnd::Done(outcome.used),
-                Ok(_) => RunEnd::NoBlock,
-                Err(fault) => RunEnd::Fault(fault),
-            }
+    }
+
+    fn files(&self) -> RunFiles<'_> {
+        RunFiles {
+            files: &self.pages.files,
+            moment: self.moment(),
+            would_wait: Cell::new(false),
         }
-        (Ok(_), _) => RunEnd::NoPage(FileLookupError::Missing),
+    }
+
+    fn databases(&self) -> RunDatabases<'_> {
+        RunDatabases {
+            settings: &self.pages.settings,
+            connections: self.connections,
+            reads_only: Cell::new(false),
+        }
+    }
+
+    /// The page as it is now.
+    fn source(&self) -> Result<PageSource, RunEnd> {
+        let found = match &self.asked.file {
+            Some(file) => Ok(Arc::clone(file)),
+            None => {
+                let name = &self.asked.name;
+                self.pages.files.find(name, FileUse::Page, self.moment())
+            }
+        };
+        let page = found.map_err(RunEnd::NoPage)?.page.clone();
+        page.map_err(RunEnd::Fault)
+    }
+
+    fn found_page(&self, trace: Option<&mut RunEvents>) -> RunEnd {
+        match (self.source(), &self.asked.sql) {
+            (Err(end), _) => end,
+            (Ok(PageSource::Sql(page)), Some(sql)) => self.sql_page(&page, sql, trace),
+            (Ok(PageSource::Macro(page)), None) => {
+                match self.macro_page(&page, &self.files(), &Absent, None, trace) {
+                    Ok(outcome) if outcome.has_block => RunEnd::Done(outcome.used),
+                    Ok(_) => RunEnd::NoBlock,
+                    Err(fault) => RunEnd::Fault(fault),
+                }
+            }
+            (Ok(_), _) => RunEnd::NoPage(FileLookupError::Missing),
+        }
+    }
+
+    fn sql_page(&self, page: &SqlPage, sql: &SqlRun, trace: Option<&mut RunEvents>) -> RunEnd {
+        let database = self.databases();
+        database.reads_only.set(sql.reads_only);
+        let request = SqlPageRequest {
+            fields: &self.asked.request.fields,
+            query: &sql.query,
+            format: sql.format,
+            style: STYLE,
+            limits: &self.pages.waiting.limits,
+        };
+        let clock = RunClock(Instant::now());
+        let mut sink = RunSink(self.output);
+        match sql_page::run(
+            page,
+            request,
+            &database,
+            &clock,
+            &mut sink,
+            trace.map(as_trace),
+        ) {
+            Ok(SqlPageEnd::Done(used)) => RunEnd::Done(used),
+            Ok(SqlPageEnd::Writes) => RunEnd::Writes,
+            Err(fault) => RunEnd::Fault(fault),
+        }
+    }
+
+    /// Runs a page of the macro language, with what its visit kept.
+    fn macro_page(
+        &self,
+        page: &Arc<Page>,
+        sources: &dyn Sources,
+        visits: &dyn PageVisits,
+        saved: Option<&SavedVariables>,
+        trace: Option<&mut RunEvents>,
+    ) -> Result<RunOutcome, PageFault> {
+        let database = self.databases();
+        let programs = RunPrograms {
+            settings: &self.pages.settings,
+            calls: &self.output.calls,
+        };
+        let clock = RunClock(Instant::now());
+        let environment = &self.asked.environment;
+        let host = Host {
+            files: &self.pages.flat,
+            registries: &self.pages.flat,
+            visits,
+            ..host(environment, sources, &database, &programs, &clock)
+        };
+        let (request, settings) = (&self.asked.request, &self.pages.waiting);
+        let mut sink = RunSink(self.output);
+        let trace = trace.map(as_trace);
+        hob_page::run::run(page, request, settings, saved, host, &mut sink, trace)
+    }
+
+    /// Runs a page in its visit. Returns what the next request begins with, and how long that is
+    /// waited for; or why there is none.
+    fn visit_page(
+        &self,
+        visit: &PageVisit,
+        kept: Option<KeptPage>,
+        trace: Option<&mut RunEvents>,
+    ) -> (RunEnd, Result<(KeptPage, Duration), VisitEnd>) {
+        let told = RunVisit::new(visit, kept.as_ref());
+        let (page, included, saved) = match kept {
+            Some(kept) => {
+                self.connections.put(kept.databases);
+                (kept.page, kept.included, Some(kept.variables))
+            }
+            None => match self.source() {
+                Ok(PageSource::Macro(page)) => (page, IncludedPages::default(), None),
+                Ok(PageSource::Sql(_)) => return (RunEnd::NoBlock, Err(VisitEnd::Unkept)),
+                Err(end) => return (end, Err(VisitEnd::Unkept)),
+            },
+        };
+        let sources = VisitSources {
+            of: &self.files(),
+            included: RefCell::new(included),
+        };
+        let (end, next) = match self.macro_page(&page, &sources, &told, saved.as_ref(), trace) {
+            Err(fault) => (RunEnd::Fault(fault), Err(told.failed())),
+            Ok(outcome) if outcome.has_block => {
+                (RunEnd::Done(outcome.used), told.next(outcome.saved))
+            }
+            // The visit is as it was.
+            Ok(_) => {
+                let same = saved.map(|saved| (saved, visit.shown().wait));
+                (RunEnd::NoBlock, same.ok_or(VisitEnd::Unkept))
+            }
+        };
+        let keeps = next.map(|(variables, wait)| {
+            let kept = KeptPage {
+                page,
+                included: sources.included.into_inner(),
+                variables,
+                databases: self.connections.take_open(),
+                wait: told.static_wait(),
+            };
+            (kept, wait)
+        });
+        (end, keeps)
     }
 }
 
 /// What a run has.
 fn host<'h>(
     environment: &'h dyn PageEnvironment,
-    sources: &'h RunFiles<'h>,
+    sources: &'h dyn Sources,
     database: &'h dyn Database,
     programs: &'h dyn PagePrograms,
     clock: &'h RunClock,
@@ -325,6 +453,10 @@ impl PageClock for RunClock {
 /// What happened in a run, for who watches.
 #[derive(Default)]
 struct RunEvents(Vec<String>);
+
+fn as_trace(events: &mut RunEvents) -> &mut dyn Trace {
+    events
+}
 
 impl Trace for RunEvents {
     fn event(&mut self, event: TraceEvent<'_>) {

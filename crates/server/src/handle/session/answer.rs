@@ -9,15 +9,18 @@ use hob_trace::metric::ThreadCounters;
 
 use crate::handle::resident::answer::{OwnVariables, ResidentRequest, answer, refuse_method};
 use crate::handle::resident::bound::{BoundTo, PoolBond};
+use crate::handle::script::fail::note;
 use crate::handle::script::visits::carrier::Carried;
 use crate::handle::script::visits::handle::{UnfitHandle, VisitHandle};
+use crate::handle::script::visits::refuse;
 use crate::handle::script::visits::said::VisitSaid;
-use crate::handle::script::visits::table::{KeepsVisit, Opened, VisitRefused};
+use crate::handle::script::visits::table::{KeepsVisit, Opened};
 use crate::handle::session::Session;
 use crate::handle::session::config::Duplicate;
 use crate::handle::session::visit::{SessionVisit, VisitProcess};
 use crate::handle::{AnswersRoute, plain};
 use crate::serve::context::OnRoute;
+use crate::serve::predecessor::ask_predecessor;
 
 /// The variable that has the visit's handle.
 const HANDLE: &[u8] = b"HTSession";
@@ -46,19 +49,14 @@ impl AnswersRoute for Session {
         let (path, below) = (on.path, on.below);
         match self.carriers.find(on.request, path, below) {
             Carried::Nothing => self.open(on),
-            Carried::Differs => {
-                Answered::Ready(self.refuse_stale(on.request, &on.desk.counters, DIFFER))
-            }
+            Carried::Differs => Answered::Ready(self.refuse_stale(on, refuse::DIFFER)()),
             Carried::Handle { text, below } => match self.table.find(text, on.desk.now_ms.get()) {
                 Some(visit) => self.ask(on, visit, below, false),
-                None => self.ask_predecessor(on),
+                None => ask_predecessor(on, self.refuse_stale(on, refuse::STALE)),
             },
         }
     }
 }
-
-const STALE: &str = "the visit is over, or there never was one of this handle";
-const DIFFER: &str = "the handles in path and cookie are not one";
 
 impl Session {
     /// A new visit.
@@ -87,7 +85,7 @@ impl Session {
                 }
                 self.ask(on, visit, on.below, true)
             }
-            Err(refused) => Answered::Ready(refuse_new(on, refused)),
+            Err(refused) => Answered::Ready(refuse::new(on.request, &desk.counters, refused)),
         }
     }
 
@@ -122,39 +120,17 @@ impl Session {
         answer(ask, on.path, below, move |response| finish.dress(response))
     }
 
-    /// No such visit here: the server before this one may have it.
-    fn ask_predecessor(self: &Arc<Session>, on: &OnRoute<'_>) -> Answered {
+    /// What says that there is no such visit.
+    fn refuse_stale(
+        self: &Arc<Session>,
+        on: &OnRoute<'_>,
+        reason: &'static str,
+    ) -> impl FnOnce() -> Response + 'static {
         let (session, request) = (Arc::clone(self), on.request.clone());
         let counters = Arc::clone(&on.desk.counters);
-        let over = move || session.refuse_stale(&request, &counters, STALE);
-        match on.desk.shared.predecessor.get() {
-            Some(predecessor) => predecessor.ask(on, over),
-            None => Answered::Ready(over()),
-        }
-    }
-
-    /// No such visit: never a new one, and told alike whatever there was.
-    fn refuse_stale(
-        &self,
-        request: &Request,
-        counters: &ThreadCounters,
-        reason: &'static str,
-    ) -> Response {
-        counters.session_stale.add(1);
-        note(request, Fault::Client, reason);
-        let mut response = match &self.settings.stale {
-            Some(target) => plain::redirect(303, target.as_bytes()),
-            None => plain::error(410),
-        };
-        self.clear_cookie(&mut response);
-        response
-    }
-
-    /// The client is not to send a handle again that is over.
-    fn clear_cookie(&self, response: &mut Response) {
-        if let Some(name) = &self.carriers.cookie {
-            let field = format!("{name}=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax");
-            response.fields_mut().add(b"Set-Cookie", field.as_bytes());
+        move || {
+            let visits = &session.settings.visits;
+            refuse::stale(visits, &session.carriers, (&request, &counters), reason)
         }
     }
 }
@@ -168,42 +144,27 @@ impl VisitAnswer {
         }
         match &said.keeps {
             None if response.status() == 410 && response.is_stand_in => {
-                self.session.clear_cookie(&mut response);
+                self.session.carriers.clear_cookie(&mut response);
             }
             None if self.visit.is_there() => {}
             None => {
                 self.counters.session_ends.add(1);
-                self.session.clear_cookie(&mut response);
+                self.session.carriers.clear_cookie(&mut response);
             }
             Some(Ok(handle)) if self.visit.has(handle) => {
-                self.keep(handle, &mut response);
+                self.session
+                    .carriers
+                    .keep(handle, &self.request, &mut response);
             }
             Some(keeps) => {
                 self.counters.session_handles_refused.add(1);
                 note(&self.request, Fault::Script, reason_of(keeps));
                 response = plain::error(502);
-                self.session.clear_cookie(&mut response);
+                self.session.carriers.clear_cookie(&mut response);
             }
         }
         VisitSaid::take_out(response.fields_mut());
         response
-    }
-
-    fn keep(&self, handle: &VisitHandle, response: &mut Response) {
-        let fields = response.fields_mut();
-        if fields.value(b"Referrer-Policy").is_none() {
-            fields.add(b"Referrer-Policy", b"same-origin");
-        }
-        let Some(name) = &self.session.carriers.cookie else {
-            return;
-        };
-        let text = handle.as_bytes();
-        if !self.session.carriers.has_cookie(&self.request, text) {
-            let mut field = format!("{name}=").into_bytes();
-            field.extend_from_slice(text);
-            field.extend_from_slice(b"; Path=/; Secure; HttpOnly; SameSite=Lax");
-            fields.add(b"Set-Cookie", &field);
-        }
     }
 }
 
@@ -226,48 +187,4 @@ fn reason_of(keeps: &Result<VisitHandle, UnfitHandle>) -> &'static str {
             "Accept-HTSession: the handle can be guessed; give back the one in `HTSession`"
         }
     }
-}
-
-fn refuse_new(on: &OnRoute<'_>, refused: VisitRefused) -> Response {
-    let counters = &on.desk.counters;
-    let (counter, status, reason) = match refused {
-        VisitRefused::Client => (
-            &counters.limit_session_client,
-            429,
-            "limits: session.visits.per_client: the client has as many visits as one may",
-        ),
-        VisitRefused::Rate => (
-            &counters.limit_session_rate,
-            503,
-            "limits: session.visits.rate: too many visits begin",
-        ),
-        VisitRefused::Full => (
-            &counters.limit_session_full,
-            503,
-            "limits: session.visits.max: as many visits as may be, and all are busy",
-        ),
-        VisitRefused::NoHandle => {
-            note(
-                on.request,
-                Fault::Server,
-                "there is no randomness for a handle",
-            );
-            return plain::error(500);
-        }
-    };
-    counter.add(1);
-    let fault = match status {
-        429 => Fault::Client,
-        _ => Fault::Server,
-    };
-    note(on.request, fault, reason);
-    match status {
-        429 => plain::error(429),
-        _ => plain::busy(),
-    }
-}
-
-fn note(request: &Request, fault: Fault, reason: &'static str) {
-    let mut record = request.record_mut();
-    (record.fault, record.reason) = (fault, Some(reason));
 }

@@ -27,12 +27,12 @@ pub fn build(
     let key = format!("{} {:?} {program:?}", route.path, settings.placeless());
     let table = shared
         .fleet
-        .visits(&key, || SessionTable::new(name, settings.rules));
+        .visits(&key, || SessionTable::new(name, settings.visits.rules));
     Ok(Session {
         parts: ResidentParts::new(&settings.program, (route, pattern), &recipe),
         recipe,
         disk: shared.pool.for_lane(lane(&key)),
-        carriers: settings.carriers(&route.path),
+        carriers: settings.visits.carriers(&route.path, ""),
         settings: settings.clone(),
         table,
     })

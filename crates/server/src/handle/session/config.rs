@@ -15,10 +15,9 @@ use crate::handle::config::tree::Section;
 use crate::handle::config::{Config, Resident, Route, SourceLocation, Workers};
 use crate::handle::resident;
 use crate::handle::resident::config::{ResidentSpots, build_program};
-use crate::handle::script::visits::carrier::VisitCarriers;
-use crate::handle::script::visits::table::VisitRules;
+use crate::handle::script::visits::config::VisitSettings;
 use crate::handle::session::Session;
-use crate::handle::session::keys::{SESSION, VISITOR_QUEUE, VISITS};
+use crate::handle::session::keys::{SESSION, VISITOR_QUEUE};
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
@@ -28,27 +27,10 @@ use crate::serve::sites::SitesBuildContext;
 pub struct SessionSettings {
     /// The program of one visit: a resident one with one worker.
     pub program: Resident,
-    /// Where handles are looked for.
-    pub handle: HandlePlace,
-    /// The cookie's name behind `__Host-`; `None` is made of the route's path.
-    pub cookie: Option<String>,
-    /// Where who comes too late is sent.
-    pub stale: Option<String>,
     /// The same request again, while one is under way.
     pub duplicate: Duplicate,
-    /// How many visits there may be, and how long handles hold.
-    pub rules: VisitRules,
-}
-
-/// Where a visitor's handle is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HandlePlace {
-    /// In the path.
-    Path,
-    /// In a cookie.
-    Cookie,
-    /// In either.
-    Both,
+    /// How visits are kept.
+    pub visits: VisitSettings,
 }
 
 /// What becomes of the same request again.
@@ -77,16 +59,7 @@ impl Configured for Session {
     ) -> (SessionSettings, ResidentSpots) {
         let site_root = on.around.site.optional_path("root");
         let (program, spots) = build_program(section, site_root, false, programs, faults);
-        let settings = read(section, program, faults);
-        let path = on.route.text("path");
-        if settings.handle != HandlePlace::Cookie && !path.ends_with("/*") {
-            faults
-                .error(
-                    section.spot("handle"),
-                    "there is no place for a handle in the path",
-                )
-                .hint("let the route's `path` end with `/*`, or write `handle = \"cookie\"`");
-        }
+        let settings = read(section, program, on, faults);
         (settings, spots)
     }
 
@@ -130,77 +103,30 @@ impl Configured for Session {
     }
 }
 
-fn read(section: &Section, program: Resident, faults: &mut Faults<'_>) -> SessionSettings {
-    let rules = section.inner("visits", &VISITS, |visits| VisitRules {
-        count_max: visits.number("max"),
-        client_max: visits.number("per_client"),
-        per_second: visits.number("rate"),
-        at_once: visits.number("burst"),
-        overlap: section.time("overlap"),
-        wait: section.time("wait"),
-        wait_max: section.time("wait_max"),
-    });
-    if rules.wait > rules.wait_max {
-        faults
-            .error(section.spot("wait"), "`wait` is more than `wait_max`")
-            .hint("make `wait_max` longer, or `wait` shorter");
-    }
-    let handle = match section.word("handle") {
-        "cookie" => HandlePlace::Cookie,
-        "both" => HandlePlace::Both,
-        _ => HandlePlace::Path,
-    };
+fn read(
+    section: &Section,
+    program: Resident,
+    on: &OnSection<'_>,
+    faults: &mut Faults<'_>,
+) -> SessionSettings {
+    let visits = VisitSettings::read(section, on, faults);
     SessionSettings {
         program: Resident {
             workers: Workers {
-                idle_timeout: rules.wait,
-                max_age: section.time("life"),
+                idle_timeout: visits.rules.wait,
+                max_age: visits.life,
                 ..program.workers
             },
             queue: section.inner("queue", &VISITOR_QUEUE, |queue| queue.number("max")),
             wait: section.inner("queue", &VISITOR_QUEUE, |queue| queue.time("wait")),
             ..program
         },
-        handle,
-        cookie: cookie(section, handle, faults),
-        stale: stale(section, faults),
         duplicate: match section.word("duplicate") {
             "refuse" => Duplicate::Refuse,
             _ => Duplicate::Queue,
         },
-        rules,
+        visits,
     }
-}
-
-fn cookie(section: &Section, handle: HandlePlace, faults: &mut Faults<'_>) -> Option<String> {
-    let name = section.optional_text("cookie")?;
-    let spot = section.spot("cookie");
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    if name.is_empty() || !name.bytes().all(is_name) {
-        faults
-            .error(spot, format!("{name:?} is no name of a cookie"))
-            .hint("write letters, digits, `-`, `_` and `.`: `\"shop\"`");
-    }
-    if handle == HandlePlace::Path {
-        faults
-            .warn(
-                spot,
-                "`cookie` does nothing here: the handle is in the path",
-            )
-            .hint("remove it, or write `handle = \"cookie\"`");
-    }
-    Some(name.to_owned())
-}
-
-fn stale(section: &Section, faults: &mut Faults<'_>) -> Option<String> {
-    let target = section.optional_text("stale")?;
-    let is_path = target.starts_with('/') && !target.starts_with("//");
-    if !is_path || target.bytes().any(|byte| byte <= b' ' || byte == 127) {
-        faults
-            .error(section.spot("stale"), format!("{target:?} is no path"))
-            .hint("write where visitors begin again: `\"/shop/\"`");
-    }
-    Some(target.to_owned())
 }
 
 impl SessionSettings {
@@ -213,22 +139,6 @@ impl SessionSettings {
                 ..self.program.clone()
             },
             ..self.clone()
-        }
-    }
-
-    /// Where handles are looked for, on a route with this path.
-    pub(super) fn carriers(&self, path: &str) -> VisitCarriers {
-        let name = || match &self.cookie {
-            Some(name) => format!("__Host-{name}"),
-            None => {
-                let plain = |byte: &u8| byte.is_ascii_alphanumeric();
-                let plain: Vec<u8> = path.bytes().filter(plain).collect();
-                format!("__Host-hts{}", String::from_utf8_lossy(&plain))
-            }
-        };
-        VisitCarriers {
-            in_path: self.handle != HandlePlace::Cookie,
-            cookie: (self.handle != HandlePlace::Path).then(name),
         }
     }
 }

@@ -1,20 +1,11 @@
 //! Keys of `session`: programs that stay for one visitor.
 
-use std::time::Duration;
-
 use crate::handle::config::key::Preset::Nothing;
-use crate::handle::config::key::ValueType::{Integer, Text, Time, Word};
+use crate::handle::config::key::ValueType::Word;
 use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, ValueType, joined};
 use crate::handle::config::schema::{PROGRAM, TIME_SOME, TIME_TO_MINUTE, secs};
 use crate::handle::resident::keys::{RUN_KEYS, TIMEOUT};
-
-const HOUR: u64 = 3600;
-
-/// How long a visit may wait, or be.
-const TIME_OF_VISIT: ValueType = Time {
-    min: Duration::from_secs(1),
-    max: Duration::from_secs(30 * 24 * HOUR),
-};
+use crate::handle::script::visits::keys::{QUEUE_MAX, VISIT_KEYS};
 
 /// `[site.route.session]`
 pub(crate) static SESSION: SchemaTable = SchemaTable {
@@ -25,50 +16,10 @@ pub(crate) static SESSION: SchemaTable = SchemaTable {
            `Accept-HTSession: HANDLE` keeps it, `HTTimeout: MINUTES` says for how long; an answer \
            without ends it. What runs is said as in `resident`, and how it runs as in `[program]`.",
     base: Some(&PROGRAM),
-    keys: &joined::<{ RUN_KEYS.len() + 12 }>(&[
+    keys: &joined::<{ RUN_KEYS.len() + VISIT_KEYS.len() + 4 }>(&[
         RUN_KEYS,
+        VISIT_KEYS,
         &[
-            SchemaKey::new(
-                "handle",
-                Word(&["path", "cookie", "both"]),
-                Preset::Text("path"),
-            )
-            .says(
-                "Where a visitor's handle is: in the path, as the first segment behind the \
-                     route's own (`/shop/HANDLE/cart`), in a cookie that hob sets, or in both; two \
-                     that differ are refused. A cookie goes over TLS alone.",
-            )
-            .example("\"cookie\"")
-            .aka(&["carriers", "transport"]),
-            SchemaKey::new("cookie", Text, Nothing("made of the route's path"))
-                .says("Name of that cookie, behind `__Host-`.")
-                .example("\"shop\""),
-            SchemaKey::new("stale", Text, Nothing("410"))
-                .says(
-                    "Where visitors are sent whose visit is over (303): a path. It should be of \
-                     another route, or without a handle.",
-                )
-                .example("\"/shop/\""),
-            SchemaKey::new("wait", TIME_OF_VISIT, secs(300))
-                .says(
-                    "How long a visitor's next request is waited for, where the program does not \
-                     say it; then the process ends.",
-                )
-                .example("\"10m\"")
-                .aka(&["idle_timeout", "idle", "expiry"]),
-            SchemaKey::new("wait_max", TIME_OF_VISIT, secs(1800))
-                .says("The longest that a program may have that.")
-                .example("\"1h\""),
-            SchemaKey::new("life", TIME_OF_VISIT, secs(12 * HOUR))
-                .says("How old a visit may be; then it ends as soon as it has no request.")
-                .example("\"1h\"")
-                .aka(&["max_age", "lifetime"]),
-            SchemaKey::new("overlap", TIME_TO_MINUTE, secs(5))
-                .says(
-                    "How long the handle before is good beside a new one, for requests that are on \
-                     their way.",
-                )
-                .example("\"0s\""),
             SchemaKey::new(
                 "duplicate",
                 Word(&["queue", "refuse"]),
@@ -79,7 +30,6 @@ pub(crate) static SESSION: SchemaTable = SchemaTable {
                      under way: it waits its turn, or is refused (409).",
             )
             .example("\"refuse\""),
-            SchemaKey::new("visits", ValueType::Table(&VISITS), Nothing("")),
             SchemaKey::new("queue", ValueType::Table(&VISITOR_QUEUE), Nothing("")),
             SchemaKey::new("timeout", ValueType::Table(&TIMEOUT), Nothing("")).aka(&["timeouts"]),
             SchemaKey::new("grace", TIME_TO_MINUTE, secs(10))
@@ -93,63 +43,6 @@ pub(crate) static SESSION: SchemaTable = SchemaTable {
     ]),
 };
 
-/// `[site.route.session.visits]`
-pub(crate) static VISITS: SchemaTable = SchemaTable {
-    name: "visits",
-    header: "`visits` of `session`",
-    text: "How many visits of a program there may be. Each is a process; `limits.workers` counts \
-           them too.",
-    base: None,
-    keys: &[
-        SchemaKey::new(
-            "max",
-            Integer {
-                min: 1,
-                max: 100_000,
-            },
-            Preset::Integer(256),
-        )
-        .says(
-            "Visits at once. For one more, the one goes that has waited longest; where none \
-             waits, 503.",
-        )
-        .example("1000"),
-        SchemaKey::new(
-            "per_client",
-            Integer {
-                min: 0,
-                max: 100_000,
-            },
-            Preset::Integer(8),
-        )
-        .says(
-            "Visits of one client at once, by its address, or by the first 64 bits of one of \
-             IPv6; one more is answered with 429. 0 is any number.",
-        )
-        .example("2"),
-        SchemaKey::new(
-            "rate",
-            Integer {
-                min: 0,
-                max: 100_000,
-            },
-            Preset::Integer(20),
-        )
-        .says("Visits that may begin each second; more are answered with 503. 0 is any number.")
-        .example("5"),
-        SchemaKey::new(
-            "burst",
-            Integer {
-                min: 1,
-                max: 100_000,
-            },
-            Preset::Integer(100),
-        )
-        .says("Visits that may begin at once before `rate` holds.")
-        .example("20"),
-    ],
-};
-
 /// `[site.route.session.queue]`
 pub(crate) static VISITOR_QUEUE: SchemaTable = SchemaTable {
     name: "queue",
@@ -157,10 +50,7 @@ pub(crate) static VISITOR_QUEUE: SchemaTable = SchemaTable {
     text: "Requests of one visitor that wait for the one before.",
     base: None,
     keys: &[
-        SchemaKey::new("max", Integer { min: 0, max: 8 }, Preset::Integer(2))
-            .says("Requests that wait; more are answered with 429.")
-            .example("1")
-            .aka(&["backlog", "size"]),
+        QUEUE_MAX,
         SchemaKey::new("wait", TIME_SOME, secs(30))
             .says("How long a request waits; then 503.")
             .example("\"10s\"")

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::handle::script::visits::handle::shown;
 use crate::handle::script::visits::table::KeepsVisit;
-use crate::handle::session::told;
+use crate::handle::script::visits::told;
 use crate::handle::session::visit::{SessionTable, SessionVisit};
 use crate::serve::fleet::{Fleet, now_ms};
 

@@ -9,8 +9,14 @@
 //! - `carrier` where it stands in a request: a segment of the path, a cookie
 //! - `said` what the head of an answer says of the visit
 //! - `table` the visits of one program: found, opened, given another handle, forgotten
+//! - `refuse` what is answered where there is none
+//! - `keys` what a config says of them, `config` how it is read, `told` what people are told
 
 pub(crate) mod carrier;
+pub mod config;
 pub mod handle;
+pub(crate) mod keys;
+pub(crate) mod refuse;
 pub mod said;
-pub(crate) mod table;
+pub mod table;
+pub mod told;
