@@ -96,7 +96,7 @@ impl AnswersRoute for Pages {
         }
         let visit = match self.asked_visit(on, name) {
             Ok(visit) => visit,
-            Err(elsewhere) => return elsewhere,
+            Err(elsewhere) => return *elsewhere,
         };
         let asked = PageAsk {
             pages: Arc::clone(self),

@@ -48,7 +48,7 @@ impl Pages {
         &self,
         on: &OnRoute<'_>,
         page: &str,
-    ) -> Result<Option<Arc<PageVisit>>, Answered> {
+    ) -> Result<Option<Arc<PageVisit>>, Box<Answered>> {
         let Some(home) = &self.visits else {
             return Ok(None);
         };
@@ -68,10 +68,10 @@ impl Pages {
             let asked = (&request, &*counters);
             refuse_visit::stale(&home.settings.visits, &carriers, asked, reason)
         };
-        Err(match reason {
+        Err(Box::new(match reason {
             refuse_visit::STALE => ask_predecessor(on, over),
             _ => Answered::Ready(over()),
-        })
+        }))
     }
 }
 
