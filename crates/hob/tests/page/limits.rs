@@ -57,6 +57,29 @@ fn page_that_takes_too_long_is_ended() {
 }
 
 #[test]
+fn slow_statement_stands_in_the_record() {
+    let site = serve_slow("time = \"20s\"", "slow = \"1ms\"");
+    for (target, ending) in [
+        ("/app/slow.page/long", " 200000 rows: "),
+        ("/app/slow.page/turns", ""),
+    ] {
+        site.get(target);
+        let record = site.record(target);
+        let detail = record["detail"].as_str().unwrap_or_default();
+        assert!(detail.contains(ending), "{record}");
+        match ending {
+            "" => assert!(record["note"].is_null(), "{record}"),
+            _ => {
+                assert_eq!(record["note"], "a statement of the page was slow");
+                assert!(detail.starts_with("stock: "), "{detail}");
+                assert!(detail.contains("SELECT i FROM n"), "{detail}");
+            }
+        }
+    }
+    site.stop();
+}
+
+#[test]
 fn requests_beyond_the_queue_are_refused() {
     let site = serve_slow("queue = 0", "connections = 1");
     let slow = begin_endless(&site);

@@ -373,6 +373,7 @@ impl PageAsk {
         });
         let begun = begun.await;
         self.request.set_phase(HandlerPhase::Server);
+        reader.tell_slow(&self.request);
         for event in reader.take_events() {
             self.request
                 .tell(RequestStage::Program, format_args!("{event}"));

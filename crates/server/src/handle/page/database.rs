@@ -11,6 +11,7 @@ use hob_page::sql::sqlite::{SqliteDatabase, SqliteOptions};
 use hob_page::sql::{Database, DatabaseName, RowSink, RowsEnd, RunDone, Statement};
 
 use crate::handle::page::config::{DatabasePlace, DatabaseSettings, PagesSettings};
+use crate::handle::page::output::PageOutput;
 use crate::handle::page::run::current_is_over;
 
 /// Largest value or row, in bytes.
@@ -40,6 +41,8 @@ pub(super) struct RunDatabases<'a> {
     pub(super) connections: &'a ThreadDatabases,
     /// Nothing is written.
     pub(super) reads_only: Cell<bool>,
+    /// Who is told of slow statements.
+    pub(super) output: &'a PageOutput,
 }
 
 impl ThreadDatabases {
@@ -221,7 +224,9 @@ impl Database for RunDatabases<'_> {
             let text = shown(&statement.text);
             let ms = taken.as_millis();
             let name = &settings.name;
-            tracing::warn!("page: slow statement of {name}: {ms} ms, {rows} rows: {text}");
+            let what = format!("{name}: {ms} ms, {rows} rows: {text}");
+            tracing::warn!("page: slow statement of {what}");
+            self.output.note_slow(ms, what);
         }
         done
     }

@@ -89,6 +89,8 @@ struct OutputState {
     client: Option<Waker>,
     /// What happened, for who watches.
     events: Vec<String>,
+    /// The slowest of its statements that were slow: milliseconds, and what it was.
+    slowest: Option<(u128, String)>,
 }
 
 impl OutputState {
@@ -150,6 +152,14 @@ impl PageOutput {
         state.events = events;
         state.is_open = true;
         state.wake();
+    }
+
+    /// A statement was slow.
+    pub(super) fn note_slow(&self, ms: u128, what: String) {
+        let mut state = self.state.lock();
+        if state.slowest.as_ref().is_none_or(|(most, _)| *most < ms) {
+            state.slowest = Some((ms, what));
+        }
     }
 
     fn push(&self, piece: Vec<u8>) -> io::Result<()> {
@@ -239,6 +249,14 @@ impl OutputReader {
         std::mem::take(&mut self.0.state.lock().events)
     }
 
+    /// Tells the record of the slowest statement, if one was slow.
+    pub(super) fn tell_slow(&self, request: &Request) {
+        if let Some((_, what)) = self.0.state.lock().slowest.take() {
+            request.record_mut().note = Some("a statement of the page was slow");
+            request.set_detail(what.as_bytes());
+        }
+    }
+
     /// What is held of the first part, without waiting: a page's own head stands in it.
     pub(super) fn take_held(&self) -> Vec<Bytes> {
         let mut state = self.0.state.lock();
@@ -303,6 +321,7 @@ impl PageBody {
 
     /// How it ended, once all was read.
     fn at_end(&self, end: RunEnd) -> Option<Result<Chunk, BodyError>> {
+        self.output.tell_slow(&self.request);
         if let RunEnd::Done(used) = &end {
             count(&self.counters, used);
             return None;

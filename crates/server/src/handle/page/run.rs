@@ -230,6 +230,7 @@ impl ThreadRun<'_> {
             settings: &self.pages.settings,
             connections: self.connections,
             reads_only: Cell::new(false),
+            output: self.output,
         }
     }
 
