@@ -164,6 +164,9 @@ pub(crate) enum CliCommand {
     /// The process that gets certificates; started by `serve`
     #[command(hide = true)]
     Acme,
+    /// The process that has a driver of ODBC in it; started by whoever runs pages
+    #[command(hide = true)]
+    Odbc,
     /// The hob that `cost` measures; started by it
     #[command(hide = true)]
     CostServe {

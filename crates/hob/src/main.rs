@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         CliCommand::Server => serve::run_server(),
         CliCommand::Spawner => serve::run_spawner(),
         CliCommand::Acme => serve::run_acme(),
+        CliCommand::Odbc => page::run_odbc(),
         CliCommand::CompressLog { path } => compress_log(&path),
         CliCommand::Check(options) => check::run(&options, &surroundings),
         CliCommand::Bench(options) => bench::run(*options, &surroundings),

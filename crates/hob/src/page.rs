@@ -27,6 +27,18 @@ use hob_page::limits::FILE_BYTES_MAX;
 use crate::CommandFailure;
 use crate::args::{PageCommand, Surroundings};
 
+/// The process that has a driver of ODBC in it. It tells whoever started it what is wrong.
+pub(crate) fn run_odbc() -> Result<(), CommandFailure> {
+    let place = hob_keeper::beside::take_place(c"hob-odbc");
+    let stream = place.map_err(|refusal| failure(refusal.exit_code(), refusal.to_string()))?;
+    hob_odbc::process::run(stream).map_err(|error| failure(1, error.to_string()))
+}
+
+/// How it is started.
+fn start_odbc() -> io::Result<(std::process::Child, std::os::unix::net::UnixStream)> {
+    hob_keeper::beside::start("odbc")
+}
+
 /// Does what was asked for.
 pub(crate) fn run(
     command: &PageCommand,

@@ -13,6 +13,8 @@ mod files;
 mod flat;
 #[path = "page/limits.rs"]
 mod limits;
+#[path = "page/odbc.rs"]
+mod odbc;
 #[path = "page/place.rs"]
 mod place;
 #[path = "page/postgres.rs"]

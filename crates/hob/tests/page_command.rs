@@ -350,7 +350,7 @@ fn what_is_not_there_says_so() {
         (
             &["all.page", "file", "--database", "oracle:x"],
             2,
-            "--database oracle:...: write sqlite:FILE or postgres://",
+            "--database oracle:...: write sqlite:FILE, postgres://",
         ),
         (
             &["all.page", "file", "--ini", "gone.ini"],

@@ -10,6 +10,7 @@
 //! `process` where programs are started.
 
 pub mod acme;
+pub mod beside;
 mod channel;
 mod exec;
 pub mod heap;

@@ -14,6 +14,8 @@ pub enum PageFaultKind {
     Include,
     /// A limit was reached; its name is that of the field in [`crate::limits::PageLimits`].
     Limit(&'static str),
+    /// What a database ran in has crashed.
+    Crash,
     /// Whoever reads the output has gone away.
     Gone,
 }

@@ -28,6 +28,8 @@ Examples:
       over a database, and with each variable, statement, bound value and time
   hob page run stock.d2w list --database postgres://ann@db.example/stock
       over PostgreSQL; a password that is not in the URL is that of PGPASSWORD
+  hob page run stock.d2w list --database 'odbc:DSN=stock;UID=ann'
+      over ODBC, with unixODBC and a driver; the password is that of HOB_ODBC_PASSWORD
 
   hob page run guests.d2w sign name=Ann --files data
       with the flat files and registries of this folder; else they are in that of the page
@@ -111,8 +113,8 @@ pub(crate) struct PageRunOptions {
     /// Fields of the request, as a query or a form has them
     #[arg(value_name = "NAME=VALUE")]
     pub(crate) fields: Vec<String>,
-    /// Database that statements go to, whatever DATABASE says: sqlite:FILE or
-    /// postgres://USER@HOST/DATABASE
+    /// Database that statements go to, whatever DATABASE says: sqlite:FILE,
+    /// postgres://USER@HOST/DATABASE or odbc:DSN=NAME
     #[arg(long, value_name = "URL")]
     pub(crate) database: Option<String>,
     /// Let statements write nothing, and change no flat files and registries

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hob_odbc::{OdbcDatabase, OdbcOptions};
 use hob_page::fault::FunctionFault;
 use hob_page::sql::postgres::{PostgresDatabase, PostgresOptions};
 use hob_page::sql::sqlite::{SqliteDatabase, SqliteOptions};
@@ -12,7 +13,7 @@ use hob_page::sql::{Database, DatabaseName, RowSink, RunDone, Statement};
 use crate::CommandFailure;
 use crate::args::PageRunOptions;
 
-use super::failure;
+use super::{failure, start_odbc};
 
 /// How long a statement waits for another writer.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -40,8 +41,9 @@ pub(super) fn opened(
     match scheme {
         "sqlite" if !file.is_empty() => sqlite(file, is_read_only),
         "postgres" | "postgresql" => postgres(url, is_read_only, environment),
+        "odbc" => odbc(url, is_read_only, environment),
         _ => {
-            let forms = "sqlite:FILE or postgres://USER@HOST/DATABASE";
+            let forms = "sqlite:FILE, postgres://USER@HOST/DATABASE or odbc:DSN=NAME";
             // It may have a password in it.
             Err(failure(
                 2,
@@ -77,15 +79,39 @@ fn postgres(
     let mut options = options.map_err(|text| failure(2, format!("--database: {text}")))?;
     options.is_read_only = is_read_only;
     if options.password.is_none() {
-        let mut variables = environment.iter();
-        let password = variables.find(|(name, _)| name == "PGPASSWORD");
-        let password = password.and_then(|(_, value)| value.to_str());
-        options.password = password.map(str::to_owned);
+        options.password = variable("PGPASSWORD", environment);
     }
     match PostgresDatabase::open(options, None) {
         Ok(database) => Ok(Box::new(database)),
         Err(fault) => Err(failure(1, fault.message)),
     }
+}
+
+fn odbc(
+    url: &str,
+    is_read_only: bool,
+    environment: &[(OsString, OsString)],
+) -> Result<Box<dyn Database>, CommandFailure> {
+    let options = OdbcOptions::parse(url);
+    let mut options = options.map_err(|text| failure(2, format!("--database: {text}")))?;
+    options.is_read_only = is_read_only;
+    if !options.has_password()
+        && let Some(password) = variable("HOB_ODBC_PASSWORD", environment)
+    {
+        options.set_password(password);
+    }
+    match OdbcDatabase::open(options, start_odbc, None) {
+        Ok(database) => Ok(Box::new(database)),
+        Err(fault) => Err(failure(1, fault.message)),
+    }
+}
+
+fn variable(name: &str, environment: &[(OsString, OsString)]) -> Option<String> {
+    let mut variables = environment.iter();
+    let found = variables.find(|(known, _)| known == name);
+    found
+        .and_then(|(_, value)| value.to_str())
+        .map(str::to_owned)
 }
 
 /// No database.

@@ -23,6 +23,11 @@ pub(super) fn run(
         return Err(failure(2, text));
     }
     let url = &options.database;
+    if url.starts_with("odbc:") {
+        let text = "--database: ODBC does not tell all that a page needs to know of a table; \
+                    `new` is for sqlite: and postgres:";
+        return Err(failure(2, text));
+    }
     let database = database::opened(url, true, &surroundings.environment)?;
     let table = Table::read(&*database, url.starts_with("sqlite:"), name)
         .map_err(|fault| failure(1, format!("cannot read the table: {}", fault.message)))?;

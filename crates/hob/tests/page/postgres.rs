@@ -8,21 +8,23 @@ use crate::harness::site::Site;
 use crate::place::{assert_unkept, place, post, serve_at};
 use crate::server::PostgresServer;
 
+/// Makes the tables of the place in PostgreSQL.
+pub(crate) const MAKE: &str = "%FUNCTION(DTW_SQL) parts() { CREATE TABLE part (id serial PRIMARY KEY, title TEXT, \
+    kind TEXT, cents INTEGER) %}\n\
+    %FUNCTION(DTW_SQL) fill() { INSERT INTO part (title, kind, cents) \
+    SELECT 'part ' || i, CASE i % 2 WHEN 0 THEN 'nut' ELSE 'bolt' END, i * 700 \
+    FROM generate_series(1, 30) i %}\n\
+    %FUNCTION(DTW_SQL) lines() { CREATE TABLE line (part INTEGER REFERENCES part (id) \
+    DEFERRABLE INITIALLY DEFERRED) %}\n\
+    %FUNCTION(DTW_SQL) nap() { SELECT pg_sleep(3600) %}\n\
+    %HTML(tables) { @parts() @fill() @lines() made %}\n%HTML(nap) { @nap() %}";
+
 /// The pages of the place, and some that only PostgreSQL knows, over a server of their own; nothing
 /// where none is installed.
 fn serve(keys: &str, more: &str) -> Option<(PostgresServer, Site)> {
     let server = PostgresServer::start()?;
     let place = place();
-    let make = "%FUNCTION(DTW_SQL) parts() { CREATE TABLE part (id serial PRIMARY KEY, title TEXT, \
-                kind TEXT, cents INTEGER) %}\n\
-                %FUNCTION(DTW_SQL) fill() { INSERT INTO part (title, kind, cents) \
-                SELECT 'part ' || i, CASE i % 2 WHEN 0 THEN 'nut' ELSE 'bolt' END, i * 700 \
-                FROM generate_series(1, 30) i %}\n\
-                %FUNCTION(DTW_SQL) lines() { CREATE TABLE line (part INTEGER REFERENCES part (id) \
-                DEFERRABLE INITIALLY DEFERRED) %}\n\
-                %FUNCTION(DTW_SQL) nap() { SELECT pg_sleep(3600) %}\n\
-                %HTML(tables) { @parts() @fill() @lines() made %}\n%HTML(nap) { @nap() %}";
-    place.write("macros/pg.page", make);
+    place.write("macros/pg.page", MAKE);
     let sql = "-- hob: page\nSELECT id, title FROM part WHERE id = :id;\n";
     place.write("macros/one.sql", sql);
     let delete = "-- hob: page\nDELETE FROM part WHERE id = :id;\n";

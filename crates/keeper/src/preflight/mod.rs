@@ -2,12 +2,13 @@
 //! and for the start and the reload of `hob serve`, with the same words at the same places.
 //!
 //! `look` is the entry, `told` the report while it is made, `sight` what an account may do on the
-//! disk; `certificates`, `programs`, `places` and `addresses` are what is looked at. Handlers tell
-//! what theirs want ([`MachineWants`]), and start applications, which `hob check` alone tries: a
-//! server starts them anyway.
+//! disk; `certificates`, `programs`, `libraries`, `places` and `addresses` are what is looked at.
+//! Handlers tell what theirs want ([`MachineWants`]), and start applications, which `hob check`
+//! alone tries: a server starts them anyway.
 
 mod addresses;
 mod certificates;
+mod libraries;
 mod look;
 mod places;
 mod programs;

@@ -13,6 +13,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::CapabilitySet;
 
+use super::libraries;
 use super::look::Accounts;
 use super::places::{cpus, entering, may};
 use super::sight::{AccountAccess, Denied, Want};
@@ -144,6 +145,14 @@ impl ProgramCheck<'_, '_, '_> {
         match is_executable(file) {
             true => line_wrong(file).or_else(|| self.sight.denied(file, Want::Execute)),
             false => begins_as_script(file).then(|| not_executable(file)),
+        }
+    }
+
+    /// A library of C that is loaded when it is needed, and how one gets it.
+    pub fn loads(&mut self, library: &str, hint: &str, spot: Spot) {
+        if !libraries::is_there(library) {
+            let message = format!("this needs {library}, which is not on this machine");
+            self.told.error(spot, &message, hint);
         }
     }
 

@@ -60,6 +60,7 @@ impl Runner<'_> {
             let place = file.place(at);
             trace.event(TraceEvent::Code { place, fault });
         }
+        self.look_for_crash(file, at)?;
         self.set_codes(fault.code, Some(fault));
         let state = fault.sql_state.as_deref();
         if self.message(known, fault.code, state)? || fault.code >= 0 {

@@ -435,6 +435,17 @@ impl<'r> Runner<'r> {
         Ok(())
     }
 
+    /// Ends the run here if its database has crashed, which is nothing to go on after.
+    pub(super) fn look_for_crash(&self, file: &RunFile, at: u32) -> Ran<()> {
+        match self.host.database.and_then(|database| database.crash()) {
+            Some(message) => {
+                let fault = file.page.fault(at, PageFaultKind::Crash, message);
+                Err(Stop::Fault(fault))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// What is done with large values counts as more steps; the next one looks at the limit.
     pub(super) fn work(&mut self, bytes: usize) {
         self.used.steps += (bytes / BYTES_OF_A_STEP) as u64;
@@ -505,9 +516,13 @@ impl<'r> Runner<'r> {
             && let Some(database) = self.host.database
             && let Err(FunctionFault { message, .. }) = database.commit()
         {
+            let kind = match database.crash() {
+                Some(_) => PageFaultKind::Crash,
+                None => PageFaultKind::Page,
+            };
             self.undo();
             let message = format!("what the page wrote could not be kept: {message}");
-            return Err(file.page.fault(0, PageFaultKind::Page, message));
+            return Err(file.page.fault(0, kind, message));
         }
         let saved = match self.is_lasting {
             true => match self.save_bounded(file) {

@@ -26,6 +26,10 @@ pub trait Database {
     fn commit(&self) -> Result<(), FunctionFault>;
     /// Undoes what was written.
     fn rollback(&self) -> Result<(), FunctionFault>;
+    /// Why this run cannot go on, whatever its page says: what the database ran in has crashed.
+    fn crash(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Which database a page names, from `DATABASE` and `LOGIN`.

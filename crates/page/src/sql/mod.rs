@@ -2,13 +2,15 @@
 //!
 //! `bind` walks over a statement's text and makes a parameter of every value that is data; text
 //! that reaches a database was written by the page's author. `place` knows where a value may stand.
-//! `database` says what a database does for a run; `sqlite` and `postgres` are two.
+//! `database` says what a database does for a run; `sqlite` and `postgres` are two. `state` numbers
+//! their errors.
 
 mod bind;
 mod database;
 mod place;
 pub mod postgres;
 pub mod sqlite;
+mod state;
 
 pub use bind::{BindRules, REFUSED, bind};
 pub(crate) use bind::{CallParameter, bind_call};
@@ -16,3 +18,4 @@ pub use database::{
     BoundKind, BoundValue, Cell, Database, DatabaseName, Procedure, ProcedureParameter, READS_ONLY,
     RowSink, RowsEnd, RunDone, Statement,
 };
+pub use state::code_of_state;

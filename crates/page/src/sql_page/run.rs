@@ -89,23 +89,29 @@ impl Run<'_> {
                 if fault.code == READS_ONLY {
                     return Ok(SqlPageEnd::Writes);
                 }
-                return Err(self.fault(statement, fault));
+                return Err(self.fault(database, statement, fault));
             }
         }
         if let Err(fault) = database.commit() {
             let last = &self.page.statements[count - 1];
             let message = format!("what the page wrote could not be kept: {}", fault.message);
-            return Err(self.fault(last, FunctionFault { message, ..fault }));
+            return Err(self.fault(database, last, FunctionFault { message, ..fault }));
         }
         self.tail();
         self.hand_over().map_err(|SinkGone| self.gone())?;
         Ok(SqlPageEnd::Done(self.used))
     }
 
-    fn fault(&self, statement: &SqlPageStatement, fault: FunctionFault) -> PageFault {
-        let kind = match self.clock.is_over() {
-            Some(_) => PageFaultKind::Limit("time"),
-            None => PageFaultKind::Page,
+    fn fault(
+        &self,
+        database: &dyn Database,
+        statement: &SqlPageStatement,
+        fault: FunctionFault,
+    ) -> PageFault {
+        let kind = match (self.clock.is_over(), database.crash()) {
+            (Some(_), _) => PageFaultKind::Limit("time"),
+            (None, Some(_)) => PageFaultKind::Crash,
+            (None, None) => PageFaultKind::Page,
         };
         self.fault_at(statement.line, kind, fault.message)
     }

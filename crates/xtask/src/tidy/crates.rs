@@ -8,7 +8,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "hob",
         &[
-            "inside", "server", "keeper", "http", "page", "compare", "cost", "load", "trace",
+            "inside", "server", "keeper", "http", "odbc", "page", "compare", "cost", "load",
+            "trace",
         ],
     ),
     ("compare", &["load", "machine"]),
@@ -21,7 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "server",
         &[
-            "keeper", "config", "http", "trace", "ipc", "machine", "page",
+            "keeper", "config", "http", "trace", "ipc", "machine", "odbc", "page",
         ],
     ),
     ("keeper", &["config", "http", "trace", "machine"]),
@@ -30,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("cost", &["load", "machine"]),
     ("load", &["machine"]),
     ("libhob", &["ipc"]),
+    ("odbc", &["page"]),
     ("trace", &[]),
     ("ipc", &[]),
     ("machine", &[]),

@@ -6,6 +6,7 @@ use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::ErrorFields;
 
 use crate::fault::FunctionFault;
+use crate::sql::code_of_state;
 
 /// The way to the server is gone.
 pub(super) const GONE: (i64, &str) = (-30081, "08006");
@@ -76,30 +77,9 @@ pub(super) fn broken(error: &io::Error) -> FunctionFault {
 }
 
 fn code_of(state: &str, is_last: bool) -> i64 {
-    match state {
-        "23505" | "23P01" => -803,
-        "23502" => -407,
-        "23503" => -530,
-        "23514" => -545,
-        "42P01" | "42704" | "3F000" => -204,
-        "42703" => -206,
-        "42883" | "42725" | "42809" => -440,
-        "42501" => -551,
-        "40001" | "40P01" | "40000" => -911,
-        "55P03" => -913,
-        "57014" => -952,
-        "53100" | "53200" => -968,
-        "25006" => -817,
-        "22001" => -302,
-        "22003" => -413,
-        "22007" | "22008" => -181,
-        "22012" => -801,
-        "22P02" | "22P03" | "22021" => -420,
-        "53300" => -1040,
-        "3D000" => -1013,
-        _ if state.starts_with("28") => NOT_LET_IN,
-        _ if state.starts_with("08") || is_last => GONE.0,
-        _ if state.starts_with("42") => -104,
-        _ => -1,
+    match code_of_state(state) {
+        Some(code) => code,
+        None if is_last => GONE.0,
+        None => -1,
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hob_keeper::preflight::{ProgramCheck, Want};
+use hob_odbc::OdbcOptions;
 use hob_page::escape::EscapeMode;
 use hob_page::sql::postgres::PostgresOptions;
 
@@ -24,6 +25,10 @@ use crate::handle::script::visits::config::VisitSettings;
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
 use crate::serve::sites::SitesBuildContext;
+
+/// What is to be done where there is no ODBC.
+const NO_ODBC: &str = "install unixODBC and a driver for the database: on Debian `libodbc2` and, for \
+                       example, `odbc-postgresql`";
 
 /// Pages of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +76,8 @@ pub enum DatabasePlace {
     File(PathBuf),
     /// A server of PostgreSQL, by its URL.
     Server(String),
+    /// What ODBC knows of.
+    Odbc(OdbcOptions),
 }
 
 impl fmt::Debug for DatabasePlace {
@@ -78,6 +85,7 @@ impl fmt::Debug for DatabasePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DatabasePlace::File(file) => write!(f, "{file:?}"),
+            DatabasePlace::Odbc(options) => write!(f, "{options:?}"),
             DatabasePlace::Server(url) => {
                 let place = url.rsplit_once('@').map_or(&**url, |(_, place)| place);
                 let place = place.strip_prefix("postgres://").unwrap_or(place);
@@ -243,6 +251,10 @@ impl Configured for Pages {
                 look.server_writes(folder, spot);
             }
         }
+        let own = settings.database.as_ref().map(|one| &one.place);
+        if matches!(own, Some(DatabasePlace::Odbc(_))) {
+            look.loads("libodbc.so.2", NO_ODBC, spots.database);
+        }
     }
 
     fn calls(settings: &PagesSettings) -> Vec<(usize, usize)> {
@@ -310,6 +322,7 @@ enum WrongUrl {
     Kind(String),
     NoFile,
     Server(String),
+    Odbc(String),
 }
 
 impl WrongUrl {
@@ -317,13 +330,16 @@ impl WrongUrl {
         match self {
             WrongUrl::Kind(kind) => faults
                 .error(spot, format!("{kind:?} is no kind of database"))
-                .hint("write `sqlite:FILE`, or `postgres://USER@HOST/DATABASE`"),
+                .hint("write `sqlite:FILE`, `postgres://USER@HOST/DATABASE`, or `odbc:DSN=NAME`"),
             WrongUrl::NoFile => faults
                 .error(spot, "there is no file behind `sqlite:`")
                 .hint("write `sqlite:stock.db`"),
             WrongUrl::Server(why) => faults
                 .error(spot, format!("this is no URL of PostgreSQL: {why}"))
                 .hint("write `postgres://USER@HOST/DATABASE`"),
+            WrongUrl::Odbc(why) => faults
+                .error(spot, format!("this is no source of ODBC: {why}"))
+                .hint("write `odbc:DSN=stock`, or `odbc:Driver=NAME;Server=HOST;Database=stock`"),
         };
     }
 }
@@ -344,6 +360,7 @@ fn settings(
             PostgresOptions::parse(url).map_err(WrongUrl::Server)?;
             DatabasePlace::Server(url.to_owned())
         }
+        Some(("odbc", _)) => DatabasePlace::Odbc(OdbcOptions::parse(url).map_err(WrongUrl::Odbc)?),
         Some((kind, _)) => return Err(WrongUrl::Kind(kind.to_owned())),
         None => return Err(WrongUrl::Kind(url.to_owned())),
     };
@@ -351,6 +368,7 @@ fn settings(
     let named = match (&place, is_inline) {
         // It may have a password in it.
         (DatabasePlace::Server(_), true) => "postgres",
+        (DatabasePlace::Odbc(_), true) => "odbc",
         _ => name,
     };
     Ok(DatabaseSettings {

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 use std::time::Instant;
 
+use hob_odbc::{OdbcDatabase, OdbcOptions};
 use hob_page::fault::FunctionFault;
 use hob_page::sql::postgres::{PostgresDatabase, PostgresOptions};
 use hob_page::sql::sqlite::{SqliteDatabase, SqliteOptions};
@@ -151,20 +152,40 @@ fn open(settings: &DatabaseSettings) -> Result<Box<dyn Database + Send>, Functio
             });
             return Ok(Box::new(database?));
         }
+        DatabasePlace::Odbc(options) => {
+            let mut options: OdbcOptions = options.clone();
+            options.is_read_only = settings.is_read_only;
+            if let Some(password) = password(settings)? {
+                options.set_password(password);
+            }
+            let start = || hob_keeper::beside::start("odbc");
+            return Ok(Box::new(OdbcDatabase::open(options, start, Some(is_over))?));
+        }
         DatabasePlace::Server(url) => url,
     };
-    let wrong = |message: String| FunctionFault {
-        sql_state: Some("08001".into()),
-        ..FunctionFault::new(-30082, message)
-    };
-    let mut options = PostgresOptions::parse(url).map_err(wrong)?;
+    let mut options = PostgresOptions::parse(url).map_err(not_let_in)?;
     options.is_read_only = settings.is_read_only;
-    if let Some(file) = &settings.password_file {
-        let text = std::fs::read_to_string(file);
-        let text = text.map_err(|error| wrong(format!("{}: {error}", file.display())))?;
-        options.password = Some(text.trim_end_matches(['\r', '\n']).to_owned());
+    if let Some(password) = password(settings)? {
+        options.password = Some(password);
     }
     Ok(Box::new(PostgresDatabase::open(options, Some(is_over))?))
+}
+
+/// What its file says, if there is one.
+fn password(settings: &DatabaseSettings) -> Result<Option<String>, FunctionFault> {
+    let Some(file) = &settings.password_file else {
+        return Ok(None);
+    };
+    let text = std::fs::read_to_string(file);
+    let text = text.map_err(|error| not_let_in(format!("{}: {error}", file.display())))?;
+    Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
+}
+
+fn not_let_in(message: String) -> FunctionFault {
+    FunctionFault {
+        sql_state: Some("08001".into()),
+        ..FunctionFault::new(-30082, message)
+    }
 }
 
 /// Device and inode of its file; zeros where it is not there, or has none.
@@ -242,6 +263,11 @@ impl Database for RunDatabases<'_> {
 
     fn rollback(&self) -> Result<(), FunctionFault> {
         self.connections.end_all(|one| one.rollback())
+    }
+
+    fn crash(&self) -> Option<String> {
+        let open = self.connections.open.borrow();
+        open.iter().find_map(|one| one.database.crash())
     }
 }
 

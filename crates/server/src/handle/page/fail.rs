@@ -64,7 +64,11 @@ impl PageFailure {
             },
             RunEnd::Fault(fault) => {
                 let (status, reason) = of_fault(fault);
-                failure(status, Fault::Script, reason, fault.to_string())
+                let whose = match fault.kind {
+                    PageFaultKind::Crash => Fault::Upstream,
+                    _ => Fault::Script,
+                };
+                failure(status, whose, reason, fault.to_string())
             }
             RunEnd::Unbegun => failure(
                 503,
@@ -86,6 +90,7 @@ fn of_fault(fault: &PageFault) -> (u16, &'static str) {
         PageFaultKind::Limit("time") => (504, "limits: page.time: the page took too long"),
         PageFaultKind::Limit("fields_max") => (413, "limits: the request has too many fields"),
         PageFaultKind::Limit(_) => (500, "limits: the page uses more than a page may"),
+        PageFaultKind::Crash => (502, "the driver of a database crashed"),
         PageFaultKind::Gone => (500, "what the page prints cannot be kept"),
     }
 }

@@ -183,9 +183,11 @@ pub(crate) static DATABASE: SchemaTable = SchemaTable {
             .example("\"stock\""),
         SchemaKey::new("url", Text, Required)
             .says(
-                "Where it is: `sqlite:` and a file, which is relative to this one, or \
+                "Where it is: `sqlite:` and a file, which is relative to this one, \
                  `postgres://USER@HOST/DATABASE` (`?host=FOLDER` of a socket, `sslmode`, \
-                 `sslrootcert`, `connect_timeout` as in libpq).",
+                 `sslrootcert`, `connect_timeout` as in libpq), or `odbc:` and what ODBC has for \
+                 it, such as `odbc:DSN=stock;UID=shop` or `odbc:Driver=NAME;Server=HOST`, where \
+                 unixODBC and that driver are installed.",
             )
             .example("\"sqlite:stock.db\"")
             .aka(&["file", "path", "dsn"]),
@@ -196,7 +198,11 @@ pub(crate) static DATABASE: SchemaTable = SchemaTable {
             )
             .example("\"/etc/hob/stock.password\""),
         SchemaKey::new("readonly", Flag, Preset::Flag(false))
-            .says("Nothing is written, whatever a page says.")
+            .says(
+                "Nothing is written, whatever a page says. Over ODBC a statement that does not \
+                 look as if it only read is refused, and nothing is kept; more depends on the \
+                 driver, so let its user read only.",
+            )
             .example("true")
             .aka(&["read_only"]),
         SchemaKey::new("create", Flag, Preset::Flag(false))
@@ -207,7 +213,10 @@ pub(crate) static DATABASE: SchemaTable = SchemaTable {
             Integer { min: 1, max: 256 },
             Preset::Integer(8),
         )
-        .says("Connections at once, and so runs of pages that use it.")
+        .says(
+            "Connections at once, and so runs of pages that use it. Over ODBC each is a process of \
+             its own.",
+        )
         .example("4")
         .aka(&["max", "pool", "pool_size"]),
         SchemaKey::new(

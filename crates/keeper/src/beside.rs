@@ -1,0 +1,62 @@
+//! A process of ours that does for one thread what might crash or hang, and both ends of its start.
+//!
+//! The thread starts it itself: it needs nobody's rights but those of the process it is started
+//! from, so the spawner, which has more, knows nothing of it. It gains none, is no program's to
+//! look into, and the kernel ends it with the thread that started it.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use rustix::net::{SocketType, sockopt};
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use crate::{KeeperFailure, exec, privileges};
+
+/// Our own program, also when its file was replaced meanwhile.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// Starts `hob COMMAND`, with a socket as its standard input. It is alone in its process group: a
+/// terminal's Ctrl-C is for who started it.
+///
+/// # Errors
+/// The system gives no process or no descriptors.
+pub fn start(command: &str) -> io::Result<(Child, UnixStream)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let child = Command::new(OWN_PROGRAM)
+        .arg0("hob")
+        .arg(command)
+        .stdin(OwnedFd::from(theirs))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()?;
+    Ok((child, ours))
+}
+
+/// Takes the place of such a process, with a name for lists of processes.
+///
+/// # Errors
+/// It was started otherwise, or cannot close the door behind it.
+pub fn take_place(name: &CStr) -> Result<UnixStream, KeeperFailure> {
+    let stdin = io::stdin();
+    let is_socket = sockopt::socket_type(&stdin) == Ok(SocketType::STREAM)
+        && sockopt::socket_domain(&stdin) == Ok(rustix::net::AddressFamily::UNIX);
+    if !is_socket {
+        let text = "this process is started by `hob`, not by hand";
+        return Err(KeeperFailure::System(text.to_owned()));
+    }
+    let _ = rustix::thread::set_name(name);
+    let taken = || {
+        privileges::close_the_door()?;
+        // A thread that ended before is seen by the end of the socket.
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        exec::take_stdin().map(UnixStream::from)
+    };
+    taken().map_err(|error: io::Error| {
+        KeeperFailure::System(format!("cannot take its place: {error}"))
+    })
+}
