@@ -31,6 +31,8 @@ mod peer;
 mod run_h1_only;
 #[path = "proxy/secure.rs"]
 mod secure;
+#[path = "proxy/services.rs"]
+mod services;
 #[path = "proxy/smuggling_h1_only.rs"]
 mod smuggling_h1_only;
 #[path = "proxy/tls.rs"]
@@ -47,3 +49,5 @@ mod toxic;
 mod tunnel_h1_only;
 #[path = "proxy/upstream.rs"]
 mod upstream;
+#[path = "proxy/zone.rs"]
+mod zone;
