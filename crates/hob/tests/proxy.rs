@@ -35,6 +35,8 @@ mod secure;
 mod services;
 #[path = "proxy/smuggling_h1_only.rs"]
 mod smuggling_h1_only;
+#[path = "proxy/spliced_h1_only.rs"]
+mod spliced_h1_only;
 #[path = "proxy/tls.rs"]
 mod tls;
 #[path = "proxy/tls_failures.rs"]
