@@ -31,8 +31,12 @@ mod peer;
 mod run_h1_only;
 #[path = "proxy/secure.rs"]
 mod secure;
+#[path = "proxy/services.rs"]
+mod services;
 #[path = "proxy/smuggling_h1_only.rs"]
 mod smuggling_h1_only;
+#[path = "proxy/spliced_h1_only.rs"]
+mod spliced_h1_only;
 #[path = "proxy/tls.rs"]
 mod tls;
 #[path = "proxy/tls_failures.rs"]
@@ -47,3 +51,5 @@ mod toxic;
 mod tunnel_h1_only;
 #[path = "proxy/upstream.rs"]
 mod upstream;
+#[path = "proxy/zone.rs"]
+mod zone;

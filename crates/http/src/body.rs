@@ -163,6 +163,28 @@ pub trait BodyStream {
         self.len() == Some(0)
     }
 
+    /// True where all of the body behind what it holds in memory can be moved into pipes. Its
+    /// length is known then.
+    fn may_fill(&self) -> bool {
+        false
+    }
+
+    /// Gives what it holds in memory; what follows is moved into pipes from now on.
+    fn begin_filling(&mut self) -> Bytes {
+        Bytes::new()
+    }
+
+    /// Moves at most `max` bytes into an empty pipe, which does not block; at least one.
+    fn poll_fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        pipe: BorrowedFd<'_>,
+        max: usize,
+    ) -> Poll<Result<usize, BodyError>> {
+        let _ = (cx, pipe, max);
+        Poll::Ready(Err(BodyError::Source(Fault::Server, SHORTER)))
+    }
+
     /// Fields that follow the body; asked once, after the end.
     fn trailers(&mut self) -> Option<Fields> {
         None

@@ -117,6 +117,13 @@ pub(crate) const PIPE_SMALL_BYTES: usize = 64 * 1024;
 /// Size of the pipe of a long answer, and how many pipes of a thread are that large at a time.
 pub(crate) const LARGE_PIPE_BYTES: usize = 256 * 1024;
 pub(crate) const LARGE_PIPES_MAX: usize = 64;
+/// Bytes of a body out of another socket from which on it leaves by a pipe, if the thread has one.
+pub(crate) const SPLICED_BYTES_MIN: u64 = 64 * 1024;
+/// Size of such a pipe, how many a thread has in use, and how many it keeps besides. Each is two
+/// descriptors.
+pub(crate) const SPLICE_PIPE_BYTES: usize = 64 * 1024;
+pub(crate) const SPLICE_PIPES_MAX: usize = 64;
+pub(crate) const SPLICE_PIPES_IDLE_MAX: usize = 8;
 /// Request body bytes held for a handler that has not read them yet.
 pub(crate) const BODY_WINDOW_BYTES: usize = 64 * 1024;
 /// Answer bytes taken from a stream and not yet taken by the kernel.

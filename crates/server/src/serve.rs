@@ -224,8 +224,8 @@ impl ServerState {
         upstream
     }
 
-    /// Has the members looked at of upstreams that are new and want it. Those that had the same
-    /// members before look at them no more.
+    /// Has the members and services looked at of upstreams that are new and want it. Those that had
+    /// the same before look at them no more.
     pub fn begin_upstream_checks(&self) {
         let upstreams = self.upstreams.lock();
         let all = upstreams.values().filter_map(Weak::upgrade);
@@ -279,12 +279,7 @@ impl ServerState {
         let upstreams = self.upstreams.lock();
         let told = upstreams.iter().filter_map(|((name, _), known)| {
             let known = known.upgrade()?;
-            let mut members = known.told(now_ms());
-            for (told, member) in members.iter_mut().zip(known.members()) {
-                told.run = self.runs.told(&member.address);
-            }
-            let name = name.clone();
-            Some(UpstreamReport { name, members })
+            Some(known.told(name, now_ms(), |address| self.runs.told(address)))
         });
         told.collect()
     }

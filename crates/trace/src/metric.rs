@@ -243,9 +243,13 @@ counters! { of events {
     upstream_tls_failed: "Connections to servers elsewhere given up: no TLS, a certificate that is no good, or the other side gave up.";
     upstream_retries: "Such requests made again, where that does no harm: no connection, one that had rested and was closed meanwhile, or a member that gave no answer.";
     upstream_out: "Members of upstreams left out for a while: they had failed too often.";
+    upstream_lookups_failed: "Look-ups of services (`srv:`) of upstreams that failed: those known so far went on to be asked.";
+    limit_upstream_service: "Look-ups of services that named more servers than may be members.";
     limit_upstream_keep_requests: "Connections to such ones closed: they had served as many requests as they may.";
     limit_upstream_keep_time: "Connections to such ones closed: they were as old as they may be.";
     limit_upstream_keep_idle: "Connections to such ones closed: they had rested for too long.";
+    spliced_answers: "Long answers of servers elsewhere that were passed on inside the kernel, in the clear on both sides.";
+    limit_splice_pipes: "Such answers that were copied: their thread had as many pipes in use as it may, or the system gave none.";
     limit_upstream_buffer: "Answers of such ones that were read no further ahead: their client was too slow for `buffer.response`.";
     limit_upstream_connect: "Connections to programs and servers elsewhere that were not there in time (504).";
     limit_upstream_first_byte: "Requests ended: no head of an answer from such a one in time (504).";

@@ -762,15 +762,15 @@ export interface MemberOutcome {
 export interface MemberReport {
   /** Where it is. */
   address: string;
-  /** `in` while it is asked, `out` while it is left out, `draining` while it gets no new requests because an operator wants that. */
+  /** `in` while it is asked, `out` while it is left out, `draining` while it gets no new requests because an operator wants that, or because its service has it no more. */
   state: string;
   /** Seconds until it is tried again, while it is out. */
   out_for_s: number | null;
   /** Why it is left out; null where it is not. */
   why: string | null;
-  /** Its share of the requests beside those of others. */
+  /** Its share of the requests beside those of others; where there is a service, in hundredths. */
   weight: number;
-  /** It is asked where all others are left out. */
+  /** It is asked where all others are left out, or those of lower priorities of its service. */
   is_backup: boolean;
   /** Requests that it has at once, where that is limited. */
   requests_max: number | null;
@@ -1375,6 +1375,20 @@ export interface ServerProcess {
   connections_by_thread: number[];
 }
 
+/** A service (`srv:`), whose servers name servers have. */
+export interface ServiceReport {
+  /** As `to` has it. */
+  name: string;
+  /** How many servers of it are members. */
+  servers: number;
+  /** So many more were named; `service_members` says how many may be members. */
+  surplus: number;
+  /** Seconds until it is looked up again. */
+  again_in_s: number;
+  /** Why it was not looked up last, so that those known before are asked; null where it was. */
+  why: string | null;
+}
+
 /** Who is logged in. */
 export interface Session {
   /** Their name. */
@@ -1528,6 +1542,8 @@ export interface UpstreamReport {
   name: string;
   /** Its members. */
   members: MemberReport[];
+  /** Services whose servers are members. */
+  services: ServiceReport[];
 }
 
 /** A process of a program that stays. */

@@ -11,6 +11,7 @@ import type {
   ProgramWorker,
   RunReport,
   ScriptUse,
+  ServiceReport,
   SpanUse,
   UpstreamReport,
   WorkerRequest,
@@ -219,6 +220,9 @@ function Upstream(props: { of: UpstreamReport; deed: Deed }): JSX.Element {
       }
     >
       {run && <Started of={run} />}
+      {of.services.map((service) => (
+        <Found key={service.name} of={service} />
+      ))}
       <Members of={of} deed={deed} />
     </Panel>
   );
@@ -242,6 +246,28 @@ function Started(props: { of: RunReport }): JSX.Element {
           ["processes", of.pids.join(", ")],
           ["started", many(of.starts, "time")],
           ["restarts", count(of.deaths)],
+        ]}
+      />
+    </>
+  );
+}
+
+/** A service whose servers are members. */
+function Found(props: { of: ServiceReport }): JSX.Element {
+  const { of } = props;
+  return (
+    <>
+      {of.why && (
+        <Notice level={of.servers === 0 ? "bad" : "notice"}>
+          <Say text={of.why} />
+        </Notice>
+      )}
+      <Pairs
+        of={[
+          ["service", <Code key="service" text={of.name} />],
+          ["servers", count(of.servers)],
+          ["left out", count(of.surplus)],
+          ["looked up again in", seconds(of.again_in_s)],
         ]}
       />
     </>

@@ -264,9 +264,20 @@ const upstreams = () => {
     deaths: 1,
     last_failure: "php-fpm8.2 was ended by signal 9 (SIGKILL)",
   };
+  const service = {
+    name: "srv:_api._tcp.internal",
+    servers: 2,
+    surplus: 1,
+    again_in_s: 8,
+    why: "no name server answered for _api._tcp.internal",
+  };
   return [
-    { name: "/api/* proxy", members },
-    { name: "shop *.php fastcgi", members: [member("run:php-fpm8.2", { run })] },
+    { name: "/api/* proxy", members, services: [service] },
+    {
+      name: "shop *.php fastcgi",
+      members: [member("run:php-fpm8.2", { run })],
+      services: [],
+    },
   ];
 };
 

@@ -4,7 +4,7 @@ use hob_load::page::count;
 
 use crate::escape;
 use crate::facts::JsonView;
-use crate::table::{TextCell, TextTable, numbers, texts, words};
+use crate::table::{TextCell, TextTable, age, numbers, texts, words};
 
 /// Pools with their workers, then hosts.
 pub(crate) fn text(programs: JsonView<'_>, width: Option<usize>) -> String {
@@ -204,14 +204,31 @@ fn upstream_text(upstream: JsonView<'_>, width: Option<usize>) -> String {
         ]);
     }
     let name = escape::line(upstream.text("name").unwrap_or("?"));
+    let services: String = upstream.each("services").map(service_text).collect();
     let rows = table.text(width.map(|width| width.saturating_sub(2)));
-    let mut text = format!("{name}\n{}", indented(&rows));
+    let mut text = format!("{name}\n{services}{}", indented(&rows));
     for member in upstream.each("members") {
         if let (Some(address), Some(why)) = (member.text("address"), member.text("why")) {
             let (address, why) = (escape::line(address), escape::line(why));
             text.push_str(&format!("  {address}: {why}\n"));
         }
         text.push_str(&run_text(member.below("run")));
+    }
+    text
+}
+
+/// A service whose servers are members, in a line, and why it was not found last.
+fn service_text(service: JsonView<'_>) -> String {
+    let name = escape::line(service.text("name").unwrap_or("?"));
+    let number = |name| count(service.count(name).unwrap_or_default());
+    let mut text = format!("  {name}: {} found", number("servers"));
+    if service.count("surplus").is_some_and(|surplus| surplus > 0) {
+        text.push_str(&format!(", {} more left out", number("surplus")));
+    }
+    let again = age(service.count("again_in_s").unwrap_or_default());
+    text.push_str(&format!(", again in {again}\n"));
+    if let Some(why) = service.text("why") {
+        text.push_str(&format!("    {}\n", escape::line(why)));
     }
     text
 }
@@ -346,8 +363,16 @@ mod tests {
                 { "address": "127.0.0.1:2", "state": "out", "out_for_s": 7, "requests": 0,
                   "resting": 0, "latency_ms": null, "answers": 0, "failures": 5 },
             ],
+            "services": [
+                { "name": "srv:_app._tcp.test", "servers": 1, "surplus": 2, "again_in_s": 70,
+                  "why": "no name server answered" },
+            ],
         }] });
         let text = text(JsonView(&programs), None);
+        let service = "  srv:_app._tcp.test: 1 found, 2 more left out, again in 1 m 10 s\n    no name \
+                       server answered\n";
+        assert!(text.contains(service), "{text}");
+        let text = text.replace(service, "");
         let lines: Vec<Vec<&str>> = text
             .lines()
             .map(|line| line.split_whitespace().collect())

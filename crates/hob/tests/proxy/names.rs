@@ -12,25 +12,12 @@ use crate::peer::{Taken, answer};
 
 /// A name server with the names of a file; its answers hold for so many seconds.
 fn start(place: &Place, names: &str, ttl_s: u32) -> NameServer {
-    start_with(place, names, ttl_s, &[])
-}
-
-/// The same with services: each server's target, port, priority and weight.
-fn start_with(
-    place: &Place,
-    names: &str,
-    ttl_s: u32,
-    servers: &[(&str, u16, u16, u16)],
-) -> NameServer {
     place.write("names", names);
-    let mut arguments = vec![
+    let arguments = [
         "--local=/test/".to_owned(),
         format!("--addn-hosts={}", place.path("names").display()),
         format!("--local-ttl={ttl_s}"),
     ];
-    arguments.extend(servers.iter().map(|(target, port, priority, weight)| {
-        format!("--srv-host=_app._tcp.test,{target},{port},{priority},{weight}")
-    }));
     NameServer::start(&arguments, "app.test")
 }
 
@@ -149,81 +136,5 @@ fn name_that_nobody_has_is_a_502_with_its_reason() {
         detail.contains("no name server answered for app.test"),
         "{detail}"
     );
-    site.stop();
-}
-
-const BOTH: &str = "127.0.0.2 a.test\n127.0.0.3 b.test\n";
-
-/// A site that asks the service at this name server.
-fn serve_service(place: Place, server: &NameServer, keys: &str) -> Site {
-    let handler = format!(
-        "proxy = {{ to = \"srv:_app._tcp.test\", resolver = \"127.0.0.1:{}\", {keys} }}",
-        server.port
-    );
-    Site::serve(place, "", &handler, "")
-}
-
-#[test]
-fn servers_of_a_service_come_and_go_and_no_request_is_lost() {
-    let place = Place::new();
-    // Each has a port of its own.
-    let listeners = ["127.0.0.2:0", "127.0.0.3:0"].map(|at| TcpListener::bind(at).unwrap());
-    let ports = [0, 1].map(|at: usize| listeners[at].local_addr().unwrap().port());
-    listeners.into_iter().for_each(answer_at);
-    let servers = [("a.test", ports[0], 1, 1), ("b.test", ports[1], 1, 1)];
-    let server = start_with(&place, BOTH, 1, &servers);
-    let site = serve_service(place, &server, "keep = 4");
-    let until = Instant::now() + DEADLINE;
-    let both = |site: &Site| {
-        let told: Vec<_> = (0..20).map(|_| get(site)).collect();
-        ["127.0.0.2", "127.0.0.3"].map(|one| told.iter().any(|text| text == one))
-    };
-    // One takes over the kept connection of the other only where that is closed.
-    let seen = |is: [bool; 2]| {
-        while both(&site) != is {
-            assert!(Instant::now() < until, "{is:?}");
-        }
-    };
-    site.place.write("names", "127.0.0.3 b.test\n");
-    send_signal(server.child.id(), Signal::HUP);
-    seen([false, true]);
-    site.place.write("names", "127.0.0.2 a.test\n");
-    send_signal(server.child.id(), Signal::HUP);
-    seen([true, false]);
-    site.stop();
-}
-
-#[test]
-fn servers_of_a_service_are_asked_by_their_priority() {
-    let place = Place::new();
-    let listeners = ["127.0.0.2:0", "127.0.0.3:0"].map(|at| TcpListener::bind(at).unwrap());
-    let ports = [0, 1].map(|at: usize| listeners[at].local_addr().unwrap().port());
-    let [first, second] = listeners;
-    answer_at(second);
-    let servers = [("a.test", ports[0], 1, 1), ("b.test", ports[1], 2, 9)];
-    let server = start_with(&place, BOTH, 3600, &servers);
-    let site = serve_service(place, &server, "keep = 0");
-    // The first takes no connection: nothing was sent, and the second is asked.
-    drop(first);
-    for _ in 0..3 {
-        let posted = crate::harness::client::call(site.port(), "POST", "/app/", "", b"once");
-        assert_eq!(posted.answer.text(), "127.0.0.3");
-    }
-    answer_at(TcpListener::bind(("127.0.0.2", ports[0])).unwrap());
-    for _ in 0..20 {
-        assert_eq!(get(&site), "127.0.0.2");
-    }
-    site.stop();
-}
-
-#[test]
-fn service_that_nobody_offers_is_a_502_with_its_reason() {
-    let place = Place::new();
-    let server = start(&place, BOTH, 1);
-    let site = serve_service(place, &server, "");
-    assert_eq!(site.get("/app/x").answer.status, 502);
-    let record = site.record("/app/x");
-    let detail = record["detail"].as_str().unwrap();
-    assert!(detail.contains("_app._tcp.test has no servers"), "{detail}");
     site.stop();
 }

@@ -6,7 +6,7 @@
 //! - `conn` a connection and its stages; `seats` where connections are found again
 //! - `drive` what happens when a connection can go on
 //! - `respond` a response to bytes in order, `pull` bodies that come bit by bit, `pipe` out of a
-//!   pipe
+//!   pipe, `filled` out of another socket by way of one
 //! - `send` bytes to the kernel, in order, with budgets
 //! - `receive` bytes from a socket, `pump` request bodies out of them
 //! - `tls` TLS: handshakes, what comes in; `seal` what goes out; `handshake_failures` what is
@@ -30,6 +30,7 @@ mod drain;
 mod drive;
 mod ending;
 mod exchange;
+mod filled;
 mod give_way;
 mod h2;
 mod h3;

@@ -11,7 +11,7 @@
 //! What was announced is in the pipe, so a splice that gives EAGAIN means a full socket. Only then
 //! is it the client's time that runs.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
@@ -31,6 +31,7 @@ use crate::response::Responder;
 use crate::thread::conn::{ConnectionStage, SocketConnection};
 use crate::thread::drive::DriveOutcome;
 use crate::thread::ending::LONGER;
+use crate::thread::filled::FilledBody;
 use crate::thread::pull::fault_of;
 use crate::thread::pump::Pumped;
 use crate::thread::run::Thread;
@@ -38,7 +39,7 @@ use crate::thread::send::note_first_byte;
 
 /// An answer's body on its way from a pipe to the socket.
 pub(crate) struct Splicing {
-    pipe: Pipe,
+    source: SpliceSource,
     /// Bytes announced to the client and still in the pipe.
     piece_bytes: usize,
     suffix_is_due: bool,
@@ -47,6 +48,14 @@ pub(crate) struct Splicing {
     taken_bytes: u64,
     /// One of the thread's large pipes, from the time on that it was to become one.
     large: Option<Option<Rc<()>>>,
+}
+
+/// What the bytes are in.
+enum SpliceSource {
+    /// A pipe that others fill.
+    Pipe(Pipe),
+    /// One that is filled here.
+    Filled(FilledBody),
 }
 
 /// How moving bytes ended.
@@ -96,14 +105,8 @@ impl<A: Responder + 'static> Thread<A> {
         conn.request = Some(request.clone());
         match Pipe::new(&self.reactor, fd, left, end) {
             Ok(pipe) => {
-                conn.stage = ConnectionStage::Pipe(Box::new(Splicing {
-                    pipe,
-                    piece_bytes: 0,
-                    suffix_is_due: false,
-                    is_large: false,
-                    taken_bytes: 0,
-                    large: None,
-                }));
+                let splicing = Splicing::of(SpliceSource::Pipe(pipe));
+                conn.stage = ConnectionStage::Pipe(Box::new(splicing));
                 // A small answer is often complete by now, and leaves with its head. While requests
                 // are being read from `input` there is no room for it.
                 if conn.out.is_empty() && !self.input.is_empty() {
@@ -246,13 +249,16 @@ impl<A: Responder + 'static> Thread<A> {
             // The end of the chunk follows, whatever else does.
             flags |= SpliceFlags::MORE;
         }
-        let (source, room) = (splicing.pipe.source.fd(), splicing.piece_bytes);
+        let room = splicing.piece_bytes;
+        let Some(source) = splicing.source.fd() else {
+            return Err(Moved::Broken(crate::pipe::UNREADABLE));
+        };
         match rustix::pipe::splice(source, None, &conn.socket, None, room, flags) {
             Ok(0) | Err(Errno::INVAL) => Err(Moved::Broken(crate::pipe::UNREADABLE)),
             Ok(count) => {
                 splicing.piece_bytes -= count;
                 splicing.suffix_is_due = splicing.piece_bytes == 0;
-                splicing.pipe.took(count);
+                splicing.source.took(count);
                 splicing.count(count, request);
                 self.bulk.count(count);
                 self.note_sent(conn);
@@ -291,19 +297,64 @@ impl<A: Responder + 'static> Thread<A> {
     }
 }
 
+impl SpliceSource {
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            SpliceSource::Pipe(pipe) => Some(pipe.source.fd()),
+            SpliceSource::Filled(filled) => filled.fd(),
+        }
+    }
+
+    /// So many bytes were taken out of it.
+    fn took(&mut self, bytes: usize) {
+        match self {
+            SpliceSource::Pipe(pipe) => pipe.took(bytes),
+            SpliceSource::Filled(filled) => filled.took(bytes),
+        }
+    }
+}
+
 impl Splicing {
+    fn of(source: SpliceSource) -> Splicing {
+        Splicing {
+            source,
+            piece_bytes: 0,
+            suffix_is_due: false,
+            is_large: false,
+            taken_bytes: 0,
+            large: None,
+        }
+    }
+
+    /// Of a body that fills a pipe of the thread.
+    pub(crate) fn filled(filled: FilledBody) -> Splicing {
+        Splicing::of(SpliceSource::Filled(filled))
+    }
+
     /// Looks what is in the pipe; a little of it is read into `input`.
     fn look_into(&mut self, input: &mut [u8], budget: usize, cx: &mut Context<'_>) -> PipeFill {
+        let pipe = match &mut self.source {
+            SpliceSource::Pipe(pipe) => pipe,
+            SpliceSource::Filled(filled) => {
+                return match filled.poll_fill(cx, budget) {
+                    Poll::Ready(Ok(0)) => PipeFill::End,
+                    Poll::Ready(Ok(count)) => PipeFill::Bytes(count),
+                    Poll::Ready(Err(error)) => PipeFill::Broken(error),
+                    Poll::Pending => PipeFill::Empty,
+                };
+            }
+        };
         loop {
-            let room = self.pipe.room(budget);
+            let room = pipe.room(budget);
             if room == 0 {
                 return PipeFill::End;
             }
-            let at_eof = match self.look_once(&mut input[..room.min(COPY_BYTES_MAX)], room, cx) {
+            let input = &mut input[..room.min(COPY_BYTES_MAX)];
+            let at_eof = match look_once(pipe, (input, &mut self.is_large), room, cx) {
                 Ok(filled) => return filled,
                 Err(at_eof) => at_eof,
             };
-            match self.pipe.poll_end(cx, at_eof) {
+            match pipe.poll_end(cx, at_eof) {
                 Poll::Ready(Ok(())) if at_eof => return PipeFill::End,
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(error)) => return PipeFill::Broken(error),
@@ -312,45 +363,18 @@ impl Splicing {
         }
     }
 
-    /// What is in the pipe, or, when nothing is, whether all writers have closed it.
-    fn look_once(
-        &mut self,
-        input: &mut [u8],
-        room: usize,
-        cx: &mut Context<'_>,
-    ) -> Result<PipeFill, bool> {
-        if self.is_large {
-            match self.pipe.poll_filled(cx) {
-                Poll::Ready(Ok(0)) => return Err(true),
-                Poll::Ready(Ok(count)) if count > COPY_BYTES_MAX && room > COPY_BYTES_MAX => {
-                    return Ok(PipeFill::Bytes(count.min(room)));
-                }
-                Poll::Ready(Ok(_)) => {}
-                Poll::Ready(Err(error)) => return Ok(PipeFill::Broken(error)),
-                Poll::Pending => return Err(false),
-            }
-        }
-        match self.pipe.source.poll_read(cx, input) {
-            Poll::Ready(Ok(0)) => Err(true),
-            Poll::Ready(Ok(count)) => {
-                self.is_large |= count == COPY_BYTES_MAX;
-                self.pipe.took(count);
-                Ok(PipeFill::Read(count))
-            }
-            Poll::Ready(Err(_)) => Ok(PipeFill::Broken(crate::pipe::UNREADABLE)),
-            Poll::Pending => Err(false),
-        }
-    }
-
     /// Gives a long body a larger pipe: program and server wake each other less often (a third less
     /// CPU time for both, with writes of 64 KiB). The kernel lends a user only so much memory for
     /// pipes and makes later ones tiny, so a thread has a limited number of large ones.
     fn enlarge(&mut self, large_pipes: &Rc<()>) {
+        let SpliceSource::Pipe(pipe) = &self.source else {
+            return;
+        };
         if self.large.is_some() {
             return;
         }
         let is_allowed = Rc::strong_count(large_pipes) <= LARGE_PIPES_MAX
-            && rustix::pipe::fcntl_setpipe_size(self.pipe.source.fd(), LARGE_PIPE_BYTES).is_ok();
+            && rustix::pipe::fcntl_setpipe_size(pipe.source.fd(), LARGE_PIPE_BYTES).is_ok();
         self.large = Some(is_allowed.then(|| Rc::clone(large_pipes)));
     }
 
@@ -358,5 +382,35 @@ impl Splicing {
     fn count(&mut self, bytes: usize, request: &Request) {
         self.taken_bytes += bytes as u64;
         request.record_mut().body_bytes_out += bytes as u64;
+    }
+}
+
+/// What is in the pipe, or, when nothing is, whether all writers have closed it.
+fn look_once(
+    pipe: &mut Pipe,
+    (input, is_large): (&mut [u8], &mut bool),
+    room: usize,
+    cx: &mut Context<'_>,
+) -> Result<PipeFill, bool> {
+    if *is_large {
+        match pipe.poll_filled(cx) {
+            Poll::Ready(Ok(0)) => return Err(true),
+            Poll::Ready(Ok(count)) if count > COPY_BYTES_MAX && room > COPY_BYTES_MAX => {
+                return Ok(PipeFill::Bytes(count.min(room)));
+            }
+            Poll::Ready(Ok(_)) => {}
+            Poll::Ready(Err(error)) => return Ok(PipeFill::Broken(error)),
+            Poll::Pending => return Err(false),
+        }
+    }
+    match pipe.source.poll_read(cx, input) {
+        Poll::Ready(Ok(0)) => Err(true),
+        Poll::Ready(Ok(count)) => {
+            *is_large |= count == COPY_BYTES_MAX;
+            pipe.took(count);
+            Ok(PipeFill::Read(count))
+        }
+        Poll::Ready(Err(_)) => Ok(PipeFill::Broken(crate::pipe::UNREADABLE)),
+        Poll::Pending => Err(false),
     }
 }

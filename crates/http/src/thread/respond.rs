@@ -86,10 +86,7 @@ impl<A: Responder + 'static> Thread<A> {
                     end,
                 },
             ) => self.begin_pipe(conn, request, first, fd, len, end),
-            (_, Body::Stream(body)) => {
-                conn.stage = ConnectionStage::Stream(body);
-                conn.request = Some(request);
-            }
+            (_, Body::Stream(body)) => self.begin_body(conn, request, body),
         }
     }
 

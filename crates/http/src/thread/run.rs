@@ -29,6 +29,7 @@ use crate::thread::conn::{CountedLimits, SocketConnection};
 use crate::thread::drain::Draining;
 use crate::thread::drive::Fate;
 use crate::thread::ending::Why;
+use crate::thread::filled::FilledPipes;
 use crate::thread::give_way::GiveWay;
 use crate::thread::h3::{QUIC, Quic};
 use crate::thread::seal::Batch;
@@ -76,6 +77,8 @@ pub struct Thread<A: Responder> {
     pub(crate) bulk: Bulk,
     /// Each pipe that was made larger holds a count of it.
     pub(crate) large_pipes: Rc<()>,
+    /// Pipes for bodies that come out of other sockets.
+    pub(crate) filled_pipes: Rc<FilledPipes>,
     /// When this turn began: all that happens in it happens then.
     pub(crate) turn: LoopTurn,
     /// Set once the thread takes no further connections and ends with its last.
@@ -146,6 +149,7 @@ impl<A: Responder + 'static> Thread<A> {
             reactor,
             bulk: Bulk::default(),
             large_pipes: Rc::default(),
+            filled_pipes: Rc::default(),
             turn: LoopTurn::default(),
             draining: None,
             give_way: GiveWay::default(),

@@ -4,8 +4,10 @@
 //! they do not have, the system may find by other means. Name servers of one's own are asked for
 //! the name as it is, and nobody else.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hob_machine::read;
 
@@ -20,6 +22,8 @@ const HOLDS_MAX: Duration = Duration::from_secs(3600);
 pub const HOLDS_UNTOLD: Duration = Duration::from_secs(10);
 /// How long an answer to one question may take.
 const ANSWER_TIME: Duration = Duration::from_secs(2);
+/// After so long no further server of a service is looked up: what is known by then is told.
+const SERVICE_TIME: Duration = Duration::from_secs(5);
 
 /// Addresses of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,29 +61,35 @@ pub fn addresses(name: &str, servers: &[SocketAddr]) -> Result<FoundAddresses, S
     by_system(name)
 }
 
-/// Where one of those listens that offer a service.
+/// One of those that offer a service, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServicePlace {
-    /// Those with the lowest are asked first.
-    pub priority: u16,
-    /// Its share among those of the same priority.
-    pub weight: u16,
-    /// An address and a port.
-    pub address: SocketAddr,
+pub struct FoundServer {
+    /// What its record says.
+    pub server: ServiceServer,
+    /// At least one, or why none is known, in words.
+    pub addresses: Result<Vec<SocketAddr>, String>,
 }
 
-/// Servers of a service that are looked up.
-const SERVERS_MAX: usize = 64;
+/// Who offers a service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundService {
+    /// Those that are asked first come first; each place is there once.
+    pub servers: Vec<FoundServer>,
+    /// So many more were named.
+    pub surplus: usize,
+    /// For so long.
+    pub holds: Duration,
+}
 
-/// Where a service is to be found, by these name servers, or those of the machine, and for how long
-/// that holds.
+/// Who offers a service, at most so many, by these name servers or those of the machine.
 ///
 /// # Errors
-/// Why it is nowhere, in words.
-pub fn services(
+/// Why that is not known, in words.
+pub fn servers_of(
     name: &str,
     servers: &[SocketAddr],
-) -> Result<(Vec<ServicePlace>, Duration), String> {
+    servers_max: usize,
+) -> Result<FoundService, String> {
     let rules = read("/etc/resolv.conf");
     let asked = match servers.is_empty() {
         true => files::name_servers(&rules).collect(),
@@ -90,38 +100,46 @@ pub fn services(
         addresses: asked,
         time: ANSWER_TIME,
     };
+    let end = Instant::now() + SERVICE_TIME;
     let (found, ttl_s) = match all.ask(&DnsQuestion::ServersOf(name.to_owned())) {
         DnsAnswer::Servers(found, ttl_s) => (found, ttl_s),
         DnsAnswer::Nothing => return Err(format!("{name} has no servers")),
         _ => return Err(format!("no name server answered for {name}")),
     };
     let mut holds = Duration::from_secs(ttl_s.into()).clamp(HOLDS_MIN, HOLDS_MAX);
-    let (mut places, mut failed) = (Vec::new(), String::new());
-    for server in found.into_iter().take(SERVERS_MAX) {
-        let ServiceServer {
-            priority,
-            weight,
-            target,
-            port,
-        } = server;
-        // Its name is whole: nothing is searched for.
-        match addresses(&format!("{target}."), servers) {
-            Ok(found) => {
-                holds = holds.min(found.holds);
-                let there = found.addresses.into_iter();
-                places.extend(there.map(|address| ServicePlace {
-                    priority,
-                    weight,
-                    address: SocketAddr::new(address, port),
-                }));
-            }
-            Err(why) => failed = why,
-        }
+    let (found, surplus) = most_wanted(found, servers_max);
+    let mut of_service = Vec::with_capacity(found.len());
+    for server in found {
+        let target = &server.target;
+        let looked = match Instant::now() < end {
+            // Its name is whole: nothing is searched for.
+            true => addresses(&format!("{target}."), servers),
+            false => Err(format!("there was no time to look {target} up")),
+        };
+        holds = holds.min(looked.as_ref().map_or(HOLDS_UNTOLD, |found| found.holds));
+        let with_port = |address: IpAddr| SocketAddr::new(address, server.port);
+        of_service.push(FoundServer {
+            addresses: looked.map(|found| found.addresses.into_iter().map(with_port).collect()),
+            server,
+        });
     }
-    match places.is_empty() {
-        true => Err(failed),
-        false => Ok((places, holds)),
-    }
+    Ok(FoundService {
+        servers: of_service,
+        surplus,
+        holds,
+    })
+}
+
+/// As many as may be, each place once, those that are asked first before all others; and how many
+/// more there were. Who has the same records comes to the same.
+pub fn most_wanted(mut all: Vec<ServiceServer>, servers_max: usize) -> (Vec<ServiceServer>, usize) {
+    let place = |one: &ServiceServer| (one.target.clone(), one.port);
+    all.sort_by_cached_key(|one| (one.priority, Reverse(one.weight), place(one)));
+    let mut seen = HashSet::new();
+    all.retain(|one| seen.insert(place(one)));
+    let surplus = all.len().saturating_sub(servers_max);
+    all.truncate(servers_max);
+    (all, surplus)
 }
 
 /// No name server said anything that counts, in time.
@@ -174,5 +192,35 @@ fn by_system(name: &str) -> Result<FoundAddresses, String> {
             addresses,
             holds: HOLDS_UNTOLD,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_beyond_as_many_as_may_be_are_those_that_are_asked_last() {
+        let server = |target: &str, priority, weight| ServiceServer {
+            priority,
+            weight,
+            target: target.to_owned(),
+            port: 80,
+        };
+        let all = vec![
+            server("d.test", 2, 9),
+            server("c.test", 1, 1),
+            server("b.test", 1, 5),
+            server("a.test", 1, 5),
+            // The same place once more.
+            server("a.test", 3, 5),
+        ];
+        let (found, surplus) = most_wanted(all.clone(), 3);
+        let targets: Vec<_> = found.iter().map(|one| &*one.target).collect();
+        assert_eq!(
+            (&targets[..], surplus),
+            (&["a.test", "b.test", "c.test"][..], 1)
+        );
+        assert_eq!(most_wanted(all, 4).1, 0);
     }
 }

@@ -44,7 +44,7 @@ pub enum DnsAnswer {
     Name(String, u32),
     /// Addresses, for so many seconds.
     Addresses(Vec<IpAddr>, u32),
-    /// Who offers a service, for so many seconds.
+    /// Who offers a service, for so many seconds; none where its owner says that nobody does.
     Servers(Vec<ServiceServer>, u32),
     /// There is none.
     Nothing,
@@ -97,6 +97,7 @@ impl DnsQuestion {
             .iter()
             .filter(|one| lower(&one.name) == owner);
         let (mut addresses, mut servers) = (Vec::new(), Vec::new());
+        let mut is_unoffered = false;
         for record in own {
             let address = match (&record.rdata, self) {
                 (RData::PTR(name), DnsQuestion::NameOf(_)) => match host_name(&name.0) {
@@ -110,8 +111,12 @@ impl DnsQuestion {
                     IpAddr::V6(found.address.into())
                 }
                 (RData::SRV(found), DnsQuestion::ServersOf(_)) => {
-                    // The root as the target says that there is no such service.
-                    if let Some(target) = host_name(&found.target) {
+                    if found.target.get_labels().is_empty() {
+                        // The root as the target says that there is no such service.
+                        //= rfc2782
+                        is_unoffered = true;
+                        ttl_s = ttl_s.min(record.ttl);
+                    } else if let Some(target) = host_name(&found.target) {
                         ttl_s = ttl_s.min(record.ttl);
                         servers.push(ServiceServer {
                             priority: found.priority,
@@ -127,7 +132,7 @@ impl DnsQuestion {
             ttl_s = ttl_s.min(record.ttl);
             addresses.push(address);
         }
-        match (addresses.is_empty(), servers.is_empty()) {
+        match (addresses.is_empty(), servers.is_empty() && !is_unoffered) {
             (false, _) => DnsAnswer::Addresses(addresses, ttl_s),
             (_, false) => DnsAnswer::Servers(servers, ttl_s),
             (true, true) => DnsAnswer::Nothing,
@@ -339,7 +344,14 @@ mod tests {
         let said = DnsAnswer::Servers(vec![server], 300);
         assert_eq!(asked.read(7, &bytes), Some(said));
         let bytes = answer(&asked, vec![(name, srv(0, "."))]);
+        let nobody = DnsAnswer::Servers(Vec::new(), 300);
+        assert_eq!(asked.read(7, &bytes), Some(nobody));
+        let bytes = answer(&asked, vec![(name, srv(0, "a b.example"))]);
         assert_eq!(asked.read(7, &bytes), Some(DnsAnswer::Nothing));
+        assert_eq!(
+            asked.read(7, &answer(&asked, Vec::new())),
+            Some(DnsAnswer::Nothing)
+        );
     }
 
     #[test]

@@ -215,6 +215,7 @@ impl Answers {
             upstream.begin_checks(&CheckMeans {
                 reactor: home.reactor.clone(),
                 pool: self.desk.shared.pool.clone(),
+                counters: Arc::clone(&home.counters),
             });
         }
     }

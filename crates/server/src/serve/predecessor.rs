@@ -83,6 +83,7 @@ impl Predecessor {
                 idle: Duration::ZERO,
             },
             resolver: Vec::new(),
+            service_members: 0,
             proxy_protocol: None,
             queue: 0,
             wait: Duration::ZERO,

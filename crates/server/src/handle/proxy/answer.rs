@@ -265,7 +265,7 @@ impl AsksMember for AskedServer<'_> {
         retry: Option<&RetryRules>,
     ) -> Result<Response, Box<AskFailure<ProxyFailure, ProxyLink>>> {
         let ProxiedRequest { proxy, request, .. } = self.ask;
-        let authority = &proxy.settings.authorities[link.used().index()];
+        let authority = &proxy.settings.authorities[link.used().configured()];
         let head = self.ask.head(&body, authority);
         let authorities = [authority.as_bytes(), head.host()];
         let awaited = AwaitedAnswer::new(proxy, request, &self.ask.counters);
@@ -467,6 +467,7 @@ async fn run(ask: ProxiedRequest) -> Response {
         request,
         counters,
         retry: &proxy.settings.retry,
+        connect: proxy.settings.timeout.connect,
     };
     let answered = upstream::ask::ask(&asked, on, permit, body).await;
     request.set_phase(HandlerPhase::Server);

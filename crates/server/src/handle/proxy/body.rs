@@ -1,8 +1,10 @@
 //! The body of an answer, as it comes: never more of it is held than one read gives.
 
+use std::os::fd::BorrowedFd;
 use std::task::{Context, Poll};
 
 use hob_http::{BodyError, BodyStream, Bytes, Chunk, DrainWatch, Fields};
+use hob_trace::Fault;
 
 use crate::handle::proxy::exchange::{AnswerPart, ProxyExchange};
 use crate::handle::proxy::fail;
@@ -77,6 +79,35 @@ impl BodyStream for ProxiedBody {
 
     fn len(&self) -> Option<u64> {
         self.len
+    }
+
+    fn may_fill(&self) -> bool {
+        let exchange = self.exchange.as_ref();
+        self.drain.is_none() && exchange.is_some_and(ProxyExchange::may_fill)
+    }
+
+    fn begin_filling(&mut self) -> Bytes {
+        std::mem::take(&mut self.rest)
+    }
+
+    fn poll_fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        pipe: BorrowedFd<'_>,
+        max: usize,
+    ) -> Poll<Result<usize, BodyError>> {
+        let Some(exchange) = &mut self.exchange else {
+            let reason = "more of the answer was asked for than there is";
+            return Poll::Ready(Err(BodyError::Source(Fault::Server, reason)));
+        };
+        let failure = match exchange.poll_fill(cx, (pipe, max)) {
+            Poll::Ready(Err(failure)) => failure,
+            Poll::Ready(Ok(count)) => return Poll::Ready(Ok(count)),
+            Poll::Pending => return Poll::Pending,
+        };
+        let error = fail::broken(exchange, &failure);
+        self.exchange = None;
+        Poll::Ready(Err(error))
     }
 
     fn trailers(&mut self) -> Option<Fields> {

@@ -1,6 +1,7 @@
 //! A request that a member has: what comes back, over which version of HTTP, and how long that may
 //! take.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -198,6 +199,26 @@ impl ProxyExchange {
         match &mut self.over {
             ExchangeOver::Http1(http1) => http1.poll_more(&mut self.awaited, cx),
             ExchangeOver::Http2(http2) => http2.poll_more(&mut self.awaited, cx),
+        }
+    }
+
+    /// Whether what is left of the body can be moved into pipes.
+    pub(super) fn may_fill(&self) -> bool {
+        match &self.over {
+            ExchangeOver::Http1(http1) => self.awaited.trailers.is_none() && http1.may_fill(),
+            ExchangeOver::Http2(_) => false,
+        }
+    }
+
+    /// Moves bytes of the body into an empty pipe, at least one.
+    pub(super) fn poll_fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        (pipe, max): (BorrowedFd<'_>, usize),
+    ) -> Poll<Result<usize, ProxyFailure>> {
+        match &mut self.over {
+            ExchangeOver::Http1(http1) => http1.poll_fill(&mut self.awaited, cx, (pipe, max)),
+            ExchangeOver::Http2(_) => Poll::Ready(Err(UpstreamFailure::Closed.into())),
         }
     }
 

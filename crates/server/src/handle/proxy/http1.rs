@@ -1,5 +1,6 @@
 //! A request on a connection of its own.
 
+use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
@@ -99,6 +100,46 @@ impl Http1Exchange {
             self.rest(awaited, came > left as u64);
         }
         Some(Poll::Ready(Ok(is_more)))
+    }
+
+    /// Whether what is left of the body can be moved into pipes.
+    pub(super) fn may_fill(&self) -> bool {
+        let is_clear = |link: &Link| link.stream.fills_pipes();
+        self.unread.is_empty()
+            && self.reader.left().is_some()
+            && self.link.as_ref().is_some_and(is_clear)
+    }
+
+    /// Moves bytes of the body into an empty pipe, at least one.
+    pub(super) fn poll_fill(
+        &mut self,
+        awaited: &mut AwaitedAnswer,
+        cx: &mut Context<'_>,
+        (pipe, max): (BorrowedFd<'_>, usize),
+    ) -> Poll<Result<usize, ProxyFailure>> {
+        let (Some(link), Some(left)) = (&mut self.link, self.reader.left()) else {
+            return Poll::Ready(Err(UpstreamFailure::Closed.into()));
+        };
+        // What follows the body stays where it is.
+        let Poll::Ready(moved) = link.stream.poll_fill(cx, pipe, left.min(max)) else {
+            return awaited.poll_limits(cx);
+        };
+        let count = match moved {
+            Ok(0) => return Poll::Ready(Err(UpstreamFailure::Closed.into())),
+            Ok(count) => count,
+            Err(error) => {
+                let failure = UpstreamFailure::of_read(error, &awaited.counters);
+                return Poll::Ready(Err(failure.into()));
+            }
+        };
+        awaited.hear();
+        link.hear();
+        self.reader.take_body(count as u64);
+        if self.reader.is_over() {
+            let has_more = !link.stream.is_quiet();
+            self.rest(awaited, has_more);
+        }
+        Poll::Ready(Ok(count))
     }
 
     /// Reads behind what a buffer has; false where nothing will come any more.

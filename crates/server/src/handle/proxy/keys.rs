@@ -9,7 +9,7 @@ use crate::handle::config::schema::{PROGRAM, TIME_OR_NONE, secs};
 use crate::handle::script::keys::CONTROL;
 use crate::handle::upstream::buffer::BUFFER;
 use crate::handle::upstream::keys::{
-    CHOICE_KEYS, HEAD, KEEP_KEYS, QUEUE, RETRY, TIMEOUT_KEYS, TLS, connections,
+    CHOICE_KEYS, HEAD, KEEP_KEYS, QUEUE, RETRY, SERVICE_MEMBERS, TIMEOUT_KEYS, TLS, connections,
 };
 use crate::handle::upstream::run::keys::RUN_SERVER_KEYS;
 
@@ -35,7 +35,7 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
            `run` has hob start it. A plain string is `to`. How a server of `run` runs is as in \
            `[program]`, where nothing else is said here.",
     base: Some(&PROGRAM),
-    keys: &joined::<{ RUN_SERVER_KEYS.len() + CHOICE_KEYS.len() + KEEP_KEYS.len() + 17 }>(&[
+    keys: &joined::<{ RUN_SERVER_KEYS.len() + CHOICE_KEYS.len() + KEEP_KEYS.len() + 18 }>(&[
         RUN_SERVER_KEYS,
         &[
         SchemaKey::new("to", TextOrTexts, Preset::Texts(&[]))
@@ -104,6 +104,7 @@ pub(crate) static PROXY: SchemaTable = SchemaTable {
         ],
         CHOICE_KEYS,
         &[
+        SERVICE_MEMBERS,
         connections(4096),
         SchemaKey::new(
             "keep",

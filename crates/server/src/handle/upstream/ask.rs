@@ -6,7 +6,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hob_http::{HandlerPhase, Request, Response};
 use hob_trace::metric::ThreadCounters;
@@ -17,7 +17,7 @@ use crate::handle::script::gate::Permit;
 use crate::handle::upstream::config::{RetryCause, RetryRules};
 use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::link::{Connection, MemberLink, may_be_twice};
-use crate::handle::upstream::members::{MemberUse, MemberWish, NobodyFree, Upstream};
+use crate::handle::upstream::members::{Member, MemberUse, MemberWish, NobodyFree, Upstream};
 
 /// One protocol in which members are asked.
 pub(crate) trait AsksMember {
@@ -75,6 +75,8 @@ pub(crate) struct AskTerms<'a> {
     pub(crate) request: &'a Request,
     pub(crate) counters: &'a ThreadCounters,
     pub(crate) retry: &'a RetryRules,
+    /// How long is waited until somebody is known.
+    pub(crate) connect: Duration,
 }
 
 /// Asks a member, and others where that may be.
@@ -85,14 +87,13 @@ pub(crate) async fn ask<P: AsksMember>(
     body: ProgramRequestBody,
 ) -> Result<Response, AskedInVain<P::Failure>> {
     on.upstream.count_request(on.retry.budget_percent);
-    let sticky = on.upstream.sticky();
-    let own = sticky.and_then(|sticky| sticky.member(on.request));
+    let own = on.upstream.own_member(on.request);
     let mut tries = Tries {
         on,
         tried: Vec::new(),
         connection: Connection::Any,
         key: on.upstream.hash_key(on.request),
-        own,
+        own: own.as_ref(),
     };
     let mut left = (permit, body);
     let mut last = None;
@@ -107,11 +108,11 @@ pub(crate) async fn ask<P: AsksMember>(
                 }));
             }
         };
-        let index = used.index();
+        let member = Arc::clone(used.member_arc());
         match tries.ask_one(protocol, used, left).await {
             Ok(mut response) => {
-                if let Some(sticky) = sticky.filter(|_| own != Some(index)) {
-                    sticky.keep(index, on.request, &mut response);
+                if own.as_ref().is_none_or(|own| !Arc::ptr_eq(own, &member)) {
+                    on.upstream.keep_member(&member, on.request, &mut response);
                 }
                 return Ok(response);
             }
@@ -133,12 +134,12 @@ pub(crate) async fn ask<P: AsksMember>(
 struct Tries<'a> {
     on: AskTerms<'a>,
     /// Members that failed.
-    tried: Vec<usize>,
+    tried: Vec<Arc<Member>>,
     connection: Connection,
     /// What it has in common with others that are to come to the same member.
     key: Option<u64>,
     /// The member that its client was with before.
-    own: Option<usize>,
+    own: Option<&'a Arc<Member>>,
 }
 
 /// What another try begins with.
@@ -155,10 +156,17 @@ impl Tries<'_> {
             key: self.key,
             own: self.own,
         };
+        if upstream.is_unsought() {
+            self.await_servers().await?;
+        }
         let pick = || upstream.pick(&wish, request.reactor().now_ms());
+        let nobody = || match upstream.why_nobody() {
+            Some(why) => UpstreamFailure::Unreachable(why),
+            None => UpstreamFailure::AllOut,
+        };
         match pick() {
             Ok(used) => return Ok(used),
-            Err(NobodyFree::Out) => return Err(UpstreamFailure::AllOut),
+            Err(NobodyFree::Out) => return Err(nobody()),
             Err(NobodyFree::Full) => {}
         }
         request.set_phase(HandlerPhase::Queued);
@@ -169,7 +177,7 @@ impl Tries<'_> {
             upstream.wait(cx.waker());
             match pick() {
                 Ok(used) => Poll::Ready(Ok(used)),
-                Err(NobodyFree::Out) => Poll::Ready(Err(UpstreamFailure::AllOut)),
+                Err(NobodyFree::Out) => Poll::Ready(Err(nobody())),
                 Err(NobodyFree::Full) => {
                     let late = limit.poll_elapsed(cx);
                     late.map(|()| Err(UpstreamFailure::MembersFull))
@@ -185,6 +193,26 @@ impl Tries<'_> {
         picked
     }
 
+    /// Waits until it is known who offers a service.
+    async fn await_servers(&self) -> Result<(), UpstreamFailure> {
+        let AskTerms {
+            upstream, request, ..
+        } = self.on;
+        let limit = request.reactor().timer();
+        limit.set(self.on.connect);
+        let is_known = poll_fn(|cx| {
+            upstream.wait(cx.waker());
+            match upstream.is_unsought() {
+                true => limit.poll_elapsed(cx).map(|()| false),
+                false => Poll::Ready(true),
+            }
+        });
+        match is_known.await {
+            true => Ok(()),
+            false => Err(UpstreamFailure::late_to_connect(self.on.counters)),
+        }
+    }
+
     /// Asks one member. Where it fails, what there is for another try, if there may be one.
     async fn ask_one<P: AsksMember>(
         &mut self,
@@ -192,7 +220,8 @@ impl Tries<'_> {
         used: MemberUse,
         (permit, body): Again,
     ) -> Result<Response, (AskedInVain<P::Failure>, Option<Again>)> {
-        let (index, member) = (used.index(), Arc::clone(&used.member().text));
+        let asked = Arc::clone(used.member_arc());
+        let member = || Arc::clone(&asked.text);
         let request = self.on.request;
         let opened = protocol.open(used, permit, self.connection).await;
         let link = match opened {
@@ -202,9 +231,9 @@ impl Tries<'_> {
                 let vain = AskedInVain {
                     failure: failure.into(),
                     printed: Vec::new(),
-                    member,
+                    member: member(),
                 };
-                let goes_on = self.takes_retry(index, RetryCause::Connect);
+                let goes_on = self.takes_retry(&asked, RetryCause::Connect);
                 return Err((vain, goes_on.then_some((permit, body))));
             }
         };
@@ -230,7 +259,7 @@ impl Tries<'_> {
         let vain = AskedInVain {
             failure: failed.failure,
             printed: failed.printed,
-            member,
+            member: member(),
         };
         let (Some(link), Some(body), Some(cause)) = (failed.link, again, cause) else {
             return Err((vain, None));
@@ -240,7 +269,7 @@ impl Tries<'_> {
                 self.connection = Connection::New;
                 true
             }
-            false => self.takes_retry(index, cause),
+            false => self.takes_retry(&asked, cause),
         };
         Err((vain, goes_on.then(|| (link.into_permit(), body))))
     }
@@ -251,11 +280,11 @@ impl Tries<'_> {
     }
 
     /// After this cause somebody else is asked; the budget has one retry less then.
-    fn takes_retry(&mut self, index: usize, cause: RetryCause) -> bool {
+    fn takes_retry(&mut self, asked: &Arc<Member>, cause: RetryCause) -> bool {
         let is_taken =
             self.on.retry.has(cause) && self.has_another() && self.on.upstream.take_retry();
         if is_taken {
-            self.tried.push(index);
+            self.tried.push(Arc::clone(asked));
         }
         is_taken
     }

@@ -71,10 +71,18 @@ pub(crate) struct Candidate {
 /// given out by a key: one key that everybody asks for is not one member's alone.
 const HASH_LOAD_PERCENT: u64 = 125;
 
+/// Longest schedule: shares of more parts are rounded, and nobody's is none.
+const SCHEDULE_MAX: i64 = 1024;
+
 /// Places, each as often as its weight says, those of one never closer than need be.
 pub(crate) fn schedule(weights: &[u32]) -> Vec<usize> {
     let common = weights.iter().copied().fold(0, gcd).max(1);
-    let weights: Vec<i64> = weights.iter().map(|one| i64::from(one / common)).collect();
+    let mut weights: Vec<i64> = weights.iter().map(|one| i64::from(one / common)).collect();
+    let exact: i64 = weights.iter().sum();
+    if exact > SCHEDULE_MAX {
+        let rounded = |weight: &mut i64| *weight = (*weight * SCHEDULE_MAX / exact).max(1);
+        weights.iter_mut().for_each(rounded);
+    }
     let total: i64 = weights.iter().sum();
     let mut credits = vec![0; weights.len()];
     let mut schedule = Vec::new();

@@ -9,6 +9,7 @@ use std::task::Poll;
 use hob_http::Reactor;
 use hob_http::proxy_protocol::ProxyVersion;
 use hob_http::tls::peer::PeerVersions;
+use hob_trace::metric::ThreadCounters;
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::upstream::address::MemberAddress;
@@ -55,43 +56,41 @@ pub(crate) struct CheckMeans {
     pub(crate) reactor: Reactor,
     /// Looks names up.
     pub(crate) pool: DiskThreads,
+    pub(crate) counters: Arc<ThreadCounters>,
 }
 
 /// Longest head of an answer to a check, in bytes.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
 const READ_BYTES: usize = 4 * 1024;
 
-/// Begins to look at each member.
-pub(crate) fn start(upstream: &Arc<Upstream>, asks: &Arc<dyn ChecksMembers>, means: &CheckMeans) {
-    for index in 0..upstream.len() {
-        let (upstream, means) = (Arc::downgrade(upstream), means.clone());
-        let asks = Arc::clone(asks);
-        let reactor = means.reactor.clone();
-        reactor.spawn_standing(async move {
-            let timer = means.reactor.timer();
-            while let Some(pause) = look(&upstream, index, &*asks, &means).await {
-                timer.set(pause);
-                timer.elapsed().await;
-            }
-        });
-    }
+/// Begins to look at a member, for as long as it is one and its upstream is the one in force.
+pub(crate) fn begin(upstream: &Arc<Upstream>, member: &Arc<Member>, means: &CheckMeans) {
+    let asks = Arc::clone(&upstream.protocol.asks);
+    let (upstream, member) = (Arc::downgrade(upstream), Arc::downgrade(member));
+    let means = means.clone();
+    let reactor = means.reactor.clone();
+    reactor.spawn_standing(async move {
+        let timer = means.reactor.timer();
+        while let Some(pause) = look((&upstream, &member), &*asks, &means).await {
+            timer.set(pause);
+            timer.elapsed().await;
+        }
+    });
 }
 
 /// Looks at a member once. Returns how long until the next time; `None` where nobody wants to know
 /// any more.
 async fn look(
-    upstream: &Weak<Upstream>,
-    index: usize,
+    (upstream, member): (&Weak<Upstream>, &Weak<Member>),
     asks: &dyn ChecksMembers,
     means: &CheckMeans,
 ) -> Option<std::time::Duration> {
-    let upstream = upstream.upgrade()?;
+    let (upstream, member) = (upstream.upgrade()?, member.upgrade()?);
     let check = upstream.settings.check.as_ref()?;
-    let member = &upstream.members()[index];
     let version = upstream.settings.proxy_protocol;
-    let found = ask((&upstream, member), (check, version), asks, means).await;
-    // A reload may have had another one look.
-    if !upstream.checks(member) {
+    let found = ask((&upstream, &member), (check, version), asks, means).await;
+    // A reload may have had another one look, and a service may have it no more.
+    if !upstream.is_in_force() || upstream.roster().place(&member).is_none() {
         return None;
     }
     let why = found.as_ref().err().cloned();
@@ -108,7 +107,7 @@ async fn look(
 }
 
 async fn ask(
-    (upstream, member): (&Upstream, &Member),
+    (upstream, member): (&Upstream, &Arc<Member>),
     (check, version): (&CheckSettings, Option<ProxyVersion>),
     asks: &dyn ChecksMembers,
     means: &CheckMeans,
@@ -119,7 +118,7 @@ async fn ask(
     let opening = proxy_protocol::opening(version, None);
     let tls = upstream.terms_for(member);
     let to = (
-        member,
+        &**member,
         tls.as_ref().map(|tls| (&tls.terms, asks.versions())),
     );
     let stream = connect::to(to, on, check.timeout, &opening).await;
@@ -134,7 +133,7 @@ async fn ask(
     }
     let host = match member.address.place() {
         MemberAddress::Unix(_) | MemberAddress::Run(_) => "localhost",
-        address => address.service_host().unwrap_or(&member.text),
+        _ => upstream.service_host(member).unwrap_or(&member.text),
     };
     let request = asks.request(&check.path, host, stream.is_h2());
     let mut exchange = std::pin::pin!(status(&stream, &request, asks));

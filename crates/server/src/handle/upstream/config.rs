@@ -43,6 +43,8 @@ pub struct UpstreamSettings {
     pub keep_limits: KeepLimits,
     /// Name servers that are asked for names of members; empty is what the machine has.
     pub resolver: Vec<SocketAddr>,
+    /// Members that one service makes at most.
+    pub service_members: usize,
     /// The header of the PROXY protocol that connections begin with.
     pub proxy_protocol: Option<ProxyVersion>,
     /// Requests that wait for one.
@@ -167,6 +169,7 @@ const OWN_KEYS: &[&str] = &[
     "slow_start",
     "last_resort",
     "resolver",
+    "service_members",
     "tls",
 ];
 
@@ -331,8 +334,13 @@ impl UpstreamSettings {
         let (queue, wait) = from.with("queue").inner("queue", &QUEUE_TABLE, |queue| {
             (queue.number("max"), queue.time("wait"))
         });
+        let is_service = |one: &MemberSettings| one.address.service_host().is_some();
+        let service_members = read_service_members(from, members.iter().any(is_service), faults);
         // Of a program that hob runs itself, nothing is known before it does.
-        let is_alone = members.len() == 1 || from.own.has(RUN);
+        let is_alone = match &members[..] {
+            [one] => !is_service(one),
+            _ => from.own.has(RUN),
+        };
         for key in ["balance", "hash", "sticky", "fail", "slow_start"] {
             let given = from.with(key).given(key).filter(|_| is_alone);
             if let Some(given) = given {
@@ -362,6 +370,7 @@ impl UpstreamSettings {
             keep,
             keep_limits,
             resolver: resolver(from, faults),
+            service_members,
             proxy_protocol,
             queue,
             wait,
@@ -591,6 +600,23 @@ fn resolver(from: UpstreamSections<'_>, faults: &mut Faults<'_>) -> Vec<SocketAd
         }
     }
     servers
+}
+
+fn read_service_members(
+    from: UpstreamSections<'_>,
+    has_services: bool,
+    faults: &mut Faults<'_>,
+) -> usize {
+    let section = from.with("service_members");
+    if let Some(given) = section.given("service_members").filter(|_| !has_services) {
+        faults
+            .warn(given.key, "`service_members` does nothing here")
+            .hint("remove it: no member is a service (`srv:`)");
+    }
+    // Programs of other machines are no services.
+    let is_read = section.table().key("service_members").is_some();
+    let number = is_read.then(|| section.number("service_members"));
+    number.unwrap_or_default()
 }
 
 fn millis(time: Duration) -> u64 {

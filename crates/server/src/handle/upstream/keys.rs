@@ -81,6 +81,18 @@ pub(in crate::handle) const CHOICE_KEYS: &[SchemaKey] = &[
     RESOLVER,
 ];
 
+pub(in crate::handle) const SERVICE_MEMBERS: SchemaKey = SchemaKey::new(
+    "service_members",
+    Integer { min: 1, max: 1000 },
+    Preset::Integer(64),
+)
+.says(
+    "Servers of one service (`srv:`) that are members at most. Where more are named, those of the \
+     lowest priorities are, and of the same priority those of the greatest weights.",
+)
+.example("16")
+.aka(&["server_template", "max_servers"]);
+
 /// The key of the top level that is a list of them.
 pub(in crate::handle) const UPSTREAMS: SchemaKey =
     SchemaKey::new("upstream", Tables(&UPSTREAM), Nothing("")).aka(&["upstreams"]);
@@ -93,7 +105,7 @@ pub(crate) static UPSTREAM: SchemaTable = SchemaTable {
            are. Routes ask them by `to = \"upstream:NAME\"`, all over the same connections and \
            with the same knowledge of who answers and how fast.",
     base: None,
-    keys: &joined::<{ KEEP_KEYS.len() + CHOICE_KEYS.len() + 7 }>(&[
+    keys: &joined::<{ KEEP_KEYS.len() + CHOICE_KEYS.len() + 8 }>(&[
         &[
             SchemaKey::new("name", Text, Preset::Required)
                 .says("What routes and `hob upstream` call it.")
@@ -122,7 +134,7 @@ pub(crate) static UPSTREAM: SchemaTable = SchemaTable {
             .example("16"),
         ],
         KEEP_KEYS,
-        &[QUEUE, TLS],
+        &[QUEUE, TLS, SERVICE_MEMBERS],
         CHOICE_KEYS,
     ]),
 };

@@ -1,12 +1,13 @@
 //! The members of an upstream: who is asked next, and who is left out, because it failed, because
 //! a check says so, or because an operator wants it. All threads see the same.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::Waker;
 
-use arc_swap::ArcSwapOption;
-use hob_http::Request;
+use arc_swap::{ArcSwap, ArcSwapOption};
+use hob_http::{Request, Response};
 use hob_trace::Mutex;
 
 use crate::handle::upstream::address::MemberAddress;
@@ -16,30 +17,36 @@ use crate::handle::upstream::config::{MemberSettings, UpstreamSettings};
 use crate::handle::upstream::kept::KeptConnections;
 use crate::handle::upstream::latency::Latency;
 use crate::handle::upstream::names::ServerName;
+use crate::handle::upstream::roster::{BACKUP_RANK, ConfiguredMember, ListedMember, Roster};
 use crate::handle::upstream::run::socket::RunSeat;
-use crate::handle::upstream::sticky::StickyMembers;
+use crate::handle::upstream::run::told::RunReport;
+use crate::handle::upstream::services::{self, Service};
 use crate::handle::upstream::terms::UpstreamTerms;
-use crate::handle::upstream::told::MemberReport;
+use crate::handle::upstream::told::{MemberReport, UpstreamReport};
 
 /// An upstream.
 #[derive(Debug)]
 pub struct Upstream {
     pub(crate) settings: UpstreamSettings,
-    members: Vec<Arc<Member>>,
+    /// What stands in the config: members, and services that have some.
+    configured: Vec<ConfiguredMember>,
+    /// Who there is now.
+    roster: ArcSwap<Roster>,
+    /// Services that have not been looked up yet.
+    unsought: AtomicUsize,
     /// TLS with them, on terms that are there before the first request.
     pub(crate) terms: ArcSwapOption<UpstreamTerms>,
-    /// Members by their places, each as often as its weight says, well mixed.
-    schedule: Vec<usize>,
     /// Requests so far, for those that are given out in turn.
     turn: AtomicUsize,
     /// Retries that may be made now, in hundredths.
     budget: AtomicU64,
     /// Requests that wait until a member has fewer, where members have limits of their own.
     waiting: Arc<Mutex<Vec<Waker>>>,
-    sticky: Option<StickyMembers>,
     pub(crate) protocol: CheckProtocol,
     /// Its members are its own to look at, from time to time or never.
     has_checks: AtomicBool,
+    /// Which one is in force, of this and those before and after it: its number.
+    in_force: Arc<AtomicUsize>,
 }
 
 /// One of its members. It outlives the upstream where another one has the same member.
@@ -74,8 +81,6 @@ pub(crate) struct Member {
 /// What checks found.
 #[derive(Debug, Default)]
 pub(crate) struct CheckedHealth {
-    /// Whose checks count: the number of an upstream.
-    by: AtomicUsize,
     /// It is left out for that.
     is_out: AtomicBool,
     /// How many in a row say otherwise than what holds.
@@ -117,11 +122,11 @@ struct FailureCount {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MemberWish<'a> {
     /// Those that it was given to already.
-    pub(crate) tried: &'a [usize],
+    pub(crate) tried: &'a [Arc<Member>],
     /// What requests have in common that are to come to one member.
     pub(crate) key: Option<u64>,
     /// The one that it was with before, which may be draining.
-    pub(crate) own: Option<usize>,
+    pub(crate) own: Option<&'a Arc<Member>>,
 }
 
 /// Why nobody gets a request.
@@ -148,13 +153,15 @@ enum MemberStanding {
 #[derive(Debug)]
 pub(crate) struct MemberUse {
     upstream: Arc<Upstream>,
-    index: usize,
+    member: Arc<Member>,
+    /// The place in the config of it, or of its service.
+    configured: usize,
 }
 
 impl Drop for MemberUse {
     fn drop(&mut self) {
         self.member().load.fetch_sub(1, Ordering::Relaxed);
-        if self.upstream.settings.members[self.index].connections > 0 {
+        if self.upstream.settings.members[self.configured].connections > 0 {
             self.upstream.wake_waiting();
         }
     }
@@ -162,11 +169,11 @@ impl Drop for MemberUse {
 
 impl MemberUse {
     pub(crate) fn member(&self) -> &Member {
-        &self.upstream.members[self.index]
+        &self.member
     }
 
     pub(crate) fn member_arc(&self) -> &Arc<Member> {
-        &self.upstream.members[self.index]
+        &self.member
     }
 
     /// What the config says of it and the others.
@@ -179,9 +186,9 @@ impl MemberUse {
         self.upstream.terms_for(self.member())
     }
 
-    /// Its place among the members.
-    pub(crate) fn index(&self) -> usize {
-        self.index
+    /// The place in the config of the member, or of its service.
+    pub(crate) fn configured(&self) -> usize {
+        self.configured
     }
 
     /// It has begun to answer, after so long.
@@ -200,7 +207,7 @@ impl MemberUse {
     pub(crate) fn failed(&self, now_ms: u64) -> bool {
         self.member().failed.fetch_add(1, Ordering::Relaxed);
         let limits = self.upstream.settings.fail;
-        if limits.count == 0 || self.upstream.members.len() == 1 {
+        if limits.count == 0 || self.upstream.len() == 1 {
             return false;
         }
         let member = self.member();
@@ -233,49 +240,63 @@ impl Upstream {
         now_ms: u64,
     ) -> Arc<Upstream> {
         let known = |one: &MemberSettings| {
-            let mut members = before?.members.iter();
+            let mut members = before?
+                .configured
+                .iter()
+                .filter_map(ConfiguredMember::member);
             let known = members.find(|member| member.is_at(one, settings))?;
             known.kept.set_limits(settings.keep, settings.keep_limits);
             Some(Arc::clone(known))
         };
         let terms = before.filter(|before| before.settings.tls == settings.tls);
         let in_since_ms = before.map_or(0, |_| now_ms);
-        let member = |one: &MemberSettings| {
-            let new = || Arc::new(Member::new(one, settings, in_since_ms));
-            known(one).unwrap_or_else(new)
+        let configured = |one: &MemberSettings| match one.address.place() {
+            MemberAddress::Service(name) => {
+                ConfiguredMember::Service(Service::new(name, settings, before))
+            }
+            _ => {
+                let new = || Arc::new(Member::new(&one.address, settings, in_since_ms));
+                ConfiguredMember::Member(known(one).unwrap_or_else(new))
+            }
         };
-        let weights = settings.members.iter().map(|one| one.weight);
-        let members: Vec<_> = settings.members.iter().map(member).collect();
-        let sticky = settings
-            .sticky
-            .as_ref()
-            .map(|sticky| StickyMembers::new(sticky, members.iter().map(|member| &*member.text)));
+        let configured: Vec<_> = settings.members.iter().map(configured).collect();
         Arc::new(Upstream {
-            sticky,
             protocol,
-            members,
+            roster: ArcSwap::from_pointee(Roster::of(settings, &configured)),
+            unsought: AtomicUsize::new(unsought(&configured)),
+            configured,
             terms: ArcSwapOption::new(terms.and_then(|before| before.terms.load_full())),
-            schedule: balance::schedule(&weights.collect::<Vec<_>>()),
             turn: AtomicUsize::new(0),
             budget: AtomicU64::new(BUDGET_MAX),
             waiting: before.map_or_else(Arc::default, |before| Arc::clone(&before.waiting)),
             has_checks: AtomicBool::new(false),
+            in_force: before.map_or_else(Arc::default, |before| Arc::clone(&before.in_force)),
             settings: settings.clone(),
         })
     }
 
-    /// What its members are at.
-    pub(crate) fn told(&self, now_ms: u64) -> Vec<MemberReport> {
-        let mut told = Vec::new();
-        for (member, terms) in self.members.iter().zip(&self.settings.members) {
-            told.push(MemberReport {
-                weight: terms.weight,
-                is_backup: terms.backup,
-                requests_max: Some(terms.connections).filter(|max| *max > 0),
-                ..member.told(now_ms)
-            });
+    /// What its members are at, those that hob runs by `run`.
+    pub(crate) fn told(
+        &self,
+        name: &str,
+        now_ms: u64,
+        run: impl Fn(&MemberAddress) -> Option<RunReport>,
+    ) -> UpstreamReport {
+        let told = |one: &ListedMember| MemberReport {
+            weight: one.weight,
+            is_backup: one.rank > 0,
+            requests_max: Some(self.settings.members[one.configured].connections)
+                .filter(|max| *max > 0),
+            run: run(&one.member.address),
+            ..one.member.told(now_ms)
+        };
+        let mut members: Vec<_> = self.roster.load().all.iter().map(told).collect();
+        members.extend(self.services().flat_map(|service| service.gone(now_ms)));
+        UpstreamReport {
+            name: name.to_owned(),
+            members,
+            services: self.services().map(|one| one.told(now_ms)).collect(),
         }
-        told
     }
 
     /// On which terms TLS is spoken with a member.
@@ -286,16 +307,79 @@ impl Upstream {
 
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
-        self.members.len()
+        self.roster.load().all.len()
     }
 
-    pub(crate) fn members(&self) -> &[Arc<Member>] {
-        &self.members
+    /// Who there is now.
+    pub(crate) fn roster(&self) -> Arc<Roster> {
+        self.roster.load_full()
     }
 
-    /// Who stays with which member.
-    pub(crate) fn sticky(&self) -> Option<&StickyMembers> {
-        self.sticky.as_ref()
+    /// What stands in the config.
+    pub(crate) fn configured(&self) -> &[ConfiguredMember] {
+        &self.configured
+    }
+
+    /// Those that have members which come and go.
+    pub(crate) fn services(&self) -> impl Iterator<Item = &Service> {
+        self.configured.iter().filter_map(ConfiguredMember::service)
+    }
+
+    /// The host that a member is called by, where it is a server of a service.
+    pub(crate) fn service_host(&self, member: &Arc<Member>) -> Option<&str> {
+        let roster = self.roster.load();
+        let listed = &roster.all[roster.place(member)?];
+        let address = &self.settings.members[listed.configured].address;
+        address.service_host()
+    }
+
+    /// A service was looked up, and may have others now. Those are all looked up by one thread.
+    pub(crate) fn services_changed(&self, is_other: bool) {
+        if is_other {
+            let roster = Roster::of(&self.settings, &self.configured);
+            self.roster.store(Arc::new(roster));
+        }
+        let left = unsought(&self.configured);
+        let had = self.unsought.swap(left, Ordering::Release);
+        if is_other || had != left {
+            self.wake_waiting();
+        }
+    }
+
+    /// Whether nobody is there, or backups alone, as a service has not been looked up yet.
+    pub(crate) fn is_unsought(&self) -> bool {
+        let is_backup = |one: &ListedMember| one.rank >= BACKUP_RANK;
+        self.unsought.load(Ordering::Acquire) > 0 && self.roster.load().all.iter().all(is_backup)
+    }
+
+    /// Why there is nobody at all; `None` where there is somebody.
+    pub(crate) fn why_nobody(&self) -> Option<String> {
+        let is_nobody = self.roster.load().all.is_empty();
+        is_nobody.then(|| {
+            let mut reasons = self.services().filter_map(Service::why);
+            reasons.next().unwrap_or_default()
+        })
+    }
+
+    /// The member that a client was with before.
+    pub(crate) fn own_member(&self, request: &Request) -> Option<Arc<Member>> {
+        let roster = self.roster.load();
+        let place = roster.sticky.as_ref()?.member(request)?;
+        let listed = roster.all.get(place)?;
+        Some(Arc::clone(&listed.member))
+    }
+
+    /// Has a client come back to the member that answered it.
+    pub(crate) fn keep_member(
+        &self,
+        member: &Arc<Member>,
+        request: &Request,
+        response: &mut Response,
+    ) {
+        let roster = self.roster.load();
+        if let (Some(sticky), Some(place)) = (&roster.sticky, roster.place(member)) {
+            sticky.keep(place, request, response);
+        }
     }
 
     /// What a request has in common with others that are to come to the same member.
@@ -306,26 +390,25 @@ impl Upstream {
         }
     }
 
-    /// From now on its members are looked at as it says, and not as another one said that may
-    /// still have requests. True where somebody is to begin with that.
+    /// From now on its members and services are looked at as it says, and not as another one said
+    /// that may still have requests. True where somebody is to begin with that.
     pub(crate) fn take_checks_over(self: &Arc<Self>) -> bool {
         if self.has_checks.swap(true, Ordering::Relaxed) {
             return false;
         }
-        for member in &self.members {
-            let checked = &member.checked;
-            checked.by.store(self.number(), Ordering::Relaxed);
-            // Nobody would find it well again.
-            if self.settings.check.is_none() {
-                checked.is_out.store(false, Ordering::Relaxed);
+        self.in_force.store(self.number(), Ordering::Relaxed);
+        if self.settings.check.is_none() {
+            for one in &self.roster.load().all {
+                // Nobody would find it well again.
+                one.member.checked.is_out.store(false, Ordering::Relaxed);
             }
         }
-        self.settings.check.is_some()
+        self.settings.check.is_some() || self.services().next().is_some()
     }
 
-    /// Whether what this one finds of a member still counts.
-    pub(crate) fn checks(self: &Arc<Self>, member: &Member) -> bool {
-        member.checked.by.load(Ordering::Relaxed) == self.number()
+    /// Whether what this one finds of its members still counts.
+    pub(crate) fn is_in_force(self: &Arc<Self>) -> bool {
+        self.in_force.load(Ordering::Relaxed) == self.number()
     }
 
     /// Another one for each that is there.
@@ -333,15 +416,21 @@ impl Upstream {
         Arc::as_ptr(self).addr()
     }
 
-    /// Begins to look at its members, on this thread.
+    /// Begins to look at its members and services, on this thread.
     pub(crate) fn begin_checks(self: &Arc<Self>, means: &CheckMeans) {
-        check::start(self, &self.protocol.asks, means);
+        if self.settings.check.is_some() {
+            for one in &self.roster().all {
+                check::begin(self, &one.member, means);
+            }
+        }
+        services::start(self, means);
     }
 
     /// Has the member of this address get no new requests, or get them again. False where there is
     /// none of this address.
     pub(crate) fn set_draining(&self, address: &str, is_draining: bool, now_ms: u64) -> bool {
-        let mut members = self.members.iter();
+        let roster = self.roster.load();
+        let mut members = roster.all.iter().map(|one| &one.member);
         let Some(member) = members.find(|member| &*member.text == address) else {
             return false;
         };
@@ -358,83 +447,108 @@ impl Upstream {
         wish: &MemberWish<'_>,
         now_ms: u64,
     ) -> Result<MemberUse, NobodyFree> {
-        let index = self.choose(wish, now_ms)?;
-        self.members[index].load.fetch_add(1, Ordering::Relaxed);
-        let upstream = Arc::clone(self);
-        Ok(MemberUse { upstream, index })
+        let roster = self.roster.load();
+        let place = self.choose(&roster, wish, now_ms)?;
+        let ListedMember {
+            member, configured, ..
+        } = &roster.all[place];
+        member.load.fetch_add(1, Ordering::Relaxed);
+        Ok(MemberUse {
+            upstream: Arc::clone(self),
+            member: Arc::clone(member),
+            configured: *configured,
+        })
     }
 
-    fn choose(&self, wish: &MemberWish<'_>, now_ms: u64) -> Result<usize, NobodyFree> {
-        if let Some(own) = wish.own.filter(|own| self.still_answers(*own, wish)) {
-            let is_free = self.has_room(own);
+    /// The place of one of them.
+    fn choose(
+        &self,
+        roster: &Roster,
+        wish: &MemberWish<'_>,
+        now_ms: u64,
+    ) -> Result<usize, NobodyFree> {
+        let own = wish.own.and_then(|own| roster.place(own));
+        if let Some(own) = own.filter(|own| wish.may_stay(&roster.all[*own])) {
+            let is_free = self.has_room(&roster.all[own]);
             return is_free.then_some(own).ok_or(NobodyFree::Full);
         }
-        if let [member] = &self.members[..] {
-            return self.lone(member, wish);
+        if let [one] = &roster.all[..] {
+            return self.lone(one, wish);
         }
-        for is_backup in [false, true] {
-            let (mut inside, mut is_full) = (Vec::with_capacity(self.members.len()), false);
-            for (index, member) in self.members.iter().enumerate() {
-                let terms = &self.settings.members[index];
-                if terms.backup != is_backup || wish.tried.contains(&index) {
+        for rank in &roster.ranks {
+            let (mut inside, mut is_full) = (Vec::with_capacity(roster.all.len()), false);
+            for (place, one) in roster.all.iter().enumerate() {
+                if one.rank != *rank || wish.has_tried(one) {
                     continue;
                 }
-                match member.standing() {
-                    MemberStanding::In if self.has_room(index) => inside.push(index),
+                match one.member.standing() {
+                    MemberStanding::In if self.has_room(one) => inside.push(place),
                     MemberStanding::In => is_full = true,
                     // Who has been out for long enough is tried by one request.
                     MemberStanding::Failed(until_ms)
-                        if until_ms <= now_ms && member.begin_trial(until_ms, now_ms) =>
+                        if until_ms <= now_ms && one.member.begin_trial(until_ms, now_ms) =>
                     {
-                        return Ok(index);
+                        return Ok(place);
                     }
                     _ => {}
                 }
             }
             if !inside.is_empty() {
-                return Ok(self.balance(inside, wish, now_ms));
+                return Ok(self.balance(roster, inside, wish, now_ms));
             }
             if is_full {
                 return Err(NobodyFree::Full);
             }
         }
-        self.last_resort(wish, now_ms)
+        self.last_resort(roster, wish, now_ms)
     }
 
     /// A lone member is asked whether or not it failed before.
-    fn lone(&self, member: &Member, wish: &MemberWish<'_>) -> Result<usize, NobodyFree> {
-        let is_left_out = match member.standing() {
+    fn lone(&self, one: &ListedMember, wish: &MemberWish<'_>) -> Result<usize, NobodyFree> {
+        let is_left_out = match one.member.standing() {
             MemberStanding::In | MemberStanding::Failed(_) => false,
             MemberStanding::Ill => !self.settings.last_resort,
             MemberStanding::Draining => true,
         };
         match () {
             () if is_left_out || !wish.tried.is_empty() => Err(NobodyFree::Out),
-            () if !self.has_room(0) => Err(NobodyFree::Full),
+            () if !self.has_room(one) => Err(NobodyFree::Full),
             () => Ok(0),
         }
     }
 
     /// Somebody who is left out, where that is better than nobody.
-    fn last_resort(&self, wish: &MemberWish<'_>, now_ms: u64) -> Result<usize, NobodyFree> {
-        let is_left = |index: &usize| {
-            !wish.tried.contains(index)
-                && self.members[*index].standing() != MemberStanding::Draining
-                && self.has_room(*index)
+    fn last_resort(
+        &self,
+        roster: &Roster,
+        wish: &MemberWish<'_>,
+        now_ms: u64,
+    ) -> Result<usize, NobodyFree> {
+        let is_left = |place: &usize| {
+            let one = &roster.all[*place];
+            !wish.has_tried(one)
+                && one.member.standing() != MemberStanding::Draining
+                && self.has_room(one)
         };
-        let all = 0..self.members.len();
-        let left: Vec<_> = all.filter(is_left).collect();
+        let left: Vec<_> = (0..roster.all.len()).filter(is_left).collect();
         match !left.is_empty() && self.settings.last_resort {
-            true => Ok(self.balance(left, wish, now_ms)),
+            true => Ok(self.balance(roster, left, wish, now_ms)),
             false => Err(NobodyFree::Out),
         }
     }
 
     /// One of these, at least one.
-    fn balance(&self, mut of: Vec<usize>, wish: &MemberWish<'_>, now_ms: u64) -> usize {
+    fn balance(
+        &self,
+        roster: &Roster,
+        mut of: Vec<usize>,
+        wish: &MemberWish<'_>,
+        now_ms: u64,
+    ) -> usize {
+        let member = |place: usize| &*roster.all[place].member;
         let slow_ms = self.settings.slow_start_ms;
         if slow_ms > 0 && of.len() > 1 {
-            let begun = |index: &usize| self.members[*index].passes_slow_start(slow_ms, now_ms);
+            let begun = |place: &usize| member(*place).passes_slow_start(slow_ms, now_ms);
             let passed: Vec<_> = of.iter().copied().filter(begun).collect();
             if !passed.is_empty() {
                 of = passed;
@@ -443,18 +557,18 @@ impl Upstream {
         if let [only] = of[..] {
             return only;
         }
-        let candidate = |index: &usize| Candidate {
-            index: *index,
-            weight: u64::from(self.settings.members[*index].weight),
-            load: self.members[*index].load.load(Ordering::Relaxed) as u64,
+        let candidate = |place: &usize| Candidate {
+            index: *place,
+            weight: u64::from(roster.all[*place].weight),
+            load: member(*place).load.load(Ordering::Relaxed) as u64,
         };
         if let (Balance::Hash(_), Some(key)) = (&self.settings.balance, wish.key) {
             let all = of.iter().map(candidate).collect::<Vec<_>>();
-            return balance::by_hash(&all, key, |index| &self.members[index].text);
+            return balance::by_hash(&all, key, |place| &member(place).text);
         }
         let turn = || self.turn.fetch_add(1, Ordering::Relaxed);
         match self.settings.balance {
-            Balance::RoundRobin => balance::in_turn(&self.schedule, &of, turn()),
+            Balance::RoundRobin => balance::in_turn(&roster.schedule, &of, turn()),
             Balance::Requests => {
                 // Where several have as few, each has its turn.
                 let begin = turn() % of.len();
@@ -467,27 +581,17 @@ impl Upstream {
                 // now counts by its root: a member with many workers has many under way and is
                 // as fast.
                 balance::better_of_two(&all, |one| {
-                    let latency_us = self.members[one.index].latency.now(now_ms);
+                    let latency_us = member(one.index).latency.now(now_ms);
                     latency_us * ((one.load + 1) as f64 / one.weight as f64).sqrt()
                 })
             }
         }
     }
 
-    /// Whether a request may stay with the member it was with before.
-    fn still_answers(&self, index: usize, wish: &MemberWish<'_>) -> bool {
-        let Some(member) = self.members.get(index) else {
-            return false;
-        };
-        let standing = member.standing();
-        !wish.tried.contains(&index)
-            && matches!(standing, MemberStanding::In | MemberStanding::Draining)
-    }
-
-    fn has_room(&self, index: usize) -> bool {
-        match self.settings.members[index].connections {
+    fn has_room(&self, one: &ListedMember) -> bool {
+        match self.settings.members[one.configured].connections {
             0 => true,
-            max => self.members[index].load.load(Ordering::Relaxed) < max,
+            max => one.member.load.load(Ordering::Relaxed) < max,
         }
     }
 
@@ -506,7 +610,7 @@ impl Upstream {
 
     /// A request was made: it adds its share, so many hundredths, to the budget of retries.
     pub(crate) fn count_request(&self, budget_percent: u64) {
-        if self.members.len() > 1 {
+        if self.len() > 1 {
             let add = |budget: u64| (budget < BUDGET_MAX).then(|| budget + budget_percent);
             let _ = self
                 .budget
@@ -523,20 +627,33 @@ impl Upstream {
     }
 }
 
+impl MemberWish<'_> {
+    fn has_tried(&self, one: &ListedMember) -> bool {
+        let mut tried = self.tried.iter();
+        tried.any(|tried| Arc::ptr_eq(tried, &one.member))
+    }
+
+    /// Whether a request may stay with the member it was with before.
+    fn may_stay(&self, one: &ListedMember) -> bool {
+        let standing = one.member.standing();
+        !self.has_tried(one) && matches!(standing, MemberStanding::In | MemberStanding::Draining)
+    }
+}
+
+/// How many services have not been looked up yet.
+fn unsought(configured: &[ConfiguredMember]) -> usize {
+    let services = configured.iter().filter_map(ConfiguredMember::service);
+    services.filter(|service| !service.is_sought()).count()
+}
+
 impl Member {
-    fn new(own: &MemberSettings, settings: &UpstreamSettings, in_since_ms: u64) -> Member {
-        let address = &own.address;
+    fn new(address: &MemberAddress, settings: &UpstreamSettings, in_since_ms: u64) -> Member {
         let kept = KeptConnections::new(settings.keep, settings.keep_limits);
         Member {
             address: address.clone(),
             name: match address.place() {
-                MemberAddress::Name(name, port) => Some(ServerName::new(
-                    (name, Some(*port)),
-                    &settings.resolver,
-                    &kept,
-                )),
-                MemberAddress::Service(name) => {
-                    Some(ServerName::new((name, None), &settings.resolver, &kept))
+                MemberAddress::Name(name, port) => {
+                    Some(ServerName::new((name, *port), &settings.resolver, &kept))
                 }
                 _ => None,
             },
@@ -553,6 +670,26 @@ impl Member {
             checked: CheckedHealth::default(),
             http1_until_ms: AtomicU64::new(0),
         }
+    }
+
+    /// A server of a service, with a name and a port, at these addresses.
+    pub(crate) fn of_service(
+        (name, port): (&str, u16),
+        addresses: Vec<SocketAddr>,
+        (settings, in_since_ms): (&UpstreamSettings, u64),
+    ) -> Arc<Member> {
+        let address = MemberAddress::Name(name.to_owned(), port);
+        let member = Member::new(&address, settings, in_since_ms);
+        let name = ServerName::of_server((name, port), &member.kept, addresses);
+        Arc::new(Member {
+            name: Some(name),
+            ..member
+        })
+    }
+
+    /// Whether it is the server of a service with this name and port.
+    pub(crate) fn is_server(&self, (name, port): (&str, u16)) -> bool {
+        matches!(&self.address, MemberAddress::Name(own, at) if own == name && *at == port)
     }
 
     /// A place for a connection to it, where it is a program that hob runs.
@@ -582,7 +719,7 @@ impl Member {
         }
     }
 
-    fn told(&self, now_ms: u64) -> MemberReport {
+    pub(crate) fn told(&self, now_ms: u64) -> MemberReport {
         let latency_us = self.latency.now(now_ms);
         let (state, out_for_s, why) = match self.standing() {
             MemberStanding::In => ("in", None, String::new()),

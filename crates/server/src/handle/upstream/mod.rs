@@ -1,10 +1,11 @@
 //! Servers of other people that answer for routes: who they are and how they are reached. Knows no
 //! protocol that is spoken there.
 //!
-//! - `members` who there is, and who is left out; `balance` who of them is asked next, by their
-//!   `latency` for one; `sticky` who stays with whom; `check` looking at them from time to time
+//! - `members` who is asked, and who is left out; `roster` who there is at a moment; `balance` who
+//!   of them is asked next, by their `latency` for one; `sticky` who stays with whom; `check`
+//!   looking at them from time to time
 //! - `address` where one is, as the config has it
-//! - `names` where a name leads
+//! - `names` where a name leads, `services` who offers a service
 //! - `connect` a connection to it, `proxy_protocol` what one begins with that tells whose it is,
 //!   `stream` its bytes, clear or over TLS on its upstream's `terms`, `kept` those that stay open
 //!   between requests
@@ -35,8 +36,10 @@ pub(crate) mod names;
 pub mod patience;
 pub mod program;
 pub(crate) mod proxy_protocol;
+pub(crate) mod roster;
 pub mod run;
 pub(crate) mod sending;
+pub(crate) mod services;
 pub(crate) mod sticky;
 pub(crate) mod stream;
 pub(crate) mod terms;

@@ -3,13 +3,15 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::task::{Context, Poll};
+use std::os::fd::BorrowedFd;
+use std::task::{Context, Poll, ready};
 
 use hob_http::reactor::RestingFd;
 use hob_http::tls::peer::{PeerTerms, RestingTls, TlsStream};
 use hob_http::{Reactor, Watched};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, connect_unspec, getpeername, recv, shutdown};
+use rustix::pipe::{SpliceFlags, splice};
 
 /// A connection's bytes. One task may wait to read and one to write.
 pub(crate) enum MemberStream {
@@ -76,6 +78,38 @@ impl MemberStream {
         match self {
             MemberStream::Clear(socket) => socket.poll_read_behind(cx, buffer),
             MemberStream::Tls(stream) => stream.poll_read_behind(cx, buffer),
+        }
+    }
+
+    /// True where its bytes can be moved into pipes.
+    pub(crate) fn fills_pipes(&self) -> bool {
+        matches!(self, MemberStream::Clear(_))
+    }
+
+    /// True where nothing has come that nobody has read, and no end. The kernel is asked.
+    pub(crate) fn is_quiet(&self) -> bool {
+        is_open(self.socket())
+    }
+
+    /// Moves bytes into an empty pipe, of clear ones alone. Zero bytes are the end.
+    pub(crate) fn poll_fill(
+        &self,
+        cx: &mut Context<'_>,
+        pipe: BorrowedFd<'_>,
+        max: usize,
+    ) -> Poll<io::Result<usize>> {
+        let MemberStream::Clear(socket) = self else {
+            return Poll::Ready(Err(io::ErrorKind::Unsupported.into()));
+        };
+        let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+        loop {
+            ready!(socket.poll_readable(cx));
+            match splice(socket.fd(), None, pipe, None, max, flags) {
+                Ok(count) => return Poll::Ready(Ok(count)),
+                Err(Errno::AGAIN) => socket.clear_readable(),
+                Err(Errno::INTR) => {}
+                Err(error) => return Poll::Ready(Err(error.into())),
+            }
         }
     }
 

@@ -13,6 +13,24 @@ pub struct UpstreamReport {
     pub name: String,
     /// Its members.
     pub members: Vec<MemberReport>,
+    /// Services whose servers are members.
+    pub services: Vec<ServiceReport>,
+}
+
+/// A service (`srv:`), whose servers name servers have.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ServiceReport {
+    /// As `to` has it.
+    pub name: String,
+    /// How many servers of it are members.
+    pub servers: usize,
+    /// So many more were named; `service_members` says how many may be members.
+    pub surplus: usize,
+    /// Seconds until it is looked up again.
+    pub again_in_s: u64,
+    /// Why it was not looked up last, so that those known before are asked; null where it was.
+    pub why: Option<String>,
 }
 
 /// One of them.
@@ -22,15 +40,15 @@ pub struct MemberReport {
     /// Where it is.
     pub address: String,
     /// `in` while it is asked, `out` while it is left out, `draining` while it gets no new
-    /// requests because an operator wants that.
+    /// requests because an operator wants that, or because its service has it no more.
     pub state: String,
     /// Seconds until it is tried again, while it is out.
     pub out_for_s: Option<u64>,
     /// Why it is left out; null where it is not.
     pub why: Option<String>,
-    /// Its share of the requests beside those of others.
+    /// Its share of the requests beside those of others; where there is a service, in hundredths.
     pub weight: u32,
-    /// It is asked where all others are left out.
+    /// It is asked where all others are left out, or those of lower priorities of its service.
     pub is_backup: bool,
     /// Requests that it has at once, where that is limited.
     pub requests_max: Option<usize>,

@@ -407,6 +407,13 @@ pub(super) static WORDS: &[Foreign] = &[
          `[[upstream.member]]` has `weight` and `backup`",
     ),
     keys(
+        &["server-template", "dynamic srv", "resolve"],
+        "HAProxy, Caddy, nginx",
+        &["upstream.to", "upstream.service_members"],
+        "`to = \"srv:_app._tcp.example.com\"` of `proxy` and `[[upstream]]` has the servers of a \
+         service as members; other names are looked up again by themselves",
+    ),
+    keys(
         &["proxy_set_header", "header_up", "RequestHeader"],
         "nginx, Caddy, Apache",
         &["site.route.proxy.headers", "site.headers_remove"],

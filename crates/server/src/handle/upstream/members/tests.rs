@@ -29,6 +29,7 @@ fn settings(members: usize, balance: Balance) -> UpstreamSettings {
         connections: 1,
         keep: 0,
         resolver: Vec::new(),
+        service_members: 64,
         keep_limits: KeepLimits {
             requests: 0,
             time: Duration::ZERO,
@@ -79,11 +80,32 @@ fn made(settings: &UpstreamSettings, before: Option<&Upstream>) -> Arc<Upstream>
 
 impl Upstream {
     fn pick_but(self: &Arc<Self>, tried: &[usize], now_ms: u64) -> Option<MemberUse> {
+        let members = self.members();
+        let tried: Vec<_> = tried.iter().map(|at| Arc::clone(&members[*at])).collect();
         let wish = MemberWish {
-            tried,
+            tried: &tried,
             ..MemberWish::default()
         };
         self.pick(&wish, now_ms).ok()
+    }
+
+    fn members(&self) -> Vec<Arc<Member>> {
+        let roster = self.roster();
+        roster
+            .all
+            .iter()
+            .map(|one| Arc::clone(&one.member))
+            .collect()
+    }
+
+    fn members_told(&self, now_ms: u64) -> Vec<MemberReport> {
+        self.told("app", now_ms, |_| None).members
+    }
+}
+
+impl MemberUse {
+    fn index(&self) -> usize {
+        self.upstream.roster().place(&self.member).unwrap()
     }
 }
 
@@ -202,6 +224,22 @@ fn weights_are_shares_of_the_requests() {
 }
 
 #[test]
+fn shares_of_many_parts_are_rounded_and_nobody_has_none() {
+    let mut settings = settings(3, Balance::RoundRobin);
+    for (member, weight) in settings.members.iter_mut().zip([9_973, 2, 4_987]) {
+        member.weight = weight;
+    }
+    let upstream = made(&settings, None);
+    let length = upstream.roster().schedule.len();
+    assert!(length <= 1_025, "{length}");
+    let mut counts = [0; 3];
+    for _ in 0..length {
+        counts[upstream.pick_but(&[], 0).unwrap().index()] += 1;
+    }
+    assert_eq!(counts, [682, 1, 341]);
+}
+
+#[test]
 fn backup_is_asked_where_all_others_are_out() {
     let mut settings = settings(3, Balance::RoundRobin);
     settings.members[2].backup = true;
@@ -306,14 +344,15 @@ fn last_resort_is_asked_where_all_are_out() {
 #[test]
 fn client_stays_with_its_member_while_that_drains_and_not_once_it_failed() {
     let upstream = upstream(3, Balance::RoundRobin);
+    let members = upstream.members();
     let wish = MemberWish {
-        own: Some(1),
+        own: Some(&members[1]),
         ..MemberWish::default()
     };
     upstream.set_draining("127.0.0.1:2", true, 0);
     assert!((0..5).all(|_| upstream.pick(&wish, 0).unwrap().index() == 1));
     let tried = MemberWish {
-        tried: &[1],
+        tried: &members[1..2],
         ..wish
     };
     assert_ne!(upstream.pick(&tried, 0).unwrap().index(), 1);
@@ -329,7 +368,7 @@ fn checks_leave_out_and_bring_back_after_so_many_in_a_row() {
     assert!(upstream.pick_but(&[], 1).is_some());
     assert!(ill());
     assert!(upstream.pick_but(&[], 1).is_none());
-    let told = upstream.told(1);
+    let told = upstream.members_told(1);
     assert_eq!(
         (told[0].state.as_str(), told[0].why.as_deref()),
         ("out", Some("no connection"))
@@ -352,14 +391,14 @@ fn reload_that_checks_no_more_brings_back_who_a_check_left_out() {
     let before = made(&checked, None);
     assert!(before.take_checks_over() && !before.take_checks_over());
     let member = Arc::clone(&before.members()[0]);
-    assert!(before.checks(&member));
+    assert!(before.is_in_force());
     assert!(member.check_found(Err("ill".to_owned()), (1, 1), 1));
     let after = made(&settings(2, Balance::RoundRobin), Some(&before));
-    assert_eq!(&*after.told(1)[0].state, "out");
+    assert_eq!(&*after.members_told(1)[0].state, "out");
     assert!(!after.take_checks_over());
-    assert_eq!(&*after.told(1)[0].state, "in");
+    assert_eq!(&*after.members_told(1)[0].state, "in");
     // What the one before finds late counts no more.
-    assert!(!before.checks(&member));
+    assert!(!before.is_in_force());
 }
 
 #[test]
@@ -371,9 +410,9 @@ fn members_outlive_their_upstream_where_another_has_them_too() {
     other.keep = 4;
     let after = made(&other, Some(&before));
     assert!(after.members()[0].kept.is_any() && before.members()[0].kept.is_any());
-    let told = after.told(5);
+    let told = after.members_told(5);
     assert_eq!((told[0].requests, &*told[1].state), (1, "draining"));
     assert_eq!((told[2].requests, &*told[2].state), (0, "in"));
     drop(used);
-    assert_eq!(after.told(5)[0].requests, 0);
+    assert_eq!(after.members_told(5)[0].requests, 0);
 }

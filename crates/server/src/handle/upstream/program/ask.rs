@@ -279,6 +279,7 @@ pub(crate) async fn run(ask: ProgramAsk, script: AskedScript) -> Response {
         request,
         counters,
         retry: &program.settings.retry,
+        connect: program.settings.timeout.connect,
     };
     let answered = upstream::ask::ask(&asked, on, permit, body).await;
     request.set_phase(HandlerPhase::Server);

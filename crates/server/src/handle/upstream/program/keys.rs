@@ -5,7 +5,9 @@ use crate::handle::config::key::ValueType::Map;
 use crate::handle::config::key::{MapOf, MapValue, SchemaKey, joined};
 use crate::handle::script::keys::{CONTROL, DEV, PASS_AUTHORIZATION};
 use crate::handle::upstream::buffer::BUFFER;
-use crate::handle::upstream::keys::{CHOICE_KEYS, HEAD, QUEUE, RETRY, TIMEOUT, TLS, connections};
+use crate::handle::upstream::keys::{
+    CHOICE_KEYS, HEAD, QUEUE, RETRY, SERVICE_MEMBERS, TIMEOUT, TLS, connections,
+};
 
 pub(in crate::handle) const PROGRAM_KEYS: &[SchemaKey] = &joined::<
     { OWN_KEYS.len() + CHOICE_KEYS.len() + ASKING_KEYS.len() },
@@ -23,6 +25,7 @@ pub(in crate::handle) const ENV: SchemaKey =
 
 /// How it is asked.
 const ASKING_KEYS: &[SchemaKey] = &[
+    SERVICE_MEMBERS,
     connections(256),
     QUEUE,
     TIMEOUT,
