@@ -12,8 +12,6 @@ use super::{Admin, reply};
 use crate::api;
 use hob_keeper::acme::CertificateState;
 use hob_server::handle::warm::status::hosts;
-use hob_server::handle::{page, session};
-use hob_server::serve::fleet::Fleet;
 
 /// What is told of a generation of the config.
 #[derive(Clone, Debug)]
@@ -109,13 +107,6 @@ pub(super) fn status(admin: &Admin) -> Value {
     })
 }
 
-/// Visits of programs and of pages.
-fn visits(fleet: &Fleet) -> Vec<api::ProgramVisits> {
-    let mut visits = session::status::told(fleet);
-    visits.extend(page::visits::status::told(fleet));
-    visits
-}
-
 fn programs(admin: &Admin) -> api::Programs {
     let fleet = &admin.shared.fleet;
     let (workers, workers_max) = fleet.load();
@@ -124,7 +115,7 @@ fn programs(admin: &Admin) -> api::Programs {
         // No limit is no number.
         workers_max: Some(workers_max).filter(|most| *most != usize::MAX),
         pools: fleet.pools().iter().map(|pool| pool.told()).collect(),
-        visits: visits(fleet),
+        visits: fleet.told_visits(),
         hosts: hosts(&admin.shared.hosts),
         upstreams: admin.shared.upstreams(),
         offers: admin.shared.sites().offered(),
