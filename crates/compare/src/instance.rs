@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs::{self, DirBuilder};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
@@ -112,6 +112,27 @@ impl Instance {
         };
         instance.settle(place.is_stopped)?;
         Ok(instance)
+    }
+
+    /// Begins a visit of the program at this path, which tells its handle.
+    pub(crate) fn begin_visit(&self, path: &str) -> Result<String, String> {
+        let ask = || {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.clear));
+            let mut stream = TcpStream::connect_timeout(&address, START)?;
+            stream.set_read_timeout(Some(START))?;
+            write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            Ok(answer)
+        };
+        let answer = ask().map_err(|error: io::Error| format!("no visit of {path}: {error}"))?;
+        match answer.split_once("\r\n\r\n") {
+            Some((head, handle)) if head.contains(" 200 ") => Ok(handle.to_owned()),
+            _ => Err(format!(
+                "no visit of {path}: {}",
+                answer.lines().next().unwrap_or_default()
+            )),
+        }
     }
 
     /// Waits until it has nothing more to do: some open their port first and then start

@@ -14,7 +14,7 @@ use crate::limits::{
 };
 use crate::progress::ProgressPrinter;
 use crate::round::{ClientSetup, Length, Round};
-use crate::rows::{ComparisonRow, Entrant};
+use crate::rows::{ComparisonRow, Entrant, VISIT};
 use crate::server::{Extra, Installed};
 
 /// What came of a row.
@@ -126,7 +126,7 @@ impl ComparisonRun<'_> {
         let begun = Instant::now();
         for cell in &mut measured.cells {
             progress.cell(&cell.entrant.label, 0);
-            if let Err(why) = self.prepare(row, &cell.entrant) {
+            if let Err(why) = self.prepare(row, &mut cell.entrant) {
                 cell.why_not = Some(why);
             }
         }
@@ -183,11 +183,18 @@ impl ComparisonRun<'_> {
     }
 
     /// Sees to it that the server runs and answers this, and warms up what it keeps.
-    fn prepare(&mut self, row: &ComparisonRow, entrant: &Entrant) -> Result<(), String> {
+    fn prepare(&mut self, row: &ComparisonRow, entrant: &mut Entrant) -> Result<(), String> {
         let key = (entrant.server.clone(), entrant.extra);
         if !self.running.contains_key(&key) {
             let started = self.start(&key);
-            self.running.insert(key, started);
+            self.running.insert(key.clone(), started);
+        }
+        if let Some((before, after)) = entrant.path.split_once(VISIT)
+            && let Some(Ok(instance)) = self.running.get(&key)
+        {
+            let handle = instance.begin_visit(before)?;
+            let path = format!("{before}{handle}{after}");
+            entrant.path = path;
         }
         let round = self.round(row, entrant, Length::Count(1))?;
         if round.good == 0 {

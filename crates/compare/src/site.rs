@@ -81,12 +81,24 @@ pub(crate) struct ComparisonSite {
     pub(crate) module: Option<PathBuf>,
     /// The same work as a program over libhob; where that is installed.
     pub(crate) resident: Option<PathBuf>,
+    /// The same for one visitor; likewise.
+    pub(crate) visit: Option<PathBuf>,
+    /// A program in C that asks a database, and that database; where there is a compiler.
+    pub(crate) select: Option<DatabasePaths>,
+    /// Macro pages.
+    pub(crate) pages: PathBuf,
     /// Interpreters that scripts can be warm in.
     pub(crate) interpreters: Vec<&'static str>,
     /// php-cgi, where it is installed.
     pub(crate) php: Option<PathBuf>,
     /// What could not be made, and why.
     pub(crate) lacks: Vec<String>,
+}
+
+/// A database, and a program that asks it for one row.
+pub(crate) struct DatabasePaths {
+    pub(crate) program: PathBuf,
+    pub(crate) database: PathBuf,
 }
 
 /// A certificate and its key, as paths.
@@ -151,12 +163,15 @@ impl ComparisonSite {
             c: None,
             module: None,
             resident: None,
+            visit: None,
+            select: None,
+            pages: folder.join("pages"),
             interpreters: vec![],
             php: None,
             lacks: vec![],
         };
         let system = |path: &Path| CompareError::system(format!("cannot write {}", path.display()));
-        for path in [&site.root, &site.cgi] {
+        for path in [&site.root, &site.cgi, &site.pages] {
             DirBuilder::new()
                 .mode(0o755)
                 .create(path)

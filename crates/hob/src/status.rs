@@ -4,7 +4,7 @@ mod cache;
 mod certificates;
 mod environment;
 mod overall;
-mod programs;
+pub(crate) mod programs;
 mod statistics;
 
 use hob_inside::api::Status;

@@ -25,5 +25,7 @@ mod place;
 mod site;
 #[path = "session/turns.rs"]
 mod turns;
+#[path = "session/upgrades.rs"]
+mod upgrades;
 #[path = "session/visits.rs"]
 mod visits;

@@ -27,6 +27,12 @@ pub trait Responder {
         let _ = reactor;
     }
 
+    /// While the thread drains: requests are to be expected, so that it does not end yet. Looked at
+    /// now and then.
+    fn has_more_to_come(&self) -> bool {
+        false
+    }
+
     /// The thread drains and so do all others, and none of them has a request any more, or the time
     /// to drain is over: what serves requests is told to end. Called once. Returns how long the
     /// thread waits for what stays ([`Reactor::stay`]).

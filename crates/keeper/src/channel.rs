@@ -3,7 +3,8 @@
 //! ```text
 //! keeper -> server                                server -> keeper
 //!  1 Start       generation, papers, sockets,      32 Ready
-//!                secret of resets, servers
+//!                secret of resets, servers,
+//!                where visits are asked for
 //!  2 Reload      the same, for a running server    33 StartFailed   text
 //!  3 Drain       deadline, grace                   34 Reloaded      generation
 //!  4 LogFile     a log opened again                35 ReloadFailed  text
@@ -44,6 +45,9 @@ const SLOT_CHALLENGES: u8 = 6;
 const SLOT_CERTIFICATES: u8 = 7;
 const SLOT_DATAGRAM: u8 = 8;
 const SLOT_KEPT: u8 = 9;
+const SLOT_VISITS: u8 = 10;
+const SLOT_VISITS_BEFORE: u8 = 11;
+const SLOT_PROCESS_BEFORE: u8 = 12;
 
 /// There are no more numbers of servers than fit a byte.
 const LIVING_MAX: usize = 256;
@@ -77,7 +81,7 @@ pub(crate) struct Outfit {
 /// From the keeper.
 #[derive(Debug)]
 pub(crate) enum ToServer {
-    Start(Outfit, Resets),
+    Start(Outfit, Resets, VisitSockets),
     Reload(Outfit),
     Drain {
         deadline: Duration,
@@ -126,6 +130,18 @@ pub(crate) struct Resets {
     pub(crate) living: Vec<u8>,
 }
 
+/// How visitors that a server before has come to what it keeps for them.
+#[derive(Debug, Default)]
+pub struct VisitSockets {
+    /// Listens for requests of the server that comes after this one; none where the system has no
+    /// room for it.
+    pub own: Option<OwnedFd>,
+    /// The file of the one at which the server before listens; none where there is none.
+    pub before: Option<OwnedFd>,
+    /// The process of that server.
+    pub process_before: Option<OwnedFd>,
+}
+
 /// From the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ToKeeper {
@@ -155,9 +171,10 @@ impl ToServer {
     pub(crate) fn encode(self) -> Parcel {
         let mut writer = WireWriter::default();
         let (kind, descriptors) = match self {
-            ToServer::Start(outfit, resets) => {
-                let descriptors = outfit.encode(&mut writer);
+            ToServer::Start(outfit, resets, visits) => {
+                let mut descriptors = outfit.encode(&mut writer);
                 writer.block(resets.secret.bytes()).block(&resets.living);
+                visits.encode(&mut descriptors);
                 (1, descriptors)
             }
             ToServer::Reload(outfit) => (2, outfit.encode(&mut writer)),
@@ -229,8 +246,9 @@ impl ToServer {
         let mut reader = WireReader::new(&body, "message to the server");
         let message = match kind {
             1 => {
+                let visits = VisitSockets::decode(&mut descriptors);
                 let outfit = Outfit::decode(&mut reader, std::mem::take(&mut descriptors))?;
-                ToServer::Start(outfit, Resets::decode(&mut reader)?)
+                ToServer::Start(outfit, Resets::decode(&mut reader)?, visits)
             }
             2 => ToServer::Reload(Outfit::decode(
                 &mut reader,
@@ -289,6 +307,35 @@ impl ToServer {
             Ok(message)
         } else {
             Err(reader.malformed())
+        }
+    }
+}
+
+impl VisitSockets {
+    fn encode(self, descriptors: &mut Vec<(DescriptorSlot, OwnedFd)>) {
+        let sockets = [
+            (SLOT_VISITS, self.own),
+            (SLOT_VISITS_BEFORE, self.before),
+            (SLOT_PROCESS_BEFORE, self.process_before),
+        ];
+        let of = |(kind, socket): (u8, Option<OwnedFd>)| {
+            Some((DescriptorSlot { kind, index: 0 }, socket?))
+        };
+        descriptors.extend(sockets.into_iter().filter_map(of));
+    }
+
+    /// They are the last ones.
+    fn decode(descriptors: &mut Vec<(DescriptorSlot, OwnedFd)>) -> VisitSockets {
+        let mut take = |kind| {
+            let (_, socket) = descriptors.pop_if(|(slot, _)| slot.kind == kind)?;
+            Some(socket)
+        };
+        let process_before = take(SLOT_PROCESS_BEFORE);
+        let before = take(SLOT_VISITS_BEFORE);
+        VisitSockets {
+            own: take(SLOT_VISITS),
+            before,
+            process_before,
         }
     }
 }

@@ -31,7 +31,7 @@ mod signals;
 pub mod tls;
 mod wire;
 
-pub use channel::Wish;
+pub use channel::{VisitSockets, Wish};
 pub use exec::adopt_inherited;
 pub use keeper::{ControlChoice, HANDOVER_VERSION, KeeperFailure, KeeperOptions, Load, loads, run};
 pub use key_files::{CertificateAndKey, FILE_BYTES_MAX, KeyFiles};

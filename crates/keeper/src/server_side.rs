@@ -15,7 +15,9 @@ use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use signal_hook::consts::SIGTERM;
 
-use super::channel::{ChannelEnd, KEPT_HISTORY, Outfit, Resets, ToKeeper, ToServer, Wish};
+use super::channel::{
+    ChannelEnd, KEPT_HISTORY, Outfit, Resets, ToKeeper, ToServer, VisitSockets, Wish,
+};
 use super::key_files::KeyFiles;
 use super::papers::{KeeperFacts, Papers};
 use super::parcel::NotReceived;
@@ -58,6 +60,8 @@ pub struct Generation<H: Handlers> {
     pub facts: KeeperFacts,
     /// Of the first generation: how connections end that an earlier server had.
     pub(crate) resets: Option<Resets>,
+    /// Likewise: where this server is asked for its visits, and where it asks.
+    pub visits: VisitSockets,
 }
 
 impl<H: Handlers> Generation<H> {
@@ -79,7 +83,8 @@ pub enum KeeperEvent<H: Handlers> {
     Drain {
         /// After this, what is unfinished is cut off. A second drain may be shorter.
         deadline: Duration,
-        /// Idle connections may stay this long, because a request may be on its way.
+        /// Idle connections may stay this long, because a request may be on its way. Zero where no
+        /// other server takes over.
         grace: Duration,
     },
     /// A log was opened again; write to this file from now on.
@@ -201,7 +206,7 @@ impl<H: Handlers> ServerLife<H> {
     }
 
     fn try_start(&mut self) -> Result<Generation<H>, KeeperFailure> {
-        let (outfit, resets) = self.wait_for_start()?;
+        let (outfit, resets, visits) = self.wait_for_start()?;
         let papers = Papers::from_memory(outfit.papers.as_fd())
             .map_err(|error| KeeperFailure::System(format!("cannot read the papers: {error}")))?;
         take_place(&papers).map_err(KeeperFailure::Config)?;
@@ -213,14 +218,17 @@ impl<H: Handlers> ServerLife<H> {
             .map_err(|error| KeeperFailure::System(format!("cannot drop privileges: {error}")))?;
         let mut generation = generation(outfit, papers)?;
         generation.resets = Some(resets);
+        generation.visits = visits;
         self.drain = generation.config.drain;
         Ok(generation)
     }
 
-    fn wait_for_start(&mut self) -> Result<(Outfit, Resets), KeeperFailure> {
+    fn wait_for_start(&mut self) -> Result<(Outfit, Resets, VisitSockets), KeeperFailure> {
         loop {
             match self.end.receive().map(ToServer::decode) {
-                Ok(Ok(ToServer::Start(outfit, resets))) => return Ok((outfit, resets)),
+                Ok(Ok(ToServer::Start(outfit, resets, visits))) => {
+                    return Ok((outfit, resets, visits));
+                }
                 Ok(Ok(other)) => {
                     return Err(KeeperFailure::System(format!(
                         "expected a start, got {other:?}"
@@ -543,6 +551,7 @@ fn generation<H: Handlers>(outfit: Outfit, papers: Papers) -> Result<Generation<
         control: outfit.control,
         facts: papers.facts,
         resets: None,
+        visits: VisitSockets::default(),
     })
 }
 

@@ -12,7 +12,8 @@
 //!    compression (`programs`, `after`)
 //! 9. the site's own error page, and header rules (`serve::dress`)
 //!
-//! What another machine's hob asks for goes from 1 to 7 at once (`offer`): the rest is done there.
+//! What another machine's hob asks for, or the server after this one, goes from 1 to 7 at once
+//! (`offer`): the rest is done there.
 //!
 //! When the answer has left, [`Answers::finished`] counts it and hands the record on.
 
@@ -51,6 +52,8 @@ use hob_keeper::process::Launcher;
 
 pub use crate::serve::context::{Answers, ThreadBooks};
 
+/// The number of the listener where the next server asks for visits; sites' have lower ones.
+pub const VISITS_LISTENER: u16 = 0xffef;
 /// The number of the control socket among listeners.
 pub const CONTROL_LISTENER: u16 = 0xfff0;
 /// Listeners of the admin pages have this number or one above.
@@ -384,18 +387,22 @@ impl Responder for Answers {
         if let Some(page) = proof::page(&self.desk.crew, &sites, request) {
             return Answered::Ready(page);
         }
-        let answered = match sites
-            .offers
-            .listeners
-            .contains_key(&request.facts().listener)
-        {
+        let listener = request.facts().listener;
+        let answered = match sites.offers.listeners.contains_key(&listener) {
             true => self.desk.answer_offered(&sites, request),
+            false if listener == VISITS_LISTENER => self.desk.answer_successor(&sites, request),
             false => self.desk.choose(&sites, request),
         };
         match request.is_traced() {
             true => watch::tap(request, answered),
             false => answered,
         }
+    }
+
+    fn has_more_to_come(&self) -> bool {
+        let shared = &self.desk.shared;
+        let predecessor = shared.predecessor.get();
+        shared.fleet.has_visits_to_keep(predecessor)
     }
 
     fn leave(&self) -> Duration {

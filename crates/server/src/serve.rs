@@ -4,6 +4,7 @@ pub(crate) mod context;
 pub(crate) mod dress;
 pub mod fleet;
 pub mod offers;
+pub mod predecessor;
 pub mod sites;
 pub mod workers;
 
@@ -36,6 +37,7 @@ use crate::handle::upstream::told::UpstreamReport;
 use crate::handle::warm::Hosts;
 use crate::otlp::Exporter;
 use crate::serve::fleet::{Fleet, now_ms};
+use crate::serve::predecessor::Predecessor;
 use crate::serve::sites::Sites;
 use crate::serve::workers::Workers;
 use crate::watch::Watching;
@@ -68,6 +70,8 @@ pub struct ServerState {
     pub series: Arc<SeriesRegistry>,
     /// Workers of resident programs.
     pub fleet: Arc<Fleet>,
+    /// The server before this one, where it was an upgrade that brought this one.
+    pub predecessor: OnceLock<Predecessor>,
     /// What scripts have used today.
     pub scripts: Scripts,
     /// Interpreters that are kept.
@@ -114,6 +118,7 @@ impl ServerState {
             listeners: ArcSwap::default(),
             series: Arc::new(SeriesRegistry::new(thread_count)),
             fleet: Fleet::new(),
+            predecessor: OnceLock::new(),
             scripts: Scripts::new(unix_ms()),
             hosts: Hosts::default(),
             runs: RunPrograms::default(),
@@ -310,7 +315,8 @@ impl ServerState {
     /// count as the first of them.
     pub fn set_listeners(&self, listeners: &[Listening]) {
         let mut all: Vec<(String, Arc<Visits>)> = Vec::new();
-        for listening in listeners.iter().filter(|listening| listening.is_counted) {
+        let is_told = |one: &&Listening| one.is_counted && !one.outlasts_drain;
+        for listening in listeners.iter().filter(is_told) {
             let name = listen::shown(&*listening.socket);
             if !all.iter().any(|(known, _)| *known == name) {
                 all.push((name, Arc::clone(&listening.visits)));

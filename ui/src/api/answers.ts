@@ -45,6 +45,8 @@ export interface Alert {
 export interface AllPrograms {
   /** Programs that stay, then routes with a process for each request. */
   programs: Program[];
+  /** Programs that stay for one visitor, and their visits. */
+  visits: ProgramVisits[];
   /** Interpreters that are kept. */
   hosts: Host[];
   /** Servers of other people that answer for routes. */

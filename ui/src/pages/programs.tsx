@@ -5,7 +5,9 @@ import { act } from "../api/client";
 import { type Deed, useDeed, useLive } from "../api/hooks";
 import type {
   AllPrograms,
+  OfferReport,
   Program,
+  ProgramVisits,
   ProgramWorker,
   RunReport,
   ScriptUse,
@@ -26,6 +28,8 @@ export function Programs(): JSX.Element {
   const live = useLive<AllPrograms>("programs", "v1/programs");
   const deed = useDeed();
   const programs = live.value?.programs ?? [];
+  const visits = live.value?.visits ?? [];
+  const upstreams = live.value?.upstreams ?? [];
   return (
     <Page
       title="Programs"
@@ -33,7 +37,7 @@ export function Programs(): JSX.Element {
     >
       <Waiting asked={live} what="the programs" />
       <Outcome deed={deed} />
-      {live.value && programs.length + live.value.upstreams.length === 0 && (
+      {live.value && programs.length + visits.length + upstreams.length === 0 && (
         <p class="empty">No route of the config runs a program.</p>
       )}
       {programs.map((program) =>
@@ -48,9 +52,13 @@ export function Programs(): JSX.Element {
           <One key={`${program.site} ${program.route} ${program.name}`} of={program} deed={deed} />
         ),
       )}
-      {(live.value?.upstreams ?? []).map((upstream) => (
+      {visits.map((of, index) => (
+        <Visits key={`${of.name} ${index}`} of={of} deed={deed} />
+      ))}
+      {upstreams.map((upstream) => (
         <Upstream key={upstream.name} of={upstream} deed={deed} />
       ))}
+      {(live.value?.offers.length ?? 0) > 0 && <Offers of={live.value?.offers ?? []} />}
       {(live.value?.hosts.length ?? 0) > 0 && (
         <Panel title="Warm hosts">
           <Facts of={{ hosts: live.value?.hosts }} />
@@ -94,6 +102,99 @@ function Route(props: {
       {others > 0 && (
         <p class="note">{many(others, "request")} went to more scripts than are told apart.</p>
       )}
+    </Panel>
+  );
+}
+
+/** A program that has a process for each visitor. */
+function Visits(props: { of: ProgramVisits; deed: Deed }): JSX.Element {
+  const { of, deed } = props;
+  const more = of.count - of.visits.length;
+  return (
+    <Panel title={<Say text={of.name} />}>
+      <Pairs
+        of={[
+          ["kind", "stays for one visitor"],
+          ["visits", `${count(of.count)} of ${count(of.max)}`],
+          ["most so far", count(of.peak)],
+        ]}
+      />
+      <Table
+        label={`Visits of ${of.name}`}
+        rows={of.visits}
+        keyOf={(row) => row.number}
+        empty="Nobody visits it."
+        columns={[
+          { head: "visit", isNumber: true, by: (row) => row.number, cell: (row) => row.number },
+          { head: "handle", cell: (row) => <Code text={row.handle} /> },
+          { head: "client", by: (row) => row.client, cell: (row) => <Code text={row.client} /> },
+          { head: "state", by: (row) => row.state, cell: (row) => <Say text={row.state} /> },
+          { head: "process", isNumber: true, isWide: true, cell: (row) => row.pid ?? NOTHING },
+          {
+            head: "age",
+            isNumber: true,
+            by: (row) => row.age_s,
+            cell: (row) => seconds(row.age_s),
+          },
+          {
+            head: "idle",
+            isNumber: true,
+            by: (row) => row.idle_s ?? 0,
+            cell: (row) => (row.idle_s == null ? NOTHING : seconds(row.idle_s)),
+          },
+          {
+            head: "answers",
+            isNumber: true,
+            by: (row) => row.answers,
+            cell: (row) => count(row.answers),
+          },
+          {
+            head: "memory",
+            isNumber: true,
+            by: (row) => row.memory_bytes,
+            cell: (row) => bytes(row.memory_bytes),
+          },
+          {
+            head: "",
+            cell: (row) => (
+              <Action
+                label="End"
+                on={`visit ${row.number}`}
+                isDangerous
+                confirm="Its process finishes what it has and ends. What the visitor did and did not commit is lost."
+                isOff={deed.isRunning}
+                onDo={() => void deed.run(() => act("v1/visits/end", { number: row.number }))}
+              />
+            ),
+          },
+        ]}
+      />
+      {more > 0 && <p class="note">{many(more, "later visit")} are not listed.</p>}
+    </Panel>
+  );
+}
+
+/** Programs that hobs of other machines may ask for. */
+function Offers(props: { of: OfferReport[] }): JSX.Element {
+  return (
+    <Panel title="Offered to other machines">
+      <Table
+        label="Offers"
+        rows={props.of}
+        keyOf={(row) => row.program}
+        empty="Nothing is offered."
+        columns={[
+          { head: "program", by: (row) => row.program, cell: (row) => <Code text={row.program} /> },
+          { head: "route", by: (row) => row.route, cell: (row) => <Code text={row.route} /> },
+          { head: "to", doesWrap: true, cell: (row) => <Code text={row.to.join(", ")} /> },
+          {
+            head: "requests",
+            isNumber: true,
+            by: (row) => row.requests,
+            cell: (row) => count(row.requests),
+          },
+        ]}
+      />
     </Panel>
   );
 }

@@ -77,6 +77,14 @@ while True:
     connection.close()
 `;
 
+/** A program that stays for its visitor, and tells the handle. */
+const SHOP = `import hob
+for request in hob.requests():
+    handle = request.environ["HTSession"]
+    head = [("Accept-HTSession", handle), ("Content-Type", "text/plain")]
+    request.respond(200, head, handle)
+`;
+
 /** A running server and where it is. */
 export class Place {
   private readonly held: Socket[] = [];
@@ -97,6 +105,7 @@ export class Place {
     for (const name of Object.keys(SCRIPTS)) chmodSync(join(folder, name), 0o755);
     writeFileSync(join(folder, "kept.py"), KEPT);
     writeFileSync(join(folder, "asked.py"), ASKED);
+    writeFileSync(join(folder, "shop.py"), SHOP);
     cpSync("../lang/python/src", join(folder, "lib"), { recursive: true });
     copyFileSync(HOB, join(folder, "hob"));
     if (IS_ROOT) {

@@ -244,6 +244,32 @@ test("what a program that stays is busy with is on the page of programs", async 
   await other.close();
 });
 
+test("visits are told of, and ended", async () => {
+  const route = '[[site.route]]\npath = "/shop/*"\nsession = { python = "shop.py" }\n';
+  const other = await Place.open(CONFIG + route);
+  const begin = async (): Promise<string> => {
+    const response = await fetch(`${await other.site()}/shop/`);
+    return response.text();
+  };
+  const handle = await begin();
+  const looking = await operator(chromium, other);
+  const complained = complaints(looking);
+  await at(looking, "#/programs");
+  const panel = looking.locator("section.panel", { hasText: "/shop/*" });
+  await panel.getByText("stays for one visitor").waitFor();
+  const row = panel.locator("tbody tr");
+  await row.getByText(`${handle.slice(1, 5)}...`).waitFor();
+  expect(await other.get(`/shop/${handle}/`)).toBe(200);
+  await row.getByRole("button", { name: "End" }).click();
+  await looking.getByRole("dialog").getByRole("button", { name: "End" }).click();
+  await looking.getByText(/visit \d+ ends/).waitFor();
+  await panel.getByText("Nobody visits it.").waitFor();
+  expect(await other.get(`/shop/${handle}/`)).toBe(410);
+  expect(complained).toEqual([]);
+  await looking.context().close();
+  await other.close();
+});
+
 test("a program that is run to be asked is told of, and recycled", async () => {
   const route =
     '[[site.route]]\npath = "/asked/*"\nscgi = { run = ["python3", "../asked.py"], children = 1 }\n';

@@ -6,11 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::site::{ComparisonSite, SearchPaths, Wants};
+use crate::site::{ComparisonSite, DatabasePaths, SearchPaths, Wants};
 
 const PROGRAM: &str = include_str!("program.c");
 const MODULE: &str = include_str!("module.c");
 const RESIDENT: &str = include_str!("resident.c");
+const VISIT: &str = include_str!("visit.c");
+const SELECT: &str = include_str!("select.c");
 /// What libhob offers, frozen with its ABI: a build of hob has the library beside it.
 const HEADER: &str = include_str!("../../../libhob/include/hob.h");
 
@@ -23,6 +25,11 @@ pub(super) const SCRIPTS: &[(&str, &str, &str)] = &[
 ];
 const APPLICATION: &str = include_str!("app.py");
 const PHP: &str = include_str!("script.php");
+
+/// Bytes of an answer of a macro page, and of what asks a database.
+pub(crate) const PAGE_BYTES: u64 = 1024;
+/// What is around the row's text.
+const SELECT_AROUND: u64 = 12;
 
 /// Writes and builds what can be; says in `lacks` what cannot.
 pub(crate) fn write(
@@ -48,6 +55,8 @@ pub(crate) fn write(
             site.lacks.push(why);
         }
     }
+    fs::write(site.pages.join("html.ndm"), html_page())?;
+    fs::write(site.pages.join("sql.ndm"), SQL_PAGE)?;
     fs::write(site.cgi.join("app.py"), APPLICATION)?;
     fs::write(site.cgi.join("script.php"), PHP)?;
     let mut php = found.folders.iter().map(|folder| folder.join("php-cgi"));
@@ -72,8 +81,15 @@ fn build(place: &Path, found: &SearchPaths<'_>, site: &mut ComparisonSite) {
             .lacks
             .push(format!("no rows with a module of Apache: {why}")),
     }
-    match resident(place, &site.cgi, found.program) {
-        Ok(path) => site.resident = Some(path),
+    match select(place, &site.cgi) {
+        Ok(paths) => site.select = Some(paths),
+        Err(why) => site.lacks.push(format!("no rows with a database: {why}")),
+    }
+    let resident = |name, text| resident(place, &site.cgi.join(name), text, found.program);
+    let both =
+        resident("resident", RESIDENT).and_then(|path| Ok((path, resident("visit", VISIT)?)));
+    match both {
+        Ok((path, visit)) => (site.resident, site.visit) = (Some(path), Some(visit)),
         Err(why) => {
             let why = format!("no rows with a resident program over libhob: {why}");
             site.lacks.push(why);
@@ -121,11 +137,52 @@ fn module(place: &Path) -> Result<PathBuf, String> {
     Ok(module)
 }
 
-/// The program over libhob: the library is beside hob, in its `lib`, or known to pkg-config.
-fn resident(place: &Path, cgi: &Path, program: &Path) -> Result<PathBuf, String> {
+/// A macro page without statements: a variable, and text up to its length.
+fn html_page() -> String {
+    let begin = "<p>$(greeting)</p>\n";
+    // The variable's value is longer by what its name takes, and the block begins with a line end.
+    let filled = 1 + begin.len() as u64 - "$(greeting)".len() as u64 + "good day".len() as u64;
+    let rest = "x".repeat((PAGE_BYTES - filled - 1) as usize);
+    format!("%DEFINE greeting = \"good day\"\n%HTML(report) {{\n{begin}{rest}\n%}}\n")
+}
+
+/// A macro page with one.
+const SQL_PAGE: &str = "%FUNCTION(DTW_SQL) one() {
+SELECT text FROM item WHERE id = $(id)
+%REPORT {
+%ROW {<p>$(V1)</p>
+%}
+%}
+%}
+%HTML(report) {
+@one()
+%}
+";
+
+/// The program that asks a database, and the database, which it makes.
+fn select(place: &Path, cgi: &Path) -> Result<DatabasePaths, String> {
+    let source = place.join("select.c");
+    write_source(&source, SELECT)?;
+    let paths = DatabasePaths {
+        program: cgi.join("select"),
+        database: place.join("item.db"),
+    };
+    let (from, to) = (text(&source), text(&paths.program));
+    let database = format!("-DDATABASE=\"{}\"", text(&paths.database));
+    let bytes = format!("-DTEXT_BYTES=\"{}\"", PAGE_BYTES - SELECT_AROUND);
+    run(
+        "cc",
+        &["-O2", &database, &bytes, "-o", &to, &from, "-lsqlite3"],
+    )?;
+    run(&to, &[])?;
+    Ok(paths)
+}
+
+/// A program over libhob: the library is beside hob, in its `lib`, or known to pkg-config.
+fn resident(place: &Path, built: &Path, code: &str, program: &Path) -> Result<PathBuf, String> {
     let source = place.join("resident.c");
-    write_source(&source, RESIDENT)?;
-    let built = cgi.join("resident");
+    write_source(&source, code)?;
+    let built = built.to_owned();
     let (from, to) = (text(&source), text(&built));
     let folder = program.parent().unwrap_or(Path::new("."));
     let mut near = ["libhob.a", "../lib/libhob.a"]

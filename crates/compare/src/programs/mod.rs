@@ -4,4 +4,4 @@
 mod build;
 mod routes;
 
-pub(crate) use build::write;
+pub(crate) use build::{PAGE_BYTES, write};

@@ -58,6 +58,21 @@ impl ComparisonSite {
                 routes.push_str(&route(&format!("/{carrier}"), &run));
             }
         }
+        if let Some(program) = &self.visit {
+            let visit = format!("session = {{ run = [\"{}\"] }}", text(program));
+            routes.push_str(&route("/visit/*", &visit));
+        }
+        if let Some(select) = &self.select {
+            let page = format!(
+                "page = {{ dir = \"{}\", database = \"items\" }}",
+                text(&self.pages)
+            );
+            routes.push_str(&route("/page/*", &page));
+            routes.push_str(&format!(
+                "\n[[database]]\nname = \"items\"\nurl = \"sqlite:{}\"\nreadonly = true\n",
+                text(&select.database)
+            ));
+        }
         routes
     }
 }

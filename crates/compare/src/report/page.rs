@@ -98,9 +98,11 @@ fn of_group(group: RowGroup, rows: &[&RowMeasurement]) -> Vec<PageElement> {
             }
             parts
         }
-        RowGroup::Scripts | RowGroup::Stream | RowGroup::Cost | RowGroup::Sweep => {
-            rows.iter().flat_map(|row| alone(row)).collect()
-        }
+        RowGroup::Scripts
+        | RowGroup::Stream
+        | RowGroup::Ways
+        | RowGroup::Cost
+        | RowGroup::Sweep => rows.iter().flat_map(|row| alone(row)).collect(),
     }
 }
 

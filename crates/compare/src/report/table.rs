@@ -70,6 +70,7 @@ pub(super) fn heading(group: RowGroup) -> &'static str {
         RowGroup::Large => "large files",
         RowGroup::Scripts => "programs",
         RowGroup::Stream => "long answers and requests of programs",
+        RowGroup::Ways => "each way that hob has to make an answer",
         RowGroup::Cost => "what it costs to have it on",
         RowGroup::Sweep => "other sizes of what carries answers",
     }

@@ -7,6 +7,7 @@ mod row;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 use crate::server::Installed;
 use crate::site::ComparisonSite;
@@ -14,11 +15,13 @@ use crate::site::ComparisonSite;
 pub use row::Scope;
 pub(crate) use row::{ComparisonRow, Entrant, Per, RowGroup, RowRequest};
 pub(crate) use sweep::sweep;
+pub(crate) use ways::VISIT;
 
 /// All rows for these servers and what they can serve, in the order in which they are measured.
 pub(crate) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<ComparisonRow> {
     let mut rows = files::rows(servers, site);
     rows.extend(programs::rows(servers, site));
+    rows.extend(ways::rows(servers, site));
     rows.extend(cost::rows());
     rows.sort_by_key(|row| row.group);
     rows

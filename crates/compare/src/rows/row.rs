@@ -34,6 +34,8 @@ pub(crate) enum RowGroup {
     Scripts,
     /// Long answers and long requests of programs.
     Stream,
+    /// Every way that hob has to make one answer.
+    Ways,
     /// hob with something switched on.
     Cost,
     /// hob with other sizes of what carries answers.

@@ -16,6 +16,12 @@ fn site() -> ComparisonSite {
         c: Some(PathBuf::from("/c/program")),
         module: Some(PathBuf::from("/m")),
         resident: Some(PathBuf::from("/c/resident")),
+        visit: Some(PathBuf::from("/c/visit")),
+        select: Some(crate::site::DatabasePaths {
+            program: PathBuf::from("/c/select"),
+            database: PathBuf::from("/item.db"),
+        }),
+        pages: PathBuf::from("/p"),
         interpreters: vec!["sh", "perl", "python3"],
         php: Some(PathBuf::from("/usr/bin/php-cgi")),
         lacks: vec![],

@@ -29,7 +29,7 @@ use hob_inside::resources::{self};
 use hob_keeper::process;
 use hob_keeper::tls;
 use hob_keeper::{KeeperFailure, KeyFiles};
-use hob_server::answer::{ADMIN_LISTENER, Answers, CONTROL_LISTENER};
+use hob_server::answer::{ADMIN_LISTENER, Answers, CONTROL_LISTENER, VISITS_LISTENER};
 use hob_server::authorities;
 use hob_server::config::{CacheMode, Config, Listener, LogChoice, LogTarget, Purpose};
 use hob_server::handle::HandlerSettings;
@@ -38,6 +38,7 @@ use hob_server::limits::limits;
 use hob_server::otlp::Exporter;
 use hob_server::serve::ServerState;
 use hob_server::serve::fleet::now_ms;
+use hob_server::serve::predecessor::Predecessor;
 use hob_server::serve::sites::Sites;
 
 /// What one generation of the config is served with.
@@ -96,6 +97,8 @@ pub(super) struct ServingProcess {
     ticket_keys: Arc<TicketKeys>,
     listeners: Vec<Listening>,
     next_listener: u16,
+    /// Where the server after this one asks for visits; it outlives reloads.
+    visits: Option<Listening>,
     /// Those whose connections were made to ask for what is offered.
     offer_listeners: HashSet<u16>,
     next_admin: u16,
@@ -158,6 +161,7 @@ impl ServingProcess {
             ticket_keys: TicketKeys::new(),
             listeners: Vec::new(),
             next_listener: 0,
+            visits: generation.visits.own.take().map(visits_listener),
             offer_listeners: HashSet::new(),
             next_admin: 0,
             spawner: None,
@@ -168,6 +172,14 @@ impl ServingProcess {
             history_bytes_max: generation.config.history.file_bytes,
             activity: generation.activity_file.take(),
         };
+        let visits = std::mem::take(&mut generation.visits);
+        if let (Some(socket), Some(process)) = (visits.before, visits.process_before) {
+            // Called once.
+            let _ = server
+                .shared
+                .predecessor
+                .set(Predecessor::new(socket, process));
+        }
         let roots = authorities::of_or_none(&generation.config);
         let (listeners, limits) = server.put_in_force(generation, roots)?;
         if let Some(token) = admin_token {
@@ -433,6 +445,7 @@ impl ServingProcess {
             let new = || Listening::aside(CONTROL_LISTENER, Arc::new(control));
             numbered.push(place.unwrap_or_else(new));
         }
+        numbered.extend(self.visits.clone());
         numbered
     }
 
@@ -440,7 +453,7 @@ impl ServingProcess {
         let socket = Arc::new(socket);
         match purpose {
             Purpose::Sites | Purpose::Offers => {
-                self.next_listener = (self.next_listener + 1) % CONTROL_LISTENER;
+                self.next_listener = (self.next_listener + 1) % VISITS_LISTENER;
                 match purpose {
                     Purpose::Offers => self.offer_listeners.insert(self.next_listener),
                     _ => self.offer_listeners.remove(&self.next_listener),
@@ -628,6 +641,7 @@ impl ServingProcess {
     fn drain(&self, drain: Drain) {
         self.admin.readers.end_all();
         self.shared.fleet.drain_tunnels();
+        self.shared.fleet.keep_visits(!drain.grace.is_zero());
         let watching = Arc::new(EndOfWatching(Arc::clone(&self.shared.watching.hub)));
         for index in 0..self.crew.thread_count() {
             let watching = Arc::clone(&watching);
@@ -645,6 +659,15 @@ impl ServingProcess {
                 life.rotate(index);
             }
         }
+    }
+}
+
+/// Where the server after this one asks for visits.
+fn visits_listener(socket: OwnedFd) -> Listening {
+    Listening {
+        is_for_hobs: true,
+        outlasts_drain: true,
+        ..Listening::new(VISITS_LISTENER, Arc::new(socket))
     }
 }
 

@@ -95,6 +95,17 @@ fn visits_text(visits: JsonView<'_>, width: Option<usize>) -> String {
         number("max"),
         number("peak"),
     );
+    let table = visit_table(visits);
+    if !table.rows.is_empty() {
+        text.push_str(&indented(
+            &table.text(width.map(|width| width.saturating_sub(2))),
+        ));
+    }
+    text
+}
+
+/// A row for each visit of a program.
+pub(crate) fn visit_table(visits: JsonView<'_>) -> TextTable {
     let mut table = TextTable::new(&[
         numbers("VISIT"),
         words("HANDLE"),
@@ -119,12 +130,7 @@ fn visits_text(visits: JsonView<'_>, width: Option<usize>) -> String {
             TextCell::bytes(visit.count("memory_bytes")),
         ]);
     }
-    if !table.rows.is_empty() {
-        text.push_str(&indented(
-            &table.text(width.map(|width| width.saturating_sub(2))),
-        ));
-    }
-    text
+    table
 }
 
 /// A row for each interpreter, and below it what went wrong last.

@@ -1,12 +1,13 @@
 //! One row in full: a request's life, a program with its workers, a route with all its times.
 
 use hob_load::page::count;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::rows::ViewRows;
 use super::state::ScreenState;
 use crate::args::TopView;
 use crate::facts::JsonView;
+use crate::status::programs::visit_table;
 use crate::table::{TextCell, TextTable, UNKNOWN, age, numbers, texts, words};
 use crate::{escape, history};
 
@@ -66,6 +67,16 @@ fn program(program: JsonView<'_>, width: usize) -> String {
     if !program.list("scripts").is_empty() {
         return format!("{text}\n{}", scripts(program, width));
     }
+    if program.text("handler") == Some("session") {
+        let visits = json!({ "visits": program.list("workers") });
+        let table = visit_table(JsonView(&visits)).text(Some(width));
+        return format!("{text}\n{table}\n`hob visit end VISIT` ends one\n");
+    }
+    format!("{text}\n{}", workers(program, width))
+}
+
+/// A program's workers, and what they have been at for longest.
+fn workers(program: JsonView<'_>, width: usize) -> String {
     let mut table = TextTable::new(&[
         numbers("PID"),
         words("STATE"),
@@ -101,7 +112,7 @@ fn program(program: JsonView<'_>, width: usize) -> String {
         true => busy,
         false => format!("\nanswers since\n{busy}"),
     };
-    format!("{text}\n{}{busy}", table.text(Some(width)))
+    format!("{}{busy}", table.text(Some(width)))
 }
 
 /// Scripts that ran today, those first that used most.

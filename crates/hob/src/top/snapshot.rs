@@ -78,7 +78,7 @@ fn part(hob: &mut Hob, is_wanted: bool, path: &str, field: &str) -> Result<Value
     Ok(list.unwrap_or(Value::Null))
 }
 
-/// Programs, and interpreters that are kept warm in the same words.
+/// Programs; those of visitors, and interpreters that are kept warm, in the same words.
 fn programs(hob: &mut Hob, is_wanted: bool) -> Result<Value, CommandFailure> {
     if !is_wanted {
         return Ok(Value::Null);
@@ -89,8 +89,22 @@ fn programs(hob: &mut Hob, is_wanted: bool) -> Result<Value, CommandFailure> {
     }
     let told = told.told()?;
     let mut list = JsonView(&told).list("programs").to_vec();
+    list.extend(JsonView(&told).each("visits").map(visits));
     list.extend(JsonView(&told).each("hosts").map(host));
     Ok(list.into())
+}
+
+/// A program with a worker for each visitor.
+fn visits(visits: JsonView<'_>) -> Value {
+    let of = |name| visits.0.get(name).cloned().unwrap_or(Value::Null);
+    let is_busy = |visit: &JsonView<'_>| visit.text("state") == Some("busy");
+    json!({
+        "name": of("name"),
+        "handler": "session",
+        "busy": visits.each("visits").filter(is_busy).count(),
+        "workers": of("visits"),
+        "max": of("max"),
+    })
 }
 
 /// An interpreter as a program of one worker.
@@ -119,6 +133,21 @@ fn host(host: JsonView<'_>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn visits_are_workers_of_their_program() {
+        let told = json!({
+            "name": "/shop/* shop.py", "max": 100, "peak": 2, "count": 2,
+            "visits": [{ "number": 1, "state": "busy" }, { "number": 2, "state": "idle" }],
+        });
+        let program = visits(JsonView(&told));
+        assert_eq!(
+            (&program["name"], &program["max"]),
+            (&told["name"], &told["max"])
+        );
+        assert_eq!(program["workers"], told["visits"]);
+        assert_eq!(program["busy"], 1);
+    }
 
     #[test]
     fn interpreters_are_programs_of_one_worker() {

@@ -55,6 +55,40 @@ fn reload_keeps_visits_and_a_changed_page_is_for_new_ones() {
     site.stop();
 }
 
+fn assert_order_goes_on_over_upgrades(site: &Site) {
+    let (one, other) = (site.begin(), site.begin());
+    site.said(&one, "name?who=Ann");
+    site.add(&one, "bolt");
+    for _ in 0..2 {
+        let upgraded = site.place.run(&["upgrade"]);
+        assert!(upgraded.status.success(), "{upgraded:?}");
+    }
+    assert_eq!(site.said(&one, "hello"), "Still Ann");
+    assert_eq!(site.said(&other, "done"), "Thanks for 0 lines.");
+    assert_eq!(site.line_count(), "0");
+    assert_eq!(site.said(&one, "done"), "Thanks for 1 lines.");
+    assert_eq!(site.line_count(), "1");
+    for handle in [&one, &other] {
+        assert_eq!(site.ask(handle, "hello").status, 410);
+    }
+}
+
+#[test]
+fn order_goes_on_over_upgrades() {
+    let site = serve("true");
+    assert_order_goes_on_over_upgrades(&site);
+    site.stop();
+}
+
+#[test]
+fn order_goes_on_over_upgrades_in_postgresql() {
+    let Some((_server, site)) = serve_postgres("true") else {
+        return;
+    };
+    assert_order_goes_on_over_upgrades(&site);
+    site.stop();
+}
+
 #[test]
 fn operator_ends_a_visit() {
     let site = serve("true");

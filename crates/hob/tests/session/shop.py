@@ -49,6 +49,10 @@ def tell(request, rest):
     keep(request, "\n".join(str(request.environ.get(name)) for name in rest.split(",")))
 
 
+def echo(request, rest):
+    keep(request, request.body.read())
+
+
 def pid(request, rest):
     keep(request, str(os.getpid()))
 
@@ -125,6 +129,7 @@ ACTIONS = {
     for action in (
         add,
         tell,
+        echo,
         pid,
         leave,
         hold,

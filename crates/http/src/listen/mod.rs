@@ -2,9 +2,11 @@
 //!
 //! `open` makes a socket for an address or takes one that somebody else bound; `tune` sets what an
 //! accepted connection inherits and reads back what the kernel made of it; `datagrams` are the
-//! sockets of HTTP/3, and `steer` has the kernel choose among them. Accepting is elsewhere.
+//! sockets of HTTP/3, and `steer` has the kernel choose among them; `nameless` sockets stand in no
+//! folder. Accepting is elsewhere.
 
 mod datagrams;
+pub mod nameless;
 mod open;
 mod steer;
 mod tune;

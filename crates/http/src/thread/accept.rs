@@ -47,6 +47,8 @@ pub struct Listening {
     pub proxy_protocol: bool,
     /// Other hobs come to it, and add to heads what they say of their clients.
     pub is_for_hobs: bool,
+    /// A thread that drains goes on taking connections from it, until it ends.
+    pub outlasts_drain: bool,
     /// Connections that came to it.
     pub visits: Arc<Visits>,
 }
@@ -63,6 +65,7 @@ impl Listening {
             alt_svc: None,
             proxy_protocol: false,
             is_for_hobs: false,
+            outlasts_drain: false,
             visits: Arc::default(),
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::response::Responder;
+use crate::thread::conn::SocketConnection;
 use crate::thread::drive::Fate;
 use crate::thread::ending::Why;
 use crate::thread::run::Thread;
@@ -28,7 +29,9 @@ const DRAIN_LOOK_MS: u64 = 250;
 impl<A: Responder + 'static> Thread<A> {
     /// Stops accepting, lets running answers finish, and then ends [`Self::run`].
     pub fn drain(&mut self, drain: Drain) {
-        if let Err(error) = self.set_listeners(Vec::new()) {
+        let mut staying = self.accepting.listeners.clone();
+        staying.retain(|listening| listening.outlasts_drain);
+        if let Err(error) = self.set_listeners(staying) {
             tracing::warn!(%error, "a listening socket could not be left");
         }
         if self.draining.is_none() {
@@ -67,7 +70,8 @@ impl<A: Responder + 'static> Thread<A> {
             self.close_all();
         }
         let is_late = self.turn.now_ms >= draining.deadline_ms;
-        let waits_for_tasks = !is_late && self.reactor.has_awaited_tasks();
+        let is_awaited = || self.reactor.has_awaited_tasks() || self.answer.has_more_to_come();
+        let waits_for_tasks = !is_late && is_awaited();
         // Those on their way to this thread count too.
         let conn_count = self.mailbox.conn_count.load(Ordering::Relaxed);
         let is_quiet = !waits_for_tasks && conn_count == 0;
@@ -108,8 +112,14 @@ impl<A: Responder + 'static> Thread<A> {
         {
             self.mark_sessions();
         }
+        // Who is still let in has come with a request, which may be on its way.
+        let listeners = &self.accepting.listeners;
+        let staying: Vec<u16> = listeners.iter().map(|one| one.number).collect();
         for index in 0..self.seats.len() {
-            if let Some(mut conn) = self.seats.take_if(index, |conn| conn.is_idle()) {
+            let goes = |conn: &mut Box<SocketConnection>| {
+                conn.is_idle() && !staying.contains(&conn.facts.listener)
+            };
+            if let Some(mut conn) = self.seats.take_if(index, goes) {
                 if self.drive_if_busy(&mut conn) == Fate::Keep && !conn.is_idle() {
                     self.keep(conn);
                 } else {

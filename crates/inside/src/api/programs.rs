@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use hob_server::handle::upstream::told::UpstreamReport;
 use hob_server::serve::offers::OfferReport;
 
-use super::{Host, WorkerRequest};
+use super::{Host, ProgramVisits, WorkerRequest};
 
 /// Programs, and what they use.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -15,6 +15,8 @@ use super::{Host, WorkerRequest};
 pub struct AllPrograms {
     /// Programs that stay, then routes with a process for each request.
     pub programs: Vec<Program>,
+    /// Programs that stay for one visitor, and their visits.
+    pub visits: Vec<ProgramVisits>,
     /// Interpreters that are kept.
     pub hosts: Vec<Host>,
     /// Servers of other people that answer for routes.

@@ -30,6 +30,11 @@ fn to_server() -> Vec<ToServer> {
                 secret: ResetSecret::new(),
                 living: vec![3, 255],
             },
+            VisitSockets {
+                own: Some(descriptor()),
+                before: Some(descriptor()),
+                process_before: Some(descriptor()),
+            },
         ),
         ToServer::Reload(Outfit {
             control: None,

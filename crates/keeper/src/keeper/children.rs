@@ -84,6 +84,8 @@ pub(super) struct Child {
     pub(super) spawner: Option<Pid>,
     /// Of a server: how many there were, this one included; none when an older program started it.
     pub(super) number: Option<u64>,
+    /// Of a server: the file of the socket at which the next one asks it for visits.
+    pub(super) visits: Option<OwnedFd>,
 }
 
 impl Child {
@@ -249,6 +251,7 @@ pub(super) fn start_own(
         last_words: None,
         spawner: None,
         number: None,
+        visits: None,
     })
 }
 
@@ -281,6 +284,7 @@ pub(super) fn start_check(
         last_words: None,
         spawner: None,
         number: None,
+        visits: None,
     })
 }
 
@@ -306,6 +310,7 @@ pub(super) fn start_compress(
         last_words: None,
         spawner: None,
         number: None,
+        visits: None,
     })
 }
 

@@ -22,6 +22,8 @@
 //! resets:     secret; pid and number of each server
 //! ```
 //!
+//! and as descriptors, where each server is asked for its visits.
+//!
 //! Before the exec the new program is run with the same arguments and `--handover-check=VERSION`:
 //! it says whether it understands the arguments, this version, and the sources.
 
@@ -70,9 +72,10 @@ const SLOT_INHERITED: u8 = 2;
 const SLOT_CONTROL: u8 = 3;
 const SLOT_SERVER: u8 = 4;
 const SLOT_DATAGRAM: u8 = 5;
-/// The last one.
 const SLOT_RESETS: u8 = 6;
 const SLOT_SEAT: u8 = 7;
+/// From here on programs may leave out what others do not know.
+const SLOT_VISITS: u8 = 8;
 const LIST_LEN_MAX: usize = DESCRIPTORS_MAX;
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// The whole parcel waits in the socket; the kernel clamps this to net.core.wmem_max.
@@ -154,6 +157,11 @@ fn post(
     }
     let resets = memory::sealed("hob-resets", &encode_resets(keeper))?;
     add(SLOT_RESETS, 0, resets);
+    for (index, child) in kept_children(keeper).enumerate() {
+        if let Some(file) = &child.visits {
+            add(SLOT_VISITS, index, file.try_clone()?);
+        }
+    }
     let mut outbox = Outbox::default();
     let parcel = Parcel {
         kind: KIND,
@@ -477,6 +485,9 @@ fn decode(parcel: Parcel) -> std::io::Result<Handed> {
     let result = decode_body(&bytes, &mut take);
     let mut handed = result.map_err(std::io::Error::other)?;
     handed.reset_secret = take_resets(take(SLOT_RESETS, 0), &mut handed.children)?;
+    for (index, (child, _)) in handed.children.iter_mut().enumerate() {
+        child.visits = take(SLOT_VISITS, index);
+    }
     Ok(handed)
 }
 
@@ -646,6 +657,7 @@ fn decode_child(
             last_words: None,
             spawner: Pid::from_raw(spawner),
             number: None,
+            visits: None,
         },
         is_current,
     ))

@@ -5,17 +5,19 @@ use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
 use hob_http::h3::ResetSecret;
+use hob_http::listen::nameless::NamelessSocket;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::SocketFlags;
 use rustix::process::{
-    DumpableBehavior, Pid, Resource, Rlimit, getrlimit, set_child_subreaper, set_dumpable_behavior,
-    setrlimit,
+    DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open,
+    set_child_subreaper, set_dumpable_behavior, setrlimit,
 };
 
 use super::PreflightScope;
 use super::acme::Orders;
 use super::backoff::{Backoff, LONGEST_SERVER};
 use super::change::KeeperChange;
-use super::children::{self, ChildRole, Children, pid_number};
+use super::children::{self, Child, ChildRole, Children, pid_number};
 use super::control::{self, KeptControl};
 use super::key_watch::KeyWatch;
 use super::listeners::{KeptListener, announcement};
@@ -23,7 +25,7 @@ use super::logs::Rotations;
 use super::settings::OpenedConfig;
 use super::spawners::Spawners;
 use super::{KeeperFailure, KeeperOptions, handover, seat};
-use crate::channel::{ChannelEnd, Resets, ToServer};
+use crate::channel::{ChannelEnd, Resets, ToServer, VisitSockets};
 use crate::localhost;
 use crate::notify::Notify;
 use crate::papers::KeeperFacts;
@@ -282,7 +284,8 @@ impl Keeper {
             secret: self.reset_secret.clone(),
             living: self.children.servers(),
         };
-        child.send(ToServer::Start(outfit, resets));
+        let visits = self.visit_sockets(&mut child);
+        child.send(ToServer::Start(outfit, resets, visits));
         tracing::info!(pid = pid_number(child.pid), "server started");
         let pid = child.pid;
         self.current = Some(pid);
@@ -290,6 +293,32 @@ impl Keeper {
         self.link_servers();
         self.tell_orders(pid);
         Ok(())
+    }
+
+    /// Where a new server is asked for the visits it will have, and where it asks for those that
+    /// the one before has.
+    fn visit_sockets(&mut self, child: &mut Child) -> VisitSockets {
+        let before = self.current.and_then(|pid| self.children.find(pid));
+        let before = before.and_then(|before| {
+            let process = pidfd_open(before.pid, PidfdFlags::empty()).ok()?;
+            Some((before.visits.as_ref()?.try_clone().ok()?, process))
+        });
+        let (before, process_before) = before.unzip();
+        let own = match NamelessSocket::open(SocketFlags::NONBLOCK) {
+            Ok(NamelessSocket { listener, file }) => {
+                child.visits = Some(file);
+                Some(listener)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "visits will end with an upgrade: no socket for them");
+                None
+            }
+        };
+        VisitSockets {
+            own,
+            before,
+            process_before,
+        }
     }
 
     pub(super) fn outfit(

@@ -39,6 +39,25 @@ impl HandlerContext {
         }
     }
 
+    /// The answer to what the server after this one asks for: a visit that is kept here.
+    pub(super) fn answer_successor(
+        self: &Rc<HandlerContext>,
+        sites: &Arc<Sites>,
+        request: &Request,
+    ) -> Answered {
+        let mut fields = request.head().values(carried::REQUEST);
+        let carried = fields.next().and_then(|field| carried::parse(field).ok());
+        let asked = carried.and_then(|carried| {
+            let at = sites.find_route(&carried.program)?;
+            Some(AskedOffer { at, carried })
+        });
+        match asked {
+            Some(asked) => self.ask_offered(sites, &asked, request),
+            // Here no visit of it can be.
+            None => Answered::Ready(pack(request, plain::error(410), Speaker::Program)),
+        }
+    }
+
     /// Whom the request is from, and what is asked for.
     fn accept(&self, sites: &Sites, request: &Request) -> Result<AskedOffer, Box<Response>> {
         let refuse = |status, reason, text: &str| {

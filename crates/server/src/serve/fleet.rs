@@ -2,7 +2,7 @@
 //! start, and the pools they belong to.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use crate::handle::upstream::members::Upstream;
 use crate::handle::upstream::run::program::RunProgram;
 use crate::handle::warm::WarmHost;
 use crate::serve::context::Answers;
+use crate::serve::predecessor::Predecessor;
 
 /// All workers.
 pub struct Fleet {
@@ -37,6 +38,8 @@ pub struct Fleet {
     tables: Registered<SessionTable>,
     /// Visits of pages, by their routes.
     pub(crate) page_visits: Registered<PageVisitHome>,
+    /// Another server has come, and passes on what belongs to visits here.
+    keeps_visits: AtomicBool,
 }
 
 /// What outlives a reload as long as somebody uses it, by name.
@@ -109,6 +112,7 @@ impl Fleet {
             memory_bytes: OnceLock::new(),
             crew: OnceLock::new(),
             pools: Mutex::default(),
+            keeps_visits: AtomicBool::new(false),
             tables: Registered::new(),
             page_visits: Registered::new(),
         })
@@ -184,6 +188,21 @@ impl Fleet {
         let mut tables = self.tables.all().into_iter();
         let mut homes = self.page_visits.all().into_iter();
         tables.any(|table| table.end(number)) || homes.any(|home| home.table.end(number))
+    }
+
+    /// From now on a thread that drains waits for the end of visits, or does so no more.
+    pub fn keep_visits(&self, keeps_visits: bool) {
+        self.keeps_visits.store(keeps_visits, Ordering::Relaxed);
+    }
+
+    /// Visits are to go on that are here, or with another server.
+    pub(crate) fn has_visits_to_keep(&self, predecessor: Option<&Predecessor>) -> bool {
+        let is_anywhere = || {
+            let has_some = self.tables.all().iter().any(|table| table.has_some())
+                || self.page_visits.all().iter().any(|home| home.has_some());
+            has_some || predecessor.is_some_and(Predecessor::is_there)
+        };
+        self.keeps_visits.load(Ordering::Relaxed) && is_anywhere()
     }
 
     /// All pools, by their names; those too that only finish what they have.

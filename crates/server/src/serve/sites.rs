@@ -38,6 +38,7 @@ use crate::route::target;
 use crate::route::template::Rewrite;
 use crate::serve::ServerState;
 use crate::serve::offers::{OfferReport, Offers};
+use crate::serve::predecessor::route_name;
 use hob_config::ClientTrust;
 use hob_keeper::process::ProgramRef;
 
@@ -260,6 +261,16 @@ impl Sites {
     pub fn route(&self, site: u32, route: u32) -> Option<(&ServedSite, &ServedRoute)> {
         let site = self.site(site)?;
         Some((site, site.routes.get(route as usize)?))
+    }
+
+    /// The indexes of a site and its route that servers call so among themselves.
+    pub(crate) fn find_route(&self, name: &[u8]) -> Option<(u32, u32)> {
+        let mut found = (0..).zip(&self.sites).flat_map(|(at, site)| {
+            let routes = (0..).zip(&site.routes);
+            routes.map(move |(index, route)| ((at, index), route_name(&site.name, &route.path)))
+        });
+        let (at, _) = found.find(|(_, known)| known.as_bytes() == name)?;
+        Some(at)
     }
 
     /// Programs that hobs of other machines may ask for.

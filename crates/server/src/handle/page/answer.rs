@@ -96,7 +96,7 @@ impl AnswersRoute for Pages {
         }
         let visit = match self.asked_visit(on, name) {
             Ok(visit) => visit,
-            Err(refusal) => return Answered::Ready(*refusal),
+            Err(elsewhere) => return *elsewhere,
         };
         let asked = PageAsk {
             pages: Arc::clone(self),

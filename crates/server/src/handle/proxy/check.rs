@@ -13,7 +13,7 @@ use crate::handle::upstream::http2::HttpVersions;
 #[derive(Debug)]
 struct HttpCheck(HttpVersions);
 
-pub(super) fn protocol(versions: HttpVersions) -> CheckProtocol {
+pub(crate) fn protocol(versions: HttpVersions) -> CheckProtocol {
     CheckProtocol {
         handler: "proxy",
         asks: Arc::new(HttpCheck(versions)),

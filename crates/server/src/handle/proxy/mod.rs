@@ -11,11 +11,11 @@
 
 mod answer;
 mod body;
-mod check;
+pub(crate) mod check;
 pub mod config;
 mod exchange;
 mod explain;
-mod fail;
+pub(crate) mod fail;
 pub mod head;
 mod http1;
 mod http2;

@@ -20,6 +20,7 @@ use crate::handle::session::config::Duplicate;
 use crate::handle::session::visit::{SessionVisit, VisitProcess};
 use crate::handle::{AnswersRoute, plain};
 use crate::serve::context::OnRoute;
+use crate::serve::predecessor::ask_predecessor;
 
 /// The variable that has the visit's handle.
 const HANDLE: &[u8] = b"HTSession";
@@ -48,10 +49,10 @@ impl AnswersRoute for Session {
         let (path, below) = (on.path, on.below);
         match self.carriers.find(on.request, path, below) {
             Carried::Nothing => self.open(on),
-            Carried::Differs => self.refuse_stale(on, refuse::DIFFER),
+            Carried::Differs => Answered::Ready(self.refuse_stale(on, refuse::DIFFER)()),
             Carried::Handle { text, below } => match self.table.find(text, on.desk.now_ms.get()) {
                 Some(visit) => self.ask(on, visit, below, false),
-                None => self.refuse_stale(on, refuse::STALE),
+                None => ask_predecessor(on, self.refuse_stale(on, refuse::STALE)),
             },
         }
     }
@@ -119,11 +120,18 @@ impl Session {
         answer(ask, on.path, below, move |response| finish.dress(response))
     }
 
-    /// No such visit.
-    fn refuse_stale(&self, on: &OnRoute<'_>, reason: &'static str) -> Answered {
-        let asked = (on.request, &*on.desk.counters);
-        let visits = &self.settings.visits;
-        Answered::Ready(refuse::stale(visits, &self.carriers, asked, reason))
+    /// What says that there is no such visit.
+    fn refuse_stale(
+        self: &Arc<Session>,
+        on: &OnRoute<'_>,
+        reason: &'static str,
+    ) -> impl FnOnce() -> Response + 'static {
+        let (session, request) = (Arc::clone(self), on.request.clone());
+        let counters = Arc::clone(&on.desk.counters);
+        move || {
+            let visits = &session.settings.visits;
+            refuse::stale(visits, &session.carriers, (&request, &counters), reason)
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hob_http::{Request, Response};
+use hob_http::{Answered, Request, Response};
 use hob_page::request::PageRequest;
 
 use crate::handle::page::Pages;
@@ -19,6 +19,7 @@ use crate::handle::script::visits::config::HandlePlace;
 use crate::handle::script::visits::refuse as refuse_visit;
 use crate::handle::script::visits::table::Opened;
 use crate::serve::context::OnRoute;
+use crate::serve::predecessor::ask_predecessor;
 
 impl Pages {
     /// Where the part of the path begins that names a page: behind a handle, if there is one.
@@ -46,7 +47,7 @@ impl Pages {
         &self,
         on: &OnRoute<'_>,
         page: &str,
-    ) -> Result<Option<Arc<PageVisit>>, Box<Response>> {
+    ) -> Result<Option<Arc<PageVisit>>, Box<Answered>> {
         let Some(home) = &self.visits else {
             return Ok(None);
         };
@@ -60,9 +61,16 @@ impl Pages {
                 _ => refuse_visit::STALE,
             },
         };
-        let asked = (on.request, &*on.desk.counters);
-        let refusal = refuse_visit::stale(&home.settings.visits, &carriers, asked, reason);
-        Err(Box::new(refusal))
+        let (home, request) = (Arc::clone(home), on.request.clone());
+        let counters = Arc::clone(&on.desk.counters);
+        let over = move || {
+            let asked = (&request, &*counters);
+            refuse_visit::stale(&home.settings.visits, &carriers, asked, reason)
+        };
+        Err(Box::new(match reason {
+            refuse_visit::STALE => ask_predecessor(on, over),
+            _ => Answered::Ready(over()),
+        }))
     }
 }
 

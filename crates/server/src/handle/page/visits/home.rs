@@ -50,6 +50,11 @@ impl PageVisitHome {
         Some(home)
     }
 
+    /// There is a visit.
+    pub(crate) fn has_some(&self) -> bool {
+        self.table.has_some()
+    }
+
     /// A new visit to a page, for the request that asks for it.
     pub(super) fn open(
         &self,

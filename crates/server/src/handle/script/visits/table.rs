@@ -216,6 +216,11 @@ impl<K: KeepsVisit> VisitTable<K> {
         all
     }
 
+    /// There is one.
+    pub(crate) fn has_some(&self) -> bool {
+        !self.state.lock().all.is_empty()
+    }
+
     /// Most at once so far.
     pub(crate) fn peak(&self) -> usize {
         self.state.lock().peak

@@ -4,24 +4,17 @@
 //! there, and who is still connected to the one before holds a seat at it.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use arc_swap::ArcSwap;
+use hob_http::listen::nameless::{NamelessSocket, path_of};
 use hob_trace::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{CWD, Mode, OFlags, mkdirat, open};
-use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
-};
-
-/// Folders in which it has a name while it is made.
-const FOLDERS: [&str; 2] = ["/dev/shm", "/tmp"];
-/// Connections that wait there; a request that finds it full tries again.
-const BACKLOG: i32 = 511;
+use rustix::net::{SocketFlags, accept_with};
 
 /// The socket of a program, wherever it leads.
 #[derive(Debug)]
@@ -133,14 +126,11 @@ impl RunListener {
     /// There is no folder for it, or no descriptor.
     pub(super) fn new() -> io::Result<Arc<RunListener>> {
         // What runs takes connections from it as it would from one of its own: it waits for them.
-        let flags = SocketFlags::CLOEXEC;
-        let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        let file = bind_nameless(&listener)?;
-        listen(&listener, BACKLOG)?;
+        let socket = NamelessSocket::open(SocketFlags::empty())?;
         Ok(Arc::new(RunListener {
-            path: PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())),
-            listener,
-            _file: file,
+            path: path_of(&socket.file),
+            listener: socket.listener,
+            _file: socket.file,
             is_left: AtomicBool::new(false),
             seats: AtomicUsize::new(0),
             waiting: Mutex::default(),
@@ -196,49 +186,6 @@ impl RunListener {
         };
         while has_some() && accept_with(&self.listener, SocketFlags::CLOEXEC).is_ok() {}
     }
-}
-
-/// Gives it a name in a folder that is its own, and takes both away again. The file that it was is
-/// left, open.
-fn bind_nameless(listener: &OwnedFd) -> io::Result<OwnedFd> {
-    let mut failed = io::Error::from(io::ErrorKind::NotFound);
-    for folder in FOLDERS {
-        let folder = match own_folder(Path::new(folder)) {
-            Ok(folder) => folder,
-            Err(error) => {
-                failed = error;
-                continue;
-            }
-        };
-        let path = folder.join("socket");
-        let bound = SocketAddrUnix::new(&*path).and_then(|address| bind(listener, &address));
-        let file = bound.and_then(|()| open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()));
-        let _ = std::fs::remove_file(&path);
-        std::fs::remove_dir(&folder)?;
-        return Ok(file?);
-    }
-    Err(failed)
-}
-
-/// A new folder that nobody else enters.
-fn own_folder(within: &Path) -> io::Result<PathBuf> {
-    /// Names that others may have before.
-    const TRIES: usize = 100;
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let own = std::process::id();
-    let mut made = Err(io::Error::from(io::ErrorKind::AlreadyExists));
-    for _ in 0..TRIES {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = within.join(format!("hob-{own}-{number}"));
-        made = match mkdirat(CWD, &folder, Mode::RWXU) {
-            Ok(()) => return Ok(folder),
-            Err(error) => Err(error.into()),
-        };
-        if !matches!(&made, Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
-            break;
-        }
-    }
-    made
 }
 
 #[cfg(test)]

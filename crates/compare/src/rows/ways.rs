@@ -1,0 +1,64 @@
+//! Rows of hob alone: the same answer in each way there is to make one, as the AS/400's table has
+//! them.
+
+use super::{ComparisonRow, Entrant, RowGroup, Scope};
+use crate::programs::PAGE_BYTES;
+use crate::server::{Extra, Installed, ServerSoftware};
+use crate::site::ComparisonSite;
+
+/// In a path: the handle of a visit, which is begun by asking for what stands before it.
+pub(crate) const VISIT: &str = "{visit}";
+
+pub(super) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<ComparisonRow> {
+    let hob = servers
+        .iter()
+        .find(|server| server.kind == ServerSoftware::Hob);
+    let Some(hob) = hob else {
+        return vec![];
+    };
+    let secure = [false, true].into_iter();
+    let secure = secure.filter(|is_secure| !is_secure || site.certificate.is_some());
+    secure
+        .map(|is_secure| {
+            let (carrier, over) = match is_secure {
+                true => ("tls", "over TLS"),
+                false => ("clear", "in clear text"),
+            };
+            let id = format!("ways.{carrier}.keep.1k.c1");
+            let title = format!("an answer of 1k, {over}");
+            // A visitor waits for one answer before the next is asked for.
+            let mut row = ComparisonRow::new(id, title, RowGroup::Ways, 1);
+            row.scope = Scope::Usual;
+            row.is_secure = is_secure;
+            row.entrants = ways(&hob.name, site);
+            if !is_secure {
+                row.beside(["E.plain.ways.1k".to_owned()]);
+            }
+            row
+        })
+        .collect()
+}
+
+fn ways(server: &str, site: &ComparisonSite) -> Vec<Entrant> {
+    let way = |label: &str, path: &str, extra| Entrant {
+        label: label.to_owned(),
+        server: server.to_owned(),
+        extra,
+        path: path.to_owned(),
+        bytes: PAGE_BYTES,
+    };
+    let usual = |label, path, is_there: bool| is_there.then(|| way(label, path, Extra::None));
+    let has_database = site.select.is_some();
+    let visit = format!("/visit/{VISIT}/?1");
+    let all = [
+        Some(way("file, not cached", "/1k.txt", Extra::NoCache)),
+        usual("file, cached", "/1k.txt", true),
+        usual("CGI", "/cgi/program?1", site.c.is_some()),
+        usual("CGI, SQL", "/cgi/select?1", has_database),
+        usual("resident", "/shm?1", site.resident.is_some()),
+        usual("session (persistent CGI)", &visit, site.visit.is_some()),
+        usual("macro page", "/page/html.ndm/report", has_database),
+        usual("macro page, SQL", "/page/sql.ndm/report?id=1", has_database),
+    ];
+    all.into_iter().flatten().collect()
+}
