@@ -194,3 +194,18 @@ fn a_run_ends_when_its_time_is_up() {
     assert_eq!(fault.kind, PageFaultKind::Limit("time"));
     assert!(fault.message.contains("its time is up"), "{fault}");
 }
+
+#[test]
+fn a_visit_keeps_no_more_than_it_may() {
+    let source = b"@DTW_STATIC() %DEFINE { h = \"\" big = \"\" %} @DTW_RTVHANDLE(h)\n\
+                   %HTML(a) { @DTW_ACCEPT(h) @DTW_PAD(\"x\", \"5000\", big) kept %}";
+    let page = Arc::new(Page::parse("page", source).expect("it is read"));
+    let mut site = Site::new(&pages(), SCHEMA);
+    site.settings.limits.saved_bytes_max = 4_000;
+    let refused = site.ask(&page, &request("a"), None);
+    let fault = refused.outcome.expect_err("it is too much");
+    assert_eq!(fault.kind, PageFaultKind::Limit("saved_bytes_max"));
+    site.settings.limits.saved_bytes_max = 10_000;
+    let kept = site.ask(&page, &request("a"), None).outcome;
+    assert!(kept.is_ok_and(|outcome| outcome.saved.is_some()));
+}

@@ -360,6 +360,42 @@ fn cookie_carries_the_handle() {
     site.stop();
 }
 
+#[test]
+fn handles_in_path_and_cookie_are_one() {
+    let site = serve("{ handle = \"both\", cookie = \"shop\" }");
+    let begin = || {
+        let answer = site.get("/app/shop.d2w/start").answer;
+        let cookie = answer.header("set-cookie").unwrap().to_owned();
+        let pair = cookie.split(';').next().unwrap().to_owned();
+        (answer.text().trim().to_owned(), pair)
+    };
+    let ((one, own), (_, other)) = (begin(), begin());
+    let status = |target: &str, cookie: &str| {
+        let fields = format!("Cookie: {cookie}\r\n");
+        call(site.port(), "GET", target, &fields, b"").answer.status
+    };
+    let in_path = format!("/app/{one}/shop.d2w/hello");
+    assert_eq!(status(&in_path, "a=b"), 200);
+    assert_eq!(status(&in_path, &own), 200);
+    assert_eq!(status("/app/shop.d2w/hello", &own), 200);
+    assert_eq!(status(&in_path, &other), 410);
+    assert_eq!(status(&in_path, &format!("{own}; {other}")), 410);
+    assert_eq!(site.place.counter("session_starts"), 2);
+    site.stop();
+}
+
+#[test]
+fn who_comes_too_late_is_led_elsewhere() {
+    let site = serve("{ stale = \"/app/shop.d2w/start\" }");
+    let handle = site.begin();
+    site.said(&handle, "done");
+    let late = site.add(&handle, "bolt").answer;
+    assert_eq!(late.status, 303);
+    assert_eq!(late.header("location"), Some("/app/shop.d2w/start"));
+    assert_eq!(site.line_count(), "0");
+    site.stop();
+}
+
 /// The words of an answer, and of a form of it where it leads to.
 fn words(answer: &Answer) -> (String, Vec<String>) {
     let text = answer.text();

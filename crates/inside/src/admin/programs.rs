@@ -9,21 +9,11 @@ use serde_json::{Value, json};
 
 use super::ask::AdminRequest;
 use super::reply;
-use crate::api::{OperationOutcome, ProgramVisits};
-use hob_server::handle::page;
+use crate::api::OperationOutcome;
 use hob_server::handle::resident::operate::Operation;
 use hob_server::handle::resident::pool::Pool;
-use hob_server::handle::session;
-use hob_server::serve::fleet::Fleet;
 
 pub(super) use shown::told;
-
-/// The visits of all programs.
-pub(super) fn visits(fleet: &Fleet) -> Vec<ProgramVisits> {
-    let mut visits = session::status::told(fleet);
-    visits.extend(page::visits::status::told(fleet));
-    visits
-}
 
 /// The lane of the file pool in which `/proc` is read.
 const LANE: u64 = u64::MAX - 7;
@@ -68,10 +58,7 @@ pub(super) fn end_visit(ask: &AdminRequest) -> Answered {
             return reply::text(400, "give the `number` of a visit");
         };
         ask.note(number.to_string());
-        let fleet = &ask.admin.shared.fleet;
-        let is_there = session::operate::end_visit(fleet, number)
-            || page::visits::status::end_visit(fleet, number);
-        match is_there {
+        match ask.admin.shared.fleet.end_visit(number) {
             true => reply::text(200, format!("visit {number} ends")),
             false => reply::text(404, format!("there is no visit {number}")),
         }

@@ -107,7 +107,6 @@ pub(super) fn status(admin: &Admin) -> Value {
     })
 }
 
-/// Visits of programs and of pages.
 fn programs(admin: &Admin) -> api::Programs {
     let fleet = &admin.shared.fleet;
     let (workers, workers_max) = fleet.load();
@@ -116,7 +115,7 @@ fn programs(admin: &Admin) -> api::Programs {
         // No limit is no number.
         workers_max: Some(workers_max).filter(|most| *most != usize::MAX),
         pools: fleet.pools().iter().map(|pool| pool.told()).collect(),
-        visits: super::programs::visits(fleet),
+        visits: fleet.told_visits(),
         hosts: hosts(&admin.shared.hosts),
         upstreams: admin.shared.upstreams(),
         offers: admin.shared.sites().offered(),

@@ -13,6 +13,7 @@ use hob_trace::Mutex;
 use crate::handle::page::visits::home::PageVisitHome;
 use crate::handle::resident::grow::WorkerStart;
 use crate::handle::resident::pool::{Keep, Pool};
+use crate::handle::script::visits::told::ProgramVisits;
 use crate::handle::session::visit::SessionTable;
 use crate::handle::upstream::members::Upstream;
 use crate::handle::upstream::run::program::RunProgram;
@@ -172,9 +173,21 @@ impl Fleet {
         self.tables.get_or(name, make)
     }
 
-    /// Visits of all programs that have some, by their names.
-    pub(crate) fn session_tables(&self) -> Vec<Arc<SessionTable>> {
-        self.tables.all()
+    /// What is told of visits of all programs and pages.
+    pub fn told_visits(&self) -> Vec<ProgramVisits> {
+        let now_ms = now_ms();
+        let tables = self.tables.all();
+        let programs = tables.iter().map(|table| table.told(now_ms));
+        let homes = self.page_visits.all();
+        let pages = homes.iter().map(|home| home.table.told(now_ms));
+        programs.chain(pages).collect()
+    }
+
+    /// Ends the visit of this number, whosever it is. False where there is none.
+    pub fn end_visit(&self, number: u64) -> bool {
+        let mut tables = self.tables.all().into_iter();
+        let mut homes = self.page_visits.all().into_iter();
+        tables.any(|table| table.end(number)) || homes.any(|home| home.table.end(number))
     }
 
     /// From now on a thread that drains waits for the end of visits, or does so no more.
@@ -185,7 +198,7 @@ impl Fleet {
     /// Visits are to go on that are here, or with another server.
     pub(crate) fn has_visits_to_keep(&self, predecessor: Option<&Predecessor>) -> bool {
         let is_anywhere = || {
-            let has_some = self.session_tables().iter().any(|table| table.has_some())
+            let has_some = self.tables.all().iter().any(|table| table.has_some())
                 || self.page_visits.all().iter().any(|home| home.has_some());
             has_some || predecessor.is_some_and(Predecessor::is_there)
         };
@@ -214,7 +227,7 @@ impl Fleet {
     pub(crate) fn leave(&self) -> Duration {
         let pools = self.pools();
         let times = pools.iter().map(|pool| pool.leave());
-        let tables = self.session_tables();
+        let tables = self.tables.all();
         let visits = tables.iter().flat_map(|table| table.all());
         let visits = visits.map(|visit| visit.keeps.resident.pool.0.leave());
         times.chain(visits).max().unwrap_or_default()

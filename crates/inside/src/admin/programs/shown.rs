@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::super::Admin;
 use super::super::routes::rounded;
 use crate::activity::processes::cpu_us_of;
-use crate::admin::programs::visits;
 use crate::advice::runner::Runner;
 use crate::advice::sentence::{Case, RUNS_MIN, Saving, cpus};
 use crate::advice::trend::UsageWindow;
@@ -39,7 +38,7 @@ pub(in crate::admin) fn told(admin: &Admin) -> Value {
     let (workers, workers_max) = shared.fleet.load();
     json!(AllPrograms {
         programs: pools.chain(routes).collect(),
-        visits: visits(&shared.fleet),
+        visits: shared.fleet.told_visits(),
         hosts: hosts(&shared.hosts),
         upstreams: shared.upstreams(),
         offers: shared.sites().offered(),

@@ -396,20 +396,20 @@ impl PageAsk {
 
     /// Has the run wait for a thread, and before that for its turn in a visit.
     fn queue(&self, asked: WaitingRun, output: Arc<PageOutput>) -> Result<(), Box<Response>> {
-        let queued = match &self.visit {
-            Some(visit) => self.queue_turn(visit, asked, output)?,
-            None => {
-                let pages = Arc::clone(&self.pages);
-                self.pages.threads.run(move |connections| {
-                    run::waiting(&pages, &asked, connections, &output);
-                })
-            }
-        };
-        queued.map_err(|PageQueueFull| {
-            self.counters.limit_page_queue.add(1);
-            let reason = "limits: page.queue: as many requests as may wait for a run";
-            Box::new(refuse(&self.request, 503, reason))
-        })
+        if let Some(visit) = &self.visit {
+            return self.queue_turn(visit, asked, output);
+        }
+        let pages = Arc::clone(&self.pages);
+        let queued = self.pages.threads.run(move |connections| {
+            run::waiting(&pages, &asked, connections, &output);
+        });
+        queued.map_err(|full| self.refuse_full(full))
+    }
+
+    pub(super) fn refuse_full(&self, _: PageQueueFull) -> Box<Response> {
+        self.counters.limit_page_queue.add(1);
+        let reason = "limits: page.queue: as many requests as may wait for a run";
+        Box::new(refuse(&self.request, 503, reason))
     }
 
     /// How the page's statements are run, where it is statements.

@@ -36,7 +36,7 @@ mod program;
 mod request;
 mod run;
 mod threads;
-pub mod visits;
+pub(crate) mod visits;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

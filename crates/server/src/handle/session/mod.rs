@@ -10,7 +10,6 @@
 //! - `answer` from a request to its visit, and what the visit adds to the answer
 //! - `visit` what a visit keeps: its process
 //! - `explain` what would be done
-//! - `status` what is told of visits, `operate` ending one
 //! - `build` a handler as the config has it, `keys` its keys, `config` what they say
 //!
 //! Handles, and the table of visits, are in `script/visits`: they do not know what a visit keeps.
@@ -20,8 +19,6 @@ pub mod build;
 pub mod config;
 mod explain;
 pub(crate) mod keys;
-pub mod operate;
-pub mod status;
 pub(crate) mod visit;
 
 use std::sync::Arc;

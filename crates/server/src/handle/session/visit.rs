@@ -8,6 +8,7 @@ use crate::handle::resident::exchange::HeadSaid;
 use crate::handle::script::stderr::one_line;
 use crate::handle::script::visits::handle::shown;
 use crate::handle::script::visits::said::VisitSaid;
+use crate::handle::script::visits::status::ToldKept;
 use crate::handle::script::visits::table::{KeepsVisit, KeptVisit, VisitTable};
 
 /// A visit's process, and who asks it.
@@ -27,6 +28,19 @@ impl KeepsVisit for VisitProcess {
 
     fn end(&self) {
         self.resident.pool.0.unbind(&BondEnd::Ended);
+    }
+
+    fn told(&self) -> ToldKept {
+        let worker = self.resident.pool.0.told().workers.pop();
+        let worker = worker.unwrap_or_default();
+        ToldKept {
+            state: match worker.state.is_empty() {
+                true => "starting".to_owned(),
+                false => worker.state,
+            },
+            pid: worker.pid,
+            memory_bytes: worker.memory_bytes,
+        }
     }
 }
 

@@ -11,7 +11,6 @@ use crate::handle::page::fail::refuse;
 use crate::handle::page::files::KnownFile;
 use crate::handle::page::output::PageOutput;
 use crate::handle::page::run::{self, WaitingRun};
-use crate::handle::page::threads::PageQueueFull;
 use crate::handle::page::visits::home::PageVisitHome;
 use crate::handle::page::visits::turns::{NoTurn, PageTurn, PageVisit};
 use crate::handle::plain;
@@ -128,7 +127,7 @@ impl PageAsk {
         visit: &Arc<PageVisit>,
         asked: WaitingRun,
         output: Arc<PageOutput>,
-    ) -> Result<Result<(), PageQueueFull>, Box<Response>> {
+    ) -> Result<(), Box<Response>> {
         let pages = Arc::clone(&self.pages);
         let (of, to) = (Arc::clone(visit), Arc::clone(&output));
         let turn = PageTurn {
@@ -139,7 +138,7 @@ impl PageAsk {
         };
         let turn = match visit.keeps.enter(turn) {
             Ok(Some(turn)) => turn,
-            Ok(None) => return Ok(Ok(())),
+            Ok(None) => return Ok(()),
             Err(NoTurn::Over) => return Err(Box::new(self.refuse_stale())),
             Err(NoTurn::Busy) => {
                 self.counters.limit_session_queue.add(1);
@@ -151,10 +150,10 @@ impl PageAsk {
         let queued = self.pages.threads.run(move |databases| {
             of.keeps.take_turns(turn, databases);
         });
-        if queued.is_err() {
+        queued.map_err(|full| {
             visit.keeps.give_up();
-        }
-        Ok(queued)
+            self.refuse_full(full)
+        })
     }
 
     /// The visit was over before its turn came.

@@ -13,7 +13,7 @@ use crate::serve::fleet::now_ms;
 
 /// The visits, and who sees to it that they end.
 pub(crate) struct PageVisitHome {
-    pub(super) table: Arc<PageVisitTable>,
+    pub(crate) table: Arc<PageVisitTable>,
     pub(super) settings: PageVisitSettings,
     clock: Arc<VisitClock>,
 }

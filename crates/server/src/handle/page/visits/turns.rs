@@ -12,6 +12,7 @@ use crate::handle::page::database::{OpenDatabase, ThreadDatabases};
 use crate::handle::page::output::{PageOutput, RunEnd};
 use crate::handle::page::visits::clock::{LeftVisit, VisitClock, VisitEnd};
 use crate::handle::script::visits::handle::shown;
+use crate::handle::script::visits::status::ToldKept;
 use crate::handle::script::visits::table::{KeepsVisit, KeptVisit, VisitTable};
 use crate::serve::fleet::now_ms;
 
@@ -106,6 +107,17 @@ impl KeepsVisit for PageTurns {
 
     fn end(&self) {
         self.end_for(VisitEnd::Ended);
+    }
+
+    fn told(&self) -> ToldKept {
+        let state = self.state.lock();
+        let is_idle = state.stage == VisitStage::Idle;
+        let kept = state.kept.as_ref();
+        ToldKept {
+            state: if is_idle { "idle" } else { "busy" }.to_owned(),
+            pid: None,
+            memory_bytes: kept.map(|kept| kept.variables.byte_count() as u64),
+        }
     }
 }
 
@@ -246,13 +258,6 @@ impl PageTurns {
         } else {
             Some(state.idle_due_ms.min(self.age_due_ms))
         }
-    }
-
-    /// Bytes of its variables.
-    pub(in crate::handle::page) fn kept_bytes(&self) -> Option<u64> {
-        let state = self.state.lock();
-        let kept = state.kept.as_ref()?;
-        Some(kept.variables.byte_count() as u64)
     }
 
     /// It is over.

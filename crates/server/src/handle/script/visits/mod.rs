@@ -10,7 +10,8 @@
 //! - `said` what the head of an answer says of the visit
 //! - `table` the visits of one program: found, opened, given another handle, forgotten
 //! - `refuse` what is answered where there is none
-//! - `keys` what a config says of them, `config` how it is read, `told` what people are told
+//! - `keys` what a config says of them, `config` how it is read
+//! - `status` what people are told, `told` in which words
 
 pub(crate) mod carrier;
 pub mod config;
@@ -18,5 +19,6 @@ pub mod handle;
 pub(crate) mod keys;
 pub(crate) mod refuse;
 pub mod said;
+pub(crate) mod status;
 pub mod table;
 pub mod told;

@@ -13,6 +13,7 @@ use hob_trace::Mutex;
 
 use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::script::visits::handle::VisitHandle;
+use crate::handle::script::visits::status::ToldKept;
 
 /// What keeps a visit's state.
 pub(crate) trait KeepsVisit {
@@ -20,6 +21,8 @@ pub(crate) trait KeepsVisit {
     fn idle_since_ms(&self) -> Option<u64>;
     /// Nobody comes back to it.
     fn end(&self);
+    /// What people are told of it.
+    fn told(&self) -> ToldKept;
 }
 
 /// How many visits there may be, and how long a handle holds.
@@ -376,6 +379,10 @@ mod tests {
 
         fn end(&self) {
             self.is_over.store(true, Ordering::Relaxed);
+        }
+
+        fn told(&self) -> ToldKept {
+            ToldKept::default()
         }
     }
 
