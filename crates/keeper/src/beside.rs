@@ -12,9 +12,12 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use rustix::net::{SocketType, sockopt};
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{
+    DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal,
+};
+use rustix::thread::set_no_new_privs;
 
-use crate::{KeeperFailure, exec, privileges};
+use crate::{KeeperFailure, exec};
 
 /// Our own program, also when its file was replaced meanwhile.
 const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -40,7 +43,7 @@ pub fn start(command: &str) -> io::Result<(Child, UnixStream)> {
 /// Takes the place of such a process, with a name for lists of processes.
 ///
 /// # Errors
-/// It was started otherwise, or cannot close the door behind it.
+/// It was started otherwise, or the system refuses a step.
 pub fn take_place(name: &CStr) -> Result<UnixStream, KeeperFailure> {
     let stdin = io::stdin();
     let is_socket = sockopt::socket_type(&stdin) == Ok(SocketType::STREAM)
@@ -51,7 +54,8 @@ pub fn take_place(name: &CStr) -> Result<UnixStream, KeeperFailure> {
     }
     let _ = rustix::thread::set_name(name);
     let taken = || {
-        privileges::close_the_door()?;
+        set_no_new_privs(true)?;
+        set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
         // A thread that ended before is seen by the end of the socket.
         set_parent_process_death_signal(Some(Signal::KILL))?;
         exec::take_stdin().map(UnixStream::from)

@@ -190,7 +190,9 @@ impl OdbcLink {
             self.kill();
             return NoReply::Crashed(format!("the process of the driver was ended: {error}"));
         }
-        // It closes its socket by ending: this waits for nothing.
+        // It closes its socket by ending, and that it is killed then changes nothing; a driver that
+        // closes what is not its own would be waited for without end.
+        let _ = self.child.kill();
         let why = match self
             .child
             .wait()

@@ -42,6 +42,8 @@ struct Source {
     /// A statement that does not end, and one with 100,000 rows.
     endless: &'static str,
     rows: &'static str,
+    /// One with a value that is too large.
+    large: &'static str,
     /// What `nothing` says.
     missing: &'static str,
 }
@@ -68,6 +70,7 @@ fn sources(place: &Place) -> Vec<Source> {
             endless: ENDLESS,
             rows: "SELECT i, printf('%0300d', i) AS wide FROM (WITH RECURSIVE n(i) AS \
                    (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT i FROM n)",
+            large: "SELECT hex(zeroblob(9000000)) AS x",
             missing: "-1 HY000",
         });
     }
@@ -84,6 +87,7 @@ fn sources(place: &Place) -> Vec<Source> {
             server: Some(server),
             endless: "SELECT pg_sleep(3600)",
             rows: "SELECT i, lpad(i::text, 300, '0') AS wide FROM generate_series(1, 100000) i",
+            large: "SELECT repeat('x', 18000000) AS x",
             missing: "-204 42P01",
         });
     }
@@ -97,8 +101,10 @@ fn serve(place: Place, source: &Source, keys: &str, more: &str) -> Site {
     let ways = format!(
         "%FUNCTION(DTW_SQL) nap() {{ {} %}}\n%FUNCTION(DTW_SQL) rows() {{ {}\n\
          %REPORT {{ %ROW {{$(V_i) $(V_wide)\n%}} %}} %}}\n\
-         %HTML(nap) {{@nap()%}}\n%HTML(rows) {{@rows()%}}",
-        source.endless, source.rows
+         %FUNCTION(DTW_SQL) large() {{ {}\n\
+         %MESSAGE {{ -default : \"$(RETURN_CODE)\" : continue %}} %}}\n\
+         %HTML(nap) {{@nap()%}}\n%HTML(rows) {{@rows()%}}\n%HTML(large) {{@large()%}}",
+        source.endless, source.rows, source.large
     );
     place.write("macros/ways.page", &ways);
     let sql = "-- hob: page\nSELECT id, title FROM part WHERE title = :title;\n";
@@ -176,6 +182,7 @@ fn pages_find_write_and_keep_their_data() {
         let nested: Vec<&str> = nested.split_whitespace().collect();
         assert_eq!(nested, ["700", "1400", "2100"]);
         assert_eq!(text(site, "/app/more.page/nothing"), source.missing);
+        assert_eq!(text(site, "/app/ways.page/large"), "-302");
         let count = text(site, "/app/parts.d2w/count");
         // The second of two statements fails: the first one is undone.
         post(site, "/app/parts.d2w/twice", "title=a&kind=b&cents=5");

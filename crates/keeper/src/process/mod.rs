@@ -8,8 +8,8 @@
 //!  server --- an end per thread --> link <--- Launcher of that thread
 //! ```
 //!
-//! The server never forks. It asks for a start with a program of the policy, a path, arguments,
-//! the variables of a request, standard streams and perhaps a channel; who the program runs as,
+//! The server forks no program. It asks for a start with a program of the policy, a path,
+//! arguments, the variables of a request, standard streams and perhaps a channel; who it runs as,
 //! what it may use and what may be started at all, with which arguments and which variables of the
 //! config, is in the policy, which the keeper makes and the server never touches.
 //!

@@ -254,14 +254,14 @@ fn push_cell(
 ) -> Result<(), DriverFault> {
     if matches!(kind, CellKind::Bytes) {
         let mut bytes = Vec::new();
-        match statement.bytes(number, &mut bytes, room)? {
+        match statement.cell::<u8>(number, &mut bytes, room)? {
             true => rows.push(&Cell::Text(&bytes)),
             false => rows.push(&Cell::Null),
         }
         return Ok(());
     }
     let mut units = Vec::new();
-    if !statement.text(number, &mut units, room)? {
+    if !statement.cell::<u16>(number, &mut units, room)? {
         rows.push(&Cell::Null);
         return Ok(());
     }

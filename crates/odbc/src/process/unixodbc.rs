@@ -23,8 +23,8 @@ const NAME_MAX: usize = 512;
 const LOGIN_SECONDS: usize = 15;
 /// Characters from which on a text is a long one.
 const LONG_TEXT: usize = 4_000;
-/// Bytes of a value that are asked for at once.
-const PIECE_BYTES: usize = 8_192;
+/// Characters or bytes of a value that are asked for at first.
+const FIRST_UNITS: usize = 4_096;
 
 type Handle = *mut c_void;
 
@@ -574,90 +574,56 @@ impl OdbcStatement {
         Ok(code? != sql::NO_DATA)
     }
 
-    /// A cell of the row as text, added to `text`. False for NULL.
-    pub(super) fn text(
+    /// A cell of the row, added to `out`: as text in UTF-16, or as bytes. False for NULL. Drivers
+    /// may look at all of it for each piece, so the second piece is all that is left.
+    pub(super) fn cell<T: CellUnit>(
         &self,
         number: u16,
-        text: &mut Vec<u16>,
+        out: &mut Vec<T>,
         units_max: usize,
     ) -> Result<bool, DriverFault> {
-        let mut piece = [0_u16; PIECE_BYTES / 2];
-        // There is a NUL behind each piece.
-        let room = PIECE_BYTES - 2;
+        let mut first = [T::default(); FIRST_UNITS];
+        let mut others = Vec::new();
         loop {
-            let into = piece.as_mut_ptr().cast();
-            let Some(bytes) = self.piece(number, sql::C_WCHAR, into, room)? else {
-                return Ok(false);
+            let buffer = match others.is_empty() {
+                true => &mut first[..],
+                false => &mut others[..],
             };
-            text.extend_from_slice(&piece[..bytes.here / 2]);
-            if text.len() > units_max {
-                return Err(too_large());
-            }
-            if bytes.is_last {
+            let room = buffer.len() - T::NULS;
+            let mut indicator = 0;
+            // SAFETY: the handle is live, and the buffer has that size.
+            let code = unsafe {
+                let (into, bytes) = (buffer.as_mut_ptr().cast(), size_of_val(buffer));
+                let get = self.functions().data;
+                get(
+                    self.handle,
+                    number,
+                    T::C_TYPE,
+                    into,
+                    bytes as isize,
+                    &mut indicator,
+                )
+            };
+            if self.checked(code)? == sql::NO_DATA {
                 return Ok(true);
             }
-        }
-    }
-
-    /// A cell of the row as bytes, added to `out`. False for NULL.
-    pub(super) fn bytes(
-        &self,
-        number: u16,
-        out: &mut Vec<u8>,
-        bytes_max: usize,
-    ) -> Result<bool, DriverFault> {
-        let mut piece = [0_u8; PIECE_BYTES];
-        loop {
-            let into = piece.as_mut_ptr().cast();
-            let Some(bytes) = self.piece(number, sql::C_BINARY, into, PIECE_BYTES)? else {
+            if indicator == sql::NULL_DATA {
                 return Ok(false);
-            };
-            out.extend_from_slice(&piece[..bytes.here]);
-            if out.len() > bytes_max {
-                return Err(too_large());
             }
-            if bytes.is_last {
+            // What is left, this piece included; negative where the driver does not know.
+            let left = usize::try_from(indicator).ok();
+            let left = left.map(|bytes| bytes / size_of::<T>());
+            let here = left.unwrap_or(room).min(room);
+            out.extend_from_slice(&buffer[..here]);
+            let rest = left.map_or(2 * room, |left| left - here);
+            if rest == 0 {
                 return Ok(true);
             }
+            if out.len() + left.map_or(0, |_| rest) > units_max {
+                return Err(too_large());
+            }
+            others = vec![T::default(); rest + T::NULS];
         }
-    }
-
-    /// The next piece of a cell, of `PIECE_BYTES` at most; `None` for NULL.
-    fn piece(
-        &self,
-        number: u16,
-        c_type: i16,
-        into: *mut c_void,
-        room: usize,
-    ) -> Result<Option<CellPiece>, DriverFault> {
-        let mut indicator = 0;
-        // SAFETY: the handle is live, and the buffers of both callers have that size.
-        let code = unsafe {
-            let get = self.functions().data;
-            get(
-                self.handle,
-                number,
-                c_type,
-                into,
-                PIECE_BYTES as isize,
-                &mut indicator,
-            )
-        };
-        if self.checked(code)? == sql::NO_DATA {
-            return Ok(Some(CellPiece {
-                here: 0,
-                is_last: true,
-            }));
-        }
-        if indicator == sql::NULL_DATA {
-            return Ok(None);
-        }
-        // What is left, this piece included; negative where the driver does not know.
-        let left = usize::try_from(indicator).unwrap_or(usize::MAX);
-        Ok(Some(CellPiece {
-            here: left.min(room),
-            is_last: left <= room,
-        }))
     }
 
     /// Goes to the next result. False at the end.
@@ -683,10 +649,22 @@ impl Drop for OdbcStatement {
     }
 }
 
-/// A part of a cell.
-struct CellPiece {
-    here: usize,
-    is_last: bool,
+/// What a cell is made of.
+pub(super) trait CellUnit: Copy + Default {
+    /// As `sqlext.h` numbers types in C.
+    const C_TYPE: i16;
+    /// Units behind each piece that are not of it.
+    const NULS: usize;
+}
+
+impl CellUnit for u16 {
+    const C_TYPE: i16 = sql::C_WCHAR;
+    const NULS: usize = 1;
+}
+
+impl CellUnit for u8 {
+    const C_TYPE: i16 = sql::C_BINARY;
+    const NULS: usize = 0;
 }
 
 impl Bound {
