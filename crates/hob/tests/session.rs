@@ -11,6 +11,8 @@ mod expiry;
 mod handles;
 #[path = "session/heads.rs"]
 mod heads;
+#[path = "session/hosts_h1_only.rs"]
+mod hosts_h1_only;
 #[path = "session/lasting.rs"]
 mod lasting;
 #[path = "session/limits.rs"]

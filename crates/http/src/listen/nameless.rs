@@ -5,10 +5,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{CWD, Mode, OFlags, chmod, mkdirat, open};
+use rustix::fs::{CWD, Mode, OFlags, fchmod, mkdirat, open};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
 };
+use rustix::process::umask;
+
+use super::open::UNIX_LISTENER_MODE;
 
 /// Folders in which it has a name while it is made.
 const FOLDERS: [&str; 2] = ["/dev/shm", "/tmp"];
@@ -30,14 +33,37 @@ pub fn path_of(file: &OwnedFd) -> PathBuf {
 }
 
 impl NamelessSocket {
-    /// A new one, closed on exec.
+    /// A new one for this process's user, closed on exec.
     ///
     /// # Errors
     /// There is no folder for it, or no descriptor.
     pub fn open(flags: SocketFlags) -> io::Result<NamelessSocket> {
+        NamelessSocket::bound(flags, bind_nameless)
+    }
+
+    /// The same for every user. To be called while the process has one thread: the mask of new
+    /// files is another one meanwhile.
+    ///
+    /// # Errors
+    /// There is no folder for it, or no descriptor.
+    pub fn open_for_others(flags: SocketFlags) -> io::Result<NamelessSocket> {
+        NamelessSocket::bound(flags, |listener| {
+            // The file takes the mode that the socket has when it is bound.
+            fchmod(listener, Mode::from_raw_mode(UNIX_LISTENER_MODE))?;
+            let usual_mask = umask(Mode::empty());
+            let file = bind_nameless(listener);
+            umask(usual_mask);
+            file
+        })
+    }
+
+    fn bound(
+        flags: SocketFlags,
+        bind: impl FnOnce(&OwnedFd) -> io::Result<OwnedFd>,
+    ) -> io::Result<NamelessSocket> {
         let flags = flags | SocketFlags::CLOEXEC;
         let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        let file = bind_nameless(&listener)?;
+        let file = bind(&listener)?;
         listen(&listener, BACKLOG)?;
         Ok(NamelessSocket { listener, file })
     }
@@ -57,7 +83,6 @@ fn bind_nameless(listener: &OwnedFd) -> io::Result<OwnedFd> {
         };
         let path = folder.join("socket");
         let bound = SocketAddrUnix::new(&*path).and_then(|address| bind(listener, &address));
-        let bound = bound.and_then(|()| chmod(&path, Mode::from_raw_mode(0o666)));
         let file = bound.and_then(|()| open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()));
         let _ = std::fs::remove_file(&path);
         std::fs::remove_dir(&folder)?;

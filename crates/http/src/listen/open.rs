@@ -17,7 +17,7 @@ use super::{BindAddress, Error, ListeningSocket, SocketOptions, tune};
 
 /// Who may connect to a Unix listener: everybody whom the folders above it let through, as on a
 /// TCP port. A front server usually runs as another user.
-const UNIX_LISTENER_MODE: u32 = 0o666;
+pub(super) const UNIX_LISTENER_MODE: u32 = 0o666;
 
 /// Opens a socket on an address and listens.
 ///

@@ -304,7 +304,7 @@ impl Keeper {
             Some((before.visits.as_ref()?.try_clone().ok()?, process))
         });
         let (before, process_before) = before.unzip();
-        let own = match NamelessSocket::open(SocketFlags::NONBLOCK) {
+        let own = match NamelessSocket::open_for_others(SocketFlags::NONBLOCK) {
             Ok(NamelessSocket { listener, file }) => {
                 child.visits = Some(file);
                 Some(listener)

@@ -4,6 +4,7 @@
 //! ```text
 //! client --> this server: no such visit here --> the server before: its program answers
 //!                                                it is gone, or has none: the visit is over
+//!                                                it has no time: 503
 //! ```
 //!
 //! Each request has a connection of its own, over a socket that stands in no folder: a server that
@@ -15,10 +16,8 @@ use std::time::Duration;
 
 use hob_http::listen::nameless::path_of;
 use hob_http::{Answered, HalfClose, Response};
-use hob_trace::Fault;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::handle::AnswersRoute;
 use crate::handle::proxy::Proxy;
 use crate::handle::proxy::check;
 use crate::handle::proxy::config::{ForwardedFields, HostSent, ProxySettings};
@@ -32,6 +31,7 @@ use crate::handle::upstream::http2::HttpVersions;
 use crate::handle::upstream::kept::KeepLimits;
 use crate::handle::upstream::members::{FailureLimits, Upstream};
 use crate::handle::upstream::patience::UpstreamTimeouts;
+use crate::handle::{AnswersRoute, plain};
 use crate::serve::context::OnRoute;
 use crate::serve::fleet::now_ms;
 
@@ -126,12 +126,16 @@ impl Predecessor {
         let request = on.request.clone();
         Answered::Later(Box::pin(async move {
             let response = answered.wait().await;
-            if !has_failed_itself(&request, &response) {
-                return response;
+            match response.status() {
+                _ if !has_failed_itself(&request, &response) => response,
+                // Nobody takes the connection, or it has ended.
+                502 => {
+                    request.set_detail(b"");
+                    over()
+                }
+                // It has no time, and may have the visit.
+                _ => plain::busy(),
             }
-            request.set_detail(b"");
-            request.record_mut().fault = Fault::None;
-            over()
         }))
     }
 

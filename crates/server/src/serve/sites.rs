@@ -461,7 +461,8 @@ impl<'a> SitesBuildContext<'a> {
         pattern: &Pattern,
     ) -> Result<Arc<Session>, String> {
         let program = self.program(settings.program.program)?;
-        session::build::build(settings, (route, pattern), program, self.shared).map(Arc::new)
+        let on = (&*self.site, route, pattern);
+        session::build::build(settings, on, program, self.shared).map(Arc::new)
     }
 
     /// Visits of the pages of a route, where it keeps some.
@@ -470,7 +471,7 @@ impl<'a> SitesBuildContext<'a> {
         path: &str,
         settings: &PagesSettings,
     ) -> Option<Arc<PageVisitHome>> {
-        PageVisitHome::of(path, settings, self.shared)
+        PageVisitHome::of((&self.site, path), settings, self.shared)
     }
 
     /// The program that hob runs for the route at this path, if it runs one, and whom the route

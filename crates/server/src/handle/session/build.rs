@@ -11,20 +11,21 @@ use crate::route::pattern::Pattern;
 use crate::serve::ServerState;
 use hob_keeper::process::ProgramRef;
 
-/// Makes a handler of its settings. Visits whose section did not change are kept. May wait for a
-/// disk.
+/// Makes a handler of its settings, for a route of a site. Visits whose section did not change are
+/// kept; no other site has them. May wait for a disk.
 ///
 /// # Errors
 /// What is not there, or not as it should be.
 pub fn build(
     settings: &SessionSettings,
-    (route, pattern): (&config::Route, &Pattern),
+    (site, route, pattern): (&str, &config::Route, &Pattern),
     (program, reference): (&ProgramConfig, ProgramRef),
     shared: &ServerState,
 ) -> Result<Session, String> {
     let recipe = Recipe::of(&settings.program, program, reference)?;
     let name = format!("{} {}", route.path, settings.program.runs.name());
-    let key = format!("{} {:?} {program:?}", route.path, settings.placeless());
+    let placeless = settings.placeless();
+    let key = format!("{site} {} {placeless:?} {program:?}", route.path);
     let table = shared
         .fleet
         .visits(&key, || SessionTable::new(name, settings.visits.rules));

@@ -80,6 +80,16 @@ impl Configured for Session {
         faults: &mut Faults<'_>,
     ) {
         resident::Resident::check(&settings.program, spots, config, looked, faults);
+        let (most, workers) = (settings.visits.rules.count_max, config.limits.workers);
+        if most > workers {
+            let text = format!(
+                "{most} visits may be there at once, but all resident programs together have \
+                 {workers} workers"
+            );
+            faults.warn(spots.what, text).hint(
+                "a visit has a process of its own: raise `limits.workers`, or lower `visits.max`",
+            );
+        }
     }
 
     fn look(

@@ -91,7 +91,7 @@ pub(in crate::handle) const SERVICE_MEMBERS: SchemaKey = SchemaKey::new(
      lowest priorities are, and of the same priority those of the greatest weights.",
 )
 .example("16")
-.aka(&["server_template", "max_servers"]);
+.aka(&["max_servers"]);
 
 /// The key of the top level that is a list of them.
 pub(in crate::handle) const UPSTREAMS: SchemaKey =

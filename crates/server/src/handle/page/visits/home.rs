@@ -28,16 +28,16 @@ pub struct PageVisitSettings {
 }
 
 impl PageVisitHome {
-    /// The visits of a route's pages, found or made; `None` where it keeps none.
+    /// The visits of the pages of a site's route, found or made; `None` where it keeps none.
     pub(crate) fn of(
-        path: &str,
+        (site, path): (&str, &str),
         settings: &PagesSettings,
         shared: &ServerState,
     ) -> Option<Arc<PageVisitHome>> {
         let own = settings.session.as_ref()?;
         // What else a section says is no part of a visit.
         let (dir, database) = (&settings.dir, &settings.database);
-        let key = format!("{path} {dir:?} {database:?} {own:?}");
+        let key = format!("{site} {path} {dir:?} {database:?} {own:?}");
         let home = shared.fleet.page_visits.get_or(&key, || {
             let name = format!("{path} {}", dir.display());
             let table = Arc::new(PageVisitTable::new(name, own.visits.rules));
