@@ -17,10 +17,8 @@ use rustix::process::{
 };
 use rustix::thread::set_no_new_privs;
 
+use crate::exec::OWN_PROGRAM;
 use crate::{KeeperFailure, exec};
-
-/// Our own program, also when its file was replaced meanwhile.
-const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// Starts `hob COMMAND`, with a socket as its standard input. It is alone in its process group: a
 /// terminal's Ctrl-C is for who started it.

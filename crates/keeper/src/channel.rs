@@ -136,10 +136,9 @@ pub struct VisitSockets {
     /// Listens for requests of the server that comes after this one; none where the system has no
     /// room for it.
     pub own: Option<OwnedFd>,
-    /// The file of the one at which the server before listens; none where there is none.
-    pub before: Option<OwnedFd>,
-    /// The process of that server.
-    pub process_before: Option<OwnedFd>,
+    /// The file of the one at which the server before listens, and its process (a pidfd); none
+    /// where there is no such server.
+    pub before: Option<(OwnedFd, OwnedFd)>,
 }
 
 /// From the server.
@@ -313,10 +312,11 @@ impl ToServer {
 
 impl VisitSockets {
     fn encode(self, descriptors: &mut Vec<(DescriptorSlot, OwnedFd)>) {
+        let (before, process_before) = self.before.unzip();
         let sockets = [
             (SLOT_VISITS, self.own),
-            (SLOT_VISITS_BEFORE, self.before),
-            (SLOT_PROCESS_BEFORE, self.process_before),
+            (SLOT_VISITS_BEFORE, before),
+            (SLOT_PROCESS_BEFORE, process_before),
         ];
         let of = |(kind, socket): (u8, Option<OwnedFd>)| {
             Some((DescriptorSlot { kind, index: 0 }, socket?))
@@ -334,8 +334,7 @@ impl VisitSockets {
         let before = take(SLOT_VISITS_BEFORE);
         VisitSockets {
             own: take(SLOT_VISITS),
-            before,
-            process_before,
+            before: before.zip(process_before),
         }
     }
 }

@@ -18,6 +18,9 @@ use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 
 use super::wire::os_bytes;
 
+/// Our own program, also when its file was replaced meanwhile: who is started by a process is of
+/// its version.
+pub(crate) const OWN_PROGRAM: &str = "/proc/self/exe";
 /// Where systemd's descriptors begin.
 const FIRST_INHERITED: i32 = 3;
 const INHERITED_MAX: usize = 1024;

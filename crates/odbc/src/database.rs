@@ -29,6 +29,8 @@ pub struct OdbcDatabase {
     is_over: RefCell<Option<IsOver>>,
     /// Statements of this transaction that succeeded.
     done_count: Flag<u64>,
+    /// One that was sent in it may have written.
+    has_written: Flag<bool>,
     /// The connection broke in a transaction in which something was done.
     is_lost: Flag<bool>,
     /// Something failed for no reason that is known: perhaps the connection is of no use, and its
@@ -63,6 +65,7 @@ impl OdbcDatabase {
             link: RefCell::new(None),
             is_over: RefCell::new(is_over),
             done_count: Flag::new(0),
+            has_written: Flag::new(false),
             is_lost: Flag::new(false),
             is_doubtful: Flag::new(false),
             crash: RefCell::new(None),
@@ -253,6 +256,7 @@ impl OdbcDatabase {
 
     fn end(&self, request: &DriverRequest) -> Result<(), FunctionFault> {
         self.done_count.set(0);
+        self.has_written.set(false);
         let is_open = self.link.borrow().is_some();
         let ended = match is_open {
             true => self.ask(request).map(|_| ()),
@@ -342,6 +346,8 @@ impl OdbcDatabase {
             has_all_results,
             values: statement.parameters.iter().map(value).collect(),
         };
+        self.has_written
+            .set(self.has_written.get() || !words.only_read());
         self.query(&request, rows)
     }
 }
@@ -359,6 +365,11 @@ impl Database for OdbcDatabase {
     fn read_only(&self) -> Result<(), FunctionFault> {
         self.reads_only.set(true);
         Ok(())
+    }
+
+    fn is_open(&self) -> bool {
+        // A connection that broke has something to tell still.
+        self.is_lost.get() || self.has_written.get()
     }
 
     fn commit(&self) -> Result<(), FunctionFault> {

@@ -85,7 +85,7 @@ fn build(place: &Path, found: &SearchPaths<'_>, site: &mut ComparisonSite) {
         Ok(paths) => site.select = Some(paths),
         Err(why) => site.lacks.push(format!("no rows with a database: {why}")),
     }
-    let resident = |name, text| resident(place, &site.cgi.join(name), text, found.program);
+    let resident = |name, code| resident(place, site.cgi.join(name), code, found.program);
     let both =
         resident("resident", RESIDENT).and_then(|path| Ok((path, resident("visit", VISIT)?)));
     match both {
@@ -139,11 +139,9 @@ fn module(place: &Path) -> Result<PathBuf, String> {
 
 /// A macro page without statements: a variable, and text up to its length.
 fn html_page() -> String {
-    let begin = "<p>$(greeting)</p>\n";
-    // The variable's value is longer by what its name takes, and the block begins with a line end.
-    let filled = 1 + begin.len() as u64 - "$(greeting)".len() as u64 + "good day".len() as u64;
-    let rest = "x".repeat((PAGE_BYTES - filled - 1) as usize);
-    format!("%DEFINE greeting = \"good day\"\n%HTML(report) {{\n{begin}{rest}\n%}}\n")
+    let shown = "\n<p>good day</p>\n\n".len();
+    let rest = "x".repeat(PAGE_BYTES as usize - shown);
+    format!("%DEFINE greeting = \"good day\"\n%HTML(report) {{\n<p>$(greeting)</p>\n{rest}\n%}}\n")
 }
 
 /// A macro page with one.
@@ -179,10 +177,9 @@ fn select(place: &Path, cgi: &Path) -> Result<DatabasePaths, String> {
 }
 
 /// A program over libhob: the library is beside hob, in its `lib`, or known to pkg-config.
-fn resident(place: &Path, built: &Path, code: &str, program: &Path) -> Result<PathBuf, String> {
+fn resident(place: &Path, built: PathBuf, code: &str, program: &Path) -> Result<PathBuf, String> {
     let source = place.join("resident.c");
     write_source(&source, code)?;
-    let built = built.to_owned();
     let (from, to) = (text(&source), text(&built));
     let folder = program.parent().unwrap_or(Path::new("."));
     let mut near = ["libhob.a", "../lib/libhob.a"]

@@ -172,8 +172,7 @@ impl ServingProcess {
             history_bytes_max: generation.config.history.file_bytes,
             activity: generation.activity_file.take(),
         };
-        let visits = std::mem::take(&mut generation.visits);
-        if let (Some(socket), Some(process)) = (visits.before, visits.process_before) {
+        if let Some((socket, process)) = generation.visits.before.take() {
             // Called once.
             let _ = server
                 .shared

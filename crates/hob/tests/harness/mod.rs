@@ -12,6 +12,7 @@ pub mod name_server;
 pub mod over;
 pub mod site;
 pub mod terminal;
+pub mod usage;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write as _};

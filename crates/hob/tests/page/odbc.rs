@@ -13,6 +13,8 @@ use crate::harness::{
 use crate::place::{assert_unkept, place, post, serve_at};
 use crate::postgres::MAKE;
 use crate::server::PostgresServer;
+use crate::visit_place::serve_over;
+use crate::visits::assert_order_is_one_transaction;
 
 /// Pages that are the same for each database.
 const MORE: &str = r#"
@@ -495,4 +497,30 @@ fn what_is_missing_is_told_with_what_to_do() {
         "{}",
         text_of(&by_hand)
     );
+}
+
+#[test]
+fn visits_keep_what_they_wrote_and_hold_no_process_to_read() {
+    /// More than the connections that a database has besides.
+    const COUNT: usize = 12;
+    let found = sources(&place());
+    let Some(source) = found.iter().find(|source| source.server.is_some()) else {
+        return;
+    };
+    let url = &source.url;
+    let database = format!("[[database]]\nname = \"stock\"\nurl = \"{url}\"\nconnections = 2\n");
+    let site = serve_over("{ visits = { per_client = 0, rate = 0 } }", &database);
+    assert_order_is_one_transaction(&site);
+    for _ in 0..COUNT {
+        assert_eq!(site.said(&site.begin(), "cart"), "0 lines: bolt;nut;");
+    }
+    let reading = drivers(&site).len();
+    assert!(reading <= 2, "{reading}");
+    for _ in 0..COUNT {
+        let handle = site.begin();
+        assert_eq!(site.add(&handle, "cup").answer.status, 200);
+    }
+    assert!(drivers(&site).len() >= COUNT);
+    assert_eq!(site.line_count(), "2");
+    site.stop();
 }

@@ -1,11 +1,11 @@
 //! What ends visits of pages, and what outlives what.
 
-use std::path::Path;
 use std::time::Instant;
 
 use crate::harness::DEADLINE;
 use crate::harness::client::Connection;
 use crate::harness::site::Site;
+use crate::harness::usage::{open_files, private_bytes};
 use crate::place::{database, serve_at};
 use crate::program_place::{self, Routes};
 use crate::visit_place::{serve, serve_postgres};
@@ -238,16 +238,4 @@ fn client_that_leaves_leaves_the_run_to_finish() {
     site.place.write("data/go", "");
     assert_eq!(site.get(&target("count")).answer.text().trim(), "1");
     site.stop();
-}
-
-fn open_files(pid: u32) -> usize {
-    let folder = format!("/proc/{pid}/fd");
-    std::fs::read_dir(Path::new(&folder)).map_or(0, Iterator::count)
-}
-
-fn private_bytes(pid: u32) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("Private_Dirty:"));
-    let number = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
-    1024 * number.unwrap_or(0u64)
 }

@@ -82,6 +82,11 @@ pub(crate) fn serve_postgres(session: &str) -> Option<(PostgresServer, Site)> {
     Some((server, site))
 }
 
+/// The same over a database of which this is told.
+pub(crate) fn serve_over(session: &str, database: &str) -> Site {
+    serve_in(shop(), session, "", database)
+}
+
 /// The pages, without a server.
 pub(crate) fn shop() -> Place {
     let place = place();

@@ -10,7 +10,7 @@ use crate::visit_place::{serve, serve_postgres, serve_with};
 const FORM: &str = "Content-Type: application/x-www-form-urlencoded\r\n";
 
 /// An order of two lines is there for nobody else until it is done, and then at once.
-fn assert_order_is_one_transaction(site: &Site) {
+pub(crate) fn assert_order_is_one_transaction(site: &Site) {
     let handle = site.begin();
     for (item, told) in [("bolt", "1 lines."), ("nut", "2 lines.")] {
         let added = site.add(&handle, item).answer;

@@ -1,7 +1,6 @@
 //! A thousand visits that nobody comes back to.
 
-use std::path::Path;
-
+use crate::harness::usage::{memory_bytes, open_files, private_bytes};
 use crate::harness::wait_for_end;
 use crate::site::Programs;
 
@@ -37,7 +36,10 @@ fn thousand_visits_that_are_left_leave_nothing() {
     for handle in [&handles[0], &handles[COUNT - 1]] {
         assert!(programs.text(&format!("/shop/{handle}/")).ends_with(" 2"));
     }
-    let visits: u64 = pids.iter().map(|pid| proportional_kib(*pid)).sum();
+    let visits: u64 = pids
+        .iter()
+        .map(|pid| memory_bytes(*pid, "Pss") / 1024)
+        .sum();
     let own = private_bytes(server).saturating_sub(bytes) / 1024;
     let each = (visits + own) / COUNT as u64;
     println!(
@@ -76,25 +78,4 @@ fn thousand_visits_that_are_left_leave_nothing() {
     );
     let own_children = programs.place.status()["programs"]["workers"].clone();
     assert_eq!(own_children, 0);
-}
-
-fn open_files(pid: u32) -> usize {
-    let folder = format!("/proc/{pid}/fd");
-    std::fs::read_dir(Path::new(&folder)).map_or(0, Iterator::count)
-}
-
-fn rollup(pid: u32, name: &str) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with(name));
-    let number = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
-    number.unwrap_or_default()
-}
-
-fn proportional_kib(pid: u32) -> u64 {
-    rollup(pid, "Pss:")
-}
-
-/// Pages of the program's own file, which a first use touches, are nobody's memory.
-fn private_bytes(pid: u32) -> u64 {
-    1024 * rollup(pid, "Private_Dirty:")
 }

@@ -32,8 +32,7 @@ fn to_server() -> Vec<ToServer> {
             },
             VisitSockets {
                 own: Some(descriptor()),
-                before: Some(descriptor()),
-                process_before: Some(descriptor()),
+                before: Some((descriptor(), descriptor())),
             },
         ),
         ToServer::Reload(Outfit {

@@ -13,13 +13,12 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 use super::KeeperFailure;
 use super::settings::OpenedConfig;
 use crate::channel::{ChannelEnd, ToServer};
+use crate::exec::OWN_PROGRAM;
 use crate::parcel::{self, Parcel};
 use crate::process::orders::SpawnerOrder;
 
 /// Most exits taken in one turn of the loop.
 const EXITS_PER_TURN_MAX: usize = 256;
-/// Our own program, also when its file was replaced meanwhile: a server is of its keeper's version.
-const OWN_PROGRAM: &str = "/proc/self/exe";
 /// Variables that are for the keeper alone.
 const KEEPERS_VARIABLES: [&str; 5] = [
     "NOTIFY_SOCKET",

@@ -303,7 +303,6 @@ impl Keeper {
             let process = pidfd_open(before.pid, PidfdFlags::empty()).ok()?;
             Some((before.visits.as_ref()?.try_clone().ok()?, process))
         });
-        let (before, process_before) = before.unzip();
         let own = match NamelessSocket::open_for_others(SocketFlags::NONBLOCK) {
             Ok(NamelessSocket { listener, file }) => {
                 child.visits = Some(file);
@@ -314,11 +313,7 @@ impl Keeper {
                 None
             }
         };
-        VisitSockets {
-            own,
-            before,
-            process_before,
-        }
+        VisitSockets { own, before }
     }
 
     pub(super) fn outfit(

@@ -18,10 +18,10 @@ use hob_http::listen::nameless::path_of;
 use hob_http::{Answered, HalfClose, Response};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::handle::plain;
 use crate::handle::proxy::Proxy;
 use crate::handle::proxy::check;
 use crate::handle::proxy::config::{ForwardedFields, HostSent, ProxySettings};
-use crate::handle::proxy::fail::has_failed_itself;
 use crate::handle::script::gate::Gate;
 use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::balance::Balance;
@@ -31,7 +31,6 @@ use crate::handle::upstream::http2::HttpVersions;
 use crate::handle::upstream::kept::KeepLimits;
 use crate::handle::upstream::members::{FailureLimits, Upstream};
 use crate::handle::upstream::patience::UpstreamTimeouts;
-use crate::handle::{AnswersRoute, plain};
 use crate::serve::context::OnRoute;
 use crate::serve::fleet::now_ms;
 
@@ -47,17 +46,6 @@ pub struct Predecessor {
     /// By it the upstream's address leads to the server.
     _socket: OwnedFd,
     process: OwnedFd,
-}
-
-/// The answer to a request whose visit is not here: `over` where it is not there either.
-pub(crate) fn ask_predecessor(
-    on: &OnRoute<'_>,
-    over: impl FnOnce() -> Response + 'static,
-) -> Answered {
-    match on.desk.shared.predecessor.get() {
-        Some(predecessor) => predecessor.ask(on, over),
-        None => Answered::Ready(over()),
-    }
 }
 
 impl Predecessor {
@@ -111,8 +99,13 @@ impl Predecessor {
         poll(&mut looked, Some(&Timespec::default())) == Ok(0)
     }
 
-    /// Passes a request on. `over` makes the answer where that server is gone.
-    fn ask(&self, on: &OnRoute<'_>, over: impl FnOnce() -> Response + 'static) -> Answered {
+    /// Passes a request on whose visit is not here. `over` makes the answer where that server is
+    /// gone.
+    pub(crate) fn ask(
+        &self,
+        on: &OnRoute<'_>,
+        over: impl FnOnce() -> Response + 'static,
+    ) -> Answered {
         let settings = self.settings(route_name(&on.site.name, &on.route.path));
         let proxy = Arc::new(Proxy {
             addresses: self.upstream.settings.texts(),
@@ -122,12 +115,9 @@ impl Predecessor {
             half_close: HalfClose::Serve,
             settings,
         });
-        let answered = proxy.answer(on);
-        let request = on.request.clone();
+        let (asked, request) = (proxy.ask(on), on.request.clone());
         Answered::Later(Box::pin(async move {
-            let response = answered.wait().await;
-            match response.status() {
-                _ if !has_failed_itself(&request, &response) => response,
+            asked.await.unwrap_or_else(|own| match own.status() {
                 // Nobody takes the connection, or it has ended.
                 502 => {
                     request.set_detail(b"");
@@ -135,7 +125,7 @@ impl Predecessor {
                 }
                 // It has no time, and may have the visit.
                 _ => plain::busy(),
-            }
+            })
         }))
     }
 

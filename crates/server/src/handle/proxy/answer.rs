@@ -71,6 +71,17 @@ impl AnswersRoute for Proxy {
         if let Some(refusal) = self.refuse(on.request) {
             return Answered::Ready(refusal);
         }
+        let asked = self.ask(on);
+        Answered::Later(Box::pin(async { asked.await.unwrap_or_else(|own| *own) }))
+    }
+}
+
+impl Proxy {
+    /// Has a member answer. An error is the answer where none did.
+    pub(crate) fn ask(
+        self: &Arc<Proxy>,
+        on: &OnRoute<'_>,
+    ) -> impl Future<Output = Result<Response, Box<Response>>> + use<> {
         on.request.set_half_close(self.half_close);
         let mut target = Vec::new();
         let is_rewritten = on.route.rewrite.is_some();
@@ -91,7 +102,7 @@ impl AnswersRoute for Proxy {
         let program = self.settings.program.as_deref();
         let carried =
             program.map(|program| carried::field(program, on.request, (on.path, on.below)));
-        Answered::Later(Box::pin(run(ProxiedRequest {
+        run(ProxiedRequest {
             folder,
             key,
             carried,
@@ -101,11 +112,9 @@ impl AnswersRoute for Proxy {
             counters: Arc::clone(&on.desk.counters),
             pool: on.desk.shared.pool.clone(),
             target,
-        })))
+        })
     }
-}
 
-impl Proxy {
     /// The answer to what nobody is asked for.
     pub(super) fn refuse(&self, request: &Request) -> Option<Response> {
         let head = request.head();
@@ -416,8 +425,8 @@ async fn collect(
     collected.await.map(Some)
 }
 
-/// Waits for a place, and asks a member.
-async fn run(ask: ProxiedRequest) -> Response {
+/// Waits for a place, and asks a member. An error is the answer where none gave one.
+async fn run(ask: ProxiedRequest) -> Result<Response, Box<Response>> {
     let ProxiedRequest {
         proxy,
         request,
@@ -432,13 +441,13 @@ async fn run(ask: ProxiedRequest) -> Response {
     };
     let short = match short {
         Ok(short) => short,
-        Err(trouble) => return broken_body(request, trouble),
+        Err(trouble) => return Ok(broken_body(request, trouble)),
     };
     let permit = match enter(&proxy.gate, request, counters, settings.wait).await {
         Ok(permit) => permit,
         Err(refusal) => {
             let failure = UpstreamFailure::Gate(refusal).into();
-            return fail::respond(request, &proxy.addresses, &failure);
+            return Err(fail::respond(request, &proxy.addresses, &failure).into());
         }
     };
     if let Some(run) = &proxy.run
@@ -446,7 +455,8 @@ async fn run(ask: ProxiedRequest) -> Response {
             .take(request, counters, proxy.settings.timeout.connect)
             .await
     {
-        return fail::respond(request, &proxy.addresses, &ProxyFailure::NotTaken(not));
+        let failure = ProxyFailure::NotTaken(not);
+        return Err(fail::respond(request, &proxy.addresses, &failure).into());
     }
     let body = match (short, request.body_len()) {
         (Some(body), _) => Ok(body),
@@ -455,7 +465,7 @@ async fn run(ask: ProxiedRequest) -> Response {
     };
     let body = match body {
         Ok(body) => body,
-        Err(error) => return broken_body(request, BodyCollectError::Broken(error)),
+        Err(error) => return Ok(broken_body(request, BodyCollectError::Broken(error))),
     };
     request.set_phase(HandlerPhase::Program);
     let asked = AskedServer {
@@ -472,14 +482,14 @@ async fn run(ask: ProxiedRequest) -> Response {
     let answered = upstream::ask::ask(&asked, on, permit, body).await;
     request.set_phase(HandlerPhase::Server);
     note_time(request, asked.started);
-    answered.unwrap_or_else(|vain| {
+    answered.or_else(|vain| {
         if let Some(error) = request.body_error() {
-            return broken_body(request, BodyCollectError::Broken(error));
+            return Ok(broken_body(request, BodyCollectError::Broken(error)));
         }
         let member = match &*vain.member {
             "" => &proxy.addresses,
             member => member,
         };
-        fail::respond(request, member, &vain.failure)
+        Err(fail::respond(request, member, &vain.failure).into())
     })
 }

@@ -108,21 +108,12 @@ pub(super) fn broken(exchange: &ProxyExchange, failure: &ProxyFailure) -> BodyEr
     BodyError::Source(failure.fault(), failure.reason(exchange.request()))
 }
 
-/// Why an answer of another hob's own is the answer.
-const OTHER_FAILED: &str = "the machine that has the program says that it failed";
-
-/// The answer is one of this server's own, as the other one gave none.
-pub(crate) fn has_failed_itself(request: &Request, response: &Response) -> bool {
-    let is_own = response.is_stand_in && matches!(response.status(), 502..=504);
-    is_own && request.record().reason != Some(OTHER_FAILED)
-}
-
 /// Tells the record why another machine's hob answered itself, and not the program.
 pub(super) fn note_remote(request: &Request, member: &str, failed: &[u8]) {
     {
         let mut record = request.record_mut();
         record.fault = carried::fault_of(failed);
-        record.reason = Some(OTHER_FAILED);
+        record.reason = Some("the machine that has the program says that it failed");
     }
     request.set_detail(&[member.as_bytes(), b": ", failed].concat());
 }

@@ -15,7 +15,7 @@ pub(crate) mod check;
 pub mod config;
 mod exchange;
 mod explain;
-pub(crate) mod fail;
+mod fail;
 pub mod head;
 mod http1;
 mod http2;

@@ -20,7 +20,6 @@ use crate::handle::session::config::Duplicate;
 use crate::handle::session::visit::{SessionVisit, VisitProcess};
 use crate::handle::{AnswersRoute, plain};
 use crate::serve::context::OnRoute;
-use crate::serve::predecessor::ask_predecessor;
 
 /// The variable that has the visit's handle.
 const HANDLE: &[u8] = b"HTSession";
@@ -49,10 +48,10 @@ impl AnswersRoute for Session {
         let (path, below) = (on.path, on.below);
         match self.carriers.find(on.request, path, below) {
             Carried::Nothing => self.open(on),
-            Carried::Differs => Answered::Ready(self.refuse_stale(on, refuse::DIFFER)()),
+            Carried::Differs => self.elsewhere(on, refuse::DIFFER),
             Carried::Handle { text, below } => match self.table.find(text, on.desk.now_ms.get()) {
                 Some(visit) => self.ask(on, visit, below, false),
-                None => ask_predecessor(on, self.refuse_stale(on, refuse::STALE)),
+                None => self.elsewhere(on, refuse::STALE),
             },
         }
     }
@@ -120,18 +119,9 @@ impl Session {
         answer(ask, on.path, below, move |response| finish.dress(response))
     }
 
-    /// What says that there is no such visit.
-    fn refuse_stale(
-        self: &Arc<Session>,
-        on: &OnRoute<'_>,
-        reason: &'static str,
-    ) -> impl FnOnce() -> Response + 'static {
-        let (session, request) = (Arc::clone(self), on.request.clone());
-        let counters = Arc::clone(&on.desk.counters);
-        move || {
-            let visits = &session.settings.visits;
-            refuse::stale(visits, &session.carriers, (&request, &counters), reason)
-        }
+    /// No such visit here.
+    fn elsewhere(&self, on: &OnRoute<'_>, reason: &'static str) -> Answered {
+        refuse::elsewhere(on, &self.settings.visits, self.carriers.clone(), reason)
     }
 }
 

@@ -19,7 +19,6 @@ use crate::handle::script::visits::config::HandlePlace;
 use crate::handle::script::visits::refuse as refuse_visit;
 use crate::handle::script::visits::table::Opened;
 use crate::serve::context::OnRoute;
-use crate::serve::predecessor::ask_predecessor;
 
 impl Pages {
     /// Where the part of the path begins that names a page: behind a handle, if there is one.
@@ -61,16 +60,9 @@ impl Pages {
                 _ => refuse_visit::STALE,
             },
         };
-        let (home, request) = (Arc::clone(home), on.request.clone());
-        let counters = Arc::clone(&on.desk.counters);
-        let over = move || {
-            let asked = (&request, &*counters);
-            refuse_visit::stale(&home.settings.visits, &carriers, asked, reason)
-        };
-        Err(Box::new(match reason {
-            refuse_visit::STALE => ask_predecessor(on, over),
-            _ => Answered::Ready(over()),
-        }))
+        let visits = &home.settings.visits;
+        let elsewhere = refuse_visit::elsewhere(on, visits, carriers, reason);
+        Err(Box::new(elsewhere))
     }
 }
 

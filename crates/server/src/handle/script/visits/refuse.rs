@@ -1,6 +1,8 @@
 //! What is answered where there is no visit, and no new one.
 
-use hob_http::{Request, Response};
+use std::sync::Arc;
+
+use hob_http::{Answered, Request, Response};
 use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
 
@@ -10,11 +12,29 @@ use crate::handle::script::visits::carrier::VisitCarriers;
 use crate::handle::script::visits::config::VisitSettings;
 use crate::handle::script::visits::handle::VisitHandle;
 use crate::handle::script::visits::table::VisitRefused;
+use crate::serve::context::OnRoute;
 
 /// Nothing has this handle.
 pub(crate) const STALE: &str = "the visit is over, or there never was one of this handle";
 /// There are two.
 pub(crate) const DIFFER: &str = "the handles in path and cookie are not one";
+
+/// The answer to a handle that names no visit here: that of the server before this one, which may
+/// have it, or none.
+pub(crate) fn elsewhere(
+    on: &OnRoute<'_>,
+    settings: &VisitSettings,
+    carriers: VisitCarriers,
+    reason: &'static str,
+) -> Answered {
+    let (settings, request) = (settings.clone(), on.request.clone());
+    let counters = Arc::clone(&on.desk.counters);
+    let over = move || stale(&settings, &carriers, (&request, &counters), reason);
+    match on.desk.shared.predecessor.get() {
+        Some(predecessor) if reason == STALE => predecessor.ask(on, over),
+        _ => Answered::Ready(over()),
+    }
+}
 
 /// No such visit: never a new one, and told alike whatever there was.
 pub(crate) fn stale(
