@@ -17,8 +17,11 @@ use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket, sockopt}
 
 use crate::account::{Account, ServerCgroup};
 use crate::limits::{PRINTED_BYTES_MAX, RETRY_PAUSE, SETTLE_PERIOD, SETTLE_SHARE, START};
+use crate::link::LinkedMachine;
 use crate::onlooker::Onlookers;
-use crate::server::{CONTROL, Door, Extra, Ground, Installed, Ports, ServerTuning};
+use crate::server::{
+    CONTROL, Door, Extra, Ground, Installed, OtherMachine, Ports, ServerTuning, Setup,
+};
 use crate::site::ComparisonSite;
 use crate::supervisor::{ProgramCommand, SupervisorOrder};
 
@@ -29,7 +32,9 @@ pub(crate) struct LaunchContext<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) site: &'a ComparisonSite,
     pub(crate) settings: ServerTuning,
+    /// Of servers.
     pub(crate) cpu: usize,
+    pub(crate) client_cpu: usize,
     pub(crate) is_stopped: &'a AtomicBool,
     /// Control groups that were made, for whoever removes what is left.
     pub(crate) groups: &'a RefCell<Vec<ServerCgroup>>,
@@ -44,8 +49,10 @@ pub(crate) struct Instance {
     /// Gone before the server is.
     _onlookers: Onlookers,
     supervisor: Supervisor,
+    /// There until what runs on it has ended.
+    _machine: Option<LinkedMachine>,
     /// Sockets that hold the ports: nobody else gets them.
-    _held: [OwnedFd; 2],
+    _held: [OwnedFd; 3],
 }
 
 impl Instance {
@@ -59,8 +66,20 @@ impl Instance {
         let folder = place.folder.join(name);
         let made = fs::create_dir(&folder);
         made.map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-        let [(clear, held), (secure, held_too)] = [free_port()?, free_port()?];
-        let ports = Ports { clear, secure };
+        let [(clear, held), (secure, held_too), (away, held_there)] =
+            [free_port()?, free_port()?, free_port()?];
+        let ports = Ports {
+            clear,
+            secure,
+            away,
+        };
+        let machine = match extra {
+            Extra::Away(Some(round_trip)) => {
+                Some(LinkedMachine::make(round_trip, place.client_cpu)?)
+            }
+            _ => None,
+        };
+        let other = OtherMachine::of(machine.as_ref());
         let program = server.program.display().to_string();
         let front = server
             .front
@@ -72,18 +91,13 @@ impl Instance {
             folder: folder.clone(),
             site: place.site,
             ports,
+            other: &other,
             settings: place.settings,
             extra,
             is_root: rustix::process::geteuid().is_root(),
         });
-        let cannot_write = |error| format!("cannot write into {}: {error}", folder.display());
-        for name in &setup.folders {
-            let made = DirBuilder::new().mode(0o700).create(folder.join(name));
-            made.map_err(cannot_write)?;
-        }
-        for (name, text) in &setup.files {
-            fs::write(folder.join(name), text).map_err(cannot_write)?;
-        }
+        let written = write_setup(&setup, &folder);
+        written.map_err(|error| format!("cannot write into {}: {error}", folder.display()))?;
         let shown = setup.shown();
         let account = Account::make(&format!("hob-compare-{}-{name}", std::process::id()));
         place.groups.borrow_mut().extend(account.group().cloned());
@@ -108,7 +122,8 @@ impl Instance {
             account,
             _onlookers,
             supervisor,
-            _held: [held, held_too],
+            _machine: machine,
+            _held: [held, held_too, held_there],
         };
         instance.settle(place.is_stopped)?;
         Ok(instance)
@@ -165,6 +180,15 @@ impl Instance {
             None => self.supervisor.usage(),
         }
     }
+}
+
+/// What a server finds in its folder.
+fn write_setup(setup: &Setup, folder: &Path) -> io::Result<()> {
+    for name in &setup.folders {
+        DirBuilder::new().mode(0o700).create(folder.join(name))?;
+    }
+    let mut files = setup.files.iter();
+    files.try_for_each(|(name, text)| fs::write(folder.join(name), text))
 }
 
 /// CPU time up to a moment, in nanoseconds.
@@ -231,6 +255,7 @@ impl Supervisor {
                 let seconds = START.as_secs();
                 let door = match door {
                     Door::Port(port) => format!("port {port}"),
+                    Door::Away(address) => address.to_string(),
                     Door::Socket(name) => (*name).to_owned(),
                 };
                 return Err(format!(
@@ -309,6 +334,7 @@ fn is_open(door: &Door, folder: &Path) -> bool {
             let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
             TcpStream::connect_timeout(&address, START).is_ok()
         }
+        Door::Away(address) => TcpStream::connect_timeout(address, START).is_ok(),
         Door::Socket(name) => UnixStream::connect(folder.join(name)).is_ok(),
     }
 }

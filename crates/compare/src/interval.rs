@@ -61,6 +61,23 @@ impl Mean {
         Some(part + (part * part + 1.0).sqrt())
     }
 
+    /// The ratio of two means that were not measured in the same rounds; nothing where there is
+    /// nothing to divide by.
+    pub(crate) fn quotient(value: &Mean, base: &Mean) -> Option<Mean> {
+        if base.mean <= 0.0 || value.mean <= 0.0 {
+            return None;
+        }
+        let mean = value.mean / base.mean;
+        let half = value.half.zip(base.half);
+        Some(Mean {
+            mean,
+            half: half.map(|(of_value, of_base)| {
+                mean * (of_value / value.mean).hypot(of_base / base.mean)
+            }),
+            n: value.n.min(base.n),
+        })
+    }
+
     /// The ratio of two series that were measured in the same rounds: what disturbed a round
     /// disturbed both, and falls out. Geometric, so that the ratio the other way is its inverse.
     pub(crate) fn ratio(values: &[f64], bases: &[f64]) -> Option<Mean> {

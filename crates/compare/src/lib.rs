@@ -15,6 +15,7 @@ mod history;
 mod instance;
 mod interval;
 mod limits;
+mod link;
 mod machine;
 mod measure;
 mod onlooker;

@@ -42,3 +42,7 @@ pub(crate) const DOUBT_PERCENT: f64 = 50.0;
 pub(crate) const LOAD_MAX: f64 = 1.0;
 /// Half of the 95 % interval, in percent of the mean, at which a cell is done.
 pub(crate) const INTERVAL_PERCENT: f64 = 2.0;
+/// Bytes of a packet on a link to another machine, as of Ethernet.
+pub(crate) const PACKET_BYTES_MAX: usize = 1500;
+/// Packets under way in each direction of it; one more is lost.
+pub(crate) const PACKET_COUNT_MAX: usize = 1000;

@@ -68,7 +68,6 @@ const ROUNDS_AIMED: u32 = 6;
 pub(crate) struct ComparisonRun<'a> {
     pub(crate) place: LaunchContext<'a>,
     pub(crate) servers: &'a [Installed],
-    pub(crate) client_cpu: usize,
     pub(crate) is_stopped: &'a Arc<AtomicBool>,
     pub(crate) budget: Budget,
     pub(crate) running: BTreeMap<(String, Extra), Result<Instance, String>>,
@@ -234,7 +233,7 @@ impl ComparisonRun<'_> {
     ) -> Result<Round, String> {
         let key = (entrant.server.clone(), entrant.extra);
         let client = ClientSetup {
-            cpu: self.client_cpu,
+            cpu: self.place.client_cpu,
             is_stopped: self.is_stopped,
             root: &self.place.site.root,
         };

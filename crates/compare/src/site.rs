@@ -91,6 +91,8 @@ pub(crate) struct ComparisonSite {
     pub(crate) interpreters: Vec<&'static str>,
     /// php-cgi, where it is installed.
     pub(crate) php: Option<PathBuf>,
+    /// What two hobs know each other by; where openssl made it.
+    pub(crate) hobs: Option<HobCertificates>,
     /// What could not be made, and why.
     pub(crate) lacks: Vec<String>,
 }
@@ -105,6 +107,12 @@ pub(crate) struct DatabasePaths {
 pub(crate) struct CertificatePaths {
     pub(crate) certificate: String,
     pub(crate) key: String,
+}
+
+/// A certificate for `localhost` that two hobs share, and who has signed it.
+pub(crate) struct HobCertificates {
+    pub(crate) authority: String,
+    pub(crate) pair: CertificatePaths,
 }
 
 impl ScratchFolder {
@@ -168,6 +176,7 @@ impl ComparisonSite {
             pages: folder.join("pages"),
             interpreters: vec![],
             php: None,
+            hobs: None,
             lacks: vec![],
         };
         let system = |path: &Path| CompareError::system(format!("cannot write {}", path.display()));
@@ -190,13 +199,21 @@ impl ComparisonSite {
                 Err(why) => site.lacks.push(format!("no rows over TLS: {why}")),
             }
         }
+        if wants.compiled {
+            match hobs(folder) {
+                Ok(hobs) => site.hobs = Some(hobs),
+                Err(why) => site
+                    .lacks
+                    .push(format!("no rows of programs on another machine: {why}")),
+            }
+        }
         if wants.programs {
             programs::write(folder, around, wants, &mut site).map_err(system(&site.cgi.clone()))?;
         }
         Ok(site)
     }
 
-    /// The program that answers over FastCGI at this socket.
+    /// The program that answers over FastCGI at this socket, or at this port of all addresses.
     pub(crate) fn fast_cgi_program(&self, socket: &str) -> Option<ProgramCommand> {
         let program = self.c.as_ref()?.display().to_string();
         Some(ProgramCommand {
@@ -241,8 +258,45 @@ fn body(bytes: u64) -> Vec<u8> {
 
 /// A certificate that signs itself, with a key on P-256.
 fn certificate(folder: &Path) -> Result<CertificatePaths, String> {
-    let certificate = folder.join("cert.pem").display().to_string();
-    let key = folder.join("key.pem").display().to_string();
+    let names = "subjectAltName=DNS:localhost,IP:127.0.0.1";
+    certify(folder, ["cert.pem", "key.pem"], &["-addext", names])
+}
+
+/// An authority, and a certificate that it has signed.
+fn hobs(folder: &Path) -> Result<HobCertificates, String> {
+    let config = folder.join("hobs.cnf");
+    fs::write(&config, HOBS)
+        .map_err(|error| format!("cannot write {}: {error}", config.display()))?;
+    let config = config.display().to_string();
+    let own = ["hobs.pem", "hobs.key"];
+    let authority = certify(
+        folder,
+        own,
+        &["-config", &config, "-extensions", "authority"],
+    )?;
+    let signed = [
+        "-config",
+        &config,
+        "-extensions",
+        "hob",
+        "-CA",
+        &authority.certificate,
+    ];
+    let words = [&signed[..], &["-CAkey", &authority.key]].concat();
+    Ok(HobCertificates {
+        pair: certify(folder, ["hob.pem", "hob.key"], &words)?,
+        authority: authority.certificate,
+    })
+}
+
+/// What the two are good for.
+const HOBS: &str = "[req]\ndistinguished_name = name\n[name]\n\
+    [authority]\nbasicConstraints = critical, CA:TRUE\n\
+    [hob]\nbasicConstraints = critical, CA:FALSE\nsubjectAltName = DNS:localhost\n";
+
+/// A certificate and its key, made with further words for openssl.
+fn certify(folder: &Path, names: [&str; 2], words: &[&str]) -> Result<CertificatePaths, String> {
+    let [certificate, key] = names.map(|name| folder.join(name).display().to_string());
     let mut command = Command::new("openssl");
     command.args([
         "req",
@@ -253,7 +307,7 @@ fn certificate(folder: &Path) -> Result<CertificatePaths, String> {
         "ec_paramgen_curve:prime256v1",
     ]);
     command.args(["-nodes", "-days", "30", "-subj", "/CN=localhost"]);
-    command.args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]);
+    command.args(words);
     command.args(["-keyout", &key, "-out", &certificate]);
     let output = command.stdin(Stdio::null()).output();
     match output {

@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn every_figure_is_of_a_known_document() {
         assert_eq!(documents().len(), 6);
-        assert_eq!(figures().len(), 99);
+        assert_eq!(figures().len(), 128);
         for then in figures() {
             let key = then.id.chars().next();
             let is_known = documents().iter().any(|document| Some(document.key) == key);

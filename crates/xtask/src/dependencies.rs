@@ -26,6 +26,7 @@ const TWICE: &[(&str, &str)] = &[
         "fallible-iterator",
         "postgres-protocol is one behind rusqlite",
     ),
+    ("getrandom", "tun-rs hashes with an older one"),
     ("syn", "derive macros follow its new version one by one"),
     ("untrusted", "aws-lc-rs is one behind rustls-webpki"),
 ];

@@ -1,8 +1,11 @@
-/* One program in three ways: started for each request (CGI), kept behind FastCGI (`fastcgi SOCKET`, or
- * `fastcgi` with the listening socket as descriptor 0), and kept behind lines (CGIPLUSIN in its
- * environment). QUERY_STRING says how many KiB of body it answers with, and after a `&` how many KiB are
- * written at once. */
+/* One program in three ways: started for each request (CGI), kept behind FastCGI (`fastcgi SOCKET`,
+ * which is a path or a port, or `fastcgi` with the listening socket as descriptor 0), and kept behind
+ * lines (CGIPLUSIN in its environment). QUERY_STRING says how many KiB of body it answers with, and
+ * after a `&` how many KiB are written at once. */
+#include <ctype.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,18 +141,29 @@ static int fastcgi_request(int peer) {
     }
 }
 
-static int fastcgi(const char *path) {
-    struct pollfd all[129] = {{.fd = 0, .events = POLLIN}};
-    nfds_t count = 1;
-    if (path) {
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-        if (strlen(path) >= sizeof address.sun_path) return 1;
-        strcpy(address.sun_path, path);
-        all[0].fd = socket(AF_UNIX, SOCK_STREAM, 0);
+/* A socket that listens at a path or a port, or -1. */
+static int listening(const char *at) {
+    struct sockaddr_un path = {.sun_family = AF_UNIX};
+    struct sockaddr_in port = {.sin_family = AF_INET};
+    int is_port = isdigit((unsigned char)*at), is_on = 1;
+    int listener = socket(is_port ? AF_INET : AF_UNIX, SOCK_STREAM, 0);
+    if (is_port) {
+        port.sin_port = htons((uint16_t)atoi(at));
+        setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &is_on, sizeof is_on);
+    } else {
+        if (strlen(at) >= sizeof path.sun_path) return -1;
+        strcpy(path.sun_path, at);
         umask(0);
-        if (bind(all[0].fd, (struct sockaddr *)&address, sizeof address) < 0) return 1;
-        if (listen(all[0].fd, 1024) < 0) return 1;
     }
+    const struct sockaddr *address = is_port ? (void *)&port : (void *)&path;
+    if (bind(listener, address, is_port ? sizeof port : sizeof path) < 0) return -1;
+    return listen(listener, 1024) < 0 ? -1 : listener;
+}
+
+static int fastcgi(const char *at) {
+    struct pollfd all[129] = {{.fd = at ? listening(at) : 0, .events = POLLIN}};
+    nfds_t count = 1;
+    if (all[0].fd < 0) return 1;
     for (;;) {
         all[0].events = count < 129 ? POLLIN : 0;
         if (poll(all, count, -1) < 0) return 1;

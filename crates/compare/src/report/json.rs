@@ -6,6 +6,7 @@ use hob_load::Reuse;
 use hob_load::history::figures_of;
 
 use super::ComparisonReport;
+use super::era;
 use super::result::{
     CellResult, CompareResult, FORMAT, LabelRatio, RowResult, SecureToPlain, ServerResult,
     StandingResult, SweepResult,
@@ -47,6 +48,7 @@ pub(super) fn result(report: &ComparisonReport) -> CompareResult {
         standings: Standing::all(report).into_iter().map(standing).collect(),
         rows: report.rows.iter().map(row).collect(),
         secure_to_plain: secure_to_plain(report),
+        eras: era::ratios(report),
         environment: report.machine.clone(),
     }
 }

@@ -1,5 +1,6 @@
 //! What a comparison tells: a table and a page for people, JSON for machines.
 
+mod era;
 mod json;
 mod notes;
 mod page;

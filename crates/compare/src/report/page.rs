@@ -8,6 +8,7 @@ use hob_load::page::{
 };
 
 use super::ComparisonReport;
+use super::era;
 use super::standing::{RelativeCost, Standing};
 use super::sweep::{Distance, SweepVerdict};
 use super::table::{heading, rate_of};
@@ -49,6 +50,7 @@ pub(super) fn write(report: &ComparisonReport) -> String {
         }
     }
     secure(report, &mut page);
+    eras(report, &mut page);
     below(report, &mut page);
     page.html()
 }
@@ -100,6 +102,7 @@ fn of_group(group: RowGroup, rows: &[&RowMeasurement]) -> Vec<PageElement> {
         }
         RowGroup::Scripts
         | RowGroup::Stream
+        | RowGroup::Remote
         | RowGroup::Ways
         | RowGroup::Cost
         | RowGroup::Sweep => rows.iter().flat_map(|row| alone(row)).collect(),
@@ -279,6 +282,26 @@ fn secure(report: &ComparisonReport, page: &mut ReportPage) {
         }
     }
     page.push(table.note("then: 3.2 for a cached static page [E.secure.static-cached.1k]"));
+}
+
+/// Ratios of old documents, each beside the same one here.
+fn eras(report: &ComparisonReport, page: &mut ReportPage) {
+    let ratios = era::ratios(report);
+    if ratios.is_empty() {
+        return;
+    }
+    page.section(era::TITLE);
+    let table = PageTable::new(era::UNIT).text("document").text("ratio");
+    let table = table.number("then").number("here").number("95 %");
+    page.push(ratios.into_iter().fold(table, |table, ratio| {
+        table.row([
+            ratio.key().to_owned(),
+            ratio.title.clone(),
+            three_digits(ratio.then),
+            three_digits(ratio.now.mean),
+            ratio.now.spread(),
+        ])
+    }));
 }
 
 /// What it was measured on, what was told to whom, and where the old figures are from.

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::era::EraRatio;
 use crate::interval::Mean;
 use crate::machine::Machine;
 use crate::round::Round;
@@ -64,6 +65,8 @@ pub(super) struct CompareResult {
     pub(super) rows: Vec<RowResult>,
     /// CPU time over TLS in times of that in clear text.
     pub(super) secure_to_plain: Vec<SecureToPlain>,
+    /// Ratios of old documents, each beside the same one here.
+    pub(super) eras: Vec<EraRatio>,
     /// The machine.
     pub(super) environment: Machine,
 }

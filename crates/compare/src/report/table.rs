@@ -6,6 +6,7 @@ use hob_load::history;
 use hob_load::page::{count, three_digits, time_us};
 
 use super::ComparisonReport;
+use super::era;
 use super::standing::verdict;
 use super::sweep::SweepVerdict;
 use crate::history::Remarks;
@@ -40,6 +41,7 @@ fn all(report: &ComparisonReport, text: &mut String) -> fmt::Result {
         one(row, &mut remarks, text)?;
     }
     ratios(report, text)?;
+    eras(report, text)?;
     then(report, &remarks, text)?;
     writeln!(text, "\nservers")?;
     for server in &report.servers {
@@ -70,6 +72,7 @@ pub(super) fn heading(group: RowGroup) -> &'static str {
         RowGroup::Large => "large files",
         RowGroup::Scripts => "programs",
         RowGroup::Stream => "long answers and requests of programs",
+        RowGroup::Remote => "programs on another machine",
         RowGroup::Ways => "each way that hob has to make an answer",
         RowGroup::Cost => "what it costs to have it on",
         RowGroup::Sweep => "other sizes of what carries answers",
@@ -175,6 +178,34 @@ fn ratios(report: &ComparisonReport, text: &mut String) -> fmt::Result {
         text,
         "  then: 3.2 for a cached static page [E.secure.static-cached.1k]"
     )
+}
+
+/// Ratios of old documents, each beside the same one here.
+fn eras(report: &ComparisonReport, text: &mut String) -> fmt::Result {
+    let ratios = era::ratios(report);
+    if ratios.is_empty() {
+        return Ok(());
+    }
+    writeln!(text, "\n== {}: {}", era::TITLE, era::UNIT)?;
+    let width = ratios
+        .iter()
+        .map(|ratio| ratio.title.len())
+        .max()
+        .unwrap_or(0);
+    writeln!(
+        text,
+        "     {:width$} {:>8} {:>8} {:>8}",
+        "", "then", "here", "95 %"
+    )?;
+    for ratio in ratios {
+        let (then, here) = (three_digits(ratio.then), three_digits(ratio.now.mean));
+        let (key, title, spread) = (ratio.key(), &ratio.title, ratio.now.spread());
+        writeln!(
+            text,
+            "  {key}  {title:width$} {then:>8} {here:>8} {spread:>8}"
+        )?;
+    }
+    Ok(())
 }
 
 fn then(report: &ComparisonReport, remarks: &Remarks, text: &mut String) -> fmt::Result {

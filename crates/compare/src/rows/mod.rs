@@ -3,6 +3,7 @@
 mod cost;
 mod files;
 mod programs;
+mod remote;
 mod row;
 mod sweep;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub(crate) use ways::VISIT;
 pub(crate) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<ComparisonRow> {
     let mut rows = files::rows(servers, site);
     rows.extend(programs::rows(servers, site));
+    rows.extend(remote::rows(servers, site));
     rows.extend(ways::rows(servers, site));
     rows.extend(cost::rows());
     rows.sort_by_key(|row| row.group);

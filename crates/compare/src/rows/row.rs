@@ -34,6 +34,8 @@ pub(crate) enum RowGroup {
     Scripts,
     /// Long answers and long requests of programs.
     Stream,
+    /// Programs on another machine.
+    Remote,
     /// Every way that hob has to make one answer.
     Ways,
     /// hob with something switched on.

@@ -24,6 +24,13 @@ fn site() -> ComparisonSite {
         pages: PathBuf::from("/p"),
         interpreters: vec!["sh", "perl", "python3"],
         php: Some(PathBuf::from("/usr/bin/php-cgi")),
+        hobs: Some(crate::site::HobCertificates {
+            authority: "a".to_owned(),
+            pair: crate::site::CertificatePaths {
+                certificate: "c".to_owned(),
+                key: "k".to_owned(),
+            },
+        }),
         lacks: vec![],
     }
 }

@@ -1,8 +1,10 @@
 //! What a server's configuration is made of, and what comes of it.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use super::{Extra, ServerTuning};
+use crate::link::LinkedMachine;
 use crate::site::ComparisonSite;
 use crate::supervisor::ProgramCommand;
 
@@ -11,6 +13,25 @@ use crate::supervisor::ProgramCommand;
 pub(crate) struct Ports {
     pub(crate) clear: u16,
     pub(crate) secure: u16,
+    /// Of what stands on another machine.
+    pub(crate) away: u16,
+}
+
+/// Where programs stand that are asked over the network.
+pub(crate) struct OtherMachine {
+    pub(crate) address: Ipv4Addr,
+    /// Words before a command that is to run there.
+    pub(crate) enter: Vec<String>,
+}
+
+impl OtherMachine {
+    /// That one, or else this machine.
+    pub(crate) fn of(machine: Option<&LinkedMachine>) -> OtherMachine {
+        OtherMachine {
+            address: machine.map_or(Ipv4Addr::LOCALHOST, |machine| machine.address),
+            enter: machine.map(LinkedMachine::enter).unwrap_or_default(),
+        }
+    }
 }
 
 /// All that a configuration depends on.
@@ -23,6 +44,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) folder: PathBuf,
     pub(crate) site: &'a ComparisonSite,
     pub(crate) ports: Ports,
+    pub(crate) other: &'a OtherMachine,
     pub(crate) settings: ServerTuning,
     pub(crate) extra: Extra,
     pub(crate) is_root: bool,
@@ -33,6 +55,8 @@ pub(crate) struct Ground<'a> {
 pub(crate) enum Door {
     /// A port of the loopback address.
     Port(u16),
+    /// A port of another machine.
+    Away(SocketAddr),
     /// A Unix socket in its folder.
     Socket(&'static str),
 }
@@ -97,6 +121,20 @@ impl Ground<'_> {
     pub(crate) fn secure_door(&self) -> Option<Door> {
         let certificate = self.site.certificate.as_ref();
         certificate.map(|_| Door::Port(self.ports.secure))
+    }
+
+    /// Where programs on the other machine are asked.
+    pub(crate) fn away(&self) -> SocketAddr {
+        (self.other.address, self.ports.away).into()
+    }
+
+    /// A program of the other machine.
+    pub(crate) fn there(&self, program: ProgramCommand) -> ProgramCommand {
+        let enter = self.other.enter.iter().cloned();
+        ProgramCommand {
+            command: enter.chain(program.command).collect(),
+            ..program
+        }
     }
 
     /// One program, started with these arguments.

@@ -1,9 +1,25 @@
 //! hob: this program or another build of it.
 
-use super::{Extra, Ground, Setup};
+use super::{Door, Extra, Ground, Setup};
 use crate::supervisor::ProgramCommand;
 
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
+    let mut setup = Setup {
+        files: vec![("hob.toml", config(ground))],
+        folders: vec!["state"],
+        programs: vec![program(ground, "hob")],
+        ..Setup::default()
+    };
+    if let Some(there) = there(ground) {
+        setup.files.push(("there.toml", there));
+        setup.folders.push("there");
+        setup.programs.push(ground.there(program(ground, "there")));
+        setup.doors.push(Door::Away(ground.away()));
+    }
+    setup
+}
+
+fn config(ground: &Ground<'_>) -> String {
     let at = |name: &str| ground.path(name);
     let (log, top) = match ground.extra {
         Extra::CombinedLog => (
@@ -52,7 +68,7 @@ tls = {{ certificate = \"{certificate}\", key = \"{key}\", minimum = \"1.3\", su
         true => at(CONTROL),
         false => "off".to_owned(),
     };
-    let text = format!(
+    format!(
         "control = \"{control}\"
 state = \"{state}\"
 {top}{more}{cache}{log}
@@ -61,24 +77,99 @@ address = \"127.0.0.1:{port}\"
 {send_buffer}{secure}
 [[site]]
 root = \"{root}\"
-{routes}{scripts}",
+{routes}{remote}{scripts}",
         state = at("state"),
         port = ground.ports.clear,
         root = ground.site.root.display(),
         routes = routes(ground.extra),
+        remote = remote(ground),
         scripts = ground.site.hob_routes(&shared(ground.extra)),
+    )
+}
+
+/// Programs on the other machine, and the way each is run there.
+fn programs(ground: &Ground<'_>) -> Vec<(&'static str, String)> {
+    let cgi = ground.site.c.iter().map(|program| {
+        let cgi = format!("cgi = {{ script = \"{}\" }}", program.display());
+        ("cgi", cgi)
+    });
+    let resident = ground.site.resident.iter().map(|program| {
+        let program = program.display();
+        let workers = "workers = { min = 2, max = 2 }";
+        let keys = format!("run = [\"{program}\"], carrier = \"stream\", {workers}");
+        ("resident", format!("resident = {{ {keys} }}"))
+    });
+    cgi.chain(resident).collect()
+}
+
+/// What the hob of the other machine is told, where there is one.
+fn there(ground: &Ground<'_>) -> Option<String> {
+    let hobs = ground
+        .site
+        .hobs
+        .as_ref()
+        .filter(|_| ground.extra.is_away())?;
+    let (pair, authority) = (&hobs.pair, &hobs.authority);
+    let mut text = format!(
+        "control = \"off\"
+state = \"{state}\"
+
+[[listen]]
+address = \"{address}\"
+tls = {{ certificate = \"{certificate}\", key = \"{key}\" }}
+offers = \"{authority}\"
+",
+        state = ground.path("there"),
+        address = ground.away(),
+        certificate = pair.certificate,
+        key = pair.key,
     );
-    Setup {
-        files: vec![("hob.toml", text)],
-        folders: vec!["state"],
-        programs: vec![program(ground)],
-        ..Setup::default()
+    let programs = programs(ground);
+    for (name, _) in &programs {
+        text.push_str(&format!(
+            "\n[[offer]]\nprogram = \"{name}\"\nto = [\"localhost\"]\n"
+        ));
     }
+    text.push_str("\n[[site]]\n");
+    for (name, handler) in &programs {
+        text.push_str(&format!(
+            "\n[[site.route]]\npath = \"/{name}\"\nname = \"{name}\"\ninternal = true\n{handler}\n"
+        ));
+    }
+    Some(text)
+}
+
+/// Routes that lead there: over connections that are kept, or one for each request.
+fn remote(ground: &Ground<'_>) -> String {
+    let Some(hobs) = ground.site.hobs.as_ref().filter(|_| ground.extra.is_away()) else {
+        return String::new();
+    };
+    let (pair, authority) = (&hobs.pair, &hobs.authority);
+    let (certificate, key) = (&pair.certificate, &pair.key);
+    let to = ground.away();
+    let mut text = String::new();
+    for (name, _) in programs(ground) {
+        for (way, keep) in [("kept", ""), ("once", "keep_requests = 1\n")] {
+            text.push_str(&format!(
+                "
+[[site.route]]
+path = \"/{way}/{name}\"
+
+[site.route.remote]
+to = \"tls://{to}\"
+program = \"{name}\"
+{keep}tls = {{ ca = \"{authority}\", certificate = \"{certificate}\", key = \"{key}\", name = \"localhost\" }}
+"
+            ));
+        }
+    }
+    text
 }
 
 /// Where commands that mean another server do not find it.
-fn program(ground: &Ground<'_>) -> ProgramCommand {
-    let mut program = ground.program("hob", &["serve", "--config", &ground.path("hob.toml")]);
+fn program(ground: &Ground<'_>, name: &str) -> ProgramCommand {
+    let config = ground.path(&format!("{name}.toml"));
+    let mut program = ground.program(name, &["serve", "--config", &config]);
     program.environment = vec![("XDG_RUNTIME_DIR".to_owned(), ground.path("state"))];
     program
 }

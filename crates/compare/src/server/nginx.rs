@@ -1,6 +1,8 @@
 //! nginx: for itself, and before servers that speak FastCGI or uwsgi.
 
-use super::{Ground, Setup};
+use std::net::SocketAddr;
+
+use super::{Door, Ground, Setup};
 use crate::supervisor::ProgramCommand;
 
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
@@ -13,17 +15,49 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
         ),
         None => (String::new(), String::new()),
     };
-    let text = text(ground, &upstream, &fast_cgi);
+    let (mut upstream, mut fast_cgi) = (upstream, fast_cgi);
     let mut programs = vec![program(ground, ground.program)];
     programs.extend(ground.site.fast_cgi_program(&at("fastcgi.sock")));
+    let mut doors = vec![];
+    if ground.extra.is_away()
+        && let Some(there) = ground.site.fast_cgi_program(&ground.ports.away.to_string())
+    {
+        let (more_upstream, more) = away(&at("fastcgi_params"), ground.away());
+        upstream.push_str(&more_upstream);
+        fast_cgi.push_str(&more);
+        programs.push(ground.there(ProgramCommand {
+            name: "there".to_owned(),
+            ..there
+        }));
+        doors.push(Door::Away(ground.away()));
+    }
+    let text = text(ground, &upstream, &fast_cgi);
     Setup {
         files: vec![
             ("nginx.conf", text),
             ("fastcgi_params", parameters("fastcgi")),
         ],
         programs,
+        doors,
         ..Setup::default()
     }
+}
+
+/// The program on another machine: over connections that are kept, and one for each request.
+fn away(parameters: &str, to: SocketAddr) -> (String, String) {
+    let location = |way: &str, pass: &str, more: &str| {
+        format!(
+            "    location /{way}/fastcgi {{
+      include {parameters};
+      fastcgi_pass {pass};
+{more}    }}
+"
+        )
+    };
+    let kept = location("kept", "there", "      fastcgi_keep_conn on;\n");
+    let once = location("once", &to.to_string(), "");
+    let upstream = format!("  upstream there {{ server {to}; keepalive 64; }}\n");
+    (upstream, kept + &once)
 }
 
 /// The program with the configuration in the server's folder.

@@ -76,6 +76,45 @@ fn scripts_are_run_by_apache_and_lighttpd_too() {
     assert_eq!(labels(&rows[2]), ["hob cgi", "apache cgi", "lighttpd cgi"]);
 }
 
+#[test]
+fn program_on_another_machine_is_asked_over_the_loopback_and_over_a_link() {
+    if !super::has_nginx() {
+        return;
+    }
+    // Only root makes links.
+    let place = Place::for_user(User::Same);
+    copy_library(&place);
+    let is_root = rustix::process::geteuid().is_root();
+    let only = match is_root {
+        true => &["remote.c.loopback.0k.c10", "remote.c.20ms.16k.c1"][..],
+        false => &["remote.c.loopback.0k.c10"],
+    };
+    for row in rows(&place, "nginx", only) {
+        let remote = [
+            "hob resident, kept",
+            "hob resident, a connection each",
+            "hob resident, at home",
+            "hob cgi, kept",
+            "hob cgi, a connection each",
+            "hob cgi, at home",
+            "nginx fastcgi, kept",
+            "nginx fastcgi, a connection each",
+        ];
+        assert_eq!(labels(&row), remote);
+        // No answer comes sooner than the way there and back takes, and a connection of one's own
+        // takes it more than once.
+        let is_linked = row["id"].as_str().unwrap().contains("20ms");
+        let trips = [1.0, 3.0, 0.0, 1.0, 3.0, 0.0, 1.0, 2.0];
+        for (cell, trips) in row["cells"].as_array().unwrap().iter().zip(trips) {
+            let p50_us = cell["rounds"][0]["p50_us"].as_f64().unwrap();
+            assert!(!is_linked || p50_us >= trips * 20_000.0, "{cell:#}");
+        }
+    }
+    if !is_root {
+        println!("skipped: a link to another machine needs root");
+    }
+}
+
 /// Servers of applications from PyPI, in a folder of their own: what stands in PATH may be any
 /// version, of any account. The reason where they cannot be had.
 fn application_servers() -> Result<PathBuf, String> {
@@ -251,13 +290,17 @@ fn sweep_says_how_the_default_stands_to_the_best() {
     assert_eq!(told["servers"].as_array().unwrap().len(), 1);
 }
 
-#[test]
-fn sweep_over_shared_memory_gives_programs_other_chunks() {
-    let place = Place::new();
-    // As it lies beside a hob that is installed; the program that is swept is linked with it.
+/// The library as it lies beside a hob that is installed: resident programs are linked with it.
+fn copy_library(place: &Place) {
     let test = std::env::current_exe().unwrap();
     let library = test.with_file_name("libhob.a");
     std::fs::copy(library, place.path("libhob.a")).unwrap();
+}
+
+#[test]
+fn sweep_over_shared_memory_gives_programs_other_chunks() {
+    let place = Place::new();
+    copy_library(&place);
     let [json, html] = ["run/it.json", "run/it.html"].map(|name| place.path(name));
     let mut arguments = vec!["--sweep", "--only", "sweep.chunks", "--only", "sweep.chunk"];
     arguments.extend(["--json", json.to_str().unwrap()]);

@@ -324,17 +324,23 @@ fn others_take_its_place_when_it_is_recycled_and_no_request_fails() {
 #[test]
 fn script_goes_on_while_others_take_its_place() {
     let place = place();
-    let waits = "while (!file_exists(__DIR__ . '/go')) { usleep(1000); clearstatcache(); }";
+    let waits_for = |name: &str| {
+        format!("while (!file_exists(__DIR__ . '/{name}')) {{ usleep(1000); clearstatcache(); }}")
+    };
     place.write(
         "php/slow.php",
-        &format!("<?php echo posix_getppid(), ' '; flush(); {waits} echo 'last';"),
+        &format!(
+            "<?php echo '[', getmypid(), ']'; flush(); {} echo 'last';",
+            waits_for("go")
+        ),
     );
     // Its answer is over, and it is not.
     place.write(
         "php/after.php",
         &format!(
-            "<?php ignore_user_abort(true); echo 'first'; fastcgi_finish_request(); {waits} \
-             file_put_contents(__DIR__ . '/done', 'x');"
+            "<?php ignore_user_abort(true); echo 'first'; fastcgi_finish_request(); {} \
+             file_put_contents(__DIR__ . '/done', 'x');",
+            waits_for("finish")
         ),
     );
     let open = PermissionsExt::from_mode(0o777);
@@ -345,7 +351,8 @@ fn script_goes_on_while_others_take_its_place() {
     let (_, first) = who(&site);
     let mut slow = crate::harness::client::Connection::open(site.port()).unwrap();
     slow.send_get("/app/slow.php").unwrap();
-    slow.read_until(&format!("{first} "));
+    slow.read_until("[");
+    let child = slow.read_through("]").parse().expect("its number");
     assert_eq!(site.get("/app/after.php").answer.text(), "first");
     let name = told(&site)["program"].as_str().unwrap().to_owned();
     let output = site.place.run(&["recycle", &name]);
@@ -354,9 +361,12 @@ fn script_goes_on_while_others_take_its_place() {
     while who(&site).1 == first {
         assert!(Instant::now() < until, "nobody takes its place");
     }
-    assert!(!site.place.path("php/done").exists());
     std::fs::write(site.place.path("php/go"), "").unwrap();
     slow.read_until("last");
+    // They have been told to end by now.
+    wait_for_end(child);
+    assert!(!site.place.path("php/done").exists());
+    std::fs::write(site.place.path("php/finish"), "").unwrap();
     wait_for_end(first);
     assert!(site.place.path("php/done").exists());
     site.stop();

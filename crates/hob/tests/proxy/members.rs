@@ -211,10 +211,16 @@ fn retries_end_with_their_number_and_with_their_budget() {
 
 #[test]
 fn connection_that_was_closed_while_it_rested_is_nobodys_error() {
-    // It answers, and closes at once.
-    let peer = Peer::start(vec![says("first", 1), says("second", 1)]);
+    let (closed, is_closed) = std::sync::mpsc::channel::<()>();
+    let first: Act = Box::new(move |taken| {
+        taken.write(&answer("first"));
+        taken.close();
+        closed.send(()).unwrap();
+    });
+    let peer = Peer::start(vec![first, says("second", 1)]);
     let site = serve(&[&peer], "");
     assert_eq!(get(&site).1, "first");
+    is_closed.recv().unwrap();
     let reply = call(site.port(), "POST", "/app/", "", b"once").answer;
     assert_eq!(reply.text(), "second");
     site.stop();

@@ -215,6 +215,12 @@ impl Taken {
         rustix::net::sockopt::set_socket_linger(socket, at_once).unwrap();
     }
 
+    /// Closes it in order: the other side has its end when this is back.
+    pub(crate) fn close(&self) {
+        let socket = self.0.get_ref().socket().unwrap();
+        socket.shutdown(std::net::Shutdown::Both).unwrap();
+    }
+
     /// Whether the other side closes within this time. Nothing else may come.
     pub(crate) fn is_closed_within(&mut self, time: Duration) -> bool {
         let socket = self.0.get_ref().socket().unwrap();

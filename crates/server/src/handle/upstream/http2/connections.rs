@@ -97,7 +97,11 @@ impl Http2Connections {
     ) -> Result<Http2Found, UpstreamFailure> {
         let member = used.member_arc();
         let tls = used.terms();
-        let is_shared = used.settings().keep > 0 && used.settings().proxy_protocol.is_none();
+        let settings = used.settings();
+        // Who waits for a connection that serves one request waits for all before it.
+        let is_shared = settings.keep > 0
+            && settings.proxy_protocol.is_none()
+            && settings.keep_limits.requests != 1;
         if wish.versions == HttpVersions::Auto
             && (tls.is_none() || wish.for_tunnel || is_http1(member, wish.request))
         {

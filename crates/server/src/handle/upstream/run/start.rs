@@ -96,13 +96,19 @@ pub(super) fn input(settings: &RunSettings) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// The environment is hob's already, and so is the account.
+/// The environment is hob's already, and so is the account. Where it is not told how long its
+/// children may finish what they have, it ends them right after it was asked to let them.
 fn fpm(settings: &RunSettings) -> String {
     let RunSettings {
-        children, recycle, ..
+        children,
+        recycle,
+        grace,
+        ..
     } = settings;
+    let grace = grace.as_secs() + 1;
     format!(
         "[global]\nerror_log = /proc/self/fd/2\nlog_level = warning\ndaemonize = no\n\
+         process_control_timeout = {grace}s\n\
          [hob]\nlisten = {FPM_SOCKET}\npm = static\npm.max_children = {children}\n\
          pm.max_requests = {recycle}\nclear_env = no\ncatch_workers_output = yes\n\
          decorate_workers_output = no\n"

@@ -1,0 +1,66 @@
+//! What is switched on besides.
+
+use std::time::Duration;
+
+/// What is different from how a server is started else: of hob, what is switched on besides, for
+/// the question what it costs; of others, what they run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Extra {
+    /// Nothing.
+    None,
+    /// An access log in combined format.
+    CombinedLog,
+    /// An access log in a format of one's own.
+    CustomLog,
+    /// So many routes before the one that answers.
+    Routes(u32),
+    /// With neither history nor activity.
+    Bare,
+    /// With the names of clients, in a log.
+    Names,
+    /// With a watcher of every event of every request.
+    Watched,
+    /// With a watcher of requests that nobody makes.
+    WatchedElsewhere,
+    /// With ten admin pages open.
+    Pages,
+    /// With metrics that are read each second.
+    Scraped,
+    /// Served at this nice level.
+    Nice(i32),
+    /// Without the cache of files: from the page cache of the kernel.
+    NoCache,
+    /// With HTTP/3, which HTTP/1.1 and 2 would tell of in each answer.
+    Http3,
+    /// With contents of files up to 16 MiB in its own memory.
+    WholeCache,
+    /// With so many bytes of send buffer for each connection, where the kernel chooses else.
+    SendBuffer(u32),
+    /// With so many chunks in the memory it shares with a worker.
+    Chunks(u32),
+    /// With chunks of so many KiB in it.
+    ChunkKib(u32),
+    /// Behind nginx instead of speaking HTTP itself.
+    Behind,
+    /// An ASGI application instead of a WSGI one.
+    Asgi,
+    /// With interpreters in its own processes.
+    Embedded,
+    /// With programs on another machine: this one, or one to which a round trip takes so long.
+    Away(Option<Duration>),
+}
+
+impl Extra {
+    /// Are programs on another machine?
+    pub(crate) fn is_away(self) -> bool {
+        matches!(self, Extra::Away(_))
+    }
+
+    /// Does somebody look at the server, over its control socket?
+    pub(crate) fn is_looked_at(self) -> bool {
+        matches!(
+            self,
+            Extra::Watched | Extra::WatchedElsewhere | Extra::Pages | Extra::Scraped
+        )
+    }
+}
