@@ -97,8 +97,35 @@ impl ComparisonRun<'_> {
             }
             self.end_unneeded(&rows[index + 1..]);
         }
+        self.again(&mut measured, begun, progress);
         self.running.clear();
         measured
+    }
+
+    /// Rows that the machine was too busy for are measured once more, while there is time: perhaps
+    /// it no longer is.
+    fn again(
+        &mut self,
+        measured: &mut [RowMeasurement],
+        begun: Instant,
+        progress: &mut ProgressPrinter,
+    ) {
+        let count = measured.len();
+        for (index, one) in measured.iter_mut().enumerate() {
+            let left = self.budget.whole.saturating_sub(begun.elapsed());
+            if left.is_zero() || self.is_interrupted() {
+                return;
+            }
+            if one.wide_count() == 0 {
+                continue;
+            }
+            progress.row(index, count, &one.row);
+            let again = self.row(&one.row.clone(), left.min(self.budget.row), progress);
+            if again.wide_count() <= one.wide_count() && !self.is_interrupted() {
+                *one = again;
+            }
+            self.running.clear();
+        }
     }
 
     pub(crate) fn is_interrupted(&self) -> bool {
@@ -283,6 +310,16 @@ fn is_narrow(cell: &EntrantResult) -> bool {
     cell.why_not.is_some() || percent.is_some_and(|percent| percent < INTERVAL_PERCENT)
 }
 
+impl RowMeasurement {
+    fn wide_count(&self) -> usize {
+        let wide = self
+            .cells
+            .iter()
+            .filter(|cell| cell.wide_percent().is_some());
+        wide.count()
+    }
+}
+
 impl EntrantResult {
     fn values(&self, value: impl Fn(&Round) -> f64) -> Vec<f64> {
         self.rounds.iter().map(value).collect()
@@ -293,8 +330,18 @@ impl EntrantResult {
         Mean::of(&self.values(|round| round.cpu_us))
     }
 
-    /// Its ratio to another cell of the same row, round by round.
+    /// Half of its interval in percent, where that is so much that there is no figure: the machine
+    /// was busy with something else.
+    pub(crate) fn wide_percent(&self) -> Option<f64> {
+        let cpu = self.cpu().filter(|cpu| cpu.n >= ROUND_COUNT_MIN)?;
+        cpu.percent().filter(|percent| *percent > DOUBT_PERCENT)
+    }
+
+    /// Its ratio to another cell of the same row, round by round; none where one is no figure.
     pub(crate) fn ratio_to(&self, base: &EntrantResult) -> Option<Mean> {
+        if self.wide_percent().or(base.wide_percent()).is_some() {
+            return None;
+        }
         let values = self.values(|round| round.cpu_us);
         Mean::ratio(&values, &base.values(|round| round.cpu_us))
     }
@@ -324,10 +371,8 @@ impl EntrantResult {
                 good + failed
             ));
         }
-        let cpu = self.cpu().filter(|cpu| cpu.n >= ROUND_COUNT_MIN);
-        let percent = cpu.and_then(|cpu| cpu.percent());
-        if let Some(percent) = percent.filter(|percent| *percent > DOUBT_PERCENT) {
-            doubts.push(format!("its rounds differ too much: ±{percent:.0} %"));
+        if let Some(percent) = self.wide_percent() {
+            doubts.push(format!("no figure: the machine was busy, ±{percent:.0} %"));
         }
         let strays = self.mean(|round| round.stray_percent).unwrap_or(0.0);
         if strays > 0.0 {
@@ -427,8 +472,13 @@ mod tests {
         }
         assert_eq!(
             wide.doubt().as_deref(),
-            Some("its rounds differ too much: ±215 %")
+            Some("no figure: the machine was busy, ±215 %")
         );
+        // Nothing is compared with what is no figure.
+        let sound = cell(0, None);
+        assert_eq!(wide.ratio_to(&sound), None);
+        assert_eq!(sound.ratio_to(&wide), None);
+        assert!(sound.ratio_to(&sound).is_some());
         let mut strays = cell(0, None);
         strays.rounds[0].stray_percent = 80.0;
         let told = strays.doubt().unwrap();

@@ -11,6 +11,8 @@ pub(crate) struct ProgressPrinter {
     is_watched: bool,
     begun: Instant,
     row: String,
+    /// How much longer it takes, once that can be told.
+    left: String,
 }
 
 impl ProgressPrinter {
@@ -19,6 +21,7 @@ impl ProgressPrinter {
             is_watched: io::stderr().is_terminal(),
             begun: Instant::now(),
             row: String::new(),
+            left: String::new(),
         }
     }
 
@@ -26,6 +29,10 @@ impl ProgressPrinter {
         let done = 20 * index / count.max(1);
         let bar = format!("{}{}", "#".repeat(done), "-".repeat(20 - done));
         self.row = format!("[{bar}] {} of {count}, {}", index + 1, row.id);
+        if index > 0 {
+            let left = self.begun.elapsed() * (count - index) as u32 / index as u32;
+            self.left = format!(", about {} min left", left.as_secs().div_ceil(60));
+        }
         if !self.is_watched {
             // Somebody who reads a log wants to know too; nobody may be there.
             let _ = writeln!(io::stderr(), "{} of {count}: {}", index + 1, row.id);
@@ -42,10 +49,11 @@ impl ProgressPrinter {
             round => format!("round {round}"),
         };
         let line = format!(
-            "\r\x1b[K{} {label} {round} ({}:{:02})",
+            "\r\x1b[K{} {label} {round} ({}:{:02}{})",
             self.row,
             seconds / 60,
-            seconds % 60
+            seconds % 60,
+            self.left
         );
         let _ = io::stderr().write_all(line.as_bytes());
     }

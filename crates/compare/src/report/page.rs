@@ -182,6 +182,10 @@ fn absolute(cell: &EntrantResult) -> TableCell {
     let Some(cpu) = cell.cpu() else {
         return TableCell::new("–");
     };
+    if cell.wide_percent().is_some() {
+        let small = format!("no figure: {}, n {}", cpu.spread(), cpu.n);
+        return TableCell::new("–").tone(Tone::Doubtful).small(small);
+    }
     let shown = TableCell::new(three_digits(cpu.mean));
     let small = format!("{}, n {}", cpu.spread(), cpu.n);
     match cell.doubt() {
@@ -227,7 +231,9 @@ fn alone(row: &RowMeasurement) -> Vec<PageElement> {
             Some(half) => bar.interval((cpu.mean - half).max(0.0) * 1e3, (cpu.mean + half) * 1e3),
             None => bar,
         };
-        chart = chart.group(BarGroup::new(label.clone(), vec![bar]));
+        if cell.wide_percent().is_none() {
+            chart = chart.group(BarGroup::new(label.clone(), vec![bar]));
+        }
         let ratio = row.cells.first().and_then(|base| cell.ratio_to(base));
         table = table.row([
             TableCell::new(label),

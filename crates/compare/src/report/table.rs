@@ -101,6 +101,10 @@ fn one(measured: &RowMeasurement, remarks: &mut Remarks, text: &mut String) -> f
     for cell in &measured.cells {
         write!(text, "  {:width$} ", cell.entrant.label)?;
         match (cell.cpu(), &cell.why_not) {
+            (Some(cpu), _) if cell.wide_percent().is_some() => {
+                let (n, doubt) = (cpu.n, cell.doubt().unwrap_or_default());
+                writeln!(text, "{} (n {n})", doubt.replace('\n', "\n    "))?;
+            }
             (Some(cpu), _) => {
                 let ratio = base.and_then(|base| cell.ratio_to(base));
                 let is_base = base.is_some_and(|base| base.entrant == cell.entrant);
