@@ -100,41 +100,7 @@ fn one(measured: &RowMeasurement, remarks: &mut Remarks, text: &mut String) -> f
     let base = measured.cells.first();
     for cell in &measured.cells {
         write!(text, "  {:width$} ", cell.entrant.label)?;
-        match (cell.cpu(), &cell.why_not) {
-            (Some(cpu), _) if cell.wide_percent().is_some() => {
-                let (n, doubt) = (cpu.n, cell.doubt().unwrap_or_default());
-                writeln!(text, "{} (n {n})", doubt.replace('\n', "\n    "))?;
-            }
-            (Some(cpu), _) => {
-                let ratio = base.and_then(|base| cell.ratio_to(base));
-                let is_base = base.is_some_and(|base| base.entrant == cell.entrant);
-                let (ratio, ratio_spread) = match ratio {
-                    Some(_) if is_base => ("1".to_owned(), String::new()),
-                    Some(ratio) if ratio.mean < 0.1 => {
-                        (format!("{:.4}", ratio.mean), ratio.spread())
-                    }
-                    Some(ratio) => (format!("{:.2}", ratio.mean), ratio.spread()),
-                    None => (String::new(), String::new()),
-                };
-                write!(
-                    text,
-                    "{:>12} {:>8} {:>3} {ratio:>7} {ratio_spread:>8} {:>12} {:>10} {:>10}",
-                    format!("{} us", three_digits(cpu.mean)),
-                    cpu.spread(),
-                    cpu.n,
-                    rate_of(row.per, cell),
-                    time_us(cell.mean(|round| round.p50_us).unwrap_or(0.0)),
-                    time_us(cell.mean(|round| round.p99_us).unwrap_or(0.0)),
-                )?;
-                writeln!(text)?;
-                if let Some(doubt) = cell.doubt() {
-                    let doubt = doubt.replace('\n', "\n    ");
-                    writeln!(text, "    DOUBTFUL: {doubt}")?;
-                }
-            }
-            (None, Some(why)) => writeln!(text, "not measured: {}", why.replace('\n', "\n    "))?,
-            (None, None) => writeln!(text, "not measured")?,
-        }
+        figures(cell, base, row.per, text)?;
     }
     if measured.repeated + measured.disturbed > 0 {
         writeln!(
@@ -151,6 +117,49 @@ fn one(measured: &RowMeasurement, remarks: &mut Remarks, text: &mut String) -> f
     }
     if !row.advice.is_empty() {
         writeln!(text, "  advice then: {}", row.advice)?;
+    }
+    Ok(())
+}
+
+/// What came of one, in the columns of its row, or why nothing did.
+fn figures(
+    cell: &EntrantResult,
+    base: Option<&EntrantResult>,
+    per: Per,
+    text: &mut String,
+) -> fmt::Result {
+    match (cell.cpu(), &cell.why_not) {
+        (Some(cpu), _) if cell.wide_percent().is_some() => {
+            let (n, doubt) = (cpu.n, cell.doubt().unwrap_or_default());
+            writeln!(text, "{} (n {n})", doubt.replace('\n', "\n    "))?;
+        }
+        (Some(cpu), _) => {
+            let ratio = base.and_then(|base| cell.ratio_to(base));
+            let is_base = base.is_some_and(|base| base.entrant == cell.entrant);
+            let (ratio, ratio_spread) = match ratio {
+                Some(_) if is_base => ("1".to_owned(), String::new()),
+                Some(ratio) if ratio.mean < 0.1 => (format!("{:.4}", ratio.mean), ratio.spread()),
+                Some(ratio) => (format!("{:.2}", ratio.mean), ratio.spread()),
+                None => (String::new(), String::new()),
+            };
+            write!(
+                text,
+                "{:>12} {:>8} {:>3} {ratio:>7} {ratio_spread:>8} {:>12} {:>10} {:>10}",
+                format!("{} us", three_digits(cpu.mean)),
+                cpu.spread(),
+                cpu.n,
+                rate_of(per, cell),
+                time_us(cell.mean(|round| round.p50_us).unwrap_or(0.0)),
+                time_us(cell.mean(|round| round.p99_us).unwrap_or(0.0)),
+            )?;
+            writeln!(text)?;
+            if let Some(doubt) = cell.doubt() {
+                let doubt = doubt.replace('\n', "\n    ");
+                writeln!(text, "    DOUBTFUL: {doubt}")?;
+            }
+        }
+        (None, Some(why)) => writeln!(text, "not measured: {}", why.replace('\n', "\n    "))?,
+        (None, None) => writeln!(text, "not measured")?,
     }
     Ok(())
 }
