@@ -18,7 +18,7 @@ use rustix::net::{
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::upstream::address::MemberAddress;
-use crate::handle::upstream::members::Member;
+use crate::handle::upstream::member::Member;
 use crate::handle::upstream::stream::MemberStream;
 
 /// Between two tries where a socket of this machine has no room for one more that waits.

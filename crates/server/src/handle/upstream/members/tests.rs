@@ -9,6 +9,7 @@ use crate::handle::upstream::balance::HashKey;
 use crate::handle::upstream::check::ChecksMembers;
 use crate::handle::upstream::config::CheckSettings;
 use crate::handle::upstream::kept::KeepLimits;
+use crate::handle::upstream::member::FailureLimits;
 
 fn settings(members: usize, balance: Balance) -> UpstreamSettings {
     let member = |port: usize| {
