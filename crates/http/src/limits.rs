@@ -26,6 +26,8 @@ pub struct HttpLimits {
     pub linger: Duration,
     /// Open connections of all threads together.
     pub connection_count: usize,
+    /// Open files of connections: their sockets, those to servers elsewhere, and ends of pipes.
+    pub connection_files: usize,
     /// Open connections of one client address; 0 is no limit.
     pub connection_count_per_client: usize,
     /// Time for a whole TLS handshake, from the connection's begin.
@@ -60,6 +62,7 @@ impl Default for HttpLimits {
             idle: Duration::from_secs(75),
             linger: Duration::from_secs(5),
             connection_count: 10_000,
+            connection_files: usize::MAX,
             connection_count_per_client: 0,
             handshake_time: Duration::from_secs(10),
             handshake_bytes: 64 * 1024,

@@ -123,7 +123,7 @@ impl<A: Responder + 'static> Thread<A> {
             EventData::new_u64(TIMER),
             EventFlags::IN,
         )?;
-        let reactor = Reactor::new(&epoll, mailbox.clone());
+        let reactor = Reactor::new(&epoll, mailbox.clone(), crew.files_beside.clone());
         let home = ConnectionHome {
             generation: crew.generation.load(Ordering::Relaxed),
             // Those beyond have no sockets for QUIC.
