@@ -120,8 +120,9 @@ pub(crate) const PIPE_SMALL_BYTES: usize = 64 * 1024;
 /// Size of the pipe of a long answer, and how many pipes of a thread are that large at a time.
 pub(crate) const LARGE_PIPE_BYTES: usize = 256 * 1024;
 pub(crate) const LARGE_PIPES_MAX: usize = 64;
-/// Bytes of a body out of another socket from which on it leaves by a pipe, if the thread has one.
-pub(crate) const SPLICED_BYTES_MIN: u64 = 64 * 1024;
+/// Bytes of a body out of one socket from which on it goes to another by a pipe, if the thread has
+/// one.
+pub const SPLICED_BYTES_MIN: u64 = 64 * 1024;
 /// Size of such a pipe, how many a thread has in use, and how many it keeps besides. Each is two
 /// descriptors.
 pub(crate) const SPLICE_PIPE_BYTES: usize = 64 * 1024;
