@@ -304,7 +304,9 @@ pub static LIMITS: SchemaTable = SchemaTable {
         .says(
             "Open connections of the server. Those of the control socket do not count. They never \
              have more than half of the open files that the hard limit allows; `hob status` says \
-             so where that is fewer.",
+             so where that is fewer. Whoever comes is let in while connections have fewer than \
+             those, and connections to servers elsewhere count, resting ones too: a connection \
+             that is proxied has two files, and four while a long body of it goes by a pipe.",
         )
         .example("50000")
         .aka(&["max_connections"]),

@@ -23,6 +23,8 @@ mod limits;
 mod members;
 #[path = "proxy/names.rs"]
 mod names;
+#[path = "proxy/open_files_h1_only.rs"]
+mod open_files_h1_only;
 #[path = "proxy/passing.rs"]
 mod passing;
 #[path = "proxy/peer.rs"]
@@ -37,6 +39,10 @@ mod services;
 mod smuggling_h1_only;
 #[path = "proxy/spliced_h1_only.rs"]
 mod spliced_h1_only;
+#[path = "proxy/spliced_requests_h1_only.rs"]
+mod spliced_requests_h1_only;
+#[path = "proxy/spliced_tunnels_h1_only.rs"]
+mod spliced_tunnels_h1_only;
 #[path = "proxy/tls.rs"]
 mod tls;
 #[path = "proxy/tls_failures.rs"]

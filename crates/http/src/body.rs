@@ -169,12 +169,19 @@ pub trait BodyStream {
         false
     }
 
+    /// True where what comes next of a tunnel may be moved into a pipe: much comes, and nothing of
+    /// it is in memory.
+    fn fills_next(&self) -> bool {
+        false
+    }
+
     /// Gives what it holds in memory; what follows is moved into pipes from now on.
     fn begin_filling(&mut self) -> Bytes {
         Bytes::new()
     }
 
-    /// Moves at most `max` bytes into an empty pipe, which does not block; at least one.
+    /// Moves at most `max` bytes into an empty pipe, which does not block; at least one, but of a
+    /// tunnel none where what is next comes as a chunk.
     fn poll_fill(
         &mut self,
         cx: &mut Context<'_>,

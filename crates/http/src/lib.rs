@@ -11,6 +11,7 @@
 //! - `refusal`, `deadline`, `framing`, `host`, `priority`, `rate` what the engines have in common
 //! - `h1` the HTTP/1 engine: bytes and time in, bytes and events out; `h2` the HTTP/2 engine,
 //!   `h3` the HTTP/3 engine and QUIC
+//! - `splice_pipe` pipes by which bytes go from one socket to another inside the kernel
 //! - `reactor` what answers wait with on their thread: descriptors, timers, tasks
 //! - `thread` the loop that carries bytes between sockets, engine and answers
 //! - `listen` opening sockets
@@ -48,6 +49,7 @@ pub mod reactor;
 mod refusal;
 pub mod request;
 pub mod response;
+mod splice_pipe;
 pub mod status;
 pub mod thread;
 pub mod tls;
@@ -64,7 +66,8 @@ pub use priority::Priority;
 pub use reactor::{DrainWatch, Hold, Reactor, Standby, StandbyGuard, Timer, Watched};
 pub use refusal::Refusal;
 pub use request::{
-    Aftermath, AtWork, ConnectionFacts, HalfClose, HandlerPhase, Preconditions, Request,
+    Aftermath, AtWork, BodyPiece, ConnectionFacts, HalfClose, HandlerPhase, Preconditions, Request,
     TextsShown, TlsFacts, ToldOfClient, ToldVariables,
 };
 pub use response::{Answered, PreparedHead, Responder, Response, ResponseHead};
+pub use splice_pipe::SplicePipe;

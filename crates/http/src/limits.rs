@@ -26,6 +26,8 @@ pub struct HttpLimits {
     pub linger: Duration,
     /// Open connections of all threads together.
     pub connection_count: usize,
+    /// Open files of connections: their sockets, those to servers elsewhere, and ends of pipes.
+    pub connection_files: usize,
     /// Open connections of one client address; 0 is no limit.
     pub connection_count_per_client: usize,
     /// Time for a whole TLS handshake, from the connection's begin.
@@ -60,6 +62,7 @@ impl Default for HttpLimits {
             idle: Duration::from_secs(75),
             linger: Duration::from_secs(5),
             connection_count: 10_000,
+            connection_files: usize::MAX,
             connection_count_per_client: 0,
             handshake_time: Duration::from_secs(10),
             handshake_bytes: 64 * 1024,
@@ -117,8 +120,9 @@ pub(crate) const PIPE_SMALL_BYTES: usize = 64 * 1024;
 /// Size of the pipe of a long answer, and how many pipes of a thread are that large at a time.
 pub(crate) const LARGE_PIPE_BYTES: usize = 256 * 1024;
 pub(crate) const LARGE_PIPES_MAX: usize = 64;
-/// Bytes of a body out of another socket from which on it leaves by a pipe, if the thread has one.
-pub(crate) const SPLICED_BYTES_MIN: u64 = 64 * 1024;
+/// Bytes of a body out of one socket from which on it goes to another by a pipe, if the thread has
+/// one.
+pub const SPLICED_BYTES_MIN: u64 = 64 * 1024;
 /// Size of such a pipe, how many a thread has in use, and how many it keeps besides. Each is two
 /// descriptors.
 pub(crate) const SPLICE_PIPE_BYTES: usize = 64 * 1024;

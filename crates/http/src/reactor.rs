@@ -4,6 +4,7 @@
 //! - `timer` deadlines on the thread's clock, a tick each or to the millisecond
 //! - `task` futures that belong to the thread and to no connection
 //! - `standby` queues in memory that other processes fill
+//! - `files` open files that count beside those of clients
 //! - `draining` who ends at once when the thread drains
 //! - `ready` connections that are to be driven, `wheel` deadlines of connections
 //! - `wake` how wakers reach the thread, from itself and from others
@@ -16,6 +17,7 @@
 //! [`Answer::start`]: crate::Answer::start
 
 mod draining;
+mod files;
 pub(crate) mod ready;
 mod slab;
 mod standby;
@@ -46,6 +48,7 @@ use wake::Bell;
 use watched::{IoSources, WatchedSet};
 
 pub use draining::DrainWatch;
+pub(crate) use files::{FilesBeside, HeldFile};
 pub use standby::{Standby, StandbyGuard};
 pub use task::Hold;
 pub use timer::Timer;
@@ -95,14 +98,16 @@ struct ReactorThread {
     set: Arc<WatchedSet>,
     /// What wakes it from other threads.
     bell: Arc<dyn Bell>,
+    beside: FilesBeside,
 }
 
 impl Reactor {
     /// The reactor of a thread.
-    pub(crate) fn new(epoll: &Arc<OwnedFd>, bell: Arc<dyn Bell>) -> Reactor {
+    pub(crate) fn new(epoll: &Arc<OwnedFd>, bell: Arc<dyn Bell>, beside: FilesBeside) -> Reactor {
         Reactor::with_home(Some(ReactorThread {
             set: Arc::new(WatchedSet::new(epoll)),
             bell,
+            beside,
         }))
     }
 

@@ -24,6 +24,7 @@ use crate::head::{Known, RequestHead};
 use crate::reactor::Reactor;
 use crate::tls::{ClientCertificate, ShownCertificates};
 
+pub use incoming::BodyPiece;
 pub(crate) use incoming::{Incoming, IncomingState};
 use said::HandlerReport;
 pub use said::{Aftermath, AtWork, HalfClose, HandlerPhase, TextsShown};
@@ -325,7 +326,7 @@ impl Exchange {
         *self.record.get_mut() = Record::empty();
         self.said.renew();
         let body = self.body.get_mut();
-        if body.is_wanted || body.announced != Some(0) || !body.chunks.is_empty() {
+        if body.is_wanted || body.announced != Some(0) || !body.pieces.is_empty() {
             *body = Incoming::default();
         }
         body.state = IncomingState::Ended;

@@ -37,7 +37,7 @@ pub use exec::adopt_inherited;
 pub use keeper::{ControlChoice, HANDOVER_VERSION, KeeperFailure, KeeperOptions, Load, loads, run};
 pub use key_files::{CertificateAndKey, FILE_BYTES_MAX, KeyFiles};
 pub use papers::KeeperFacts;
-pub use preflight::connections_possible;
+pub use preflight::{connection_files, connections_possible};
 pub use privileges::become_server_user;
 pub use server_side::{Generation, KeeperEvent, ServerLife};
 

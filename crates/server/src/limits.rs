@@ -1,7 +1,7 @@
 //! The limits of a config, as the engine takes them.
 
 use hob_http::limits::HttpLimits;
-use hob_keeper::connections_possible;
+use hob_keeper::{connection_files, connections_possible};
 
 use hob_config as config;
 
@@ -23,6 +23,7 @@ pub fn limits(limits: &config::LimitSettings) -> HttpLimits {
         idle: limits.idle,
         linger: limits.linger,
         connection_count: connections_possible(limits).0,
+        connection_files: connection_files(),
         connection_count_per_client: limits.connections_per_client,
         body_bytes: limits.body,
         // A route decides whether it has something to speak through a tunnel.

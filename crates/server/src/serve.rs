@@ -61,7 +61,7 @@ pub struct ServerState {
     /// Gates of programs, by name.
     gates: Mutex<HashMap<String, RegisteredGate>>,
     /// By what people call them and who asks them.
-    upstreams: Mutex<BTreeMap<(String, &'static str), Weak<Upstream>>>,
+    upstreams: Mutex<BTreeMap<(String, &'static str), RegisteredUpstream>>,
     /// Programs with numbers of their own in `/metrics`.
     program_labels: AtomicUsize,
     /// Addresses listened on, and the connections that came to each.
@@ -100,6 +100,22 @@ pub struct ServerState {
 struct RegisteredGate {
     program: String,
     gate: Weak<Gate>,
+}
+
+/// What is left of an upstream as one config after the other has it, the newest last: that of a
+/// config that does not come into force goes, and the one before it is still there.
+#[derive(Default)]
+struct RegisteredUpstream(Vec<Weak<Upstream>>);
+
+impl RegisteredUpstream {
+    fn newest(&self) -> Option<Arc<Upstream>> {
+        self.0.iter().rev().find_map(Weak::upgrade)
+    }
+
+    fn is_left(&mut self) -> bool {
+        self.0.retain(|one| one.strong_count() > 0);
+        !self.0.is_empty()
+    }
 }
 
 impl ServerState {
@@ -210,9 +226,9 @@ impl ServerState {
         protocol: CheckProtocol,
     ) -> Arc<Upstream> {
         let mut upstreams = self.upstreams.lock();
-        upstreams.retain(|_, known| known.strong_count() > 0);
-        let key = (name, protocol.handler);
-        let known = upstreams.get(&key).and_then(Weak::upgrade);
+        upstreams.retain(|_, known| known.is_left());
+        let registered = upstreams.entry((name, protocol.handler)).or_default();
+        let known = registered.newest();
         let is_same = |known: &&Arc<Upstream>| {
             known.settings == *settings && known.protocol.asks_as(&protocol)
         };
@@ -220,7 +236,7 @@ impl ServerState {
             return Arc::clone(upstream);
         }
         let upstream = Upstream::new(settings, protocol, known.as_deref(), now_ms());
-        upstreams.insert(key, Arc::downgrade(&upstream));
+        registered.0.push(Arc::downgrade(&upstream));
         upstream
     }
 
@@ -228,7 +244,7 @@ impl ServerState {
     /// the same before look at them no more.
     pub fn begin_upstream_checks(&self) {
         let upstreams = self.upstreams.lock();
-        let all = upstreams.values().filter_map(Weak::upgrade);
+        let all = upstreams.values().filter_map(RegisteredUpstream::newest);
         for (turn, upstream) in all.filter(Upstream::take_checks_over).enumerate() {
             self.fleet.begin_checks(turn, upstream);
         }
@@ -239,7 +255,7 @@ impl ServerState {
     pub fn set_draining(&self, name: &str, member: &str, is_draining: bool) -> (usize, usize) {
         let upstreams = self.upstreams.lock();
         let of_name = upstreams.iter().filter(|((known, _), _)| known == name);
-        let all: Vec<_> = of_name.filter_map(|(_, one)| one.upgrade()).collect();
+        let all: Vec<_> = of_name.filter_map(|(_, one)| one.newest()).collect();
         let found = all
             .iter()
             .filter(|one| one.set_draining(member, is_draining, now_ms()));
@@ -253,7 +269,10 @@ impl ServerState {
     /// A file that is no good, or a system without authorities.
     pub fn set_upstream_terms(&self, keys: &KeyFiles) -> Result<(), String> {
         let upstreams = self.upstreams.lock();
-        let all: Vec<_> = upstreams.values().filter_map(Weak::upgrade).collect();
+        let all: Vec<_> = upstreams
+            .values()
+            .filter_map(RegisteredUpstream::newest)
+            .collect();
         let mut known: Vec<_> = all.iter().filter_map(|one| one.terms.load_full()).collect();
         for upstream in all {
             let Some(tls) = &upstream.settings.tls else {
@@ -278,7 +297,7 @@ impl ServerState {
     pub fn upstreams(&self) -> Vec<UpstreamReport> {
         let upstreams = self.upstreams.lock();
         let told = upstreams.iter().filter_map(|((name, _), known)| {
-            let known = known.upgrade()?;
+            let known = known.newest()?;
             Some(known.told(name, now_ms(), |address| self.runs.told(address)))
         });
         told.collect()

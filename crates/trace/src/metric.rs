@@ -249,7 +249,9 @@ counters! { of events {
     limit_upstream_keep_time: "Connections to such ones closed: they were as old as they may be.";
     limit_upstream_keep_idle: "Connections to such ones closed: they had rested for too long.";
     spliced_answers: "Long answers of servers elsewhere that were passed on inside the kernel, in the clear on both sides.";
-    limit_splice_pipes: "Such answers that were copied: their thread had as many pipes in use as it may, or the system gave none.";
+    spliced_requests: "Long bodies of requests passed on to servers elsewhere in the same way.";
+    spliced_tunnels: "Tunnels to servers elsewhere through which so much came at once that some of it was passed on in the same way.";
+    limit_splice_pipes: "Such bodies and tunnels of which something was copied all the same: their thread had as many pipes in use as it may, or the system gave none.";
     limit_upstream_buffer: "Answers of such ones that were read no further ahead: their client was too slow for `buffer.response`.";
     limit_upstream_connect: "Connections to programs and servers elsewhere that were not there in time (504).";
     limit_upstream_first_byte: "Requests ended: no head of an answer from such a one in time (504).";

@@ -239,7 +239,12 @@ impl Place {
         let route =
             "[[site.route]]\npath = \"/kept\"\nrespond = { status = 200, body = \"hello\\n\" }\n";
         let keys = "[limits]\nhead_time = \"10m\"\n";
-        self.write("hob.toml", &format!("{}{route}", config(keys, "site")));
+        self.serve_text_with_open_files(&format!("{}{route}", config(keys, "site")), count)
+    }
+
+    /// Serves exactly this config with so many open files at most.
+    pub fn serve_text_with_open_files(&self, text: &str, count: u64) -> Hob {
+        self.write("hob.toml", text);
         let mut command = self.command_of(Path::new("prlimit"));
         command.arg(format!("--nofile={count}:{count}"));
         command

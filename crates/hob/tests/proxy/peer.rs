@@ -184,7 +184,8 @@ impl Taken {
         String::from_utf8(text.to_vec()).unwrap()
     }
 
-    fn take(&mut self, bytes: usize, all: &mut Vec<u8>) {
+    /// So many bytes of what comes next.
+    pub(crate) fn take(&mut self, bytes: usize, all: &mut Vec<u8>) {
         let begin = all.len();
         all.resize(begin + bytes, 0);
         self.0.read_exact(&mut all[begin..]).unwrap();
@@ -248,6 +249,12 @@ impl Taken {
         let mut rest = Vec::new();
         let end = self.0.read_to_end(&mut rest);
         (rest, end.is_ok())
+    }
+
+    /// Ends its own direction, of one in the clear.
+    pub(crate) fn shut(&self) {
+        let socket = self.0.get_ref().socket().unwrap();
+        socket.shutdown(std::net::Shutdown::Write).unwrap();
     }
 
     /// Reads frames of HTTP/2 until a request has come.

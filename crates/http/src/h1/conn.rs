@@ -311,6 +311,24 @@ impl Http1Connection {
         matches!(self.reading, Http1ReadState::Length(left) if left > DISCARD_BYTES_MAX)
     }
 
+    /// Bytes of the body that are to come, where they need not be looked at; in a tunnel, any.
+    pub(crate) fn left_unseen(&self) -> Option<u64> {
+        match self.reading {
+            Http1ReadState::Length(left) => Some(left),
+            Http1ReadState::Raw => Some(u64::MAX),
+            _ => None,
+        }
+    }
+
+    /// So many of them went by. What may come was asked with [`Http1Connection::read`].
+    pub(crate) fn took_unseen(&mut self, count: usize, now_ms: u64) {
+        if let Http1ReadState::Length(left) = &mut self.reading {
+            debug_assert!(*left >= count as u64, "no more was taken than is its own");
+            *left = left.saturating_sub(count as u64);
+            self.took_body(count, now_ms);
+        }
+    }
+
     /// True while raw bytes flow in.
     pub fn is_tunnel(&self) -> bool {
         matches!(self.reading, Http1ReadState::Raw)

@@ -19,6 +19,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 
+use crate::reactor::files::HeldFile;
 use crate::reactor::slab::Slab;
 use crate::reactor::{REACTOR, Reactor, ReactorThread};
 
@@ -32,6 +33,8 @@ pub struct Watched {
     is_in_set: Cell<bool>,
     /// The kernel is asked to tell of room to write.
     asks_for_room: Cell<bool>,
+    /// It counts among the files of connections.
+    counted: Option<HeldFile>,
 }
 
 /// The place among the sources; given back when the descriptor goes.
@@ -72,6 +75,7 @@ struct RestingParts {
     fd: OwnedFd,
     key: u64,
     asks_for_room: bool,
+    counted: Option<HeldFile>,
     set: Arc<WatchedSet>,
 }
 
@@ -132,7 +136,15 @@ impl Watched {
             fd,
             is_in_set: Cell::new(false),
             asks_for_room: Cell::new(false),
+            counted: None,
         })
+    }
+
+    /// Counts it among the open files that connections have: one to a server elsewhere, which
+    /// may stay when its client has left.
+    pub fn count(mut self) -> Watched {
+        self.counted = self.place.home().map(|home| home.beside.hold());
+        self
     }
 
     /// Takes the descriptor into the thread's epoll set if it is not in it. What has become
@@ -185,6 +197,7 @@ impl Watched {
             fd,
             is_in_set,
             asks_for_room: _,
+            counted: _,
         } = self;
         if let Some(home) = place.home()
             && is_in_set.get()
@@ -205,12 +218,14 @@ impl Watched {
             place,
             fd,
             asks_for_room,
+            counted,
             ..
         } = self;
         let parts = Some(RestingParts {
             fd,
             key: place.leave(),
             asks_for_room: asks_for_room.get(),
+            counted,
             set,
         });
         Some(RestingFd { parts })
@@ -337,13 +352,15 @@ impl RestingFd {
             fd,
             key,
             asks_for_room,
+            counted,
             set,
         } = parts;
         if !is_own {
             let removed = epoll::delete(&*set.epoll, &fd);
             set.left.lock().push(key);
             removed?;
-            return Watched::new(reactor, fd);
+            let watched = Watched::new(reactor, fd)?;
+            return Ok(Watched { counted, ..watched });
         }
         Ok(Watched {
             place: IoRegistration {
@@ -353,6 +370,7 @@ impl RestingFd {
             fd,
             is_in_set: Cell::new(true),
             asks_for_room: Cell::new(asks_for_room),
+            counted,
         })
     }
 }

@@ -4,18 +4,25 @@ use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use hob_trace::Fault;
 use hob_trace::watch::RequestStage;
 
 use crate::body::BodyError;
+use crate::limits::BODY_WINDOW_BYTES;
 use crate::request::{Exchange, Request};
+use crate::splice_pipe::SplicePipe;
 
 /// The request's body on its way to the handler.
 pub(crate) struct Incoming {
-    pub(crate) chunks: VecDeque<Bytes>,
+    pub(crate) pieces: VecDeque<BodyPiece>,
     pub(crate) held_bytes: usize,
     pub(crate) state: IncomingState,
     pub(crate) announced: Option<u64>,
     pub(crate) is_wanted: bool,
+    /// Pieces may be pipes.
+    pub(crate) may_pipe: bool,
+    /// What of that was counted.
+    pub(crate) counted: CountedPipes,
     /// Since when the handler waits for bytes that the client has not sent, in microseconds of
     /// loop time; 0 while it does not.
     pub(crate) wait_since_us: u64,
@@ -31,11 +38,13 @@ impl Default for Incoming {
     /// No body.
     fn default() -> Incoming {
         Incoming {
-            chunks: VecDeque::new(),
+            pieces: VecDeque::new(),
             held_bytes: 0,
             state: IncomingState::Ended,
             announced: Some(0),
             is_wanted: false,
+            may_pipe: false,
+            counted: CountedPipes::default(),
             wait_since_us: 0,
             shown_bytes: 0,
             is_tunnel: false,
@@ -43,6 +52,53 @@ impl Default for Incoming {
             waker: None,
         }
     }
+}
+
+/// A piece of a request's body.
+pub enum BodyPiece {
+    /// Bytes in our memory.
+    Bytes(Bytes),
+    /// Bytes in a pipe.
+    Piped(SplicePipe),
+}
+
+impl BodyPiece {
+    /// Size in bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            BodyPiece::Bytes(bytes) => bytes.len(),
+            BodyPiece::Piped(pipe) => pipe.len(),
+        }
+    }
+
+    /// True for one without bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Its bytes in our memory.
+    ///
+    /// # Errors
+    /// A pipe could not be read.
+    pub fn into_bytes(self) -> Result<Bytes, BodyError> {
+        const UNREADABLE: &str = "the pipe of a request body could not be read";
+        match self {
+            BodyPiece::Bytes(bytes) => Ok(bytes),
+            BodyPiece::Piped(pipe) => {
+                let unreadable = |_| BodyError::Source(Fault::Server, UNREADABLE);
+                pipe.read().map_err(unreadable)
+            }
+        }
+    }
+}
+
+/// What counters know of a body that may come in pipes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CountedPipes {
+    /// That some of it did.
+    pub(crate) has_come: bool,
+    /// That there was none for some of it.
+    pub(crate) has_lacked: bool,
 }
 
 /// Whether more of a request's body will come.
@@ -62,10 +118,24 @@ impl Incoming {
         self.state = IncomingState::Open;
     }
 
-    pub(crate) fn push(&mut self, bytes: Bytes) {
-        self.held_bytes += bytes.len();
-        self.chunks.push_back(bytes);
+    pub(crate) fn push(&mut self, piece: BodyPiece) {
+        self.held_bytes += piece.len();
+        self.pieces.push_back(piece);
         self.wake();
+    }
+
+    /// How many bytes more may come in. Pipes come one at a time.
+    pub(crate) fn room(&self) -> usize {
+        match self.is_wanted && !(self.may_pipe && self.held_bytes > 0) {
+            true => BODY_WINDOW_BYTES.saturating_sub(self.held_bytes),
+            false => 0,
+        }
+    }
+
+    /// Nobody will take what has come: the pipes in it serve others.
+    pub(crate) fn drop_pieces(&mut self) {
+        self.pieces.clear();
+        self.held_bytes = 0;
     }
 
     pub(crate) fn end(&mut self) {
@@ -137,20 +207,36 @@ impl Request {
     /// The next piece of the body; `None` at its end. Asking is what sends `100 Continue` to a
     /// client that waits for it, and what lets more bytes in: at most 64 KiB are held unread.
     pub fn poll_body(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        let piece = self.poll_body_piece(cx);
+        piece.map(|piece| piece.map(|piece| piece?.into_bytes()))
+    }
+
+    /// From now on pieces of the body may be pipes, or are none any more. That is for who passes it
+    /// on to another socket, asks with [`Request::poll_body_piece`], and wants much of it. Only
+    /// what comes in clear text over HTTP/1 does so, and what nobody watches.
+    pub fn take_body_in_pipes(&self, may_pipe: bool) {
+        self.exchange.body.borrow_mut().may_pipe = may_pipe;
+    }
+
+    /// The same as [`Request::poll_body`], for who takes pipes.
+    pub fn poll_body_piece(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<BodyPiece, BodyError>>> {
         if self.is_on_detour() {
             return Poll::Ready(None);
         }
         let mut body = self.exchange.body.borrow_mut();
-        if let Some(chunk) = body.chunks.pop_front() {
-            body.held_bytes -= chunk.len();
+        if let Some(piece) = body.pieces.pop_front() {
+            body.held_bytes -= piece.len();
             self.exchange.end_body_wait(&mut body);
             self.exchange.notify();
-            if self.is_traced() {
+            if let (BodyPiece::Bytes(bytes), true) = (&piece, self.is_traced()) {
                 let before = body.shown_bytes;
-                body.shown_bytes += chunk.len() as u64;
-                self.tell_body(RequestStage::RequestBody, before, &chunk);
+                body.shown_bytes += bytes.len() as u64;
+                self.tell_body(RequestStage::RequestBody, before, bytes);
             }
-            return Poll::Ready(Some(Ok(chunk)));
+            return Poll::Ready(Some(Ok(piece)));
         }
         match body.state {
             IncomingState::Ended => {
@@ -186,6 +272,11 @@ impl Request {
     /// The next piece of the body, awaited.
     pub async fn next_body(&self) -> Option<Result<Bytes, BodyError>> {
         std::future::poll_fn(|cx| self.poll_body(cx)).await
+    }
+
+    /// The same for who takes pipes.
+    pub async fn next_body_piece(&self) -> Option<Result<BodyPiece, BodyError>> {
+        std::future::poll_fn(|cx| self.poll_body_piece(cx)).await
     }
 
     /// Fields after a chunked body; complete once the body has ended.

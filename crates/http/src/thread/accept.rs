@@ -445,7 +445,9 @@ impl Crew {
         limits: &crate::limits::HttpLimits,
         peer: Option<SocketAddr>,
     ) -> Result<CountedLimits, ConnectionLimit> {
-        if self.open.fetch_add(1, Ordering::Relaxed) >= limits.connection_count {
+        let open = self.open.fetch_add(1, Ordering::Relaxed);
+        let files = open + self.files_beside.count();
+        if open >= limits.connection_count || files >= limits.connection_files {
             self.open.fetch_sub(1, Ordering::Relaxed);
             return Err(ConnectionLimit::Server);
         }

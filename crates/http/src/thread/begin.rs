@@ -34,6 +34,7 @@ impl<A: Responder + 'static> Thread<A> {
     /// Keeps the memory of a request whose last owner this is.
     pub(crate) fn recycle(&mut self, request: Request) {
         if self.pool.len() < REQUEST_POOL_MAX && Rc::strong_count(&request.exchange) == 1 {
+            request.exchange.body.borrow_mut().drop_pieces();
             self.pool.push(request);
         }
     }

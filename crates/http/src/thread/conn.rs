@@ -17,6 +17,7 @@ use crate::h1;
 use crate::reactor::wake::KeyWaker;
 use crate::request::{ConnectionFacts, HalfClose, Request};
 use crate::response::Response;
+use crate::splice_pipe::SplicePipe;
 use crate::thread::h2::Http2ServerSession;
 use crate::thread::pipe::Splicing;
 use crate::thread::proxy_header::BehindHeader;
@@ -131,7 +132,7 @@ pub(crate) enum ConnectionStage {
 #[derive(Default)]
 pub(crate) struct Outgoing {
     pub(crate) pieces: VecDeque<OutputPiece>,
-    /// Bytes of pieces in memory (files not counted).
+    /// Bytes of pieces in memory (files and pipes not counted).
     pub(crate) held_bytes: usize,
     pub(crate) fetch: Option<FetchFuture>,
 }
@@ -145,6 +146,8 @@ pub(crate) enum OutputPiece {
     Region(Box<dyn Region>, usize),
     /// A file range.
     File(FileBody),
+    /// Bytes in a pipe, of a connection in clear text.
+    Piped(SplicePipe),
     /// Everything before this belongs to this request's answer.
     End(Request),
 }
@@ -346,7 +349,7 @@ impl OutputPiece {
             OutputPiece::Own(bytes, from) => bytes.len() - from,
             OutputPiece::Shared(bytes) => bytes.len(),
             OutputPiece::Region(region, from) => region.raw().1 - from,
-            OutputPiece::File(_) | OutputPiece::End(_) => 0,
+            OutputPiece::File(_) | OutputPiece::Piped(_) | OutputPiece::End(_) => 0,
         }
     }
 
@@ -357,6 +360,7 @@ impl OutputPiece {
             OutputPiece::Shared(bytes) => bytes.len() as u64,
             OutputPiece::Region(region, from) => (region.raw().1 - from) as u64,
             OutputPiece::File(file) => file.len,
+            OutputPiece::Piped(pipe) => pipe.len() as u64,
             OutputPiece::End(_) => 0,
         }
     }
@@ -366,6 +370,7 @@ impl OutputPiece {
             OutputPiece::Own(bytes, from) => *from == bytes.len(),
             OutputPiece::Shared(bytes) => bytes.is_empty(),
             OutputPiece::Region(region, from) => *from == region.raw().1,
+            OutputPiece::Piped(pipe) => pipe.is_empty(),
             OutputPiece::File(_) | OutputPiece::End(_) => false,
         }
     }

@@ -12,7 +12,7 @@ use crate::body::{Body, BodyError};
 use crate::date::DateLine;
 use crate::head::Fields;
 use crate::refusal::{BODY_TOO_LARGE, Refusal};
-use crate::request::{Incoming, IncomingState, Request};
+use crate::request::{BodyPiece, Incoming, IncomingState, Request};
 use crate::response::{Answered, Responder, Response, ResponseHead};
 use crate::thread::ending::LONGER;
 use crate::thread::run::Thread;
@@ -282,7 +282,7 @@ impl<A: Responder + 'static> Thread<A> {
             return;
         }
         if *reading.body_bytes <= exchange.body_limit.get() {
-            return body.push(Bytes::copy_from_slice(bytes));
+            return body.push(BodyPiece::Bytes(Bytes::copy_from_slice(bytes)));
         }
         drop(body);
         self.refuse_body(wire, at);

@@ -1,50 +1,26 @@
 //! Bodies that come out of another socket: moved into a pipe, and from there to the client, inside
 //! the kernel.
-//!
-//! The pipe is empty whenever it is filled: a fill that gives nothing means an empty source.
-//! Pipes are used again. A thread has a limited number of them: the kernel allows one user some
-//! thousand, and makes later ones tiny. Who gets none copies.
 
-use std::cell::{Cell, RefCell};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::rc::Rc;
+use std::os::fd::BorrowedFd;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use rustix::pipe::PipeFlags;
 
 use crate::body::{BodyError, BodyStream, Chunk};
-use crate::limits::{
-    SPLICE_PIPE_BYTES, SPLICE_PIPES_IDLE_MAX, SPLICE_PIPES_MAX, SPLICED_BYTES_MIN,
-};
+use crate::limits::SPLICED_BYTES_MIN;
 use crate::request::Request;
 use crate::response::Responder;
+use crate::splice_pipe::{SplicePipe, SplicePipes};
 use crate::thread::conn::{ConnectionStage, SocketConnection};
 use crate::thread::pipe::Splicing;
 use crate::thread::run::Thread;
 
-/// The pipes of a thread for such bodies.
-#[derive(Default)]
-pub(crate) struct FilledPipes {
-    idle: RefCell<Vec<FilledPipe>>,
-    taken_count: Cell<usize>,
-}
-
-struct FilledPipe {
-    reader: OwnedFd,
-    writer: OwnedFd,
-}
-
 /// A body that fills a pipe of the thread.
 pub(crate) struct FilledBody {
-    /// `None` once it is given back.
-    pipe: Option<FilledPipe>,
-    pipes: Rc<FilledPipes>,
+    pipe: SplicePipe,
     body: Box<dyn BodyStream>,
     /// Bytes that are still to come out of the source.
     left: u64,
-    /// Bytes in the pipe.
-    held: usize,
 }
 
 impl<A: Responder + 'static> Thread<A> {
@@ -58,7 +34,7 @@ impl<A: Responder + 'static> Thread<A> {
     ) {
         let len = body.len().filter(|len| *len > SPLICED_BYTES_MIN);
         let len = len.filter(|_| conn.secure.is_none() && body.may_fill());
-        let taken = len.map(|len| (len, FilledPipes::take(&self.filled_pipes)));
+        let taken = len.map(|len| (len, SplicePipes::take(&self.splice_pipes)));
         let (len, pipe) = match taken {
             Some((len, Some(pipe))) => (len, pipe),
             none => {
@@ -73,11 +49,9 @@ impl<A: Responder + 'static> Thread<A> {
         self.counters.spliced_answers.add(1);
         let first: Bytes = body.begin_filling();
         let filled = FilledBody {
-            pipe: Some(pipe),
-            pipes: Rc::clone(&self.filled_pipes),
+            pipe,
             left: len.saturating_sub(first.len() as u64),
             body,
-            held: 0,
         };
         if !self.queue_chunk(conn, &request, Chunk::Bytes(first)) {
             return self.end_answer(conn, request, None);
@@ -87,37 +61,15 @@ impl<A: Responder + 'static> Thread<A> {
     }
 }
 
-impl FilledPipes {
-    fn take(pipes: &Rc<FilledPipes>) -> Option<FilledPipe> {
-        if pipes.taken_count.get() >= SPLICE_PIPES_MAX {
-            return None;
-        }
-        let idle = pipes.idle.borrow_mut().pop();
-        let pipe = idle.or_else(FilledPipe::new)?;
-        pipes.taken_count.set(pipes.taken_count.get() + 1);
-        Some(pipe)
-    }
-}
-
-impl FilledPipe {
-    /// `None` where the system has none of a size that is worth it.
-    fn new() -> Option<FilledPipe> {
-        let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
-        let (reader, writer) = rustix::pipe::pipe_with(flags).ok()?;
-        let size = rustix::pipe::fcntl_getpipe_size(&reader).ok()?;
-        (size >= SPLICE_PIPE_BYTES).then_some(FilledPipe { reader, writer })
-    }
-}
-
 impl FilledBody {
     /// The pipe's reading end.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.pipe.as_ref().map(|pipe| pipe.reader.as_fd())
+        self.pipe.reader()
     }
 
     /// So many bytes were taken out of the pipe.
     pub(crate) fn took(&mut self, bytes: usize) {
-        self.held = self.held.saturating_sub(bytes);
+        self.pipe.took(bytes);
     }
 
     /// Moves at most so many bytes into the pipe, which is empty; none at the end.
@@ -127,28 +79,14 @@ impl FilledBody {
         max: usize,
     ) -> Poll<Result<usize, BodyError>> {
         let room = self.left.min(max as u64) as usize;
-        let Some(pipe) = self.pipe.as_ref().filter(|_| room > 0) else {
+        let Some(writer) = self.pipe.writer().filter(|_| room > 0) else {
             return Poll::Ready(Ok(0));
         };
-        debug_assert_eq!(self.held, 0, "what is in the pipe leaves first");
-        let filled = self.body.poll_fill(cx, pipe.writer.as_fd(), room);
+        let filled = self.body.poll_fill(cx, writer, room);
         if let Poll::Ready(Ok(count)) = filled {
-            self.held += count;
+            self.pipe.filled(count);
             self.left -= count as u64;
         }
         filled
-    }
-}
-
-impl Drop for FilledBody {
-    fn drop(&mut self) {
-        let pipes = &self.pipes;
-        pipes.taken_count.set(pipes.taken_count.get() - 1);
-        let mut idle = pipes.idle.borrow_mut();
-        // One that holds bytes nobody will take is closed.
-        let pipe = self.pipe.take().filter(|_| self.held == 0);
-        if idle.len() < SPLICE_PIPES_IDLE_MAX {
-            idle.extend(pipe);
-        }
     }
 }

@@ -8,10 +8,11 @@ use rustix::io::Errno;
 use rustix::net::Shutdown;
 
 use crate::body::{BodyError, Chunk};
-use crate::limits::OUT_WINDOW_BYTES;
+use crate::limits::{OUT_WINDOW_BYTES, SPLICE_PIPE_BYTES};
 use crate::request::Request;
 use crate::response::Responder;
-use crate::thread::conn::{ConnectionStage, OutputEnd, SocketConnection};
+use crate::splice_pipe::SplicePipes;
+use crate::thread::conn::{ConnectionStage, OutputEnd, OutputPiece, SocketConnection};
 use crate::thread::drive::DriveOutcome;
 use crate::thread::pump::Pumped;
 use crate::thread::run::Thread;
@@ -32,6 +33,9 @@ impl<A: Responder + 'static> Thread<A> {
         }
         let mut cx = Context::from_waker(&waker);
         while conn.out.held_bytes + self.output.len() < OUT_WINDOW_BYTES {
+            if let Some(outcome) = self.pull_into_pipe(conn, &request, &mut cx) {
+                return outcome;
+            }
             let ConnectionStage::Stream(body) = &mut conn.stage else {
                 return DriveOutcome::Again;
             };
@@ -70,6 +74,45 @@ impl<A: Responder + 'static> Thread<A> {
             }
         }
         DriveOutcome::Again
+    }
+
+    /// Moves what comes next of a tunnel into a pipe. `None` where it is to come as a chunk.
+    fn pull_into_pipe(
+        &mut self,
+        conn: &mut SocketConnection,
+        request: &Request,
+        cx: &mut Context<'_>,
+    ) -> Option<DriveOutcome> {
+        let ConnectionStage::Stream(body) = &mut conn.stage else {
+            return None;
+        };
+        if conn.secure.is_some() || !body.fills_next() {
+            return None;
+        }
+        let Some(mut pipe) = SplicePipes::take(&self.splice_pipes) else {
+            self.note_lack_of_pipes(request);
+            return None;
+        };
+        match body.poll_fill(cx, pipe.writer()?, SPLICE_PIPE_BYTES) {
+            Poll::Ready(Ok(0)) => None,
+            Poll::Ready(Ok(count)) => {
+                pipe.filled(count);
+                request.record_mut().body_bytes_out += count as u64;
+                self.note_piped(request);
+                conn.out.push(OutputPiece::Piped(pipe));
+                Some(DriveOutcome::Again)
+            }
+            Poll::Ready(Err(error)) => {
+                let (fault, reason) = fault_of(error);
+                self.break_answer(conn, request, fault, reason);
+                Some(DriveOutcome::Again)
+            }
+            Poll::Pending => {
+                // Who waits holds none.
+                drop(pipe);
+                Some(self.pump_beside(conn))
+            }
+        }
     }
 
     /// The request's body may still be coming in while the answer's goes out.

@@ -3,14 +3,16 @@
 
 use bytes::Bytes;
 use hob_trace::Fault;
+use rustix::io::Errno;
 
 use crate::body::BodyError;
 use crate::h1::Http1Event;
 use crate::head::RequestHead;
 use crate::limits::{BODY_WINDOW_BYTES, READ_BYTES_PER_TURN};
 use crate::refusal::Refusal;
-use crate::request::Request;
+use crate::request::{BodyPiece, Request};
 use crate::response::Responder;
+use crate::splice_pipe::{SplicePipe, SplicePipes};
 use crate::thread::conn::SocketConnection;
 use crate::thread::receive::SocketReadOutcome;
 use crate::thread::run::Thread;
@@ -51,10 +53,7 @@ impl<A: Responder + 'static> Thread<A> {
         let mut gave = Pumped::Nothing;
         let mut turn_bytes = 0;
         while conn.core.body_is_open() {
-            let room = {
-                let body = request.exchange.body.borrow();
-                BODY_WINDOW_BYTES.saturating_sub(body.held_bytes) * usize::from(body.is_wanted)
-            };
+            let room = request.exchange.body.borrow().room();
             if room == 0 {
                 conn.core.pause_body();
                 break;
@@ -80,11 +79,8 @@ impl<A: Responder + 'static> Thread<A> {
                 conn.core.wait_for_body(self.turn.now_ms);
                 break;
             }
-            match self.receive(conn, room.max(READ_BYTES_MIN)) {
-                SocketReadOutcome::Bytes(count) => {
-                    turn_bytes += count;
-                    self.feed_input(conn, &request, count, &mut gave);
-                }
+            match self.receive_body(conn, &request, room.max(READ_BYTES_MIN), &mut gave) {
+                SocketReadOutcome::Bytes(count) => turn_bytes += count,
                 SocketReadOutcome::Nothing => {}
                 SocketReadOutcome::Eof => {
                     end_early(conn, &request);
@@ -94,6 +90,95 @@ impl<A: Responder + 'static> Thread<A> {
             }
         }
         gave
+    }
+
+    /// Takes bytes of the body from the socket to where the handler finds them.
+    fn receive_body(
+        &mut self,
+        conn: &mut SocketConnection,
+        request: &Request,
+        room: usize,
+        gave: &mut Pumped,
+    ) -> SocketReadOutcome {
+        if let Some(pipe) = self.pipe_for_body(conn, request) {
+            return self.fill_pipe(conn, request, (pipe, room), gave);
+        }
+        let received = self.receive(conn, room);
+        if let SocketReadOutcome::Bytes(count) = received {
+            self.feed_input(conn, request, count, gave);
+        }
+        received
+    }
+
+    /// A pipe for what comes next of a body, where it may come in one.
+    fn pipe_for_body(&self, conn: &SocketConnection, request: &Request) -> Option<SplicePipe> {
+        let body = request.exchange.body.borrow();
+        let is_clear = conn.secure.is_none() && conn.carry.is_empty();
+        if !body.may_pipe || !is_clear || conn.core.left_unseen().is_none() || request.is_traced() {
+            return None;
+        }
+        drop(body);
+        let pipe = SplicePipes::take(&self.splice_pipes);
+        if pipe.is_none() {
+            self.note_lack_of_pipes(request);
+        }
+        pipe
+    }
+
+    /// Counts once that something of it is copied that could go by a pipe.
+    pub(super) fn note_lack_of_pipes(&self, request: &Request) {
+        let mut body = request.exchange.body.borrow_mut();
+        if !std::mem::replace(&mut body.counted.has_lacked, true) {
+            self.counters.limit_splice_pipes.add(1);
+        }
+    }
+
+    /// Counts once that something of it goes by a pipe.
+    pub(super) fn note_piped(&self, request: &Request) {
+        let mut body = request.exchange.body.borrow_mut();
+        if std::mem::replace(&mut body.counted.has_come, true) {
+            return;
+        }
+        match body.is_tunnel {
+            true => self.counters.spliced_tunnels.add(1),
+            false => self.counters.spliced_requests.add(1),
+        }
+    }
+
+    /// Moves bytes of a body, and nothing behind it, into a pipe for the handler.
+    fn fill_pipe(
+        &mut self,
+        conn: &mut SocketConnection,
+        request: &Request,
+        (mut pipe, room): (SplicePipe, usize),
+        gave: &mut Pumped,
+    ) -> SocketReadOutcome {
+        let left = conn.core.left_unseen().unwrap_or_default();
+        let max = usize::try_from(left).map_or(room, |left| left.min(room));
+        match pipe.fill_from(&conn.socket, max) {
+            Ok(0) => {
+                conn.is_half_closed = true;
+                conn.is_readable = false;
+                SocketReadOutcome::Eof
+            }
+            Ok(count) => {
+                conn.core.took_unseen(count, self.turn.now_ms);
+                request.record_mut().bytes_in += count as u64;
+                self.note_piped(request);
+                let piece = BodyPiece::Piped(pipe);
+                request.exchange.body.borrow_mut().push(piece);
+                *gave = Pumped::Something;
+                // Whether that was the end.
+                self.feed(conn, request, &[], gave);
+                SocketReadOutcome::Bytes(count)
+            }
+            Err(Errno::AGAIN) => {
+                conn.is_readable = false;
+                SocketReadOutcome::Nothing
+            }
+            Err(Errno::INTR) => SocketReadOutcome::Nothing,
+            Err(_) => SocketReadOutcome::Broken,
+        }
     }
 
     /// Feeds the first `count` bytes of `input`, after what was left over before.
@@ -138,7 +223,8 @@ impl<A: Responder + 'static> Thread<A> {
                 Http1Event::Data(len) => {
                     // The one copy of a request body: out of the thread's buffer, to live as long
                     // as needed.
-                    body.push(Bytes::copy_from_slice(&input[used - len..used]));
+                    let bytes = Bytes::copy_from_slice(&input[used - len..used]);
+                    body.push(BodyPiece::Bytes(bytes));
                     request.record_mut().bytes_in += count as u64;
                     *gave = Pumped::Something;
                     if body.held_bytes >= BODY_WINDOW_BYTES {

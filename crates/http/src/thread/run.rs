@@ -22,6 +22,7 @@ use crate::reactor::wake::{Here, KeyWaker};
 use crate::reactor::{REACTOR, Reactor};
 use crate::request::Request;
 use crate::response::Responder;
+use crate::splice_pipe::SplicePipes;
 use crate::thread::accept::{Accepting, Listening};
 use crate::thread::bulk::Bulk;
 use crate::thread::clock::{LoopTurn, Timer};
@@ -29,7 +30,6 @@ use crate::thread::conn::{CountedLimits, SocketConnection};
 use crate::thread::drain::Draining;
 use crate::thread::drive::Fate;
 use crate::thread::ending::Why;
-use crate::thread::filled::FilledPipes;
 use crate::thread::give_way::GiveWay;
 use crate::thread::h3::{QUIC, Quic};
 use crate::thread::seal::Batch;
@@ -77,8 +77,8 @@ pub struct Thread<A: Responder> {
     pub(crate) bulk: Bulk,
     /// Each pipe that was made larger holds a count of it.
     pub(crate) large_pipes: Rc<()>,
-    /// Pipes for bodies that come out of other sockets.
-    pub(crate) filled_pipes: Rc<FilledPipes>,
+    /// Pipes for bytes that go from one socket to another.
+    pub(crate) splice_pipes: Rc<SplicePipes>,
     /// When this turn began: all that happens in it happens then.
     pub(crate) turn: LoopTurn,
     /// Set once the thread takes no further connections and ends with its last.
@@ -123,7 +123,7 @@ impl<A: Responder + 'static> Thread<A> {
             EventData::new_u64(TIMER),
             EventFlags::IN,
         )?;
-        let reactor = Reactor::new(&epoll, mailbox.clone());
+        let reactor = Reactor::new(&epoll, mailbox.clone(), crew.files_beside.clone());
         let home = ConnectionHome {
             generation: crew.generation.load(Ordering::Relaxed),
             // Those beyond have no sockets for QUIC.
@@ -149,7 +149,7 @@ impl<A: Responder + 'static> Thread<A> {
             reactor,
             bulk: Bulk::default(),
             large_pipes: Rc::default(),
-            filled_pipes: Rc::default(),
+            splice_pipes: SplicePipes::new(crew.files_beside.clone()),
             turn: LoopTurn::default(),
             draining: None,
             give_way: GiveWay::default(),

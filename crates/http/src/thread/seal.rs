@@ -336,7 +336,8 @@ fn gather(
                 Err(_) if filled > 0 => break,
                 Err(stop) => return Err(stop),
             },
-            Some(OutputPiece::End(_)) | None => break,
+            // No pipe stands before what is to be sealed.
+            Some(OutputPiece::Piped(_) | OutputPiece::End(_)) | None => break,
         };
         out.consume(taken);
         filled += taken;

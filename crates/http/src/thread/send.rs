@@ -167,7 +167,7 @@ impl<A: Responder + 'static> Thread<A> {
                 OutputPiece::Shared(bytes) => gathered.push(&bytes[..bytes.len().min(room)]),
                 // Whole: it is given back once all of it has left.
                 OutputPiece::Region(region, from) => gathered.push_region(region.as_ref(), *from),
-                OutputPiece::File(_) | OutputPiece::End(_) => break,
+                OutputPiece::File(_) | OutputPiece::Piped(_) | OutputPiece::End(_) => break,
             }
             next.next();
         }
@@ -190,6 +190,9 @@ impl<A: Responder + 'static> Thread<A> {
         }
         match conn.out.pieces.front_mut() {
             Some(OutputPiece::File(_)) => self.send_file(conn, budget),
+            Some(OutputPiece::Piped(pipe)) if !pipe.is_empty() => {
+                Ok(SocketSendOutcome::Bytes(pipe.drain_into(&conn.socket)?))
+            }
             Some(piece) if piece.is_spent() => {
                 conn.out.pop();
                 Ok(SocketSendOutcome::Bytes(0))

@@ -12,6 +12,7 @@ use rustix::event::EventfdFlags;
 
 use crate::acme::Challenges;
 use crate::h3::ResetSecret;
+use crate::reactor::FilesBeside;
 use crate::reactor::wake::Bell;
 use crate::thread::accept::Accepted;
 use crate::thread::h3::Forwarded;
@@ -23,6 +24,8 @@ pub struct Crew {
     mailboxes: Vec<Arc<ThreadMailbox>>,
     /// Connections that count towards the limits.
     pub(crate) open: AtomicUsize,
+    /// Open files that those need besides.
+    pub(crate) files_beside: FilesBeside,
     /// Connections that do not count towards the limits.
     pub(crate) open_aside: AtomicUsize,
     /// The same of clients over TCP.
@@ -100,6 +103,7 @@ impl Crew {
                 .map(|_| mailbox())
                 .collect::<std::io::Result<_>>()?,
             open: AtomicUsize::new(0),
+            files_beside: FilesBeside::default(),
             open_aside: AtomicUsize::new(0),
             open_aside_tcp: AtomicUsize::new(0),
             handshakes: AtomicUsize::new(0),

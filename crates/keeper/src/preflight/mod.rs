@@ -18,7 +18,7 @@ mod told;
 pub(crate) use addresses::not_opened;
 pub(crate) use look::load_for_start;
 pub use look::{Accounts, Extent, RunningAddresses, load};
-pub use places::connections_possible;
+pub use places::{connection_files, connections_possible};
 pub use programs::{MachineWants, ProgramCheck};
 pub use sight::Want;
 pub use told::PreflightReport;

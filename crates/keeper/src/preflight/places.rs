@@ -134,12 +134,19 @@ fn control_fault(folder: &Path) -> Option<String> {
     }
 }
 
-/// How many connections may be open, and why it is fewer than the config says, if it is. Half of
-/// the open files a process may have are theirs; the cache has a quarter, and the rest is for
-/// programs, logs and what else there is.
+/// How many open files connections may have, those to servers elsewhere too: half of what a process
+/// may have. The cache has a quarter, and the rest is for programs, logs and what else there is.
+pub fn connection_files() -> usize {
+    usize::try_from(open_files_max() / 2).unwrap_or(usize::MAX)
+}
+
+fn open_files_max() -> u64 {
+    getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX)
+}
+
+/// How many connections may be open, and why it is fewer than the config says, if it is.
 pub fn connections_possible(limits: &LimitSettings) -> (usize, Option<String>) {
-    let open_files = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
-    let possible = usize::try_from(open_files / 2).unwrap_or(usize::MAX);
+    let (possible, open_files) = (connection_files(), open_files_max());
     let wanted = limits.connections;
     let warning = (wanted > possible).then(|| {
         format!(

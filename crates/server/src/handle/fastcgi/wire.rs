@@ -85,6 +85,7 @@ impl ProgramProtocol for FastCgiProtocol {
 
     fn framing(&self) -> BodyFraming {
         BodyFraming {
+            is_plain: false,
             piece: push_body,
             end: push_body_end,
         }

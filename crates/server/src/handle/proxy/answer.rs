@@ -382,6 +382,7 @@ impl AskedServer<'_> {
 /// How the body is sent, and what of that is told in the head.
 fn framing(request: &Request, body: &ProgramRequestBody) -> (SentBody, BodyFraming) {
     const CHUNKED: BodyFraming = BodyFraming {
+        is_plain: false,
         piece: push_chunk,
         end: |out| out.extend_from_slice(b"0\r\n\r\n"),
     };

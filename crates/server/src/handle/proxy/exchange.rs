@@ -210,7 +210,12 @@ impl ProxyExchange {
         }
     }
 
-    /// Moves bytes of the body into an empty pipe, at least one.
+    /// Whether what comes next of a tunnel can be.
+    pub(super) fn fills_next(&self) -> bool {
+        matches!(&self.over, ExchangeOver::Http1(http1) if http1.fills_next())
+    }
+
+    /// Moves bytes of the body into an empty pipe, at least one; of a tunnel, none at its end.
     pub(super) fn poll_fill(
         &mut self,
         cx: &mut Context<'_>,

@@ -104,20 +104,30 @@ impl Http1Exchange {
 
     /// Whether what is left of the body can be moved into pipes.
     pub(super) fn may_fill(&self) -> bool {
-        let is_clear = |link: &Link| link.stream.fills_pipes();
+        let has_pipes = |link: &Link| link.stream.has_pipes();
         self.unread.is_empty()
             && self.reader.left().is_some()
-            && self.link.as_ref().is_some_and(is_clear)
+            && self.link.as_ref().is_some_and(has_pipes)
     }
 
-    /// Moves bytes of the body into an empty pipe, at least one.
+    /// Whether what comes next of a tunnel can be.
+    pub(super) fn fills_next(&self) -> bool {
+        let has_pipes = |link: &Link| link.stream.has_pipes();
+        self.unread.is_empty()
+            && self.reader.is_tunnel()
+            && self.link.as_ref().is_some_and(has_pipes)
+    }
+
+    /// Moves bytes of the body into an empty pipe, at least one; of a tunnel, none at its end.
     pub(super) fn poll_fill(
         &mut self,
         awaited: &mut AwaitedAnswer,
         cx: &mut Context<'_>,
         (pipe, max): (BorrowedFd<'_>, usize),
     ) -> Poll<Result<usize, ProxyFailure>> {
-        let (Some(link), Some(left)) = (&mut self.link, self.reader.left()) else {
+        let is_tunnel = self.reader.is_tunnel();
+        let left = self.reader.left().or(is_tunnel.then_some(usize::MAX));
+        let (Some(link), Some(left)) = (&mut self.link, left) else {
             return Poll::Ready(Err(UpstreamFailure::Closed.into()));
         };
         // What follows the body stays where it is.
@@ -125,6 +135,8 @@ impl Http1Exchange {
             return awaited.poll_limits(cx);
         };
         let count = match moved {
+            // The end is read once more.
+            Ok(0) if is_tunnel => return Poll::Ready(Ok(0)),
             Ok(0) => return Poll::Ready(Err(UpstreamFailure::Closed.into())),
             Ok(count) => count,
             Err(error) => {

@@ -2,18 +2,20 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use hob_http::reactor::Timer;
-use hob_http::{Body, BodyError, BodyStream, Bytes, Chunk, Request, Response};
+use hob_http::{Body, BodyError, BodyPiece, BodyStream, Bytes, Chunk, Request, Response};
 use hob_trace::Fault;
 
 use crate::handle::plain;
 use crate::handle::proxy::exchange::{AnswerPart, ProxyExchange};
 use crate::handle::proxy::fail::{self, ProxyFailure};
+use crate::handle::proxy::limits::{TUNNEL_LITTLE_BYTES, TUNNEL_MUCH_BYTES};
 use crate::handle::proxy::wire::AnswerHead;
 use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::http2::Http2Stream;
@@ -28,6 +30,8 @@ struct Tunnel {
     /// What goes the other way does so by itself once the client may send.
     is_begun: bool,
     rest: Bytes,
+    /// Much came at once: what comes next goes by a pipe, where it can.
+    is_busy: bool,
     /// The other server has ended its direction.
     is_half: bool,
     client_end: Rc<ClientEnd>,
@@ -48,17 +52,29 @@ pub(super) enum TunnelEnd {
 
 impl TunnelEnd {
     /// Writes all of it, as fast as the other side takes it. An error where that takes no more.
-    async fn write(&self, mut piece: Bytes) -> Result<(), ()> {
-        match self {
-            TunnelEnd::Http1(stream) => {
+    async fn write(&self, piece: BodyPiece) -> Result<(), ()> {
+        match (self, piece) {
+            (TunnelEnd::Http1(stream), BodyPiece::Piped(mut pipe)) => {
+                let drained = poll_fn(|cx| stream.poll_drain(cx, &mut pipe));
+                drained.await.map_err(drop)
+            }
+            (TunnelEnd::Http1(stream), BodyPiece::Bytes(mut piece)) => {
                 while !piece.is_empty() {
                     let written = poll_fn(|cx| stream.poll_write(cx, &piece)).await;
                     drop(piece.split_to(written.map_err(drop)?));
                 }
                 Ok(())
             }
-            TunnelEnd::Http2(stream) => stream.send(piece, false).await.map_err(drop),
+            (TunnelEnd::Http2(stream), piece) => {
+                let piece = piece.into_bytes().map_err(drop)?;
+                stream.send(piece, false).await.map_err(drop)
+            }
         }
+    }
+
+    /// What is in a pipe can be moved there.
+    fn takes_pipes(&self) -> bool {
+        matches!(self, TunnelEnd::Http1(stream) if stream.has_pipes())
     }
 
     /// The client has ended its direction.
@@ -135,6 +151,7 @@ pub(super) fn open(
         idle_max,
         is_begun: false,
         rest: Bytes::new(),
+        is_busy: false,
         is_half: false,
         client_end: Rc::default(),
     };
@@ -161,11 +178,11 @@ impl Tunnel {
         }
     }
 
-    fn poll_idle(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, BodyError>>> {
+    fn poll_idle(&self, cx: &mut Context<'_>) -> Poll<BodyError> {
         const IDLE: &str = "limits: proxy.timeout.tunnel: nothing went either way";
         self.idle.poll_elapsed(cx).map(|()| {
             self.exchange.count_idle();
-            Some(Err(BodyError::Source(Fault::Upstream, IDLE)))
+            BodyError::Source(Fault::Upstream, IDLE)
         })
     }
 }
@@ -206,12 +223,17 @@ fn websocket_accept(key: &[u8]) -> Vec<u8> {
 
 /// What the client sends, as fast as the other side takes it.
 async fn send(request: &Request, other: &TunnelEnd, (idle, idle_max): (&Timer, Duration)) {
-    while let Some(piece) = request.next_body().await {
+    while let Some(piece) = request.next_body_piece().await {
         let Ok(piece) = piece else {
             other.hang_up();
             return;
         };
         set(idle, idle_max);
+        let is_busy = match &piece {
+            BodyPiece::Bytes(bytes) => bytes.len() >= TUNNEL_MUCH_BYTES,
+            BodyPiece::Piped(pipe) => pipe.len() >= TUNNEL_LITTLE_BYTES,
+        };
+        request.take_body_in_pipes(is_busy && other.takes_pipes());
         // It reads no more; what it still has to say comes.
         if other.write(piece).await.is_err() {
             return;
@@ -237,11 +259,12 @@ impl BodyStream for Tunnel {
             }
             if self.is_half {
                 self.client_end.waker.replace(Some(cx.waker().clone()));
-                return self.poll_idle(cx);
+                return self.poll_idle(cx).map(|error| Some(Err(error)));
             }
             match self.exchange.poll_more(cx) {
                 Poll::Ready(Ok(AnswerPart::Body(bytes))) => {
                     set(&self.idle, self.idle_max);
+                    self.is_busy = bytes.len() >= TUNNEL_MUCH_BYTES;
                     self.rest = bytes;
                 }
                 Poll::Ready(Ok(AnswerPart::End | AnswerPart::Head(_))) => {
@@ -252,8 +275,31 @@ impl BodyStream for Tunnel {
                     let error = fail::broken(&self.exchange, &failure);
                     return Poll::Ready(Some(Err(error)));
                 }
-                Poll::Pending => return self.poll_idle(cx),
+                Poll::Pending => return self.poll_idle(cx).map(|error| Some(Err(error))),
             }
+        }
+    }
+
+    fn fills_next(&self) -> bool {
+        self.is_busy && self.rest.is_empty() && !self.is_half && self.exchange.fills_next()
+    }
+
+    fn poll_fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        pipe: BorrowedFd<'_>,
+        max: usize,
+    ) -> Poll<Result<usize, BodyError>> {
+        match self.exchange.poll_fill(cx, (pipe, max)) {
+            Poll::Ready(Ok(count)) => {
+                self.is_busy = count >= TUNNEL_LITTLE_BYTES;
+                if count > 0 {
+                    set(&self.idle, self.idle_max);
+                }
+                Poll::Ready(Ok(count))
+            }
+            Poll::Ready(Err(failure)) => Poll::Ready(Err(fail::broken(&self.exchange, &failure))),
+            Poll::Pending => self.poll_idle(cx).map(Err),
         }
     }
 }

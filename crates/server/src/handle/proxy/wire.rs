@@ -122,6 +122,11 @@ impl AnswerReader {
         }
     }
 
+    /// Raw bytes come, up to the end.
+    pub fn is_tunnel(&self) -> bool {
+        self.state == State::Tunnel
+    }
+
     /// So many bytes came of it. Returns how many of them are its own.
     pub fn take_body(&mut self, came: u64) -> usize {
         let State::Sized(left) = self.state else {

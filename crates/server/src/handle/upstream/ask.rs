@@ -17,7 +17,8 @@ use crate::handle::script::gate::Permit;
 use crate::handle::upstream::config::{RetryCause, RetryRules};
 use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::link::{Connection, MemberLink, may_be_twice};
-use crate::handle::upstream::members::{Member, MemberUse, MemberWish, NobodyFree, Upstream};
+use crate::handle::upstream::member::Member;
+use crate::handle::upstream::members::{MemberUse, MemberWish, NobodyFree, Upstream};
 
 /// One protocol in which members are asked.
 pub(crate) trait AsksMember {

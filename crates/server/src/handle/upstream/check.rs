@@ -15,7 +15,8 @@ use crate::cache::disk_threads::DiskThreads;
 use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::config::CheckSettings;
 use crate::handle::upstream::connect::{self, ConnectError};
-use crate::handle::upstream::members::{Member, Upstream};
+use crate::handle::upstream::member::Member;
+use crate::handle::upstream::members::Upstream;
 use crate::handle::upstream::proxy_protocol;
 use crate::handle::upstream::stream::MemberStream;
 

@@ -18,7 +18,7 @@ use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::balance::{Balance, HashKey};
 use crate::handle::upstream::kept::KeepLimits;
 use crate::handle::upstream::keys::{FAIL_TABLE, KEEP_KEYS, QUEUE_TABLE, RETRY_TABLE, TLS_TABLE};
-use crate::handle::upstream::members::FailureLimits;
+use crate::handle::upstream::member::FailureLimits;
 use crate::handle::upstream::proxy_protocol;
 use crate::handle::upstream::run::keys::RUN;
 

@@ -18,7 +18,7 @@ use rustix::net::{
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::upstream::address::MemberAddress;
-use crate::handle::upstream::members::Member;
+use crate::handle::upstream::member::Member;
 use crate::handle::upstream::stream::MemberStream;
 
 /// Between two tries where a socket of this machine has no room for one more that waits.
@@ -121,7 +121,7 @@ async fn to_address(
             }
         };
         match begun {
-            Ok(()) => return Ok(reactor.watch(socket)?),
+            Ok(()) => return Ok(reactor.watch(socket)?.count()),
             Err(Errno::INPROGRESS) => return await_connection(socket, reactor, limit).await,
             // As many wait there as may; nobody tells when one more may.
             Err(Errno::AGAIN) => {
@@ -156,7 +156,7 @@ async fn await_connection(
     reactor: &Reactor,
     limit: &Timer,
 ) -> Result<Watched, ConnectError> {
-    let socket = reactor.watch(socket)?;
+    let socket = reactor.watch(socket)?.count();
     loop {
         // Room to write is what the kernel tells of a connection that is there, or failed.
         socket.clear_writable();

@@ -13,7 +13,7 @@ use hob_http::tls::peer::PeerTerms;
 use hob_trace::Mutex;
 use hob_trace::metric::ThreadCounters;
 
-use crate::handle::upstream::members::Member;
+use crate::handle::upstream::member::Member;
 use crate::handle::upstream::run::socket::RunSeat;
 use crate::handle::upstream::stream::{MemberStream, RestingStream};
 

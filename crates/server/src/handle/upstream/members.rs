@@ -1,7 +1,5 @@
-//! The members of an upstream: who is asked next, and who is left out, because it failed, because
-//! a check says so, or because an operator wants it. All threads see the same.
+//! The members of an upstream: who of them is asked next. All threads see the same.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::Waker;
@@ -14,11 +12,8 @@ use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::balance::{self, Balance, Candidate};
 use crate::handle::upstream::check::{self, CheckMeans, CheckProtocol};
 use crate::handle::upstream::config::{MemberSettings, UpstreamSettings};
-use crate::handle::upstream::kept::KeptConnections;
-use crate::handle::upstream::latency::Latency;
-use crate::handle::upstream::names::ServerName;
+use crate::handle::upstream::member::{Member, MemberStanding};
 use crate::handle::upstream::roster::{BACKUP_RANK, ConfiguredMember, ListedMember, Roster};
-use crate::handle::upstream::run::socket::RunSeat;
 use crate::handle::upstream::run::told::RunReport;
 use crate::handle::upstream::services::{self, Service};
 use crate::handle::upstream::terms::UpstreamTerms;
@@ -49,75 +44,8 @@ pub struct Upstream {
     in_force: Arc<AtomicUsize>,
 }
 
-/// One of its members. It outlives the upstream where another one has the same member.
-#[derive(Debug)]
-pub(crate) struct Member {
-    pub(crate) address: MemberAddress,
-    /// What is to be looked up, where the address is a name.
-    pub(crate) name: Option<Arc<ServerName>>,
-    /// The address, for people.
-    pub(crate) text: Arc<str>,
-    /// Connections that rest.
-    pub(crate) kept: Arc<KeptConnections>,
-    /// Requests it has.
-    load: AtomicUsize,
-    /// Answers it has begun, and how often it failed.
-    answers: AtomicU64,
-    failed: AtomicU64,
-    latency: Latency,
-    /// 0 while it is asked; else when it may be tried again, in milliseconds of loop time.
-    out_until_ms: AtomicU64,
-    failures: Mutex<FailureCount>,
-    /// Since when it is asked again, or is there at all, in milliseconds of loop time; 0 is since
-    /// long ago.
-    in_since_ms: AtomicU64,
-    /// An operator wants it to have no new requests.
-    is_draining: AtomicBool,
-    pub(crate) checked: CheckedHealth,
-    /// Until when it is taken for one that speaks HTTP/1.1 alone, in milliseconds of loop time.
-    pub(crate) http1_until_ms: AtomicU64,
-}
-
-/// What checks found.
-#[derive(Debug, Default)]
-pub(crate) struct CheckedHealth {
-    /// It is left out for that.
-    is_out: AtomicBool,
-    /// How many in a row say otherwise than what holds.
-    against: AtomicUsize,
-    /// Why the last one failed; empty where it did not.
-    why: Mutex<String>,
-}
-
-/// When a member is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FailureLimits {
-    /// After so many failures; 0 is never.
-    pub count: u32,
-    /// Within so long, in milliseconds.
-    pub window_ms: u64,
-    /// For so long at first, in milliseconds; each failed trial doubles it.
-    pub pause_ms: u64,
-}
-
-/// Longest time a member is left out between two trials, in milliseconds.
-const PAUSE_MAX_MS: u64 = 60_000;
-/// How long a trial has before another request may be one, in milliseconds.
-const TRIAL_MS: u64 = 10_000;
 /// Most retries that can be saved up, in hundredths.
 const BUDGET_MAX: u64 = 1_000;
-/// Who begins slowly has this part of its requests at first, in thousandths.
-const SLOW_PART_MIN: u64 = 100;
-
-#[derive(Debug, Default)]
-struct FailureCount {
-    count: u32,
-    /// When the first of them was.
-    since_ms: u64,
-    /// How long it was last left out.
-    pause_ms: u64,
-}
-
 /// Whom a request would like to have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MemberWish<'a> {
@@ -138,17 +66,6 @@ pub(crate) enum NobodyFree {
     Full,
 }
 
-/// Whether a member is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MemberStanding {
-    In,
-    /// It is left out after failures, until then, in milliseconds of loop time.
-    Failed(u64),
-    /// Checks say that it is ill.
-    Ill,
-    Draining,
-}
-
 /// A request on its way to a member, which has it until this is dropped.
 #[derive(Debug)]
 pub(crate) struct MemberUse {
@@ -160,7 +77,7 @@ pub(crate) struct MemberUse {
 
 impl Drop for MemberUse {
     fn drop(&mut self) {
-        self.member().load.fetch_sub(1, Ordering::Relaxed);
+        self.member.end_use();
         if self.upstream.settings.members[self.configured].connections > 0 {
             self.upstream.wake_waiting();
         }
@@ -193,40 +110,14 @@ impl MemberUse {
 
     /// It has begun to answer, after so long.
     pub(crate) fn answered(&self, after_us: u64, now_ms: u64) {
-        let member = self.member();
-        member.answers.fetch_add(1, Ordering::Relaxed);
-        member.latency.see(after_us, now_ms);
-        if member.out_until_ms.load(Ordering::Relaxed) != 0 {
-            *member.failures.lock() = FailureCount::default();
-            member.in_since_ms.store(now_ms, Ordering::Relaxed);
-            member.out_until_ms.store(0, Ordering::Relaxed);
-        }
+        self.member.answered(after_us, now_ms);
     }
 
     /// It has failed. True when that leaves it out.
     pub(crate) fn failed(&self, now_ms: u64) -> bool {
-        self.member().failed.fetch_add(1, Ordering::Relaxed);
-        let limits = self.upstream.settings.fail;
-        if limits.count == 0 || self.upstream.len() == 1 {
-            return false;
-        }
-        let member = self.member();
-        let mut failures = member.failures.lock();
-        let is_out = member.out_until_ms.load(Ordering::Relaxed) != 0;
-        if failures.count == 0 || now_ms >= failures.since_ms + limits.window_ms {
-            (failures.count, failures.since_ms) = (0, now_ms);
-        }
-        failures.count += 1;
-        if !is_out && failures.count < limits.count {
-            return false;
-        }
-        failures.pause_ms = match is_out {
-            true => (failures.pause_ms * 2).min(PAUSE_MAX_MS),
-            false => limits.pause_ms,
-        };
-        let until = (now_ms + failures.pause_ms).max(1);
-        member.out_until_ms.store(until, Ordering::Relaxed);
-        !is_out
+        let limits = Some(self.upstream.settings.fail);
+        let limits = limits.filter(|limits| limits.count > 0 && self.upstream.len() > 1);
+        self.member.failed(limits, now_ms)
     }
 }
 
@@ -400,7 +291,7 @@ impl Upstream {
         if self.settings.check.is_none() {
             for one in &self.roster.load().all {
                 // Nobody would find it well again.
-                one.member.checked.is_out.store(false, Ordering::Relaxed);
+                one.member.forget_checks();
             }
         }
         self.settings.check.is_some() || self.services().next().is_some()
@@ -434,9 +325,7 @@ impl Upstream {
         let Some(member) = members.find(|member| &*member.text == address) else {
             return false;
         };
-        if member.is_draining.swap(is_draining, Ordering::Relaxed) && !is_draining {
-            member.in_since_ms.store(now_ms, Ordering::Relaxed);
-        }
+        member.set_draining(is_draining, now_ms);
         self.wake_waiting();
         true
     }
@@ -452,7 +341,7 @@ impl Upstream {
         let ListedMember {
             member, configured, ..
         } = &roster.all[place];
-        member.load.fetch_add(1, Ordering::Relaxed);
+        member.begin_use();
         Ok(MemberUse {
             upstream: Arc::clone(self),
             member: Arc::clone(member),
@@ -560,7 +449,7 @@ impl Upstream {
         let candidate = |place: &usize| Candidate {
             index: *place,
             weight: u64::from(roster.all[*place].weight),
-            load: member(*place).load.load(Ordering::Relaxed) as u64,
+            load: member(*place).load() as u64,
         };
         if let (Balance::Hash(_), Some(key)) = (&self.settings.balance, wish.key) {
             let all = of.iter().map(candidate).collect::<Vec<_>>();
@@ -581,7 +470,7 @@ impl Upstream {
                 // now counts by its root: a member with many workers has many under way and is
                 // as fast.
                 balance::better_of_two(&all, |one| {
-                    let latency_us = member(one.index).latency.now(now_ms);
+                    let latency_us = member(one.index).latency_us(now_ms);
                     latency_us * ((one.load + 1) as f64 / one.weight as f64).sqrt()
                 })
             }
@@ -591,7 +480,7 @@ impl Upstream {
     fn has_room(&self, one: &ListedMember) -> bool {
         match self.settings.members[one.configured].connections {
             0 => true,
-            max => one.member.load.load(Ordering::Relaxed) < max,
+            max => one.member.load() < max,
         }
     }
 
@@ -644,153 +533,6 @@ impl MemberWish<'_> {
 fn unsought(configured: &[ConfiguredMember]) -> usize {
     let services = configured.iter().filter_map(ConfiguredMember::service);
     services.filter(|service| !service.is_sought()).count()
-}
-
-impl Member {
-    fn new(address: &MemberAddress, settings: &UpstreamSettings, in_since_ms: u64) -> Member {
-        let kept = KeptConnections::new(settings.keep, settings.keep_limits);
-        Member {
-            address: address.clone(),
-            name: match address.place() {
-                MemberAddress::Name(name, port) => {
-                    Some(ServerName::new((name, *port), &settings.resolver, &kept))
-                }
-                _ => None,
-            },
-            text: address.to_string().into(),
-            kept,
-            load: AtomicUsize::new(0),
-            answers: AtomicU64::new(0),
-            failed: AtomicU64::new(0),
-            latency: Latency::default(),
-            out_until_ms: AtomicU64::new(0),
-            failures: Mutex::default(),
-            in_since_ms: AtomicU64::new(in_since_ms),
-            is_draining: AtomicBool::new(false),
-            checked: CheckedHealth::default(),
-            http1_until_ms: AtomicU64::new(0),
-        }
-    }
-
-    /// A server of a service, with a name and a port, at these addresses.
-    pub(crate) fn of_service(
-        (name, port): (&str, u16),
-        addresses: Vec<SocketAddr>,
-        (settings, in_since_ms): (&UpstreamSettings, u64),
-    ) -> Arc<Member> {
-        let address = MemberAddress::Name(name.to_owned(), port);
-        let member = Member::new(&address, settings, in_since_ms);
-        let name = ServerName::of_server((name, port), &member.kept, addresses);
-        Arc::new(Member {
-            name: Some(name),
-            ..member
-        })
-    }
-
-    /// Whether it is the server of a service with this name and port.
-    pub(crate) fn is_server(&self, (name, port): (&str, u16)) -> bool {
-        matches!(&self.address, MemberAddress::Name(own, at) if own == name && *at == port)
-    }
-
-    /// A place for a connection to it, where it is a program that hob runs.
-    pub(crate) fn seat(&self) -> Option<RunSeat> {
-        match &self.address {
-            MemberAddress::Run(socket) => Some(socket.seat()),
-            _ => None,
-        }
-    }
-
-    /// Whether it is this one, of an upstream with these settings.
-    fn is_at(&self, one: &MemberSettings, settings: &UpstreamSettings) -> bool {
-        let mut name = self.name.iter();
-        self.address == one.address && name.all(|name| name.asks(&settings.resolver))
-    }
-
-    fn standing(&self) -> MemberStanding {
-        if self.is_draining.load(Ordering::Relaxed) {
-            return MemberStanding::Draining;
-        }
-        if self.checked.is_out.load(Ordering::Relaxed) {
-            return MemberStanding::Ill;
-        }
-        match self.out_until_ms.load(Ordering::Relaxed) {
-            0 => MemberStanding::In,
-            until_ms => MemberStanding::Failed(until_ms),
-        }
-    }
-
-    pub(crate) fn told(&self, now_ms: u64) -> MemberReport {
-        let latency_us = self.latency.now(now_ms);
-        let (state, out_for_s, why) = match self.standing() {
-            MemberStanding::In => ("in", None, String::new()),
-            MemberStanding::Draining => ("draining", None, String::new()),
-            MemberStanding::Ill => ("out", None, self.checked.why.lock().clone()),
-            MemberStanding::Failed(until_ms) => {
-                let left_s = until_ms.saturating_sub(now_ms).div_ceil(1000);
-                ("out", Some(left_s), "requests to it failed".to_owned())
-            }
-        };
-        MemberReport {
-            address: self.text.to_string(),
-            state: state.to_owned(),
-            out_for_s,
-            why: Some(why).filter(|why| !why.is_empty()),
-            requests: self.load.load(Ordering::Relaxed),
-            resting: self.kept.count(),
-            latency_ms: (latency_us > 0.0).then(|| (latency_us / 10.0).round() / 100.0),
-            answers: self.answers.load(Ordering::Relaxed),
-            failures: self.failed.load(Ordering::Relaxed),
-            ..MemberReport::default()
-        }
-    }
-
-    /// One request tries it; no other does until that has had its time.
-    fn begin_trial(&self, until: u64, now_ms: u64) -> bool {
-        let next = now_ms + TRIAL_MS;
-        let taken =
-            self.out_until_ms
-                .compare_exchange(until, next, Ordering::Relaxed, Ordering::Relaxed);
-        taken.is_ok()
-    }
-
-    /// Whether a request may come to it that has not been asked for long: more of them may with
-    /// time, and by chance.
-    fn passes_slow_start(&self, slow_ms: u64, now_ms: u64) -> bool {
-        let since_ms = self.in_since_ms.load(Ordering::Relaxed);
-        let age_ms = now_ms.saturating_sub(since_ms);
-        if since_ms == 0 || age_ms >= slow_ms {
-            return true;
-        }
-        let part = (age_ms * 1000 / slow_ms).max(SLOW_PART_MIN);
-        u64::from(balance::random()) % 1000 < part
-    }
-
-    /// Notes what a check found. It is left out after so many in a row that failed, and asked again
-    /// after so many that did not. True when that changes.
-    pub(crate) fn check_found(
-        &self,
-        found: Result<(), String>,
-        (fall, rise): (usize, usize),
-        now_ms: u64,
-    ) -> bool {
-        let checked = &self.checked;
-        let (is_out, is_ill) = (checked.is_out.load(Ordering::Relaxed), found.is_err());
-        *checked.why.lock() = found.err().unwrap_or_default();
-        if is_out == is_ill {
-            checked.against.store(0, Ordering::Relaxed);
-            return false;
-        }
-        let against = checked.against.fetch_add(1, Ordering::Relaxed) + 1;
-        if against < if is_ill { fall } else { rise } {
-            return false;
-        }
-        checked.against.store(0, Ordering::Relaxed);
-        if !is_ill {
-            self.in_since_ms.store(now_ms, Ordering::Relaxed);
-        }
-        checked.is_out.store(is_ill, Ordering::Relaxed);
-        true
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Servers of other people that answer for routes: who they are and how they are reached. Knows no
 //! protocol that is spoken there.
 //!
-//! - `members` who is asked, and who is left out; `roster` who there is at a moment; `balance` who
-//!   of them is asked next, by their `latency` for one; `sticky` who stays with whom; `check`
-//!   looking at them from time to time
+//! - `members` who is asked, `member` what is known of one, and whether it is left out; `roster`
+//!   who there is at a moment; `balance` who of them is asked next, by their `latency` for one;
+//!   `sticky` who stays with whom; `check` looking at them from time to time
 //! - `address` where one is, as the config has it
 //! - `names` where a name leads, `services` who offers a service
 //! - `connect` a connection to it, `proxy_protocol` what one begins with that tells whose it is,
@@ -31,6 +31,7 @@ pub mod kept;
 pub(crate) mod keys;
 pub(crate) mod latency;
 pub(crate) mod link;
+pub mod member;
 pub mod members;
 pub(crate) mod names;
 pub mod patience;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::handle::upstream::balance::{self, Balance};
 use crate::handle::upstream::config::{MemberSettings, UpstreamSettings};
-use crate::handle::upstream::members::Member;
+use crate::handle::upstream::member::Member;
 use crate::handle::upstream::services::{Service, ServiceMember};
 use crate::handle::upstream::sticky::StickyMembers;
 

@@ -9,7 +9,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use hob_http::{Bytes, Request};
+use hob_http::limits::SPLICED_BYTES_MIN;
+use hob_http::{BodyPiece, Bytes, Request, SplicePipe};
 
 use crate::cache::disk_threads::DiskThreads;
 use crate::handle::script::body::ProgramRequestBody;
@@ -33,6 +34,8 @@ pub(crate) struct Outgoing {
 /// How a body is written in a protocol.
 #[derive(Clone, Copy)]
 pub(crate) struct BodyFraming {
+    /// Pieces are written as they are, and nothing is at the end.
+    pub(crate) is_plain: bool,
     /// Appends a piece, which is not empty.
     pub(crate) piece: fn(&mut Vec<u8>, &[u8]),
     /// Appends what ends it.
@@ -42,6 +45,7 @@ pub(crate) struct BodyFraming {
 impl BodyFraming {
     /// The bytes as they are; the head has told how many there are.
     pub(crate) const PLAIN: BodyFraming = BodyFraming {
+        is_plain: true,
         piece: |out, piece| out.extend_from_slice(piece),
         end: |_| {},
     };
@@ -51,6 +55,8 @@ struct Sending {
     /// What is framed, and how much of that is sent.
     bytes: Vec<u8>,
     sent: usize,
+    /// What goes behind that, from one socket to the other.
+    piped: Option<SplicePipe>,
     body: OutgoingBody,
     framing: BodyFraming,
 }
@@ -87,6 +93,12 @@ impl OutgoingBody {
 
     /// The next piece, as it comes; an error where it breaks off.
     pub(crate) async fn next(&mut self, request: &Request) -> Option<Result<Bytes, ()>> {
+        let piece = self.next_piece(request).await;
+        piece.map(|piece| piece?.into_bytes().map_err(drop))
+    }
+
+    /// The same for who takes pipes.
+    async fn next_piece(&mut self, request: &Request) -> Option<Result<BodyPiece, ()>> {
         if let OutgoingBody::Begun(_, offset, len, _) = self
             && offset >= len
         {
@@ -96,8 +108,11 @@ impl OutgoingBody {
             OutgoingBody::Nothing => None,
             OutgoingBody::Coming(pieces, left) => {
                 let piece = match pieces.pop_front() {
-                    Some(piece) => Some(Ok(piece)),
-                    None => request.next_body().await.map(|piece| piece.map_err(drop)),
+                    Some(piece) => Some(Ok(BodyPiece::Bytes(piece))),
+                    None => {
+                        let piece = request.next_body_piece().await;
+                        piece.map(|piece| piece.map_err(drop))
+                    }
                 };
                 let bytes = piece.iter().flatten().map(|piece| piece.len() as u64);
                 *left = left.saturating_sub(bytes.sum());
@@ -108,8 +123,20 @@ impl OutgoingBody {
             | OutgoingBody::Begun(file, offset, _, pool) => {
                 let piece = read_spooled(file, *offset, pool).await;
                 *offset += piece.as_ref().map_or(0, |piece| piece.len() as u64);
-                Some(piece.filter(|piece| !piece.is_empty()).ok_or(()))
+                let piece = piece.filter(|piece| !piece.is_empty());
+                Some(piece.map(BodyPiece::Bytes).ok_or(()))
             }
+        }
+    }
+
+    /// Bytes of a body whose length is known that have not come; 0 where that is not how it comes.
+    fn coming_bytes(&self) -> u64 {
+        match self {
+            OutgoingBody::Coming(pieces, left) if *left != u64::MAX => {
+                let here = pieces.iter().map(|piece| piece.len() as u64);
+                left.saturating_sub(here.sum())
+            }
+            _ => 0,
         }
     }
 
@@ -167,6 +194,7 @@ impl Sending {
         Sending {
             bytes,
             sent: 0,
+            piped: None,
             body,
             framing,
         }
@@ -187,12 +215,20 @@ impl Sending {
         }
         self.bytes.clear();
         self.sent = 0;
+        if let Some(piped) = &mut self.piped {
+            ready!(stream.poll_drain(cx, piped))?;
+            self.piped = None;
+        }
         Poll::Ready(Ok(()))
     }
 
     /// Sends the rest, as fast as it comes and the other side reads. Who takes no more has read
     /// enough. A body that breaks off ends the connection: it must not be taken for whole.
     async fn finish(mut self, stream: &MemberStream, request: &Request, notice: &SendingNotice) {
+        let is_long = self.body.coming_bytes() > SPLICED_BYTES_MIN;
+        if is_long && self.framing.is_plain && stream.has_pipes() {
+            request.take_body_in_pipes(true);
+        }
         loop {
             if poll_fn(|cx| self.poll_write(cx, stream)).await.is_err() {
                 return;
@@ -201,9 +237,12 @@ impl Sending {
             if matches!(self.body, OutgoingBody::Nothing) {
                 return;
             }
-            match self.body.next(request).await {
+            match self.body.next_piece(request).await {
                 Some(Ok(piece)) => {
-                    (self.framing.piece)(&mut self.bytes, &piece);
+                    match piece {
+                        BodyPiece::Bytes(bytes) => (self.framing.piece)(&mut self.bytes, &bytes),
+                        BodyPiece::Piped(pipe) => self.piped = Some(pipe),
+                    }
                     // The end leaves with the last of it: the answer may come right after that.
                     if self.body.is_at_end() {
                         self.end_body();

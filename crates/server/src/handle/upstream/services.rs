@@ -12,7 +12,8 @@ use hob_trace::Mutex;
 use crate::dns::lookup::{self, FoundServer, FoundService, HOLDS_UNTOLD};
 use crate::handle::upstream::check::{self, CheckMeans};
 use crate::handle::upstream::config::UpstreamSettings;
-use crate::handle::upstream::members::{Member, Upstream};
+use crate::handle::upstream::member::Member;
+use crate::handle::upstream::members::Upstream;
 use crate::handle::upstream::names::LANE;
 use crate::handle::upstream::told::{MemberReport, ServiceReport};
 

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use hob_http::reactor::RestingFd;
 use hob_http::tls::peer::{PeerTerms, RestingTls, TlsStream};
-use hob_http::{Reactor, Watched};
+use hob_http::{Reactor, SplicePipe, Watched};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, connect_unspec, getpeername, recv, shutdown};
 use rustix::pipe::{SpliceFlags, splice};
@@ -81,8 +81,8 @@ impl MemberStream {
         }
     }
 
-    /// True where its bytes can be moved into pipes.
-    pub(crate) fn fills_pipes(&self) -> bool {
+    /// True where its bytes can be moved into pipes, and out of them.
+    pub(crate) fn has_pipes(&self) -> bool {
         matches!(self, MemberStream::Clear(_))
     }
 
@@ -111,6 +111,26 @@ impl MemberStream {
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
         }
+    }
+
+    /// Moves all that is in a pipe to the other side, of clear ones alone.
+    pub(crate) fn poll_drain(
+        &self,
+        cx: &mut Context<'_>,
+        pipe: &mut SplicePipe,
+    ) -> Poll<io::Result<()>> {
+        let MemberStream::Clear(socket) = self else {
+            return Poll::Ready(Err(io::ErrorKind::Unsupported.into()));
+        };
+        while !pipe.is_empty() {
+            ready!(socket.poll_writable(cx));
+            match pipe.drain_into(socket.fd()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => socket.clear_writable(),
+                Err(error) => return Poll::Ready(Err(error.into())),
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// Writes a part of what there is. Where it has to wait, it is to be called again with the same

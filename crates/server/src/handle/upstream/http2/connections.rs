@@ -16,7 +16,8 @@ use crate::handle::upstream::fail::UpstreamFailure;
 use crate::handle::upstream::http2::connection::{Http2Broken, SharedConnection};
 use crate::handle::upstream::kept::ConnectionAge;
 use crate::handle::upstream::link::{Connection, LinkTerms, connect, may_be_twice};
-use crate::handle::upstream::members::{Member, MemberUse};
+use crate::handle::upstream::member::Member;
+use crate::handle::upstream::members::MemberUse;
 use crate::handle::upstream::stream::MemberStream;
 
 /// Which versions of HTTP are spoken with members.

@@ -9,6 +9,7 @@ use crate::handle::upstream::balance::HashKey;
 use crate::handle::upstream::check::ChecksMembers;
 use crate::handle::upstream::config::CheckSettings;
 use crate::handle::upstream::kept::KeepLimits;
+use crate::handle::upstream::member::FailureLimits;
 
 fn settings(members: usize, balance: Balance) -> UpstreamSettings {
     let member = |port: usize| {
@@ -71,11 +72,14 @@ fn upstream(members: usize, balance: Balance) -> Arc<Upstream> {
 }
 
 fn made(settings: &UpstreamSettings, before: Option<&Upstream>) -> Arc<Upstream> {
-    let protocol = CheckProtocol {
+    Upstream::new(settings, protocol(), before, 5)
+}
+
+fn protocol() -> CheckProtocol {
+    CheckProtocol {
         handler: "proxy",
         asks: Arc::new(Unasked),
-    };
-    Upstream::new(settings, protocol, before, 5)
+    }
 }
 
 impl Upstream {
@@ -415,4 +419,39 @@ fn members_outlive_their_upstream_where_another_has_them_too() {
     assert_eq!((told[2].requests, &*told[2].state), (0, "in"));
     drop(used);
     assert_eq!(after.members_told(5)[0].requests, 0);
+}
+
+#[test]
+fn one_whose_config_does_not_come_into_force_leaves_the_one_before_it() {
+    let cache = hob_config::CacheSettings {
+        bytes: Some(0),
+        max_file: 0,
+        max_file_tls: 0,
+        recheck: Duration::ZERO,
+    };
+    let state = crate::serve::ServerState::new(&cache, 1);
+    let named = |members| {
+        let settings = settings(members, Balance::Requests);
+        state.upstream("app".to_owned(), &settings, protocol())
+    };
+    let told = || {
+        state
+            .upstreams()
+            .iter()
+            .map(|one| one.members.len())
+            .collect::<Vec<_>>()
+    };
+    let in_force = named(1);
+    let failed = named(2);
+    assert!(!Arc::ptr_eq(&in_force, &failed));
+    drop(failed);
+    assert_eq!(told(), [1]);
+    assert_eq!(state.set_draining("app", "127.0.0.1:1", true), (1, 1));
+    assert!(Arc::ptr_eq(&named(1), &in_force));
+    let next = named(2);
+    assert!(Arc::ptr_eq(&next.members()[0], &in_force.members()[0]));
+    drop(in_force);
+    assert_eq!(told(), [2]);
+    drop(next);
+    assert_eq!(told(), [0_usize; 0]);
 }
