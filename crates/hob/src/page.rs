@@ -35,8 +35,10 @@ pub(crate) fn run_odbc() -> Result<(), CommandFailure> {
 }
 
 /// How it is started.
-fn start_odbc() -> io::Result<(std::process::Child, std::os::unix::net::UnixStream)> {
-    hob_keeper::beside::start("odbc")
+fn start_odbc(
+    memory_bytes: u64,
+) -> io::Result<(std::process::Child, std::os::unix::net::UnixStream)> {
+    hob_keeper::beside::start("odbc", memory_bytes)
 }
 
 /// Does what was asked for.
