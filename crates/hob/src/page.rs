@@ -2,8 +2,9 @@
 //!
 //! `check` says what is wrong, `run` runs a block and `statements` a page of SQL, `format` lays
 //! pages out, and `new` makes one for a table, which `schema` reads. `grammar` is for editors.
-//! `folder` finds included files, `database` opens what statements go to, `host` is the rest of
-//! what a run asks for, and `told` says on standard error what happens in it.
+//! `folder` finds included files, `database` opens what statements go to, `programs` starts those
+//! that are named, `host` is the rest of what a run asks for, and `told` says on standard error
+//! what happens in it.
 
 mod check;
 mod database;
@@ -12,6 +13,7 @@ mod format;
 mod grammar;
 mod host;
 mod new;
+mod programs;
 mod run;
 mod schema;
 mod statements;
@@ -35,8 +37,10 @@ pub(crate) fn run_odbc() -> Result<(), CommandFailure> {
 }
 
 /// How it is started.
-fn start_odbc() -> io::Result<(std::process::Child, std::os::unix::net::UnixStream)> {
-    hob_keeper::beside::start("odbc")
+fn start_odbc(
+    memory_bytes: u64,
+) -> io::Result<(std::process::Child, std::os::unix::net::UnixStream)> {
+    hob_keeper::beside::start("odbc", memory_bytes)
 }
 
 /// Does what was asked for.

@@ -299,6 +299,53 @@ fn files_and_registries_are_those_of_the_pages_folder_or_of_another() {
 }
 
 #[test]
+fn program_that_is_named_is_started_and_no_other() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let place = pages(&[
+        (
+            "price.page",
+            "%FUNCTION(DTW_SYSTEM) price(IN part, OUT cents) { %EXEC { price.sh \"per $(unit)\" %}
+               %MESSAGE { DEFAULT : \"failed\" : CONTINUE %} %}
+             %HTML(show) {@price(part, cents)[$(cents)]%}",
+        ),
+        (
+            "bin/price.sh",
+            "#!/bin/sh\necho \"asked for $DTW_part $1\"\n\
+             echo \"cents = \\\"12\\\"\" >\"$DTWPIPE\"\n",
+        ),
+        ("bin/other.sh", "#!/bin/sh\necho other\n"),
+    ]);
+    for file in ["bin/price.sh", "bin/other.sh"] {
+        let may_run = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(place.path(file), may_run).unwrap();
+    }
+    let run = |words: &[&str]| {
+        let fields = [
+            "page",
+            "run",
+            "price.page",
+            "show",
+            "part=bolt",
+            "unit=$(id)",
+        ];
+        told(&place.run(&[&fields[..], words].concat()))
+    };
+    let (code, text, errors) = run(&["--program", "bin/price.sh"]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert_eq!(text, "asked for bolt per $(id)\n[12]");
+    let (code, text, errors) = run(&["--program", "bin/other.sh"]);
+    assert_eq!((code, text.as_str()), (Some(1), "failed[]"), "{errors}");
+    assert!(errors.contains("gives it \"price.sh\""), "{errors}");
+    let (code, _, errors) = run(&["--program", "bin/none.sh"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        errors.contains("--program: bin/none.sh: No such file"),
+        "{errors}"
+    );
+}
+
+#[test]
 fn what_is_not_there_says_so() {
     let place = pages(&[
         (
@@ -316,7 +363,7 @@ fn what_is_not_there_says_so() {
         (
             "program",
             1,
-            "code -1: `hob page run` starts no programs: \"date\" is a server's",
+            "code -1: `hob page run` starts no program that it is not given: `--program FILE`",
         ),
         (
             "statement",

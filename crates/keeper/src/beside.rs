@@ -13,21 +13,23 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::net::{SocketType, sockopt};
 use rustix::process::{
-    DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal,
+    DumpableBehavior, Pid, Resource, Rlimit, Signal, prlimit, set_dumpable_behavior,
+    set_parent_process_death_signal,
 };
 use rustix::thread::set_no_new_privs;
 
 use crate::exec::OWN_PROGRAM;
 use crate::{KeeperFailure, exec};
 
-/// Starts `hob COMMAND`, with a socket as its standard input. It is alone in its process group: a
-/// terminal's Ctrl-C is for who started it.
+/// Starts `hob COMMAND`, with a socket as its standard input, and with so much memory at most: its
+/// data and stacks, not what it maps of files. It is alone in its process group: a terminal's
+/// Ctrl-C is for who started it.
 ///
 /// # Errors
-/// The system gives no process or no descriptors.
-pub fn start(command: &str) -> io::Result<(Child, UnixStream)> {
+/// The system gives no process or no descriptors, or does not take the limit.
+pub fn start(command: &str, memory_bytes: u64) -> io::Result<(Child, UnixStream)> {
     let (ours, theirs) = UnixStream::pair()?;
-    let child = Command::new(OWN_PROGRAM)
+    let mut child = Command::new(OWN_PROGRAM)
         .arg0("hob")
         .arg(command)
         .stdin(OwnedFd::from(theirs))
@@ -35,7 +37,20 @@ pub fn start(command: &str) -> io::Result<(Child, UnixStream)> {
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()?;
-    Ok((child, ours))
+    // It does nothing before it is asked, over that socket.
+    let bound = Rlimit {
+        current: Some(memory_bytes),
+        maximum: Some(memory_bytes),
+    };
+    match prlimit(Some(Pid::from_child(&child)), Resource::Data, bound) {
+        Ok(_) => Ok((child, ours)),
+        Err(error) => {
+            // It has done nothing, and its end is seen at once.
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(error.into())
+        }
+    }
 }
 
 /// Takes the place of such a process, with a name for lists of processes.

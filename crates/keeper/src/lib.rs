@@ -11,6 +11,7 @@
 
 pub mod acme;
 pub mod beside;
+pub mod called;
 mod channel;
 mod exec;
 pub mod heap;

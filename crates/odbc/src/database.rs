@@ -4,13 +4,14 @@ use std::cell::{Cell as Flag, RefCell};
 
 use hob_page::fault::FunctionFault;
 use hob_page::sql::{
-    BoundKind, BoundValue, Database, DatabaseName, READS_ONLY, RowSink, RunDone, Statement,
-    code_of_state,
+    BoundKind, BoundValue, Cell, Database, DatabaseName, READS_ONLY, RowSink, RowsEnd, RunDone,
+    Statement, code_of_state,
 };
 
 use crate::link::{IsOver, NoReply, OdbcLink, StartProcess};
 use crate::message::{
     DriverFault, DriverReply, DriverRequest, MESSAGE_BYTES_MAX, Portion, PortionEnd, Value,
+    ValueWay,
 };
 use crate::options::OdbcOptions;
 
@@ -95,7 +96,7 @@ impl OdbcDatabase {
         if held.is_some() {
             return Ok(false);
         }
-        let link = OdbcLink::start(self.start).map_err(|error| {
+        let link = OdbcLink::start(self.start, self.options.memory_bytes).map_err(|error| {
             let message = format!("no process can be started for the driver: {error}");
             coded(GONE, message)
         })?;
@@ -224,9 +225,13 @@ impl OdbcDatabase {
             }
             portion = match portion.end {
                 PortionEnd::Failed(fault) => return Err(self.told(&fault)),
-                PortionEnd::Done(changed_rows) => {
+                PortionEnd::Done(changed_rows, values) => {
+                    let outs = values
+                        .into_iter()
+                        .map(|value| (Box::default(), came(value)));
                     return Ok(RunDone {
                         changed_rows,
+                        outs: outs.collect(),
                         ..RunDone::default()
                     });
                 }
@@ -301,12 +306,7 @@ impl OdbcDatabase {
     ) -> Result<RunDone, FunctionFault> {
         let mut text = statement.text.clone();
         let mut has_all_results = false;
-        if let Some(procedure) = &statement.procedure {
-            if procedure.parameters.iter().any(|one| one.is_out) {
-                let message = "values that a procedure gives back (OUT, INOUT) do not come over \
-                               ODBC; have it give a result";
-                return Err(coded((-440, "HYC00"), message));
-            }
+        if statement.procedure.is_some() {
             has_all_results = true;
             text = format!("{{{text}}}");
         }
@@ -341,14 +341,29 @@ impl OdbcDatabase {
                 "the values are larger than a statement may have",
             ));
         }
+        let ways = ways(statement);
+        let values = ways.into_iter().zip(statement.parameters.iter().map(value));
         let request = DriverRequest::Run {
             text,
             has_all_results,
-            values: statement.parameters.iter().map(value).collect(),
+            values: values.collect(),
         };
         self.has_written
             .set(self.has_written.get() || !words.only_read());
-        self.query(&request, rows)
+        let Some(procedure) = &statement.procedure else {
+            return self.query(&request, rows);
+        };
+        let outs = procedure.parameters.iter().filter(|one| one.is_out);
+        let outs: Vec<_> = outs.map(|one| one.name.clone()).collect();
+        let mut done = match procedure.result_sets == 0 && !outs.is_empty() {
+            // Some drivers have what comes back as a result, too.
+            true => self.query(&request, &mut NoRows),
+            false => self.query(&request, rows),
+        }?;
+        for ((name, _), own) in done.outs.iter_mut().zip(outs) {
+            *name = own;
+        }
+        Ok(done)
     }
 }
 
@@ -420,6 +435,45 @@ fn value(value: &BoundValue) -> Value {
         BoundKind::Decimal | BoundKind::Text => {}
     }
     Value::Text(text.into_owned())
+}
+
+/// Which way each value of a statement goes.
+fn ways(statement: &Statement) -> Vec<ValueWay> {
+    match &statement.procedure {
+        None => vec![ValueWay::In; statement.parameters.len()],
+        Some(procedure) => {
+            let all = procedure.parameters.iter();
+            let ways = all.map(|one| match (one.is_in, one.is_out) {
+                (_, false) => ValueWay::In,
+                (false, true) => ValueWay::Out,
+                (true, true) => ValueWay::Both,
+            });
+            ways.collect()
+        }
+    }
+}
+
+/// A value that has come back, as the language has it; `None` is NULL.
+fn came(value: Value) -> Option<Vec<u8>> {
+    match value {
+        Value::Null => None,
+        Value::Integer(number) => Some(number.to_string().into_bytes()),
+        Value::Real(number) => Some(number.to_string().into_bytes()),
+        Value::Text(text) => Some(text.into_bytes()),
+    }
+}
+
+/// Takes rows that nobody wants.
+struct NoRows;
+
+impl RowSink for NoRows {
+    fn columns(&mut self, _: &[&str]) -> Result<(), RowsEnd> {
+        Ok(())
+    }
+
+    fn row(&mut self, _: &[Cell<'_>]) -> Result<(), RowsEnd> {
+        Ok(())
+    }
 }
 
 /// Words of a statement, outside of literals, names in quotes and comments.

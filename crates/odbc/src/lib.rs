@@ -21,4 +21,4 @@ pub mod process;
 
 pub use database::OdbcDatabase;
 pub use link::{IsOver, StartProcess};
-pub use options::OdbcOptions;
+pub use options::{MEMORY_BYTES, OdbcOptions};

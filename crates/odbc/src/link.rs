@@ -14,8 +14,9 @@ use crate::message::{DriverReply, DriverRequest, MESSAGE_BYTES_MAX};
 
 /// Asked while a statement runs; yes has it ended.
 pub type IsOver = Box<dyn FnMut() -> bool + Send>;
-/// Starts a process that runs [`crate::process::run`] with the other end of the socket.
-pub type StartProcess = fn() -> io::Result<(Child, UnixStream)>;
+/// Starts a process that runs [`crate::process::run`] with the other end of the socket, with so
+/// many bytes of memory.
+pub type StartProcess = fn(u64) -> io::Result<(Child, UnixStream)>;
 
 /// How often whoever waits looks up.
 const TICK: Duration = Duration::from_millis(50);
@@ -37,6 +38,8 @@ pub(crate) struct OdbcLink {
     child: Child,
     stream: UnixStream,
     input: Vec<u8>,
+    /// What the process may have.
+    memory_bytes: u64,
 }
 
 /// Why there is no answer.
@@ -49,12 +52,13 @@ pub(crate) enum NoReply {
 }
 
 impl OdbcLink {
-    pub(crate) fn start(start: StartProcess) -> io::Result<OdbcLink> {
-        let (child, stream) = start()?;
+    pub(crate) fn start(start: StartProcess, memory_bytes: u64) -> io::Result<OdbcLink> {
+        let (child, stream) = start(memory_bytes)?;
         let link = OdbcLink {
             child,
             stream,
             input: Vec::new(),
+            memory_bytes,
         };
         link.stream.set_read_timeout(Some(TICK))?;
         link.stream.set_write_timeout(Some(CONNECT_PATIENCE))?;
@@ -198,7 +202,10 @@ impl OdbcLink {
             .wait()
             .map(|status| (status.signal(), status.code()))
         {
-            Ok((Some(signal), _)) => format!("by signal {signal}"),
+            Ok((Some(signal), _)) => {
+                let mib = self.memory_bytes >> 20;
+                format!("by signal {signal}; it may have {mib} MiB of memory (`memory`)")
+            }
             Ok((None, code)) => format!("with exit code {}", code.unwrap_or_default()),
             Err(error) => format!("and its end was not seen: {error}"),
         };

@@ -11,8 +11,10 @@
 //!  server to process                      process to server, one for each but Cancel
 //!  1 Open     text, u8 reads only         1 Done      nothing
 //!  2 Run      text, u8 all results,       2 Portion   columns: u8 0, or 1 u32 count, texts
-//!             u32 count, values                       end: u8 0 more, 1 u64 changed, 2 fault
-//!  3 More     nothing                                 u32 rows, then their cells up to the end
+//!             u32 count, values,                      end: u8 0 more, 2 fault, or
+//!             each behind u8 way:                       1 u64 changed, u32 count, values
+//!             0 in, 1 out, 2 both                     u32 rows, then their cells up to the end
+//!  3 More     nothing
 //!  4 Close    nothing                     3 Failed    fault: text state, i32 native,
 //!  5 Commit   nothing                                 u8 gone, text
 //!  6 Rollback nothing
@@ -44,7 +46,7 @@ pub enum DriverRequest {
         /// Results after the first are wanted too.
         has_all_results: bool,
         /// In order.
-        values: Vec<Value>,
+        values: Vec<(ValueWay, Value)>,
     },
     /// More rows of the last result.
     More,
@@ -56,6 +58,17 @@ pub enum DriverRequest {
     Rollback,
     /// End what runs. There is no answer.
     Cancel,
+}
+
+/// Which way a value of a statement goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ValueWay {
+    /// To the database.
+    In,
+    /// Back from a procedure.
+    Out,
+    /// There and back.
+    Both,
 }
 
 /// A value of a statement.
@@ -98,8 +111,8 @@ pub struct Portion {
 pub enum PortionEnd {
     /// Perhaps more rows, or another result.
     Paused,
-    /// Nothing; so many rows were changed.
-    Done(u64),
+    /// Nothing; so many rows were changed, and these values a procedure has given back.
+    Done(u64, Vec<Value>),
     /// There would have been more.
     Failed(DriverFault),
 }
@@ -204,7 +217,10 @@ impl DriverRequest {
                 put_text(text, out);
                 out.push(u8::from(*has_all_results));
                 put_len(values.len(), out);
-                values.iter().for_each(|value| put_cell(&value.cell(), out));
+                for (way, value) in values {
+                    out.push(*way as u8);
+                    put_cell(&value.cell(), out);
+                }
             }
             DriverRequest::More => out.push(3),
             DriverRequest::Close => out.push(4),
@@ -225,7 +241,7 @@ impl DriverRequest {
             2 => DriverRequest::Run {
                 text: reader.text()?,
                 has_all_results: reader.flag()?,
-                values: reader.list(Reader::value)?,
+                values: reader.list(|reader| Ok((reader.way()?, reader.value()?)))?,
             },
             3 => DriverRequest::More,
             4 => DriverRequest::Close,
@@ -263,9 +279,11 @@ impl DriverReply {
                 }
                 match &portion.end {
                     PortionEnd::Paused => out.push(0),
-                    PortionEnd::Done(changed) => {
+                    PortionEnd::Done(changed, values) => {
                         out.push(1);
                         out.extend_from_slice(&changed.to_le_bytes());
+                        put_len(values.len(), out);
+                        values.iter().for_each(|value| put_cell(&value.cell(), out));
                     }
                     PortionEnd::Failed(fault) => {
                         out.push(2);
@@ -294,7 +312,10 @@ impl DriverReply {
                 };
                 let end = match reader.byte()? {
                     0 => PortionEnd::Paused,
-                    1 => PortionEnd::Done(u64::from_le_bytes(reader.array()?)),
+                    1 => {
+                        let changed = u64::from_le_bytes(reader.array()?);
+                        PortionEnd::Done(changed, reader.list(Reader::value)?)
+                    }
                     2 => PortionEnd::Failed(reader.fault()?),
                     _ => return Err(Malformed),
                 };
@@ -383,6 +404,15 @@ impl<'a> Reader<'a> {
         match self.byte()? {
             0 => Ok(false),
             1 => Ok(true),
+            _ => Err(Malformed),
+        }
+    }
+
+    fn way(&mut self) -> Result<ValueWay, Malformed> {
+        match self.byte()? {
+            0 => Ok(ValueWay::In),
+            1 => Ok(ValueWay::Out),
+            2 => Ok(ValueWay::Both),
             _ => Err(Malformed),
         }
     }
@@ -489,7 +519,10 @@ mod tests {
         for reply in [
             DriverReply::Done,
             portion(PortionEnd::Paused),
-            portion(PortionEnd::Done(3)),
+            portion(PortionEnd::Done(
+                3,
+                vec![Value::Null, Value::Text("x".into())],
+            )),
             portion(PortionEnd::Failed(fault.clone())),
             DriverReply::Failed(fault),
         ] {
@@ -505,10 +538,10 @@ mod tests {
                 text: "SELECT ?".to_owned(),
                 has_all_results: false,
                 values: vec![
-                    Value::Null,
-                    Value::Integer(1),
-                    Value::Real(0.1),
-                    Value::Text("ä".into()),
+                    (ValueWay::Out, Value::Null),
+                    (ValueWay::In, Value::Integer(1)),
+                    (ValueWay::Both, Value::Real(0.1)),
+                    (ValueWay::In, Value::Text("ä".into())),
                 ],
             },
             DriverRequest::More,

@@ -10,7 +10,12 @@ pub struct OdbcOptions {
     password: Option<String>,
     /// Nothing is written.
     pub is_read_only: bool,
+    /// Memory that the process with the driver may have, in bytes.
+    pub memory_bytes: u64,
 }
+
+/// The same where nothing is said of it.
+pub const MEMORY_BYTES: u64 = 512 << 20;
 
 /// Longest one, in bytes.
 const BYTES_MAX: usize = 4_096;
@@ -34,6 +39,7 @@ impl OdbcOptions {
             keys: Vec::new(),
             password: None,
             is_read_only: false,
+            memory_bytes: MEMORY_BYTES,
         };
         for part in parts(rest)? {
             let (key, value) = part

@@ -59,6 +59,22 @@ fn add(all: &mut Vec<(String, Vec<u8>)>, name: String, value: &Text) -> Result<(
     Ok(())
 }
 
+/// What is passed to a program is never one of its options, as for every program of hob.
+///
+/// # Errors
+/// It would be one, or cannot be passed (1007).
+pub fn check_argument(argument: &[u8]) -> Result<(), FunctionFault> {
+    let why = if argument.starts_with(b"-") {
+        "begins with `-`: it would be an option; pass it as a parameter of the function"
+    } else if argument.contains(&0) {
+        "has a NUL byte, with which no argument can be passed"
+    } else {
+        return Ok(());
+    };
+    let message = format!("an argument for a program {why}");
+    Err(FunctionFault::new(code::BAD_VALUE, message))
+}
+
 /// Which of these programs a page means by a word, and what the word says besides: one of a folder.
 ///
 /// A word is a name of the list; a name, a slash and more; or a path whose last part is a name,
@@ -200,6 +216,18 @@ pub(crate) fn set_table(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn argument_that_would_be_an_option_is_refused() {
+        for (argument, is_good) in [
+            (&b"a"[..], true),
+            (b"", true),
+            (b"-a", false),
+            (b"a\0", false),
+        ] {
+            assert_eq!(check_argument(argument).is_ok(), is_good, "{argument:?}");
+        }
+    }
 
     fn read(text: &str) -> Vec<(String, String)> {
         let values = set_values(text.as_bytes()).into_iter();

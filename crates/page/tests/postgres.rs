@@ -639,6 +639,7 @@ fn parameter(name: &str, is_out: bool) -> ProcedureParameter {
         name: name.into(),
         sql_type: Some("INTEGER".into()),
         is_out,
+        is_in: true,
     }
 }
 

@@ -225,12 +225,14 @@ counters! { of events {
     session_deaths: "Visits whose program ended unasked.";
     session_stale: "Requests refused: the visit of their handle was over, or there never was one (410).";
     session_duplicates: "Requests refused: their visitor had sent the same, which was under way (409).";
+    session_repeats: "Requests that waited for the answer of the same one, which was under way.";
     session_handles_refused: "Visits ended: their program gave a handle that cannot be taken (502).";
     limit_session_max: "Visits ended for new ones: there were as many as may be.";
     limit_session_full: "Requests refused: as many visits as may be, all of them busy (503).";
     limit_session_client: "Requests refused: their client had as many visits as one may have (429).";
     limit_session_rate: "Requests refused: more new visits in a moment than may be (503).";
     limit_session_queue: "Requests refused: as many of their visitor waited as may (429).";
+    limit_session_repeat: "Requests that waited for the answer of the same one, which was too long to be held.";
     limit_session_wait: "Visits ended: their visitor did not come back in time.";
     limit_session_life: "Visits ended: they were as old as one may be.";
     limit_resident_grace: "Workers ended: they did not finish what nobody waited for any more.";
@@ -267,6 +269,7 @@ counters! { of events {
     page_rows: "Rows that pages took from them.";
     page_files: "Uses of flat files and registries by pages.";
     page_programs: "Programs that pages called.";
+    page_driver_deaths: "Processes with a driver of ODBC that ended in a run of a page (502).";
     page_refused_values: "Values that pages left out, as nothing makes them safe where they stood.";
     limit_page_queue: "Requests refused: as many waited for a run of a page as may (503).";
     limit_page_time: "Pages ended, or not begun: they took longer than they may (504, 503).";

@@ -34,7 +34,9 @@ Examples:
   hob page run guests.d2w sign name=Ann --files data
       with the flat files and registries of this folder; else they are in that of the page
 
-Programs are a server's to allow: a page that asks for one is told so.
+  hob page run stock.d2w show part=bolt --program programs/price.py
+      starts this program where the page calls it: without a shell, as you, and with nothing else
+      of the limits that a server's route has; one that is not named is not started
 
 Exit codes:
   0  the page was printed
@@ -123,6 +125,9 @@ pub(crate) struct PageRunOptions {
     /// Folder of flat files and registries; that of the page when it is not given
     #[arg(long, value_name = "DIR")]
     pub(crate) files: Option<PathBuf>,
+    /// Program that the page may start, by the name of its file
+    #[arg(long = "program", value_name = "FILE")]
+    pub(crate) programs: Vec<PathBuf>,
     /// Initialization file of the pages
     #[arg(long, value_name = "FILE")]
     pub(crate) ini: Option<PathBuf>,

@@ -1,5 +1,5 @@
 //! What a run from a terminal has besides a database: a clock, a visit of one request, and the
-//! flat files and registries of a folder. Programs are not there, and say so.
+//! flat files and registries of a folder.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use hob_page::fault::FunctionFault;
 use hob_page::files::{FileFolder, FlatFiles, RegistryFiles, SearchedFolders};
-use hob_page::host::{CivilTime, PageClock, PagePrograms, PageVisits, ProgramAnswer, ProgramCall};
+use hob_page::host::{CivilTime, PageClock, PageVisits};
 use hob_page::limits::FileLimits;
 use hob_server::local_time;
 
@@ -82,16 +82,5 @@ impl PageVisits for Terminal {
     fn terminate(&self) -> Result<(), FunctionFault> {
         self.lasts.set(false);
         Ok(())
-    }
-}
-
-impl PagePrograms for Terminal {
-    fn run(&self, program: &ProgramCall) -> Result<ProgramAnswer, FunctionFault> {
-        let name = program.arguments.first();
-        let name = name.map_or_else(String::new, |name| name.to_str().into_owned());
-        Err(FunctionFault::new(
-            -1,
-            format!("`hob page run` starts no programs: {name:?} is a server's to start"),
-        ))
     }
 }

@@ -18,6 +18,7 @@ use crate::{escape, output};
 
 use super::folder::PageFolders;
 use super::host::{Terminal, flat_files};
+use super::programs::TerminalPrograms;
 use super::told::RunTold;
 use super::{PageIni, database, failure, read, statements};
 
@@ -38,6 +39,7 @@ pub(super) fn run(
     let folders = PageFolders::of(&options.file, &ini).map_err(|text| failure(1, text))?;
     let database = database::open(options, &surroundings.environment)?;
     let (files, registries) = flat_files(options, &ini);
+    let programs = TerminalPrograms::of(&options.programs)?;
     let settings = PageSettings {
         ini: ini.ini,
         ..PageSettings::default()
@@ -48,7 +50,7 @@ pub(super) fn run(
         environment: &environment,
         sources: &folders,
         database: Some(&*database),
-        programs: &terminal,
+        programs: &programs,
         files: &files,
         registries: &registries,
         visits: &terminal,

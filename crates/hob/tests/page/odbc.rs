@@ -323,25 +323,63 @@ fn database_that_is_gone_when_a_run_ends_has_kept_nothing() {
 }
 
 #[test]
-fn procedure_gives_a_table_and_no_values_back() {
+fn procedure_gives_a_table_and_values_back() {
     let place = place();
     let mut found = sources(&place).into_iter();
     let Some(source) = found.find(|one| one.server.is_some()) else {
         return;
     };
-    let call = "%DEFINE t = %TABLE\n%FUNCTION(DTW_SQL) make() { CREATE FUNCTION two(n integer) \
-                RETURNS TABLE (a integer, b text) LANGUAGE sql \
-                AS 'SELECT i, repeat(''x'', i) FROM generate_series(1, n) i' %}\n\
+    let make =
+        |name: &str, what: &str| format!("%FUNCTION(DTW_SQL) {name}() {{ CREATE {what} %}}\n");
+    let call = "%DEFINE t = %TABLE\n\
                 %FUNCTION(DTW_SQL) two(IN INTEGER n, OUT t) { CALL two\n\
                 %REPORT { %ROW {$(V_a)=$(V_b) %} %} %}\n\
-                %FUNCTION(DTW_SQL) back(IN INTEGER n, OUT INTEGER m) { CALL two\n\
+                %FUNCTION(DTW_SQL) back(IN INTEGER n, OUT INTEGER m, OUT VARCHAR(9) s) {\n\
+                CALL back %}\n\
+                %FUNCTION(DTW_SQL) turn(INOUT VARCHAR(9) s) { CALL turn %}\n\
+                %FUNCTION(DTW_SQL) long(OUT VARCHAR(99) s) { CALL long\n\
                 %MESSAGE { -default : \"$(RETURN_CODE)\" : continue %} %}\n\
-                %HTML(call) {@make()@two(\"2\", t)@back(\"1\", m)%}";
-    place.write("macros/call.page", call);
+                %FUNCTION(DTW_SQL) more(INOUT INTEGER n) { CALL more\n\
+                %MESSAGE { -default : \"$(RETURN_CODE) \" : continue %} %}\n\
+                %HTML(more) {@more(n)$(n)%}\n\
+                %HTML(call) {@two(\"2\", t)%}\n\
+                %HTML(back) {@back(\"21\", m, s)[$(m)|$(s)]%}\n\
+                %HTML(none) {@back(\"0\", m, s)[$(m)|$(s)]%}\n\
+                %HTML(turn) {@turn(s)[$(s)]%}\n\
+                %HTML(long) {@long(s)%}\n\
+                %HTML(make) {@a()@b()@c()@d()@e()made%}";
+    let text_of_page = make(
+        "a",
+        "FUNCTION two(n integer) RETURNS TABLE (a integer, b text) LANGUAGE sql \
+         AS 'SELECT i, repeat(''x'', i) FROM generate_series(1, n) i'",
+    ) + &make(
+        "b",
+        "FUNCTION back(n integer, OUT m integer, OUT s text) LANGUAGE sql \
+         AS 'SELECT n * 2, CASE WHEN n > 0 THEN ''größe'' END'",
+    ) + &make(
+        "c",
+        "FUNCTION turn(INOUT s text) LANGUAGE sql AS 'SELECT reverse(s)'",
+    ) + &make(
+        "d",
+        "FUNCTION long(OUT s text) LANGUAGE sql AS 'SELECT repeat(''x'', 32001)'",
+    ) + &make(
+        "e",
+        "PROCEDURE more(INOUT n integer) LANGUAGE plpgsql AS 'BEGIN n := n + 1; END'",
+    ) + call;
+    place.write("macros/call.page", &text_of_page);
     let site = serve(place, &source, "", "");
-    let said = text(&site, "/app/call.page/call");
+    let ask = |block: &str| text(&site, &format!("/app/call.page/{block}"));
+    assert_eq!(ask("make"), "made");
+    let said = ask("call");
     let said: Vec<&str> = said.split_whitespace().collect();
-    assert_eq!(said, ["1=x", "2=xx", "-440"]);
+    assert_eq!(said, ["1=x", "2=xx"]);
+    assert_eq!(ask("back"), "[42|größe]");
+    assert_eq!(ask("none"), "[0|]");
+    assert_eq!(ask("turn?s=abc"), "[cba]");
+    assert_eq!(ask("turn?s=abcd"), "[dcba]");
+    assert_eq!(ask("long"), "-302");
+    // This driver calls functions alone: it makes a SELECT of every call.
+    assert_eq!(ask("more?n=7"), "-440 7");
     site.stop();
 }
 
@@ -366,15 +404,19 @@ short SQLRowCount(void *h, long *n) { *n = 7; return 0; }
 short SQLFreeStmt(void *h, unsigned short what) { return 0; }
 short SQLExecute(void *h) {
   if (strstr(text, "crash")) abort();
+  while (strstr(text, "eat")) memset(malloc(1 << 20), 1, 1 << 20);
   while (strstr(text, "hang")) pause();
   return 0;
 }
 "#;
 const CRASHES: &str = "%FUNCTION(DTW_SQL) crash() { UPDATE crash SET a = 1
   %MESSAGE { -default : \"went on\" : continue %} %}
+%FUNCTION(DTW_SQL) eat() { UPDATE eat SET a = 1
+  %MESSAGE { -default : \"went on\" : continue %} %}
 %FUNCTION(DTW_SQL) hang() { UPDATE hang SET a = 1 %}
 %FUNCTION(DTW_SQL) works() { UPDATE works SET a = 1 %}
 %HTML(crash) {@crash()done%}
+%HTML(eat) {@eat()done%}
 %HTML(hang) {@hang()done%}
 %HTML(works) {@works()done%}";
 
@@ -397,7 +439,7 @@ fn serve_crashing(server: &str, keys: &str) -> Option<Site> {
     );
     place.write("macros/crashes.page", CRASHES);
     let database = format!(
-        "[[database]]\nname = \"stock\"\nconnections = 1\n\
+        "[[database]]\nname = \"stock\"\nconnections = 1\nmemory = \"64MiB\"\n\
          url = \"odbc:Driver={};Server={server};PWD=sesame\"\n",
         driver.display()
     );
@@ -432,6 +474,32 @@ fn driver_that_crashes_or_hangs_takes_nothing_along() {
     assert_eq!(site.hob.server(), server);
     let printed = site.stop_and_print();
     assert!(!printed.contains("sesame"), "{printed}");
+}
+
+#[test]
+fn driver_that_eats_memory_gets_no_more_than_its_process_may_have() {
+    let Some(site) = serve_crashing("here", "") else {
+        return;
+    };
+    let server = site.hob.server();
+    assert_eq!(text(&site, "/app/crashes.page/works"), "done");
+    let [driver] = drivers(&site)[..] else {
+        panic!("{:?}", drivers(&site));
+    };
+    let limits = std::fs::read_to_string(format!("/proc/{driver}/limits")).unwrap();
+    let limit = limits
+        .lines()
+        .find(|line| line.starts_with("Max data size"));
+    assert!(limit.unwrap().contains(&(64 << 20).to_string()), "{limits}");
+    assert_eq!(site.get("/app/crashes.page/eat").answer.status, 502);
+    wait_for_end(driver);
+    let record = site.record("/app/crashes.page/eat");
+    let detail = record["detail"].as_str().unwrap();
+    assert!(detail.contains("it may have 64 MiB of memory"), "{detail}");
+    assert_eq!(site.place.counter("page_driver_deaths"), 1);
+    assert_eq!(text(&site, "/app/crashes.page/works"), "done");
+    assert_eq!(site.hob.server(), server);
+    site.stop();
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::rc::Rc;
 
 use hob_page::sql::Cell;
 
-use crate::message::{DriverFault, DriverReply, DriverRequest, Portion, PortionEnd, Rows, Value};
+use crate::message::{
+    DriverFault, DriverReply, DriverRequest, Portion, PortionEnd, Rows, Value, ValueWay,
+};
 
 use super::unixodbc::{Canceller, OdbcConnection, OdbcStatement};
 
@@ -94,7 +96,7 @@ impl OdbcSession {
         &mut self,
         text: String,
         has_all_results: bool,
-        values: Vec<Value>,
+        values: Vec<(ValueWay, Value)>,
     ) -> Result<DriverReply, DriverFault> {
         if self.results.len() >= RESULTS_MAX {
             return Err(unasked("too many results are open"));
@@ -159,8 +161,12 @@ impl OdbcSession {
                     true => result.statement.changed(),
                     false => 0,
                 };
+                let outs = result.statement.outs();
                 self.close();
-                PortionEnd::Done(changed)
+                match outs {
+                    Ok(outs) => PortionEnd::Done(changed, outs),
+                    Err(fault) => PortionEnd::Failed(fault),
+                }
             }
             Err(fault) => {
                 self.results.pop();

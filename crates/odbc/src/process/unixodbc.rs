@@ -5,12 +5,16 @@
 //! statement has been executed. Text goes both ways in UTF-16, which is what ODBC has for Unicode.
 #![allow(unsafe_code)]
 
+mod bound;
+
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::message::{DriverFault, Value};
+use crate::message::{DriverFault, Value, ValueWay};
+
+use bound::Bound;
 
 /// The file that is loaded.
 const LIBRARY: &CStr = c"libodbc.so.2";
@@ -21,8 +25,6 @@ const RECORDS_MAX: i16 = 4;
 const NAME_MAX: usize = 512;
 /// Seconds that a login may take, where a driver knows that.
 const LOGIN_SECONDS: usize = 15;
-/// Characters from which on a text is a long one.
-const LONG_TEXT: usize = 4_000;
 /// Characters or bytes of a value that are asked for at first.
 const FIRST_UNITS: usize = 4_096;
 
@@ -49,6 +51,8 @@ mod sql {
     pub(super) const CLOSE: u16 = 0;
     pub(super) const RESET_PARAMS: u16 = 3;
     pub(super) const PARAM_INPUT: i16 = 1;
+    pub(super) const PARAM_INPUT_OUTPUT: i16 = 2;
+    pub(super) const PARAM_OUTPUT: i16 = 4;
     pub(super) const C_WCHAR: i16 = -8;
     pub(super) const C_SBIGINT: i16 = -25;
     pub(super) const C_DOUBLE: i16 = 8;
@@ -150,20 +154,6 @@ pub(super) struct OdbcColumn {
     pub(super) name: String,
     /// As `sql.h` numbers types.
     pub(super) sql_type: i16,
-}
-
-/// A value where a driver finds it.
-struct Bound {
-    content: BoundContent,
-    /// Its length in bytes, or that it is NULL.
-    indicator: isize,
-}
-
-enum BoundContent {
-    Null,
-    Integer(i64),
-    Real(f64),
-    Text(Vec<u16>),
 }
 
 /// Ends from another thread what a statement does.
@@ -484,7 +474,7 @@ impl OdbcStatement {
     /// Runs it with these values.
     pub(super) fn execute(
         &mut self,
-        values: Vec<Value>,
+        values: Vec<(ValueWay, Value)>,
         canceller: &Canceller,
     ) -> Result<(), DriverFault> {
         let (functions, handle) = (self.functions(), self.handle);
@@ -492,14 +482,15 @@ impl OdbcStatement {
         let mut code = sql::SUCCESS;
         for (at, bound) in self.bound.iter_mut().enumerate() {
             let (c_type, sql_type, size, place) = bound.description();
+            let (way, room) = bound.way();
             let number = u16::try_from(at + 1).unwrap_or(u16::MAX);
             let indicator = &raw mut bound.indicator;
-            // SAFETY: the handle is live. Value and indicator stay where they are until the
-            // statement is executed: `bound` is not touched before, and unbound right after.
+            // SAFETY: the handle is live. Value and indicator stay where they are, and `bound` is
+            // not touched, until the statement is executed, or closed where something comes back.
             code = unsafe {
-                let (bind, input) = (functions.bind, sql::PARAM_INPUT);
+                let bind = functions.bind;
                 bind(
-                    handle, number, input, c_type, sql_type, size, 0, place, 0, indicator,
+                    handle, number, way, c_type, sql_type, size, 0, place, room, indicator,
                 )
             };
             if !is_done(code) {
@@ -511,10 +502,22 @@ impl OdbcStatement {
         let executed = self.watched(canceller, |functions, handle| unsafe {
             (functions.execute)(handle)
         });
-        // SAFETY: the handle is live; nothing is bound to it any more.
-        unsafe { (functions.free_statement)(handle, sql::RESET_PARAMS) };
-        self.bound.clear();
+        if executed.is_err() || self.bound.iter().all(|bound| bound.way == ValueWay::In) {
+            self.unbind();
+        }
         executed.map(|_| ())
+    }
+
+    /// Nothing is bound to it any more.
+    fn unbind(&mut self) {
+        // SAFETY: the handle is live; what was bound is freed behind it.
+        unsafe { (self.functions().free_statement)(self.handle, sql::RESET_PARAMS) };
+        self.bound.clear();
+    }
+
+    /// What a procedure has given back, once there are no more results.
+    pub(super) fn outs(&self) -> Result<Vec<Value>, DriverFault> {
+        self.bound.iter().filter_map(Bound::out).collect()
     }
 
     /// Columns of its result; none if it has none.
@@ -639,6 +642,9 @@ impl OdbcStatement {
     pub(super) fn close(&mut self) {
         // SAFETY: the handle is live.
         unsafe { (self.functions().free_statement)(self.handle, sql::CLOSE) };
+        if !self.bound.is_empty() {
+            self.unbind();
+        }
     }
 }
 
@@ -665,55 +671,6 @@ impl CellUnit for u16 {
 impl CellUnit for u8 {
     const C_TYPE: i16 = sql::C_BINARY;
     const NULS: usize = 0;
-}
-
-impl Bound {
-    fn of(value: Value) -> Bound {
-        let (content, indicator) = match value {
-            Value::Null => (BoundContent::Null, sql::NULL_DATA),
-            Value::Integer(number) => (BoundContent::Integer(number), 8),
-            Value::Real(number) => (BoundContent::Real(number), 8),
-            Value::Text(text) => {
-                let text: Vec<u16> = text.encode_utf16().collect();
-                let bytes = isize::try_from(text.len() * 2).unwrap_or(isize::MAX);
-                (BoundContent::Text(text), bytes)
-            }
-        };
-        Bound { content, indicator }
-    }
-
-    /// What it is in C and for the database, its size in characters, and where it is. For the
-    /// database all are text, which it takes for what its columns are; drivers that go by the type
-    /// in C see numbers. What is text of ASCII alone needs no wide characters.
-    fn description(&mut self) -> (i16, i16, usize, *mut c_void) {
-        /// Characters of the longest number.
-        const NUMBER: usize = 32;
-        match &mut self.content {
-            BoundContent::Null => (sql::C_WCHAR, sql::VARCHAR, 1, null_mut()),
-            BoundContent::Integer(number) => (
-                sql::C_SBIGINT,
-                sql::VARCHAR,
-                NUMBER,
-                (&raw mut *number).cast(),
-            ),
-            BoundContent::Real(number) => (
-                sql::C_DOUBLE,
-                sql::VARCHAR,
-                NUMBER,
-                (&raw mut *number).cast(),
-            ),
-            BoundContent::Text(text) => {
-                let is_ascii = text.iter().all(|unit| *unit < 128);
-                let sql_type = match (is_ascii, text.len() > LONG_TEXT) {
-                    (_, true) => sql::WLONGVARCHAR,
-                    (true, false) => sql::VARCHAR,
-                    (false, false) => sql::WVARCHAR,
-                };
-                let size = text.len().max(1);
-                (sql::C_WCHAR, sql_type, size, text.as_mut_ptr().cast())
-            }
-        }
-    }
 }
 
 fn is_done(code: i16) -> bool {

@@ -93,6 +93,7 @@ impl CallParameter<'_> {
             name: self.name.into(),
             sql_type: self.sql_type.map(Into::into),
             is_out: self.direction != Direction::In,
+            is_in: self.direction != Direction::Out,
         }
     }
 }

@@ -96,6 +96,8 @@ pub struct ProcedureParameter {
     pub sql_type: Option<Box<str>>,
     /// Whether it comes back.
     pub is_out: bool,
+    /// Whether a value goes there.
+    pub is_in: bool,
 }
 
 /// A value of a result.

@@ -21,7 +21,7 @@ use std::time::Instant;
 use hob_http::Request;
 use hob_page::fault::{FunctionFault, code};
 use hob_page::host::{Absent, PagePrograms, ProgramAnswer, ProgramCall};
-use hob_page::program::{SetValue, set_values, variables};
+use hob_page::program::{SetValue, check_argument, set_values, variables};
 use hob_trace::{Fault, Mutex};
 
 use crate::handle::page::config::PagesSettings;
@@ -299,19 +299,6 @@ impl PagePrograms for RunPrograms<'_> {
     }
 }
 
-/// What is passed to a program is never one of its options, as for every program of hob.
-fn check_argument(argument: &[u8]) -> Result<(), FunctionFault> {
-    let why = if argument.starts_with(b"-") {
-        "begins with `-`: it would be an option; pass it as a parameter of the function"
-    } else if argument.contains(&0) {
-        "has a NUL byte, with which no argument can be passed"
-    } else {
-        return Ok(());
-    };
-    let message = format!("an argument for a program {why}");
-    Err(FunctionFault::new(code::BAD_VALUE, message))
-}
-
 /// Programs that nobody may call on a serving thread.
 pub(super) struct UncalledPrograms<'a> {
     pub(super) settings: &'a PagesSettings,
@@ -382,17 +369,5 @@ mod tests {
             },
         };
         assert_eq!(desk.order(order).unwrap_err().code, code::NOT_RUN);
-    }
-
-    #[test]
-    fn argument_that_would_be_an_option_is_refused() {
-        for (argument, is_good) in [
-            (&b"a"[..], true),
-            (b"", true),
-            (b"-a", false),
-            (b"a\0", false),
-        ] {
-            assert_eq!(check_argument(argument).is_ok(), is_good, "{argument:?}");
-        }
     }
 }

@@ -24,6 +24,7 @@ use crate::handle::script::build::half_close;
 use crate::handle::script::visits::config::VisitSettings;
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
+use crate::route::table::RouteTable;
 use crate::serve::sites::SitesBuildContext;
 
 /// What is to be done where there is no ODBC.
@@ -110,6 +111,8 @@ pub struct DatabaseSettings {
     pub creates: bool,
     /// Connections at once.
     pub connections: usize,
+    /// Memory of a process with a driver of ODBC, in bytes.
+    pub memory_bytes: u64,
     /// How long a statement waits for another writer.
     pub busy: Duration,
     /// From when on a statement is slow.
@@ -123,6 +126,8 @@ pub struct PagesSpots {
     files: Spot,
     registries: Spot,
     database: Spot,
+    /// Of each other database, in their order.
+    others: Vec<Spot>,
     /// Of each program, in their order.
     programs: Vec<Spot>,
 }
@@ -153,10 +158,16 @@ impl Configured for Pages {
         }
         let named = on.around.root.sections("database");
         let sources = faults.sources();
-        let named = named.iter().filter_map(|one| of_named(one, sources)?.ok());
-        let mut others: Vec<_> = named.collect();
+        let named = named.iter().filter_map(|one| {
+            let known = of_named(one, sources)?.ok()?;
+            Some((known, one.spot("url")))
+        });
+        let (mut others, mut urls): (Vec<_>, Vec<_>) = named.unzip();
         let database = own_database(section, &others, faults);
-        others.retain(|one| Some(one) != database.as_ref());
+        if let Some(own) = others.iter().position(|one| Some(one) == database.as_ref()) {
+            others.remove(own);
+            urls.remove(own);
+        }
         let programs = program::read(section, on.around.root, faults);
         let settings = PagesSettings {
             dir: dir.cloned().unwrap_or_default(),
@@ -183,6 +194,7 @@ impl Configured for Pages {
             files: section.spot("files"),
             registries: section.spot("registries"),
             database: section.spot("database"),
+            others: urls,
             programs: programs.iter().map(|(_, spot)| *spot).collect(),
         };
         (settings, spots)
@@ -206,6 +218,7 @@ impl Configured for Pages {
     ) {
         if !settings.dir.as_os_str().is_empty() {
             looked.folder(&settings.dir, spots.dir, faults);
+            settings.check_readers(config, spots.dir, faults);
         }
         if let Some(ini) = &settings.ini {
             looked.file(ini, spots.ini, "a file of settings is needed", faults);
@@ -225,19 +238,8 @@ impl Configured for Pages {
         for (called, spot) in settings.programs.iter().zip(&spots.programs) {
             called.check(config, *spot, faults);
         }
-        let Some(database) = &settings.database else {
-            return;
-        };
-        let DatabasePlace::File(file) = &database.place else {
-            return;
-        };
-        if !database.creates && looked.look(file) == PathStatus::Nothing {
-            faults
-                .warn(
-                    spots.database,
-                    format!("there is no database {}", file.display()),
-                )
-                .hint("make it with `sqlite3`, or add `create = true` to its `[[database]]`");
+        for (database, spot) in settings.databases(spots) {
+            check_database(database, spot, looked, faults);
         }
     }
 
@@ -251,9 +253,15 @@ impl Configured for Pages {
                 look.server_writes(folder, spot);
             }
         }
-        let own = settings.database.as_ref().map(|one| &one.place);
-        if matches!(own, Some(DatabasePlace::Odbc(_))) {
-            look.loads("libodbc.so.2", NO_ODBC, spots.database);
+        for (database, spot) in settings.databases(spots) {
+            if let Some(file) = &database.password_file {
+                look.needs(file, Want::Read, spot);
+            }
+            match &database.place {
+                DatabasePlace::File(file) => look.needs(file, Want::Read, spot),
+                DatabasePlace::Odbc(_) => look.loads("libodbc.so.2", NO_ODBC, spot),
+                DatabasePlace::Server(_) => {}
+            }
         }
     }
 
@@ -263,6 +271,35 @@ impl Configured for Pages {
 
     fn runs(settings: &PagesSettings) -> String {
         settings.dir.display().to_string()
+    }
+}
+
+/// Tells once what is wrong with where a database is, however many routes have it.
+fn check_database(
+    database: &DatabaseSettings,
+    spot: Spot,
+    looked: &mut PathLookups<'_>,
+    faults: &mut Faults<'_>,
+) {
+    let mut missing = Vec::new();
+    if let DatabasePlace::File(file) = &database.place
+        && !database.creates
+    {
+        let hint = "make it with `sqlite3`, or add `create = true` to its `[[database]]`";
+        missing.push((file, "database", hint));
+    }
+    if let Some(file) = &database.password_file {
+        let hint = "write the password into it, on one line: nobody is let in without it";
+        missing.push((file, "password file", hint));
+    }
+    missing.retain(|(file, ..)| looked.look(file) == PathStatus::Nothing);
+    if missing.is_empty() || !looked.is_first(spot) {
+        return;
+    }
+    for (file, what, hint) in missing {
+        faults
+            .warn(spot, format!("there is no {what} {}", file.display()))
+            .hint(hint);
     }
 }
 
@@ -378,6 +415,7 @@ fn settings(
         is_read_only: section.flag("readonly"),
         creates: section.flag("create"),
         connections: section.number("connections"),
+        memory_bytes: section.size("memory"),
         busy: section.time("busy"),
         slow: section.time("slow"),
     })
@@ -407,6 +445,53 @@ pub(in crate::handle) fn check_named(root: &Section, faults: &mut Faults<'_>) {
 }
 
 impl PagesSettings {
+    /// Tells of a route that sends pages as they are, as files: their source is for nobody.
+    fn check_readers(&self, config: &Config, spot: Spot, faults: &mut Faults<'_>) {
+        let routes = config.sites.iter().flat_map(|site| {
+            let all = site.routes.iter().enumerate();
+            all.map(move |(at, route)| (site, at, route))
+        });
+        for (site, at, route) in routes {
+            let Some(files) = route.handler.files().filter(|_| !route.internal) else {
+                continue;
+            };
+            let Ok(rest) = self.dir.strip_prefix(&files.root) else {
+                continue;
+            };
+            let patterns = site.routes.iter().map(|route| Pattern::parse(&route.path));
+            let Ok(patterns) = patterns.collect::<Result<Vec<_>, _>>() else {
+                continue;
+            };
+            let folder = match route.path.find(['*', '{']) {
+                Some(end) if !files.keep_prefix => &route.path[..end],
+                _ => "/",
+            };
+            let table = RouteTable::build(patterns.iter());
+            let is_sent = |ending: &String| {
+                let page = rest.join(format!("page{ending}"));
+                let path = format!("{folder}{}", page.display());
+                let found = table.find(path.as_bytes());
+                found.is_some_and(|found| found.route as usize == at)
+            };
+            if self.endings.iter().any(is_sent) {
+                let (path, root) = (&route.path, files.root.display());
+                let text = format!(
+                    "the pages lie in {root}, which the route {path:?} sends as files: whoever \
+                     asks for one there reads its source"
+                );
+                let hint = "move them out of that folder, or give this route the path by which \
+                            they lie there";
+                faults.warn(spot, text).hint(hint);
+            }
+        }
+    }
+
+    /// The databases that pages may name, and where they stand: their own, and all others.
+    fn databases(&self, spots: &PagesSpots) -> impl Iterator<Item = (&DatabaseSettings, Spot)> {
+        let own = self.database.iter().map(|own| (own, spots.database));
+        own.chain(self.others.iter().zip(spots.others.iter().copied()))
+    }
+
     /// Folders of flat files and registries, and whether pages write there.
     fn flat_folders(&self, spots: &PagesSpots) -> impl Iterator<Item = (&Path, Spot, bool)> {
         let files = self.files.as_deref();

@@ -158,7 +158,8 @@ fn open(settings: &DatabaseSettings) -> Result<Box<dyn Database + Send>, Functio
             if let Some(password) = password(settings)? {
                 options.set_password(password);
             }
-            let start = || hob_keeper::beside::start("odbc");
+            options.memory_bytes = settings.memory_bytes;
+            let start = |memory_bytes| hob_keeper::beside::start("odbc", memory_bytes);
             return Ok(Box::new(OdbcDatabase::open(options, start, Some(is_over))?));
         }
         DatabasePlace::Server(url) => url,

@@ -107,6 +107,7 @@ pub(super) fn note(request: &Request, counters: &ThreadCounters, end: &RunEnd) {
         RunEnd::Fault(fault) => match fault.kind {
             PageFaultKind::Limit("time") => counters.limit_page_time.add(1),
             PageFaultKind::Limit(_) => counters.limit_page_use.add(1),
+            PageFaultKind::Crash => counters.page_driver_deaths.add(1),
             _ => {}
         },
         _ => {}

@@ -220,6 +220,20 @@ pub(crate) static DATABASE: SchemaTable = SchemaTable {
         .example("4")
         .aka(&["max", "pool", "pool_size"]),
         SchemaKey::new(
+            "memory",
+            Size {
+                min: 32 * MIB,
+                max: 1 << 40,
+            },
+            Preset::Size(hob_odbc::MEMORY_BYTES),
+        )
+        .says(
+            "Over ODBC: memory that the process of a connection may have, for data and stacks, \
+             not for what it maps of files. Most drivers crash where they get no more: that run \
+             ends (502), and the next one has another process.",
+        )
+        .example("\"2GiB\""),
+        SchemaKey::new(
             "busy",
             Time {
                 min: Duration::ZERO,
