@@ -3,9 +3,13 @@
 #![no_main]
 
 use hob_server::handle::script::carried::parse;
+use hob_server::serve::old_visits::VisitsAsked;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
+    if let Some(asked) = VisitsAsked::parse(bytes) {
+        assert_eq!(VisitsAsked::parse(asked.field().as_bytes()), Some(asked));
+    }
     let Ok(read) = parse(bytes) else { return };
     assert!(read.path.starts_with(b"/") && read.below <= read.path.len());
     let mut segments = read.path.split(|byte| matches!(byte, b'/' | 0));

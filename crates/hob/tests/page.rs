@@ -5,6 +5,8 @@ mod harness;
 
 #[path = "page/answers.rs"]
 mod answers;
+#[path = "page/checks.rs"]
+mod checks;
 #[path = "page/databases.rs"]
 mod databases;
 #[path = "page/files.rs"]
@@ -13,6 +15,8 @@ mod files;
 mod flat;
 #[path = "page/limits.rs"]
 mod limits;
+#[path = "page/many.rs"]
+mod many;
 #[path = "page/odbc.rs"]
 mod odbc;
 #[path = "page/place.rs"]

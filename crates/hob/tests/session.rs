@@ -5,6 +5,8 @@ mod harness;
 
 #[path = "session/cookies.rs"]
 mod cookies;
+#[path = "session/duplicates.rs"]
+mod duplicates;
 #[path = "session/expiry.rs"]
 mod expiry;
 #[path = "session/handles.rs"]

@@ -4,6 +4,7 @@ pub(crate) mod context;
 pub(crate) mod dress;
 pub mod fleet;
 pub mod offers;
+pub mod old_visits;
 pub mod predecessor;
 pub mod sites;
 pub mod workers;

@@ -1002,6 +1002,8 @@ export interface ProgramVisits {
   visits: ToldVisit[];
   /** How many there are. */
   count: number;
+  /** The server that keeps them, where that is one from before an upgrade. */
+  server_pid: number | null;
 }
 
 /** One process of a program that stays. */

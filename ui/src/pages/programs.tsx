@@ -118,6 +118,7 @@ function Visits(props: { of: ProgramVisits; deed: Deed }): JSX.Element {
           ["kind", "stays for one visitor"],
           ["visits", `${count(of.count)} of ${count(of.max)}`],
           ["most so far", count(of.peak)],
+          ["kept by", of.server_pid == null ? "" : `server ${of.server_pid}, of before an upgrade`],
         ]}
       />
       <Table

@@ -87,7 +87,8 @@ fn pool_text(pool: JsonView<'_>, width: Option<usize>) -> String {
 
 /// A program's visits in a line, then each.
 fn visits_text(visits: JsonView<'_>, width: Option<usize>) -> String {
-    let name = escape::line(visits.text("name").unwrap_or("?"));
+    let name = visits_name(visits);
+    let name = escape::line(&name);
     let number = |name| count(visits.count(name).unwrap_or(0));
     let mut text = format!(
         "{name}: {} of {} visits, {} at most so far\n",
@@ -102,6 +103,15 @@ fn visits_text(visits: JsonView<'_>, width: Option<usize>) -> String {
         ));
     }
     text
+}
+
+/// Whose visits they are, and which server keeps them where it is an old one.
+pub(crate) fn visits_name(visits: JsonView<'_>) -> String {
+    let name = visits.text("name").unwrap_or("?");
+    match visits.count("server_pid") {
+        None => name.to_owned(),
+        Some(pid) => format!("{name}, kept by server {pid} of before an upgrade"),
+    }
 }
 
 /// A row for each visit of a program.
@@ -119,7 +129,13 @@ pub(crate) fn visit_table(visits: JsonView<'_>) -> TextTable {
     ]);
     for visit in visits.each("visits") {
         table.push(vec![
-            TextCell::count(visit.count("number")),
+            // As `hob visit end` takes it.
+            TextCell::text(
+                visit
+                    .count("number")
+                    .map(|number| number.to_string())
+                    .as_deref(),
+            ),
             TextCell::text(visit.text("handle")),
             TextCell::text(visit.text("client")),
             TextCell::text(visit.text("state")),

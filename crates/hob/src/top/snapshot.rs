@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::CommandFailure;
 use crate::control::Hob;
 use crate::facts::JsonView;
+use crate::status::programs::visits_name;
 
 /// What is asked for beside the overview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +100,7 @@ fn visits(visits: JsonView<'_>) -> Value {
     let of = |name| visits.0.get(name).cloned().unwrap_or(Value::Null);
     let is_busy = |visit: &JsonView<'_>| visit.text("state") == Some("busy");
     json!({
-        "name": of("name"),
+        "name": visits_name(visits),
         "handler": "session",
         "busy": visits.each("visits").filter(is_busy).count(),
         "workers": of("visits"),
@@ -147,6 +148,10 @@ mod tests {
         );
         assert_eq!(program["workers"], told["visits"]);
         assert_eq!(program["busy"], 1);
+        let mut old = told;
+        old["server_pid"] = 4123.into();
+        let name = "/shop/* shop.py, kept by server 4123 of before an upgrade";
+        assert_eq!(visits(JsonView(&old))["name"], name);
     }
 
     #[test]

@@ -192,6 +192,46 @@ fn requests_beyond_the_queue_are_refused() {
 }
 
 #[test]
+fn same_form_again_gets_the_answer_of_the_first_and_is_written_once() {
+    let session = "{ duplicate = \"repeat\" }";
+    let site = serve_with(session, "time = \"1m\"", "busy = \"1m\"");
+    let (one, other) = (site.begin(), site.begin());
+    site.add(&one, "bolt");
+    let before = site.place.counter("page_waiting");
+    thread::scope(|scope| {
+        let first = scope.spawn(|| site.add(&other, "nut").answer);
+        site.place.wait_for_counter("page_waiting", before + 1);
+        let again = scope.spawn(|| site.add(&other, "nut").answer);
+        site.place.wait_for_counter("session_repeats", 1);
+        assert_eq!(site.said(&one, "done"), "Thanks for 1 lines.");
+        let (first, again) = (first.join().unwrap(), again.join().unwrap());
+        assert_eq!((first.status, again.status), (200, 200));
+        assert_eq!(first.body, again.body);
+    });
+    assert_eq!(site.said(&other, "cart"), "1 lines: bolt;nut;");
+    site.stop();
+}
+
+#[test]
+fn same_form_again_is_refused_where_it_is_to_be() {
+    let session = "{ duplicate = \"refuse\" }";
+    let site = serve_with(session, "time = \"1m\"", "busy = \"1m\"");
+    let (one, other) = (site.begin(), site.begin());
+    site.add(&one, "bolt");
+    let before = site.place.counter("page_waiting");
+    thread::scope(|scope| {
+        let first = scope.spawn(|| site.add(&other, "nut").answer.status);
+        site.place.wait_for_counter("page_waiting", before + 1);
+        assert_eq!(site.add(&other, "nut").answer.status, 409);
+        assert_eq!(site.said(&one, "done"), "Thanks for 1 lines.");
+        assert_eq!(first.join().unwrap(), 200);
+    });
+    assert_eq!(site.place.counter("session_duplicates"), 1);
+    assert_eq!(site.said(&other, "cart"), "1 lines: bolt;nut;");
+    site.stop();
+}
+
+#[test]
 fn run_that_takes_too_long_ends_the_visit() {
     let site = serve_with("true", "time = \"3s\"", "");
     let handle = site.begin();

@@ -1,6 +1,7 @@
 //! Handles: forged ones, old ones, and who is shown them.
 
 use crate::place::{route, serve, shop};
+use crate::site::Programs;
 
 #[test]
 fn handle_that_names_no_visit_is_never_a_new_one_and_all_are_told_alike() {
@@ -82,6 +83,66 @@ fn new_handle_replaces_the_last_which_holds_for_a_moment() {
     let second = strict.said(&first, "rotate");
     assert_eq!(strict.status_of(&first, "pid"), 410);
     assert_eq!(strict.said(&second, "tell/HTSession"), second);
+}
+
+/// Begins a visit whose program gives a handle that can be guessed: the cookies beside it.
+fn begin_weak(shop: &Programs) -> String {
+    let reply = shop.get("/shop/head?Accept-HTSession=42");
+    assert_eq!(reply.answer.status, 200);
+    let fields = reply.answer.headers.iter();
+    let cookies = fields.filter(|(name, _)| name == "set-cookie");
+    let pairs = cookies.map(|(_, cookie)| {
+        let (pair, rest) = cookie.split_once(';').unwrap();
+        assert!(
+            rest.starts_with(" Path=/; Secure; HttpOnly; SameSite=Lax"),
+            "{cookie}"
+        );
+        pair
+    });
+    let pairs: Vec<_> = pairs.collect();
+    let beside = pairs.last().unwrap();
+    assert!(beside.starts_with("__Host-htsshop-42=~"), "{beside}");
+    format!("Cookie: {}\r\n", pairs.join("; "))
+}
+
+#[test]
+fn handle_that_can_be_guessed_holds_beside_its_cookie_alone() {
+    let shop = serve("weak = \"bind\"");
+    let (one, other) = (begin_weak(&shop), begin_weak(&shop));
+    assert_ne!(one, other);
+    let reply = shop.ask_with("/shop/42/add/tea", &one);
+    assert_eq!(reply.answer.text(), "tea");
+    assert_eq!(reply.answer.header("set-cookie"), None, "it has it");
+    let text = |what: &str, fields: &str| {
+        let reply = shop.ask_with(&format!("/shop/42/{what}"), fields);
+        reply.answer.text()
+    };
+    // Another visitor has the same.
+    assert_eq!(text("add/cup", &other), "cup");
+    assert_eq!(text("tell/HTSession", &one), "42");
+    let status = |fields: &str| shop.ask_with("/shop/42/add/x", fields).answer.status;
+    let forged = "Cookie: __Host-htsshop-42=~00000000000000000000000000000000\r\n";
+    assert_eq!(status(forged), 410);
+    assert_eq!(status(&format!("{one}{other}")), 410);
+    shop.counts("session_starts", 2);
+    // Without its cookie it is an ordinary part of a path.
+    status("");
+    shop.counts("session_starts", 3);
+    assert_eq!(text("leave", &one), "bye");
+    assert_eq!(status(&one), 410);
+    assert_eq!(status(&one), 410, "it never begins a new visit");
+    assert_eq!(text("add/pot", &other), "cup,pot");
+    shop.counts("session_starts", 3);
+}
+
+#[test]
+fn handle_in_a_cookie_may_have_one_beside_it() {
+    let shop = serve("weak = \"bind\", handle = \"cookie\"");
+    let own = begin_weak(&shop);
+    let reply = shop.ask_with("/shop/add/tea", &own);
+    assert_eq!(reply.answer.text(), "tea");
+    let alone = "Cookie: __Host-htsshop=42\r\n";
+    assert_eq!(shop.ask_with("/shop/add/cup", alone).answer.status, 410);
 }
 
 #[test]

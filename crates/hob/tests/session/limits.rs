@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use crate::place::serve;
+use crate::place::{route, serve, shop};
 
 #[test]
 fn client_has_so_many_visits_at_once() {
@@ -56,4 +56,19 @@ fn visits_begin_at_a_rate() {
         "{begun:?}"
     );
     assert!(shop.place.counter("limit_session_rate") >= 1);
+}
+
+#[test]
+fn without_a_number_there_are_as_many_as_there_is_memory_and_half_of_the_workers_for() {
+    let config = format!("{}[limits]\nworkers = 6\n", route("/shop/*", ""));
+    let shop = shop().serve_route(&config);
+    let handles: Vec<String> = (0..4).map(|_| shop.begin()).collect();
+    assert_eq!(shop.visits()[0]["max"], 3);
+    assert_eq!(shop.visits()[0]["count"], 3);
+    assert_eq!(shop.status_of(&handles[0], "pid"), 410);
+    shop.counts("limit_session_max", 1);
+    let explained = shop.place.run(&["explain", "/shop/pid"]);
+    let text = String::from_utf8_lossy(&explained.stdout).into_owned();
+    let said = "at most 3 visits at once: `visits.max` is not set";
+    assert!(text.contains(said), "{text}");
 }

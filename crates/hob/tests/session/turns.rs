@@ -29,29 +29,6 @@ fn requests_of_one_visitor_wait_their_turn_and_no_more_than_may() {
 }
 
 #[test]
-fn same_request_again_is_refused_where_it_is_to_be() {
-    let shop = serve("duplicate = \"refuse\"");
-    let handle = shop.begin();
-    thread::scope(|scope| {
-        let held = scope.spawn(|| shop.said(&handle, "hold/first"));
-        shop.wait_for_file("first.begun");
-        assert_eq!(shop.status_of(&handle, "hold/first"), 409);
-        let other = scope.spawn(|| shop.said(&handle, "add/x"));
-        shop.place.wait_for_counter("worker_waits", 2);
-        assert_eq!(shop.status_of(&handle, "add/x"), 409);
-        shop.let_go("first");
-        assert_eq!(held.join().unwrap(), "first");
-        assert_eq!(other.join().unwrap(), "first,x");
-    });
-    shop.counts("session_duplicates", 2);
-    assert_eq!(
-        shop.said(&handle, "add/x"),
-        "first,x,x",
-        "the first is over"
-    );
-}
-
-#[test]
 fn request_that_waited_behind_the_last_answer_is_not_answered_by_the_program() {
     let shop = serve("");
     let handle = shop.begin();

@@ -61,6 +61,73 @@ fn visits_go_on_over_upgrades_and_their_server_ends_with_the_last() {
     shop.stop();
 }
 
+/// The number of a visit, as `hob status` tells it, and the server that keeps it.
+fn told(shop: &Programs, handle: &str) -> (u64, Option<u64>) {
+    let shown = format!("{}...", &handle[1..5]);
+    let all = shop.visits();
+    let mut found = all.as_array().unwrap().iter().flat_map(|of| {
+        let server = of["server_pid"].as_u64();
+        let visits = of["visits"].as_array().unwrap().iter();
+        visits.map(move |visit| (visit, server))
+    });
+    let (visit, server) = found.find(|(visit, _)| visit["handle"] == shown).unwrap();
+    (visit["number"].as_u64().unwrap(), server)
+}
+
+#[test]
+fn visits_of_servers_before_are_listed_and_ended_one_by_one() {
+    let shop = serve("");
+    let (first, second) = (shop.begin(), shop.begin());
+    let pids = [shop.pid_of(&first), shop.pid_of(&second)];
+    let old = shop.hob().server();
+    let middle = shop.upgrade();
+    let third = shop.begin();
+    shop.upgrade();
+    let fourth = shop.begin();
+    let (number, server) = told(&shop, &first);
+    assert_eq!(server, Some(old.into()));
+    assert_eq!(told(&shop, &second).1, Some(old.into()));
+    assert_eq!(told(&shop, &third).1, Some(middle.into()));
+    assert_eq!(told(&shop, &fourth).1, None);
+    let text = shop.place.run(&["status", "--programs"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(
+        text.contains(&format!("kept by server {old} of before an upgrade")),
+        "{text}"
+    );
+    let end = |number: u64| shop.place.run(&["visit", "end", &number.to_string()]);
+    assert!(end(number).status.success());
+    shop.gone(pids[0]);
+    assert_eq!(shop.status_of(&first, "add/tea"), 410);
+    // Nobody has it any more, and the others go on.
+    assert_eq!(end(number).status.code(), Some(1));
+    assert_eq!(shop.pid_of(&second), pids[1]);
+    for handle in [&second, &third] {
+        assert!(end(told(&shop, handle).0).status.success());
+        assert_eq!(shop.status_of(handle, "add/tea"), 410);
+    }
+    wait_for_end(old);
+    wait_for_end(middle);
+    assert_eq!(shop.said(&fourth, "add/tea"), "tea");
+    assert_eq!(shop.visits().as_array().unwrap().len(), 1);
+    shop.stop();
+}
+
+#[test]
+fn client_does_not_ask_an_old_server_for_its_visits() {
+    let shop = serve("");
+    let handle = shop.begin();
+    shop.upgrade();
+    let target = format!("/shop/{handle}/add/tea");
+    let reply = shop.ask_with(&target, "hob-visits: list\r\n");
+    assert_eq!(reply.answer.text(), "tea");
+    let number = told(&shop, &handle).0;
+    let end = format!("hob-visits: end {number}\r\n");
+    shop.ask_with(&target, &end);
+    assert_eq!(shop.said(&handle, "add/cup"), "tea,tea,cup");
+    shop.stop();
+}
+
 #[test]
 fn long_bodies_go_through_both_ways_and_a_programs_death_is_told_as_at_home() {
     let shop = serve("");

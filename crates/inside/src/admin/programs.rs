@@ -16,7 +16,7 @@ use hob_server::handle::resident::pool::Pool;
 pub(super) use shown::told;
 
 /// The lane of the file pool in which `/proc` is read.
-const LANE: u64 = u64::MAX - 7;
+pub(super) const LANE: u64 = u64::MAX - 7;
 
 /// `GET /v1/programs`
 pub(super) fn answer(ask: &AdminRequest) -> Answered {
@@ -58,9 +58,16 @@ pub(super) fn end_visit(ask: &AdminRequest) -> Answered {
             return reply::text(400, "give the `number` of a visit");
         };
         ask.note(number.to_string());
-        match ask.admin.shared.fleet.end_visit(number) {
-            true => reply::text(200, format!("visit {number} ends")),
-            false => reply::text(404, format!("there is no visit {number}")),
+        let shared = Arc::clone(&ask.admin.shared);
+        let job = shared.pool.for_lane(LANE);
+        // It may be with a server before this one.
+        match ask
+            .done(job.run(move || shared.end_any_visit(number)))
+            .await
+        {
+            Ok(true) => reply::text(200, format!("visit {number} ends")),
+            Ok(false) => reply::text(404, format!("there is no visit {number}")),
+            Err(refusal) => refusal,
         }
     }))
 }

@@ -1,6 +1,7 @@
 //! What `hob status` shows.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hob_http::Answered;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::ask::AdminRequest;
 use super::limits::LIMITS;
-use super::{Admin, reply};
+use super::{Admin, programs as told_programs, reply};
 use crate::api;
 use hob_keeper::acme::CertificateState;
 use hob_server::handle::warm::status::hosts;
@@ -42,10 +43,20 @@ pub struct GenerationReport {
 
 /// `GET /v1/status`
 pub(super) fn answer(ask: &AdminRequest) -> Answered {
-    Answered::Ready(reply::object(200, &status(&ask.admin)))
+    let admin = Arc::clone(&ask.admin);
+    if !admin.shared.has_old_server() {
+        return Answered::Ready(reply::object(200, &status(&admin)));
+    }
+    // It is asked for its visits, which may take a moment.
+    let pool = admin.shared.pool.for_lane(told_programs::LANE);
+    let (ask, job) = (ask.clone(), pool.run(move || status(&admin)));
+    Answered::Later(Box::pin(async move {
+        let done = ask.done(job).await;
+        done.map_or_else(|refusal| refusal, |value| reply::object(200, &value))
+    }))
 }
 
-/// Everything `hob status` shows.
+/// Everything `hob status` shows. May wait for a server before this one.
 pub(super) fn status(admin: &Admin) -> Value {
     let report = admin.report.lock().clone();
     let holdings = admin.shared.store.holdings();
@@ -115,7 +126,7 @@ fn programs(admin: &Admin) -> api::Programs {
         // No limit is no number.
         workers_max: Some(workers_max).filter(|most| *most != usize::MAX),
         pools: fleet.pools().iter().map(|pool| pool.told()).collect(),
-        visits: fleet.told_visits(),
+        visits: admin.shared.all_visits(),
         hosts: hosts(&admin.shared.hosts),
         upstreams: admin.shared.upstreams(),
         offers: admin.shared.sites().offered(),

@@ -2,7 +2,8 @@
 //!
 //! It comes over a listener of offers, with a certificate that was checked, and what it says of its
 //! client in `hob-request` is believed where the program is offered to it. Rules of sites, pages
-//! and what is done to answers are the other machine's: here is only the program.
+//! and what is done to answers are the other machine's: here is only the program. The server after
+//! this one asks in the same way for visits that are kept here, and for what people want of them.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -16,6 +17,7 @@ use super::{HandlerContext, listener_log, note_fault, watch};
 use crate::handle::plain;
 use crate::handle::script::carried::{self, CarriedRequest};
 use crate::serve::context::OnRoute;
+use crate::serve::old_visits::{VISITS, VisitsAsked};
 use crate::serve::sites::Sites;
 
 /// A request for a program that is offered to who asks.
@@ -46,7 +48,12 @@ impl HandlerContext {
         request: &Request,
     ) -> Answered {
         let mut fields = request.head().values(carried::REQUEST);
-        let carried = fields.next().and_then(|field| carried::parse(field).ok());
+        let asked = request.head().values(VISITS).next();
+        let carried = fields.next();
+        if let (None, Some(asked)) = (carried, asked) {
+            return self.answer_on_visits(asked);
+        }
+        let carried = carried.and_then(|field| carried::parse(field).ok());
         let asked = carried.and_then(|carried| {
             let at = sites.find_route(&carried.program)?;
             Some(AskedOffer { at, carried })
@@ -56,6 +63,32 @@ impl HandlerContext {
             // Here no visit of it can be.
             None => Answered::Ready(pack(request, plain::error(410), Speaker::Program)),
         }
+    }
+
+    /// What the server after this one asks for, for people.
+    fn answer_on_visits(&self, asked: &[u8]) -> Answered {
+        let Some(asked) = VisitsAsked::parse(asked) else {
+            return Answered::Ready(plain::error(400));
+        };
+        let shared = Arc::clone(&self.shared);
+        let job = self.shared.pool.run(move || match asked {
+            VisitsAsked::List => serde_json::to_vec(&shared.visits_for_successor()).ok(),
+            VisitsAsked::End(number) => shared.end_any_visit(number).then(Vec::new),
+        });
+        let Ok(job) = job else {
+            self.counters.disk_refused.add(1);
+            return Answered::Ready(plain::busy());
+        };
+        Answered::Later(Box::pin(async move {
+            match job.await.flatten() {
+                Some(told) => {
+                    let mut fields = plain::named();
+                    fields.add(b"Content-Type", b"application/json");
+                    Response::new(200, fields, Body::Bytes(told.into()))
+                }
+                None => plain::error(404),
+            }
+        }))
     }
 
     /// Whom the request is from, and what is asked for.

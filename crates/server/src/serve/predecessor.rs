@@ -23,6 +23,7 @@ use crate::handle::proxy::Proxy;
 use crate::handle::proxy::check;
 use crate::handle::proxy::config::{ForwardedFields, HostSent, ProxySettings};
 use crate::handle::script::gate::Gate;
+use crate::handle::script::visits::table::number_visits_by;
 use crate::handle::upstream::address::MemberAddress;
 use crate::handle::upstream::balance::Balance;
 use crate::handle::upstream::buffer::BufferSettings;
@@ -44,13 +45,15 @@ pub struct Predecessor {
     upstream: Arc<Upstream>,
     gate: Arc<Gate>,
     /// By it the upstream's address leads to the server.
-    _socket: OwnedFd,
+    socket: OwnedFd,
     process: OwnedFd,
 }
 
 impl Predecessor {
     /// The one of this process (a pidfd) that listens at the socket whose file this is.
     pub fn new(socket: OwnedFd, process: OwnedFd) -> Predecessor {
+        // Its visits, and those of servers after this one, have other numbers.
+        number_visits_by(std::process::id());
         let member = MemberSettings {
             address: MemberAddress::Unix(path_of(&socket)),
             weight: 1,
@@ -88,7 +91,7 @@ impl Predecessor {
         Predecessor {
             upstream: Upstream::new(&settings, protocol, None, now_ms()),
             gate: Arc::new(Gate::new(usize::MAX, 0)),
-            _socket: socket,
+            socket,
             process,
         }
     }
@@ -97,6 +100,11 @@ impl Predecessor {
     pub(crate) fn is_there(&self) -> bool {
         let mut looked = [PollFd::new(&self.process, PollFlags::IN)];
         poll(&mut looked, Some(&Timespec::default())) == Ok(0)
+    }
+
+    /// The socket that it listens at.
+    pub(super) fn socket(&self) -> &OwnedFd {
+        &self.socket
     }
 
     /// Passes a request on whose visit is not here. `over` makes the answer where that server is

@@ -219,6 +219,7 @@ impl Sites {
             log_ids,
             generation,
             programs: &config.programs,
+            workers_max: config.limits.workers,
             site: String::new(),
             roots: HashMap::new(),
         };
@@ -417,6 +418,8 @@ pub(crate) struct SitesBuildContext<'a> {
     log_ids: &'a [u16],
     generation: u64,
     programs: &'a [ProgramConfig],
+    /// Workers of all programs that stay.
+    workers_max: usize,
     /// The site that is being made.
     site: String,
     /// Each folder is opened once.
@@ -462,7 +465,10 @@ impl<'a> SitesBuildContext<'a> {
     ) -> Result<Arc<Session>, String> {
         let program = self.program(settings.program.program)?;
         let on = (&*self.site, route, pattern);
-        session::build::build(settings, on, program, self.shared).map(Arc::new)
+        let session = session::build::build(settings, on, program, self.shared)?;
+        // Other programs are to have workers, too.
+        session.table.set_most((self.workers_max / 2).max(1));
+        Ok(Arc::new(session))
     }
 
     /// Visits of the pages of a route, where it keeps some.

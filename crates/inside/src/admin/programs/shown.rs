@@ -38,7 +38,7 @@ pub(in crate::admin) fn told(admin: &Admin) -> Value {
     let (workers, workers_max) = shared.fleet.load();
     json!(AllPrograms {
         programs: pools.chain(routes).collect(),
-        visits: shared.fleet.told_visits(),
+        visits: shared.all_visits(),
         hosts: hosts(&shared.hosts),
         upstreams: shared.upstreams(),
         offers: shared.sites().offered(),

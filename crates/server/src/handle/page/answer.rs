@@ -136,8 +136,8 @@ pub(super) struct PageAsk {
     /// The first one of the page where there is none.
     block: Option<String>,
     /// In normal form, and where it leaves the route.
-    path: Box<[u8]>,
-    below: usize,
+    pub(super) path: Box<[u8]>,
+    pub(super) below: usize,
     /// The visit that it is of, if there is one already.
     pub(super) visit: Option<Arc<PageVisit>>,
     moment: LookMoment,
@@ -217,7 +217,7 @@ impl PageAsk {
         if let Some(home) = self.pages.visits.clone()
             && is_in_visit()
         {
-            return Answered::Later(Box::pin(self.wait_in_visit(home, told, file, form.len())));
+            return self.ask_in_visit(home, told, file, form);
         }
         let printed = file.as_ref().and_then(|file| {
             let environment = self.environment(form.len());

@@ -39,9 +39,11 @@ impl ExplainsRoute for Pages {
                 let entries = page.entries().join(", ");
                 told.notes
                     .push(format!("blocks that stand in the page itself: {entries}"));
-                if self.keeps_visits() && page.asks_to_last() {
-                    told.notes
-                        .push("the page lasts over the requests of a visitor".to_owned());
+                if let Some(home) = self.visits.as_ref().filter(|_| page.asks_to_last()) {
+                    let room = home.table.room_words();
+                    told.notes.push(format!(
+                        "the page lasts over the requests of a visitor; {room}"
+                    ));
                 }
             }
         }

@@ -44,6 +44,8 @@ pub(crate) struct ResidentRequest<'a> {
     pub(crate) files: &'a DiskThreads,
     /// What the program is told besides.
     pub(crate) variables: OwnVariables,
+    /// The request's body, where it was collected already.
+    pub(crate) body: Option<ProgramRequestBody>,
 }
 
 /// Variables that a request has besides those of every one: names and values.
@@ -85,6 +87,7 @@ impl AnswersRoute for Resident {
             home: Rc::clone(home),
             files: &on.desk.shared.pool,
             variables: OwnVariables::new(),
+            body: None,
         };
         answer(ask, on.path, on.below, |response| response)
     }
@@ -104,6 +107,7 @@ pub(crate) fn answer(
         home,
         files,
         variables,
+        body,
     } = ask;
     if let Some(refusal) = refuse_method(&request) {
         return Answered::Ready(refusal);
@@ -112,7 +116,10 @@ pub(crate) fn answer(
         return Answered::Ready(plain::error(501));
     }
     request.set_half_close(resident.half_close);
-    let body_bytes = request.body_len();
+    let body_bytes = match &body {
+        Some(body) => Some(body.len()),
+        None => request.body_len(),
+    };
     if body_bytes.is_none() && resident.settings.carrier == CarrierChoice::Lines {
         // The program has to be told where the body ends.
         let (files, path) = (files.clone(), Box::from(path));
@@ -124,7 +131,11 @@ pub(crate) fn answer(
     let block = resident.block(&request, body_bytes, (path, below), &variables);
     let has_body = body_bytes != Some(0);
     match block.and_then(|block| enter(&resident, &request, &home, block, has_body)) {
-        Ok(place) => Answered::Later(Box::pin(async move { finish(wait(place).await) })),
+        Ok(mut place) => {
+            let spooled = body.and_then(|body| Spooled::new(body, files.clone()));
+            place.spooled = spooled.map(Box::new);
+            Answered::Later(Box::pin(async move { finish(wait(place).await) }))
+        }
         Err(failure) => Answered::Ready(finish(refuse(&home, &request, &resident, &failure))),
     }
 }
@@ -163,7 +174,6 @@ fn refuse(
     match failure {
         ResidentFailure::TooLong => counters.limit_resident_variables.add(1),
         ResidentFailure::VisitorBusy => counters.limit_session_queue.add(1),
-        ResidentFailure::Duplicate => counters.session_duplicates.add(1),
         ResidentFailure::VisitOver => counters.session_stale.add(1),
         _ => {}
     }

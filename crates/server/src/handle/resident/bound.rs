@@ -4,7 +4,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::handle::resident::exchange::{HeadSaid, WorkerExchange};
+use crate::handle::resident::exchange::HeadSaid;
 use crate::handle::resident::fail::ResidentFailure;
 use crate::handle::resident::members::PoolState;
 use crate::handle::resident::pool::Pool;
@@ -47,8 +47,6 @@ pub(crate) enum BondEnd {
 pub(crate) struct PoolBond {
     /// Who keeps the visitor.
     pub(crate) to: Weak<dyn BoundTo>,
-    /// The same request again, while one is under way, is refused.
-    pub(crate) refuses_duplicates: bool,
 }
 
 impl Pool {
@@ -87,15 +85,8 @@ impl Pool {
     }
 
     /// Why a request of the visitor does not wait.
-    pub(super) fn refuse_bound(
-        &self,
-        state: &PoolState,
-        exchange: &WorkerExchange,
-    ) -> Option<ResidentFailure> {
-        let bond = self.bond.as_ref()?;
-        if bond.refuses_duplicates && state.has_like(exchange) {
-            return Some(ResidentFailure::Duplicate);
-        }
+    pub(super) fn refuse_bound(&self, state: &PoolState) -> Option<ResidentFailure> {
+        self.bond.as_ref()?;
         let is_full = state.waiting.len() >= self.settings.queue && state.started > 0;
         is_full.then_some(ResidentFailure::VisitorBusy)
     }
@@ -114,16 +105,5 @@ impl Pool {
         let is_idle = state.waiting.is_empty();
         let member = state.members.first().filter(|_| is_idle)?;
         member.active.is_empty().then_some(member.idle_since_ms)
-    }
-}
-
-impl PoolState {
-    /// A request of the same method and target is under way.
-    fn has_like(&self, exchange: &WorkerExchange) -> bool {
-        let label = exchange.label();
-        let active = self.members.iter().flat_map(|one| &one.active);
-        active
-            .chain(self.waiting.values())
-            .any(|one| one.label() == label)
     }
 }

@@ -69,8 +69,6 @@ pub(crate) enum ResidentFailure {
     VisitOver,
     /// As many of its visitor's requests wait as may.
     VisitorBusy,
-    /// Its visitor has sent the same, which is under way.
-    Duplicate,
 }
 
 impl ResidentFailure {
@@ -93,7 +91,6 @@ impl ResidentFailure {
             ResidentFailure::TooLong => 431,
             ResidentFailure::VisitOver => 410,
             ResidentFailure::VisitorBusy => 429,
-            ResidentFailure::Duplicate => 409,
             _ => 502,
         }
     }
@@ -102,7 +99,7 @@ impl ResidentFailure {
     pub(super) fn fault(&self) -> Fault {
         match self.status() {
             503 => Fault::Server,
-            400 | 409 | 410 | 429 | 431 | 501 => Fault::Client,
+            400 | 410 | 429 | 431 | 501 => Fault::Client,
             _ => Fault::Script,
         }
     }
@@ -154,7 +151,6 @@ impl ResidentFailure {
             ResidentFailure::VisitorBusy => {
                 "limits: session.queue.max: too many requests of the visitor wait"
             }
-            ResidentFailure::Duplicate => "the visitor has sent the same, which is under way",
         }
     }
 

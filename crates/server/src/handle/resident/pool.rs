@@ -171,7 +171,7 @@ impl Pool {
         if state.is_retired {
             return PoolAdmission::Refused(self.retired());
         }
-        if let Some(failure) = self.refuse_bound(&state, exchange) {
+        if let Some(failure) = self.refuse_bound(&state) {
             return PoolAdmission::Refused(failure);
         }
         if state.waiting.len() >= self.settings.queue && !self.is_bound() {

@@ -7,16 +7,19 @@ use hob_http::{Answered, Request, Response};
 use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
 
+use crate::cache::disk_threads::DiskThreads;
+use crate::handle::resident::DriverThread;
 use crate::handle::resident::answer::{OwnVariables, ResidentRequest, answer, refuse_method};
 use crate::handle::resident::bound::{BoundTo, PoolBond};
-use crate::handle::script::fail::note;
+use crate::handle::script::body::ProgramRequestBody;
+use crate::handle::script::fail::{broken_body, note};
 use crate::handle::script::visits::carrier::Carried;
 use crate::handle::script::visits::handle::{UnfitHandle, VisitHandle};
 use crate::handle::script::visits::refuse;
+use crate::handle::script::visits::repeat::{self, OnDuplicate, RequestLikeness};
 use crate::handle::script::visits::said::VisitSaid;
 use crate::handle::script::visits::table::{KeepsVisit, Opened};
 use crate::handle::session::Session;
-use crate::handle::session::config::Duplicate;
 use crate::handle::session::visit::{SessionVisit, VisitProcess};
 use crate::handle::{AnswersRoute, plain};
 use crate::serve::context::OnRoute;
@@ -25,6 +28,18 @@ use crate::serve::context::OnRoute;
 const HANDLE: &[u8] = b"HTSession";
 /// The variable that has a fresh one, for programs that change it with each answer.
 const NEXT_HANDLE: &[u8] = b"HTSessionNext";
+
+/// A request on its way to its visit's program.
+struct VisitAsk {
+    session: Arc<Session>,
+    visit: Arc<SessionVisit>,
+    request: Request,
+    home: Rc<DriverThread>,
+    /// Who waits for files.
+    files: DiskThreads,
+    counters: Arc<ThreadCounters>,
+    is_new: bool,
+}
 
 /// What has the answer of a visit's program before it goes on.
 struct VisitAnswer {
@@ -49,7 +64,11 @@ impl AnswersRoute for Session {
         match self.carriers.find(on.request, path, below) {
             Carried::Nothing => self.open(on),
             Carried::Differs => self.elsewhere(on, refuse::DIFFER),
-            Carried::Handle { text, below } => match self.table.find(text, on.desk.now_ms.get()) {
+            Carried::Handle {
+                text,
+                beside,
+                below,
+            } => match self.table.find((text, beside), on.desk.now_ms.get()) {
                 Some(visit) => self.ask(on, visit, below, false),
                 None => self.elsewhere(on, refuse::STALE),
             },
@@ -64,16 +83,14 @@ impl Session {
         let desk = on.desk;
         let opened = self.table.open(client, desk.now_ms.get(), |visit| {
             let to: std::sync::Weak<dyn BoundTo> = visit.clone();
-            let bond = PoolBond {
-                to,
-                refuses_duplicates: self.settings.duplicate == Duplicate::Refuse,
-            };
+            let bond = PoolBond { to };
             let means = (self.disk.clone(), &desk.shared.fleet);
             let resident = self
                 .parts
                 .bound(&self.table.name, self.recipe.clone(), means, bond);
             VisitProcess {
                 resident: Arc::new(resident),
+                weak: self.settings.weak,
             }
         });
         match opened {
@@ -99,29 +116,85 @@ impl Session {
         let Some(home) = on.desk.home.get() else {
             return Answered::Ready(plain::busy());
         };
-        let mut variables: OwnVariables = vec![(HANDLE, visit.handle().as_bytes().into())];
-        variables
-            .extend(VisitHandle::random().map(|next| (NEXT_HANDLE, Box::from(next.as_bytes()))));
-        let ask = ResidentRequest {
-            resident: Arc::clone(&visit.keeps.resident),
-            request: on.request.clone(),
-            home: Rc::clone(home),
-            files: &on.desk.shared.pool,
-            variables,
-        };
-        let finish = VisitAnswer {
+        let ask = VisitAsk {
             session: Arc::clone(self),
             visit,
             request: on.request.clone(),
+            home: Rc::clone(home),
+            files: on.desk.shared.pool.clone(),
             counters: Arc::clone(&on.desk.counters),
             is_new,
         };
-        answer(ask, on.path, below, move |response| finish.dress(response))
+        let is_compared = self.settings.visits.duplicates.compares(on.request);
+        match (is_compared && !is_new, on.request.body_len()) {
+            (false, _) => ask.answered((on.path, below), None),
+            (true, Some(0)) => ask.once(on.path.into(), below, ProgramRequestBody::None),
+            (true, _) => Answered::Later(Box::pin(ask.collect_and_ask(on.path.into(), below))),
+        }
     }
 
     /// No such visit here.
     fn elsewhere(&self, on: &OnRoute<'_>, reason: &'static str) -> Answered {
         refuse::elsewhere(on, &self.settings.visits, self.carriers.clone(), reason)
+    }
+}
+
+impl VisitAsk {
+    /// Takes all of the request's body, by which it is compared with others.
+    async fn collect_and_ask(self, path: Box<[u8]>, below: usize) -> Response {
+        let bytes_max = self.session.settings.visits.duplicates.body_bytes_max() as u64;
+        let collected = ProgramRequestBody::announced(&self.request, &self.files, bytes_max).await;
+        match collected {
+            Ok(Some(body)) => self.once(path, below, body).wait().await,
+            Ok(None) => self.answered((&path, below), None).wait().await,
+            Err(trouble) => broken_body(&self.request, trouble),
+        }
+    }
+
+    /// The program answers, or has one like it under way.
+    fn once(self, path: Box<[u8]>, below: usize, body: ProgramRequestBody) -> Answered {
+        let held: &[u8] = match &body {
+            ProgramRequestBody::None => &[],
+            ProgramRequestBody::Held(bytes) => bytes,
+            // It is too long to be held, and so to be compared.
+            _ => return self.answered((&path, below), Some(body)),
+        };
+        let rest = path.get(below..).unwrap_or_default();
+        let likeness = RequestLikeness::of(&self.request, rest, held);
+        let under_way = Arc::clone(&self.visit.under_way);
+        let (request, counters) = (self.request.clone(), Arc::clone(&self.counters));
+        let settings = &self.session.settings;
+        let on = OnDuplicate {
+            rules: settings.visits.duplicates,
+            waiting_max: settings.program.queue,
+            request: &request,
+            counters: &counters,
+        };
+        let run = move || self.answered((&path, below), Some(body));
+        repeat::once(&under_way, likeness, on, run)
+    }
+
+    fn answered(self, (path, below): (&[u8], usize), body: Option<ProgramRequestBody>) -> Answered {
+        let handle = self.visit.handle();
+        let mut variables: OwnVariables = vec![(HANDLE, handle.as_bytes().into())];
+        variables
+            .extend(VisitHandle::random().map(|next| (NEXT_HANDLE, Box::from(next.as_bytes()))));
+        let ask = ResidentRequest {
+            resident: Arc::clone(&self.visit.keeps.resident),
+            request: self.request.clone(),
+            home: self.home,
+            files: &self.files,
+            variables,
+            body,
+        };
+        let finish = VisitAnswer {
+            session: self.session,
+            visit: self.visit,
+            request: self.request,
+            counters: self.counters,
+            is_new: self.is_new,
+        };
+        answer(ask, path, below, move |response| finish.dress(response))
     }
 }
 
@@ -132,7 +205,9 @@ impl VisitAnswer {
         if let Some(note) = said.note {
             self.request.record_mut().note = Some(note);
         }
-        match &said.keeps {
+        let kept = said.kept(self.session.settings.weak);
+        let kept = kept.map(|kept| self.visit.own(kept?).ok_or(UnfitHandle::Weak));
+        match &kept {
             None if response.status() == 410 && response.is_stand_in => {
                 self.session.carriers.clear_cookie(&mut response);
             }

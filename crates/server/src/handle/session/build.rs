@@ -33,7 +33,7 @@ pub fn build(
         parts: ResidentParts::new(&settings.program, (route, pattern), &recipe),
         recipe,
         disk: shared.pool.for_lane(lane(&key)),
-        carriers: settings.visits.carriers(&route.path, ""),
+        carriers: settings.carriers(&route.path),
         settings: settings.clone(),
         table,
     })

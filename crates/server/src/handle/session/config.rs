@@ -15,7 +15,9 @@ use crate::handle::config::tree::Section;
 use crate::handle::config::{Config, Resident, Route, SourceLocation, Workers};
 use crate::handle::resident;
 use crate::handle::resident::config::{ResidentSpots, build_program};
+use crate::handle::script::visits::carrier::VisitCarriers;
 use crate::handle::script::visits::config::VisitSettings;
+use crate::handle::script::visits::said::WeakHandles;
 use crate::handle::session::Session;
 use crate::handle::session::keys::{SESSION, VISITOR_QUEUE};
 use crate::handle::{Configured, HasSettings};
@@ -27,19 +29,10 @@ use crate::serve::sites::SitesBuildContext;
 pub struct SessionSettings {
     /// The program of one visit: a resident one with one worker.
     pub program: Resident,
-    /// The same request again, while one is under way.
-    pub duplicate: Duplicate,
+    /// Handles of the program that can be guessed.
+    pub weak: WeakHandles,
     /// How visits are kept.
     pub visits: VisitSettings,
-}
-
-/// What becomes of the same request again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Duplicate {
-    /// It waits its turn.
-    Queue,
-    /// It is refused.
-    Refuse,
 }
 
 impl HasSettings for Session {
@@ -80,8 +73,9 @@ impl Configured for Session {
         faults: &mut Faults<'_>,
     ) {
         resident::Resident::check(&settings.program, spots, config, looked, faults);
-        let (most, workers) = (settings.visits.rules.count_max, config.limits.workers);
-        if most > workers {
+        let workers = config.limits.workers;
+        let said = settings.visits.rules.count_max;
+        if let Some(most) = said.filter(|most| *most > workers) {
             let text = format!(
                 "{most} visits may be there at once, but all resident programs together have \
                  {workers} workers"
@@ -131,15 +125,24 @@ fn read(
             wait: section.inner("queue", &VISITOR_QUEUE, |queue| queue.time("wait")),
             ..program
         },
-        duplicate: match section.word("duplicate") {
-            "refuse" => Duplicate::Refuse,
-            _ => Duplicate::Queue,
+        weak: match section.word("weak") {
+            "bind" => WeakHandles::Bind,
+            _ => WeakHandles::Refuse,
         },
         visits,
     }
 }
 
 impl SessionSettings {
+    /// Where handles are looked for, on a route with this path.
+    pub(super) fn carriers(&self, path: &str) -> VisitCarriers {
+        let is_bound = self.weak == WeakHandles::Bind;
+        VisitCarriers {
+            weak: is_bound.then(|| self.visits.weak_cookies(path)),
+            ..self.visits.carriers(path, "")
+        }
+    }
+
     /// All that decides how visits run. Where it stands in the config is no part of it.
     pub(super) fn placeless(&self) -> SessionSettings {
         SessionSettings {

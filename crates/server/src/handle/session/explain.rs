@@ -20,6 +20,7 @@ impl ExplainsRoute for Session {
             dir: shown(self.recipe.dir()),
             parts: None,
         });
+        told.notes.push(self.table.room_words());
         Response::new(0, Fields::new(), Body::Empty)
     }
 }

@@ -20,16 +20,14 @@ pub(crate) static SESSION: SchemaTable = SchemaTable {
         RUN_KEYS,
         VISIT_KEYS,
         &[
-            SchemaKey::new(
-                "duplicate",
-                Word(&["queue", "refuse"]),
-                Preset::Text("queue"),
-            )
-            .says(
-                "What becomes of a request whose like (method, path and query) the visitor has \
-                     under way: it waits its turn, or is refused (409).",
-            )
-            .example("\"refuse\""),
+            SchemaKey::new("weak", Word(&["refuse", "bind"]), Preset::Text("refuse"))
+                .says(
+                    "What becomes of a handle of the program that can be guessed, of less than 96 \
+                     random bits: `\"refuse\"` answers 502 and ends the visit; `\"bind\"` lets it \
+                     hold beside a cookie of hob's with 128, one for each handle, for as long as \
+                     `life`. That goes over TLS alone.",
+                )
+                .example("\"bind\""),
             SchemaKey::new("queue", ValueType::Table(&VISITOR_QUEUE), Nothing("")),
             SchemaKey::new("timeout", ValueType::Table(&TIMEOUT), Nothing("")).aka(&["timeouts"]),
             SchemaKey::new("grace", TIME_TO_MINUTE, secs(10))

@@ -7,13 +7,15 @@ use crate::handle::resident::bound::{Bond, BondEnd, BoundTo};
 use crate::handle::resident::exchange::HeadSaid;
 use crate::handle::script::stderr::one_line;
 use crate::handle::script::visits::handle::shown;
-use crate::handle::script::visits::said::VisitSaid;
+use crate::handle::script::visits::said::{VisitSaid, WeakHandles};
 use crate::handle::script::visits::status::ToldKept;
 use crate::handle::script::visits::table::{KeepsVisit, KeptVisit, VisitTable};
 
 /// A visit's process, and who asks it.
 pub(crate) struct VisitProcess {
     pub(crate) resident: Arc<Resident>,
+    /// Handles of it that can be guessed.
+    pub(crate) weak: WeakHandles,
 }
 
 /// A visit that a process keeps.
@@ -42,6 +44,13 @@ impl KeepsVisit for VisitProcess {
             memory_bytes: worker.memory_bytes,
         }
     }
+
+    fn memory_bytes(&self) -> Option<u64> {
+        self.told().memory_bytes
+    }
+
+    const BYTES_USUAL: u64 = 16 << 20;
+    const COUNT_MOST: usize = 256;
 }
 
 impl BoundTo for SessionVisit {
@@ -51,10 +60,11 @@ impl BoundTo for SessionVisit {
             HeadSaid::Read(head) => VisitSaid::of(head.fields.iter()),
             HeadSaid::Tunnel(..) => return Bond::Unchanged,
         };
-        let kept = match &said.keeps {
-            Some(Ok(handle)) => self.keep(handle, said.wait, now_ms),
+        let kept = match said.kept(self.keeps.weak) {
+            Some(Ok(handle)) => self.own(handle),
             _ => None,
         };
+        let kept = kept.and_then(|handle| self.keep(&handle, said.wait, now_ms));
         kept.map_or(Bond::Over, Bond::Kept)
     }
 

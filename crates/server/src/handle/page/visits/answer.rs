@@ -7,7 +7,6 @@ use hob_page::request::PageRequest;
 
 use crate::handle::page::Pages;
 use crate::handle::page::answer::PageAsk;
-use crate::handle::page::fail::refuse;
 use crate::handle::page::files::KnownFile;
 use crate::handle::page::output::PageOutput;
 use crate::handle::page::run::{self, WaitingRun};
@@ -17,6 +16,7 @@ use crate::handle::plain;
 use crate::handle::script::visits::carrier::{Carried, VisitCarriers};
 use crate::handle::script::visits::config::HandlePlace;
 use crate::handle::script::visits::refuse as refuse_visit;
+use crate::handle::script::visits::repeat::{self, OnDuplicate, RequestLikeness};
 use crate::handle::script::visits::table::Opened;
 use crate::serve::context::OnRoute;
 
@@ -34,6 +34,7 @@ impl Pages {
         let in_path = VisitCarriers {
             in_path: home.settings.visits.handle != HandlePlace::Cookie,
             cookie: None,
+            weak: None,
         };
         match in_path.find(request, path, below) {
             Carried::Handle { below, .. } => below,
@@ -54,11 +55,13 @@ impl Pages {
         let reason = match carriers.find(on.request, on.path, on.below) {
             Carried::Nothing => return Ok(None),
             Carried::Differs => refuse_visit::DIFFER,
-            Carried::Handle { text, .. } => match home.table.find(text, on.desk.now_ms.get()) {
-                // That of another page is none here.
-                Some(visit) if *visit.keeps.page == *page => return Ok(Some(visit)),
-                _ => refuse_visit::STALE,
-            },
+            Carried::Handle { text, .. } => {
+                match home.table.find((text, None), on.desk.now_ms.get()) {
+                    // That of another page is none here.
+                    Some(visit) if *visit.keeps.page == *page => return Ok(Some(visit)),
+                    _ => refuse_visit::STALE,
+                }
+            }
         };
         let visits = &home.settings.visits;
         let elsewhere = refuse_visit::elsewhere(on, visits, carriers, reason);
@@ -67,8 +70,37 @@ impl Pages {
 }
 
 impl PageAsk {
-    /// Has the page run in its visit, or in a new one.
-    pub(in crate::handle::page) async fn wait_in_visit(
+    /// Has the page run in its visit, or in a new one, or has what a run of the same request gives
+    /// that is under way.
+    pub(in crate::handle::page) fn ask_in_visit(
+        self,
+        home: Arc<PageVisitHome>,
+        told: PageRequest,
+        file: Option<Arc<KnownFile>>,
+        form: &[u8],
+    ) -> Answered {
+        let form_bytes = form.len();
+        let rules = home.settings.visits.duplicates;
+        let is_compared = rules.compares(&self.request);
+        let is_all = form_bytes as u64 == self.request.body_len().unwrap_or_default();
+        let Some(visit) = self.visit.clone().filter(|_| is_compared && is_all) else {
+            return Answered::Later(Box::pin(self.wait_in_visit(home, told, file, form_bytes)));
+        };
+        let rest = self.path.get(self.below..).unwrap_or_default();
+        let likeness = RequestLikeness::of(&self.request, rest, form);
+        let (request, counters) = (self.request.clone(), Arc::clone(&self.counters));
+        let on = OnDuplicate {
+            rules,
+            waiting_max: home.settings.queue,
+            request: &request,
+            counters: &counters,
+        };
+        repeat::once(&visit.under_way, likeness, on, move || {
+            Answered::Later(Box::pin(self.wait_in_visit(home, told, file, form_bytes)))
+        })
+    }
+
+    async fn wait_in_visit(
         mut self,
         home: Arc<PageVisitHome>,
         told: PageRequest,
@@ -133,9 +165,7 @@ impl PageAsk {
             Ok(None) => return Ok(()),
             Err(NoTurn::Over) => return Err(Box::new(self.refuse_stale())),
             Err(NoTurn::Busy) => {
-                self.counters.limit_session_queue.add(1);
-                let reason = "limits: session.queue.max: too many requests of the visitor wait";
-                return Err(Box::new(refuse(&self.request, 429, reason)));
+                return Err(Box::new(refuse_visit::busy(&self.request, &self.counters)));
             }
         };
         let of = Arc::clone(visit);

@@ -119,6 +119,13 @@ impl KeepsVisit for PageTurns {
             memory_bytes: kept.map(|kept| kept.variables.byte_count() as u64),
         }
     }
+
+    fn memory_bytes(&self) -> Option<u64> {
+        self.told().memory_bytes
+    }
+
+    const BYTES_USUAL: u64 = 256 << 10;
+    const COUNT_MOST: usize = 1024;
 }
 
 impl PageTurns {

@@ -3,6 +3,8 @@
 
 use hob_http::Request;
 
+use std::time::Duration;
+
 use crate::handle::script::visits::handle::is_like_handle;
 
 /// Where handles are looked for.
@@ -12,6 +14,17 @@ pub(crate) struct VisitCarriers {
     pub(crate) in_path: bool,
     /// In the cookie of this name.
     pub(crate) cookie: Option<String>,
+    /// In the path or that cookie, with another cookie beside it, where it can be guessed.
+    pub(crate) weak: Option<WeakCookies>,
+}
+
+/// Cookies that stand beside handles which can be guessed: one for each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WeakCookies {
+    /// Their names, up to the handle.
+    pub(crate) prefix: String,
+    /// How long browsers keep them.
+    pub(crate) life: Duration,
 }
 
 /// What a request has of a handle.
@@ -23,6 +36,8 @@ pub(crate) enum Carried<'a> {
     Handle {
         /// Its text.
         text: &'a [u8],
+        /// What the cookie beside it has, where it needs one; nothing where there are several.
+        beside: Option<&'a [u8]>,
         /// Where the program's own part of the path begins.
         below: usize,
     },
@@ -38,7 +53,7 @@ impl VisitCarriers {
         path: &'a [u8],
         below: usize,
     ) -> Carried<'a> {
-        let segment = self.in_path.then(|| in_path(path, below)).flatten();
+        let segment = self.in_path(request, path, below);
         let cookie = self.cookie.as_ref().and_then(|name| {
             let mut values = cookies(request, name.as_bytes());
             let first = values.next()?;
@@ -50,9 +65,14 @@ impl VisitCarriers {
             (Some(text), Some((cookie, _))) if cookie != text => Carried::Differs,
             (Some(text), _) => Carried::Handle {
                 text,
+                beside: self.beside(request, text),
                 below: (below + text.len() + 1).min(path.len() + 1),
             },
-            (None, Some((text, _))) => Carried::Handle { text, below },
+            (None, Some((text, _))) => Carried::Handle {
+                text,
+                beside: self.beside(request, text),
+                below,
+            },
             (None, None) => Carried::Nothing,
         }
     }
@@ -64,16 +84,29 @@ impl VisitCarriers {
         let cookie = self.cookie.as_ref();
         cookie.is_some_and(|name| cookies(request, name.as_bytes()).any(|text| text == handle))
     }
-}
 
-fn in_path(path: &[u8], below: usize) -> Option<&[u8]> {
-    let rest = path.get(below..)?;
-    let segment = rest.split(|byte| *byte == b'/').next()?;
-    is_like_handle(segment).then_some(segment)
+    /// What the client's cookie beside a handle has.
+    pub(crate) fn beside<'r>(&self, request: &'r Request, handle: &[u8]) -> Option<&'r [u8]> {
+        let weak = self.weak.as_ref().filter(|_| !handle.is_empty())?;
+        let name = [weak.prefix.as_bytes(), handle].concat();
+        let mut values = cookies(request, &name);
+        let first = values.next()?;
+        Some(match values.all(|other| other == first) {
+            true => first,
+            false => b"",
+        })
+    }
+
+    fn in_path<'p>(&self, request: &Request, path: &'p [u8], below: usize) -> Option<&'p [u8]> {
+        let rest = path.get(below..).filter(|_| self.in_path)?;
+        let segment = rest.split(|byte| *byte == b'/').next()?;
+        let is_handle = is_like_handle(segment) || self.beside(request, segment).is_some();
+        is_handle.then_some(segment)
+    }
 }
 
 /// The values of a cookie; empty ones are none.
-fn cookies<'a>(request: &'a Request, name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+fn cookies<'r>(request: &'r Request, name: &[u8]) -> impl Iterator<Item = &'r [u8]> {
     let fields = request.head().values(b"Cookie");
     let pairs = fields.flat_map(|field| field.split(|byte| *byte == b';'));
     pairs.filter_map(move |pair| {

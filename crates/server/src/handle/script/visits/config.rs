@@ -5,8 +5,9 @@ use std::time::Duration;
 use crate::handle::config::build_site::OnSection;
 use crate::handle::config::fault::Faults;
 use crate::handle::config::tree::Section;
-use crate::handle::script::visits::carrier::VisitCarriers;
+use crate::handle::script::visits::carrier::{VisitCarriers, WeakCookies};
 use crate::handle::script::visits::keys::VISITS;
+use crate::handle::script::visits::repeat::{Duplicate, DuplicateRules};
 use crate::handle::script::visits::table::VisitRules;
 
 /// How visits are kept.
@@ -20,6 +21,8 @@ pub struct VisitSettings {
     pub stale: Option<String>,
     /// How old a visit may be.
     pub life: Duration,
+    /// The same request again, while one is under way.
+    pub duplicates: DuplicateRules,
     /// How many visits there may be, and how long handles hold.
     pub rules: VisitRules,
 }
@@ -43,7 +46,7 @@ impl VisitSettings {
         faults: &mut Faults<'_>,
     ) -> VisitSettings {
         let rules = section.inner("visits", &VISITS, |visits| VisitRules {
-            count_max: visits.number("max"),
+            count_max: visits.given("max").map(|_| visits.number("max")),
             client_max: visits.number("per_client"),
             per_second: visits.number("rate"),
             at_once: visits.number("burst"),
@@ -74,6 +77,14 @@ impl VisitSettings {
             cookie: cookie(section, handle, faults),
             stale: stale(section, faults),
             life: section.time("life"),
+            duplicates: DuplicateRules {
+                duplicate: match section.word("duplicate") {
+                    "refuse" => Duplicate::Refuse,
+                    "repeat" => Duplicate::Repeat,
+                    _ => Duplicate::Queue,
+                },
+                bytes_max: section.size_usize("repeat"),
+            },
             rules,
         }
     }
@@ -81,10 +92,6 @@ impl VisitSettings {
     /// Where handles are looked for, on a route with this path. Each page of a route has a cookie
     /// of its own: `page` is its name.
     pub(crate) fn carriers(&self, path: &str, page: &str) -> VisitCarriers {
-        let plain = |text: &str| -> String {
-            let plain = text.chars().filter(char::is_ascii_alphanumeric);
-            plain.collect()
-        };
         let name = || match (&self.cookie, page) {
             (Some(name), "") => format!("__Host-{name}"),
             (Some(name), page) => format!("__Host-{name}-{}", plain(page)),
@@ -93,8 +100,22 @@ impl VisitSettings {
         VisitCarriers {
             in_path: self.handle != HandlePlace::Cookie,
             cookie: (self.handle != HandlePlace::Path).then(name),
+            weak: None,
         }
     }
+
+    /// The cookies beside handles that can be guessed, on a route with this path.
+    pub(crate) fn weak_cookies(&self, path: &str) -> WeakCookies {
+        WeakCookies {
+            prefix: format!("__Host-hts{}-", plain(path)),
+            life: self.life,
+        }
+    }
+}
+
+fn plain(text: &str) -> String {
+    let plain = text.chars().filter(char::is_ascii_alphanumeric);
+    plain.collect()
 }
 
 fn cookie(section: &Section, handle: HandlePlace, faults: &mut Faults<'_>) -> Option<String> {

@@ -2,7 +2,9 @@
 //!
 //! One of the server is `~` and 128 random bits in hexadecimal. One that a program makes is taken
 //! when it looks as random: then any such text that names no visit is known for a handle that is
-//! over, and is never taken for a part of an ordinary path.
+//! over, and is never taken for a part of an ordinary path. One that can be guessed holds beside a
+//! cookie of the server alone, where a config lets programs have such: who has the cookie is let
+//! in, and a text is a handle where there is that cookie.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +13,11 @@ use aws_lc_rs::rand;
 
 /// A handle that is fit to be one.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct VisitHandle(Box<[u8]>);
+pub struct VisitHandle {
+    text: Box<[u8]>,
+    /// Of one that can be guessed: what the cookie beside it has, empty before there is one.
+    beside: Option<Box<[u8]>>,
+}
 
 /// Why a text is no handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +55,10 @@ impl VisitHandle {
             text.push(DIGITS[usize::from(byte >> 4)]);
             text.push(DIGITS[usize::from(byte & 15)]);
         }
-        Some(VisitHandle(text.into()))
+        Some(VisitHandle {
+            text: text.into(),
+            beside: None,
+        })
     }
 
     /// What a program gives for one.
@@ -57,25 +66,67 @@ impl VisitHandle {
     /// # Errors
     /// It is none.
     pub fn of(text: &[u8]) -> Result<VisitHandle, UnfitHandle> {
+        let handle = VisitHandle::or_weak(text)?;
+        match handle.beside {
+            None => Ok(handle),
+            Some(_) => Err(UnfitHandle::Weak),
+        }
+    }
+
+    /// The same, where one may be weak.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn or_weak(text: &[u8]) -> Result<VisitHandle, UnfitHandle> {
         let is_fit = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
         if text.is_empty() || text.len() > HANDLE_BYTES_MAX || !text.iter().all(is_fit) {
             return Err(UnfitHandle::Malformed);
         }
-        match is_of_server(text) || looks_random(text) {
-            true => Ok(VisitHandle(text.into())),
-            false => Err(UnfitHandle::Weak),
+        let is_strong = is_of_server(text) || looks_random(text);
+        Ok(VisitHandle {
+            text: text.into(),
+            beside: (!is_strong).then(Box::default),
+        })
+    }
+
+    /// What a request has: a text, and what the cookie beside it has. `None` for what is never a
+    /// handle: one that can be guessed, without its cookie.
+    pub fn carried(text: &[u8], beside: Option<&[u8]>) -> Option<VisitHandle> {
+        let handle = VisitHandle::or_weak(text).ok()?;
+        match (handle.is_weak(), beside) {
+            (false, _) => Some(handle),
+            (true, Some(cookie)) if !cookie.is_empty() => Some(handle.beside(cookie)),
+            (true, _) => None,
+        }
+    }
+
+    /// It can be guessed.
+    pub fn is_weak(&self) -> bool {
+        self.beside.is_some()
+    }
+
+    /// The same, which holds beside a cookie with this.
+    pub fn beside(self, cookie: &[u8]) -> VisitHandle {
+        VisitHandle {
+            text: self.text,
+            beside: Some(cookie.into()),
         }
     }
 
     /// Its text.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        &self.text
+    }
+
+    /// What the cookie beside it has, where it holds with that alone.
+    pub fn cookie(&self) -> Option<&[u8]> {
+        self.beside.as_deref()
     }
 }
 
 impl fmt::Debug for VisitHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(&self.0))
+        f.write_str(&shown(&self.text))
     }
 }
 
@@ -227,6 +278,25 @@ mod tests {
             let of = VisitHandle::of(malformed.as_bytes());
             assert_eq!(of, Err(UnfitHandle::Malformed), "{malformed}");
         }
+    }
+
+    #[test]
+    fn what_can_be_guessed_holds_beside_its_cookie_alone() {
+        let one = VisitHandle::or_weak(b"42").unwrap();
+        assert!(one.is_weak());
+        let bound = one.clone().beside(b"~secret");
+        assert_eq!(bound.as_bytes(), b"42");
+        assert_eq!(bound.cookie(), Some(&b"~secret"[..]));
+        assert_ne!(one, bound);
+        let carried = |cookie: Option<&[u8]>| VisitHandle::carried(b"42", cookie);
+        assert_eq!(carried(Some(b"~secret")), Some(bound.clone()));
+        assert_ne!(carried(Some(b"~other")), Some(bound));
+        assert_eq!(carried(Some(b"")), None);
+        assert_eq!(carried(None), None);
+        // One that cannot be guessed needs none.
+        let strong = b"~9b74c9897bac770ffc029102a200c5de";
+        let beside = VisitHandle::carried(strong, Some(b"~secret"));
+        assert_eq!(beside, VisitHandle::of(strong).ok());
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::handle::config::key::Preset::Nothing;
-use crate::handle::config::key::ValueType::{Integer, Text, Time, Word};
+use crate::handle::config::key::ValueType::{Integer, Size, Text, Time, Word};
 use crate::handle::config::key::{Preset, SchemaKey, SchemaTable, ValueType};
-use crate::handle::config::schema::{TIME_TO_MINUTE, secs};
+use crate::handle::config::schema::{KIB, MIB, TIME_TO_MINUTE, secs};
 
 const HOUR: u64 = 3600;
 
@@ -58,6 +58,33 @@ pub(crate) const VISIT_KEYS: &[SchemaKey] = &[
              way.",
         )
         .example("\"0s\""),
+    SchemaKey::new(
+        "duplicate",
+        Word(&["queue", "refuse", "repeat"]),
+        Preset::Text("queue"),
+    )
+    .says(
+        "What becomes of a request whose like the visitor has under way (the same method, path, \
+         query and body, `Cookie` and `Authorization`): `\"queue\"` lets it wait its turn, \
+         `\"refuse\"` answers 409, and with `\"repeat\"` it waits for the answer of the first and \
+         gets the same, though the client of the first has left, as one does who clicks twice.",
+    )
+    .example("\"repeat\""),
+    SchemaKey::new(
+        "repeat",
+        Size {
+            min: 0,
+            max: 16 * MIB,
+        },
+        Preset::Size(64 * KIB),
+    )
+    .says(
+        "Longest answer that is held for `duplicate = \"repeat\"`, as long as it is under way; after \
+         a longer one the same request again has its own turn. Bodies up to this, and 64 KiB at \
+         most, are compared. What has a longer one, or none of known length, waits its turn, as \
+         HEAD and tunnels do.",
+    )
+    .example("\"1MiB\""),
     SchemaKey::new("visits", ValueType::Table(&VISITS), Nothing("")),
 ];
 
@@ -76,11 +103,16 @@ pub(crate) static VISITS: SchemaTable = SchemaTable {
                 min: 1,
                 max: 100_000,
             },
-            Preset::Integer(256),
+            Nothing("what memory has room for"),
         )
         .says(
             "Visits at once. For one more, the one goes that has waited longest; where none \
-             waits, 503.",
+             waits, 503. Where it is not set, as many as half of the memory has room for that was \
+             free at the start (of the machine, or in the control group's limit), by what 95 of \
+             100 visits do not exceed: those of programs, never more than half of \
+             `limits.workers`, are taken to take 16 MiB each until twenty are known, those of \
+             pages, never more than 1024, 256 KiB. `hob explain` and `hob status --programs` show \
+             the number.",
         )
         .example("1000"),
         SchemaKey::new(

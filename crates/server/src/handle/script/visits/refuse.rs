@@ -92,6 +92,22 @@ pub(crate) fn new(request: &Request, counters: &ThreadCounters, refused: VisitRe
     }
 }
 
+/// The same request is under way.
+pub(crate) fn duplicate(request: &Request, counters: &ThreadCounters) -> Response {
+    counters.session_duplicates.add(1);
+    let reason = "the visitor has sent the same, which is under way";
+    note(request, Fault::Client, reason);
+    plain::error(409)
+}
+
+/// As many of the visitor's requests wait as may.
+pub(crate) fn busy(request: &Request, counters: &ThreadCounters) -> Response {
+    counters.limit_session_queue.add(1);
+    let reason = "limits: session.queue.max: too many requests of the visitor wait";
+    note(request, Fault::Client, reason);
+    plain::error(429)
+}
+
 impl VisitCarriers {
     /// The client is not to send a handle again that is over.
     pub(crate) fn clear_cookie(&self, response: &mut Response) {
@@ -113,15 +129,22 @@ impl VisitCarriers {
                 fields.add(name, value);
             }
         }
-        let Some(name) = &self.cookie else {
-            return;
-        };
         let text = handle.as_bytes();
-        if !self.has_cookie(request, text) {
-            let mut field = format!("{name}=").into_bytes();
-            field.extend_from_slice(text);
-            field.extend_from_slice(b"; Path=/; Secure; HttpOnly; SameSite=Lax");
+        let mut set = |name: &[u8], value: &[u8], more: &str| {
+            let end = format!("; Path=/; Secure; HttpOnly; SameSite=Lax{more}");
+            let field = [name, b"=", value, end.as_bytes()].concat();
             fields.add(b"Set-Cookie", &field);
+        };
+        if let Some(name) = &self.cookie
+            && !self.has_cookie(request, text)
+        {
+            set(name.as_bytes(), text, "");
+        }
+        if let (Some(weak), Some(cookie)) = (&self.weak, handle.cookie())
+            && self.beside(request, text) != Some(cookie)
+        {
+            let name = [weak.prefix.as_bytes(), text].concat();
+            set(&name, cookie, &format!("; Max-Age={}", weak.life.as_secs()));
         }
     }
 }

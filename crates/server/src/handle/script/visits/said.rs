@@ -12,11 +12,22 @@ const KEEPS: &[u8] = b"Accept-HTSession";
 /// The field that says for how long.
 const WAITS: &[u8] = b"HTTimeout";
 
+/// What becomes of handles of programs that can be guessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeakHandles {
+    /// They are none.
+    Refuse,
+    /// They hold beside a cookie of the server.
+    Bind,
+}
+
 /// What a head says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VisitSaid {
     /// The visit's handle from now on; `None` where the visit is over.
     pub keeps: Option<Result<VisitHandle, UnfitHandle>>,
+    /// The same, where that can be guessed.
+    pub weak: Option<VisitHandle>,
     /// How long the visitor's next request is waited for; `None` where it is not said.
     pub wait: Option<Duration>,
     /// What is strange.
@@ -48,7 +59,11 @@ impl VisitSaid {
             }
             return said;
         };
-        said.keeps.get_or_insert_with(|| VisitHandle::of(handle));
+        if said.keeps.is_none() {
+            said.keeps = Some(VisitHandle::of(handle));
+            let weak = VisitHandle::or_weak(handle).ok();
+            said.weak = weak.filter(VisitHandle::is_weak);
+        }
         if let Some(wait) = wait {
             said.wait = minutes(wait);
             if said.wait.is_none() {
@@ -56,6 +71,14 @@ impl VisitSaid {
             }
         }
         said
+    }
+
+    /// The handle that keeps the visit, or why there is none.
+    pub fn kept(&self, weak: WeakHandles) -> Option<Result<VisitHandle, UnfitHandle>> {
+        match (weak, &self.weak) {
+            (WeakHandles::Bind, Some(handle)) => Some(Ok(handle.clone())),
+            _ => self.keeps.clone(),
+        }
     }
 
     /// Of a head's lines.
@@ -146,6 +169,11 @@ mod tests {
         assert_eq!(two.keeps, Some(Err(UnfitHandle::Malformed)));
         let weak = of("Accept-HTSession: 42");
         assert_eq!(weak.keeps, Some(Err(UnfitHandle::Weak)));
+        assert_eq!(weak.kept(WeakHandles::Refuse), weak.keeps);
+        let bound = weak.kept(WeakHandles::Bind);
+        assert_eq!(bound, Some(VisitHandle::or_weak(b"42")));
+        assert_eq!(two.kept(WeakHandles::Bind), two.keeps);
+        assert_eq!(kept().kept(WeakHandles::Bind), kept().keeps);
         let empty = of("Accept-HTSession:");
         assert_eq!(empty.keeps, Some(Err(UnfitHandle::Malformed)));
     }

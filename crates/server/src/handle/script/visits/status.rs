@@ -26,6 +26,7 @@ impl<K: KeepsVisit> VisitTable<K> {
             peak: self.peak(),
             count: all.len(),
             visits: first.map(|visit| told(visit, now_ms)).collect(),
+            server_pid: None,
         }
     }
 

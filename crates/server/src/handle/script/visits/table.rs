@@ -6,14 +6,26 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use hob_trace::Mutex;
 
 use crate::handle::script::stderr::StderrRateLimit;
 use crate::handle::script::visits::handle::VisitHandle;
+use crate::handle::script::visits::repeat::RequestsUnderWay;
+use crate::handle::script::visits::room::{LOOKED_AT_MAX, VisitRoom};
 use crate::handle::script::visits::status::ToldKept;
+
+/// The number of the next visit of this process.
+static NUMBER: AtomicU64 = AtomicU64::new(1);
+/// Numbers that a process has for its visits, where several processes have some.
+const NUMBERS_EACH: u64 = 100_000_000;
+
+/// Visits of this process have numbers that those of no other have which lives.
+pub(crate) fn number_visits_by(pid: u32) {
+    NUMBER.store(u64::from(pid) * NUMBERS_EACH + 1, Ordering::Relaxed);
+}
 
 /// What keeps a visit's state.
 pub(crate) trait KeepsVisit {
@@ -23,13 +35,19 @@ pub(crate) trait KeepsVisit {
     fn end(&self);
     /// What people are told of it.
     fn told(&self) -> ToldKept;
+    /// What it takes of the memory, in bytes, where that is known.
+    fn memory_bytes(&self) -> Option<u64>;
+    /// What one usually takes, in bytes, as long as none is known.
+    const BYTES_USUAL: u64;
+    /// Most of them where a config does not say it, however much memory there is.
+    const COUNT_MOST: usize;
 }
 
 /// How many visits there may be, and how long a handle holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VisitRules {
-    /// At once.
-    pub count_max: usize,
+    /// At once; `None` is as many as there is memory for.
+    pub count_max: Option<usize>,
     /// Of one client at once; 0 is any number.
     pub client_max: usize,
     /// New ones each second; 0 is any number.
@@ -49,6 +67,7 @@ pub(crate) struct VisitTable<K> {
     /// The route and what runs, for people.
     pub(crate) name: String,
     rules: VisitRules,
+    room: VisitRoom,
     rate: StderrRateLimit,
     state: Mutex<TableState<K>>,
 }
@@ -64,7 +83,7 @@ struct TableState<K> {
 
 /// One visit.
 pub(crate) struct KeptVisit<K> {
-    /// No other visit of this process has it.
+    /// No other visit has it, of this process or of a server before it.
     pub(crate) number: u64,
     /// Whose it is: an address, or the network of one.
     pub(crate) client: IpAddr,
@@ -72,6 +91,10 @@ pub(crate) struct KeptVisit<K> {
     pub(crate) started_ms: u64,
     /// What keeps its state.
     pub(crate) keeps: K,
+    /// Its requests, those that others may be like.
+    pub(crate) under_way: Arc<RequestsUnderWay>,
+    /// What stands in cookies beside handles of it that can be guessed.
+    cookie: OnceLock<Option<VisitHandle>>,
     table: Weak<VisitTable<K>>,
     state: Mutex<VisitState>,
 }
@@ -118,6 +141,7 @@ impl<K: KeepsVisit> VisitTable<K> {
     pub(crate) fn new(name: String, rules: VisitRules) -> VisitTable<K> {
         VisitTable {
             name,
+            room: VisitRoom::new(rules.count_max, K::BYTES_USUAL, K::COUNT_MOST),
             rate: StderrRateLimit::new(rules.at_once, rules.per_second),
             rules,
             state: Mutex::new(TableState {
@@ -129,10 +153,14 @@ impl<K: KeepsVisit> VisitTable<K> {
         }
     }
 
-    /// The visit that a handle names now.
-    pub(crate) fn find(&self, handle: &[u8], now_ms: u64) -> Option<Arc<KeptVisit<K>>> {
+    /// The visit that a handle names now, with what the cookie beside it has.
+    pub(crate) fn find(
+        &self,
+        (text, beside): (&[u8], Option<&[u8]>),
+        now_ms: u64,
+    ) -> Option<Arc<KeptVisit<K>>> {
         // What cannot be one is none.
-        let handle = VisitHandle::of(handle).ok()?;
+        let handle = VisitHandle::carried(text, beside)?;
         let mut state = self.state.lock();
         let visit = state.by_handle.get(&handle)?;
         let mut own = visit.state.lock();
@@ -164,15 +192,15 @@ impl<K: KeepsVisit> VisitTable<K> {
         now_ms: u64,
         make: impl FnOnce(&Weak<KeptVisit<K>>) -> K,
     ) -> Result<Opened<K>, VisitRefused> {
-        static NUMBER: AtomicU64 = AtomicU64::new(1);
         let client = client.map_or(IpAddr::from([0; 4]), network_of);
         let handle = VisitHandle::random().ok_or(VisitRefused::NoHandle)?;
+        self.room.look(now_ms, || self.sizes());
         let mut state = self.state.lock();
         let of_client = state.by_client.get(&client).copied().unwrap_or_default();
         if self.rules.client_max > 0 && of_client >= self.rules.client_max {
             return Err(VisitRefused::Client);
         }
-        let is_full = state.all.len() >= self.rules.count_max;
+        let is_full = state.all.len() >= self.room.count_max();
         let oldest = match is_full {
             true => Some(state.idle_longest().ok_or(VisitRefused::Full)?),
             false => None,
@@ -188,6 +216,8 @@ impl<K: KeepsVisit> VisitTable<K> {
             client,
             started_ms: now_ms,
             keeps: make(visit),
+            under_way: Arc::default(),
+            cookie: OnceLock::new(),
             table: Arc::downgrade(self),
             state: Mutex::new(VisitState {
                 current: handle.clone(),
@@ -228,7 +258,26 @@ impl<K: KeepsVisit> VisitTable<K> {
 
     /// Most at once.
     pub(crate) fn count_max(&self) -> usize {
-        self.rules.count_max
+        self.room.count_max()
+    }
+
+    /// From now on there are no more than this, unless the config says it.
+    pub(crate) fn set_most(&self, most: usize) {
+        self.room.set_most(most);
+    }
+
+    /// How many there may be, in words.
+    pub(crate) fn room_words(&self) -> String {
+        self.room.words()
+    }
+
+    /// What the newest of them take, those of which it is known.
+    fn sizes(&self) -> Vec<u64> {
+        let all = self.all();
+        let newest = all.iter().rev().take(LOOKED_AT_MAX);
+        newest
+            .filter_map(|visit| visit.keeps.memory_bytes())
+            .collect()
     }
 }
 
@@ -267,6 +316,16 @@ impl<K: KeepsVisit> KeptVisit<K> {
     /// Its handle.
     pub(crate) fn handle(&self) -> VisitHandle {
         self.state.lock().current.clone()
+    }
+
+    /// A handle that its program gives, as it is one of this visit: beside a cookie where it can be
+    /// guessed. `None` where there is no randomness for that.
+    pub(crate) fn own(&self, handle: VisitHandle) -> Option<VisitHandle> {
+        if !handle.is_weak() {
+            return Some(handle);
+        }
+        let cookie = self.cookie.get_or_init(VisitHandle::random).as_ref()?;
+        Some(handle.beside(cookie.as_bytes()))
     }
 
     /// It has this handle, or had it just now.
@@ -384,10 +443,17 @@ mod tests {
         fn told(&self) -> ToldKept {
             ToldKept::default()
         }
+
+        fn memory_bytes(&self) -> Option<u64> {
+            None
+        }
+
+        const BYTES_USUAL: u64 = 1;
+        const COUNT_MOST: usize = 1;
     }
 
     const RULES: VisitRules = VisitRules {
-        count_max: 3,
+        count_max: Some(3),
         client_max: 2,
         per_second: 0,
         at_once: 1,
@@ -409,7 +475,7 @@ mod tests {
     }
 
     fn finds(table: &Arc<VisitTable<Kept>>, handle: &VisitHandle, now_ms: u64) -> Option<u64> {
-        let found = table.find(handle.as_bytes(), now_ms);
+        let found = table.find((handle.as_bytes(), handle.cookie()), now_ms);
         found.map(|visit| visit.number)
     }
 
@@ -426,7 +492,7 @@ mod tests {
             &handle.as_bytes().to_ascii_uppercase(),
             b"",
         ] {
-            assert!(table.find(wrong, 2).is_none());
+            assert!(table.find((wrong, None), 2).is_none());
         }
         assert!(one.forget());
         assert!(!one.forget());
@@ -471,6 +537,28 @@ mod tests {
         assert_eq!(finds(&table, &other.handle(), 11), Some(other.number));
         one.forget();
         assert_eq!(one.keep(&VisitHandle::random().unwrap(), None, 12), None);
+    }
+
+    #[test]
+    fn two_visits_may_have_the_same_handle_that_can_be_guessed() {
+        let table = table(RULES);
+        let all = ["::1", "::2:0:0:0:1"].map(|client| open(&table, client).unwrap());
+        let weak = VisitHandle::or_weak(b"42").unwrap();
+        let own = all.each_ref().map(|visit| {
+            let own = visit.own(weak.clone()).unwrap();
+            assert!(visit.keep(&own, None, 10).is_some());
+            assert!(visit.has(&own));
+            own
+        });
+        for (visit, own) in all.iter().zip(&own) {
+            assert_eq!(finds(&table, own, 11), Some(visit.number));
+        }
+        assert!(table.find((b"42", None), 11).is_none());
+        assert!(table.find((b"42", Some(b"~forged")), 11).is_none());
+        assert!(table.find((b"41", own[0].cookie()), 11).is_none());
+        all[0].forget();
+        assert_eq!(finds(&table, &own[0], 12), None);
+        assert_eq!(finds(&table, &own[1], 12), Some(all[1].number));
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct ProgramVisits {
     pub visits: Vec<ToldVisit>,
     /// How many there are.
     pub count: usize,
+    /// The server that keeps them, where that is one from before an upgrade.
+    pub server_pid: Option<u32>,
 }
 
 /// One visit.
