@@ -81,17 +81,20 @@ fn tunnel_is_two_of_them() {
 fn answer_that_goes_by_a_pipe_is_four_of_them() {
     let place = Place::new();
     let hob = serve(&place);
-    let count = OPEN_FILES / 2 / 4;
-    let open = |at| {
+    let open = || {
         let socket = TcpStream::connect(("127.0.0.1", hob.port())).unwrap();
         rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 16 * 1024).unwrap();
         let mut client = Connection::of(socket.into());
         client.send_get("/app").unwrap();
         assert_eq!(client.read_head().unwrap().0, 200);
-        place.wait_for_counter("spliced_answers", at + 1);
         client
     };
-    let held = (0..count).map(open).collect();
+    let held: Vec<_> = (0..OPEN_FILES / 2 / 4).map(|_| open()).collect();
+    if place.counter("limit_splice_pipes") > 0 {
+        println!("skipped: the system gives this user no more pipes: others have them");
+        return hob.stop();
+    }
+    assert_eq!(place.counter("spliced_answers"), held.len() as u64);
     are_full(&place, hob, held);
 }
 

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 
 use crate::harness::Place;
 use crate::harness::client::{call, exchange};
+use crate::harness::over::Protocol;
 use crate::harness::site::Site;
 use crate::peer::{Act, Peer, sends};
 use crate::site::serve_members;
@@ -182,5 +183,27 @@ fn who_is_not_there_is_a_502_that_says_so() {
         (&record["handler"], &record["reason"]),
         (&KEY.into(), &"the program cannot be reached".into())
     );
+    site.stop();
+}
+
+#[test]
+fn long_body_goes_by_a_pipe_where_it_comes_in_clear_text_over_http1() {
+    let body: Vec<u8> = (0..3_000_000).map(|at| (at / 7 + at % 251) as u8).collect();
+    let (len, (tell, told)) = (body.len(), std::sync::mpsc::channel());
+    let act: Act = Box::new(move |stream| {
+        let mut came = vec![0; len];
+        stream.read_exact(&mut came).unwrap();
+        tell.send(came).unwrap();
+        stream
+            .write_all(b"Content-Type: text/plain\r\n\r\ntaken")
+            .unwrap();
+    });
+    let (site, peer) = serve(vec![act], "");
+    let reply = call(site.port(), "POST", "/app/", "", &body);
+    assert_eq!(reply.answer.text(), "taken");
+    assert!(told.recv().unwrap() == body);
+    let is_clear = matches!(Protocol::tested(), Protocol::H1);
+    assert_eq!(site.place.counter("spliced_requests"), u64::from(is_clear));
+    peer.join();
     site.stop();
 }
