@@ -302,6 +302,33 @@ fn status(place: &Place) -> Value {
 }
 
 #[test]
+fn who_runs_the_server_is_told_of_a_file_system_that_may_hang() {
+    let place = make_place();
+    let Some(hanging) = mount(&place, "slow") else {
+        return;
+    };
+    let hob = serve(&place, Mounted::AsRoot);
+    // It tells without asking that file system.
+    hanging.hang(&[Operation::Lookup]);
+    let folder = place.path("slow").display().to_string();
+    let warnings = status(&place)["warnings"].to_string();
+    let sentence = format!("{folder} stands on a file system (fuse");
+    assert!(warnings.contains(&sentence), "{warnings}");
+    let output = place.run(&["status", "--environment"]);
+    let text = text_of(&output);
+    let line = text
+        .lines()
+        .find(|line| line.trim_start().starts_with(&folder));
+    let line = line.unwrap_or_else(|| panic!("{text}"));
+    assert!(
+        line.contains("fuse") && line.contains("waited for"),
+        "{line}"
+    );
+    hanging.release();
+    hob.stop();
+}
+
+#[test]
 fn full_queue_of_the_file_pool_is_answered_with_503_and_counted() {
     let limit = getrlimit(Resource::Nofile);
     let (current, maximum) = (limit.maximum, limit.maximum);

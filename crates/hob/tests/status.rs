@@ -167,12 +167,21 @@ fn environment_tells_build_machine_limits_and_what_programs_are_held_to() {
     assert_eq!(program["cgroup"]["pids"], 64);
     let files = program["files"].as_str().unwrap();
     assert!(files.contains("Landlock"), "{files}");
+    let folders = all["file_systems"].as_array().unwrap();
+    let site = folders
+        .iter()
+        .find(|one| one["folder"] == place.path("site").to_str().unwrap());
+    let site = site.unwrap_or_else(|| panic!("{all}"));
+    assert!(site["kind"].is_string(), "{site}");
+    assert_eq!(site["local"], true);
 
     let table = shown(&place, &["--environment"]);
     for text in [
         "version  ",
         "rustc 1.",
         "open_files",
+        "file systems",
+        site["kind"].as_str().unwrap(),
         "program of /cgi-bin/* on *",
     ] {
         assert!(table.contains(text), "{text:?} in\n{table}");

@@ -3,11 +3,12 @@
 //!
 //! [`text`] makes numbers of what it prints and opens nothing; [`process`] reads processes, one or
 //! all; [`cgroup`] finds the groups of this process, what they allow, and what a group used;
-//! [`hardware`] what the machine is made of.
+//! [`hardware`] what the machine is made of, [`mounts`] which file systems it has where.
 #![forbid(unsafe_code)]
 
 pub mod cgroup;
 pub mod hardware;
+pub mod mounts;
 pub mod process;
 mod read;
 pub mod text;

@@ -401,6 +401,8 @@ export interface Environment {
   listeners: string[];
   /** What the operator should know. */
   warnings: string[];
+  /** File systems that the folders of sites stand on. */
+  file_systems: RootFileSystem[];
   /** Routes with a program, and what that is held to. */
   programs: ConfinedProgram[];
 }
@@ -1222,6 +1224,16 @@ export interface ResourceSeries {
 
 /** What a visitor may do. */
 export type Role = "look" | "operate";
+
+/** What a folder stands on. */
+export interface RootFileSystem {
+  /** The folder, as configured. */
+  folder: string;
+  /** The kind of its file system, as `mount` has it; null where the kernel does not say. */
+  kind: string | null;
+  /** It answers from memory what is in memory; others are asked by threads that may wait. */
+  local: boolean;
+}
 
 /** One route and how it does; with `by`, all that have a word in common. */
 export interface Route {

@@ -41,6 +41,8 @@ pub(crate) fn text(told: &Value) -> String {
     text.push_str(&aligned(&limits(&told["limits"]), "  "));
     list(&mut text, "listeners", &told["listeners"]);
     list(&mut text, "warnings", &told["warnings"]);
+    text.push_str("file systems\n");
+    text.push_str(&aligned(&file_systems(&told["file_systems"]), "  "));
     for program in told["programs"].as_array().into_iter().flatten() {
         let (site, route) = (word(&program["site"]), word(&program["route"]));
         text.push_str(&format!("program of {route} on {site}\n"));
@@ -119,6 +121,23 @@ fn limits(limits: &Value) -> Vec<(&str, String)> {
             (name.as_str(), format!("{soft} (at most {hard})"))
         })
         .collect()
+}
+
+fn file_systems(all: &Value) -> Vec<(&str, String)> {
+    let mut lines = vec![];
+    for root in all.as_array().into_iter().flatten() {
+        let kind = match &root["kind"] {
+            Value::Null => "of unknown kind".to_owned(),
+            kind => word(kind),
+        };
+        let waits = match root["local"].as_bool() {
+            Some(false) => ", may have to be waited for",
+            _ => "",
+        };
+        let folder = root["folder"].as_str().unwrap_or_default();
+        lines.push((folder, format!("{kind}{waits}")));
+    }
+    lines
 }
 
 fn confined(program: &Value) -> Vec<(&'static str, String)> {

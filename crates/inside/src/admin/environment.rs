@@ -15,7 +15,7 @@ pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let threads = admin.crew.thread_count();
     let answer = Environment {
         listeners: report.addresses,
-        warnings: report.warnings,
+        warnings: admin.warnings(),
         ..environment(&admin.config(), &admin.shared, threads, report.keeper_uid)
     };
     Answered::Ready(reply::object(200, &json!(answer)))

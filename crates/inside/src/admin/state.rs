@@ -15,6 +15,7 @@ use crate::admin::audit::Audit;
 use crate::admin::door::Door;
 use crate::admin::helm::Helm;
 use crate::advice::Advice;
+use crate::environment::slow_file_systems;
 use crate::metrics;
 use crate::names::ClientNameResolver;
 use crate::resources::Resources;
@@ -142,5 +143,12 @@ impl Admin {
     /// What is told of the generation being served.
     pub(crate) fn report(&self) -> MutexGuard<'_, GenerationReport> {
         self.report.lock()
+    }
+
+    /// What the operator should know of it, and of what its folders stand on.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let mut all = self.report().warnings.clone();
+        all.extend(slow_file_systems(&self.shared.sites()));
+        all
     }
 }

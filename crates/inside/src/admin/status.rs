@@ -75,7 +75,7 @@ pub(super) fn status(admin: &Admin) -> Value {
         config: report.config.map(|path| path.display().to_string()),
         listening: report.addresses,
         sites: report.sites,
-        warnings: report.warnings,
+        warnings: admin.warnings(),
         certificates: report.certificates.iter().map(api::Order::from).collect(),
         keeper: api::KeeperProcess {
             pid: report.keeper_pid,

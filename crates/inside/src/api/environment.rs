@@ -29,8 +29,22 @@ pub struct Environment {
     pub listeners: Vec<String>,
     /// What the operator should know.
     pub warnings: Vec<String>,
+    /// File systems that the folders of sites stand on.
+    pub file_systems: Vec<RootFileSystem>,
     /// Routes with a program, and what that is held to.
     pub programs: Vec<ConfinedProgram>,
+}
+
+/// What a folder stands on.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RootFileSystem {
+    /// The folder, as configured.
+    pub folder: String,
+    /// The kind of its file system, as `mount` has it; null where the kernel does not say.
+    pub kind: Option<String>,
+    /// It answers from memory what is in memory; others are asked by threads that may wait.
+    pub local: bool,
 }
 
 /// How the program was built.

@@ -30,7 +30,7 @@ pub use config::{
 };
 pub use environment::{
     BuildFacts, ConfinedProgram, Environment, GroupLimits, KernelFacts, LimitPair, MachineFacts,
-    ProcessFacts, ServerFacts,
+    ProcessFacts, RootFileSystem, ServerFacts,
 };
 pub use hob_server::explain::answer::{
     CompressedCopy, ExplainedAnswer, ExplainedFile, ExplainedHandler, ExplainedListener,

@@ -8,4 +8,4 @@ mod confined;
 mod machine;
 mod told;
 
-pub(crate) use told::environment;
+pub(crate) use told::{environment, slow_file_systems};

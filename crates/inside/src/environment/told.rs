@@ -1,14 +1,19 @@
 //! `GET /v1/environment`: all of it as one object.
 
+use std::sync::Arc;
+
+use hob_machine::mounts::kind_of_mount;
 use hob_machine::process::descriptors;
 use hob_machine::read;
 use rustix::system::uname;
 
 use super::{confined, machine};
-use crate::api::{BuildFacts, Environment, KernelFacts, ServerFacts};
+use crate::api::{BuildFacts, Environment, KernelFacts, RootFileSystem, ServerFacts};
 use hob_keeper::process::landlock_version;
 use hob_server::config::Config;
+use hob_server::handle::files::open::Root;
 use hob_server::serve::ServerState;
+use hob_server::serve::sites::Sites;
 
 /// Checks for developers are in it.
 const HAS_ASSERTIONS: bool = cfg!(debug_assertions);
@@ -48,8 +53,34 @@ pub(crate) fn environment(
         },
         limits: confined::limits(),
         programs: confined::programs(config, &shared.fleet),
+        file_systems: file_systems(&shared.sites()),
         ..Environment::default()
     }
+}
+
+fn file_systems(sites: &Sites) -> Vec<RootFileSystem> {
+    let roots = sites.roots.iter().map(|root| RootFileSystem {
+        folder: root.path().display().to_string(),
+        kind: kind_of_mount(root.mount()),
+        local: root.dir().is_local,
+    });
+    roots.collect()
+}
+
+/// What is to be known of folders on file systems of other machines, or of programs: each look-up
+/// there is a request of its own, by a thread that may wait.
+pub(crate) fn slow_file_systems(sites: &Sites) -> Vec<String> {
+    let slow = sites.roots.iter().filter(|root| !root.dir().is_local);
+    let sentence = |root: &Arc<Root>| {
+        let folder = root.path().display();
+        let kind = kind_of_mount(root.mount()).unwrap_or_else(|| "of unknown kind".to_owned());
+        format!(
+            "{folder} stands on a file system ({kind}) that may have to be waited for: a look there \
+             takes another thread, and several times the CPU time of one on a local disk; copy \
+             there what seldom changes"
+        )
+    };
+    slow.map(sentence).collect()
 }
 
 fn kernel() -> KernelFacts {

@@ -62,6 +62,8 @@ pub struct Sites {
     pub unknown_host: UnknownHost,
     /// Paths of requests may have handles of visits.
     pub has_handles: bool,
+    /// Folders that files, pages and programs are looked for in, by their paths.
+    pub roots: Vec<Arc<Root>>,
 }
 
 /// One site.
@@ -229,7 +231,10 @@ impl Sites {
             .map(|site| ServedSite::build(site, &mut around))
             .collect::<Result<Vec<_>, _>>()?;
         let mut routes = sites.iter().flat_map(|site: &ServedSite| &site.routes);
+        let mut roots: Vec<_> = around.roots.into_values().collect();
+        roots.sort_by(|one, other| one.path().cmp(other.path()));
         Ok(Sites {
+            roots,
             has_handles: routes.any(|route| route.handler.has_handles()),
             hosts,
             sites,

@@ -119,6 +119,11 @@ impl Root {
         &self.path
     }
 
+    /// The kernel's number of the mount it is on.
+    pub fn mount(&self) -> u64 {
+        self.dir.load().identity.mount
+    }
+
     /// Sees to it that the folder is the one its path leads to, known no longer ago than `age_ms`.
     /// Returns the moment of which that is known, in milliseconds. A path that leads nowhere leaves
     /// the folder as it was.

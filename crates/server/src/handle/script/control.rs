@@ -8,7 +8,7 @@
 //! | field | is |
 //! | --- | --- |
 //! | `Script-Control: WORD; WORD` | `buffer=on` or `off`, `compress=off`, `timeout=10s` |
-//! | | `redirect=PATH`, `sendfile=PATH` |
+//! | | `redirect=PATH`, `sendfile=PATH`; WASD's `X-stream-mode`, `X-record-mode` |
 //! | `X-Sendfile: PATH` | `sendfile=PATH` |
 //! | `X-Accel-Redirect: PATH`, `X-LiteSpeed-Location: PATH` | `redirect=PATH` |
 //! | `X-Accel-Buffering: no` | `buffer=off` |
@@ -131,12 +131,13 @@ impl Control {
             if word.is_empty() {
                 continue;
             }
-            let Some(equals) = memchr::memchr(b'=', word) else {
-                self.note(UNKNOWN_WORD);
-                continue;
-            };
-            let (name, value) = (word[..equals].trim_ascii_end(), &word[equals + 1..]);
-            self.take_word(name, &plain(value.trim_ascii_start()));
+            let equals = memchr::memchr(b'=', word);
+            let name = word[..equals.unwrap_or(word.len())].trim_ascii_end();
+            match equals {
+                _ if is_of_bytes(name) => {}
+                Some(equals) => self.take_word(name, &plain(word[equals + 1..].trim_ascii_start())),
+                None => self.note(UNKNOWN_WORD),
+            }
         }
     }
 
@@ -192,6 +193,13 @@ impl Control {
     fn note(&mut self, note: &'static str) {
         self.note.get_or_insert(note);
     }
+}
+
+/// A word of WASD that says whether line ends are added to what the script writes. Here bytes are
+/// passed on as they are, so it holds already, or cannot matter.
+fn is_of_bytes(name: &[u8]) -> bool {
+    let words: [&[u8]; 2] = [b"X-stream-mode", b"X-record-mode"];
+    words.iter().any(|word| name.eq_ignore_ascii_case(word))
 }
 
 /// Has the steps after the handler answer with what this site has for `target`: a local redirect as
@@ -391,6 +399,23 @@ mod tests {
             ("Script-Control", "redirect=/own"),
         ]);
         assert_eq!(own_name_first.instead, redirect_to("/own"));
+    }
+
+    #[test]
+    fn words_of_wasd_about_line_ends_are_taken_without_a_note() {
+        for value in [
+            "X-stream-mode; buffer=off",
+            "X-record-mode; buffer=off",
+            "buffer=off; x-stream-mode=1",
+        ] {
+            let control = control(value);
+            assert_eq!(
+                (control.note, control.buffer),
+                (None, Buffer::Never),
+                "{value}"
+            );
+        }
+        assert_eq!(control("X-stream; buffer=off").note, Some(UNKNOWN_WORD));
     }
 
     #[test]
