@@ -236,10 +236,11 @@ mod tests {
     fn second_version_and_foreign_source_are_found() {
         let tree = "hob v0.1.0 (/src/hob)|\na v1.0.0|MIT\na v2.0.0|MIT\na v1.0.0|MIT\n\
                     base64 v1.0.0|MIT\nbase64 v2.0.0|MIT\nfallible-iterator v1.0.0|MIT\n\
-                    fallible-iterator v2.0.0|MIT\nuntrusted v1.0.0|ISC\n\
+                    fallible-iterator v2.0.0|MIT\ngetrandom v1.0.0|MIT\ngetrandom v2.0.0|MIT\n\
+                    untrusted v1.0.0|ISC\n\
                     untrusted v2.0.0|ISC\nsyn v1.0.0 (proc-macro)|MIT\n";
         let all = packages(tree);
-        assert_eq!(all.len(), 9);
+        assert_eq!(all.len(), 11);
         let found = versions(&all);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].starts_with("a is there as v1.0.0 and as v2.0.0"));
