@@ -72,7 +72,9 @@ impl Mean {
         Some(Mean {
             mean,
             half: half.map(|(of_value, of_base)| {
-                mean * (of_value / value.mean).hypot(of_base / base.mean)
+                let (one, other) = (of_value / value.mean, of_base / base.mean);
+                // Not `hypot`, which glibc has had anew since 2.35.
+                mean * (one * one + other * other).sqrt()
             }),
             n: value.n.min(base.n),
         })

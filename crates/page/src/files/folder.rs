@@ -186,6 +186,8 @@ impl FileFolder {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NONBLOCK | OFlags::NOCTTY;
             let fd = open_own(parent, &name, flags)?;
             match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+                // Its client has been told by now that nothing was done.
+                Ok(()) if (self.is_over)() => return Err(FileFault::Busy),
                 Ok(()) if is_still_named(parent, &name, &fd)? => {
                     if !is_fresh(&rustix::fs::fstat(&fd)?) {
                         // Whoever left it is gone: it is locked, and its name is ours to give.
