@@ -90,6 +90,11 @@ fn program_on_another_machine_is_asked_over_the_loopback_and_over_a_link() {
         false => &["remote.c.loopback.0k.c10"],
     };
     for row in rows(&place, "nginx", only) {
+        let first = row["cells"][0]["not_measured"].as_str();
+        if let Some(why) = first.filter(|why| why.contains("a TUN device")) {
+            println!("skipped: {why}");
+            continue;
+        }
         let remote = [
             "hob resident, kept",
             "hob resident, a connection each",
