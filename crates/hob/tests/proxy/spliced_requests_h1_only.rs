@@ -369,11 +369,16 @@ fn who_finds_no_pipe_is_copied() {
                 .send(head("POST", "/deaf", LARGE).as_bytes())
                 .unwrap();
             let mut sending = other_hand(&client);
-            std::thread::spawn(move || send_large(&mut sending));
-            held.push(client);
+            let thread = std::thread::spawn(move || drop(send_large(&mut sending)));
+            held.push((client, thread));
         }
     }
-    held.into_iter().for_each(Connection::leave);
+    for (client, thread) in held {
+        // Who sends has the connection open, too.
+        rustix::net::shutdown(&client, rustix::net::Shutdown::Both).unwrap();
+        thread.join().unwrap();
+        client.leave();
+    }
     // They come back.
     let until = Instant::now() + DEADLINE;
     loop {
