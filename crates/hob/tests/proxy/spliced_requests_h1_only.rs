@@ -369,7 +369,7 @@ fn who_finds_no_pipe_is_copied() {
                 .send(head("POST", "/deaf", LARGE).as_bytes())
                 .unwrap();
             let mut sending = other_hand(&client);
-            let thread = std::thread::spawn(move || drop(send_large(&mut sending)));
+            let thread = std::thread::spawn(move || send_large(&mut sending));
             held.push((client, thread));
         }
     }
