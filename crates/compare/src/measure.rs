@@ -110,8 +110,7 @@ impl ComparisonRun<'_> {
         begun: Instant,
         progress: &mut ProgressPrinter,
     ) {
-        let count = measured.len();
-        for (index, one) in measured.iter_mut().enumerate() {
+        for one in measured {
             let left = self.budget.whole.saturating_sub(begun.elapsed());
             if left.is_zero() || self.is_interrupted() {
                 return;
@@ -119,7 +118,7 @@ impl ComparisonRun<'_> {
             if one.wide_count() == 0 {
                 continue;
             }
-            progress.row(index, count, &one.row);
+            progress.again(&one.row);
             let again = self.row(&one.row.clone(), left.min(self.budget.row), progress);
             if again.wide_count() <= one.wide_count() && !self.is_interrupted() {
                 *one = again;

@@ -39,6 +39,15 @@ impl ProgressPrinter {
         }
     }
 
+    /// A row once more: how many there will be is not known.
+    pub(crate) fn again(&mut self, row: &ComparisonRow) {
+        self.row = format!("again, {}", row.id);
+        self.left.clear();
+        if !self.is_watched {
+            let _ = writeln!(io::stderr(), "{}", self.row);
+        }
+    }
+
     pub(crate) fn cell(&self, label: &str, round: usize) {
         if !self.is_watched {
             return;

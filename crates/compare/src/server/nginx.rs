@@ -7,7 +7,7 @@ use crate::supervisor::ProgramCommand;
 
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     let at = |name: &str| ground.path(name);
-    let (upstream, fast_cgi) = match &ground.site.c {
+    let (mut upstream, mut fast_cgi) = match &ground.site.c {
         Some(_) => fast_cgi(
             &at("fastcgi_params"),
             &at("fastcgi.sock"),
@@ -15,7 +15,6 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
         ),
         None => (String::new(), String::new()),
     };
-    let (mut upstream, mut fast_cgi) = (upstream, fast_cgi);
     let mut programs = vec![program(ground, ground.program)];
     programs.extend(ground.site.fast_cgi_program(&at("fastcgi.sock")));
     let mut doors = vec![];
@@ -45,17 +44,13 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
 
 /// The program on another machine: over connections that are kept, and one for each request.
 fn away(parameters: &str, to: SocketAddr) -> (String, String) {
-    let location = |way: &str, pass: &str, more: &str| {
-        format!(
-            "    location /{way}/fastcgi {{
-      include {parameters};
-      fastcgi_pass {pass};
-{more}    }}
-"
-        )
-    };
-    let kept = location("kept", "there", "      fastcgi_keep_conn on;\n");
-    let once = location("once", &to.to_string(), "");
+    let kept = location(
+        parameters,
+        "kept/fastcgi",
+        "there",
+        "      fastcgi_keep_conn on;\n",
+    );
+    let once = location(parameters, "once/fastcgi", &to.to_string(), "");
     let upstream = format!("  upstream there {{ server {to}; keepalive 64; }}\n");
     (upstream, kept + &once)
 }
@@ -138,24 +133,29 @@ fn secure(ground: &Ground<'_>) -> String {
 
 /// The program over FastCGI: a connection for each request, or kept ones.
 fn fast_cgi(parameters: &str, socket: &str, is_tuned: bool) -> (String, String) {
-    let location = |pass: &str, more: &str| {
-        format!(
-            "    location /fastcgi/ {{
-      include {parameters};
-      fastcgi_pass {pass};
-{more}    }}
-"
-        )
-    };
     if !is_tuned {
-        return (String::new(), location(&format!("unix:{socket}"), ""));
+        return (
+            String::new(),
+            location(parameters, "fastcgi/", &format!("unix:{socket}"), ""),
+        );
     }
     let upstream = format!("  upstream fastcgi {{ server unix:{socket}; keepalive 64; }}\n");
     let more = "      fastcgi_keep_conn on;
       fastcgi_buffers 16 64k;
       fastcgi_max_temp_file_size 0;
 ";
-    (upstream, location("fastcgi", more))
+    (upstream, location(parameters, "fastcgi/", "fastcgi", more))
+}
+
+/// Requests below a path that are passed on.
+fn location(parameters: &str, path: &str, pass: &str, more: &str) -> String {
+    format!(
+        "    location /{path} {{
+      include {parameters};
+      fastcgi_pass {pass};
+{more}    }}
+"
+    )
 }
 
 /// What nginx tells a program over `fastcgi` or `uwsgi`.

@@ -1,11 +1,11 @@
 //! Connections and what they need besides have half of the open files, and not one more.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::time::Instant;
 
 use crate::harness::client::{Connection, get};
 use crate::harness::{DEADLINE, Hob, Place};
-use crate::peer::Taken;
+use crate::peer::Peer;
 
 /// Half of them are those of connections.
 const OPEN_FILES: u64 = 200;
@@ -13,26 +13,18 @@ const LONG: usize = 20_000_000;
 
 /// Opens a tunnel where one is asked for, and else answers at length, once on each connection.
 fn other_server() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            std::thread::spawn(move || {
-                let mut taken = Taken::new(stream.unwrap());
-                let asked = taken.next().unwrap();
-                if asked.contains("Upgrade: websocket") {
-                    taken.write(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n");
-                    taken.write(b"Upgrade: websocket\r\n\r\n");
-                    taken.stay();
-                } else {
-                    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {LONG}\r\n\r\n");
-                    taken.write(head.as_bytes());
-                    taken.write(&vec![b'x'; LONG]);
-                }
-            });
+    Peer::for_each(|taken| {
+        let asked = taken.next().unwrap();
+        if asked.contains("Upgrade: websocket") {
+            taken.write(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n");
+            taken.write(b"Upgrade: websocket\r\n\r\n");
+            taken.stay();
+        } else {
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {LONG}\r\n\r\n");
+            taken.write(head.as_bytes());
+            taken.write(&vec![b'x'; LONG]);
         }
-    });
-    port
+    })
 }
 
 fn serve(place: &Place) -> Hob {

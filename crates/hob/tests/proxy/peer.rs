@@ -107,6 +107,20 @@ impl Peer {
         Peer { thread, port }
     }
 
+    /// One that does this with each of its connections, on threads of their own, as long as the
+    /// test runs; its port.
+    pub(crate) fn for_each(act: impl Fn(&mut Taken) + Clone + Send + 'static) -> u16 {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let act = act.clone();
+                std::thread::spawn(move || act(&mut Taken::new(stream.unwrap())));
+            }
+        });
+        port
+    }
+
     /// The first request of each connection, as it came.
     pub(crate) fn join(self) -> Vec<String> {
         self.thread.join().unwrap()

@@ -89,16 +89,9 @@ fn silence_within_a_body_ends_it() {
 
 #[test]
 fn who_finds_no_pipe_is_answered_by_copying() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            std::thread::spawn(move || {
-                let mut taken = Taken::new(stream.unwrap());
-                taken.next().unwrap();
-                taken.write(&[head(LONG), pattern(LONG)].concat());
-            });
-        }
+    let port = Peer::for_each(|taken| {
+        taken.next().unwrap();
+        taken.write(&[head(LONG), pattern(LONG)].concat());
     });
     let site = serve_by_one_thread(port);
     let held = || {

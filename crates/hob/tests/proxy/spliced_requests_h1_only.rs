@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::harness::client::{Connection, call};
 use crate::harness::{DEADLINE, Place};
-use crate::peer::{Act, Peer, Taken, answer, answers, sends, serve, stays_after};
+use crate::peer::{Act, Peer, answer, answers, sends, serve, stays_after};
 
 const LONG: usize = 4_000_000;
 /// Pipes that a thread has in use at most.
@@ -42,22 +42,14 @@ fn other_hand(client: &Connection) -> Connection {
     Connection::of(client.as_fd().try_clone_to_owned().unwrap())
 }
 
-/// Answers each request of its connections with its body's length, on threads of their own.
+/// Answers each request of its connections with its body's length.
 fn answering() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            std::thread::spawn(move || {
-                let mut taken = Taken::new(stream.unwrap());
-                while let Some(asked) = taken.next() {
-                    let (_, body) = asked.split_once("\r\n\r\n").unwrap();
-                    taken.write(&answer(&body.len().to_string()));
-                }
-            });
+    Peer::for_each(|taken| {
+        while let Some(asked) = taken.next() {
+            let (_, body) = asked.split_once("\r\n\r\n").unwrap();
+            taken.write(&answer(&body.len().to_string()));
         }
-    });
-    port
+    })
 }
 
 #[test]

@@ -3,7 +3,6 @@
 
 use bytes::Bytes;
 use hob_trace::Fault;
-use rustix::io::Errno;
 
 use crate::body::BodyError;
 use crate::h1::Http1Event;
@@ -155,30 +154,19 @@ impl<A: Responder + 'static> Thread<A> {
     ) -> SocketReadOutcome {
         let left = conn.core.left_unseen().unwrap_or_default();
         let max = usize::try_from(left).map_or(room, |left| left.min(room));
-        match pipe.fill_from(&conn.socket, max) {
-            Ok(0) => {
-                conn.is_half_closed = true;
-                conn.is_readable = false;
-                SocketReadOutcome::Eof
-            }
-            Ok(count) => {
-                conn.core.took_unseen(count, self.turn.now_ms);
-                request.record_mut().bytes_in += count as u64;
-                self.note_piped(request);
-                let piece = BodyPiece::Piped(pipe);
-                request.exchange.body.borrow_mut().push(piece);
-                *gave = Pumped::Something;
-                // Whether that was the end.
-                self.feed(conn, request, &[], gave);
-                SocketReadOutcome::Bytes(count)
-            }
-            Err(Errno::AGAIN) => {
-                conn.is_readable = false;
-                SocketReadOutcome::Nothing
-            }
-            Err(Errno::INTR) => SocketReadOutcome::Nothing,
-            Err(_) => SocketReadOutcome::Broken,
+        let filled = pipe.fill_from(&conn.socket, max);
+        let outcome = conn.read_outcome(filled);
+        if let SocketReadOutcome::Bytes(count) = outcome {
+            conn.core.took_unseen(count, self.turn.now_ms);
+            request.record_mut().bytes_in += count as u64;
+            self.note_piped(request);
+            let piece = BodyPiece::Piped(pipe);
+            request.exchange.body.borrow_mut().push(piece);
+            *gave = Pumped::Something;
+            // Whether that was the end.
+            self.feed(conn, request, &[], gave);
         }
+        outcome
     }
 
     /// Feeds the first `count` bytes of `input`, after what was left over before.

@@ -30,22 +30,29 @@ impl<A: Responder + 'static> Thread<A> {
             return self.receive_sealed(conn, len_max);
         }
         let room = &mut self.input[..len_max];
-        match rustix::net::recv(&conn.socket, room, RecvFlags::empty()) {
-            Ok((0, _)) => {
-                conn.is_half_closed = true;
-                conn.is_readable = false;
+        let received = rustix::net::recv(&conn.socket, room, RecvFlags::empty());
+        let received = received.map(|(count, _)| count);
+        // Fewer bytes than there was room for: what comes later gives a new event. FIN is known by
+        // its own flag, so it need not be looked for.
+        if received.is_ok_and(|count| count < len_max) && !conn.is_half_closed {
+            conn.is_readable = false;
+        }
+        conn.read_outcome(received)
+    }
+}
+
+impl SocketConnection {
+    /// What a read of the socket came to, which is noted.
+    pub(super) fn read_outcome(&mut self, read: Result<usize, Errno>) -> SocketReadOutcome {
+        match read {
+            Ok(0) => {
+                self.is_half_closed = true;
+                self.is_readable = false;
                 SocketReadOutcome::Eof
             }
-            Ok((count, _)) => {
-                // Fewer bytes than there was room for: what comes later gives a new event. FIN is
-                // known by its own flag, so it need not be looked for.
-                if count < len_max && !conn.is_half_closed {
-                    conn.is_readable = false;
-                }
-                SocketReadOutcome::Bytes(count)
-            }
+            Ok(count) => SocketReadOutcome::Bytes(count),
             Err(Errno::AGAIN) => {
-                conn.is_readable = false;
+                self.is_readable = false;
                 SocketReadOutcome::Nothing
             }
             Err(Errno::INTR) => SocketReadOutcome::Nothing,

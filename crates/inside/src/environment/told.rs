@@ -1,8 +1,9 @@
 //! `GET /v1/environment`: all of it as one object.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::path::Path;
 
-use hob_machine::mounts::kind_of_mount;
+use hob_machine::mounts::kinds;
 use hob_machine::process::descriptors;
 use hob_machine::read;
 use rustix::system::uname;
@@ -11,7 +12,6 @@ use super::{confined, machine};
 use crate::api::{BuildFacts, Environment, KernelFacts, RootFileSystem, ServerFacts};
 use hob_keeper::process::landlock_version;
 use hob_server::config::Config;
-use hob_server::handle::files::open::Root;
 use hob_server::serve::ServerState;
 use hob_server::serve::sites::Sites;
 
@@ -59,28 +59,41 @@ pub(crate) fn environment(
 }
 
 fn file_systems(sites: &Sites) -> Vec<RootFileSystem> {
+    let kinds = kinds();
     let roots = sites.roots.iter().map(|root| RootFileSystem {
         folder: root.path().display().to_string(),
-        kind: kind_of_mount(root.mount()),
+        kind: kinds.get(&root.mount()).cloned(),
         local: root.dir().is_local,
     });
     roots.collect()
 }
 
-/// What is to be known of folders on file systems of other machines, or of programs: each look-up
-/// there is a request of its own, by a thread that may wait.
+/// What is to be known of file systems of other machines, or of programs: each look-up there is a
+/// request of its own, by a thread that may wait. One sentence for each, however many folders are
+/// on it.
 pub(crate) fn slow_file_systems(sites: &Sites) -> Vec<String> {
-    let slow = sites.roots.iter().filter(|root| !root.dir().is_local);
-    let sentence = |root: &Arc<Root>| {
-        let folder = root.path().display();
-        let kind = kind_of_mount(root.mount()).unwrap_or_else(|| "of unknown kind".to_owned());
+    let mut slow: BTreeMap<u64, (&Path, usize)> = BTreeMap::new();
+    for root in sites.roots.iter().filter(|root| !root.dir().is_local) {
+        slow.entry(root.mount()).or_insert((root.path(), 0)).1 += 1;
+    }
+    if slow.is_empty() {
+        return Vec::new();
+    }
+    let kinds = kinds();
+    let sentence = |(mount, (folder, count)): (u64, (&Path, usize))| {
+        let kind = kinds.get(&mount).map_or("of unknown kind", String::as_str);
+        let (folder, others) = (folder.display(), count - 1);
+        let who = match others {
+            0 => format!("{folder} stands"),
+            others => format!("{folder} and {others} other folders stand"),
+        };
         format!(
-            "{folder} stands on a file system ({kind}) that may have to be waited for: a look there \
-             takes another thread, and several times the CPU time of one on a local disk; copy \
-             there what seldom changes"
+            "{who} on a file system ({kind}) that may have to be waited for: a look there takes \
+             another thread, and several times the CPU time of one on a local disk; have there \
+             what seldom is asked for"
         )
     };
-    slow.map(sentence).collect()
+    slow.into_iter().map(sentence).collect()
 }
 
 fn kernel() -> KernelFacts {
