@@ -3,7 +3,7 @@
     python3 bench/pages_postgres.py ROUNDS HOB CLIENT
 
 HOB is the program; CLIENT is `crates/page/benches/postgres.rs`, built by `cargo bench -p hob-page --bench postgres
---no-run`: the same client of PostgreSQL in a loop, one statement after the other, and no HTTP. The database's own CPU
+--no-run`: the same client of PostgreSQL in a loop, one statement after the other, and no HTTP, and once more on ten threads that another one tells what to do. The database's own CPU
 time counts for none. Hob stands on CPU 0 with one thread, its access log on; 10 connections of `hob bench`. "static"
 is a file. Rounds are interleaved; medians, and the ratio of a page without what a static file costs to the client.
 Needs root, PostgreSQL of Debian, version 1 of control groups.
@@ -43,7 +43,8 @@ def main():
                        "macros/one.sql": f"-- hob: page\n{ONE}:id;\n"}.items():
         (place / name).parent.mkdir(exist_ok=True)
         (place / name).write_text(text)
-    found = {name: [] for name in [*TARGETS, "client"]}
+    clients = {"client": [], "client, ten threads": ["10"]}
+    found = {name: [] for name in [*TARGETS, *clients]}
     with Postgres(place) as database:
         database.ask("CREATE TABLE part AS SELECT n AS id, 'part ' || n AS title, n * 7 AS cents "
                      "FROM generate_series(1, 10000) AS n; ALTER TABLE part ADD PRIMARY KEY (id); ANALYZE part")
@@ -57,7 +58,8 @@ def main():
                 found[name].append(cost(running, f"http://127.0.0.1:{port}{target}", hob))
             running[0].stop()
             asked = ["taskset", "-c", "0", client, database.url, ONE + "?", "4711"]
-            found["client"].append(float(subprocess.run(asked, capture_output=True, check=True).stdout))
+            for name, threads in clients.items():
+                found[name].append(float(subprocess.run(asked + threads, capture_output=True, check=True).stdout))
     shutil.rmtree(place)
     medians = {name: statistics.median(costs) for name, costs in found.items()}
     print("| | us | without HTTP, to the client |\n| --- | --- | --- |")

@@ -47,9 +47,14 @@ pub const PAGING_VARIABLES: &[&str] = &["RPT_MAX_ROWS", "START_ROW_NUM"];
 
 /// Whether a client may set a variable with this name.
 pub fn is_for_clients(name: &str) -> bool {
-    let upper = name.to_ascii_uppercase();
-    let is_control = CONTROL_VARIABLES.contains(&&*upper) || upper.starts_with("DTW_");
-    !is_control && NameKind::of(name) == NameKind::Plain && NameKind::of(&upper) == NameKind::Plain
+    let is_control = |control: &&str| control.eq_ignore_ascii_case(name);
+    let is_ours = name
+        .get(..4)
+        .is_some_and(|prefix| prefix.eq_ignore_ascii_case("DTW_"));
+    !is_ours
+        && !CONTROL_VARIABLES.iter().any(is_control)
+        && NameKind::of(name) == NameKind::Plain
+        && NameKind::of(&name.to_ascii_uppercase()) == NameKind::Plain
 }
 
 /// What a client may give as the value of a variable that it may set.
@@ -70,8 +75,6 @@ pub struct PageRequest {
     pub fields: Vec<(String, Vec<u8>)>,
     /// Names and values of cookies.
     pub cookies: Vec<(String, Vec<u8>)>,
-    /// Variables the server sets, as `DATABASE`; pages may change them.
-    pub variables: Vec<(String, String)>,
 }
 
 impl PageRequest {

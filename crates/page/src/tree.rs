@@ -350,16 +350,25 @@ impl Page {
 
     /// Names of the entry blocks that stand in this file itself.
     pub fn entries(&self) -> Vec<&str> {
-        let PageContents::Declarations(declarations) = &self.contents else {
-            return Vec::new();
+        self.entry_names().collect()
+    }
+
+    /// Whether it has a block of exactly this name.
+    pub(crate) fn has_entry(&self, name: &str) -> bool {
+        self.entry_names().any(|entry| entry == name)
+    }
+
+    fn entry_names(&self) -> impl Iterator<Item = &str> {
+        let declarations = match &self.contents {
+            PageContents::Declarations(declarations) => &declarations[..],
+            PageContents::Body(_) => &[],
         };
-        let entries = declarations.iter().filter_map(|declaration| {
+        declarations.iter().filter_map(|declaration| {
             let Declaration::Entry(entry) = declaration else {
                 return None;
             };
             Some(&*entry.name)
-        });
-        entries.collect()
+        })
     }
 
     /// Whether something is declared in this file: a variable, a function, a message, a block. One

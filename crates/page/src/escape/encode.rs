@@ -16,23 +16,24 @@ pub(super) fn html_encode_marked(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 fn encode_markup(bytes: &[u8], out: &mut Vec<u8>, is_wanted: impl Fn(u8) -> bool) {
-    for byte in bytes {
-        let reference: &[u8] = match byte {
-            b'&' => b"&amp;",
-            b'<' => b"&lt;",
-            b'>' => b"&gt;",
-            b'"' => b"&quot;",
-            b'\'' => b"&#39;",
-            _ => {
-                out.push(*byte);
-                continue;
-            }
-        };
-        match is_wanted(*byte) {
-            true => out.extend_from_slice(reference),
-            false => out.push(*byte),
+    let mut rest = bytes;
+    while let Some(at) = rest
+        .iter()
+        .position(|byte| matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\''))
+    {
+        let byte = rest[at];
+        out.extend_from_slice(&rest[..at]);
+        rest = &rest[at + 1..];
+        match byte {
+            _ if !is_wanted(byte) => out.push(byte),
+            b'&' => out.extend_from_slice(b"&amp;"),
+            b'<' => out.extend_from_slice(b"&lt;"),
+            b'>' => out.extend_from_slice(b"&gt;"),
+            b'"' => out.extend_from_slice(b"&quot;"),
+            _ => out.extend_from_slice(b"&#39;"),
         }
     }
+    out.extend_from_slice(rest);
 }
 
 /// For a value without quotes: all but letters, digits and some signs as numbers.

@@ -55,7 +55,7 @@ impl Runner<'_> {
         };
         let kind = file.page.names[symbol.0 as usize].kind;
         if kind != NameKind::Plain {
-            if self.print_cell(file, at, kind, file.page.name(*symbol))? {
+            if self.print_named_cell(file, at, kind, *symbol)? {
                 return Ok(());
             }
             let value = self.name_text(file, at, *symbol)?;

@@ -43,7 +43,7 @@ impl Runner<'_> {
                 match answer {
                     Ok(value) => {
                         if let (Some(into), Some(value)) = (into, value) {
-                            into.push_text(&value);
+                            into.append(value);
                         }
                         self.succeed();
                         Ok(())

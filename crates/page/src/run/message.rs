@@ -13,7 +13,7 @@ use super::variables::{DEFAULT_MESSAGE, RETURN_CODE, SQL_CODE, SQL_STATE, SlotSo
 impl Runner<'_> {
     /// A built-in function succeeded.
     pub(super) fn succeed(&mut self) {
-        let zero = Variable::Text(Rc::clone(&self.zero));
+        let zero = Variable::Text(Rc::clone(&self.variables.zero));
         self.variables.set(RETURN_CODE, zero, SlotSource::Page);
     }
 
@@ -21,8 +21,12 @@ impl Runner<'_> {
     pub(super) fn set_codes(&mut self, code: i64, fault: Option<&FunctionFault>) {
         let (number, state, message) = match fault {
             None if code == 0 => {
-                let (state, message) = (&self.good_state, &self.no_message);
-                (Rc::clone(&self.zero), Rc::clone(state), Rc::clone(message))
+                let (state, message) = (&self.variables.good_state, &self.variables.no_message);
+                (
+                    Rc::clone(&self.variables.zero),
+                    Rc::clone(state),
+                    Rc::clone(message),
+                )
             }
             _ => {
                 let state = fault.and_then(|fault| fault.sql_state.as_deref());

@@ -28,6 +28,25 @@ impl NameTable {
         }
     }
 
+    /// Forgets all names behind the first `count`, and keeps the memory.
+    pub(super) fn truncate(&mut self, count: usize) {
+        let end = self
+            .names
+            .get(count)
+            .map_or(self.text.len(), |name| name.start as usize);
+        self.text.truncate(end);
+        self.names.truncate(count);
+        self.places.fill(0);
+        for index in 0..self.names.len() {
+            let at = self.place(self.name(index));
+            self.places[at] = u32::try_from(index + 1).unwrap_or_default();
+        }
+    }
+
+    pub(super) fn byte_count(&self) -> usize {
+        self.text.len()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.names.len()
     }
@@ -61,10 +80,7 @@ impl NameTable {
     pub(super) fn add(&mut self, name: &str) -> Option<usize> {
         if (self.names.len() + 1) * 2 > self.places.len() {
             self.places = vec![0; self.places.len() * 2];
-            for index in 0..self.names.len() {
-                let at = self.place(self.name(index));
-                self.places[at] = u32::try_from(index + 1).ok()?;
-            }
+            self.truncate(self.names.len());
         }
         let at = self.place(name);
         let start = u32::try_from(self.text.len()).ok()?;
@@ -96,5 +112,8 @@ mod tests {
             );
         }
         assert_eq!((table.len(), table.find("other")), (1_000, None));
+        table.truncate(2);
+        assert_eq!((table.find("name1"), table.find("name2")), (Some(1), None));
+        assert_eq!((table.add("other"), table.name(2)), (Some(2), "other"));
     }
 }

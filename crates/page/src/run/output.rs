@@ -84,6 +84,17 @@ impl Runner<'_> {
         self.look_at_visit(file, at, bytes)?;
         let before = self.out.len();
         let written = self.html.data(bytes, provenance.marks, &mut self.out);
+        self.count_data(file, at, before, written)
+    }
+
+    /// Data was written from here on, or refused.
+    pub(super) fn count_data(
+        &mut self,
+        file: &RunFile,
+        at: u32,
+        before: usize,
+        written: Result<(), &'static str>,
+    ) -> Ran<()> {
         if let Err(reason) = written {
             self.used.refused_outputs += 1;
             if let Some(trace) = &mut self.trace {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::builtin::TableRef;
 use crate::sql::{Cell, RowSink, RowsEnd};
 use crate::tree::{NameKind, Report, Symbol};
-use crate::value::{Provenance, Text, ValueOrigin};
+use crate::value::{Marks, Text, ValueOrigin};
 
 use super::call::GivenArgument;
 use super::runner::{KnownFunction, Ran, RunFile, Runner, Stop};
@@ -13,10 +13,27 @@ use super::runner::{KnownFunction, Ran, RunFile, Runner, Stop};
 /// The report whose blocks are being printed.
 pub(super) struct ReportFrame {
     columns: Vec<Box<str>>,
+    /// The columns that the names of a file mean, by symbol.
+    known: Option<(Rc<RunFile>, Vec<KnownColumn>)>,
     row: ReportRow,
     /// The last row's number in its result.
     row_number: u64,
     total: Option<u64>,
+}
+
+/// What was found out about a name.
+#[derive(Clone, Copy, Default)]
+enum KnownColumn {
+    #[default]
+    Unknown,
+    None,
+    At(usize),
+}
+
+impl From<Option<usize>> for KnownColumn {
+    fn from(index: Option<usize>) -> Self {
+        index.map_or(Self::None, Self::At)
+    }
 }
 
 /// The current row, in one buffer that is used again for the next one.
@@ -55,7 +72,9 @@ impl ReportRow {
 fn write_cell(cell: &Cell<'_>, bytes: &mut Vec<u8>) {
     match cell {
         Cell::Null => {}
-        Cell::Integer(number) => bytes.extend_from_slice(number.to_string().as_bytes()),
+        Cell::Integer(number) => {
+            bytes.extend_from_slice(itoa::Buffer::new().format(*number).as_bytes());
+        }
         Cell::Real(number) => bytes.extend_from_slice(number.to_string().as_bytes()),
         Cell::Text(text) => bytes.extend_from_slice(text),
     }
@@ -65,6 +84,7 @@ impl ReportFrame {
     fn new(columns: &[&str]) -> Self {
         Self {
             columns: columns.iter().map(|name| (*name).into()).collect(),
+            known: None,
             row: ReportRow::default(),
             row_number: 0,
             total: None,
@@ -84,6 +104,31 @@ impl ReportFrame {
             }
             _ => None,
         }
+    }
+
+    /// The same for a name of a file, which is looked for once in a result and not for each row.
+    fn column_of(&mut self, file: &Rc<RunFile>, kind: NameKind, symbol: Symbol) -> Option<usize> {
+        if !matches!(kind, NameKind::ValueOf) {
+            return self.column(kind, file.page.name(symbol));
+        }
+        let at = symbol.0 as usize;
+        let known = self.known.get_or_insert_with(|| {
+            let names = file.page.names.len();
+            (Rc::clone(file), vec![KnownColumn::Unknown; names])
+        });
+        let is_same = Rc::ptr_eq(&known.0, file);
+        match known.1.get(at) {
+            Some(KnownColumn::At(index)) if is_same => return Some(*index),
+            Some(KnownColumn::None) if is_same => return None,
+            _ => {}
+        }
+        let index = self.column(kind, file.page.name(symbol));
+        if let Some((_, known)) = &mut self.known
+            && is_same
+        {
+            known[at] = index.into();
+        }
+        index
     }
 }
 
@@ -134,35 +179,36 @@ impl Runner<'_> {
         }
     }
 
-    /// Prints a value of the current row right from its buffer; says whether it was one.
-    pub(super) fn print_cell(
+    /// Prints a value of the current row right from its buffer; says whether the name is one.
+    pub(super) fn print_named_cell(
         &mut self,
-        file: &RunFile,
+        file: &Rc<RunFile>,
         at: u32,
         kind: NameKind,
-        name: &str,
+        symbol: Symbol,
     ) -> Ran<bool> {
-        let Some(frame) = self.frames.last_mut() else {
-            return Ok(false);
-        };
-        let Some(index) = frame.column(kind, name) else {
-            return Ok(false);
-        };
-        if !matches!(kind, NameKind::Value(_) | NameKind::ValueOf) {
-            return Ok(false);
+        let is_value = matches!(kind, NameKind::Value(_) | NameKind::ValueOf);
+        let frame = self.frames.last_mut().filter(|_| is_value);
+        match frame.and_then(|frame| frame.column_of(file, kind, symbol)) {
+            Some(index) => self.print_cell(file, at, index),
+            None => Ok(false),
         }
-        let row = std::mem::take(&mut frame.row);
-        let printed = match row.cell(index) {
-            Some(Some(bytes)) => {
-                let provenance = Provenance::of(ValueOrigin::Database);
-                self.print_data(file, at, bytes, provenance).map(|()| true)
-            }
-            _ => Ok(false),
+    }
+
+    /// Prints the cell with this index; says whether there is one that is not NULL.
+    fn print_cell(&mut self, file: &RunFile, at: u32, index: usize) -> Ran<bool> {
+        let frame = self.frames.last();
+        let Some(Some(bytes)) = frame.and_then(|frame| frame.row.cell(index)) else {
+            return Ok(false);
         };
-        if let Some(frame) = self.frames.last_mut() {
-            frame.row = row;
+        if !self.has_printed || self.used.output_bytes == 0 {
+            // More is looked at before the first byte.
+            let value = Text::of_data(bytes, ValueOrigin::Database);
+            return self.print_text(file, at, &value).map(|()| true);
         }
-        printed
+        let before = self.out.len();
+        let written = self.html.data(bytes, Marks::NONE, &mut self.out);
+        self.count_data(file, at, before, written).map(|()| true)
     }
 
     /// Reports of a function that has no rows: what stands around them.
@@ -523,8 +569,7 @@ impl Runner<'_> {
             if index > 0 {
                 self.print_bytes(file, 0, between)?;
             }
-            let kind = NameKind::Value(index + 1);
-            if !self.print_cell(file, 0, kind, "")? {
+            if !self.print_cell(file, 0, index)? {
                 let null = self.null_text(file)?;
                 self.print_text(file, 0, &null)?;
             }

@@ -33,6 +33,8 @@ pub struct PageSettings {
     pub hidden_key: u64,
     /// Whether a page may say `LOGIN` and `PASSWORD`.
     pub has_page_logins: bool,
+    /// Variables that each run begins with, as `DATABASE`; pages may change them.
+    pub variables: Vec<(String, String)>,
 }
 
 /// What came of a run.
@@ -57,15 +59,17 @@ pub fn run<'r>(
     trace: Option<&'r mut dyn Trace>,
 ) -> Result<RunOutcome, PageFault> {
     let file = RunFile::new(Arc::clone(page));
-    let mut runner = Runner::new(page, request, settings, host, sink, trace);
+    let mut runner = Runner::new(&file, request, settings, host, sink, trace);
     let result = runner.page(&file, saved);
-    match result {
+    let outcome = match result {
         Ok(()) | Err(Stop::Exit) => runner.end(&file),
         Err(Stop::Fault(fault)) => {
             runner.undo();
             Err(fault)
         }
-    }
+    };
+    runner.variables.keep();
+    outcome
 }
 
 /// Why a run goes no further.
@@ -117,7 +121,8 @@ pub(super) struct KnownFunction {
 }
 
 pub(super) struct Runner<'r> {
-    pub(super) macro_file: Box<str>,
+    /// The file that was asked for.
+    pub(super) root: Rc<RunFile>,
     pub(super) host: Host<'r>,
     pub(super) sink: &'r mut dyn Sink,
     pub(super) trace: Option<&'r mut dyn Trace>,
@@ -127,10 +132,6 @@ pub(super) struct Runner<'r> {
     functions: Vec<KnownFunction>,
     pub(super) messages: Option<(Rc<RunFile>, Arc<[MessageEntry]>)>,
     pub(super) frames: Vec<ReportFrame>,
-    /// What most calls leave: the return code, the state, and no message.
-    pub(super) zero: Rc<Text>,
-    pub(super) good_state: Rc<Text>,
-    pub(super) no_message: Rc<Text>,
     spliced: HashMap<(usize, u32), Rc<RunFile>>,
     pub(super) environment: HashMap<Vec<u8>, Text>,
     pub(super) out: Vec<u8>,
@@ -162,7 +163,7 @@ pub(super) struct Runner<'r> {
 
 impl<'r> Runner<'r> {
     fn new(
-        page: &Page,
+        file: &Rc<RunFile>,
         request: &'r PageRequest,
         settings: &'r PageSettings,
         host: Host<'r>,
@@ -170,22 +171,19 @@ impl<'r> Runner<'r> {
         trace: Option<&'r mut dyn Trace>,
     ) -> Self {
         Self {
-            macro_file: page.file.clone(),
+            root: Rc::clone(file),
             host,
             sink,
             trace,
             request,
             settings,
             variables: Variables::new(settings.limits.variables_max),
-            functions: Vec::with_capacity(page.functions.len() * 2),
+            functions: Vec::with_capacity(file.page.functions.len() * 2),
             messages: None,
             frames: Vec::new(),
-            zero: Rc::new(Text::of_macro("0")),
-            good_state: Rc::new(Text::of_macro("00000")),
-            no_message: Rc::new(Text::new()),
             spliced: HashMap::new(),
             environment: HashMap::new(),
-            out: Vec::new(),
+            out: Vec::with_capacity(OUTPUT_BYTES),
             html: HtmlPlace::new(settings.escape),
             head: PageHead::default(),
             removes_blanks: settings.ini.is_on("DTW_REMOVE_WS"),
@@ -206,7 +204,7 @@ impl<'r> Runner<'r> {
     }
 
     fn page(&mut self, file: &Rc<RunFile>, saved: Option<&SavedVariables>) -> Ran<()> {
-        for (name, value) in &self.request.variables {
+        for (name, value) in &self.settings.variables {
             let value = Variable::text(Text::of_macro(value.as_str()));
             self.set_at_start(file, name, value, SlotSource::Page)?;
         }
@@ -216,7 +214,7 @@ impl<'r> Runner<'r> {
             self.restore(saved)?;
         }
         self.take_fields(file)?;
-        self.has_exact_block = file.page.entries().contains(&&*self.request.block);
+        self.has_exact_block = file.page.has_entry(&self.request.block);
         self.declare(file)
     }
 
@@ -492,7 +490,7 @@ impl<'r> Runner<'r> {
     }
 
     /// Ends the run: what was written is made last before the last piece leaves.
-    fn end(mut self, file: &RunFile) -> Result<RunOutcome, PageFault> {
+    fn end(&mut self, file: &RunFile) -> Result<RunOutcome, PageFault> {
         if !self.has_block && !self.is_exiting {
             // A visit stays as it was: nothing has run.
             if !self.is_resumed {
@@ -569,6 +567,8 @@ pub(super) const UNTOLD_VISIT: &str = "the page lasts (DTW_STATIC), and its bloc
      DTW_ACCEPT nor DTW_TERMINATE before it prints something";
 pub(super) const NO_INCLUDE_URL: &str =
     "%INCLUDE_URL is not there: a page fetches nothing from other servers";
+/// What a run has room to print at first, in bytes.
+const OUTPUT_BYTES: usize = 1 << 10;
 /// Steps between two looks at the clock.
 const STEPS_BETWEEN_LOOKS: u64 = 256;
 /// Bytes that are copied or looked at in about the time of a step.

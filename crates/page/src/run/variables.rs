@@ -69,6 +69,18 @@ pub(super) struct Slot {
     is_busy: bool,
 }
 
+impl Slot {
+    fn clear(&mut self) {
+        let mut items = std::mem::take(&mut self.items);
+        items.clear();
+        items.shrink_to(KEPT_VALUES_MAX);
+        *self = Self {
+            items,
+            ..Self::default()
+        };
+    }
+}
+
 /// Variables that are looked at so often that their places are fixed.
 pub(super) const RETURN_CODE: usize = 0;
 pub(super) const REMOVE_BLANKS: usize = 1;
@@ -84,24 +96,58 @@ const FIXED: [&str; 5] = [
     "DTW_DEFAULT_MESSAGE",
 ];
 
+/// So many variables are kept for the next run, with room for so many values each and names of so
+/// many bytes.
+const KEPT_MAX: usize = 64;
+const KEPT_VALUES_MAX: usize = 8;
+const KEPT_NAMES_MAX: usize = 4 << 10;
+
+thread_local! {
+    /// The variables of the last run on this thread, empty: the next one needs no memory for its
+    /// own.
+    static KEPT: RefCell<Option<Variables>> = const { RefCell::new(None) };
+}
+
 /// The variables of a run.
 pub(super) struct Variables {
+    /// As many as there are names, and behind them empty ones.
     slots: Vec<Slot>,
     names: NameTable,
     count_max: usize,
+    /// What most calls leave: the return code, the state, and no message.
+    pub(super) zero: Rc<Text>,
+    pub(super) good_state: Rc<Text>,
+    pub(super) no_message: Rc<Text>,
 }
 
 impl Variables {
     pub(super) fn new(count_max: usize) -> Self {
+        let count_max = count_max.max(FIXED.len());
+        if let Some(kept) = KEPT.take() {
+            return Self { count_max, ..kept };
+        }
         let mut variables = Self {
-            slots: Vec::with_capacity(32),
+            slots: Vec::with_capacity(KEPT_MAX / 2),
             names: NameTable::new(),
-            count_max: count_max.max(FIXED.len()),
+            count_max,
+            zero: Rc::new(Text::of_macro("0")),
+            good_state: Rc::new(Text::of_macro("00000")),
+            no_message: Rc::new(Text::new()),
         };
         for name in FIXED {
             variables.slot(name);
         }
         variables
+    }
+
+    /// Leaves the memory to the next run on this thread, unless it is much.
+    pub(super) fn keep(mut self) {
+        if self.slots.len() <= KEPT_MAX && self.names.byte_count() <= KEPT_NAMES_MAX {
+            let used = self.names.len();
+            self.slots[..used].iter_mut().for_each(Slot::clear);
+            self.names.truncate(FIXED.len());
+            KEPT.set(Some(self));
+        }
     }
 
     /// The variable with this name; `None` if there are too many.
@@ -112,8 +158,11 @@ impl Variables {
         if self.names.len() >= self.count_max {
             return None;
         }
-        self.slots.push(Slot::default());
-        self.names.add(name)
+        let slot = self.names.add(name)?;
+        if slot == self.slots.len() {
+            self.slots.push(Slot::default());
+        }
+        Some(slot)
     }
 
     pub(super) fn find(&self, name: &str) -> Option<usize> {
@@ -129,7 +178,7 @@ impl Variables {
     }
 
     pub(super) fn all(&self) -> &[Slot] {
-        &self.slots
+        &self.slots[..self.names.len()]
     }
 
     pub(super) fn is_protected(&self, slot: usize) -> bool {
@@ -349,7 +398,7 @@ impl<'r> Runner<'r> {
         if held.items.is_empty() {
             return Ok(match self.variables.name(slot) {
                 "DTW_CURRENT_FILENAME" => Text::of_macro(&*file.page.file),
-                "DTW_MACRO_FILENAME" => Text::of_macro(&*self.macro_file),
+                "DTW_MACRO_FILENAME" => Text::of_macro(&*self.root.page.file),
                 "DTW_MP_VERSION" => Text::of_macro(VERSION),
                 _ => nothing(),
             });

@@ -30,15 +30,11 @@ pub struct BindRules {
 
 /// Makes a statement of a text, or says why it is refused.
 pub fn bind(text: &Text, rules: &BindRules) -> Result<Statement, FunctionFault> {
-    let mut binder = Binder::new(rules);
+    let mut binder = Binder::new(rules, text.bytes().len());
     for (bytes, provenance) in text.runs() {
         match provenance.is_data() {
             true => binder.data(bytes, provenance)?,
-            false => {
-                for byte in bytes {
-                    binder.author(*byte)?;
-                }
-            }
+            false => binder.author_text(bytes)?,
         }
     }
     binder.finish()
@@ -147,6 +143,10 @@ enum SqlState {
     Dollar(Vec<u8>, usize),
 }
 
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
 struct Binder<'r> {
     rules: &'r BindRules,
     out: Vec<u8>,
@@ -176,10 +176,10 @@ struct LiteralPart {
 }
 
 impl<'r> Binder<'r> {
-    fn new(rules: &'r BindRules) -> Self {
+    fn new(rules: &'r BindRules, byte_count: usize) -> Self {
         Self {
             rules,
-            out: Vec::new(),
+            out: Vec::with_capacity(byte_count),
             values: Vec::new(),
             state: SqlState::Normal,
             place: SqlPlace::new(),
@@ -192,7 +192,24 @@ impl<'r> Binder<'r> {
         }
     }
 
-    /// One byte of the author's text.
+    /// The author's text.
+    fn author_text(&mut self, bytes: &[u8]) -> Result<(), FunctionFault> {
+        let mut rest = bytes;
+        while let Some(byte) = rest.first() {
+            self.author(*byte)?;
+            rest = &rest[1..];
+            // What goes on with a word changes nothing.
+            if self.word_start.is_some() && self.rules.is_upper.is_none() {
+                let is_behind = |byte: &u8| !is_word(*byte);
+                let end = rest.iter().position(is_behind).unwrap_or(rest.len());
+                self.out.extend_from_slice(&rest[..end]);
+                rest = &rest[end..];
+            }
+        }
+        Ok(())
+    }
+
+    /// One byte of it.
     fn author(&mut self, byte: u8) -> Result<(), FunctionFault> {
         match &self.state {
             SqlState::Normal => return self.author_normal(byte),
@@ -244,13 +261,13 @@ impl<'r> Binder<'r> {
     }
 
     fn author_normal(&mut self, byte: u8) -> Result<(), FunctionFault> {
-        let is_word = byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80;
-        let glues = is_word || matches!(byte, b'\'' | b'"' | b'`' | b'[' | b'.' | b'(' | b'#');
+        let glues =
+            is_word(byte) || matches!(byte, b'\'' | b'"' | b'`' | b'[' | b'.' | b'(' | b'#');
         if self.is_behind_value && glues {
             return refuse("data is glued to what stands behind it");
         }
         self.is_behind_value = false;
-        if is_word {
+        if is_word(byte) {
             self.word_start.get_or_insert(self.out.len());
             self.out.push(match self.rules.is_upper {
                 Some(true) => byte.to_ascii_uppercase(),
@@ -400,10 +417,7 @@ impl<'r> Binder<'r> {
         }
         let mut names = self.rules.names.iter();
         if names.any(|name| name.as_bytes() == &value[..]) {
-            for byte in &value {
-                self.author(*byte)?;
-            }
-            return Ok(());
+            return self.author_text(&value);
         }
         refuse(match self.state {
             SqlState::Name(_) => "data stands in a name in quotes",

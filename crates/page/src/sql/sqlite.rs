@@ -122,17 +122,12 @@ impl SqliteDatabase {
         for (index, value) in statement.parameters.iter().enumerate() {
             bind(&mut prepared, index + 1, value)?;
         }
-        let names: Vec<String> = prepared
-            .column_names()
-            .iter()
-            .map(|n| n.to_string())
-            .collect();
+        let names = prepared.column_names();
         let mut done = RunDone::default();
         if names.is_empty() {
             done.changed_rows = prepared.raw_execute()? as u64;
             return Ok(done);
         }
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         if rows.columns(&names).is_err() {
             return Ok(done);
         }

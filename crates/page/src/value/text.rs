@@ -193,6 +193,14 @@ impl Text {
         self.push(bytes, Provenance::MACRO);
     }
 
+    /// Adds a text that is of no use elsewhere.
+    pub fn append(&mut self, other: Text) {
+        match self.first {
+            None => *self = other,
+            Some(_) => self.push_text(&other),
+        }
+    }
+
     /// Adds another text.
     pub fn push_text(&mut self, other: &Text) {
         if self.first.is_none() {

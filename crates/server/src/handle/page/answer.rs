@@ -205,10 +205,10 @@ impl PageAsk {
     }
 
     fn begin_with(self, file: Option<Arc<KnownFile>>, form: &[u8]) -> Answered {
-        let Some(block) = self.block.clone() else {
+        let Some(block) = self.block.as_deref() else {
             return self.redirect(file);
         };
-        let told = match self.told(&block, form) {
+        let told = match self.told(block, form) {
             Ok(told) => told,
             Err(end) => return Answered::Ready(self.failed(&end)),
         };
@@ -230,8 +230,7 @@ impl PageAsk {
                 None => self.failed(&RunEnd::NoBlock),
                 Some(used) => {
                     self.counters.page_inline.add(1);
-                    let pieces = vec![Bytes::from(printed.bytes)];
-                    self.whole(&printed.head, pieces, &used)
+                    self.whole(&printed.head, printed.bytes.into(), &used)
                 }
             },
         })
@@ -239,7 +238,7 @@ impl PageAsk {
 
     fn told(&self, block: &str, form: &[u8]) -> Result<PageRequest, RunEnd> {
         let environment = self.environment(form.len());
-        request::of(&self.pages, &self.request, &environment, block, form).map_err(RunEnd::Fault)
+        request::of(&self.request, &environment, block, form).map_err(RunEnd::Fault)
     }
 
     fn environment(&self, form_bytes: usize) -> RequestEnvironment<'_> {
@@ -380,7 +379,7 @@ impl PageAsk {
         }
         match begun {
             Some(Begun::Whole(head, pieces, RunEnd::Done(used))) => {
-                self.whole(&head, pieces, &used)
+                self.whole(&head, joined(pieces), &used)
             }
             Some(Begun::Whole(_, _, RunEnd::VisitOver)) => self.refuse_stale(),
             Some(Begun::Whole(_, _, end)) => self.failed(&end),
@@ -449,12 +448,8 @@ impl PageAsk {
     }
 
     /// The answer of a run that has ended.
-    fn whole(&self, head: &PageHead, mut pieces: Vec<Bytes>, used: &PageUse) -> Response {
+    fn whole(&self, head: &PageHead, bytes: Bytes, used: &PageUse) -> Response {
         count(&self.counters, used);
-        let bytes = match pieces.len() {
-            1 => pieces.remove(0),
-            _ => pieces.concat().into(),
-        };
         if !head.has_own_header {
             let body = match bytes.is_empty() {
                 true => Body::Empty,
@@ -533,6 +528,14 @@ pub(super) fn count(counters: &ThreadCounters, used: &PageUse) {
     counters
         .page_refused_values
         .add(used.refused_outputs.into());
+}
+
+/// What was held, in one piece.
+fn joined(mut pieces: Vec<Bytes>) -> Bytes {
+    match pieces.len() {
+        1 => pieces.remove(0),
+        _ => pieces.concat().into(),
+    }
 }
 
 fn with_cookies(mut response: Response, head: &PageHead) -> Response {

@@ -150,9 +150,11 @@ impl PageFiles {
     /// Whether a name can be that of a page.
     pub(super) fn is_page_name(&self, name: &str) -> bool {
         let file = name.rsplit('/').next().unwrap_or(name);
-        let lower = file.to_ascii_lowercase();
-        let mut endings = self.endings.iter();
-        endings.any(|ending| lower.len() > ending.len() && lower.ends_with(&**ending))
+        let mut endings = self.endings.iter().map(|ending| ending.as_bytes());
+        endings.any(|ending| {
+            let stem_bytes = file.len().saturating_sub(ending.len());
+            stem_bytes > 0 && file.as_bytes()[stem_bytes..].eq_ignore_ascii_case(ending)
+        })
     }
 
     /// The file of this name, as it is now or was a moment ago. The systems that old macros come

@@ -89,12 +89,16 @@ impl Pages {
         let ini = read_ini(settings)?;
         let files = PageFiles::new(settings, &ini, around)?;
         let flat = PageFlatFiles::new(settings, &ini);
+        let database = settings.database.iter();
         let waiting = PageSettings {
             escape: settings.escape,
             limits: PageLimits::default(),
             ini,
             hidden_key: hidden_key(),
             has_page_logins: settings.has_page_logins,
+            variables: database
+                .map(|one| ("DATABASE".to_owned(), one.name.clone()))
+                .collect(),
         };
         let mut inline = waiting.clone();
         inline.limits.steps_max = INLINE_STEPS_MAX;

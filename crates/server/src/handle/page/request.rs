@@ -5,7 +5,7 @@ use hob_page::fault::PageFault;
 use hob_page::host::PageEnvironment;
 use hob_page::request::PageRequest;
 
-use crate::handle::page::{FIELDS_MAX, Pages};
+use crate::handle::page::FIELDS_MAX;
 use crate::handle::script::variables::{self, ProgramRequest, ScriptLocation, VariableSink};
 
 /// The type of a form's fields.
@@ -24,7 +24,6 @@ pub(super) fn is_form(request: &Request) -> bool {
 
 /// The request with the fields of its query and this form.
 pub(super) fn of(
-    pages: &Pages,
     request: &Request,
     environment: &RequestEnvironment<'_>,
     block: &str,
@@ -36,10 +35,6 @@ pub(super) fn of(
     };
     told.add_fields(request.query().unwrap_or_default(), FIELDS_MAX)?;
     told.add_fields(form, FIELDS_MAX)?;
-    if let Some(database) = &pages.settings.database {
-        told.variables
-            .push(("DATABASE".to_owned(), database.name.clone()));
-    }
     if request.head().value(Known::Cookie).is_some() {
         let value = environment.variable(b"HTTP_COOKIE");
         told.cookies.extend(cookies(&value.unwrap_or_default()));

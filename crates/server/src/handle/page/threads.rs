@@ -3,10 +3,14 @@
 //! Each has connections of its own to databases, which it keeps from one run to the next. Who was
 //! idle last is woken first: its connections are the warmest. Threads start when there is work and
 //! nobody idle, and end with their route.
+//!
+//! One thread at a time is on its way from sleep to work. Once it is there, it wakes the next one
+//! if there is more to do: runs that wait for nothing are done by few threads, one after the other,
+//! and each that has to wait gets one of its own.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, PoisonError};
+use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 
 use hob_trace::Mutex;
 
@@ -36,24 +40,33 @@ struct PageThreadsState {
     threads: usize,
     /// Threads without work, the last one behind.
     idle: Vec<Arc<IdleThread>>,
+    /// A thread was woken, or started, and has not looked for work yet.
+    is_waking: bool,
     is_over: bool,
 }
 
 /// A thread that waits for work.
 #[derive(Default)]
 struct IdleThread {
-    next: Mutex<NextJob>,
+    is_woken: Mutex<bool>,
     woken: Condvar,
 }
 
-/// What a thread that waits has to do.
-#[derive(Default)]
-enum NextJob {
-    #[default]
-    None,
-    Run(PageJob),
-    /// There will be none.
-    End,
+impl IdleThread {
+    fn wake(&self) {
+        *self.is_woken.lock() = true;
+        self.woken.notify_one();
+    }
+
+    fn sleep(&self) {
+        let mut is_woken = self.is_woken.lock();
+        while !std::mem::take(&mut *is_woken) {
+            is_woken = self
+                .woken
+                .wait(is_woken)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
 }
 
 /// The queue is full (503).
@@ -78,37 +91,12 @@ impl PageThreads {
     ) -> Result<(), PageQueueFull> {
         let shared = &self.shared;
         let mut state = shared.state.lock();
-        if let Some(idle) = state.idle.pop() {
-            drop(state);
-            *idle.next.lock() = NextJob::Run(Box::new(job));
-            idle.woken.notify_one();
-            return Ok(());
-        }
-        if state.threads < shared.threads_max {
-            state.threads += 1;
-            drop(state);
-            return self.start(Box::new(job));
-        }
-        if state.queue.len() >= shared.queue_max {
+        let free = state.idle.len() + (shared.threads_max - state.threads);
+        if state.queue.len() >= shared.queue_max + free {
             return Err(PageQueueFull);
         }
         state.queue.push_back(Box::new(job));
-        Ok(())
-    }
-
-    fn start(&self, job: PageJob) -> Result<(), PageQueueFull> {
-        let shared = Arc::clone(&self.shared);
-        let builder = std::thread::Builder::new()
-            .name("hob-page".into())
-            .stack_size(STACK_BYTES);
-        match builder.spawn(move || shared.work(job)) {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                tracing::error!(%error, "a thread for pages could not be started");
-                self.shared.state.lock().threads -= 1;
-                Err(PageQueueFull)
-            }
-        }
+        shared.wake_one(state)
     }
 }
 
@@ -117,32 +105,72 @@ impl Drop for PageThreads {
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         state.is_over = true;
-        for idle in state.idle.drain(..) {
-            *idle.next.lock() = NextJob::End;
-            idle.woken.notify_one();
-        }
+        state.idle.drain(..).for_each(|idle| idle.wake());
     }
 }
 
 impl PageThreadsShared {
-    fn work(&self, first: PageJob) {
+    /// Wakes a thread for what waits, or starts one, unless one is on its way. An error says that
+    /// there is none, and that the last job is not done.
+    fn wake_one(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, PageThreadsState>,
+    ) -> Result<(), PageQueueFull> {
+        if state.queue.is_empty() || state.is_waking {
+            return Ok(());
+        }
+        if let Some(idle) = state.idle.pop() {
+            state.is_waking = true;
+            drop(state);
+            idle.wake();
+            return Ok(());
+        }
+        if state.threads >= self.threads_max {
+            return Ok(());
+        }
+        let shared = Arc::clone(self);
+        let builder = std::thread::Builder::new()
+            .name("hob-page".into())
+            .stack_size(STACK_BYTES);
+        match builder.spawn(move || shared.work()) {
+            Ok(_) => {
+                state.threads += 1;
+                state.is_waking = true;
+            }
+            Err(error) => {
+                tracing::error!(%error, "a thread for pages could not be started");
+                if state.threads == 0 {
+                    state.queue.pop_back();
+                    return Err(PageQueueFull);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn work(self: &Arc<Self>) {
         let mut connections = ThreadDatabases::default();
         let own = Arc::new(IdleThread::default());
-        let mut next = Some(first);
-        while let Some(job) = next.take() {
+        let mut is_woken = true;
+        while let Some(job) = self.next(&own, is_woken) {
+            is_woken = false;
             // A run that panics loses its answer and its connections, not the thread.
             if catch_unwind(AssertUnwindSafe(|| job(&mut connections))).is_err() {
                 connections = ThreadDatabases::default();
             }
-            next = self.next(&own);
         }
     }
 
     /// The next job, once there is one; `None` at the end.
-    fn next(&self, own: &Arc<IdleThread>) -> Option<PageJob> {
-        {
+    fn next(self: &Arc<Self>, own: &Arc<IdleThread>, mut is_woken: bool) -> Option<PageJob> {
+        loop {
             let mut state = self.state.lock();
+            if std::mem::take(&mut is_woken) {
+                state.is_waking = false;
+            }
             if let Some(job) = state.queue.pop_front() {
+                // Others that wait are somebody else's.
+                let _ = self.wake_one(state);
                 return Some(job);
             }
             if state.is_over {
@@ -150,15 +178,59 @@ impl PageThreadsShared {
                 return None;
             }
             state.idle.push(Arc::clone(own));
+            drop(state);
+            own.sleep();
+            is_woken = true;
         }
-        let mut next = own.next.lock();
-        loop {
-            match std::mem::take(&mut *next) {
-                NextJob::Run(job) => return Some(job),
-                NextJob::End => return None,
-                NextJob::None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Barrier, mpsc};
+
+    use super::*;
+
+    #[test]
+    fn runs_that_wait_for_each_other_have_a_thread_each() {
+        const THREADS: usize = 3;
+        let threads = PageThreads::new(THREADS, 2);
+        let (done, ended) = mpsc::channel();
+        // Threads that are started, and then the same ones out of their sleep.
+        for _ in 0..5 {
+            let all = Arc::new(Barrier::new(THREADS));
+            for _ in 0..THREADS {
+                let (all, done) = (Arc::clone(&all), done.clone());
+                let job = move |_: &mut ThreadDatabases| {
+                    all.wait();
+                    done.send(()).expect("somebody counts");
+                };
+                threads.run(job).expect("there is room");
             }
-            next = own.woken.wait(next).unwrap_or_else(PoisonError::into_inner);
+            assert_eq!(ended.iter().take(THREADS).count(), THREADS);
         }
+    }
+
+    #[test]
+    fn more_than_may_wait_are_refused_and_the_others_done_at_last() {
+        let threads = PageThreads::new(1, 2);
+        let (began, begun) = mpsc::channel();
+        let (go, going) = mpsc::channel::<()>();
+        let (done, ended) = mpsc::channel();
+        let first = move |_: &mut ThreadDatabases| {
+            began.send(()).expect("somebody waits");
+            // Ends when it may go on.
+            assert!(going.recv().is_err());
+        };
+        threads.run(first).expect("a thread is started");
+        begun.recv().expect("it runs");
+        for number in 1..=3 {
+            let done = done.clone();
+            let job = move |_: &mut ThreadDatabases| done.send(number).expect("somebody counts");
+            assert_eq!(threads.run(job).is_ok(), number < 3);
+        }
+        drop((threads, done));
+        drop(go);
+        assert_eq!(ended.iter().collect::<Vec<_>>(), [1, 2]);
     }
 }
