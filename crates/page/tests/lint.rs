@@ -175,6 +175,32 @@ Content-Type: text/csv
 }
 
 #[test]
+fn halves_of_something_in_two_files_are_told_what_to_do() {
+    let files = Files(&[
+        ("begin", "%WHILE (x < \"3\") { %IF (y)"),
+        ("loop", "%WHILE (x < \"3\") {"),
+        ("end", "%}"),
+        ("endif", "%ENDIF"),
+    ]);
+    let source = "%HTML(a) { %INCLUDE \"begin\" <p> %INCLUDE \"endif\" %INCLUDE \"end\"
+        %INCLUDE \"loop\" %}";
+    let page = Arc::new(Page::parse("page", source.as_bytes()).expect("it is read"));
+    let found: Vec<String> = check(&page, &files, None)
+        .into_iter()
+        .map(|finding| finding.message)
+        .collect();
+    let half = "; an included file is read by itself, so what begins in it ends in it: where two \
+                files are the halves of something, write both into the page";
+    let wanted = [
+        "begin:1:20: this `%IF` has no `%ENDIF` in its block",
+        "endif:1:1: no `%IF` is open here",
+        "end:1:1: `%}` closes nothing",
+        "loop:1:19: this %WHILE block has no end; `%}` ends it",
+    ];
+    assert_eq!(found, wanted.map(|text| format!("{text}{half}")));
+}
+
+#[test]
 fn what_scripts_mean_by_a_dollar_sign_is_told() {
     let source = "%HTML(a) { <script>$(document).ready($(\"#x\")); $(function() { })</script> %}";
     let wanted = "1 Warning script-name: this is a variable of the page, and most likely empty; a \
