@@ -8,7 +8,8 @@ children, opcache, PDO with a lasting connection) behind nginx as it comes. Djan
 (lasting connections, no middleware) is two workers of gunicorn behind nginx, and left out where PYTHON
 in the environment is no interpreter that has both.
 "floor" is page_floor.c, a resident program of two workers with its statements kept prepared, beside libhob.a
-of the same FOLDER. "static" is a file as large as the page without SQL. hob writes an access log, nginx none. Rounds
+of the same FOLDER. "ODBC" is the same page and file over unixODBC and Debian's libsqliteodbc, where that is installed.
+"static" is a file as large as the page without SQL. hob writes an access log, nginx none. Rounds
 are interleaved, in changing order; medians. Needs root, php-fpm, php-sqlite3, nginx, version 1 of
 control groups.
 """
@@ -86,9 +87,16 @@ root = "{place}/www"
 [[site.route]]
 path = "/pages/*"
 page = {{ dir = "{place}/macros", database = "sqlite:{place}/stock.db" }}
+{odbc}
 [[site.route]]
 path = "/floor/*"
 resident = {{ run = ["{place}/floor", "{place}/stock.db"], workers = {{ min = 2, max = 2 }} }}
+"""
+DRIVERS = pathlib.Path("/etc/odbcinst.ini")
+IS_ODBC_THERE = DRIVERS.exists() and "[SQLite3]" in DRIVERS.read_text()
+ODBC = """[[site.route]]
+path = "/odbc/*"
+page = {{ dir = "{place}/macros", database = "odbc:Driver=SQLite3;Database={place}/stock.db" }}
 """
 FRONT = NGINX + """server {{ listen 127.0.0.1:{port}; root {place}/www;
 location /django/ {{ proxy_pass http://unix:{place}/django.sock:/; proxy_set_header Host localhost; }}
@@ -105,6 +113,9 @@ TARGETS = {
     "20 rows, floor": ("/floor/list?id=4711", None, None),
     "one row, `.sql`": ("/pages/one.sql?id=4711", None, None),
 }
+if IS_ODBC_THERE:
+    TARGETS["one row, ODBC"] = ("/odbc/stock.page/one?id=4711", None, None)
+    TARGETS["20 rows, ODBC"] = ("/odbc/stock.page/list?id=4711", None, None)
 
 
 def start(name, folder, place, port):
@@ -112,7 +123,8 @@ def start(name, folder, place, port):
     values = {"place": place, "name": name, "port": port}
     config = place / f"{name}.conf"
     if folder:
-        config.write_text(HOB.format(**values))
+        odbc = ODBC.format(**values) if IS_ODBC_THERE else ""
+        config.write_text(HOB.format(odbc=odbc, **values))
         return [Grouped(name, [f"{folder}/hob", "serve", "--config", str(config)], port)]
     config.write_text(FRONT.format(**values))
     if name == "Django":

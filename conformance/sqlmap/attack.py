@@ -1,6 +1,7 @@
 """What the judges with sqlmap share: the places that are attacked, the servers, and what became of each place."""
 
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -37,17 +38,32 @@ url = "sqlite:data/stock.db"
 path = "/sqlite/*"
 page = {{ dir = "pages", database = "sqlite" }}
 """
+# PostgreSQL, by hob's own client and by unixODBC's driver.
 POSTGRES = """
 [[database]]
 name = "postgres"
-url = "{url}"
+url = "{postgres.url}"
+
+[[database]]
+name = "odbc"
+url = "{postgres.odbc_url}"
 
 """
-POSTGRES_ROUTE = """
+POSTGRES_ROUTES = """
 [[site.route]]
 path = "/postgres/*"
 page = { dir = "pages", database = "postgres" }
+
+[[site.route]]
+path = "/odbc/*"
+page = { dir = "pages", database = "odbc" }
 """
+# What the control pastes into, and what sqlmap takes it for.
+CONTROLS = {"sqlite": "sqlite", "postgres": "postgres", "odbc": "postgres"}
+KINDS = {"sqlite": "SQLite", "postgres": "PostgreSQL", "odbc": "PostgreSQL"}
+# What the driver writes itself where it fetches by a cursor: its name, and values as PostgreSQL quotes them.
+CURSOR = re.compile(r'"_?SQL_CUR[^"]*"')
+VALUE = re.compile(r"""\bE'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'|\b\d+\b""")
 
 TABLES = f"""
 CREATE TABLE part (id INTEGER PRIMARY KEY, title TEXT NOT NULL, kind TEXT NOT NULL);
@@ -113,13 +129,13 @@ class Servers:
                 database.executescript(TABLES + NOTES["sqlite"])
             file.chmod(0o666)
         more, route, self.postgres, control = "", "", None, None
-        if "postgres" in self.databases:
+        if {"postgres", "odbc"} & set(self.databases):
             library = "shared_preload_libraries=pg_stat_statements"
             self.postgres = self.stack.enter_context(Postgres(self.folder, library, "pg_stat_statements.max=10000"))
             self.postgres.ask(TABLES + NOTES["postgres"] + "CREATE EXTENSION pg_stat_statements;")
             self.postgres.ask("CREATE DATABASE control TEMPLATE postgres")
             self.postgres.ask("SELECT pg_stat_statements_reset()")
-            more, route = POSTGRES.format(url=self.postgres.url), POSTGRES_ROUTE
+            more, route = POSTGRES.format(postgres=self.postgres), POSTGRES_ROUTES
             control = f"host={self.postgres.folder} user=hob dbname=control"
         config = CONFIG.format(more=more) + route
         self.hob = self.stack.enter_context(Hob(self.folder, config)).urls("http")[0]
@@ -135,7 +151,14 @@ class Servers:
             "SELECT replace(query, E'\\n', ' ') FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid "
             "WHERE d.datname = 'postgres' AND query ~* 'part|note|secret' AND query !~ 'pg_stat_statements|^CREATE'"
         )
-        return {" ".join(line.split()) for line in asked}
+        return {shape(" ".join(line.split())) for line in asked}
+
+
+def shape(text: str) -> str:
+    """A statement's text without what the driver of ODBC wrote into it as values."""
+    if not CURSOR.search(text):
+        return text
+    return VALUE.sub("?", CURSOR.sub("cursor", text))
 
 
 def options(one: Place, url: str) -> list[str]:
@@ -151,8 +174,8 @@ def options(one: Place, url: str) -> list[str]:
 def attacked(sqlmap: Path, folder: Path, database: str, how: list[str], where: list[str], seconds: float) -> str:
     """What sqlmap found at one place: the ways in, and whether it came away with the secret."""
     folder.mkdir(parents=True)
-    kind = {"sqlite": "SQLite", "postgres": "PostgreSQL"}[database]
-    own = ["--batch", "--disable-coloring", "--flush-session", "--skip-waf", "--dbms", kind, "--output-dir", folder]
+    own = ["--batch", "--disable-coloring", "--flush-session", "--skip-waf", "--output-dir", folder]
+    own += ["--dbms", KINDS[database]]
     read = ["--sql-query", "SELECT word FROM secret"]
     command = [sqlmap, *own, *how, *read, *where]
     environment = os.environ | {"HOME": str(folder), "PYTHONWARNINGS": "ignore"}
@@ -168,7 +191,9 @@ def attacked(sqlmap: Path, folder: Path, database: str, how: list[str], where: l
 
 def judged(judge: Judge, servers: Servers, sqlmap: Path, places: list[Place], how: list[str], seconds: float) -> None:
     """Attacks the places of hob and of the control alike; a place that is not broken there says nothing here."""
-    tasks = [(database, one, url) for database in servers.databases for one in places for url in ("control", "hob")]
+    tasks = [(database, one, "hob") for database in servers.databases for one in places]
+    controls = {CONTROLS[database] for database in servers.databases}
+    tasks += [(database, one, "control") for database in sorted(controls) for one in places]
 
     def attack(task: tuple[str, Place, str]) -> str | Exception:
         database, one, which = task
@@ -184,7 +209,7 @@ def judged(judge: Judge, servers: Servers, sqlmap: Path, places: list[Place], ho
         found = dict(zip(tasks, pool.map(attack, tasks)))
     for database in servers.databases:
         for one in places:
-            control, here = (found[database, one, which] for which in ("control", "hob"))
+            control, here = found[CONTROLS[database], one, "control"], found[database, one, "hob"]
             print(f"{database} {one.name}: the control {control or 'holds'}", flush=True)
             if isinstance(here, Exception) or isinstance(control, Exception):
                 judge.case(f"{database} {one.name}", f"{here!r}, control {control!r}")

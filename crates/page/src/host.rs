@@ -202,12 +202,24 @@ pub struct SinkGone;
 /// What is known before the first byte of the output.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct PageHead {
-    /// The output begins with header fields of the page's own (`DTW_PRINT_HEADER` is `NO`).
-    pub has_own_header: bool,
+    /// Whether the output begins with header fields of the page's own.
+    pub header: OwnHeader,
     /// The block was an `%XML` block.
     pub is_xml: bool,
     /// Values of `Set-Cookie` fields.
     pub cookies: Vec<String>,
+}
+
+/// Whether a page prints its header itself.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum OwnHeader {
+    /// It does not say so.
+    #[default]
+    Unannounced,
+    /// `DTW_PRINT_HEADER` is `NO`, and the output begins with a field that its author wrote.
+    Printed,
+    /// `DTW_PRINT_HEADER` is `NO`, and the output begins with something else.
+    Missing,
 }
 
 /// Hears of what happens in a run.

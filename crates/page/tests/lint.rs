@@ -132,6 +132,75 @@ fn included_files_are_looked_at_with_what_the_page_defines() {
 }
 
 #[test]
+fn blocks_without_the_header_that_their_page_announces_are_told_about() {
+    let files = Files(&[
+        ("type", "<!DOCTYPE html>"),
+        ("head", "Content-Type: text/csv\n"),
+    ]);
+    let source = "%DEFINE { DTW_PRINT_HEADER = \"NO\" t = \"type\" h = \"Location: /\" %}
+%MACRO_FUNCTION page() { %IF (x) @DTW_ASSIGN(y, x) %ELSE %INCLUDE \"$(t)\" %ENDIF <p> %}
+%MACRO_FUNCTION csv() { %IF (x) <p> %ELSE %INCLUDE \"head\" %ENDIF %}
+%FUNCTION(DTW_SQL) rows() { SELECT 1 %REPORT { %ROW { $(V1) %} </table> %} %}
+%FUNCTION(DTW_SYSTEM) program() { %EXEC { program %} %}
+%HTML(a) { $(x) @page() %}
+%HTML(b) { @csv() %}
+%HTML(c) { @rows() %}
+%HTML(d) { @program() %}
+%HTML(e) { %INCLUDE \"$(x)\" %}
+%HTML(f) { $(h) %}
+%HTML(g) {
+Content-Type: text/csv
+
+%}
+%HTML(h) { %}
+%HTML(i) {<p>%}";
+    let page = Arc::new(Page::parse("page", source.as_bytes()).expect("it is read"));
+    let found = check(&page, &files, None).into_iter();
+    let found = found.filter(|finding| finding.rule == "own-header");
+    let found: Vec<(usize, String)> = found
+        .map(|finding| (finding.line, finding.message))
+        .collect();
+    let message = |block| {
+        format!(
+            "DTW_PRINT_HEADER is \"NO\", and block {block} prints no header of its own: it gets \
+             the usual one"
+        )
+    };
+    let wanted = [(6, message("a")), (8, message("c")), (17, message("i"))];
+    assert_eq!(found, wanted);
+    let source = source.replace("\"NO\"", "\"YES\"");
+    let page = Arc::new(Page::parse("page", source.as_bytes()).expect("it is read"));
+    let mut found = check(&page, &files, None).into_iter();
+    assert!(found.all(|finding| finding.rule != "own-header"));
+}
+
+#[test]
+fn halves_of_something_in_two_files_are_told_what_to_do() {
+    let files = Files(&[
+        ("begin", "%WHILE (x < \"3\") { %IF (y)"),
+        ("loop", "%WHILE (x < \"3\") {"),
+        ("end", "%}"),
+        ("endif", "%ENDIF"),
+    ]);
+    let source = "%HTML(a) { %INCLUDE \"begin\" <p> %INCLUDE \"endif\" %INCLUDE \"end\"
+        %INCLUDE \"loop\" %}";
+    let page = Arc::new(Page::parse("page", source.as_bytes()).expect("it is read"));
+    let found: Vec<String> = check(&page, &files, None)
+        .into_iter()
+        .map(|finding| finding.message)
+        .collect();
+    let half = "; an included file is read by itself, so what begins in it ends in it: where two \
+                files are the halves of something, write both into the page";
+    let wanted = [
+        "begin:1:20: this `%IF` has no `%ENDIF` in its block",
+        "endif:1:1: no `%IF` is open here",
+        "end:1:1: `%}` closes nothing",
+        "loop:1:19: this %WHILE block has no end; `%}` ends it",
+    ];
+    assert_eq!(found, wanted.map(|text| format!("{text}{half}")));
+}
+
+#[test]
 fn what_scripts_mean_by_a_dollar_sign_is_told() {
     let source = "%HTML(a) { <script>$(document).ready($(\"#x\")); $(function() { })</script> %}";
     let wanted = "1 Warning script-name: this is a variable of the page, and most likely empty; a \

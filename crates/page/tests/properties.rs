@@ -9,6 +9,7 @@ mod site;
 use std::sync::Arc;
 
 use hob_page::escape::{EscapeMode, HtmlPlace};
+use hob_page::host::OwnHeader;
 use hob_page::sql::{BindRules, bind};
 use hob_page::tree::Page;
 use hob_page::value::{Marks, Provenance, Text, ValueOrigin};
@@ -249,6 +250,59 @@ fn a_page_has_the_tags_its_author_gave_it() {
                 tag.attributes.retain(|name| !is_flag(name));
             }
             assert_eq!(wanted, found_tags, "{template}\n{data:?}\n{found}");
+        }
+    }
+}
+
+/// Pieces of headers, and of what stands in their place.
+const HEADS: &[&str] = &[
+    "$(x)",
+    "$(y)",
+    "@DTW_rRAW(x)",
+    "Content-Type",
+    ": ",
+    ":",
+    "text/csv",
+    "\n",
+    "\r\n",
+    " ",
+    "X-A: b\n",
+    "HTTP/1.0 200 OK\n",
+    "<p>",
+    "a",
+    "\n\n",
+];
+
+/// Whether a page has printed a header of its own, and the names of its fields.
+fn header_names(site: &Site, page: &Arc<Page>, query: &str) -> (OwnHeader, Vec<String>) {
+    let answer = site.ask(page, &request(&format!("a?{query}")), None);
+    let header = answer.taken.head.as_ref().expect("it began").header;
+    let text = answer.text().replace('\r', "");
+    let head = text.split("\n\n").next().unwrap_or_default();
+    let lines = head.lines().filter(|_| header == OwnHeader::Printed);
+    let name = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
+    (header, lines.map(name).collect())
+}
+
+#[test]
+fn a_page_has_the_header_its_author_gave_it() {
+    let mut numbers = Numbers(0x6ead);
+    let site = Site::new(&pages(), "");
+    for _ in 0..1_000 {
+        let template = numbers.some_of(HEADS, 8);
+        let source = format!("%DEFINE DTW_PRINT_HEADER = \"NO\" %HTML(a) {{{template}\n\n%}}");
+        let page = Arc::new(Page::parse("page", source.as_bytes()).expect("it is read"));
+        let wanted = header_names(&site, &page, "");
+        for _ in 0..4 {
+            let data: Vec<String> = (0..2).map(|_| numbers.some_of(NASTY, 5)).collect();
+            let sent = |data: &String| -> String {
+                let mut bytes = data.bytes().chain(*b"\r\nB: b\r\n\r\n");
+                let hex = |byte| format!("%{byte:02X}");
+                bytes.by_ref().map(hex).collect()
+            };
+            let query = format!("x={}&y={}", sent(&data[0]), sent(&data[1]));
+            let found = header_names(&site, &page, &query);
+            assert_eq!(found, wanted, "{template:?}\n{data:?}");
         }
     }
 }

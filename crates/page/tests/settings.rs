@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hob_page::escape::EscapeMode;
 use hob_page::fault::PageFaultKind;
-use hob_page::host::{Absent, Host, PageHead, Sink, SinkGone};
+use hob_page::host::{Absent, Host, OwnHeader, PageHead, Sink, SinkGone};
 use hob_page::ini::Ini;
 use hob_page::limits::PageLimits;
 use hob_page::run::run;
@@ -50,7 +50,112 @@ X-Who: $(x)
     let wanted = "Content-Type: text/html\nX-Who: aSet-Cookie:b<\n\n\
                   <p title=\"a\r\nSet-Cookie:b&lt;\">a\r\nSet-Cookie:b&lt;</p>";
     assert_eq!(answer.text(), wanted);
-    assert!(answer.taken.head.expect("it began").has_own_header);
+    let head = answer.taken.head.expect("it began");
+    assert_eq!(head.header, OwnHeader::Printed);
+}
+
+/// What a page with a header of its own prints, and whether it has one.
+fn headed(body: &str, query: &str) -> (OwnHeader, String) {
+    let source = format!("%DEFINE DTW_PRINT_HEADER = \"NO\"\n%HTML(a) {{{body}%}}");
+    let answer = asked(&source, &format!("a?{query}"), "");
+    let head = answer.taken.head.as_ref().expect("it began");
+    (head.header, answer.text())
+}
+
+#[test]
+fn a_page_that_announces_a_header_and_prints_none_is_printed_whole() {
+    for (body, query, wanted) in [
+        ("\n  <!DOCTYPE html>\n<p>a", "", "\n  <!DOCTYPE html>\n<p>a"),
+        (
+            "<p title=\"$(x)\">$(x)",
+            "x=%3Cb%22",
+            "<p title=\"&lt;b&quot;\">&lt;b&quot;",
+        ),
+        ("\nContent Type: a\n\n", "", "\nContent Type: a\n\n"),
+        ("Hello", "", "Hello"),
+        ("\n\n", "", "\n\n"),
+        ("$(x)", "x=a", "a"),
+    ] {
+        assert_eq!(headed(body, query), (OwnHeader::Missing, wanted.to_owned()));
+    }
+}
+
+#[test]
+fn data_is_never_a_header_nor_keeps_a_page_from_its_own() {
+    let sent = "x=Set-Cookie:+a%3Db%0D%0A%0D%0A%3Cscript%3E";
+    let data = "Set-Cookie: a=b\r\n\r\n&lt;script&gt;";
+    // The page's author has begun no header.
+    for (body, wanted) in [
+        ("$(x)\n\n<p>", format!("{data}\n\n<p>")),
+        ("\n$(x)<p>$(x)", format!("\n{data}<p>{data}")),
+        ("Note$(x)<p>", format!("Note{data}<p>")),
+    ] {
+        assert_eq!(headed(body, sent), (OwnHeader::Missing, wanted));
+    }
+    // Its author has: what was sent is not in it, and changes nothing of its kind.
+    for body in [
+        "$(x)Content-Type: text/csv\n\na",
+        "\n$(x)\nContent-Type: text/csv\n\na",
+        "Content-$(x)Type: text/csv\n\na",
+        "@DTW_rRAW(x)Content-Type: text/csv\n\na",
+    ] {
+        let wanted = "Content-Type: text/csv\n\na".to_owned();
+        assert_eq!(headed(body, sent), (OwnHeader::Printed, wanted.clone()));
+        assert_eq!(headed(body, ""), (OwnHeader::Printed, wanted));
+    }
+    let (header, text) = headed("A: @DTW_rRAW(x)\n$(x)B: b\n\n", sent);
+    let wanted = "A: Set-Cookie: a=b<script>\nB: b\n\n";
+    assert_eq!((header, &*text), (OwnHeader::Printed, wanted));
+}
+
+#[test]
+fn data_adds_no_line_to_a_header_however_data_is_escaped() {
+    let source = "%DEFINE DTW_PRINT_HEADER = \"NO\"\n%HTML(a) {A: $(x)\n\n$(x)%}";
+    let mut site = Site::new(&pages(), "");
+    for escape in [EscapeMode::Context, EscapeMode::Html, EscapeMode::Off] {
+        site.settings.escape = escape;
+        let answer = site.ask(&page(source), &request("a?x=b%0D%0AC:c"), None);
+        assert_eq!(answer.text(), "A: bC:c\n\nb\r\nC:c");
+    }
+}
+
+#[test]
+fn data_that_is_more_than_a_page_may_hold_before_its_header_ends_the_run() {
+    let source = "%DEFINE DTW_PRINT_HEADER = \"NO\"\n%HTML(a) {$(x)\n%}";
+    let mut site = Site::new(&pages(), "");
+    site.settings.limits.piece_bytes = 200;
+    let answer = site.ask(
+        &page(source),
+        &request(&format!("a?x={}", "b".repeat(20))),
+        None,
+    );
+    assert_eq!(answer.text(), format!("{}\n", "b".repeat(20)));
+    let answer = site.ask(
+        &page(source),
+        &request(&format!("a?x={}", "b".repeat(200))),
+        None,
+    );
+    let fault = answer.outcome.expect_err("it is too much");
+    assert!(fault.message.contains("prints data first"), "{fault}");
+    // Blanks of the page's own are no header.
+    let blank = source.replace("$(x)", &"\n".repeat(200));
+    let answer = site.ask(&page(&blank), &request("a"), None);
+    let head = answer.taken.head.as_ref().expect("it began");
+    assert_eq!(head.header, OwnHeader::Missing);
+    assert_eq!(answer.text(), "\n".repeat(201));
+}
+
+#[test]
+fn a_header_may_end_its_lines_as_on_the_as_400() {
+    let source = "%DEFINE { DTW_PRINT_HEADER = \"NO\" DTW_REMOVE_WS = \"YES\"
+  end = {@DTW_rHEXTOCHAR(\"0D25\")%} %}
+%HTML(a) {
+Expires: 0$(end)
+Content-Type: text/csv$(end)$(end)
+a,b%}";
+    let answer = asked(source, "a", "");
+    let wanted = "Expires: 0\r\nContent-Type: text/csv\r\n\r\n\na,b";
+    assert_eq!(answer.text(), wanted);
 }
 
 #[test]

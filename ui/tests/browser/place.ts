@@ -15,6 +15,7 @@ import { type Socket, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, type BrowserContext, type Page, chromium } from "playwright-core";
+import { afterAll } from "vitest";
 
 /** What a hostile visitor or script says: markup, and characters that turn or steer. */
 export const HOSTILE = `<img src=x onerror=globalThis.ran=1>"'><script>globalThis.ran=1</script>`;
@@ -85,6 +86,17 @@ for request in hob.requests():
     request.respond(200, head, handle)
 `;
 
+/** Servers that run. */
+const opened = new Set<Place>();
+
+// A test that fails leaves its own where it is, and one that is broken off comes to no end at all.
+afterAll(async () => {
+  await Promise.all([...opened].map((place) => place.close()));
+});
+process.once("exit", () => {
+  for (const place of opened) place.kill();
+});
+
 /** A running server and where it is. */
 export class Place {
   private readonly held: Socket[] = [];
@@ -115,6 +127,7 @@ export class Place {
     }
     const { child, printed } = runIn(folder, ["serve", "--config", "hob.toml"]);
     const place = new Place(folder, child, printed);
+    opened.add(place);
     await place.said(/admin pages on \S+/);
     await place.said(/listening on \S+/);
     return place;
@@ -158,6 +171,13 @@ export class Place {
     this.held.push(socket);
   }
 
+  /** Has a new server take over; the one before stays for the visits that it keeps. */
+  async upgrade(): Promise<void> {
+    const { child, printed } = this.run(["upgrade"]);
+    const code = await new Promise((resolve) => child.once("close", resolve));
+    if (code !== 0) throw new Error(`hob upgrade said: ${printed.text}`);
+  }
+
   /** Ends the server, and waits for its end. */
   async stop(): Promise<void> {
     for (const socket of this.held) socket.destroy();
@@ -170,7 +190,13 @@ export class Place {
   /** Ends the server and removes the folder. */
   async close(): Promise<void> {
     await this.stop();
+    opened.delete(this);
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Ends the server where nothing can be waited for any more. */
+  kill(): void {
+    this.child.kill("SIGTERM");
   }
 
   private run(words: string[]): { child: ChildProcess; printed: { text: string } } {

@@ -1,7 +1,7 @@
 // What people do with the pages, in a real browser with a real server.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { CONFIG, Place, at, browser, complaints, operator } from "./place";
 
@@ -265,6 +265,41 @@ test("visits are told of, and ended", async () => {
   await looking.getByText(/visit \d+ ends/).waitFor();
   await panel.getByText("Nobody visits it.").waitFor();
   expect(await other.get(`/shop/${handle}/`)).toBe(410);
+  expect(complained).toEqual([]);
+  await looking.context().close();
+  await other.close();
+});
+
+test("visits that a server from before an upgrade keeps are told of, and ended", async () => {
+  const route = '[[site.route]]\npath = "/shop/*"\nsession = { python = "shop.py" }\n';
+  const other = await Place.open(CONFIG + route);
+  // On a connection of its own: one that is kept leads to the server before.
+  const own = { headers: { Connection: "close" } };
+  const begin = async (): Promise<string> => {
+    const response = await fetch(`${await other.site()}/shop/`, own);
+    return response.text();
+  };
+  const [first, second] = [await begin(), await begin()];
+  await other.upgrade();
+  const later = await begin();
+  const looking = await operator(chromium, other);
+  const complained = complaints(looking);
+  await at(looking, "#/programs");
+  const old = looking.locator("section.panel", { hasText: "of before an upgrade" });
+  const rows = old.locator("tbody tr");
+  const row = (handle: string): Locator => rows.filter({ hasText: `${handle.slice(1, 5)}...` });
+  await row(first).waitFor();
+  expect(await rows.count()).toBe(2);
+  expect(await row(later).count()).toBe(0);
+  await looking.getByText(`${later.slice(1, 5)}...`).waitFor();
+  await row(first).getByRole("button", { name: "End" }).click();
+  await looking.getByRole("dialog").getByRole("button", { name: "End" }).click();
+  await looking.getByText(/visit \d+ ends/).waitFor();
+  await row(first).waitFor({ state: "hidden" });
+  expect(await rows.count()).toBe(1);
+  expect(await other.get(`/shop/${first}/`)).toBe(410);
+  expect(await other.get(`/shop/${second}/`)).toBe(200);
+  expect(await other.get(`/shop/${later}/`)).toBe(200);
   expect(complained).toEqual([]);
   await looking.context().close();
   await other.close();

@@ -109,7 +109,7 @@ fn long_computation_goes_on_where_it_may_wait() {
 fn page_says_its_own_head() {
     let place = crate::place::place();
     let page = "%DEFINE DTW_PRINT_HEADER = \"NO\"\n%HTML(moved) {Location: /elsewhere\nStatus: 303 See Other\n\nSee there.%}\n\
-                %HTML(csv) {Content-Type: text/csv\n\na,b\n%}\n%HTML(none) {<p>no head%}\n";
+                %HTML(csv) {\nContent-Type: text/csv\n\na,b\n%}\n";
     place.write("macros/head.page", page);
     place.write(
         "macros/feed.page",
@@ -130,12 +130,62 @@ fn page_says_its_own_head() {
         (csv.header("content-type"), &*csv.text()),
         (Some("text/csv"), "a,b\n")
     );
-    assert_eq!(get("/app/head.page/none").status, 500);
     let feed = get("/app/feed.page/feed?q=%3Cb%3E");
     assert_eq!(feed.header("content-type"), Some("text/xml; charset=utf-8"));
     assert!(feed.text().ends_with("<a>&lt;b&gt;</a>"), "{}", feed.text());
     let set = get("/app/cookie.page/set");
     assert!(set.header("set-cookie").unwrap().starts_with("seen=1"));
+    site.stop();
+}
+
+#[test]
+fn page_that_announces_a_head_and_prints_none_gets_the_usual_one() {
+    let place = crate::place::place();
+    let page = "%DEFINE DTW_PRINT_HEADER = \"NO\"
+        %HTML(none) {\n<!DOCTYPE html>\n<p>$(q)%}
+        %HTML(sent) {$(q)\n\n<p>none%}
+        %HTML(long) {$(q)<p>@DTW_rPAD(\"\", \"200000\", \".\")%}
+        %HTML(wrong) {Content-Type text: a\n\n%}
+        %HTML(bad) {Content-Type: text/csv\nand more\n\n%}
+        %HTML(endless) {Content-Type: text/csv\n%}
+        %HTML(csv) {$(q)Content-Type: text/csv\n\na%}\n";
+    place.write("macros/head.page", page);
+    let site = serve_at(place, "", "");
+    let get = |block: &str| site.get(&format!("/app/head.page/{block}")).answer;
+    let sent = "q=Set-Cookie:+a%3Db%0D%0AContent-Type:+text/plain%0D%0A%0D%0A%3Cb%3E";
+    let shown = "Set-Cookie: a=b\r\nContent-Type: text/plain\r\n\r\n&lt;b&gt;";
+    let missing = "the page says that it prints its own header (DTW_PRINT_HEADER is \"NO\") and \
+                   prints none: it got the usual one";
+    for (block, wanted) in [
+        (
+            "none?q=%3Cb%3E",
+            "\n<!DOCTYPE html>\n<p>&lt;b&gt;".to_owned(),
+        ),
+        (&format!("sent?{sent}"), format!("{shown}\n\n<p>none")),
+        (
+            &format!("long?{sent}"),
+            format!("{shown}<p>{}", ".".repeat(200_000)),
+        ),
+    ] {
+        let answer = get(block);
+        assert_eq!((answer.status, answer.text()), (200, wanted));
+        let content_type = answer.header("content-type");
+        assert_eq!(content_type, Some("text/html; charset=utf-8"));
+        assert_eq!(answer.header("set-cookie"), None);
+        let record = site.record(&format!("/app/head.page/{block}"));
+        assert_eq!(record["detail"], missing, "{block}");
+    }
+    let csv = get(&format!("csv?{sent}"));
+    assert_eq!(csv.header("content-type"), Some("text/csv"));
+    assert_eq!((&*csv.text(), csv.header("set-cookie")), ("a", None));
+    assert_eq!(get("wrong").status, 200, "a blank is in no name");
+    for (block, line) in [("bad", "and more"), ("endless", "Content-Type: text/csv")] {
+        assert_eq!(get(block).status, 500);
+        let record = site.record(&format!("/app/head.page/{block}"));
+        let detail = record["detail"].as_str().unwrap();
+        assert!(detail.contains(line), "{detail}");
+        assert_eq!(record["fault"], "script");
+    }
     site.stop();
 }
 

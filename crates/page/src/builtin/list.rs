@@ -127,7 +127,7 @@ built_ins! {
     DTW_DELSTR Value (s, start, [length]) B string::delstr,
         "The text without this part.";
     DTW_HEXTOCHAR Value (hex) B string::hextochar,
-        "The text that hexadecimal digits stand for.";
+        "The text that hexadecimal digits stand for; `0D25`, as on the AS/400, is the end of a line.";
     DTW_INSERT Value (new, target, [after], [length], [pad]) B string::insert,
         "The target with the new text behind so many characters.";
     DTW_LASTPOS Value (needle, s, [start]) B string::lastpos,

@@ -253,7 +253,11 @@ pub(super) fn hextochar(call: &mut BuiltInCall<'_>) -> Answer {
     }
     let bytes = (0..hex.len()).step_by(2);
     let bytes = bytes.filter_map(|at| u8::from_str_radix(&hex[at..at + 2], 16).ok());
-    let bytes: Vec<u8> = bytes.collect();
+    let mut bytes: Vec<u8> = bytes.collect();
+    // In EBCDIC these are CR and LF: old pages end the lines of their own headers so.
+    if bytes == *b"\x0d\x25" {
+        bytes = b"\r\n".to_vec();
+    }
     Ok(match text.data_origin() {
         Some(origin) => Text::of_data(bytes, origin),
         None => Text::of_macro(bytes),

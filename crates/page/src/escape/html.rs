@@ -29,8 +29,6 @@ pub enum EscapeMode {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum HtmlState {
-    /// Header fields of the page's own, up to an empty line.
-    Header,
     Text,
     /// Behind `<`.
     TagOpen,
@@ -151,7 +149,6 @@ pub struct HtmlPlace {
     owes_quotes: bool,
     /// A reference in a value that holds a script or an address.
     reference: Option<Vec<u8>>,
-    line_is_empty: bool,
 }
 
 impl HtmlPlace {
@@ -169,13 +166,7 @@ impl HtmlPlace {
             recent: [0; 8],
             owes_quotes: false,
             reference: None,
-            line_is_empty: true,
         }
-    }
-
-    /// The start of header fields, which end with an empty line.
-    pub fn expect_header(&mut self) {
-        self.state = HtmlState::Header;
     }
 
     /// Whether nothing is open: what was passed before does not matter any more.
@@ -227,7 +218,6 @@ impl HtmlPlace {
 
     fn author_byte(&mut self, byte: u8, out: &mut Vec<u8>) {
         match self.state {
-            HtmlState::Header => self.header_byte(byte),
             HtmlState::Text => {
                 if byte == b'<' {
                     self.state = HtmlState::TagOpen;
@@ -264,15 +254,6 @@ impl HtmlPlace {
             HtmlState::Raw => self.raw_byte(byte),
         }
         out.push(byte);
-    }
-
-    fn header_byte(&mut self, byte: u8) {
-        match byte {
-            b'\n' if self.line_is_empty => self.state = HtmlState::Text,
-            b'\n' => self.line_is_empty = true,
-            b'\r' => {}
-            _ => self.line_is_empty = false,
-        }
     }
 
     fn tag_open(&mut self, byte: u8) {
@@ -532,11 +513,6 @@ impl HtmlPlace {
             }
             HtmlState::Raw => return self.data_in_raw(bytes, marks, out),
             HtmlState::InTag if is_flag(bytes) => out.extend_from_slice(bytes),
-            HtmlState::Header => {
-                let is_line_end = |byte: &&u8| !matches!(byte, b'\r' | b'\n' | 0);
-                out.extend(bytes.iter().filter(is_line_end));
-                self.line_is_empty = false;
-            }
             HtmlState::Bang(_) => return Err("data stands in a declaration of markup"),
             _ => return Err("data stands in a tag, where only its author's names may"),
         }

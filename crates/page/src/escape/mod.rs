@@ -4,11 +4,14 @@
 //! text, a tag, an attribute's value, a script, a style, a comment. `script` does so for
 //! JavaScript, `url` for addresses. `encode` are the encodings themselves. Data never moves the
 //! place that they follow: whatever it is, tags and scripts stay those of the author.
+//! `header` does so for header fields that come before the markup.
 
 mod encode;
+mod header;
 mod html;
 mod script;
 mod url;
 
 pub(crate) use encode::{html_encode, html_encode_all, percent_encode};
+pub(crate) use header::{DATA_IN_NAME, HeaderFields, HeaderSign, HeaderStart};
 pub use html::{EscapeMode, HtmlPlace};

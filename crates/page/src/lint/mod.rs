@@ -1,10 +1,11 @@
 //! What is doubtful about a page, found without running it.
 //!
 //! `walk` visits everything in a file, `guess` says what a value may be made of, `rules` looks
-//! at functions, statements and output. A page is looked at together with the files it includes
-//! by a fixed name.
+//! at functions, statements and output, `header` at how blocks begin. A page is looked at together
+//! with the files it includes by a fixed name.
 
 mod guess;
+mod header;
 mod rules;
 mod walk;
 
@@ -62,6 +63,10 @@ pub const RULES: &[(&str, &str)] = &[
     (
         "output-place",
         "data stands in markup where it is left out unless it is harmless",
+    ),
+    (
+        "own-header",
+        "a page says that it prints its own header, and a block prints none",
     ),
     (
         "script-name",

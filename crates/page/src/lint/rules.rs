@@ -10,11 +10,12 @@ use crate::program::program_of;
 use crate::request::PAGING_VARIABLES;
 use crate::sql::{BindRules, bind};
 use crate::tree::{
-    BodyNode, Call, Callee, Declaration, DefineEntry, DefineValue, FunctionBlock, FunctionBody,
-    Language, MessageEntry, Name, Page, PageContents,
+    BodyNode, Call, Callee, Declaration, DefineEntry, DefineValue, Entry, FunctionBlock,
+    FunctionBody, Language, MessageEntry, Name, Page, PageContents,
 };
 
 use super::guess::{Definitions, Guess, data, fixed};
+use super::header::{BlockStart, StartSeeker, is_announced};
 use super::{LintFinding, LintLevel, walk};
 
 const NO_INCLUDE_URL: &str = "%INCLUDE_URL is not there: a page fetches nothing from other servers";
@@ -135,6 +136,7 @@ impl<'p> Checker<'p> {
                         self.add(at, LintLevel::Note, "rare", message);
                     }
                     self.output(&entry.body, &[]);
+                    self.start(entry);
                 }
                 Declaration::Message(entries) => self.messages(entries, &[]),
                 Declaration::Define { entries, .. } => {
@@ -150,6 +152,24 @@ impl<'p> Checker<'p> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// A block of a page that says that it prints its own header begins with one.
+    fn start(&mut self, entry: &Entry) {
+        let mut seeker = StartSeeker::new(self.page, self.known, self.sources);
+        if is_announced(self.known) && seeker.block(&entry.body) == BlockStart::Body {
+            let message = format!(
+                "DTW_PRINT_HEADER is \"NO\", and block {} prints no header of its own: it gets the \
+                 usual one",
+                entry.name
+            );
+            self.add(
+                first(&entry.body),
+                LintLevel::Warning,
+                "own-header",
+                message,
+            );
         }
     }
 

@@ -34,7 +34,7 @@ impl PageParser<'_> {
         let body = self.body(BlockKind::Plain, None)?;
         match self.scanner.peek() {
             None => Ok(body),
-            Some(_) => self.fail_here("`%}` closes nothing; a file closes what it opens itself"),
+            Some(_) => self.fail_half(self.scanner.at, "`%}` closes nothing"),
         }
     }
 
@@ -73,7 +73,7 @@ impl PageParser<'_> {
                         if inside.is_some() {
                             break;
                         }
-                        return self.fail_here("no `%IF` is open here");
+                        return self.fail_half(self.scanner.at, "no `%IF` is open here");
                     }
                     nodes.push(self.keyword_node(kind, keyword)?);
                 }
@@ -193,7 +193,7 @@ impl PageParser<'_> {
             otherwise = Some(self.body(kind, Some(start))?);
         }
         if !self.take_keyword(Keyword::Endif) {
-            return self.fail(start, "this `%IF` has no `%ENDIF` in its block");
+            return self.fail_half(start, "this `%IF` has no `%ENDIF` in its block");
         }
         Ok(If {
             arms,

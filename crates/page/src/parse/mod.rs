@@ -27,6 +27,7 @@ impl Page {
     /// Reads a file that is included inside a block.
     pub fn parse_body(file: &str, source: &[u8]) -> Result<Page, PageFault> {
         let mut parser = PageParser::new(file, source)?;
+        parser.is_included = true;
         let body = parser.whole_body()?;
         Ok(parser.page(PageContents::Body(body)))
     }

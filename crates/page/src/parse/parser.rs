@@ -23,8 +23,14 @@ pub(super) enum SourceMark {
     Gap,
 }
 
+/// Two files that are the halves of one loop cannot both be whole.
+const INCLUDED_HALF: &str = "; an included file is read by itself, so what begins in it ends in it: \
+     where two files are the halves of something, write both into the page";
+
 pub(super) struct PageParser<'a> {
     pub(super) file: &'a str,
+    /// It is read as a part of a block.
+    pub(super) is_included: bool,
     pub(super) scanner: Scanner<'a>,
     names: Vec<PageName>,
     symbols: HashMap<&'a str, Symbol>,
@@ -41,6 +47,7 @@ impl<'a> PageParser<'a> {
     pub(super) fn new(file: &'a str, source: &'a [u8]) -> Parsed<Self> {
         let parser = Self {
             file,
+            is_included: false,
             scanner: Scanner::new(source),
             names: Vec::new(),
             symbols: HashMap::new(),
@@ -75,6 +82,15 @@ impl<'a> PageParser<'a> {
     pub(super) fn fail<T>(&self, at: usize, message: impl Into<String>) -> Parsed<T> {
         let (source, kind) = (self.scanner.source, PageFaultKind::Syntax);
         Err(fault_in(self.file, source, at, kind, message.into()))
+    }
+
+    /// Something has no beginning, or no end, in this file.
+    pub(super) fn fail_half<T>(&self, at: usize, message: impl Into<String>) -> Parsed<T> {
+        let mut message = message.into();
+        if self.is_included {
+            message.push_str(INCLUDED_HALF);
+        }
+        self.fail(at, message)
     }
 
     pub(super) fn fail_here<T>(&self, message: impl Into<String>) -> Parsed<T> {
@@ -134,7 +150,7 @@ impl<'a> PageParser<'a> {
             return Ok(());
         }
         match self.scanner.peek() {
-            None => self.fail(start, format!("{what} has no end; `%}}` ends it")),
+            None => self.fail_half(start, format!("{what} has no end; `%}}` ends it")),
             Some(_) => self.fail_here(format!("`%}}` is missing at the end of {what}")),
         }
     }

@@ -4,11 +4,12 @@
 //! stands in blocks and strings; `variables` are the variables and `names` their names, `condition`
 //! compares, `call` calls built-in and user functions, `statement` runs SQL and `report` its
 //! reports, `program` runs programs, `message` picks messages, `output` is the way to the sink,
-//! `saved` what a visit keeps.
+//! `header` what a page's own header is there, `saved` what a visit keeps.
 
 mod body;
 mod call;
 mod condition;
+mod header;
 mod message;
 mod names;
 mod output;

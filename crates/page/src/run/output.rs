@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::escape::HtmlPlace;
 use crate::fault::PageFaultKind;
-use crate::host::{SinkGone, TraceEvent};
+use crate::host::SinkGone;
 use crate::value::{Provenance, Text};
 
 use super::runner::{Ran, RunFile, Runner, Stop, UNTOLD_VISIT};
@@ -19,7 +19,10 @@ impl Runner<'_> {
         bytes: &[u8],
         behind: &OnceLock<Box<HtmlPlace>>,
     ) -> Ran<()> {
-        let is_simple = self.has_printed && self.html.is_clear() && !self.removes_blanks(file)?;
+        let is_simple = self.has_printed
+            && self.header.is_over()
+            && self.html.is_clear()
+            && !self.removes_blanks(file)?;
         if !is_simple {
             return self.print_bytes(file, at, bytes);
         }
@@ -37,8 +40,14 @@ impl Runner<'_> {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.expect_header(file)?;
         self.look_at_visit(file, at, bytes)?;
+        let bytes = match self.header.is_over() {
+            true => bytes,
+            false => &bytes[self.print_in_header(file, at, bytes)?..],
+        };
+        if bytes.is_empty() {
+            return Ok(());
+        }
         let before = self.out.len();
         match self.removes_blanks(file)? && self.html.is_plain_text() {
             true => {
@@ -80,8 +89,10 @@ impl Runner<'_> {
         bytes: &[u8],
         provenance: Provenance,
     ) -> Ran<()> {
-        self.expect_header(file)?;
         self.look_at_visit(file, at, bytes)?;
+        if !self.header.is_over() && self.print_data_in_header(file, at, bytes, provenance)? {
+            return Ok(());
+        }
         let before = self.out.len();
         let written = self.html.data(bytes, provenance.marks, &mut self.out);
         self.count_data(file, at, before, written)
@@ -96,35 +107,19 @@ impl Runner<'_> {
         written: Result<(), &'static str>,
     ) -> Ran<()> {
         if let Err(reason) = written {
-            self.used.refused_outputs += 1;
-            if let Some(trace) = &mut self.trace {
-                let place = file.place(at);
-                trace.event(TraceEvent::Refused { place, reason });
-            }
+            self.tell_refused(file, at, reason);
         }
         self.count_output(file, at, before)
     }
 
-    fn removes_blanks(&mut self, file: &RunFile) -> Ran<bool> {
+    pub(super) fn removes_blanks(&mut self, file: &RunFile) -> Ran<bool> {
         match self.variables.at(REMOVE_BLANKS).items.is_empty() {
             true => Ok(self.removes_blanks),
             false => self.control_is(file, "DTW_REMOVE_WS", false),
         }
     }
 
-    /// Before the first byte: does the page begin with header fields of its own?
-    fn expect_header(&mut self, file: &RunFile) -> Ran<()> {
-        if self.used.output_bytes == 0 && !self.head.has_own_header && !self.has_begun {
-            let has_header = self.control_is(file, "DTW_PRINT_HEADER", true)?;
-            if !has_header {
-                self.head.has_own_header = true;
-                self.html.expect_header();
-            }
-        }
-        Ok(())
-    }
-
-    fn count_output(&mut self, file: &RunFile, at: u32, before: usize) -> Ran<()> {
+    pub(super) fn count_output(&mut self, file: &RunFile, at: u32, before: usize) -> Ran<()> {
         self.used.output_bytes += (self.out.len() - before) as u64;
         if self.used.output_bytes > self.settings.limits.output_bytes_max {
             return self.over(file, at, "output_bytes_max");
@@ -160,6 +155,7 @@ impl Runner<'_> {
     }
 
     pub(super) fn finish_output(&mut self, file: &RunFile) -> Ran<()> {
+        self.settle_header(file)?;
         self.hand_over(file, 0)
     }
 }

@@ -201,7 +201,7 @@ impl Runner<'_> {
         let Some(Some(bytes)) = frame.and_then(|frame| frame.row.cell(index)) else {
             return Ok(false);
         };
-        if !self.has_printed || self.used.output_bytes == 0 {
+        if !self.has_printed || !self.header.is_over() {
             // More is looked at before the first byte.
             let value = Text::of_data(bytes, ValueOrigin::Database);
             return self.print_text(file, at, &value).map(|()| true);

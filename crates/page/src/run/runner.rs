@@ -16,6 +16,7 @@ use crate::tree::{
 };
 use crate::value::{Text, ValueOrigin};
 
+use super::header::HeaderProgress;
 use super::report::ReportFrame;
 use super::saved::SavedVariables;
 use super::variables::{SlotSource, Variable, Variables};
@@ -137,6 +138,7 @@ pub(super) struct Runner<'r> {
     pub(super) out: Vec<u8>,
     pub(super) html: HtmlPlace,
     pub(super) head: PageHead,
+    pub(super) header: HeaderProgress,
     /// `DTW_REMOVE_WS` of the initialization file.
     pub(super) removes_blanks: bool,
     pub(super) has_begun: bool,
@@ -186,6 +188,7 @@ impl<'r> Runner<'r> {
             out: Vec::with_capacity(OUTPUT_BYTES),
             html: HtmlPlace::new(settings.escape),
             head: PageHead::default(),
+            header: HeaderProgress::Unasked,
             removes_blanks: settings.ini.is_on("DTW_REMOVE_WS"),
             has_begun: false,
             has_printed: false,

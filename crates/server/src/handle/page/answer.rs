@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::Instant;
 
 use hob_http::{Answered, Body, Bytes, HandlerPhase, Known, Request, Response};
-use hob_page::host::PageHead;
+use hob_page::host::{OwnHeader, PageHead};
 use hob_page::limits::PageUse;
 use hob_page::request::{Invocation, PageRequest};
 use hob_page::sql_page::SqlPageFormat;
@@ -39,6 +39,9 @@ use crate::step::origin::foreign_page;
 
 /// Longest head that a page prints itself, in bytes.
 const HEAD_BYTES_MAX: usize = 64 << 10;
+
+const MISSING_HEADER: &str = "the page says that it prints its own header (DTW_PRINT_HEADER is \
+     \"NO\") and prints none: it got the usual one";
 
 /// What a path below the route asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -450,7 +453,8 @@ impl PageAsk {
     /// The answer of a run that has ended.
     fn whole(&self, head: &PageHead, bytes: Bytes, used: &PageUse) -> Response {
         count(&self.counters, used);
-        if !head.has_own_header {
+        if head.header != OwnHeader::Printed {
+            self.tell_missing_header(head);
             let body = match bytes.is_empty() {
                 true => Body::Empty,
                 false => Body::Bytes(bytes),
@@ -472,9 +476,12 @@ impl PageAsk {
     /// The answer of a run that goes on.
     fn part(&self, head: &PageHead, reader: OutputReader) -> Response {
         let mut first = reader.take_held();
-        let own = match head.has_own_header {
-            false => None,
-            true => {
+        let own = match head.header {
+            OwnHeader::Unannounced | OwnHeader::Missing => {
+                self.tell_missing_header(head);
+                None
+            }
+            OwnHeader::Printed => {
                 let mut bytes = Bytes::from(first.concat());
                 match self.own_head(&bytes) {
                     Err(response) => return *response,
@@ -504,9 +511,22 @@ impl PageAsk {
     fn own_head(&self, bytes: &[u8]) -> Result<(CgiHead, usize), Box<Response>> {
         match HeadReader::new(HEAD_BYTES_MAX).read(bytes) {
             CgiHeadProgress::Head(head, begin) => Ok((head, begin)),
-            CgiHeadProgress::NeedMore | CgiHeadProgress::Refused(_) => {
+            CgiHeadProgress::NeedMore => {
+                let first = bytes.split(|&byte| byte == b'\n').next();
+                self.request.set_detail(first.unwrap_or_default());
                 Err(Box::new(self.headless()))
             }
+            CgiHeadProgress::Refused(bad) => {
+                self.request.set_detail(bad.to_string().as_bytes());
+                Err(Box::new(self.headless()))
+            }
+        }
+    }
+
+    /// The record of a page that says that it prints its header, and does not.
+    fn tell_missing_header(&self, head: &PageHead) {
+        if head.header == OwnHeader::Missing {
+            self.request.set_detail(MISSING_HEADER.as_bytes());
         }
     }
 

@@ -164,6 +164,7 @@ fn own_message(status: u16, message: &str) -> Response {
 pub(super) fn refuse(request: &Request, status: u16, reason: &'static str) -> Response {
     let fault = match status {
         503 => Fault::Server,
+        500.. => Fault::Script,
         _ => Fault::Client,
     };
     script::fail::note(request, fault, reason);
