@@ -14,6 +14,7 @@ use rustix::thread::sched_getaffinity;
 use crate::account::ServerCgroup;
 use crate::error::CompareError;
 use crate::instance::LaunchContext;
+use crate::link::{ComparisonLink, LinkSettings};
 use crate::machine::Machine;
 use crate::measure::{Budget, ComparisonRun};
 use crate::progress::ProgressPrinter;
@@ -49,12 +50,22 @@ pub struct ComparisonPlan {
     pub rounds: Option<usize>,
     /// Other sizes of what carries answers, instead of other servers.
     pub is_sweep: bool,
+    /// What client and servers are joined by; the loopback for none.
+    pub link: Option<LinkSettings>,
 }
 
 /// Time for all rows, with what starting and warming up takes kept back, and for one.
 const QUICK: (Duration, Duration) = (Duration::from_secs(95), Duration::from_secs(10));
 const USUAL: (Duration, Duration) = (Duration::from_secs(9 * 60), Duration::from_secs(20));
 const FULL: (Duration, Duration) = (Duration::from_secs(27 * 60), Duration::from_secs(40));
+
+fn times(scope: Scope) -> (Duration, Duration) {
+    match scope {
+        Scope::Quick => QUICK,
+        Scope::Usual => USUAL,
+        Scope::Full => FULL,
+    }
+}
 
 /// Makes a comparison. Interrupted by SIGINT or SIGTERM, it reports what there is so far; whatever
 /// happens, what it started ends with it, and its folder goes.
@@ -73,15 +84,16 @@ pub fn compare(plan: &ComparisonPlan) -> Result<ComparisonReport, CompareError> 
     if rows.is_empty() {
         return Err(no_rows(plan));
     }
-    let (server_cpu, client_cpu) = cpus()?;
+    let cpus = ComparisonCpus::find()?;
+    let link = plan.link;
+    let link = link.map(|link| ComparisonLink::make(link, cpus.link));
+    let link = link.transpose().map_err(CompareError::Link)?;
     let mut machine = Machine::look();
-    machine.add("server's CPU", server_cpu.to_string());
-    machine.add("client's CPU", client_cpu.to_string());
-    let times = match plan.scope {
-        Scope::Quick => QUICK,
-        Scope::Usual => USUAL,
-        Scope::Full => FULL,
-    };
+    cpus.tell(&mut machine);
+    machine.add(
+        "link",
+        plan.link.map_or(String::new(), |link| link.to_string()),
+    );
     let mut progress = ProgressPrinter::new();
     let mut comparison = ComparisonRun {
         place: LaunchContext {
@@ -89,14 +101,16 @@ pub fn compare(plan: &ComparisonPlan) -> Result<ComparisonReport, CompareError> 
             folder: folder.path(),
             site: &site,
             settings: plan.settings,
-            cpu: server_cpu,
-            client_cpu,
+            cpu: cpus.server,
+            client_cpu: cpus.client,
+            link_cpu: cpus.link,
+            link: link.as_ref(),
             is_stopped: &is_stopped,
             groups: &ended.groups,
         },
         servers: &servers,
         is_stopped: &is_stopped,
-        budget: Budget::new(times, plan.round, plan.rounds),
+        budget: Budget::new(times(plan.scope), plan.round, plan.rounds),
         running: BTreeMap::new(),
         started: 0,
         shown: BTreeMap::new(),
@@ -121,7 +135,8 @@ pub fn compare(plan: &ComparisonPlan) -> Result<ComparisonReport, CompareError> 
         servers: servers.clone(),
         missing,
         rows: measured,
-        has_one_cpu: server_cpu == client_cpu,
+        has_one_cpu: cpus.server == cpus.client,
+        link: plan.link,
     };
     Ok(report)
 }
@@ -262,13 +277,33 @@ fn no_rows(plan: &ComparisonPlan) -> CompareError {
     ))
 }
 
-/// The CPU of the servers and that of the client: the first two that this process may use.
-fn cpus() -> Result<(usize, usize), CompareError> {
-    let set = sched_getaffinity(None)
-        .map_err(|error| CompareError::system("cannot ask for usable CPUs")(error.into()))?;
-    let mut usable = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
-    let first = usable.next().unwrap_or(0);
-    Ok((first, usable.next().unwrap_or(first)))
+/// Which CPU does what: the first ones that this process may use.
+struct ComparisonCpus {
+    server: usize,
+    /// The same, where there is but one.
+    client: usize,
+    /// Of a link: the client's, where there are but two.
+    link: usize,
+}
+
+impl ComparisonCpus {
+    fn find() -> Result<ComparisonCpus, CompareError> {
+        let set = sched_getaffinity(None)
+            .map_err(|error| CompareError::system("cannot ask for usable CPUs")(error.into()))?;
+        let mut usable = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
+        let server = usable.next().unwrap_or(0);
+        let client = usable.next().unwrap_or(server);
+        Ok(ComparisonCpus {
+            server,
+            client,
+            link: usable.next().unwrap_or(client),
+        })
+    }
+
+    fn tell(&self, machine: &mut Machine) {
+        machine.add("server's CPU", self.server.to_string());
+        machine.add("client's CPU", self.client.to_string());
+    }
 }
 
 /// Ends what is left below this process when it is dropped, also by a panic. There is something

@@ -10,6 +10,8 @@ pub enum CompareError {
     Arguments(String),
     /// hob itself, which everything is compared with, could not be started or asked.
     Subject(String),
+    /// Client and servers cannot be joined by a link here; the text says what to do.
+    Link(String),
     /// SIGINT or SIGTERM came before there was anything to tell.
     Interrupted,
     /// The system refused something.
@@ -31,7 +33,9 @@ impl CompareError {
 impl fmt::Display for CompareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CompareError::Arguments(text) | CompareError::Subject(text) => f.write_str(text),
+            CompareError::Arguments(text)
+            | CompareError::Subject(text)
+            | CompareError::Link(text) => f.write_str(text),
             CompareError::Interrupted => f.write_str("interrupted; nothing was left behind"),
             CompareError::System { tried, error } => write!(f, "{tried}: {error}"),
         }

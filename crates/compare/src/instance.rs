@@ -1,6 +1,7 @@
 //! A server that runs: its ports, its supervisor, and what it has used.
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -17,7 +18,7 @@ use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket, sockopt}
 
 use crate::account::{Account, ServerCgroup};
 use crate::limits::{PRINTED_BYTES_MAX, RETRY_PAUSE, SETTLE_PERIOD, SETTLE_SHARE, START};
-use crate::link::LinkedMachine;
+use crate::link::{ComparisonLink, LinkSettings, LinkedMachine};
 use crate::onlooker::Onlookers;
 use crate::server::{
     CONTROL, Door, Extra, Ground, Installed, OtherMachine, Ports, ServerTuning, Setup,
@@ -35,13 +36,46 @@ pub(crate) struct LaunchContext<'a> {
     /// Of servers.
     pub(crate) cpu: usize,
     pub(crate) client_cpu: usize,
+    /// Of links, on which packets wait.
+    pub(crate) link_cpu: usize,
+    /// What client and servers are joined by, where that is not the loopback.
+    pub(crate) link: Option<&'a ComparisonLink>,
     pub(crate) is_stopped: &'a AtomicBool,
     /// Control groups that were made, for whoever removes what is left.
     pub(crate) groups: &'a RefCell<Vec<ServerCgroup>>,
 }
 
+impl LaunchContext<'_> {
+    /// Where servers listen.
+    fn host(&self) -> Ipv4Addr {
+        self.link
+            .map_or(Ipv4Addr::LOCALHOST, ComparisonLink::address)
+    }
+
+    /// Words before a command that is to run where servers do.
+    fn enter(&self) -> Vec<String> {
+        let enter = self.link.map(|link| link.servers().enter());
+        enter.unwrap_or_default()
+    }
+
+    /// The machine of programs, where they are on another one that takes a while to reach.
+    fn other_machine(&self, extra: Extra) -> Result<Option<LinkedMachine>, String> {
+        let Extra::Away(Some(round_trip)) = extra else {
+            return Ok(None);
+        };
+        let settings = LinkSettings {
+            bits_per_second: None,
+            round_trip,
+        };
+        let from = self.link.map(ComparisonLink::servers);
+        LinkedMachine::make(settings, self.link_cpu, from).map(Some)
+    }
+}
+
 /// A running server. When it is dropped, it ends with all that it started.
 pub(crate) struct Instance {
+    /// Where it listens.
+    pub(crate) host: Ipv4Addr,
     pub(crate) ports: Ports,
     /// The configuration as the report shows it.
     pub(crate) shown: String,
@@ -73,13 +107,9 @@ impl Instance {
             secure,
             away,
         };
-        let machine = match extra {
-            Extra::Away(Some(round_trip)) => {
-                Some(LinkedMachine::make(round_trip, place.client_cpu)?)
-            }
-            _ => None,
-        };
+        let machine = place.other_machine(extra)?;
         let other = OtherMachine::of(machine.as_ref());
+        let host = place.host();
         let program = server.program.display().to_string();
         let front = server
             .front
@@ -90,6 +120,7 @@ impl Instance {
             front: front.as_deref().unwrap_or_default(),
             folder: folder.clone(),
             site: place.site,
+            host,
             ports,
             other: &other,
             settings: place.settings,
@@ -109,14 +140,15 @@ impl Instance {
             folder,
             whole: place.folder.to_owned(),
         };
-        let mut supervisor = Supervisor::start(place.program, &order)?;
+        let mut supervisor = Supervisor::start(place.enter(), place.program, &order)?;
         let control = extra.is_looked_at().then_some(Door::Socket(CONTROL));
         let doors = std::iter::once(Door::Port(ports.clear)).chain(setup.doors);
         for door in doors.chain(control) {
-            supervisor.wait_for(&door, &order, place.is_stopped)?;
+            supervisor.wait_for(&door, host, &order, place.is_stopped)?;
         }
         let _onlookers = Onlookers::new(extra, &order.folder.join(CONTROL))?;
         let mut instance = Instance {
+            host,
             ports,
             shown,
             account,
@@ -132,7 +164,7 @@ impl Instance {
     /// Begins a visit of the program at this path, which tells its handle.
     pub(crate) fn begin_visit(&self, path: &str) -> Result<String, String> {
         let ask = || {
-            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.clear));
+            let address = SocketAddr::from((self.host, self.ports.clear));
             let mut stream = TcpStream::connect_timeout(&address, START)?;
             stream.set_read_timeout(Some(START))?;
             write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
@@ -208,9 +240,15 @@ struct Supervisor {
 }
 
 impl Supervisor {
-    fn start(program: &Path, order: &SupervisorOrder) -> Result<Supervisor, String> {
-        let mut command = Command::new(program);
-        command.arg("compare-supervisor");
+    /// Starts it, behind words that have a command run elsewhere.
+    fn start(
+        enter: Vec<String>,
+        program: &Path,
+        order: &SupervisorOrder,
+    ) -> Result<Supervisor, String> {
+        let mut words = enter.iter().map(OsStr::new).chain([program.as_os_str()]);
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words).arg("compare-supervisor");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let child = command.spawn();
         let mut child = child.map_err(|error| format!("cannot start its supervisor: {error}"))?;
@@ -234,12 +272,13 @@ impl Supervisor {
     fn wait_for(
         &mut self,
         door: &Door,
+        host: Ipv4Addr,
         order: &SupervisorOrder,
         is_stopped: &AtomicBool,
     ) -> Result<(), String> {
         let begun = Instant::now();
         loop {
-            if is_open(door, &order.folder) {
+            if is_open(door, host, &order.folder) {
                 return Ok(());
             }
             let printed = || printed(&order.folder, &order.programs);
@@ -328,10 +367,10 @@ impl Drop for Supervisor {
 }
 
 /// Does somebody take a connection there?
-fn is_open(door: &Door, folder: &Path) -> bool {
+fn is_open(door: &Door, host: Ipv4Addr, folder: &Path) -> bool {
     match door {
         Door::Port(port) => {
-            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
+            let address = SocketAddr::from((host, *port));
             TcpStream::connect_timeout(&address, START).is_ok()
         }
         Door::Away(address) => TcpStream::connect_timeout(address, START).is_ok(),

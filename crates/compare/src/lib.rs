@@ -4,7 +4,7 @@
 //! with a `supervisor` that ends whatever happens, asks them in turn (`measure`, `round`) for the
 //! same things (`rows`), counts the CPU time of all their processes (`account`), and tells it as a
 //! table, as JSON and as a page (`report`), the figures of old documents (`history`) beside ours.
-//! Requests are made by `hob_load`.
+//! Requests are made by `hob_load`, over the loopback or a `link`.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -32,6 +32,7 @@ mod tree;
 
 pub use compare::{ComparisonPlan, compare, list};
 pub use error::CompareError;
+pub use link::LinkSettings;
 pub use report::{ComparisonReport, reference, schema};
 pub use rows::Scope;
 pub use server::ServerTuning;

@@ -42,7 +42,13 @@ pub(crate) const DOUBT_PERCENT: f64 = 50.0;
 pub(crate) const LOAD_MAX: f64 = 1.0;
 /// Half of the 95 % interval, in percent of the mean, at which a cell is done.
 pub(crate) const INTERVAL_PERCENT: f64 = 2.0;
-/// Bytes of a packet on a link to another machine, as of Ethernet.
-pub(crate) const PACKET_BYTES_MAX: usize = 1500;
+/// Bytes of a packet of the kernel on its way over a link, with what stands before it: it may be
+/// many of the link's own.
+pub(crate) const PACKET_BYTES_MAX: usize = (64 << 10) + 256;
 /// Packets under way in each direction of it; one more is lost.
 pub(crate) const PACKET_COUNT_MAX: usize = 1000;
+/// Bytes that wait in each direction until a link of some rate sends them; what comes then is lost,
+/// as at the port of a switch.
+pub(crate) const LINK_QUEUE_BYTES_MAX: u64 = 1 << 20;
+/// Longest time that a link adds to a round trip.
+pub(crate) const LINK_DELAY_MAX: Duration = Duration::from_secs(10);

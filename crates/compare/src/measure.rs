@@ -12,6 +12,7 @@ use crate::limits::{
     DOUBT_PERCENT, INTERVAL_PERCENT, REPEAT_COUNT_MAX, ROUND_COUNT_MAX, ROUND_COUNT_MIN,
     STEAL_PERCENT_MAX,
 };
+use crate::link::LinkSettings;
 use crate::progress::ProgressPrinter;
 use crate::round::{ClientSetup, Length, Round};
 use crate::rows::{ComparisonRow, Entrant, VISIT};
@@ -348,6 +349,11 @@ impl EntrantResult {
     /// The mean of something else.
     pub(crate) fn mean(&self, value: impl Fn(&Round) -> f64) -> Option<f64> {
         Mean::of(&self.values(value)).map(|mean| mean.mean)
+    }
+
+    /// The share of a link's bandwidth that its bodies took, in percent.
+    pub(crate) fn link_percent(&self, link: Option<LinkSettings>) -> Option<f64> {
+        link?.percent(self.mean(|round| round.bytes_per_second)?)
     }
 
     /// Requests without an expected answer.

@@ -168,7 +168,7 @@ impl ClientSetup<'_> {
             true => ("https", instance.ports.secure),
             false => ("http", instance.ports.clear),
         };
-        let url = format!("{scheme}://127.0.0.1:{port}{}", entrant.path);
+        let url = format!("{scheme}://{}:{port}{}", instance.host, entrant.path);
         let entries = match row.request {
             RowRequest::AnyFile => any_of(&url)?,
             _ => vec![url.parse::<Url>()?.into()],

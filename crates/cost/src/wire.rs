@@ -1,11 +1,12 @@
 //! What a URL costs between client and server: packets and bytes each way, round trips, and system
 //! calls of the server, for each way of connecting.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hob_load::{Protocol, Url};
+use rustix::net::sockopt::{ip_mtu, ipv6_mtu};
 
 use crate::calls::{Calls, Counting};
 use crate::datagrams::Datagrams;
@@ -128,6 +129,8 @@ pub(crate) struct Cost {
 #[derive(Debug, Clone)]
 pub(crate) struct WireCosts {
     pub(crate) ways: Vec<TransportCost>,
+    /// Bytes of the longest packet on the way to the server, where the kernel says.
+    pub(crate) mtu: Option<u32>,
     /// Why there are no system calls.
     pub(crate) no_calls: Option<String>,
 }
@@ -172,7 +175,13 @@ pub(crate) fn measure(target: &Target<'_>) -> Result<WireCosts, CostError> {
         };
         ways.push(TransportCost { name, figures });
     }
-    Ok(WireCosts { ways, no_calls })
+    let url = target.clear.as_ref().or(target.secure.as_ref());
+    let mtu = url.and_then(|url| mtu(address_of(url).ok()?));
+    Ok(WireCosts {
+        ways,
+        mtu,
+        no_calls,
+    })
 }
 
 /// What counts system calls, or why nothing does.
@@ -292,6 +301,21 @@ fn line(protocol: Protocol, server: SocketAddr) -> RequestTransport<'static> {
     }
 }
 
+/// The longest packet on the way there: the smallest MTU of it, as far as the kernel knows.
+fn mtu(server: SocketAddr) -> Option<u32> {
+    let here = match server {
+        SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+        SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+    };
+    // Nothing is sent: the kernel looks for a route alone.
+    let socket = UdpSocket::bind(here).ok()?;
+    socket.connect(server).ok()?;
+    match server {
+        SocketAddr::V4(_) => ip_mtu(&socket).ok(),
+        SocketAddr::V6(_) => ipv6_mtu(&socket).ok(),
+    }
+}
+
 /// Where the server of a URL is.
 fn address_of(url: &str) -> Result<SocketAddr, CostError> {
     let url: Url = url.parse().map_err(CostError::Arguments)?;
@@ -308,6 +332,12 @@ fn address_of(url: &str) -> Result<SocketAddr, CostError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn way_to_this_machine_has_an_mtu() {
+        let there = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        assert!(mtu(there) > Some(1000), "{:?}", mtu(there));
+    }
 
     #[test]
     fn system_calls_that_cannot_be_counted_have_a_reason() {

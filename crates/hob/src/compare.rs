@@ -131,13 +131,17 @@ fn plan(options: CompareOptions, surroundings: &Surroundings) -> ComparisonPlan 
         round: options.round,
         rounds: options.rounds,
         is_sweep: options.sweep,
+        link: options.link,
     }
 }
 
 fn refusal(error: CompareError) -> CommandFailure {
     let code = match error {
         CompareError::Arguments(_) => 2,
-        CompareError::Subject(_) | CompareError::Interrupted | CompareError::System { .. } => 1,
+        CompareError::Subject(_)
+        | CompareError::Link(_)
+        | CompareError::Interrupted
+        | CompareError::System { .. } => 1,
     };
     CommandFailure {
         code,

@@ -6,6 +6,8 @@ mod harness;
 #[path = "bench/schema.rs"]
 mod schema;
 
+#[path = "compare/link.rs"]
+mod link;
 #[path = "compare/programs.rs"]
 mod programs;
 

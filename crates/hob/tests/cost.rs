@@ -411,6 +411,7 @@ fn script_over_tls_resumes_and_its_server_makes_calls() {
     let study = Study::new();
     study.script("hello.sh", SHELL);
     let result = study.result(&["hello.sh", "-n", "10", "--part", "wire"]);
+    assert!(result["wire"]["mtu"].as_u64() > Some(1000), "{result:#}");
     let ways = result["wire"]["ways"].as_array().unwrap();
     let names = [
         "TLS, full handshake each",

@@ -174,6 +174,10 @@ fn environment_tells_build_machine_limits_and_what_programs_are_held_to() {
     let site = site.unwrap_or_else(|| panic!("{all}"));
     assert!(site["kind"].is_string(), "{site}");
     assert_eq!(site["local"], true);
+    let interfaces = all["interfaces"].as_array().unwrap();
+    let loopback = interfaces.iter().find(|one| one["name"] == "lo");
+    let loopback = loopback.unwrap_or_else(|| panic!("{all}"));
+    assert!(loopback["mtu"].as_u64() > Some(1000), "{loopback}");
 
     let table = shown(&place, &["--environment"]);
     for text in [
@@ -181,6 +185,8 @@ fn environment_tells_build_machine_limits_and_what_programs_are_held_to() {
         "rustc 1.",
         "open_files",
         "file systems",
+        "network interfaces",
+        "  lo  ",
         site["kind"].as_str().unwrap(),
         "program of /cgi-bin/* on *",
     ] {

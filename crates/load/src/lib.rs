@@ -53,7 +53,7 @@ pub use expect::Expectation;
 pub use list::{ListError, parse_list};
 pub use measure::{AnswerSummary, AssetKind, replay_histogram};
 pub use plan::{BenchPlan, ClientActs, ClientTlsOffer, LoadModel, Protocol, Reuse, Visit};
-pub use quantity::{parse_cpus, parse_duration};
+pub use quantity::{parse_bit_rate, parse_cpus, parse_duration};
 pub use replay::{LineFault, LogLine, Replay};
 pub use report::{BenchReport, reference, schema};
 pub use run::{run, run_rested, run_through, run_until, run_with, stop_at_signals};

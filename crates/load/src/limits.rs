@@ -53,6 +53,10 @@ pub const STEP_COUNT_MAX: usize = 1000;
 pub const RATE_MAX: f64 = 1e8;
 /// Longest duration of anything: what the histograms can hold.
 pub const DURATION_MAX: Duration = Duration::from_secs(24 * 3600);
+/// Fewest and most bits a second of a link.
+pub const BIT_RATE_MIN: u64 = 1_000;
+/// Most of them.
+pub const BIT_RATE_MAX: u64 = 100_000_000_000;
 /// Largest body of a request.
 pub const BODY_BYTES_MAX: u64 = 1 << 30;
 /// Largest body that is put behind the head of each request of a log; larger ones are sent from the

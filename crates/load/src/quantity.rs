@@ -1,8 +1,8 @@
-//! Durations and lists of CPUs as people write them on a command line.
+//! Durations, bit rates and lists of CPUs as people write them on a command line.
 
 use std::time::Duration;
 
-use crate::limits::{DURATION_MAX, THREAD_COUNT_MAX};
+use crate::limits::{BIT_RATE_MAX, BIT_RATE_MIN, DURATION_MAX, THREAD_COUNT_MAX};
 
 /// Units, longest names first so that `ms` is not read as `s`.
 const UNITS: &[(&str, f64)] = &[
@@ -25,6 +25,26 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         return Err(format!("{text:?} is too long; 24h is the most"));
     }
     Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Units of bit rates; as network cards have them, in thousands.
+const BIT_RATE_UNITS: &[(&str, f64)] = &[("Gbit", 1e9), ("Mbit", 1e6), ("Kbit", 1e3), ("bit", 1.0)];
+
+/// Reads bits a second: `1Gbit`, `2.5Gbit`, `100Mbit`, `56Kbit` or `9600bit`.
+pub fn parse_bit_rate(text: &str) -> Result<u64, String> {
+    let wrong = || format!("{text:?} is no rate; write 1Gbit, 100Mbit, 56Kbit or 9600bit");
+    let at = text.find(|byte: char| byte.is_ascii_alphabetic());
+    let (number, unit) = text.split_at(at.ok_or_else(wrong)?);
+    let scale = BIT_RATE_UNITS.iter().find(|(name, _)| *name == unit);
+    let (_, scale) = scale.ok_or_else(wrong)?;
+    let rate = plain_number(number).ok_or_else(wrong)? * scale;
+    match rate as u64 {
+        BIT_RATE_MIN..=BIT_RATE_MAX => Ok(rate as u64),
+        _ => Err(format!(
+            "{text:?} is out of range; {BIT_RATE_MIN}bit to {}Gbit",
+            BIT_RATE_MAX / 1_000_000_000
+        )),
+    }
 }
 
 /// Reads digits with an optional fraction; no sign, no exponent, no infinity.
@@ -74,6 +94,19 @@ mod tests {
             "", "10", "s", "-1s", "1e3s", ".s", "25h", "10 s", "1d", "infs",
         ] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn bit_rates_have_a_number_and_a_unit() {
+        assert_eq!(parse_bit_rate("1Gbit"), Ok(1_000_000_000));
+        assert_eq!(parse_bit_rate("2.5Mbit"), Ok(2_500_000));
+        assert_eq!(parse_bit_rate("56Kbit"), Ok(56_000));
+        assert_eq!(parse_bit_rate("9600bit"), Ok(9600));
+        for wrong in [
+            "", "1", "Gbit", "1gbit", "1Gbit/s", "-1Gbit", "1e3Mbit", "999bit", "101Gbit", "0Mbit",
+        ] {
+            assert!(parse_bit_rate(wrong).is_err(), "{wrong}");
         }
     }
 

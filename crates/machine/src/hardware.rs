@@ -13,6 +13,15 @@ pub fn memory_available_bytes() -> Option<u64> {
     kib_line(&read("/proc/meminfo"), "MemAvailable")
 }
 
+/// What a network interface says of itself in a file of `/sys`; virtual ones lack some.
+pub fn interface(name: &str, file: &str) -> Option<u64> {
+    if name.contains('/') || name.starts_with('.') {
+        return None;
+    }
+    let text = read(format!("/sys/class/net/{name}/{file}"));
+    text.trim().parse().ok()
+}
+
 /// The CPUs of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpus {
@@ -64,6 +73,13 @@ impl Cpus {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loopback_says_how_long_its_packets_may_be() {
+        assert!(interface("lo", "mtu") > Some(1000));
+        assert_eq!(interface("lo", "nothing"), None);
+        assert_eq!(interface("../lo", "mtu"), None);
+    }
 
     #[test]
     fn cpus_are_counted_and_say_whether_they_are_a_guests() {

@@ -403,6 +403,8 @@ export interface Environment {
   warnings: string[];
   /** File systems that the folders of sites stand on. */
   file_systems: RootFileSystem[];
+  /** Network interfaces. */
+  interfaces: InterfaceFacts[];
   /** Routes with a program, and what that is held to. */
   programs: ConfinedProgram[];
 }
@@ -657,6 +659,16 @@ export interface Host {
   crashes: number;
   /** Why it did, the last time. */
   last_failure: string | null;
+}
+
+/** A network interface. */
+export interface InterfaceFacts {
+  /** Its name. */
+  name: string;
+  /** Bytes of its longest packet; null where the kernel does not say. Fewer packets carry an answer where it is larger, on both sides. */
+  mtu: number | null;
+  /** Packets that passed it since the server began, either way, for each request of that time; null before the first. What others on this machine sent and received is in it. */
+  packets_per_request: number | null;
 }
 
 /** A network interface. */

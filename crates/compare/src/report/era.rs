@@ -130,12 +130,12 @@ fn of_1998() -> impl Iterator<Item = Pair> {
     const WASD: &str = "WASD 5.2";
     let cached = cases(&[0, 16, 64]).map(|case| {
         let then = ["cache", "nocache"].map(|way| (format!("A.file.{way}.{case}"), WASD));
-        let now = ["uncached", "keep"].map(|way| (format!("file.h1.clear.{way}.{case}"), ""));
+        let now = ["uncached", "close"].map(|way| (format!("file.h1.clear.{way}.{case}"), ""));
         pair(format!("file, cached to not cached, {case}"), then, now)
     });
     let staying = cases(&[0, 16]).map(|case| {
         let then = ["cgiplus", "cgi"].map(|way| (format!("A.script.{way}.{case}"), WASD));
-        staying(&case, then)
+        staying(&case, "close", then)
     });
     let kept = cases(&[0, 16]).map(|case| {
         let then = ["kept", "once"].map(|way| (format!("A.remote.{way}.{case}"), WASD));
@@ -147,8 +147,10 @@ fn of_1998() -> impl Iterator<Item = Pair> {
     cached.chain(staying).chain(kept)
 }
 
-fn staying(case: &str, then: [(String, &'static str); 2]) -> Pair {
-    let now = ["cgi", "resident, shm"].map(|way| (format!("script.c.clear.keep.{case}"), way));
+/// Connections are kept, or not, as they were then.
+fn staying(case: &str, kept: &str, then: [(String, &'static str); 2]) -> Pair {
+    let row = format!("script.c.clear.{kept}.{case}");
+    let now = ["cgi", "resident, shm"].map(|way| (row.clone(), way));
     pair(format!("program that stays to CGI, {case}"), then, now)
 }
 
@@ -159,6 +161,7 @@ fn of_2021() -> impl Iterator<Item = Pair> {
         let then = ["WASD CGIplus", "WASD CGI"];
         staying(
             &case,
+            "keep",
             then.map(|server| (format!("B.script.all.{case}"), server)),
         )
     });
@@ -187,19 +190,26 @@ fn of_2024() -> impl Iterator<Item = Pair> {
     })
 }
 
-/// The document E.
+/// The document E, of a time whose clients opened a connection for each request: ours both ways.
 fn of_the_as400() -> impl Iterator<Item = Pair> {
-    let ways = WAYS.iter().map(|(title, then, now)| {
-        let then = then.map(|server| ("E.capacity.plain.1k".to_owned(), server));
-        let now = now.map(|way| ("ways.clear.keep.1k.c1".to_owned(), way));
-        pair(*title, then, now)
-    });
-    let secure = SECURE.iter().map(|(what, way)| {
-        let then = (format!("E.secure.{what}.1k"), "secure:plain CPU");
-        let now = ["tls", "clear"].map(|carrier| (format!("ways.{carrier}.keep.1k.c1"), *way));
-        pair(format!("{way}, clear text to TLS"), [then], now)
-    });
-    ways.chain(secure)
+    let modes = [
+        ("close", "a connection each"),
+        ("keep", "connections kept here"),
+    ];
+    modes.into_iter().flat_map(|(kept, text)| {
+        let ways = WAYS.iter().map(move |(title, then, now)| {
+            let then = then.map(|server| ("E.capacity.plain.1k".to_owned(), server));
+            let now = now.map(|way| (format!("ways.clear.{kept}.1k.c1"), way));
+            pair(format!("{title}, {text}"), then, now)
+        });
+        let secure = SECURE.iter().map(move |(what, way)| {
+            let then = (format!("E.secure.{what}.1k"), "secure:plain CPU");
+            let row = |carrier| format!("ways.{carrier}.{kept}.1k.c1");
+            let now = ["tls", "clear"].map(|carrier| (row(carrier), *way));
+            pair(format!("{way}, clear text to TLS, {text}"), [then], now)
+        });
+        ways.chain(secure)
+    })
 }
 
 /// Kinds of document E: the better and the worse figure, the dearer and the cheaper way.
@@ -271,8 +281,14 @@ mod tests {
             of("1000 MB, shared memory to a stream, client on the lan", "C"),
             1.67
         );
-        assert_eq!(of("cached file to a macro page", "E"), 7.75);
-        assert_eq!(of("macro page, clear text to TLS", "E"), 1.3);
+        assert_eq!(
+            of("cached file to a macro page, a connection each", "E"),
+            7.75
+        );
+        assert_eq!(
+            of("macro page, clear text to TLS, connections kept here", "E"),
+            1.3
+        );
         for pair in pairs() {
             assert!(pair.printed().is_some(), "{}", pair.title);
         }

@@ -8,13 +8,14 @@ use hob_load::history::figures_of;
 use super::ComparisonReport;
 use super::era;
 use super::result::{
-    CellResult, CompareResult, FORMAT, LabelRatio, RowResult, SecureToPlain, ServerResult,
-    StandingResult, SweepResult,
+    CellResult, CompareResult, FORMAT, LabelRatio, LinkResult, RowResult, SecureToPlain,
+    ServerResult, StandingResult, SweepResult,
 };
 use super::standing::Standing;
 use super::sweep::{Distance, SweepVerdict};
 use super::table::heading;
 use crate::interval::median;
+use crate::link::LinkSettings;
 use crate::measure::{EntrantResult, RowMeasurement};
 use crate::rows::{Per, Scope};
 use crate::server::ServerTuning;
@@ -41,12 +42,20 @@ pub(super) fn result(report: &ComparisonReport) -> CompareResult {
             ServerTuning::Usual => "usual",
             ServerTuning::Tuned => "tuned",
         },
+        link: report.link.map(|link| LinkResult {
+            bits_per_second: link.bits_per_second,
+            round_trip_us: link.round_trip.as_secs_f64() * 1e6,
+        }),
         servers: servers.collect(),
         missing: report.missing.clone(),
         notes: report.notes(),
         doubts: report.doubts(),
         standings: Standing::all(report).into_iter().map(standing).collect(),
-        rows: report.rows.iter().map(row).collect(),
+        rows: report
+            .rows
+            .iter()
+            .map(|one| row(one, report.link))
+            .collect(),
         secure_to_plain: secure_to_plain(report),
         eras: era::ratios(report),
         environment: report.machine.clone(),
@@ -74,7 +83,7 @@ fn standing(standing: Standing) -> StandingResult {
     }
 }
 
-fn row(measured: &RowMeasurement) -> RowResult {
+fn row(measured: &RowMeasurement, link: Option<LinkSettings>) -> RowResult {
     let row = &measured.row;
     let base = measured.cells.first();
     RowResult {
@@ -100,7 +109,9 @@ fn row(measured: &RowMeasurement) -> RowResult {
             .collect(),
         advice: row.advice,
         sweep: SweepVerdict::of(measured).map(sweep),
-        cells: measured.cells.iter().map(|one| cell(one, base)).collect(),
+        cells: { measured.cells.iter() }
+            .map(|one| cell(one, base, link))
+            .collect(),
     }
 }
 
@@ -117,7 +128,11 @@ fn sweep(verdict: SweepVerdict) -> SweepResult {
     }
 }
 
-fn cell(cell: &EntrantResult, base: Option<&EntrantResult>) -> CellResult {
+fn cell(
+    cell: &EntrantResult,
+    base: Option<&EntrantResult>,
+    link: Option<LinkSettings>,
+) -> CellResult {
     let cpu: Vec<f64> = cell.rounds.iter().map(|round| round.cpu_us).collect();
     CellResult {
         label: cell.entrant.label.clone(),
@@ -126,6 +141,7 @@ fn cell(cell: &EntrantResult, base: Option<&EntrantResult>) -> CellResult {
         cpu_us: cell.cpu(),
         cpu_us_median: median(&cpu),
         ratio: base.and_then(|base| cell.ratio_to(base)),
+        link_percent: cell.link_percent(link),
         failed: cell.failed(),
         not_measured: cell.why_not.clone().filter(|_| cell.rounds.is_empty()),
         doubtful: cell.doubt(),

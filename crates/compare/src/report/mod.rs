@@ -12,6 +12,7 @@ mod table;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+use crate::link::LinkSettings;
 use crate::machine::Machine;
 use crate::measure::{EntrantResult, RowMeasurement};
 use crate::rows::Scope;
@@ -38,6 +39,8 @@ pub struct ComparisonReport {
     pub(crate) missing: Vec<Missing>,
     pub(crate) rows: Vec<RowMeasurement>,
     pub(crate) has_one_cpu: bool,
+    /// What client and servers were joined by, where that was not the loopback.
+    pub(crate) link: Option<LinkSettings>,
 }
 
 impl ComparisonReport {

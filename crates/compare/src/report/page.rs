@@ -11,8 +11,9 @@ use super::ComparisonReport;
 use super::era;
 use super::standing::{RelativeCost, Standing};
 use super::sweep::{Distance, SweepVerdict};
-use super::table::{heading, rate_of};
+use super::table::{heading, joined, percent_text, rate_of};
 use crate::history::Remarks;
+use crate::link::LinkSettings;
 use crate::measure::{EntrantResult, RowMeasurement};
 use crate::rows::{Per, RowGroup};
 use crate::server::ServerTuning;
@@ -30,11 +31,12 @@ pub(super) fn write(report: &ComparisonReport) -> String {
     };
     page.subtitle(format!("{}; {settings}, access logs off", names.join(", ")));
     page.push(summary(report));
-    page.text(
+    page.text(format!(
         "CPU time per request is that of a server with all its processes and programs, on one \
-         CPU; the client had another one. Rounds of all servers were interleaved, so that a \
+         CPU; the client had another one{}. Rounds of all servers were interleaved, so that a \
          machine that drifts treats all alike. Intervals are of 95 %.",
-    );
+        joined(report.link)
+    ));
     let mut group = None;
     for row in &report.rows {
         if group.replace(row.row.group) == Some(row.row.group) {
@@ -45,7 +47,7 @@ pub(super) fn write(report: &ComparisonReport) -> String {
             .filter(|other| other.row.group == row.row.group)
             .collect();
         page.section(heading(row.row.group));
-        for part in of_group(row.row.group, &rows) {
+        for part in of_group(row.row.group, &rows, report.link) {
             page.push(part);
         }
     }
@@ -82,7 +84,11 @@ fn summary(report: &ComparisonReport) -> Vec<Sentence> {
     all
 }
 
-fn of_group(group: RowGroup, rows: &[&RowMeasurement]) -> Vec<PageElement> {
+fn of_group(
+    group: RowGroup,
+    rows: &[&RowMeasurement],
+    link: Option<LinkSettings>,
+) -> Vec<PageElement> {
     match group {
         RowGroup::Files
         | RowGroup::Close
@@ -98,6 +104,7 @@ fn of_group(group: RowGroup, rows: &[&RowMeasurement]) -> Vec<PageElement> {
                     parts.push(beside(per, &of_unit).into());
                 }
             }
+            parts.extend(link.map(|link| shares(link, rows).into()));
             parts
         }
         RowGroup::Scripts
@@ -105,7 +112,7 @@ fn of_group(group: RowGroup, rows: &[&RowMeasurement]) -> Vec<PageElement> {
         | RowGroup::Remote
         | RowGroup::Ways
         | RowGroup::Cost
-        | RowGroup::Sweep => rows.iter().flat_map(|row| alone(row)).collect(),
+        | RowGroup::Sweep => rows.iter().flat_map(|row| alone(row, link)).collect(),
     }
 }
 
@@ -177,6 +184,23 @@ fn beside(per: Per, rows: &[&RowMeasurement]) -> PageTable {
     table
 }
 
+/// What share of the link's bandwidth the bodies took.
+fn shares(link: LinkSettings, rows: &[&RowMeasurement]) -> PageTable {
+    let labels = labels(rows);
+    let table = PageTable::new("percent of the link's bandwidth that bodies took").text("row");
+    let table = { labels.iter() }.fold(table, |table, label| table.number(label.clone()));
+    rows.iter().fold(table, |table, row| {
+        let share = |label: &String| {
+            let mut cells = row.cells.iter();
+            let cell = cells.find(|cell| cell.entrant.label == *label);
+            let percent = cell.and_then(|cell| cell.link_percent(Some(link)));
+            TableCell::new(percent.map_or("–".to_owned(), percent_text))
+        };
+        let first = TableCell::new(&row.row.short).small(&row.row.id);
+        table.row([first].into_iter().chain(labels.iter().map(share)))
+    })
+}
+
 /// The CPU time of a cell, marked where it is doubtful.
 fn absolute(cell: &EntrantResult) -> TableCell {
     let Some(cpu) = cell.cpu() else {
@@ -207,7 +231,7 @@ fn note(cell: &EntrantResult) -> Option<String> {
 }
 
 /// A row with a chart and a table of its own: who does its work differs from row to row.
-fn alone(row: &RowMeasurement) -> Vec<PageElement> {
+fn alone(row: &RowMeasurement, link: Option<LinkSettings>) -> Vec<PageElement> {
     let (unit, rate) = match row.row.per {
         Per::Request => ("CPU time per request", "requests/s"),
         Per::Megabyte => ("CPU time per MB", "MB/s"),
@@ -218,6 +242,9 @@ fn alone(row: &RowMeasurement) -> Vec<PageElement> {
         .number("microseconds")
         .number("times the first")
         .number(rate);
+    if link.is_some() {
+        table = table.number("of the link");
+    }
     for cell in &row.cells {
         let label = cell.entrant.label.clone();
         if let Some(note) = note(cell) {
@@ -235,12 +262,18 @@ fn alone(row: &RowMeasurement) -> Vec<PageElement> {
             chart = chart.group(BarGroup::new(label.clone(), vec![bar]));
         }
         let ratio = row.cells.first().and_then(|base| cell.ratio_to(base));
-        table = table.row([
+        let mut cells = vec![
             TableCell::new(label),
             absolute(cell),
             TableCell::new(ratio.map_or("–".to_owned(), |ratio| format!("{:.2}", ratio.mean))),
             TableCell::new(rate_of(row.row.per, cell)),
-        ]);
+        ];
+        cells.extend(
+            cell.link_percent(link)
+                .map(percent_text)
+                .map(TableCell::new),
+        );
+        table = table.row(cells);
     }
     let mut remarks = Remarks::default();
     let then = then(row, &mut remarks);

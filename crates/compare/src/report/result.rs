@@ -51,6 +51,8 @@ pub(super) struct CompareResult {
     pub(super) scope: &'static str,
     /// `usual`: servers as they come; `tuned`: for speed.
     pub(super) settings: &'static str,
+    /// What joined client and servers; null for the loopback.
+    pub(super) link: Option<LinkResult>,
     /// Who was compared, hob first.
     pub(super) servers: Vec<ServerResult>,
     /// Who was not compared.
@@ -69,6 +71,15 @@ pub(super) struct CompareResult {
     pub(super) eras: Vec<EraRatio>,
     /// The machine.
     pub(super) environment: Machine,
+}
+
+/// The link between client and servers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct LinkResult {
+    /// Bits a second each way.
+    pub(super) bits_per_second: Option<u64>,
+    /// How much longer a round trip takes, microseconds.
+    pub(super) round_trip_us: f64,
 }
 
 /// Who was compared.
@@ -166,6 +177,8 @@ pub(super) struct CellResult {
     pub(super) cpu_us_median: Option<f64>,
     /// CPU time in times of the first one's, round by round.
     pub(super) ratio: Option<Mean>,
+    /// Share of the link's bandwidth that bodies took; null over the loopback.
+    pub(super) link_percent: Option<f64>,
     /// Requests without the answer that was expected.
     pub(super) failed: u64,
     /// Why there are no rounds.

@@ -10,6 +10,7 @@ use super::era;
 use super::standing::verdict;
 use super::sweep::SweepVerdict;
 use crate::history::Remarks;
+use crate::link::LinkSettings;
 use crate::measure::{EntrantResult, RowMeasurement};
 use crate::rows::{Per, RowGroup};
 use crate::server::ServerTuning;
@@ -26,7 +27,8 @@ fn all(report: &ComparisonReport, text: &mut String) -> fmt::Result {
     writeln!(
         text,
         "CPU time per request of each server with all its processes, on one CPU; the client had another\n\
-         one. Rounds interleaved; ± is half of the 95 % interval; access logs off; {}.",
+         one{}. Rounds interleaved; ± is half of the 95 % interval; access logs off; {}.",
+        joined(report.link),
         match report.settings {
             ServerTuning::Usual => "servers as they come",
             ServerTuning::Tuned => "servers tuned",
@@ -38,7 +40,7 @@ fn all(report: &ComparisonReport, text: &mut String) -> fmt::Result {
         if group.replace(row.row.group) != Some(row.row.group) {
             writeln!(text, "\n== {}", heading(row.row.group))?;
         }
-        one(row, &mut remarks, text)?;
+        one(row, report.link, &mut remarks, text)?;
     }
     ratios(report, text)?;
     eras(report, text)?;
@@ -79,7 +81,19 @@ pub(super) fn heading(group: RowGroup) -> &'static str {
     }
 }
 
-fn one(measured: &RowMeasurement, remarks: &mut Remarks, text: &mut String) -> fmt::Result {
+/// What client and servers were joined by, behind what is said of them.
+pub(super) fn joined(link: Option<LinkSettings>) -> String {
+    link.map_or(String::new(), |link| {
+        format!(", in another network namespace: a link of {link}")
+    })
+}
+
+fn one(
+    measured: &RowMeasurement,
+    link: Option<LinkSettings>,
+    remarks: &mut Remarks,
+    text: &mut String,
+) -> fmt::Result {
     let row = &measured.row;
     writeln!(text, "\n{}   [{}]", row.title, row.id)?;
     let unit = match row.per {
@@ -92,15 +106,16 @@ fn one(measured: &RowMeasurement, remarks: &mut Remarks, text: &mut String) -> f
     };
     let width = measured.cells.iter().map(|cell| cell.entrant.label.len());
     let width = width.max().unwrap_or(0).max(10);
+    let share = if link.is_some() { "  of link" } else { "" };
     writeln!(
         text,
-        "  {:width$} {unit:>12} {:>8} {:>3} {:>7} {:>8} {rate:>12} {:>10} {:>10}",
+        "  {:width$} {unit:>12} {:>8} {:>3} {:>7} {:>8} {rate:>12} {:>10} {:>10}{share}",
         "", "95 %", "n", "ratio", "95 %", "p50", "p99"
     )?;
     let base = measured.cells.first();
     for cell in &measured.cells {
         write!(text, "  {:width$} ", cell.entrant.label)?;
-        figures(cell, base, row.per, text)?;
+        figures(cell, base, (row.per, link), text)?;
     }
     if measured.repeated + measured.disturbed > 0 {
         writeln!(
@@ -125,7 +140,7 @@ fn one(measured: &RowMeasurement, remarks: &mut Remarks, text: &mut String) -> f
 fn figures(
     cell: &EntrantResult,
     base: Option<&EntrantResult>,
-    per: Per,
+    (per, link): (Per, Option<LinkSettings>),
     text: &mut String,
 ) -> fmt::Result {
     match (cell.cpu(), &cell.why_not) {
@@ -152,7 +167,10 @@ fn figures(
                 time_us(cell.mean(|round| round.p50_us).unwrap_or(0.0)),
                 time_us(cell.mean(|round| round.p99_us).unwrap_or(0.0)),
             )?;
-            writeln!(text)?;
+            match cell.link_percent(link) {
+                Some(percent) => writeln!(text, " {:>8}", percent_text(percent))?,
+                None => writeln!(text)?,
+            }
             if let Some(doubt) = cell.doubt() {
                 let doubt = doubt.replace('\n', "\n    ");
                 writeln!(text, "    DOUBTFUL: {doubt}")?;
@@ -162,6 +180,11 @@ fn figures(
         (None, None) => writeln!(text, "not measured")?,
     }
     Ok(())
+}
+
+/// A share of a link's bandwidth.
+pub(super) fn percent_text(percent: f64) -> String {
+    format!("{} %", three_digits(percent))
 }
 
 pub(super) fn rate_of(per: Per, cell: &EntrantResult) -> String {

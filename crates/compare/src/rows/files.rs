@@ -2,6 +2,7 @@
 
 use hob_load::{Protocol, Reuse};
 
+use super::row::reuse_text;
 use super::{ComparisonRow, Entrant, Per, RowGroup, RowRequest, Scope};
 use crate::server::{Extra, Installed, ServerSoftware};
 use crate::site::{ComparisonSite, FILES, MANY, MANY_BYTES, file_name};
@@ -24,8 +25,10 @@ pub(super) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<Comparis
                 connections,
             };
             if *bytes > SMALL_BYTES_MAX {
-                rows.push(file.large(servers, false));
-                rows.extend(has_tls.then(|| file.large(servers, true)));
+                for reuse in [Reuse::KeepAlive, Reuse::PerRequest] {
+                    rows.push(file.large(servers, false, reuse));
+                    rows.extend(has_tls.then(|| file.large(servers, true, reuse)));
+                }
                 if has_tls {
                     rows.push(file.multiplexed(servers, Protocol::H2, 1));
                     rows.push(file.multiplexed(servers, Protocol::H3, 1));
@@ -109,10 +112,7 @@ impl FileCase {
             name, connections, ..
         } = *self;
         let carrier = carrier(is_secure);
-        let (kept, kept_text) = match reuse {
-            Reuse::KeepAlive => ("keep", "connections kept"),
-            Reuse::PerRequest => ("close", "one connection per request"),
-        };
+        let (kept, kept_text) = reuse_text(reuse);
         let group = match (is_secure, reuse) {
             (true, _) => RowGroup::Secure,
             (false, Reuse::KeepAlive) => RowGroup::Files,
@@ -143,21 +143,27 @@ impl FileCase {
         row
     }
 
-    fn large(&self, servers: &[Installed], is_secure: bool) -> ComparisonRow {
+    fn large(&self, servers: &[Installed], is_secure: bool, reuse: Reuse) -> ComparisonRow {
         let FileCase {
             name, connections, ..
         } = *self;
         let carrier = carrier(is_secure);
-        let title = format!("file of {name} bytes, {}", carrier_text(is_secure));
-        let id = format!("large.h1.{carrier}.keep.{name}.c{connections}");
+        let (kept, kept_text) = reuse_text(reuse);
+        let over = carrier_text(is_secure);
+        let title = format!("file of {name} bytes, {over}, {kept_text}");
+        let id = format!("large.h1.{carrier}.{kept}.{name}.c{connections}");
         let mut row = ComparisonRow::new(id, title, RowGroup::Large, connections);
-        row.scope = match name {
-            "4115968" => Scope::Usual,
+        row.scope = match (name, reuse) {
+            ("4115968", Reuse::KeepAlive) => Scope::Usual,
             _ => Scope::Full,
         };
+        row.reuse = reuse;
         row.is_secure = is_secure;
         row.per = Per::Megabyte;
         row.short = format!("{name} bytes, {carrier}, c={connections}");
+        if reuse == Reuse::PerRequest {
+            row.short.push_str(", a connection each");
+        }
         row.entrants = self.everybody(servers);
         // Usually it keeps the contents of small files alone, and has the kernel send the others.
         if let Some(own) = row.entrants.first().cloned() {
@@ -168,10 +174,12 @@ impl FileCase {
             };
             row.entrants.insert(1, kept);
         }
-        row.beside([format!("B.large.{carrier}.{name}.c{connections}")]);
-        if !is_secure {
-            row.beside([format!("A.large.nocache.{name}.c{connections}")]);
-        }
+        // Of 1998 over a connection each, of 2021 over ones that were kept.
+        row.beside(match (is_secure, reuse) {
+            (_, Reuse::KeepAlive) => Some(format!("B.large.{carrier}.{name}.c{connections}")),
+            (false, _) => Some(format!("A.large.nocache.{name}.c{connections}")),
+            (true, _) => None,
+        });
         row
     }
 

@@ -1,5 +1,8 @@
 //! Rows of programs: the same work in every way that a server has to run one.
 
+use hob_load::Reuse;
+
+use super::row::reuse_text;
 use super::{ComparisonRow, Entrant, Per, RowGroup, RowRequest, Scope};
 use crate::server::{Embedded, Extra, Installed, ServerSoftware};
 use crate::site::ComparisonSite;
@@ -17,10 +20,8 @@ pub(super) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<Comparis
     let protocols = [false, true].into_iter();
     for is_secure in protocols.filter(|is_secure| !is_secure || site.certificate.is_some()) {
         for connections in [1, 10] {
-            for kib in [0, 1, 16, 64] {
-                rows.push(ways.row(ProgramLanguage::C, kib, connections, is_secure));
-            }
             for language in [
+                ProgramLanguage::C,
                 ProgramLanguage::Perl,
                 ProgramLanguage::Python,
                 ProgramLanguage::Wsgi,
@@ -28,12 +29,30 @@ pub(super) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<Comparis
                 ProgramLanguage::Php,
             ] {
                 for kib in [0, 1, 16, 64] {
-                    rows.push(ways.row(language, kib, connections, is_secure));
+                    let case = ProgramCase {
+                        language,
+                        kib,
+                        connections,
+                        is_secure,
+                        reuse: Reuse::KeepAlive,
+                    };
+                    rows.push(ways.row(case));
+                    // What a handshake costs is the same before each program.
+                    if language == ProgramLanguage::C || !is_secure {
+                        rows.push(ways.row(case.with_connection_each()));
+                    }
                 }
             }
         }
     }
-    rows.push(ways.row(ProgramLanguage::Shell, 0, 10, false));
+    let shell = ProgramCase {
+        language: ProgramLanguage::Shell,
+        kib: 0,
+        connections: 10,
+        is_secure: false,
+        reuse: Reuse::KeepAlive,
+    };
+    rows.extend([shell, shell.with_connection_each()].map(|case| ways.row(case)));
     rows.push(ways.stream());
     rows.push(ways.pieces());
     for language in [ProgramLanguage::Wsgi, ProgramLanguage::Asgi] {
@@ -57,19 +76,54 @@ enum ProgramLanguage {
     Php,
 }
 
+/// What is asked of a program, and how.
+#[derive(Clone, Copy)]
+struct ProgramCase {
+    language: ProgramLanguage,
+    kib: u64,
+    connections: usize,
+    is_secure: bool,
+    reuse: Reuse,
+}
+
+impl ProgramCase {
+    fn with_connection_each(self) -> ProgramCase {
+        ProgramCase {
+            reuse: Reuse::PerRequest,
+            ..self
+        }
+    }
+
+    fn scope(self) -> Scope {
+        let ProgramCase { language, kib, .. } = self;
+        let is_kept = self.reuse == Reuse::KeepAlive;
+        match (language, kib, self.connections, self.is_secure) {
+            // What 1998 measured so.
+            (ProgramLanguage::C, 0, _, false) if !is_kept => Scope::Usual,
+            _ if !is_kept => Scope::Full,
+            (ProgramLanguage::C, 0 | 64, 10, false) => Scope::Quick,
+            (ProgramLanguage::Perl | ProgramLanguage::Python, 0, 10, false) => Scope::Quick,
+            (ProgramLanguage::C, 0 | 64, _, _) | (ProgramLanguage::Shell, ..) => Scope::Usual,
+            (_, 0, 10, false) => Scope::Usual,
+            _ => Scope::Full,
+        }
+    }
+}
+
 struct Ways<'a> {
     servers: &'a [Installed],
     site: &'a ComparisonSite,
 }
 
 impl Ways<'_> {
-    fn row(
-        &self,
-        language: ProgramLanguage,
-        kib: u64,
-        connections: usize,
-        is_secure: bool,
-    ) -> ComparisonRow {
+    fn row(&self, case: ProgramCase) -> ComparisonRow {
+        let ProgramCase {
+            language,
+            kib,
+            connections,
+            is_secure,
+            reuse,
+        } = case;
         let (name, text) = match language {
             ProgramLanguage::C => ("c", "program in C"),
             ProgramLanguage::Shell => ("sh", "shell script"),
@@ -83,24 +137,22 @@ impl Ways<'_> {
             true => ("tls", "over TLS"),
             false => ("clear", "in clear text"),
         };
-        let id = format!("script.{name}.{carrier}.keep.{kib}k.c{connections}");
-        let title = format!("{text} with an answer of {kib}k, {over}");
+        let (kept, kept_text) = reuse_text(reuse);
+        let id = format!("script.{name}.{carrier}.{kept}.{kib}k.c{connections}");
+        let title = format!("{text} with an answer of {kib}k, {over}, {kept_text}");
         let mut row = ComparisonRow::new(id, title, RowGroup::Scripts, connections);
-        row.scope = match (language, kib, connections, is_secure) {
-            (ProgramLanguage::C, 0 | 64, 10, false) => Scope::Quick,
-            (ProgramLanguage::Perl | ProgramLanguage::Python, 0, 10, false) => Scope::Quick,
-            (ProgramLanguage::C, 0 | 64, _, _) | (ProgramLanguage::Shell, ..) => Scope::Usual,
-            (_, 0, 10, false) => Scope::Usual,
-            _ => Scope::Full,
-        };
+        row.scope = case.scope();
+        row.reuse = reuse;
         row.is_secure = is_secure;
         row.entrants = self.entrants(language, kib, is_secure);
         if language == ProgramLanguage::C && !is_secure {
-            row.beside([
-                format!("A.script.cgi.{kib}k.c{connections}"),
-                format!("A.script.cgiplus.{kib}k.c{connections}"),
-                format!("B.script.all.{kib}k.c{connections}"),
-            ]);
+            let case = format!("{kib}k.c{connections}");
+            row.beside(match reuse {
+                Reuse::KeepAlive => vec![format!("B.script.all.{case}")],
+                Reuse::PerRequest => ["cgi", "cgiplus"]
+                    .map(|way| format!("A.script.{way}.{case}"))
+                    .into(),
+            });
         }
         row
     }

@@ -157,6 +157,14 @@ impl ComparisonRow {
     }
 }
 
+/// The word for it in ids, and what titles say of it.
+pub(super) fn reuse_text(reuse: Reuse) -> (&'static str, &'static str) {
+    match reuse {
+        Reuse::KeepAlive => ("keep", "connections kept"),
+        Reuse::PerRequest => ("close", "one connection per request"),
+    }
+}
+
 fn connections_text(count: usize) -> String {
     match count {
         1 => "1 connection".to_owned(),

@@ -80,6 +80,48 @@ fn every_printed_figure_has_a_row_beside_which_it_stands() {
 }
 
 #[test]
+fn programs_and_large_files_are_asked_over_a_connection_each_and_over_kept_ones() {
+    let rows = rows(&servers(), &site());
+    let has = |id: &str| rows.iter().any(|row| row.id == id);
+    let is_of = |row: &&ComparisonRow| {
+        let first = row.id.split('.').next();
+        let is_secure_script = row.is_secure && !row.id.starts_with("script.c.");
+        let is_script = first == Some("script") && !is_secure_script;
+        is_script || row.id.starts_with("large.h1.") || first == Some("ways")
+    };
+    let kept: Vec<&ComparisonRow> = rows.iter().filter(is_of).collect();
+    let kept = { kept.iter() }.filter(|row| row.id.contains(".keep."));
+    let mut count = 0;
+    for row in kept {
+        let other = row.id.replacen(".keep.", ".close.", 1);
+        assert!(has(&other), "{other}");
+        assert_eq!(row.reuse, hob_load::Reuse::KeepAlive, "{}", row.id);
+        count += 1;
+    }
+    assert!(count > 60, "{count}");
+    let closing = rows.iter().filter(|row| row.id.contains(".close."));
+    for row in closing {
+        assert_eq!(row.reuse, hob_load::Reuse::PerRequest, "{}", row.id);
+        assert!(
+            row.title.contains("one connection per request"),
+            "{}",
+            row.id
+        );
+    }
+    // Beside the mode in which they were measured.
+    let beside = |id: &str| &rows.iter().find(|row| row.id == id).unwrap().then;
+    assert_eq!(
+        beside("script.c.clear.close.0k.c10"),
+        &["A.script.cgi.0k.c10", "A.script.cgiplus.0k.c10"]
+    );
+    assert_eq!(
+        beside("script.c.clear.keep.0k.c10"),
+        &["B.script.all.0k.c10"]
+    );
+    assert_eq!(beside("ways.clear.close.1k.c1"), &["E.plain.ways.1k"]);
+}
+
+#[test]
 fn scopes_grow_and_names_choose_whole_words() {
     let all = rows(&servers(), &site());
     let count = |scope| chosen(all.clone(), scope, &[]).len();

@@ -1,6 +1,9 @@
 //! Rows of hob alone: the same answer in each way there is to make one, as the AS/400's table has
 //! them.
 
+use hob_load::Reuse;
+
+use super::row::reuse_text;
 use super::{ComparisonRow, Entrant, RowGroup, Scope};
 use crate::programs::PAGE_BYTES;
 use crate::server::{Extra, Installed, ServerSoftware};
@@ -19,24 +22,35 @@ pub(super) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<Comparis
     let secure = [false, true].into_iter();
     let secure = secure.filter(|is_secure| !is_secure || site.certificate.is_some());
     secure
-        .map(|is_secure| {
-            let (carrier, over) = match is_secure {
-                true => ("tls", "over TLS"),
-                false => ("clear", "in clear text"),
-            };
-            let id = format!("ways.{carrier}.keep.1k.c1");
-            let title = format!("an answer of 1k, {over}");
-            // A visitor waits for one answer before the next is asked for.
-            let mut row = ComparisonRow::new(id, title, RowGroup::Ways, 1);
-            row.scope = Scope::Usual;
-            row.is_secure = is_secure;
-            row.entrants = ways(&hob.name, site);
-            if !is_secure {
-                row.beside(["E.plain.ways.1k".to_owned()]);
-            }
-            row
+        .flat_map(|is_secure| {
+            let kinds = [Reuse::PerRequest, Reuse::KeepAlive];
+            kinds.map(|reuse| row(&hob.name, site, is_secure, reuse))
         })
         .collect()
+}
+
+fn row(server: &str, site: &ComparisonSite, is_secure: bool, reuse: Reuse) -> ComparisonRow {
+    let (carrier, over) = match is_secure {
+        true => ("tls", "over TLS"),
+        false => ("clear", "in clear text"),
+    };
+    let (kept, kept_text) = reuse_text(reuse);
+    let id = format!("ways.{carrier}.{kept}.1k.c1");
+    let title = format!("an answer of 1k, {over}, {kept_text}");
+    // A visitor waits for one answer before the next is asked for.
+    let mut row = ComparisonRow::new(id, title, RowGroup::Ways, 1);
+    row.scope = match (is_secure, reuse) {
+        (true, Reuse::PerRequest) => Scope::Full,
+        _ => Scope::Usual,
+    };
+    row.is_secure = is_secure;
+    row.reuse = reuse;
+    row.entrants = ways(server, site);
+    // Clients of its time opened a connection for each request.
+    if !is_secure && reuse == Reuse::PerRequest {
+        row.beside(["E.plain.ways.1k".to_owned()]);
+    }
+    row
 }
 
 fn ways(server: &str, site: &ComparisonSite) -> Vec<Entrant> {

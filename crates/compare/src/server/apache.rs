@@ -51,6 +51,7 @@ EnableSendfile On
         _ => String::new(),
     };
     let secure = secure(ground);
+    let host = ground.host;
     let text = format!(
         "ServerRoot {root}
 PidFile {pid}
@@ -61,7 +62,7 @@ DefaultRuntimeDir {root}
 Mutex file:{root} default
 {loads}{user}{tuned}KeepAlive On
 MaxKeepAliveRequests 0
-Listen 127.0.0.1:{port}
+Listen {host}:{port}
 TypesConfig /dev/null
 AddType text/plain .txt
 AddType application/octet-stream .bin
@@ -166,10 +167,11 @@ Alias /perl/ {folder}/
 
 fn secure(ground: &Ground<'_>) -> String {
     let at = |name: &str| ground.path(name);
+    let host = ground.host;
     ground.where_secure(|certificate, key| {
         format!(
-            "Listen 127.0.0.1:{port}
-<VirtualHost 127.0.0.1:{port}>
+            "Listen {host}:{port}
+<VirtualHost {host}:{port}>
   SSLEngine on
 {h2}  SSLCertificateFile {certificate}
   SSLCertificateKeyFile {key}

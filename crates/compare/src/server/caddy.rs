@@ -5,9 +5,10 @@ use super::{Ground, Setup};
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     let at = |name: &str| ground.path(name);
     let root = ground.site.root.display();
+    let host = ground.host;
     let secure = ground.where_secure(|certificate, key| {
         format!(
-            "https://127.0.0.1:{port}, https://localhost:{port} {{
+            "https://{host}:{port}, https://localhost:{port} {{
 	tls {certificate} {key} {{
 		protocols tls1.3
 		curves x25519
@@ -26,7 +27,7 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
 	auto_https off
 	default_sni localhost
 }}
-http://127.0.0.1:{port} {{
+http://{host}:{port} {{
 	root * {root}
 	file_server
 }}

@@ -29,7 +29,9 @@ impl OtherMachine {
     pub(crate) fn of(machine: Option<&LinkedMachine>) -> OtherMachine {
         OtherMachine {
             address: machine.map_or(Ipv4Addr::LOCALHOST, |machine| machine.address),
-            enter: machine.map(LinkedMachine::enter).unwrap_or_default(),
+            enter: machine
+                .map(|machine| machine.namespace().enter())
+                .unwrap_or_default(),
         }
     }
 }
@@ -43,6 +45,8 @@ pub(crate) struct Ground<'a> {
     /// A folder of the server's own.
     pub(crate) folder: PathBuf,
     pub(crate) site: &'a ComparisonSite,
+    /// Where it listens.
+    pub(crate) host: Ipv4Addr,
     pub(crate) ports: Ports,
     pub(crate) other: &'a OtherMachine,
     pub(crate) settings: ServerTuning,
@@ -53,7 +57,7 @@ pub(crate) struct Ground<'a> {
 /// Where a server is to be reached before it counts as started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Door {
-    /// A port of the loopback address.
+    /// A port of the address where servers listen.
     Port(u16),
     /// A port of another machine.
     Away(SocketAddr),

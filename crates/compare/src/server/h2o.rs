@@ -4,10 +4,11 @@ use super::{Ground, Setup};
 
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     let at = |name: &str| ground.path(name);
+    let host = ground.host;
     let secure = ground.where_secure(|certificate, key| {
         format!(
             "listen:
-  host: 127.0.0.1
+  host: {host}
   port: {}
   ssl:
     certificate-file: {certificate}
@@ -24,7 +25,7 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
 {user}error-log: {errors}
 temp-buffer-path: {temporary}
 listen:
-  host: 127.0.0.1
+  host: {host}
   port: {port}
 {secure}hosts:
   default:

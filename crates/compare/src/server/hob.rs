@@ -21,6 +21,7 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
 
 fn config(ground: &Ground<'_>) -> String {
     let at = |name: &str| ground.path(name);
+    let host = ground.host;
     let (log, top) = match ground.extra {
         Extra::CombinedLog => (
             log(&at("access.log"), "combined"),
@@ -57,7 +58,7 @@ fn config(ground: &Ground<'_>) -> String {
         format!(
             "
 [[listen]]
-address = \"127.0.0.1:{}\"
+address = \"{host}:{}\"
 tls = {{ certificate = \"{certificate}\", key = \"{key}\", minimum = \"1.3\", suites = [\"TLS_AES_256_GCM_SHA384\"], http3 = {} }}
 ",
             ground.ports.secure,
@@ -73,7 +74,7 @@ tls = {{ certificate = \"{certificate}\", key = \"{key}\", minimum = \"1.3\", su
 state = \"{state}\"
 {top}{more}{cache}{log}
 [[listen]]
-address = \"127.0.0.1:{port}\"
+address = \"{host}:{port}\"
 {send_buffer}{secure}
 [[site]]
 root = \"{root}\"

@@ -4,9 +4,10 @@ use super::{Ground, Setup};
 
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     let at = |name: &str| ground.path(name);
+    let host = ground.host;
     let secure = ground.where_secure(|certificate, key| {
         format!(
-            "$SERVER[\"socket\"] == \"127.0.0.1:{port}\" {{
+            "$SERVER[\"socket\"] == \"{host}:{port}\" {{
   ssl.engine = \"enable\"
   ssl.pemfile = \"{certificate}\"
   ssl.privkey = \"{key}\"
@@ -33,7 +34,7 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     let text = format!(
         "server.modules = (\"mod_alias\", \"mod_cgi\"{fast_cgi_module}{tls})
 server.document-root = \"{root}\"
-server.bind = \"127.0.0.1\"
+server.bind = \"{host}\"
 server.port = {port}
 server.errorlog = \"{errors}\"
 server.upload-dirs = (\"{folder}\")

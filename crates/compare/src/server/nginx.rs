@@ -67,6 +67,7 @@ pub(super) fn program(ground: &Ground<'_>, path: &str) -> ProgramCommand {
 /// ours at the level of `http` and in the server.
 pub(super) fn text(ground: &Ground<'_>, upstream: &str, locations: &str) -> String {
     let at = |name: &str| ground.path(name);
+    let host = ground.host;
     let secure = secure(ground);
     // With one CPU, `auto` is one process too.
     let tuned = match ground.is_tuned() {
@@ -98,7 +99,7 @@ http {{
   uwsgi_temp_path {uwsgi};
   scgi_temp_path {scgi};
 {tuned}{upstream}  server {{
-    listen 127.0.0.1:{port};
+    listen {host}:{port};
 {secure}    root {root};
 {locations}  }}
 }}
@@ -116,9 +117,10 @@ http {{
 }
 
 fn secure(ground: &Ground<'_>) -> String {
+    let host = ground.host;
     ground.where_secure(|certificate, key| {
         format!(
-            "    listen 127.0.0.1:{} ssl http2;
+            "    listen {host}:{} ssl http2;
     ssl_certificate {certificate};
     ssl_certificate_key {key};
     ssl_protocols TLSv1.3;

@@ -10,6 +10,7 @@ pub(super) fn granian(ground: &Ground<'_>) -> Setup {
         _ => ("wsgi", "app:application"),
     };
     let folder = ground.site.cgi.display().to_string();
+    let host = ground.host.to_string();
     let usual = ["--workers", "2", "--log-level", "warning"];
     let application = [
         "--interface",
@@ -19,7 +20,7 @@ pub(super) fn granian(ground: &Ground<'_>) -> Setup {
         application,
     ];
     twice(ground, "granian", |port, tls| {
-        let mut arguments = owned(&["--host", "127.0.0.1", "--port", &port.to_string()]);
+        let mut arguments = owned(&["--host", &host, "--port", &port.to_string()]);
         if let Some((certificate, key)) = tls {
             arguments.extend(owned(&[
                 "--ssl-certificate",
@@ -38,6 +39,7 @@ pub(super) fn granian(ground: &Ground<'_>) -> Setup {
 /// threads, keep them.
 pub(super) fn gunicorn(ground: &Ground<'_>) -> Setup {
     let folder = ground.site.cgi.display().to_string();
+    let host = ground.host.to_string();
     let kind: &[&str] = match ground.is_tuned() {
         true => &[
             "--worker-class",
@@ -58,7 +60,7 @@ pub(super) fn gunicorn(ground: &Ground<'_>) -> Setup {
         &folder,
     ];
     twice(ground, "gunicorn", |port, tls| {
-        let mut arguments = owned(&["--bind", &format!("127.0.0.1:{port}")]);
+        let mut arguments = owned(&["--bind", &format!("{host}:{port}")]);
         if let Some((certificate, key)) = tls {
             arguments.extend(owned(&["--certfile", certificate, "--keyfile", key]));
         }
@@ -72,6 +74,7 @@ pub(super) fn gunicorn(ground: &Ground<'_>) -> Setup {
 /// uvicorn with ASGI.
 pub(super) fn uvicorn(ground: &Ground<'_>) -> Setup {
     let folder = ground.site.cgi.display().to_string();
+    let host = ground.host.to_string();
     let usual = [
         "--workers",
         "2",
@@ -80,7 +83,7 @@ pub(super) fn uvicorn(ground: &Ground<'_>) -> Setup {
         "--no-access-log",
     ];
     twice(ground, "uvicorn", |port, tls| {
-        let mut arguments = owned(&["--host", "127.0.0.1", "--port", &port.to_string()]);
+        let mut arguments = owned(&["--host", &host, "--port", &port.to_string()]);
         if let Some((certificate, key)) = tls {
             arguments.extend(owned(&[
                 "--ssl-certfile",

@@ -64,8 +64,6 @@ disable-logging = true
 /// Its router keeps connections only where it is told to. It speaks TLS with P-256 alone, where all
 /// others agree on X25519: rows over TLS have it behind nginx.
 fn router(ground: &Ground<'_>) -> String {
-    format!(
-        "http = 127.0.0.1:{}\nhttp-keepalive = 1\n",
-        ground.ports.clear
-    )
+    let (host, port) = (ground.host, ground.ports.clear);
+    format!("http = {host}:{port}\nhttp-keepalive = 1\n")
 }

@@ -35,6 +35,7 @@ pub(super) fn result(report: &StudyReport) -> CostResult {
         burst: report.bursts.iter().map(burst).collect(),
         wire: report.wire.as_ref().map(|wire| WireResult {
             ways: wire.ways.iter().map(way).collect(),
+            mtu: wire.mtu,
             no_calls: wire.no_calls.clone(),
         }),
         failed: failed.collect(),

@@ -182,6 +182,8 @@ pub(crate) struct BurstCost {
 pub(crate) struct WireResult {
     /// Every way of connecting.
     pub(crate) ways: Vec<WayCost>,
+    /// Bytes of the longest packet on the way to the server; null where the kernel does not say.
+    pub(crate) mtu: Option<u32>,
     /// Why there are no system calls.
     pub(crate) no_calls: Option<String>,
 }

@@ -326,6 +326,19 @@ fn bursts(all: &[Burst]) -> Section {
     }
 }
 
+/// What the packets are to be read with.
+fn mtu_note(mtu: u32) -> String {
+    const ETHERNET: u32 = 1500;
+    let there = match mtu {
+        ..=ETHERNET => "",
+        _ => "; over Ethernet it has 1,500, and long answers take more packets",
+    };
+    format!(
+        "the longest packet on the way has {} bytes (MTU){there}",
+        count(mtu.into())
+    )
+}
+
 fn ways(wire: &WireCosts, requests: u64) -> Section {
     let mut rows = Vec::new();
     let mut notes = Vec::new();
@@ -371,6 +384,7 @@ fn ways(wire: &WireCosts, requests: u64) -> Section {
             .iter()
             .map(|why| format!("no system calls: {why}")),
     );
+    notes.extend(wire.mtu.map(mtu_note));
     notes.push(
         "packets of the client's side with those that begin and end a connection, as far as they came \
          before its end (over HTTP/3 every datagram is one); bytes without the headers of TCP, UDP and IP"

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use hob_compare::LinkSettings;
 use hob_load::parse_duration;
 
 const COMPARE_HELP: &str = "\
@@ -21,6 +22,8 @@ Examples:
       a WSGI application in hob and in the Granian of that folder
   hob compare --sweep --quick
       whether the sizes of what carries answers suit this machine
+  hob compare --link 1Gbit,0.2ms --only large.h1.clear
+      large files to a client that a network of such bandwidth lies before
   hob compare --list
       the rows with their ids
 
@@ -59,6 +62,11 @@ pub(crate) struct CompareOptions {
     /// within 5 % of the best on this machine
     #[arg(long, conflicts_with_all = ["servers", "rival", "tuned"])]
     pub(crate) sweep: bool,
+    /// Servers and client in two network namespaces, joined by a link that carries so many bits a
+    /// second each way (Gbit, Mbit, Kbit, bit) and over which a round trip takes so much longer:
+    /// 1Gbit,0.2ms. Only root can
+    #[arg(long, value_name = "RATE,DELAY", value_parser = LinkSettings::parse)]
+    pub(crate) link: Option<LinkSettings>,
     /// Length of one round, instead of what the time for all of them gives
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) round: Option<Duration>,

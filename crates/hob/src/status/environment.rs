@@ -43,6 +43,8 @@ pub(crate) fn text(told: &Value) -> String {
     list(&mut text, "warnings", &told["warnings"]);
     text.push_str("file systems\n");
     text.push_str(&aligned(&file_systems(&told["file_systems"]), "  "));
+    text.push_str("network interfaces\n");
+    text.push_str(&aligned(&interfaces(&told["interfaces"]), "  "));
     for program in told["programs"].as_array().into_iter().flatten() {
         let (site, route) = (word(&program["site"]), word(&program["route"]));
         text.push_str(&format!("program of {route} on {site}\n"));
@@ -138,6 +140,20 @@ fn file_systems(all: &Value) -> Vec<(&str, String)> {
         lines.push((folder, format!("{kind}{waits}")));
     }
     lines
+}
+
+fn interfaces(all: &Value) -> Vec<(&str, String)> {
+    let line = |one| {
+        let one: &Value = one;
+        let mtu = word(&one["mtu"]);
+        let packets = one["packets_per_request"].as_f64();
+        let packets = packets.map_or(String::new(), |packets| {
+            format!(", {packets:.1} packets for each request, those of others counted")
+        });
+        let name = one["name"].as_str().unwrap_or_default();
+        (name, format!("MTU {mtu}{packets}"))
+    };
+    all.as_array().into_iter().flatten().map(line).collect()
 }
 
 fn confined(program: &Value) -> Vec<(&'static str, String)> {

@@ -16,6 +16,9 @@ pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let answer = Environment {
         listeners: report.addresses,
         warnings: admin.warnings(),
+        interfaces: admin
+            .resources
+            .interfaces(admin.shared.counts.merged().requests),
         ..environment(&admin.config(), &admin.shared, threads, report.keeper_uid)
     };
     Answered::Ready(reply::object(200, &json!(answer)))

@@ -31,6 +31,8 @@ pub struct Environment {
     pub warnings: Vec<String>,
     /// File systems that the folders of sites stand on.
     pub file_systems: Vec<RootFileSystem>,
+    /// Network interfaces.
+    pub interfaces: Vec<InterfaceFacts>,
     /// Routes with a program, and what that is held to.
     pub programs: Vec<ConfinedProgram>,
 }
@@ -45,6 +47,20 @@ pub struct RootFileSystem {
     pub kind: Option<String>,
     /// It answers from memory what is in memory; others are asked by threads that may wait.
     pub local: bool,
+}
+
+/// A network interface.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct InterfaceFacts {
+    /// Its name.
+    pub name: String,
+    /// Bytes of its longest packet; null where the kernel does not say. Fewer packets carry an
+    /// answer where it is larger, on both sides.
+    pub mtu: Option<u64>,
+    /// Packets that passed it since the server began, either way, for each request of that time;
+    /// null before the first. What others on this machine sent and received is in it.
+    pub packets_per_request: Option<f64>,
 }
 
 /// How the program was built.

@@ -29,8 +29,8 @@ pub use config::{
     ConfigVerdict,
 };
 pub use environment::{
-    BuildFacts, ConfinedProgram, Environment, GroupLimits, KernelFacts, LimitPair, MachineFacts,
-    ProcessFacts, RootFileSystem, ServerFacts,
+    BuildFacts, ConfinedProgram, Environment, GroupLimits, InterfaceFacts, KernelFacts, LimitPair,
+    MachineFacts, ProcessFacts, RootFileSystem, ServerFacts,
 };
 pub use hob_server::explain::answer::{
     CompressedCopy, ExplainedAnswer, ExplainedFile, ExplainedHandler, ExplainedListener,

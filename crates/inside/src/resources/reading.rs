@@ -1,6 +1,7 @@
 //! One look at the machine: everything that is read at a moment, as the kernel counts it.
 
 use hob_machine::cgroup::membership;
+use hob_machine::hardware;
 use hob_machine::process::descriptors;
 use hob_machine::text::{self, CpuTime, Pressure, Traffic};
 use hob_machine::{ProcessStat, read};
@@ -91,7 +92,8 @@ impl MachineReading {
     }
 }
 
-fn interfaces() -> Vec<Interface> {
+/// Interfaces as they are now.
+pub(super) fn interfaces() -> Vec<Interface> {
     let dev = read("/proc/net/dev");
     let named = text::interfaces(&dev).map(|(name, traffic)| Interface {
         speed_bits_s: speed_bits_s(name),
@@ -103,11 +105,7 @@ fn interfaces() -> Vec<Interface> {
 
 /// The speed of a link; virtual ones say -1, or nothing.
 fn speed_bits_s(name: &str) -> Option<u64> {
-    if name.contains('/') || name.starts_with('.') {
-        return None;
-    }
-    let text = read(format!("/sys/class/net/{name}/speed"));
-    let megabits: u64 = text.trim().parse().ok()?;
+    let megabits = hardware::interface(name, "speed")?;
     megabits.checked_mul(1_000_000).filter(|speed| *speed > 0)
 }
 

@@ -1,19 +1,20 @@
 //! The look at everything, once a second, and the board where others read what came of it.
 
 use hob_http::unix_ms;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use hob_machine::hardware;
 use hob_machine::process::descriptors;
 use hob_trace::Mutex;
 
 use super::alarms::{Alarms, Alert};
 use super::conditions::{self, ServerVitals};
 use super::minute::Minutes;
-use super::reading::{MachineReading, descriptors_max};
+use super::reading::{Interface, MachineReading, descriptors_max, interfaces};
 use super::trim::Trim;
 use crate::admin::Admin;
 use crate::admin::certificates::ServedCertificate;
-use crate::api::ResourceSeries;
+use crate::api::{InterfaceFacts, ResourceSeries};
 use hob_server::cache::store::Holdings;
 use hob_server::handle::resident::status::{pids, pool_facts};
 use hob_server::handle::warm;
@@ -24,12 +25,39 @@ use hob_server::serve::fleet::now_ms;
 pub struct Resources {
     minutes: Mutex<Minutes>,
     alerts: Mutex<Vec<Alert>>,
+    /// Interfaces when the server began to look, and requests it had by then.
+    began: OnceLock<(Vec<Interface>, u64)>,
 }
 
 impl Resources {
     /// What an operator should look at, the worst first.
     pub fn alerts(&self) -> Vec<Alert> {
         self.alerts.lock().clone()
+    }
+
+    /// Interfaces, and how many packets passed each for a request, of which there were so many.
+    pub(crate) fn interfaces(&self, requests: u64) -> Vec<InterfaceFacts> {
+        let now = interfaces().into_iter();
+        now.map(|interface| {
+            let packets = self.packets_since_start(&interface, requests);
+            InterfaceFacts {
+                mtu: hardware::interface(&interface.name, "mtu"),
+                packets_per_request: packets,
+                name: interface.name,
+            }
+        })
+        .collect()
+    }
+
+    /// None as long as there were no requests, or where it came later than the server.
+    fn packets_since_start(&self, now: &Interface, requests: u64) -> Option<f64> {
+        let (before, requests_before) = self.began.get()?;
+        let before = before.iter().find(|before| before.name == now.name)?;
+        let packets = |of: &Interface| of.traffic.packets_in + of.traffic.packets_out;
+        let passed = packets(now).checked_sub(packets(before))?;
+        let requests = requests.checked_sub(*requests_before);
+        let requests = requests.filter(|requests| *requests > 0)?;
+        Some(passed as f64 / requests as f64)
     }
 
     /// Minutes from one Unix time to another, in rows of `step_s` seconds.
@@ -59,6 +87,8 @@ impl Sampler {
         let facts = facts(admin);
         let reading = MachineReading::take(now_ms(), pools(admin));
         let minute = unix_ms() / 60_000;
+        let began = (reading.interfaces.clone(), facts.counters.requests);
+        let _ = admin.resources.began.set(began);
         Sampler {
             alarms: Alarms::default(),
             before: facts.clone(),
