@@ -2,7 +2,7 @@
 
 The load stands on CPU 1. Needs root and version 1 of control groups.
 """
-import json, os, pathlib, signal, socket, subprocess, time
+import json, os, pathlib, signal, socket, subprocess, tempfile, time
 
 # How a config of hob's begins in these tables: one thread, an access log, one listener in clear text.
 CONFIG = """threads = 1
@@ -73,13 +73,20 @@ class Grouped:
                 time.sleep(0.05)
 
 
-def cost(servers, url, bench, connections=10, seconds=3):
+def cost(servers, url, bench, connections=10, seconds=3, form=None):
     """Microseconds of CPU time a request of all these programs together, after a second that does not count;
-    `bench` is the `hob` whose load generator asks from CPU 1. Stops the table when requests fail."""
-    load = ["taskset", "-c", "1", bench, "bench", url, "-c", str(connections), "--json", "--warm-up", "0s", "--for"]
-    subprocess.run([*load, "1s"], capture_output=True, check=True)
-    before = sum(server.cpu_us() for server in servers)
-    told = json.loads(subprocess.run([*load, f"{seconds}s"], capture_output=True, check=True).stdout)["requests"]
+    `bench` is the `hob` whose load generator asks from CPU 1, or posts this form. Stops the table when requests fail."""
+    with tempfile.TemporaryDirectory(prefix="hob-form-") as folder:
+        asked = [url]
+        if form:
+            body, urls = pathlib.Path(folder, "body"), pathlib.Path(folder, "urls")
+            body.write_text(form)
+            urls.write_text(f"POST {url} body={body} header=Content-Type:application/x-www-form-urlencoded\n")
+            asked = ["--urls", str(urls)]
+        load = ["taskset", "-c", "1", bench, "bench", *asked, "-c", str(connections), "--json", "--warm-up", "0s", "--for"]
+        subprocess.run([*load, "1s"], capture_output=True, check=True)
+        before = sum(server.cpu_us() for server in servers)
+        told = json.loads(subprocess.run([*load, f"{seconds}s"], capture_output=True, check=True).stdout)["requests"]
     if told["failed"]:
         raise SystemExit(f"{url}: {told['failed']} failed")
     return (sum(server.cpu_us() for server in servers) - before) / told["good"]

@@ -1,0 +1,2 @@
+-- hob: page
+SELECT id, title, cents FROM part WHERE id = :id;
