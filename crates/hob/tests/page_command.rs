@@ -215,6 +215,10 @@ fn a_block_runs_over_a_database_and_shows_what_was_bound() {
         trace.contains("hob: DATABASE is not a client's to set, and is left out"),
         "{trace}"
     );
+    assert!(!trace.contains("plan: "), "{trace}");
+    let (code, same, trace) = run(&["kind=bolt", "q=m", "--plan"]);
+    assert_eq!((code, same), (Some(0), text));
+    assert!(trace.contains("\nplan: SCAN part\n"), "{trace}");
     let (code, text, trace) = run(&["list", "kind=x' OR '1'='1"]);
     assert_eq!(code, Some(0), "{trace}");
     assert!(text.contains("<p>0 shown</p>"), "{text}");

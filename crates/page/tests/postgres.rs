@@ -315,6 +315,27 @@ fn a_transaction_is_kept_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_plan_is_told_and_nothing_is_done() {
+    let Some(server) = PostgresServer::start() else {
+        return;
+    };
+    let database = database(&server);
+    lines(&database, "CREATE TABLE t (id int)", &[]);
+    let plan = |text: &str, given: &[&str]| {
+        database.plan(&DatabaseName::default(), &statement(text, given))
+    };
+    let steps = plan("INSERT INTO t SELECT id FROM t WHERE id > ?", &["5"]).expect("a plan");
+    assert!(steps[0].starts_with("Insert on t"), "{steps:?}");
+    assert!(steps.iter().any(|step| step.contains("Seq Scan on t")));
+    assert_eq!(lines(&database, "SELECT count(*) FROM t", &[])[1], "0");
+    // What has none is told, and what came before it is still there.
+    lines(&database, "INSERT INTO t VALUES (7)", &[]);
+    assert_eq!(plan("SHOW server_version", &[]).unwrap_err().code, -104);
+    database.commit().expect("it is kept");
+    assert_eq!(lines(&database, "SELECT id FROM t", &[])[1], "7");
+}
+
+#[test]
 fn what_may_only_read_cannot_be_made_to_write() {
     let Some(server) = PostgresServer::start() else {
         return;

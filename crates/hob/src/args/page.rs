@@ -134,6 +134,9 @@ pub(crate) struct PageRunOptions {
     /// Show each variable, statement, bound value, rows and time on standard error
     #[arg(long)]
     pub(crate) trace: bool,
+    /// Show how the database runs each statement, on standard error
+    #[arg(long)]
+    pub(crate) plan: bool,
 }
 
 /// What to lay out.

@@ -12,6 +12,7 @@ use hob_page::sql::{Database, DatabaseName, RowSink, RunDone, Statement};
 
 use crate::CommandFailure;
 use crate::args::PageRunOptions;
+use crate::escape;
 
 use super::{failure, start_odbc};
 
@@ -25,9 +26,53 @@ pub(super) fn open(
     options: &PageRunOptions,
     environment: &[(OsString, OsString)],
 ) -> Result<Box<dyn Database>, CommandFailure> {
-    match &options.database {
-        Some(url) => opened(url, options.read_only, environment),
-        None => Ok(Box::new(Nothing)),
+    let database = match &options.database {
+        Some(url) => opened(url, options.read_only, environment)?,
+        None => return Ok(Box::new(Nothing)),
+    };
+    Ok(match options.plan {
+        true => Box::new(Explained(database)),
+        false => database,
+    })
+}
+
+/// A database whose plan of each statement is shown.
+struct Explained(Box<dyn Database>);
+
+impl Database for Explained {
+    fn run(
+        &self,
+        name: &DatabaseName,
+        statement: &Statement,
+        rows: &mut dyn RowSink,
+    ) -> Result<RunDone, FunctionFault> {
+        match self.0.plan(name, statement) {
+            Ok(steps) => steps
+                .iter()
+                .for_each(|step| eprintln!("{}", escape::line(&format!("plan: {step}")))),
+            Err(fault) => eprintln!("{}", escape::line(&format!("no plan: {}", fault.message))),
+        }
+        self.0.run(name, statement, rows)
+    }
+
+    fn read_only(&self) -> Result<(), FunctionFault> {
+        self.0.read_only()
+    }
+
+    fn is_open(&self) -> bool {
+        self.0.is_open()
+    }
+
+    fn commit(&self) -> Result<(), FunctionFault> {
+        self.0.commit()
+    }
+
+    fn rollback(&self) -> Result<(), FunctionFault> {
+        self.0.rollback()
+    }
+
+    fn crash(&self) -> Option<String> {
+        self.0.crash()
     }
 }
 

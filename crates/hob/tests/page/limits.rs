@@ -58,14 +58,15 @@ fn page_that_takes_too_long_is_ended() {
 
 #[test]
 fn slow_statement_stands_in_the_record() {
-    let site = serve_slow("time = \"20s\"", "slow = \"1ms\"");
+    let site = serve_slow("time = \"20s\"", "slow = \"1ms\"\nplan = true");
     site.get("/app/slow.page/long");
     let record = site.record("/app/slow.page/long");
     assert_eq!(record["note"], "a statement of the page was slow");
     let detail = record["detail"].as_str().unwrap();
     assert!(detail.starts_with("stock: "), "{detail}");
     assert!(detail.contains(" 200000 rows: "), "{detail}");
-    assert!(detail.contains("SELECT i FROM n"), "{detail}");
+    assert!(detail.contains("SELECT i FROM n; plan: "), "{detail}");
+    assert!(detail.contains("; SCAN n"), "{detail}");
     // A page that is slow by itself has no such statement.
     site.get("/app/slow.page/turns");
     assert_eq!(site.record("/app/slow.page/turns")["note"], "");

@@ -26,6 +26,13 @@ pub trait Database {
     fn commit(&self) -> Result<(), FunctionFault>;
     /// Undoes what was written.
     fn rollback(&self) -> Result<(), FunctionFault>;
+    /// How it would run a statement, a line for each step. Nothing is run for it.
+    fn plan(&self, _: &DatabaseName, _: &Statement) -> Result<Vec<String>, FunctionFault> {
+        Err(FunctionFault::new(
+            -1,
+            "this kind of database tells no plan",
+        ))
+    }
     /// Why this run cannot go on, whatever its page says: what the database ran in has crashed.
     fn crash(&self) -> Option<String> {
         None

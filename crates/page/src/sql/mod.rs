@@ -8,6 +8,7 @@
 mod bind;
 mod database;
 mod place;
+mod plan;
 pub mod postgres;
 pub mod sqlite;
 mod state;

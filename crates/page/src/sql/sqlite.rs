@@ -20,6 +20,7 @@ use crate::fault::FunctionFault;
 use super::database::{
     BoundKind, BoundValue, Cell, Database, DatabaseName, READS_ONLY, RowSink, RunDone, Statement,
 };
+use super::plan;
 
 /// Statements that a connection keeps prepared.
 const PREPARED_MAX: usize = 64;
@@ -188,6 +189,14 @@ impl Database for SqliteDatabase {
             .map_err(|error| fault_of(&error));
         self.in_transaction.set(!self.connection.is_autocommit());
         done
+    }
+
+    fn plan(
+        &self,
+        name: &DatabaseName,
+        statement: &Statement,
+    ) -> Result<Vec<String>, FunctionFault> {
+        plan::told(self, "EXPLAIN QUERY PLAN", name, statement)
     }
 
     fn read_only(&self) -> Result<(), FunctionFault> {

@@ -10,6 +10,7 @@ use crate::sql::{
     BoundValue, Cell, Database, DatabaseName, READS_ONLY, RowSink, RowsEnd, RunDone, Statement,
 };
 
+use super::super::plan;
 use super::IsOver;
 use super::fault::{LOST, broken, coded};
 use super::marks::numbered;
@@ -262,6 +263,14 @@ impl Database for PostgresDatabase {
         }
         let text = marked(&statement.text, statement.parameters.len())?;
         self.query(&text, &statement.parameters, true, rows)
+    }
+
+    fn plan(
+        &self,
+        name: &DatabaseName,
+        statement: &Statement,
+    ) -> Result<Vec<String>, FunctionFault> {
+        plan::told(self, "EXPLAIN", name, statement)
     }
 
     fn read_only(&self) -> Result<(), FunctionFault> {

@@ -117,6 +117,8 @@ pub struct DatabaseSettings {
     pub busy: Duration,
     /// From when on a statement is slow.
     pub slow: Duration,
+    /// The plan of a slow statement is asked for.
+    pub tells_plan: bool,
 }
 
 /// Where the parts of a `page` stand.
@@ -418,6 +420,7 @@ fn settings(
         memory_bytes: section.size("memory"),
         busy: section.time("busy"),
         slow: section.time("slow"),
+        tells_plan: section.flag("plan"),
     })
 }
 

@@ -1,6 +1,7 @@
 //! The databases of a run: a connection of its thread to each that it names.
 
 use std::cell::{Cell, RefCell};
+use std::fmt::Write as _;
 use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 use std::time::Instant;
@@ -245,8 +246,13 @@ impl Database for RunDatabases<'_> {
         if taken >= settings.slow {
             let text = shown(&statement.text);
             let ms = taken.as_millis();
-            let name = &settings.name;
-            let what = format!("{name}: {ms} ms, {rows} rows: {text}");
+            let mut what = format!("{}: {ms} ms, {rows} rows: {text}", settings.name);
+            if settings.tells_plan && done.is_ok() {
+                match connection.database.plan(name, statement) {
+                    Ok(steps) => _ = write!(what, "; plan: {}", steps.join("; ")),
+                    Err(fault) => _ = write!(what, "; no plan: {}", fault.message),
+                }
+            }
             tracing::warn!("page: slow statement of {what}");
             self.output.note_slow(ms, what);
         }

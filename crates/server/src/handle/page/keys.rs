@@ -254,5 +254,11 @@ pub(crate) static DATABASE: SchemaTable = SchemaTable {
         )
         .says("A statement that takes longer is told in the log, with its rows.")
         .example("\"200ms\""),
+        SchemaKey::new("plan", Flag, Preset::Flag(false))
+            .says(
+                "Ask the database how it runs a statement that was slow, and tell that beside it: \
+                 in the log, and in the record of the request.",
+            )
+            .example("true"),
     ],
 };
