@@ -41,6 +41,33 @@ pub(super) fn rows() -> Vec<ComparisonRow> {
                      sixth, its format ninth; hob looks them up beside, and only where it is told",
         },
         Switch {
+            name: "diagnostics",
+            title: "diagnostics in detail",
+            scope: Scope::Full,
+            first: ("HOB_LOG=warn", Extra::Diagnostics("warn")),
+            more: vec![
+                ("HOB_LOG=debug", Extra::Diagnostics("debug")),
+                ("HOB_LOG=trace", Extra::Diagnostics("trace")),
+            ],
+            then: &[],
+            advice: "a server of 1995 lost less than 2 % to them; hob writes none for a request that \
+                     goes well",
+        },
+        Switch {
+            name: "threads",
+            title: "many threads on one CPU",
+            scope: Scope::Full,
+            first: ("1 thread", Extra::Threads(1)),
+            more: vec![
+                ("2 threads", Extra::Threads(2)),
+                ("4 threads", Extra::Threads(4)),
+                ("16 threads", Extra::Threads(16)),
+            ],
+            then: &[],
+            advice: "IBM told 5 threads for a small AS/400 and 10 or more for a large one; hob wants \
+                     one for each CPU, whatever its requests wait for",
+        },
+        Switch {
             name: "routes",
             title: "many routes",
             scope: Scope::Usual,

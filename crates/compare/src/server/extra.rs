@@ -26,6 +26,10 @@ pub(crate) enum Extra {
     Pages,
     /// With metrics that are read each second.
     Scraped,
+    /// With diagnostics of this level.
+    Diagnostics(&'static str),
+    /// With so many threads.
+    Threads(u32),
     /// Served at this nice level.
     Nice(i32),
     /// Without the cache of files: from the page cache of the kernel.

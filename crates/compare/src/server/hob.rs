@@ -44,6 +44,7 @@ fn config(ground: &Ground<'_>) -> String {
         Extra::Bare => "activity = \"off\"\nhistory = { bytes = 0 }\n".to_owned(),
         Extra::Nice(level) => format!("nice = {level}\n"),
         Extra::NoCache => "cache = \"off\"\n".to_owned(),
+        Extra::Threads(count) => format!("threads = {count}\n"),
         _ => String::new(),
     };
     let cache = match ground.extra {
@@ -172,6 +173,10 @@ fn program(ground: &Ground<'_>, name: &str) -> ProgramCommand {
     let config = ground.path(&format!("{name}.toml"));
     let mut program = ground.program(name, &["serve", "--config", &config]);
     program.environment = vec![("XDG_RUNTIME_DIR".to_owned(), ground.path("state"))];
+    if let Extra::Diagnostics(level) = ground.extra {
+        let variable = ("HOB_LOG".to_owned(), level.to_owned());
+        program.environment.push(variable);
+    }
     program
 }
 
