@@ -134,9 +134,8 @@ fn value_goes_in_and_comes_back_changed() {
     site.stop();
 }
 
-#[test]
-fn table_goes_in_and_comes_back() {
-    let program = r#"#!/usr/bin/python3
+/// The table with one row more, in upper case.
+const GROW_PYTHON: &str = r#"#!/usr/bin/python3
 import os
 given = lambda part: os.environ["DTW_t_" + part]
 rows, cols = int(given("ROWS")), int(given("COLS"))
@@ -148,17 +147,42 @@ with open(os.environ["DTWPIPE"], "w") as out:
             print(f't_V_{row}_{col}="{cell}"', file=out)
     print(f't_V_{rows + 1}_1="last <one>"', file=out)
 "#;
-    let page = "%DEFINE { t = %TABLE(ALL) %}\n\
-                %FUNCTION(DTW_SYSTEM) grow(INOUT t) { %EXEC { grow.py %} %}\n\
-                %HTML(out) {@DTW_TB_SETCOLS(t, \"2\")@DTW_TB_SETN(t, \"a\", \"1\")\
-                @DTW_TB_APPENDROW(t, \"2\")@DTW_TB_SETV(t, q, \"1\", \"1\")\
-                @DTW_TB_SETV(t, \"y\", \"2\", \"2\")@grow(t)\
-                @DTW_TB_rROWS(t) @DTW_TB_rGETN(t, \"1\") @DTW_TB_rGETV(t, \"1\", \"1\") \
-                @DTW_TB_rGETV(t, \"2\", \"2\") @DTW_TB_rGETV(t, \"3\", \"1\")%}";
-    let site = serve(page, &Routes::default().cgi("grow.py", program));
-    let text = ask(&site, "out", &format!("?q={}", encoded("x\"\nz")));
-    assert_eq!(text, "3 a2 X&quot;\nZ Y last &lt;one&gt;");
-    site.stop();
+const GROW_REXX: &str = r#"#!/usr/bin/regina
+pipe = value('DTWPIPE',, 'ENVIRONMENT')
+rows = given('ROWS')
+cols = given('COLS')
+call lineout pipe, 't_ROWS='rows + 1 't_COLS='cols 't_N_1="'given('N_1')'2" t_N_2=b'
+do row = 1 to rows
+  do col = 1 to cols
+    cell = changestr('"', translate(given('V_'row'_'col)), '""')
+    call lineout pipe, 't_V_'row'_'col'="'cell'"'
+  end
+end
+call lineout pipe, 't_V_'rows + 1'_1="last <one>"'
+exit 0
+given: return value('DTW_t_'arg(1),, 'ENVIRONMENT')
+"#;
+
+#[test]
+fn table_goes_in_and_comes_back() {
+    for (language, name, program) in [
+        ("DTW_SYSTEM", "grow.py", GROW_PYTHON),
+        ("DTW_REXX", "grow.rexx", GROW_REXX),
+    ] {
+        let page = format!(
+            "%DEFINE {{ t = %TABLE(ALL) %}}\n\
+             %FUNCTION({language}) grow(INOUT t) {{ %EXEC {{ {name} %}} %}}\n\
+             %HTML(out) {{@DTW_TB_SETCOLS(t, \"2\")@DTW_TB_SETN(t, \"a\", \"1\")\
+             @DTW_TB_APPENDROW(t, \"2\")@DTW_TB_SETV(t, q, \"1\", \"1\")\
+             @DTW_TB_SETV(t, \"y\", \"2\", \"2\")@grow(t)\
+             @DTW_TB_rROWS(t) @DTW_TB_rGETN(t, \"1\") @DTW_TB_rGETV(t, \"1\", \"1\") \
+             @DTW_TB_rGETV(t, \"2\", \"2\") @DTW_TB_rGETV(t, \"3\", \"1\")%}}"
+        );
+        let site = serve(&page, &Routes::default().cgi(name, program));
+        let text = ask(&site, "out", &format!("?q={}", encoded("x\"\nz")));
+        assert_eq!(text, "3 a2 X&quot;\nZ Y last &lt;one&gt;", "{language}");
+        site.stop();
+    }
 }
 
 #[test]
