@@ -4,13 +4,13 @@ use super::{ComparisonRow, Entrant, RowGroup, Scope};
 use crate::server::Extra;
 
 pub(super) fn rows() -> Vec<ComparisonRow> {
-    let is_root = rustix::process::geteuid().is_root();
-    // Only root may be served before others.
-    let (level, nice) = match is_root {
-        true => (-5, "nice level -5"),
-        false => (5, "nice level 5"),
-    };
-    let all = [
+    let all = [what_is_told(), how_it_serves()];
+    all.into_iter().flatten().map(Switch::row).collect()
+}
+
+/// What the server tells of itself and its requests.
+fn what_is_told() -> Vec<Switch> {
+    vec![
         Switch {
             name: "inside",
             title: "what shows its inside",
@@ -53,6 +53,18 @@ pub(super) fn rows() -> Vec<ComparisonRow> {
             advice: "a server of 1995 lost less than 2 % to them; hob writes none for a request that \
                      goes well",
         },
+    ]
+}
+
+/// What its requests come by, and with what they share.
+fn how_it_serves() -> Vec<Switch> {
+    let is_root = rustix::process::geteuid().is_root();
+    // Only root may be served before others.
+    let (level, nice) = match is_root {
+        true => (-5, "nice level -5"),
+        false => (5, "nice level 5"),
+    };
+    vec![
         Switch {
             name: "threads",
             title: "many threads on one CPU",
@@ -98,8 +110,7 @@ pub(super) fn rows() -> Vec<ComparisonRow> {
             then: &["A.file.nocache.0k.c10", "A.file.cache.0k.c10"],
             advice: "the cache of files came fifth in 1998's list of what matters",
         },
-    ];
-    all.into_iter().map(Switch::row).collect()
+    ]
 }
 
 /// One thing that can be on, perhaps in more than one way.
