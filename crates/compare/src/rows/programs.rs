@@ -292,10 +292,11 @@ impl Ways<'_> {
     fn embedded(&self, which: Embedded, way: &str, (path, kib): (&str, u64)) -> Option<Entrant> {
         which.load()?;
         let entrant = self.of(ServerSoftware::Apache, way, path, kib)?;
-        Some(Entrant {
-            extra: Extra::Embedded,
-            ..entrant
-        })
+        let extra = match which {
+            Embedded::Php => Extra::EmbeddedPhp,
+            Embedded::Python | Embedded::Perl => Extra::Embedded,
+        };
+        Some(Entrant { extra, ..entrant })
     }
 
     fn asgi(&self, kib: u64) -> Vec<Option<Entrant>> {
@@ -316,11 +317,18 @@ impl Ways<'_> {
         let way = |kind, way: &str, path: &str| self.of(kind, way, path, kib);
         let is_there = self.site.php.is_some();
         let own = way(ServerSoftware::Hob, "cgi", "/cgi/script.php");
+        let behind = way(ServerSoftware::Fpm, "behind nginx", "/php/script.php");
+        let runs_it = way(ServerSoftware::Hob, "fastcgi", "/php/script.php");
         vec![
+            runs_it.filter(|_| behind.is_some()).map(|entrant| Entrant {
+                extra: Extra::Fastcgi,
+                ..entrant
+            }),
             own.filter(|_| is_there),
-            way(ServerSoftware::Fpm, "behind nginx", "/php/script.php"),
+            behind,
             way(ServerSoftware::Lighttpd, "cgi", "/cgi/script.php").filter(|_| is_there),
             way(ServerSoftware::Lighttpd, "fastcgi", "/php/script.php").filter(|_| is_there),
+            self.embedded(Embedded::Php, "mod_php", ("/embedded/script.php", kib)),
         ]
     }
 

@@ -1,5 +1,6 @@
 //! Apache httpd, with the event model, CGI by its daemon, and a module of ours where it could be
-//! built. Those that run Python and Perl within it are loaded only where they are asked for.
+//! built. Those that run Python, Perl and PHP within it are loaded only where they are asked for;
+//! PHP's wants processes of one thread.
 
 use std::path::Path;
 
@@ -15,7 +16,6 @@ const MODULE_FOLDERS: &[&str] = &[
 ];
 /// Those that are needed, where they are modules and not built in.
 const MODULES: &[(&str, &str)] = &[
-    ("mpm_event_module", "mod_mpm_event.so"),
     ("unixd_module", "mod_unixd.so"),
     ("authz_core_module", "mod_authz_core.so"),
     ("mime_module", "mod_mime.so"),
@@ -26,15 +26,25 @@ const MODULES: &[(&str, &str)] = &[
     ("socache_shmcb_module", "mod_socache_shmcb.so"),
 ];
 
+/// mod_php, the newest first.
+const PHP_MODULES: &[&str] = &[
+    "libphp.so",
+    "libphp8.4.so",
+    "libphp8.3.so",
+    "libphp8.2.so",
+    "libphp8.1.so",
+];
+
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     let at = |name: &str| ground.path(name);
-    let loads = loads();
+    let loads = loads(ground.extra);
     let user = match ground.is_root {
         true => "User #65534\nGroup #65534\n",
         false => "",
     };
-    let tuned = match ground.is_tuned() {
-        true => {
+    let tuned = match (ground.is_tuned(), ground.extra) {
+        (true, Extra::EmbeddedPhp) => "StartServers 2\nServerLimit 64\nMaxRequestWorkers 64\n",
+        (true, _) => {
             "StartServers 1
 ServerLimit 1
 ThreadsPerChild 64
@@ -43,11 +53,12 @@ ThreadLimit 64
 EnableSendfile On
 "
         }
-        false => "",
+        (false, _) => "",
     };
     let module = module(ground);
     let embedded = match ground.extra {
         Extra::Embedded => embedded(ground),
+        Extra::EmbeddedPhp => embedded_php(ground),
         _ => String::new(),
     };
     let secure = secure(ground);
@@ -109,9 +120,13 @@ fn module(ground: &Ground<'_>) -> String {
     }
 }
 
-/// Those modules that are there.
-fn loads() -> String {
-    let all = MODULES.iter();
+/// Those modules that are there, with the model of processes first.
+fn loads(extra: Extra) -> String {
+    let model = match extra {
+        Extra::EmbeddedPhp => ("mpm_prefork_module", "mod_mpm_prefork.so"),
+        _ => ("mpm_event_module", "mod_mpm_event.so"),
+    };
+    let all = std::iter::once(&model).chain(MODULES);
     all.filter_map(|(name, file)| load(name, file)).collect()
 }
 
@@ -130,6 +145,8 @@ pub(crate) enum Embedded {
     Python,
     /// mod_perl.
     Perl,
+    /// mod_php.
+    Php,
 }
 
 impl Embedded {
@@ -138,8 +155,24 @@ impl Embedded {
         match self {
             Embedded::Python => load("wsgi_module", "mod_wsgi.so"),
             Embedded::Perl => load("perl_module", "mod_perl.so"),
+            Embedded::Php => PHP_MODULES.iter().find_map(|file| load("php_module", file)),
         }
     }
+}
+
+/// Scripts in PHP within Apache's own processes.
+fn embedded_php(ground: &Ground<'_>) -> String {
+    let folder = ground.site.cgi.display();
+    Embedded::Php.load().map_or(String::new(), |load| {
+        format!(
+            "{load}Alias /embedded/ {folder}/
+<Location /embedded/>
+  SetHandler application/x-httpd-php
+  Require all granted
+</Location>
+"
+        )
+    })
 }
 
 /// An application and scripts that stay within Apache's own processes.
@@ -182,7 +215,7 @@ fn secure(ground: &Ground<'_>) -> String {
 SSLSessionCache shmcb:{cache}(512000)
 ",
             // Debian's module of it is in the package, and on where it is loaded.
-            h2 = match loads().contains("mod_http2.so") {
+            h2 = match loads(ground.extra).contains("mod_http2.so") {
                 true => "  Protocols h2 http/1.1\n",
                 false => "",
             },

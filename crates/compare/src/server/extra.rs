@@ -44,12 +44,16 @@ pub(crate) enum Extra {
     Chunks(u32),
     /// With chunks of so many KiB in it.
     ChunkKib(u32),
+    /// With a php-fpm that it runs itself.
+    Fastcgi,
     /// Behind nginx instead of speaking HTTP itself.
     Behind,
     /// An ASGI application instead of a WSGI one.
     Asgi,
     /// With interpreters in its own processes.
     Embedded,
+    /// With PHP in its own processes, which have one thread each.
+    EmbeddedPhp,
     /// With programs on another machine: this one, or one to which a round trip takes so long.
     Away(Option<Duration>),
 }

@@ -79,14 +79,25 @@ address = \"{host}:{port}\"
 {send_buffer}{secure}
 [[site]]
 root = \"{root}\"
-{routes}{remote}{scripts}",
+{routes}{remote}{fastcgi}{scripts}",
         state = at("state"),
         port = ground.ports.clear,
         root = ground.site.root.display(),
         routes = routes(ground.extra),
         remote = remote(ground),
+        fastcgi = fastcgi(ground),
         scripts = ground.site.hob_routes(&shared(ground.extra)),
     )
+}
+
+/// Scripts in PHP, over FastCGI, where they are asked for so.
+fn fastcgi(ground: &Ground<'_>) -> String {
+    if ground.extra != Extra::Fastcgi {
+        return String::new();
+    }
+    let folder = ground.site.cgi.display();
+    let keys = format!("run = \"php-fpm\", root = \"{folder}\", children = 2");
+    format!("\n[[site.route]]\npath = \"/php/*\"\nfastcgi = {{ {keys} }}\n")
 }
 
 /// Programs on the other machine, and the way each is run there.
