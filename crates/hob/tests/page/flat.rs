@@ -189,7 +189,7 @@ fn file_that_somebody_holds_keeps_no_run_beyond_its_time() {
     fs::set_permissions(place.path("store/.guests.txt.hob"), open).unwrap();
     let held = File::open(place.path("store/.guests.txt.hob")).unwrap();
     flock(&held, FlockOperation::LockExclusive).unwrap();
-    let site = serve_at(place, &format!("{WRITES}, time = \"300ms\""), "");
+    let site = serve_at(place, &format!("{WRITES}, time = \"2s\""), "");
     let late = site.get("/app/guests.page/sign?name=late").answer;
     // It may have ended at the last moment, with a code that this page does not look at.
     assert!([504, 200].contains(&late.status), "{}", late.status);

@@ -39,10 +39,13 @@ fn begin_endless(site: &Site) -> Connection {
 
 #[test]
 fn page_that_takes_too_long_is_ended() {
-    let site = serve_slow("time = \"300ms\"", "connections = 1");
-    let late = site.get("/app/slow.page/endless").answer;
+    // What the test itself needs may take its time.
+    let late = "connections = 1\n[[site.route]]\npath = \"/late/*\"\n\
+                page = { dir = \"macros\", database = \"stock\", time = \"2s\" }";
+    let site = serve_slow("time = \"1h\"", late);
+    let late = site.get("/late/slow.page/endless").answer;
     assert_eq!(late.status, 504);
-    let record = site.record("/app/slow.page/endless");
+    let record = site.record("/late/slow.page/endless");
     assert_eq!(
         record["reason"],
         "limits: page.time: the page took too long"
@@ -50,7 +53,7 @@ fn page_that_takes_too_long_is_ended() {
     assert_eq!(site.place.counter("limit_page_time"), 1);
     // Its thread and connection are free again.
     assert_eq!(
-        site.get("/app/parts.d2w/count").answer.text().trim(),
+        site.get("/late/parts.d2w/count").answer.text().trim(),
         "30 parts"
     );
     site.stop();
