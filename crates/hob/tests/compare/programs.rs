@@ -196,7 +196,10 @@ fn php_is_compared_behind_nginx_and_over_tls() {
     let only = ["script.php.clear.keep.16k.c1", "script.php.tls.keep.16k.c1"];
     let rows = rows(&place, "php-fpm", &only);
     for row in &rows {
-        assert_eq!(labels(row), ["hob cgi", "php-fpm behind nginx"]);
+        assert_eq!(
+            labels(row),
+            ["hob fastcgi", "hob cgi", "php-fpm behind nginx"]
+        );
     }
     assert_eq!(rows.len(), 2);
 }
