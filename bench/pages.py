@@ -123,8 +123,10 @@ def measure(name, folder, place, bench, answers):
         url = f"http://127.0.0.1:{port}{path}"
         running[0].await_answer("/page.html")
         form = CHANGE if column == "change" else None
-        if column in ASKED and answers.setdefault(column, answer_of(url, form)) != answer_of(url, form):
-            raise SystemExit(f"{url}: {answer_of(url, form)}, and not {answers[column]}")
+        if column in ASKED:
+            answer = answer_of(url, form)
+            if answers.setdefault(column, answer) != answer:
+                raise SystemExit(f"{url}: {answer}, and not {answers[column]}")
         costs.append(cost(running, url, bench, form=form))
     for one in running:
         one.stop()

@@ -21,28 +21,25 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "conformance"))
 from postgres import Postgres  # noqa: E402
 
-ONE = "SELECT id, title, cents FROM part WHERE id = "
-PAGE = "%FUNCTION(DTW_SQL) one() { " + ONE + """$(id)
-%REPORT { %ROW { <p>$(V_id) $(V_title) $(V_cents) %} %} %}
-%HTML(one) { <h1>Part</h1> @one() %}
-"""
+ONE = "SELECT id, title, cents FROM part WHERE id = ?"
 HOB = CONFIG + """[[site]]
 root = "{place}/www"
 [[site.route]]
 path = "/pages/*"
 page = {{ dir = "{place}/macros", database = "{url}" }}
 """
-TARGETS = {"static": "/page.html", "one row": "/pages/part.page/one?id=4711", "one row, `.sql`": "/pages/one.sql?id=4711"}
+TARGETS = {"static": "/page.html", "one row": "/pages/stock.page/one?id=4711", "one row, `.sql`": "/pages/one.sql?id=4711"}
 
 
 def main():
     rounds, hob, client = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     place = pathlib.Path(tempfile.mkdtemp(prefix="hob-pages-"))
     place.chmod(0o777)
-    for name, text in {"www/page.html": "<h1>Part</h1>\n", "macros/part.page": PAGE,
-                       "macros/one.sql": f"-- hob: page\n{ONE}:id;\n"}.items():
-        (place / name).parent.mkdir(exist_ok=True)
-        (place / name).write_text(text)
+    (place / "www").mkdir()
+    (place / "www/page.html").write_text("<h1>Part</h1>\n")
+    (place / "macros").mkdir()
+    for page in ("stock.page", "one.sql"):
+        shutil.copy(HERE / "pages" / page, place / "macros")
     clients = {"client": [], "client, ten threads": ["10"]}
     found = {name: [] for name in [*TARGETS, *clients]}
     with Postgres(place) as database:
@@ -57,7 +54,7 @@ def main():
                 running[0].await_answer(target)
                 found[name].append(cost(running, f"http://127.0.0.1:{port}{target}", hob))
             running[0].stop()
-            asked = ["taskset", "-c", "0", client, database.url, ONE + "?", "4711"]
+            asked = ["taskset", "-c", "0", client, database.url, ONE, "4711"]
             for name, threads in clients.items():
                 found[name].append(float(subprocess.run(asked + threads, capture_output=True, check=True).stdout))
     shutil.rmtree(place)

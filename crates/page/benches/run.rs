@@ -19,16 +19,7 @@ mod site;
 
 use site::{Echo, Site, Still, Taken, request};
 
-const PAGE: &str = r#"%FUNCTION(DTW_SQL) one() {
-SELECT id, title, cents FROM part WHERE id = $(id)
-%REPORT { %ROW { <p>$(V_id) $(V_title) $(V_cents) %} %} %}
-%FUNCTION(DTW_SQL) list() {
-SELECT id, title, cents FROM part WHERE id >= $(id) ORDER BY id LIMIT 20
-%REPORT { <table> %ROW { <tr><td>$(V_id)<td>$(V_title)<td>$(V_cents) %} </table> %} %}
-%HTML(html) { <h1>Hello, $(name)</h1> @DTW_rUPPERCASE(name) FILL %}
-%HTML(one) { <h1>Part</h1> @one() %}
-%HTML(list) { <h1>Parts</h1> @list() %}
-"#;
+const PAGE: &str = include_str!("../../../bench/pages/stock.page");
 const SCHEMA: &str = "CREATE TABLE part (id INTEGER PRIMARY KEY, title TEXT, cents INTEGER);
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
     INSERT INTO part SELECT i, 'part ' || i, i * 7 FROM n";
@@ -43,9 +34,7 @@ fn main() {
         .map_or(20_000, |runs| runs.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let site = Site::new(folder.path(), SCHEMA);
-    let fill = "<p>A line of the page as its author wrote it.\n".repeat(20);
-    let source = PAGE.replace("FILL", &fill);
-    let page = Arc::new(Page::parse("stock.page", source.as_bytes()).unwrap());
+    let page = Arc::new(Page::parse("stock.page", PAGE.as_bytes()).unwrap());
     let settings = PageSettings::default();
     let environment = [("SERVER_NAME".to_string(), b"www.example".to_vec())].to_vec();
     let begin = Instant::now();

@@ -2,7 +2,7 @@
 
 use hob_load::Reuse;
 
-use super::row::reuse_text;
+use super::row::{carrier_text, reuse_text};
 use super::{ComparisonRow, Entrant, Per, RowGroup, RowRequest, Scope};
 use crate::server::{Embedded, Extra, Installed, ServerSoftware};
 use crate::site::ComparisonSite;
@@ -133,10 +133,7 @@ impl Ways<'_> {
             ProgramLanguage::Asgi => ("asgi", "ASGI application"),
             ProgramLanguage::Php => ("php", "PHP script"),
         };
-        let (carrier, over) = match is_secure {
-            true => ("tls", "over TLS"),
-            false => ("clear", "in clear text"),
-        };
+        let (carrier, over) = carrier_text(is_secure);
         let (kept, kept_text) = reuse_text(reuse);
         let id = format!("script.{name}.{carrier}.{kept}.{kib}k.c{connections}");
         let title = format!("{text} with an answer of {kib}k, {over}, {kept_text}");

@@ -157,6 +157,14 @@ impl ComparisonRow {
     }
 }
 
+/// The word for TLS or none in ids, and what titles say of it.
+pub(super) fn carrier_text(is_secure: bool) -> (&'static str, &'static str) {
+    match is_secure {
+        true => ("tls", "over TLS"),
+        false => ("clear", "in clear text"),
+    }
+}
+
 /// The word for it in ids, and what titles say of it.
 pub(super) fn reuse_text(reuse: Reuse) -> (&'static str, &'static str) {
     match reuse {

@@ -3,7 +3,7 @@
 
 use hob_load::Reuse;
 
-use super::row::reuse_text;
+use super::row::{carrier_text, reuse_text};
 use super::{ComparisonRow, Entrant, RowGroup, Scope};
 use crate::programs::PAGE_BYTES;
 use crate::server::{Extra, Installed, ServerSoftware};
@@ -30,10 +30,7 @@ pub(super) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<Comparis
 }
 
 fn row(server: &str, site: &ComparisonSite, is_secure: bool, reuse: Reuse) -> ComparisonRow {
-    let (carrier, over) = match is_secure {
-        true => ("tls", "over TLS"),
-        false => ("clear", "in clear text"),
-    };
+    let (carrier, over) = carrier_text(is_secure);
     let (kept, kept_text) = reuse_text(reuse);
     let id = format!("ways.{carrier}.{kept}.1k.c1");
     let title = format!("an answer of 1k, {over}, {kept_text}");

@@ -13,27 +13,12 @@ use super::runner::{KnownFunction, Ran, RunFile, Runner, Stop};
 /// The report whose blocks are being printed.
 pub(super) struct ReportFrame {
     columns: Vec<Box<str>>,
-    /// The columns that the names of a file mean, by symbol.
-    known: Option<(Rc<RunFile>, Vec<KnownColumn>)>,
+    /// The columns that names of a file were found to mean, by symbol.
+    found: Option<(Rc<RunFile>, Vec<Option<usize>>)>,
     row: ReportRow,
     /// The last row's number in its result.
     row_number: u64,
     total: Option<u64>,
-}
-
-/// What was found out about a name.
-#[derive(Clone, Copy, Default)]
-enum KnownColumn {
-    #[default]
-    Unknown,
-    None,
-    At(usize),
-}
-
-impl From<Option<usize>> for KnownColumn {
-    fn from(index: Option<usize>) -> Self {
-        index.map_or(Self::None, Self::At)
-    }
 }
 
 /// The current row, in one buffer that is used again for the next one.
@@ -84,7 +69,7 @@ impl ReportFrame {
     fn new(columns: &[&str]) -> Self {
         Self {
             columns: columns.iter().map(|name| (*name).into()).collect(),
-            known: None,
+            found: None,
             row: ReportRow::default(),
             row_number: 0,
             total: None,
@@ -108,27 +93,21 @@ impl ReportFrame {
 
     /// The same for a name of a file, which is looked for once in a result and not for each row.
     fn column_of(&mut self, file: &Rc<RunFile>, kind: NameKind, symbol: Symbol) -> Option<usize> {
-        if !matches!(kind, NameKind::ValueOf) {
-            return self.column(kind, file.page.name(symbol));
-        }
         let at = symbol.0 as usize;
-        let known = self.known.get_or_insert_with(|| {
-            let names = file.page.names.len();
-            (Rc::clone(file), vec![KnownColumn::Unknown; names])
-        });
-        let is_same = Rc::ptr_eq(&known.0, file);
-        match known.1.get(at) {
-            Some(KnownColumn::At(index)) if is_same => return Some(*index),
-            Some(KnownColumn::None) if is_same => return None,
-            _ => {}
-        }
-        let index = self.column(kind, file.page.name(symbol));
-        if let Some((_, known)) = &mut self.known
-            && is_same
+        if let Some((of, columns)) = &self.found
+            && Rc::ptr_eq(of, file)
+            && columns[at].is_some()
         {
-            known[at] = index.into();
+            return columns[at];
         }
-        index
+        let index = self.column(kind, file.page.name(symbol))?;
+        let (of, columns) = self
+            .found
+            .get_or_insert_with(|| (Rc::clone(file), vec![None; file.page.names.len()]));
+        if Rc::ptr_eq(of, file) {
+            columns[at] = Some(index);
+        }
+        Some(index)
     }
 }
 

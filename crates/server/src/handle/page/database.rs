@@ -18,7 +18,7 @@ use crate::handle::page::run::current_is_over;
 
 /// Largest value or row, in bytes.
 const VALUE_BYTES_MAX: i32 = 64 << 20;
-/// Bytes of a statement that are shown in the log.
+/// Bytes of a statement, or of its plan, that are shown in the log.
 const SHOWN_BYTES_MAX: usize = 500;
 
 /// The connections of a thread.
@@ -249,7 +249,7 @@ impl Database for RunDatabases<'_> {
             let mut what = format!("{}: {ms} ms, {rows} rows: {text}", settings.name);
             if settings.tells_plan && done.is_ok() {
                 match connection.database.plan(name, statement) {
-                    Ok(steps) => _ = write!(what, "; plan: {}", steps.join("; ")),
+                    Ok(steps) => _ = write!(what, "; plan: {}", shown(&steps.join("; "))),
                     Err(fault) => _ = write!(what, "; no plan: {}", fault.message),
                 }
             }
@@ -278,7 +278,7 @@ impl Database for RunDatabases<'_> {
     }
 }
 
-/// A statement on one line, not too long.
+/// A statement or its plan on one line, not too long.
 fn shown(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     let mut line = words.join(" ");

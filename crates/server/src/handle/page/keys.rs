@@ -257,7 +257,8 @@ pub(crate) static DATABASE: SchemaTable = SchemaTable {
         SchemaKey::new("plan", Flag, Preset::Flag(false))
             .says(
                 "Ask the database how it runs a statement that was slow, and tell that beside it: \
-                 in the log, and in the record of the request.",
+                 in the log, and in the record of the request. PostgreSQL names values that \
+                 visitors sent in it.",
             )
             .example("true"),
     ],
