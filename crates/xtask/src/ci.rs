@@ -3,11 +3,13 @@
 //! A step that fails does not stop the next, so that one run shows all there is to mend; without a
 //! built program the steps that need it are left out. The last steps come in two lanes, side by
 //! side, which wait for servers and browsers as much as they compute: tests, and what belongs to
-//! the program, of which what a step printed is shown when it has ended. All of it is kept in
-//! target/ci.
+//! the program, of which what a step printed is shown when it has ended. The lane that is through
+//! takes what is left of the tests. All of it is kept in target/ci.
 
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -236,16 +238,22 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
         run.is_built &= step.name != "build" || report.tally.failed == 0;
         reports.push(report);
     }
+    let tests = Mutex::new(TESTS.iter());
+    let next = || {
+        let mut tests = tests.lock().unwrap_or_else(PoisonError::into_inner);
+        tests.next()
+    };
     let (tests, parts) = thread::scope(|scope| {
         let parts = scope.spawn(|| {
-            let reports = PARTS.iter().map(|step| {
+            let steps = PARTS.iter().chain(iter::from_fn(next));
+            let reports = steps.map(|step| {
                 let report = run.report(step, run::unshown)?;
                 println!("\n== {}\n{}", step.name, report.text);
                 Ok(report)
             });
             reports.collect::<Result<Vec<CiStepReport>, String>>()
         });
-        let tests = TESTS.iter().map(|step| {
+        let tests = iter::from_fn(next).map(|step| {
             println!("\n== {}", step.name);
             run.report(step, run::shown)
         });

@@ -37,8 +37,17 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     insert(&copy.0.join(LIST), LAST, LINE)?;
     insert(&copy.0.join(MODULES), SCRIPT, MODULE)?;
     let mut check = run::cargo();
+    // All of the workspace: with the features of one crate alone, everything below it would be
+    // compiled anew.
     check
-        .args(["check", "--locked", "-p", "hob-server"])
+        .args([
+            "check",
+            "--workspace",
+            "--locked",
+            "--lib",
+            "--example",
+            "over",
+        ])
         .env("CARGO_TARGET_DIR", root.join("target"))
         .current_dir(&copy.0);
     let log = root.join("target/ci/teapot.log");

@@ -127,6 +127,8 @@ fn program_whose_answer_was_refused_does_not_wait_for_its_body() {
     wait_for_end(worker);
     assert_ne!(site.worker(), worker);
     assert_eq!(site.place.counter("worker_terms"), 0);
+    // A stop waits for the rest of its body.
+    drop(client);
     site.stop();
 }
 
