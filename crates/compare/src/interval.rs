@@ -22,7 +22,7 @@
 //! normally, from 4 million samples each. Below 9 rounds nothing holds for every distribution: of
 //! 1 million samples each, between 90.4 and 97.3 % had it where they were uniform, exponential,
 //! log-normal, Laplace's, or normal with ten times the deviation in one of ten. The interval of
-//! ratios is made of their logarithms: as far above as below, and that of the inverse is the inverse.
+//! ratios is made of their logarithms, so that the interval of the inverse is the inverse.
 
 use schemars::JsonSchema;
 use serde::Serialize;

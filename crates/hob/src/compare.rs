@@ -137,7 +137,7 @@ fn plan(options: CompareOptions, surroundings: &Surroundings) -> ComparisonPlan 
         },
         only: options.only,
         servers: options.servers,
-        rivals: options.rival,
+        rivals: options.rival.into_iter().map(from_anywhere).collect(),
         settings: match options.tuned {
             true => ServerTuning::Tuned,
             false => ServerTuning::Usual,
@@ -153,6 +153,15 @@ fn plan(options: CompareOptions, surroundings: &Surroundings) -> ComparisonPlan 
         is_sweep: options.sweep,
         is_of_releases: options.releases.is_some(),
         link: options.link,
+    }
+}
+
+/// A path that means the same in another folder: servers are started in one of their own. A name
+/// alone is looked for in PATH.
+fn from_anywhere(path: PathBuf) -> PathBuf {
+    match path.components().count() {
+        1 => path,
+        _ => std::path::absolute(&path).unwrap_or(path),
     }
 }
 

@@ -103,8 +103,8 @@ fn build(place: &Path, found: &SearchPaths<'_>, site: &mut ComparisonSite) {
     }
 }
 
-/// The program for CGI, FastCGI and lines, and one that reads a file as CGI: linked statically where
-/// that is possible, for then they start sooner.
+/// The program for CGI, FastCGI and lines, and one that reads a file as CGI: linked statically
+/// where that is possible, for then they start sooner.
 fn c(place: &Path, cgi: &Path, page: &str) -> Result<PathBuf, String> {
     let build = |name: &str, code: &str| {
         let source = place.join(format!("{name}.c"));

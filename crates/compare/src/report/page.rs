@@ -35,8 +35,8 @@ pub(super) fn write(report: &ComparisonReport) -> String {
     page.text(format!(
         "CPU time per request is that of a server with all its processes and programs, on one \
          CPU; the client had another one{}. Rounds of all servers were interleaved, so that a \
-         machine that drifts treats all alike. Figures are medians of the rounds, ratios those of the \
-         rounds' own ratios; intervals are of 95 %.",
+         machine that drifts treats all alike. Figures are medians of the rounds, ratios those of \
+         the rounds' own ratios; intervals are of 95 %.",
         joined(report.link)
     ));
     let mut group = None;

@@ -36,8 +36,9 @@ const FIRST: [&str; 3] = ["release", "before", "measured"];
 /// What stands above the table of a file that is new.
 const ABOVE: &str = "# Release beside release
 
-CPU time of each release of hob in times of the release before it, in parentheses its 95 % interval: below 1 it takes less. Both
-were measured in one run, their rounds interleaved; a figure is the geometric mean of the rows of its class. Made by
+CPU time of each release of hob in times of the release before it, in parentheses its 95 %
+interval: below 1 it takes less. Both were measured in one run, their rounds interleaved; a figure
+is the geometric mean of the rows of its class. Made by
 
 ```sh
 hob compare --releases bench/results/releases.md --rival OLD_HOB

@@ -28,8 +28,8 @@ fn all(report: &ComparisonReport, text: &mut String) -> fmt::Result {
     writeln!(
         text,
         "CPU time per request of each server with all its processes, on one CPU; the client had another\n\
-         one{}. Rounds interleaved; figures are medians of them, ± is half of the 95 % interval; access\n\
-         logs off; {}.",
+         one{}. Rounds interleaved; figures are medians of them, ± is half of the 95 % interval;\n\
+         access logs off; {}.",
         joined(report.link),
         match report.settings {
             ServerTuning::Usual => "servers as they come",
