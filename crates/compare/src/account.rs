@@ -68,6 +68,19 @@ impl Account {
         }
     }
 
+    /// The threads that are in its control group, where there is one.
+    pub(crate) fn threads(&self) -> Option<Vec<u32>> {
+        let Account::Group(version, group, _) = self else {
+            return None;
+        };
+        let name = match version {
+            Version::One => "tasks",
+            Version::Two => "cgroup.threads",
+        };
+        let told = hob_machine::read(group.folder.join(name));
+        Some(told.lines().filter_map(|line| line.parse().ok()).collect())
+    }
+
     /// For people and for JSON.
     pub(crate) fn name(&self) -> &'static str {
         match self {
@@ -144,6 +157,7 @@ mod tests {
             assert!(shell.arg("-c").arg(script).status().unwrap().success());
             let used = account.usage_ns().unwrap().unwrap();
             assert!(used > 1_000_000, "{used} ns");
+            assert_eq!(account.threads(), Some(vec![]));
             fs::remove_dir(&group.folder).unwrap();
         }
         if made == 0 {

@@ -20,7 +20,7 @@ use crate::measure::{Budget, ComparisonRun};
 use crate::progress::ProgressPrinter;
 use crate::report::ComparisonReport;
 use crate::rows::{ComparisonRow, Scope, chosen, rows, sweep};
-use crate::server::{Installed, Missing, ServerTuning, find, names};
+use crate::server::{Installed, Missing, ServerSoftware, ServerTuning, find, names};
 use crate::site::{ComparisonSite, ScratchFolder, SearchPaths, Wants};
 use crate::tree;
 
@@ -50,6 +50,8 @@ pub struct ComparisonPlan {
     pub rounds: Option<usize>,
     /// Other sizes of what carries answers, instead of other servers.
     pub is_sweep: bool,
+    /// Builds of hob alone, of which there must be two, in rows that all of them have.
+    pub is_of_releases: bool,
     /// What client and servers are joined by; the loopback for none.
     pub link: Option<LinkSettings>,
 }
@@ -189,10 +191,18 @@ pub fn list(plan: &ComparisonPlan) -> Result<String, CompareError> {
 
 /// The rows among which is chosen.
 fn all(plan: &ComparisonPlan, servers: &[Installed], site: &ComparisonSite) -> Vec<ComparisonRow> {
-    match plan.is_sweep {
+    let mut rows = match plan.is_sweep {
         true => sweep(servers, site),
         false => rows(servers, site),
+    };
+    if plan.is_of_releases {
+        let is_of = |row: &ComparisonRow, server: &Installed| {
+            let mut entrants = row.entrants.iter();
+            entrants.any(|entrant| entrant.server == server.name)
+        };
+        rows.retain(|row| servers.iter().all(|server| is_of(row, server)));
     }
+    rows
 }
 
 /// The servers that are to be compared, hob first, and those that cannot be.
@@ -214,6 +224,10 @@ fn found(plan: &ComparisonPlan) -> Result<(Vec<Installed>, Vec<Missing>), Compar
         servers.retain(|server| server.name == "hob");
         missing.retain(|missing| missing.name == "hob");
     }
+    if plan.is_of_releases {
+        servers.retain(|server| server.kind == ServerSoftware::Hob);
+        missing.retain(|missing| missing.name == "hob" || missing.is_named);
+    }
     servers.retain(|server| is_asked(&server.name, server.is_named));
     missing.retain(|missing| is_asked(&missing.name, missing.is_named));
     if let Some(missing) = missing.iter().find(|missing| missing.name == "hob") {
@@ -221,6 +235,10 @@ fn found(plan: &ComparisonPlan) -> Result<(Vec<Installed>, Vec<Missing>), Compar
     }
     if let Some(missing) = missing.iter().find(|missing| missing.is_named) {
         return Err(CompareError::Arguments(format!("--rival {}", missing.why)));
+    }
+    if plan.is_of_releases && servers.len() < 2 {
+        let text = "--releases: there is no other build of hob; name one with --rival";
+        return Err(CompareError::Arguments(text.to_owned()));
     }
     Ok((servers, missing))
 }

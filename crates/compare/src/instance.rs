@@ -13,12 +13,15 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use hob_machine::Processes;
+use hob_machine::process::threads;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket, sockopt};
 
 use crate::account::{Account, ServerCgroup};
 use crate::limits::{PRINTED_BYTES_MAX, RETRY_PAUSE, SETTLE_PERIOD, SETTLE_SHARE, START};
 use crate::link::{ComparisonLink, LinkSettings, LinkedMachine};
+use crate::noise::RunQueueWaits;
 use crate::onlooker::Onlookers;
 use crate::server::{
     CONTROL, Door, Extra, Ground, Installed, OtherMachine, Ports, ServerTuning, Setup,
@@ -80,6 +83,8 @@ pub(crate) struct Instance {
     /// The configuration as the report shows it.
     pub(crate) shown: String,
     pub(crate) account: Account,
+    /// On which it runs.
+    pub(crate) cpu: usize,
     /// Gone before the server is.
     _onlookers: Onlookers,
     supervisor: Supervisor,
@@ -152,6 +157,7 @@ impl Instance {
             ports,
             shown,
             account,
+            cpu: place.cpu,
             _onlookers,
             supervisor,
             _machine: machine,
@@ -199,6 +205,15 @@ impl Instance {
             before = now;
         }
         Ok(())
+    }
+
+    /// How long each of its threads has waited for a CPU up to now.
+    pub(crate) fn waits(&self) -> RunQueueWaits {
+        let of_group = self.account.threads();
+        RunQueueWaits::of(of_group.unwrap_or_else(|| {
+            let below = Processes::now().below(self.supervisor.child.id());
+            below.into_iter().flat_map(threads).collect()
+        }))
     }
 
     /// CPU time of all its processes up to now.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::instance::{Instance, LaunchContext};
-use crate::interval::Mean;
+use crate::interval::{Estimate, median};
 use crate::limits::{
     DOUBT_PERCENT, INTERVAL_PERCENT, REPEAT_COUNT_MAX, ROUND_COUNT_MAX, ROUND_COUNT_MIN,
     STEAL_PERCENT_MAX,
@@ -306,7 +306,7 @@ fn is_disturbed<'a>(mut rounds: impl Iterator<Item = &'a Round>) -> bool {
 
 /// Is a cell measured as exactly as it should be, or not at all?
 fn is_narrow(cell: &EntrantResult) -> bool {
-    let percent = cell.cpu().and_then(|mean| mean.percent());
+    let percent = cell.cpu().and_then(|cpu| cpu.percent());
     cell.why_not.is_some() || percent.is_some_and(|percent| percent < INTERVAL_PERCENT)
 }
 
@@ -326,8 +326,8 @@ impl EntrantResult {
     }
 
     /// Microseconds of CPU time per request or megabyte.
-    pub(crate) fn cpu(&self) -> Option<Mean> {
-        Mean::of(&self.values(|round| round.cpu_us))
+    pub(crate) fn cpu(&self) -> Option<Estimate> {
+        Estimate::of(&self.values(|round| round.cpu_us))
     }
 
     /// Half of its interval in percent, where that is so much that there is no figure: the machine
@@ -338,22 +338,22 @@ impl EntrantResult {
     }
 
     /// Its ratio to another cell of the same row, round by round; none where one is no figure.
-    pub(crate) fn ratio_to(&self, base: &EntrantResult) -> Option<Mean> {
+    pub(crate) fn ratio_to(&self, base: &EntrantResult) -> Option<Estimate> {
         if self.wide_percent().or(base.wide_percent()).is_some() {
             return None;
         }
         let values = self.values(|round| round.cpu_us);
-        Mean::ratio(&values, &base.values(|round| round.cpu_us))
+        Estimate::ratio(&values, &base.values(|round| round.cpu_us))
     }
 
-    /// The mean of something else.
-    pub(crate) fn mean(&self, value: impl Fn(&Round) -> f64) -> Option<f64> {
-        Mean::of(&self.values(value)).map(|mean| mean.mean)
+    /// The median of something else.
+    pub(crate) fn median(&self, value: impl Fn(&Round) -> f64) -> Option<f64> {
+        median(&self.values(value))
     }
 
     /// The share of a link's bandwidth that its bodies took, in percent.
     pub(crate) fn link_percent(&self, link: Option<LinkSettings>) -> Option<f64> {
-        link?.percent(self.mean(|round| round.bytes_per_second)?)
+        link?.percent(self.median(|round| round.bytes_per_second)?)
     }
 
     /// Requests without an expected answer.
@@ -379,7 +379,9 @@ impl EntrantResult {
         if let Some(percent) = self.wide_percent() {
             doubts.push(format!("no figure: the machine was busy, ±{percent:.0} %"));
         }
-        let strays = self.mean(|round| round.stray_percent).unwrap_or(0.0);
+        // One round with some is told, too.
+        let strays: f64 = self.values(|round| round.stray_percent).iter().sum();
+        let strays = strays / self.rounds.len() as f64;
         if strays > 0.0 {
             doubts.push(format!(
                 "{strays:.0} % of its CPU time is taken from what its CPU did besides: programs of its \
@@ -420,17 +422,10 @@ mod tests {
     fn cell(failed: u64, why_not: Option<&str>) -> EntrantResult {
         let round = Round {
             cpu_us: 1.0,
-            per_second: 1.0,
-            bytes_per_second: 1.0,
             good: 8,
             failed,
             failure: (failed > 0).then(|| "status: 503".to_owned()),
-            p50_us: 1.0,
-            p99_us: 1.0,
-            client_us: 1.0,
-            steal_percent: 0.0,
-            stray_percent: 0.0,
-            tls: None,
+            ..Round::default()
         };
         EntrantResult {
             entrant: Entrant {
@@ -456,6 +451,31 @@ mod tests {
     }
 
     #[test]
+    fn one_bad_round_leaves_figure_and_ratio_of_a_cell_where_they_were() {
+        let of = |times: [f64; 5]| {
+            let mut cell = cell(0, None);
+            let like = cell.rounds.remove(0);
+            let rounds = times.map(|cpu_us| Round {
+                cpu_us,
+                ..like.clone()
+            });
+            cell.rounds.extend(rounds);
+            cell
+        };
+        let base = of([10.0, 10.1, 9.9, 10.2, 9.8]);
+        let bad = of([20.0, 20.3, 199.0, 20.2, 19.7]);
+        assert_eq!((bad.wide_percent(), bad.doubt()), (None, None));
+        let figure = bad.cpu().unwrap().median;
+        assert!((19.7..=20.3).contains(&figure), "{figure}");
+        let ratio = bad.ratio_to(&base).unwrap();
+        assert!((1.98..=2.02).contains(&ratio.median), "{ratio:?}");
+        let inverse = base.ratio_to(&bad).unwrap();
+        assert!((inverse.median * ratio.median - 1.0).abs() < 1e-12);
+        // Rounds that differ from each other altogether are no figure.
+        assert!(of([10.0, 20.0, 40.0, 80.0, 160.0]).wide_percent().is_some());
+    }
+
+    #[test]
     fn failures_and_a_late_end_make_a_cell_doubtful() {
         assert_eq!(cell(0, None).doubt(), None);
         let failed = cell(2, None).doubt();
@@ -477,7 +497,7 @@ mod tests {
         }
         assert_eq!(
             wide.doubt().as_deref(),
-            Some("no figure: the machine was busy, ±215 %")
+            Some("no figure: the machine was busy, ±251 %")
         );
         // Nothing is compared with what is no figure.
         let sound = cell(0, None);

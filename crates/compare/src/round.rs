@@ -22,15 +22,19 @@ use crate::interval::median;
 use crate::limits::{
     ANSWER, STRAY_SHARE_MIN, STRAY_TICKS_MIN, WARM_UP_MAX, WARM_UP_MIN, WARM_UP_SHARE,
 };
+use crate::noise::cpu_mhz;
 use crate::rows::{ComparisonRow, Entrant, Per, RowRequest};
 use crate::site::MANY;
 
 /// What came of a round.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Round {
     // Of the server and its programs, per request or per megabyte.
     /// CPU time, microseconds.
     pub(crate) cpu_us: f64,
+    /// Time in which its threads were ready to run and waited for a CPU, microseconds: those that
+    /// were there when the round ended; null where the kernel does not count it.
+    pub(crate) waited_us: Option<f64>,
     /// Answers per second.
     pub(crate) per_second: f64,
     /// Bytes of bodies per second.
@@ -48,8 +52,14 @@ pub(crate) struct Round {
     /// CPU time of the load generator per request.
     #[serde(rename = "client_cpu_us")]
     pub(crate) client_us: f64,
+    /// Time in which its threads were ready to run and waited for a CPU, per request; null where
+    /// the kernel does not count it.
+    pub(crate) client_waited_us: Option<f64>,
     /// Share of all CPU time that the host took.
     pub(crate) steal_percent: f64,
+    /// How fast the server's CPU ran at the end, as its driver or `/proc/cpuinfo` says; null where
+    /// neither does.
+    pub(crate) cpu_mhz: Option<f64>,
     /// Share of the CPU time that is of programs nobody waits for, taken from what the CPU did
     /// besides; 0 where all was counted.
     pub(crate) stray_percent: f64,
@@ -88,14 +98,16 @@ impl ClientSetup<'_> {
             return self.cold(row, entrant, instance, count);
         }
         let plan = self.plan(row, entrant, instance, length)?;
+        let mut waits = instance.waits();
         let mut before = instance.usage();
         let is_stopped = self.is_stopped.clone();
         let report = match length {
             // Connections that are kept are open and known before anything counts; what the client
             // itself needs to begin is none of the measured time.
-            Length::Time(_) => {
-                hob_load::run_rested(plan, is_stopped, &mut || before = instance.usage())
-            }
+            Length::Time(_) => hob_load::run_rested(plan, is_stopped, &mut || {
+                waits = instance.waits();
+                before = instance.usage();
+            }),
             Length::Count(_) | Length::Cold(_) => hob_load::run_until(plan, is_stopped),
         };
         let before = before?;
@@ -103,9 +115,16 @@ impl ClientSetup<'_> {
             LoadError::Server(text) | LoadError::Arguments(text) => text,
             error @ LoadError::System { .. } => error.to_string(),
         })?;
-        let (used, stray_percent) = used_since(before, instance.usage()?);
+        let (cpu_ns, stray_percent) = used_since(before, instance.usage()?);
+        let cpu_mhz = cpu_mhz(instance.cpu);
+        let used = ServerUse {
+            cpu_ns,
+            waited_ns: instance.waits().since(&waits),
+        };
         let round = Round {
             stray_percent,
+            client_waited_us: report.client_waited_us(),
+            cpu_mhz,
             ..figures(&report.json(), used, row)
         };
         match round.good + round.failed == 0 && !self.is_stopped.load(Ordering::Relaxed) {
@@ -142,6 +161,10 @@ impl ClientSetup<'_> {
         let mean = |value: fn(&Round) -> f64| {
             rounds.iter().map(value).sum::<f64>() / rounds.len().max(1) as f64
         };
+        let mean_of_known = |value: fn(&Round) -> Option<f64>| {
+            let known: Option<Vec<f64>> = rounds.iter().map(value).collect();
+            known.map(|known| known.iter().sum::<f64>() / known.len().max(1) as f64)
+        };
         let last = rounds.last().cloned().ok_or("no request was made")?;
         Ok(Round {
             cpu_us: mean(|round| round.cpu_us),
@@ -152,6 +175,8 @@ impl ClientSetup<'_> {
             p50_us: median(&times).unwrap_or_default(),
             p99_us: times.iter().copied().fold(0.0, f64::max),
             client_us: mean(|round| round.client_us),
+            waited_us: mean_of_known(|round| round.waited_us),
+            client_waited_us: mean_of_known(|round| round.client_waited_us),
             steal_percent: mean(|round| round.steal_percent),
             ..last
         })
@@ -293,8 +318,14 @@ fn used_since(before: Usage, now: Usage) -> (u64, f64) {
     }
 }
 
+/// What the server had of a CPU in a round, and how long it waited for one, where that is counted.
+struct ServerUse {
+    cpu_ns: u64,
+    waited_ns: Option<u64>,
+}
+
 /// Takes what is needed out of a report of the load generator.
-fn figures(report: &Value, used_ns: u64, row: &ComparisonRow) -> Round {
+fn figures(report: &Value, used: ServerUse, row: &ComparisonRow) -> Round {
     let number = |path: &str| report.pointer(path).and_then(Value::as_f64).unwrap_or(0.0);
     let whole = |path: &str| report.pointer(path).and_then(Value::as_u64).unwrap_or(0);
     let seconds = number("/elapsed_s");
@@ -313,7 +344,8 @@ fn figures(report: &Value, used_ns: u64, row: &ComparisonRow) -> Round {
         format!("{}: {}", text("kind"), text("first"))
     });
     Round {
-        cpu_us: over(used_ns as f64 / 1e3, units),
+        cpu_us: over(used.cpu_ns as f64 / 1e3, units),
+        waited_us: used.waited_ns.map(|ns| over(ns as f64 / 1e3, units)),
         per_second: over(answered, seconds),
         bytes_per_second: over(bodies, seconds),
         good: whole("/requests/good"),
@@ -323,11 +355,11 @@ fn figures(report: &Value, used_ns: u64, row: &ComparisonRow) -> Round {
         p99_us: number("/latency/response/p99_us"),
         client_us: number("/client/cpu_us_per_request"),
         steal_percent: number("/machine/steal_percent"),
-        stray_percent: 0.0,
         tls: report
             .pointer("/tls/terms")
             .and_then(Value::as_str)
             .map(str::to_owned),
+        ..Round::default()
     }
 }
 
@@ -364,15 +396,20 @@ mod tests {
             "bytes": { "bodies": 2e6 },
             "failures": [{ "kind": "status", "first": "503" }],
         });
+        let used = || ServerUse {
+            cpu_ns: 8_000_000,
+            waited_ns: Some(400_000),
+        };
         let mut row = ComparisonRow::new(String::new(), String::new(), RowGroup::Stream, 1);
-        let round = figures(&report, 8_000_000, &row);
+        let round = figures(&report, used(), &row);
         assert_eq!((round.cpu_us, round.per_second), (2000.0, 5.0));
+        assert_eq!(round.waited_us, Some(100.0));
         assert_eq!((round.good, round.failed), (4, 6));
         assert_eq!(round.failure.as_deref(), Some("status: 503"));
         row.per = Per::Megabyte;
-        assert_eq!(figures(&report, 8_000_000, &row).cpu_us, 4000.0);
+        assert_eq!(figures(&report, used(), &row).cpu_us, 4000.0);
         row.request = RowRequest::Upload(500_000);
-        let round = figures(&report, 8_000_000, &row);
+        let round = figures(&report, used(), &row);
         assert_eq!((round.cpu_us, round.bytes_per_second), (4000.0, 1e6));
     }
 }

@@ -2,7 +2,8 @@
 //! else is in `hob_compare`.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use hob_compare::{CompareError, ComparisonPlan, Scope, ServerTuning};
 
@@ -26,6 +27,7 @@ pub(crate) fn run(
         return Ok(());
     }
     let (json, html, list) = (options.json.clone(), options.html.clone(), options.list);
+    let releases = options.releases.clone();
     let plan = plan(options, surroundings);
     if list {
         output::write(&hob_compare::list(&plan).map_err(refusal)?);
@@ -34,6 +36,9 @@ pub(crate) fn run(
     // Before minutes are spent on it.
     let json = json.map(|path| Pending::new("--json", path)).transpose()?;
     let html = html.map(|path| Pending::new("--html", path)).transpose()?;
+    let known = releases.as_deref().map(known_text).transpose()?.flatten();
+    let releases = releases.map(|path| Pending::new("--releases", path));
+    let releases = releases.transpose()?;
     let report = hob_compare::compare(&plan).map_err(refusal)?;
     output::write(&report.table());
     if let Some(file) = json {
@@ -42,7 +47,22 @@ pub(crate) fn run(
     if let Some(file) = html {
         file.write(&report.html())?;
     }
+    if let Some(file) = releases {
+        file.write(&report.releases(known.as_deref()).map_err(refusal)?)?;
+    }
     Ok(())
+}
+
+/// The text of a file that a row is put into; none where it is not there yet.
+fn known_text(path: &Path) -> Result<Option<String>, CommandFailure> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(CommandFailure {
+            code: 2,
+            text: format!("--releases {}: cannot read it: {error}", path.display()),
+        }),
+    }
 }
 
 /// A file to be written when there is a result. Until then one that is there stays as it is: what
@@ -117,7 +137,7 @@ fn plan(options: CompareOptions, surroundings: &Surroundings) -> ComparisonPlan 
         },
         only: options.only,
         servers: options.servers,
-        rivals: options.rival,
+        rivals: options.rival.into_iter().map(from_anywhere).collect(),
         settings: match options.tuned {
             true => ServerTuning::Tuned,
             false => ServerTuning::Usual,
@@ -131,7 +151,17 @@ fn plan(options: CompareOptions, surroundings: &Surroundings) -> ComparisonPlan 
         round: options.round,
         rounds: options.rounds,
         is_sweep: options.sweep,
+        is_of_releases: options.releases.is_some(),
         link: options.link,
+    }
+}
+
+/// A path that means the same in another folder: servers are started in one of their own. A name
+/// alone is looked for in PATH.
+fn from_anywhere(path: PathBuf) -> PathBuf {
+    match path.components().count() {
+        1 => path,
+        _ => std::path::absolute(&path).unwrap_or(path),
     }
 }
 

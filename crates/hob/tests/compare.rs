@@ -10,6 +10,8 @@ mod schema;
 mod link;
 #[path = "compare/programs.rs"]
 mod programs;
+#[path = "compare/releases.rs"]
+mod releases;
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -89,7 +91,7 @@ fn row_is_measured_for_each_server_and_told_with_every_round() {
     assert!(text.contains("[file.h1.clear.keep.1k.c1]"), "{text}");
 
     let told = result(&place, json);
-    assert_eq!(told["format"], 1);
+    assert_eq!(told["format"], 2);
     assert_eq!(told["interrupted"], false);
     let names = |list: &Value, field: &str| -> Vec<String> {
         let all = list.as_array().unwrap().iter();
@@ -128,8 +130,17 @@ fn row_is_measured_for_each_server_and_told_with_every_round() {
         assert_eq!(rounds.len(), 2, "{cell:#}");
         for round in rounds {
             assert!(round["good"].as_u64().unwrap() > 0, "{cell:#}");
+            // Where the kernel counts how long threads wait.
+            let is_counted = std::fs::read("/proc/self/schedstat").is_ok();
+            for field in ["waited_us", "client_waited_us"] {
+                assert_eq!(round[field].is_number(), is_counted, "{field}: {round:#}");
+            }
+            let is_told = round["cpu_mhz"].as_f64().is_none_or(|mhz| mhz > 1.0);
+            assert!(is_told, "{round:#}");
         }
     }
+    // Only a full run has what the documents claim.
+    assert_eq!(told["claims"], serde_json::json!([]));
     let page = std::fs::read_to_string(html).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("nginx"));
     std::fs::remove_file(json).unwrap();
@@ -158,7 +169,7 @@ fn old_figures_stand_beside_the_row_with_their_id_and_what_is_odd_about_them() {
         .unwrap();
     let text = text_of(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    let line = "WASD 5.2 43 req/s (1) [A.file.cache.64k.c1]";
+    let line = "WASD 5.2 43 req/s (1), 4.74 s (200 requests) [A.file.cache.64k.c1]";
     assert!(text.contains(&format!("then: {line}")), "{text}");
     // What is odd about an old figure is said below it, on the page too.
     let remark = "(1) 200 requests in the printed 4.74 s are 42.2/s";
@@ -174,6 +185,70 @@ fn old_figures_stand_beside_the_row_with_their_id_and_what_is_odd_about_them() {
         text.contains("WASD Hypertext Services technical overview"),
         "{text}"
     );
+}
+
+#[test]
+fn full_run_ends_with_each_claim_of_the_documents_and_what_is_so_here() {
+    let place = Place::new();
+    let (json, html) = (place.path("run/it.json"), place.path("run/it.html"));
+    let (json, html) = (json.to_str().unwrap(), html.to_str().unwrap());
+    let arguments = [
+        "--full",
+        "--only",
+        "file.h1.clear.close.0k",
+        "--servers",
+        "caddy",
+        "--round",
+        "200ms",
+        "--rounds",
+        "2",
+        "--json",
+        json,
+        "--html",
+        html,
+    ];
+    let output = compare(&place, &arguments).output().unwrap();
+    let text = text_of(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let told = result(&place, json);
+    let claims = told["claims"].as_array().unwrap();
+    let of = |start: &str| {
+        let is_it = |one: &&Value| one["claim"].as_str().unwrap().starts_with(start);
+        claims.iter().find(is_it).unwrap()
+    };
+    let measured = of("ten connections do more than one");
+    assert_eq!(
+        (&measured["document"], &measured["then"]),
+        (&"A".into(), &"1.16 x".into())
+    );
+    assert!(measured["now"]["median"].as_f64().unwrap() > 0.0);
+    let other = of("the cache of files doubles");
+    let why = "these rows have no \"cache off\" in file.h1.clear.uncached.0k.c10";
+    assert_eq!(
+        (&other["now"], &other["not_measured"]),
+        (&Value::Null, &why.into())
+    );
+    let page = std::fs::read_to_string(html).unwrap();
+    for claim in claims {
+        let named = claim["claim"].as_str().unwrap();
+        assert_eq!(
+            text.matches(&format!("  {named}\n")).count(),
+            1,
+            "{named}\n{text}"
+        );
+        // Each says what is so here, or why nobody knows.
+        assert_ne!(
+            claim["now"].is_null(),
+            claim["not_measured"].is_null(),
+            "{claim:#}"
+        );
+    }
+    assert!(
+        text.contains(&format!("here not measured: {why}")),
+        "{text}"
+    );
+    let written = why.replace('"', "&quot;");
+    assert!(page.contains(&written) && page.contains("why they differ"));
 }
 
 #[test]

@@ -60,7 +60,6 @@ pub use run::{run, run_rested, run_through, run_until, run_with, stop_at_signals
 pub use send::h1::{AnswerProgress, AnswerReadOptions, AnswerReader, BadAnswer};
 pub use send::h2::replay as replay_h2;
 pub use send::h3::{replay_answer as replay_h3_answer, replay_control as replay_h3_control};
-pub use student::student_t;
 pub use threshold::Threshold;
 pub use url::Url;
 pub use written::{ChangeLimit, ResultComparison, SavedResult};

@@ -10,7 +10,7 @@ const QUANTILES: [f64; 30] = [
 /// The two-sided 95 % quantile of so many degrees of freedom, which need not be whole (Welch).
 /// Beyond the table by the first terms of its expansion around the normal one; below 1 it is that
 /// of 1.
-pub fn student_t(freedom: f64) -> f64 {
+pub(crate) fn student_t(freedom: f64) -> f64 {
     let below = freedom.max(1.0).floor();
     let index = below as usize - 1;
     match QUANTILES.get(index..=index + 1) {

@@ -176,6 +176,21 @@ pub fn proportional_bytes(pid: u32) -> Option<u64> {
     kib_line(&read(format!("/proc/{pid}/smaps_rollup")), "Pss")
 }
 
+/// Nanoseconds in which a thread was ready to run and waited for a CPU, by its number or
+/// `thread-self`; nothing where it is gone or the kernel does not count that
+/// (`CONFIG_SCHED_INFO`). A process' own number means its first thread.
+pub fn waited_ns(thread: impl Display) -> Option<u64> {
+    let told = read(format!("/proc/{thread}/schedstat"));
+    told.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// The numbers of a process' threads; none where it is gone.
+pub fn threads(pid: u32) -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task"));
+    let entries = entries.into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
 /// The numbers of all processes.
 pub fn pids() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -6,9 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::site::{ComparisonSite, DatabasePaths, SearchPaths, Wants};
+use crate::site::{ComparisonSite, DatabasePaths, SearchPaths, Wants, file_name};
 
 const PROGRAM: &str = include_str!("program.c");
+const READER: &str = include_str!("reader.c");
 const MODULE: &str = include_str!("module.c");
 const RESIDENT: &str = include_str!("resident.c");
 const VISIT: &str = include_str!("visit.c");
@@ -69,7 +70,9 @@ pub(crate) fn write(
 
 /// Everything in C.
 fn build(place: &Path, found: &SearchPaths<'_>, site: &mut ComparisonSite) {
-    match c(place, &site.cgi) {
+    let page = site.root.join(file_name("1k", PAGE_BYTES));
+    let page = format!("-DPAGE=\"{}\"", text(&page));
+    match c(place, &site.cgi, &page) {
         Ok(path) => site.c = Some(path),
         Err(why) => site
             .lacks
@@ -85,7 +88,10 @@ fn build(place: &Path, found: &SearchPaths<'_>, site: &mut ComparisonSite) {
         Ok(paths) => site.select = Some(paths),
         Err(why) => site.lacks.push(format!("no rows with a database: {why}")),
     }
-    let resident = |name, code| resident(place, site.cgi.join(name), code, found.program);
+    let resident = |name, code| {
+        let source = (place, code, page.as_str());
+        resident(source, site.cgi.join(name), found.program)
+    };
     let both =
         resident("resident", RESIDENT).and_then(|path| Ok((path, resident("visit", VISIT)?)));
     match both {
@@ -97,16 +103,20 @@ fn build(place: &Path, found: &SearchPaths<'_>, site: &mut ComparisonSite) {
     }
 }
 
-/// The program for CGI, FastCGI and lines: linked statically where that is possible, for then it
-/// starts sooner.
-fn c(place: &Path, cgi: &Path) -> Result<PathBuf, String> {
-    let source = place.join("program.c");
-    write_source(&source, PROGRAM)?;
-    let program = cgi.join("program");
-    let (from, to) = (text(&source), text(&program));
-    run("cc", &["-O2", "-static", "-o", &to, &from])
-        .or_else(|_| run("cc", &["-O2", "-o", &to, &from]))?;
-    Ok(program)
+/// The program for CGI, FastCGI and lines, and one that reads a file as CGI: linked statically
+/// where that is possible, for then they start sooner.
+fn c(place: &Path, cgi: &Path, page: &str) -> Result<PathBuf, String> {
+    let build = |name: &str, code: &str| {
+        let source = place.join(format!("{name}.c"));
+        write_source(&source, code)?;
+        let program = cgi.join(name);
+        let (from, to) = (text(&source), text(&program));
+        run("cc", &["-O2", page, "-static", "-o", &to, &from])
+            .or_else(|_| run("cc", &["-O2", page, "-o", &to, &from]))?;
+        Ok(program)
+    };
+    build("reader", READER)?;
+    build("program", PROGRAM)
 }
 
 /// Apache's own tool builds its modules.
@@ -177,7 +187,11 @@ fn select(place: &Path, cgi: &Path) -> Result<DatabasePaths, String> {
 }
 
 /// A program over libhob: the library is beside hob, in its `lib`, or known to pkg-config.
-fn resident(place: &Path, built: PathBuf, code: &str, program: &Path) -> Result<PathBuf, String> {
+fn resident(
+    (place, code, page): (&Path, &str, &str),
+    built: PathBuf,
+    program: &Path,
+) -> Result<PathBuf, String> {
     let source = place.join("resident.c");
     write_source(&source, code)?;
     let (from, to) = (text(&source), text(&built));
@@ -190,14 +204,14 @@ fn resident(place: &Path, built: PathBuf, code: &str, program: &Path) -> Result<
         let include = format!("-I{}", place.display());
         let library = text(&library);
         let libraries = ["-lpthread", "-ldl", "-lm", "-lgcc_s"];
-        let arguments = ["-O2", "-o", &to, &from, &include, &library];
+        let arguments = ["-O2", page, "-o", &to, &from, &include, &library];
         run("cc", &[&arguments[..], &libraries].concat())?;
         return Ok(built);
     }
     let flags = run("pkg-config", &["--cflags", "--libs", "libhob"])?;
     let folder = run("pkg-config", &["--variable=libdir", "libhob"])?;
     let run_path = format!("-Wl,-rpath,{folder}");
-    let mut arguments = vec!["-O2", "-o", &to, &from, &run_path];
+    let mut arguments = vec!["-O2", page, "-o", &to, &from, &run_path];
     arguments.extend(flags.split_whitespace());
     run("cc", &arguments)?;
     Ok(built)
@@ -225,4 +239,29 @@ fn run(tool: &str, arguments: &[&str]) -> Result<String, String> {
     let errors = String::from_utf8_lossy(&output.stderr);
     let first = errors.lines().next().unwrap_or_default();
     Err(format!("{tool} ended with {}: {first}", output.status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reader_answers_with_what_is_in_the_file_now() {
+        let place = tempfile::tempdir().unwrap();
+        let page = place.path().join("page");
+        let cgi = place.path().join("cgi");
+        fs::create_dir(&cgi).unwrap();
+        if let Err(why) = c(place.path(), &cgi, &format!("-DPAGE=\"{}\"", text(&page))) {
+            println!("skipped: {why}");
+            return;
+        }
+        let reader = text(&cgi.join("reader"));
+        for body in ["one", "another"] {
+            fs::write(&page, body).unwrap();
+            let wanted = format!("Content-Type: text/html\r\n\r\n{body}");
+            assert_eq!(run(&reader, &[]).unwrap(), wanted);
+        }
+        fs::remove_file(&page).unwrap();
+        assert!(run(&reader, &[]).is_err());
+    }
 }

@@ -1,25 +1,27 @@
-/* A program for one visitor, by libhob. The query string says how many KiB of body; without one the
- * body is the visit's handle. */
+/* A program for one visitor, by libhob. With a query string it opens a file and answers with what is in
+ * it, at each request; without one the body is the visit's handle. */
+#include <fcntl.h>
 #include <hob.h>
-#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static char block[65536];
+static char page[65536];
 
 int main(void) {
     hob *server;
     hob_request *request;
-    memset(block, 'x', sizeof block);
     if (hob_connect(&server) < 0) return 1;
     while (hob_accept(server, &request) == HOB_OK) {
         const char *query = hob_indexed(request, HOB_QUERY_STRING, NULL);
         const char *handle = hob_variable(request, "HTSession", NULL);
-        size_t bytes = query ? (size_t)atol(query) * 1024 : 0;
-        if (bytes > sizeof block) bytes = sizeof block;
         hob_header(request, "Accept-HTSession", handle);
         hob_header(request, "Content-Type", "text/plain");
-        if (bytes > 0) hob_write(request, block, bytes);
-        else hob_write(request, handle, strlen(handle));
+        if (query && *query) {
+            int file = open(PAGE, O_RDONLY);
+            ssize_t count = file < 0 ? -1 : read(file, page, sizeof page);
+            if (file >= 0) close(file);
+            if (count > 0) hob_write(request, page, (size_t)count);
+        } else hob_write(request, handle, strlen(handle));
         hob_finish(request);
     }
     hob_close(server);

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ComparisonReport;
-use crate::interval::Mean;
+use crate::interval::Estimate;
 use crate::measure::EntrantResult;
 
 /// What stands above them.
@@ -25,7 +25,7 @@ pub(crate) struct EraRatio {
     /// The ratio of those.
     pub(crate) then: f64,
     /// The ratio of CPU times here.
-    pub(crate) now: Mean,
+    pub(crate) now: Estimate,
 }
 
 impl EraRatio {
@@ -53,15 +53,7 @@ pub(crate) fn ratios(report: &ComparisonReport) -> Vec<EraRatio> {
 
 impl Pair {
     fn of(&self, report: &ComparisonReport) -> Option<EraRatio> {
-        let [dear, cheap] = [&self.now[0], &self.now[1]].map(|(id, way)| cell(report, id, way));
-        let (dear, cheap) = (dear?, cheap?);
-        if dear.doubt().or(cheap.doubt()).is_some() {
-            return None;
-        }
-        let now = match self.now[0].0 == self.now[1].0 {
-            true => dear.ratio_to(cheap)?,
-            false => Mean::quotient(&dear.cpu()?, &cheap.cpu()?)?,
-        };
+        let now = here(report, &self.now).ok()?;
         Some(EraRatio {
             title: self.title.clone(),
             figures: self
@@ -88,13 +80,57 @@ impl Pair {
     }
 }
 
-/// The cell of hob in this row that works in this way.
+/// How many times as much the second of two cells does as the first, for the same CPU time; or why
+/// that cannot be told.
+pub(super) fn here(
+    report: &ComparisonReport,
+    [dear, cheap]: &[(String, &str); 2],
+) -> Result<Estimate, String> {
+    let known = |(id, way): &(String, &str)| {
+        let found = cell(report, id, way);
+        let found =
+            found.ok_or_else(|| format!("these rows have no \"{}\" in {id}", called(way)))?;
+        match (found.doubt(), found.cpu()) {
+            (None, Some(cpu)) => Ok((found, cpu)),
+            (None, None) => Err(format!("\"{}\" in {id} was not measured", called(way))),
+            (Some(_), _) => Err(format!("\"{}\" in {id} is doubtful", called(way))),
+        }
+    };
+    let is_one_row = dear.0 == cheap.0;
+    let (dear, cheap) = (known(dear)?, known(cheap)?);
+    let ratio = match is_one_row {
+        true => dear.0.ratio_to(cheap.0),
+        false => Estimate::quotient(&dear.1, &cheap.1),
+    };
+    ratio.ok_or_else(|| "nothing can be divided by it".to_owned())
+}
+
+fn called(way: &str) -> &str {
+    match way.trim_start_matches([',', ' ']) {
+        "" => "hob",
+        way => way,
+    }
+}
+
+/// The cell of hob in this row that works in this way, or of another server with this label.
 fn cell<'a>(report: &'a ComparisonReport, id: &str, way: &str) -> Option<&'a EntrantResult> {
     let row = report.rows.iter().find(|row| row.row.id == id)?;
     let name = &report.servers.first()?.name;
-    let of_server = format!("{name} {way}");
-    let mut cells = row.cells.iter().filter(|cell| cell.entrant.server == *name);
-    cells.find(|cell| [way, of_server.trim()].contains(&cell.entrant.label.as_str()))
+    let (apart, joined) = (format!("{name} {way}"), format!("{name}{way}"));
+    let is_way = |cell: &&EntrantResult| {
+        let is_own = cell.entrant.server == *name;
+        let own = [way, apart.trim(), &joined];
+        is_own && own.contains(&cell.entrant.label.as_str())
+    };
+    let other = || row.cells.iter().find(|cell| cell.entrant.label == way);
+    row.cells.iter().find(is_way).or_else(other)
+}
+
+/// The ids of the figures that stand in ratios.
+#[cfg(test)]
+pub(super) fn ids() -> impl Iterator<Item = String> {
+    let all = pairs().into_iter().flat_map(|pair| pair.then);
+    all.map(|(id, _)| id)
 }
 
 /// Everything that the documents say two figures of, in their order.
@@ -225,6 +261,11 @@ const WAYS: &[(&str, [&str; 2], [&str; 2])] = &[
         ["CGI", "session (persistent CGI)"],
     ),
     (
+        "resident program (servlet) to CGI",
+        ["servlet", "CGI (HTML)"],
+        ["CGI", "resident"],
+    ),
+    (
         "cached file to a macro page",
         ["static page, cached", "Net.Data (HTML)"],
         ["macro page", "file, cached"],
@@ -255,6 +296,7 @@ const SECURE: &[(&str, &str)] = &[
     ("persistent-cgi", "session (persistent CGI)"),
     ("netdata-html", "macro page"),
     ("netdata-sql", "macro page, SQL"),
+    ("servlet", "resident"),
 ];
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use hob_load::Reuse;
 use hob_load::history::figures_of;
 
 use super::ComparisonReport;
+use super::claims;
 use super::era;
 use super::result::{
     CellResult, CompareResult, FORMAT, LabelRatio, LinkResult, RowResult, SecureToPlain,
@@ -14,7 +15,6 @@ use super::result::{
 use super::standing::Standing;
 use super::sweep::{Distance, SweepVerdict};
 use super::table::heading;
-use crate::interval::median;
 use crate::link::LinkSettings;
 use crate::measure::{EntrantResult, RowMeasurement};
 use crate::rows::{Per, Scope};
@@ -58,6 +58,7 @@ pub(super) fn result(report: &ComparisonReport) -> CompareResult {
             .collect(),
         secure_to_plain: secure_to_plain(report),
         eras: era::ratios(report),
+        claims: claims::all(report),
         environment: report.machine.clone(),
     }
 }
@@ -133,13 +134,11 @@ fn cell(
     base: Option<&EntrantResult>,
     link: Option<LinkSettings>,
 ) -> CellResult {
-    let cpu: Vec<f64> = cell.rounds.iter().map(|round| round.cpu_us).collect();
     CellResult {
         label: cell.entrant.label.clone(),
         server: cell.entrant.server.clone(),
         path: cell.entrant.path.clone(),
         cpu_us: cell.cpu(),
-        cpu_us_median: median(&cpu),
         ratio: base.and_then(|base| cell.ratio_to(base)),
         link_percent: cell.link_percent(link),
         failed: cell.failed(),

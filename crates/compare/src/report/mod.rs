@@ -1,9 +1,11 @@
 //! What a comparison tells: a table and a page for people, JSON for machines.
 
+mod claims;
 mod era;
 mod json;
 mod notes;
 mod page;
+mod releases;
 mod result;
 mod standing;
 mod sweep;
@@ -18,6 +20,7 @@ use crate::measure::{EntrantResult, RowMeasurement};
 use crate::rows::Scope;
 use crate::server::{Installed, Missing, ServerTuning};
 
+pub use releases::release_table;
 pub use result::{reference, schema};
 
 /// The result of a comparison.
@@ -60,6 +63,13 @@ impl ComparisonReport {
     }
 }
 
+/// The ids of figures that stand in ratios or claims, and need no row beside them.
+#[cfg(test)]
+pub(crate) fn told_ids() -> Vec<String> {
+    let claims = claims::CLAIMS.iter().flat_map(claims::Claim::ids);
+    era::ids().chain(claims.map(str::to_owned)).collect()
+}
+
 /// A label and the CPU time over TLS in times of that in clear text.
 type Ratios<'a> = Vec<(&'a str, f64)>;
 
@@ -81,7 +91,7 @@ impl ComparisonReport {
                     if cell.doubt().or(twin.doubt()).is_some() {
                         return None;
                     }
-                    let ratio = cell.cpu()?.mean / twin.cpu()?.mean;
+                    let ratio = cell.cpu()?.median / twin.cpu()?.median;
                     Some((cell.entrant.label.as_str(), ratio))
                 })
                 .collect();

@@ -8,6 +8,7 @@ use hob_load::page::{
 };
 
 use super::ComparisonReport;
+use super::claims;
 use super::era;
 use super::standing::{RelativeCost, Standing};
 use super::sweep::{Distance, SweepVerdict};
@@ -34,7 +35,8 @@ pub(super) fn write(report: &ComparisonReport) -> String {
     page.text(format!(
         "CPU time per request is that of a server with all its processes and programs, on one \
          CPU; the client had another one{}. Rounds of all servers were interleaved, so that a \
-         machine that drifts treats all alike. Intervals are of 95 %.",
+         machine that drifts treats all alike. Figures are medians of the rounds, ratios those of \
+         the rounds' own ratios; intervals are of 95 %.",
         joined(report.link)
     ));
     let mut group = None;
@@ -53,6 +55,7 @@ pub(super) fn write(report: &ComparisonReport) -> String {
     }
     secure(report, &mut page);
     eras(report, &mut page);
+    claimed(report, &mut page);
     below(report, &mut page);
     page.html()
 }
@@ -132,8 +135,8 @@ fn ratios(rows: &[&RowMeasurement]) -> BarChart {
                 return None;
             }
             let ratio = cell.ratio_to(base)?;
-            let bar = Bar::new(ratio.mean);
-            Some(match ratio.ratio_bounds() {
+            let bar = Bar::new(ratio.median);
+            Some(match ratio.bounds() {
                 Some((low, high)) if low < high => bar.interval(low, high),
                 _ => bar,
             })
@@ -210,7 +213,7 @@ fn absolute(cell: &EntrantResult) -> TableCell {
         let small = format!("no figure: {}, n {}", cpu.spread(), cpu.n);
         return TableCell::new("–").tone(Tone::Doubtful).small(small);
     }
-    let shown = TableCell::new(three_digits(cpu.mean));
+    let shown = TableCell::new(three_digits(cpu.median));
     let small = format!("{}, n {}", cpu.spread(), cpu.n);
     match cell.doubt() {
         None => shown.small(small),
@@ -253,9 +256,9 @@ fn alone(row: &RowMeasurement, link: Option<LinkSettings>) -> Vec<PageElement> {
         let Some(cpu) = cell.cpu() else {
             continue;
         };
-        let bar = Bar::new(cpu.mean * 1e3);
-        let bar = match cpu.half {
-            Some(half) => bar.interval((cpu.mean - half).max(0.0) * 1e3, (cpu.mean + half) * 1e3),
+        let bar = Bar::new(cpu.median * 1e3);
+        let bar = match cpu.bounds() {
+            Some((low, high)) => bar.interval(low * 1e3, high * 1e3),
             None => bar,
         };
         if cell.wide_percent().is_none() {
@@ -265,7 +268,7 @@ fn alone(row: &RowMeasurement, link: Option<LinkSettings>) -> Vec<PageElement> {
         let mut cells = vec![
             TableCell::new(label),
             absolute(cell),
-            TableCell::new(ratio.map_or("–".to_owned(), |ratio| format!("{:.2}", ratio.mean))),
+            TableCell::new(ratio.map_or("–".to_owned(), |ratio| format!("{:.2}", ratio.median))),
             TableCell::new(rate_of(row.row.per, cell)),
         ];
         cells.extend(
@@ -337,8 +340,28 @@ fn eras(report: &ComparisonReport, page: &mut ReportPage) {
             ratio.key().to_owned(),
             ratio.title.clone(),
             three_digits(ratio.then),
-            three_digits(ratio.now.mean),
+            three_digits(ratio.now.median),
             ratio.now.spread(),
+        ])
+    }));
+}
+
+/// What the documents claim, each claim once.
+fn claimed(report: &ComparisonReport, page: &mut ReportPage) {
+    let all = claims::all(report);
+    if all.is_empty() {
+        return;
+    }
+    page.section(claims::TITLE);
+    let table = PageTable::new(claims::UNIT).text("document").text("claim");
+    let table = table.text("then").text("here").text("why they differ");
+    page.push(all.into_iter().fold(table, |table, claim| {
+        table.row([
+            claim.document.to_string(),
+            claim.claim.to_owned(),
+            claim.then.clone(),
+            claim.here(),
+            claim.why.to_owned(),
         ])
     }));
 }

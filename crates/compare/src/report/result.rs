@@ -7,14 +7,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::claims::ClaimResult;
 use super::era::EraRatio;
-use crate::interval::Mean;
+use crate::interval::Estimate;
 use crate::machine::Machine;
 use crate::round::Round;
 use crate::server::Missing;
 
 /// Grows when a field changes its meaning or goes; fields may be added without it.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 /// The JSON schema of a result.
 pub fn schema() -> Value {
@@ -39,7 +40,7 @@ pub fn reference() -> String {
 /// Result of `hob compare --json`.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct CompareResult {
-    /// Version of this layout: 1.
+    /// Version of this layout: 2.
     pub(super) format: u32,
     /// When it began, in seconds since 1970.
     pub(super) begun_at: u64,
@@ -69,6 +70,8 @@ pub(super) struct CompareResult {
     pub(super) secure_to_plain: Vec<SecureToPlain>,
     /// Ratios of old documents, each beside the same one here.
     pub(super) eras: Vec<EraRatio>,
+    /// What the documents claim, each claim once, and what is so here; empty but for `--full`.
+    pub(super) claims: Vec<ClaimResult>,
     /// The machine.
     pub(super) environment: Machine,
 }
@@ -157,7 +160,7 @@ pub(super) struct SweepResult {
     /// Label of the best.
     pub(super) best: String,
     /// CPU time of the default in times of the best.
-    pub(super) ratio: Mean,
+    pub(super) ratio: Estimate,
     /// Whether it is within 5 %; null where the rounds differ too much to tell.
     pub(super) within_5_percent: Option<bool>,
 }
@@ -172,11 +175,9 @@ pub(super) struct CellResult {
     /// What was asked for.
     pub(super) path: String,
     /// CPU time of the server with all its processes, microseconds.
-    pub(super) cpu_us: Option<Mean>,
-    /// Median of the rounds.
-    pub(super) cpu_us_median: Option<f64>,
+    pub(super) cpu_us: Option<Estimate>,
     /// CPU time in times of the first one's, round by round.
-    pub(super) ratio: Option<Mean>,
+    pub(super) ratio: Option<Estimate>,
     /// Share of the link's bandwidth that bodies took; null over the loopback.
     pub(super) link_percent: Option<f64>,
     /// Requests without the answer that was expected.

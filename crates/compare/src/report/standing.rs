@@ -4,7 +4,7 @@
 use hob_load::page::three_digits;
 
 use super::ComparisonReport;
-use crate::interval::Mean;
+use crate::interval::Estimate;
 use crate::measure::RowMeasurement;
 use crate::rows::RowGroup;
 use crate::server::Installed;
@@ -172,12 +172,12 @@ pub(super) fn verdict(report: &ComparisonReport) -> String {
 }
 
 /// The geometric mean of ratios and its interval, as exact as the ratios are.
-fn joined(ratios: &[Mean]) -> Option<(f64, Option<(f64, f64)>)> {
+pub(super) fn joined(ratios: &[Estimate]) -> Option<(f64, Option<(f64, f64)>)> {
     if ratios.is_empty() {
         return None;
     }
     let count = ratios.len() as f64;
-    let log = ratios.iter().map(|ratio| ratio.mean.ln()).sum::<f64>() / count;
+    let log = ratios.iter().map(|ratio| ratio.median.ln()).sum::<f64>() / count;
     let halves = ratios.iter().map(|ratio| Some(ratio.ratio_spread()?.ln()));
     let halves: Option<Vec<f64>> = halves.collect();
     let bounds = halves.map(|halves| {
@@ -192,7 +192,7 @@ fn joined(ratios: &[Mean]) -> Option<(f64, Option<(f64, f64)>)> {
 mod tests {
     use super::*;
 
-    fn standing(ratios: &[Mean]) -> Standing {
+    fn standing(ratios: &[Estimate]) -> Standing {
         let (ratio, bounds) = joined(ratios).unwrap();
         Standing {
             server: "nginx".to_owned(),
@@ -206,11 +206,12 @@ mod tests {
     }
 
     /// A ratio whose interval goes as far up and down as this factor.
-    fn ratio(mean: f64, factor: f64) -> Mean {
-        Mean {
+    fn ratio(median: f64, factor: f64) -> Estimate {
+        Estimate {
             n: 3,
-            mean,
-            half: Some(mean * (factor - 1.0 / factor) / 2.0),
+            median,
+            low: Some(median / factor),
+            high: Some(median * factor),
         }
     }
 
@@ -237,10 +238,11 @@ mod tests {
             "nginx takes 1.20 times the CPU time of hob per request for files (0.80 to 1.80; 1 \
              rows, 1 doubtful ones left out): that is not told apart from as much"
         );
-        let single = Mean {
+        let single = Estimate {
             n: 1,
-            mean: 2.0,
-            half: None,
+            median: 2.0,
+            low: None,
+            high: None,
         };
         let single = standing(&[single]);
         assert_eq!(single.side(), RelativeCost::Unclear);

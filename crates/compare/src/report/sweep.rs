@@ -1,6 +1,6 @@
 //! What a sweep says: whether the default is about as good as the best.
 
-use crate::interval::Mean;
+use crate::interval::Estimate;
 use crate::measure::{EntrantResult, RowMeasurement};
 use crate::rows::RowGroup;
 
@@ -15,7 +15,7 @@ pub(super) struct SweepVerdict {
     /// What took least CPU time.
     pub(super) best: String,
     /// The default in times of the best.
-    pub(super) ratio: Mean,
+    pub(super) ratio: Estimate,
     pub(super) distance: Distance,
 }
 
@@ -39,11 +39,11 @@ impl SweepVerdict {
         let sound = |cell: &&EntrantResult| cell.doubt().is_none() && cell.cpu().is_some();
         let default = measured.cells.first().filter(sound)?;
         let cells = measured.cells.iter().filter(sound);
-        let cpu = |cell: &EntrantResult| cell.cpu().map_or(f64::INFINITY, |cpu| cpu.mean);
+        let cpu = |cell: &EntrantResult| cell.cpu().map_or(f64::INFINITY, |cpu| cpu.median);
         let best = cells.min_by(|one, other| cpu(one).total_cmp(&cpu(other)))?;
         let ratio = default.ratio_to(best)?;
         let limit = 1.0 + NEAR_PERCENT / 100.0;
-        let distance = match ratio.ratio_bounds() {
+        let distance = match ratio.bounds() {
             _ if default.entrant == best.entrant => Distance::Near,
             Some((_, high)) if high <= limit => Distance::Near,
             Some((low, _)) if low > limit => Distance::Far,
@@ -63,7 +63,7 @@ impl SweepVerdict {
         if default == best {
             return format!("{default} takes least CPU time");
         }
-        let more = (self.ratio.mean - 1.0).max(0.0) * 100.0;
+        let more = (self.ratio.median - 1.0).max(0.0) * 100.0;
         let beside = format!("{default} takes {more:.1} % more CPU time than the best, {best}");
         match self.distance {
             Distance::Near => format!("{beside}: within {NEAR_PERCENT} %"),
@@ -85,17 +85,8 @@ mod tests {
     fn cell(label: &str, rounds: &[f64]) -> EntrantResult {
         let round = |cpu_us: &f64| Round {
             cpu_us: *cpu_us,
-            per_second: 1.0,
-            bytes_per_second: 1.0,
             good: 1,
-            failed: 0,
-            failure: None,
-            p50_us: 1.0,
-            p99_us: 1.0,
-            client_us: 1.0,
-            steal_percent: 0.0,
-            stray_percent: 0.0,
-            tls: None,
+            ..Round::default()
         };
         EntrantResult {
             entrant: Entrant {
@@ -131,7 +122,7 @@ mod tests {
         let far = verdict(&[120.0, 121.0, 120.0, 121.0], &[100.0, 101.0, 100.0, 101.0]);
         assert_eq!(far.distance, Distance::Far);
         assert!(far.text().ends_with("16 KiB: not within 5 %"));
-        let noise = verdict(&[100.0, 125.0, 90.0], &[100.0, 95.0, 110.0]);
+        let noise = verdict(&[101.0, 125.0, 90.0], &[100.0, 95.0, 110.0]);
         assert_eq!(noise.distance, Distance::Unknown);
         let best = verdict(&[99.0, 99.0], &[100.0, 100.0]);
         assert_eq!(best.distance, Distance::Near);

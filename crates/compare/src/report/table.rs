@@ -6,6 +6,7 @@ use hob_load::history;
 use hob_load::page::{count, three_digits, time_us};
 
 use super::ComparisonReport;
+use super::claims;
 use super::era;
 use super::standing::verdict;
 use super::sweep::SweepVerdict;
@@ -27,7 +28,8 @@ fn all(report: &ComparisonReport, text: &mut String) -> fmt::Result {
     writeln!(
         text,
         "CPU time per request of each server with all its processes, on one CPU; the client had another\n\
-         one{}. Rounds interleaved; ± is half of the 95 % interval; access logs off; {}.",
+         one{}. Rounds interleaved; figures are medians of them, ± is half of the 95 % interval;\n\
+         access logs off; {}.",
         joined(report.link),
         match report.settings {
             ServerTuning::Usual => "servers as they come",
@@ -44,6 +46,7 @@ fn all(report: &ComparisonReport, text: &mut String) -> fmt::Result {
     }
     ratios(report, text)?;
     eras(report, text)?;
+    claimed(report, text)?;
     then(report, &remarks, text)?;
     writeln!(text, "\nservers")?;
     for server in &report.servers {
@@ -153,19 +156,21 @@ fn figures(
             let is_base = base.is_some_and(|base| base.entrant == cell.entrant);
             let (ratio, ratio_spread) = match ratio {
                 Some(_) if is_base => ("1".to_owned(), String::new()),
-                Some(ratio) if ratio.mean < 0.1 => (format!("{:.4}", ratio.mean), ratio.spread()),
-                Some(ratio) => (format!("{:.2}", ratio.mean), ratio.spread()),
+                Some(ratio) if ratio.median < 0.1 => {
+                    (format!("{:.4}", ratio.median), ratio.spread())
+                }
+                Some(ratio) => (format!("{:.2}", ratio.median), ratio.spread()),
                 None => (String::new(), String::new()),
             };
             write!(
                 text,
                 "{:>12} {:>8} {:>3} {ratio:>7} {ratio_spread:>8} {:>12} {:>10} {:>10}",
-                format!("{} us", three_digits(cpu.mean)),
+                format!("{} us", three_digits(cpu.median)),
                 cpu.spread(),
                 cpu.n,
                 rate_of(per, cell),
-                time_us(cell.mean(|round| round.p50_us).unwrap_or(0.0)),
-                time_us(cell.mean(|round| round.p99_us).unwrap_or(0.0)),
+                time_us(cell.median(|round| round.p50_us).unwrap_or(0.0)),
+                time_us(cell.median(|round| round.p99_us).unwrap_or(0.0)),
             )?;
             match cell.link_percent(link) {
                 Some(percent) => writeln!(text, " {:>8}", percent_text(percent))?,
@@ -189,9 +194,9 @@ pub(super) fn percent_text(percent: f64) -> String {
 
 pub(super) fn rate_of(per: Per, cell: &EntrantResult) -> String {
     match per {
-        Per::Request => count(cell.mean(|round| round.per_second).unwrap_or(0.0).round() as u64),
+        Per::Request => count(cell.median(|round| round.per_second).unwrap_or(0.0).round() as u64),
         Per::Megabyte => {
-            three_digits(cell.mean(|round| round.bytes_per_second).unwrap_or(0.0) / 1e6)
+            three_digits(cell.median(|round| round.bytes_per_second).unwrap_or(0.0) / 1e6)
         }
     }
 }
@@ -234,12 +239,27 @@ fn eras(report: &ComparisonReport, text: &mut String) -> fmt::Result {
         "", "then", "here", "95 %"
     )?;
     for ratio in ratios {
-        let (then, here) = (three_digits(ratio.then), three_digits(ratio.now.mean));
+        let (then, here) = (three_digits(ratio.then), three_digits(ratio.now.median));
         let (key, title, spread) = (ratio.key(), &ratio.title, ratio.now.spread());
         writeln!(
             text,
             "  {key}  {title:width$} {then:>8} {here:>8} {spread:>8}"
         )?;
+    }
+    Ok(())
+}
+
+/// Each claim of the documents in a line, and why it is another one here below it.
+fn claimed(report: &ComparisonReport, text: &mut String) -> fmt::Result {
+    let all = claims::all(report);
+    if all.is_empty() {
+        return Ok(());
+    }
+    writeln!(text, "\n== {}: {}", claims::TITLE, claims::UNIT)?;
+    for claim in all {
+        writeln!(text, "  {}  {}", claim.document, claim.claim)?;
+        writeln!(text, "     then {}; here {}", claim.then, claim.here())?;
+        writeln!(text, "     {}", claim.why)?;
     }
     Ok(())
 }

@@ -49,7 +49,7 @@ fn what_is_told() -> Vec<Switch> {
                 ("HOB_LOG=debug", Extra::Diagnostics("debug")),
                 ("HOB_LOG=trace", Extra::Diagnostics("trace")),
             ],
-            then: &[],
+            then: &["D.diagnostics.verbose.542"],
             advice: "a server of 1995 lost less than 2 % to them; hob writes none for a request that \
                      goes well",
         },
@@ -75,7 +75,11 @@ fn how_it_serves() -> Vec<Switch> {
                 ("4 threads", Extra::Threads(4)),
                 ("16 threads", Extra::Threads(16)),
             ],
-            then: &[],
+            then: &[
+                "E.threads.small.text",
+                "E.threads.large.text",
+                "E.threads.maximum.text",
+            ],
             advice: "IBM told 5 threads for a small AS/400 and 10 or more for a large one; hob wants \
                      one for each CPU, whatever its requests wait for",
         },

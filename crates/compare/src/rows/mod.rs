@@ -10,11 +10,11 @@ mod sweep;
 mod tests;
 mod ways;
 
-use crate::server::Installed;
+use crate::server::{Installed, ServerSoftware};
 use crate::site::ComparisonSite;
 
 pub use row::Scope;
-pub(crate) use row::{ComparisonRow, Entrant, Per, RowGroup, RowRequest};
+pub(crate) use row::{ComparisonRow, Entrant, Per, RowGroup, RowRequest, way_of};
 pub(crate) use sweep::sweep;
 pub(crate) use ways::VISIT;
 
@@ -26,7 +26,25 @@ pub(crate) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<Comparis
     rows.extend(ways::rows(servers, site));
     rows.extend(cost::rows());
     rows.sort_by_key(|row| row.group);
+    for row in &mut rows {
+        with_builds(row, servers);
+    }
     rows
+}
+
+/// Rows of files have every server; those of programs get the other builds of hob here.
+fn with_builds(row: &mut ComparisonRow, servers: &[Installed]) {
+    let hobs = { servers.iter() }.filter(|server| server.kind == ServerSoftware::Hob);
+    let names: Vec<&str> = hobs.map(|server| server.name.as_str()).collect();
+    let is_of_programs = matches!(
+        row.group,
+        RowGroup::Scripts | RowGroup::Stream | RowGroup::Remote | RowGroup::Ways
+    );
+    if let [first, others @ ..] = &names[..]
+        && is_of_programs
+    {
+        row.with_builds(first, others);
+    }
 }
 
 /// The rows that were asked for: of a scope, or those whose id has the words of one of these texts

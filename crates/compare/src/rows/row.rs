@@ -150,11 +150,36 @@ impl ComparisonRow {
         }
     }
 
+    /// Has other builds of hob do what the first one does, each in the same ways.
+    pub(super) fn with_builds(&mut self, first: &str, others: &[&str]) {
+        let own = self.entrants.iter().filter(|one| one.server == first);
+        let own: Vec<Entrant> = own.cloned().collect();
+        for other in others {
+            let twin = |entrant: &Entrant| Entrant {
+                label: match entrant.label.strip_prefix(first) {
+                    Some(way) => format!("{other}{way}"),
+                    None => format!("{other}: {}", entrant.label),
+                },
+                server: (*other).to_owned(),
+                ..entrant.clone()
+            };
+            self.entrants.extend(own.iter().map(twin));
+        }
+    }
+
     /// Puts the figures of these ids beside it, where there are any.
     pub(super) fn beside(&mut self, ids: impl IntoIterator<Item = String>) {
         let is_known = |id: &String| hob_load::history::figures_of(id).next().is_some();
         self.then.extend(ids.into_iter().filter(is_known));
     }
+}
+
+/// In which way an entrant does the work: what its label says besides the server; empty where there
+/// is but one.
+pub(crate) fn way_of(entrant: &Entrant) -> &str {
+    let label = entrant.label.as_str();
+    let rest = label.strip_prefix(entrant.server.as_str());
+    rest.map_or(label, |rest| rest.trim_start_matches([' ', ',', ':']))
 }
 
 /// The word for TLS or none in ids, and what titles say of it.

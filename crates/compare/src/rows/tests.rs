@@ -71,10 +71,11 @@ fn every_row_has_a_name_of_its_own_and_hob_in_it_first() {
 fn every_printed_figure_has_a_row_beside_which_it_stands() {
     let rows = rows(&servers(), &site());
     let shown: Vec<&String> = rows.iter().flat_map(|row| &row.then).collect();
+    let told = crate::report::told_ids();
     for then in hob_load::history::figures() {
-        // Ratios stand beside the table of ratios, and D and W beside `hob cost`.
-        let is_elsewhere = then.id.starts_with(['D', 'E', 'W']);
-        let is_shown = shown.iter().any(|id| **id == then.id);
+        // Beside a row, in a ratio or a claim; stages and a process alone beside `hob cost`.
+        let is_elsewhere = then.id.starts_with('W') || then.id.starts_with("D.exchange");
+        let is_shown = shown.iter().any(|id| **id == then.id) || told.contains(&then.id);
         assert!(is_shown || is_elsewhere, "{}", then.id);
     }
 }
@@ -118,7 +119,39 @@ fn programs_and_large_files_are_asked_over_a_connection_each_and_over_kept_ones(
         beside("script.c.clear.keep.0k.c10"),
         &["B.script.all.0k.c10"]
     );
-    assert_eq!(beside("ways.clear.close.1k.c1"), &["E.plain.ways.1k"]);
+    assert_eq!(
+        beside("ways.clear.close.1k.c1"),
+        &["E.plain.ways.1k", "E.capacity.plain.1k"]
+    );
+}
+
+#[test]
+fn other_builds_of_hob_are_in_each_row_of_files_and_programs() {
+    let mut servers = servers();
+    servers.insert(
+        1,
+        Installed {
+            name: "other hob".to_owned(),
+            is_named: true,
+            ..servers[0].clone()
+        },
+    );
+    let mut count = 0;
+    for row in rows(&servers, &site()) {
+        let ways = |server: &str| -> Vec<String> {
+            let own = row.entrants.iter().filter(|one| one.server == server);
+            own.map(|one| way_of(one).to_owned()).collect()
+        };
+        if row.group == RowGroup::Cost {
+            continue;
+        }
+        // That of contents in memory is one of this build alone.
+        let of_both = |way: &String| way != "kept in memory";
+        let own: Vec<String> = ways("hob").into_iter().filter(of_both).collect();
+        assert_eq!(own, ways("other hob"), "{}", row.id);
+        count += own.len();
+    }
+    assert!(count > 200, "{count}");
 }
 
 #[test]

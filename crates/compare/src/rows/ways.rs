@@ -33,7 +33,11 @@ fn row(server: &str, site: &ComparisonSite, is_secure: bool, reuse: Reuse) -> Co
     let (carrier, over) = carrier_text(is_secure);
     let (kept, kept_text) = reuse_text(reuse);
     let id = format!("ways.{carrier}.{kept}.1k.c1");
-    let title = format!("an answer of 1k, {over}, {kept_text}");
+    // Those of the old table read their answer from a file, too.
+    let title = format!(
+        "an answer of 1k, which CGI, resident and session read from a file each time, {over}, \
+         {kept_text}"
+    );
     // A visitor waits for one answer before the next is asked for.
     let mut row = ComparisonRow::new(id, title, RowGroup::Ways, 1);
     row.scope = match (is_secure, reuse) {
@@ -44,8 +48,12 @@ fn row(server: &str, site: &ComparisonSite, is_secure: bool, reuse: Reuse) -> Co
     row.reuse = reuse;
     row.entrants = ways(server, site);
     // Clients of its time opened a connection for each request.
-    if !is_secure && reuse == Reuse::PerRequest {
-        row.beside(["E.plain.ways.1k".to_owned()]);
+    if reuse == Reuse::PerRequest {
+        let beside: &[&str] = match is_secure {
+            true => &["E.capacity.secure.1k"],
+            false => &["E.plain.ways.1k", "E.capacity.plain.1k"],
+        };
+        row.beside(beside.iter().map(|id| (*id).to_owned()));
     }
     row
 }
@@ -60,13 +68,13 @@ fn ways(server: &str, site: &ComparisonSite) -> Vec<Entrant> {
     };
     let usual = |label, path, is_there: bool| is_there.then(|| way(label, path, Extra::None));
     let has_database = site.select.is_some();
-    let visit = format!("/visit/{VISIT}/?1");
+    let visit = format!("/visit/{VISIT}/?file");
     let all = [
         Some(way("file, not cached", "/1k.txt", Extra::NoCache)),
         usual("file, cached", "/1k.txt", true),
-        usual("CGI", "/cgi/program?1", site.c.is_some()),
+        usual("CGI", "/cgi/reader", site.c.is_some()),
         usual("CGI, SQL", "/cgi/select?1", has_database),
-        usual("resident", "/shm?1", site.resident.is_some()),
+        usual("resident", "/shm?file", site.resident.is_some()),
         usual("session (persistent CGI)", &visit, site.visit.is_some()),
         usual("macro page", "/page/html.ndm/report", has_database),
         usual("macro page, SQL", "/page/sql.ndm/report?id=1", has_database),

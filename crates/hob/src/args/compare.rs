@@ -18,6 +18,8 @@ Examples:
       files in clear text, with nginx alone
   hob compare --quick --rival /usr/bin/hob
       this build beside the one that is installed
+  hob compare --releases releases.md --rival hob-0.1.0
+      this release beside the one before, as a row of a table that grows
   hob compare --servers granian --rival venv/bin/granian --only script.wsgi
       a WSGI application in hob and in the Granian of that folder
   hob compare --sweep --quick
@@ -55,6 +57,11 @@ pub(crate) struct CompareOptions {
     /// taken instead of the one that is installed; more than once for more
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) rival: Vec<PathBuf>,
+    /// Write what this program takes in times of each other build named by --rival, by class of
+    /// work, into a table in Markdown: a row for each release, of which one of the same version is
+    /// replaced. Builds of hob alone are compared then
+    #[arg(long, value_name = "FILE", requires = "rival", conflicts_with_all = ["servers", "sweep", "list"])]
+    pub(crate) releases: Option<PathBuf>,
     /// Servers tuned for speed, instead of as they come
     #[arg(long)]
     pub(crate) tuned: bool,

@@ -306,6 +306,22 @@ fn copy_library(place: &Place) {
 }
 
 #[test]
+fn each_way_of_the_old_table_answers_with_1k_from_a_file() {
+    let place = Place::new();
+    copy_library(&place);
+    let rows = rows(&place, "caddy", &["ways.clear"]);
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        let title = row["title"].as_str().unwrap();
+        assert!(title.contains("read from a file each time"), "{title}");
+        let labels = labels(row);
+        for way in ["CGI", "resident", "session (persistent CGI)"] {
+            assert!(labels.contains(&way), "no {way} in {labels:?}");
+        }
+    }
+}
+
+#[test]
 fn sweep_over_shared_memory_gives_programs_other_chunks() {
     let place = Place::new();
     copy_library(&place);

@@ -1,7 +1,7 @@
 //! What the machine did during a run, from `/proc`: CPU time of a process with its children, time
 //! in which the CPUs were busy, and time the host kept for itself (steal).
 
-use hob_machine::process::proportional_bytes;
+use hob_machine::process::{proportional_bytes, waited_ns};
 use hob_machine::text::{CpuTime, cpu_time};
 use hob_machine::{Cgroup, Processes, read};
 use rustix::time::{ClockId, clock_gettime};
@@ -72,10 +72,23 @@ pub(crate) fn passed(before: &MachineSnapshot, after: &MachineSnapshot) -> Passe
     }
 }
 
-/// CPU time of the calling thread.
-pub(crate) fn thread_cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+/// What the calling thread had of a CPU, and how long it waited for one, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ThreadTime {
+    pub(crate) cpu_ns: u64,
+    /// 0 where the kernel does not count it.
+    pub(crate) waited_ns: u64,
+}
+
+impl ThreadTime {
+    /// Up to now.
+    pub(crate) fn now() -> ThreadTime {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        ThreadTime {
+            cpu_ns: time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64,
+            waited_ns: waited_ns("thread-self").unwrap_or(0),
+        }
+    }
 }
 
 fn of_machine(stat: &str) -> MachineSnapshot {

@@ -18,7 +18,7 @@ pub use failure::{FailureKind, Failures};
 pub use latency::Latency;
 pub use latency::replay_histogram;
 pub(crate) use live::{Counts, Live, ReportedCounts};
-pub(crate) use machine::{Passed, moment, passed, thread_cpu_ns};
+pub(crate) use machine::{Passed, ThreadTime, moment, passed};
 pub(crate) use pages::{AssetEnd, PageCount};
 pub(crate) use series::{Interval, IntervalSeries};
 pub use tally::RequestTally;

@@ -86,6 +86,8 @@ pub struct RequestTally {
     /// From the moment the warm-up was over until the thread ended, for all requests.
     pub(crate) answers_since_warm_up: u64,
     pub(crate) cpu_ns: u64,
+    /// In which threads were ready to run and waited for a CPU.
+    pub(crate) waited_cpu_ns: u64,
     pub(crate) wall_ns: u64,
     /// The largest share of its time that one thread was busy.
     pub(crate) busy_share: f64,
@@ -129,6 +131,7 @@ impl RequestTally {
             series: IntervalSeries::new(0),
             answers_since_warm_up: 0,
             cpu_ns: 0,
+            waited_cpu_ns: 0,
             wall_ns: 0,
             busy_share: 0.0,
         }
@@ -290,6 +293,7 @@ impl RequestTally {
         self.series.merge(other.series);
         self.answers_since_warm_up += other.answers_since_warm_up;
         self.cpu_ns += other.cpu_ns;
+        self.waited_cpu_ns += other.waited_cpu_ns;
         self.wall_ns = self.wall_ns.max(other.wall_ns);
         self.busy_share = self.busy_share.max(other.busy_share);
     }

@@ -1,5 +1,7 @@
 //! Figures that are made of what was counted, and how they are written for people.
 
+use hob_machine::process::waited_ns;
+
 use super::BenchReport;
 use super::pages::Totals;
 use crate::plan::LoadModel;
@@ -102,6 +104,14 @@ impl BenchReport {
     pub(super) fn client_cpu_us(&self) -> Option<f64> {
         let answers = self.tally.answers_since_warm_up;
         (answers > 0).then(|| self.tally.cpu_ns as f64 / 1e3 / answers as f64)
+    }
+
+    /// Microseconds per answer in which threads of the load generator were ready to run and waited
+    /// for a CPU; nothing where the kernel does not count that, or of no answers.
+    pub fn client_waited_us(&self) -> Option<f64> {
+        let answers = self.tally.answers_since_warm_up;
+        let is_counted = answers > 0 && waited_ns("thread-self").is_some();
+        is_counted.then(|| self.tally.waited_cpu_ns as f64 / 1e3 / answers as f64)
     }
 
     /// The same of the watched process and its children.

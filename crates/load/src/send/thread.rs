@@ -32,7 +32,7 @@ use super::ticking::ticking;
 use super::trust;
 use super::visits::Visits;
 use crate::limits::{BACKLOG_BYTES_MAX, BACKLOG_COUNT_MAX};
-use crate::measure::{FailureKind, ReportedCounts, RequestTally, thread_cpu_ns};
+use crate::measure::{FailureKind, ReportedCounts, RequestTally, ThreadTime};
 use crate::plan::Protocol;
 use crate::replay::Due;
 
@@ -112,7 +112,7 @@ pub(crate) struct Thread<'a> {
     pub(super) pace: ReadPace,
     pub(super) busy_count: usize,
     /// CPU time and moment at which the warm-up was seen to be over.
-    warm: Option<(u64, u64)>,
+    warm: Option<(ThreadTime, u64)>,
     told: ReportedCounts,
 }
 
@@ -517,7 +517,7 @@ impl<'a> Thread<'a> {
     /// is up.
     fn tick(&mut self, now: u64) {
         if self.warm.is_none() && now >= self.prepared.warm_ns() {
-            self.warm = Some((thread_cpu_ns(), now));
+            self.warm = Some((ThreadTime::now(), now));
             self.tally.answers_since_warm_up = 0;
         }
         if now >= self.prepared.end_ns() {
@@ -559,10 +559,12 @@ impl<'a> Thread<'a> {
     fn finish(mut self) -> RequestTally {
         self.close_quic();
         let now = self.prepared.now();
-        let (cpu_ns, since) = self.warm.unwrap_or((0, now));
+        let (before, since) = self.warm.unwrap_or((ThreadTime::default(), now));
         self.tally.wall_ns = now - since;
         if self.warm.is_some() {
-            self.tally.cpu_ns = thread_cpu_ns() - cpu_ns;
+            let time = ThreadTime::now();
+            self.tally.cpu_ns = time.cpu_ns - before.cpu_ns;
+            self.tally.waited_cpu_ns = time.waited_ns - before.waited_ns;
             self.tally.busy_share = self.tally.cpu_ns as f64 / self.tally.wall_ns.max(1) as f64;
         }
         if let Some(visits) = self.visits.take() {
