@@ -160,7 +160,7 @@ pub(super) fn verdict(report: &ComparisonReport) -> String {
     };
     let text = match parts.is_empty() {
         true if rivals.into_iter().any(is_measured) => {
-            "each row with a rival is doubtful: none is taken together".to_owned()
+            "no row is taken together for a rival: they are doubtful, or of other work".to_owned()
         }
         true => "no rival beside hob in these rows".to_owned(),
         false => parts.join("; "),
