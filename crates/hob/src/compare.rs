@@ -2,9 +2,9 @@
 //! else is in `hob_compare`.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use hob_compare::{CompareError, ComparisonPlan, Scope, ServerTuning};
+use hob_compare::{CompareError, ComparisonPlan, ControlPort, Scope, ServePlan, ServerTuning};
 
 use crate::args::{CompareOptions, Surroundings};
 use crate::{CommandFailure, output};
@@ -25,6 +25,9 @@ pub(crate) fn run(
         output::write(&hob_compare::reference());
         return Ok(());
     }
+    if let Some(port) = options.serve {
+        return serve(port, options.rival, surroundings);
+    }
     let (json, html, list) = (options.json.clone(), options.html.clone(), options.list);
     let plan = plan(options, surroundings);
     if list {
@@ -42,7 +45,39 @@ pub(crate) fn run(
     if let Some(file) = html {
         file.write(&report.html())?;
     }
-    Ok(())
+    match report.lost() {
+        None => Ok(()),
+        Some(lost) => Err(CommandFailure {
+            code: 1,
+            text: format!("--target: {lost}"),
+        }),
+    }
+}
+
+/// Is the servers' machine until it is told to end.
+fn serve(
+    port: ControlPort,
+    rivals: Vec<PathBuf>,
+    surroundings: &Surroundings,
+) -> Result<(), CommandFailure> {
+    let plan = ServePlan {
+        port,
+        program: surroundings.program.clone(),
+        rivals,
+        folders: folders(),
+        temporary: Surroundings::temporary_folder(),
+    };
+    let mut tell = |text: &str| {
+        // Who reads it may have left; clients are heard all the same.
+        let _ = output::line(text);
+    };
+    hob_compare::serve(&plan, &mut tell).map_err(refusal)
+}
+
+/// Where programs are looked for.
+fn folders() -> Vec<PathBuf> {
+    let folders = Surroundings::program_folders().into_iter();
+    folders.chain(SYSTEM_FOLDERS.map(PathBuf::from)).collect()
 }
 
 /// A file to be written when there is a result. Until then one that is there stays as it is: what
@@ -107,8 +142,17 @@ pub(crate) fn run_supervisor() -> Result<(), CommandFailure> {
     hob_compare::supervise().map_err(|text| CommandFailure { code: 1, text })
 }
 
+/// The process that answers for a file system; started by a supervisor.
+pub(crate) fn run_fuse(folder: &Path) -> Result<(), CommandFailure> {
+    hob_compare::serve_folder(folder).map_err(|text| CommandFailure { code: 1, text })
+}
+
 fn plan(options: CompareOptions, surroundings: &Surroundings) -> ComparisonPlan {
-    let folders = Surroundings::program_folders();
+    let target = options.target.map(|target| {
+        let token = options.token.clone();
+        let token = token.or_else(|| Surroundings::variable("HOB_COMPARE_TOKEN"));
+        target.with_token(token.unwrap_or_default())
+    });
     ComparisonPlan {
         scope: match (options.quick, options.full) {
             (true, _) => Scope::Quick,
@@ -123,15 +167,13 @@ fn plan(options: CompareOptions, surroundings: &Surroundings) -> ComparisonPlan 
             false => ServerTuning::Usual,
         },
         program: surroundings.program.clone(),
-        folders: folders
-            .into_iter()
-            .chain(SYSTEM_FOLDERS.map(PathBuf::from))
-            .collect(),
+        folders: folders(),
         temporary: Surroundings::temporary_folder(),
         round: options.round,
         rounds: options.rounds,
         is_sweep: options.sweep,
         link: options.link,
+        target,
     }
 }
 
@@ -140,6 +182,7 @@ fn refusal(error: CompareError) -> CommandFailure {
         CompareError::Arguments(_) => 2,
         CompareError::Subject(_)
         | CompareError::Link(_)
+        | CompareError::Target(_)
         | CompareError::Interrupted
         | CompareError::System { .. } => 1,
     };

@@ -1,6 +1,8 @@
 //! What a comparison tells: a table and a page for people, JSON for machines.
 
+mod besides;
 mod era;
+mod facts;
 mod json;
 mod notes;
 mod page;
@@ -18,6 +20,7 @@ use crate::measure::{EntrantResult, RowMeasurement};
 use crate::rows::Scope;
 use crate::server::{Installed, Missing, ServerTuning};
 
+pub(crate) use facts::TargetFacts;
 pub use result::{reference, schema};
 
 /// The result of a comparison.
@@ -41,6 +44,8 @@ pub struct ComparisonReport {
     pub(crate) has_one_cpu: bool,
     /// What client and servers were joined by, where that was not the loopback.
     pub(crate) link: Option<LinkSettings>,
+    /// The machine of the servers, where that was another one.
+    pub(crate) target: Option<TargetFacts>,
 }
 
 impl ComparisonReport {

@@ -8,6 +8,9 @@ fn site() -> ComparisonSite {
     ComparisonSite {
         root: PathBuf::from("/w"),
         has_many: true,
+        copy_bytes: 9000,
+        stored: PathBuf::from("/s"),
+        own_file_system: "ext4".to_owned(),
         cgi: PathBuf::from("/c"),
         certificate: Some(crate::site::CertificatePaths {
             certificate: "c".to_owned(),
