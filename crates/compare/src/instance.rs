@@ -10,6 +10,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::{Account, ServerCgroup};
 use crate::limits::{PRINTED_BYTES_MAX, RETRY_PAUSE, SETTLE_PERIOD, SETTLE_SHARE, START};
-use crate::link::{ComparisonLink, LinkSettings, LinkedMachine};
+use crate::link::{ComparisonLink, FrameCounter, LinkSettings, LinkedMachine};
 use crate::onlooker::Onlookers;
 use crate::server::{
     CONTROL, Door, Extra, Ground, Installed, OtherMachine, Ports, ServerTuning, Setup,
@@ -89,6 +90,8 @@ pub(crate) struct Instance {
     /// The configuration as the report shows it.
     pub(crate) shown: String,
     pub(crate) account: Account,
+    /// Counts the frames of the link to the client, where there is one.
+    pub(crate) frames: Option<Arc<FrameCounter>>,
     /// Gone before the server is.
     _onlookers: Onlookers,
     supervisor: Supervisor,
@@ -165,6 +168,7 @@ impl Instance {
             root: place.site.root.clone(),
             shown,
             account,
+            frames: place.link.map(ComparisonLink::counter),
             _onlookers,
             supervisor,
             _machine: machine,
@@ -318,7 +322,11 @@ impl Supervisor {
     ) -> Result<(), String> {
         let begun = Instant::now();
         loop {
-            if is_open(door, host, &order.folder) {
+            let is_open = match door {
+                Door::Away(address) => self.reaches(address)?,
+                door => is_open(door, host, &order.folder),
+            };
+            if is_open {
                 return Ok(());
             }
             let printed = || printed(&order.folder, &order.programs);
@@ -342,6 +350,19 @@ impl Supervisor {
                     printed()
                 ));
             }
+        }
+    }
+
+    /// Does somebody take a connection at this address, coming from where the server is?
+    fn reaches(&mut self, address: &SocketAddr) -> Result<bool, String> {
+        self.say(&format!("reach {address}"))?;
+        match self.hear()?.as_str() {
+            "reached yes" => Ok(true),
+            "reached no" => Ok(false),
+            word => Err(match word.strip_prefix("ended ") {
+                Some(word) => format!("ended at once: {word}"),
+                None => format!("its supervisor says {word:?}"),
+            }),
         }
     }
 
@@ -414,7 +435,8 @@ fn is_open(door: &Door, host: Ipv4Addr, folder: &Path) -> bool {
             let address = SocketAddr::from((host, *port));
             TcpStream::connect_timeout(&address, START).is_ok()
         }
-        Door::Away(address) => TcpStream::connect_timeout(address, START).is_ok(),
+        // The supervisor is asked: from where the client is, it need not be reached.
+        Door::Away(_) => false,
         Door::Socket(name) => UnixStream::connect(folder.join(name)).is_ok(),
     }
 }

@@ -16,6 +16,8 @@ pub(crate) const WARM_UP_SHARE: u32 = 10;
 /// Longest wait for the head of an answer to who looks at a server, and its longest head.
 pub(crate) const ONLOOKER_PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const ONLOOKER_HEAD_BYTES_MAX: usize = 16 << 10;
+/// Longest wait of a supervisor until another machine takes a connection.
+pub(crate) const REACH: Duration = Duration::from_secs(5);
 /// Pause before a server that does not answer yet is asked again.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(10);
 /// A server that uses less than a share of one CPU over this time has settled.

@@ -434,6 +434,7 @@ mod tests {
             tls: None,
             body_bytes: 1.0,
             flow: None,
+            link_frames: None,
         };
         EntrantResult {
             entrant: Entrant {

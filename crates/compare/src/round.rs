@@ -22,6 +22,7 @@ use crate::interval::median;
 use crate::limits::{
     ANSWER, STRAY_SHARE_MIN, STRAY_TICKS_MIN, WARM_UP_MAX, WARM_UP_MIN, WARM_UP_SHARE,
 };
+use crate::link::FrameCount;
 use crate::rows::{ComparisonRow, Entrant, Per, RowRequest};
 use crate::running::RunningServer;
 use crate::site::MANY;
@@ -60,6 +61,8 @@ pub(crate) struct Round {
     pub(crate) body_bytes: f64,
     /// Who got how much, in a row of many clients.
     pub(crate) flow: Option<Flow>,
+    /// Frames of the link between client and server; null without one.
+    pub(crate) link_frames: Option<FrameCount>,
 }
 
 /// How long a round is.
@@ -96,17 +99,17 @@ impl ClientSetup<'_> {
             1 => plan.connections,
             sources => sources,
         };
-        let mut before = instance.usage();
+        let mut before = (instance.usage(), instance.frames());
         let is_stopped = self.is_stopped.clone();
         let report = match length {
             // Connections that are kept are open and known before anything counts; what the client
             // itself needs to begin is none of the measured time.
-            Length::Time(_) => {
-                hob_load::run_rested(plan, is_stopped, &mut || before = instance.usage())
-            }
+            Length::Time(_) => hob_load::run_rested(plan, is_stopped, &mut || {
+                before = (instance.usage(), instance.frames());
+            }),
             Length::Count(_) | Length::Cold(_) => hob_load::run_until(plan, is_stopped),
         };
-        let before = before?;
+        let (before, frames_before) = (before.0?, before.1);
         let report = report.map_err(|error| match error {
             LoadError::Server(text) | LoadError::Arguments(text) => text,
             error @ LoadError::System { .. } => error.to_string(),
@@ -116,6 +119,9 @@ impl ClientSetup<'_> {
         let figures = figures(&report.json(), used, row);
         let round = Round {
             stray_percent,
+            link_frames: { instance.frames() }
+                .zip(frames_before)
+                .map(|(now, before)| now.since(before)),
             steal_percent: figures.steal_percent.max(now.steal_percent_since(&before)),
             flow: (row.sources > 1)
                 .then(|| Flow::of(report.answered_by_connection(), entrant.bytes, clients))
@@ -162,6 +168,7 @@ impl ClientSetup<'_> {
             bytes_per_second: mean(|round| round.bytes_per_second),
             good: rounds.iter().map(|round| round.good).sum(),
             failed: rounds.iter().map(|round| round.failed).sum(),
+            link_frames: FrameCount::sum(rounds.iter().filter_map(|round| round.link_frames)),
             p50_us: median(&times).unwrap_or_default(),
             p99_us: times.iter().copied().fold(0.0, f64::max),
             client_us: mean(|round| round.client_us),
@@ -346,6 +353,7 @@ fn figures(report: &Value, used_ns: u64, row: &ComparisonRow) -> Round {
             .map(str::to_owned),
         body_bytes: over(number("/bytes/bodies"), answered),
         flow: None,
+        link_frames: None,
     }
 }
 

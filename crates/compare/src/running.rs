@@ -10,6 +10,7 @@ use crate::distant::{DistantServer, TargetMachine};
 use crate::forget::forget;
 use crate::instance::{Instance, LaunchContext, Usage};
 use crate::limits::START;
+use crate::link::FrameCount;
 use crate::server::{Extra, Installed, Ports};
 
 /// Where servers are started.
@@ -74,6 +75,14 @@ impl RunningServer {
         match self {
             RunningServer::Here(instance) => instance.account.kind(),
             RunningServer::There(server) => server.account,
+        }
+    }
+
+    /// Frames of the link to it up to now, where there is one.
+    pub(crate) fn frames(&self) -> Option<FrameCount> {
+        match self {
+            RunningServer::Here(instance) => Some(instance.frames.as_ref()?.count()),
+            RunningServer::There(_) => None,
         }
     }
 

@@ -7,15 +7,18 @@
 //! ```text
 //! in   {"programs": [...], ...}   one line, what to start (see `SupervisorOrder`)
 //!      usage                      asks for CPU time from /proc
+//!      reach ADDRESS:PORT         asks whether somebody takes a connection there
 //!      stop                       an orderly end: what follows is the end of the input
 //! out  started                    all programs were started
 //!      usage NANOSECONDS LEFT     of everything below the supervisor; what the CPU did besides
+//!      reached yes                or no
 //!      ended NAME HOW             a program ended by itself
 //!      refused WHY                nothing was started
 //! ```
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -31,7 +34,7 @@ use serde_json::{Value, json};
 
 use crate::account::ServerCgroup;
 use crate::fuse;
-use crate::limits::GRACE;
+use crate::limits::{GRACE, REACH};
 use crate::mounts::MountOrder;
 use crate::stray::Strays;
 use crate::tree;
@@ -240,12 +243,25 @@ fn watch(
                 say(&format!("usage {used_ns} {}", strays.look(own, used_ns)));
             }
             Some("stop") => end = SupervisionEnd::Asked,
-            Some(_) => {}
+            Some(word) => {
+                if let Some(address) = word.strip_prefix("reach ") {
+                    say(&format!(
+                        "reached {}",
+                        if reaches(address) { "yes" } else { "no" }
+                    ));
+                }
+            }
             None => break,
         }
     }
     ask_to_end(&running);
     end
+}
+
+/// Does somebody take a connection there?
+fn reaches(address: &str) -> bool {
+    let address = address.parse();
+    address.is_ok_and(|address| TcpStream::connect_timeout(&address, REACH).is_ok())
 }
 
 fn wait_for_end(input: &mut BufReader<io::Stdin>) -> SupervisionEnd {

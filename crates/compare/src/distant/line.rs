@@ -162,7 +162,7 @@ mod tests {
     }
 
     const LONG: Duration = Duration::from_secs(60);
-    const NEVER: AtomicBool = AtomicBool::new(false);
+    static NEVER: AtomicBool = AtomicBool::new(false);
 
     #[test]
     fn lines_come_one_by_one_however_they_were_cut() {

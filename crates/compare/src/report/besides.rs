@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow::Flow;
+use crate::link::FrameCount;
 use crate::measure::{EntrantResult, RowMeasurement};
 use crate::rows::RowRequest;
 
@@ -59,6 +60,11 @@ pub(super) fn body_bytes(cell: &EntrantResult) -> Option<f64> {
     cell.mean(|round| round.body_bytes)
 }
 
+/// Frames of the link in all rounds; none without one.
+pub(super) fn link_frames(cell: &EntrantResult) -> Option<FrameCount> {
+    FrameCount::sum(cell.rounds.iter().filter_map(|round| round.link_frames))
+}
+
 /// Lines below the figures of a row.
 pub(super) fn lines(measured: &RowMeasurement) -> Vec<String> {
     let mut lines = vec![];
@@ -71,6 +77,20 @@ pub(super) fn lines(measured: &RowMeasurement) -> Vec<String> {
         if !told.is_empty() {
             lines.push(format!("bytes of a body on the wire: {}", told.join("; ")));
         }
+    }
+    let lost = |cell: &EntrantResult| {
+        let frames = link_frames(cell)?;
+        let (lost, all) = (frames.lost, frames.lost + frames.passed);
+        Some(format!(
+            "{} {} of {}",
+            cell.entrant.label,
+            count(lost),
+            count(all)
+        ))
+    };
+    let lost: Vec<String> = measured.cells.iter().filter_map(lost).collect();
+    if !lost.is_empty() {
+        lines.push(format!("frames that the link lost: {}", lost.join("; ")));
     }
     for cell in &measured.cells {
         if let Some(flow) = FlowResult::of(cell) {

@@ -6,7 +6,7 @@ use hob_load::Reuse;
 use hob_load::history::figures_of;
 
 use super::ComparisonReport;
-use super::besides::{FlowResult, body_bytes};
+use super::besides::{FlowResult, body_bytes, link_frames};
 use super::era;
 use super::result::{
     CellResult, CompareResult, FORMAT, LabelRatio, LinkResult, RowResult, SecureToPlain,
@@ -16,7 +16,7 @@ use super::standing::Standing;
 use super::sweep::{Distance, SweepVerdict};
 use super::table::heading;
 use crate::interval::median;
-use crate::link::LinkSettings;
+use crate::link::{FrameCount, LinkSettings};
 use crate::measure::{EntrantResult, RowMeasurement};
 use crate::rows::{Per, Scope};
 use crate::server::ServerTuning;
@@ -46,6 +46,11 @@ pub(super) fn result(report: &ComparisonReport) -> CompareResult {
         link: report.link.map(|link| LinkResult {
             bits_per_second: link.bits_per_second,
             round_trip_us: link.round_trip.as_secs_f64() * 1e6,
+            frames: FrameCount::sum(
+                { report.rows.iter() }
+                    .flat_map(|row| &row.cells)
+                    .filter_map(link_frames),
+            ),
         }),
         target: report.target.as_ref().map(|target| TargetResult {
             address: target.address.clone(),
@@ -151,6 +156,7 @@ fn cell(
         link_percent: cell.link_percent(link),
         body_bytes: body_bytes(cell),
         flow: FlowResult::of(cell),
+        link_frames: link_frames(cell),
         failed: cell.failed(),
         not_measured: cell.why_not.clone().filter(|_| cell.rounds.is_empty()),
         doubtful: cell.doubt(),

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::besides::FlowResult;
 use super::era::EraRatio;
 use crate::interval::Mean;
+use crate::link::FrameCount;
 use crate::machine::Machine;
 use crate::round::Round;
 use crate::server::Missing;
@@ -83,6 +84,8 @@ pub(super) struct LinkResult {
     pub(super) bits_per_second: Option<u64>,
     /// How much longer a round trip takes, microseconds.
     pub(super) round_trip_us: f64,
+    /// Its frames in all rounds that count; null where there are none.
+    pub(super) frames: Option<FrameCount>,
 }
 
 /// The machine of the servers.
@@ -201,6 +204,8 @@ pub(super) struct CellResult {
     pub(super) body_bytes: Option<f64>,
     /// Who got how much, in a row of many clients; else null.
     pub(super) flow: Option<FlowResult>,
+    /// Frames of the link in all rounds; null without one.
+    pub(super) link_frames: Option<FrameCount>,
     /// Requests without the answer that was expected.
     pub(super) failed: u64,
     /// Why there are no rounds.

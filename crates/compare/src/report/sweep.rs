@@ -96,6 +96,9 @@ mod tests {
             steal_percent: 0.0,
             stray_percent: 0.0,
             tls: None,
+            body_bytes: 1.0,
+            flow: None,
+            link_frames: None,
         };
         EntrantResult {
             entrant: Entrant {

@@ -1,12 +1,13 @@
 //! Rows that tell more than CPU time: compressed copies, file systems, many clients.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::harness::{Place, User, is_root, send_signal, text_of, wait_for_end};
-use super::{compare, endless_with, has_nginx, left, result};
+use super::harness::{DEADLINE, Place, User, is_root, send_signal, text_of, wait_for_end};
+use super::{below, compare, endless_with, has_nginx, left, result};
 
 /// The first of the rows of a result, and the table.
 fn measured(place: &Place, only: &str) -> (Value, String) {
@@ -110,12 +111,11 @@ fn file_lies_on_each_file_system_that_can_be_mounted_and_the_others_say_why_not(
     assert_eq!(left(&place), Vec::<PathBuf>::new());
 }
 
-/// Lines of this process' mounts below a folder.
-fn mounted_below(folder: &Path) -> Vec<String> {
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+/// Does a process see something mounted below a folder? One that has ended sees nothing.
+fn sees_mounts(process: &str, folder: &Path) -> bool {
+    let mounts = std::fs::read_to_string(format!("/proc/{process}/mountinfo"));
     let folder = folder.display().to_string();
-    let is_below = |line: &&str| line.contains(&folder);
-    mounts.lines().filter(is_below).map(str::to_owned).collect()
+    mounts.is_ok_and(|mounts| mounts.lines().any(|line| line.contains(&folder)))
 }
 
 #[test]
@@ -124,15 +124,26 @@ fn killed_comparison_leaves_no_mount_behind() {
         return println!("skipped: mounting needs root");
     }
     let place = Place::for_user(User::Same);
+    let run = place.path("run");
     let only = ["--only", "store.h1.clear.uncached"];
-    // The supervisor, hob and its own processes are called so.
-    let (mut child, below) = endless_with(&place, &only, "hob");
-    assert_eq!(mounted_below(&place.path("run")), Vec::<String>::new());
+    let (mut child, _) = endless_with(&place, &only, "hob");
+    let begun = Instant::now();
+    let mut started = below(child.id());
+    // Those in a mount namespace of their own see it, and nobody else.
+    while !started
+        .iter()
+        .any(|pid| sees_mounts(&pid.to_string(), &run))
+    {
+        assert!(begun.elapsed() < DEADLINE, "nothing is mounted");
+        std::thread::yield_now();
+        started = below(child.id());
+    }
+    assert!(!sees_mounts("self", &run));
     send_signal(child.id(), Signal::KILL);
     child.wait().unwrap();
-    for pid in below {
+    for pid in started {
         wait_for_end(pid);
     }
-    assert_eq!(mounted_below(&place.path("run")), Vec::<String>::new());
+    assert!(!sees_mounts("self", &run));
     assert_eq!(left(&place), Vec::<PathBuf>::new());
 }
