@@ -131,11 +131,19 @@ pub(super) fn is_readable(what: &impl AsFd, limit: Duration) -> bool {
     matches!(poll(&mut watched, limit.as_ref()), Ok(1..))
 }
 
+/// How a connection ends when the other side is gone.
+const END: [ErrorKind; 3] = [
+    ErrorKind::UnexpectedEof,
+    ErrorKind::ConnectionReset,
+    ErrorKind::BrokenPipe,
+];
+
 impl LineEnd {
     /// What the other side did, for people: behind its name.
     pub(super) fn text(&self) -> String {
         match self {
-            LineEnd::Closed(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            // Reset, where it has gone before it read all that was said to it.
+            LineEnd::Closed(error) if END.contains(&error.kind()) => {
                 "has closed the connection".to_owned()
             }
             LineEnd::Closed(error) => format!("is no longer heard: {error}"),
