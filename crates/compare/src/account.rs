@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hob_machine::{Cgroup, OwnGroups};
+use serde::{Deserialize, Serialize};
 
 /// How CPU time of a group of processes is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,12 +82,34 @@ impl Account {
         Some(told.lines().filter_map(|line| line.parse().ok()).collect())
     }
 
-    /// For people and for JSON.
-    pub(crate) fn name(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> AccountKind {
         match self {
-            Account::Group(Version::One, ..) => "control group (version 1)",
-            Account::Group(Version::Two, ..) => "control group (version 2)",
-            Account::Processes => "/proc, in ticks of 10 ms",
+            Account::Group(Version::One, ..) => AccountKind::GroupOne,
+            Account::Group(Version::Two, ..) => AccountKind::GroupTwo,
+            Account::Processes => AccountKind::Processes,
+        }
+    }
+}
+
+/// What counts CPU time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AccountKind {
+    /// A control group of version 1.
+    GroupOne,
+    /// One of version 2.
+    GroupTwo,
+    /// The tree of processes.
+    Processes,
+}
+
+impl AccountKind {
+    /// For people and for JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            AccountKind::GroupOne => "control group (version 1)",
+            AccountKind::GroupTwo => "control group (version 2)",
+            AccountKind::Processes => "/proc, in ticks of 10 ms",
         }
     }
 }

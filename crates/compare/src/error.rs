@@ -12,6 +12,8 @@ pub enum CompareError {
     Subject(String),
     /// Client and servers cannot be joined by a link here; the text says what to do.
     Link(String),
+    /// The servers' machine does not do what it is asked to; the text says what to do.
+    Target(String),
     /// SIGINT or SIGTERM came before there was anything to tell.
     Interrupted,
     /// The system refused something.
@@ -35,7 +37,8 @@ impl fmt::Display for CompareError {
         match self {
             CompareError::Arguments(text)
             | CompareError::Subject(text)
-            | CompareError::Link(text) => f.write_str(text),
+            | CompareError::Link(text)
+            | CompareError::Target(text) => f.write_str(text),
             CompareError::Interrupted => f.write_str("interrupted; nothing was left behind"),
             CompareError::System { tried, error } => write!(f, "{tried}: {error}"),
         }

@@ -3,24 +3,27 @@
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hob_machine::Processes;
 use hob_machine::process::threads;
+use hob_machine::text::cpu_time;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket, sockopt};
+use serde::{Deserialize, Serialize};
 
 use crate::account::{Account, ServerCgroup};
 use crate::limits::{PRINTED_BYTES_MAX, RETRY_PAUSE, SETTLE_PERIOD, SETTLE_SHARE, START};
-use crate::link::{ComparisonLink, LinkSettings, LinkedMachine};
+use crate::link::{ComparisonLink, FrameCounter, LinkSettings, LinkedMachine};
 use crate::noise::RunQueueWaits;
 use crate::onlooker::Onlookers;
 use crate::server::{
@@ -36,9 +39,10 @@ pub(crate) struct LaunchContext<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) site: &'a ComparisonSite,
     pub(crate) settings: ServerTuning,
+    /// Where servers listen, where no link says it.
+    pub(crate) address: Ipv4Addr,
     /// Of servers.
     pub(crate) cpu: usize,
-    pub(crate) client_cpu: usize,
     /// Of links, on which packets wait.
     pub(crate) link_cpu: usize,
     /// What client and servers are joined by, where that is not the loopback.
@@ -51,14 +55,18 @@ pub(crate) struct LaunchContext<'a> {
 impl LaunchContext<'_> {
     /// Where servers listen.
     fn host(&self) -> Ipv4Addr {
-        self.link
-            .map_or(Ipv4Addr::LOCALHOST, ComparisonLink::address)
+        self.link.map_or(self.address, ComparisonLink::address)
     }
 
-    /// Words before a command that is to run where servers do.
-    fn enter(&self) -> Vec<String> {
+    /// Words before a command that is to run where servers do, with mounts of its own where it has
+    /// some.
+    fn enter(&self, setup: &Setup) -> Vec<String> {
         let enter = self.link.map(|link| link.servers().enter());
-        enter.unwrap_or_default()
+        let mut enter = enter.unwrap_or_default();
+        if !setup.mounts.is_empty() {
+            enter.extend(OWN_MOUNTS.map(str::to_owned));
+        }
+        enter
     }
 
     /// The machine of programs, where they are on another one that takes a while to reach.
@@ -80,11 +88,15 @@ pub(crate) struct Instance {
     /// Where it listens.
     pub(crate) host: Ipv4Addr,
     pub(crate) ports: Ports,
+    /// Where the files are that are asked for.
+    pub(crate) root: PathBuf,
     /// The configuration as the report shows it.
     pub(crate) shown: String,
     pub(crate) account: Account,
     /// On which it runs.
     pub(crate) cpu: usize,
+    /// Counts the frames of the link to the client, where there is one.
+    pub(crate) frames: Option<Arc<FrameCounter>>,
     /// Gone before the server is.
     _onlookers: Onlookers,
     supervisor: Supervisor,
@@ -105,8 +117,10 @@ impl Instance {
         let folder = place.folder.join(name);
         let made = fs::create_dir(&folder);
         made.map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-        let [(clear, held), (secure, held_too), (away, held_there)] =
-            [free_port()?, free_port()?, free_port()?];
+        let [(clear, held), (secure, held_too), (away, held_there)] = {
+            let free = || free_port(place.address);
+            [free()?, free()?, free()?]
+        };
         let ports = Ports {
             clear,
             secure,
@@ -132,20 +146,21 @@ impl Instance {
             extra,
             is_root: rustix::process::geteuid().is_root(),
         });
-        let written = write_setup(&setup, &folder);
-        written.map_err(|error| format!("cannot write into {}: {error}", folder.display()))?;
+        write_setup(&setup, &folder)?;
         let shown = setup.shown();
         let account = Account::make(&format!("hob-compare-{}-{name}", std::process::id()));
         place.groups.borrow_mut().extend(account.group().cloned());
+        let enter = place.enter(&setup);
         let order = SupervisorOrder {
             programs: setup.programs,
+            mounts: setup.mounts,
             cpu: place.cpu,
             nice: 0,
             group: account.group().cloned(),
             folder,
             whole: place.folder.to_owned(),
         };
-        let mut supervisor = Supervisor::start(place.enter(), place.program, &order)?;
+        let mut supervisor = Supervisor::start(enter, place.program, &order)?;
         let control = extra.is_looked_at().then_some(Door::Socket(CONTROL));
         let doors = std::iter::once(Door::Port(ports.clear)).chain(setup.doors);
         for door in doors.chain(control) {
@@ -155,9 +170,11 @@ impl Instance {
         let mut instance = Instance {
             host,
             ports,
+            root: place.site.root.clone(),
             shown,
             account,
             cpu: place.cpu,
+            frames: place.link.map(ComparisonLink::counter),
             _onlookers,
             supervisor,
             _machine: machine,
@@ -165,27 +182,6 @@ impl Instance {
         };
         instance.settle(place.is_stopped)?;
         Ok(instance)
-    }
-
-    /// Begins a visit of the program at this path, which tells its handle.
-    pub(crate) fn begin_visit(&self, path: &str) -> Result<String, String> {
-        let ask = || {
-            let address = SocketAddr::from((self.host, self.ports.clear));
-            let mut stream = TcpStream::connect_timeout(&address, START)?;
-            stream.set_read_timeout(Some(START))?;
-            write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer)?;
-            Ok(answer)
-        };
-        let answer = ask().map_err(|error: io::Error| format!("no visit of {path}: {error}"))?;
-        match answer.split_once("\r\n\r\n") {
-            Some((head, handle)) if head.contains(" 200 ") => Ok(handle.to_owned()),
-            _ => Err(format!(
-                "no visit of {path}: {}",
-                answer.lines().next().unwrap_or_default()
-            )),
-        }
     }
 
     /// Waits until it has nothing more to do: some open their port first and then start
@@ -223,28 +219,76 @@ impl Instance {
             Some(counted_ns) => Ok(Usage {
                 counted_ns,
                 left_over_ns: 0,
+                machine: None,
             }),
             None => self.supervisor.usage(),
         }
     }
 }
 
-/// What a server finds in its folder.
-fn write_setup(setup: &Setup, folder: &Path) -> io::Result<()> {
-    for name in &setup.folders {
-        DirBuilder::new().mode(0o700).create(folder.join(name))?;
-    }
-    let mut files = setup.files.iter();
-    files.try_for_each(|(name, text)| fs::write(folder.join(name), text))
+/// Words before a command that has a mount namespace of its own: what it mounts is seen by nobody
+/// else, and gone with it.
+const OWN_MOUNTS: [&str; 4] = ["unshare", "--mount", "--propagation", "private"];
+
+/// What a server finds in its folder. The error says what cannot be had here, or written.
+fn write_setup(setup: &Setup, folder: &Path) -> Result<(), String> {
+    let lack = setup.mounts.iter().find_map(|mount| mount.kind.lack());
+    lack.map_or(Ok(()), Err)?;
+    let write = || -> io::Result<()> {
+        for name in &setup.folders {
+            DirBuilder::new().mode(0o700).create(folder.join(name))?;
+        }
+        let mut files = setup.files.iter();
+        files.try_for_each(|(name, text)| fs::write(folder.join(name), text))
+    };
+    write().map_err(|error| format!("cannot write into {}: {error}", folder.display()))
 }
 
 /// CPU time up to a moment, in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Usage {
     /// Of processes that are there, and of those that somebody has waited for.
     pub(crate) counted_ns: u64,
     /// What the CPU did besides, as far as nobody else is known to have done it.
     pub(crate) left_over_ns: i64,
+    /// What the CPUs of the server's machine did up to then, where that is not this one.
+    pub(crate) machine: Option<MachineTicks>,
+}
+
+/// Time of all CPUs of a machine, in ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MachineTicks {
+    all: u64,
+    /// Given to others by the host.
+    stolen: u64,
+}
+
+impl Usage {
+    /// Together with what the CPUs of this machine did.
+    pub(crate) fn with_machine(self) -> Usage {
+        let time = cpu_time(&hob_machine::read("/proc/stat"), "cpu");
+        let machine = time.map(|time| MachineTicks {
+            all: time.all,
+            stolen: time.stolen,
+        });
+        Usage { machine, ..self }
+    }
+
+    /// How much of the CPU time of the server's machine its host has given to others since, in
+    /// percent; 0 where that is this machine.
+    pub(crate) fn steal_percent_since(&self, before: &Usage) -> f64 {
+        let Some((now, before)) = self.machine.zip(before.machine) else {
+            return 0.0;
+        };
+        let all = now.all.saturating_sub(before.all);
+        let stolen = now.stolen.saturating_sub(before.stolen);
+        match all {
+            0 => 0.0,
+            all => stolen as f64 * 100.0 / all as f64,
+        }
+    }
 }
 
 /// The process that holds the server; see [`crate::supervisor`].
@@ -293,7 +337,11 @@ impl Supervisor {
     ) -> Result<(), String> {
         let begun = Instant::now();
         loop {
-            if is_open(door, host, &order.folder) {
+            let is_open = match door {
+                Door::Away(address) => self.reaches(address)?,
+                door => is_open(door, host, &order.folder),
+            };
+            if is_open {
                 return Ok(());
             }
             let printed = || printed(&order.folder, &order.programs);
@@ -320,6 +368,19 @@ impl Supervisor {
         }
     }
 
+    /// Does somebody take a connection at this address, coming from where the server is?
+    fn reaches(&mut self, address: &SocketAddr) -> Result<bool, String> {
+        self.say(&format!("reach {address}"))?;
+        match self.hear()?.as_str() {
+            "reached yes" => Ok(true),
+            "reached no" => Ok(false),
+            word => Err(match word.strip_prefix("ended ") {
+                Some(word) => format!("ended at once: {word}"),
+                None => format!("its supervisor says {word:?}"),
+            }),
+        }
+    }
+
     fn usage(&mut self) -> Result<Usage, String> {
         self.say("usage")?;
         loop {
@@ -331,6 +392,7 @@ impl Supervisor {
                         Some(Usage {
                             counted_ns: counted.parse().ok()?,
                             left_over_ns: left_over.parse().ok()?,
+                            machine: None,
                         })
                     };
                     return read().ok_or_else(|| format!("its supervisor says {word:?}"));
@@ -388,7 +450,8 @@ fn is_open(door: &Door, host: Ipv4Addr, folder: &Path) -> bool {
             let address = SocketAddr::from((host, *port));
             TcpStream::connect_timeout(&address, START).is_ok()
         }
-        Door::Away(address) => TcpStream::connect_timeout(address, START).is_ok(),
+        // The supervisor is asked: from where the client is, it need not be reached.
+        Door::Away(_) => false,
         Door::Socket(name) => UnixStream::connect(folder.join(name)).is_ok(),
     }
 }
@@ -413,14 +476,14 @@ fn printed(folder: &Path, programs: &[ProgramCommand]) -> String {
     }
 }
 
-/// A port of the loopback address that is free, and a socket that keeps it so: bound and not
+/// A port of an address of this machine that is free, and a socket that keeps it so: bound and not
 /// listening, it lets a server that reuses addresses have the port, and nobody else by chance.
-fn free_port() -> Result<(u16, OwnedFd), String> {
+fn free_port(address: Ipv4Addr) -> Result<(u16, OwnedFd), String> {
     let find = || -> io::Result<(u16, OwnedFd)> {
         let held = socket(AddressFamily::INET, SocketType::STREAM, None)?;
         sockopt::set_socket_reuseaddr(&held, true)?;
         rustix::io::fcntl_setfd(&held, rustix::io::FdFlags::CLOEXEC)?;
-        bind(&held, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        bind(&held, &SocketAddr::from((address, 0)))?;
         let address: SocketAddr = getsockname(&held)?.try_into()?;
         Ok((address.port(), held))
     };

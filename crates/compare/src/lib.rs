@@ -9,8 +9,14 @@
 #![deny(missing_docs)]
 
 mod account;
+mod address;
 mod compare;
+mod copies;
+mod distant;
 mod error;
+mod flow;
+mod forget;
+mod fuse;
 mod history;
 mod instance;
 mod interval;
@@ -18,23 +24,30 @@ mod limits;
 mod link;
 mod machine;
 mod measure;
+mod mounts;
 mod noise;
 mod onlooker;
+mod plan;
+mod preparation;
 mod programs;
 mod progress;
 mod report;
 mod round;
 mod rows;
+mod running;
 mod server;
 mod site;
 mod stray;
 mod supervisor;
 mod tree;
 
-pub use compare::{ComparisonPlan, compare, list};
+pub use address::TargetAddress;
+pub use compare::{compare, list};
+pub use distant::{ControlPort, ServePlan, replay_words, serve};
 pub use error::CompareError;
 pub use link::LinkSettings;
+pub use plan::ComparisonPlan;
 pub use report::{ComparisonReport, reference, release_table, schema};
 pub use rows::Scope;
 pub use server::ServerTuning;
-pub use supervisor::supervise;
+pub use supervisor::{serve_folder, supervise};

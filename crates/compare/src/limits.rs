@@ -16,6 +16,8 @@ pub(crate) const WARM_UP_SHARE: u32 = 10;
 /// Longest wait for the head of an answer to who looks at a server, and its longest head.
 pub(crate) const ONLOOKER_PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const ONLOOKER_HEAD_BYTES_MAX: usize = 16 << 10;
+/// Longest wait of a supervisor until another machine takes a connection.
+pub(crate) const REACH: Duration = Duration::from_secs(5);
 /// Pause before a server that does not answer yet is asked again.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(10);
 /// A server that uses less than a share of one CPU over this time has settled.
@@ -52,3 +54,27 @@ pub(crate) const PACKET_COUNT_MAX: usize = 1000;
 pub(crate) const LINK_QUEUE_BYTES_MAX: u64 = 1 << 20;
 /// Longest time that a link adds to a round trip.
 pub(crate) const LINK_DELAY_MAX: Duration = Duration::from_secs(10);
+/// How long nothing need be heard on a connection between two machines before the kernel asks
+/// whether the other one is still there.
+pub(crate) const DISTANT_ALIVE: Duration = Duration::from_secs(30);
+/// How often it is looked whether this side is told to end, while it waits for the other one.
+pub(crate) const DISTANT_LOOK_PERIOD: Duration = Duration::from_millis(200);
+/// Longest wait until what is said is taken.
+pub(crate) const DISTANT_WRITE: Duration = Duration::from_secs(20);
+/// Longest wait for a client's first word, and until the other machine is reached.
+pub(crate) const DISTANT_HELLO: Duration = Duration::from_secs(5);
+/// Longest silence of a client after that: a round may take as long as somebody says.
+pub(crate) const DISTANT_SILENCE: Duration = Duration::from_secs(60 * 60);
+/// Longest wait until the other machine has made everything ready, programs in C built.
+pub(crate) const DISTANT_PREPARE: Duration = Duration::from_secs(5 * 60);
+/// Longest wait until it has started a server, or ended one.
+pub(crate) const DISTANT_START: Duration = Duration::from_secs(2 * 60);
+/// Longest wait for its other answers.
+pub(crate) const DISTANT_ANSWER: Duration = Duration::from_secs(30);
+/// Bytes of a line of a client, and of one of the other side, which may hold all rows.
+pub(crate) const DISTANT_ASK_BYTES_MAX: usize = 64 << 10;
+pub(crate) const DISTANT_ANSWER_BYTES_MAX: usize = 16 << 20;
+/// Servers of one client that run at once.
+pub(crate) const DISTANT_SERVER_COUNT_MAX: usize = 64;
+/// Questions of which the one that is answered soonest tells the round trip.
+pub(crate) const DISTANT_PING_COUNT: usize = 5;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::instance::{Instance, LaunchContext};
+use crate::account::AccountKind;
 use crate::interval::{Estimate, median};
 use crate::limits::{
     DOUBT_PERCENT, INTERVAL_PERCENT, REPEAT_COUNT_MAX, ROUND_COUNT_MAX, ROUND_COUNT_MIN,
@@ -16,6 +16,7 @@ use crate::link::LinkSettings;
 use crate::progress::ProgressPrinter;
 use crate::round::{ClientSetup, Length, Round};
 use crate::rows::{ComparisonRow, Entrant, VISIT};
+use crate::running::{RunningServer, ServerPlace};
 use crate::server::{Extra, Installed};
 
 /// What came of a row.
@@ -67,11 +68,12 @@ const ROUNDS_AIMED: u32 = 6;
 
 /// A comparison under way.
 pub(crate) struct ComparisonRun<'a> {
-    pub(crate) place: LaunchContext<'a>,
+    pub(crate) place: ServerPlace<'a>,
+    pub(crate) client_cpu: usize,
     pub(crate) servers: &'a [Installed],
     pub(crate) is_stopped: &'a Arc<AtomicBool>,
     pub(crate) budget: Budget,
-    pub(crate) running: BTreeMap<(String, Extra), Result<Instance, String>>,
+    pub(crate) running: BTreeMap<(String, Extra), Result<RunningServer, String>>,
     /// Servers that were started, or tried.
     pub(crate) started: usize,
     /// Configurations of all that was started, by server; how its CPU time was counted.
@@ -235,20 +237,20 @@ impl ComparisonRun<'_> {
         self.round(row, entrant, Length::Time(warm_up)).map(|_| ())
     }
 
-    fn start(&mut self, key: &(String, Extra)) -> Result<Instance, String> {
+    fn start(&mut self, key: &(String, Extra)) -> Result<RunningServer, String> {
         let (name, extra) = key;
         let server = self.servers.iter().find(|server| server.name == *name);
         let server = server.ok_or_else(|| format!("{name} is not there"))?;
         let folder = format!("{}-{}", name.replace(' ', "-"), self.started);
         // Also where it does not start: its folder is there then.
         self.started += 1;
-        let instance = Instance::start(&self.place, server, *extra, &folder)?;
+        let instance = self.place.start(server, *extra, &folder)?;
         let shown = match extra {
             Extra::None => name.clone(),
             extra => format!("{name} ({extra:?})"),
         };
-        self.shown.insert(shown, instance.shown.clone());
-        self.account = Some(instance.account.name());
+        self.shown.insert(shown, instance.shown().to_owned());
+        self.account = Some(instance.account().name());
         Ok(instance)
     }
 
@@ -260,9 +262,8 @@ impl ComparisonRun<'_> {
     ) -> Result<Round, String> {
         let key = (entrant.server.clone(), entrant.extra);
         let client = ClientSetup {
-            cpu: self.place.client_cpu,
+            cpu: self.client_cpu,
             is_stopped: self.is_stopped,
-            root: &self.place.site.root,
         };
         match self.running.get_mut(&key) {
             Some(Ok(instance)) => client.round(row, entrant, instance, length),
@@ -283,7 +284,7 @@ impl ComparisonRun<'_> {
         }
         let count = cells.iter().filter(|cell| cell.why_not.is_none()).count();
         let in_ticks = self.running.values().flatten();
-        let in_ticks = { in_ticks }.any(|instance| instance.account.group().is_none());
+        let in_ticks = { in_ticks }.any(|instance| instance.account() == AccountKind::Processes);
         let least = if in_ticks { ROUND_MIN_TICKS } else { ROUND_MIN };
         let round = left / (count.max(1) as u32 * ROUNDS_AIMED);
         Length::Time(round.clamp(least, ROUND_MAX))
@@ -425,6 +426,7 @@ mod tests {
             good: 8,
             failed,
             failure: (failed > 0).then(|| "status: 503".to_owned()),
+            body_bytes: 1.0,
             ..Round::default()
         };
         EntrantResult {

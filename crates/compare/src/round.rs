@@ -1,12 +1,9 @@
 //! One round: a while of requests to one server, with the CPU time it took there.
 
-use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{Advice, fadvise, fstatfs};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,13 +14,18 @@ use hob_load::{
 use hob_machine::tick_ns;
 use serde_json::Value;
 
-use crate::instance::{Instance, Usage};
+use crate::account::AccountKind;
+use crate::copies::DOCUMENT_BYTES;
+use crate::flow::Flow;
+use crate::instance::Usage;
 use crate::interval::median;
 use crate::limits::{
     ANSWER, STRAY_SHARE_MIN, STRAY_TICKS_MIN, WARM_UP_MAX, WARM_UP_MIN, WARM_UP_SHARE,
 };
+use crate::link::FrameCount;
 use crate::noise::cpu_mhz;
 use crate::rows::{ComparisonRow, Entrant, Per, RowRequest};
+use crate::running::RunningServer;
 use crate::site::MANY;
 
 /// What came of a round.
@@ -65,6 +67,12 @@ pub(crate) struct Round {
     pub(crate) stray_percent: f64,
     /// Version, suite and group of the key exchange.
     pub(crate) tls: Option<String>,
+    /// Bytes of the body of an answer, as they came over the wire; a mean.
+    pub(crate) body_bytes: f64,
+    /// Who got how much, in a row of many clients.
+    pub(crate) flow: Option<Flow>,
+    /// Frames of the link between client and server; null without one.
+    pub(crate) link_frames: Option<FrameCount>,
 }
 
 /// How long a round is.
@@ -81,8 +89,6 @@ pub(crate) enum Length {
 pub(crate) struct ClientSetup<'a> {
     pub(crate) cpu: usize,
     pub(crate) is_stopped: &'a Arc<AtomicBool>,
-    /// Where the files are that are asked for.
-    pub(crate) root: &'a Path,
 }
 
 impl ClientSetup<'_> {
@@ -91,41 +97,54 @@ impl ClientSetup<'_> {
         &self,
         row: &ComparisonRow,
         entrant: &Entrant,
-        instance: &mut Instance,
+        instance: &mut RunningServer,
         length: Length,
     ) -> Result<Round, String> {
         if let Length::Cold(count) = length {
             return self.cold(row, entrant, instance, count);
         }
         let plan = self.plan(row, entrant, instance, length)?;
+        // Where clients have one address, each connection is one of them.
+        let clients = match plan.sources {
+            1 => plan.connections,
+            sources => sources,
+        };
         let mut waits = instance.waits();
-        let mut before = instance.usage();
+        let mut before = (instance.usage(), instance.frames());
         let is_stopped = self.is_stopped.clone();
         let report = match length {
             // Connections that are kept are open and known before anything counts; what the client
             // itself needs to begin is none of the measured time.
             Length::Time(_) => hob_load::run_rested(plan, is_stopped, &mut || {
                 waits = instance.waits();
-                before = instance.usage();
+                before = (instance.usage(), instance.frames());
             }),
             Length::Count(_) | Length::Cold(_) => hob_load::run_until(plan, is_stopped),
         };
-        let before = before?;
+        let (before, frames_before) = (before.0?, before.1);
         let report = report.map_err(|error| match error {
             LoadError::Server(text) | LoadError::Arguments(text) => text,
             error @ LoadError::System { .. } => error.to_string(),
         })?;
-        let (cpu_ns, stray_percent) = used_since(before, instance.usage()?);
-        let cpu_mhz = cpu_mhz(instance.cpu);
+        let now = instance.usage()?;
+        let (cpu_ns, stray_percent) = used_since(before, now);
         let used = ServerUse {
             cpu_ns,
             waited_ns: instance.waits().since(&waits),
         };
+        let figures = figures(&report.json(), used, row);
         let round = Round {
             stray_percent,
             client_waited_us: report.client_waited_us(),
-            cpu_mhz,
-            ..figures(&report.json(), used, row)
+            cpu_mhz: instance.cpu().and_then(cpu_mhz),
+            link_frames: { instance.frames() }
+                .zip(frames_before)
+                .map(|(now, before)| now.since(before)),
+            steal_percent: figures.steal_percent.max(now.steal_percent_since(&before)),
+            flow: (row.sources > 1)
+                .then(|| Flow::of(report.answered_by_connection(), entrant.bytes, clients))
+                .flatten(),
+            ..figures
         };
         match round.good + round.failed == 0 && !self.is_stopped.load(Ordering::Relaxed) {
             true => Err("no request was made in time".to_owned()),
@@ -138,20 +157,19 @@ impl ClientSetup<'_> {
         &self,
         row: &ComparisonRow,
         entrant: &Entrant,
-        instance: &mut Instance,
+        instance: &mut RunningServer,
         count: usize,
     ) -> Result<Round, String> {
-        if instance.account.group().is_none() {
+        if instance.account() == AccountKind::Processes {
             return Err(format!(
                 "CPU time comes from {} here, which one request does not show: it needs a control \
                  group, which root can make",
-                instance.account.name()
+                instance.account().name()
             ));
         }
-        let path = self.root.join(entrant.path.trim_start_matches('/'));
         let mut rounds = vec![];
         for _ in 0..count {
-            forget(&path)?;
+            instance.forget(&entrant.path)?;
             rounds.push(self.round(row, entrant, instance, Length::Count(1))?);
             if self.is_stopped.load(Ordering::Relaxed) {
                 break;
@@ -172,12 +190,14 @@ impl ClientSetup<'_> {
             bytes_per_second: mean(|round| round.bytes_per_second),
             good: rounds.iter().map(|round| round.good).sum(),
             failed: rounds.iter().map(|round| round.failed).sum(),
+            link_frames: FrameCount::sum(rounds.iter().filter_map(|round| round.link_frames)),
             p50_us: median(&times).unwrap_or_default(),
             p99_us: times.iter().copied().fold(0.0, f64::max),
             client_us: mean(|round| round.client_us),
             waited_us: mean_of_known(|round| round.waited_us),
             client_waited_us: mean_of_known(|round| round.client_waited_us),
             steal_percent: mean(|round| round.steal_percent),
+            body_bytes: mean(|round| round.body_bytes),
             ..last
         })
     }
@@ -186,21 +206,22 @@ impl ClientSetup<'_> {
         &self,
         row: &ComparisonRow,
         entrant: &Entrant,
-        instance: &Instance,
+        instance: &RunningServer,
         length: Length,
     ) -> Result<BenchPlan, String> {
         let (scheme, port) = match row.is_secure {
-            true => ("https", instance.ports.secure),
-            false => ("http", instance.ports.clear),
+            true => ("https", instance.ports().secure),
+            false => ("http", instance.ports().clear),
         };
-        let url = format!("{scheme}://{}:{port}{}", instance.host, entrant.path);
+        let url = format!("{scheme}://{}:{port}{}", instance.host(), entrant.path);
         let entries = match row.request {
             RowRequest::AnyFile => any_of(&url)?,
             _ => vec![url.parse::<Url>()?.into()],
         };
-        let (status, fields) = match row.request {
-            RowRequest::Part => (206, vec![first_bytes(entrant.bytes)]),
-            _ => (200, vec![]),
+        let fields = match row.request {
+            RowRequest::Part => vec![first_bytes(entrant.bytes)],
+            RowRequest::Gzip => vec![("Accept-Encoding".to_owned(), "gzip".to_owned())],
+            _ => vec![],
         };
         let (method, body) = match row.request {
             RowRequest::Upload(bytes) => ("POST", Some(vec![b'x'; bytes as usize])),
@@ -223,7 +244,11 @@ impl ClientSetup<'_> {
                 think: Duration::ZERO,
             },
             connections,
-            sources: 1,
+            // Other addresses than one's own are there in 127.0.0.0/8 alone.
+            sources: match instance.host().is_loopback() {
+                true => row.sources.min(connections),
+                false => 1,
+            },
             protocol: row.protocol,
             streams: row.streams,
             reuse: row.reuse,
@@ -250,10 +275,7 @@ impl ClientSetup<'_> {
             method: method.to_owned(),
             fields,
             body,
-            expectations: vec![
-                Expectation::Status(vec![(status, status)]),
-                Expectation::Size(entrant.bytes),
-            ],
+            expectations: expectations(row.request, entrant.bytes)?,
             thresholds: vec![],
             pid: None,
         })
@@ -280,26 +302,26 @@ fn any_seed() -> u64 {
     now.map_or(1, |time| time.as_nanos() as u64)
 }
 
+/// What an answer must be.
+fn expectations(request: RowRequest, bytes: u64) -> Result<Vec<Expectation>, String> {
+    let status = match request {
+        RowRequest::Part => 206,
+        _ => 200,
+    };
+    let mut all = vec![Expectation::Status(vec![(status, status)])];
+    if request == RowRequest::Gzip && bytes != DOCUMENT_BYTES {
+        all.push("header=Content-Encoding:gzip".parse()?);
+    }
+    // How short a server makes it is its own affair.
+    if request != RowRequest::Gzip || bytes > 0 {
+        all.push(Expectation::Size(bytes));
+    }
+    Ok(all)
+}
+
 /// The field that asks for the first bytes of a file.
 fn first_bytes(count: u64) -> (String, String) {
     ("Range".to_owned(), format!("bytes=0-{}", count - 1))
-}
-
-/// Has the kernel throw away what it keeps of a file. Where the folder is memory itself, nothing
-/// can be.
-fn forget(path: &Path) -> Result<(), String> {
-    const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
-    let told = |error: std::io::Error| {
-        format!("cannot make the kernel forget {}: {error}", path.display())
-    };
-    let file = File::open(path).map_err(told)?;
-    let kind = fstatfs(&file).map_err(|error| told(error.into()))?.f_type;
-    if IN_MEMORY.contains(&(kind as i64)) {
-        return Err("the temporary folder is in memory; set TMPDIR to one on a disk".to_owned());
-    }
-    // What was not written yet stays.
-    file.sync_data().map_err(told)?;
-    fadvise(&file, 0, None, Advice::DontNeed).map_err(|error| told(error.into()))
 }
 
 /// CPU time between two moments in nanoseconds, and how many percent of it are of programs that
@@ -359,6 +381,7 @@ fn figures(report: &Value, used: ServerUse, row: &ComparisonRow) -> Round {
             .pointer("/tls/terms")
             .and_then(Value::as_str)
             .map(str::to_owned),
+        body_bytes: over(number("/bytes/bodies"), answered),
         ..Round::default()
     }
 }
@@ -375,6 +398,7 @@ mod tests {
         let usage = |counted_ticks: u64, left_over_ticks: i64| Usage {
             counted_ns: counted_ticks * tick_ns(),
             left_over_ns: left_over_ticks * tick_ns() as i64,
+            machine: None,
         };
         let since = |now| {
             let (used_ns, percent) = used_since(usage(10, -5), now);

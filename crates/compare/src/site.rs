@@ -7,7 +7,9 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::copies;
 use crate::error::CompareError;
+use crate::mounts;
 use crate::programs;
 use crate::supervisor::ProgramCommand;
 
@@ -31,6 +33,10 @@ pub(crate) const MANY: ManyFiles = ManyFiles {
 };
 /// Bytes of each.
 pub(crate) const MANY_BYTES: u64 = 1 << 10;
+
+/// The one file that rows have on several file systems.
+pub(crate) const STORED_FILE: &str = "16k.txt";
+pub(crate) const STORED_BYTES: u64 = 16 << 10;
 
 /// A tree of files that are named by numbers.
 pub(crate) struct ManyFiles {
@@ -72,6 +78,12 @@ pub(crate) struct ComparisonSite {
     pub(crate) root: PathBuf,
     /// [`MANY`] files are there, too.
     pub(crate) has_many: bool,
+    /// Bytes of the compressed copy of a page; see [`copies`].
+    pub(crate) copy_bytes: u64,
+    /// A folder with one file, which rows have on several file systems.
+    pub(crate) stored: PathBuf,
+    /// What that folder lies on, as the kernel calls it.
+    pub(crate) own_file_system: String,
     /// Programs that are started for each request.
     pub(crate) cgi: PathBuf,
     pub(crate) certificate: Option<CertificatePaths>,
@@ -166,6 +178,9 @@ impl ComparisonSite {
         let mut site = ComparisonSite {
             root: folder.join("www"),
             has_many: wants.many,
+            copy_bytes: 0,
+            stored: folder.join("stored"),
+            own_file_system: mounts::kind_of(folder),
             cgi: folder.join("cgi"),
             certificate: None,
             c: None,
@@ -180,7 +195,7 @@ impl ComparisonSite {
             lacks: vec![],
         };
         let system = |path: &Path| CompareError::system(format!("cannot write {}", path.display()));
-        for path in [&site.root, &site.cgi, &site.pages] {
+        for path in [&site.root, &site.cgi, &site.pages, &site.stored] {
             DirBuilder::new()
                 .mode(0o755)
                 .create(path)
@@ -190,6 +205,9 @@ impl ComparisonSite {
             let path = site.root.join(file_name(name, *bytes));
             fs::write(&path, body(*bytes)).map_err(system(&path))?;
         }
+        let stored = site.stored.join(STORED_FILE);
+        fs::write(&stored, body(STORED_BYTES)).map_err(system(&stored))?;
+        site.copy_bytes = copies::write(&site.root).map_err(system(&site.root))?;
         if wants.many {
             MANY.write(&site.root).map_err(system(&site.root))?;
         }

@@ -7,15 +7,18 @@
 //! ```text
 //! in   {"programs": [...], ...}   one line, what to start (see `SupervisorOrder`)
 //!      usage                      asks for CPU time from /proc
+//!      reach ADDRESS:PORT         asks whether somebody takes a connection there
 //!      stop                       an orderly end: what follows is the end of the input
 //! out  started                    all programs were started
 //!      usage NANOSECONDS LEFT     of everything below the supervisor; what the CPU did besides
+//!      reached yes                or no
 //!      ended NAME HOW             a program ended by itself
 //!      refused WHY                nothing was started
 //! ```
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -30,7 +33,9 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::{Value, json};
 
 use crate::account::ServerCgroup;
-use crate::limits::GRACE;
+use crate::fuse;
+use crate::limits::{GRACE, REACH};
+use crate::mounts::MountOrder;
 use crate::stray::Strays;
 use crate::tree;
 
@@ -52,6 +57,8 @@ pub(crate) struct ProgramCommand {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SupervisorOrder {
     pub(crate) programs: Vec<ProgramCommand>,
+    /// What is mounted before they are; then the supervisor has a mount namespace of its own.
+    pub(crate) mounts: Vec<MountOrder>,
     pub(crate) cpu: usize,
     pub(crate) nice: i32,
     pub(crate) group: Option<ServerCgroup>,
@@ -88,6 +95,7 @@ pub fn supervise() -> Result<(), String> {
             wait_for_end(&mut input)
         }
     };
+    order.mounts.iter().for_each(MountOrder::unmount);
     if let Some(group) = &order.group {
         group.remove();
     }
@@ -125,13 +133,44 @@ fn begin(order: &SupervisorOrder) -> Result<Vec<SupervisedProgram>, String> {
         setpriority_process(None, order.nice)
             .map_err(|error| format!("cannot take nice level {}: {error}", order.nice))?;
     }
-    let programs = order.programs.iter();
-    programs
-        .map(|program| start(program, &order.folder))
-        .collect()
+    let mut running = vec![];
+    for order_of_mount in &order.mounts {
+        if let Some(device) = order_of_mount.mount()? {
+            let daemon = daemon(&order_of_mount.source);
+            running.push(start(&daemon, &order.folder, device.into())?);
+        }
+    }
+    for program in &order.programs {
+        running.push(start(program, &order.folder, Stdio::null())?);
+    }
+    Ok(running)
 }
 
-fn start(program: &ProgramCommand, folder: &Path) -> Result<SupervisedProgram, String> {
+/// This program, answering for a file system that passes everything on to a folder.
+fn daemon(folder: &Path) -> ProgramCommand {
+    let words = ["/proc/self/exe", "compare-fuse"].map(str::to_owned);
+    ProgramCommand {
+        name: "fuse".to_owned(),
+        command: words
+            .into_iter()
+            .chain([folder.display().to_string()])
+            .collect(),
+        environment: vec![],
+    }
+}
+
+/// Answers for a file system that passes everything on to a folder. Standard input is what the
+/// kernel asks by.
+pub fn serve_folder(folder: &Path) -> Result<(), String> {
+    let answered = fuse::answer_for(folder, rustix::stdio::stdin());
+    answered.map_err(|error| format!("standard input is no open /dev/fuse: {error}"))
+}
+
+fn start(
+    program: &ProgramCommand,
+    folder: &Path,
+    input: Stdio,
+) -> Result<SupervisedProgram, String> {
     let tell = |error: io::Error| format!("cannot start {}: {error}", program.command[0]);
     let output = File::create(folder.join(format!("{}.out", program.name))).map_err(tell)?;
     let errors = output.try_clone().map_err(tell)?;
@@ -147,7 +186,7 @@ fn start(program: &ProgramCommand, folder: &Path) -> Result<SupervisedProgram, S
     ] {
         command.env_remove(name);
     }
-    command.stdin(Stdio::null()).stdout(output).stderr(errors);
+    command.stdin(input).stdout(output).stderr(errors);
     let child = command.spawn().map_err(tell)?;
     let pid = Pid::from_child(&child);
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| tell(error.into()))?;
@@ -204,12 +243,25 @@ fn watch(
                 say(&format!("usage {used_ns} {}", strays.look(own, used_ns)));
             }
             Some("stop") => end = SupervisionEnd::Asked,
-            Some(_) => {}
+            Some(word) => {
+                if let Some(address) = word.strip_prefix("reach ") {
+                    say(&format!(
+                        "reached {}",
+                        if reaches(address) { "yes" } else { "no" }
+                    ));
+                }
+            }
             None => break,
         }
     }
     ask_to_end(&running);
     end
+}
+
+/// Does somebody take a connection there?
+fn reaches(address: &str) -> bool {
+    let address = address.parse();
+    address.is_ok_and(|address| TcpStream::connect_timeout(&address, REACH).is_ok())
 }
 
 fn wait_for_end(input: &mut BufReader<io::Stdin>) -> SupervisionEnd {
@@ -267,6 +319,7 @@ impl SupervisorOrder {
         let group = group.map(|group| json!({ "folder": group.folder, "home": group.home }));
         json!({
             "programs": programs.collect::<Vec<_>>(),
+            "mounts": self.mounts,
             "cpu": self.cpu,
             "nice": self.nice,
             "group": group,
@@ -307,6 +360,7 @@ impl SupervisorOrder {
                 .iter()
                 .map(program)
                 .collect::<Option<_>>()?,
+            mounts: serde_json::from_value(value["mounts"].clone()).ok()?,
             cpu: value["cpu"].as_u64()? as usize,
             nice: value["nice"].as_i64()? as i32,
             group: group(&value["group"]),
@@ -319,6 +373,7 @@ impl SupervisorOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mounts::FileSystem;
 
     #[test]
     fn order_survives_the_pipe() {
@@ -327,6 +382,11 @@ mod tests {
                 name: "nginx".to_owned(),
                 command: vec!["/usr/sbin/nginx".to_owned(), "-c".to_owned()],
                 environment: vec![("HOME".to_owned(), "/tmp".to_owned())],
+            }],
+            mounts: vec![MountOrder {
+                kind: FileSystem::Tmpfs,
+                source: "/tmp/a/stored".into(),
+                at: "/tmp/a/b/store".into(),
             }],
             cpu: 1,
             nice: -5,

@@ -183,6 +183,12 @@ pub(crate) enum CliCommand {
     /// The process that holds a server; started by `compare`
     #[command(hide = true)]
     CompareSupervisor,
+    /// A file system that passes everything on to a folder; started by `compare-supervisor`
+    #[command(hide = true)]
+    CompareFuse {
+        /// The folder
+        folder: PathBuf,
+    },
     /// Write man pages and completions into a folder; called when hob is packaged
     #[command(hide = true)]
     Manual {

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hob_compare::{CompareError, ComparisonPlan, Scope, ServerTuning};
+use hob_compare::{CompareError, ComparisonPlan, ControlPort, Scope, ServePlan, ServerTuning};
 
 use crate::args::{CompareOptions, Surroundings};
 use crate::{CommandFailure, output};
@@ -25,6 +25,9 @@ pub(crate) fn run(
     if options.reference {
         output::write(&hob_compare::reference());
         return Ok(());
+    }
+    if let Some(port) = options.serve {
+        return serve(port, options.rival, surroundings);
     }
     let (json, html, list) = (options.json.clone(), options.html.clone(), options.list);
     let releases = options.releases.clone();
@@ -50,7 +53,39 @@ pub(crate) fn run(
     if let Some(file) = releases {
         file.write(&report.releases(known.as_deref()).map_err(refusal)?)?;
     }
-    Ok(())
+    match report.lost() {
+        None => Ok(()),
+        Some(lost) => Err(CommandFailure {
+            code: 1,
+            text: format!("--target: {lost}"),
+        }),
+    }
+}
+
+/// Is the servers' machine until it is told to end.
+fn serve(
+    port: ControlPort,
+    rivals: Vec<PathBuf>,
+    surroundings: &Surroundings,
+) -> Result<(), CommandFailure> {
+    let plan = ServePlan {
+        port,
+        program: surroundings.program.clone(),
+        rivals,
+        folders: folders(),
+        temporary: Surroundings::temporary_folder(),
+    };
+    let mut tell = |text: &str| {
+        // Who reads it may have left; clients are heard all the same.
+        let _ = output::line(text);
+    };
+    hob_compare::serve(&plan, &mut tell).map_err(refusal)
+}
+
+/// Where programs are looked for.
+fn folders() -> Vec<PathBuf> {
+    let folders = Surroundings::program_folders().into_iter();
+    folders.chain(SYSTEM_FOLDERS.map(PathBuf::from)).collect()
 }
 
 /// The text of a file that a row is put into; none where it is not there yet.
@@ -127,8 +162,17 @@ pub(crate) fn run_supervisor() -> Result<(), CommandFailure> {
     hob_compare::supervise().map_err(|text| CommandFailure { code: 1, text })
 }
 
+/// The process that answers for a file system; started by a supervisor.
+pub(crate) fn run_fuse(folder: &Path) -> Result<(), CommandFailure> {
+    hob_compare::serve_folder(folder).map_err(|text| CommandFailure { code: 1, text })
+}
+
 fn plan(options: CompareOptions, surroundings: &Surroundings) -> ComparisonPlan {
-    let folders = Surroundings::program_folders();
+    let target = options.target.map(|target| {
+        let token = options.token.clone();
+        let token = token.or_else(|| Surroundings::variable("HOB_COMPARE_TOKEN"));
+        target.with_token(token.unwrap_or_default())
+    });
     ComparisonPlan {
         scope: match (options.quick, options.full) {
             (true, _) => Scope::Quick,
@@ -143,16 +187,14 @@ fn plan(options: CompareOptions, surroundings: &Surroundings) -> ComparisonPlan 
             false => ServerTuning::Usual,
         },
         program: surroundings.program.clone(),
-        folders: folders
-            .into_iter()
-            .chain(SYSTEM_FOLDERS.map(PathBuf::from))
-            .collect(),
+        folders: folders(),
         temporary: Surroundings::temporary_folder(),
         round: options.round,
         rounds: options.rounds,
         is_sweep: options.sweep,
         is_of_releases: options.releases.is_some(),
         link: options.link,
+        target,
     }
 }
 
@@ -170,6 +212,7 @@ fn refusal(error: CompareError) -> CommandFailure {
         CompareError::Arguments(_) => 2,
         CompareError::Subject(_)
         | CompareError::Link(_)
+        | CompareError::Target(_)
         | CompareError::Interrupted
         | CompareError::System { .. } => 1,
     };

@@ -55,6 +55,7 @@ fn main() -> ExitCode {
         CliCommand::CostBare => cost::run_bare(),
         CliCommand::Compare(options) => compare::run(*options, &surroundings),
         CliCommand::CompareSupervisor => compare::run_supervisor(),
+        CliCommand::CompareFuse { folder } => compare::run_fuse(&folder),
         CliCommand::Explain(options) => explain::run(&options),
         CliCommand::Manual { folder } => manual::write(&folder),
         CliCommand::Native { command } => native::run(&command),

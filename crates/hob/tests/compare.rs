@@ -6,12 +6,16 @@ mod harness;
 #[path = "bench/schema.rs"]
 mod schema;
 
+#[path = "compare/distant.rs"]
+mod distant;
 #[path = "compare/link.rs"]
 mod link;
 #[path = "compare/programs.rs"]
 mod programs;
 #[path = "compare/releases.rs"]
 mod releases;
+#[path = "compare/rows.rs"]
+mod rows;
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;

@@ -62,4 +62,4 @@ pub use send::h2::replay as replay_h2;
 pub use send::h3::{replay_answer as replay_h3_answer, replay_control as replay_h3_control};
 pub use threshold::Threshold;
 pub use url::Url;
-pub use written::{ChangeLimit, ResultComparison, SavedResult};
+pub use written::{ChangeLimit, ResultComparison, SavedResult, moment};

@@ -4,6 +4,8 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::arrive::{ArrivalRate, Arrivals};
 use crate::entry::RequestSpec;
 use crate::expect::Expectation;
@@ -31,7 +33,7 @@ pub enum LoadModel {
 }
 
 /// What requests are written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Protocol {
     /// HTTP/1.1.
     H1,
@@ -80,7 +82,7 @@ pub struct ClientTlsOffer {
 }
 
 /// What becomes of a connection after its answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reuse {
     /// It carries the next request.
     KeepAlive,

@@ -1,7 +1,9 @@
 //! The link between the client and the servers of a comparison, each in a network namespace.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
+use super::frames::FrameCounter;
 use super::machine::{LinkedMachine, ip};
 use super::namespace::{NamespaceVisit, NetworkNamespace};
 use super::settings::LinkSettings;
@@ -47,6 +49,11 @@ impl ComparisonLink {
     /// Where the servers listen.
     pub(crate) fn address(&self) -> Ipv4Addr {
         self.servers.address
+    }
+
+    /// What counts its frames.
+    pub(crate) fn counter(&self) -> Arc<FrameCounter> {
+        self.servers.counter()
     }
 
     /// The servers' namespace.

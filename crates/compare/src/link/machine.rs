@@ -16,6 +16,7 @@ use std::thread::JoinHandle;
 use rustix::event::{EventfdFlags, eventfd};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
+use super::frames::FrameCounter;
 use super::namespace::NetworkNamespace;
 use super::relay::relay;
 use super::settings::LinkSettings;
@@ -31,6 +32,7 @@ pub(crate) struct LinkedMachine {
     pub(crate) address: Ipv4Addr,
     namespace: NetworkNamespace,
     is_over: Arc<OwnedFd>,
+    counter: Arc<FrameCounter>,
     relay: Option<JoinHandle<()>>,
 }
 
@@ -64,13 +66,15 @@ impl LinkedMachine {
             address: at(2),
             namespace,
             is_over: Arc::new(is_over),
+            counter: Arc::default(),
             relay: None,
         };
         machine.join(&names, at(1), from)?;
         let is_over = Arc::clone(&machine.is_over);
         let ends = [near, far];
+        let counter = Arc::clone(&machine.counter);
         machine.relay = Some(std::thread::spawn(move || {
-            relay(&ends, settings, cpu, &is_over);
+            relay(&ends, (settings, &counter), cpu, &is_over);
         }));
         Ok(machine)
     }
@@ -78,6 +82,11 @@ impl LinkedMachine {
     /// Where it is.
     pub(crate) fn namespace(&self) -> &NetworkNamespace {
         &self.namespace
+    }
+
+    /// What counts the frames of the link to it.
+    pub(super) fn counter(&self) -> Arc<FrameCounter> {
+        Arc::clone(&self.counter)
     }
 
     /// Gives the ends their addresses, the second one there.

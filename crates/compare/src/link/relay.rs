@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,6 +15,7 @@ use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, gettid, sched_setaffinity, set_current_timer_slack};
 use tun_rs::SyncDevice;
 
+use super::frames::FrameCounter;
 use super::settings::LinkSettings;
 use crate::limits::{LINK_QUEUE_BYTES_MAX, PACKET_BYTES_MAX, PACKET_COUNT_MAX};
 
@@ -26,14 +28,19 @@ const PART_AT: usize = 4;
 const FRAME_BYTES: u64 = 38;
 
 /// Passes packets both ways, until there is something to read in `is_over`.
-pub(super) fn relay(ends: &[SyncDevice; 2], settings: LinkSettings, cpu: usize, is_over: &OwnedFd) {
+pub(super) fn relay(
+    ends: &[SyncDevice; 2],
+    (settings, counter): (LinkSettings, &Arc<FrameCounter>),
+    cpu: usize,
+    is_over: &OwnedFd,
+) {
     let mut set = CpuSet::new();
     set.set(cpu);
     let _ = sched_setaffinity(None, &set);
     // A packet is not to wait for others besides, nor for whoever has the CPU.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let _ = setpriority_process(Some(gettid()), -20);
-    let mut directions = [(); 2].map(|()| LinkDirection::new(settings));
+    let mut directions = [(); 2].map(|()| LinkDirection::new(settings, Arc::clone(counter)));
     let mut room = vec![0; PACKET_BYTES_MAX];
     loop {
         let due = directions
@@ -69,6 +76,7 @@ pub(super) fn relay(ends: &[SyncDevice; 2], settings: LinkSettings, cpu: usize, 
 /// Packets of one direction, in the order in which they arrive.
 struct LinkDirection {
     settings: LinkSettings,
+    counter: Arc<FrameCounter>,
     packets: VecDeque<LinkPacket>,
     /// When the last bit of all that was taken will have been sent.
     idle_at: Option<Instant>,
@@ -80,9 +88,10 @@ struct LinkPacket {
 }
 
 impl LinkDirection {
-    fn new(settings: LinkSettings) -> LinkDirection {
+    fn new(settings: LinkSettings, counter: Arc<FrameCounter>) -> LinkDirection {
         LinkDirection {
             settings,
+            counter,
             packets: VecDeque::new(),
             idle_at: None,
         }
@@ -92,10 +101,13 @@ impl LinkDirection {
     fn take(&mut self, packet: &[u8], now: Instant) {
         let begin = self.idle_at.map_or(now, |idle_at| idle_at.max(now));
         let is_full = self.bytes_in(begin - now) > LINK_QUEUE_BYTES_MAX;
+        let (frames, bytes) = on_wire(packet);
         if is_full || self.packets.len() >= PACKET_COUNT_MAX {
+            self.counter.lose(frames);
             return;
         }
-        let sent = begin + self.time_of(wire_bytes(packet));
+        self.counter.pass(frames);
+        let sent = begin + self.time_of(bytes);
         self.idle_at = Some(sent);
         self.packets.push_back(LinkPacket {
             due: sent + self.settings.round_trip / 2,
@@ -125,8 +137,8 @@ impl LinkDirection {
     }
 }
 
-/// Bytes of all frames that a packet would be on Ethernet.
-fn wire_bytes(packet: &[u8]) -> u64 {
+/// The frames that a packet would be on Ethernet, and their bytes.
+fn on_wire(packet: &[u8]) -> (u64, u64) {
     let number = |at: usize| {
         let bytes = packet.get(at..at + 2)?;
         Some(u64::from(u16::from_ne_bytes(bytes.try_into().ok()?)))
@@ -138,7 +150,8 @@ fn wire_bytes(packet: &[u8]) -> u64 {
         0 => 1,
         part => bytes.saturating_sub(own_header).div_ceil(part).max(1),
     };
-    bytes + (frames - 1) * own_header + frames * FRAME_BYTES
+    let bytes = bytes + (frames - 1) * own_header + frames * FRAME_BYTES;
+    (frames, bytes)
 }
 
 #[cfg(test)]
@@ -154,19 +167,20 @@ mod tests {
 
     #[test]
     fn large_packet_takes_as_long_as_all_that_it_stands_for() {
-        assert_eq!(wire_bytes(&packet(0, 0, 100)), 138);
+        assert_eq!(on_wire(&packet(0, 0, 100)), (1, 138));
         // Two whole parts and a short one, each with headers of its own.
         assert_eq!(
-            wire_bytes(&packet(52, 1448, 52 + 3000)),
-            3000 + 3 * (52 + 38)
+            on_wire(&packet(52, 1448, 52 + 3000)),
+            (3, 3000 + 3 * (52 + 38))
         );
-        assert_eq!(wire_bytes(&[]), 38);
+        assert_eq!(on_wire(&[]), (1, 38));
     }
 
     #[test]
     fn packets_arrive_one_after_the_other_and_a_full_link_loses_one() {
         let settings = LinkSettings::parse("8Mbit,20ms").unwrap();
-        let mut direction = LinkDirection::new(settings);
+        let counter = Arc::new(FrameCounter::default());
+        let mut direction = LinkDirection::new(settings, Arc::clone(&counter));
         let begun = Instant::now();
         let at = |us| begun + Duration::from_micros(us);
         // A millisecond each: the second waits for the first.
@@ -183,6 +197,11 @@ mod tests {
             direction.take(&packet(0, 0, 60_000), at(20_000));
             taken += 1;
         }
+        // The last one was one too many, and is known to be.
+        assert_eq!(
+            (counter.count().passed, counter.count().lost),
+            (2 + taken as u64 - 1, 1)
+        );
         let most = LINK_QUEUE_BYTES_MAX as usize;
         assert!(
             (most..most + 120_000).contains(&(taken * 60_000)),

@@ -119,6 +119,15 @@ impl Claim {
         ids
     }
 
+    /// Where the same is measured here.
+    #[cfg(test)]
+    pub(super) fn cells(&self) -> Vec<(&'static str, &'static str)> {
+        match &self.here {
+            Here::Cells(cells) => cells.to_vec(),
+            Here::Elsewhere(_) => vec![],
+        }
+    }
+
     fn then(&self) -> String {
         let printed = |id: &&'static str| {
             let all: Vec<String> = figures_of(id)
@@ -265,7 +274,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         claim: "30 requests at once from 6 systems are served evenly",
         said: Said::Printed(&["A.tried.at-once.all.text", "A.tried.clients.all.text"]),
         here: Here::Elsewhere(
-            "no ratio: `hob bench --sources 6 -c 30` tells how even the flow to each address is",
+            "no ratio: the row flow.h1.clear.keep.2406400.c30 tells how even the flow is",
         ),
         why: "the document prints no figure of it, so there is nothing to set ours beside",
     },
@@ -605,9 +614,13 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         claim: "slower file systems (QDLS, QSYS) serve two to five times less",
         said: Said::Printed(&["E.files.slow.least", "E.files.slow.most"]),
-        here: Here::Elsewhere("no row of these serves one file from two file systems"),
-        why: "those were libraries with other names and rules beneath one interface; what is \
-              open stays open in hob, so that a path is walked once",
+        here: Here::Cells([
+            ("store.h1.clear.uncached.16k.c10", ", fuse"),
+            ("store.h1.clear.uncached.16k.c10", ", tmpfs"),
+        ]),
+        why: "those were libraries with other names and rules beneath one interface; a file \
+              system of FUSE is asked for a path by way of a process, and its bytes are in the \
+              kernel's memory as those of any other",
     },
     Claim {
         claim: "larger frames, MTU and TCP buffers carry large bodies better",

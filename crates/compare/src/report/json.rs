@@ -6,16 +6,17 @@ use hob_load::Reuse;
 use hob_load::history::figures_of;
 
 use super::ComparisonReport;
+use super::besides::{FlowResult, body_bytes, link_frames};
 use super::claims;
 use super::era;
 use super::result::{
     CellResult, CompareResult, FORMAT, LabelRatio, LinkResult, RowResult, SecureToPlain,
-    ServerResult, StandingResult, SweepResult,
+    ServerResult, StandingResult, SweepResult, TargetResult,
 };
 use super::standing::Standing;
 use super::sweep::{Distance, SweepVerdict};
 use super::table::heading;
-use crate::link::LinkSettings;
+use crate::link::{FrameCount, LinkSettings};
 use crate::measure::{EntrantResult, RowMeasurement};
 use crate::rows::{Per, Scope};
 use crate::server::ServerTuning;
@@ -45,6 +46,17 @@ pub(super) fn result(report: &ComparisonReport) -> CompareResult {
         link: report.link.map(|link| LinkResult {
             bits_per_second: link.bits_per_second,
             round_trip_us: link.round_trip.as_secs_f64() * 1e6,
+            frames: FrameCount::sum(
+                { report.rows.iter() }
+                    .flat_map(|row| &row.cells)
+                    .filter_map(link_frames),
+            ),
+        }),
+        target: report.target.as_ref().map(|target| TargetResult {
+            address: target.address.clone(),
+            round_trip_us: target.round_trip.as_secs_f64() * 1e6,
+            card_bits_per_second: target.card_bits_per_second,
+            lost: target.lost.clone(),
         }),
         servers: servers.collect(),
         missing: report.missing.clone(),
@@ -54,7 +66,7 @@ pub(super) fn result(report: &ComparisonReport) -> CompareResult {
         rows: report
             .rows
             .iter()
-            .map(|one| row(one, report.link))
+            .map(|one| row(one, report.bandwidth()))
             .collect(),
         secure_to_plain: secure_to_plain(report),
         eras: era::ratios(report),
@@ -108,7 +120,7 @@ fn row(measured: &RowMeasurement, link: Option<LinkSettings>) -> RowResult {
             .flat_map(|id| figures_of(id))
             .cloned()
             .collect(),
-        advice: row.advice,
+        advice: row.advice.to_string(),
         sweep: SweepVerdict::of(measured).map(sweep),
         cells: { measured.cells.iter() }
             .map(|one| cell(one, base, link))
@@ -141,6 +153,9 @@ fn cell(
         cpu_us: cell.cpu(),
         ratio: base.and_then(|base| cell.ratio_to(base)),
         link_percent: cell.link_percent(link),
+        body_bytes: body_bytes(cell),
+        flow: FlowResult::of(cell),
+        link_frames: link_frames(cell),
         failed: cell.failed(),
         not_measured: cell.why_not.clone().filter(|_| cell.rounds.is_empty()),
         doubtful: cell.doubt(),

@@ -1,7 +1,9 @@
 //! What a comparison tells: a table and a page for people, JSON for machines.
 
+mod besides;
 mod claims;
 mod era;
+mod facts;
 mod json;
 mod notes;
 mod page;
@@ -20,6 +22,7 @@ use crate::measure::{EntrantResult, RowMeasurement};
 use crate::rows::Scope;
 use crate::server::{Installed, Missing, ServerTuning};
 
+pub(crate) use facts::TargetFacts;
 pub use releases::release_table;
 pub use result::{reference, schema};
 
@@ -44,6 +47,8 @@ pub struct ComparisonReport {
     pub(crate) has_one_cpu: bool,
     /// What client and servers were joined by, where that was not the loopback.
     pub(crate) link: Option<LinkSettings>,
+    /// The machine of the servers, where that was another one.
+    pub(crate) target: Option<TargetFacts>,
 }
 
 impl ComparisonReport {
@@ -68,6 +73,13 @@ impl ComparisonReport {
 pub(crate) fn told_ids() -> Vec<String> {
     let claims = claims::CLAIMS.iter().flat_map(claims::Claim::ids);
     era::ids().chain(claims.map(str::to_owned)).collect()
+}
+
+/// The cells in which claims look: the ids of their rows, and the labels there without hob's name.
+#[cfg(test)]
+pub(crate) fn claimed_cells() -> Vec<(&'static str, &'static str)> {
+    let claims = claims::CLAIMS.iter();
+    claims.flat_map(claims::Claim::cells).collect()
 }
 
 /// A label and the CPU time over TLS in times of that in clear text.

@@ -35,6 +35,7 @@ impl ComparisonReport {
         if self.is_interrupted {
             notes.push("interrupted: rows at the end are missing or have few rounds".to_owned());
         }
+        notes.extend(self.lost().map(str::to_owned));
         notes.extend(self.doubts());
         if self.has_one_cpu {
             notes.push(

@@ -8,11 +8,10 @@ use hob_load::page::{
 };
 
 use super::ComparisonReport;
-use super::claims;
-use super::era;
 use super::standing::{RelativeCost, Standing};
 use super::sweep::{Distance, SweepVerdict};
 use super::table::{heading, joined, percent_text, rate_of};
+use super::{besides, claims, era};
 use crate::history::Remarks;
 use crate::link::LinkSettings;
 use crate::measure::{EntrantResult, RowMeasurement};
@@ -37,7 +36,7 @@ pub(super) fn write(report: &ComparisonReport) -> String {
          CPU; the client had another one{}. Rounds of all servers were interleaved, so that a \
          machine that drifts treats all alike. Figures are medians of the rounds, ratios those of \
          the rounds' own ratios; intervals are of 95 %.",
-        joined(report.link)
+        joined(report)
     ));
     let mut group = None;
     for row in &report.rows {
@@ -49,7 +48,7 @@ pub(super) fn write(report: &ComparisonReport) -> String {
             .filter(|other| other.row.group == row.row.group)
             .collect();
         page.section(heading(row.row.group));
-        for part in of_group(row.row.group, &rows, report.link) {
+        for part in of_group(row.row.group, &rows, report.bandwidth()) {
             page.push(part);
         }
     }
@@ -110,7 +109,10 @@ fn of_group(
             parts.extend(link.map(|link| shares(link, rows).into()));
             parts
         }
-        RowGroup::Scripts
+        RowGroup::Compressed
+        | RowGroup::Stored
+        | RowGroup::Flow
+        | RowGroup::Scripts
         | RowGroup::Stream
         | RowGroup::Remote
         | RowGroup::Ways
@@ -277,6 +279,9 @@ fn alone(row: &RowMeasurement, link: Option<LinkSettings>) -> Vec<PageElement> {
                 .map(TableCell::new),
         );
         table = table.row(cells);
+    }
+    for line in besides::lines(row) {
+        table = table.note(line);
     }
     let mut remarks = Remarks::default();
     let then = then(row, &mut remarks);

@@ -7,9 +7,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::besides::FlowResult;
 use super::claims::ClaimResult;
 use super::era::EraRatio;
 use crate::interval::Estimate;
+use crate::link::FrameCount;
 use crate::machine::Machine;
 use crate::round::Round;
 use crate::server::Missing;
@@ -54,6 +56,8 @@ pub(super) struct CompareResult {
     pub(super) settings: &'static str,
     /// What joined client and servers; null for the loopback.
     pub(super) link: Option<LinkResult>,
+    /// The machine of the servers, of `--target`; null where they were on the client's.
+    pub(super) target: Option<TargetResult>,
     /// Who was compared, hob first.
     pub(super) servers: Vec<ServerResult>,
     /// Who was not compared.
@@ -83,6 +87,22 @@ pub(super) struct LinkResult {
     pub(super) bits_per_second: Option<u64>,
     /// How much longer a round trip takes, microseconds.
     pub(super) round_trip_us: f64,
+    /// Its frames in all rounds that count; null where there are none.
+    pub(super) frames: Option<FrameCount>,
+}
+
+/// The machine of the servers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TargetResult {
+    /// Where it was heard.
+    pub(super) address: String,
+    /// How long a round trip took, microseconds.
+    pub(super) round_trip_us: f64,
+    /// Bits a second that the slower network card of both machines says that it carries; null where
+    /// neither says.
+    pub(super) card_bits_per_second: Option<u64>,
+    /// Why it was no longer heard in the end; null where it was.
+    pub(super) lost: Option<String>,
 }
 
 /// Who was compared.
@@ -145,7 +165,7 @@ pub(super) struct RowResult {
     /// Figures of old documents.
     pub(super) then: Vec<Then>,
     /// What old documents advised about it; empty where nothing.
-    pub(super) advice: &'static str,
+    pub(super) advice: String,
     /// How the default stands to the best, in a row of a sweep.
     pub(super) sweep: Option<SweepResult>,
     /// Who did the work; the first is what the others are compared with.
@@ -178,8 +198,15 @@ pub(super) struct CellResult {
     pub(super) cpu_us: Option<Estimate>,
     /// CPU time in times of the first one's, round by round.
     pub(super) ratio: Option<Estimate>,
-    /// Share of the link's bandwidth that bodies took; null over the loopback.
+    /// Share of the bandwidth of the link, or of the network cards between two machines, that
+    /// bodies took; null over the loopback and where no card says what it carries.
     pub(super) link_percent: Option<f64>,
+    /// Bytes of the body of an answer as they came over the wire, a mean of rounds.
+    pub(super) body_bytes: Option<f64>,
+    /// Who got how much, in a row of many clients; else null.
+    pub(super) flow: Option<FlowResult>,
+    /// Frames of the link in all rounds; null without one.
+    pub(super) link_frames: Option<FrameCount>,
     /// Requests without the answer that was expected.
     pub(super) failed: u64,
     /// Why there are no rounds.

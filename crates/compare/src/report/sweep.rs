@@ -86,6 +86,7 @@ mod tests {
         let round = |cpu_us: &f64| Round {
             cpu_us: *cpu_us,
             good: 1,
+            body_bytes: 1.0,
             ..Round::default()
         };
         EntrantResult {

@@ -7,9 +7,9 @@ use hob_load::page::{count, three_digits, time_us};
 
 use super::ComparisonReport;
 use super::claims;
-use super::era;
 use super::standing::verdict;
 use super::sweep::SweepVerdict;
+use super::{besides, era};
 use crate::history::Remarks;
 use crate::link::LinkSettings;
 use crate::measure::{EntrantResult, RowMeasurement};
@@ -30,7 +30,7 @@ fn all(report: &ComparisonReport, text: &mut String) -> fmt::Result {
         "CPU time per request of each server with all its processes, on one CPU; the client had another\n\
          one{}. Rounds interleaved; figures are medians of them, ± is half of the 95 % interval;\n\
          access logs off; {}.",
-        joined(report.link),
+        joined(report),
         match report.settings {
             ServerTuning::Usual => "servers as they come",
             ServerTuning::Tuned => "servers tuned",
@@ -42,7 +42,7 @@ fn all(report: &ComparisonReport, text: &mut String) -> fmt::Result {
         if group.replace(row.row.group) != Some(row.row.group) {
             writeln!(text, "\n== {}", heading(row.row.group))?;
         }
-        one(row, report.link, &mut remarks, text)?;
+        one(row, report.bandwidth(), &mut remarks, text)?;
     }
     ratios(report, text)?;
     eras(report, text)?;
@@ -74,7 +74,10 @@ pub(super) fn heading(group: RowGroup) -> &'static str {
         RowGroup::Uncached => "files that no server keeps in its own memory",
         RowGroup::Secure => "files, HTTP/1.1 over TLS 1.3",
         RowGroup::Multiplexed => "files, HTTP/2 and HTTP/3",
+        RowGroup::Compressed => "compressed copies of a page",
+        RowGroup::Stored => "one file on several file systems",
         RowGroup::Large => "large files",
+        RowGroup::Flow => "a large file to many clients at once",
         RowGroup::Scripts => "programs",
         RowGroup::Stream => "long answers and requests of programs",
         RowGroup::Remote => "programs on another machine",
@@ -85,8 +88,18 @@ pub(super) fn heading(group: RowGroup) -> &'static str {
 }
 
 /// What client and servers were joined by, behind what is said of them.
-pub(super) fn joined(link: Option<LinkSettings>) -> String {
-    link.map_or(String::new(), |link| {
+pub(super) fn joined(report: &ComparisonReport) -> String {
+    if let Some(target) = &report.target {
+        let ms = target.round_trip.as_secs_f64() * 1e3;
+        let card = target.card_bits_per_second.map_or(String::new(), |bits| {
+            format!("; the slower network card says {} Mbit/s", bits / 1_000_000)
+        });
+        let address = &target.address;
+        return format!(
+            ", on another machine: servers at {address}, a round trip takes {ms:.3} ms{card}"
+        );
+    }
+    report.link.map_or(String::new(), |link| {
         format!(", in another network namespace: a link of {link}")
     })
 }
@@ -119,6 +132,9 @@ fn one(
     for cell in &measured.cells {
         write!(text, "  {:width$} ", cell.entrant.label)?;
         figures(cell, base, (row.per, link), text)?;
+    }
+    for line in besides::lines(measured) {
+        writeln!(text, "  {line}")?;
     }
     if measured.repeated + measured.disturbed > 0 {
         writeln!(

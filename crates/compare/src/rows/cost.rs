@@ -1,7 +1,7 @@
 //! Rows of hob alone: what it costs to have something on.
 
 use super::{ComparisonRow, Entrant, RowGroup, Scope};
-use crate::server::Extra;
+use crate::server::{DiagnosticsLevel, Extra};
 
 pub(super) fn rows() -> Vec<ComparisonRow> {
     let all = [what_is_told(), how_it_serves()];
@@ -44,10 +44,10 @@ fn what_is_told() -> Vec<Switch> {
             name: "diagnostics",
             title: "diagnostics in detail",
             scope: Scope::Full,
-            first: ("HOB_LOG=warn", Extra::Diagnostics("warn")),
+            first: ("HOB_LOG=warn", Extra::Diagnostics(DiagnosticsLevel::Warn)),
             more: vec![
-                ("HOB_LOG=debug", Extra::Diagnostics("debug")),
-                ("HOB_LOG=trace", Extra::Diagnostics("trace")),
+                ("HOB_LOG=debug", Extra::Diagnostics(DiagnosticsLevel::Debug)),
+                ("HOB_LOG=trace", Extra::Diagnostics(DiagnosticsLevel::Trace)),
             ],
             then: &["D.diagnostics.verbose.542"],
             advice: "a server of 1995 lost less than 2 % to them; hob writes none for a request that \
@@ -135,7 +135,7 @@ impl Switch {
         let title = format!("hob with {}, file of 0k", self.title);
         let mut row = ComparisonRow::new(id, title, RowGroup::Cost, 10);
         row.scope = self.scope;
-        row.advice = self.advice;
+        row.advice = self.advice.into();
         let more = self.more.into_iter();
         row.entrants = std::iter::once(self.first)
             .chain(more)

@@ -1,10 +1,13 @@
 //! Which rows there are: what is asked of whom, and which old figures stand beside it.
 
+mod compressed;
 mod cost;
 mod files;
+mod flow;
 mod programs;
 mod remote;
 mod row;
+mod stored;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -21,6 +24,9 @@ pub(crate) use ways::VISIT;
 /// All rows for these servers and what they can serve, in the order in which they are measured.
 pub(crate) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<ComparisonRow> {
     let mut rows = files::rows(servers, site);
+    rows.extend(compressed::rows(servers, site));
+    rows.extend(stored::rows(servers, site));
+    rows.extend(flow::rows(servers));
     rows.extend(programs::rows(servers, site));
     rows.extend(remote::rows(servers, site));
     rows.extend(ways::rows(servers, site));

@@ -1,11 +1,14 @@
 //! What a row is.
 
+use std::borrow::Cow;
+
 use hob_load::{Protocol, Reuse};
+use serde::{Deserialize, Serialize};
 
 use crate::server::Extra;
 
 /// How much is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Scope {
     /// The rows that say most, under two minutes.
     Quick,
@@ -16,7 +19,7 @@ pub enum Scope {
 }
 
 /// Rows that belong together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum RowGroup {
     /// Files over HTTP/1.1 in clear text, connections kept.
     Files,
@@ -28,8 +31,14 @@ pub(crate) enum RowGroup {
     Secure,
     /// Files over HTTP/2 and HTTP/3.
     Multiplexed,
+    /// Files that are sent compressed.
+    Compressed,
+    /// The same file on several file systems.
+    Stored,
     /// Large files.
     Large,
+    /// A large file to many clients at once.
+    Flow,
     /// Programs.
     Scripts,
     /// Long answers and long requests of programs.
@@ -45,7 +54,7 @@ pub(crate) enum RowGroup {
 }
 
 /// What CPU time is divided by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Per {
     /// Answers as expected.
     Request,
@@ -54,7 +63,7 @@ pub(crate) enum Per {
 }
 
 /// What is asked of an entrant's path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum RowRequest {
     /// All of it.
     Whole,
@@ -64,10 +73,13 @@ pub(crate) enum RowRequest {
     Upload(u64),
     /// One of the many files below it, drawn at random.
     AnyFile,
+    /// All of it, compressed with gzip where the server does so: as many bytes as its answer must
+    /// have, or any number that is not that of the plain one where the entrant says none.
+    Gzip,
 }
 
 /// One row: the same work for several.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ComparisonRow {
     /// Its name for `--only`, JSON and comparisons.
     pub(crate) id: String,
@@ -81,6 +93,8 @@ pub(crate) struct ComparisonRow {
     pub(crate) scope: Scope,
     /// Connections.
     pub(crate) connections: usize,
+    /// Client addresses that they come from in turn; 1 for the system's choice.
+    pub(crate) sources: usize,
     /// Whether they are kept.
     pub(crate) reuse: Reuse,
     /// What is spoken.
@@ -100,13 +114,13 @@ pub(crate) struct ComparisonRow {
     /// Ids of old figures.
     pub(crate) then: Vec<String>,
     /// What the old documents advised about it.
-    pub(crate) advice: &'static str,
+    pub(crate) advice: Cow<'static, str>,
     /// Who does the work; the first is what the others are compared with.
     pub(crate) entrants: Vec<Entrant>,
 }
 
 /// Who does the work of a row, and where it is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entrant {
     /// What the table calls it.
     pub(crate) label: String,
@@ -136,6 +150,7 @@ impl ComparisonRow {
             group,
             scope: Scope::Usual,
             connections,
+            sources: 1,
             reuse: Reuse::KeepAlive,
             protocol: Protocol::H1,
             streams: 1,
@@ -145,7 +160,7 @@ impl ComparisonRow {
             request: RowRequest::Whole,
             per: Per::Request,
             then: vec![],
-            advice: "",
+            advice: Cow::Borrowed(""),
             entrants: vec![],
         }
     }

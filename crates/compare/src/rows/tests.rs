@@ -8,6 +8,9 @@ fn site() -> ComparisonSite {
     ComparisonSite {
         root: PathBuf::from("/w"),
         has_many: true,
+        copy_bytes: 9000,
+        stored: PathBuf::from("/s"),
+        own_file_system: "ext4".to_owned(),
         cgi: PathBuf::from("/c"),
         certificate: Some(crate::site::CertificatePaths {
             certificate: "c".to_owned(),
@@ -142,7 +145,8 @@ fn other_builds_of_hob_are_in_each_row_of_files_and_programs() {
             let own = row.entrants.iter().filter(|one| one.server == server);
             own.map(|one| way_of(one).to_owned()).collect()
         };
-        if row.group == RowGroup::Cost {
+        // In the rows of file systems a server is started for each of its cells.
+        if matches!(row.group, RowGroup::Cost | RowGroup::Stored) {
             continue;
         }
         // That of contents in memory is one of this build alone.
@@ -152,6 +156,23 @@ fn other_builds_of_hob_are_in_each_row_of_files_and_programs() {
         count += own.len();
     }
     assert!(count > 200, "{count}");
+}
+
+#[test]
+fn claims_look_in_cells_that_are_there() {
+    let rows = rows(&servers(), &site());
+    // There where Apache has the module that was built for it.
+    let is_built = |way: &str| way == "apache module";
+    for (id, way) in crate::report::claimed_cells() {
+        let row = rows.iter().find(|row| row.id == id);
+        let row = row.unwrap_or_else(|| panic!("no row {id}"));
+        let own = [format!("hob{way}"), format!("hob {way}"), way.to_owned()];
+        let is_there = |one: &Entrant| own.iter().any(|label| one.label == label.trim());
+        assert!(
+            row.entrants.iter().any(is_there) || is_built(way),
+            "{id}: {way}"
+        );
+    }
 }
 
 #[test]

@@ -87,7 +87,9 @@ ScriptAlias /cgi/ {cgi}/
   Require all granted
   Options +ExecCGI
 </Directory>
-{module}{embedded}{secure}",
+{module}{embedded}{copies}{store}{secure}",
+        copies = copies(ground),
+        store = store(ground),
         root = at(""),
         pid = at("apache.pid"),
         errors = at("apache.err"),
@@ -136,6 +138,54 @@ fn load(name: &str, file: &str) -> Option<String> {
     let path = folders.find(|folder| folder.is_dir())?.join(file);
     let is_there = path.is_file();
     is_there.then(|| format!("LoadModule {name} {}\n", path.display()))
+}
+
+/// A file on the file system that a row asks for.
+fn store(ground: &Ground<'_>) -> String {
+    ground.store().map_or(String::new(), |folder| {
+        format!(
+            "Alias /store/ {folder}/\n<Directory {folder}>\n  Require all granted\n</Directory>\n"
+        )
+    })
+}
+
+/// Modules for compressed copies.
+const COPY_MODULES: &[(&str, &str)] = &[
+    ("rewrite_module", "mod_rewrite.so"),
+    ("headers_module", "mod_headers.so"),
+    ("filter_module", "mod_filter.so"),
+    ("deflate_module", "mod_deflate.so"),
+];
+
+/// A page whose compressed copy lies beside it, as the manual of mod_deflate has it, or is made.
+fn copies(ground: &Ground<'_>) -> String {
+    if !ground.extra.has_copies() {
+        return String::new();
+    }
+    let modules = COPY_MODULES.iter();
+    let loads: String = modules
+        .filter_map(|(name, file)| load(name, file))
+        .collect();
+    let [beside, made] = ["beside", "made"].map(|name| ground.copies(name));
+    format!(
+        "{loads}AddType text/html .html
+<Directory {beside}>
+  Options +FollowSymLinks
+  RewriteEngine On
+  RewriteCond \"%{{HTTP:Accept-Encoding}}\" \"gzip\"
+  RewriteCond \"%{{REQUEST_FILENAME}}\\.gz\" -s
+  RewriteRule \"^(.*)\\.html$\" \"$1.html.gz\" [QSA]
+  RewriteRule \"\\.html\\.gz$\" \"-\" [T=text/html,E=no-gzip:1]
+  <FilesMatch \"\\.html\\.gz$\">
+    Header append Content-Encoding gzip
+    Header append Vary Accept-Encoding
+  </FilesMatch>
+</Directory>
+<Directory {made}>
+  AddOutputFilterByType DEFLATE text/html
+</Directory>
+"
+    )
 }
 
 /// An interpreter within Apache.

@@ -1,11 +1,13 @@
 //! Caddy.
 
 use super::{Ground, Setup};
+use crate::copies::COPIES;
 
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     let at = |name: &str| ground.path(name);
     let root = ground.site.root.display();
     let host = ground.host;
+    let copies = copies(ground);
     let secure = ground.where_secure(|certificate, key| {
         format!(
             "https://{host}:{port}, https://localhost:{port} {{
@@ -14,7 +16,7 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
 		curves x25519
 	}}
 	root * {root}
-	file_server
+{copies}	file_server
 }}
 ",
             port = ground.ports.secure
@@ -29,7 +31,7 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
 }}
 http://{host}:{port} {{
 	root * {root}
-	file_server
+{copies}	file_server
 }}
 {secure}",
         port = ground.ports.clear,
@@ -53,5 +55,24 @@ http://{host}:{port} {{
         files: vec![("Caddyfile", text)],
         programs: vec![program],
         ..Setup::default()
+    }
+}
+
+/// A page whose compressed copy lies beside it, or is made.
+fn copies(ground: &Ground<'_>) -> String {
+    match ground.extra.has_copies() {
+        true => format!(
+            "	handle /{COPIES}/beside/* {{
+		file_server {{
+			precompressed gzip
+		}}
+	}}
+	handle /{COPIES}/made/* {{
+		encode gzip
+		file_server
+	}}
+"
+        ),
+        false => String::new(),
     }
 }

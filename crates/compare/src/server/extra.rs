@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+use crate::mounts::FileSystem;
+
 /// What is different from how a server is started else: of hob, what is switched on besides, for
 /// the question what it costs; of others, what they run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Extra {
     /// Nothing.
     None,
@@ -27,7 +31,7 @@ pub(crate) enum Extra {
     /// With metrics that are read each second.
     Scraped,
     /// With diagnostics of this level.
-    Diagnostics(&'static str),
+    Diagnostics(DiagnosticsLevel),
     /// With so many threads.
     Threads(u32),
     /// Served at this nice level.
@@ -54,14 +58,54 @@ pub(crate) enum Extra {
     Embedded,
     /// With PHP in its own processes, which have one thread each.
     EmbeddedPhp,
+    /// With a page whose compressed copy is sent, in each way that it has.
+    Copies,
+    /// The same without the cache of files: then hob keeps no copy that it has made.
+    CopiesNoCache,
+    /// With a file on a file system that is mounted for it.
+    Stored(FileSystem),
+    /// The same without the cache of files.
+    StoredNoCache(FileSystem),
     /// With programs on another machine: this one, or one to which a round trip takes so long.
     Away(Option<Duration>),
+}
+
+/// How much hob tells of what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum DiagnosticsLevel {
+    Warn,
+    Debug,
+    Trace,
+}
+
+impl DiagnosticsLevel {
+    /// As `HOB_LOG` has it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            DiagnosticsLevel::Warn => "warn",
+            DiagnosticsLevel::Debug => "debug",
+            DiagnosticsLevel::Trace => "trace",
+        }
+    }
 }
 
 impl Extra {
     /// Are programs on another machine?
     pub(crate) fn is_away(self) -> bool {
         matches!(self, Extra::Away(_))
+    }
+
+    /// The file system of a file that is served, where rows ask for one.
+    pub(crate) fn file_system(self) -> Option<FileSystem> {
+        match self {
+            Extra::Stored(on) | Extra::StoredNoCache(on) => Some(on),
+            _ => None,
+        }
+    }
+
+    /// Are there compressed copies of a page?
+    pub(crate) fn has_copies(self) -> bool {
+        matches!(self, Extra::Copies | Extra::CopiesNoCache)
     }
 
     /// Does somebody look at the server, over its control socket?

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::ServerSoftware;
 
 /// A server that is installed here.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Installed {
     /// What tables call it.
     pub(crate) name: String,
@@ -27,7 +27,7 @@ pub(crate) struct Installed {
 }
 
 /// A server that was looked for in vain, or that does not run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Missing {
     /// The server.
     pub(crate) name: String,

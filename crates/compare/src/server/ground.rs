@@ -3,13 +3,17 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Extra, ServerTuning};
+use crate::copies::COPIES;
 use crate::link::LinkedMachine;
+use crate::mounts::{FileSystem, MountOrder};
 use crate::site::ComparisonSite;
 use crate::supervisor::ProgramCommand;
 
 /// Where a server stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ports {
     pub(crate) clear: u16,
     pub(crate) secure: u16,
@@ -35,6 +39,9 @@ impl OtherMachine {
         }
     }
 }
+
+/// The folder of a server on which a file system is mounted.
+pub(crate) const STORE: &str = "store";
 
 /// All that a configuration depends on.
 pub(crate) struct Ground<'a> {
@@ -73,6 +80,8 @@ pub(crate) struct Setup {
     /// Folders that must be there.
     pub(crate) folders: Vec<&'static str>,
     pub(crate) programs: Vec<ProgramCommand>,
+    /// What is mounted before they are started.
+    pub(crate) mounts: Vec<MountOrder>,
     /// Where it must be reached, besides its port for clear text.
     pub(crate) doors: Vec<Door>,
 }
@@ -107,6 +116,31 @@ impl Ground<'_> {
     /// A path in the server's folder, as configurations write it.
     pub(crate) fn path(&self, name: &str) -> String {
         self.folder.join(name).display().to_string()
+    }
+
+    /// A folder with a page, as configurations write it; see [`crate::copies`].
+    pub(crate) fn copies(&self, name: &str) -> String {
+        self.site.root.join(COPIES).join(name).display().to_string()
+    }
+
+    /// The folder with a file on the file system that a row asks for; none where it asks for none.
+    pub(crate) fn store(&self) -> Option<String> {
+        Some(match self.extra.file_system()? {
+            FileSystem::Own => self.site.stored.display().to_string(),
+            _ => self.path(STORE),
+        })
+    }
+
+    /// What must be mounted for that.
+    pub(crate) fn mounts(&self) -> Vec<MountOrder> {
+        let kind = self.extra.file_system();
+        let mounted = kind.filter(|kind| *kind != FileSystem::Own);
+        let order = mounted.map(|kind| MountOrder {
+            kind,
+            source: self.site.stored.clone(),
+            at: self.folder.join(STORE),
+        });
+        order.into_iter().collect()
     }
 
     pub(crate) fn is_tuned(&self) -> bool {

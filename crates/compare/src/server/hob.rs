@@ -1,6 +1,7 @@
 //! hob: this program or another build of it.
 
 use super::{Door, Extra, Ground, Setup};
+use crate::copies::COPIES;
 use crate::supervisor::ProgramCommand;
 
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
@@ -40,21 +41,7 @@ fn config(ground: &Ground<'_>) -> String {
         ),
         _ => (String::new(), ""),
     };
-    let more = match ground.extra {
-        Extra::Bare => "activity = \"off\"\nhistory = { bytes = 0 }\n".to_owned(),
-        Extra::Nice(level) => format!("nice = {level}\n"),
-        Extra::NoCache => "cache = \"off\"\n".to_owned(),
-        Extra::Threads(count) => format!("threads = {count}\n"),
-        _ => String::new(),
-    };
-    let cache = match ground.extra {
-        Extra::WholeCache => "[cache]\nmax_file = \"16MiB\"\nmax_file_tls = \"16MiB\"\n",
-        _ => "",
-    };
-    let send_buffer = match ground.extra {
-        Extra::SendBuffer(bytes) => format!("send_buffer = {bytes}\n"),
-        _ => String::new(),
-    };
+    let [more, cache, send_buffer] = switches(ground.extra);
     let secure = ground.where_secure(|certificate, key| {
         format!(
             "
@@ -79,15 +66,39 @@ address = \"{host}:{port}\"
 {send_buffer}{secure}
 [[site]]
 root = \"{root}\"
-{routes}{remote}{fastcgi}{scripts}",
+{routes}{copies}{store}{remote}{fastcgi}{scripts}",
         state = at("state"),
         port = ground.ports.clear,
         root = ground.site.root.display(),
         routes = routes(ground.extra),
+        copies = copies(ground),
+        store = store(ground),
         remote = remote(ground),
         fastcgi = fastcgi(ground),
         scripts = ground.site.hob_routes(&shared(ground.extra)),
     )
+}
+
+/// What is switched on besides: keys of the file, of its cache, of where it listens.
+fn switches(extra: Extra) -> [String; 3] {
+    let more = match extra {
+        Extra::Bare => "activity = \"off\"\nhistory = { bytes = 0 }\n".to_owned(),
+        Extra::Nice(level) => format!("nice = {level}\n"),
+        Extra::NoCache | Extra::CopiesNoCache | Extra::StoredNoCache(_) => {
+            "cache = \"off\"\n".to_owned()
+        }
+        Extra::Threads(count) => format!("threads = {count}\n"),
+        _ => String::new(),
+    };
+    let cache = match extra {
+        Extra::WholeCache => "[cache]\nmax_file = \"16MiB\"\nmax_file_tls = \"16MiB\"\n",
+        _ => "",
+    };
+    let send_buffer = match extra {
+        Extra::SendBuffer(bytes) => format!("send_buffer = {bytes}\n"),
+        _ => String::new(),
+    };
+    [more, cache.to_owned(), send_buffer]
 }
 
 /// Scripts in PHP, over FastCGI, where they are asked for so.
@@ -98,6 +109,33 @@ fn fastcgi(ground: &Ground<'_>) -> String {
     let folder = ground.site.cgi.display();
     let keys = format!("run = \"php-fpm\", root = \"{folder}\", children = 2");
     format!("\n[[site.route]]\npath = \"/php/*\"\nfastcgi = {{ {keys} }}\n")
+}
+
+/// A page whose compressed copy is looked for, or made, or neither.
+fn copies(ground: &Ground<'_>) -> String {
+    if !ground.extra.has_copies() {
+        return String::new();
+    }
+    let route = |(name, keys): (&str, &str)| {
+        let folder = ground.copies(name);
+        format!(
+            "\n[[site.route]]\npath = \"/{COPIES}/{name}/*\"\nfiles = {{ root = \"{folder}\", {keys} }}\n"
+        )
+    };
+    let all = [
+        ("beside", "precompressed = [\"gz\"], compress = []"),
+        ("made", "precompressed = [], compress = [\"gzip\"]"),
+        ("plain", "precompressed = [], compress = []"),
+    ];
+    all.map(route).concat()
+}
+
+/// A file on the file system that a row asks for: the root of a route lies there itself, so that
+/// no mount is crossed on the way to it.
+fn store(ground: &Ground<'_>) -> String {
+    ground.store().map_or(String::new(), |folder| {
+        format!("\n[[site.route]]\npath = \"/store/*\"\nfiles = {{ root = \"{folder}\" }}\n")
+    })
 }
 
 /// Programs on the other machine, and the way each is run there.
@@ -185,7 +223,7 @@ fn program(ground: &Ground<'_>, name: &str) -> ProgramCommand {
     let mut program = ground.program(name, &["serve", "--config", &config]);
     program.environment = vec![("XDG_RUNTIME_DIR".to_owned(), ground.path("state"))];
     if let Extra::Diagnostics(level) = ground.extra {
-        let variable = ("HOB_LOG".to_owned(), level.to_owned());
+        let variable = ("HOB_LOG".to_owned(), level.name().to_owned());
         program.environment.push(variable);
     }
     program

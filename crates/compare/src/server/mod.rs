@@ -18,14 +18,18 @@ mod nginx;
 mod python;
 mod uwsgi;
 
+use serde::{Deserialize, Serialize};
+
 pub(crate) use apache::Embedded;
-pub(crate) use extra::Extra;
+pub(crate) use extra::{DiagnosticsLevel, Extra};
 pub(crate) use find::{Installed, Missing, find, names};
+use ground::STORE;
 pub(crate) use ground::{Door, Ground, OtherMachine, Ports, Setup};
 pub(crate) use hob::CONTROL;
+pub(crate) use lighttpd::has_lighttpd_deflate;
 
 /// A server that can be told what to serve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ServerSoftware {
     /// This program, or another build of it.
     Hob,
@@ -52,7 +56,7 @@ pub(crate) enum ServerSoftware {
 }
 
 /// Out of the box, or as the servers' documentation says that they are fast.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ServerTuning {
     /// As it comes.
     Usual,
@@ -63,6 +67,15 @@ pub enum ServerTuning {
 impl ServerSoftware {
     /// What this kind of server is told.
     pub(crate) fn setup(self, ground: &Ground<'_>) -> Setup {
+        let mut setup = self.own_setup(ground);
+        setup.mounts = ground.mounts();
+        setup
+            .folders
+            .extend((!setup.mounts.is_empty()).then_some(STORE));
+        setup
+    }
+
+    fn own_setup(self, ground: &Ground<'_>) -> Setup {
         match self {
             ServerSoftware::Hob => hob::setup(ground),
             ServerSoftware::Nginx => nginx::setup(ground),

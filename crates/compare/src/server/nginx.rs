@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use super::{Door, Ground, Setup};
+use crate::copies::COPIES;
 use crate::supervisor::ProgramCommand;
 
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
@@ -30,6 +31,10 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
         }));
         doors.push(Door::Away(ground.away()));
     }
+    fast_cgi.push_str(&copies(ground));
+    if let Some(store) = ground.store() {
+        fast_cgi.push_str(&format!("    location /store/ {{ alias {store}/; }}\n"));
+    }
     let text = text(ground, &upstream, &fast_cgi);
     Setup {
         files: vec![
@@ -40,6 +45,25 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
         doors,
         ..Setup::default()
     }
+}
+
+/// A page whose compressed copy lies beside it, or is made.
+fn copies(ground: &Ground<'_>) -> String {
+    if !ground.extra.has_copies() {
+        return String::new();
+    }
+    // `gzip` has text/html in its own list of types.
+    let location = |(name, keys): (&str, &str)| {
+        format!(
+            "    location /{COPIES}/{name}/ {{\n      types {{ text/html html; }}\n{keys}    }}\n"
+        )
+    };
+    let all = [
+        ("beside", "      gzip_static on;\n"),
+        ("made", "      gzip on;\n"),
+        ("plain", ""),
+    ];
+    all.map(location).concat()
 }
 
 /// The program on another machine: over connections that are kept, and one for each request.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use hob_compare::LinkSettings;
+use hob_compare::{ControlPort, LinkSettings, TargetAddress};
 use hob_load::parse_duration;
 
 const COMPARE_HELP: &str = "\
@@ -26,13 +26,18 @@ Examples:
       whether the sizes of what carries answers suit this machine
   hob compare --link 1Gbit,0.2ms --only large.h1.clear
       large files to a client that a network of such bandwidth lies before
+  hob compare --serve 0.0.0.0:7070
+      on one machine: start servers for a client on another one, which is then told to do
+  HOB_COMPARE_TOKEN=... hob compare --target server.example:7070 --quick
+      on the other one: the same comparison over the network between both
   hob compare --list
       the rows with their ids
 
 Exit codes:
   0  the comparison was made; interrupted ones are reported too, servers that do not start
      are named
-  1  hob itself does not start, or the system refused something
+  1  hob itself does not start, the system refused something, or the machine of --target is
+     not heard any more
   2  the arguments are wrong";
 
 /// What to compare, and how long it may take.
@@ -74,6 +79,20 @@ pub(crate) struct CompareOptions {
     /// 1Gbit,0.2ms. Only root can
     #[arg(long, value_name = "RATE,DELAY", value_parser = LinkSettings::parse)]
     pub(crate) link: Option<LinkSettings>,
+    /// Be the servers' machine of a comparison over a network: listen there, print what the client
+    /// must know, and start servers for one client after the other. They listen on the address
+    /// by which it comes
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = [
+        "target", "link", "quick", "full", "only", "servers", "tuned", "sweep", "round", "rounds",
+        "json", "html", "list", "schema", "reference",
+    ])]
+    pub(crate) serve: Option<ControlPort>,
+    /// Compare servers of the machine on which `--serve` runs, with the client on this one
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["link", "rival", "list"])]
+    pub(crate) target: Option<TargetAddress>,
+    /// What `--serve` printed there; the environment variable HOB_COMPARE_TOKEN is for the same
+    #[arg(long, value_name = "TOKEN", requires = "target")]
+    pub(crate) token: Option<String>,
     /// Length of one round, instead of what the time for all of them gives
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) round: Option<Duration>,

@@ -7,6 +7,12 @@ use crate::measure::jain;
 use crate::send::source_address;
 
 impl BenchReport {
+    /// How many answers each connection had: the first of those that belong to one client address
+    /// is as far from the next as there are such addresses (`sources` of the plan).
+    pub fn answered_by_connection(&self) -> &[u64] {
+        &self.tally.by_connection
+    }
+
     /// The client addresses in their order; none where the system chose.
     pub(super) fn addresses(&self) -> Vec<Address> {
         let count = match self.plan.sources {

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 pub use compare::{ChangeLimit, ResultComparison};
 use histograms::times_of;
+pub use words::moment;
 
 /// A result that was written down.
 #[derive(Debug, Clone, PartialEq)]

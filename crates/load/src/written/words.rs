@@ -34,8 +34,8 @@ pub(super) fn capital(text: &str) -> String {
     format!("{}{}.", first.unwrap_or_default(), letters.as_str())
 }
 
-/// A moment of UTC for people.
-pub(super) fn moment(seconds: u64) -> String {
+/// A moment of UTC for people, of seconds since 1970: `2024-02-29 12:34:56 UTC`.
+pub fn moment(seconds: u64) -> String {
     let days = seconds / 86_400;
     // Days since the first of March of the year 0, in cycles of 400 years.
     let shifted = days + 719_468;
