@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::ComparisonReport;
 use crate::interval::Estimate;
+use crate::limits::DOUBT_PERCENT;
 use crate::measure::EntrantResult;
 
 /// What stands above them.
@@ -102,7 +103,11 @@ pub(super) fn here(
         true => dear.0.ratio_to(cheap.0),
         false => Estimate::quotient(&dear.1, &cheap.1),
     };
-    ratio.ok_or_else(|| "nothing can be divided by it".to_owned())
+    let ratio = ratio.ok_or("nothing can be divided by it")?;
+    match ratio.percent().filter(|percent| *percent > DOUBT_PERCENT) {
+        Some(_) => Err(format!("the machine was busy, {}", ratio.spread())),
+        None => Ok(ratio),
+    }
 }
 
 fn called(way: &str) -> &str {

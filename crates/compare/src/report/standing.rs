@@ -70,12 +70,13 @@ impl Standing {
                 Some(_) if cell.doubt().or(base.doubt()).is_some() => left_out += 1,
                 Some(ratio) => {
                     ratios.push(ratio);
-                    bases.push(base.entrant.label.clone());
+                    if !bases.contains(&base.entrant.label) {
+                        bases.push(base.entrant.label.clone());
+                    }
                 }
                 None => {}
             }
         }
-        bases.dedup();
         let (ratio, bounds) = joined(&ratios)?;
         Some(Standing {
             server: server.to_owned(),
@@ -191,6 +192,10 @@ pub(super) fn joined(ratios: &[Estimate]) -> Option<(f64, Option<(f64, f64)>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::EntrantResult;
+    use crate::round::Round;
+    use crate::rows::{ComparisonRow, Entrant};
+    use crate::server::Extra;
 
     fn standing(ratios: &[Estimate]) -> Standing {
         let (ratio, bounds) = joined(ratios).unwrap();
@@ -247,5 +252,35 @@ mod tests {
         let single = standing(&[single]);
         assert_eq!(single.side(), RelativeCost::Unclear);
         assert_eq!(single.short(), "nginx 2.00 x (one round: no interval)");
+    }
+
+    #[test]
+    fn each_way_that_a_rival_stands_beside_is_told_once() {
+        let cell = |label: &str, server: &str| EntrantResult {
+            entrant: Entrant {
+                label: label.to_owned(),
+                server: server.to_owned(),
+                extra: Extra::None,
+                path: "/".to_owned(),
+                bytes: 1,
+            },
+            rounds: vec![Round {
+                cpu_us: 1.0,
+                good: 1,
+                ..Round::default()
+            }],
+            why_not: None,
+        };
+        let row = |way: &str| RowMeasurement {
+            row: ComparisonRow::new(String::new(), String::new(), RowGroup::Scripts, 1),
+            cells: vec![cell(way, "hob"), cell("granian", "granian")],
+            repeated: 0,
+            disturbed: 0,
+        };
+        let rows = ["hob WSGI", "hob ASGI", "hob WSGI"].map(row);
+        let rows: Vec<&RowMeasurement> = rows.iter().collect();
+        let standing = Standing::of("granian", "programs", &rows).unwrap();
+        assert_eq!(standing.bases, ["hob WSGI", "hob ASGI"]);
+        assert_eq!(standing.rows, 3);
     }
 }
