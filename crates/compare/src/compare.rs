@@ -188,11 +188,7 @@ pub fn list(plan: &ComparisonPlan) -> Result<String, CompareError> {
     let rows = chosen(all(plan, &servers, &site), Scope::Full, &plan.only);
     let width = rows.iter().map(|row| row.id.len()).max().unwrap_or(0);
     for row in rows {
-        let scope = match row.scope {
-            Scope::Quick => "quick",
-            Scope::Usual => "usual",
-            Scope::Full => "full",
-        };
+        let scope = row.scope.name();
         // Writing into a string does not go wrong.
         let _ = writeln!(text, "{scope:5}  {:width$}  {}", row.id, row.title);
     }

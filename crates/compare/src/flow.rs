@@ -31,8 +31,8 @@ impl Flow {
             clients: count,
             least_bytes: *clients.iter().min()?,
             most_bytes: *clients.iter().max()?,
-            fairness: jain(&clients)?,
-            fairness_connections: jain(answers)?,
+            fairness: evenness(&clients)?,
+            fairness_connections: evenness(answers)?,
         })
     }
 
@@ -43,11 +43,8 @@ impl Flow {
     }
 }
 
-/// Jain's index of shares; none where all of them are nothing.
-fn jain(shares: &[u64]) -> Option<f64> {
-    let sum: f64 = shares.iter().map(|share| *share as f64).sum();
-    let squares: f64 = shares.iter().map(|share| (*share as f64).powi(2)).sum();
-    (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+fn evenness(shares: &[u64]) -> Option<f64> {
+    hob_load::jain(shares.iter().map(|share| *share as f64))
 }
 
 #[cfg(test)]

@@ -35,7 +35,8 @@ pub(crate) struct Round {
     /// CPU time, microseconds.
     pub(crate) cpu_us: f64,
     /// Time in which its threads were ready to run and waited for a CPU, microseconds: those that
-    /// were there when the round ended; null where the kernel does not count it.
+    /// were there when the round ended; null where the kernel does not count it, and of servers on
+    /// another machine.
     pub(crate) waited_us: Option<f64>,
     /// Answers per second.
     pub(crate) per_second: f64,
@@ -60,7 +61,7 @@ pub(crate) struct Round {
     /// Share of all CPU time that the host took.
     pub(crate) steal_percent: f64,
     /// How fast the server's CPU ran at the end, as its driver or `/proc/cpuinfo` says; null where
-    /// neither does.
+    /// neither does, and of another machine.
     pub(crate) cpu_mhz: Option<f64>,
     /// Share of the CPU time that is of programs nobody waits for, taken from what the CPU did
     /// besides; 0 where all was counted.

@@ -27,7 +27,7 @@ pub(crate) fn run(
         return Ok(());
     }
     if let Some(port) = options.serve {
-        return serve(port, options.rival, surroundings);
+        return serve(port, from_anywhere(options.rival), surroundings);
     }
     let (json, html, list) = (options.json.clone(), options.html.clone(), options.list);
     let releases = options.releases.clone();
@@ -68,8 +68,13 @@ fn serve(
     rivals: Vec<PathBuf>,
     surroundings: &Surroundings,
 ) -> Result<(), CommandFailure> {
+    let token = hob_keeper::secret::new().ok_or_else(|| CommandFailure {
+        code: 1,
+        text: "--serve: the kernel gives no randomness for a token".to_owned(),
+    })?;
     let plan = ServePlan {
         port,
+        token,
         program: surroundings.program.clone(),
         rivals,
         folders: folders(),
@@ -181,7 +186,7 @@ fn plan(options: CompareOptions, surroundings: &Surroundings) -> ComparisonPlan 
         },
         only: options.only,
         servers: options.servers,
-        rivals: options.rival.into_iter().map(from_anywhere).collect(),
+        rivals: from_anywhere(options.rival),
         settings: match options.tuned {
             true => ServerTuning::Tuned,
             false => ServerTuning::Usual,
@@ -198,13 +203,14 @@ fn plan(options: CompareOptions, surroundings: &Surroundings) -> ComparisonPlan 
     }
 }
 
-/// A path that means the same in another folder: servers are started in one of their own. A name
+/// Paths that mean the same in another folder: servers are started in one of their own. A name
 /// alone is looked for in PATH.
-fn from_anywhere(path: PathBuf) -> PathBuf {
-    match path.components().count() {
+fn from_anywhere(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let absolute = |path: PathBuf| match path.components().count() {
         1 => path,
         _ => std::path::absolute(&path).unwrap_or(path),
-    }
+    };
+    paths.into_iter().map(absolute).collect()
 }
 
 fn refusal(error: CompareError) -> CommandFailure {

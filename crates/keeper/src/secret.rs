@@ -1,5 +1,5 @@
-//! Secrets of the admin pages: made of the kernel's randomness, compared without telling how far
-//! they agree.
+//! Secrets, such as those of the admin pages: made of the kernel's randomness, compared without
+//! telling how far they agree.
 
 use std::fmt::Write as _;
 

@@ -51,7 +51,7 @@ pub use environment::Environment;
 pub use error::LoadError;
 pub use expect::Expectation;
 pub use list::{ListError, parse_list};
-pub use measure::{AnswerSummary, AssetKind, replay_histogram};
+pub use measure::{AnswerSummary, AssetKind, jain, replay_histogram};
 pub use plan::{BenchPlan, ClientActs, ClientTlsOffer, LoadModel, Protocol, Reuse, Visit};
 pub use quantity::{parse_bit_rate, parse_cpus, parse_duration};
 pub use replay::{LineFault, LogLine, Replay};

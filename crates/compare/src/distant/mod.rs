@@ -13,7 +13,6 @@ mod port;
 mod serve;
 mod session;
 mod target;
-mod token;
 mod words;
 
 pub use port::ControlPort;

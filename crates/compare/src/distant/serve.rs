@@ -5,20 +5,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+
 use super::line::{LineEnd, LineStream};
 use super::port::{ControlPort, next_client};
 use super::session::session;
-use super::token::Token;
 use super::words::{DistantAnswer, DistantAsk, Introduction, PROTOCOL, version};
 use crate::error::CompareError;
 use crate::limits::{DISTANT_ASK_BYTES_MAX, DISTANT_HELLO};
 use crate::preparation::{become_subreaper, listen};
 
 /// What a servers' machine needs to know by itself; the rest is the client's affair.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ServePlan {
     /// Where it hears.
     pub port: ControlPort,
+    /// The secret that clients must know.
+    pub token: String,
     /// hob itself.
     pub program: PathBuf,
     /// Other builds of hob, and servers that are taken instead of those in `folders`.
@@ -45,7 +48,6 @@ pub(super) struct ConnectionEnds {
 pub fn serve(plan: &ServePlan, tell: &mut dyn FnMut(&str)) -> Result<(), CompareError> {
     let is_stopped = listen()?;
     become_subreaper()?;
-    let token = Token::draw().map_err(CompareError::system("cannot draw a token"))?;
     let (listener, address) = plan.port.open().map_err(CompareError::system(format!(
         "--serve {}: cannot listen",
         plan.port
@@ -56,13 +58,14 @@ pub fn serve(plan: &ServePlan, tell: &mut dyn FnMut(&str)) -> Result<(), Compare
     };
     tell(&format!("listens on {address}; on the client's machine:"));
     tell(&format!(
-        "HOB_COMPARE_TOKEN={token} hob compare --target {reached}"
+        "HOB_COMPARE_TOKEN={} hob compare --target {reached}",
+        plan.token
     ));
     while let Some(stream) = next_client(&listener, &is_stopped) {
         let peer = stream.peer_addr();
         let name = peer.map_or("a client".to_owned(), |peer| peer.to_string());
         let mut say = |text: &str| tell(&format!("{name} {text}"));
-        let end = client(stream, plan, &token, &is_stopped, &mut say);
+        let end = client(stream, plan, &is_stopped, &mut say);
         say(&end.text());
     }
     Ok(())
@@ -72,7 +75,6 @@ pub fn serve(plan: &ServePlan, tell: &mut dyn FnMut(&str)) -> Result<(), Compare
 fn client(
     stream: TcpStream,
     plan: &ServePlan,
-    token: &Token,
     is_stopped: &Arc<AtomicBool>,
     say: &mut dyn FnMut(&str),
 ) -> LineEnd {
@@ -82,7 +84,7 @@ fn client(
         let ends = ends.map(|(own, peer)| ConnectionEnds { own, peer });
         let ends = ends.ok_or_else(|| LineEnd::Wrong("it is none of IPv4".to_owned()))?;
         let heard = line.hear(DISTANT_HELLO, is_stopped)?;
-        let answer = welcome(&heard, token);
+        let answer = welcome(&heard, &plan.token);
         line.say(&answer)?;
         match answer {
             DistantAnswer::Refused { why, .. } => Err(LineEnd::Refused(why)),
@@ -99,7 +101,7 @@ fn client(
 }
 
 /// May whoever says this be heard? Nothing is said of versions to who does not know the secret.
-fn welcome(heard: &DistantAsk, token: &Token) -> DistantAnswer {
+fn welcome(heard: &DistantAsk, token: &str) -> DistantAnswer {
     let DistantAsk::Hello(hello) = heard else {
         return DistantAnswer::refused("the first thing to say is hello");
     };
@@ -108,7 +110,7 @@ fn welcome(heard: &DistantAsk, token: &Token) -> DistantAnswer {
         version: other,
         token: said,
     } = hello;
-    if !token.is(said) {
+    if verify_slices_are_equal(token.as_bytes(), said.as_bytes()).is_err() {
         return DistantAnswer::refused("that is not the token which it printed when it began");
     }
     let own = version();

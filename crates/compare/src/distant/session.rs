@@ -58,7 +58,7 @@ impl ServePlan {
             round: None,
             rounds: None,
             is_sweep: wanted.is_sweep,
-            is_of_releases: wanted.is_of_releases,
+            is_of_releases: false,
             link: None,
             target: None,
         }

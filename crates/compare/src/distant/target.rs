@@ -88,7 +88,6 @@ impl TargetMachine {
             servers: plan.servers.clone(),
             settings: plan.settings,
             is_sweep: plan.is_sweep,
-            is_of_releases: plan.is_of_releases,
         });
         match self.heard(&wanted, DISTANT_PREPARE) {
             Ok(DistantAnswer::Prepared(prepared)) => Ok(*prepared),

@@ -58,7 +58,6 @@ pub(crate) struct DistantPlan {
     pub(super) servers: Vec<String>,
     pub(super) settings: ServerTuning,
     pub(super) is_sweep: bool,
-    pub(super) is_of_releases: bool,
 }
 
 /// What the servers' machine answers.

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow::Flow;
+use crate::interval::median;
 use crate::link::FrameCount;
 use crate::measure::{EntrantResult, RowMeasurement};
 use crate::rows::RowRequest;
@@ -14,10 +15,10 @@ use crate::rows::RowRequest;
 pub(super) struct FlowResult {
     /// Clients: addresses with several connections each, or connections where they have one.
     clients: usize,
-    /// How many times as much as the one that got least the one that got most did, a mean of
+    /// How many times as much as the one that got least the one that got most did, a median of
     /// rounds; null where one got nothing.
     spread: Option<f64>,
-    /// Evenness over clients, by Jain's index, a mean of rounds: 1 is even, 1/n all to one.
+    /// Evenness over clients, by Jain's index, a median of rounds: 1 is even, 1/n all to one.
     fairness: f64,
     /// The same over connections.
     fairness_connections: f64,
@@ -31,15 +32,16 @@ impl FlowResult {
             .filter_map(|round| round.flow.as_ref())
             .collect();
         let first = flows.first()?;
-        let mean = |value: fn(&Flow) -> f64| {
-            flows.iter().map(|flow| value(flow)).sum::<f64>() / flows.len() as f64
+        let of_rounds = |value: fn(&Flow) -> f64| {
+            let values: Vec<f64> = flows.iter().map(|flow| value(flow)).collect();
+            median(&values)
         };
         let spreads: Option<Vec<f64>> = flows.iter().map(|flow| flow.spread()).collect();
         Some(FlowResult {
             clients: first.clients,
-            spread: spreads.map(|all| all.iter().sum::<f64>() / all.len() as f64),
-            fairness: mean(|flow| flow.fairness),
-            fairness_connections: mean(|flow| flow.fairness_connections),
+            spread: spreads.and_then(|all| median(&all)),
+            fairness: of_rounds(|flow| flow.fairness)?,
+            fairness_connections: of_rounds(|flow| flow.fairness_connections)?,
         })
     }
 

@@ -18,7 +18,7 @@ use super::sweep::{Distance, SweepVerdict};
 use super::table::heading;
 use crate::link::{FrameCount, LinkSettings};
 use crate::measure::{EntrantResult, RowMeasurement};
-use crate::rows::{Per, Scope};
+use crate::rows::Per;
 use crate::server::ServerTuning;
 
 pub(super) fn result(report: &ComparisonReport) -> CompareResult {
@@ -34,11 +34,7 @@ pub(super) fn result(report: &ComparisonReport) -> CompareResult {
         begun_at: begun_at.map_or(0, |time| time.as_secs()),
         elapsed_s: report.elapsed.as_secs_f64(),
         interrupted: report.is_interrupted,
-        scope: match report.scope {
-            Scope::Quick => "quick",
-            Scope::Usual => "usual",
-            Scope::Full => "full",
-        },
+        scope: report.scope.name(),
         settings: match report.settings {
             ServerTuning::Usual => "usual",
             ServerTuning::Tuned => "tuned",

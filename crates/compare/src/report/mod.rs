@@ -24,6 +24,8 @@ use crate::server::{Installed, Missing, ServerTuning};
 
 pub(crate) use facts::TargetFacts;
 pub use releases::release_table;
+#[cfg(test)]
+pub(crate) use releases::{CLASSES, class_of};
 pub use result::{reference, schema};
 
 /// The result of a comparison.

@@ -11,17 +11,18 @@ use super::standing::joined;
 use crate::error::CompareError;
 use crate::interval::Estimate;
 use crate::measure::{EntrantResult, RowMeasurement};
-use crate::rows::{ComparisonRow, RowGroup, Scope, way_of};
+use crate::rows::{ComparisonRow, RowGroup, way_of};
 use crate::server::{Installed, ServerSoftware};
 
 /// Classes of work, in the order of their columns.
-const CLASSES: [&str; 14] = [
+pub(crate) const CLASSES: [&str; 15] = [
     "file",
     "file, not cached",
     "file over TLS",
     "HTTP/2",
     "HTTP/3",
     "large file",
+    "compressed file",
     "program CGI",
     "warm",
     "resident",
@@ -41,7 +42,7 @@ interval: below 1 it takes less. Both were measured in one run, their rounds int
 is the geometric mean of the rows of its class. Made by
 
 ```sh
-hob compare --releases bench/results/releases.md --rival OLD_HOB
+hob compare --releases FILE --rival OLD_HOB
 ```
 
 which replaces the row of the same release and keeps the others.
@@ -126,12 +127,7 @@ impl ComparisonReport {
         let begun_at = self.begun_at.duration_since(UNIX_EPOCH);
         let moment = hob_load::moment(begun_at.map_or(0, |time| time.as_secs()));
         let (date, _) = moment.split_once(' ').unwrap_or_default();
-        let scope = match self.scope {
-            Scope::Quick => "quick",
-            Scope::Usual => "usual",
-            Scope::Full => "full",
-        };
-        let mut text = format!("{date}, {scope}");
+        let mut text = format!("{date}, {}", self.scope.name());
         if self.is_interrupted {
             text.push_str(", interrupted");
         }
@@ -157,7 +153,7 @@ pub fn release_table(text: &str) -> String {
 }
 
 /// What a row's work in this way is of.
-fn class_of(row: &ComparisonRow, way: &str) -> Option<&'static str> {
+pub(crate) fn class_of(row: &ComparisonRow, way: &str) -> Option<&'static str> {
     match row.group {
         RowGroup::Files | RowGroup::Close => Some("file"),
         RowGroup::Uncached => Some("file, not cached"),

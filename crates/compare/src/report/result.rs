@@ -201,7 +201,7 @@ pub(super) struct CellResult {
     /// Share of the bandwidth of the link, or of the network cards between two machines, that
     /// bodies took; null over the loopback and where no card says what it carries.
     pub(super) link_percent: Option<f64>,
-    /// Bytes of the body of an answer as they came over the wire, a mean of rounds.
+    /// Bytes of the body of an answer as they came over the wire, a median of rounds.
     pub(super) body_bytes: Option<f64>,
     /// Who got how much, in a row of many clients; else null.
     pub(super) flow: Option<FlowResult>,

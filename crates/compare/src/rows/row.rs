@@ -18,6 +18,17 @@ pub enum Scope {
     Full,
 }
 
+impl Scope {
+    /// The word for it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Scope::Quick => "quick",
+            Scope::Usual => "usual",
+            Scope::Full => "full",
+        }
+    }
+}
+
 /// Rows that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum RowGroup {

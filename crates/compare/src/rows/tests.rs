@@ -159,6 +159,21 @@ fn other_builds_of_hob_are_in_each_row_of_files_and_programs() {
 }
 
 #[test]
+fn what_a_release_is_told_of_has_a_column() {
+    let rows = rows(&servers(), &site());
+    let work = rows
+        .iter()
+        .flat_map(|row| row.entrants.iter().map(move |one| (row, one)));
+    let classes: Vec<&str> = work
+        .filter_map(|(row, one)| crate::report::class_of(row, way_of(one)))
+        .collect();
+    let is_used = |class: &&str| classes.contains(class);
+    assert!(crate::report::CLASSES.iter().all(is_used), "{classes:?}");
+    let is_told = |class: &&str| crate::report::CLASSES.contains(class);
+    assert!(classes.iter().all(is_told), "{classes:?}");
+}
+
+#[test]
 fn claims_look_in_cells_that_are_there() {
     let rows = rows(&servers(), &site());
     // There where Apache has the module that was built for it.

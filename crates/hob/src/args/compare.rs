@@ -84,7 +84,7 @@ pub(crate) struct CompareOptions {
     /// by which it comes
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = [
         "target", "link", "quick", "full", "only", "servers", "tuned", "sweep", "round", "rounds",
-        "json", "html", "list", "schema", "reference",
+        "json", "html", "list", "schema", "reference", "releases",
     ])]
     pub(crate) serve: Option<ControlPort>,
     /// Compare servers of the machine on which `--serve` runs, with the client on this one

@@ -274,6 +274,11 @@ fn addresses_that_are_none_are_refused_with_what_to_write() {
             "cannot be used with",
             2,
         ),
+        (
+            &["--serve", "127.0.0.1:0", "--releases", "x", "--rival", "y"],
+            "cannot be used with",
+            2,
+        ),
     ] {
         let (output, text) = finished(compare(&place, arguments));
         assert_eq!(output.status.code(), Some(code), "{text}");

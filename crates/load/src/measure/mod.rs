@@ -21,5 +21,5 @@ pub(crate) use live::{Counts, Live, ReportedCounts};
 pub(crate) use machine::{Passed, ThreadTime, moment, passed};
 pub(crate) use pages::{AssetEnd, PageCount};
 pub(crate) use series::{Interval, IntervalSeries};
-pub use tally::RequestTally;
-pub(crate) use tally::{MeasuredAnswer, PartTally, jain};
+pub(crate) use tally::{MeasuredAnswer, PartTally};
+pub use tally::{RequestTally, jain};

@@ -311,7 +311,7 @@ impl RequestTally {
 }
 
 /// Jain's index of shares; none where there are none, or all are nothing.
-pub(crate) fn jain(shares: impl Iterator<Item = f64>) -> Option<f64> {
+pub fn jain(shares: impl Iterator<Item = f64>) -> Option<f64> {
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     for share in shares {
         count += 1.0;
