@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::access::{AccessRules, read_access};
 use super::address::check_host;
 use super::build::Logs;
 use super::build_after::{Answering, KnownAfter, check_answering};
@@ -9,6 +10,7 @@ use super::check::{RouteSpots, SiteSpots};
 use super::fault::{Faults, Spot, listed};
 use super::nearest::nearest;
 use super::program::Programs;
+use super::rate::read_rate;
 use super::route::pattern::Pattern;
 use super::route::template::{Rewrite, TemplateError, TemplateFault};
 use super::tls::build_site_tls;
@@ -23,33 +25,29 @@ pub(crate) fn build_site<H: Handlers>(
     programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
 ) -> (SiteConfig<H>, SiteSpots<H>) {
-    let mut names = Vec::new();
-    let mut name_spots = Vec::new();
-    for (name, spot) in section.texts("names") {
-        if let Err((message, hint)) = check_host(name) {
-            faults.error(spot, message).hint(hint);
-            continue;
-        }
-        names.push(name.to_owned());
-        name_spots.push(spot);
-    }
+    let (names, name_spots) = read_names(section, faults);
     H::check_site_keys(section, faults);
     check_answering(section, faults);
     let answering = Answering {
         site: section,
         route: None,
     };
+    let (access, site_asks) = read_access(section, faults);
     let around = SiteDefaults {
         root,
         site: section,
+        access,
         after: after.of_site(section),
         limits,
         logs,
     };
     let mut routes = Vec::new();
     let mut route_spots = Vec::new();
+    let mut asks: Vec<Spot> = site_asks.into_iter().collect();
     for route in section.sections("route") {
-        let (route, spots) = around.route(route, programs, faults);
+        let (access, route_asks) = read_access(route, faults);
+        asks.extend(route_asks);
+        let (route, spots) = around.route(route, access, programs, faults);
         routes.push(route);
         route_spots.push(spots);
     }
@@ -63,8 +61,16 @@ pub(crate) fn build_site<H: Handlers>(
     }
     let (error_pages, error_page_spots) = error_pages(section, faults);
     let (tls, tls_spots) = build_site_tls(section, &names, faults);
+    if tls.client.is_none() {
+        for spot in asks {
+            faults
+                .error(spot, "no client of this site is asked for a certificate")
+                .hint("add `client = \"ask\"` and `client_ca` to its `tls`, or remove these names");
+        }
+    }
     let site = SiteConfig {
         names,
+        rate: read_rate(section, faults),
         routes,
         error_pages,
         headers: answering.headers(),
@@ -87,6 +93,20 @@ pub(crate) fn build_site<H: Handlers>(
         routes: route_spots,
     };
     (site, spots)
+}
+
+/// The names of a site that are right, and where they stand.
+fn read_names(section: &Section, faults: &mut Faults<'_>) -> (Vec<String>, Vec<Spot>) {
+    let mut names = Vec::new();
+    for (name, spot) in section.texts("names") {
+        match check_host(name) {
+            Ok(()) => names.push((name.to_owned(), spot)),
+            Err((message, hint)) => {
+                faults.error(spot, message).hint(hint);
+            }
+        }
+    }
+    names.into_iter().unzip()
 }
 
 fn error_pages(
@@ -136,6 +156,7 @@ pub struct SiteDefaults<'a> {
     /// The site's section.
     pub site: &'a Section,
     after: Arc<AfterSteps>,
+    access: Option<Arc<AccessRules>>,
     limits: &'a LimitSettings,
     logs: &'a Logs,
 }
@@ -161,6 +182,8 @@ impl SiteDefaults<'_> {
             sendfile: Vec::new(),
             strict: false,
             internal: false,
+            access: self.access.clone(),
+            rate: None,
             log: super::LogChoice::Inherit,
             half_close: HalfClose::Cancel,
             place: faults.sources().place(spot),
@@ -179,6 +202,7 @@ impl SiteDefaults<'_> {
     fn route<H: Handlers>(
         &self,
         section: &Section,
+        access: Option<Arc<AccessRules>>,
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
     ) -> (RouteConfig<H>, RouteSpots<H>) {
@@ -212,6 +236,8 @@ impl SiteDefaults<'_> {
             sendfile,
             strict: section.flag("strict"),
             internal: section.flag("internal"),
+            access: access.or_else(|| self.access.clone()),
+            rate: read_rate(section, faults),
             log: self.logs.choice(section, "log", faults),
             half_close: match section.word("half_close") {
                 "serve" => HalfClose::Serve,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::access::AccessRules;
 use crate::acme::Acme;
 use crate::admin::Admin;
 use crate::handlers::{Handlers, NoHandlers};
@@ -15,6 +16,7 @@ use crate::metrics::{Metrics, Otlp};
 use crate::names::ClientNamesSettings;
 use crate::offer::ProgramOffer;
 use crate::program::ProgramConfig;
+use crate::rate::RateSettings;
 use crate::tls::{ListenTls, SiteTls, UpstreamTls};
 use crate::trust::ClientTrust;
 
@@ -315,6 +317,9 @@ pub struct WatchSettings {
 pub struct SiteConfig<H: Handlers> {
     /// Host names: exact, or `*.name`; lower case. Empty: the default site.
     pub names: Vec<String>,
+    /// How many requests its routes answer in a time together, those with rates of their own left
+    /// out.
+    pub rate: Option<RateSettings>,
     /// Routes in order; the first that matches wins. A site with a root ends in a route for `/*`.
     pub routes: Vec<RouteConfig<H>>,
     /// Pages for error statuses: status and file.
@@ -335,6 +340,7 @@ impl<H: Handlers> SiteConfig<H> {
     fn without_routes(self) -> SiteConfig<NoHandlers> {
         SiteConfig {
             routes: Vec::new(),
+            rate: self.rate,
             names: self.names,
             error_pages: self.error_pages,
             headers: self.headers,
@@ -376,6 +382,10 @@ pub struct RouteConfig<H: Handlers> {
     pub strict: bool,
     /// Only reached by internal redirects.
     pub internal: bool,
+    /// Who may ask; routes that say nothing share their site's.
+    pub access: Option<Arc<AccessRules>>,
+    /// How many requests it answers in a time, where it has a rate of its own.
+    pub rate: Option<RateSettings>,
     /// Access log of this route.
     pub log: LogChoice,
     /// What a half-closed connection means for a program's answer.

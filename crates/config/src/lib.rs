@@ -10,13 +10,16 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod access;
 mod acme;
 mod address;
 mod admin;
 mod build;
 pub mod build_after;
 pub mod build_site;
+mod certificate_holder;
 pub mod check;
+mod clients;
 mod config;
 mod expand;
 pub mod fault;
@@ -36,6 +39,7 @@ mod nearest;
 mod offer;
 mod parse;
 pub mod program;
+mod rate;
 mod reference;
 pub mod route;
 pub mod schema;
@@ -49,10 +53,13 @@ mod unreachable;
 mod values;
 mod walk;
 
+pub use access::AccessRules;
 pub use acme::AcmeSpots;
 pub use acme::{Acme, AcmeChallengeType, DnsHook, NAMES_MAX, is_certifiable};
 pub use admin::{Admin, AdminRole, AdminUser};
+pub use certificate_holder::CertificateHolder;
 pub use check::{Built, Disk, PathStatus, RealDisk, Spots, TrustedDisk};
+pub use clients::{AddressRange, ClientSet};
 pub use config::{
     AfterSteps, CacheSettings, Coding, Config, HalfClose, LimitSettings, ListenAddress, Listener,
     LogChoice, LogSettings, LogTarget, Loopback, Purpose, RouteConfig, SiteConfig, SourceLocation,
@@ -67,14 +74,15 @@ pub use load::{load_built, load_with, read_file, tree_of};
 pub use metrics::{Metrics, MetricsDestination, Otlp, Parent};
 pub use names::{ClientNamesSettings, name_server};
 pub use nearest::nearest;
-pub use offer::{OfferPeer, ProgramOffer};
+pub use offer::ProgramOffer;
 pub use program::{
     Cgroup, CommandLine, HostSource, IoClass, Language, Namespace, PATH, ProgramConfig,
     ProgramSpots, Rlimits, Sandbox, candidates,
 };
+pub use rate::{RateKey, RateSettings};
 pub use schema::Schema;
 pub use sources::{ConfigSources, Environment};
 pub use tls::{CertificateSource, ClientNeed, ListenTls, SUITES, SiteTls, TlsSpots, UpstreamTls};
 pub use tree::Argument;
-pub use trust::{AddressRange, ClientTrust};
+pub use trust::ClientTrust;
 pub use units::parse_duration;

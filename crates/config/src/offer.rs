@@ -1,7 +1,6 @@
 //! Programs that are offered to hobs of other machines: `[[offer]]`, and `offers` of a listener.
 
-use std::fmt;
-
+use super::certificate_holder::CertificateHolder;
 use super::config::{Listener, Purpose};
 use super::fault::{Faults, Spot, listed};
 use super::nearest::nearest;
@@ -15,47 +14,11 @@ pub struct ProgramOffer {
     /// What they call it: the name of its route.
     pub program: String,
     /// Who may.
-    pub to: Vec<OfferPeer>,
+    pub to: Vec<CertificateHolder>,
     /// Its site, by its index.
     pub site: usize,
     /// Its route there, by its index.
     pub route: usize,
-}
-
-/// Who is known by a certificate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OfferPeer {
-    /// Whose common name this is, or one of whose hosts.
-    Name(String),
-    /// Whose certificate this is the SHA-256 of, as hexadecimal digits.
-    Fingerprint(String),
-}
-
-impl OfferPeer {
-    fn parse(text: &str) -> Result<OfferPeer, &'static str> {
-        if let Some(digits) = text.strip_prefix("sha256:") {
-            let digits: String = digits.chars().filter(|c| *c != ':').collect();
-            let is_digest = digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit());
-            return match is_digest {
-                true => Ok(OfferPeer::Fingerprint(digits.to_ascii_uppercase())),
-                false => Err("a fingerprint is `sha256:` and 64 hexadecimal digits"),
-            };
-        }
-        match text.is_empty() || text.contains(char::is_control) {
-            true => Err("write the name in the certificate, or `sha256:` and its fingerprint"),
-            false => Ok(OfferPeer::Name(text.to_owned())),
-        }
-    }
-}
-
-impl fmt::Display for OfferPeer {
-    /// As it is written in a config.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OfferPeer::Name(name) => f.write_str(name),
-            OfferPeer::Fingerprint(digits) => write!(f, "sha256:{digits}"),
-        }
-    }
 }
 
 /// A route with a name.
@@ -143,17 +106,7 @@ fn build_offer<H: Handlers>(
     named: &[NamedRoute<'_>],
     faults: &mut Faults<'_>,
 ) -> Option<ProgramOffer> {
-    let mut to = Vec::new();
-    for (text, spot) in section.given_texts("to") {
-        match OfferPeer::parse(text) {
-            Ok(peer) => to.push(peer),
-            Err(hint) => {
-                faults
-                    .error(spot, format!("{text:?} is nobody's certificate"))
-                    .hint(hint);
-            }
-        }
-    }
+    let to = CertificateHolder::read(section, "to", faults);
     if section.given("to").is_some() && section.given_texts("to").is_empty() {
         faults
             .error(section.spot("to"), "`to` names nobody")
@@ -225,34 +178,5 @@ pub(crate) fn look_at_listener(
         faults
             .warn(trusted.key, "`trusted` does nothing here")
             .hint("remove it: who is listed in an `[[offer]]` is believed, and nobody else");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn peers_are_names_or_fingerprints() {
-        let name = |text: &str| Ok(OfferPeer::Name(text.to_owned()));
-        assert_eq!(OfferPeer::parse("front1"), name("front1"));
-        let digits = "0a".repeat(32);
-        let upper = OfferPeer::Fingerprint("0A".repeat(32));
-        let with_colons = vec!["0a"; 32].join(":");
-        for text in [&digits, &with_colons] {
-            assert_eq!(
-                OfferPeer::parse(&format!("sha256:{text}")),
-                Ok(upper.clone())
-            );
-        }
-        for wrong in [
-            "",
-            "a\nb",
-            "sha256:",
-            "sha256:0a",
-            &format!("sha256:{digits}0"),
-        ] {
-            OfferPeer::parse(wrong).unwrap_err();
-        }
     }
 }

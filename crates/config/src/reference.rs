@@ -159,7 +159,7 @@ impl Schema {
         });
         let inherited = base.map_or(&[][..], |base| base.keys);
         let keys = table.keys.iter().chain(inherited);
-        for key in keys.filter(|key| key.kind.table().is_none()) {
+        for key in keys.clone().filter(|key| key.kind.table().is_none()) {
             let path = join(path, key.name);
             add(page, format_args!("\n### `{path}`\n\n{}\n\n", key.text));
             add(page, format_args!("- value: {}\n", key.kind));
@@ -172,7 +172,7 @@ impl Schema {
                 format_args!("- example: `{} = {}`\n", key.name, key.example),
             );
         }
-        for key in table.keys {
+        for key in keys {
             let Some(inner) = key.kind.table() else {
                 continue;
             };

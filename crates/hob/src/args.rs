@@ -10,6 +10,7 @@ mod page;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
@@ -289,6 +290,9 @@ pub(crate) struct ExplainOptions {
     /// Header field the request would have; more than once for more
     #[arg(long, value_name = "NAME:VALUE")]
     pub(crate) header: Vec<String>,
+    /// Address the client would have, for `access` of routes
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) from: Option<IpAddr>,
     /// Explanation as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -23,6 +23,7 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<(), CommandFailure> {
             .iter()
             .map(|text| field(text))
             .collect::<Result<_, _>>()?,
+        from: options.from,
     };
     let sources = serve::sources(&as_serve(options.config.clone()))?;
     let loaded = sources().and_then(|sources| {

@@ -5,14 +5,16 @@
 //!    and what TLS it wants (`tls`)
 //! 3. the target is brought into its one normal form
 //! 4. the path chooses the route
-//! 5. the body limit
-//! 6. the rewrite
-//! 7. the handler answers, now or later
-//! 8. a program's answer: what the program asks the server for, then conditions, ranges and
+//! 5. who may ask, and how often: the route's `access` and `rate`
+//! 6. the body limit
+//! 7. the rewrite
+//! 8. the handler answers, now or later; where another route has to answer for the file that was
+//!    found, that one goes from 5 on (`programs`)
+//! 9. a program's answer: what the program asks the server for, then conditions, ranges and
 //!    compression (`programs`, `after`)
-//! 9. the site's own error page, and header rules (`serve::dress`)
+//! 10. the site's own error page, and header rules (`serve::dress`)
 //!
-//! What another machine's hob asks for, or the server after this one, goes from 1 to 7 at once
+//! What another machine's hob asks for, or the server after this one, goes from 1 to 8 at once
 //! (`offer`): the rest is done there.
 //!
 //! When the answer has left, [`Answers::finished`] counts it and hands the record on.
@@ -47,6 +49,8 @@ use crate::route::template::TemplateValues;
 use crate::serve::context::{Books, HandlerContext, OnRoute};
 use crate::serve::dress::dress;
 use crate::serve::sites::{NO_SITE, ServedRoute, ServedSite, Sites};
+use crate::step::access;
+use crate::step::rate::RateOutcome;
 use hob_config::UnknownHost;
 use hob_keeper::process::Launcher;
 
@@ -217,6 +221,10 @@ impl HandlerContext {
         let Some((site, route)) = sites.route(site_index, index) else {
             return Answered::Ready(plain::error(404));
         };
+        let refusal = self.refuse_access(route, request);
+        if let Some(refusal) = refusal.or_else(|| self.refuse_rate(route, request)) {
+            return Answered::Ready(dress(site, Some(route), refusal));
+        }
         // Files take no body, and a program that answers in their place has a limit of its own.
         if !request.limit_body(route.body_bytes_max) && !site.leads_on(route) {
             // The engine counts it when it sees the status.
@@ -244,6 +252,44 @@ impl HandlerContext {
             true => timing::tell(request, answered),
             false => answered,
         }
+    }
+
+    /// The answer for who may not have the route's.
+    fn refuse_access(&self, route: &ServedRoute, request: &Request) -> Option<Response> {
+        let rules = route.access.as_ref()?;
+        let (facts, method) = (request.facts(), request.head().method());
+        let shown = facts.tls.as_ref().and_then(|tls| tls.client.as_ref());
+        let refusal = access::check_address(rules, facts.peer.map(|peer| peer.ip()))
+            .and_then(|()| access::check_certificate(rules, shown))
+            .and_then(|()| access::check_method(rules, method))
+            .err()?;
+        note_fault(request, Fault::Client, refusal.reason());
+        self.counters.access_refused.add(1);
+        Some(plain::refuse_access(refusal, rules, method))
+    }
+
+    /// The answer for who asks the route too often.
+    fn refuse_rate(&self, route: &ServedRoute, request: &Request) -> Option<Response> {
+        let rate = route.rate.as_ref()?;
+        let (outcome, is_alone) = rate.take(request);
+        if !is_alone {
+            self.counters.limit_rate_keys.add(1);
+        }
+        let RateOutcome::Above(wait) = outcome else {
+            return None;
+        };
+        if rate.settings.dry_run {
+            self.counters.rate_dry_run.add(1);
+            request.record_mut().note = Some("rate: without `dry_run` this would be refused");
+            return None;
+        }
+        self.counters.limit_rate.add(1);
+        note_fault(
+            request,
+            Fault::Client,
+            "rate: more requests than are answered in the time",
+        );
+        Some(plain::too_many(&rate.settings, wait))
     }
 
     /// The steps after the handler of a route, which is named by its site's index and its own.
@@ -350,7 +396,7 @@ impl HandlerContext {
     }
 }
 
-/// True when it may turn out that a program answers for the file that was found.
+/// True when it may turn out that another route answers for the file that was found.
 fn may_lead_on(site: &ServedSite, route: &ServedRoute, answered: &Answered) -> bool {
     match answered {
         Answered::Ready(response) => response.status() == ELSEWHERE,
@@ -419,7 +465,7 @@ impl Responder for Answers {
     fn may_name_clients(&self, facts: &ConnectionFacts) -> bool {
         let sites = self.desk.sites.borrow();
         let trust = sites.trusts.get(&facts.listener);
-        trust.is_none_or(|trust| trust.has_peer(facts.peer.map(|peer| peer.ip())))
+        trust.is_none_or(|trust| trust.peers.has_peer(facts.peer.map(|peer| peer.ip())))
     }
 
     fn begun(&self, request: &Request) {

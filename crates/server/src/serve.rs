@@ -41,6 +41,7 @@ use crate::serve::fleet::{Fleet, now_ms};
 use crate::serve::predecessor::Predecessor;
 use crate::serve::sites::Sites;
 use crate::serve::workers::Workers;
+use crate::step::rate::RateClients;
 use crate::watch::Watching;
 use hob_config::{CacheSettings, Metrics};
 use hob_keeper::KeyFiles;
@@ -60,6 +61,8 @@ pub struct ServerState {
     /// Numbers of files handlers by their settings.
     handler_ids: Mutex<HashMap<String, u32>>,
     /// Gates of programs, by name.
+    /// Clients of each rate.
+    rates: Mutex<HashMap<String, Weak<RateClients>>>,
     gates: Mutex<HashMap<String, RegisteredGate>>,
     /// By what people call them and who asks them.
     upstreams: Mutex<BTreeMap<(String, &'static str), RegisteredUpstream>>,
@@ -129,6 +132,7 @@ impl ServerState {
             sites: ArcSwap::from_pointee(Sites::default()),
             generation: AtomicU64::new(0),
             handler_ids: Mutex::default(),
+            rates: Mutex::default(),
             gates: Mutex::default(),
             upstreams: Mutex::default(),
             program_labels: AtomicUsize::new(0),
@@ -216,6 +220,20 @@ impl ServerState {
         };
         gates.insert(name.to_owned(), known);
         gate
+    }
+
+    /// The clients of the rate of this name: those that are known already, where there are places
+    /// for as many.
+    pub fn rate_clients(&self, name: String, keys: usize) -> Arc<RateClients> {
+        let mut rates = self.rates.lock();
+        rates.retain(|_, known| known.strong_count() > 0);
+        let known = rates.get(&name).and_then(Weak::upgrade);
+        if let Some(known) = known.filter(|known| known.keys == keys) {
+            return known;
+        }
+        let clients = Arc::new(RateClients::new(keys));
+        rates.insert(name, Arc::downgrade(&clients));
+        clients
     }
 
     /// The upstream of this name: the one that is there already, if nothing of it has changed. Else

@@ -332,6 +332,9 @@ fn each_example_of_the_schema_and_each_default_list_is_accepted() {
                 "[[site.route]]\npath = \"/a\"\nname = \"rpt.pl\"\ncgi = \"a\"\n\
                  [[site.route]]\npath = \"/b\"\nname = \"stock\"\ncgi = \"b\"\n"
             }
+            "site.access.certificates" | "site.route.access.certificates" => {
+                "[site.tls]\nclient = \"ask\"\nclient_ca = \"ca.pem\"\n"
+            }
             "listen.v6only" => "address = \"[::]:1\"\n",
             "site.https_only" => "[[listen]]\naddress = \":1\"\ntls = true\n",
             _ => "",

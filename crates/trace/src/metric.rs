@@ -144,6 +144,10 @@ counters! { of events {
     limit_proxy_protocol_time: "Connections ended: a header of the PROXY protocol did not come in time.";
     limit_proxy_protocol_bytes: "Connections ended: a header of the PROXY protocol was longer than may be.";
     proxy_protocol_wrong: "Connections ended: they did not begin with a header of the PROXY protocol that can be understood.";
+    limit_rate: "Requests refused: more than the `rate` of their route allows (429).";
+    limit_rate_keys: "Requests counted together with others: more clients than the `keys` of a `rate`.";
+    rate_dry_run: "Requests above a `rate` with `dry_run`, which were answered.";
+    access_refused: "Requests that `access` of a route did not let in (403, 405).";
     offer_refused: "Requests of other machines' hobs for programs that are not offered to them (403), or that could not be understood (400).";
     proxy_protocol_untrusted: "Connections ended: who came to a listener with `proxy_protocol` is not in its `trusted`.";
     limit_connections: "Connections refused: as many open as the server allows (503).";

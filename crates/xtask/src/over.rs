@@ -11,6 +11,7 @@ use crate::{run, test};
 
 /// The files of tests in `crates/hob/tests`.
 const FEATURES: &[&str] = &[
+    "access",
     "after_steps",
     "bodies",
     "cache",
@@ -22,6 +23,7 @@ const FEATURES: &[&str] = &[
     "lines",
     "page",
     "proxy",
+    "rate",
     "redirect",
     "resident",
     "respond",
@@ -33,8 +35,8 @@ const FEATURES: &[&str] = &[
     "watch",
 ];
 
-/// Files of these whose tests look at their own connection to the server.
-const OF_CONNECTIONS: &[&str] = &["running", "watch"];
+/// Files of these whose tests look at their own connection to the server, or where it comes from.
+const OF_CONNECTIONS: &[&str] = &["access", "rate", "running", "watch"];
 
 /// Parts of the names of tests that see that another server stands before theirs: it has a `Server`
 /// field, compression and methods of its own, tells who asks, and sends paths without dot segments.

@@ -555,7 +555,7 @@ export interface Explanation {
   routes: ExplainedRoute[];
   /** What a rewrite makes of the path. */
   rewrite: ExplainedRewrite | null;
-  /** The path a program answers, of the file that was found: a folder's index, or a fallback. */
+  /** The path that another route answers, of the file that was found: a folder's index, or a fallback. */
   answered_as: string | null;
   /** Who answers. */
   handler: ExplainedHandler | null;

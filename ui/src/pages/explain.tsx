@@ -17,12 +17,16 @@ const FIELDS: Field[] = [
     choices: ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"].map((one) => [one, one]),
   },
   { key: "url", label: "URL", placeholder: "http://example.org/cgi-bin/search?q=tea" },
+  { key: "from", label: "From address", placeholder: "192.0.2.7" },
 ];
 
 /** The page. */
 export function Explain(): JSX.Element {
-  const { url, method = "GET" } = place.value.query;
-  const asked = useAsk<Explanation>(url ? `v1/explain?${searchOf({ method, url })}` : null);
+  const { url, method = "GET", from } = place.value.query;
+  const client: { from: string } | Record<string, never> = from ? { from } : {};
+  const asked = useAsk<Explanation>(
+    url ? `v1/explain?${searchOf({ method, url, ...client })}` : null,
+  );
   return (
     <Page
       title="Explain"
@@ -30,7 +34,7 @@ export function Explain(): JSX.Element {
     >
       <Filters
         fields={FIELDS}
-        query={{ method, ...(url ? { url } : {}) }}
+        query={{ method, ...(url ? { url } : {}), ...client }}
         apply="Explain"
         onApply={(next) => go(link("explain", next))}
       />

@@ -29,6 +29,8 @@ pub static ANSWER: SchemaTable = SchemaTable {
     base: None,
     keys: &[
         watch::SERVER_TIMING,
+        SchemaKey::new("access", ValueType::Table(&ACCESS), Nothing("")),
+        SchemaKey::new("rate", OrText("requests", &RATE), Nothing("")),
         SchemaKey::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
             .says(
                 "Header fields set in every answer, errors too; an empty value removes the field. \
@@ -89,6 +91,104 @@ pub static ANSWER: SchemaTable = SchemaTable {
             )
             .example("\"8MiB\"")
             .aka(&["buffer", "buffer_size"]),
+    ],
+};
+
+/// `access` of a site or a route
+pub static ACCESS: SchemaTable = SchemaTable {
+    name: "access",
+    header: "`access` of a site or a route",
+    text: "Who may ask, and how: all that is said here has to hold, or the answer is 403. A \
+           route's table takes the place of its site's, all of it. What counts is the route that \
+           answers in the end: that of a folder's index, a fallback, a rewritten path or an \
+           internal redirect has its say, too. Only `X-Accel-Redirect` and its like come to a \
+           route that is `internal` without being asked. A client behind a proxy is the one that \
+           `trusted` of the listener lets the proxy name.",
+    base: None,
+    keys: &[
+        SchemaKey::new("allow", Texts, Nothing("everybody"))
+            .says(
+                "Who may, by address: addresses, networks such as `10.0.0.0/8`, `unix` for whoever \
+                 connects over a Unix socket, `all`. Everybody else may not.",
+            )
+            .example("[\"10.0.0.0/8\", \"2001:db8::/32\"]"),
+        SchemaKey::new("deny", Texts, Preset::Texts(&[]))
+            .says("Who may not, in the same words, also where `allow` has them.")
+            .example("[\"10.0.0.13\"]"),
+        SchemaKey::new("certificates", Texts, Preset::Texts(&[]))
+            .says(
+                "Who may, by their certificates, which `client` in `tls` of the site asks for: the \
+                 common name or a host of one, or `sha256:` and its fingerprint.",
+            )
+            .example("[\"ann@example.com\", \"laptop.example.com\"]")
+            .aka(&["client_certificates"]),
+        SchemaKey::new("methods", Texts, Nothing("any"))
+            .says("Methods that are taken; others are answered with 405. HEAD goes along with GET.")
+            .example("[\"GET\", \"POST\"]")
+            .aka(&["method"]),
+    ],
+};
+
+/// `rate` of a site or a route
+pub static RATE: SchemaTable = SchemaTable {
+    name: "rate",
+    header: "`rate` of a site or a route",
+    text: "How many requests of one client are answered in a time; more get a 429 that says in \
+           `Retry-After` and `RateLimit` when to come again. A site's rate is for all its routes \
+           together, but those with rates of their own. It is exact, whichever thread answers, and \
+           goes on over a reload. A plain string is `requests`.",
+    base: None,
+    keys: &[
+        SchemaKey::new("requests", Text, Required)
+            .says(
+                "How many in what time, on average: `10/s`, `100/m`, `1000/15m`. They are spread \
+                 evenly over the time, but for what `burst` says.",
+            )
+            .example("\"10/s\"")
+            .aka(&["rate", "limit", "average"]),
+        SchemaKey::new(
+            "burst",
+            Integer {
+                min: 1,
+                max: 1_000_000,
+            },
+            Inherited("what comes in a second at that rate, 1 at least"),
+        )
+        .says(
+            "So many may come at once, after a time without. A page with pictures is many requests.",
+        )
+        .example("50"),
+        SchemaKey::new("by", Text, Preset::Text("client"))
+            .says(
+                "What requests have in common that are counted together: `client`, the address; \
+                 `field:NAME` or `cookie:NAME`, the value of it, and where a request has none, the \
+                 address; `all`, nothing.",
+            )
+            .example("\"field:X-Api-Key\"")
+            .aka(&["key", "zone"]),
+        SchemaKey::new("v6_prefix", Integer { min: 16, max: 128 }, Preset::Integer(64))
+            .says("Addresses of IPv6 that begin with so many same bits are one client.")
+            .example("56"),
+        SchemaKey::new(
+            "keys",
+            Integer {
+                min: 100,
+                max: 10_000_000,
+            },
+            Preset::Integer(100_000),
+        )
+        .says(
+            "So many clients at a time are counted each for itself, with 32 to 64 bytes for each. \
+             Those beyond share what one may with others whose addresses begin alike: 16 bits of \
+             IPv4, 32 of IPv6.",
+        )
+        .example("1000000"),
+        SchemaKey::new("dry_run", Flag, Preset::Flag(false))
+            .says(
+                "Nothing is refused: `rate_dry_run` counts what would be, and the record of each \
+                 says so.",
+            )
+            .example("true"),
     ],
 };
 

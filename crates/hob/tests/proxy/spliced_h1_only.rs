@@ -11,6 +11,9 @@ use crate::harness::site::Site;
 use crate::peer::{Peer, Taken, answers, serve, serve_to};
 
 const LONG: usize = 4_000_000;
+/// More than sockets take in on their way, also where the kernel remembers a fast one (`ip
+/// tcp_metrics`).
+const ENDLESS: usize = 20_000_000;
 /// Pipes that a thread has in use at most.
 const PIPES_MAX: usize = 64;
 
@@ -89,9 +92,11 @@ fn silence_within_a_body_ends_it() {
 
 #[test]
 fn who_finds_no_pipe_is_answered_by_copying() {
-    let port = Peer::for_each(|taken| {
+    let expected = pattern(ENDLESS);
+    let whole = [head(ENDLESS), expected.clone()].concat();
+    let port = Peer::for_each(move |taken| {
         taken.next().unwrap();
-        taken.write(&[head(LONG), pattern(LONG)].concat());
+        taken.write(&whole);
     });
     let site = serve_by_one_thread(port);
     let held = || {
@@ -105,12 +110,12 @@ fn who_finds_no_pipe_is_answered_by_copying() {
     // They read no further, so that their pipes stay in use.
     let all: Vec<_> = (0..PIPES_MAX).map(|_| held()).collect();
     assert_eq!(site.place.counter("spliced_answers"), PIPES_MAX as u64);
-    assert!(site.get("/app/").answer.body == pattern(LONG));
+    assert!(site.get("/app/").answer.body == expected);
     assert_eq!(site.place.counter("limit_splice_pipes"), 1);
     drop(all);
     let until = Instant::now() + DEADLINE;
     while site.place.counter("spliced_answers") == PIPES_MAX as u64 {
-        assert!(site.get("/app/").answer.body == pattern(LONG));
+        assert!(site.get("/app/").answer.body == expected);
         assert!(Instant::now() < until, "no pipe comes back");
     }
     site.stop();

@@ -77,6 +77,16 @@ tls = { client = "ask", client_ca = "ca.pem" }
 [[site.route]]
 path = "/cgi/*"
 cgi = { dir = "cgi" }
+
+[[site.route]]
+path = "/ada"
+respond = { body = "ada's" }
+access = { certificates = ["Ada"] }
+
+[[site.route]]
+path = "/bob"
+respond = { body = "bob's" }
+access = { certificates = ["bob.test", "sha256:00000000000000000000000000000000000000000000000000000000000000FF"] }
 "#;
 
 fn serve(place: &Place) -> Hob {
@@ -135,6 +145,41 @@ fn site_that_requires_a_certificate_answers_nobody_without() {
         let refused = curl(&hob, host, "/cgi/who", &stranger);
         assert!(!refused.status.success(), "{}", text_of(&refused));
     }
+    hob.stop();
+}
+
+#[test]
+fn route_answers_those_whose_certificates_it_names() {
+    let place = Place::new();
+    let hob = serve(&place);
+    let ada = as_ada(&place);
+    let code = ["-o", "/dev/null", "-w", "%{http_code}"];
+    let ask = |path: &str, arguments: &[&str]| {
+        fetched(&curl(
+            &hob,
+            "asking.test",
+            path,
+            &[arguments, &code].concat(),
+        ))
+    };
+    assert_eq!(ask("/ada", &words(&ada)), "200");
+    assert_eq!(ask("/ada", &["-k"]), "403");
+    assert_eq!(ask("/bob", &words(&ada)), "403");
+    assert_eq!(place.counter("access_refused"), 2);
+    // Its fingerprint names it, too.
+    let path = place.path("ada.pem").display().to_string();
+    let shown = ["x509", "-in", &path, "-noout", "-fingerprint", "-sha256"];
+    let shown = Command::new("openssl").args(shown).output().unwrap();
+    let shown = text_of(&shown);
+    let digits = shown.trim().rsplit('=').next().unwrap();
+    place.write(
+        "hob.toml",
+        &SITES.replace("bob.test", &format!("sha256:{digits}")),
+    );
+    let reload = place.run(&["reload"]);
+    assert!(reload.status.success(), "{}", text_of(&reload));
+    hob.wait_for("reloaded, generation 2");
+    assert_eq!(ask("/bob", &words(&ada)), "200");
     hob.stop();
 }
 

@@ -278,7 +278,7 @@ pub static ENDPOINTS: &[Endpoint] = &[
         path: "/v1/explain",
         role: Look,
         answer: explained::answer,
-        text: "What would answer a request, and why (`method`, `url`); nothing is run.",
+        text: "What would answer a request, and why (`method`, `url`, the client's address in `from`); nothing is run.",
     },
     Endpoint {
         method: Get,

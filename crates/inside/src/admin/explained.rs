@@ -14,15 +14,20 @@ use hob_server::explain::{self, ExplainedRequest};
 /// The lane of the file pool in which the disk is looked at.
 const LANE: u64 = u64::MAX - 4;
 
-/// `GET /v1/explain?method=GET&url=/path`
+/// `GET /v1/explain?method=GET&url=/path&from=192.0.2.1`
 pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let Some(url) = ask.query("url").filter(|url| !url.is_empty()) else {
         return Answered::Ready(reply::text(400, "give a `url`, or a path alone"));
+    };
+    let from = ask.query("from").filter(|from| !from.is_empty());
+    let Ok(from) = from.map(|from| from.parse()).transpose() else {
+        return Answered::Ready(reply::text(400, "`from` is no address"));
     };
     let asked = ExplainedRequest {
         method: ask.query("method").unwrap_or_else(|| "GET".to_owned()),
         url,
         fields: Vec::new(),
+        from,
     };
     let (config, sources) = {
         let configured = ask.admin.configured.lock();

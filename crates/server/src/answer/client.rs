@@ -15,7 +15,7 @@ use hob_http::{Request, ToldOfClient};
 pub(super) fn believe(trust: &ClientTrust, request: &Request) {
     let Some(field) = &trust.field else { return };
     let facts = request.facts();
-    let said = match trust.has_peer(facts.peer.map(|peer| peer.ip())) {
+    let said = match trust.peers.has_peer(facts.peer.map(|peer| peer.ip())) {
         true => said((trust, field), request),
         false => Said::default(),
     };
@@ -70,7 +70,7 @@ fn of_list((trust, field): (&ClientTrust, &str), list: &[u8]) -> Said {
             };
         };
         last = found;
-        if !trust.has(client) {
+        if !trust.peers.has(client) {
             return last;
         }
     }
@@ -142,14 +142,13 @@ fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use hob_config::AddressRange;
+    use hob_config::{AddressRange, ClientSet};
 
     use super::*;
 
     fn said(field: &str, list: &str) -> Said {
         let trust = ClientTrust {
-            networks: vec![AddressRange::parse("10.0.0.0/8").unwrap()],
-            unix: false,
+            peers: ClientSet::new(vec![AddressRange::parse("10.0.0.0/8").unwrap()], false),
             field: None,
         };
         of_list((&trust, field), list.as_bytes())

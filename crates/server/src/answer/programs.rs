@@ -31,7 +31,7 @@ pub(super) struct ProgramDispatch {
     /// The route that answers now.
     route: u32,
     redirects: usize,
-    /// Times a file turned out to be a program's to answer for.
+    /// Times a file turned out to be another route's to answer for.
     led_on: usize,
     /// What programs said that do not answer themselves.
     said: Vec<ReplacedHead>,
@@ -188,8 +188,8 @@ impl ProgramDispatch {
         asked.unwrap_or_else(|status| ProgramFollowUp::Done(plain::error(status)))
     }
 
-    /// The file that was found is a program's to answer for, with all that came: a folder's index,
-    /// or a fallback. The error is a status.
+    /// The file that was found is another route's to answer for, with all that came: a folder's
+    /// index, or a fallback. The error is a status.
     fn go_on(&mut self, site: &ServedSite, response: &Response) -> Result<Answered, u16> {
         self.led_on += 1;
         self.check_redirects()?;
@@ -202,8 +202,13 @@ impl ProgramDispatch {
             .tell(RequestStage::Step, format_args!("answered as {shown:#}"));
         let (index, below) = site.find(path).ok_or(404u16)?;
         let route = enter(&self.request, site, index);
-        self.route = index;
-        if !self.request.limit_body(route.body_bytes_max) {
+        let before = std::mem::replace(&mut self.route, index);
+        let refusal = self.desk.refuse_access(route, &self.request);
+        if let Some(refusal) = refusal.or_else(|| self.refuse_rate(site, before)) {
+            return Ok(Answered::Ready(refusal));
+        }
+        // After an internal redirect there is no body any more.
+        if self.redirects == 0 && !self.request.limit_body(route.body_bytes_max) {
             note_fault(
                 &self.request,
                 Fault::Client,
@@ -215,6 +220,18 @@ impl ProgramDispatch {
         Ok(self
             .desk
             .ask(&self.sites, site, route, &self.request, place))
+    }
+
+    /// The answer for who asks too often what is asked now; one rate is not asked twice.
+    fn refuse_rate(&self, site: &ServedSite, before: u32) -> Option<Response> {
+        let (before, route) = (
+            site.routes.get(before as usize)?,
+            site.routes.get(self.route as usize)?,
+        );
+        match (&before.rate, &route.rate) {
+            (Some(before), Some(rate)) if Arc::ptr_eq(&before.clients, &rate.clients) => None,
+            _ => self.desk.refuse_rate(route, &self.request),
+        }
     }
 
     /// That it does not go on and on. The error is a status.
@@ -248,7 +265,15 @@ impl ProgramDispatch {
         let path = normal.path(raw, &room);
         let (index, below) = site.find(path).ok_or(404u16)?;
         let route = enter(&self.request, site, index);
-        self.route = index;
+        let before = std::mem::replace(&mut self.route, index);
+        // What is internal is there for programs that have asked who it is themselves.
+        let refusal = match route.is_internal {
+            true => None,
+            false => self.desk.refuse_access(route, &self.request),
+        };
+        if let Some(refusal) = refusal.or_else(|| self.refuse_rate(site, before)) {
+            return Ok(Answered::Ready(refusal));
+        }
         let place = (path, below);
         Ok(self
             .desk

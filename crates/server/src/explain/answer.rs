@@ -31,7 +31,8 @@ pub struct Explanation {
     pub routes: Vec<ExplainedRoute>,
     /// What a rewrite makes of the path.
     pub rewrite: Option<ExplainedRewrite>,
-    /// The path a program answers, of the file that was found: a folder's index, or a fallback.
+    /// The path that another route answers, of the file that was found: a folder's index, or a
+    /// fallback.
     pub answered_as: Option<String>,
     /// Who answers.
     pub handler: Option<ExplainedHandler>,

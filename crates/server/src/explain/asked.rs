@@ -1,5 +1,7 @@
 //! From a method and a URL, as a person writes them, to the head a client would send.
 
+use std::net::IpAddr;
+
 use hob_http::head::is_name;
 
 /// A request to be explained.
@@ -11,6 +13,8 @@ pub struct ExplainedRequest {
     pub url: String,
     /// Header fields: name and value.
     pub fields: Vec<(String, String)>,
+    /// The client's address, where it is to count.
+    pub from: Option<IpAddr>,
 }
 
 /// What a URL comes to.
@@ -125,6 +129,7 @@ mod tests {
             method: method.to_owned(),
             url: url.to_owned(),
             fields: Vec::new(),
+            from: None,
         }
     }
 

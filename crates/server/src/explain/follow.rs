@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use hob_http::{Answered, Request, Response};
+use hob_http::{Answered, Request, Response, ToldOfClient};
 
 use super::asked::{ExplainedRequest, ExplainedUrl};
 use super::settings;
@@ -29,6 +30,7 @@ use crate::serve::ServerState;
 use crate::serve::dress::{dress, own_page};
 use crate::serve::sites::NO_SITE;
 use crate::serve::sites::{self, Sites};
+use crate::step::access;
 
 /// Says what would answer a request with a config that was made from these sources, and why. Opens
 /// the roots of the config and looks at the disk as the server would.
@@ -60,6 +62,14 @@ pub fn explain(
             return Ok(told);
         }
     };
+    if let Some(from) = asked.from {
+        let told = ToldOfClient {
+            is_secure: None,
+            field: Rc::from(""),
+            variables: None,
+        };
+        request.believe(Some(from), told);
+    }
     let way = ExplainContext {
         config,
         tree: &tree_of(&SCHEMA, sources),
@@ -210,6 +220,9 @@ impl ExplainContext<'_> {
             self.request.record_mut().reason = Some("the route is internal");
             return plain::error(404);
         }
+        if let Some(refusal) = self.refuse_access(route, told) {
+            return refusal;
+        }
         told.body_bytes_max = Some(route.body_bytes_max);
         if !self.request.limit_body(route.body_bytes_max) && !site.leads_on(route) {
             self.request.record_mut().reason = Some("the announced body is too large");
@@ -249,6 +262,42 @@ impl ExplainContext<'_> {
                 }
             }
         }
+    }
+
+    /// The answer for who may not have the route's. What is not known of the client is not held
+    /// against it, but told.
+    fn refuse_access(
+        &self,
+        route: &sites::ServedRoute,
+        told: &mut Explanation,
+    ) -> Option<Response> {
+        if route.rate.is_some() {
+            let text =
+                "whether a client has used up its `rate` is known to the running server alone";
+            told.note(text.to_owned());
+        }
+        let rules = route.access.as_ref()?;
+        let method = self.request.head().method();
+        let by_address = match self.request.facts().peer {
+            Some(peer) => access::check_address(rules, Some(peer.ip())),
+            None => Ok(()),
+        };
+        let has_addresses = rules.allow.is_some() || !rules.deny.is_empty();
+        if has_addresses && self.request.facts().peer.is_none() {
+            told.note(
+                "`access` asks for the client's address: --from ADDRESS tries one".to_owned(),
+            );
+        }
+        if !rules.certificates.is_empty() {
+            told.note(
+                "`access` asks for the client's certificate, which is not known here".to_owned(),
+            );
+        }
+        let refusal = by_address
+            .and_then(|()| access::check_method(rules, method))
+            .err()?;
+        self.request.record_mut().reason = Some(refusal.reason());
+        Some(plain::refuse_access(refusal, rules, method))
     }
 
     fn handle(

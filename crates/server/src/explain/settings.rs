@@ -42,6 +42,7 @@ struct RouteSections<'a> {
 }
 
 impl RouteSections<'_> {
+    /// The keys of a handler, or of another table.
     fn tell_handler(&self, section: &Section, prefix: &str, told: &mut Vec<(String, Setting)>) {
         let table = section.table();
         for key in table.all_keys() {
@@ -92,6 +93,10 @@ impl RouteSections<'_> {
             let site = Some(self.site).filter(|_| is_of_answers(key));
             let said = [site, self.route].into_iter().flatten();
             let said = said.filter_map(|section| Some(&section.given(key.name)?.value));
+            if let Some(ConfigValue::Section(inner)) = said.clone().next_back() {
+                self.tell_handler(inner, &format!("{}.", key.name), told);
+                continue;
+            }
             let mut said = said.filter_map(|value| shown(SCHEMA.route, key, value));
             let setting = match ADDED_UP.contains(&key.name) {
                 true => said.reduce(Setting::and),

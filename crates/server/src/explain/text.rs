@@ -24,7 +24,7 @@ impl Display for Explanation {
             line(
                 f,
                 "passed to",
-                &format!("{path} (the file that was found is a program's)"),
+                &format!("{path} (another route answers for the file that was found)"),
             )?;
         }
         if let Some(rewrite) = &self.rewrite {

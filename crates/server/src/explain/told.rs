@@ -18,7 +18,8 @@ pub struct Explanation {
     /// Routes tried, in order; the last is the one that matches, if one does.
     pub(crate) routes: Vec<ExplainedRoute>,
     pub(crate) rewrite: Option<Rewrite>,
-    /// The path a program answers, of the file that was found: a folder's index, or a fallback.
+    /// The path that another route answers, of the file that was found: a folder's index, or a
+    /// fallback.
     pub(crate) answered_as: Option<String>,
     pub(crate) handler: Option<Handler>,
     pub(crate) disk: Option<OnDisk>,

@@ -1,10 +1,14 @@
 //! Short answers every handler may give: errors, redirects, lists of methods.
 
+use std::time::Duration;
+
 use bytes::Bytes;
+use hob_config::{AccessRules, RateSettings};
 use hob_http::{Body, Fields, Request, Response};
 
 use crate::handle::error_page::{error_page, redirect_page};
 use crate::handle::html;
+use crate::step::access::AccessRefusal;
 
 /// The value of `Server`.
 pub const SERVER: &[u8] = b"hob";
@@ -62,6 +66,27 @@ pub fn wrong_method(method: &[u8], allowed: &[u8]) -> Response {
     }
     let mut response = error(405);
     response.fields_mut().add(b"Allow", allowed);
+    response
+}
+
+/// The answer to who may not have a route's.
+pub fn refuse_access(refusal: AccessRefusal, rules: &AccessRules, method: &[u8]) -> Response {
+    match refusal {
+        AccessRefusal::Method => wrong_method(method, rules.methods.join(", ").as_bytes()),
+        _ => error(403),
+    }
+}
+
+/// The answer to who asks too often, and may again after a while.
+pub fn too_many(rate: &RateSettings, wait: Duration) -> Response {
+    let whole = |time: Duration| time.as_millis().div_ceil(1000).max(1);
+    let (wait, window) = (whole(wait), whole(rate.period));
+    let policy = format!("\"rate\";q={};w={window}", rate.count);
+    let mut response = error(429);
+    let fields = response.fields_mut();
+    fields.add(b"Retry-After", wait.to_string().as_bytes());
+    fields.add(b"RateLimit-Policy", policy.as_bytes());
+    fields.add(b"RateLimit", format!("\"rate\";r=0;t={wait}").as_bytes());
     response
 }
 

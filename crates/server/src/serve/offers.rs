@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hob_config::{OfferPeer, ProgramOffer};
+use hob_config::{CertificateHolder, ProgramOffer};
 use hob_http::TlsFacts;
 use hob_http::tls::{ClientCertificate, TlsHosts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::step::access::is_of;
 
 /// What is offered.
 #[derive(Default)]
@@ -62,7 +64,12 @@ impl Offers {
     pub(crate) fn told(&self, path: impl Fn(usize, usize) -> String) -> Vec<OfferReport> {
         let told = self.all.iter().map(|one| OfferReport {
             program: one.offer.program.clone(),
-            to: one.offer.to.iter().map(OfferPeer::to_string).collect(),
+            to: one
+                .offer
+                .to
+                .iter()
+                .map(CertificateHolder::to_string)
+                .collect(),
             route: path(one.offer.site, one.offer.route),
             requests: one.requests.load(Ordering::Relaxed),
         });
@@ -92,16 +99,7 @@ impl Offers {
 }
 
 fn is_for(offer: &ProgramOffer, peer: &ClientCertificate) -> bool {
-    offer.to.iter().any(|one| match one {
-        OfferPeer::Fingerprint(digits) => *digits == peer.fingerprint,
-        OfferPeer::Name(name) => {
-            *name == peer.common_name
-                || peer
-                    .hosts
-                    .iter()
-                    .any(|host| host.eq_ignore_ascii_case(name))
-        }
-    })
+    offer.to.iter().any(|one| is_of(peer, one))
 }
 
 #[cfg(test)]
@@ -123,16 +121,16 @@ mod tests {
 
     #[test]
     fn only_who_is_listed_has_a_program() {
-        let offer = |program: &str, to: &[OfferPeer]| ProgramOffer {
+        let offer = |program: &str, to: &[CertificateHolder]| ProgramOffer {
             program: program.to_owned(),
             to: to.to_vec(),
             site: 0,
             route: 0,
         };
-        let name = |text: &str| OfferPeer::Name(text.to_owned());
+        let name = |text: &str| CertificateHolder::Name(text.to_owned());
         let all = [
             offer("a", &[name("front"), name("front.example.com")]),
-            offer("b", &[OfferPeer::Fingerprint("0A".repeat(32))]),
+            offer("b", &[CertificateHolder::Fingerprint("0A".repeat(32))]),
         ];
         let offers = Offers::of(&all, &Offers::default());
         let has = |program: &str, peer: &ClientCertificate| {

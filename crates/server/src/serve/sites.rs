@@ -39,7 +39,8 @@ use crate::route::template::Rewrite;
 use crate::serve::ServerState;
 use crate::serve::offers::{OfferReport, Offers};
 use crate::serve::predecessor::route_name;
-use hob_config::ClientTrust;
+use crate::step::rate::RateLimit;
+use hob_config::{AccessRules, ClientTrust, RateSettings};
 use hob_keeper::process::ProgramRef;
 
 /// Why a host is refused.
@@ -73,7 +74,7 @@ pub struct ServedSite {
     /// Its number among series, for what no route answers.
     pub series: u16,
     table: Arc<RouteTable>,
-    /// Which paths are programs' to answer; `None` where the site has no programs.
+    /// Which paths their own routes have to answer; `None` where any may be answered by another.
     pub claims: Option<Arc<Claims>>,
     /// Which paths only lack a slash; `None` where none does.
     pub slashes: Option<Arc<Slashes>>,
@@ -95,29 +96,33 @@ pub struct ServedSite {
     pub tally: u16,
 }
 
-/// Paths of a site that a program answers: what stands there as a file is never sent, also when it
-/// is found by another path, as a folder's index or a fallback.
+/// Paths of a site that only their own routes answer: a program does, whose file is never sent, or
+/// not everybody may ask. That holds also when what stands there is found by another path, as a
+/// folder's index or a fallback.
 pub struct Claims {
     table: Arc<RouteTable>,
-    runs_programs: Vec<bool>,
+    /// By the routes' indexes.
+    are_claimed: Vec<bool>,
 }
 
 impl Claims {
     fn of(table: &Arc<RouteTable>, routes: &[ServedRoute]) -> Option<Arc<Claims>> {
-        let runs_programs = routes.iter().map(|route| route.handler.runs_programs());
-        let runs_programs: Vec<bool> = runs_programs.collect();
-        runs_programs.contains(&true).then(|| {
+        let are_claimed = routes.iter();
+        let are_claimed =
+            are_claimed.map(|route| route.handler.runs_programs() || route.access.is_some());
+        let are_claimed: Vec<bool> = are_claimed.collect();
+        are_claimed.contains(&true).then(|| {
             Arc::new(Claims {
                 table: Arc::clone(table),
-                runs_programs,
+                are_claimed,
             })
         })
     }
 
-    /// True when the route of this normal path runs a program.
-    pub fn is_program(&self, path: &[u8]) -> bool {
-        let found = self.table.find(path);
-        found.is_some_and(|found| self.runs_programs.get(found.route as usize) == Some(&true))
+    /// True when the route of this normal path has to answer it and is not the one with this index.
+    pub fn is_of_another(&self, path: &[u8], index: u32) -> bool {
+        let found = self.table.find(path).filter(|found| found.route != index);
+        found.is_some_and(|found| self.are_claimed.get(found.route as usize) == Some(&true))
     }
 }
 
@@ -159,6 +164,8 @@ impl Slashes {
 
 /// One route.
 pub struct ServedRoute {
+    /// Its place among its site's.
+    pub index: u32,
     /// Its pattern, as the config has it.
     pub path: String,
     /// Its number among series.
@@ -181,6 +188,10 @@ pub struct ServedRoute {
     pub server_timing: bool,
     /// Only reached by internal redirects.
     pub is_internal: bool,
+    /// Who may ask; `None` is everybody, with any method.
+    pub access: Option<Arc<AccessRules>>,
+    /// How many requests are answered in a time; routes of a site may have one together.
+    pub rate: Option<Arc<RateLimit>>,
     /// Nothing is done to what its handler gives: neither rules nor pages can apply.
     pub is_final: bool,
     /// Access log; `None` is the listener's.
@@ -316,6 +327,19 @@ fn files_of(route: &ServedRoute) -> impl Iterator<Item = &Arc<Files>> {
     own.into_iter().chain(fallback).chain(&route.sendfile)
 }
 
+/// The path that a route's handler sees, where the config has one.
+fn rewrite(route: &config::Route, pattern: &Pattern) -> Result<Option<Rewrite>, String> {
+    let text = route.rewrite.as_deref();
+    let rewrite = text.map(|text| Rewrite::parse(text, pattern));
+    rewrite.transpose().map_err(|error| error.to_string())
+}
+
+/// Nothing is done to what a route's handler gives.
+fn is_final(handler: &Handler, site: &config::Site, route: &config::Route) -> bool {
+    let is_bare = site.error_pages.is_empty() && route.headers.is_empty();
+    is_bare && !handler.runs_programs() && !route.server_timing
+}
+
 /// What is wrong with a route, and where it stands.
 fn told_at(route: &config::Route, text: &str) -> String {
     let config::Route { place, path, .. } = route;
@@ -345,16 +369,13 @@ impl ServedSite {
                 program,
             })
         };
+        let of_site = around.rate(site.rate.as_ref(), "");
         let own_series = series("", HandlerKind::None, String::new());
         let mut routes = Vec::with_capacity(site.routes.len());
-        for route in &site.routes {
+        for (index, route) in (0..).zip(&site.routes) {
             let at = |text: String| told_at(route, &text);
             let pattern = Pattern::parse(&route.path).map_err(|error| at(error.to_string()))?;
-            let rewrite = route.rewrite.as_ref();
-            let rewrite = rewrite
-                .map(|text| Rewrite::parse(text, &pattern))
-                .transpose();
-            let rewrite = rewrite.map_err(|error| at(error.to_string()))?;
+            let rewrite = rewrite(route, &pattern).map_err(&at)?;
             let handler = Handler::build(&route.handler, around, (route, &pattern)).map_err(&at)?;
             let folders = route.sendfile.iter();
             let sendfile = folders.filter(|_| handler.sends_files()).map(|folder| {
@@ -363,10 +384,8 @@ impl ServedSite {
             });
             let sendfile = sendfile.collect::<Result<_, _>>()?;
             routes.push(ServedRoute {
-                is_final: !handler.runs_programs()
-                    && !route.server_timing
-                    && site.error_pages.is_empty()
-                    && route.headers.is_empty(),
+                index,
+                is_final: is_final(&handler, site, route),
                 series: series(&route.path, handler.kind(), route.handler.runs()),
                 path: route.path.clone(),
                 pattern,
@@ -378,6 +397,10 @@ impl ServedSite {
                 sendfile,
                 server_timing: route.server_timing,
                 is_internal: route.internal,
+                access: route.access.clone(),
+                rate: around
+                    .rate(route.rate.as_ref(), &route.path)
+                    .or_else(|| of_site.clone()),
                 log: log_of(route.log, site_log),
             });
         }
@@ -399,7 +422,7 @@ impl ServedSite {
         })
     }
 
-    /// Whether files of the route may be a program's, of another route, to answer for.
+    /// Whether files of the route may be another's to answer for.
     pub fn leads_on(&self, route: &ServedRoute) -> bool {
         self.claims.is_some() && route.handler.files().is_some()
     }
@@ -474,6 +497,14 @@ impl<'a> SitesBuildContext<'a> {
         // Other programs are to have workers, too.
         session.table.set_most((self.workers_max / 2).max(1));
         Ok(Arc::new(session))
+    }
+
+    /// The rate of the site, or of a route of this path.
+    fn rate(&self, settings: Option<&RateSettings>, path: &str) -> Option<Arc<RateLimit>> {
+        let settings = settings?.clone();
+        let name = format!("{} {path} {:?}", self.site, settings.by);
+        let clients = self.shared.rate_clients(name, settings.keys);
+        Some(Arc::new(RateLimit { settings, clients }))
     }
 
     /// Visits of the pages of a route, where it keeps some.

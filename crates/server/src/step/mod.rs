@@ -1,15 +1,18 @@
-//! Steps before and after a handler: what a request's conditions, ranges and preferences mean, and
-//! what is done to an answer before it leaves.
+//! Steps before and after a handler: who may ask, what a request's conditions, ranges and
+//! preferences mean, and what is done to an answer before it leaves.
 //!
 //! Most take header values as bytes (several lines of one field joined by commas) and the time as
 //! an argument; none does I/O. `answer/after` does to a program's answer what all of them together
 //! ask for: `conditional`, `range` with `cut`, `negotiate` with `compress` for whole buffers and
 //! `encode` for streams; `collect` reads a body ahead. `headers` are the rules of sites and routes.
-//! `date` reads HTTP dates, `weights` lists with quality values, `origin` tells whose page asks.
+//! `access` says who may ask, `rate` how often. `cookie` finds a request's, `date` reads HTTP
+//! dates, `weights` lists with quality values, `origin` tells whose page asks.
 
+pub mod access;
 pub mod collect;
 pub mod compress;
 pub mod conditional;
+pub mod cookie;
 pub mod cut;
 pub mod date;
 pub mod encode;
@@ -17,4 +20,5 @@ pub mod headers;
 pub mod negotiate;
 pub mod origin;
 pub mod range;
+pub mod rate;
 pub mod weights;

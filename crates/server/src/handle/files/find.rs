@@ -46,11 +46,13 @@ pub struct FileRequest<'a> {
     pub slashes: Option<&'a Arc<Slashes>>,
 }
 
-/// What finds out whether a file is a program's to answer for.
+/// What finds out whether a file is another route's to answer for.
 #[derive(Clone, Copy)]
 pub struct Others<'a> {
-    /// The site's programs.
+    /// Which paths their own routes have to answer.
     pub claims: &'a Arc<Claims>,
+    /// The index of the route that is asked.
+    pub index: u32,
     /// The path that was asked for, or that it was rewritten to.
     pub path: &'a [u8],
     /// Where it leaves the part that stands for the handler's root.
@@ -60,7 +62,7 @@ pub struct Others<'a> {
 }
 
 impl<'a> Others<'a> {
-    /// What else a site has for a path on one of its routes, if programs have some of its files;
+    /// What else a site has for a path on one of its routes, if some of its files are claimed;
     /// and where the path leaves what stands for the root of `files`.
     pub(super) fn on(
         files: &Files,
@@ -74,6 +76,7 @@ impl<'a> Others<'a> {
         };
         let others = site.claims.as_ref().map(|claims| Others {
             claims,
+            index: route.index,
             path,
             below,
             is_routed: route.rewrite.is_none(),
@@ -100,6 +103,7 @@ struct LaterAsk {
 /// [`Others`] likewise.
 struct LaterOthers {
     claims: Arc<Claims>,
+    index: u32,
     path: Box<[u8]>,
     below: usize,
     is_routed: bool,
@@ -115,6 +119,7 @@ impl FileRequest<'_> {
             now_ms: self.now_ms,
             others: self.others.map(|others| LaterOthers {
                 claims: Arc::clone(others.claims),
+                index: others.index,
                 path: others.path.into(),
                 below: others.below,
                 is_routed: others.is_routed,
@@ -133,7 +138,7 @@ impl FileRequest<'_> {
         matches!(self.request.head().method(), b"GET" | b"HEAD")
     }
 
-    /// The answer when a program answers for this file: a folder's index, or a fallback.
+    /// The answer when another route answers for this file: a folder's index, or a fallback.
     fn elsewhere(&self, entry: &CachedFile) -> Option<Response> {
         let others = self.others?;
         let (file, index) = entry.file_path();
@@ -142,7 +147,8 @@ impl FileRequest<'_> {
             return None;
         }
         let path = [above, file, index].concat();
-        others.claims.is_program(&path).then(|| {
+        let is_of_another = others.claims.is_of_another(&path, others.index);
+        is_of_another.then(|| {
             let (mut fields, mut location) = (Fields::new(), Vec::new());
             encode(&path, UrlPart::Path, &mut location);
             fields.add(b"Location", &location);
@@ -161,6 +167,7 @@ impl LaterAsk {
             now_ms: self.now_ms,
             others: self.others.as_ref().map(|others| Others {
                 claims: &others.claims,
+                index: others.index,
                 path: &others.path,
                 below: others.below,
                 is_routed: others.is_routed,

@@ -4,6 +4,8 @@ use std::cell::Cell;
 
 use hob_http::Request;
 
+use crate::step::cookie::cookie;
+
 /// By what a member is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Balance {
@@ -44,16 +46,6 @@ impl HashKey {
             HashKey::Cookie(name) => cookie(request, name.as_bytes()).map(hash),
         }
     }
-}
-
-/// The value of a request's cookie (RFC 6265 section 5.4), the first of this name.
-pub(crate) fn cookie<'a>(request: &'a Request, name: &[u8]) -> Option<&'a [u8]> {
-    let fields = request.head().values(b"Cookie");
-    let mut pairs = fields.flat_map(|field| field.split(|byte| *byte == b';'));
-    pairs.find_map(|pair| {
-        let value = pair.trim_ascii().strip_prefix(name)?;
-        value.strip_prefix(b"=")
-    })
 }
 
 /// A member that may be chosen.

@@ -7,8 +7,8 @@ use aws_lc_rs::{hmac, rand};
 use hob_http::{Request, Response};
 use hob_trace::digits::push_hex;
 
-use crate::handle::upstream::balance::cookie;
 use crate::handle::upstream::config::StickySettings;
+use crate::step::cookie::cookie;
 
 /// The cookies of an upstream.
 #[derive(Debug)]

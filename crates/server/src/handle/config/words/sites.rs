@@ -78,6 +78,56 @@ pub(super) static WORDS: &[Foreign] = &[
          HTTP there",
     ),
     keys(
+        &[
+            "allow",
+            "deny",
+            "Order",
+            "remote_ip",
+            "access_control",
+            "RequireAny",
+            "RequireAll",
+            "source",
+        ],
+        "nginx, Apache, Caddy, Unit",
+        &["site.access", "site.route.access"],
+        "`access = { allow = [\"10.0.0.0/8\"] }` in `[[site]]` or `[[site.route]]`",
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
+    keys(
+        &[
+            "rate_limit",
+            "limit_req",
+            "limit_req_zone",
+            "limit_req_status",
+            "burst",
+            "throttle",
+        ],
+        "nginx, Caddy, Apache",
+        &["site.rate", "site.route.rate"],
+        "`rate = \"10/s\"` in `[[site]]` or `[[site.route]]`",
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
+    keys(
+        &["rate"],
+        "Caddy, lighttpd",
+        &["site.rate", "site.route.rate"],
+        "`rate = \"10/s\"` in `[[site]]` or `[[site.route]]`",
+    )
+    .only_in(&[&ROOT, &LISTEN, &FILES, &ROUTE_FILES]),
+    keys(
+        &[
+            "methods",
+            "limit_except",
+            "Limit",
+            "LimitExcept",
+            "AllowMethods",
+        ],
+        "nginx, Apache, Caddy, Unit",
+        &["site.access", "site.route.access"],
+        "`access = { methods = [\"GET\", \"POST\"] }` in `[[site]]` or `[[site.route]]`",
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE]),
+    keys(
         &["DocumentRoot", "document-root", "server.document-root"],
         "Apache, lighttpd",
         &["site.root", "site.route.files.root"],

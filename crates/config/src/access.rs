@@ -1,0 +1,77 @@
+//! `access` of a site or a route: who may ask for what it answers, and how.
+
+use std::sync::Arc;
+
+use super::certificate_holder::CertificateHolder;
+use super::clients::{ALL, ClientSet};
+use super::fault::{Faults, Spot};
+use super::text::is_header_name;
+use super::tree::Section;
+
+/// Who may ask, and how; all that is said has to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessRules {
+    /// Who may, by where they connect from; `None` is everybody.
+    pub allow: Option<ClientSet>,
+    /// Who may not, whatever `allow` says.
+    pub deny: ClientSet,
+    /// Who may, by their certificates; empty is everybody.
+    pub certificates: Vec<CertificateHolder>,
+    /// With which methods, HEAD among them where GET is; empty is with any.
+    pub methods: Vec<String>,
+}
+
+/// The rules of a site or a route, if it has some of its own; and where it names certificates.
+pub(crate) fn read_access(
+    section: &Section,
+    faults: &mut Faults<'_>,
+) -> (Option<Arc<AccessRules>>, Option<Spot>) {
+    let Some(section) = section.section("access") else {
+        return (None, None);
+    };
+    let allow = section.given("allow").map(|given| {
+        let clients = ClientSet::read(section, "allow", true, faults);
+        if section.given_texts("allow").is_empty() {
+            let hint = "remove it, or write `deny = [\"all\"]` where nobody may";
+            faults.error(given.spot, "nobody is allowed").hint(hint);
+        }
+        clients
+    });
+    let deny = ClientSet::read(section, "deny", true, faults);
+    let everybody = section
+        .given_texts("deny")
+        .into_iter()
+        .find(|(text, _)| *text == ALL);
+    if let (Some((_, spot)), Some(given)) = (everybody, section.given("allow")) {
+        faults
+            .error(spot, "everybody is denied, those of `allow` too")
+            .see(given.key, "`allow`")
+            .hint("remove it: who is not allowed is denied where there is `allow`");
+    }
+    let rules = AccessRules {
+        allow,
+        deny,
+        certificates: CertificateHolder::read(section, "certificates", faults),
+        methods: methods(section, faults),
+    };
+    let asks = (!rules.certificates.is_empty()).then(|| section.spot("certificates"));
+    (Some(Arc::new(rules)), asks)
+}
+
+fn methods(section: &Section, faults: &mut Faults<'_>) -> Vec<String> {
+    let mut methods: Vec<String> = Vec::new();
+    for (text, spot) in section.given_texts("methods") {
+        // Both are tokens (RFC 9110 section 9.1).
+        if !is_header_name(text) || text.contains(|c: char| c.is_ascii_lowercase()) {
+            faults
+                .error(spot, format!("{text:?} is no method"))
+                .hint("write methods as they are sent, such as `\"GET\"`: case matters");
+        }
+        methods.push(text.to_owned());
+    }
+    let has = |name: &str| methods.iter().any(|known| known == name);
+    if has("GET") && !has("HEAD") {
+        methods.push("HEAD".to_owned());
+    }
+    methods
+}

@@ -1,0 +1,189 @@
+//! How many requests a route answers in a time: the generic cell rate algorithm (ITU-T I.371), one
+//! time for each client.
+//!
+//! Of each client only the time is kept at which it would have been right to send its next request
+//! if it had sent all of them evenly. One that comes before that by more than its burst allows is
+//! refused and changes nothing. Times that have passed say no more than none at all: their places
+//! are free. The table has twice as many places as there may be clients; where a client finds none,
+//! it is counted together with others of its network.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hob_config::{RateKey, RateSettings};
+use hob_http::Request;
+use hob_trace::Mutex;
+
+use super::cookie::cookie;
+
+/// The rate of a site or a route.
+#[derive(Debug)]
+pub struct RateLimit {
+    /// What the config says.
+    pub settings: RateSettings,
+    /// Who has sent how much: it outlives a reload.
+    pub clients: Arc<RateClients>,
+}
+
+/// What is made of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateOutcome {
+    /// It is answered.
+    Within,
+    /// It comes too early; the next one is right after this time.
+    Above(Duration),
+}
+
+/// The times of clients, shared by all threads.
+#[derive(Debug)]
+pub struct RateClients {
+    /// So many have places.
+    pub keys: usize,
+    begin: Instant,
+    hasher: RandomState,
+    shards: Box<[Mutex<Vec<RatePlace>>]>,
+    /// Of those who found no place.
+    crowds: Mutex<Vec<u64>>,
+}
+
+/// A client's hash, and when its next request is right, in nanoseconds; both 0 where nobody was.
+type RatePlace = [u64; 2];
+
+/// The table is locked in so many parts.
+const SHARDS: usize = 64;
+/// A client's place is one of so many behind each other.
+const PLACES_TRIED: usize = 32;
+/// Clients without places are counted in so many crowds.
+const CROWDS: usize = 4096;
+
+/// When requests are right.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    interval_ns: u64,
+    /// So much earlier they may come.
+    early_ns: u64,
+}
+
+impl RateClients {
+    /// Nobody yet, and places for so many.
+    pub fn new(keys: usize) -> RateClients {
+        let places = (keys * 2)
+            .div_ceil(SHARDS)
+            .next_power_of_two()
+            .max(PLACES_TRIED);
+        RateClients {
+            keys,
+            begin: Instant::now(),
+            hasher: RandomState::new(),
+            // Memory of zeroes costs nothing until it is used.
+            shards: (0..SHARDS)
+                .map(|_| Mutex::new(vec![[0; 2]; places]))
+                .collect(),
+            crowds: Mutex::new(vec![0; CROWDS]),
+        }
+    }
+
+    /// Takes a request of a client at a time, or finds it too early. False beside it: the client
+    /// found no place and is counted with its crowd.
+    fn take(&self, client: &[u8], crowd: &[u8], pace: Pace, now_ns: u64) -> (RateOutcome, bool) {
+        let hash = self.hasher.hash_one(client).max(1);
+        let mut places = self.shards[hash as usize % SHARDS].lock();
+        if let Some(at) = find(&places, hash, now_ns) {
+            let [_, right_ns] = places[at];
+            let known_ns = if places[at][0] == hash { right_ns } else { 0 };
+            let (outcome, next_ns) = pace.take(known_ns, now_ns);
+            places[at] = [hash, next_ns];
+            return (outcome, true);
+        }
+        drop(places);
+        let at = self.hasher.hash_one(crowd) as usize % CROWDS;
+        let mut crowds = self.crowds.lock();
+        let (outcome, next_ns) = pace.take(crowds[at], now_ns);
+        crowds[at] = next_ns;
+        (outcome, false)
+    }
+}
+
+/// The place of a client, or the first that is free for it.
+fn find(places: &[RatePlace], hash: u64, now_ns: u64) -> Option<usize> {
+    let first = (hash as usize / SHARDS) % places.len();
+    let mut free = None;
+    for step in 0..PLACES_TRIED {
+        let at = (first + step) % places.len();
+        match places[at] {
+            [known, _] if known == hash => return Some(at),
+            // Nobody has ever been here, so the client is at none of the next ones.
+            [0, _] => return free.or(Some(at)),
+            [_, right_ns] if right_ns <= now_ns && free.is_none() => free = Some(at),
+            _ => {}
+        }
+    }
+    free
+}
+
+impl Pace {
+    /// What becomes of a request, and when the next one is right.
+    fn take(self, right_ns: u64, now_ns: u64) -> (RateOutcome, u64) {
+        let due_ns = right_ns.max(now_ns);
+        let early_ns = due_ns - now_ns;
+        match early_ns.checked_sub(self.early_ns).filter(|over| *over > 0) {
+            Some(over) => (RateOutcome::Above(Duration::from_nanos(over)), right_ns),
+            None => (RateOutcome::Within, due_ns.saturating_add(self.interval_ns)),
+        }
+    }
+}
+
+impl RateLimit {
+    /// Takes a request, or finds that it is one too many. False beside it: there are more clients
+    /// than are counted each for itself.
+    pub fn take(&self, request: &Request) -> (RateOutcome, bool) {
+        let RateLimit { settings, clients } = self;
+        let interval_ns = settings.interval_ns();
+        let pace = Pace {
+            interval_ns,
+            early_ns: interval_ns.saturating_mul(u64::from(settings.burst) - 1),
+        };
+        let address = request.facts().peer.map(|peer| peer.ip().to_canonical());
+        let value = match &settings.by {
+            RateKey::Client => None,
+            RateKey::All => Some(&b""[..]),
+            RateKey::Field(name) => request.head().values(name.as_bytes()).next(),
+            RateKey::Cookie(name) => cookie(request, name.as_bytes()),
+        };
+        let now_ns = u64::try_from(clients.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let crowd = crowd(address);
+        match value {
+            // One that says nothing of itself is known by where it comes from.
+            None => clients.take(&client(address, settings.v6_prefix), &crowd, pace, now_ns),
+            Some(value) => clients.take(&[b"=", value].concat(), &crowd, pace, now_ns),
+        }
+    }
+}
+
+/// A client by its address; one without is whoever connects over a Unix socket.
+fn client(address: Option<IpAddr>, v6_prefix: u8) -> Vec<u8> {
+    match address {
+        None => Vec::new(),
+        Some(IpAddr::V4(address)) => address.octets().to_vec(),
+        Some(IpAddr::V6(address)) => network(address, v6_prefix),
+    }
+}
+
+/// Whom a client is counted with that finds no place: its network.
+fn crowd(address: Option<IpAddr>) -> Vec<u8> {
+    match address {
+        None => Vec::new(),
+        Some(IpAddr::V4(address)) => address.octets()[..2].to_vec(),
+        Some(IpAddr::V6(address)) => network(address, 32),
+    }
+}
+
+fn network(address: Ipv6Addr, prefix: u8) -> Vec<u8> {
+    let rest = u128::MAX.checked_shr(u32::from(prefix)).unwrap_or(0);
+    (u128::from(address) & !rest).to_be_bytes().to_vec()
+}
+
+#[cfg(test)]
+mod tests;
