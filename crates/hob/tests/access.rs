@@ -89,6 +89,21 @@ fn route_has_its_own_rules_in_the_place_of_its_sites() {
 }
 
 #[test]
+fn rules_of_a_site_alone_change_nothing_about_who_answers() {
+    let place = Place::new();
+    let hob = serve(
+        &place,
+        "access = { allow = [\"10.0.0.0/8\"] }\n\
+         [[site.route]]\npath = \"/renamed\"\nrewrite = \"/hello.txt\"\nfiles = {}\n\
+         headers = { X-Route = \"renamed\" }\n",
+    );
+    let answer = ask_from(&hob, "10.1.2.3", "/renamed");
+    assert_eq!(answer.header("x-route"), Some("renamed"));
+    assert_eq!(ask_from(&hob, "192.0.2.1", "/renamed").status, 403);
+    hob.stop();
+}
+
+#[test]
 fn route_that_answers_in_the_end_has_its_say() {
     let place = Place::new();
     place.folder("cgi");

@@ -97,32 +97,52 @@ pub struct ServedSite {
 }
 
 /// Paths of a site that only their own routes answer: a program does, whose file is never sent, or
-/// not everybody may ask. That holds also when what stands there is found by another path, as a
-/// folder's index or a fallback.
+/// others may ask than elsewhere. That holds also when what stands there is found by another path,
+/// as a folder's index or a fallback.
 pub struct Claims {
     table: Arc<RouteTable>,
     /// By the routes' indexes.
-    are_claimed: Vec<bool>,
+    routes: Vec<RouteClaim>,
+}
+
+/// What makes a route the only one to answer its paths.
+struct RouteClaim {
+    runs_programs: bool,
+    access: Option<Arc<AccessRules>>,
 }
 
 impl Claims {
     fn of(table: &Arc<RouteTable>, routes: &[ServedRoute]) -> Option<Arc<Claims>> {
-        let are_claimed = routes.iter();
-        let are_claimed =
-            are_claimed.map(|route| route.handler.runs_programs() || route.access.is_some());
-        let are_claimed: Vec<bool> = are_claimed.collect();
-        are_claimed.contains(&true).then(|| {
-            Arc::new(Claims {
-                table: Arc::clone(table),
-                are_claimed,
-            })
-        })
+        let claims = routes.iter().map(|route| RouteClaim {
+            runs_programs: route.handler.runs_programs(),
+            access: route.access.clone(),
+        });
+        let claims = Claims {
+            table: Arc::clone(table),
+            routes: claims.collect(),
+        };
+        let first = claims.routes.first()?;
+        let mut all = claims.routes.iter();
+        let is_any = all.any(|claim| claim.runs_programs || !claim.has_access_of(first));
+        is_any.then(|| Arc::new(claims))
     }
 
-    /// True when the route of this normal path has to answer it and is not the one with this index.
+    /// True when not the route with this index has to answer this normal path, but its own.
     pub fn is_of_another(&self, path: &[u8], index: u32) -> bool {
-        let found = self.table.find(path).filter(|found| found.route != index);
-        found.is_some_and(|found| self.are_claimed.get(found.route as usize) == Some(&true))
+        let found = self.table.find(path);
+        let claim = |index: u32| self.routes.get(index as usize);
+        let pair = found.and_then(|found| Some((claim(found.route)?, claim(index)?)));
+        pair.is_some_and(|(own, asked)| own.runs_programs || !own.has_access_of(asked))
+    }
+}
+
+impl RouteClaim {
+    /// The rules of both are the same: their site's, or none.
+    fn has_access_of(&self, other: &RouteClaim) -> bool {
+        match (&self.access, &other.access) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            (own, other) => own.is_none() && other.is_none(),
+        }
     }
 }
 
