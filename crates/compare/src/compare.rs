@@ -1,7 +1,7 @@
 //! One comparison from plan to report.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ use crate::preparation::{
     ComparisonCpus, EndAll, Preparation, all, around, become_subreaper, found, listen, wants,
 };
 use crate::progress::ProgressPrinter;
-use crate::report::{ComparisonReport, TargetFacts};
+use crate::report::{ComparisonReport, TargetFacts, claimed_cells};
 use crate::rows::{ComparisonRow, Scope, chosen};
 use crate::running::ServerPlace;
 use crate::server::{Installed, Missing};
@@ -146,6 +146,10 @@ fn run<'a>(
         servers,
         is_stopped,
         budget: Budget::new(times(plan.scope), plan.round, plan.rounds),
+        claimed: match plan.scope {
+            Scope::Full => claimed_cells().into_iter().map(|(row, _)| row).collect(),
+            Scope::Quick | Scope::Usual => BTreeSet::new(),
+        },
         running: BTreeMap::new(),
         started: 0,
         shown: BTreeMap::new(),

@@ -30,6 +30,8 @@ pub(crate) const PRINTED_BYTES_MAX: usize = 2000;
 pub(crate) const ROUND_COUNT_MAX: usize = 100;
 /// Rounds without which there is no interval worth printing.
 pub(crate) const ROUND_COUNT_MIN: usize = 3;
+/// Rounds of a cell at least: one bad round of fewer makes the interval as wide as itself.
+pub(crate) const ROUND_COUNT_STEADY: usize = 4;
 /// Repeated rounds of one row; a machine that is always disturbed is measured all the same.
 pub(crate) const REPEAT_COUNT_MAX: usize = 6;
 /// Percent of a round's CPU time that the host may give to others before it is repeated.

@@ -1,7 +1,7 @@
 //! The rounds: every cell of a row in turn, again and again, until the intervals are narrow or
 //! the row's time is over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::account::AccountKind;
 use crate::interval::{Estimate, median};
 use crate::limits::{
     DOUBT_PERCENT, INTERVAL_PERCENT, REPEAT_COUNT_MAX, ROUND_COUNT_MAX, ROUND_COUNT_MIN,
-    STEAL_PERCENT_MAX,
+    ROUND_COUNT_STEADY, STEAL_PERCENT_MAX,
 };
 use crate::link::LinkSettings;
 use crate::progress::ProgressPrinter;
@@ -65,6 +65,8 @@ const ROUND_MIN_TICKS: Duration = Duration::from_millis(500);
 const COLD_COUNT: usize = 25;
 /// Rounds that a row's time is cut into.
 const ROUNDS_AIMED: u32 = 6;
+/// Shares of the time that a row has which a claim rests on; others have one.
+const CLAIMED_SHARES: u32 = 4;
 
 /// A comparison under way.
 pub(crate) struct ComparisonRun<'a> {
@@ -73,6 +75,8 @@ pub(crate) struct ComparisonRun<'a> {
     pub(crate) servers: &'a [Installed],
     pub(crate) is_stopped: &'a Arc<AtomicBool>,
     pub(crate) budget: Budget,
+    /// The ids of rows that claims rest on.
+    pub(crate) claimed: BTreeSet<&'static str>,
     pub(crate) running: BTreeMap<(String, Extra), Result<RunningServer, String>>,
     /// Servers that were started, or tried.
     pub(crate) started: usize,
@@ -90,9 +94,11 @@ impl ComparisonRun<'_> {
     ) -> Vec<RowMeasurement> {
         let begun = Instant::now();
         let mut measured = vec![];
+        let mut shares: u32 = rows.iter().map(|row| self.shares(row)).sum();
         for (index, row) in rows.iter().enumerate() {
             let left = self.budget.whole.saturating_sub(begun.elapsed());
-            let share = (left / (rows.len() - index) as u32).min(self.budget.row);
+            let share = (left / shares * self.shares(row)).min(self.budget.row);
+            shares -= self.shares(row);
             progress.row(index, rows.len(), row);
             measured.push(self.row(row, share, progress));
             if self.is_interrupted() {
@@ -105,15 +111,25 @@ impl ComparisonRun<'_> {
         measured
     }
 
+    /// Shares of the time that is left: rows have several that a claim rests on.
+    fn shares(&self, row: &ComparisonRow) -> u32 {
+        match self.claimed.contains(&*row.id) {
+            true => CLAIMED_SHARES,
+            false => 1,
+        }
+    }
+
     /// Rows that the machine was too busy for are measured once more, while there is time: perhaps
-    /// it no longer is.
+    /// it no longer is. Those that a claim rests on come first.
     fn again(
         &mut self,
         measured: &mut [RowMeasurement],
         begun: Instant,
         progress: &mut ProgressPrinter,
     ) {
-        for one in measured {
+        let mut all: Vec<&mut RowMeasurement> = measured.iter_mut().collect();
+        all.sort_by_key(|one| std::cmp::Reverse(self.shares(&one.row)));
+        for one in all {
             let left = self.budget.whole.saturating_sub(begun.elapsed());
             if left.is_zero() || self.is_interrupted() {
                 return;
@@ -160,12 +176,16 @@ impl ComparisonRun<'_> {
         }
         let length = self.round_length(row, &measured.cells, share.saturating_sub(begun.elapsed()));
         for count in 0.. {
-            let is_enough = count >= ROUND_COUNT_MIN.min(self.budget.rounds)
+            let is_enough = count >= ROUND_COUNT_STEADY.min(self.budget.rounds)
                 && (begun.elapsed() >= share || measured.cells.iter().all(is_narrow));
             if is_enough || count >= self.budget.rounds || self.is_interrupted() {
                 break;
             }
-            let may_repeat = || begun.elapsed() < share;
+            // Only where as many rounds as are aimed at come all the same: a few disturbed ones of
+            // many move no median.
+            let due =
+                share * u32::try_from(count).unwrap_or(u32::MAX).min(ROUNDS_AIMED) / ROUNDS_AIMED;
+            let may_repeat = || begun.elapsed() < due;
             self.interleaved(&mut measured, length, count, &may_repeat, progress);
         }
         measured

@@ -120,7 +120,6 @@ impl Claim {
     }
 
     /// Where the same is measured here.
-    #[cfg(test)]
     pub(super) fn cells(&self) -> Vec<(&'static str, &'static str)> {
         match &self.here {
             Here::Cells(cells) => cells.to_vec(),

@@ -78,7 +78,6 @@ pub(crate) fn told_ids() -> Vec<String> {
 }
 
 /// The cells in which claims look: the ids of their rows, and the labels there without hob's name.
-#[cfg(test)]
 pub(crate) fn claimed_cells() -> Vec<(&'static str, &'static str)> {
     let claims = claims::CLAIMS.iter();
     claims.flat_map(claims::Claim::cells).collect()

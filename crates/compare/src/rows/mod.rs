@@ -7,6 +7,7 @@ mod flow;
 mod programs;
 mod remote;
 mod row;
+mod rules;
 mod stored;
 mod sweep;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub(crate) fn rows(servers: &[Installed], site: &ComparisonSite) -> Vec<Comparis
     rows.extend(remote::rows(servers, site));
     rows.extend(ways::rows(servers, site));
     rows.extend(cost::rows());
+    rows.extend(rules::rows(servers));
     rows.sort_by_key(|row| row.group);
     for row in &mut rows {
         with_builds(row, servers);

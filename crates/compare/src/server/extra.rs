@@ -18,6 +18,10 @@ pub(crate) enum Extra {
     CustomLog,
     /// So many routes before the one that answers.
     Routes(u32),
+    /// With a list of who may ask: `networks`.
+    Allow(u32),
+    /// With a rate for each client, which none of them comes near.
+    Rate,
     /// With neither history nor activity.
     Bare,
     /// With the names of clients, in a log.
@@ -68,6 +72,13 @@ pub(crate) enum Extra {
     StoredNoCache(FileSystem),
     /// With programs on another machine: this one, or one to which a round trip takes so long.
     Away(Option<Duration>),
+}
+
+/// So many networks, and behind them those that clients of a comparison are in.
+pub(super) fn networks(count: u32) -> impl Iterator<Item = String> {
+    let before = (0..count).map(|number| format!("10.{number}.0.0/16"));
+    let own = ["127.0.0.0/8", "172.16.0.0/12", "192.0.0.0/2"];
+    before.chain(own.map(str::to_owned))
 }
 
 /// How much hob tells of what it does.

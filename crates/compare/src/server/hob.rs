@@ -1,5 +1,6 @@
 //! hob: this program or another build of it.
 
+use super::extra::networks;
 use super::{Door, Extra, Ground, Setup};
 use crate::copies::COPIES;
 use crate::supervisor::ProgramCommand;
@@ -66,10 +67,11 @@ address = \"{host}:{port}\"
 {send_buffer}{secure}
 [[site]]
 root = \"{root}\"
-{routes}{copies}{store}{remote}{fastcgi}{scripts}",
+{rules}{routes}{copies}{store}{remote}{fastcgi}{scripts}",
         state = at("state"),
         port = ground.ports.clear,
         root = ground.site.root.display(),
+        rules = rules(ground.extra),
         routes = routes(ground.extra),
         copies = copies(ground),
         store = store(ground),
@@ -244,6 +246,18 @@ fn shared(extra: Extra) -> String {
     match extra {
         Extra::Chunks(count) => format!(", shared = {{ chunks = {count} }}"),
         Extra::ChunkKib(kib) => format!(", shared = {{ chunk = \"{kib}KiB\" }}"),
+        _ => String::new(),
+    }
+}
+
+/// Who may ask, and how often.
+fn rules(extra: Extra) -> String {
+    match extra {
+        Extra::Allow(count) => {
+            let networks: Vec<String> = networks(count).map(|one| format!("\"{one}\"")).collect();
+            format!("access = {{ allow = [{}] }}\n", networks.join(", "))
+        }
+        Extra::Rate => "rate = { requests = \"1000000/s\", burst = 1000000 }\n".to_owned(),
         _ => String::new(),
     }
 }

@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use super::{Door, Ground, Setup};
+use super::extra::networks;
+use super::{Door, Extra, Ground, Setup};
 use crate::copies::COPIES;
 use crate::supervisor::ProgramCommand;
 
@@ -32,6 +33,9 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
         doors.push(Door::Away(ground.away()));
     }
     fast_cgi.push_str(&copies(ground));
+    let (more_upstream, more) = rules(ground.extra);
+    upstream.push_str(more_upstream);
+    fast_cgi.push_str(&more);
     if let Some(store) = ground.store() {
         fast_cgi.push_str(&format!("    location /store/ {{ alias {store}/; }}\n"));
     }
@@ -64,6 +68,23 @@ fn copies(ground: &Ground<'_>) -> String {
         ("plain", ""),
     ];
     all.map(location).concat()
+}
+
+/// Who may ask, and how often.
+fn rules(extra: Extra) -> (&'static str, String) {
+    match extra {
+        Extra::Allow(count) => {
+            let networks: String = networks(count)
+                .map(|one| format!("    allow {one};\n"))
+                .collect();
+            ("", format!("{networks}    deny all;\n"))
+        }
+        Extra::Rate => (
+            "  limit_req_zone $binary_remote_addr zone=each:10m rate=1000000r/s;\n",
+            "    limit_req zone=each burst=1000000 nodelay;\n".to_owned(),
+        ),
+        _ => ("", String::new()),
+    }
 }
 
 /// The program on another machine: over connections that are kept, and one for each request.

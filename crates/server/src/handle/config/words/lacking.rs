@@ -11,13 +11,6 @@ const COMING: &str = "how-to/coming-from.md";
 
 pub(super) static WORDS: &[Foreign] = &[
     lacks(
-        &["grpc_pass"],
-        "nginx",
-        "HTTP/2 to another server",
-        "`proxy` speaks HTTP/1.1 there",
-        COMING,
-    ),
-    lacks(
         &["ProxyRequests"],
         "Apache",
         "forward proxy",

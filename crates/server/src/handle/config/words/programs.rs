@@ -377,6 +377,12 @@ pub(super) static WORDS: &[Foreign] = &[
         "`fastcgi = { run = \"php-cgi\" }` in the route of the scripts",
     ),
     keys(
+        &["grpc_pass"],
+        "nginx",
+        &["site.route.proxy", "site.route.proxy.http"],
+        "`proxy = { to = \"http://127.0.0.1:50051\", http = \"2\" }` in a route",
+    ),
+    keys(
         &[
             "proxy_pass",
             "ProxyPass",
