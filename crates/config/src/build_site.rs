@@ -7,6 +7,7 @@ use super::address::check_host;
 use super::build::Logs;
 use super::build_after::{Answering, KnownAfter, check_answering};
 use super::check::{RouteSpots, SiteSpots};
+use super::cors::{CorsSettings, read_cors};
 use super::fault::{Faults, Spot, listed};
 use super::nearest::nearest;
 use super::program::Programs;
@@ -37,6 +38,7 @@ pub(crate) fn build_site<H: Handlers>(
         root,
         site: section,
         access,
+        cors: read_cors(section, faults),
         after: after.of_site(section),
         limits,
         logs,
@@ -157,6 +159,7 @@ pub struct SiteDefaults<'a> {
     pub site: &'a Section,
     after: Arc<AfterSteps>,
     access: Option<Arc<AccessRules>>,
+    cors: Option<Arc<CorsSettings>>,
     limits: &'a LimitSettings,
     logs: &'a Logs,
 }
@@ -183,6 +186,7 @@ impl SiteDefaults<'_> {
             strict: false,
             internal: false,
             access: self.access.clone(),
+            cors: self.cors.clone(),
             rate: None,
             log: super::LogChoice::Inherit,
             half_close: HalfClose::Cancel,
@@ -237,6 +241,7 @@ impl SiteDefaults<'_> {
             strict: section.flag("strict"),
             internal: section.flag("internal"),
             access: access.or_else(|| self.access.clone()),
+            cors: read_cors(section, faults).or_else(|| self.cors.clone()),
             rate: read_rate(section, faults),
             log: self.logs.choice(section, "log", faults),
             half_close: match section.word("half_close") {

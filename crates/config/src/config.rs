@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::access::AccessRules;
 use crate::acme::Acme;
 use crate::admin::Admin;
+use crate::cors::CorsSettings;
 use crate::handlers::{Handlers, NoHandlers};
 use crate::headers::HeaderRules;
 use crate::inside::{Activity, HistorySettings};
@@ -384,6 +385,8 @@ pub struct RouteConfig<H: Handlers> {
     pub internal: bool,
     /// Who may ask; routes that say nothing share their site's.
     pub access: Option<Arc<AccessRules>>,
+    /// Which pages elsewhere may ask; routes that say nothing share their site's.
+    pub cors: Option<Arc<CorsSettings>>,
     /// How many requests it answers in a time, where it has a rate of its own.
     pub rate: Option<RateSettings>,
     /// Access log of this route.

@@ -21,6 +21,7 @@ mod certificate_holder;
 pub mod check;
 mod clients;
 mod config;
+mod cors;
 mod expand;
 pub mod fault;
 mod find_file;
@@ -65,6 +66,7 @@ pub use config::{
     LogChoice, LogSettings, LogTarget, Loopback, Purpose, RouteConfig, SiteConfig, SourceLocation,
     UnknownHost, WatchSettings,
 };
+pub use cors::{CorsSettings, OriginRule};
 pub use fault::{COMMAND_LINE, Diagnostic, Errors, Faults, Spot, Warnings, printable};
 pub use handlers::{Handlers, NoHandlers};
 pub use headers::{HeaderRule, HeaderRules};

@@ -29,7 +29,7 @@ use super::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, ValueType};
 
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
-pub use answers::{ACCESS, ANSWER, COMPRESS_TYPES, RATE};
+pub use answers::{ACCESS, ANSWER, COMPRESS_TYPES, CORS, RATE};
 pub use inside::{ACTIVITY, HISTORY};
 pub use metrics::{METRICS, OTLP};
 pub use names::NAMES;

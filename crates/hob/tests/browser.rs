@@ -334,3 +334,54 @@ fn page_of_a_load_test_takes_what_it_takes_in_a_browser() {
         assert_eq!(own.len(), count, "{own:?}");
     }
 }
+
+/// A page that asks another origin, in ways that its browser lets it and does not. `ELSEWHERE` is
+/// that origin.
+const ELSEWHERE: &str = r#"<!doctype html><title>Elsewhere</title><p id="said"></p><script>
+const ask = async (path, options) => {
+  try {
+    const answer = await fetch("ELSEWHERE" + path, options);
+    return answer.status + " " + (await answer.text()) + " " + answer.headers.get("X-Total");
+  } catch { return "refused"; }
+};
+(async () => {
+  const said = [
+    await ask("/open"),
+    await ask("/open", { method: "PUT", headers: { "X-Test": "1" }, body: "x" }),
+    await ask("/open", { method: "DELETE" }),
+    await ask("/open", { method: "PUT", headers: { "X-Other": "1" } }),
+    await ask("/shut"),
+  ];
+  document.getElementById("said").textContent = said.join(", ");
+})();
+</script>"#;
+
+#[test]
+fn browser_lets_pages_elsewhere_do_what_the_config_says() {
+    if !has_browser() {
+        return;
+    }
+    let place = Place::new();
+    let text = "[[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n[[site]]\nroot = \"site\"\n\
+                [[site.route]]\npath = \"/open\"\nrespond = { body = \"open\" }\n\
+                headers = { X-Total = \"7\" }\n\
+                cors = { origins = [\"ORIGIN\"], methods = [\"GET\", \"PUT\"], \
+                headers = [\"X-Test\"], expose = [\"X-Total\"] }\n\
+                [[site.route]]\npath = \"/shut\"\nrespond = { body = \"shut\" }\n";
+    let hob = place.serve_text(&text.replace("ORIGIN", "https://nobody.test"));
+    let port = hob.tls_port();
+    let elsewhere = ELSEWHERE.replace("ELSEWHERE", &format!("https://127.0.0.1:{port}"));
+    place.write("site/elsewhere.html", &elsewhere);
+    let refused = page(&hob, "/elsewhere.html", 1);
+    let expected = "refused, refused, refused, refused, refused";
+    assert!(refused.contains(expected), "{refused}");
+    let origin = format!("https://localhost:{port}");
+    place.write("hob.toml", &text.replace("ORIGIN", &origin));
+    let reload = place.run(&["reload"]);
+    assert!(reload.status.success(), "{}", text_of(&reload));
+    hob.wait_for("reloaded, generation 2");
+    let allowed = page(&hob, "/elsewhere.html", 1);
+    let expected = "200 open 7, 200 open 7, refused, refused, refused";
+    assert!(allowed.contains(expected), "{allowed}");
+    hob.stop();
+}

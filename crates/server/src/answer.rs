@@ -5,7 +5,7 @@
 //!    and what TLS it wants (`tls`)
 //! 3. the target is brought into its one normal form
 //! 4. the path chooses the route
-//! 5. who may ask, and how often: the route's `access` and `rate`
+//! 5. who may ask, and how often: the route's `cors`, `access` and `rate`
 //! 6. the body limit
 //! 7. the rewrite
 //! 8. the handler answers, now or later; where another route has to answer for the file that was
@@ -49,8 +49,8 @@ use crate::route::template::TemplateValues;
 use crate::serve::context::{Books, HandlerContext, OnRoute};
 use crate::serve::dress::dress;
 use crate::serve::sites::{NO_SITE, ServedRoute, ServedSite, Sites};
-use crate::step::access;
 use crate::step::rate::RateOutcome;
+use crate::step::{access, cors};
 use hob_config::UnknownHost;
 use hob_keeper::process::Launcher;
 
@@ -213,10 +213,30 @@ impl HandlerContext {
     fn follow(
         self: &Rc<HandlerContext>,
         sites: &Arc<Sites>,
-        (site_index, index): (u32, u32),
+        at: (u32, u32),
         request: &Request,
         path: &[u8],
         below: usize,
+    ) -> Answered {
+        let Some((site, route)) = sites.route(at.0, at.1) else {
+            return Answered::Ready(plain::error(404));
+        };
+        let Some(cors) = &route.cors else {
+            return self.admit(sites, at, request, (path, below));
+        };
+        if let Some(fields) = cors::preflight(cors, request) {
+            return Answered::Ready(dress(site, Some(route), plain::preflight(&fields)));
+        }
+        cors::tell(cors, request, self.admit(sites, at, request, (path, below)))
+    }
+
+    /// The same for who may have it.
+    fn admit(
+        self: &Rc<HandlerContext>,
+        sites: &Arc<Sites>,
+        (site_index, index): (u32, u32),
+        request: &Request,
+        (path, below): (&[u8], usize),
     ) -> Answered {
         let Some((site, route)) = sites.route(site_index, index) else {
             return Answered::Ready(plain::error(404));

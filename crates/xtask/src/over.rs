@@ -17,6 +17,7 @@ const FEATURES: &[&str] = &[
     "cache",
     "cgi",
     "codings",
+    "cors",
     "fastcgi",
     "files",
     "hosts",

@@ -31,6 +31,7 @@ pub static ANSWER: SchemaTable = SchemaTable {
         watch::SERVER_TIMING,
         SchemaKey::new("access", ValueType::Table(&ACCESS), Nothing("")),
         SchemaKey::new("rate", OrText("requests", &RATE), Nothing("")),
+        SchemaKey::new("cors", ValueType::Table(&CORS), Nothing("")),
         SchemaKey::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
             .says(
                 "Header fields set in every answer, errors too; an empty value removes the field. \
@@ -189,6 +190,56 @@ pub static RATE: SchemaTable = SchemaTable {
                  says so.",
             )
             .example("true"),
+    ],
+};
+
+/// `cors` of a site or a route
+pub static CORS: SchemaTable = SchemaTable {
+    name: "cors",
+    header: "`cors` of a site or a route",
+    text: "Which pages of other origins may send requests here with a script and read the answers. \
+           Without it browsers let none. A browser that asks first (`OPTIONS`) is answered by the \
+           server, before `access` and `rate`: it sends no credentials then. Fields of this kind \
+           that a program sends itself are replaced. A route's table takes the place of its \
+           site's, all of it.",
+    base: None,
+    keys: &[
+        SchemaKey::new("origins", Texts, Required)
+            .says(
+                "Whose pages: `https://app.example.com`, `https://*.example.com` for all hosts \
+                 below one, `*` for any.",
+            )
+            .example("[\"https://app.example.com\"]")
+            .aka(&["origin", "allow_origin", "allow_origins"]),
+        SchemaKey::new("methods", Texts, Preset::Texts(&["GET", "HEAD", "POST"]))
+            .says("With which methods.")
+            .example("[\"GET\", \"PUT\", \"DELETE\"]")
+            .aka(&["allow_methods"]),
+        SchemaKey::new("headers", Texts, Preset::Texts(&[]))
+            .says(
+                "With which fields, besides those that any page may send; `*` for any that a \
+                 browser asks for.",
+            )
+            .example("[\"Authorization\", \"Content-Type\"]")
+            .aka(&["allow_headers"]),
+        SchemaKey::new("expose", Texts, Preset::Texts(&[]))
+            .says("Fields of answers that pages may read, besides the usual ones.")
+            .example("[\"X-Total-Count\"]")
+            .aka(&["expose_headers"]),
+        SchemaKey::new("credentials", Flag, Preset::Flag(false))
+            .says("Also with cookies and certificates of the visitor.")
+            .example("true")
+            .aka(&["allow_credentials"]),
+        SchemaKey::new(
+            "max_age",
+            Time {
+                min: Duration::ZERO,
+                max: Duration::from_secs(86_400),
+            },
+            secs(600),
+        )
+        .says("For how long a browser need not ask first again.")
+        .example("\"1h\""),
     ],
 };
 

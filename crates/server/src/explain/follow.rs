@@ -30,7 +30,7 @@ use crate::serve::ServerState;
 use crate::serve::dress::{dress, own_page};
 use crate::serve::sites::NO_SITE;
 use crate::serve::sites::{self, Sites};
-use crate::step::access;
+use crate::step::{access, cors};
 
 /// Says what would answer a request with a config that was made from these sources, and why. Opens
 /// the roots of the config and looks at the disk as the server would.
@@ -220,8 +220,8 @@ impl ExplainContext<'_> {
             self.request.record_mut().reason = Some("the route is internal");
             return plain::error(404);
         }
-        if let Some(refusal) = self.refuse_access(route, told) {
-            return refusal;
+        if let Some(answer) = self.before_handler(route, told) {
+            return answer;
         }
         told.body_bytes_max = Some(route.body_bytes_max);
         if !self.request.limit_body(route.body_bytes_max) && !site.leads_on(route) {
@@ -262,6 +262,29 @@ impl ExplainContext<'_> {
                 }
             }
         }
+    }
+
+    /// The answer to a browser that asks first. What another one's page may is told.
+    fn preflight(&self, route: &sites::ServedRoute, told: &mut Explanation) -> Option<Response> {
+        let cors = route.cors.as_ref()?;
+        let may = match cors::may_read(cors, self.request) {
+            None => return None,
+            Some(true) => "`cors`: pages of this origin may read the answer",
+            Some(false) => "`cors`: browsers let no page of this origin read the answer",
+        };
+        told.note(may.to_owned());
+        cors::preflight(cors, self.request).map(|fields| plain::preflight(&fields))
+    }
+
+    /// The answer that comes before the handler's: to a browser that asks first, or to who may not
+    /// have the route's.
+    fn before_handler(
+        &self,
+        route: &sites::ServedRoute,
+        told: &mut Explanation,
+    ) -> Option<Response> {
+        let answer = self.preflight(route, told);
+        answer.or_else(|| self.refuse_access(route, told))
     }
 
     /// The answer for who may not have the route's. What is not known of the client is not held

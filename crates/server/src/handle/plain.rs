@@ -90,6 +90,15 @@ pub fn too_many(rate: &RateSettings, wait: Duration) -> Response {
     response
 }
 
+/// The answer to a browser that asks first.
+pub fn preflight(told: &Fields) -> Response {
+    let mut fields = named();
+    for (name, value) in told.iter() {
+        fields.add(name, value);
+    }
+    Response::new(204, fields, Body::Empty)
+}
+
 /// The answer to OPTIONS.
 //= rfc9110#9.3.7
 pub fn options(allowed: &[u8]) -> Response {

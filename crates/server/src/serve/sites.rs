@@ -40,7 +40,7 @@ use crate::serve::ServerState;
 use crate::serve::offers::{OfferReport, Offers};
 use crate::serve::predecessor::route_name;
 use crate::step::rate::RateLimit;
-use hob_config::{AccessRules, ClientTrust, RateSettings};
+use hob_config::{AccessRules, ClientTrust, CorsSettings, RateSettings};
 use hob_keeper::process::ProgramRef;
 
 /// Why a host is refused.
@@ -210,6 +210,8 @@ pub struct ServedRoute {
     pub is_internal: bool,
     /// Who may ask; `None` is everybody, with any method.
     pub access: Option<Arc<AccessRules>>,
+    /// Which pages elsewhere may ask.
+    pub cors: Option<Arc<CorsSettings>>,
     /// How many requests are answered in a time; routes of a site may have one together.
     pub rate: Option<Arc<RateLimit>>,
     /// Nothing is done to what its handler gives: neither rules nor pages can apply.
@@ -418,6 +420,7 @@ impl ServedSite {
                 server_timing: route.server_timing,
                 is_internal: route.internal,
                 access: route.access.clone(),
+                cors: route.cors.clone(),
                 rate: around
                     .rate(route.rate.as_ref(), &route.path)
                     .or_else(|| of_site.clone()),
