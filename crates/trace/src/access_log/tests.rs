@@ -256,7 +256,8 @@ fn close_does_not_wait_for_a_reader_longer_than_told() {
     let bench = Bench::start();
     let (_reader, writer) = std::io::pipe().unwrap();
     let log = bench.register(File::from(OwnedFd::from(writer)));
-    let mut producer = bench.ring(1 << 22);
+    // All of it has room, also where the writer has not begun.
+    let mut producer = bench.ring(1 << 24);
     (0..20_000).for_each(|n| assert!(push(&mut producer, log.number(), n)));
     assert!(
         !bench.log.close(Duration::from_millis(20)),
