@@ -118,6 +118,33 @@ fn request_that_is_sent_on_within_the_server_counts_once_for_each_rate() {
 }
 
 #[test]
+fn rate_of_a_route_holds_for_its_file_as_an_index_and_a_fallback() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("site/docs")).unwrap();
+    place.write("site/docs/index.html", "docs");
+    let hob = serve(
+        &place,
+        "files = { fallback = \"docs/index.html\" }\n\
+         [[site.route]]\npath = \"/docs/index.html\"\nfiles = {}\n\
+         rate = { requests = \"1/h\", burst = 3 }\n",
+    );
+    for path in ["/docs/index.html", "/docs/", "/nothing"] {
+        let answer = ask_with(&hob, "192.0.2.1", path, "");
+        assert_eq!(
+            (answer.status, answer.text()),
+            (200, "docs".to_owned()),
+            "{path}"
+        );
+    }
+    for path in ["/docs/index.html", "/docs/", "/nothing"] {
+        assert_eq!(status(&hob, "192.0.2.1", path), 429, "{path}");
+        assert_eq!(status(&hob, "192.0.2.2", path), 200, "{path}");
+    }
+    assert_eq!(status(&hob, "192.0.2.1", "/hello.txt"), 200);
+    hob.stop();
+}
+
+#[test]
 fn what_is_counted_together_is_what_the_config_says() {
     let place = Place::new();
     let route = |path: &str, by: &str| {

@@ -97,8 +97,8 @@ pub struct ServedSite {
 }
 
 /// Paths of a site that only their own routes answer: a program does, whose file is never sent, or
-/// others may ask than elsewhere. That holds also when what stands there is found by another path,
-/// as a folder's index or a fallback.
+/// others may ask than elsewhere, or not as often. That holds also when what stands there is found
+/// by another path, as a folder's index or a fallback.
 pub struct Claims {
     table: Arc<RouteTable>,
     /// By the routes' indexes.
@@ -109,6 +109,7 @@ pub struct Claims {
 struct RouteClaim {
     runs_programs: bool,
     access: Option<Arc<AccessRules>>,
+    rate: Option<Arc<RateLimit>>,
 }
 
 impl Claims {
@@ -116,6 +117,7 @@ impl Claims {
         let claims = routes.iter().map(|route| RouteClaim {
             runs_programs: route.handler.runs_programs(),
             access: route.access.clone(),
+            rate: route.rate.clone(),
         });
         let claims = Claims {
             table: Arc::clone(table),
@@ -123,7 +125,7 @@ impl Claims {
         };
         let first = claims.routes.first()?;
         let mut all = claims.routes.iter();
-        let is_any = all.any(|claim| claim.runs_programs || !claim.has_access_of(first));
+        let is_any = all.any(|claim| claim.runs_programs || !claim.has_rules_of(first));
         is_any.then(|| Arc::new(claims))
     }
 
@@ -132,17 +134,22 @@ impl Claims {
         let found = self.table.find(path);
         let claim = |index: u32| self.routes.get(index as usize);
         let pair = found.and_then(|found| Some((claim(found.route)?, claim(index)?)));
-        pair.is_some_and(|(own, asked)| own.runs_programs || !own.has_access_of(asked))
+        pair.is_some_and(|(own, asked)| own.runs_programs || !own.has_rules_of(asked))
     }
 }
 
 impl RouteClaim {
     /// The rules of both are the same: their site's, or none.
-    fn has_access_of(&self, other: &RouteClaim) -> bool {
-        match (&self.access, &other.access) {
-            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
-            (own, other) => own.is_none() && other.is_none(),
-        }
+    fn has_rules_of(&self, other: &RouteClaim) -> bool {
+        is_same(self.access.as_ref(), other.access.as_ref())
+            && is_same(self.rate.as_ref(), other.rate.as_ref())
+    }
+}
+
+fn is_same<T>(one: Option<&Arc<T>>, other: Option<&Arc<T>>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        (one, other) => one.is_none() && other.is_none(),
     }
 }
 
