@@ -106,31 +106,31 @@ const TESTS: &[CiStep] = &[
         name: "over-tls",
         call: Call::Xtask(&["over", "tls"]),
         needs: Needs::Program,
-        limit: minutes(10),
+        limit: minutes(20),
     },
     CiStep {
         name: "over-h2",
         call: Call::Xtask(&["over", "h2"]),
         needs: Needs::Program,
-        limit: minutes(10),
+        limit: minutes(20),
     },
     CiStep {
         name: "over-h3",
         call: Call::Xtask(&["over", "h3"]),
         needs: Needs::Program,
-        limit: minutes(10),
+        limit: minutes(20),
     },
     CiStep {
         name: "over-proxy",
         call: Call::Xtask(&["over", "proxy"]),
         needs: Needs::Program,
-        limit: minutes(10),
+        limit: minutes(20),
     },
     CiStep {
         name: "over-proxy-h2",
         call: Call::Xtask(&["over", "proxy-h2"]),
         needs: Needs::Program,
-        limit: minutes(10),
+        limit: minutes(20),
     },
 ];
 
