@@ -104,6 +104,22 @@ fn rules_of_a_site_alone_change_nothing_about_who_answers() {
 }
 
 #[test]
+fn route_with_rules_answers_from_its_own_folder_whatever_its_path_becomes() {
+    let place = Place::new();
+    place.folder("apart");
+    place.write("apart/a.txt", "apart");
+    let hob = serve(
+        &place,
+        "[[site.route]]\npath = \"/apart/{rest*}\"\nrewrite = \"/{rest}\"\n\
+         files = \"apart\"\naccess = { allow = [\"10.0.0.0/8\"] }\n",
+    );
+    let answer = ask_from(&hob, "10.1.2.3", "/apart/a.txt");
+    assert_eq!((answer.status, answer.text()), (200, "apart".to_owned()));
+    assert_eq!(ask_from(&hob, "192.0.2.1", "/apart/a.txt").status, 403);
+    hob.stop();
+}
+
+#[test]
 fn route_that_answers_in_the_end_has_its_say() {
     let place = Place::new();
     place.folder("cgi");

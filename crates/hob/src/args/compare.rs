@@ -47,7 +47,7 @@ pub(crate) struct CompareOptions {
     /// The rows that say most, in a minute or two for each two servers
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// All rows, in less than half an hour; about ten minutes without either
+    /// All rows, in about half an hour; about ten minutes without either
     #[arg(long)]
     pub(crate) full: bool,
     /// Only rows whose id has these words beside each other, whole ones between dots; more than

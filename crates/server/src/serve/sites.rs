@@ -125,7 +125,7 @@ impl Claims {
         };
         let first = claims.routes.first()?;
         let mut all = claims.routes.iter();
-        let is_any = all.any(|claim| claim.runs_programs || !claim.has_rules_of(first));
+        let is_any = all.any(|claim| claim.holds_before(first) || first.holds_before(claim));
         is_any.then(|| Arc::new(claims))
     }
 
@@ -134,23 +134,21 @@ impl Claims {
         let found = self.table.find(path);
         let claim = |index: u32| self.routes.get(index as usize);
         let pair = found.and_then(|found| Some((claim(found.route)?, claim(index)?)));
-        pair.is_some_and(|(own, asked)| own.runs_programs || !own.has_rules_of(asked))
+        pair.is_some_and(|(own, asked)| own.holds_before(asked))
     }
 }
 
 impl RouteClaim {
-    /// The rules of both are the same: their site's, or none.
-    fn has_rules_of(&self, other: &RouteClaim) -> bool {
-        is_same(self.access.as_ref(), other.access.as_ref())
-            && is_same(self.rate.as_ref(), other.rate.as_ref())
+    /// It runs a program, or has rules that the other one has not: those of their site are shared.
+    fn holds_before(&self, other: &RouteClaim) -> bool {
+        self.runs_programs
+            || is_more(self.access.as_ref(), other.access.as_ref())
+            || is_more(self.rate.as_ref(), other.rate.as_ref())
     }
 }
 
-fn is_same<T>(one: Option<&Arc<T>>, other: Option<&Arc<T>>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-        (one, other) => one.is_none() && other.is_none(),
-    }
+fn is_more<T>(own: Option<&Arc<T>>, other: Option<&Arc<T>>) -> bool {
+    own.is_some_and(|own| !other.is_some_and(|other| Arc::ptr_eq(own, other)))
 }
 
 /// Paths that lack nothing but a slash: `/notes`, where a route has `/notes/*`. Asked for paths

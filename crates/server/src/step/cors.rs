@@ -60,12 +60,11 @@ fn with_fields(cors: &CorsSettings, request: &Request, mut response: Response) -
     let origin = request.head().values(b"origin").next();
     let fields = response.fields_mut();
     // Two of one would be none to a browser: here the config has the word, not a program.
-    for name in [
-        &b"Access-Control-Allow-Origin"[..],
-        b"Access-Control-Allow-Credentials",
-    ] {
-        fields.remove(name);
-    }
+    let is_of_cors = |name: &[u8]| {
+        let begin = name.get(..b"access-control-".len());
+        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(b"access-control-"))
+    };
+    fields.retain(|name, _| !is_of_cors(name));
     if tell_origin(cors, origin, fields) && !cors.expose.is_empty() {
         let names = cors.expose.join(", ");
         fields.set(b"Access-Control-Expose-Headers", names.as_bytes());
