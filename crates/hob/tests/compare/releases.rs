@@ -36,15 +36,23 @@ fn row_of_this_release_is_made_and_replaced_and_older_ones_stay() {
         "--rounds",
         "2",
     ];
+    // The table, and what was told while it was made. A machine that is busy with something else
+    // may leave no row without doubt; then it is made once more.
     let made = || {
-        let output = compare(&place, &arguments).output().unwrap();
-        let text = text_of(&output);
-        assert_eq!(output.status.code(), Some(0), "{text}");
-        // Others are not compared, whatever is installed.
-        assert!(!text.contains("nginx"), "{text}");
-        std::fs::read_to_string(table).unwrap()
+        for _ in 0..10 {
+            let output = compare(&place, &arguments).output().unwrap();
+            let text = text_of(&output);
+            // Others are not compared, whatever is installed.
+            assert!(!text.contains("nginx"), "{text}");
+            if output.status.code() == Some(2) && text.contains("measured without doubt") {
+                continue;
+            }
+            assert_eq!(output.status.code(), Some(0), "{text}");
+            return (std::fs::read_to_string(table).unwrap(), text);
+        }
+        panic!("no row without doubt in ten runs");
     };
-    let first = made();
+    let (first, told) = made();
     assert!(first.starts_with("# Release beside release\n"), "{first}");
     let version = env!("CARGO_PKG_VERSION");
     let head = row(&first, "release");
@@ -52,6 +60,10 @@ fn row_of_this_release_is_made_and_replaced_and_older_ones_stay() {
     assert_eq!(cells[1], version);
     let of = |class: &str| &cells[head.iter().position(|one| one == class).unwrap()];
     for class in ["file", "program CGI"] {
+        if of(class) == "–" {
+            assert!(told.contains("of its CPU time is taken from"), "{told}");
+            continue;
+        }
         let (ratio, interval) = of(class).split_once(' ').unwrap();
         assert!(ratio.parse::<f64>().unwrap() > 0.0, "{class}: {cells:?}");
         assert!(
@@ -65,7 +77,7 @@ fn row_of_this_release_is_made_and_replaced_and_older_ones_stay() {
     let older = first.replace(&format!("| {version} | {version} |"), "| 0.0.1 | 0.0.0 |");
     std::fs::write(table, format!("{older}\nand so on\n")).unwrap();
     made();
-    let again = made();
+    let (again, _) = made();
     assert_eq!(row(&again, "0.0.1")[3..], cells[3..]);
     assert_eq!(row(&again, version).len(), cells.len());
     assert!(again.ends_with("\nand so on\n"), "{again}");
