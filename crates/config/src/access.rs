@@ -21,6 +21,13 @@ pub struct AccessRules {
     pub methods: Vec<String>,
 }
 
+impl AccessRules {
+    /// They say who may, and not only how.
+    pub fn asks_who(&self) -> bool {
+        self.allow.is_some() || self.deny != ClientSet::default() || !self.certificates.is_empty()
+    }
+}
+
 /// The rules of a site or a route, if it has some of its own; and where it names certificates.
 pub(crate) fn read_access(
     section: &Section,

@@ -8,6 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use super::acme::build_acme;
 use super::address::{listen_address, localhost_port};
 use super::admin::build_admin;
+use super::auth::build_auth;
 use super::build_after::KnownAfter;
 use super::build_site::{build_site, owned};
 use super::check::{Built, ListenSpots, OwnSpots, SiteSpots, Spots};
@@ -19,7 +20,6 @@ use super::names::build_names;
 use super::nearest::nearest;
 use super::offer::build_offers;
 use super::program::Programs;
-use super::program::check_program;
 use super::schema::{CACHE, LIMITS, WATCH};
 use super::text::is_header_name;
 use super::tls::{UpstreamTls, build_listen_tls};
@@ -39,13 +39,11 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
     let are_named = given.iter().all(|log| log.given("name").is_some());
     names.are_whole = !root.is_claimed("log") && are_named;
     let limits = build_limits(root, faults);
+    let (auth, auth_spots) = build_auth(root, faults);
     let mut listening = build_listeners(root, &names, faults);
     let admin = build_admin(root, &mut listening, faults);
     let (listeners, listen_spots) = listening;
-    if let Some(program) = root.section("program") {
-        check_program(program, faults);
-    }
-    let mut programs = Programs::new(root);
+    let mut programs = Programs::new(root, faults);
     let (sites, site_spots) = build_sites(root, (&limits, &names), &mut programs, faults);
     H::check_top_keys(root, faults);
     if sites.is_empty() && !root.has("site") {
@@ -80,6 +78,7 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
         activity: build_activity(root),
         acme: None,
         admin,
+        auth,
         programs,
         upstream_tls: upstream_tls(&sites),
         logs,
@@ -96,6 +95,7 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
             programs: program_spots,
             acme: acme_spots,
             otlp_ca: root.section("otlp").map(|section| section.spot("ca")),
+            auth: auth_spots,
             logs: log_spots,
             listeners: listen_spots,
             sites: site_spots,

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::access::{AccessRules, read_access};
 use super::address::check_host;
+use super::auth::{SignInRule, read_require};
 use super::build::Logs;
 use super::build_after::{Answering, KnownAfter, check_answering};
 use super::check::{RouteSpots, SiteSpots};
+use super::clients::ClientSet;
 use super::cors::{CorsSettings, read_cors};
 use super::fault::{Faults, Spot, listed};
 use super::nearest::nearest;
@@ -38,6 +40,7 @@ pub(crate) fn build_site<H: Handlers>(
         root,
         site: section,
         access,
+        require: read_require(root, section, faults).flatten(),
         cors: read_cors(section, faults),
         after: after.of_site(section),
         limits,
@@ -64,11 +67,7 @@ pub(crate) fn build_site<H: Handlers>(
     let (error_pages, error_page_spots) = error_pages(section, faults);
     let (tls, tls_spots) = build_site_tls(section, &names, faults);
     if tls.client.is_none() {
-        for spot in asks {
-            faults
-                .error(spot, "no client of this site is asked for a certificate")
-                .hint("add `client = \"ask\"` and `client_ca` to its `tls`, or remove these names");
-        }
+        miss_certificates(asks, faults);
     }
     let site = SiteConfig {
         names,
@@ -77,6 +76,7 @@ pub(crate) fn build_site<H: Handlers>(
         error_pages,
         headers: answering.headers(),
         https_only: section.flag("https_only"),
+        maintenance_allow: ClientSet::read(section, "maintenance_allow", false, faults),
         tls,
         log: logs.choice(section, "log", faults),
         place: faults.sources().place(section.header),
@@ -95,6 +95,15 @@ pub(crate) fn build_site<H: Handlers>(
         routes: route_spots,
     };
     (site, spots)
+}
+
+/// Tells of names of certificates where no client is asked for one.
+fn miss_certificates(asks: Vec<Spot>, faults: &mut Faults<'_>) {
+    for spot in asks {
+        faults
+            .error(spot, "no client of this site is asked for a certificate")
+            .hint("add `client = \"ask\"` and `client_ca` to its `tls`, or remove these names");
+    }
 }
 
 /// The names of a site that are right, and where they stand.
@@ -159,6 +168,7 @@ pub struct SiteDefaults<'a> {
     pub site: &'a Section,
     after: Arc<AfterSteps>,
     access: Option<Arc<AccessRules>>,
+    require: Option<Arc<SignInRule>>,
     cors: Option<Arc<CorsSettings>>,
     limits: &'a LimitSettings,
     logs: &'a Logs,
@@ -186,6 +196,7 @@ impl SiteDefaults<'_> {
             strict: false,
             internal: false,
             access: self.access.clone(),
+            require: self.require.clone(),
             cors: self.cors.clone(),
             rate: None,
             log: super::LogChoice::Inherit,
@@ -241,6 +252,8 @@ impl SiteDefaults<'_> {
             strict: section.flag("strict"),
             internal: section.flag("internal"),
             access: access.or_else(|| self.access.clone()),
+            require: read_require(self.root, section, faults)
+                .unwrap_or_else(|| self.require.clone()),
             cors: read_cors(section, faults).or_else(|| self.cors.clone()),
             rate: read_rate(section, faults),
             log: self.logs.choice(section, "log", faults),

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use super::acme::{self, AcmeSpots};
+use super::auth::check_auth;
 use super::fault::{Faults, Spot};
 use super::find_file;
 use super::program::ProgramSpots;
@@ -103,6 +104,8 @@ pub struct Spots<H: Handlers> {
     pub acme: Option<AcmeSpots>,
     /// Where authorities of the collector's certificate are named.
     pub otlp_ca: Option<Spot>,
+    /// Files of its accounts, and of their groups.
+    pub auth: Vec<[Spot; 2]>,
     /// Files of its logs.
     pub logs: Vec<Spot>,
     /// Of its listeners.
@@ -191,6 +194,7 @@ pub(crate) fn check<H: Handlers>(built: &Built<H>, disk: &dyn Disk, faults: &mut
     if let Some((file, spot)) = acme::authorities(config, spots) {
         looked.authorities(file, "acme.ca", spot, faults);
     }
+    check_auth(config, spots, &mut looked, faults);
     certificates_on_disk(config, spots, &mut looked, faults);
     for (site, spots) in config.sites.iter().zip(&spots.sites) {
         if !spots.has_handlers {

@@ -9,6 +9,8 @@ use std::time::Duration;
 use crate::access::AccessRules;
 use crate::acme::Acme;
 use crate::admin::Admin;
+use crate::auth::{AuthSettings, SignInRule};
+use crate::clients::ClientSet;
 use crate::cors::CorsSettings;
 use crate::handlers::{Handlers, NoHandlers};
 use crate::headers::HeaderRules;
@@ -64,6 +66,8 @@ pub struct Config<H: Handlers> {
     pub acme: Option<Acme>,
     /// The admin pages; `None` when there are none.
     pub admin: Option<Admin>,
+    /// Accounts that people sign in with, by the index that routes name.
+    pub auth: Vec<AuthSettings>,
     /// Programs that routes run, by the index that their handlers name.
     pub programs: Vec<ProgramConfig>,
     /// TLS that routes speak with servers of other people, each once.
@@ -269,6 +273,7 @@ impl<H: Handlers> Config<H> {
             activity: self.activity,
             acme: self.acme,
             admin: self.admin,
+            auth: self.auth,
             programs: self.programs,
             upstream_tls: self.upstream_tls,
             logs: self.logs,
@@ -329,6 +334,8 @@ pub struct SiteConfig<H: Handlers> {
     pub headers: HeaderRules,
     /// Requests in clear text are sent to TLS.
     pub https_only: bool,
+    /// Who may see it while it is down for maintenance.
+    pub maintenance_allow: ClientSet,
     /// What TLS listeners offer for it.
     pub tls: SiteTls,
     /// Access log of this site.
@@ -346,6 +353,7 @@ impl<H: Handlers> SiteConfig<H> {
             error_pages: self.error_pages,
             headers: self.headers,
             https_only: self.https_only,
+            maintenance_allow: self.maintenance_allow,
             tls: self.tls,
             log: self.log,
             place: self.place,
@@ -385,6 +393,8 @@ pub struct RouteConfig<H: Handlers> {
     pub internal: bool,
     /// Who may ask; routes that say nothing share their site's.
     pub access: Option<Arc<AccessRules>>,
+    /// Who has to sign in; routes that say nothing share their site's.
+    pub require: Option<Arc<SignInRule>>,
     /// Which pages elsewhere may ask; routes that say nothing share their site's.
     pub cors: Option<Arc<CorsSettings>>,
     /// How many requests it answers in a time, where it has a rate of its own.

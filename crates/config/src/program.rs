@@ -325,7 +325,10 @@ pub struct Programs<'a> {
 
 impl<'a> Programs<'a> {
     /// None yet; `root` is the top level, whose `[program]` holds for all.
-    pub fn new(root: &'a Section) -> Programs<'a> {
+    pub(crate) fn new(root: &'a Section, faults: &mut Faults<'_>) -> Programs<'a> {
+        if let Some(program) = root.section("program") {
+            check_program(program, faults);
+        }
         Programs {
             root,
             list: Vec::new(),

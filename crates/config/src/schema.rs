@@ -10,6 +10,7 @@
 mod acme;
 mod admin;
 mod answers;
+mod auth;
 mod inside;
 mod metrics;
 mod names;
@@ -29,7 +30,8 @@ use super::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, ValueType};
 
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
-pub use answers::{ACCESS, ANSWER, COMPRESS_TYPES, CORS, RATE};
+pub use answers::{ACCESS, ANSWER, COMPRESS_TYPES, CORS, RATE, REQUIRE};
+pub use auth::{AUTH, FORWARD};
 pub use inside::{ACTIVITY, HISTORY};
 pub use metrics::{METRICS, OTLP};
 pub use names::NAMES;
@@ -171,6 +173,7 @@ pub const TOP_KEYS: &[SchemaKey] = &[
     SchemaKey::new("otlp", OrText("endpoint", &OTLP), Nothing("")).aka(&["otel", "tracing"]),
     SchemaKey::new("history", ValueType::Table(&HISTORY), Nothing("")),
     SchemaKey::new("activity", OrWord("off", &ACTIVITY_TABLE), Nothing("")),
+    SchemaKey::new("auth", Tables(&AUTH), Nothing("")).aka(&["accounts"]),
     SchemaKey::new("log", Tables(&LOG), Nothing("")).aka(&["logs"]),
     SchemaKey::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&["listener"]),
     SchemaKey::new("offer", Tables(&OFFER), Nothing("")).aka(&["offers"]),
@@ -662,6 +665,7 @@ pub const SITE_KEYS: &[SchemaKey] = &[
             "https_redirect",
             "ssl_redirect",
         ]),
+    auth::MAINTENANCE_ALLOW,
     SchemaKey::new("hsts", OrText("age", &HSTS), Nothing("")).aka(&["strict_transport_security"]),
     SchemaKey::new("tls", OrText("certificate", &SITE_TLS), Nothing("")),
 ];

@@ -1,6 +1,8 @@
 //! The one table of commands and flags, and the only place where arguments and environment are
 //! read. Everything else gets what it needs as values.
 
+mod auth;
+mod check;
 mod compare;
 mod cost;
 mod foreign;
@@ -10,7 +12,6 @@ mod page;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
@@ -25,12 +26,16 @@ use hob_load::{
     parse_percent,
 };
 
+use auth::{PASSWORD_HELP, SIGN_HELP};
+pub(crate) use auth::{PasswordOptions, SignOptions};
+pub(crate) use check::{CheckOptions, ExplainOptions};
 pub(crate) use compare::CompareOptions;
 pub(crate) use cost::{CostOptions, CostPart};
 pub(crate) use history::HistoryOptions;
 pub(crate) use look::{
-    ControlOptions, NativeBuildOptions, NativeCommand, RecycleOptions, ServersOptions,
-    StatusOptions, TopOptions, TopView, UpstreamCommand, VisitCommand, WatchOptions,
+    ControlOptions, MaintenanceCommand, NativeBuildOptions, NativeCommand, RecycleOptions,
+    ServersOptions, StatusOptions, TopOptions, TopView, UpstreamCommand, VisitCommand,
+    WatchOptions,
 };
 pub(crate) use page::{
     PageCheckOptions, PageCommand, PageFmtOptions, PageNewOptions, PageRunOptions,
@@ -121,8 +126,12 @@ pub(crate) enum CliCommand {
         #[command(subcommand)]
         command: PageCommand,
     },
-    /// Ask for a password and print its hash, for a user of the admin pages
-    Password,
+    /// Ask for a password and print its hash, or write it into a file of accounts
+    #[command(after_help = PASSWORD_HELP)]
+    Password(PasswordOptions),
+    /// Sign a link, for `signed_urls` of `[[auth]]`
+    #[command(after_help = SIGN_HELP)]
+    Sign(SignOptions),
     /// Build what makes programs in Python and Perl faster, for interpreters that have none yet
     Native {
         #[command(subcommand)]
@@ -138,6 +147,11 @@ pub(crate) enum CliCommand {
     History(HistoryOptions),
     /// Show what happens to requests as it happens
     Watch(WatchOptions),
+    /// Have sites say that they are down for maintenance, and have them answer again
+    Maintenance {
+        #[command(subcommand)]
+        command: MaintenanceCommand,
+    },
     /// Have the running hob read its config again
     Reload(ControlOptions),
     /// Have new workers take the places of those of a program that stays
@@ -230,72 +244,6 @@ pub(crate) struct ServeOptions {
     /// Say whether an upgrade from this version may be tried, with the sources on standard input
     #[arg(long, hide = true, value_name = "VERSION", conflicts_with = "resume")]
     pub(crate) handover_check: Option<u32>,
-}
-
-/// What to check.
-#[derive(Args)]
-pub(crate) struct CheckOptions {
-    /// Config file
-    #[arg(long, value_name = "FILE", default_value = "hob.toml")]
-    pub(crate) config: PathBuf,
-    /// Start no program that stays to see whether it does
-    #[arg(long, conflicts_with = "explain")]
-    pub(crate) no_start: bool,
-    /// Look at no certificate, account, address or limit either: the config is for another machine
-    #[arg(long, conflicts_with = "explain")]
-    pub(crate) no_machine: bool,
-    /// Say what a key means instead, such as `listen.backlog` or only `backlog`, or what is written
-    /// here for a word of another server, such as `proxy_pass`; of 502, 503 and 504 what makes hob
-    /// answer so, and the ways out
-    #[arg(long, value_name = "KEY", conflicts_with = "config")]
-    pub(crate) explain: Option<String>,
-    /// Result as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print the reference of every key instead, in Markdown
-    #[arg(long, conflicts_with_all = ["config", "json", "explain"])]
-    pub(crate) reference: bool,
-    /// Print the JSON schema of a config instead
-    #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference"])]
-    pub(crate) schema: bool,
-    /// Print what programs are told of a request instead, in Markdown
-    #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference", "schema"])]
-    pub(crate) variables: bool,
-    /// Print what `/metrics` tells instead, in Markdown
-    #[arg(long, exclusive = true)]
-    pub(crate) metrics: bool,
-    /// Print what the admin API can be asked instead, in Markdown
-    #[arg(long, exclusive = true)]
-    pub(crate) endpoints: bool,
-    /// Print the JSON schema of what it answers instead
-    #[arg(long, exclusive = true)]
-    pub(crate) answers: bool,
-    /// Print words of other servers' configs and what is written here instead, in Markdown
-    #[arg(long, exclusive = true)]
-    pub(crate) words: bool,
-}
-
-/// What to explain.
-#[derive(Args)]
-#[command(allow_missing_positional = true)]
-pub(crate) struct ExplainOptions {
-    /// Method: GET, HEAD, ...
-    #[arg(default_value = "GET")]
-    pub(crate) method: String,
-    /// URL, or a path alone
-    pub(crate) url: String,
-    /// Config file; what `serve` would serve when it is not given
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Header field the request would have; more than once for more
-    #[arg(long, value_name = "NAME:VALUE")]
-    pub(crate) header: Vec<String>,
-    /// Address the client would have, for `access` of routes
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) from: Option<IpAddr>,
-    /// Explanation as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// Gaps between the requests of an open loop.

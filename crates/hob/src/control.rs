@@ -7,7 +7,9 @@ mod find;
 
 use std::time::Duration;
 
-use crate::args::{ControlOptions, RecycleOptions, Surroundings, UpstreamCommand, VisitCommand};
+use crate::args::{
+    ControlOptions, MaintenanceCommand, RecycleOptions, Surroundings, UpstreamCommand, VisitCommand,
+};
 use crate::filter::push_encoded;
 use crate::{CommandFailure, escape, output};
 
@@ -51,6 +53,27 @@ pub(crate) fn upstream(
     push_encoded(&mut target, &options.name);
     target.push_str("&member=");
     push_encoded(&mut target, &options.member);
+    let answer = hob(&options.control, surroundings)?.ask("POST", &target)?;
+    tell(answer, &options.control)
+}
+
+/// Has sites be down for maintenance, or answer again.
+pub(crate) fn maintenance(
+    command: &MaintenanceCommand,
+    surroundings: &Surroundings,
+) -> Result<(), CommandFailure> {
+    let (mut target, options) = match command {
+        MaintenanceCommand::On {
+            options,
+            retry_after,
+        } => {
+            let retry_s = retry_after.as_secs();
+            (format!("/v1/maintenance/on?retry_s={retry_s}&"), options)
+        }
+        MaintenanceCommand::Off(options) => ("/v1/maintenance/off?".to_owned(), options),
+    };
+    target.push_str("site=");
+    push_encoded(&mut target, options.site.as_deref().unwrap_or_default());
     let answer = hob(&options.control, surroundings)?.ask("POST", &target)?;
     tell(answer, &options.control)
 }

@@ -24,6 +24,7 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<(), CommandFailure> {
             .map(|text| field(text))
             .collect::<Result<_, _>>()?,
         from: options.from,
+        user: options.user.clone(),
     };
     let sources = serve::sources(&as_serve(options.config.clone()))?;
     let loaded = sources().and_then(|sources| {

@@ -21,6 +21,7 @@ mod password;
 mod request;
 mod serve;
 mod servers;
+mod sign;
 mod status;
 mod table;
 mod top;
@@ -57,10 +58,12 @@ fn main() -> ExitCode {
         CliCommand::CompareSupervisor => compare::run_supervisor(),
         CliCommand::CompareFuse { folder } => compare::run_fuse(&folder),
         CliCommand::Explain(options) => explain::run(&options),
+        CliCommand::Maintenance { command } => control::maintenance(&command, &surroundings),
         CliCommand::Manual { folder } => manual::write(&folder),
         CliCommand::Native { command } => native::run(&command),
         CliCommand::Page { command } => page::run(&command, &surroundings),
-        CliCommand::Password => password::run(),
+        CliCommand::Password(options) => password::run(&options),
+        CliCommand::Sign(options) => sign::run(&options),
         CliCommand::Servers(options) => servers::run(&options, &surroundings),
         CliCommand::Status(options) => status::run(&options, &surroundings),
         CliCommand::Top(options) => top::run(&options, &surroundings),

@@ -1,14 +1,116 @@
-//! `hob password`: the hash of a password, for `[[admin.user]]` of a config.
+//! `hob password`: the hash of a password, for `[[admin.user]]` of a config, or in a file of
+//! accounts for `[[auth]]`.
 
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, chown};
+use std::path::{Path, PathBuf};
 
 use hob_inside::admin::door::password;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
+use crate::args::PasswordOptions;
 use crate::{CommandFailure, output};
 
-/// Asks for a password, twice at a terminal, and prints its hash.
-pub(crate) fn run() -> Result<(), CommandFailure> {
+/// Sets or deletes the password of an account in a file, or prints a hash.
+pub(crate) fn run(options: &PasswordOptions) -> Result<(), CommandFailure> {
+    let (Some(file), Some(name)) = (&options.file, &options.name) else {
+        output::line(&hash()?);
+        return Ok(());
+    };
+    if name.is_empty() || name.contains(':') || name.contains(char::is_control) {
+        return Err(CommandFailure {
+            code: 2,
+            text: format!("{name:?} cannot be the name of an account: it has no colons"),
+        });
+    }
+    let broken = |error: io::Error| CommandFailure {
+        code: 1,
+        text: format!("{}: {error}", file.display()),
+    };
+    let known = match fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !options.delete => String::new(),
+        Err(error) => return Err(broken(error)),
+    };
+    let line = match options.delete {
+        true => None,
+        false => Some(format!("{name}:{}", hash()?)),
+    };
+    let Some((text, was_there)) = with_account(&known, name, line.as_deref()) else {
+        return Err(CommandFailure {
+            code: 2,
+            text: format!("{}: {name} has no account there", file.display()),
+        });
+    };
+    replace(file, &text).map_err(broken)?;
+    output::line(match (options.delete, was_there) {
+        (true, _) => "the account is deleted",
+        (false, true) => "the password is changed",
+        (false, false) => "the account is added",
+    });
+    Ok(())
+}
+
+/// The text of a file of accounts with an account's line in it, or without one, and whether it was
+/// there; nothing where one is to be deleted that is not.
+fn with_account(known: &str, name: &str, line: Option<&str>) -> Option<(String, bool)> {
+    let is_own = |text: &str| {
+        let rest = text.trim_start().strip_prefix(name);
+        rest.is_some_and(|rest| rest.starts_with(':'))
+    };
+    let was_there = known.lines().any(is_own);
+    if !was_there && line.is_none() {
+        return None;
+    }
+    let mut line = line;
+    let mut text = String::new();
+    for old in known.lines() {
+        // Who stands there more than once stands there once now.
+        let new = match is_own(old) {
+            true => line.take(),
+            false => Some(old),
+        };
+        text.extend(new.into_iter().flat_map(|new| [new, "\n"]));
+    }
+    text.extend(line.into_iter().flat_map(|new| [new, "\n"]));
+    Some((text, was_there))
+}
+
+/// Puts a text in the place of a file at once: whoever reads it sees the old one or the new one.
+/// Owner and mode stay; a new file is for its owner and group alone.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    // Where a link leads.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let before = fs::metadata(&path).ok();
+    let mut beside = path.clone().into_os_string();
+    beside.push(format!(".{}.new", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let write = || {
+        let mode = before
+            .as_ref()
+            .map_or(0o640, |before| before.mode() & 0o7777);
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&beside)?;
+        if let Some(before) = &before {
+            file.set_permissions(before.permissions())?;
+            // Only root may give it to somebody else.
+            let _ = chown(&beside, Some(before.uid()), Some(before.gid()));
+        }
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&beside, &path)
+    };
+    write().inspect_err(|_| {
+        let _ = fs::remove_file(&beside);
+    })
+}
+
+/// The hash of a password that is asked for, twice at a terminal.
+fn hash() -> Result<String, CommandFailure> {
     let broken = |error: io::Error| CommandFailure {
         code: 1,
         text: format!("no password can be read: {error}"),
@@ -20,9 +122,7 @@ pub(crate) fn run() -> Result<(), CommandFailure> {
             text: "these were two different passwords".to_owned(),
         });
     }
-    let hash = password::hash(&first).map_err(|text| CommandFailure { code: 2, text })?;
-    output::line(&hash);
-    Ok(())
+    password::hash(&first).map_err(|text| CommandFailure { code: 2, text })
 }
 
 /// A line of standard input; at a terminal it is asked for and not shown.
@@ -58,5 +158,49 @@ impl Drop for Hidden {
     fn drop(&mut self) {
         let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);
         eprintln!();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_of_an_account_is_added_replaced_and_taken_out() {
+        let known = "# people\nann:1\nannette:2\n ann:3\nbob:4";
+        let with = |known: &str, name: &str, line: Option<&str>| with_account(known, name, line);
+        let found = with(known, "ann", Some("ann:new"));
+        let wanted = "# people\nann:new\nannette:2\nbob:4\n";
+        assert_eq!(found, Some((wanted.to_owned(), true)));
+        let found = with(known, "cid", Some("cid:5"));
+        assert_eq!(found, Some((format!("{known}\ncid:5\n"), false)));
+        let found = with(known, "ann", None);
+        assert_eq!(
+            found,
+            Some(("# people\nannette:2\nbob:4\n".to_owned(), true))
+        );
+        assert_eq!(with(known, "an", None), None);
+        assert_eq!(
+            with("", "a", Some("a:1")),
+            Some(("a:1\n".to_owned(), false))
+        );
+    }
+
+    #[test]
+    fn file_is_replaced_with_its_mode_and_nothing_is_left_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("users");
+        replace(&path, "a:1\n").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!(mode(&path) & 0o137, 0);
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o604)).unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("users", &link).unwrap();
+        replace(&link, "b:2\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "b:2\n");
+        assert_eq!(mode(&path), 0o604);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert!(replace(&dir.path().join("none/users"), "").is_err());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 }

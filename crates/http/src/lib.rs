@@ -67,7 +67,7 @@ pub use reactor::{DrainWatch, Hold, Reactor, Standby, StandbyGuard, Timer, Watch
 pub use refusal::Refusal;
 pub use request::{
     Aftermath, AtWork, BodyPiece, ConnectionFacts, HalfClose, HandlerPhase, Preconditions, Request,
-    TextsShown, TlsFacts, ToldOfClient, ToldVariables,
+    SignedIn, TextsShown, TlsFacts, ToldOfClient, ToldVariables,
 };
 pub use response::{Answered, PreparedHead, Responder, Response, ResponseHead};
 pub use splice_pipe::SplicePipe;

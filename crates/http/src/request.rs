@@ -15,6 +15,7 @@ use std::cell::{Cell, OnceCell, Ref, RefCell, RefMut};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use hob_trace::{Record, TlsVersion};
 
@@ -110,6 +111,18 @@ pub struct Request {
     pub(crate) exchange: Rc<Exchange>,
 }
 
+/// Who has signed in, and how.
+#[derive(Clone, Debug)]
+pub struct SignedIn {
+    /// The name; empty where it is not known.
+    pub user: Arc<str>,
+    /// The scheme, as programs are told it: `Basic`.
+    pub scheme: &'static str,
+    /// What else programs are told of them: fields by their names in lower case, which take the
+    /// place of the request's own; those without values are none.
+    pub fields: ToldVariables,
+}
+
 /// The memory behind a [`Request`].
 pub(crate) struct Exchange {
     /// As it came.
@@ -122,6 +135,8 @@ pub(crate) struct Exchange {
     pub(crate) facts: Rc<ConnectionFacts>,
     /// The same with what was said of the client, where that is believed.
     told: OnceCell<Rc<ConnectionFacts>>,
+    /// Who sends it, where a route has asked.
+    signed_in: RefCell<Option<SignedIn>>,
     /// Opened before anything is decided, closed when the last byte is out.
     pub(crate) record: RefCell<Record>,
     /// What comes of its body, and who waits for that.
@@ -240,6 +255,16 @@ impl Request {
         let _ = self.exchange.told.set(Rc::new(facts));
     }
 
+    /// Who has signed in with it, where a route asks for that.
+    pub fn signed_in(&self) -> Ref<'_, Option<SignedIn>> {
+        self.exchange.signed_in.borrow()
+    }
+
+    /// Somebody has signed in with it; the last counts.
+    pub fn sign_in(&self, user: SignedIn) {
+        *self.exchange.signed_in.borrow_mut() = Some(user);
+    }
+
     /// The loop of the thread it is answered on: descriptors, timers and tasks to wait with.
     pub fn reactor(&self) -> &Reactor {
         &self.exchange.reactor
@@ -302,6 +327,7 @@ impl Exchange {
             rewritten_query: OnceCell::new(),
             facts,
             told: OnceCell::new(),
+            signed_in: RefCell::default(),
             record: RefCell::new(Record::empty()),
             body: RefCell::default(),
             body_limit: Cell::new(u64::MAX),
@@ -320,6 +346,7 @@ impl Exchange {
         self.detour.take();
         self.rewritten_query.take();
         self.told.take();
+        *self.signed_in.get_mut() = None;
         if !Rc::ptr_eq(&self.facts, facts) {
             self.facts = Rc::clone(facts);
         }

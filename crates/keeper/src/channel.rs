@@ -56,6 +56,8 @@ const LIVING_MAX: usize = 256;
 pub(crate) const KEPT_HISTORY: u16 = 0;
 /// The file of activity.
 pub(crate) const KEPT_ACTIVITY: u16 = 1;
+/// The file of sites that are down for maintenance.
+pub(crate) const KEPT_MAINTENANCE: u16 = 2;
 
 /// Everything a server needs to run one generation of the config.
 #[derive(Debug)]
@@ -433,7 +435,7 @@ impl Outfit {
                 SLOT_LOG if logs.last().is_none_or(|(last, _)| *last < slot.index) => {
                     logs.push((slot.index, descriptor));
                 }
-                SLOT_KEPT if slot.index <= KEPT_ACTIVITY => kept.push((slot.index, descriptor)),
+                SLOT_KEPT if slot.index <= KEPT_MAINTENANCE => kept.push((slot.index, descriptor)),
                 _ => return Err(reader.malformed()),
             }
         }

@@ -2,10 +2,11 @@
 //!
 //! 1. the record is open already (`http` made it)
 //! 2. the host chooses the site
-//!    and what TLS it wants (`tls`)
+//!    and what TLS it wants (`tls`), and whether it is down for maintenance
 //! 3. the target is brought into its one normal form
 //! 4. the path chooses the route
-//! 5. who may ask, and how often: the route's `cors`, `access` and `rate`
+//! 5. who may ask, how often, and who it is: the route's `cors`, `access`, `rate` and `require`
+//!    (`admission`)
 //! 6. the body limit
 //! 7. the rewrite
 //! 8. the handler answers, now or later; where another route has to answer for the file that was
@@ -19,7 +20,9 @@
 //!
 //! When the answer has left, [`Answers::finished`] counts it and hands the record on.
 
+mod admission;
 mod after;
+mod asked_route;
 mod client;
 mod handles;
 mod offer;
@@ -39,6 +42,7 @@ use hob_http::{Answered, ConnectionFacts, Reactor, Request, Responder, Response}
 use hob_trace::watch::RequestStage;
 use hob_trace::{Fault, Record, Texts};
 
+use self::admission::{Admission, AfterAdmission};
 use crate::handle::files::find::ELSEWHERE;
 use crate::handle::plain;
 use crate::handle::resident::DriverThread;
@@ -49,8 +53,7 @@ use crate::route::template::TemplateValues;
 use crate::serve::context::{Books, HandlerContext, OnRoute};
 use crate::serve::dress::dress;
 use crate::serve::sites::{NO_SITE, ServedRoute, ServedSite, Sites};
-use crate::step::rate::RateOutcome;
-use crate::step::{access, cors};
+use crate::step::cors;
 use hob_config::UnknownHost;
 use hob_keeper::process::Launcher;
 
@@ -73,13 +76,14 @@ impl Books {
         let head = request.sent_head();
         self.counts.count(&record, head.method());
         let value = |known| head.value(known).unwrap_or_default();
+        let user = request.signed_in();
         let texts = Texts {
             method: head.method(),
             target: request.shown_target(),
             host: head.host(),
             referer: request.shown_referer(),
             user_agent: value(hob_http::Known::UserAgent),
-            user: b"",
+            user: user.as_ref().map_or(b"", |known| known.user.as_bytes()),
             detail: &request.detail(),
         };
         if record.log != 0 {
@@ -161,6 +165,9 @@ impl HandlerContext {
         if let Some(refusal) = tls::check(sites, site, request) {
             return Answered::Ready(refusal);
         }
+        if let Some(refusal) = self.refuse_for_maintenance(site, request) {
+            return without_route(site, refusal);
+        }
         let raw = head.path();
         if raw == b"*" {
             return without_route(site, plain::options(plain::READING));
@@ -208,6 +215,18 @@ impl HandlerContext {
         self.follow(sites, (site_index, index), request, path, below)
     }
 
+    /// The answer of a site that is down, but for who may see it even then.
+    fn refuse_for_maintenance(&self, site: &ServedSite, request: &Request) -> Option<Response> {
+        let retry_s = self.shared.maintenance.retry_s(&site.name)?;
+        let peer = request.facts().peer.map(|peer| peer.ip());
+        if site.maintenance_allow.has_peer(peer) {
+            return None;
+        }
+        self.counters.maintenance.add(1);
+        note_fault(request, Fault::Server, "the site is down for maintenance");
+        Some(plain::busy_for(retry_s))
+    }
+
     /// What a route, named by its site's index and its own, gives for a path, and the steps around
     /// that.
     fn follow(
@@ -234,6 +253,32 @@ impl HandlerContext {
     fn admit(
         self: &Rc<HandlerContext>,
         sites: &Arc<Sites>,
+        at: (u32, u32),
+        request: &Request,
+        place: (&[u8], usize),
+    ) -> Answered {
+        let dressed = move |sites: &Sites, refusal| match sites.route(at.0, at.1) {
+            Some((site, route)) => dress(site, Some(route), refusal),
+            None => refusal,
+        };
+        let admission = match self.admission(sites, at, request, None) {
+            Admission::Yes => return self.serve(sites, at, request, place),
+            Admission::No(refusal) => Admission::No(dressed(sites, refusal)),
+            Admission::Later(checked) => {
+                let sites = Arc::clone(sites);
+                Admission::Later(Box::pin(async move {
+                    checked.await.map(|refusal| dressed(&sites, refusal))
+                }))
+            }
+        };
+        let serve = (admission, HandlerContext::serve as AfterAdmission);
+        self.when_admitted(sites, at, request, place, serve)
+    }
+
+    /// The same for who has it.
+    fn serve(
+        self: &Rc<HandlerContext>,
+        sites: &Arc<Sites>,
         (site_index, index): (u32, u32),
         request: &Request,
         (path, below): (&[u8], usize),
@@ -241,10 +286,6 @@ impl HandlerContext {
         let Some((site, route)) = sites.route(site_index, index) else {
             return Answered::Ready(plain::error(404));
         };
-        let refusal = self.refuse_access(route, request);
-        if let Some(refusal) = refusal.or_else(|| self.refuse_rate(route, request)) {
-            return Answered::Ready(dress(site, Some(route), refusal));
-        }
         // Files take no body, and a program that answers in their place has a limit of its own.
         if !request.limit_body(route.body_bytes_max) && !site.leads_on(route) {
             // The engine counts it when it sees the status.
@@ -272,44 +313,6 @@ impl HandlerContext {
             true => timing::tell(request, answered),
             false => answered,
         }
-    }
-
-    /// The answer for who may not have the route's.
-    fn refuse_access(&self, route: &ServedRoute, request: &Request) -> Option<Response> {
-        let rules = route.access.as_ref()?;
-        let (facts, method) = (request.facts(), request.head().method());
-        let shown = facts.tls.as_ref().and_then(|tls| tls.client.as_ref());
-        let refusal = access::check_address(rules, facts.peer.map(|peer| peer.ip()))
-            .and_then(|()| access::check_certificate(rules, shown))
-            .and_then(|()| access::check_method(rules, method))
-            .err()?;
-        note_fault(request, Fault::Client, refusal.reason());
-        self.counters.access_refused.add(1);
-        Some(plain::refuse_access(refusal, rules, method))
-    }
-
-    /// The answer for who asks the route too often.
-    fn refuse_rate(&self, route: &ServedRoute, request: &Request) -> Option<Response> {
-        let rate = route.rate.as_ref()?;
-        let (outcome, is_alone) = rate.take(request);
-        if !is_alone {
-            self.counters.limit_rate_keys.add(1);
-        }
-        let RateOutcome::Above(wait) = outcome else {
-            return None;
-        };
-        if rate.settings.dry_run {
-            self.counters.rate_dry_run.add(1);
-            request.record_mut().note = Some("rate: without `dry_run` this would be refused");
-            return None;
-        }
-        self.counters.limit_rate.add(1);
-        note_fault(
-            request,
-            Fault::Client,
-            "rate: more requests than are answered in the time",
-        );
-        Some(plain::too_many(&rate.settings, wait))
     }
 
     /// The steps after the handler of a route, which is named by its site's index and its own.

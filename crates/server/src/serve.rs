@@ -3,6 +3,7 @@
 pub(crate) mod context;
 pub(crate) mod dress;
 pub mod fleet;
+pub mod maintenance;
 pub mod offers;
 pub mod old_visits;
 pub mod predecessor;
@@ -20,6 +21,7 @@ use hob_http::{listen, unix_ms};
 use hob_trace::series::SeriesRegistry;
 use hob_trace::{Mutex, ServerCounts};
 use rustix::process::{Resource, getrlimit};
+use tokio::sync::Semaphore;
 
 use crate::cache::changes::FolderChanges;
 use crate::cache::disk_threads::DiskThreads;
@@ -38,9 +40,11 @@ use crate::handle::upstream::told::UpstreamReport;
 use crate::handle::warm::Hosts;
 use crate::otlp::Exporter;
 use crate::serve::fleet::{Fleet, now_ms};
+use crate::serve::maintenance::Maintenance;
 use crate::serve::predecessor::Predecessor;
 use crate::serve::sites::Sites;
 use crate::serve::workers::Workers;
+use crate::step::auth::failures::SignInFailures;
 use crate::step::rate::RateClients;
 use crate::watch::Watching;
 use hob_config::{CacheSettings, Metrics};
@@ -60,9 +64,13 @@ pub struct ServerState {
     generation: AtomicU64,
     /// Numbers of files handlers by their settings.
     handler_ids: Mutex<HashMap<String, u32>>,
-    /// Gates of programs, by name.
     /// Clients of each rate.
     rates: Mutex<HashMap<String, Weak<RateClients>>>,
+    /// Attempts to sign in that failed.
+    pub sign_ins: Arc<SignInFailures>,
+    /// So many passwords are checked at a time: those who serve are to have CPUs, too.
+    pub password_places: Semaphore,
+    /// Gates of programs, by name.
     gates: Mutex<HashMap<String, RegisteredGate>>,
     /// By what people call them and who asks them.
     upstreams: Mutex<BTreeMap<(String, &'static str), RegisteredUpstream>>,
@@ -82,6 +90,8 @@ pub struct ServerState {
     pub hosts: Hosts,
     /// Programs that are run to be asked.
     pub runs: RunPrograms,
+    /// Which sites are down for maintenance.
+    pub maintenance: Maintenance,
     /// Who watches requests as they live.
     pub watching: Watching,
     /// Where traces go; nowhere most of the time.
@@ -133,6 +143,8 @@ impl ServerState {
             generation: AtomicU64::new(0),
             handler_ids: Mutex::default(),
             rates: Mutex::default(),
+            sign_ins: Arc::default(),
+            password_places: Semaphore::new(thread_count.div_ceil(2)),
             gates: Mutex::default(),
             upstreams: Mutex::default(),
             program_labels: AtomicUsize::new(0),
@@ -143,6 +155,7 @@ impl ServerState {
             scripts: Scripts::new(unix_ms()),
             hosts: Hosts::default(),
             runs: RunPrograms::default(),
+            maintenance: Maintenance::default(),
             watching: Watching::default(),
             otlp: ArcSwapOption::empty(),
             counts: ServerCounts::default(),

@@ -305,6 +305,8 @@ fn each_example_of_the_schema_and_each_default_list_is_accepted() {
             "offer" => "[[offer]]\n",
             "site" => "[[site]]\n",
             "upstream" => "[[upstream]]\n",
+            "auth" => "[[auth]]\n",
+            "auth.forward" => "[[auth]]\n[auth.forward]\n",
             "upstream.member" => "[[upstream]]\n[[upstream.member]]\n",
             table if table.starts_with("upstream.") => &format!("[[upstream]]\n[{table}]\n"),
             "site.route" => "[[site]]\n[[site.route]]\n",
@@ -319,6 +321,7 @@ fn each_example_of_the_schema_and_each_default_list_is_accepted() {
             _ => &format!("[[site]]\n[[site.route]]\n[{table}]\n"),
         };
         let after = match path.as_str() {
+            "auth.groups" | "auth.remember" => "htpasswd = \"a\"\n",
             "site.route.path" => "redirect = \"/\"\n",
             "site.route.rewrite" => "path = \"/{name}\"\n",
             "listen.tls.key" | "site.tls.key" | "admin.tls.key" => "certificate = \"a.pem\"\n",
@@ -331,6 +334,9 @@ fn each_example_of_the_schema_and_each_default_list_is_accepted() {
             "site.route.page.programs" => {
                 "[[site.route]]\npath = \"/a\"\nname = \"rpt.pl\"\ncgi = \"a\"\n\
                  [[site.route]]\npath = \"/b\"\nname = \"stock\"\ncgi = \"b\"\n"
+            }
+            "site.require.groups" | "site.route.require.groups" => {
+                "auth = \"staff\"\n[[auth]]\nname = \"staff\"\nhtpasswd = \"a\"\ngroups = \"b\"\n"
             }
             "site.access.certificates" | "site.route.access.certificates" => {
                 "[site.tls]\nclient = \"ask\"\nclient_ca = \"ca.pem\"\n"

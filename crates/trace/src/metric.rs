@@ -148,6 +148,12 @@ counters! { of events {
     limit_rate_keys: "Requests counted together with others: more clients than the `keys` of a `rate`.";
     rate_dry_run: "Requests above a `rate` with `dry_run`, which were answered.";
     access_refused: "Requests that `access` of a route did not let in (403, 405).";
+    maintenance: "Requests to sites that are down for maintenance (503).";
+    sign_in_refused: "Requests of accounts, or by signed links, that `require` of a route does not let in (403).";
+    sign_ins_failed: "Names or passwords that were wrong (401).";
+    sign_ins_delayed: "Passwords that waited before they were checked: wrong ones had come before.";
+    passwords_checked: "Passwords that were checked by their hash, and not remembered.";
+    limit_sign_ins: "Requests refused: as many passwords were waited for as may be, of one network or of all (429).";
     offer_refused: "Requests of other machines' hobs for programs that are not offered to them (403), or that could not be understood (400).";
     proxy_protocol_untrusted: "Connections ended: who came to a listener with `proxy_protocol` is not in its `trusted`.";
     limit_connections: "Connections refused: as many open as the server allows (503).";

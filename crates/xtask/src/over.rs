@@ -13,6 +13,7 @@ use crate::{run, test};
 const FEATURES: &[&str] = &[
     "access",
     "after_steps",
+    "auth",
     "bodies",
     "cache",
     "cgi",
@@ -20,6 +21,7 @@ const FEATURES: &[&str] = &[
     "cors",
     "fastcgi",
     "files",
+    "forward_auth",
     "hosts",
     "lines",
     "page",
@@ -37,7 +39,7 @@ const FEATURES: &[&str] = &[
 ];
 
 /// Files of these whose tests look at their own connection to the server, or where it comes from.
-const OF_CONNECTIONS: &[&str] = &["access", "rate", "running", "watch"];
+const OF_CONNECTIONS: &[&str] = &["access", "auth", "rate", "running", "watch"];
 
 /// Parts of the names of tests that see that another server stands before theirs: it has a `Server`
 /// field, compression and methods of its own, tells who asks, and sends paths without dot segments.

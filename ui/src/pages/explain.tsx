@@ -18,12 +18,13 @@ const FIELDS: Field[] = [
   },
   { key: "url", label: "URL", placeholder: "http://example.org/cgi-bin/search?q=tea" },
   { key: "from", label: "From address", placeholder: "192.0.2.7" },
+  { key: "user", label: "Signed in as", placeholder: "ann" },
 ];
 
 /** The page. */
 export function Explain(): JSX.Element {
-  const { url, method = "GET", from } = place.value.query;
-  const client: { from: string } | Record<string, never> = from ? { from } : {};
+  const { url, method = "GET", from, user } = place.value.query;
+  const client = { ...(from ? { from } : {}), ...(user ? { user } : {}) };
   const asked = useAsk<Explanation>(
     url ? `v1/explain?${searchOf({ method, url, ...client })}` : null,
   );

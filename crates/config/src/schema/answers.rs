@@ -25,11 +25,12 @@ pub const COMPRESS_TYPES: &[&str] = &[
 pub static ANSWER: SchemaTable = SchemaTable {
     name: "site",
     header: "`[[site]]` and `[[site.route]]`",
-    text: "What is done to answers.",
+    text: "Who may ask, how often, and what is done to answers.",
     base: None,
     keys: &[
         watch::SERVER_TIMING,
         SchemaKey::new("access", ValueType::Table(&ACCESS), Nothing("")),
+        SchemaKey::new("require", OrText("auth", &REQUIRE), Nothing("")),
         SchemaKey::new("rate", OrText("requests", &RATE), Nothing("")),
         SchemaKey::new("cors", ValueType::Table(&CORS), Nothing("")),
         SchemaKey::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
@@ -127,6 +128,39 @@ pub static ACCESS: SchemaTable = SchemaTable {
             .says("Methods that are taken; others are answered with 405. HEAD goes along with GET.")
             .example("[\"GET\", \"POST\"]")
             .aka(&["method"]),
+    ],
+};
+
+/// `require` of a site or a route
+pub static REQUIRE: SchemaTable = SchemaTable {
+    name: "require",
+    header: "`require` of a site or a route",
+    text: "Who has to sign in, with a name and a password that browsers ask for (RFC 7617); \
+           whoever does not is answered with 401, who may not with 403. Programs are told the name \
+           in `REMOTE_USER`. A route's table takes the place of its site's, all of it; as with \
+           `access`, the route that answers in the end has its say. A plain string is `auth`.",
+    base: None,
+    keys: &[
+        SchemaKey::new("auth", Text, Required)
+            .says(
+                "With which accounts: the `name` of an `[[auth]]`. `\"none\"`: nobody has to, \
+                 whatever the site says.",
+            )
+            .example("\"none\""),
+        SchemaKey::new("users", Texts, Nothing("everybody with an account"))
+            .says("Who may.")
+            .example("[\"ann\", \"bob\"]")
+            .aka(&["user", "valid-user"]),
+        SchemaKey::new("groups", Texts, Preset::Texts(&[]))
+            .says("Whose members may, besides `users`.")
+            .example("[\"staff\"]")
+            .aka(&["group"]),
+        SchemaKey::new("satisfy", Word(&["all", "any"]), Preset::Text("all"))
+            .says(
+                "`\"any\"`: whom `allow`, `deny` and `certificates` of `access` let in has not to \
+                 sign in, and who signs in may come from elsewhere.",
+            )
+            .example("\"any\""),
     ],
 };
 

@@ -99,6 +99,17 @@ Exit codes:
   0  shown, even if none runs
   2  the arguments are wrong";
 
+const MAINTENANCE_HELP: &str = "\
+Examples:
+  hob maintenance on --retry-after 30m
+      all sites answer 503 with their own page for it; what is under way is finished
+  hob maintenance on --site www.example.com
+      one site, by its first name in the config
+  hob maintenance off
+
+It goes on over a reload, an upgrade and a restart. Who is in `maintenance_allow` of a site sees
+it as ever.";
+
 const UPSTREAM_HELP: &str = "\
 Examples:
   hob upstream drain app 10.0.0.2:3000
@@ -207,6 +218,34 @@ pub(crate) struct MemberOptions {
     /// Address of the member, as `hob status` has it
     #[arg(value_name = "MEMBER")]
     pub(crate) member: String,
+    #[command(flatten)]
+    pub(crate) control: ControlOptions,
+}
+
+/// What sites do meanwhile.
+#[derive(Subcommand)]
+pub(crate) enum MaintenanceCommand {
+    /// Have a site, or all of them, answer 503; what is under way is finished
+    #[command(after_help = MAINTENANCE_HELP)]
+    On {
+        #[command(flatten)]
+        options: MaintenanceOptions,
+        /// When clients are told to come again
+        #[arg(long, value_name = "TIME", default_value = "5m",
+              value_parser = hob_server::config::parse_duration)]
+        retry_after: Duration,
+    },
+    /// Have it answer again
+    #[command(after_help = MAINTENANCE_HELP)]
+    Off(MaintenanceOptions),
+}
+
+/// Which site.
+#[derive(Args)]
+pub(crate) struct MaintenanceOptions {
+    /// The site, by its first name; all of them when it is not given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) site: Option<String>,
     #[command(flatten)]
     pub(crate) control: ControlOptions,
 }

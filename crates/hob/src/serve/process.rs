@@ -172,6 +172,9 @@ impl ServingProcess {
             history_bytes_max: generation.config.history.file_bytes,
             activity: generation.activity_file.take(),
         };
+        if let Some(file) = generation.maintenance_file.take() {
+            server.shared.maintenance.open(file.into());
+        }
         if let Some((socket, process)) = generation.visits.before.take() {
             // Called once.
             let _ = server

@@ -15,11 +15,6 @@ impl Request {
     /// # Errors
     /// Why the engine refuses such a head, and with which status.
     pub fn offline(head: &[u8], limits: &HttpLimits) -> Result<Request, Refusal> {
-        match HeadScanner::default().scan(head, limits) {
-            Scan::Complete(len) if len == head.len() => {}
-            Scan::Refused(refusal) => return Err(refusal),
-            _ => return Err(Refusal::bad("the request head is malformed")),
-        }
         let facts = ConnectionFacts {
             peer: None,
             local: None,
@@ -29,7 +24,29 @@ impl Request {
             tls: None,
             told: None,
         };
-        let mut exchange = Exchange::new(Rc::new(facts), Reactor::offline());
+        Request::read(
+            head,
+            limits,
+            Exchange::new(Rc::new(facts), Reactor::offline()),
+        )
+    }
+
+    /// A request beside this one, read from its head, on the same thread and as if from the same
+    /// client: to learn what it is answered. Nobody counts it, and its answer is sent to nobody.
+    ///
+    /// # Errors
+    /// Why the engine refuses such a head, and with which status.
+    pub fn beside(&self, head: &[u8], limits: &HttpLimits) -> Result<Request, Refusal> {
+        let facts = Rc::new(self.facts().clone());
+        Request::read(head, limits, Exchange::new(facts, self.reactor().clone()))
+    }
+
+    fn read(head: &[u8], limits: &HttpLimits, mut exchange: Exchange) -> Result<Request, Refusal> {
+        match HeadScanner::default().scan(head, limits) {
+            Scan::Complete(len) if len == head.len() => {}
+            Scan::Refused(refusal) => return Err(refusal),
+            _ => return Err(Refusal::bad("the request head is malformed")),
+        }
         let framing = read_head(head, &mut exchange.head, limits)?;
         exchange.body.get_mut().announced = match framing.length {
             Length::Bytes(bytes) => Some(bytes),

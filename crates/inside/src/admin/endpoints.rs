@@ -9,8 +9,8 @@ use super::ask::AdminRequest;
 use super::audit::{self, Action};
 use super::{
     activity, cached, certificates, config_edit, configured, door, environment, explained, history,
-    live, logs, overview, programs, reply, resources, routes, running, statistics, status, steer,
-    upstreams, watch,
+    live, logs, maintenance, overview, programs, reply, resources, routes, running, statistics,
+    status, steer, upstreams, watch,
 };
 use crate::metrics;
 use hob_server::config::AdminRole;
@@ -232,6 +232,21 @@ pub static ENDPOINTS: &[Endpoint] = &[
         text: "A member of an upstream that drained gets requests again.",
     },
     Endpoint {
+        method: Post,
+        path: "/v1/maintenance/on",
+        role: Operate,
+        answer: maintenance::begin,
+        text: "A site (`site` in the query), or every one, answers 503 and tells clients to come \
+               again in `retry_s` seconds (300).",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/maintenance/off",
+        role: Operate,
+        answer: maintenance::end,
+        text: "A site that is down for maintenance, or every one, answers again.",
+    },
+    Endpoint {
         method: Get,
         path: "/v1/cache",
         role: Look,
@@ -278,7 +293,7 @@ pub static ENDPOINTS: &[Endpoint] = &[
         path: "/v1/explain",
         role: Look,
         answer: explained::answer,
-        text: "What would answer a request, and why (`method`, `url`, the client's address in `from`); nothing is run.",
+        text: "What would answer a request, and why (`method`, `url`, the client's address in `from`, who has signed in in `user`); nothing is run.",
     },
     Endpoint {
         method: Get,

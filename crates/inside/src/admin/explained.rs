@@ -14,7 +14,7 @@ use hob_server::explain::{self, ExplainedRequest};
 /// The lane of the file pool in which the disk is looked at.
 const LANE: u64 = u64::MAX - 4;
 
-/// `GET /v1/explain?method=GET&url=/path&from=192.0.2.1`
+/// `GET /v1/explain?method=GET&url=/path&from=192.0.2.1&user=ann`
 pub(super) fn answer(ask: &AdminRequest) -> Answered {
     let Some(url) = ask.query("url").filter(|url| !url.is_empty()) else {
         return Answered::Ready(reply::text(400, "give a `url`, or a path alone"));
@@ -28,6 +28,7 @@ pub(super) fn answer(ask: &AdminRequest) -> Answered {
         url,
         fields: Vec::new(),
         from,
+        user: ask.query("user").filter(|user| !user.is_empty()),
     };
     let (config, sources) = {
         let configured = ask.admin.configured.lock();

@@ -21,6 +21,7 @@ mod history;
 pub(crate) mod limits;
 mod live;
 mod logs;
+mod maintenance;
 mod overview;
 mod programs;
 pub mod query;

@@ -22,6 +22,7 @@ use crate::resources::Resources;
 use hob_server::answer::{CONTROL_LISTENER, ThreadBooks};
 use hob_server::config::Config;
 use hob_server::serve::ServerState;
+use hob_server::serve::maintenance::ALL;
 
 use super::{Configured, GenerationReport, Ledger, Live, Readers, certificates};
 use super::{control, door};
@@ -149,6 +150,13 @@ impl Admin {
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut all = self.report().warnings.clone();
         all.extend(slow_file_systems(&self.shared.sites()));
+        let down = self.shared.maintenance.sites();
+        all.extend(down.iter().map(|site| match site.as_str() {
+            ALL => "all sites are down for maintenance; `hob maintenance off` ends it".to_owned(),
+            site => format!(
+                "the site {site} is down for maintenance; `hob maintenance off --site {site}` ends it"
+            ),
+        }));
         all
     }
 }

@@ -11,6 +11,7 @@ use hob_http::{Answered, Body, BodyError, Fields, Preconditions, Request, Respon
 use hob_trace::Fault;
 use hob_trace::watch::RequestStage;
 
+use super::admission::{Admission, AfterAdmission};
 use super::after::{self, narrow};
 use super::{HandlerContext, note_fault};
 use crate::handle::files::find::ELSEWHERE;
@@ -203,8 +204,8 @@ impl ProgramDispatch {
         let (index, below) = site.find(path).ok_or(404u16)?;
         let route = enter(&self.request, site, index);
         let before = std::mem::replace(&mut self.route, index);
-        let refusal = self.desk.refuse_access(route, &self.request);
-        if let Some(refusal) = refusal.or_else(|| self.refuse_rate(site, before)) {
+        let admission = self.admission(site, before);
+        if let Admission::No(refusal) = admission {
             return Ok(Answered::Ready(refusal));
         }
         // After an internal redirect there is no body any more.
@@ -216,22 +217,25 @@ impl ProgramDispatch {
             );
             return Err(413);
         }
-        let place = (path, below);
-        Ok(self
-            .desk
-            .ask(&self.sites, site, route, &self.request, place))
+        Ok(self.ask(admission, (path, below)))
     }
 
-    /// The answer for who asks too often what is asked now; one rate is not asked twice.
-    fn refuse_rate(&self, site: &ServedSite, before: u32) -> Option<Response> {
-        let (before, route) = (
-            site.routes.get(before as usize)?,
-            site.routes.get(self.route as usize)?,
-        );
-        match (&before.rate, &route.rate) {
-            (Some(before), Some(rate)) if Arc::ptr_eq(&before.clients, &rate.clients) => None,
-            _ => self.desk.refuse_rate(route, &self.request),
-        }
+    /// Whether the client may have what the route answers that is asked now, after another one.
+    fn admission(&self, site: &ServedSite, before: u32) -> Admission {
+        let before = site.routes.get(before as usize);
+        let at = (self.site, self.route);
+        self.desk.admission(&self.sites, at, &self.request, before)
+    }
+
+    /// What the route gives that is asked now, once the client is let in.
+    fn ask(&self, admission: Admission, place: (&[u8], usize)) -> Answered {
+        let ask: AfterAdmission = |desk, sites, at, request, place| match sites.route(at.0, at.1) {
+            Some((site, route)) => desk.ask(sites, site, route, request, place),
+            None => Answered::Ready(plain::error(404)),
+        };
+        let at = (self.site, self.route);
+        self.desk
+            .when_admitted(&self.sites, at, &self.request, place, (admission, ask))
     }
 
     /// That it does not go on and on. The error is a status.
@@ -267,17 +271,14 @@ impl ProgramDispatch {
         let route = enter(&self.request, site, index);
         let before = std::mem::replace(&mut self.route, index);
         // What is internal is there for programs that have asked who it is themselves.
-        let refusal = match route.is_internal {
-            true => None,
-            false => self.desk.refuse_access(route, &self.request),
+        let admission = match route.is_internal {
+            true => {
+                let before = site.routes.get(before as usize);
+                self.desk.admission_by_rate(route, &self.request, before)
+            }
+            false => self.admission(site, before),
         };
-        if let Some(refusal) = refusal.or_else(|| self.refuse_rate(site, before)) {
-            return Ok(Answered::Ready(refusal));
-        }
-        let place = (path, below);
-        Ok(self
-            .desk
-            .ask(&self.sites, site, route, &self.request, place))
+        Ok(self.ask(admission, (path, below)))
     }
 
     /// Has a file sent, if it lies below one of the route's folders. The error is a status.

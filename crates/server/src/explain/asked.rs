@@ -15,6 +15,8 @@ pub struct ExplainedRequest {
     pub fields: Vec<(String, String)>,
     /// The client's address, where it is to count.
     pub from: Option<IpAddr>,
+    /// Who has signed in.
+    pub user: Option<String>,
 }
 
 /// What a URL comes to.
@@ -130,6 +132,7 @@ mod tests {
             url: url.to_owned(),
             fields: Vec::new(),
             from: None,
+            user: None,
         }
     }
 

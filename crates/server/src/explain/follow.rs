@@ -30,7 +30,10 @@ use crate::serve::ServerState;
 use crate::serve::dress::{dress, own_page};
 use crate::serve::sites::NO_SITE;
 use crate::serve::sites::{self, Sites};
-use crate::step::{access, cors};
+use crate::step::access::AccessRefusal;
+use crate::step::auth::ServedAuth;
+use crate::step::{access, auth, cors};
+use hob_config::{AccessRules, SignInRule};
 
 /// Says what would answer a request with a config that was made from these sources, and why. Opens
 /// the roots of the config and looks at the disk as the server would.
@@ -76,6 +79,7 @@ pub fn explain(
         sites: &sites,
         shared: &shared,
         request: &request,
+        user: asked.user.as_deref(),
     };
     let response = way.follow(&mut told);
     told.answer = match told
@@ -105,6 +109,8 @@ pub(crate) struct ExplainContext<'a> {
     sites: &'a Sites,
     pub(crate) shared: &'a Arc<ServerState>,
     pub(crate) request: &'a Request,
+    /// Who has signed in, where that is said.
+    user: Option<&'a str>,
 }
 
 /// A request that has come to its route, and whose handler is asked next.
@@ -284,7 +290,88 @@ impl ExplainContext<'_> {
         told: &mut Explanation,
     ) -> Option<Response> {
         let answer = self.preflight(route, told);
-        answer.or_else(|| self.refuse_access(route, told))
+        answer.or_else(|| self.refuse_client(route, told))
+    }
+
+    /// The answer for who may not have the route's.
+    fn refuse_client(
+        &self,
+        route: &sites::ServedRoute,
+        told: &mut Explanation,
+    ) -> Option<Response> {
+        let refusal = self.refuse_access(route, told);
+        if route.rate.is_some() {
+            let text =
+                "whether a client has used up its `rate` is known to the running server alone";
+            told.note(text.to_owned());
+        }
+        let Some(rule) = &route.require else {
+            return refusal.map(|(_, response)| response);
+        };
+        let is_way = |(refusal, _): &(AccessRefusal, Response)| *refusal == AccessRefusal::Method;
+        if !rule.is_alternative || refusal.as_ref().is_some_and(is_way) {
+            let refusal = refusal.map(|(_, response)| response);
+            return refusal.or_else(|| self.refuse_user(rule, told));
+        }
+        let asks_who = route.access.as_deref().is_some_and(AccessRules::asks_who);
+        if asks_who && refusal.is_none() && self.request.facts().peer.is_some() {
+            told.note("`satisfy = \"any\"`: whom `access` lets in has not to sign in".to_owned());
+            return None;
+        }
+        let refused = self.refuse_user(rule, told);
+        if refused.is_none() {
+            self.request.record_mut().reason = None;
+        }
+        refused
+    }
+
+    /// The answer for who has not signed in, or may not.
+    fn refuse_user(&self, rule: &SignInRule, told: &mut Explanation) -> Option<Response> {
+        let source = match self.sites.auth.get(rule.auth)? {
+            ServedAuth::Files(source) => source,
+            ServedAuth::Route(asked) => {
+                let path = &asked.path;
+                told.note(format!(
+                    "`require` asks the route of {path}, which is not asked here"
+                ));
+                return None;
+            }
+            ServedAuth::SignedUrls(keys) => {
+                let target = self.request.sent_head().target();
+                let refusal = keys.check(target, hob_http::unix_ms() / 1000).err()?;
+                self.request.record_mut().reason = Some(refusal.reason());
+                return Some(plain::error(403));
+            }
+        };
+        let name = &source.name;
+        let mut refuse = |reason: &'static str, text: String, response: Response| {
+            self.request.record_mut().reason = Some(reason);
+            told.note(text);
+            Some(response)
+        };
+        let asks = || plain::ask_who(&source.realm);
+        let Some(user) = self.user else {
+            let text = format!("`require`: --user NAME tries an account of {name:?}");
+            return refuse("require: nobody has signed in", text, asks());
+        };
+        let accounts = source.accounts().ok()?;
+        let Some(account) = accounts.find(user) else {
+            let text = format!("`require`: {user:?} is no account of {name:?}");
+            return refuse(auth::WRONG, text, asks());
+        };
+        let groups = account.groups.join(", ");
+        let groups = match groups.as_str() {
+            "" => "in no group".to_owned(),
+            groups => format!("in {groups}"),
+        };
+        if !auth::may(rule, account) {
+            let text = format!("`require`: {user:?}, {groups}, may not");
+            return refuse(auth::NOT_NAMED, text, plain::error(403));
+        }
+        told.note(format!(
+            "`require`: {user:?}, {groups}, may, with the right password"
+        ));
+        None
     }
 
     /// The answer for who may not have the route's. What is not known of the client is not held
@@ -293,12 +380,7 @@ impl ExplainContext<'_> {
         &self,
         route: &sites::ServedRoute,
         told: &mut Explanation,
-    ) -> Option<Response> {
-        if route.rate.is_some() {
-            let text =
-                "whether a client has used up its `rate` is known to the running server alone";
-            told.note(text.to_owned());
-        }
+    ) -> Option<(AccessRefusal, Response)> {
         let rules = route.access.as_ref()?;
         let method = self.request.head().method();
         let by_address = match self.request.facts().peer {
@@ -320,7 +402,7 @@ impl ExplainContext<'_> {
             .and_then(|()| access::check_method(rules, method))
             .err()?;
         self.request.record_mut().reason = Some(refusal.reason());
-        Some(plain::refuse_access(refusal, rules, method))
+        Some((refusal, plain::refuse_access(refusal, rules, method)))
     }
 
     fn handle(

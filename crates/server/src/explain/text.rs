@@ -126,6 +126,7 @@ impl Explanation {
         for name in [
             "Location",
             "Allow",
+            "WWW-Authenticate",
             "Cache-Control",
             "Content-Encoding",
             "Content-Range",

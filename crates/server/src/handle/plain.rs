@@ -90,6 +90,26 @@ pub fn too_many(rate: &RateSettings, wait: Duration) -> Response {
     response
 }
 
+/// The answer to who has not signed in.
+//= rfc7617#2
+pub fn ask_who(realm: &str) -> Response {
+    let mut response = error(401);
+    let challenge = format!("Basic realm=\"{realm}\", charset=\"UTF-8\"");
+    let fields = response.fields_mut();
+    fields.add(b"WWW-Authenticate", challenge.as_bytes());
+    response
+}
+
+/// The answer to who may come again after a while.
+pub fn come_again(wait: Duration) -> Response {
+    let mut response = error(429);
+    let seconds = wait.as_secs().to_string();
+    response
+        .fields_mut()
+        .add(b"Retry-After", seconds.as_bytes());
+    response
+}
+
 /// The answer to a browser that asks first.
 pub fn preflight(told: &Fields) -> Response {
     let mut fields = named();

@@ -37,10 +37,12 @@ use crate::route::table::RouteTable;
 use crate::route::target;
 use crate::route::template::Rewrite;
 use crate::serve::ServerState;
+use crate::serve::fleet::now_ms;
 use crate::serve::offers::{OfferReport, Offers};
 use crate::serve::predecessor::route_name;
+use crate::step::auth::ServedAuth;
 use crate::step::rate::RateLimit;
-use hob_config::{AccessRules, ClientTrust, CorsSettings, RateSettings};
+use hob_config::{AccessRules, ClientSet, ClientTrust, CorsSettings, RateSettings, SignInRule};
 use hob_keeper::process::ProgramRef;
 
 /// Why a host is refused.
@@ -57,6 +59,8 @@ pub struct Sites {
     pub trusts: HashMap<u16, ClientTrust, foldhash::fast::RandomState>,
     /// Programs that are offered to other machines, and at which listeners.
     pub offers: Offers,
+    /// Accounts that people sign in with, by the index that rules name.
+    pub auth: Vec<ServedAuth>,
     /// The port that clients in clear text are sent to.
     pub https_port: u16,
     /// What is done for hosts that no site names, where each has names.
@@ -88,6 +92,8 @@ pub struct ServedSite {
     pub log: Option<u16>,
     /// Requests in clear text are sent to TLS.
     pub https_only: bool,
+    /// Who may see it while it is down for maintenance.
+    pub maintenance_allow: ClientSet,
     /// The number of the rule for certificates of clients.
     pub client_rule: u64,
     /// It says that they must have one.
@@ -110,6 +116,7 @@ struct RouteClaim {
     runs_programs: bool,
     access: Option<Arc<AccessRules>>,
     rate: Option<Arc<RateLimit>>,
+    require: Option<Arc<SignInRule>>,
 }
 
 impl Claims {
@@ -118,6 +125,7 @@ impl Claims {
             runs_programs: route.handler.runs_programs(),
             access: route.access.clone(),
             rate: route.rate.clone(),
+            require: route.require.clone(),
         });
         let claims = Claims {
             table: Arc::clone(table),
@@ -144,6 +152,7 @@ impl RouteClaim {
         self.runs_programs
             || is_more(self.access.as_ref(), other.access.as_ref())
             || is_more(self.rate.as_ref(), other.rate.as_ref())
+            || is_more(self.require.as_ref(), other.require.as_ref())
     }
 }
 
@@ -215,6 +224,8 @@ pub struct ServedRoute {
     pub is_internal: bool,
     /// Who may ask; `None` is everybody, with any method.
     pub access: Option<Arc<AccessRules>>,
+    /// Who has to sign in.
+    pub require: Option<Arc<SignInRule>>,
     /// Which pages elsewhere may ask.
     pub cors: Option<Arc<CorsSettings>>,
     /// How many requests are answered in a time; routes of a site may have one together.
@@ -268,6 +279,10 @@ impl Sites {
             .iter()
             .map(|site| ServedSite::build(site, &mut around))
             .collect::<Result<Vec<_>, _>>()?;
+        let auth = config.auth.iter();
+        let auth = auth.map(|settings| ServedAuth::open(settings, now_ms()));
+        let auth = auth.collect::<Result<Vec<_>, _>>()?;
+        check_asked_routes(&sites, &auth, config)?;
         let mut routes = sites.iter().flat_map(|site: &ServedSite| &site.routes);
         let mut roots: Vec<_> = around.roots.into_values().collect();
         roots.sort_by(|one, other| one.path().cmp(other.path()));
@@ -276,6 +291,7 @@ impl Sites {
             has_handles: routes.any(|route| route.handler.has_handles()),
             hosts,
             sites,
+            auth,
             listener_logs: HashMap::default(),
             trusts: HashMap::default(),
             offers: Offers::of(&config.offers, &shared.sites().offers),
@@ -326,6 +342,11 @@ impl Sites {
         })
     }
 
+    /// The names of all sites, as people call them.
+    pub fn names(&self) -> Vec<String> {
+        self.sites.iter().map(|site| site.name.clone()).collect()
+    }
+
     /// Every route with its site.
     pub fn each_route(&self) -> impl Iterator<Item = (&ServedSite, &ServedRoute)> {
         let sites = self.sites.iter();
@@ -345,6 +366,26 @@ impl Sites {
     pub fn files_handlers(&self) -> impl Iterator<Item = &Arc<Files>> {
         self.files_by_site().map(|(_, files)| files)
     }
+}
+
+/// Each site has the routes that are asked who may have what its others answer.
+fn check_asked_routes(
+    sites: &[ServedSite],
+    auth: &[ServedAuth],
+    config: &Config,
+) -> Result<(), String> {
+    for (site, said) in sites.iter().zip(&config.sites) {
+        for (route, said) in site.routes.iter().zip(&said.routes) {
+            let rule = route.require.as_ref();
+            if let Some(ServedAuth::Route(asked)) = rule.and_then(|rule| auth.get(rule.auth))
+                && site.find(asked.path.as_bytes()).is_none()
+            {
+                let text = format!("`require` asks {}, which no route answers", asked.path);
+                return Err(told_at(said, &text));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A route's files handlers, those of a fallback and of files that its program may have sent too.
@@ -404,12 +445,7 @@ impl ServedSite {
             let pattern = Pattern::parse(&route.path).map_err(|error| at(error.to_string()))?;
             let rewrite = rewrite(route, &pattern).map_err(&at)?;
             let handler = Handler::build(&route.handler, around, (route, &pattern)).map_err(&at)?;
-            let folders = route.sendfile.iter();
-            let sendfile = folders.filter(|_| handler.sends_files()).map(|folder| {
-                // Rules are followed when a program's own fields are known.
-                around.files(folder, &HeaderRules::default()).map_err(&at)
-            });
-            let sendfile = sendfile.collect::<Result<_, _>>()?;
+            let sendfile = around.sendfile(route, &handler).map_err(&at)?;
             routes.push(ServedRoute {
                 index,
                 is_final: is_final(&handler, site, route),
@@ -425,6 +461,7 @@ impl ServedSite {
                 server_timing: route.server_timing,
                 is_internal: route.internal,
                 access: route.access.clone(),
+                require: route.require.clone(),
                 cors: route.cors.clone(),
                 rate: around
                     .rate(route.rate.as_ref(), &route.path)
@@ -445,6 +482,7 @@ impl ServedSite {
             headers: site.headers.clone(),
             log: site_log,
             https_only: site.https_only,
+            maintenance_allow: site.maintenance_allow.clone(),
             client_rule: NO_RULE,
             requires_client: matches!(site.tls.client, Some((ClientNeed::Require, _))),
         })
@@ -525,6 +563,18 @@ impl<'a> SitesBuildContext<'a> {
         // Other programs are to have workers, too.
         session.table.set_most((self.workers_max / 2).max(1));
         Ok(Arc::new(session))
+    }
+
+    /// Folders of files that a route's program may have sent.
+    fn sendfile(
+        &mut self,
+        route: &config::Route,
+        handler: &Handler,
+    ) -> Result<Vec<Arc<Files>>, String> {
+        let folders = route.sendfile.iter().filter(|_| handler.sends_files());
+        // Rules are followed when a program's own fields are known.
+        let files = folders.map(|folder| self.files(folder, &HeaderRules::default()));
+        files.collect()
     }
 
     /// The rate of the site, or of a route of this path.

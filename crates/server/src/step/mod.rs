@@ -5,10 +5,12 @@
 //! an argument; none does I/O. `answer/after` does to a program's answer what all of them together
 //! ask for: `conditional`, `range` with `cut`, `negotiate` with `compress` for whole buffers and
 //! `encode` for streams; `collect` reads a body ahead. `headers` are the rules of sites and routes.
-//! `access` says who may ask, `rate` how often, `cors` which pages. `cookie` finds a request's,
-//! `date` reads HTTP dates, `weights` lists with quality values, `origin` tells whose page asks.
+//! `access` says who may ask, `auth` who signs in, `rate` how often, `cors` which pages. `cookie`
+//! finds a request's, `date` reads HTTP dates, `weights` lists with quality values, `origin` tells
+//! whose page asks.
 
 pub mod access;
+pub mod auth;
 pub mod collect;
 pub mod compress;
 pub mod conditional;

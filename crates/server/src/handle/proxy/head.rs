@@ -4,13 +4,13 @@
 //! words on who it is: what is told of the client is written here.
 
 use hob_http::h2::client::RequestBlock;
-use hob_http::{Known, Request};
+use hob_http::{Known, Request, SignedIn};
 use hob_trace::address::push_ip;
 use hob_trace::digits::push_decimal;
 
 use crate::handle::proxy::config::{HostSent, ProxySettings};
 use crate::handle::script::carried;
-use crate::handle::script::fields::push_cookies;
+use crate::handle::script::fields::{is_same_name, push_cookies, tells_user};
 use crate::handle::script::trace_fields::{is_of_trace, push_traceparent, push_tracestate};
 use crate::route::percent::{UrlPart, encode};
 use crate::route::target::rest_as_sent;
@@ -169,16 +169,6 @@ fn is_among(names: &[&[u8]], firsts: &[u8], name: &[u8]) -> bool {
     firsts.contains(&first) && names.iter().any(is_it)
 }
 
-/// Whether a name means the same to the other side as this one in lower case: programs behind WSGI
-/// and CGI cannot tell `_` from `-`.
-fn is_same_name(lower: &[u8], name: &[u8]) -> bool {
-    let same = |(one, other): (&u8, &u8)| match other {
-        b'_' => *one == b'-' || *one == b'_',
-        other => *one == other.to_ascii_lowercase(),
-    };
-    lower.len() == name.len() && lower.iter().zip(name).all(same)
-}
-
 /// Where fields of a head are written.
 trait WritesFields {
     fn field(&mut self, name: &[u8], value: &[u8]);
@@ -328,8 +318,10 @@ impl SentHead<'_> {
             Some(_) => !carried::is_passed(self.request.facts(), name),
             None => !is_passed_on(self.settings, name) || is_named(name),
         };
+        let signed_in = self.request.signed_in();
         for (name, value) in head.fields() {
             if is_left_out(name)
+                || { signed_in.as_ref() }.is_some_and(|known| tells_user(known, name))
                 || is_traced && is_of_trace(name)
                 || key_is_own && name.eq_ignore_ascii_case(b"sec-websocket-key")
             {
@@ -354,6 +346,26 @@ impl SentHead<'_> {
         }
     }
 
+    /// Says who has signed in, where the config does not set such fields itself.
+    fn push_user(&self, known: &SignedIn, out: &mut impl WritesFields) {
+        let is_set = |name: &[u8]| {
+            let mut set = self.settings.headers.iter();
+            set.any(|(own, _)| own.as_bytes().eq_ignore_ascii_case(name))
+        };
+        for (name, value) in known
+            .fields
+            .iter()
+            .filter(|(name, value)| !value.is_empty() && !is_set(name))
+        {
+            out.field(name, value);
+        }
+        let mut told = known.fields.iter().map(|(name, _)| &**name);
+        let is_told = told.any(|name| name == b"remote-user");
+        if !known.user.is_empty() && !is_told && !is_set(b"remote-user") {
+            out.field(b"Remote-User", known.user.as_bytes());
+        }
+    }
+
     /// Says who asks, and over what.
     fn push_told(&self, out: &mut impl WritesFields) {
         let tells = &self.settings.forwarded;
@@ -363,6 +375,9 @@ impl SentHead<'_> {
             true => b"https",
             false => b"http",
         };
+        if let Some(known) = &*self.request.signed_in() {
+            self.push_user(known, out);
+        }
         if let Some(peer) = facts.peer {
             for (is_told, name) in [
                 (tells.client, &b"X-Forwarded-For"[..]),

@@ -1,6 +1,6 @@
 //! Fields of a request as variables of its program.
 
-use hob_http::ConnectionFacts;
+use hob_http::{ConnectionFacts, SignedIn};
 
 use crate::handle::script::carried;
 use crate::handle::script::head::starts_with;
@@ -16,15 +16,20 @@ pub(crate) fn fields(asked: &ProgramRequest<'_>, layout: &mut impl VariableSink)
     let asks = asked.may_tunnel && head.upgrade().is_some() && asked.request.tunnel().is_some();
     let is_traced = asked.request.record().trace.is_some();
     let facts = asked.request.facts();
+    let signed_in = asked.request.signed_in();
     let passed = |name: &[u8]| {
         is_passed(name, asked.passes_authorization, asks)
             && !(is_traced && is_of_trace(name))
             && is_told(facts, name)
+            && !{ signed_in.as_ref() }.is_some_and(|known| tells_user(known, name))
     };
+    let told = { signed_in.iter() }.flat_map(|known| known.fields.iter());
+    let told = told.filter(|(_, value)| !value.is_empty());
+    let told = told.map(|(name, value)| (&**name, &**value));
     let mut few = [(&b""[..], &b""[..]); FIELDS_USUAL];
     let mut many = Vec::new();
     let mut count = 0;
-    for field in head.fields().filter(|(name, _)| passed(name)) {
+    for field in head.fields().filter(|(name, _)| passed(name)).chain(told) {
         match few.get_mut(count) {
             Some(place) => *place = field,
             None if many.is_empty() => {
@@ -111,6 +116,40 @@ pub(crate) fn is_told(facts: &ConnectionFacts, name: &[u8]) -> bool {
         Some(told) if told.variables.is_some() => !name.eq_ignore_ascii_case(carried::REQUEST),
         Some(told) => !tells_otherwise(name, &told.field),
     }
+}
+
+/// Whether a field says who its sender is, in the words of servers that ask for names in front of
+/// others: where the route asks itself, its clients' own do not count.
+pub(crate) fn names_user(name: &[u8]) -> bool {
+    const NAMING: &[&[u8]] = &[
+        b"auth-type",
+        b"remote-email",
+        b"remote-groups",
+        b"remote-name",
+        b"remote-user",
+        b"x-forwarded-email",
+        b"x-forwarded-groups",
+        b"x-forwarded-preferred-username",
+        b"x-forwarded-user",
+        b"x-remote-user",
+        b"x-webauth-user",
+    ];
+    NAMING.iter().any(|one| is_same_name(one, name))
+}
+
+/// Whether a client's field is not passed on where somebody has signed in.
+pub(crate) fn tells_user(known: &SignedIn, name: &[u8]) -> bool {
+    names_user(name) || known.fields.iter().any(|(own, _)| is_same_name(own, name))
+}
+
+/// Whether a name means the same to a program as this one in lower case: those behind WSGI and CGI
+/// cannot tell `_` from `-`.
+pub(crate) fn is_same_name(lower: &[u8], name: &[u8]) -> bool {
+    let same = |(one, other): (&u8, &u8)| match other {
+        b'_' => *one == b'-' || *one == b'_',
+        other => *one == other.to_ascii_lowercase(),
+    };
+    lower.len() == name.len() && lower.iter().zip(name).all(same)
 }
 
 /// Whether a field tells of the client, and is not the one that is believed, or belongs to it.

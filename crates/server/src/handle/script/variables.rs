@@ -227,10 +227,12 @@ pub static TABLE: &[Variable] = &[
     .carried(Carried::Always),
     rfc(
         "REMOTE_USER",
-        "Never set: the server asks nobody for a name.",
-        |_, _| Present::No,
+        "Who has signed in, where the route has `require`; not set otherwise.",
+        |asked, out| match &*asked.request.signed_in() {
+            Some(known) if !known.user.is_empty() => text(out, known.user.as_bytes()),
+            _ => Present::No,
+        },
     )
-    .lasting()
     .carried(Carried::Always),
     rfc(
         "REMOTE_IDENT",
@@ -241,10 +243,12 @@ pub static TABLE: &[Variable] = &[
     .carried(Carried::Always),
     rfc(
         "AUTH_TYPE",
-        "Never set: the server asks nobody for a name.",
-        |_, _| Present::No,
+        "How: `Basic`, or `forward` where another route was asked; not set where nobody has.",
+        |asked, out| match &*asked.request.signed_in() {
+            Some(known) => text(out, known.scheme.as_bytes()),
+            None => Present::No,
+        },
     )
-    .lasting()
     .carried(Carried::Always),
     custom(
         "UNIQUE_ID",

@@ -33,34 +33,15 @@ pub(super) static WORDS: &[Foreign] = &[
     ),
     lacks(
         &[
-            "auth",
-            "auth_basic",
-            "auth_basic_user_file",
             "auth_digest",
-            "basicauth",
-            "basic_auth",
-            "htpasswd",
-            "AuthType",
-            "AuthName",
-            "AuthUserFile",
-            "AuthGroupFile",
-            "AuthBasicProvider",
-            "Require",
-            "Satisfy",
-            "auth_request",
             "auth_jwt",
-            "forward_auth",
-            "auth.backend",
-            "auth.require",
-            "authentication",
             "ldap",
         ],
-        "nginx, Apache, Caddy, lighttpd, uWSGI",
-        "authentication",
-        "certificates of clients can be asked for (`client = \"require\"` in `tls` of \
-         `[[site]]`), and a program may check `Authorization` itself (`pass_authorization = \
-         true`)",
-        "how-to/tls.md",
+        "nginx, Apache",
+        "other ways to sign in than with a name and a password",
+        "`[[auth]]` and `require` ask for names and passwords or a service (`forward`), `certificates` \
+         in `access` for certificates, and a program may check `Authorization` itself (`pass_authorization = true`)",
+        "how-to/sign-in.md",
     )
     .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
     lacks(

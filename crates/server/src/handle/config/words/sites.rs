@@ -16,6 +16,9 @@ const FOLDER_WORDS: &[&str] = &[
     "alias.url",
 ];
 
+const SIGN_IN: &str = "`[[auth]]` with `name = \"staff\"` and `htpasswd = \"FILE\"`, and \
+     `require = \"staff\"` in `[[site]]` or `[[site.route]]`";
+
 pub(super) static WORDS: &[Foreign] = &[
     keys(
         &["VirtualHost", "vhost", "virtual_host"],
@@ -93,6 +96,50 @@ pub(super) static WORDS: &[Foreign] = &[
         "`access = { allow = [\"10.0.0.0/8\"] }` in `[[site]]` or `[[site.route]]`",
     )
     .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
+    keys(
+        &[
+            "auth_basic",
+            "auth_basic_user_file",
+            "basicauth",
+            "basic_auth",
+            "htpasswd",
+            "AuthType",
+            "AuthName",
+            "AuthUserFile",
+            "AuthGroupFile",
+            "AuthBasicProvider",
+            "Satisfy",
+            "auth.backend",
+            "auth.require",
+            "authentication",
+        ],
+        "nginx, Apache, Caddy, lighttpd",
+        &["auth", "site.require", "site.route.require"],
+        SIGN_IN,
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
+    keys(
+        &["auth_request", "forward_auth", "auth_request_set"],
+        "nginx, Caddy",
+        &["auth.forward", "site.require", "site.route.require"],
+        "`[[auth]]` with `name = \"sso\"` and `forward = \"/verify\"`, a route for `/verify`, and \
+         `require = \"sso\"` in `[[site]]` or `[[site.route]]`",
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
+    keys(
+        &["require"],
+        "Apache",
+        &["auth", "site.require", "site.route.require"],
+        SIGN_IN,
+    )
+    .only_in(&[&ROOT, &LISTEN, &FILES, &ROUTE_FILES]),
+    keys(
+        &["auth"],
+        "uWSGI, Caddy",
+        &["auth", "site.require", "site.route.require"],
+        SIGN_IN,
+    )
+    .only_in(&[&SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
     keys(
         &[
             "rate_limit",

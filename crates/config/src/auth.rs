@@ -1,0 +1,299 @@
+//! `[[auth]]`: where accounts are kept; and `require` of a site or a route: who has to sign in.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Config;
+use super::check::{PathLookups, Spots};
+use super::fault::{Faults, Spot};
+use super::handlers::Handlers;
+use super::nearest::nearest;
+use super::text::is_header_name;
+use super::tree::Section;
+
+/// Accounts, and how people sign in with them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthSettings {
+    /// What `require` calls it.
+    pub name: String,
+    /// What browsers show beside the fields for name and password.
+    pub realm: String,
+    /// Who knows them.
+    pub source: AccountSource,
+}
+
+/// Who knows accounts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccountSource {
+    /// Files.
+    Files(AccountFiles),
+    /// Another route of the site.
+    Route(AskedRoute),
+    /// Nobody: whoever has a link that was signed with a key of this file may follow it.
+    SignedUrls(PathBuf),
+}
+
+/// Files of accounts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountFiles {
+    /// Names and hashes of passwords, as Apache's `htpasswd` writes them.
+    pub htpasswd: PathBuf,
+    /// Groups and their members.
+    pub groups: Option<PathBuf>,
+    /// So long a password that was right is not hashed again.
+    pub remember: Duration,
+}
+
+/// A route that is asked whether it lets a request in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedRoute {
+    /// A path that it answers.
+    pub path: String,
+    /// The field of its answer that has the name, in lower case.
+    pub user: String,
+    /// The field that has the groups, with commas between them, in lower case.
+    pub groups: String,
+    /// Fields of its answer that programs and proxied servers get, in lower case.
+    pub fields: Vec<String>,
+}
+
+/// Who has to sign in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignInRule {
+    /// Index of the accounts in [`super::Config::auth`].
+    pub auth: usize,
+    /// Who may; where `groups` are empty too, everybody with an account.
+    pub users: Vec<String>,
+    /// Whose members may.
+    pub groups: Vec<String>,
+    /// Whom `access` lets in has not to sign in, and the other way round.
+    pub is_alternative: bool,
+}
+
+/// What `require` says where nobody has to sign in.
+const NONE: &str = "none";
+
+/// The accounts of a config, in file order, and where their files are named.
+pub(crate) fn build_auth(
+    root: &Section,
+    faults: &mut Faults<'_>,
+) -> (Vec<AuthSettings>, Vec<[Spot; 2]>) {
+    let mut all: Vec<AuthSettings> = Vec::new();
+    let mut spots = Vec::new();
+    for section in root.sections("auth") {
+        let name = section.text("name");
+        let spot = section.spot("name");
+        if section.given("name").is_some() && (name.is_empty() || name == NONE) {
+            faults
+                .error(spot, format!("{name:?} cannot be the name of accounts"))
+                .hint("`require = \"none\"` says that nobody has to sign in; choose another name");
+        } else if all.iter().any(|known| known.name == name) && !name.is_empty() {
+            faults.error(spot, format!("two `[[auth]]` are called {name:?}"));
+        }
+        let realm = section.optional_text("realm").unwrap_or(name);
+        if realm.contains(['"', '\\']) || realm.chars().any(char::is_control) {
+            faults
+                .error(
+                    section.spot("realm"),
+                    "a realm has no quotes, backslashes or control characters",
+                )
+                .hint("it stands between quotes in a header field");
+        }
+        let file = ["htpasswd", "signed_urls"]
+            .into_iter()
+            .find(|key| section.has(key));
+        spots.push([section.spot(file.unwrap_or("name")), section.spot("groups")]);
+        all.push(AuthSettings {
+            name: name.to_owned(),
+            realm: realm.to_owned(),
+            source: read_source(section, faults),
+        });
+    }
+    (all, spots)
+}
+
+/// Who knows the accounts of an `[[auth]]`: one of three.
+fn read_source(section: &Section, faults: &mut Faults<'_>) -> AccountSource {
+    let sources = ["htpasswd", "forward", "signed_urls"];
+    let given: Vec<&str> = { sources.into_iter() }
+        .filter(|key| section.has(key) || section.is_claimed(key))
+        .collect();
+    match given[..] {
+        [] => {
+            faults
+                .error(section.header, "nobody knows these accounts")
+                .hint(
+                    "add `htpasswd = \"FILE\"`, `forward = \"/PATH\"` for a route that is asked, or \
+                     `signed_urls = \"FILE\"` for links that were signed with a key",
+                );
+        }
+        [first, second, ..] => {
+            let message = format!("`{second}` beside `{first}`: accounts come from one of them");
+            faults
+                .error(section.spot(second), message)
+                .hint("make two `[[auth]]` of it, or remove one");
+        }
+        [_] => {}
+    }
+    for key in ["groups", "remember"] {
+        if let (Some(given), false) = (section.given(key), given.contains(&"htpasswd")) {
+            let message = format!("`{key}` does nothing without `htpasswd`");
+            faults.error(given.key, message).hint("remove it");
+        }
+    }
+    if let Some(key) = section.optional_path("signed_urls") {
+        return AccountSource::SignedUrls(key.clone());
+    }
+    let htpasswd = section.optional_path("htpasswd").cloned();
+    let Some(forward) = section.section("forward") else {
+        return AccountSource::Files(AccountFiles {
+            htpasswd: htpasswd.unwrap_or_default(),
+            groups: section.optional_path("groups").cloned(),
+            remember: section.time("remember"),
+        });
+    };
+    let path = forward.text("path");
+    let is_path =
+        path.starts_with('/') && !path.contains(|c: char| " ?#\"%".contains(c) || c.is_control());
+    if forward.given("path").is_some() && !is_path {
+        faults
+            .error(
+                forward.spot("path"),
+                format!("{path:?} is no path of a route"),
+            )
+            .hint("write it as in `path` of the route, without a query: `\"/verify\"`");
+    }
+    let mut name = |text: &str, spot: Spot| {
+        if !is_header_name(text) || text.contains('_') {
+            faults.error(spot, format!("{text:?} is no name of a field"));
+        }
+        text.to_ascii_lowercase()
+    };
+    let user = name(forward.text("user"), forward.spot("user"));
+    let groups = name(forward.text("groups"), forward.spot("groups"));
+    let fields = forward.texts("fields").into_iter();
+    AccountSource::Route(AskedRoute {
+        path: path.to_owned(),
+        user,
+        groups,
+        fields: fields.map(|(text, spot)| name(text, spot)).collect(),
+    })
+}
+
+/// Files of accounts are there, and passwords are not sent in clear text over a network.
+pub(crate) fn check_auth<H: Handlers>(
+    config: &Config<H>,
+    spots: &Spots<H>,
+    looked: &mut PathLookups<'_>,
+    faults: &mut Faults<'_>,
+) {
+    for (auth, [htpasswd, groups]) in config.auth.iter().zip(&spots.auth) {
+        let files = match &auth.source {
+            AccountSource::Files(files) => files,
+            AccountSource::Route(_) => continue,
+            AccountSource::SignedUrls(key) => {
+                looked.file(key, *htpasswd, "write the file's own path", faults);
+                continue;
+            }
+        };
+        let hint = "`hob password FILE NAME` makes it; write the file's own path";
+        // One that is not named is told already.
+        if !files.htpasswd.as_os_str().is_empty() {
+            looked.file(&files.htpasswd, *htpasswd, hint, faults);
+        }
+        if let Some(file) = &files.groups {
+            looked.file(file, *groups, "write the file's own path", faults);
+        }
+    }
+    let mut listeners = config.site_listeners();
+    // What stands in front may speak TLS.
+    let is_clear = |listener: &&super::Listener| {
+        let is_private = listener.address.is_for_this_machine_only() || listener.trust.is_some();
+        listener.tls.is_none() && !listener.proxy_protocol && !is_private
+    };
+    let Some(listener) = listeners.find(is_clear) else {
+        return;
+    };
+    for (site, spots) in config.sites.iter().zip(&spots.sites) {
+        let mut routes = site.routes.iter().zip(&spots.routes);
+        let asking = routes.find(|(route, _)| route.require.is_some());
+        if let Some((_, spots)) = asking.filter(|_| !site.https_only) {
+            let message = format!(
+                "passwords for this route cross the network in clear text, at {}",
+                listener.address
+            );
+            faults
+                .warn(spots.header, message)
+                .hint("give that listener its `tls` and the site `https_only = true`");
+        }
+    }
+}
+
+/// Who has to sign in, as a site or a route says: `None` where it says nothing, and `Some(None)`
+/// where nobody has to.
+pub(crate) fn read_require(
+    root: &Section,
+    section: &Section,
+    faults: &mut Faults<'_>,
+) -> Option<Option<Arc<SignInRule>>> {
+    let section = section.section("require")?;
+    let given: Vec<(&str, &Section)> = { root.sections("auth").iter() }
+        .map(|auth| (auth.text("name"), auth))
+        .collect();
+    let (name, spot) = (section.text("auth"), section.spot("auth"));
+    let texts = |key: &str| -> Vec<String> {
+        let texts = section.given_texts(key).into_iter();
+        texts.map(|(text, _)| text.to_owned()).collect()
+    };
+    let (users, groups) = (texts("users"), texts("groups"));
+    if name == NONE {
+        for key in ["users", "groups", "satisfy"] {
+            if let Some(given) = section.given(key) {
+                let spot = given.key;
+                faults.error(
+                    spot,
+                    format!("`{key}` does nothing where nobody has to sign in"),
+                );
+            }
+        }
+        return Some(None);
+    }
+    let Some(auth) = given.iter().position(|(known, _)| *known == name) else {
+        // What is wrong with its kind was told.
+        if section.given("auth").is_some() {
+            let fault = faults.error(spot, format!("no `[[auth]]` is called {name:?}"));
+            match nearest(name, given.iter().map(|(known, _)| *known)) {
+                Some(near) => fault.hint(format!("did you mean {near:?}?")),
+                None if given.is_empty() => fault.hint(format!(
+                    "add it: `[[auth]]` with `name = {name:?}` and `htpasswd = \"users\"`"
+                )),
+                None => fault,
+            };
+        }
+        return Some(None);
+    };
+    let has_groups = ["groups", "forward"].map(|key| given[auth].1.has(key));
+    if given[auth].1.has("signed_urls") && !(users.is_empty() && groups.is_empty()) {
+        faults
+            .error(
+                section.spot("auth"),
+                format!("`[[auth]]` {name:?} has no users and no groups"),
+            )
+            .hint("whoever has a signed link may follow it: remove `users` and `groups`");
+    } else if !groups.is_empty() && has_groups == [false; 2] {
+        faults
+            .error(
+                section.spot("groups"),
+                format!("`[[auth]]` {name:?} has no groups"),
+            )
+            .see(given[auth].1.header, "it stands here")
+            .hint("add `groups = \"FILE\"` to it, or name `users`");
+    }
+    Some(Some(Arc::new(SignInRule {
+        auth,
+        users,
+        groups,
+        is_alternative: section.word("satisfy") == "any",
+    })))
+}

@@ -1,0 +1,112 @@
+//! Keys of accounts that people sign in with, and of who sees a site that is down.
+
+use super::*;
+
+/// A key of sites.
+pub(super) const MAINTENANCE_ALLOW: SchemaKey =
+    SchemaKey::new("maintenance_allow", Texts, Preset::Texts(&[]))
+        .says(
+            "Who sees the site while it is down for maintenance (`hob maintenance on`), by address \
+             as in `allow` of `access`; everybody else gets a 503.",
+        )
+        .example("[\"10.0.0.0/8\"]");
+
+/// `[[auth]]`
+pub static AUTH: SchemaTable = SchemaTable {
+    name: "auth",
+    header: "`[[auth]]`",
+    text: "Accounts that people sign in with where `require` of a site or a route names them: in a \
+           file (`htpasswd`), or those of a service that a route of the site asks (`forward`); or \
+           none, and links that were signed are let in (`signed_urls`). Passwords of files are \
+           checked away from the threads that serve, and what was right is remembered for a while, \
+           as a keyed hash. Wrong ones make the next of that account and of that network wait, up \
+           to ten seconds.",
+    base: None,
+    keys: &[
+        SchemaKey::new("name", Text, Required)
+            .says("What `require` calls these accounts.")
+            .example("\"staff\""),
+        SchemaKey::new("htpasswd", Path, Nothing("none"))
+            .says(
+                "File with a line `NAME:HASH` for each account, as Apache's `htpasswd` and `hob \
+                 password FILE NAME` write them. Hashes are Argon2, bcrypt, SHA-crypt (`$5$`, \
+                 `$6$`); apr1 and SHA1 are read, too, but can be guessed too fast. The server's \
+                 own user reads it; changes count within a second.",
+            )
+            .example("\"/etc/hob/staff.htpasswd\"")
+            .aka(&["file", "users", "user_file", "password_file", "auth_user_file"]),
+        SchemaKey::new("groups", Path, Nothing("none"))
+            .says("File with a line `GROUP: NAME NAME` for each group, as Apache has them.")
+            .example("\"/etc/hob/staff.groups\"")
+            .aka(&["group_file", "auth_group_file"]),
+        SchemaKey::new("forward", OrText("path", &FORWARD), Nothing("")).aka(&["forward_auth"]),
+        SchemaKey::new("signed_urls", Path, Nothing("none"))
+            .says(
+                "File with keys, one a line, of 32 characters at least: links that were signed with \
+                 one of them are let in until they are over. `hob sign` signs, and so does any \
+                 program: behind the path and query of a link, whose last parameter is \
+                 `expires=SECONDS` (Unix time), comes `&signature=` with the HMAC-SHA256 of all \
+                 before the `&`, in base64 for URLs without padding. The server's own user reads \
+                 the file, at a start and a reload.",
+            )
+            .example("\"/etc/hob/links.keys\"")
+            .aka(&["secure_link"]),
+        SchemaKey::new("realm", Text, Inherited("`name`"))
+            .says("What browsers show beside the fields for name and password.")
+            .example("\"Staff only\""),
+        SchemaKey::new(
+            "remember",
+            Time {
+                min: Duration::ZERO,
+                max: Duration::from_secs(3600),
+            },
+            secs(300),
+        )
+        .says(
+            "So long a password that was right is not hashed again. A changed file or a reload \
+             ends it.",
+        )
+        .example("\"1m\""),
+    ],
+};
+
+/// `forward` of `[[auth]]`
+pub static FORWARD: SchemaTable = SchemaTable {
+    name: "forward",
+    header: "`forward` of `[[auth]]`",
+    text: "A route of the site that is asked about each request, as single sign-on services want it \
+           (\"forward auth\"): with GET, the request's own fields, and its method, target and host \
+           in `X-Forwarded-Method`, `X-Forwarded-Uri` and `X-Forwarded-Host`. An answer of 2xx \
+           lets the request in; any other is what its client gets. A plain string is `path`.",
+    base: None,
+    keys: &[
+        SchemaKey::new("path", Text, Required)
+            .says(
+                "A path that the route answers; the route may be `internal`, and its own `access`, \
+                 `rate` and `require` are not asked.",
+            )
+            .example("\"/verify\""),
+        SchemaKey::new("user", Text, Preset::Text("Remote-User"))
+            .says("The field of the answer that has the name.")
+            .example("\"X-Auth-Request-User\""),
+        SchemaKey::new("groups", Text, Preset::Text("Remote-Groups"))
+            .says("The field of the answer that has the groups, with commas between them.")
+            .example("\"X-Auth-Request-Groups\""),
+        SchemaKey::new(
+            "fields",
+            Texts,
+            Preset::Texts(&[
+                "Remote-User",
+                "Remote-Groups",
+                "Remote-Name",
+                "Remote-Email",
+            ]),
+        )
+        .says(
+            "Fields of the answer that programs and proxied servers get with the request; what a \
+             client sends under these names they do not get.",
+        )
+        .example("[\"X-Auth-Request-User\", \"X-Auth-Request-Email\"]")
+        .aka(&["copy_headers", "authResponseHeaders"]),
+    ],
+};

@@ -1,0 +1,352 @@
+//! Whether a client may have what a route answers: by `access`, by `rate`, and by signing in. The
+//! first two are known at once; a password that is not remembered is checked by threads that serve
+//! nobody, and a route that knows accounts takes its time (`asked_route`).
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hob_http::{Answered, Known, Request, Response, SignedIn};
+use hob_trace::Fault;
+
+use super::{HandlerContext, note_fault};
+use crate::handle::plain;
+use crate::serve::fleet::now_ms;
+use crate::serve::sites::{ServedRoute, Sites};
+use crate::step::access::{self, AccessRefusal};
+use crate::step::auth::accounts::AuthAccount;
+use crate::step::auth::{self, AuthSource, GivenPassword, ServedAuth, ShownCredentials};
+use crate::step::rate::RateOutcome;
+use hob_config::{AccessRules, SignInRule};
+
+/// The lane of the pool that passwords are checked in; folders have other numbers.
+const PASSWORD_LANE: u64 = u64::MAX - 8;
+/// After so long whoever finds too many passwords waited for may come again.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// Whether a client may have what a route answers.
+pub(super) enum Admission {
+    Yes,
+    /// What it gets instead.
+    No(Response),
+    /// It turns out; what it gets instead if it may not.
+    Later(Pin<Box<dyn Future<Output = Option<Response>>>>),
+}
+
+/// What a route does with a request that it has let in, at a path.
+pub(super) type AfterAdmission =
+    fn(&Rc<HandlerContext>, &Arc<Sites>, (u32, u32), &Request, (&[u8], usize)) -> Answered;
+
+impl HandlerContext {
+    /// Whether the client may have what a route answers, which is named by its site's index and its
+    /// own. A rate that the route before had, too, is not asked twice.
+    pub(super) fn admission(
+        self: &Rc<HandlerContext>,
+        sites: &Arc<Sites>,
+        at: (u32, u32),
+        request: &Request,
+        before: Option<&ServedRoute>,
+    ) -> Admission {
+        let Some((_, route)) = sites.route(at.0, at.1) else {
+            return Admission::No(plain::error(404));
+        };
+        let rule = route.require.as_ref();
+        let is_alternative = rule.is_some_and(|rule| rule.is_alternative);
+        let refusal = route.access.as_deref().and_then(|rules| {
+            let refusal = check_access(rules, request).err()?;
+            Some((rules, refusal))
+        });
+        if let Some((rules, refusal)) = refusal
+            && !(is_alternative && refusal != AccessRefusal::Method)
+        {
+            note_fault(request, Fault::Client, refusal.reason());
+            self.counters.access_refused.add(1);
+            let method = request.head().method();
+            return Admission::No(plain::refuse_access(refusal, rules, method));
+        }
+        match (self.admission_by_rate(route, request, before), rule) {
+            (Admission::Yes, Some(rule)) if refusal.is_some() || !has_alternative(rule, route) => {
+                self.signing_in(sites, at.0, rule, request)
+            }
+            (admission, _) => admission,
+        }
+    }
+
+    /// Whether it asks as often as it may, which is known at once.
+    pub(super) fn admission_by_rate(
+        &self,
+        route: &ServedRoute,
+        request: &Request,
+        before: Option<&ServedRoute>,
+    ) -> Admission {
+        if before.is_some_and(|before| has_same_rate(before, route)) {
+            return Admission::Yes;
+        }
+        match self.refuse_rate(route, request) {
+            Some(refusal) => Admission::No(refusal),
+            None => Admission::Yes,
+        }
+    }
+
+    /// What a route does with a request once it is let in.
+    pub(super) fn when_admitted(
+        self: &Rc<HandlerContext>,
+        sites: &Arc<Sites>,
+        at: (u32, u32),
+        request: &Request,
+        place: (&[u8], usize),
+        (admission, then): (Admission, AfterAdmission),
+    ) -> Answered {
+        let checked = match admission {
+            Admission::Yes => return then(self, sites, at, request, place),
+            Admission::No(refusal) => return Answered::Ready(refusal),
+            Admission::Later(checked) => checked,
+        };
+        let (desk, sites, request) = (Rc::clone(self), Arc::clone(sites), request.clone());
+        let (path, below) = (place.0.to_vec(), place.1);
+        Answered::Later(Box::pin(async move {
+            match checked.await {
+                Some(refusal) => refusal,
+                None => {
+                    let answered = then(&desk, &sites, at, &request, (&path, below));
+                    answered.wait().await
+                }
+            }
+        }))
+    }
+
+    /// The answer for who asks the route too often.
+    fn refuse_rate(&self, route: &ServedRoute, request: &Request) -> Option<Response> {
+        let rate = route.rate.as_ref()?;
+        let (outcome, is_alone) = rate.take(request);
+        if !is_alone {
+            self.counters.limit_rate_keys.add(1);
+        }
+        let RateOutcome::Above(wait) = outcome else {
+            return None;
+        };
+        if rate.settings.dry_run {
+            self.counters.rate_dry_run.add(1);
+            request.record_mut().note = Some("rate: without `dry_run` this would be refused");
+            return None;
+        }
+        self.counters.limit_rate.add(1);
+        note_fault(
+            request,
+            Fault::Client,
+            "rate: more requests than are answered in the time",
+        );
+        Some(plain::too_many(&rate.settings, wait))
+    }
+
+    /// Whether the one who sends a request to a site has signed in.
+    fn signing_in(
+        self: &Rc<HandlerContext>,
+        sites: &Arc<Sites>,
+        site: u32,
+        rule: &Arc<SignInRule>,
+        request: &Request,
+    ) -> Admission {
+        match sites.auth.get(rule.auth) {
+            Some(ServedAuth::Files(source)) => self.signing_in_by_files(source, rule, request),
+            Some(ServedAuth::Route(asked)) => {
+                let (desk, sites, request) = (Rc::clone(self), Arc::clone(sites), request.clone());
+                let (asked, rule) = (Arc::clone(asked), Arc::clone(rule));
+                Admission::Later(Box::pin(async move {
+                    match desk.ask_route(&sites, site, &asked, &request).await {
+                        Ok((account, fields)) => {
+                            let signed_in = SignedIn {
+                                user: Arc::clone(&account.name),
+                                scheme: "forward",
+                                fields,
+                            };
+                            desk.enter_account(&rule, &account, signed_in, &request)
+                        }
+                        Err(answer) => Some(*answer),
+                    }
+                }))
+            }
+            Some(ServedAuth::SignedUrls(keys)) => {
+                let target = request.sent_head().target();
+                match keys.check(target, hob_http::unix_ms() / 1000) {
+                    Ok(()) => Admission::Yes,
+                    Err(refusal) => {
+                        self.counters.sign_in_refused.add(1);
+                        note_fault(request, Fault::Client, refusal.reason());
+                        Admission::No(plain::error(403))
+                    }
+                }
+            }
+            None => Admission::No(plain::error(500)),
+        }
+    }
+
+    fn signing_in_by_files(
+        self: &Rc<HandlerContext>,
+        source: &Arc<AuthSource>,
+        rule: &Arc<SignInRule>,
+        request: &Request,
+    ) -> Admission {
+        let is_due = source.is_due(self.now_ms.get());
+        if !is_due {
+            let shown = request.head().value(Known::Authorization);
+            match source.shown(shown, self.now_ms.get()) {
+                ShownCredentials::None => return Admission::No(self.ask_who(source, request)),
+                ShownCredentials::Known(account) => {
+                    return match self.enter_account(rule, &account, basic(&account), request) {
+                        None => Admission::Yes,
+                        Some(refusal) => Admission::No(refusal),
+                    };
+                }
+                ShownCredentials::Password(_) => {}
+            }
+        }
+        let (desk, request) = (Rc::clone(self), request.clone());
+        let (source, rule) = (Arc::clone(source), Arc::clone(rule));
+        Admission::Later(Box::pin(async move {
+            if is_due && let Err(refusal) = desk.look_at_accounts(&source).await {
+                return Some(refusal);
+            }
+            let shown = request.head().value(Known::Authorization);
+            let account = match source.shown(shown, now_ms()) {
+                ShownCredentials::None => return Some(desk.ask_who(&source, &request)),
+                ShownCredentials::Known(account) => account,
+                ShownCredentials::Password(given) => {
+                    match desk.check_password(&source, given, &request).await {
+                        Ok(account) => account,
+                        Err(refusal) => return Some(refusal),
+                    }
+                }
+            };
+            desk.enter_account(&rule, &account, basic(&account), &request)
+        }))
+    }
+
+    /// Has the files of accounts looked at.
+    async fn look_at_accounts(&self, source: &Arc<AuthSource>) -> Result<(), Response> {
+        let pool = self.shared.pool.for_lane(PASSWORD_LANE);
+        let looked = Arc::clone(source);
+        let Ok(look) = pool.run(move || looked.look()) else {
+            self.counters.disk_refused.add(1);
+            return Err(plain::busy());
+        };
+        look.await.ok_or_else(|| plain::error(500))
+    }
+
+    /// The account of a name and a password, if they are right; what its client gets if not.
+    async fn check_password(
+        &self,
+        source: &Arc<AuthSource>,
+        given: GivenPassword,
+        request: &Request,
+    ) -> Result<Arc<AuthAccount>, Response> {
+        let _turn = source.alone(&given).await;
+        if let Some(account) = source.known(&given, now_ms()) {
+            return Ok(account);
+        }
+        let account = (source.name.as_str(), given.name.as_str());
+        let peer = request.facts().peer.map(|peer| peer.ip());
+        let Some(attempt) = self.shared.sign_ins.begin(account, peer) else {
+            self.counters.limit_sign_ins.add(1);
+            note_fault(
+                request,
+                Fault::Client,
+                "require: too many passwords are waited for",
+            );
+            return Err(plain::come_again(AGAIN));
+        };
+        let wait = attempt.wait(now_ms());
+        if !wait.is_zero() {
+            self.counters.sign_ins_delayed.add(1);
+            let timer = request.reactor().timer();
+            timer.set(wait);
+            timer.elapsed().await;
+        }
+        let Ok(_place) = self.shared.password_places.acquire().await else {
+            return Err(plain::error(500));
+        };
+        self.counters.passwords_checked.add(1);
+        let pool = self.shared.pool.for_lane(PASSWORD_LANE);
+        let checked = Arc::clone(source);
+        let Ok(check) = pool.run(move || checked.check(&given, now_ms())) else {
+            self.counters.disk_refused.add(1);
+            return Err(plain::busy());
+        };
+        match check.await {
+            Some(Ok(Some(account))) => {
+                attempt.succeeded();
+                Ok(account)
+            }
+            Some(Ok(None)) => {
+                attempt.failed(now_ms());
+                self.counters.sign_ins_failed.add(1);
+                note_fault(request, Fault::Client, auth::WRONG);
+                Err(plain::ask_who(&source.realm))
+            }
+            Some(Err(text)) => {
+                request.set_detail(text.as_bytes());
+                note_fault(
+                    request,
+                    Fault::Server,
+                    "require: the accounts cannot be read",
+                );
+                Err(plain::error(503))
+            }
+            None => Err(plain::error(500)),
+        }
+    }
+
+    /// The answer for who has not said who it is.
+    fn ask_who(&self, source: &AuthSource, request: &Request) -> Response {
+        note_fault(request, Fault::Client, "require: nobody has signed in");
+        plain::ask_who(&source.realm)
+    }
+
+    /// Notes who has signed in; what they get if they may not.
+    fn enter_account(
+        &self,
+        rule: &SignInRule,
+        account: &AuthAccount,
+        signed_in: SignedIn,
+        request: &Request,
+    ) -> Option<Response> {
+        request.sign_in(signed_in);
+        if auth::may(rule, account) {
+            return None;
+        }
+        self.counters.sign_in_refused.add(1);
+        note_fault(request, Fault::Client, auth::NOT_NAMED);
+        Some(plain::error(403))
+    }
+}
+
+/// Somebody who has signed in with a password.
+fn basic(account: &AuthAccount) -> SignedIn {
+    SignedIn {
+        user: Arc::clone(&account.name),
+        scheme: "Basic",
+        fields: Rc::default(),
+    }
+}
+
+fn check_access(rules: &AccessRules, request: &Request) -> Result<(), AccessRefusal> {
+    let facts = request.facts();
+    let shown = facts.tls.as_ref().and_then(|tls| tls.client.as_ref());
+    access::check_address(rules, facts.peer.map(|peer| peer.ip()))
+        .and_then(|()| access::check_certificate(rules, shown))
+        .and_then(|()| access::check_method(rules, request.head().method()))
+}
+
+/// Whether whom `access` lets in has not to sign in.
+fn has_alternative(rule: &SignInRule, route: &ServedRoute) -> bool {
+    rule.is_alternative && route.access.as_deref().is_some_and(AccessRules::asks_who)
+}
+
+fn has_same_rate(before: &ServedRoute, route: &ServedRoute) -> bool {
+    match (&before.rate, &route.rate) {
+        (Some(before), Some(rate)) => Arc::ptr_eq(&before.clients, &rate.clients),
+        _ => false,
+    }
+}

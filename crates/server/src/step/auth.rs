@@ -1,0 +1,489 @@
+//! Who signs in: accounts of an `[[auth]]`, and what a request shows of who sends it (RFC 7617).
+//!
+//! A password that was right is remembered for a while as a keyed hash of the field it came in, so
+//! that few are hashed anew. The files are looked at once a second while they are used; when they
+//! have changed nothing is remembered any more.
+
+pub mod accounts;
+pub mod failures;
+pub mod password;
+pub mod signed_urls;
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use aws_lc_rs::hmac;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hob_config::{AccountFiles, AccountSource, AskedRoute, AuthSettings, SignInRule};
+use hob_trace::Mutex;
+
+use self::accounts::{Accounts, AuthAccount};
+use self::signed_urls::LinkKeys;
+
+/// Why nobody is signed in, in the words of the record.
+pub const WRONG: &str = "require: the name or the password is wrong";
+/// Why somebody who is may not.
+pub const NOT_NAMED: &str = "require: the account is not among `users`, and in none of `groups`";
+/// Largest file of accounts or of groups, in bytes.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+/// Files are looked at again after so long.
+const LOOK_MS: u64 = 1000;
+/// So many passwords are remembered.
+const REMEMBERED_MAX: usize = 10_000;
+
+/// An `[[auth]]` as it is served.
+pub enum ServedAuth {
+    /// Its accounts are in files.
+    Files(Arc<AuthSource>),
+    /// Another route of the site knows them.
+    Route(Arc<AskedRoute>),
+    /// Links are signed.
+    SignedUrls(LinkKeys),
+}
+
+impl ServedAuth {
+    /// Opens what a config says. Waits for a disk.
+    ///
+    /// # Errors
+    /// Why files cannot be read.
+    pub fn open(settings: &AuthSettings, now_ms: u64) -> Result<ServedAuth, String> {
+        match &settings.source {
+            AccountSource::Files(files) => {
+                let source = AuthSource::open(settings, files, now_ms)
+                    .map_err(|text| format!("auth \"{}\": {text}", settings.name))?;
+                Ok(ServedAuth::Files(Arc::new(source)))
+            }
+            AccountSource::Route(asked) => Ok(ServedAuth::Route(Arc::new(asked.clone()))),
+            AccountSource::SignedUrls(path) => LinkKeys::open(path)
+                .map(ServedAuth::SignedUrls)
+                .map_err(|text| format!("auth \"{}\": {text}", settings.name)),
+        }
+    }
+}
+
+/// Accounts of an `[[auth]]` that are in files.
+pub struct AuthSource {
+    /// What `require` calls them.
+    pub name: String,
+    /// What browsers show.
+    pub realm: String,
+    files: AccountFiles,
+    state: Mutex<AuthState>,
+    /// When the files were looked at last, in milliseconds of loop time.
+    looked_ms: AtomicU64,
+    /// Of the hashes of what is remembered.
+    key: hmac::Key,
+    /// Passwords that are being checked.
+    checking: Mutex<HashMap<PasswordTag, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// A password as it is remembered, and with it its name.
+type PasswordTag = [u8; 32];
+
+struct AuthState {
+    /// Or why they cannot be read.
+    accounts: Result<Arc<Accounts>, String>,
+    versions: FileVersions,
+    remembered: HashMap<PasswordTag, RememberedPassword>,
+}
+
+/// What a file of accounts and one of groups were like when they were read.
+type FileVersions = [Option<(u64, u64, i64, i64)>; 2];
+
+struct RememberedPassword {
+    account: Arc<AuthAccount>,
+    until_ms: u64,
+}
+
+/// What a request shows of who sends it.
+pub enum ShownCredentials {
+    /// Nothing that counts here.
+    None,
+    /// A password that was right a moment ago.
+    Known(Arc<AuthAccount>),
+    /// A name and a password.
+    Password(GivenPassword),
+}
+
+/// A name and a password, and how they are remembered.
+pub struct GivenPassword {
+    /// Whose.
+    pub name: String,
+    password: Vec<u8>,
+    tag: PasswordTag,
+}
+
+impl AuthSource {
+    /// The accounts of these files. Waits for a disk.
+    ///
+    /// # Errors
+    /// Why they cannot be read.
+    fn open(
+        settings: &AuthSettings,
+        files: &AccountFiles,
+        now_ms: u64,
+    ) -> Result<AuthSource, String> {
+        let mut key = [0; 32];
+        aws_lc_rs::rand::fill(&mut key).map_err(|_| "the system has no random numbers")?;
+        let source = AuthSource {
+            name: settings.name.clone(),
+            realm: settings.realm.clone(),
+            files: files.clone(),
+            state: Mutex::new(AuthState {
+                accounts: Err(String::new()),
+                versions: [None; 2],
+                remembered: HashMap::new(),
+            }),
+            looked_ms: AtomicU64::new(now_ms),
+            key: hmac::Key::new(hmac::HMAC_SHA256, &key),
+            checking: Mutex::default(),
+        };
+        source.look();
+        source.accounts().map(|_| source)
+    }
+
+    /// The accounts there are.
+    ///
+    /// # Errors
+    /// Why they cannot be read.
+    pub fn accounts(&self) -> Result<Arc<Accounts>, String> {
+        self.state.lock().accounts.clone()
+    }
+
+    /// True once a second, for one that has to [`AuthSource::look`].
+    pub fn is_due(&self, now_ms: u64) -> bool {
+        let looked_ms = self.looked_ms.load(Ordering::Relaxed);
+        now_ms >= looked_ms + LOOK_MS
+            && self
+                .looked_ms
+                .compare_exchange(looked_ms, now_ms, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    /// Reads the files anew where they have changed, and remembers nothing then. Waits for a disk.
+    pub fn look(&self) {
+        let files = [Some(&self.files.htpasswd), self.files.groups.as_ref()];
+        let versions = files.map(|path| version(path?));
+        if self.state.lock().versions == versions && versions[0].is_some() {
+            return;
+        }
+        let accounts = self.read();
+        let mut state = self.state.lock();
+        if let Err(text) = &accounts
+            && state.accounts.as_ref().err() != Some(text)
+        {
+            tracing::error!(auth = self.name, "nobody can sign in: {text}");
+        }
+        state.accounts = accounts.map(Arc::new);
+        state.versions = versions;
+        state.remembered.clear();
+    }
+
+    fn read(&self) -> Result<Accounts, String> {
+        let htpasswd = &self.files.htpasswd;
+        let text = read_file(htpasswd)?;
+        let groups = self.files.groups.as_deref().map(read_file).transpose()?;
+        let (accounts, faults) = Accounts::parse(&text, groups.as_deref());
+        for fault in faults {
+            let place = format!("{}:{}", htpasswd.display(), fault.line);
+            tracing::warn!(auth = self.name, "{place}: {}", fault.text);
+        }
+        Ok(accounts)
+    }
+
+    /// What the value of `Authorization` shows.
+    pub fn shown(&self, value: Option<&[u8]>, now_ms: u64) -> ShownCredentials {
+        let Some(value) = value else {
+            return ShownCredentials::None;
+        };
+        let mut tag = [0; 32];
+        tag.copy_from_slice(hmac::sign(&self.key, value).as_ref());
+        if let Some(account) = self.remembered(&tag, now_ms) {
+            return ShownCredentials::Known(account);
+        }
+        match basic(value) {
+            Some((name, password)) => ShownCredentials::Password(GivenPassword {
+                name,
+                password,
+                tag,
+            }),
+            None => ShownCredentials::None,
+        }
+    }
+
+    fn remembered(&self, tag: &PasswordTag, now_ms: u64) -> Option<Arc<AuthAccount>> {
+        let state = self.state.lock();
+        let known = state.remembered.get(tag)?;
+        (now_ms < known.until_ms).then(|| Arc::clone(&known.account))
+    }
+
+    /// Waits until nobody else checks this password; who comes later finds it remembered.
+    pub async fn alone(self: &Arc<AuthSource>, given: &GivenPassword) -> PasswordTurn {
+        // It tidies up also where its client leaves before its turn comes.
+        let mut turn = PasswordTurn {
+            source: Arc::clone(self),
+            tag: given.tag,
+            place: Arc::clone(self.checking.lock().entry(given.tag).or_default()),
+            guard: None,
+        };
+        turn.guard = Some(Arc::clone(&turn.place).lock_owned().await);
+        turn
+    }
+
+    /// The account of a password that was found right while it was waited for.
+    pub fn known(&self, given: &GivenPassword, now_ms: u64) -> Option<Arc<AuthAccount>> {
+        self.remembered(&given.tag, now_ms)
+    }
+
+    /// The account, if the password is right; it is remembered then. Takes long: see
+    /// [`password::is_right`].
+    ///
+    /// # Errors
+    /// Why the accounts cannot be read.
+    pub fn check(
+        &self,
+        given: &GivenPassword,
+        now_ms: u64,
+    ) -> Result<Option<Arc<AuthAccount>>, String> {
+        let accounts = self.accounts()?;
+        let Some(account) = accounts.check(&given.name, &given.password) else {
+            return Ok(None);
+        };
+        let mut state = self.state.lock();
+        // Else they have changed meanwhile, and the password may have, too: it was right when it
+        // was asked for.
+        let is_same = matches!(&state.accounts, Ok(now) if Arc::ptr_eq(now, &accounts));
+        if is_same && !self.files.remember.is_zero() {
+            if state.remembered.len() >= REMEMBERED_MAX {
+                state.remembered.retain(|_, known| now_ms < known.until_ms);
+            }
+            // Who finds no place is checked again.
+            if state.remembered.len() < REMEMBERED_MAX {
+                let account = Arc::clone(&account);
+                let until_ms = now_ms + self.files.remember.as_millis() as u64;
+                let known = RememberedPassword { account, until_ms };
+                state.remembered.insert(given.tag, known);
+            }
+        }
+        Ok(Some(account))
+    }
+}
+
+/// Nobody else checks this password as long as it is there.
+pub struct PasswordTurn {
+    source: Arc<AuthSource>,
+    tag: PasswordTag,
+    place: Arc<tokio::sync::Mutex<()>>,
+    guard: Option<tokio::sync::OwnedMutexGuard<()>>,
+}
+
+impl Drop for PasswordTurn {
+    fn drop(&mut self) {
+        let mut checking = self.source.checking.lock();
+        drop(self.guard.take());
+        // Whoever waits has a copy, too.
+        if Arc::strong_count(&self.place) == 2 {
+            checking.remove(&self.tag);
+        }
+    }
+}
+
+/// Whether an account is one of those that a rule lets in.
+pub fn may(rule: &SignInRule, account: &AuthAccount) -> bool {
+    let is_any = rule.users.is_empty() && rule.groups.is_empty();
+    let is_member = |group: &String| account.groups.contains(group);
+    is_any
+        || rule.users.iter().any(|name| **name == *account.name)
+        || rule.groups.iter().any(is_member)
+}
+
+/// Name and password of `Basic` credentials (RFC 7617 section 2): names are UTF-8.
+fn basic(value: &[u8]) -> Option<(String, Vec<u8>)> {
+    let (scheme, rest) = value.split_at_checked(6)?;
+    if !scheme.eq_ignore_ascii_case(b"Basic ") {
+        return None;
+    }
+    let mut name = BASE64_STANDARD.decode(rest.trim_ascii()).ok()?;
+    let colon = name.iter().position(|byte| *byte == b':')?;
+    let password = name.split_off(colon + 1);
+    name.pop();
+    let name = String::from_utf8(name).ok()?;
+    let is_name = !name.is_empty() && !name.chars().any(char::is_control);
+    is_name.then_some((name, password))
+}
+
+/// What tells one state of a file from another: its inode, size, and times of change.
+fn version(path: &Path) -> Option<(u64, u64, i64, i64)> {
+    let found = std::fs::metadata(path).ok()?;
+    let ns = |seconds: i64, ns: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(ns);
+    let changed = ns(found.ctime(), found.ctime_nsec());
+    Some((
+        found.ino(),
+        found.size(),
+        ns(found.mtime(), found.mtime_nsec()),
+        changed,
+    ))
+}
+
+fn read_file(path: &Path) -> Result<String, String> {
+    let fail = |error: std::io::Error| {
+        let user = rustix::process::geteuid().as_raw();
+        format!(
+            "{} cannot be read: {error}; the server runs as user {user}: let that user read it",
+            path.display()
+        )
+    };
+    let found = std::fs::metadata(path).map_err(fail)?;
+    if !found.is_file() || found.len() > FILE_BYTES_MAX {
+        let what = "is no file of accounts: not a file, or of more than 16 MiB";
+        return Err(format!("{} {what}", path.display()));
+    }
+    std::fs::read_to_string(path).map_err(fail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(htpasswd: std::path::PathBuf) -> AuthSettings {
+        AuthSettings {
+            name: "staff".to_owned(),
+            realm: "staff".to_owned(),
+            source: AccountSource::Files(AccountFiles {
+                htpasswd,
+                groups: None,
+                remember: std::time::Duration::from_secs(10),
+            }),
+        }
+    }
+
+    fn given(text: &str) -> Option<(String, Vec<u8>)> {
+        basic(format!("Basic {}", BASE64_STANDARD.encode(text)).as_bytes())
+    }
+
+    #[test]
+    fn names_and_passwords_are_those_of_the_rfc() {
+        assert_eq!(
+            basic(b"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="),
+            Some(("Aladdin".to_owned(), b"open sesame".to_vec()))
+        );
+        assert_eq!(
+            basic("basic dGVzdDoxMjPCow==".as_bytes()),
+            Some(("test".to_owned(), "123£".as_bytes().to_vec()))
+        );
+        assert_eq!(given("a::b:"), Some(("a".to_owned(), b":b:".to_vec())));
+        assert_eq!(given("a:"), Some(("a".to_owned(), vec![])));
+    }
+
+    #[test]
+    fn what_is_no_name_and_password_is_nothing() {
+        for text in ["", "a", ":", ":a", "a\n:b", "a\0:b"] {
+            assert_eq!(given(text), None, "{text:?}");
+        }
+        for value in [
+            &b"Basic"[..],
+            b"Basic ",
+            b"Basic  ",
+            b"Basic QWxh!",
+            b"Basic QTpi=",
+            b"BasicQTpi",
+            b"Bearer QTpi",
+            b"Basic QTpi QTpi",
+            b"Basic /zpi",
+        ] {
+            assert_eq!(basic(value), None, "{:?}", String::from_utf8_lossy(value));
+        }
+    }
+
+    #[test]
+    fn a_changed_file_ends_what_is_remembered() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("users");
+        let line = "ann:{SHA}6dcfXufJLW3J6S/9rRe4vUlBj5g=\n";
+        std::fs::write(&path, line).unwrap();
+        let settings = settings(path.clone());
+        let Ok(ServedAuth::Files(source)) = ServedAuth::open(&settings, 0) else {
+            panic!("it can be read")
+        };
+        let value = format!("Basic {}", BASE64_STANDARD.encode("ann:b"));
+        let shown = |now_ms: u64| source.shown(Some(value.as_bytes()), now_ms);
+        let ShownCredentials::Password(password) = shown(0) else {
+            panic!("nothing is known yet")
+        };
+        assert_eq!(
+            source.check(&password, 0).unwrap().unwrap().name.as_ref(),
+            "ann"
+        );
+        assert!(
+            matches!(shown(9_999), ShownCredentials::Known(account) if &*account.name == "ann")
+        );
+        assert!(matches!(shown(10_000), ShownCredentials::Password(_)));
+        assert!(!source.is_due(999) && source.is_due(1000) && !source.is_due(1500));
+        source.look();
+        assert!(matches!(shown(0), ShownCredentials::Known(_)));
+        std::fs::write(&path, format!("{line}bob:x\n")).unwrap();
+        source.look();
+        assert!(matches!(shown(0), ShownCredentials::Password(_)));
+        assert!(source.check(&password, 0).unwrap().is_some());
+        std::fs::remove_file(&path).unwrap();
+        source.look();
+        assert!(source.check(&password, 0).unwrap_err().contains("users"));
+        assert!(ServedAuth::open(&settings, 0).is_err());
+    }
+
+    #[test]
+    fn nothing_is_left_of_turns_whose_clients_have_left() {
+        use std::future::Future;
+        use std::task::{Context, Waker};
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("users");
+        std::fs::write(&path, "").unwrap();
+        let settings = settings(path);
+        let Ok(ServedAuth::Files(source)) = ServedAuth::open(&settings, 0) else {
+            panic!("it can be read")
+        };
+        let given = |tag| GivenPassword {
+            name: String::new(),
+            password: Vec::new(),
+            tag: [tag; 32],
+        };
+        let (one, two) = (given(1), given(2));
+        let mut now = Context::from_waker(Waker::noop());
+        let mut turns: Vec<_> = [&one, &one, &one, &two]
+            .map(|given| Box::pin(source.alone(given)))
+            .into();
+        let first = turns[0].as_mut().poll(&mut now);
+        assert!(first.is_ready() && turns[1].as_mut().poll(&mut now).is_pending());
+        assert!(turns[2].as_mut().poll(&mut now).is_pending());
+        let other = turns[3].as_mut().poll(&mut now);
+        assert!(other.is_ready() && source.checking.lock().len() == 2);
+        drop(first);
+        // The second leaves, and it is the third's turn.
+        drop(turns.remove(1));
+        let third = turns[1].as_mut().poll(&mut now);
+        assert!(third.is_ready());
+        drop((other, turns));
+        assert_eq!(source.checking.lock().len(), 1);
+        drop(third);
+        assert!(source.checking.lock().is_empty());
+    }
+
+    #[test]
+    fn rules_let_in_whom_they_name() {
+        let (accounts, _) = Accounts::parse("ann:{SHA}x\n", Some("staff: ann\n"));
+        let ann = accounts.find("ann").unwrap();
+        let rule = |users: &[&str], groups: &[&str]| SignInRule {
+            auth: 0,
+            users: users.iter().map(|name| (*name).to_owned()).collect(),
+            groups: groups.iter().map(|name| (*name).to_owned()).collect(),
+            is_alternative: false,
+        };
+        assert!(may(&rule(&[], &[]), ann) && may(&rule(&["bob", "ann"], &[]), ann));
+        assert!(may(&rule(&["bob"], &["staff"]), ann) && may(&rule(&[], &["x", "staff"]), ann));
+        assert!(!may(&rule(&["bob"], &[]), ann) && !may(&rule(&["Ann"], &["lab"]), ann));
+    }
+}
