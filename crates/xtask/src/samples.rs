@@ -122,10 +122,15 @@ const INTERPRETER: &str = "interpreter = \"";
 const CERTIFICATES: &[&str] = &["certificate = \"", "ca = \"", "offers = \""];
 const KEY: &str = " key = \"";
 
+/// The same for files of accounts and of keys of links.
+const ACCOUNTS: &[&str] = &["htpasswd = \"", "groups = \"", "signed_urls = \""];
+
 /// The sample with paths like `/usr/lib/x` inside the folder it is checked in.
 fn relocated(sample: &str) -> String {
     let mut text = sample.to_string();
-    let of_files = CERTIFICATES.iter().chain(PROGRAMS).chain([&KEY]);
+    let of_files = { CERTIFICATES.iter().chain(PROGRAMS) }
+        .chain(ACCOUNTS)
+        .chain([&KEY]);
     for key in FOLDERS.iter().chain(of_files) {
         text = text.replace(&format!("{key}/"), key);
     }
@@ -171,6 +176,9 @@ fn make_paths(sample: &str, folder: &Path) -> Result<(), String> {
     for line in sample.lines() {
         for value in FOLDERS.iter().flat_map(|key| values(line, key)) {
             fs::create_dir_all(folder.join(value)).map_err(named)?;
+        }
+        for value in ACCOUNTS.iter().flat_map(|key| values(line, key)) {
+            run::create(&folder.join(value))?;
         }
         let interpreters = values(line, INTERPRETER).filter(|value| value.contains('/'));
         let programs = PROGRAMS.iter().flat_map(|key| values(line, key));

@@ -358,12 +358,12 @@ fn claimed(report: &ComparisonReport, page: &mut ReportPage) {
         return;
     }
     page.section(claims::TITLE);
-    let table = PageTable::new(claims::UNIT).text("document").text("claim");
+    let table = PageTable::new(claims::UNIT).text("claim").mark("document");
     let table = table.text("then").text("here").text("why they differ");
     page.push(all.into_iter().fold(table, |table, claim| {
         table.row([
-            claim.document.to_string(),
             claim.claim.to_owned(),
+            claim.document.to_string(),
             claim.then.clone(),
             claim.here(),
             claim.why.to_owned(),
