@@ -30,7 +30,7 @@ TEST_PACKAGES := nginx-light apache2 haproxy chromium dnsmasq-base openssl curl 
 	python3 python3-venv \
 	php-cgi php-fpm libfcgi-dev uwsgi-core uwsgi-plugin-python3 lighttpd lighttpd-mod-openssl cgit git gitweb mercurial awstats fossil libplack-perl \
 	python3-dev mypy libcgi-pm-perl libcgi-fast-perl libdancer2-perl libmojolicious-perl \
-	postgresql unixodbc libsqliteodbc odbc-postgresql regina-rexx prometheus python3-prometheus-client iproute2 \
+	rsyslog apache2-utils postgresql unixodbc libsqliteodbc odbc-postgresql regina-rexx prometheus python3-prometheus-client iproute2 \
 	binutils fish lintian mandoc mmdebstrap systemd-container zsh
 # What `make conformance` needs besides; the rest comes from PyPI and the Go proxy.
 JUDGE_PACKAGES := testssl.sh wordpress wordpress-theme-twentytwentythree php php-gd php-mysql mariadb-server-core

@@ -14,13 +14,14 @@ use super::build_site::{build_site, owned};
 use super::check::{Built, ListenSpots, OwnSpots, SiteSpots, Spots};
 use super::fault::{Faults, Spot, listed};
 use super::inside::{build_activity, build_history};
-use super::log_format::check_log_format;
+use super::log_format::{check_log_format, log_variables};
 use super::metrics::{build_metrics, build_otlp};
 use super::names::build_names;
 use super::nearest::nearest;
 use super::offer::build_offers;
 use super::program::Programs;
 use super::schema::{CACHE, LIMITS, WATCH};
+use super::syslog::build_syslog;
 use super::text::is_header_name;
 use super::tls::{UpstreamTls, build_listen_tls};
 use super::tree::{ConfigValue, Section};
@@ -342,13 +343,15 @@ fn build_logs(
         check_log_format(&format, section.spot("format"), faults);
         logs.push(LogSettings {
             target: log_target(section, faults),
+            variables: log_variables(&format, section.spot("format"), faults),
             format,
             rotate_bytes: section.size("rotate_size"),
             rotate_daily: section.word("rotate") == "daily",
             keep: section.number("keep"),
             compress: section.flag("compress"),
         });
-        spots.push(section.spot("file"));
+        let is_piped = section.given("pipe").is_some();
+        spots.push(section.spot(if is_piped { "pipe" } else { "file" }));
     }
     (logs, spots)
 }
@@ -375,18 +378,38 @@ fn log_name(section: &Section, index: usize, names: &mut Logs, faults: &mut Faul
 
 fn log_target(section: &Section, faults: &mut Faults<'_>) -> LogTarget {
     let to_stdout = section.flag("stdout");
+    if let Some(syslog) = section.section("syslog") {
+        alone(section, "syslog", faults);
+        no_rotation(section, "a collector of syslog", faults);
+        let settings = build_syslog(syslog, faults);
+        return settings.map_or(LogTarget::Stdout, LogTarget::Syslog);
+    }
+    if section.given("pipe").is_some() {
+        alone(section, "pipe", faults);
+        no_rotation(section, "a program", faults);
+        let arguments = owned(&section.texts("pipe"));
+        if !arguments.first().is_some_and(|path| path.starts_with('/')) {
+            faults
+                .error(
+                    section.spot("pipe"),
+                    "`pipe` does not begin with the path of a program",
+                )
+                .hint("write it in full: `[\"/usr/bin/rotatelogs\", ...]`; there is no shell");
+        }
+        return LogTarget::Program(arguments);
+    }
     let Some(path) = section.optional_path("file") else {
-        if !to_stdout && !section.has("file") && !section.is_claimed("stdout") {
+        let is_claimed = ["stdout", "syslog", "pipe"]
+            .iter()
+            .any(|key| section.is_claimed(key));
+        if !to_stdout && !section.has("file") && !is_claimed {
             let message = "the log has neither `file` nor `stdout = true`";
             faults
                 .error(section.header, message)
-                .hint("add one of them");
+                .hint("add one of them, or `syslog` or `pipe`");
         }
-        for key in ["rotate_size", "rotate"] {
-            if to_stdout && section.given(key).is_some() {
-                let message = format!("`{key}` does nothing: this log goes to standard output");
-                faults.warn(section.spot(key), message).hint("remove it");
-            }
+        if to_stdout {
+            no_rotation(section, "standard output", faults);
         }
         return LogTarget::Stdout;
     };
@@ -400,6 +423,32 @@ fn log_target(section: &Section, faults: &mut Faults<'_>) -> LogTarget {
             .hint("keep one; for both, write two `[[log]]`");
     }
     LogTarget::File(path.clone())
+}
+
+/// Tells of other places where the same log is to go.
+fn alone(section: &Section, key: &str, faults: &mut Faults<'_>) {
+    for other in ["file", "stdout", "pipe"] {
+        let is_off = other == "stdout" && !section.flag("stdout");
+        if other != key && section.given(other).is_some() && !is_off {
+            faults
+                .error(
+                    section.spot(other),
+                    format!("the log has both `{other}` and `{key}`"),
+                )
+                .see(section.spot(key), "the other")
+                .hint("keep one; for both, write two `[[log]]`");
+        }
+    }
+}
+
+/// Tells of keys that are for files alone.
+fn no_rotation(section: &Section, goes_to: &str, faults: &mut Faults<'_>) {
+    for key in ["rotate_size", "rotate"] {
+        if section.given(key).is_some() {
+            let message = format!("`{key}` does nothing: this log goes to {goes_to}");
+            faults.warn(section.spot(key), message).hint("remove it");
+        }
+    }
 }
 
 fn build_listeners(

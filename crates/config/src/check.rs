@@ -363,8 +363,13 @@ fn takes(address: &SocketAddr, v6only: bool, ip: IpAddr) -> bool {
 fn logs<H: Handlers>(config: &Config<H>, spots: &[Spot], disk: &dyn Disk, faults: &mut Faults<'_>) {
     let mut files: HashMap<&Path, Spot> = HashMap::new();
     for (log, spot) in config.logs.iter().zip(spots) {
-        let LogTarget::File(path) = &log.target else {
-            continue;
+        let path = match &log.target {
+            LogTarget::File(path) => path,
+            LogTarget::Program(arguments) => {
+                log_program(arguments, *spot, disk, faults);
+                continue;
+            }
+            LogTarget::Stdout | LogTarget::Syslog(_) => continue,
         };
         if let Some(first) = files.insert(path, *spot) {
             faults
@@ -395,6 +400,22 @@ fn logs<H: Handlers>(config: &Config<H>, spots: &[Spot], disk: &dyn Disk, faults
             _ => {}
         }
     }
+}
+
+/// Whether there can be a program that reads a log.
+fn log_program(arguments: &[String], spot: Spot, disk: &dyn Disk, faults: &mut Faults<'_>) {
+    // One without a path is told already.
+    let Some(path) = arguments.first().filter(|path| path.starts_with('/')) else {
+        return;
+    };
+    let message = match disk.look(Path::new(path)) {
+        PathStatus::Nothing => format!("there is no program {path}"),
+        PathStatus::Folder => format!("{path} is a folder"),
+        _ => return,
+    };
+    faults
+        .error(spot, message)
+        .hint("write the program's own path");
 }
 
 fn site_names<H: Handlers>(config: &Config<H>, spots: &[SiteSpots<H>], faults: &mut Faults<'_>) {

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hob_trace::access_log::SyslogSettings;
+
 use crate::access::AccessRules;
 use crate::acme::Acme;
 use crate::admin::Admin;
@@ -145,6 +147,8 @@ pub struct LogSettings {
     pub target: LogTarget,
     /// `common`, `combined`, `json`, or a format of `{field}` words.
     pub format: String,
+    /// Variables of the environment that the format names, and their values.
+    pub variables: Vec<(String, String)>,
     /// Rotate when the file reaches this many bytes; 0 is never.
     pub rotate_bytes: u64,
     /// Rotate when a new day begins (UTC).
@@ -162,6 +166,10 @@ pub enum LogTarget {
     File(PathBuf),
     /// Standard output.
     Stdout,
+    /// A collector of syslog.
+    Syslog(SyslogSettings),
+    /// Standard input of a program: its path and its arguments.
+    Program(Vec<String>),
 }
 
 /// Which access log a listener, site or route chooses.

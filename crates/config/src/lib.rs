@@ -46,6 +46,7 @@ mod reference;
 pub mod route;
 pub mod schema;
 mod sources;
+mod syslog;
 pub mod text;
 mod tls;
 pub mod tree;

@@ -9,6 +9,7 @@ use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use hob_trace::format::variables_of;
 use rustix::fs::{FileType, Mode, OFlags};
 use toml_edit::visit::Visit;
 use toml_edit::{Document, Formatted, Item};
@@ -368,7 +369,9 @@ impl<'e> ConfigReader<'e> {
 
     /// Takes a text, the variables it names, and the files it includes.
     fn add(&mut self, name: String, dir: PathBuf, shown_dir: &Path, text: String, depth: usize) {
-        let matters = mentions(&text, "include") || mentions(&text, "${");
+        let matters = ["include", "${", "{env:"]
+            .iter()
+            .any(|word| mentions(&text, word));
         let document = matters.then(|| parse(&text).document).flatten();
         let source = self.sources.add(name, dir, text);
         let Some(document) = document else { return };
@@ -473,13 +476,14 @@ impl<'e> ConfigReader<'e> {
     }
 }
 
-/// Collects the variables that string values name.
+/// Collects the variables that string values name, as formats of logs do, too.
 struct VariableCollector(Vec<String>);
 
 impl<'d> Visit<'d> for VariableCollector {
     fn visit_string(&mut self, text: &'d Formatted<String>) {
-        self.0
-            .extend(expand::names(text.value()).map(str::to_owned));
+        let text = text.value();
+        self.0.extend(expand::names(text).map(str::to_owned));
+        self.0.extend(variables_of(text).map(str::to_owned));
     }
 }
 

@@ -12,6 +12,7 @@ mod admin;
 mod answers;
 mod auth;
 mod inside;
+mod logs;
 mod metrics;
 mod names;
 mod programs;
@@ -33,6 +34,7 @@ pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
 pub use answers::{ACCESS, ANSWER, COMPRESS_TYPES, CORS, RATE, REQUIRE};
 pub use auth::{AUTH, FORWARD};
 pub use inside::{ACTIVITY, HISTORY};
+pub use logs::{FACILITIES, LOG, SEVERITIES, SYSLOG};
 pub use metrics::{METRICS, OTLP};
 pub use names::NAMES;
 pub use programs::{CGROUP, PROGRAM, RLIMITS, SANDBOX};
@@ -408,58 +410,6 @@ pub static CACHE: SchemaTable = SchemaTable {
                  and after sixteen times this time.",
             )
             .example("\"10s\""),
-    ],
-};
-
-/// `[[log]]`
-pub static LOG: SchemaTable = SchemaTable {
-    name: "log",
-    header: "`[[log]]`",
-    text: "An access log: one line for each request. Listeners, sites and routes choose one by \
-           name.",
-    base: None,
-    keys: &[
-        SchemaKey::new("name", Text, Required)
-            .says("The name by which listeners, sites and routes choose this log.")
-            .example("\"main\""),
-        SchemaKey::new("file", Path, Nothing("none; give `file` or `stdout`"))
-            .says("File the lines are appended to. Its folder must exist.")
-            .example("\"/var/log/hob/access.log\""),
-        SchemaKey::new("stdout", Flag, Preset::Flag(false))
-            .says("Lines go to standard output instead of a file.")
-            .example("true"),
-        SchemaKey::new("format", Text, Preset::Text("combined"))
-            .says(
-                "`\"common\"`, `\"combined\"`, `\"json\"`, or a line of your own in which each \
-                 `{field}` is replaced. The reference page lists the fields at its end.",
-            )
-            .example("\"{time} {client} {method} {target} {status} {total_us}\""),
-        SchemaKey::new(
-            "rotate_size",
-            Size {
-                min: 0,
-                max: 1 << 50,
-            },
-            Preset::Size(0),
-        )
-        .says("The file is rotated when it reaches this size; 0 is never.")
-        .example("\"100MiB\""),
-        SchemaKey::new("rotate", Word(&["never", "daily"]), Preset::Text("never"))
-            .says("`\"daily\"` rotates the file when a new day begins (UTC).")
-            .example("\"daily\""),
-        SchemaKey::new(
-            "keep",
-            Integer {
-                min: 1,
-                max: 10_000,
-            },
-            Preset::Integer(7),
-        )
-        .says("Rotated files that are kept; older ones are deleted.")
-        .example("30"),
-        SchemaKey::new("compress", Flag, Preset::Flag(true))
-            .says("Rotated files are compressed with gzip.")
-            .example("false"),
     ],
 };
 

@@ -1,6 +1,7 @@
 //! `hob serve`: what to serve becomes config text, and the keeper takes over. Also the hidden
 //! server process, and the answer to a program that wants to upgrade to this one.
 
+mod logs;
 mod old_logs;
 mod process;
 mod threads;

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
 use harness::client::{Answer, Connection, begin_download, get};
-use harness::{BIG_BYTES, DEADLINE, Place, text_of};
+use harness::{BIG_BYTES, DEADLINE, Hob, Place, text_of};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -264,6 +264,69 @@ fn bytes_are_those_that_were_sent() {
             &format!("/big.bin?whole 200 {BIG_BYTES} complete"),
         ]
     );
+}
+
+#[test]
+fn values_that_a_format_asks_for_are_those_of_request_and_answer() {
+    let place = Place::new();
+    place.folder("logs");
+    let format = "{status} \\\"{header:x-id}\\\" \\\"{header:Accept}\\\" {header:host} {cookie:sid} \
+                  {response:content-type} {response:x-own} {user} {env:HOB_TEST_ROOM}";
+    let keys = "[[log]]\nname = \"json\"\nfile = \"logs/json\"\n\
+                format = \"json {cookie:sid} {response:X-Own} {env:HOB_TEST_ROOM}\"\n\
+                [[log]]\nname = \"plain\"\nfile = \"logs/plain\"\nformat = \"{target}\"\n";
+    let routes = "headers = { X-Own = \"a \\\"b\\\"\" }\n\
+                  [[site.route]]\npath = \"/json\"\nrespond = { status = 204 }\nlog = \"json\"\n\
+                  [[site.route]]\npath = \"/plain\"\nrespond = { status = 204 }\nlog = \"plain\"\n";
+    place.write("hob.toml", &(config(format, keys) + routes));
+    let mut command = place.command();
+    command.env("HOB_TEST_ROOM", "the \"7\"");
+    command.args(["serve", "--config", "hob.toml"]);
+    let hob = Hob::start(command);
+    hob.wait_for("listening on ");
+    let fields = "Host: a.test\r\nX-Id: 7\"\u{2028}\u{e9}\r\nAccept: text/html\r\naccept: x/y\r\n\
+                  Cookie: other=1; sid=\"two words\"\r\n\r\n";
+    for (path, status) in [("hello.txt", 200), ("json", 204), ("plain", 204)] {
+        let request = format!("GET /{path} HTTP/1.1\r\n{fields}");
+        assert_eq!(exchange(hob.port(), &request).status, status, "{path}");
+    }
+    // Nothing is asked of an answer that no site has made.
+    let refused = exchange(hob.port(), "GET /no-host HTTP/1.1\r\nCookie: sid=2\r\n\r\n");
+    assert_eq!(refused.status, 400);
+    hob.stop();
+    let all = read(&place, "logs/all");
+    assert_eq!(
+        all,
+        "200 \"7\\x22\\xE2\\x80\\xA8é\" \"text/html, x/y\" a.test \\x22two words\\x22 \
+         text/plain; charset=utf-8 a \\x22b\\x22 - the \\x227\\x22\n\
+         400 \"-\" \"-\" - 2 - - - the \\x227\\x22\n"
+    );
+    let json: Value = serde_json::from_str(&read(&place, "logs/json")).unwrap();
+    for (member, value) in [
+        ("cookie:sid", "\"two words\""),
+        ("response:X-Own", "a \"b\""),
+        ("env:HOB_TEST_ROOM", "the \"7\""),
+        ("target", "/json"),
+    ] {
+        assert_eq!(json[member], value, "{member}");
+    }
+    assert_eq!(read(&place, "logs/plain"), "/plain\n");
+}
+
+#[test]
+fn value_longer_than_its_limit_is_cut_and_counted() {
+    let place = Place::new();
+    place.folder("logs");
+    place.write("hob.toml", &config("{header:x-long}|{header:x-short}", ""));
+    let hob = place.serve(&["--config", "hob.toml"]);
+    let long = "x".repeat(2000);
+    let request =
+        format!("GET /hello.txt HTTP/1.1\r\nHost: a\r\nX-Long: {long}\r\nX-Short: y\r\n\r\n");
+    assert_eq!(exchange(hob.port(), &request).status, 200);
+    place.wait_for_counter("limit_log_value", 1);
+    hob.stop();
+    let kept = &long[..1024];
+    assert_eq!(read(&place, "logs/all"), format!("{kept}…|y\n"));
 }
 
 /// The names of the log's files.

@@ -9,6 +9,8 @@ mod schema;
 
 #[path = "status/answers.rs"]
 mod answers;
+#[path = "status/certificates.rs"]
+mod certificates;
 #[path = "status/names.rs"]
 mod names;
 #[path = "status/resources.rs"]

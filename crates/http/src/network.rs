@@ -1,7 +1,7 @@
 //! What the network below a connection is like, as TCP or QUIC sees it. Asked for only where
 //! somebody wants to know: it is a system call.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use hob_trace::Record;
 
@@ -33,6 +33,13 @@ impl NetworkProbe for OwnedFd {
         let told = raw::tcp_info(self.as_fd()).ok()?;
         Some(Network::of_tcp(&told))
     }
+}
+
+/// Bytes that the other side of a TCP connection has acknowledged, from any number on; `None` where
+/// the kernel does not tell.
+pub fn acknowledged_bytes(socket: BorrowedFd<'_>) -> Option<u64> {
+    let told = raw::tcp_info(socket).ok()?;
+    Some(Network::of_tcp(&told).bytes_out)
 }
 
 impl Network {

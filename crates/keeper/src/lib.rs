@@ -22,6 +22,7 @@ pub mod memory;
 mod notify;
 mod papers;
 pub mod parcel;
+pub mod piped;
 pub mod preflight;
 pub mod privileges;
 pub mod process;

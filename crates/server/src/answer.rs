@@ -22,6 +22,7 @@
 
 mod admission;
 mod after;
+mod asked;
 mod asked_route;
 mod client;
 mod handles;
@@ -39,6 +40,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use hob_http::{Answered, ConnectionFacts, Reactor, Request, Responder, Response};
+use hob_trace::format::AskedValue;
 use hob_trace::watch::RequestStage;
 use hob_trace::{Fault, Record, Texts};
 
@@ -85,9 +87,13 @@ impl Books {
             user_agent: value(hob_http::Known::UserAgent),
             user: user.as_ref().map_or(b"", |known| known.user.as_bytes()),
             detail: &request.detail(),
+            asked: b"",
         };
         if record.log != 0 {
-            self.ring.borrow_mut().push(&record, &texts);
+            match desk.sites.borrow().log_values.of(record.log) {
+                None => _ = self.ring.borrow_mut().push(&record, &texts),
+                Some(values) => self.push_with(values, &texts, request, desk),
+            }
         }
         if record.trace.is_sampled
             && let Some(tracer) = &*desk.tracer.borrow()
@@ -103,6 +109,24 @@ impl Books {
         }
         // Last: who sees that it was counted finds all else of it.
         desk.counters.requests.add(1);
+    }
+
+    /// Hands a record to a log that asks for more than every record has.
+    #[cold]
+    fn push_with(
+        &self,
+        values: &[AskedValue],
+        texts: &Texts<'_>,
+        request: &Request,
+        desk: &HandlerContext,
+    ) {
+        let mut asked = self.asked.borrow_mut();
+        asked::write(values, request, &desk.counters, &mut asked);
+        let texts = Texts {
+            asked: &asked,
+            ..*texts
+        };
+        self.ring.borrow_mut().push(&request.record(), &texts);
     }
 }
 
@@ -461,6 +485,11 @@ impl Responder for Answers {
             true => self.desk.answer_offered(&sites, request),
             false if listener == VISITS_LISTENER => self.desk.answer_successor(&sites, request),
             false => self.desk.choose(&sites, request),
+        };
+        let log = request.record().log;
+        let answered = match sites.log_values.of_answer(log) {
+            Some(values) => asked::note_answer(values, request, answered),
+            None => answered,
         };
         match request.is_traced() {
             true => watch::tap(request, answered),

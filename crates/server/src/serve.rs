@@ -3,6 +3,7 @@
 pub(crate) mod context;
 pub(crate) mod dress;
 pub mod fleet;
+pub mod log_values;
 pub mod maintenance;
 pub mod offers;
 pub mod old_visits;

@@ -31,6 +31,7 @@ fn main() {
         user_agent: b"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
         user: b"",
         detail: b"",
+        asked: b"",
     };
     let short = Texts {
         method: b"GET",

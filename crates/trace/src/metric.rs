@@ -108,8 +108,10 @@ counters! { of events {
     names_mismatched: "Of those, names that do not lead back to their address.";
     names_failed: "Of those, look-ups that no name server answered in time.";
     limit_names_queue: "Names not looked up: as many addresses waited as may.";
-    log_dropped: "Access log lines dropped: a full ring, a full disk, a log that is gone.";
+    log_dropped: "Access log lines dropped: a full ring, a full disk, a log or a collector that is gone.";
     log_write_errors: "Writes to an access log that failed.";
+    limit_log_value: "Values cut that formats of access logs ask for: longer than 1 KiB, or more than 4 KiB of one request.";
+    limit_syslog_message: "Messages of syslog that were cut: longer than 8 KiB.";
     disk_jobs: "Jobs given to the file pool because the disk had to be asked.";
     disk_refused: "Jobs the file pool had no room for.";
     disk_wait_us: "Microseconds requests waited for the file pool.";

@@ -197,6 +197,10 @@ pub struct Texts<'a> {
     pub user: &'a [u8],
     /// What is to be said beside the reason: what a program printed, which file it was.
     pub detail: &'a [u8],
+    /// What the format of its log asks for besides, as
+    /// [`AskedValueWriter`](crate::format::AskedValueWriter) writes it; empty where it asks for
+    /// nothing.
+    pub asked: &'a [u8],
 }
 
 macro_rules! kinds {

@@ -9,7 +9,7 @@
 //! memory  0                                                  capacity         + ENTRY_BYTES_MAX
 //!         |...free...[entry][entry][entry][entry]...free.....|[end of last entry].......|
 //!                    ^ tail & mask               ^ head & mask
-//! entry   size u32 | lengths 7 x u16 | Record | texts, in the order of `Texts` | pad
+//! entry   size u32 | lengths 8 x u16 | Record | texts, in the order of `Texts` | pad
 //! ```
 //!
 //! Positions only grow; `position & (capacity - 1)` is the place in memory. An entry starts below
@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, compiler_fence};
 use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 
+use crate::format::ASKED_BYTES_MAX;
 use crate::record::{Record, Texts};
 
 /// Bytes of a method that are kept.
@@ -46,7 +47,7 @@ pub const USER_BYTES_MAX: usize = 128;
 pub const DETAIL_BYTES_MAX: usize = 1024;
 
 /// The smallest ring, in bytes; room for several of the largest entries.
-pub const RING_BYTES_MIN: usize = 16 * 1024;
+pub const RING_BYTES_MIN: usize = 32 * 1024;
 /// The largest ring, in bytes.
 pub const RING_BYTES_MAX: usize = 1 << 30;
 
@@ -108,6 +109,7 @@ impl Producer {
             cut(texts.user_agent, USER_AGENT_BYTES_MAX),
             cut(texts.user, USER_BYTES_MAX),
             cut(texts.detail, DETAIL_BYTES_MAX),
+            cut(texts.asked, ASKED_BYTES_MAX),
         ];
         let text_bytes: usize = texts.iter().map(|text| text.len()).sum();
         let size = (size_of::<RingEntryHeader>() + text_bytes).next_multiple_of(WORD_BYTES);
@@ -157,9 +159,14 @@ impl Producer {
             (&raw mut (*entry).lengths).write(texts.map(|text| text.len() as u16));
             (&raw mut (*entry).record).write(*record);
             let mut to = entry.add(1).cast::<u8>();
-            for text in texts {
+            let [usual @ .., asked] = texts;
+            for text in usual {
                 copy(text, to);
                 to = to.add(text.len());
+            }
+            // Most logs ask for nothing.
+            if !asked.is_empty() {
+                copy(asked, to);
             }
         }
     }
@@ -275,12 +282,20 @@ impl Consumer {
         unsafe {
             let entry = &*memory.add(offset).cast::<RingEntryHeader>();
             let mut from = memory.add(offset + size_of::<RingEntryHeader>());
-            let [method, target, host, referer, user_agent, user, detail] =
-                entry.lengths.map(|length| {
-                    let text = std::slice::from_raw_parts(from, usize::from(length));
-                    from = from.add(usize::from(length));
-                    text
-                });
+            let [
+                method,
+                target,
+                host,
+                referer,
+                user_agent,
+                user,
+                detail,
+                asked,
+            ] = entry.lengths.map(|length| {
+                let text = std::slice::from_raw_parts(from, usize::from(length));
+                from = from.add(usize::from(length));
+                text
+            });
             (
                 entry,
                 Texts {
@@ -291,6 +306,7 @@ impl Consumer {
                     user_agent,
                     user,
                     detail,
+                    asked,
                 },
             )
         }
@@ -352,7 +368,7 @@ impl Wake {
     }
 }
 
-const TEXTS: usize = 7;
+const TEXTS: usize = 8;
 const WORD_BYTES: usize = size_of::<Word>();
 const ENTRY_BYTES_MAX: usize = (size_of::<RingEntryHeader>()
     + METHOD_BYTES_MAX
@@ -361,7 +377,8 @@ const ENTRY_BYTES_MAX: usize = (size_of::<RingEntryHeader>()
     + REFERER_BYTES_MAX
     + USER_AGENT_BYTES_MAX
     + USER_BYTES_MAX
-    + DETAIL_BYTES_MAX)
+    + DETAIL_BYTES_MAX
+    + ASKED_BYTES_MAX)
     .next_multiple_of(WORD_BYTES);
 
 const _: () = assert!(align_of::<RingEntryHeader>() <= align_of::<Word>());

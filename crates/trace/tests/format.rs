@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-use hob_trace::format::LineCache;
+use hob_trace::format::{ASKED_VALUE_BYTES_MAX, AskedValue, AskedValueWriter, LineCache};
 use hob_trace::traceparent::Trace;
 use hob_trace::{
     AccessLogFormat, CacheOutcome, Fault, HandlerKind, Outcome, ProgramEnd, Protocol, Record,
@@ -48,6 +48,7 @@ fn samples() -> Vec<(Record, Texts<'static>)> {
         user_agent: b"Mozilla/5.0 (X11; Linux x86_64)",
         user: b"frank",
         detail: b"",
+        asked: b"",
     };
     let second = Record {
         started_unix_ms: 1_795_305_600_000,
@@ -98,6 +99,7 @@ fn samples() -> Vec<(Record, Texts<'static>)> {
         user_agent: b"\" 200 1 \"\t\x80",
         user: b"x - [now]",
         detail: b"a.cgi: 1 \"\n2\0",
+        asked: b"",
     };
     let largest = Record {
         started_us: u64::MAX,
@@ -186,6 +188,104 @@ fn own_format_with_every_field_is_as_expected() {
     }
 }
 
+/// What a request gave for these values, in the order of a format.
+fn asked(values: &[&[&[u8]]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut writer = AskedValueWriter::new(&mut out, values.len());
+    for pieces in values {
+        writer.put(pieces.iter().copied());
+    }
+    writer.finish();
+    out
+}
+
+fn line(format: &str, asked: &[u8]) -> String {
+    let variable = |name: &str| (name == "ROOM").then(|| "the \"7\"\n".to_owned());
+    let format = AccessLogFormat::parse_with(format, &variable).expect("a format");
+    let texts = Texts {
+        method: b"GET",
+        target: b"/",
+        asked,
+        ..Texts::default()
+    };
+    let (mut cache, mut out) = (LineCache::new(), Vec::new());
+    let names = RecordNames::new();
+    format.push_line(&mut cache, &names, &Record::empty(), &texts, &mut out);
+    String::from_utf8(out).expect("lines are UTF-8")
+}
+
+#[test]
+fn values_of_requests_stand_where_the_format_asks_for_them() {
+    let format = "{cookie:id} \"{header:Accept}\" {header:none} {method} \"{header:Accept}\"";
+    assert_eq!(
+        AccessLogFormat::parse(format).unwrap().asked(),
+        [
+            AskedValue::Cookie("id".into()),
+            AskedValue::Header("Accept".into()),
+            AskedValue::Header("none".into()),
+        ]
+    );
+    let values = asked(&[&[b"7"], &[b"text/html", b"x/y"], &[]]);
+    assert_eq!(
+        line(format, &values),
+        "7 \"text/html, x/y\" - GET \"text/html, x/y\"\n"
+    );
+}
+
+#[test]
+fn value_that_was_cut_ends_in_an_ellipsis() {
+    let long = [b'x'; ASKED_VALUE_BYTES_MAX + 1];
+    let values = asked(&[&[&long], &[&long[1..]]]);
+    let kept = "x".repeat(ASKED_VALUE_BYTES_MAX);
+    assert_eq!(
+        line("{header:a} {header:b}", &values),
+        format!("{kept}… {kept}\n")
+    );
+}
+
+#[test]
+fn values_of_requests_break_no_line_and_no_member() {
+    let hostile = b"\" 200\r\n127.0.0.1 - - \"GET\x00 \\ \xff\x1b[2J";
+    let values = asked(&[&[hostile], &[hostile]]);
+    let text = line("\"{header:x}\" {cookie:y}", &values);
+    let escaped = r"\x22 200\x0D\x0A127.0.0.1 - - \x22GET\x00 \x5C \xFF\x1B[2J";
+    assert_eq!(text, format!("\"{escaped}\" {escaped}\n"));
+    let json = line("json {header:x} {cookie:y}", &values);
+    assert!(json.ends_with('\n') && json.lines().count() == 1);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let told = "\" 200\r\n127.0.0.1 - - \"GET\0 \\ \u{fffd}\u{1b}[2J";
+    assert_eq!(
+        (&json["header:x"], &json["cookie:y"]),
+        (&told.into(), &told.into())
+    );
+}
+
+#[test]
+fn json_has_more_members_where_they_are_asked_for() {
+    let usual: serde_json::Value = serde_json::from_str(&line("json", b"")).unwrap();
+    let values = asked(&[&[b"a"]]);
+    let text = line(
+        "json {header:x}  {total_ms} {env:ROOM} {env:NOWHERE}",
+        &values,
+    );
+    let mut more: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let members = more.as_object_mut().unwrap();
+    assert_eq!(members.remove("header:x"), Some("a".into()));
+    assert_eq!(members.remove("total_ms"), Some(0.0.into()));
+    assert_eq!(members.remove("env:ROOM"), Some("the \"7\"\n".into()));
+    assert_eq!(members.remove("env:NOWHERE"), Some("".into()));
+    assert_eq!(more, usual);
+}
+
+#[test]
+fn variable_of_the_environment_is_escaped_and_may_be_missing() {
+    assert_eq!(
+        line("{env:ROOM} {status} {env:NOWHERE}", b""),
+        "the \\x227\\x22\\x0A 0 -\n"
+    );
+    assert_eq!(line("{env:ROOM}", b""), "the \\x227\\x22\\x0A\n");
+}
+
 #[test]
 fn json_lines_are_json_and_lose_nothing_that_is_text() {
     let all = lines(&AccessLogFormat::parse("json").unwrap());
@@ -224,6 +324,7 @@ fn any_bytes_make_one_line_of_text_and_valid_json() {
             user_agent: b,
             user: a,
             detail: b,
+            asked: b"",
         };
         for (format, is_json) in formats.iter().zip([false, true]) {
             let mut out = Vec::new();

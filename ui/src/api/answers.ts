@@ -722,9 +722,9 @@ export interface LimitPair {
 export interface LogFile {
   /** Its number, from 0. */
   id: number;
-  /** Name of its file. */
+  /** Name of its file, `standard output`, or `syslog` or `program` and which. */
   name: string;
-  /** Path of that; null of standard output. */
+  /** Path of its file; null where it is none. */
   path: string | null;
   /** Its size, where it can be read. */
   bytes: number | null;

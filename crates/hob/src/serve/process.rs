@@ -14,8 +14,8 @@ use hob_http::limits::HttpLimits;
 use hob_http::thread::{Crew, Drain, Handle, Listening, Thread};
 use hob_http::tls::{Offer, TicketKeys, TlsHosts};
 use hob_trace::Mutex;
-use hob_trace::access_log::{AccessLog, DestinationSettings, LogId, Target};
-use hob_trace::format::{AccessLogFormat, RecordNames};
+use hob_trace::access_log::{AccessLog, LogId};
+use hob_trace::format::AskedValue;
 use hob_trace::history::{RequestHistory, Retention, SegmentOrigin};
 use hob_trace::ring::Consumer;
 use hob_trace::watch::{Hidden, Hub};
@@ -31,7 +31,7 @@ use hob_keeper::tls;
 use hob_keeper::{KeeperFailure, KeyFiles};
 use hob_server::answer::{ADMIN_LISTENER, Answers, CONTROL_LISTENER, VISITS_LISTENER};
 use hob_server::authorities;
-use hob_server::config::{CacheMode, Config, Listener, LogChoice, LogTarget, Purpose};
+use hob_server::config::{CacheMode, Config, Listener, LogChoice, Purpose};
 use hob_server::handle::HandlerSettings;
 use hob_server::handle::files::pin;
 use hob_server::limits::limits;
@@ -87,6 +87,8 @@ pub(super) struct ServingProcess {
     pub(super) log: Option<AccessLog>,
     /// Rings of threads while there is no log to read them.
     pub(super) rings: Vec<Consumer>,
+    /// What each log asks for that requests may name.
+    pub(super) asked: Vec<(LogId, Arc<[AskedValue]>)>,
     /// Numbers of the logs of the config in force, by its index.
     logs: Vec<LogId>,
     /// Numbers of the config before: answers under way may still bear them.
@@ -112,7 +114,7 @@ pub(super) struct ServingProcess {
 pub(super) struct ThreadNotices {
     bell: OwnedFd,
     pub(super) running: AtomicUsize,
-    to_rotate: Mutex<Vec<LogId>>,
+    pub(super) to_rotate: Mutex<Vec<LogId>>,
 }
 
 impl ThreadNotices {
@@ -155,6 +157,7 @@ impl ServingProcess {
             signals,
             log: None,
             rings: Vec::new(),
+            asked: Vec::new(),
             logs: Vec::new(),
             old_logs: OldLogs::default(),
             config: Arc::clone(&generation.config),
@@ -334,7 +337,8 @@ impl ServingProcess {
         keys: &KeyFiles,
     ) -> Result<Sites, String> {
         self.shared.set_labels(&config.metrics);
-        let sites = Sites::build(config, generation, log_numbers, &self.shared)?;
+        let mut sites = Sites::build(config, generation, log_numbers, &self.shared)?;
+        sites.log_values = self.log_values();
         self.shared.set_upstream_terms(keys)?;
         let before = self.shared.cache();
         self.shared.set_cache(&config.cache);
@@ -349,68 +353,6 @@ impl ServingProcess {
             }
         }
         Ok(sites)
-    }
-
-    fn retire(&self, logs: Vec<LogId>) {
-        for id in logs {
-            if let Some(log) = &self.log {
-                log.retire(id);
-            }
-        }
-    }
-
-    fn open_logs(
-        &mut self,
-        config: &Config,
-        files: Vec<Option<OwnedFd>>,
-    ) -> Result<Vec<LogId>, String> {
-        if config.logs.is_empty() {
-            return Ok(Vec::new());
-        }
-        let log = match &self.log {
-            Some(log) => log,
-            None => {
-                let signals = Arc::clone(&self.signals);
-                let ask = Box::new(move |log| {
-                    signals.to_rotate.lock().push(log);
-                    signals.ring();
-                });
-                let started = AccessLog::start(self.shared.counts.counters.new_thread(), ask);
-                let log = started.map_err(|error| error.to_string())?;
-                self.rings.drain(..).for_each(|ring| log.add_ring(ring));
-                self.log.insert(log)
-            }
-        };
-        let mut names = names(config);
-        if config.names.is_some() {
-            names.set_clients(Arc::clone(&self.admin.names) as _);
-        }
-        let names = Arc::new(names);
-        let mut ids = Vec::new();
-        for (settings, file) in config.logs.iter().zip(files) {
-            let name = match &settings.target {
-                LogTarget::File(path) => path.display().to_string(),
-                LogTarget::Stdout => "standard output".to_owned(),
-            };
-            let target = match file {
-                Some(file) => Target::File(File::from(file)),
-                None => Target::Stdout,
-            };
-            let format =
-                AccessLogFormat::parse(&settings.format).map_err(|error| error.to_string())?;
-            let settings = DestinationSettings {
-                name,
-                format,
-                names: Arc::clone(&names),
-                rotate_bytes: settings.rotate_bytes,
-                rotate_daily: settings.rotate_daily,
-            };
-            ids.push(
-                log.register(settings, target)
-                    .map_err(|error| error.to_string())?,
-            );
-        }
-        Ok(ids)
     }
 
     /// Gives listening sockets their numbers; a socket that stays keeps its number.
@@ -762,15 +704,4 @@ fn retention(config: &Config) -> Retention {
         bytes_max: config.history.bytes,
         time_max: config.history.time,
     }
-}
-
-fn names(config: &Config) -> RecordNames {
-    let mut names = RecordNames::new();
-    for site in &config.sites {
-        names.add_site(
-            site.name(),
-            site.routes.iter().map(|route| route.path.clone()),
-        );
-    }
-    names
 }

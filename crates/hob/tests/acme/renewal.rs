@@ -1,7 +1,10 @@
 //! Renewal: when the authority says so, when time is up, and what is served when it fails.
 
+use std::time::Instant;
+
 use crate::authority::Authority;
-use crate::harness::Place;
+use crate::harness::client::Connection;
+use crate::harness::{DEADLINE, Place};
 use crate::{
     Failed, config, fail_an_order, reload, renew, serve, shown, wait_for_state,
     wait_until_shown_differs, wait_until_trusted,
@@ -64,10 +67,37 @@ fn working_certificate_stays_when_its_renewal_fails() {
     let state = wait_for_state(&place, |state| state["state"] == "failed");
     assert!(state["until_unix"].as_i64().is_some(), "{state}");
     assert!(state["next_try_unix"].as_i64().is_some(), "{state}");
+    let failed =
+        |times: u8| format!("hob_certificate_order_failed{{certificate=\"{HOST}\"}} {times}\n");
+    assert!(told(&place, "/metrics").contains(&failed(1)));
+    let words = format!("no certificate for {HOST}: ");
+    wait_until_told(&place, "/v1/resources", |told| told.contains(&words));
     authority.http.lead_to(leads_to);
     reload(&place);
     hob.wait_for_count("a certificate was got", got + 1);
     wait_until_shown_differs(&hob, HOST, &before);
     wait_for_state(&place, |state| state["state"] == "served");
+    assert!(told(&place, "/metrics").contains(&failed(0)));
+    wait_until_told(&place, "/v1/resources", |told| !told.contains(&words));
     hob.stop();
+}
+
+/// What the control socket says.
+fn told(place: &Place, target: &str) -> String {
+    let socket = place.path("run/hob/control.sock");
+    let mut connection = Connection::open_unix(&socket).unwrap();
+    connection.send_ask("GET", target, "");
+    connection.read_last("GET").text()
+}
+
+/// Asks until it is so.
+fn wait_until_told(place: &Place, target: &str, is_so: impl Fn(&str) -> bool) {
+    let until = Instant::now() + DEADLINE;
+    loop {
+        let text = told(place, target);
+        if is_so(&text) {
+            return;
+        }
+        assert!(Instant::now() < until, "{text}");
+    }
 }

@@ -1,6 +1,6 @@
 //! What a handler says of its request, beside the answer.
 
-use std::cell::{Cell, OnceCell, Ref, RefCell};
+use std::cell::{Cell, OnceCell, Ref, RefCell, RefMut};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -50,6 +50,8 @@ pub trait Aftermath {
 #[derive(Default)]
 pub(crate) struct HandlerReport {
     detail: RefCell<Vec<u8>>,
+    /// Of the answer's head, what its access log asks for.
+    answer_values: RefCell<Vec<u8>>,
     /// Heads before the answer that the connection has not sent yet.
     pub(crate) interim: RefCell<Vec<(u16, Fields)>>,
     pub(crate) half_close: Cell<HalfClose>,
@@ -63,6 +65,7 @@ impl HandlerReport {
     /// Nothing yet, of the next request; the memory stays.
     pub(super) fn renew(&mut self) {
         self.detail.get_mut().clear();
+        self.answer_values.get_mut().clear();
         self.interim.get_mut().clear();
         self.half_close.set(HalfClose::Serve);
         self.phase.set(HandlerPhase::Server);
@@ -101,6 +104,17 @@ impl Request {
         let referer = shown.and_then(|shown| shown.referer.as_deref());
         let sent = || self.sent_head().value(Known::Referer);
         referer.or_else(sent).unwrap_or_default()
+    }
+
+    /// What an access log asks of its answer's head, as
+    /// [`AskedValueWriter`](hob_trace::format::AskedValueWriter) writes it.
+    pub fn answer_values(&self) -> Ref<'_, Vec<u8>> {
+        self.exchange.said.answer_values.borrow()
+    }
+
+    /// The same, to be written.
+    pub fn answer_values_mut(&self) -> RefMut<'_, Vec<u8>> {
+        self.exchange.said.answer_values.borrow_mut()
     }
 
     /// Says what it is at, for who looks at running requests.

@@ -212,6 +212,7 @@ fn tell(request: &Request, far: Far, now_us: u64) -> InFlightRequest {
         user_agent: value(Known::UserAgent),
         user: b"",
         detail: b"",
+        asked: b"",
     });
     InFlightRequest {
         method: texts.method.to_vec(),

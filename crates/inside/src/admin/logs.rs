@@ -33,10 +33,10 @@ const LANE: u64 = u64::MAX - 5;
 
 /// `GET /v1/logs`
 pub(super) fn answer(ask: &AdminRequest) -> Answered {
-    let paths = paths(ask);
+    let targets = targets(ask);
     let job = pool(ask).run(move || {
-        let logs = paths.iter().enumerate();
-        let logs = logs.map(|(id, path)| told(id, path.as_deref()));
+        let logs = targets.iter().enumerate();
+        let logs = logs.map(|(id, target)| told(id, target));
         json!(AccessLogs {
             logs: logs.collect()
         })
@@ -48,14 +48,15 @@ pub(super) fn answer(ask: &AdminRequest) -> Answered {
     }))
 }
 
-fn told(id: usize, path: Option<&Path>) -> LogFile {
-    let Some(path) = path else {
-        return LogFile {
-            id,
-            name: "standard output".to_owned(),
-            path: None,
-            bytes: None,
-        };
+fn told(id: usize, target: &LogTarget) -> LogFile {
+    let path = match target {
+        LogTarget::File(path) => path,
+        LogTarget::Stdout => return no_file(id, "standard output".to_owned()),
+        LogTarget::Syslog(syslog) => return no_file(id, format!("syslog {}", syslog.address)),
+        LogTarget::Program(arguments) => {
+            let path = arguments.first().map_or("", String::as_str);
+            return no_file(id, format!("program {path}"));
+        }
     };
     let name = path.file_name().unwrap_or(path.as_os_str());
     LogFile {
@@ -63,6 +64,15 @@ fn told(id: usize, path: Option<&Path>) -> LogFile {
         name: name.to_string_lossy().into_owned(),
         path: Some(path.display().to_string()),
         bytes: path.metadata().ok().map(|found| found.len()),
+    }
+}
+
+fn no_file(id: usize, name: String) -> LogFile {
+    LogFile {
+        id,
+        name,
+        path: None,
+        bytes: None,
     }
 }
 
@@ -217,20 +227,19 @@ fn pool(ask: &AdminRequest) -> DiskThreads {
     ask.admin.shared.pool.for_lane(LANE)
 }
 
-/// Files of the logs, by their numbers; none for standard output.
-fn paths(ask: &AdminRequest) -> Vec<Option<PathBuf>> {
+/// Where the lines of each log go, by its number.
+fn targets(ask: &AdminRequest) -> Vec<LogTarget> {
     let config = Arc::clone(&ask.admin.configured.lock().config);
-    let logs = config.logs.iter();
-    logs.map(|log| match &log.target {
-        LogTarget::File(path) => Some(path.clone()),
-        LogTarget::Stdout => None,
-    })
-    .collect()
+    config.logs.iter().map(|log| log.target.clone()).collect()
 }
 
+/// The file of a log, if it is one.
 fn path(ask: &AdminRequest) -> Option<PathBuf> {
     let id: usize = ask.part.parse().ok()?;
-    paths(ask).into_iter().nth(id)?
+    match targets(ask).into_iter().nth(id)? {
+        LogTarget::File(path) => Some(path),
+        LogTarget::Stdout | LogTarget::Syslog(_) | LogTarget::Program(_) => None,
+    }
 }
 
 #[cfg(test)]

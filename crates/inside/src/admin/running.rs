@@ -115,6 +115,7 @@ fn request(running: &InFlightRequest, server: u64, sites: &Sites, hidden: &Hidde
             user_agent: &running.user_agent,
             user: b"",
             detail: b"",
+            asked: b"",
         },
         site: site.map_or("", |site| &site.name),
         route: route.map_or("", |route| &route.path),

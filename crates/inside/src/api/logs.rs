@@ -17,9 +17,9 @@ pub struct AccessLogs {
 pub struct LogFile {
     /// Its number, from 0.
     pub id: usize,
-    /// Name of its file.
+    /// Name of its file, `standard output`, or `syslog` or `program` and which.
     pub name: String,
-    /// Path of that; null of standard output.
+    /// Path of its file; null where it is none.
     pub path: Option<String>,
     /// Its size, where it can be read.
     pub bytes: Option<u64>,

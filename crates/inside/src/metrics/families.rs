@@ -42,6 +42,8 @@ families! {
     LISTENER_OPEN = "hob_listener_connections_open", Gauge, &["listener"], "Connections open now, by the address they came to.";
     LISTENER_ACCEPTED = "hob_listener_connections", Counter, &["listener"], "Connections accepted, by the address they came to.";
     TLS_HANDSHAKES = "hob_tls_handshakes", Counter, &["version", "kind"], "TLS handshakes done, by version; kind `resumed` had a ticket of an earlier one.";
+    CERTIFICATE_ENDS = "hob_certificate_expires_seconds", Gauge, &["certificate"], "When a certificate that is served ends, in seconds since 1970, by its first name; the first to end of those that share one.";
+    CERTIFICATE_FAILS = "hob_certificate_order_failed", Gauge, &["certificate"], "1 while the last order of a certificate from an authority has failed, else 0.";
     LIMITS = "hob_limit_reached", Counter, &["limit"], "How often a limit was reached; the reference page says what each one means.";
     CACHE_ENTRIES = "hob_cache_entries", Gauge, &[], "Files the cache knows.";
     CACHE_BYTES = "hob_cache_bytes", Gauge, &[], "Memory of the cache.";
@@ -153,8 +155,9 @@ const INTRODUCTION: &str = "\
 
 What `/metrics` tells, by name. Counters only grow while a server process runs; a histogram has
 `_bucket`, `_sum` and `_count`. `site` is a site's first name, `*` for the default site, empty where
-a request was refused before a site was chosen, and `other` beyond the first `sites` of `[metrics]`;
-`handler` is who answered; `program` is the route and what runs there, `other` beyond `programs`.
+a request was refused before a site was chosen, and `other` beyond the first `sites` of `[metrics]`,
+as `certificate` is beyond as many; `handler` is who answered; `program` is the route and what runs
+there, `other` beyond `programs`.
 
 | name | type | labels | what it tells |
 | --- | --- | --- | --- |

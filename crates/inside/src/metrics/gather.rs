@@ -25,6 +25,7 @@ pub(super) fn gather(admin: &Admin) -> Exposition {
     put_process(&mut all, admin);
     put_requests(&mut all, admin);
     put_connections(&mut all, admin, &counters);
+    put_certificates(&mut all, admin);
     put_limits(&mut all, &counters, admin);
     put_cache(&mut all, admin);
     put_programs(&mut all, admin);
@@ -106,6 +107,31 @@ fn put_connections(all: &mut Exposition, admin: &Admin, counters: &Snapshot) {
         ("1.3", "resumed", resumed.saturating_sub(resumed_12)),
     ] {
         all.whole(&families::TLS_HANDSHAKES, &[version, kind], count);
+    }
+}
+
+fn put_certificates(all: &mut Exposition, admin: &Admin) {
+    let names_max = admin.config().metrics.sites;
+    let held = admin.certificates.lock();
+    let ends = held.iter().map(|one| {
+        let expiry = one.expiry();
+        (expiry.name, CertificateEnd(expiry.until_unix_s))
+    });
+    let ends = by_label(ends, names_max);
+    drop(held);
+    for (name, end) in ends {
+        let until_unix_s = end.0.max(0).cast_unsigned();
+        all.whole(&families::CERTIFICATE_ENDS, &[&name], until_unix_s);
+    }
+    let report = admin.report.lock();
+    let ordered = report.certificates.iter().map(|state| {
+        let name = state.names.first().cloned().unwrap_or_default();
+        (name, FailedOrders(u64::from(state.error.is_some())))
+    });
+    let ordered = by_label(ordered, names_max);
+    drop(report);
+    for (name, failed) in ordered {
+        all.whole(&families::CERTIFICATE_FAILS, &[&name], failed.0);
     }
 }
 
@@ -259,6 +285,24 @@ impl Summable for GateLoad {
     fn add(&mut self, other: GateLoad) {
         self.0 += other.0;
         self.1 += other.1;
+    }
+}
+
+/// When a certificate ends, as Unix time in seconds: of several the first.
+struct CertificateEnd(i64);
+
+impl Summable for CertificateEnd {
+    fn add(&mut self, other: CertificateEnd) {
+        self.0 = self.0.min(other.0);
+    }
+}
+
+/// Certificates that an authority did not give.
+struct FailedOrders(u64);
+
+impl Summable for FailedOrders {
+    fn add(&mut self, other: FailedOrders) {
+        self.0 += other.0;
     }
 }
 

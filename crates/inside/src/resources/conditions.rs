@@ -109,6 +109,8 @@ const EVENTS: &[(&str, Level, &str)] = &[
     ("accept_errors", Level::Bad, "connections"),
     ("log_dropped", Level::Bad, "logs"),
     ("log_write_errors", Level::Bad, "logs"),
+    ("limit_log_value", Level::Notice, "logs"),
+    ("limit_syslog_message", Level::Notice, "logs"),
     ("programs_lost", Level::Bad, "programs"),
     ("programs_not_started", Level::Bad, "programs"),
     ("program_stderr_dropped", Level::Notice, "programs"),

@@ -115,6 +115,7 @@ mod tests {
         LogSettings {
             target: LogTarget::File(path.to_owned()),
             format: String::new(),
+            variables: Vec::new(),
             rotate_bytes: 4,
             rotate_daily: false,
             keep: 9,

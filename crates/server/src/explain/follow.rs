@@ -587,6 +587,10 @@ fn log_name(log: &LogSettings) -> String {
     match &log.target {
         crate::handle::config::LogTarget::File(path) => path.display().to_string(),
         crate::handle::config::LogTarget::Stdout => "standard output".to_owned(),
+        crate::handle::config::LogTarget::Syslog(syslog) => format!("syslog {}", syslog.address),
+        crate::handle::config::LogTarget::Program(arguments) => {
+            format!("program {}", arguments.join(" "))
+        }
     }
 }
 

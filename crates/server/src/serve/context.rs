@@ -51,6 +51,8 @@ pub struct ThreadBooks {
 /// Where a thread's finished requests are counted and kept.
 pub(crate) struct Books {
     pub(crate) ring: RefCell<Producer>,
+    /// Room for what the format of a log asks for.
+    pub(crate) asked: RefCell<Vec<u8>>,
     pub(crate) counts: ThreadCounts,
     pub(crate) recorder: Recorder,
 }
@@ -150,6 +152,7 @@ impl Answers {
                 recorder,
                 counts,
                 ring: RefCell::new(ring),
+                asked: RefCell::default(),
             }),
         }
     }

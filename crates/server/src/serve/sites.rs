@@ -38,6 +38,7 @@ use crate::route::target;
 use crate::route::template::Rewrite;
 use crate::serve::ServerState;
 use crate::serve::fleet::now_ms;
+use crate::serve::log_values::LogValues;
 use crate::serve::offers::{OfferReport, Offers};
 use crate::serve::predecessor::route_name;
 use crate::step::auth::ServedAuth;
@@ -55,6 +56,8 @@ pub struct Sites {
     sites: Vec<ServedSite>,
     /// Access log of each listener, by its number; 0 is none.
     pub listener_logs: HashMap<u16, u16, foldhash::fast::RandomState>,
+    /// What the formats of access logs ask for beside what every record has.
+    pub log_values: LogValues,
     /// Whose word on its clients each listener believes, by its number.
     pub trusts: HashMap<u16, ClientTrust, foldhash::fast::RandomState>,
     /// Programs that are offered to other machines, and at which listeners.
@@ -293,6 +296,7 @@ impl Sites {
             sites,
             auth,
             listener_logs: HashMap::default(),
+            log_values: LogValues::default(),
             trusts: HashMap::default(),
             offers: Offers::of(&config.offers, &shared.sites().offers),
             https_port: 443,

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, write};
 
+use super::piped::PipedProgram;
+use super::syslog::{SendReport, SyslogLink, cut_message};
 use super::{DestinationSettings, LogId, Target};
 use crate::calendar::DAY_MS;
 use crate::format::{LineCache, RecordNames};
@@ -38,6 +40,8 @@ pub(super) struct Losses {
     pub(super) lines: u64,
     /// Writes that failed.
     pub(super) write_errors: u64,
+    /// Messages of syslog that were cut.
+    pub(super) cut: u64,
 }
 
 /// One log and the lines on their way to it.
@@ -47,8 +51,8 @@ pub(super) struct LogDestination {
     pub(super) log: LogId,
     /// Name, format, rotation.
     settings: DestinationSettings,
-    /// A file, or standard output.
-    target: Target,
+    /// Where lines go.
+    output: LogOutput,
     /// A pipe, socket or terminal: asked whether it has room before each write, because a write
     /// could wait for its reader.
     may_block: bool,
@@ -68,6 +72,15 @@ pub(super) struct LogDestination {
     pub(super) losses: Losses,
     /// When it was retired.
     pub(super) retired_at: Option<Instant>,
+}
+
+/// Where the lines of a log go.
+#[derive(Debug)]
+enum LogOutput {
+    File(File),
+    Stdout,
+    Syslog(Box<SyslogLink>),
+    Program(Box<PipedProgram>),
 }
 
 /// What is known about the file's age and size, and what has been asked.
@@ -108,7 +121,16 @@ impl LogDestination {
         let mut destination = LogDestination {
             log,
             settings,
-            target,
+            output: match target {
+                Target::File(file) => LogOutput::File(file),
+                Target::Stdout => LogOutput::Stdout,
+                Target::Syslog(settings, acknowledged) => {
+                    LogOutput::Syslog(Box::new(SyslogLink::new(*settings, acknowledged)))
+                }
+                Target::Program(arguments, start) => {
+                    LogOutput::Program(Box::new(PipedProgram::new(arguments, start)))
+                }
+            },
             may_block: false,
             buffer: Vec::new(),
             torn: false,
@@ -119,7 +141,7 @@ impl LogDestination {
             losses: Losses::default(),
             retired_at: None,
         };
-        destination.look_at_target();
+        destination.look_at_output();
         destination
     }
 
@@ -145,12 +167,20 @@ impl LogDestination {
         }
         if self.buffer.len() >= WAITING_BYTES_MAX {
             self.lose(1);
+            self.trouble.lines += 1;
             return due;
         }
         let names: &RecordNames = &self.settings.names;
+        let begin = self.buffer.len();
+        if let LogOutput::Syslog(link) = &mut self.output {
+            link.push_header(record, &mut self.buffer);
+        }
         self.settings
             .format
             .push_line(cache, names, record, texts, &mut self.buffer);
+        if let LogOutput::Syslog(_) = &self.output {
+            self.losses.cut += u64::from(cut_message(begin, &mut self.buffer));
+        }
         if self.buffer.len() >= BATCH_BYTES && !self.is_held(now) {
             due = due.max(self.write_all(now));
         }
@@ -174,7 +204,8 @@ impl LogDestination {
     /// Lines wait to be written. The rest of a line that an error tore waits for company instead;
     /// one that was torn because a reader was slow is like a whole one.
     pub(super) fn has_lines(&self) -> bool {
-        self.lines() > 0 || (self.awaits_reader && !self.buffer.is_empty())
+        let is_unread = matches!(&self.output, LogOutput::Program(program) if program.has_unread());
+        self.lines() > 0 || is_unread || (self.awaits_reader && !self.buffer.is_empty())
     }
 
     /// Writes to another file from now on.
@@ -183,7 +214,7 @@ impl LogDestination {
             self.write_all(now);
         }
         self.forget_torn();
-        self.target = Target::File(file);
+        self.output = LogOutput::File(file);
         let day_newest = self.rotation.day_newest;
         self.rotation = Rotation {
             day: day_newest,
@@ -191,15 +222,20 @@ impl LogDestination {
             ..Rotation::default()
         };
         self.stuck = false;
-        self.look_at_target();
+        self.look_at_output();
     }
 
-    /// Drops what could not be written; nothing more will come.
-    pub(super) fn give_up(&mut self) {
+    /// Drops what could not be written; nothing more will come. A program that reads the log is
+    /// waited for until then, if it is.
+    pub(super) fn give_up(&mut self, until: Option<Instant>) {
         self.forget_torn();
         let lines = self.lines();
         self.buffer.clear();
         self.lose(lines);
+        if let LogOutput::Program(program) = &mut self.output {
+            let unread = program.end(until);
+            self.lose(unread);
+        }
     }
 
     /// Gives the buffer's memory back while nothing is in it.
@@ -210,13 +246,17 @@ impl LogDestination {
     }
 
     /// Finds out what kind of file it is, and the day of its lines.
-    fn look_at_target(&mut self) {
-        let Ok(stat) = rustix::fs::fstat(self.target.fd()) else {
+    fn look_at_output(&mut self) {
+        let Some(fd) = self.output.fd() else {
+            self.may_block = true;
+            return;
+        };
+        let Ok(stat) = rustix::fs::fstat(fd) else {
             return;
         };
         let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
         self.may_block = kind != rustix::fs::FileType::RegularFile;
-        if let (Target::File(file), false) = (&self.target, self.may_block)
+        if let (LogOutput::File(file), false) = (&self.output, self.may_block)
             && let Ok(metadata) = file.metadata()
             && metadata.len() > 0
         {
@@ -243,7 +283,7 @@ impl LogDestination {
         }
         // What is in the buffer belongs to the day before.
         self.write_all(now);
-        if self.target.size() == 0 {
+        if self.output.size() == 0 {
             self.rotation.day = Some(day);
             return Due::Nothing;
         }
@@ -258,10 +298,26 @@ impl LogDestination {
     }
 
     fn write_all(&mut self, now: Instant) -> Due {
-        if self.buffer.is_empty() || self.stuck {
+        // A program is looked after also while there are no lines.
+        let has_program = matches!(self.output, LogOutput::Program(_));
+        if (self.buffer.is_empty() && !has_program) || self.stuck {
             return Due::Nothing;
         }
-        let (written, result) = self.write_some();
+        let fd = match &mut self.output {
+            LogOutput::Syslog(link) => {
+                let report = link.send(&self.buffer, now);
+                self.take_report(report, now);
+                return Due::Nothing;
+            }
+            LogOutput::Program(program) => {
+                let report = program.send(&self.buffer, now);
+                self.take_report(report, now);
+                return Due::Nothing;
+            }
+            LogOutput::File(file) => File::as_fd(file),
+            LogOutput::Stdout => rustix::stdio::stdout(),
+        };
+        let (written, result) = write_some(fd, &self.buffer, self.may_block);
         let ends_inside = self.buffer[..written]
             .last()
             .map_or(self.torn, |byte| *byte != b'\n');
@@ -270,34 +326,28 @@ impl LogDestination {
         self.awaits_reader = result == Ok(WriteProgress::Stuck);
         self.stuck |= self.awaits_reader;
         match result {
-            Ok(WriteProgress::Complete) => self.tell_recovery(),
+            Ok(WriteProgress::Complete) => self.tell_recovery("access log can be written again"),
             Ok(WriteProgress::Stuck) => {}
             Err(error) => self.drop_lines(error, now),
         }
         self.see_size(now)
     }
 
-    /// Writes from the start of the buffer until it is empty, there is no room, or a write fails.
-    /// Says how many bytes went out.
-    fn write_some(&self) -> (usize, Result<WriteProgress, Errno>) {
-        let mut written = 0;
-        while written < self.buffer.len() {
-            let mut rest = &self.buffer[written..];
-            if self.may_block {
-                if !has_room(self.target.fd()) {
-                    return (written, Ok(WriteProgress::Stuck));
-                }
-                rest = &rest[..rest.len().min(PIPE_WRITE_BYTES_MAX)];
-            }
-            match write(self.target.fd(), rest) {
-                Ok(0) => return (written, Err(Errno::IO)),
-                Ok(count) => written += count,
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return (written, Ok(WriteProgress::Stuck)),
-                Err(error) => return (written, Err(error)),
+    /// What came of sending lines to a collector or program. Those that are left wait.
+    fn take_report(&mut self, report: SendReport, now: Instant) {
+        self.buffer.drain(..report.bytes);
+        self.stuck |= report.is_stuck;
+        self.lose(report.lost);
+        self.trouble.lines += report.lost;
+        match report.error {
+            None if report.is_well => self.tell_recovery("access log can be sent again"),
+            None => {}
+            Some(error) => {
+                self.losses.write_errors += 1;
+                let text = "access log cannot be sent; lines wait, and are dropped beyond 256 KiB";
+                self.complain(error, text, now);
             }
         }
-        (written, Ok(WriteProgress::Complete))
     }
 
     /// A write failed: drops all lines of which nothing is in the file yet.
@@ -312,6 +362,11 @@ impl LogDestination {
         self.losses.write_errors += 1;
         self.lose(lines);
         self.trouble.lines += lines;
+        let text = "access log cannot be written; lines are dropped until it can";
+        self.complain(error.into(), text, now);
+    }
+
+    fn complain(&mut self, error: io::Error, text: &'static str, now: Instant) {
         if self
             .trouble
             .told_at
@@ -319,12 +374,8 @@ impl LogDestination {
         {
             return;
         }
-        tracing::error!(
-            log = %self.settings.name,
-            error = %io::Error::from(error),
-            lines_dropped = self.trouble.lines,
-            "access log cannot be written; lines are dropped until it can"
-        );
+        let (name, lines) = (&self.settings.name, self.trouble.lines);
+        tracing::error!(log = %name, %error, lines_dropped = lines, "{text}");
         self.trouble = WriteFailureState {
             told_at: Some(now),
             is_told: true,
@@ -332,11 +383,11 @@ impl LogDestination {
         };
     }
 
-    fn tell_recovery(&mut self) {
+    fn tell_recovery(&mut self, text: &'static str) {
         if std::mem::take(&mut self.trouble.is_told) {
             let lines = std::mem::take(&mut self.trouble.lines);
             let name = &self.settings.name;
-            tracing::info!(log = %name, lines_dropped = lines, "access log can be written again");
+            tracing::info!(log = %name, lines_dropped = lines, "{text}");
         }
     }
 
@@ -370,7 +421,7 @@ impl LogDestination {
         if limit == 0 || self.may_block || self.rotation.was_asked(now) {
             return Due::Nothing;
         }
-        if self.target.size() < limit {
+        if self.output.size() < limit {
             return Due::Nothing;
         }
         self.rotation.asked_at = Some(now);
@@ -385,18 +436,47 @@ impl Rotation {
     }
 }
 
-impl Target {
-    fn fd(&self) -> BorrowedFd<'_> {
+impl LogOutput {
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Target::File(file) => file.as_fd(),
-            Target::Stdout => rustix::stdio::stdout(),
+            LogOutput::File(file) => Some(file.as_fd()),
+            LogOutput::Stdout => Some(rustix::stdio::stdout()),
+            LogOutput::Syslog(_) | LogOutput::Program(_) => None,
         }
     }
 
     /// Bytes in the file; 0 if that cannot be found out.
     fn size(&self) -> u64 {
-        rustix::fs::fstat(self.fd()).map_or(0, |stat| stat.st_size as u64)
+        let stat = self.fd().and_then(|fd| rustix::fs::fstat(fd).ok());
+        stat.map_or(0, |stat| stat.st_size as u64)
     }
+}
+
+/// Writes from the start of the buffer until it is empty, there is no room, or a write fails. Says
+/// how many bytes went out.
+fn write_some(
+    fd: BorrowedFd<'_>,
+    buffer: &[u8],
+    may_block: bool,
+) -> (usize, Result<WriteProgress, Errno>) {
+    let mut written = 0;
+    while written < buffer.len() {
+        let mut rest = &buffer[written..];
+        if may_block {
+            if !has_room(fd) {
+                return (written, Ok(WriteProgress::Stuck));
+            }
+            rest = &rest[..rest.len().min(PIPE_WRITE_BYTES_MAX)];
+        }
+        match write(fd, rest) {
+            Ok(0) => return (written, Err(Errno::IO)),
+            Ok(count) => written += count,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return (written, Ok(WriteProgress::Stuck)),
+            Err(error) => return (written, Err(error)),
+        }
+    }
+    (written, Ok(WriteProgress::Complete))
 }
 
 /// How far a write came.

@@ -14,6 +14,8 @@ use crate::metric::ThreadCounters;
 use crate::mutex::Mutex;
 use crate::ring::Consumer;
 
+use super::piped::StartProgram;
+use super::syslog::{AcknowledgedBytes, SyslogSettings};
 use super::writer::AccessLogWriter;
 
 /// Which log a record goes to; the number in [`crate::Record::log`]. Never used twice in a process.
@@ -49,6 +51,10 @@ pub enum Target {
     File(File),
     /// Standard output.
     Stdout,
+    /// A collector of syslog; the function says what it has acknowledged over TCP.
+    Syslog(Box<SyslogSettings>, AcknowledgedBytes),
+    /// A program with its arguments, which is started by this.
+    Program(Vec<String>, StartProgram),
 }
 
 /// There are no more log numbers: 65,535 logs have been registered in this process.

@@ -170,12 +170,11 @@ impl AccessLogWriter {
         let unknown = std::mem::take(&mut self.logs.unknown);
         self.count(Losses {
             lines: in_rings + unknown,
-            write_errors: 0,
+            ..Losses::default()
         });
         for destination in &mut self.logs.destinations {
             let losses = std::mem::take(&mut destination.losses);
-            self.counters.log_dropped.add(losses.lines);
-            self.counters.log_write_errors.add(losses.write_errors);
+            count_in(&self.counters, losses);
         }
         if let Some(records) = self.complaint.take(in_rings, now, complain) {
             tracing::error!(
@@ -186,22 +185,18 @@ impl AccessLogWriter {
     }
 
     fn count(&self, losses: Losses) {
-        self.counters.log_dropped.add(losses.lines);
-        self.counters.log_write_errors.add(losses.write_errors);
+        count_in(&self.counters, losses);
     }
 
     /// Told to end, and all is written or the time is up.
     fn is_done(&mut self, is_clear: bool) -> bool {
-        let Some((deadline, _)) = &self.closing else {
-            return false;
+        let deadline = match &self.closing {
+            Some((deadline, _)) if is_clear || Instant::now() >= *deadline => *deadline,
+            _ => return false,
         };
-        if !is_clear && Instant::now() < *deadline {
-            return false;
+        for destination in &mut self.logs.destinations {
+            destination.give_up(Some(deadline));
         }
-        self.logs
-            .destinations
-            .iter_mut()
-            .for_each(LogDestination::give_up);
         self.count_losses(Instant::now(), Complain::Now);
         if let Some((_, done)) = self.closing.take() {
             answer(&done, is_clear);
@@ -240,6 +235,12 @@ impl AccessLogWriter {
             (pause, _) => pause,
         }
     }
+}
+
+fn count_in(counters: &ThreadCounters, losses: Losses) {
+    counters.log_dropped.add(losses.lines);
+    counters.log_write_errors.add(losses.write_errors);
+    counters.limit_syslog_message.add(losses.cut);
 }
 
 /// When losses are told.
@@ -364,9 +365,10 @@ impl Logs {
             if destination.has_lines() && now.duration_since(retired_at) < RETIRED_PATIENCE {
                 return true;
             }
-            destination.give_up();
+            destination.give_up(None);
             lost.lines += destination.losses.lines;
             lost.write_errors += destination.losses.write_errors;
+            lost.cut += destination.losses.cut;
             false
         });
         lost

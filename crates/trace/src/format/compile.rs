@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::pen::Literal;
+use super::asked::{ASKED_COUNT_MAX, AskedValue, SOURCES, ValueSource};
+use crate::escape::{put_json, put_text};
+use crate::pen::{Literal, Pen, PenBuffer};
 
 /// A compiled access log format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub struct AccessLogFormat {
     pub(super) style: EscapeStyle,
     /// So many parts at the start are the same for all lines of one client, one second and no user.
     pub(super) steady: usize,
+    /// Values that no record has by itself; fields name them by their place.
+    pub(super) asked: Vec<AskedValue>,
     pub(super) identity: FormatIdentity,
 }
 
@@ -106,85 +110,220 @@ impl AccessLogFormat {
     pub const BYTES_MAX: usize = 4096;
 
     /// Compiles `common`, `combined`, `json`, or a line of text with `{field}` words. `{{` and `}}`
-    /// stand for the braces themselves.
+    /// stand for the braces themselves. Fields behind `json` are members besides. No variable of
+    /// the environment is set.
     ///
     /// # Errors
     /// Says which word is not a field, or where a brace is wrong.
     pub fn parse(text: &str) -> Result<AccessLogFormat, FormatError> {
-        match text {
-            "common" => Self::parse_fields(COMMON),
-            "combined" => Self::parse_fields(COMBINED),
-            "json" => Ok(Self::json()),
-            own => Self::parse_fields(own),
-        }
+        Self::parse_with(text, &|_| None)
     }
 
-    fn json() -> AccessLogFormat {
-        let mut parts = Vec::with_capacity(JSON.len());
-        let mut before = String::from("{");
-        for (name, field) in JSON {
-            let quote = if field.is_number() { "" } else { "\"" };
-            before.push_str(&format!("\"{name}\":{quote}"));
-            parts.push(PrefixedField {
-                before: Literal::new(before.into_bytes()),
-                field: *field,
-            });
-            before = format!("{quote},");
-        }
-        let end = Literal::new(before.replace(',', "}\n").into_bytes());
-        AccessLogFormat::of(parts, end, EscapeStyle::Json)
-    }
-
-    fn parse_fields(text: &str) -> Result<AccessLogFormat, FormatError> {
+    /// The same; `variable` knows the values of `{env:NAME}`.
+    ///
+    /// # Errors
+    /// As [`AccessLogFormat::parse`].
+    pub fn parse_with(
+        text: &str,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<AccessLogFormat, FormatError> {
         if text.len() > Self::BYTES_MAX {
             return Err(FormatError::TooLong { bytes: text.len() });
         }
-        let mut parts = Vec::new();
-        let mut before = Vec::new();
-        let mut rest = text;
-        while let Some(next) = rest.chars().next() {
-            let at = text.len() - rest.len();
-            let mut taken = next.len_utf8();
-            match next {
-                '{' | '}' if rest[1..].starts_with(next) => {
-                    before.push(next as u8);
-                    taken = 2;
+        let compiler = |style| FormatCompiler {
+            variable,
+            style,
+            parts: Vec::new(),
+            before: Vec::new(),
+            asked: Vec::new(),
+        };
+        match text {
+            "common" => compiler(EscapeStyle::Text).line(COMMON),
+            "combined" => compiler(EscapeStyle::Text).line(COMBINED),
+            "json" => compiler(EscapeStyle::Json).object(""),
+            own => match own.strip_prefix("json ") {
+                Some(members) if members.trim_start().starts_with('{') => {
+                    compiler(EscapeStyle::Json).object(own)
                 }
-                '{' => {
-                    let end = rest.find('}').ok_or(FormatError::BraceNotClosed { at })?;
-                    let field = Field::named(&rest[1..end], at)?;
-                    let before = Literal::new(std::mem::take(&mut before));
-                    parts.push(PrefixedField { before, field });
-                    taken = end + 1;
-                }
-                '}' => return Err(FormatError::BraceNotOpened { at }),
-                '\0'..='\x1f' | '\x7f' => return Err(FormatError::ControlCharacter { at }),
-                _ => before.extend_from_slice(&rest.as_bytes()[..taken]),
-            }
-            rest = &rest[taken..];
+                _ => compiler(EscapeStyle::Text).line(own),
+            },
         }
-        if parts.is_empty() {
-            let nearest = nearest(text.trim(), WHOLE.into_iter());
-            return Err(FormatError::NoField { nearest });
-        }
-        before.push(b'\n');
-        Ok(AccessLogFormat::of(
-            parts,
-            Literal::new(before),
-            EscapeStyle::Text,
-        ))
     }
 
-    fn of(parts: Vec<PrefixedField>, end: Literal, style: EscapeStyle) -> AccessLogFormat {
+    /// What its lines need beside what every record has, for [`crate::Texts::asked`].
+    pub fn asked(&self) -> &[AskedValue] {
+        &self.asked
+    }
+
+    fn of(
+        parts: Vec<PrefixedField>,
+        end: Vec<u8>,
+        style: EscapeStyle,
+        asked: Vec<AskedValue>,
+    ) -> AccessLogFormat {
         let is_steady =
             |part: &&PrefixedField| matches!(part.field, Field::Client | Field::User | Field::Time);
         AccessLogFormat {
             steady: parts.iter().take_while(is_steady).count(),
             identity: FormatIdentity::next(),
             parts,
-            end,
+            end: Literal::new(end),
             style,
+            asked,
         }
+    }
+}
+
+/// A format while it is compiled.
+struct FormatCompiler<'a> {
+    variable: &'a dyn Fn(&str) -> Option<String>,
+    style: EscapeStyle,
+    parts: Vec<PrefixedField>,
+    /// What stands before the next field.
+    before: Vec<u8>,
+    asked: Vec<AskedValue>,
+}
+
+/// A word in braces.
+enum FormatWord<'t> {
+    Field(Field),
+    /// A variable of the environment, by its name.
+    Variable(&'t str),
+}
+
+impl FormatCompiler<'_> {
+    fn line(mut self, text: &str) -> Result<AccessLogFormat, FormatError> {
+        let mut has_variable = false;
+        let mut rest = text;
+        while let Some(next) = rest.chars().next() {
+            let at = text.len() - rest.len();
+            let mut taken = next.len_utf8();
+            match next {
+                '{' | '}' if rest[1..].starts_with(next) => {
+                    self.before.push(next as u8);
+                    taken = 2;
+                }
+                '{' => {
+                    let end = rest.find('}').ok_or(FormatError::BraceNotClosed { at })?;
+                    match self.word(&rest[1..end], at)? {
+                        FormatWord::Field(field) => self.put_field(field),
+                        FormatWord::Variable(name) => {
+                            self.put_variable(name);
+                            has_variable = true;
+                        }
+                    }
+                    taken = end + 1;
+                }
+                '}' => return Err(FormatError::BraceNotOpened { at }),
+                '\0'..='\x1f' | '\x7f' => return Err(FormatError::ControlCharacter { at }),
+                _ => self.before.extend_from_slice(&rest.as_bytes()[..taken]),
+            }
+            rest = &rest[taken..];
+        }
+        if self.parts.is_empty() && !has_variable {
+            let nearest = nearest(text.trim(), WHOLE.into_iter());
+            return Err(FormatError::NoField { nearest });
+        }
+        self.before.push(b'\n');
+        Ok(AccessLogFormat::of(
+            self.parts,
+            self.before,
+            self.style,
+            self.asked,
+        ))
+    }
+
+    /// A line of JSON; `text` is empty, or `json` and the words of members it has besides.
+    fn object(mut self, text: &str) -> Result<AccessLogFormat, FormatError> {
+        self.before.push(b'{');
+        for (name, field) in JSON {
+            self.member(name, FormatWord::Field(*field));
+        }
+        let mut rest = text.strip_prefix("json").unwrap_or_default().trim_start();
+        let mut names: Vec<&str> = JSON.iter().map(|(name, _)| *name).collect();
+        while !rest.is_empty() {
+            let at = text.len() - rest.len();
+            let Some(after) = rest.strip_prefix('{') else {
+                return Err(FormatError::NoMember { at });
+            };
+            let (name, after) = after
+                .split_once('}')
+                .ok_or(FormatError::BraceNotClosed { at })?;
+            let word = self.word(name, at)?;
+            if names.contains(&name) {
+                return Err(FormatError::MemberTwice { at });
+            }
+            names.push(name);
+            self.member(name, word);
+            rest = after.trim_start();
+        }
+        // A comma is behind the last member.
+        self.before.pop();
+        self.before.extend_from_slice(b"}\n");
+        Ok(AccessLogFormat::of(
+            self.parts,
+            self.before,
+            self.style,
+            self.asked,
+        ))
+    }
+
+    /// The word in braces; `at` is where its brace stands.
+    fn word<'t>(&mut self, word: &'t str, at: usize) -> Result<FormatWord<'t>, FormatError> {
+        let Some((source, name)) = ValueSource::of(word) else {
+            return Field::named(word, at).map(FormatWord::Field);
+        };
+        if !source.takes(name) {
+            return Err(FormatError::WrongName {
+                word: word.to_owned(),
+                at,
+            });
+        }
+        let Some(value) = AskedValue::of(source, name) else {
+            return Ok(FormatWord::Variable(name));
+        };
+        let place = self.asked.iter().position(|known| *known == value);
+        let place = place.unwrap_or_else(|| {
+            self.asked.push(value);
+            self.asked.len() - 1
+        });
+        match u8::try_from(place) {
+            Ok(place) if usize::from(place) < ASKED_COUNT_MAX => {
+                Ok(FormatWord::Field(Field::Asked(place)))
+            }
+            _ => Err(FormatError::TooManyValues { at }),
+        }
+    }
+
+    fn member(&mut self, name: &str, word: FormatWord<'_>) {
+        let is_number = matches!(word, FormatWord::Field(field) if field.is_number());
+        let quote = if is_number { "" } else { "\"" };
+        self.before
+            .extend_from_slice(format!("\"{name}\":{quote}").as_bytes());
+        match word {
+            FormatWord::Field(field) => self.put_field(field),
+            FormatWord::Variable(name) => self.put_variable(name),
+        }
+        self.before.extend_from_slice(quote.as_bytes());
+        self.before.push(b',');
+    }
+
+    fn put_field(&mut self, field: Field) {
+        let before = Literal::new(std::mem::take(&mut self.before));
+        self.parts.push(PrefixedField { before, field });
+    }
+
+    /// What the environment has is escaped as what clients send.
+    fn put_variable(&mut self, name: &str) {
+        let value = (self.variable)(name).unwrap_or_default();
+        let mut block = PenBuffer::new();
+        let mut pen = Pen::new(&mut block, &mut self.before);
+        match self.style {
+            EscapeStyle::Text if value.is_empty() => pen.put_array(b"-"),
+            EscapeStyle::Text => put_text(value.as_bytes(), &mut pen),
+            EscapeStyle::Json => put_json(value.as_bytes(), &mut pen),
+        }
+        pen.finish();
     }
 }
 
@@ -220,6 +359,28 @@ pub enum FormatError {
         /// Where it stands.
         at: usize,
     },
+    /// What stands behind `header:`, `response:`, `cookie:` or `env:` can be no name there.
+    WrongName {
+        /// The word.
+        word: String,
+        /// Where its brace stands.
+        at: usize,
+    },
+    /// More values of requests and answers than [`ASKED_COUNT_MAX`].
+    TooManyValues {
+        /// Where the first that is too many stands.
+        at: usize,
+    },
+    /// Something other than a `{field}` stands behind `json`.
+    NoMember {
+        /// Where it stands.
+        at: usize,
+    },
+    /// A `{field}` behind `json` is a member already.
+    MemberTwice {
+        /// Where it stands.
+        at: usize,
+    },
     /// Longer than [`AccessLogFormat::BYTES_MAX`].
     TooLong {
         /// Its length.
@@ -242,7 +403,11 @@ impl FormatError {
             Self::UnknownField { at, .. }
             | Self::BraceNotClosed { at }
             | Self::BraceNotOpened { at }
-            | Self::ControlCharacter { at } => *at,
+            | Self::ControlCharacter { at }
+            | Self::WrongName { at, .. }
+            | Self::TooManyValues { at }
+            | Self::NoMember { at }
+            | Self::MemberTwice { at } => *at,
             Self::NoField { .. } | Self::TooLong { .. } => 0,
         }
     }
@@ -265,6 +430,17 @@ impl fmt::Display for FormatError {
             Self::ControlCharacter { .. } => {
                 f.write_str("log format has a control character; a record is one line of text")?;
             }
+            Self::WrongName { word, .. } => write!(f, "log field {{{word}}} has no right name")?,
+            Self::TooManyValues { .. } => write!(
+                f,
+                "log format asks for more than {ASKED_COUNT_MAX} fields and cookies"
+            )?,
+            Self::NoMember { .. } => {
+                f.write_str("log format has something other than a {field} behind json")?;
+            }
+            Self::MemberTwice { .. } => {
+                f.write_str("log format has a member behind json that is there already")?;
+            }
             Self::TooLong { bytes } => {
                 let limit = AccessLogFormat::BYTES_MAX;
                 write!(
@@ -285,14 +461,21 @@ impl std::error::Error for FormatError {}
 macro_rules! fields {
     ($($variant:ident = $name:literal, $kind:ident, $help:literal;)+) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum Field { $(#[doc = $help] $variant),+ }
+        pub(super) enum Field {
+            $(#[doc = $help] $variant,)+
+            /// The value at this place among those that the format asks for.
+            Asked(u8),
+        }
 
         impl Field {
             const ALL: &[(&str, Field, &str)] = &[$(($name, Field::$variant, $help)),+];
 
             /// A JSON number.
             fn is_number(self) -> bool {
-                match self { $(Field::$variant => matches!(FieldKind::$kind, FieldKind::Number)),+ }
+                match self {
+                    $(Field::$variant => matches!(FieldKind::$kind, FieldKind::Number),)+
+                    Field::Asked(_) => false,
+                }
             }
         }
     };
@@ -351,7 +534,8 @@ fields! {
 impl AccessLogFormat {
     /// Every field's name and what it is, for the reference page.
     pub fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
-        Field::ALL.iter().map(|(name, _, help)| (*name, *help))
+        let own = Field::ALL.iter().map(|(name, _, help)| (*name, *help));
+        own.chain(SOURCES.iter().map(|(name, _, help)| (*name, *help)))
     }
 }
 
@@ -360,7 +544,7 @@ impl Field {
         match Field::ALL.iter().find(|(known, ..)| *known == name) {
             Some((_, field, _)) => Ok(*field),
             None => {
-                let nearest = nearest(name, Field::ALL.iter().map(|(known, ..)| *known));
+                let nearest = nearest(name, AccessLogFormat::fields().map(|(known, _)| known));
                 Err(FormatError::UnknownField {
                     name: name.to_owned(),
                     nearest,

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use super::{AccessLogFormat, EscapeStyle, Field, PrefixedField};
+use super::{AccessLogFormat, AskedText, EscapeStyle, Field, PrefixedField};
 use crate::address::push_ip;
 use crate::calendar::{UtcDateTime, two_digits};
 use crate::escape::{put_json, put_text, put_word};
@@ -308,6 +308,13 @@ impl LogLineContext<'_> {
             Field::Reason => self.put_text(record.reason.unwrap_or("").as_bytes(), pen),
             Field::Detail => self.put_text(self.texts.detail, pen),
             Field::Note => self.put_text(record.note.unwrap_or("").as_bytes(), pen),
+            Field::Asked(place) => {
+                let value = AskedText::at(self.texts.asked, place.into());
+                self.put_text(value.bytes, pen);
+                if value.is_cut {
+                    pen.put(CUT_MARK.as_bytes());
+                }
+            }
         }
     }
 
@@ -365,6 +372,9 @@ impl LogLineContext<'_> {
         pen.put_array(b"Z");
     }
 }
+
+/// Stands behind a text that was cut.
+pub(crate) const CUT_MARK: &str = "…";
 
 /// Microseconds as milliseconds with three digits after the point.
 fn put_ms(us: u64, pen: &mut Pen<'_>) {

@@ -64,6 +64,56 @@ fn wrong_braces_are_told_with_their_place() {
 }
 
 #[test]
+fn wrong_words_for_values_are_told_with_their_place() {
+    let at = |text: &str| AccessLogFormat::parse(text).unwrap_err();
+    for (word, start) in [
+        ("header:a b", 0),
+        ("cookie:", 4),
+        ("env:A-B", 2),
+        ("response:ü", 1),
+    ] {
+        let text = format!("{}{{{word}}}", " ".repeat(start));
+        let wrong = FormatError::WrongName {
+            word: word.into(),
+            at: start,
+        };
+        assert_eq!(at(&text), wrong);
+    }
+    assert_eq!(
+        refusal("{heeder:x}"),
+        "unknown log field {heeder:x}",
+        "no other field is like it"
+    );
+    let many: String = (0..=ASKED_COUNT_MAX)
+        .map(|number| format!("{{header:x{number}}}"))
+        .collect();
+    let last = many.rfind('{').unwrap();
+    assert_eq!(at(&many), FormatError::TooManyValues { at: last });
+    let again = "{header:x}".repeat(ASKED_COUNT_MAX + 1);
+    assert_eq!(AccessLogFormat::parse(&again).unwrap().asked().len(), 1);
+}
+
+#[test]
+fn what_stands_behind_json_is_members() {
+    let at = |text| AccessLogFormat::parse(text).unwrap_err();
+    assert_eq!(
+        at("json {header:x}, {user}"),
+        FormatError::NoMember { at: 15 }
+    );
+    assert_eq!(at("json {status}"), FormatError::MemberTwice { at: 5 });
+    assert_eq!(
+        at("json {header:x} {header:x}"),
+        FormatError::MemberTwice { at: 16 }
+    );
+    assert_eq!(at("json {header:x"), FormatError::BraceNotClosed { at: 5 });
+    assert!(matches!(
+        at("json {statsu}"),
+        FormatError::UnknownField { at: 5, .. }
+    ));
+    assert!(AccessLogFormat::parse("json: {status}").is_ok());
+}
+
+#[test]
 fn every_field_can_be_named() {
     for (name, help) in AccessLogFormat::fields() {
         assert!(
@@ -84,6 +134,7 @@ fn lines_do_not_depend_on_the_lines_before_them() {
         user_agent: b"",
         user,
         detail: b"",
+        asked: b"",
     };
     let record = |second: u64, client: [u8; 4]| Record {
         started_unix_ms: second * 1000,

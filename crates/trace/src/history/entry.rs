@@ -354,6 +354,7 @@ pub fn kept<'a>(texts: &Texts<'a>) -> Texts<'a> {
         user_agent: cut(texts.user_agent, AGENT_BYTES_MAX),
         user: cut(texts.user, USER_BYTES_MAX),
         detail: cut(texts.detail, DETAIL_BYTES_MAX),
+        asked: b"",
     }
 }
 
@@ -429,6 +430,7 @@ pub(super) fn decode<'a>(
             user_agent,
             user,
             detail,
+            asked: b"",
         },
         tls_suite,
         reason,

@@ -134,6 +134,7 @@ impl FoundRequest {
                 user_agent: text(4),
                 user: text(5),
                 detail: text(6),
+                asked: b"",
             },
             tls_suite: text(7),
             reason: text(8),

@@ -137,6 +137,7 @@ fn everything_that_is_known_of_a_request_comes_back() {
         user_agent: b"ua",
         user: b"me",
         detail: b"line 3",
+        asked: b"",
     };
     writer.push(&full, &all, 0);
     // What is the same as before is told again; what is not there is not.
@@ -178,6 +179,7 @@ fn texts_are_cut_to_their_limits() {
         user_agent: &long,
         user: &long,
         detail: &long,
+        asked: &long,
     };
     for _ in 0..100 {
         writer.push(&record(0, 5), &all, 0);

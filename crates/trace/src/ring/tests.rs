@@ -53,6 +53,7 @@ fn entry_comes_out_as_it_went_in() {
         user_agent: b"agent \xff\0",
         user: b"u",
         detail: b"d e",
+        asked: b"as ked",
     };
     let sent = Record {
         total_us: 5,
@@ -83,6 +84,7 @@ fn texts_longer_than_their_limits_are_cut() {
         user_agent: &long,
         user: &long,
         detail: &long,
+        asked: &long,
     };
     assert!(producer.push(&record(0), &texts));
     consumer.drain(|_, got| {
@@ -94,10 +96,11 @@ fn texts_longer_than_their_limits_are_cut() {
             got.user_agent,
             got.user,
             got.detail,
+            got.asked,
         ];
         assert_eq!(
             texts.map(<[u8]>::len),
-            [32, 2048, 256, 1024, 512, 128, 1024]
+            [32, 2048, 256, 1024, 512, 128, 1024, 4096]
         );
         assert!(
             texts
@@ -110,7 +113,7 @@ fn texts_longer_than_their_limits_are_cut() {
 #[test]
 fn largest_entry_fits_an_empty_ring_at_every_offset() {
     let (mut producer, mut consumer) = ring(RING_BYTES_MIN);
-    let long = vec![b'y'; 3000];
+    let long = vec![b'y'; 5000];
     let largest = Texts {
         method: &long,
         target: &long,
@@ -119,6 +122,7 @@ fn largest_entry_fits_an_empty_ring_at_every_offset() {
         user_agent: &long,
         user: &long,
         detail: &long,
+        asked: &long,
     };
     // Steps of 8 bytes differing from the capacity's divisors, so that laps start at ever other
     // offsets.

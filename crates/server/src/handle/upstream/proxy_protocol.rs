@@ -15,12 +15,12 @@ pub(crate) fn read(
     (kept, keep): (&Section, usize),
     faults: &mut Faults<'_>,
 ) -> Option<ProxyVersion> {
-    let version = section
-        .has("proxy_protocol")
-        .then(|| match section.word("proxy_protocol") {
-            "v1" => ProxyVersion::V1,
-            _ => ProxyVersion::V2,
-        });
+    // One of a wrong value is told already.
+    let given = section.given("proxy_protocol");
+    let version = given.map(|_| match section.word("proxy_protocol") {
+        "v1" => ProxyVersion::V1,
+        _ => ProxyVersion::V2,
+    });
     let is_any = version.is_some() && keep > 0;
     if let Some(given) = kept.given("keep").filter(|_| is_any) {
         faults

@@ -101,7 +101,8 @@ fn device_without_room_drops_and_counts_and_tells_once_a_minute() {
                 log.destination.losses,
                 Losses {
                     lines: 10 * round,
-                    write_errors: round
+                    write_errors: round,
+                    cut: 0,
                 },
                 "round {round}"
             );
