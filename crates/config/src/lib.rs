@@ -34,6 +34,7 @@ mod json_schema;
 pub mod key;
 mod load;
 mod log_format;
+mod method;
 mod metrics;
 mod names;
 mod nearest;
@@ -53,6 +54,7 @@ pub mod units;
 mod unreachable;
 mod values;
 mod walk;
+mod when;
 
 pub use access::AccessRules;
 pub use acme::AcmeSpots;
@@ -88,3 +90,4 @@ pub use tls::{CertificateSource, ClientNeed, ListenTls, SUITES, SiteTls, TlsSpot
 pub use tree::Argument;
 pub use trust::ClientTrust;
 pub use units::parse_duration;
+pub use when::{ClientShare, RouteWhen, ValuePattern, WantedValue};

@@ -235,6 +235,8 @@ impl ServingProcess {
             listening.tls = terms;
         }
         sites.https_port = https_port(&numbered, &config.listeners);
+        let of_listeners: Vec<u16> = numbered.iter().map(|one| one.number).collect();
+        sites.number_listeners(&of_listeners);
         for (listening, listener) in numbered.iter_mut().zip(&config.listeners) {
             listening.is_for_hobs = listener.purpose == Purpose::Offers;
             tell_of_listener(&mut sites, listening, listener, &numbers);
@@ -764,10 +766,7 @@ fn retention(config: &Config) -> Retention {
 fn names(config: &Config) -> RecordNames {
     let mut names = RecordNames::new();
     for site in &config.sites {
-        names.add_site(
-            site.name(),
-            site.routes.iter().map(|route| route.path.clone()),
-        );
+        names.add_site(site.name(), site.routes.iter().map(|route| route.label()));
     }
     names
 }

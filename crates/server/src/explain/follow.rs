@@ -15,6 +15,7 @@ use super::told::{
     ExplainedAnswer, ExplainedRoute, ExplainedSite, Explanation, Handler, Listener, Log, LogTarget,
     Path, Rewrite,
 };
+use super::when;
 use crate::handle::config::tree::Section;
 use crate::handle::config::{
     Config, ConfigSources, ListenAddress, LogChoice, LogSettings, SCHEMA, SourceLocation,
@@ -30,6 +31,7 @@ use crate::serve::ServerState;
 use crate::serve::dress::{dress, own_page};
 use crate::serve::sites::NO_SITE;
 use crate::serve::sites::{self, Sites};
+use crate::step::when::AskedRoute;
 use crate::step::{access, cors};
 
 /// Says what would answer a request with a config that was made from these sources, and why. Opens
@@ -62,20 +64,21 @@ pub fn explain(
             return Ok(told);
         }
     };
-    if let Some(from) = asked.from {
-        let told = ToldOfClient {
-            is_secure: None,
-            field: Rc::from(""),
-            variables: None,
-        };
-        request.believe(Some(from), told);
-    }
+    let entrance = entrance(config, &told, &address);
+    sites.number_listeners(&numbers(config, entrance));
+    let told_of_client = ToldOfClient {
+        is_secure: Some(is_secure(&asked.url, entrance)),
+        field: Rc::from(""),
+        variables: None,
+    };
+    request.believe(asked.from, told_of_client);
     let way = ExplainContext {
         config,
         tree: &tree_of(&SCHEMA, sources),
         sites: &sites,
         shared: &shared,
         request: &request,
+        listener: entrance.map_or_else(String::new, |one| one.address.to_string()),
     };
     let response = way.follow(&mut told);
     told.answer = match told
@@ -105,6 +108,8 @@ pub(crate) struct ExplainContext<'a> {
     sites: &'a Sites,
     pub(crate) shared: &'a Arc<ServerState>,
     pub(crate) request: &'a Request,
+    /// Address of the listener that the request is taken to come in by.
+    listener: String,
 }
 
 /// A request that has come to its route, and whose handler is asked next.
@@ -193,12 +198,15 @@ impl ExplainContext<'_> {
         path: &[u8],
         told: &mut Explanation,
     ) -> Response {
-        let found = site.find(path);
+        let found = site.find(path, self.request);
         let tried = found.map_or(site.routes.len(), |(index, _)| index as usize + 1);
         let all = site.routes.iter().zip(&settings.routes).enumerate();
         told.routes = all
             .take(tried)
-            .map(|(index, (route, settings))| compared(index, route, settings, path))
+            .map(|(index, (route, settings))| {
+                let compared = compared(index, route, settings, path);
+                self.after_when(compared, site, settings)
+            })
             .collect();
         let Some((index, below)) = found else {
             return match self.slash((site, settings), told) {
@@ -262,6 +270,24 @@ impl ExplainContext<'_> {
                 }
             }
         }
+    }
+
+    /// The same route, passed by where its `when` does not hold.
+    fn after_when(
+        &self,
+        mut route: ExplainedRoute,
+        site: &sites::ServedSite,
+        settings: &crate::handle::config::Route,
+    ) -> ExplainedRoute {
+        if let (None, Some(conditions), Some(when)) =
+            (&route.mismatch, &site.conditions, &settings.when)
+            && let Some(unmet) = conditions.unmet(route.index as u32, &AskedRoute::of(self.request))
+        {
+            let why = when::why_not(unmet, when, self.request, &self.listener);
+            route.mismatch = Some(why);
+            route.is_skipped = true;
+        }
+        route
     }
 
     /// The answer to a browser that asks first. What another one's page may is told.
@@ -420,6 +446,7 @@ fn compared(
         path: settings.path.clone(),
         place: place(&settings.place),
         mismatch: compared.err().map(|mismatch| why_not(mismatch, path)),
+        is_skipped: false,
         captures,
     }
 }
@@ -470,6 +497,41 @@ fn listeners(config: &Config, address: &ExplainedUrl) -> Vec<Listener> {
         },
     };
     config.site_listeners().map(listener).collect()
+}
+
+/// The listener that the request is taken to come in by: the first that the URL leads to, of those
+/// that speak as it says; where only a path was given, the first.
+fn entrance<'a>(
+    config: &'a Config,
+    told: &Explanation,
+    address: &ExplainedUrl,
+) -> Option<&'a crate::handle::config::Listener> {
+    let is_https = told.url.trim().to_ascii_lowercase().starts_with("https:");
+    let direct = told.listeners.iter().map(|one| one.is_direct);
+    let has_direct = direct.clone().any(|is_direct| is_direct);
+    let led_to = config.site_listeners().zip(direct);
+    let led_to = led_to.filter(|(_, is_direct)| *is_direct || !has_direct);
+    let mut all: Vec<_> = led_to.map(|(listener, _)| listener).collect();
+    // What the URL does not say decides nothing.
+    all.sort_by_key(|one| address.port.is_some() && one.tls.is_some() != is_https);
+    all.first().copied()
+}
+
+/// Numbers of listeners, of which an explained request's is 0.
+fn numbers(config: &Config, entrance: Option<&crate::handle::config::Listener>) -> Vec<u16> {
+    let is_it = |one| entrance.is_some_and(|entrance| std::ptr::eq(one, entrance));
+    let listeners = config.listeners.iter();
+    listeners
+        .map(|one| if is_it(one) { 0 } else { u16::MAX })
+        .collect()
+}
+
+/// Whether a request is taken to come over TLS: the URL says so, or else the listener.
+fn is_secure(url: &str, entrance: Option<&crate::handle::config::Listener>) -> bool {
+    match url.split_once("://") {
+        Some((scheme, _)) => scheme.trim().eq_ignore_ascii_case("https"),
+        None => entrance.is_some_and(|listener| listener.tls.is_some()),
+    }
 }
 
 fn note_listeners(told: &mut Explanation, address: &ExplainedUrl) {

@@ -15,9 +15,10 @@ pub(crate) fn read(
     (kept, keep): (&Section, usize),
     faults: &mut Faults<'_>,
 ) -> Option<ProxyVersion> {
+    // A wrong one is told already.
     let version = section
-        .has("proxy_protocol")
-        .then(|| match section.word("proxy_protocol") {
+        .given("proxy_protocol")
+        .map(|_| match section.word("proxy_protocol") {
             "v1" => ProxyVersion::V1,
             _ => ProxyVersion::V2,
         });
