@@ -5,11 +5,11 @@ use std::time::Instant;
 use super::client::{Answer, Reply, ask, call};
 use super::{DEADLINE, Hob, Place};
 
-/// A listener that believes this machine on who its clients are, a log, and a site with files, whose
-/// keys may follow.
+/// A listener that believes this machine on who its clients are, a log, and a site with files,
+/// whose keys may follow.
 pub const TOP: &str = "default_log = \"access\"\n[[log]]\nname = \"access\"\n\
-    file = \"run/access.log\"\nformat = \"json\"\n\
-    [[listen]]\naddress = \"127.0.0.1:0\"\ntrusted = [\"127.0.0.1\"]\n[[site]]\nroot = \"site\"\n";
+    file = \"run/access.log\"\nformat = \"json\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n\
+    trusted = [\"127.0.0.1\"]\n[[site]]\nroot = \"site\"\n";
 
 /// A request as if from this address, which such a listener believes.
 pub fn ask_from(hob: &Hob, client: &str, path: &str) -> Answer {

@@ -65,7 +65,7 @@ pub fn explain(
         }
     };
     let entrance = entrance(config, &told, &address);
-    sites.number_listeners(&numbers(config, entrance));
+    sites.number_listeners(numbers(config, entrance).into_iter());
     let told_of_client = ToldOfClient {
         is_secure: Some(is_secure(&asked.url, entrance)),
         field: Rc::from(""),
@@ -203,10 +203,7 @@ impl ExplainContext<'_> {
         let all = site.routes.iter().zip(&settings.routes).enumerate();
         told.routes = all
             .take(tried)
-            .map(|(index, (route, settings))| {
-                let compared = compared(index, route, settings, path);
-                self.after_when(compared, site, settings)
-            })
+            .map(|(index, (route, settings))| self.tried(index, (site, route), settings, path))
             .collect();
         let Some((index, below)) = found else {
             return match self.slash((site, settings), told) {
@@ -272,13 +269,15 @@ impl ExplainContext<'_> {
         }
     }
 
-    /// The same route, passed by where its `when` does not hold.
-    fn after_when(
+    /// A route held against the request: its path, then its `when`.
+    fn tried(
         &self,
-        mut route: ExplainedRoute,
-        site: &sites::ServedSite,
+        index: usize,
+        (site, route): (&sites::ServedSite, &sites::ServedRoute),
         settings: &crate::handle::config::Route,
+        path: &[u8],
     ) -> ExplainedRoute {
+        let mut route = compared(index, route, settings, path);
         if let (None, Some(conditions), Some(when)) =
             (&route.mismatch, &site.conditions, &settings.when)
             && let Some(unmet) = conditions.unmet(route.index as u32, &AskedRoute::of(self.request))

@@ -336,13 +336,13 @@ impl Sites {
 
     /// Sets the numbers of listeners, in the order of the config, for routes that ask by which a
     /// request came in.
-    pub fn number_listeners(&self, numbers: &[u16]) {
+    pub fn number_listeners(&self, numbers: impl Iterator<Item = u16> + Clone) {
         for conditions in self
             .sites
             .iter()
             .filter_map(|site| site.conditions.as_ref())
         {
-            conditions.number_listeners(numbers);
+            conditions.number_listeners(numbers.clone());
         }
     }
 
@@ -459,12 +459,7 @@ impl ServedSite {
             let pattern = Pattern::parse(&route.path).map_err(|error| at(error.to_string()))?;
             let rewrite = rewrite(route, &pattern).map_err(&at)?;
             let handler = Handler::build(&route.handler, around, (route, &pattern)).map_err(&at)?;
-            let folders = route.sendfile.iter();
-            let sendfile = folders.filter(|_| handler.sends_files()).map(|folder| {
-                // Rules are followed when a program's own fields are known.
-                around.files(folder, &HeaderRules::default()).map_err(&at)
-            });
-            let sendfile = sendfile.collect::<Result<_, _>>()?;
+            let sendfile = around.sent_files(route, &handler).map_err(&at)?;
             routes.push(ServedRoute {
                 index,
                 is_final: is_final(&handler, site, route),
@@ -666,6 +661,19 @@ impl<'a> SitesBuildContext<'a> {
             headers: headers.clone(),
             fallback: fallback.transpose()?,
         }))
+    }
+
+    /// Folders of files that a route's program may have sent.
+    fn sent_files(
+        &mut self,
+        route: &config::Route,
+        handler: &Handler,
+    ) -> Result<Vec<Arc<Files>>, String> {
+        let folders = route.sendfile.iter().filter(|_| handler.sends_files());
+        // Rules are followed when a program's own fields are known.
+        folders
+            .map(|folder| self.files(folder, &HeaderRules::default()))
+            .collect()
     }
 
     /// What all threads share.

@@ -152,9 +152,8 @@ impl RouteConditions {
     }
 
     /// Says which number each listener has, in the order of the config; only once.
-    pub fn number_listeners(&self, numbers: &[u16]) {
-        let numbers = numbers.iter().copied().zip(0..).collect();
-        let is_first = self.listeners.set(numbers).is_ok();
+    pub fn number_listeners(&self, numbers: impl Iterator<Item = u16>) {
+        let is_first = self.listeners.set(numbers.zip(0..).collect()).is_ok();
         debug_assert!(is_first, "sites come into force once");
     }
 

@@ -220,7 +220,7 @@ fn listener_is_known_by_its_number() {
     // A request made here comes by the listener with the number 0.
     for (numbers, expected) in [([5, 0, 7], true), ([0, 5, 7], false), ([5, 6, 7], false)] {
         let conditions = RouteConditions::of([Some(&when)].into_iter(), &table(1), &all).unwrap();
-        conditions.number_listeners(&numbers);
+        conditions.number_listeners(numbers.into_iter());
         let request = get("/", "");
         let answer = conditions.answer(0, &AskedRoute::of(&request));
         assert_eq!(answer == RouteAnswer::Yes, expected);
