@@ -4,7 +4,7 @@
 #![no_main]
 
 use hob_server::route::pattern::Pattern;
-use hob_server::route::table::RouteTable;
+use hob_server::route::table::{RouteAnswer, RouteTable};
 use hob_server::route::template::{Location, Rewrite, TemplateValues};
 use libfuzzer_sys::fuzz_target;
 
@@ -21,8 +21,23 @@ fuzz_target!(|input: &[u8]| {
     let walked = patterns
         .iter()
         .position(|pattern| pattern.matches(path).is_some());
-    let found = RouteTable::build(&patterns).find(path);
+    let table = RouteTable::build(&patterns);
+    let found = table.find(path);
     assert_eq!(found.map(|found| found.route as usize), walked);
+
+    // Some routes leave the path to others.
+    let silent = input.first().copied().unwrap_or_default();
+    let is_silent = |route: u32| silent & (1 << route) != 0;
+    let answers = |route: u32| match is_silent(route) {
+        true => RouteAnswer::No(table.next(route)),
+        false => RouteAnswer::Yes,
+    };
+    let walked = (0u32..).zip(&patterns).find_map(|(route, pattern)| {
+        let is_it = !is_silent(route) && pattern.matches(path).is_some();
+        is_it.then_some(route)
+    });
+    let found = table.find_where(path, answers);
+    assert_eq!(found.map(|found| found.route), walked);
 
     for narrow in &patterns {
         let Some(captures) = narrow.matches(path) else {

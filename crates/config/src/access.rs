@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::certificate_holder::CertificateHolder;
 use super::clients::{ALL, ClientSet};
 use super::fault::{Faults, Spot};
-use super::text::is_header_name;
+use super::method::{read_methods, with_head};
 use super::tree::Section;
 
 /// Who may ask, and how; all that is said has to hold.
@@ -59,26 +59,8 @@ pub(crate) fn read_access(
         allow,
         deny,
         certificates: CertificateHolder::read(section, "certificates", faults),
-        methods: methods(section, faults),
+        methods: with_head(read_methods(section.given_texts("methods"), faults)),
     };
     let asks = (!rules.certificates.is_empty()).then(|| section.spot("certificates"));
     (Some(Arc::new(rules)), asks)
-}
-
-fn methods(section: &Section, faults: &mut Faults<'_>) -> Vec<String> {
-    let mut methods: Vec<String> = Vec::new();
-    for (text, spot) in section.given_texts("methods") {
-        // Both are tokens (RFC 9110 section 9.1).
-        if !is_header_name(text) || text.contains(|c: char| c.is_ascii_lowercase()) {
-            faults
-                .error(spot, format!("{text:?} is no method"))
-                .hint("write methods as they are sent, such as `\"GET\"`: case matters");
-        }
-        methods.push(text.to_owned());
-    }
-    let has = |name: &str| methods.iter().any(|known| known == name);
-    if has("GET") && !has("HEAD") {
-        methods.push("HEAD".to_owned());
-    }
-    methods
 }

@@ -29,7 +29,7 @@ pub enum AccountSource {
     /// Files.
     Files(AccountFiles),
     /// Another route of the site.
-    Route(AskedRoute),
+    Route(ForwardRoute),
     /// Nobody: whoever has a link that was signed with a key of this file may follow it.
     SignedUrls(PathBuf),
 }
@@ -47,7 +47,7 @@ pub struct AccountFiles {
 
 /// A route that is asked whether it lets a request in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskedRoute {
+pub struct ForwardRoute {
     /// A path that it answers.
     pub path: String,
     /// The field of its answer that has the name, in lower case.
@@ -173,7 +173,7 @@ fn read_source(section: &Section, faults: &mut Faults<'_>) -> AccountSource {
     let user = name(forward.text("user"), forward.spot("user"));
     let groups = name(forward.text("groups"), forward.spot("groups"));
     let fields = forward.texts("fields").into_iter();
-    AccountSource::Route(AskedRoute {
+    AccountSource::Route(ForwardRoute {
         path: path.to_owned(),
         user,
         groups,

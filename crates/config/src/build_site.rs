@@ -18,6 +18,7 @@ use super::route::pattern::Pattern;
 use super::route::template::{Rewrite, TemplateError, TemplateFault};
 use super::tls::build_site_tls;
 use super::tree::Section;
+use super::when::read_when;
 use super::{AfterSteps, Coding, HalfClose, Handlers, LimitSettings, RouteConfig, SiteConfig};
 
 /// One `[[site]]`, and where its parts stand.
@@ -58,7 +59,7 @@ pub(crate) fn build_site<H: Handlers>(
     }
     let ends_open = routes
         .iter()
-        .any(|route: &RouteConfig<H>| route.path == "/*");
+        .any(|route: &RouteConfig<H>| route.path == "/*" && route.when.is_none());
     if section.optional_path("root").is_some() && !ends_open {
         let (route, spots) = around.root_route(faults);
         routes.push(route);
@@ -185,6 +186,7 @@ impl SiteDefaults<'_> {
         let (handler, handler_spots) = H::of_root(self.site, faults);
         let route = RouteConfig {
             path: "/*".to_owned(),
+            when: None,
             name: None,
             handler,
             rewrite: None,
@@ -208,6 +210,8 @@ impl SiteDefaults<'_> {
             RouteSpots {
                 header: spot,
                 path: None,
+                has_when: false,
+                listeners: Vec::new(),
                 handler: handler_spots,
                 sendfile: Vec::new(),
             },
@@ -239,8 +243,10 @@ impl SiteDefaults<'_> {
         if let Some(text) = rewrite {
             warn_literal(text, section.text("path"), section.spot("rewrite"), faults);
         }
+        let (when, listeners) = read_when(section, faults);
         let route = RouteConfig {
             path: section.text("path").to_owned(),
+            when,
             name: section.optional_text("name").map(str::to_owned),
             handler,
             rewrite: rewrite.map(str::to_owned),
@@ -269,6 +275,8 @@ impl SiteDefaults<'_> {
             RouteSpots {
                 header: section.header,
                 path,
+                has_when: section.has("when"),
+                listeners,
                 handler: handler_spots,
                 sendfile: sendfile_spots,
             },

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::acme::{self, AcmeSpots};
 use super::auth::check_auth;
-use super::fault::{Faults, Spot};
+use super::fault::{Faults, Spot, listed};
 use super::find_file;
 use super::program::ProgramSpots;
 use super::route::pattern::Pattern;
@@ -168,6 +168,10 @@ pub struct RouteSpots<H: Handlers> {
     pub header: Spot,
     /// The path; `None` for the route a site's root is short for, and for a wrong path.
     pub path: Option<(Spot, Pattern)>,
+    /// It has a `when`, rightly or not.
+    pub has_when: bool,
+    /// Listeners of its `when`.
+    pub listeners: Vec<Spot>,
     /// Its handler's parts.
     pub handler: H::Spots,
     /// Folders of files that programs may have sent.
@@ -203,7 +207,8 @@ pub(crate) fn check<H: Handlers>(built: &Built<H>, disk: &dyn Disk, faults: &mut
                 .error(spots.header, "the site answers nothing")
                 .hint(hint);
         }
-        reachable(spots, faults);
+        reachable(site, spots, faults);
+        known_listeners(config, (site, spots), faults);
         error_pages(site, spots, &mut looked, faults);
         H::check(config, (site, spots), &mut looked, faults);
     }
@@ -447,28 +452,44 @@ fn site_names<H: Handlers>(config: &Config<H>, spots: &[SiteSpots<H>], faults: &
     }
 }
 
-fn reachable<H: Handlers>(spots: &SiteSpots<H>, faults: &mut Faults<'_>) {
+/// Each route answers something: no earlier one answers all of it.
+fn reachable<H: Handlers>(site: &SiteConfig<H>, spots: &SiteSpots<H>, faults: &mut Faults<'_>) {
     let mut seen = EarlierRoutes::default();
-    for (index, route_spots) in spots.routes.iter().enumerate() {
+    let mut asked: HashMap<String, Spot> = HashMap::new();
+    for (index, (route, route_spots)) in site.routes.iter().zip(&spots.routes).enumerate() {
         let Some((spot, pattern)) = &route_spots.path else {
             continue;
         };
-        let Some(earlier) = seen.add(index, pattern) else {
+        if route.when.is_some()
+            && let Some(first) = asked.insert(route.label(), *spot)
+        {
+            faults
+                .error(*spot, "a route for these requests stands above")
+                .see(first, "this route answers first")
+                .hint("remove one of the two, or have them ask for something else in `when`");
+            continue;
+        }
+        let earlier = match route_spots.has_when {
+            true => seen.covering(pattern),
+            false => seen.add(index, pattern),
+        };
+        let earlier = earlier.and_then(|earlier| spots.routes[earlier].path.as_ref());
+        let Some((first, wider)) = earlier else {
             continue;
         };
-        let Some((first, wider)) = &spots.routes[earlier].path else {
-            continue;
-        };
-        let (message, hint) = if pattern.covers(wider) {
-            (
+        let (message, hint) = match (pattern.covers(wider), route_spots.has_when) {
+            (true, true) => (
+                "a route for these paths, and all requests, stands above",
+                "put this one, which has a `when`, above it",
+            ),
+            (true, false) => (
                 "a route for these paths stands above",
-                "remove one of the two",
-            )
-        } else {
-            (
+                "remove one of the two, or say with `when` which requests the first is for",
+            ),
+            (false, _) => (
                 "this route is never reached",
                 "move it above the route that matches all of its paths",
-            )
+            ),
         };
         faults
             .error(*spot, message)
@@ -476,6 +497,43 @@ fn reachable<H: Handlers>(spots: &SiteSpots<H>, faults: &mut Faults<'_>) {
             .hint(hint);
     }
 }
+
+/// Listeners that a `when` names are there.
+fn known_listeners<H: Handlers>(
+    config: &Config<H>,
+    (site, spots): (&SiteConfig<H>, &SiteSpots<H>),
+    faults: &mut Faults<'_>,
+) {
+    for (route, spots) in site.routes.iter().zip(&spots.routes) {
+        let Some(when) = &route.when else { continue };
+        let mut told = None;
+        for (address, spot) in when.listeners.iter().zip(&spots.listeners) {
+            let is_it = |listener: &super::Listener| listener.address == *address;
+            if config.site_listeners().any(is_it) || told == Some(*spot) {
+                continue;
+            }
+            told = Some(*spot);
+            let mut all: Vec<String> = config
+                .site_listeners()
+                .map(|listener| listener.address.to_string())
+                .take(LISTENERS_TOLD)
+                .collect();
+            all.dedup();
+            let message = format!("no listener of sites has the address `{address}`");
+            let hint = match all.is_empty() {
+                true => "give it a `[[listen]]`".to_owned(),
+                false => format!(
+                    "write the `address` of one: {}",
+                    listed(all.iter().map(String::as_str), " or ")
+                ),
+            };
+            faults.error(*spot, message).hint(hint);
+        }
+    }
+}
+
+/// Listeners that are named where one is not there.
+const LISTENERS_TOLD: usize = 6;
 
 /// Each path is looked up once, however many routes name it.
 pub struct PathLookups<'d> {

@@ -24,6 +24,7 @@ use crate::program::ProgramConfig;
 use crate::rate::RateSettings;
 use crate::tls::{ListenTls, SiteTls, UpstreamTls};
 use crate::trust::ClientTrust;
+use crate::when::RouteWhen;
 
 /// Everything a server runs on, made from one set of sources.
 #[derive(Clone, Debug, PartialEq)]
@@ -379,6 +380,8 @@ impl<H: Handlers> SiteConfig<H> {
 pub struct RouteConfig<H: Handlers> {
     /// Path pattern as written: exact, `prefix/*`, `*.suffix`, `/a/{name}/b`, `/a/{rest*}`.
     pub path: String,
+    /// Which requests for its path it answers; `None` is all.
+    pub when: Option<Arc<RouteWhen>>,
     /// What offers call its program.
     pub name: Option<String>,
     /// Who answers.
@@ -413,6 +416,16 @@ pub struct RouteConfig<H: Handlers> {
     pub half_close: HalfClose,
     /// Where the route stands: file and line, for messages.
     pub place: SourceLocation,
+}
+
+impl<H: Handlers> RouteConfig<H> {
+    /// What it is called among the routes of its site: its path, and its `when`, if it has one.
+    pub fn label(&self) -> String {
+        match &self.when {
+            Some(when) => format!("{} when {when}", self.path),
+            None => self.path.clone(),
+        }
+    }
 }
 
 /// What is done to a program's answers after its handler.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::fault::{Faults, Spot};
+use super::method::read_methods;
 use super::text::is_header_name;
 use super::tree::Section;
 
@@ -117,7 +118,7 @@ pub(crate) fn read_cors(section: &Section, faults: &mut Faults<'_>) -> Option<Ar
     let names = |key: &'static str, faults: &mut Faults<'_>| names(section, key, faults);
     Some(Arc::new(CorsSettings {
         origins,
-        methods: names("methods", faults),
+        methods: read_methods(section.texts("methods"), faults),
         headers: names("headers", faults),
         expose: names("expose", faults),
         credentials,
@@ -125,7 +126,7 @@ pub(crate) fn read_cors(section: &Section, faults: &mut Faults<'_>) -> Option<Ar
     }))
 }
 
-/// Names of methods or fields: both are tokens (RFC 9110 sections 5.1 and 9.1).
+/// Names of fields: they are tokens (RFC 9110 section 5.1).
 fn names(section: &Section, key: &str, faults: &mut Faults<'_>) -> Vec<String> {
     let all: Vec<(&str, Spot)> = section.texts(key);
     for (text, spot) in &all {

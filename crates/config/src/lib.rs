@@ -35,6 +35,7 @@ mod json_schema;
 pub mod key;
 mod load;
 mod log_format;
+mod method;
 mod metrics;
 mod names;
 mod nearest;
@@ -55,12 +56,13 @@ pub mod units;
 mod unreachable;
 mod values;
 mod walk;
+mod when;
 
 pub use access::AccessRules;
 pub use acme::AcmeSpots;
 pub use acme::{Acme, AcmeChallengeType, DnsHook, NAMES_MAX, is_certifiable};
 pub use admin::{Admin, AdminRole, AdminUser};
-pub use auth::{AccountFiles, AccountSource, AskedRoute, AuthSettings, SignInRule};
+pub use auth::{AccountFiles, AccountSource, AuthSettings, ForwardRoute, SignInRule};
 pub use certificate_holder::CertificateHolder;
 pub use check::{Built, Disk, PathStatus, RealDisk, Spots, TrustedDisk};
 pub use clients::{AddressRange, ClientSet};
@@ -91,3 +93,4 @@ pub use tls::{CertificateSource, ClientNeed, ListenTls, SUITES, SiteTls, TlsSpot
 pub use tree::Argument;
 pub use trust::ClientTrust;
 pub use units::parse_duration;
+pub use when::{ClientShare, RouteWhen, ValuePattern, WantedValue};

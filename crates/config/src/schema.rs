@@ -18,6 +18,7 @@ mod names;
 mod programs;
 mod tls;
 mod watch;
+mod when;
 
 use std::time::Duration;
 
@@ -40,6 +41,7 @@ pub use names::NAMES;
 pub use programs::{CGROUP, PROGRAM, RLIMITS, SANDBOX};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
 pub use watch::WATCH;
+pub use when::WHEN;
 
 /// Every key that can stand in a config, and words of other servers for them.
 #[derive(Debug)]
@@ -644,7 +646,7 @@ pub const ROUTE_PATH: &[SchemaKey] = &[SchemaKey::new("path", Text, Required)
     .aka(&["pattern", "url", "uri"])];
 
 /// Keys of a route behind those of handlers.
-pub const ROUTE_KEYS: &[SchemaKey] = &[        SchemaKey::new("rewrite", Text, Nothing("none"))
+pub const ROUTE_KEYS: &[SchemaKey] = &[when::KEY,        SchemaKey::new("rewrite", Text, Nothing("none"))
             .says(
                 "The path the handler sees instead of the request's; captures of `path` are put \
                  in. They come from the path in its normal form: slashes in a row are one. Behind \

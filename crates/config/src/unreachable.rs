@@ -1,4 +1,5 @@
-//! Routes that are never reached: an earlier one matches everything they match.
+//! Routes that are never reached: an earlier one matches everything they match. One with a `when`
+//! is not added: it leaves requests to those behind it.
 //!
 //! A tree of the patterns seen so far, by segment. A later pattern is looked up along every branch
 //! that covers it, so ten thousand routes take no longer than their text is long.
@@ -26,9 +27,14 @@ struct Node {
 }
 
 impl EarlierRoutes {
+    /// The earlier route that covers a pattern.
+    pub(crate) fn covering(&self, pattern: &Pattern) -> Option<usize> {
+        self.root.covering(&pattern.segments, &pattern.tail)
+    }
+
     /// Takes the next pattern; the answer is the earlier route that covers it.
     pub(crate) fn add(&mut self, index: usize, pattern: &Pattern) -> Option<usize> {
-        let covered = self.root.covering(&pattern.segments, &pattern.tail);
+        let covered = self.covering(pattern);
         let mut node = &mut self.root;
         for segment in &pattern.segments {
             node = match segment {

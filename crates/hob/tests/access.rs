@@ -4,14 +4,9 @@
 
 mod harness;
 
-use harness::client::{Answer, ask};
-use harness::site::record;
+use harness::client::ask;
+use harness::site::{TOP, ask_from, record};
 use harness::{Hob, Place, text_of};
-
-/// A listener that believes this machine on who its clients are, a log, and a site with files.
-const TOP: &str = "default_log = \"access\"\n[[log]]\nname = \"access\"\n\
-    file = \"run/access.log\"\nformat = \"json\"\n\
-    [[listen]]\naddress = \"127.0.0.1:0\"\ntrusted = [\"127.0.0.1\"]\n[[site]]\nroot = \"site\"\n";
 
 /// Text of files that not everybody may have.
 const INNER: &str = "for us alone\n";
@@ -21,12 +16,6 @@ fn serve(place: &Place, site: &str) -> Hob {
     place.write("site/inner/a.txt", INNER);
     place.write("site/inner/index.html", INNER);
     place.serve_text(&format!("{TOP}{site}"))
-}
-
-/// A request as if from this address.
-fn ask_from(hob: &Hob, client: &str, path: &str) -> Answer {
-    let field = format!("X-Forwarded-For: {client}\r\n");
-    ask(hob.port(), "GET", path, &field)
 }
 
 fn inner(access: &str) -> String {

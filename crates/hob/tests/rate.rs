@@ -4,27 +4,15 @@
 
 mod harness;
 
-use harness::client::{Answer, ask};
-use harness::site::record;
+use harness::site::{TOP, ask_from, ask_from_with as ask_with, record};
 use harness::{Hob, Place, text_of};
-
-/// A listener that believes this machine on who its clients are, a log, and a site with files.
-const TOP: &str = "default_log = \"access\"\n[[log]]\nname = \"access\"\n\
-    file = \"run/access.log\"\nformat = \"json\"\n\
-    [[listen]]\naddress = \"127.0.0.1:0\"\ntrusted = [\"127.0.0.1\"]\n[[site]]\nroot = \"site\"\n";
 
 fn serve(place: &Place, site: &str) -> Hob {
     place.serve_text(&format!("{TOP}{site}"))
 }
 
-/// A request as if from this address, with these other fields.
-fn ask_with(hob: &Hob, client: &str, path: &str, fields: &str) -> Answer {
-    let fields = format!("X-Forwarded-For: {client}\r\n{fields}");
-    ask(hob.port(), "GET", path, &fields)
-}
-
 fn status(hob: &Hob, client: &str, path: &str) -> u16 {
-    ask_with(hob, client, path, "").status
+    ask_from(hob, client, path).status
 }
 
 /// The number behind `t=` or alone.

@@ -23,8 +23,8 @@
 mod admission;
 mod after;
 mod asked;
-mod asked_route;
 mod client;
+mod forward;
 mod handles;
 mod offer;
 mod programs;
@@ -213,7 +213,7 @@ impl HandlerContext {
             }
         };
         let path = normal.path(raw, &room);
-        let Some((index, below)) = site.find(path) else {
+        let Some((index, below)) = site.find(path, request) else {
             let slashes = site.slashes.as_ref();
             let redirect = slashes.and_then(|slashes| slashes.redirect(request));
             return without_route(site, redirect.unwrap_or_else(|| plain::error(404)));

@@ -36,10 +36,11 @@ const FEATURES: &[&str] = &[
     "uwsgi",
     "warm",
     "watch",
+    "when",
 ];
 
 /// Files of these whose tests look at their own connection to the server, or where it comes from.
-const OF_CONNECTIONS: &[&str] = &["access", "auth", "rate", "running", "watch"];
+const OF_CONNECTIONS: &[&str] = &["access", "auth", "rate", "running", "watch", "when"];
 
 /// Parts of the names of tests that see that another server stands before theirs: it has a `Server`
 /// field, compression and methods of its own, tells who asks, and sends paths without dot segments.

@@ -515,6 +515,8 @@ export interface ExplainedRoute {
   matches: boolean;
   /** Why it does not. */
   why_not: string | null;
+  /** Its path matches, and its `when` does not hold. */
+  skipped: boolean;
   /** What it captured, by name. */
   captures: Record<string, string>;
 }

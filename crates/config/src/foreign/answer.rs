@@ -112,9 +112,13 @@ fn all(schema: &Schema) -> impl Iterator<Item = &'static Foreign> + use<> {
     schema.words.iter().copied().flatten()
 }
 
-/// As words are compared: case and the kind of dash do not matter.
+/// As words are compared: case and the kind of dash do not matter, nor how a matcher of Caddy is
+/// called.
 pub(crate) fn plain(word: &str) -> String {
-    word.to_ascii_lowercase().replace('-', "_")
+    match word.starts_with('@') {
+        true => "@matcher".to_owned(),
+        false => word.to_ascii_lowercase().replace('-', "_"),
+    }
 }
 
 fn last(path: &'static str) -> &'static str {

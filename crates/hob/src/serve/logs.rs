@@ -117,10 +117,7 @@ fn format(settings: &LogSettings) -> Result<AccessLogFormat, String> {
 fn names(config: &Config) -> RecordNames {
     let mut names = RecordNames::new();
     for site in &config.sites {
-        names.add_site(
-            site.name(),
-            site.routes.iter().map(|route| route.path.clone()),
-        );
+        names.add_site(site.name(), site.routes.iter().map(|route| route.label()));
     }
     names
 }

@@ -241,13 +241,12 @@ impl ServingProcess {
             listening.tls = terms;
         }
         sites.https_port = https_port(&numbered, &config.listeners);
+        sites.number_listeners(numbered.iter().map(|one| one.number));
         for (listening, listener) in numbered.iter_mut().zip(&config.listeners) {
             listening.is_for_hobs = listener.purpose == Purpose::Offers;
             tell_of_listener(&mut sites, listening, listener, &numbers);
         }
-        let watch = &config.watch;
-        let hidden = Hidden::new(&watch.hidden_query, &watch.hidden_fields);
-        self.shared.watching.set_hidden(hidden);
+        self.shared.watching.set_hidden(hidden(&config));
         let fleet = &self.shared.fleet;
         fleet.set_workers_max(config.limits.workers);
         self.admin
@@ -664,6 +663,12 @@ fn https_port(listeners: &[Listening], settings: &[Listener]) -> u16 {
     let ports: Vec<u16> = listeners.iter().zip(settings).filter_map(port).collect();
     let first = ports.first().copied().unwrap_or(443);
     if ports.contains(&443) { 443 } else { first }
+}
+
+/// What those who watch are not shown.
+fn hidden(config: &Config) -> Hidden {
+    let watch = &config.watch;
+    Hidden::new(&watch.hidden_query, &watch.hidden_fields)
 }
 
 fn report(generation: &Generation) -> GenerationReport {

@@ -2,8 +2,25 @@
 
 use std::time::Instant;
 
-use super::client::{Reply, call};
+use super::client::{Answer, Reply, ask, call};
 use super::{DEADLINE, Hob, Place};
+
+/// A listener that believes this machine on who its clients are, a log, and a site with files,
+/// whose keys may follow.
+pub const TOP: &str = "default_log = \"access\"\n[[log]]\nname = \"access\"\n\
+    file = \"run/access.log\"\nformat = \"json\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n\
+    trusted = [\"127.0.0.1\"]\n[[site]]\nroot = \"site\"\n";
+
+/// A request as if from this address, which such a listener believes.
+pub fn ask_from(hob: &Hob, client: &str, path: &str) -> Answer {
+    ask_from_with(hob, client, path, "")
+}
+
+/// The same with these other fields.
+pub fn ask_from_with(hob: &Hob, client: &str, path: &str, fields: &str) -> Answer {
+    let fields = format!("X-Forwarded-For: {client}\r\n{fields}");
+    ask(hob.port(), "GET", path, &fields)
+}
 
 /// A served site with a handler at `/app/*`, whose requests are in a log.
 pub struct Site {

@@ -118,7 +118,7 @@ fn request(running: &InFlightRequest, server: u64, sites: &Sites, hidden: &Hidde
             asked: b"",
         },
         site: site.map_or("", |site| &site.name),
-        route: route.map_or("", |route| &route.path),
+        route: route.map_or("", |route| &route.label),
     };
     told.running(running)
 }

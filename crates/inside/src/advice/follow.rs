@@ -97,7 +97,7 @@ impl Inventory {
             if let Some(cgi) = route.handler.runs() {
                 routes.push(RunRoute {
                     site: site.name.clone(),
-                    route: route.path.clone(),
+                    route: route.label.clone(),
                     handler: route.handler.kind(),
                     cgi: Arc::clone(cgi),
                 });
@@ -105,7 +105,7 @@ impl Inventory {
                 let mut pools = pools.iter_mut();
                 let its = pools.find(|one| Arc::ptr_eq(&one.pool, &resident.pool.0));
                 if let Some(its) = its {
-                    let names = (site.name.clone(), route.path.clone(), route.series);
+                    let names = (site.name.clone(), route.label.clone(), route.series);
                     its.routes.push(names);
                 }
             }

@@ -1,6 +1,6 @@
 //! Whether a client may have what a route answers: by `access`, by `rate`, and by signing in. The
 //! first two are known at once; a password that is not remembered is checked by threads that serve
-//! nobody, and a route that knows accounts takes its time (`asked_route`).
+//! nobody, and a route that knows accounts takes its time (`forward`).
 
 use std::future::Future;
 use std::pin::Pin;

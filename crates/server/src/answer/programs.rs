@@ -201,7 +201,7 @@ impl ProgramDispatch {
         let shown = target::PathDisplay(path);
         self.request
             .tell(RequestStage::Step, format_args!("answered as {shown:#}"));
-        let (index, below) = site.find(path).ok_or(404u16)?;
+        let (index, below) = site.find(path, &self.request).ok_or(404u16)?;
         let route = enter(&self.request, site, index);
         let before = std::mem::replace(&mut self.route, index);
         let admission = self.admission(site, before);
@@ -267,7 +267,7 @@ impl ProgramDispatch {
             502u16
         })?;
         let path = normal.path(raw, &room);
-        let (index, below) = site.find(path).ok_or(404u16)?;
+        let (index, below) = site.find(path, &self.request).ok_or(404u16)?;
         let route = enter(&self.request, site, index);
         let before = std::mem::replace(&mut self.route, index);
         // What is internal is there for programs that have asked who it is themselves.

@@ -107,6 +107,8 @@ pub struct ExplainedRoute {
     pub matches: bool,
     /// Why it does not.
     pub why_not: Option<String>,
+    /// Its path matches, and its `when` does not hold.
+    pub skipped: bool,
     /// What it captured, by name.
     pub captures: BTreeMap<String, String>,
 }

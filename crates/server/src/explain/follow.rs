@@ -15,6 +15,7 @@ use super::told::{
     ExplainedAnswer, ExplainedRoute, ExplainedSite, Explanation, Handler, Listener, Log, LogTarget,
     Path, Rewrite,
 };
+use super::when;
 use crate::handle::config::tree::Section;
 use crate::handle::config::{
     Config, ConfigSources, ListenAddress, LogChoice, LogSettings, SCHEMA, SourceLocation,
@@ -32,6 +33,7 @@ use crate::serve::sites::NO_SITE;
 use crate::serve::sites::{self, Sites};
 use crate::step::access::AccessRefusal;
 use crate::step::auth::ServedAuth;
+use crate::step::when::AskedRoute;
 use crate::step::{access, auth, cors};
 use hob_config::{AccessRules, SignInRule};
 
@@ -65,14 +67,14 @@ pub fn explain(
             return Ok(told);
         }
     };
-    if let Some(from) = asked.from {
-        let told = ToldOfClient {
-            is_secure: None,
-            field: Rc::from(""),
-            variables: None,
-        };
-        request.believe(Some(from), told);
-    }
+    let entrance = entrance(config, &told, &address);
+    sites.number_listeners(numbers(config, entrance).into_iter());
+    let told_of_client = ToldOfClient {
+        is_secure: Some(is_secure(&asked.url, entrance)),
+        field: Rc::from(""),
+        variables: None,
+    };
+    request.believe(asked.from, told_of_client);
     let way = ExplainContext {
         config,
         tree: &tree_of(&SCHEMA, sources),
@@ -80,6 +82,7 @@ pub fn explain(
         shared: &shared,
         request: &request,
         user: asked.user.as_deref(),
+        listener: entrance.map_or_else(String::new, |one| one.address.to_string()),
     };
     let response = way.follow(&mut told);
     told.answer = match told
@@ -111,6 +114,8 @@ pub(crate) struct ExplainContext<'a> {
     pub(crate) request: &'a Request,
     /// Who has signed in, where that is said.
     user: Option<&'a str>,
+    /// Address of the listener that the request is taken to come in by.
+    listener: String,
 }
 
 /// A request that has come to its route, and whose handler is asked next.
@@ -199,12 +204,12 @@ impl ExplainContext<'_> {
         path: &[u8],
         told: &mut Explanation,
     ) -> Response {
-        let found = site.find(path);
+        let found = site.find(path, self.request);
         let tried = found.map_or(site.routes.len(), |(index, _)| index as usize + 1);
         let all = site.routes.iter().zip(&settings.routes).enumerate();
         told.routes = all
             .take(tried)
-            .map(|(index, (route, settings))| compared(index, route, settings, path))
+            .map(|(index, (route, settings))| self.tried(index, (site, route), settings, path))
             .collect();
         let Some((index, below)) = found else {
             return match self.slash((site, settings), told) {
@@ -268,6 +273,26 @@ impl ExplainContext<'_> {
                 }
             }
         }
+    }
+
+    /// A route held against the request: its path, then its `when`.
+    fn tried(
+        &self,
+        index: usize,
+        (site, route): (&sites::ServedSite, &sites::ServedRoute),
+        settings: &crate::handle::config::Route,
+        path: &[u8],
+    ) -> ExplainedRoute {
+        let mut route = compared(index, route, settings, path);
+        if let (None, Some(conditions), Some(when)) =
+            (&route.mismatch, &site.conditions, &settings.when)
+            && let Some(unmet) = conditions.unmet(route.index as u32, &AskedRoute::of(self.request))
+        {
+            let why = when::why_not(unmet, when, self.request, &self.listener);
+            route.mismatch = Some(why);
+            route.is_skipped = true;
+        }
+        route
     }
 
     /// The answer to a browser that asks first. What another one's page may is told.
@@ -502,6 +527,7 @@ fn compared(
         path: settings.path.clone(),
         place: place(&settings.place),
         mismatch: compared.err().map(|mismatch| why_not(mismatch, path)),
+        is_skipped: false,
         captures,
     }
 }
@@ -552,6 +578,41 @@ fn listeners(config: &Config, address: &ExplainedUrl) -> Vec<Listener> {
         },
     };
     config.site_listeners().map(listener).collect()
+}
+
+/// The listener that the request is taken to come in by: the first that the URL leads to, of those
+/// that speak as it says; where only a path was given, the first.
+fn entrance<'a>(
+    config: &'a Config,
+    told: &Explanation,
+    address: &ExplainedUrl,
+) -> Option<&'a crate::handle::config::Listener> {
+    let is_https = told.url.trim().to_ascii_lowercase().starts_with("https:");
+    let direct = told.listeners.iter().map(|one| one.is_direct);
+    let has_direct = direct.clone().any(|is_direct| is_direct);
+    let led_to = config.site_listeners().zip(direct);
+    let led_to = led_to.filter(|(_, is_direct)| *is_direct || !has_direct);
+    let mut all: Vec<_> = led_to.map(|(listener, _)| listener).collect();
+    // What the URL does not say decides nothing.
+    all.sort_by_key(|one| address.port.is_some() && one.tls.is_some() != is_https);
+    all.first().copied()
+}
+
+/// Numbers of listeners, of which an explained request's is 0.
+fn numbers(config: &Config, entrance: Option<&crate::handle::config::Listener>) -> Vec<u16> {
+    let is_it = |one| entrance.is_some_and(|entrance| std::ptr::eq(one, entrance));
+    let listeners = config.listeners.iter();
+    listeners
+        .map(|one| if is_it(one) { 0 } else { u16::MAX })
+        .collect()
+}
+
+/// Whether a request is taken to come over TLS: the URL says so, or else the listener.
+fn is_secure(url: &str, entrance: Option<&crate::handle::config::Listener>) -> bool {
+    match url.split_once("://") {
+        Some((scheme, _)) => scheme.trim().eq_ignore_ascii_case("https"),
+        None => entrance.is_some_and(|listener| listener.tls.is_some()),
+    }
 }
 
 fn note_listeners(told: &mut Explanation, address: &ExplainedUrl) {

@@ -66,6 +66,7 @@ impl ExplainedRoute {
             place: self.place.clone(),
             matches: self.mismatch.is_none(),
             why_not: self.mismatch.clone(),
+            skipped: self.is_skipped,
             captures: self.captures.iter().cloned().collect(),
         }
     }

@@ -8,6 +8,7 @@
 //!   their own (`handle/*/explain.rs`)
 //! - `settings` a route's settings by their names, as the schema declares them
 //! - `told` the explanation as data
+//! - `when` why a route leaves a request to the next one
 //! - `text`, `json` the explanation for people and for programs
 
 pub mod answer;
@@ -17,6 +18,7 @@ mod json;
 mod settings;
 mod text;
 mod told;
+mod when;
 
 pub use asked::ExplainedRequest;
 pub use follow::explain;

@@ -221,6 +221,10 @@ fn line(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
 }
 
 fn route_text(route: &ExplainedRoute) -> String {
+    if let Some(why) = route.mismatch.as_ref().filter(|_| route.is_skipped) {
+        let ExplainedRoute { path, place, .. } = route;
+        return format!("{path} is skipped, says its `when`: {why} ({place})");
+    }
     if let Some(why) = &route.mismatch {
         return format!("{} does not match: {why}", route.path);
     }

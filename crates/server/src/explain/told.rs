@@ -73,6 +73,8 @@ pub(crate) struct ExplainedRoute {
     pub(crate) place: String,
     /// Why it does not match; `None` when it does.
     pub(crate) mismatch: Option<String>,
+    /// Its path matches, and its `when` does not hold.
+    pub(crate) is_skipped: bool,
     /// What it captured: name and text.
     pub(crate) captures: Vec<(String, String)>,
 }

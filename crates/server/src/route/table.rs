@@ -6,6 +6,9 @@
 //! suffix where it has one. Every node knows the lowest route index in and below it, so a branch
 //! that cannot beat what was found is not entered. Looking up costs the path's own segments, not
 //! the number of routes; it allocates nothing.
+//!
+//! Only the first of routes with one pattern stands there; each knows the next one, for requests
+//! that it leaves to it.
 
 use std::collections::HashMap;
 
@@ -18,6 +21,8 @@ use super::pattern::{Pattern, PatternSegment, Tail};
 pub struct RouteTable {
     exact: Map<u32>,
     nodes: Vec<Node>,
+    /// By the routes' indexes: the next route with the same pattern.
+    next: Vec<u32>,
     /// Most dots in any suffix: no more of a path's dots are tried.
     suffix_dots_max: usize,
 }
@@ -29,6 +34,15 @@ pub struct RouteMatch {
     pub route: u32,
     /// Where the path leaves the route's fixed folder, see [`super::pattern::Captures::below`].
     pub below: usize,
+}
+
+/// Whether a route answers a request for a path that it matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteAnswer {
+    /// It does.
+    Yes,
+    /// It does not, nor do others of its pattern before this one.
+    No(Option<u32>),
 }
 
 /// Keys come from the config, never from clients, so a fixed seed will do.
@@ -54,32 +68,48 @@ struct Node {
 impl RouteTable {
     /// Builds the table; a route's index is its pattern's.
     pub fn build<'a>(patterns: impl IntoIterator<Item = &'a Pattern>) -> RouteTable {
+        let patterns: Vec<&Pattern> = patterns.into_iter().collect();
         let mut table = RouteTable {
             exact: Map::default(),
             nodes: vec![Node::new()],
+            next: vec![NONE; patterns.len()],
             suffix_dots_max: 0,
         };
-        for (route, pattern) in (0..NONE).zip(patterns) {
-            table.insert(route, pattern);
+        // Each takes the place of the one behind it.
+        for (route, pattern) in patterns.iter().enumerate().rev() {
+            table.insert(u32::try_from(route).unwrap_or(NONE), pattern);
         }
         table
     }
 
     /// The first route that matches `path`, which is in normal form.
     pub fn find(&self, path: &[u8]) -> Option<RouteMatch> {
+        self.find_where(path, |_| RouteAnswer::Yes)
+    }
+
+    /// The next route with the same pattern.
+    pub fn next(&self, route: u32) -> Option<u32> {
+        let next = self.next.get(route as usize).copied();
+        next.filter(|next| *next != NONE)
+    }
+
+    /// The first route that matches `path` and answers, as `answers` says of its index.
+    pub fn find_where(
+        &self,
+        path: &[u8],
+        answers: impl Fn(u32) -> RouteAnswer,
+    ) -> Option<RouteMatch> {
         let mut search = RouteSearch {
             table: self,
             path,
+            answers,
             best: RouteMatch {
                 route: NONE,
                 below: 0,
             },
         };
         if let Some(&route) = self.exact.get(path) {
-            search.best = RouteMatch {
-                route,
-                below: last_piece_begin(path),
-            };
+            search.offer(route, last_piece_begin(path));
         }
         if path.first() == Some(&b'/') {
             search.visit(ROOT, 1);
@@ -87,11 +117,19 @@ impl RouteTable {
         (search.best.route != NONE).then_some(search.best)
     }
 
+    /// Adds a route before all that are there.
     fn insert(&mut self, route: u32, pattern: &Pattern) {
-        if let Some(path) = literal_path(pattern) {
-            self.exact.entry(path).or_insert(route);
-            return;
+        let next = match literal_path(pattern) {
+            Some(path) => self.exact.insert(path, route).unwrap_or(NONE),
+            None => self.insert_into_tree(route, pattern),
+        };
+        if let Some(own) = self.next.get_mut(route as usize) {
+            *own = next;
         }
+    }
+
+    /// The same for a pattern of several paths; gives the route that stood in its place.
+    fn insert_into_tree(&mut self, route: u32, pattern: &Pattern) -> u32 {
         let mut at = ROOT;
         self.note_lowest(at, route);
         for segment in &pattern.segments {
@@ -100,12 +138,13 @@ impl RouteTable {
         }
         let node = &mut self.nodes[at as usize];
         match &pattern.tail {
-            Tail::End => node.end = node.end.min(route),
-            Tail::Rest | Tail::NamedRest => node.rest = node.rest.min(route),
+            Tail::End => std::mem::replace(&mut node.end, route),
+            Tail::Rest | Tail::NamedRest => std::mem::replace(&mut node.rest, route),
             Tail::Suffix(suffix) => {
-                node.suffixes.entry(suffix.clone()).or_insert(route);
                 let dots = memchr::memchr_iter(b'.', suffix).count();
                 self.suffix_dots_max = self.suffix_dots_max.max(dots);
+                let before = node.suffixes.insert(suffix.clone(), route);
+                before.unwrap_or(NONE)
             }
         }
     }
@@ -148,13 +187,14 @@ impl Node {
     }
 }
 
-struct RouteSearch<'a> {
+struct RouteSearch<'a, F> {
     table: &'a RouteTable,
     path: &'a [u8],
+    answers: F,
     best: RouteMatch,
 }
 
-impl RouteSearch<'_> {
+impl<F: Fn(u32) -> RouteAnswer> RouteSearch<'_, F> {
     /// Looks at a node that a piece, beginning at `begin`, still follows. The depth of the
     /// recursion is that of the deepest pattern.
     fn visit(&mut self, node: u32, begin: usize) {
@@ -193,9 +233,13 @@ impl RouteSearch<'_> {
         }
     }
 
-    fn offer(&mut self, route: u32, below: usize) {
-        if route < self.best.route {
-            self.best = RouteMatch { route, below };
+    /// Takes a route, or the next one of its pattern that answers, if it is better than the best.
+    fn offer(&mut self, mut route: u32, below: usize) {
+        while route < self.best.route {
+            match (self.answers)(route) {
+                RouteAnswer::Yes => self.best = RouteMatch { route, below },
+                RouteAnswer::No(next) => route = next.unwrap_or(NONE),
+            }
         }
     }
 }
@@ -230,12 +274,23 @@ mod tests {
             .collect()
     }
 
-    /// What a walk over the routes, one by one, finds.
-    fn walk(patterns: &[Pattern], path: &str) -> Option<RouteMatch> {
-        patterns.iter().zip(0..).find_map(|(pattern, route)| {
+    /// What a walk over the routes, one by one, finds, where those of these bits do not answer.
+    fn walk(patterns: &[Pattern], path: &str, silent: u32) -> Option<RouteMatch> {
+        let mut all = patterns.iter().zip(0..);
+        all.find_map(|(pattern, route)| {
+            if silent & (1 << route) != 0 {
+                return None;
+            }
             let below = pattern.matches(path.as_bytes())?.below();
             Some(RouteMatch { route, below })
         })
+    }
+
+    fn answer(table: &RouteTable, is_yes: bool, route: u32) -> RouteAnswer {
+        match is_yes {
+            true => RouteAnswer::Yes,
+            false => RouteAnswer::No(table.next(route)),
+        }
     }
 
     #[test]
@@ -270,6 +325,35 @@ mod tests {
         assert_eq!(table.find(b"/a"), Some(RouteMatch { route: 0, below: 1 }));
         assert_eq!(table.find(b"/b.x"), Some(RouteMatch { route: 2, below: 1 }));
         assert_eq!(table.find(b"/z/q"), Some(RouteMatch { route: 4, below: 3 }));
+    }
+
+    #[test]
+    fn route_that_does_not_answer_leaves_it_to_the_next_and_then_to_wider_ones() {
+        let texts = [
+            "/a", "/{p}", "/a", "*.x", "/b.x", "*.x", "/{q}", "/a", "/*", "/*",
+        ];
+        let table = RouteTable::build(&patterns(&texts));
+        let found = |path: &str, silent: &[u32]| {
+            let found = table.find_where(path.as_bytes(), |route| {
+                answer(&table, !silent.contains(&route), route)
+            });
+            found.map(|found| found.route)
+        };
+        for (path, silent, expected) in [
+            ("/a", &[][..], Some(0)),
+            ("/a", &[0], Some(1)),
+            ("/a", &[0, 1], Some(2)),
+            ("/a", &[0, 1, 2], Some(6)),
+            ("/a", &[0, 1, 2, 6], Some(7)),
+            ("/a", &[0, 1, 2, 6, 7], Some(8)),
+            ("/a", &[0, 1, 2, 6, 7, 8], Some(9)),
+            ("/a", &[0, 1, 2, 6, 7, 8, 9], None),
+            ("/b.x", &[1], Some(3)),
+            ("/b.x", &[1, 3], Some(4)),
+            ("/b.x", &[1, 3, 4], Some(5)),
+        ] {
+            assert_eq!(found(path, silent), expected, "{path} without {silent:?}");
+        }
     }
 
     #[test]
@@ -308,12 +392,20 @@ mod tests {
                     path.push('/');
                     path.push_str(dice.pick(&pieces));
                 }
-                let expected = walk(&routes, &path);
+                let expected = walk(&routes, &path, 0);
                 hits += usize::from(expected.is_some());
                 assert_eq!(
                     table.find(path.as_bytes()),
                     expected,
                     "{path} in {routes:?}"
+                );
+                // Some routes do not answer.
+                let silent = dice.below(1 << 12) as u32;
+                let answers = |route: u32| answer(&table, silent & (1 << route) == 0, route);
+                assert_eq!(
+                    table.find_where(path.as_bytes(), answers),
+                    walk(&routes, &path, silent),
+                    "{path} in {routes:?} without {silent:b}"
                 );
             }
         }

@@ -115,7 +115,7 @@ impl Predecessor {
         on: &OnRoute<'_>,
         over: impl FnOnce() -> Response + 'static,
     ) -> Answered {
-        let settings = self.settings(route_name(&on.site.name, &on.route.path));
+        let settings = self.settings(route_name(&on.site.name, &on.route.label));
         let proxy = Arc::new(Proxy {
             addresses: self.upstream.settings.texts(),
             upstream: Arc::clone(&self.upstream),

@@ -33,7 +33,7 @@ use crate::handle::upstream::run::config::RunSettings;
 use crate::handle::upstream::run::program::RunProgram;
 use crate::route::host::{Chosen, HostTable};
 use crate::route::pattern::Pattern;
-use crate::route::table::RouteTable;
+use crate::route::table::{RouteAnswer, RouteMatch, RouteTable};
 use crate::route::target;
 use crate::route::template::Rewrite;
 use crate::serve::ServerState;
@@ -43,7 +43,10 @@ use crate::serve::offers::{OfferReport, Offers};
 use crate::serve::predecessor::route_name;
 use crate::step::auth::ServedAuth;
 use crate::step::rate::RateLimit;
-use hob_config::{AccessRules, ClientSet, ClientTrust, CorsSettings, RateSettings, SignInRule};
+use crate::step::when::{AskedRoute, RouteConditions};
+use hob_config::{
+    AccessRules, ClientSet, ClientTrust, CorsSettings, ListenAddress, RateSettings, SignInRule,
+};
 use hob_keeper::process::ProgramRef;
 
 /// Why a host is refused.
@@ -81,6 +84,8 @@ pub struct ServedSite {
     /// Its number among series, for what no route answers.
     pub series: u16,
     table: Arc<RouteTable>,
+    /// What routes ask of requests besides their paths; `None` where none asks anything.
+    pub conditions: Option<Arc<RouteConditions>>,
     /// Which paths their own routes have to answer; `None` where any may be answered by another.
     pub claims: Option<Arc<Claims>>,
     /// Which paths only lack a slash; `None` where none does.
@@ -107,9 +112,12 @@ pub struct ServedSite {
 
 /// Paths of a site that only their own routes answer: a program does, whose file is never sent, or
 /// others may ask than elsewhere, or not as often. That holds also when what stands there is found
-/// by another path, as a folder's index or a fallback.
+/// by another path, as a folder's index or a fallback. A path's own route is the one that the same
+/// request would come to if it asked for that path: one whose `when` does not hold claims nothing
+/// of it, and whoever asked there would not come to its rules either.
 pub struct Claims {
     table: Arc<RouteTable>,
+    conditions: Option<Arc<RouteConditions>>,
     /// By the routes' indexes.
     routes: Vec<RouteClaim>,
 }
@@ -123,7 +131,11 @@ struct RouteClaim {
 }
 
 impl Claims {
-    fn of(table: &Arc<RouteTable>, routes: &[ServedRoute]) -> Option<Arc<Claims>> {
+    fn of(
+        table: &Arc<RouteTable>,
+        conditions: Option<&Arc<RouteConditions>>,
+        routes: &[ServedRoute],
+    ) -> Option<Arc<Claims>> {
         let claims = routes.iter().map(|route| RouteClaim {
             runs_programs: route.handler.runs_programs(),
             access: route.access.clone(),
@@ -132,6 +144,7 @@ impl Claims {
         });
         let claims = Claims {
             table: Arc::clone(table),
+            conditions: conditions.cloned(),
             routes: claims.collect(),
         };
         let first = claims.routes.first()?;
@@ -141,8 +154,8 @@ impl Claims {
     }
 
     /// True when not the route with this index has to answer this normal path, but its own.
-    pub fn is_of_another(&self, path: &[u8], index: u32) -> bool {
-        let found = self.table.find(path);
+    pub fn is_of_another(&self, path: &[u8], index: u32, request: &Request) -> bool {
+        let found = find(&self.table, self.conditions.as_deref(), path, request);
         let claim = |index: u32| self.routes.get(index as usize);
         let pair = found.and_then(|found| Some((claim(found.route)?, claim(index)?)));
         pair.is_some_and(|(own, asked)| own.holds_before(asked))
@@ -159,6 +172,22 @@ impl RouteClaim {
     }
 }
 
+/// The first route for a normal path that answers the request. Without conditions the table alone
+/// decides.
+#[inline]
+fn find(
+    table: &RouteTable,
+    conditions: Option<&RouteConditions>,
+    path: &[u8],
+    request: &Request,
+) -> Option<RouteMatch> {
+    let Some(conditions) = conditions else {
+        return table.find(path);
+    };
+    let asked = AskedRoute::of(request);
+    table.find_where(path, |route| conditions.answer(route, &asked))
+}
+
 fn is_more<T>(own: Option<&Arc<T>>, other: Option<&Arc<T>>) -> bool {
     own.is_some_and(|own| !other.is_some_and(|other| Arc::ptr_eq(own, other)))
 }
@@ -168,10 +197,15 @@ fn is_more<T>(own: Option<&Arc<T>>, other: Option<&Arc<T>>) -> bool {
 pub struct Slashes {
     table: RouteTable,
     routes: Vec<u32>,
+    conditions: Option<Arc<RouteConditions>>,
 }
 
 impl Slashes {
-    fn of(routes: &[ServedRoute], site: &config::Site) -> Option<Arc<Slashes>> {
+    fn of(
+        conditions: Option<&Arc<RouteConditions>>,
+        routes: &[ServedRoute],
+        site: &config::Site,
+    ) -> Option<Arc<Slashes>> {
         let lacking = (0..).zip(routes.iter().zip(&site.routes));
         let lacking = lacking.filter(|(_, (route, said))| !route.is_internal && !said.strict);
         let lacking =
@@ -181,6 +215,7 @@ impl Slashes {
             Arc::new(Slashes {
                 table: RouteTable::build(&patterns),
                 routes,
+                conditions: conditions.cloned(),
             })
         })
     }
@@ -189,7 +224,14 @@ impl Slashes {
     pub fn route(&self, request: &Request) -> Option<u32> {
         let (raw, mut room) = (request.head().path(), Vec::new());
         let normal = target::normalise(raw, &mut room).ok()?;
-        let found = self.table.find(normal.path(raw, &room))?;
+        let asked = AskedRoute::of(request);
+        let answers = |index: u32| match (&self.conditions, self.routes.get(index as usize)) {
+            (Some(conditions), Some(route)) if conditions.unmet(*route, &asked).is_some() => {
+                RouteAnswer::No(self.table.next(index))
+            }
+            _ => RouteAnswer::Yes,
+        };
+        let found = self.table.find_where(normal.path(raw, &room), answers)?;
         self.routes.get(found.route as usize).copied()
     }
 
@@ -205,6 +247,8 @@ pub struct ServedRoute {
     pub index: u32,
     /// Its pattern, as the config has it.
     pub path: String,
+    /// What it is called among its site's: its pattern, and its `when`, if it has one.
+    pub label: String,
     /// Its number among series.
     pub series: u16,
     /// Its pattern.
@@ -274,6 +318,7 @@ impl Sites {
             generation,
             programs: &config.programs,
             workers_max: config.limits.workers,
+            listeners: config.listeners.iter().map(|one| &one.address).collect(),
             site: String::new(),
             roots: HashMap::new(),
         };
@@ -311,6 +356,18 @@ impl Sites {
         }
     }
 
+    /// Sets the numbers of listeners, in the order of the config, for routes that ask by which a
+    /// request came in.
+    pub fn number_listeners(&self, numbers: impl Iterator<Item = u16> + Clone) {
+        for conditions in self
+            .sites
+            .iter()
+            .filter_map(|site| site.conditions.as_ref())
+        {
+            conditions.number_listeners(numbers.clone());
+        }
+    }
+
     /// The site for a host by its index, and what decided it.
     pub fn choose_site(&self, host: &[u8]) -> Chosen {
         self.hosts.choose(host)
@@ -331,7 +388,7 @@ impl Sites {
     pub(crate) fn find_route(&self, name: &[u8]) -> Option<(u32, u32)> {
         let mut found = (0..).zip(&self.sites).flat_map(|(at, site)| {
             let routes = (0..).zip(&site.routes);
-            routes.map(move |(index, route)| ((at, index), route_name(&site.name, &route.path)))
+            routes.map(move |(index, route)| ((at, index), route_name(&site.name, &route.label)))
         });
         let (at, _) = found.find(|(_, known)| known.as_bytes() == name)?;
         Some(at)
@@ -382,7 +439,7 @@ fn check_asked_routes(
         for (route, said) in site.routes.iter().zip(&said.routes) {
             let rule = route.require.as_ref();
             if let Some(ServedAuth::Route(asked)) = rule.and_then(|rule| auth.get(rule.auth))
-                && site.find(asked.path.as_bytes()).is_none()
+                && site.table.find(asked.path.as_bytes()).is_none()
             {
                 let text = format!("`require` asks {}, which no route answers", asked.path);
                 return Err(told_at(said, &text));
@@ -453,8 +510,9 @@ impl ServedSite {
             routes.push(ServedRoute {
                 index,
                 is_final: is_final(&handler, site, route),
-                series: series(&route.path, handler.kind(), route.handler.runs()),
+                series: series(&route.label(), handler.kind(), route.handler.runs()),
                 path: route.path.clone(),
+                label: route.label(),
                 pattern,
                 handler,
                 rewrite,
@@ -468,15 +526,18 @@ impl ServedSite {
                 require: route.require.clone(),
                 cors: route.cors.clone(),
                 rate: around
-                    .rate(route.rate.as_ref(), &route.path)
+                    .rate(route.rate.as_ref(), &route.label())
                     .or_else(|| of_site.clone()),
                 log: log_of(route.log, site_log),
             });
         }
         let table = Arc::new(RouteTable::build(routes.iter().map(|route| &route.pattern)));
+        let whens = site.routes.iter().map(|route| route.when.as_ref());
+        let conditions = RouteConditions::of(whens, &table, &around.listeners).map(Arc::new);
         Ok(ServedSite {
-            claims: Claims::of(&table, &routes),
-            slashes: Slashes::of(&routes, site),
+            claims: Claims::of(&table, conditions.as_ref(), &routes),
+            slashes: Slashes::of(conditions.as_ref(), &routes, site),
+            conditions,
             tally: around.shared.counts.tallies.number(&name),
             series: own_series,
             name,
@@ -497,11 +558,11 @@ impl ServedSite {
         self.claims.is_some() && route.handler.files().is_some()
     }
 
-    /// Index of the route for a normal path, and where the path leaves its fixed folder.
-    pub fn find(&self, path: &[u8]) -> Option<(u32, usize)> {
-        self.table
-            .find(path)
-            .map(|found| (found.route, found.below))
+    /// Index of the route that answers a request for a normal path, and where the path leaves its
+    /// fixed folder.
+    pub fn find(&self, path: &[u8], request: &Request) -> Option<(u32, usize)> {
+        let found = find(&self.table, self.conditions.as_deref(), path, request);
+        found.map(|found| (found.route, found.below))
     }
 
     /// The site's own page for a status.
@@ -518,6 +579,8 @@ pub(crate) struct SitesBuildContext<'a> {
     programs: &'a [ProgramConfig],
     /// Workers of all programs that stay.
     workers_max: usize,
+    /// Where listeners listen, in the order of the config.
+    listeners: Vec<&'a ListenAddress>,
     /// The site that is being made.
     site: String,
     /// Each folder is opened once.

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use hob_config::{AccountFiles, AccountSource, AskedRoute, AuthSettings, SignInRule};
+use hob_config::{AccountFiles, AccountSource, AuthSettings, ForwardRoute, SignInRule};
 use hob_trace::Mutex;
 
 use self::accounts::{Accounts, AuthAccount};
@@ -40,7 +40,7 @@ pub enum ServedAuth {
     /// Its accounts are in files.
     Files(Arc<AuthSource>),
     /// Another route of the site knows them.
-    Route(Arc<AskedRoute>),
+    Route(Arc<ForwardRoute>),
     /// Links are signed.
     SignedUrls(LinkKeys),
 }

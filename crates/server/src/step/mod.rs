@@ -5,9 +5,9 @@
 //! an argument; none does I/O. `answer/after` does to a program's answer what all of them together
 //! ask for: `conditional`, `range` with `cut`, `negotiate` with `compress` for whole buffers and
 //! `encode` for streams; `collect` reads a body ahead. `headers` are the rules of sites and routes.
-//! `access` says who may ask, `auth` who signs in, `rate` how often, `cors` which pages. `cookie`
-//! finds a request's, `date` reads HTTP dates, `weights` lists with quality values, `origin` tells
-//! whose page asks.
+//! `when` says which requests a route answers, `access` who may ask, `auth` who signs in, `rate` how
+//! often, `cors` which pages. `cookie` and `query` find a request's, `date` reads HTTP dates,
+//! `weights` lists with quality values, `origin` tells whose page asks.
 
 pub mod access;
 pub mod auth;
@@ -22,6 +22,8 @@ pub mod encode;
 pub mod headers;
 pub mod negotiate;
 pub mod origin;
+pub mod query;
 pub mod range;
 pub mod rate;
 pub mod weights;
+pub mod when;

@@ -21,7 +21,7 @@ pub struct Filter {
     pub client: Option<String>,
     /// The site's name.
     pub site: Option<String>,
-    /// The route's path pattern.
+    /// The route's path pattern, which all routes with that path have, or all that it is called.
     pub route: Option<String>,
     /// The path; `*` stands for any text, `?` for one character.
     pub path: Option<String>,
@@ -63,6 +63,12 @@ impl Statuses {
     }
 }
 
+/// Routes of one path are told apart by what follows it: what they ask of requests.
+fn is_called(name: &str, wanted: &str) -> bool {
+    let rest = name.strip_prefix(wanted);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" when "))
+}
+
 /// A filter made ready for many entries.
 #[derive(Debug)]
 pub(super) struct Sieve {
@@ -79,7 +85,9 @@ impl Sieve {
         let series = (site.is_some() || route.is_some()).then(|| {
             let wanted = |name: &SeriesName| {
                 site.as_ref().is_none_or(|site| *site == name.site)
-                    && route.as_ref().is_none_or(|route| *route == name.route)
+                    && route
+                        .as_ref()
+                        .is_none_or(|route| is_called(&name.route, route))
             };
             let all = names.iter().enumerate();
             all.filter(|(_, name)| wanted(name.as_ref()))

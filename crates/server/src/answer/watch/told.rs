@@ -30,7 +30,7 @@ impl<'a> RequestContext<'a> {
             request,
             record,
             site: site.map_or("", |site| &site.name),
-            route: route.map_or("", |route| &route.path),
+            route: route.map_or("", |route| &route.label),
         }
     }
 }

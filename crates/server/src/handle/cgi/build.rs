@@ -152,7 +152,7 @@ fn way(settings: &config::Cgi, program: &ProgramConfig) -> String {
 
 /// Two routes that run the same program have a gate each, and a route keeps its own over a reload.
 fn gate_name(settings: &config::Cgi, route: &config::Route) -> String {
-    format!("{} {:?}", route.path, settings.runs)
+    format!("{} {:?}", route.label(), settings.runs)
 }
 
 /// Scripts of two routes are apart, and so are those of a route before and after it became warm.
@@ -171,7 +171,7 @@ fn program_name(settings: &config::Cgi, route: &config::Route) -> String {
     } else {
         "cgi"
     };
-    format!("{} {how}", route.path)
+    format!("{} {how}", route.label())
 }
 
 /// Variables that every run has, and their names.

@@ -45,7 +45,7 @@ fn unused_root(site: &Site, spots: &SiteSpots, faults: &mut Faults<'_>) {
         .routes
         .iter()
         .zip(&spots.routes)
-        .find(|(route, _)| route.path == "/*");
+        .find(|(route, _)| route.path == "/*" && route.when.is_none());
     if let Some((_, route)) = open {
         faults
             .warn(root, "the site's `root` is never used")

@@ -147,7 +147,8 @@ impl FileRequest<'_> {
             return None;
         }
         let path = [above, file, index].concat();
-        let is_of_another = others.claims.is_of_another(&path, others.index);
+        let claims = others.claims;
+        let is_of_another = claims.is_of_another(&path, others.index, self.request);
         is_of_another.then(|| {
             let (mut fields, mut location) = (Fields::new(), Vec::new());
             encode(&path, UrlPart::Path, &mut location);

@@ -79,12 +79,14 @@ fn prefix(route: &Route, spots: &RouteSpots, files: &FilesSettings) -> Option<St
     (prefix.ends_with('/') && !prefix.contains(['{', '*'])).then(|| prefix.to_owned())
 }
 
-/// The route that answers for a path.
+/// The route that answers all requests for a path that those before it leave to it.
 fn first(routes: &[(&Route, &RouteSpots)], path: &str) -> Option<usize> {
-    routes.iter().position(|(_, spots)| match &spots.path {
+    let matches = |spots: &RouteSpots| match &spots.path {
         Some((_, pattern)) => pattern.matches(path.as_bytes()).is_some(),
         None => true,
-    })
+    };
+    let mut all = routes.iter();
+    all.position(|(route, spots)| route.when.is_none() && matches(spots))
 }
 
 /// A folder of programs of the site that lies below the root, and its path there.

@@ -24,7 +24,7 @@ use crate::handle::script::build::half_close;
 use crate::handle::script::visits::config::VisitSettings;
 use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
-use crate::route::table::RouteTable;
+use crate::route::table::{RouteAnswer, RouteTable};
 use crate::serve::sites::SitesBuildContext;
 
 /// What is to be done where there is no ODBC.
@@ -473,7 +473,17 @@ impl PagesSettings {
             let is_sent = |ending: &String| {
                 let page = rest.join(format!("page{ending}"));
                 let path = format!("{folder}{}", page.display());
-                let found = table.find(path.as_bytes());
+                // Others with a `when` leave some requests to this one.
+                let answers = |route: u32| {
+                    let other = site.routes.get(route as usize);
+                    let is_asked =
+                        route as usize == at || other.is_some_and(|other| other.when.is_none());
+                    match is_asked {
+                        true => RouteAnswer::Yes,
+                        false => RouteAnswer::No(table.next(route)),
+                    }
+                };
+                let found = table.find_where(path.as_bytes(), answers);
                 found.is_some_and(|found| found.route as usize == at)
             };
             if self.endings.iter().any(is_sent) {

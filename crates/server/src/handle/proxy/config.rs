@@ -143,10 +143,11 @@ impl Configured for Proxy {
         route: &Route,
         _: &Pattern,
     ) -> Result<Arc<Proxy>, String> {
-        let (run, upstream) = around.run(settings.run.as_ref(), &settings.upstream, &route.path)?;
+        let (run, upstream) =
+            around.run(settings.run.as_ref(), &settings.upstream, &route.label())?;
         let addresses = upstream.texts();
         let protocol = check::protocol(settings.http);
-        let (upstream, gate) = around.upstream(&upstream, &route.path, protocol);
+        let (upstream, gate) = around.upstream(&upstream, &route.label(), protocol);
         Ok(Arc::new(Proxy {
             upstream,
             run,

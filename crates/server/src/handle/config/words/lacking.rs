@@ -61,34 +61,12 @@ pub(super) static WORDS: &[Foreign] = &[
     )
     .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
     lacks(
-        &["method", "request_method"],
-        "Caddy, lighttpd",
-        "routes by method",
-        "`methods` in `access` of a route says which it takes; a program sees REQUEST_METHOD",
-        COMING,
-    )
-    .only_in(&[&ROOT, &SITE, &ROUTE, &FILES, &ROUTE_FILES]),
-    lacks(
-        &[
-            "if",
-            "map",
-            "set",
-            "SetEnvIf",
-            "RewriteCond",
-            "RewriteMap",
-            "matcher",
-            "expression",
-            "vars",
-            "split_clients",
-            "query",
-            "cookies",
-            "cookie",
-            "scheme",
-        ],
+        &["map", "set", "SetEnvIf", "RewriteMap", "vars"],
         "nginx, Apache, Caddy, Unit",
-        "conditions in routes",
-        "a route is chosen by host and path alone",
-        COMING,
+        "variables of the config's own",
+        "`when` of a route says which requests it answers, captures of its `path` are put into \
+         targets, and `env` is what programs are told",
+        "how-to/when.md",
     )
     .only_in(&[&ROOT, &SITE, &ROUTE]),
     lacks(

@@ -175,6 +175,29 @@ pub(super) static WORDS: &[Foreign] = &[
     )
     .only_in(&[&ROOT, &SITE, &ROUTE]),
     keys(
+        &[
+            "if",
+            "RewriteCond",
+            "@matcher",
+            "matcher",
+            "expression",
+            "split_clients",
+            "request_method",
+            "method",
+            "query",
+            "arguments",
+            "cookies",
+            "cookie",
+            "header_regexp",
+            "scheme",
+        ],
+        "nginx, Apache, Caddy, Unit, lighttpd",
+        &["site.route.when"],
+        "`when = { method = [\"POST\"], field = { X-Beta = \"1\" } }` in `[[site.route]]`; what it \
+         leaves is answered by the next route whose path matches",
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE, &FILES, &ROUTE_FILES]),
+    keys(
         &["DocumentRoot", "document-root", "server.document-root"],
         "Apache, lighttpd",
         &["site.root", "site.route.files.root"],
@@ -378,7 +401,8 @@ pub(super) static WORDS: &[Foreign] = &[
         "Apache, Caddy, nginx, Unit",
         &["site.headers", "site.route.headers"],
         "`headers = { X-Frame-Options = \"DENY\" }` in `[[site]]` or a route",
-    ),
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
     keys(
         &["add_header", "setenv.add-response-header"],
         "nginx, uWSGI, lighttpd",

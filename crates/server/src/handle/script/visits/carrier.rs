@@ -6,6 +6,7 @@ use hob_http::Request;
 use std::time::Duration;
 
 use crate::handle::script::visits::handle::is_like_handle;
+use crate::step::cookie::cookies;
 
 /// Where handles are looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ impl VisitCarriers {
     ) -> Carried<'a> {
         let segment = self.in_path(request, path, below);
         let cookie = self.cookie.as_ref().and_then(|name| {
-            let mut values = cookies(request, name.as_bytes());
+            let mut values = handles(request, name.as_bytes());
             let first = values.next()?;
             // Which of several counts nobody can say.
             Some((first, values.all(|other| other == first)))
@@ -82,14 +83,14 @@ impl VisitCarriers {
     /// The client has this handle in its cookie.
     pub(crate) fn has_cookie(&self, request: &Request, handle: &[u8]) -> bool {
         let cookie = self.cookie.as_ref();
-        cookie.is_some_and(|name| cookies(request, name.as_bytes()).any(|text| text == handle))
+        cookie.is_some_and(|name| handles(request, name.as_bytes()).any(|text| text == handle))
     }
 
     /// What the client's cookie beside a handle has.
     pub(crate) fn beside<'r>(&self, request: &'r Request, handle: &[u8]) -> Option<&'r [u8]> {
         let weak = self.weak.as_ref().filter(|_| !handle.is_empty())?;
         let name = [weak.prefix.as_bytes(), handle].concat();
-        let mut values = cookies(request, &name);
+        let mut values = handles(request, &name);
         let first = values.next()?;
         Some(match values.all(|other| other == first) {
             true => first,
@@ -105,12 +106,7 @@ impl VisitCarriers {
     }
 }
 
-/// The values of a cookie; empty ones are none.
-fn cookies<'r>(request: &'r Request, name: &[u8]) -> impl Iterator<Item = &'r [u8]> {
-    let fields = request.head().values(b"Cookie");
-    let pairs = fields.flat_map(|field| field.split(|byte| *byte == b';'));
-    pairs.filter_map(move |pair| {
-        let value = pair.trim_ascii().strip_prefix(name)?.strip_prefix(b"=")?;
-        (!value.is_empty()).then_some(value)
-    })
+/// The values of a cookie that may be handles: an empty one is none.
+fn handles<'r>(request: &'r Request, name: &[u8]) -> impl Iterator<Item = &'r [u8]> {
+    cookies(request, name).filter(|value| !value.is_empty())
 }

@@ -155,10 +155,11 @@ impl UpstreamProgram {
         route: &Route,
     ) -> Result<Arc<UpstreamProgram>, String> {
         let protocol: Arc<dyn ProgramProtocol> = Arc::new(protocol);
-        let (run, upstream) = around.run(settings.run.as_ref(), &settings.upstream, &route.path)?;
+        let (run, upstream) =
+            around.run(settings.run.as_ref(), &settings.upstream, &route.label())?;
         let addresses = upstream.texts();
         let check = ProgramCheck::protocol(&protocol);
-        let (upstream, gate) = around.upstream(&upstream, &route.path, check);
+        let (upstream, gate) = around.upstream(&upstream, &route.label(), check);
         Ok(Arc::new(UpstreamProgram {
             upstream,
             run,

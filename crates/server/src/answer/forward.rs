@@ -5,7 +5,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hob_config::AskedRoute;
+use hob_config::ForwardRoute;
 use hob_http::limits::HttpLimits;
 use hob_http::{Known, Request, Response, ToldVariables};
 use hob_trace::Fault;
@@ -28,22 +28,15 @@ impl HandlerContext {
         self: &Rc<HandlerContext>,
         sites: &Arc<Sites>,
         site: u32,
-        asked: &AskedRoute,
+        asked: &ForwardRoute,
         request: &Request,
     ) -> Result<(AuthAccount, ToldVariables), Box<Response>> {
         let path = asked.path.as_bytes();
-        let found = sites.site(site).and_then(|site| {
-            let (index, below) = site.find(path)?;
-            Some((site, site.routes.get(index as usize)?, below))
-        });
         let limits = HttpLimits {
             head_bytes: HEAD_BYTES_MAX,
             target_bytes: HEAD_BYTES_MAX,
             header_count: usize::from(u8::MAX) * 4,
             ..HttpLimits::default()
-        };
-        let Some((served, route, below)) = found else {
-            return Err(Box::new(plain::error(500)));
         };
         let beside = match request.beside(&head(path, request), &limits) {
             Ok(beside) => beside,
@@ -51,6 +44,18 @@ impl HandlerContext {
                 note_fault(request, Fault::Client, refusal.reason);
                 return Err(Box::new(plain::error(refusal.status)));
             }
+        };
+        let found = sites.site(site).and_then(|site| {
+            let (index, below) = site.find(path, &beside)?;
+            Some((site, site.routes.get(index as usize)?, below))
+        });
+        let Some((served, route, below)) = found else {
+            note_fault(
+                request,
+                Fault::Server,
+                "require: no route answers the path that is asked",
+            );
+            return Err(Box::new(plain::error(500)));
         };
         let answered = self.ask(sites, served, route, &beside, (path, below));
         let answered = self.finish(sites, (site, route.index), &beside, answered);
