@@ -1,5 +1,6 @@
 //! What all threads of a server share, and what outlives a reload.
 
+pub(crate) mod claims;
 pub(crate) mod context;
 pub(crate) mod dress;
 pub mod fleet;

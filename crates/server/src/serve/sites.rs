@@ -33,10 +33,11 @@ use crate::handle::upstream::run::config::RunSettings;
 use crate::handle::upstream::run::program::RunProgram;
 use crate::route::host::{Chosen, HostTable};
 use crate::route::pattern::Pattern;
-use crate::route::table::{RouteAnswer, RouteMatch, RouteTable};
+use crate::route::table::{RouteAnswer, RouteTable};
 use crate::route::target;
 use crate::route::template::Rewrite;
 use crate::serve::ServerState;
+use crate::serve::claims::{Claims, find};
 use crate::serve::fleet::now_ms;
 use crate::serve::log_values::LogValues;
 use crate::serve::offers::{OfferReport, Offers};
@@ -108,88 +109,6 @@ pub struct ServedSite {
     pub requires_client: bool,
     /// Its number in the table of counts.
     pub tally: u16,
-}
-
-/// Paths of a site that only their own routes answer: a program does, whose file is never sent, or
-/// others may ask than elsewhere, or not as often. That holds also when what stands there is found
-/// by another path, as a folder's index or a fallback. A path's own route is the one that the same
-/// request would come to if it asked for that path: one whose `when` does not hold claims nothing
-/// of it, and whoever asked there would not come to its rules either.
-pub struct Claims {
-    table: Arc<RouteTable>,
-    conditions: Option<Arc<RouteConditions>>,
-    /// By the routes' indexes.
-    routes: Vec<RouteClaim>,
-}
-
-/// What makes a route the only one to answer its paths.
-struct RouteClaim {
-    runs_programs: bool,
-    access: Option<Arc<AccessRules>>,
-    rate: Option<Arc<RateLimit>>,
-    require: Option<Arc<SignInRule>>,
-}
-
-impl Claims {
-    fn of(
-        table: &Arc<RouteTable>,
-        conditions: Option<&Arc<RouteConditions>>,
-        routes: &[ServedRoute],
-    ) -> Option<Arc<Claims>> {
-        let claims = routes.iter().map(|route| RouteClaim {
-            runs_programs: route.handler.runs_programs(),
-            access: route.access.clone(),
-            rate: route.rate.clone(),
-            require: route.require.clone(),
-        });
-        let claims = Claims {
-            table: Arc::clone(table),
-            conditions: conditions.cloned(),
-            routes: claims.collect(),
-        };
-        let first = claims.routes.first()?;
-        let mut all = claims.routes.iter();
-        let is_any = all.any(|claim| claim.holds_before(first) || first.holds_before(claim));
-        is_any.then(|| Arc::new(claims))
-    }
-
-    /// True when not the route with this index has to answer this normal path, but its own.
-    pub fn is_of_another(&self, path: &[u8], index: u32, request: &Request) -> bool {
-        let found = find(&self.table, self.conditions.as_deref(), path, request);
-        let claim = |index: u32| self.routes.get(index as usize);
-        let pair = found.and_then(|found| Some((claim(found.route)?, claim(index)?)));
-        pair.is_some_and(|(own, asked)| own.holds_before(asked))
-    }
-}
-
-impl RouteClaim {
-    /// It runs a program, or has rules that the other one has not: those of their site are shared.
-    fn holds_before(&self, other: &RouteClaim) -> bool {
-        self.runs_programs
-            || is_more(self.access.as_ref(), other.access.as_ref())
-            || is_more(self.rate.as_ref(), other.rate.as_ref())
-            || is_more(self.require.as_ref(), other.require.as_ref())
-    }
-}
-
-/// The first route for a normal path that answers the request. Without conditions the table alone
-/// decides.
-#[inline]
-fn find(
-    table: &RouteTable,
-    conditions: Option<&RouteConditions>,
-    path: &[u8],
-    request: &Request,
-) -> Option<RouteMatch> {
-    let Some(conditions) = conditions else {
-        return table.find(path);
-    };
-    let asked = AskedRoute::of(request);
-    table.find_where(path, |route| conditions.answer(route, &asked))
-}
-
-fn is_more<T>(own: Option<&Arc<T>>, other: Option<&Arc<T>>) -> bool {
-    own.is_some_and(|own| !other.is_some_and(|other| Arc::ptr_eq(own, other)))
 }
 
 /// Paths that lack nothing but a slash: `/notes`, where a route has `/notes/*`. Asked for paths
@@ -475,18 +394,21 @@ fn told_at(route: &config::Route, text: &str) -> String {
     format!("{}:{}: route \"{path}\": {text}", place.file, place.line)
 }
 
+/// The number of the access log that is chosen, 0 for none; `None` is the listener's.
+fn log_of(choice: LogChoice, log_ids: &[u16], inherited: Option<u16>) -> Option<u16> {
+    match choice {
+        LogChoice::Off => Some(0),
+        LogChoice::Log(index) => Some(log_ids.get(index).copied().unwrap_or(0)),
+        LogChoice::Inherit => inherited,
+    }
+}
+
 impl ServedSite {
     fn build(
         site: &config::Site,
         around: &mut SitesBuildContext<'_>,
     ) -> Result<ServedSite, String> {
-        let log_ids = around.log_ids;
-        let log_of = |choice, inherited| match choice {
-            LogChoice::Off => Some(0),
-            LogChoice::Log(index) => Some(log_ids.get(index).copied().unwrap_or(0)),
-            LogChoice::Inherit => inherited,
-        };
-        let site_log = log_of(site.log, None);
+        let site_log = log_of(site.log, around.log_ids, None);
         let name = site.names.first().map_or("*", String::as_str).to_owned();
         around.site.clone_from(&name);
         let numbers = &around.shared.series;
@@ -528,7 +450,7 @@ impl ServedSite {
                 rate: around
                     .rate(route.rate.as_ref(), &route.label())
                     .or_else(|| of_site.clone()),
-                log: log_of(route.log, site_log),
+                log: log_of(route.log, around.log_ids, site_log),
             });
         }
         let table = Arc::new(RouteTable::build(routes.iter().map(|route| &route.pattern)));

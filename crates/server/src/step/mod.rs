@@ -5,8 +5,8 @@
 //! an argument; none does I/O. `answer/after` does to a program's answer what all of them together
 //! ask for: `conditional`, `range` with `cut`, `negotiate` with `compress` for whole buffers and
 //! `encode` for streams; `collect` reads a body ahead. `headers` are the rules of sites and routes.
-//! `when` says which requests a route answers, `access` who may ask, `auth` who signs in, `rate` how
-//! often, `cors` which pages. `cookie` and `query` find a request's, `date` reads HTTP dates,
+//! `when` says which requests a route answers, `access` who may ask, `auth` who signs in, `rate`
+//! how often, `cors` which pages. `cookie` and `query` find a request's, `date` reads HTTP dates,
 //! `weights` lists with quality values, `origin` tells whose page asks.
 
 pub mod access;

@@ -22,7 +22,8 @@ use crate::handle::files::{Files, folder};
 use crate::handle::{html, plain};
 use crate::route::percent::{UrlPart, encode};
 use crate::serve::ServerState;
-use crate::serve::sites::{Claims, ServedRoute, ServedSite, Slashes};
+use crate::serve::claims::Claims;
+use crate::serve::sites::{ServedRoute, ServedSite, Slashes};
 use crate::step::negotiate::{self, ListingForm};
 use hob_keeper::process::is_lack;
 
