@@ -12,7 +12,10 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let rest: Vec<&[u8]> = pieces.collect();
-    let variable = |_: &str| rest.last().map(|text| String::from_utf8_lossy(text).into_owned());
+    let variable = |_: &str| {
+        rest.last()
+            .map(|text| String::from_utf8_lossy(text).into_owned())
+    };
     let Ok(format) = AccessLogFormat::parse_with(format, &variable) else {
         return;
     };

@@ -23,7 +23,10 @@ fuzz_target!(|input: &[u8]| {
     if let (Some(found), Some(expected)) = (found, expected) {
         assert!(found.plain().is_none_or(|plain| plain == expected));
         let mut parts = expected.windows(text.len().max(1));
-        assert_eq!(found.has(text), text.is_empty() || parts.any(|part| part == text));
+        assert_eq!(
+            found.has(text),
+            text.is_empty() || parts.any(|part| part == text)
+        );
     }
 });
 

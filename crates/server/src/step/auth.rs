@@ -302,7 +302,7 @@ pub fn may(rule: &SignInRule, account: &AuthAccount) -> bool {
 }
 
 /// Name and password of `Basic` credentials (RFC 7617 section 2): names are UTF-8.
-fn basic(value: &[u8]) -> Option<(String, Vec<u8>)> {
+pub fn basic(value: &[u8]) -> Option<(String, Vec<u8>)> {
     let (scheme, rest) = value.split_at_checked(6)?;
     if !scheme.eq_ignore_ascii_case(b"Basic ") {
         return None;
