@@ -644,3 +644,30 @@ fn signed_link_is_let_in_until_it_is_over() {
     assert_eq!(get(&hob, &link, "").status, 403);
     hob.stop();
 }
+
+#[test]
+fn guesses_whose_clients_leave_count_and_take_no_more_threads() {
+    let place = Place::new();
+    let site = inner("\"staff\"");
+    prepare(&place, &site);
+    // With one thread that serves one password is checked at a time.
+    let hob = place.serve_text(&format!("threads = 1\n{}", config(&site)));
+    place.write("users", &htpasswd(&["-B", "-C", "11"], "ann", "sesame"));
+    wait_for_status(&hob, "bob", "sesame", 401);
+    let before = place.counter("passwords_checked");
+    // One after the other: each leaves once its password is being checked.
+    for guess in 0..7 {
+        let mut connection = Connection::open(hob.port()).unwrap();
+        connection.send_ask(
+            "GET",
+            "/inner/a.txt",
+            &basic("ann", &format!("guess{guess}")),
+        );
+        place.wait_for_counter("passwords_checked", before + 1 + guess);
+        connection.leave();
+    }
+    // They count as if somebody had waited for their answers.
+    assert_eq!(status(&hob, "ann", "guess7"), 401);
+    assert!(place.counter("sign_ins_delayed") >= 1);
+    hob.stop();
+}

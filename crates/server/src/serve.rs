@@ -71,7 +71,7 @@ pub struct ServerState {
     /// Attempts to sign in that failed.
     pub sign_ins: Arc<SignInFailures>,
     /// So many passwords are checked at a time: those who serve are to have CPUs, too.
-    pub password_places: Semaphore,
+    pub password_places: Arc<Semaphore>,
     /// Gates of programs, by name.
     gates: Mutex<HashMap<String, RegisteredGate>>,
     /// By what people call them and who asks them.
@@ -146,7 +146,7 @@ impl ServerState {
             handler_ids: Mutex::default(),
             rates: Mutex::default(),
             sign_ins: Arc::default(),
-            password_places: Semaphore::new(thread_count.div_ceil(2)),
+            password_places: Arc::new(Semaphore::new(thread_count.div_ceil(2))),
             gates: Mutex::default(),
             upstreams: Mutex::default(),
             program_labels: AtomicUsize::new(0),

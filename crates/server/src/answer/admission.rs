@@ -264,23 +264,31 @@ impl HandlerContext {
             timer.set(wait);
             timer.elapsed().await;
         }
-        let Ok(_place) = self.shared.password_places.acquire().await else {
+        let places = Arc::clone(&self.shared.password_places);
+        let Ok(place) = places.acquire_owned().await else {
             return Err(plain::error(500));
         };
         self.counters.passwords_checked.add(1);
         let pool = self.shared.pool.for_lane(PASSWORD_LANE);
         let checked = Arc::clone(source);
-        let Ok(check) = pool.run(move || checked.check(&given, now_ms())) else {
+        let check = pool.run(move || {
+            // Both go when it is done, also where nobody waits for it any more.
+            let (_place, attempt) = (place, attempt);
+            let found = checked.check(&given, now_ms());
+            match &found {
+                Ok(Some(_)) => attempt.succeeded(),
+                Ok(None) => attempt.failed(now_ms()),
+                Err(_) => {}
+            }
+            found
+        });
+        let Ok(check) = check else {
             self.counters.disk_refused.add(1);
             return Err(plain::busy());
         };
         match check.await {
-            Some(Ok(Some(account))) => {
-                attempt.succeeded();
-                Ok(account)
-            }
+            Some(Ok(Some(account))) => Ok(account),
             Some(Ok(None)) => {
-                attempt.failed(now_ms());
                 self.counters.sign_ins_failed.add(1);
                 note_fault(request, Fault::Client, auth::WRONG);
                 Err(plain::ask_who(&source.realm))
