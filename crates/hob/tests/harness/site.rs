@@ -11,6 +11,33 @@ pub const TOP: &str = "default_log = \"access\"\n[[log]]\nname = \"access\"\n\
     file = \"run/access.log\"\nformat = \"json\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n\
     trusted = [\"127.0.0.1\"]\n[[site]]\nroot = \"site\"\n";
 
+/// Spellings of `/inner/a.txt`, and paths near it: none may lead around a rule for `/inner/*`.
+pub const SPELLINGS: [&str; 23] = [
+    "/inner/a.txt",
+    "//inner/a.txt",
+    "/inner//a.txt",
+    "/./inner/a.txt",
+    "/inner/./a.txt",
+    "/x/../inner/a.txt",
+    "/x/%2e%2e/inner/a.txt",
+    "/inner/%2e/a.txt",
+    "/%69nner/a.txt",
+    "/inner%2Fa.txt",
+    "/inner%5Ca.txt",
+    "/inner;x/a.txt",
+    "/inner/a.txt;x",
+    "/inner./a.txt",
+    "/inner/a.txt.",
+    "/inner/a.txt/",
+    "/inner/a.txt%20",
+    "/inner/a.txt%00",
+    "/inner%00/a.txt",
+    "/INNER/a.txt",
+    "/inner/",
+    "/inner/?x=/hello.txt",
+    "/inner/a.txt?../hello.txt",
+];
+
 /// A request as if from this address, which such a listener believes.
 pub fn ask_from(hob: &Hob, client: &str, path: &str) -> Answer {
     ask_from_with(hob, client, path, "")
