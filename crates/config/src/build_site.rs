@@ -14,6 +14,7 @@ use super::fault::{Faults, Spot, listed};
 use super::nearest::nearest;
 use super::program::Programs;
 use super::rate::read_rate;
+use super::redirects::read_redirects;
 use super::route::pattern::Pattern;
 use super::route::template::{Rewrite, TemplateError, TemplateFault};
 use super::tls::build_site_tls;
@@ -70,6 +71,7 @@ pub(crate) fn build_site<H: Handlers>(
     if tls.client.is_none() {
         miss_certificates(asks, faults);
     }
+    let (redirects, redirects_spot) = read_redirects(section, faults).unzip();
     let site = SiteConfig {
         names,
         rate: read_rate(section, faults),
@@ -77,6 +79,7 @@ pub(crate) fn build_site<H: Handlers>(
         error_pages,
         headers: answering.headers(),
         https_only: section.flag("https_only"),
+        redirects,
         maintenance_allow: ClientSet::read(section, "maintenance_allow", false, faults),
         tls,
         log: logs.choice(section, "log", faults),
@@ -90,6 +93,7 @@ pub(crate) fn build_site<H: Handlers>(
         https_only: section
             .given("https_only")
             .map_or(section.header, |given| given.key),
+        redirects: redirects_spot,
         has_handlers: section.has("root") || section.has("route"),
         tls: tls_spots,
         error_pages: error_page_spots,

@@ -152,6 +152,8 @@ pub struct SiteSpots<H: Handlers> {
     pub root: Option<Spot>,
     /// That it answers over TLS only.
     pub https_only: Spot,
+    /// Its file of paths that have moved.
+    pub redirects: Option<Spot>,
     /// `root` or a route is given, rightly or not.
     pub has_handlers: bool,
     /// Where its certificate is named.
@@ -208,6 +210,9 @@ pub(crate) fn check<H: Handlers>(built: &Built<H>, disk: &dyn Disk, faults: &mut
                 .hint(hint);
         }
         reachable(site, spots, faults);
+        if let (Some(list), Some(spot)) = (&site.redirects, spots.redirects) {
+            looked.file(&list.file, spot, "write the file's own path", faults);
+        }
         known_listeners(config, (site, spots), faults);
         error_pages(site, spots, &mut looked, faults);
         H::check(config, (site, spots), &mut looked, faults);

@@ -22,6 +22,7 @@ use crate::names::ClientNamesSettings;
 use crate::offer::ProgramOffer;
 use crate::program::ProgramConfig;
 use crate::rate::RateSettings;
+use crate::redirects::RedirectList;
 use crate::tls::{ListenTls, SiteTls, UpstreamTls};
 use crate::trust::ClientTrust;
 use crate::when::RouteWhen;
@@ -343,6 +344,8 @@ pub struct SiteConfig<H: Handlers> {
     pub headers: HeaderRules,
     /// Requests in clear text are sent to TLS.
     pub https_only: bool,
+    /// Paths that have moved.
+    pub redirects: Option<RedirectList>,
     /// Who may see it while it is down for maintenance.
     pub maintenance_allow: ClientSet,
     /// What TLS listeners offer for it.
@@ -362,6 +365,7 @@ impl<H: Handlers> SiteConfig<H> {
             error_pages: self.error_pages,
             headers: self.headers,
             https_only: self.https_only,
+            redirects: self.redirects,
             maintenance_allow: self.maintenance_allow,
             tls: self.tls,
             log: self.log,

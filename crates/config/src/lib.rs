@@ -43,6 +43,7 @@ mod offer;
 mod parse;
 pub mod program;
 mod rate;
+mod redirects;
 mod reference;
 pub mod route;
 pub mod schema;
@@ -87,6 +88,7 @@ pub use program::{
     ProgramSpots, Rlimits, Sandbox, candidates,
 };
 pub use rate::{RateKey, RateSettings};
+pub use redirects::{REDIRECT_STATUSES, RedirectList};
 pub use schema::Schema;
 pub use sources::{ConfigSources, Environment};
 pub use tls::{CertificateSource, ClientNeed, ListenTls, SUITES, SiteTls, TlsSpots, UpstreamTls};

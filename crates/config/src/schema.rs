@@ -32,7 +32,7 @@ use super::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, ValueType};
 
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
-pub use answers::{ACCESS, ANSWER, COMPRESS_TYPES, CORS, RATE, REQUIRE};
+pub use answers::{ACCESS, ANSWER, COMPRESS_TYPES, CORS, RATE, REDIRECTS, REQUIRE};
 pub use auth::{AUTH, FORWARD};
 pub use inside::{ACTIVITY, HISTORY};
 pub use logs::{FACILITIES, LOG, SEVERITIES, SYSLOG};
@@ -617,6 +617,7 @@ pub const SITE_KEYS: &[SchemaKey] = &[
             "https_redirect",
             "ssl_redirect",
         ]),
+    answers::REDIRECTS_KEY,
     auth::MAINTENANCE_ALLOW,
     SchemaKey::new("hsts", OrText("age", &HSTS), Nothing("")).aka(&["strict_transport_security"]),
     SchemaKey::new("tls", OrText("certificate", &SITE_TLS), Nothing("")),

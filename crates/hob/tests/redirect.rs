@@ -4,7 +4,7 @@
 mod harness;
 
 use harness::client::{ask, raw};
-use harness::{Hob, Place};
+use harness::{Hob, Place, text_of};
 
 /// Serves one route.
 fn serve(place: &Place, path: &str, redirect: &str) -> Hob {
@@ -194,5 +194,65 @@ fn slash_is_added_where_the_site_has_no_files() {
     for path in ["/exact", "/other", "/"] {
         assert_eq!(ask(hob.port(), "GET", path, "").status, 404, "{path}");
     }
+    hob.stop();
+}
+
+#[test]
+fn paths_of_a_list_are_sent_where_they_have_moved() {
+    let place = Place::new();
+    let list = "# what was where\n/old /hello.txt\n/caf%C3%A9 https://b.test/menu?day=1 308\n\
+                /hello.txt/x /y 302\n";
+    place.write("moved.txt", list);
+    let hob = place.serve_config_with("", "redirects = \"moved.txt\"\n");
+    let to = |method: &str, target: &str| {
+        let answer = ask(hob.port(), method, target, "");
+        (answer.status, answer.header("location").map(str::to_owned))
+    };
+    let moved = |status, place: &str| (status, Some(place.to_owned()));
+    assert_eq!(to("GET", "/old"), moved(301, "/hello.txt"));
+    assert_eq!(to("HEAD", "/old?a=b"), moved(301, "/hello.txt?a=b"));
+    assert_eq!(to("POST", "//./old"), moved(301, "/hello.txt"));
+    assert_eq!(
+        to("GET", "/caf%c3%a9?a"),
+        moved(308, "https://b.test/menu?day=1")
+    );
+    assert_eq!(to("GET", "/hello.txt/x"), moved(302, "/y"));
+    assert_eq!(to("GET", "/hello.txt").0, 200);
+    assert_eq!(to("GET", "/old/"), (404, None));
+    let explained = text_of(&place.run(&["explain", "/old"]));
+    for told in ["301", "Location: /hello.txt", "moved.txt:2"] {
+        assert!(explained.contains(told), "{explained}");
+    }
+    hob.stop();
+}
+
+#[test]
+fn list_of_many_paths_is_read_again_and_a_wrong_one_leaves_the_old_one() {
+    let place = Place::new();
+    let list = |to: &str| -> String {
+        let lines = (0..100_000).map(|at| format!("/old/page-{at}.html /{to}/{at}\n"));
+        lines.collect()
+    };
+    place.write("moved.txt", &list("new"));
+    let hob = place.serve_config_with("", "redirects = { file = \"moved.txt\", status = 302 }\n");
+    assert_eq!(location(&hob, "/old/page-0.html"), "/new/0");
+    assert_eq!(location(&hob, "/old/page-99999.html?q"), "/new/99999?q");
+    place.write(
+        "moved.txt",
+        &format!("{}/old/page-5.html /again\n", list("other")),
+    );
+    let refused = place.run(&["reload"]);
+    let text = text_of(&refused);
+    assert_eq!(refused.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("line 100001: \"/old/page-5.html\" stands in line 6 already"),
+        "{text}"
+    );
+    assert_eq!(location(&hob, "/old/page-7.html"), "/new/7");
+    place.write("moved.txt", &list("other"));
+    let reload = place.run(&["reload"]);
+    assert!(reload.status.success(), "{}", text_of(&reload));
+    hob.wait_for("reloaded, generation");
+    assert_eq!(location(&hob, "/old/page-7.html"), "/other/7");
     hob.stop();
 }

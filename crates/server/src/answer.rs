@@ -4,7 +4,7 @@
 //! 2. the host chooses the site
 //!    and what TLS it wants (`tls`), and whether it is down for maintenance
 //! 3. the target is brought into its one normal form
-//! 4. the path chooses the route
+//! 4. the path chooses the route, unless it has moved (`redirects`)
 //! 5. who may ask, how often, and who it is: the route's `cors`, `access`, `rate` and `require`
 //!    (`admission`)
 //! 6. the body limit
@@ -213,6 +213,12 @@ impl HandlerContext {
             }
         };
         let path = normal.path(raw, &room);
+        if let Some(redirects) = &site.redirects
+            && let Some(moved) = redirects.find(path)
+        {
+            let location = moved.location(head.query());
+            return without_route(site, plain::redirect(moved.status, &location));
+        }
         let Some((index, below)) = site.find(path, request) else {
             let slashes = site.slashes.as_ref();
             let redirect = slashes.and_then(|slashes| slashes.redirect(request));

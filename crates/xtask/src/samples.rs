@@ -122,8 +122,13 @@ const INTERPRETER: &str = "interpreter = \"";
 const CERTIFICATES: &[&str] = &["certificate = \"", "ca = \"", "offers = \""];
 const KEY: &str = " key = \"";
 
-/// The same for files of accounts and of keys of links.
-const ACCOUNTS: &[&str] = &["htpasswd = \"", "groups = \"", "signed_urls = \""];
+/// The same for files of accounts, of keys of links, and of paths that have moved.
+const ACCOUNTS: &[&str] = &[
+    "htpasswd = \"",
+    "groups = \"",
+    "signed_urls = \"",
+    "redirects = \"",
+];
 
 /// The sample with paths like `/usr/lib/x` inside the folder it is checked in.
 fn relocated(sample: &str) -> String {

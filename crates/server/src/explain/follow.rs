@@ -194,7 +194,9 @@ impl ExplainContext<'_> {
         let Ok(normal) = normal else {
             return plain::error(400);
         };
-        self.route(site, settings, normal.path(raw, &room), told)
+        let path = normal.path(raw, &room);
+        let moved = self.moved((site, settings), path, told);
+        moved.unwrap_or_else(|| self.route(site, settings, path, told))
     }
 
     pub(crate) fn route(
@@ -293,6 +295,22 @@ impl ExplainContext<'_> {
             route.is_skipped = true;
         }
         route
+    }
+
+    /// The answer for a path that has moved.
+    fn moved(
+        &self,
+        (site, settings): (&sites::ServedSite, &crate::handle::config::Site),
+        path: &[u8],
+        told: &mut Explanation,
+    ) -> Option<Response> {
+        let moved = site.redirects.as_ref()?.find(path)?;
+        let (file, line) = (settings.redirects.as_ref()?.file.display(), moved.line);
+        told.note(format!(
+            "`redirects`: {file}:{line} says where the path has moved to"
+        ));
+        let location = moved.location(self.request.head().query());
+        Some(plain::redirect(moved.status, &location))
     }
 
     /// The answer to a browser that asks first. What another one's page may is told.

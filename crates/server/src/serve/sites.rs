@@ -33,6 +33,7 @@ use crate::handle::upstream::run::config::RunSettings;
 use crate::handle::upstream::run::program::RunProgram;
 use crate::route::host::{Chosen, HostTable};
 use crate::route::pattern::Pattern;
+use crate::route::redirects::{REDIRECTS_BYTES_MAX, Redirects};
 use crate::route::table::{RouteAnswer, RouteTable};
 use crate::route::target;
 use crate::route::template::Rewrite;
@@ -46,7 +47,8 @@ use crate::step::auth::ServedAuth;
 use crate::step::rate::RateLimit;
 use crate::step::when::{AskedRoute, RouteConditions};
 use hob_config::{
-    AccessRules, ClientSet, ClientTrust, CorsSettings, ListenAddress, RateSettings, SignInRule,
+    AccessRules, ClientSet, ClientTrust, CorsSettings, ListenAddress, RateSettings, RedirectList,
+    SignInRule,
 };
 use hob_keeper::process::ProgramRef;
 
@@ -101,6 +103,8 @@ pub struct ServedSite {
     pub log: Option<u16>,
     /// Requests in clear text are sent to TLS.
     pub https_only: bool,
+    /// Paths that have moved.
+    pub redirects: Option<Redirects>,
     /// Who may see it while it is down for maintenance.
     pub maintenance_allow: ClientSet,
     /// The number of the rule for certificates of clients.
@@ -469,6 +473,7 @@ impl ServedSite {
             headers: site.headers.clone(),
             log: site_log,
             https_only: site.https_only,
+            redirects: site.redirects.as_ref().map(redirects).transpose()?,
             maintenance_allow: site.maintenance_allow.clone(),
             client_rule: NO_RULE,
             requires_client: matches!(site.tls.client, Some((ClientNeed::Require, _))),
@@ -686,6 +691,20 @@ impl<'a> SitesBuildContext<'a> {
         self.roots.insert(path.to_owned(), Arc::clone(&opened));
         Ok(opened)
     }
+}
+
+/// The paths of a file that have moved.
+fn redirects(list: &RedirectList) -> Result<Redirects, String> {
+    let file = list.file.display();
+    let told = |text: String| format!("redirects {file}: {text}");
+    let found = std::fs::metadata(&list.file).map_err(|error| told(error.to_string()))?;
+    if found.len() > REDIRECTS_BYTES_MAX {
+        return Err(told(format!(
+            "it has more than {REDIRECTS_BYTES_MAX} bytes"
+        )));
+    }
+    let text = std::fs::read_to_string(&list.file).map_err(|error| told(error.to_string()))?;
+    Redirects::parse(&text, list.status).map_err(told)
 }
 
 fn error_pages(site: &config::Site) -> Result<Vec<ErrorPage>, String> {

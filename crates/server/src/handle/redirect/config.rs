@@ -14,6 +14,7 @@ use crate::handle::{Configured, HasSettings};
 use crate::route::pattern::Pattern;
 use crate::route::template::Location;
 use crate::serve::sites::SitesBuildContext;
+use hob_config::REDIRECT_STATUSES;
 
 /// A redirect.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,9 +53,6 @@ static REDIRECT: SchemaTable = SchemaTable {
         .aka(&["code"]),
     ],
 };
-
-/// Statuses a redirect may have.
-const REDIRECT_STATUSES: &[u16] = &[301, 302, 303, 307, 308];
 
 impl HasSettings for Redirect {
     type Settings = RedirectSettings;

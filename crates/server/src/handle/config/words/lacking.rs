@@ -61,7 +61,7 @@ pub(super) static WORDS: &[Foreign] = &[
     )
     .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
     lacks(
-        &["map", "set", "SetEnvIf", "RewriteMap", "vars"],
+        &["map", "set", "SetEnvIf", "vars"],
         "nginx, Apache, Caddy, Unit",
         "variables of the config's own",
         "`when` of a route says which requests it answers, captures of its `path` are put into \

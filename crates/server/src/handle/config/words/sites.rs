@@ -119,6 +119,13 @@ pub(super) static WORDS: &[Foreign] = &[
     )
     .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
     keys(
+        &["RewriteMap"],
+        "Apache",
+        &["site.redirects"],
+        "`redirects = \"FILE\"` in `[[site]]`, with a line `FROM TO` for each path",
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE]),
+    keys(
         &["auth_request", "forward_auth", "auth_request_set"],
         "nginx, Caddy",
         &["auth.forward", "site.require", "site.route.require"],
