@@ -26,6 +26,7 @@ use crate::link::FrameCount;
 use crate::noise::cpu_mhz;
 use crate::rows::{ComparisonRow, Entrant, Per, RowRequest};
 use crate::running::RunningServer;
+use crate::server::CREDENTIALS;
 use crate::site::MANY;
 
 /// What came of a round.
@@ -219,11 +220,6 @@ impl ClientSetup<'_> {
             RowRequest::AnyFile => any_of(&url)?,
             _ => vec![url.parse::<Url>()?.into()],
         };
-        let fields = match row.request {
-            RowRequest::Part => vec![first_bytes(entrant.bytes)],
-            RowRequest::Gzip => vec![("Accept-Encoding".to_owned(), "gzip".to_owned())],
-            _ => vec![],
-        };
         let (method, body) = match row.request {
             RowRequest::Upload(bytes) => ("POST", Some(vec![b'x'; bytes as usize])),
             _ => ("GET", None),
@@ -274,7 +270,7 @@ impl ClientSetup<'_> {
             count,
             timeout: ANSWER,
             method: method.to_owned(),
-            fields,
+            fields: fields(row.request, entrant.bytes),
             body,
             expectations: expectations(row.request, entrant.bytes)?,
             thresholds: vec![],
@@ -318,6 +314,17 @@ fn expectations(request: RowRequest, bytes: u64) -> Result<Vec<Expectation>, Str
         all.push(Expectation::Size(bytes));
     }
     Ok(all)
+}
+
+/// Fields of each request.
+fn fields(request: RowRequest, bytes: u64) -> Vec<(String, String)> {
+    let field = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+    match request {
+        RowRequest::Part => vec![first_bytes(bytes)],
+        RowRequest::Gzip => field("Accept-Encoding", "gzip"),
+        RowRequest::SignedIn => field("Authorization", CREDENTIALS),
+        RowRequest::Whole | RowRequest::Upload(_) | RowRequest::AnyFile => vec![],
+    }
 }
 
 /// The field that asks for the first bytes of a file.

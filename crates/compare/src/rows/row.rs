@@ -87,6 +87,8 @@ pub(crate) enum RowRequest {
     /// All of it, compressed with gzip where the server does so: as many bytes as its answer must
     /// have, or any number that is not that of the plain one where the entrant says none.
     Gzip,
+    /// All of it, by somebody who signs in.
+    SignedIn,
 }
 
 /// One row: the same work for several.

@@ -1,38 +1,79 @@
-//! Who may ask, and how often: what such rules add to a file, in hob and in nginx.
+//! Who may ask, how often, who it is, and which route answers: what such rules add to a file, in
+//! hob and in nginx.
 
+use super::row::RowRequest;
 use super::{ComparisonRow, Entrant, RowGroup, Scope};
 use crate::server::{Extra, Installed, ServerSoftware};
 
 /// Networks before those that clients are in.
 const NETWORKS: u32 = 100;
+/// Routes with conditions before the one that answers.
+const CONDITIONS: u32 = 100;
+/// Paths that have moved.
+const MOVED: u32 = 100_000;
 
 pub(super) fn rows(servers: &[Installed]) -> Vec<ComparisonRow> {
-    let title = "rules of who may ask and how often, file of 0k".to_owned();
-    let id = "cost.rules.clear.keep.0k.c10".to_owned();
-    let mut row = ComparisonRow::new(id, title, RowGroup::Cost, 10);
-    row.scope = Scope::Usual;
-    row.advice = "both look an address up in a list and keep a time for each client; nginx's list \
-                  is read from its beginning"
-        .into();
-    row.entrants = servers.iter().filter(is_asked).flat_map(entrants).collect();
-    vec![row]
+    let row = |id: &str, title: &str, advice: &'static str| {
+        let id = format!("cost.{id}.clear.keep.0k.c10");
+        let mut row = ComparisonRow::new(id, title.to_owned(), RowGroup::Cost, 10);
+        row.scope = Scope::Usual;
+        row.advice = advice.into();
+        row
+    };
+    let asked = || servers.iter().filter(is_asked);
+    let mut rules = row(
+        "rules",
+        "rules of who may ask and how often, file of 0k",
+        "both look an address up in a list and keep a time for each client; nginx's list is read \
+         from its beginning",
+    );
+    rules.entrants = asked().flat_map(entrants).collect();
+    let mut sign_in = row(
+        "sign_in",
+        "a name and a password with each request, file of 0k",
+        "nginx hashes the password of each request, hob that of the first one and remembers it",
+    );
+    sign_in.request = RowRequest::SignedIn;
+    sign_in.entrants = asked()
+        .flat_map(|server| {
+            [
+                entrant(server, "nobody is asked", Extra::None),
+                entrant(server, "who signs in (apr1)", Extra::SignIn),
+            ]
+        })
+        .collect();
+    vec![rules, sign_in]
 }
 
 fn is_asked(server: &&Installed) -> bool {
     server.name == "hob" || server.kind == ServerSoftware::Nginx
 }
 
-fn entrants(server: &Installed) -> [Entrant; 3] {
-    let entrant = |what: &str, extra: Extra| Entrant {
+fn entrant(server: &Installed, what: &str, extra: Extra) -> Entrant {
+    Entrant {
         label: format!("{}, {what}", server.name),
         server: server.name.clone(),
         extra,
         path: "/0k.txt".to_owned(),
         bytes: 0,
-    };
-    [
-        entrant("no rules", Extra::None),
-        entrant("103 networks may ask", Extra::Allow(NETWORKS)),
-        entrant("a rate for each client", Extra::Rate),
-    ]
+    }
+}
+
+fn entrants(server: &Installed) -> Vec<Entrant> {
+    let mut all = vec![
+        entrant(server, "no rules", Extra::None),
+        entrant(server, "103 networks may ask", Extra::Allow(NETWORKS)),
+        entrant(server, "a rate for each client", Extra::Rate),
+    ];
+    if server.kind == ServerSoftware::Hob {
+        all.extend([
+            entrant(
+                server,
+                "100 routes with `when`",
+                Extra::Conditions(CONDITIONS),
+            ),
+            entrant(server, "100,000 paths have moved", Extra::Moved(MOVED)),
+        ]);
+    }
+    all
 }

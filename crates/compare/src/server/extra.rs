@@ -22,6 +22,12 @@ pub(crate) enum Extra {
     Allow(u32),
     /// With a rate for each client, which none of them comes near.
     Rate,
+    /// With so many routes of its path before the one that answers, each with a condition.
+    Conditions(u32),
+    /// With a list of so many paths that have moved.
+    Moved(u32),
+    /// With accounts: whoever asks signs in as [`CREDENTIALS`].
+    SignIn,
     /// With neither history nor activity.
     Bare,
     /// With the names of clients, in a log.
@@ -73,6 +79,14 @@ pub(crate) enum Extra {
     /// With programs on another machine: this one, or one to which a round trip takes so long.
     Away(Option<Duration>),
 }
+
+/// Who signs in, as `Authorization` has it: ann, with the password sesame.
+pub(crate) const CREDENTIALS: &str = "Basic YW5uOnNlc2FtZQ==";
+/// The file of accounts with her in it, as Apache's `htpasswd` makes it where nothing is said: a
+/// thousand rounds of MD5.
+pub(super) const ACCOUNTS: &str = "ann:$apr1$BrK6Vndg$Z3s/wpZAKij45ht/kQWkF1\n";
+/// What it is called in the folder of a server.
+pub(super) const ACCOUNTS_FILE: &str = "accounts";
 
 /// So many networks, and behind them those that clients of a comparison are in.
 pub(super) fn networks(count: u32) -> impl Iterator<Item = String> {

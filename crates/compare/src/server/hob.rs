@@ -1,6 +1,6 @@
 //! hob: this program or another build of it.
 
-use super::extra::networks;
+use super::extra::{ACCOUNTS, ACCOUNTS_FILE, networks};
 use super::{Door, Extra, Ground, Setup};
 use crate::copies::COPIES;
 use crate::supervisor::ProgramCommand;
@@ -12,6 +12,7 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
         programs: vec![program(ground, "hob")],
         ..Setup::default()
     };
+    setup.files.extend(files(ground.extra));
     if let Some(there) = there(ground) {
         setup.files.push(("there.toml", there));
         setup.folders.push("there");
@@ -67,7 +68,7 @@ address = \"{host}:{port}\"
 {send_buffer}{secure}
 [[site]]
 root = \"{root}\"
-{rules}{routes}{copies}{store}{remote}{fastcgi}{scripts}",
+{rules}{routes}{copies}{store}{remote}{fastcgi}{scripts}{auth}",
         state = at("state"),
         port = ground.ports.clear,
         root = ground.site.root.display(),
@@ -78,6 +79,11 @@ root = \"{root}\"
         remote = remote(ground),
         fastcgi = fastcgi(ground),
         scripts = ground.site.hob_routes(&shared(ground.extra)),
+        auth = match ground.extra {
+            Extra::SignIn =>
+                format!("\n[[auth]]\nname = \"staff\"\nhtpasswd = \"{ACCOUNTS_FILE}\"\n"),
+            _ => String::new(),
+        },
     )
 }
 
@@ -258,7 +264,32 @@ fn rules(extra: Extra) -> String {
             format!("access = {{ allow = [{}] }}\n", networks.join(", "))
         }
         Extra::Rate => "rate = { requests = \"1000000/s\", burst = 1000000 }\n".to_owned(),
+        Extra::Moved(_) => format!("redirects = \"{MOVED_FILE}\"\n"),
+        Extra::SignIn => "require = \"staff\"\n".to_owned(),
+        Extra::Conditions(count) => { 0..count }
+            .map(|number| {
+                format!(
+                    "\n[[site.route]]\npath = \"/*\"\nwhen = {{ query = {{ variant = \"{number}\" }} \
+                     }}\nrespond = {{ status = 404 }}\n"
+                )
+            })
+            .collect(),
         _ => String::new(),
+    }
+}
+
+/// The list of paths that have moved.
+const MOVED_FILE: &str = "moved.txt";
+
+/// Files beside its config.
+fn files(extra: Extra) -> Vec<(&'static str, String)> {
+    match extra {
+        Extra::Moved(count) => {
+            let lines = (0..count).map(|number| format!("/old/{number}.html /new/{number}\n"));
+            vec![(MOVED_FILE, lines.collect())]
+        }
+        Extra::SignIn => vec![(ACCOUNTS_FILE, ACCOUNTS.to_owned())],
+        _ => vec![],
     }
 }
 

@@ -21,7 +21,7 @@ mod uwsgi;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use apache::Embedded;
-pub(crate) use extra::{DiagnosticsLevel, Extra};
+pub(crate) use extra::{CREDENTIALS, DiagnosticsLevel, Extra};
 pub(crate) use find::{Installed, Missing, find, names};
 use ground::STORE;
 pub(crate) use ground::{Door, Ground, OtherMachine, Ports, Setup};

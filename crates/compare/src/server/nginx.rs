@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::extra::networks;
+use super::extra::{ACCOUNTS, ACCOUNTS_FILE, networks};
 use super::{Door, Extra, Ground, Setup};
 use crate::copies::COPIES;
 use crate::supervisor::ProgramCommand;
@@ -40,11 +40,15 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
         fast_cgi.push_str(&format!("    location /store/ {{ alias {store}/; }}\n"));
     }
     let text = text(ground, &upstream, &fast_cgi);
+    let mut files = vec![
+        ("nginx.conf", text),
+        ("fastcgi_params", parameters("fastcgi")),
+    ];
+    if ground.extra == Extra::SignIn {
+        files.push((ACCOUNTS_FILE, ACCOUNTS.to_owned()));
+    }
     Setup {
-        files: vec![
-            ("nginx.conf", text),
-            ("fastcgi_params", parameters("fastcgi")),
-        ],
+        files,
         programs,
         doors,
         ..Setup::default()
@@ -82,6 +86,10 @@ fn rules(extra: Extra) -> (&'static str, String) {
         Extra::Rate => (
             "  limit_req_zone $binary_remote_addr zone=each:10m rate=1000000r/s;\n",
             "    limit_req zone=each burst=1000000 nodelay;\n".to_owned(),
+        ),
+        Extra::SignIn => (
+            "",
+            format!("    auth_basic staff;\n    auth_basic_user_file {ACCOUNTS_FILE};\n"),
         ),
         _ => ("", String::new()),
     }
