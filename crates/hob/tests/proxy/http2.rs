@@ -273,6 +273,8 @@ fn end_or_stall_at_every_byte_is_seen() {
             let status = reply.answer.status;
             let record = site.record(&target);
             match () {
+                // On a busy machine the silence is over before the head has left.
+                () if count >= head && stalls && status == 504 => {}
                 // One that had begun when it broke cannot be taken back.
                 () if count >= head && (stalls || status == 200) => {
                     assert!(!reply.is_whole && status == 200, "{count}: {record}");

@@ -7,6 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 
 use crate::harness::client::call;
 use crate::harness::site::Site;
@@ -234,8 +235,11 @@ fn requests_are_shared_by_weight_among_those_of_the_lowest_priority() {
 
 #[test]
 fn higher_priority_is_asked_where_the_lower_ones_are_left_out() {
-    let closed = TcpListener::bind("127.0.0.2:0").unwrap();
-    let port = closed.local_addr().unwrap().port();
+    // A port that nobody listens at, and nobody else can take meanwhile.
+    let closed = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    let any = SocketAddr::from(([127, 0, 0, 2], 0));
+    closed.bind(&any.into()).unwrap();
+    let port = closed.local_addr().unwrap().as_socket().unwrap().port();
     let b = Server::start("b.test");
     let first = Srv {
         target: "a.test",
@@ -246,14 +250,13 @@ fn higher_priority_is_asked_where_the_lower_ones_are_left_out() {
     let zone = Zone::start(servers([first, b.srv(2, 9)]));
     let site = serve(&zone, "keep = 0\nfail = { pause = \"100ms\" }");
     // The first takes no connection: nothing was sent, and the second is asked.
-    drop(closed);
     for _ in 0..5 {
         let posted = call(site.port(), "POST", "/app/", "", b"once");
         assert_eq!(posted.answer.text(), "b.test");
     }
     assert_eq!(site.place.counter("upstream_out"), 1);
-    let back = TcpListener::bind(("127.0.0.2", port)).unwrap();
-    let _a = Server::at("a.test", back);
+    closed.listen(16).unwrap();
+    let _a = Server::at("a.test", closed.into());
     let until = Instant::now() + DEADLINE;
     while get(&site) != "a.test" {
         assert!(Instant::now() < until, "it does not come back");
