@@ -24,7 +24,7 @@ pub struct AccessRules {
 impl AccessRules {
     /// They say who may, and not only how.
     pub fn asks_who(&self) -> bool {
-        self.allow.is_some() || self.deny != ClientSet::default() || !self.certificates.is_empty()
+        self.allow.is_some() || !self.deny.is_empty() || !self.certificates.is_empty()
     }
 }
 

@@ -217,7 +217,12 @@ pub(crate) fn check_auth<H: Handlers>(
     };
     for (site, spots) in config.sites.iter().zip(&spots.sites) {
         let mut routes = site.routes.iter().zip(&spots.routes);
-        let asking = routes.find(|(route, _)| route.require.is_some());
+        let asks = |(route, _): &(&super::RouteConfig<H>, _)| {
+            let rule = route.require.as_ref();
+            let auth = rule.and_then(|rule| config.auth.get(rule.auth));
+            auth.is_some_and(|auth| matches!(auth.source, AccountSource::Files(_)))
+        };
+        let asking = routes.find(asks);
         if let Some((_, spots)) = asking.filter(|_| !site.https_only) {
             let message = format!(
                 "passwords for this route cross the network in clear text, at {}",

@@ -18,6 +18,7 @@ mod native;
 mod output;
 mod page;
 mod password;
+mod replace;
 mod request;
 mod serve;
 mod servers;

@@ -1,15 +1,14 @@
 //! `hob password`: the hash of a password, for `[[admin.user]]` of a config, or in a file of
 //! accounts for `[[auth]]`.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, chown};
-use std::path::{Path, PathBuf};
 
 use hob_inside::admin::door::password;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::args::PasswordOptions;
+use crate::replace::replace;
 use crate::{CommandFailure, output};
 
 /// Sets or deletes the password of an account in a file, or prints a hash.
@@ -43,7 +42,7 @@ pub(crate) fn run(options: &PasswordOptions) -> Result<(), CommandFailure> {
             text: format!("{}: {name} has no account there", file.display()),
         });
     };
-    replace(file, &text).map_err(broken)?;
+    replace(file, text.as_bytes()).map_err(broken)?;
     output::line(match (options.delete, was_there) {
         (true, _) => "the account is deleted",
         (false, true) => "the password is changed",
@@ -75,38 +74,6 @@ fn with_account(known: &str, name: &str, line: Option<&str>) -> Option<(String, 
     }
     text.extend(line.into_iter().flat_map(|new| [new, "\n"]));
     Some((text, was_there))
-}
-
-/// Puts a text in the place of a file at once: whoever reads it sees the old one or the new one.
-/// Owner and mode stay; a new file is for its owner and group alone.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    // Where a link leads.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let before = fs::metadata(&path).ok();
-    let mut beside = path.clone().into_os_string();
-    beside.push(format!(".{}.new", std::process::id()));
-    let beside = PathBuf::from(beside);
-    let write = || {
-        let mode = before
-            .as_ref()
-            .map_or(0o640, |before| before.mode() & 0o7777);
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .open(&beside)?;
-        if let Some(before) = &before {
-            file.set_permissions(before.permissions())?;
-            // Only root may give it to somebody else.
-            let _ = chown(&beside, Some(before.uid()), Some(before.gid()));
-        }
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&beside, &path)
-    };
-    write().inspect_err(|_| {
-        let _ = fs::remove_file(&beside);
-    })
 }
 
 /// The hash of a password that is asked for, twice at a terminal.
@@ -184,23 +151,5 @@ mod tests {
             with("", "a", Some("a:1")),
             Some(("a:1\n".to_owned(), false))
         );
-    }
-
-    #[test]
-    fn file_is_replaced_with_its_mode_and_nothing_is_left_beside_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("users");
-        replace(&path, "a:1\n").unwrap();
-        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
-        assert_eq!(mode(&path) & 0o137, 0);
-        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o604)).unwrap();
-        let link = dir.path().join("link");
-        std::os::unix::fs::symlink("users", &link).unwrap();
-        replace(&link, "b:2\n").unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "b:2\n");
-        assert_eq!(mode(&path), 0o604);
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert!(replace(&dir.path().join("none/users"), "").is_err());
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 }

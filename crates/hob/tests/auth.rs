@@ -324,6 +324,9 @@ fn programs_are_told_who_signed_in_and_by_nobody_else() {
         "require = \"staff\"\n\
          [[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\n\
          [[site.route]]\npath = \"/app/*\"\nresident = { wsgi = \"app:application\", dir = \"cgi\" }\n\
+         [[site.route]]\npath = \"/near/*\"\ncgi = { script = \"cgi/echo\" }\n\
+         require = { auth = \"staff\", satisfy = \"any\" }\n\
+         access = { allow = [\"10.0.0.0/8\"] }\n\
          [[site.route]]\npath = \"/open/*\"\nrequire = \"none\"\ncgi = { script = \"cgi/echo\" }\n",
     );
     let forged = "Remote-User: root\r\nREMOTE_USER: root\r\nRemote_User: root\r\n\
@@ -339,6 +342,13 @@ fn programs_are_told_who_signed_in_and_by_nobody_else() {
             assert_eq!(answer.text(), format!("{name}|Basic|||\n"), "{path}");
         }
     }
+    // Nor where one need not sign in.
+    let near = get(
+        &hob,
+        "/near/",
+        &format!("X-Forwarded-For: 10.1.2.3\r\n{forged}"),
+    );
+    assert_eq!(near.text(), "||||\n");
     // Where nobody is asked, nobody has signed in; what a client writes is the client's word.
     let answer = get(
         &hob,

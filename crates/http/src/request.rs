@@ -114,9 +114,9 @@ pub struct Request {
 /// Who has signed in, and how.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
-    /// The name; empty where it is not known.
+    /// The name; empty where it is not known, and where a route asks and nobody has to say.
     pub user: Arc<str>,
-    /// The scheme, as programs are told it: `Basic`.
+    /// The scheme, as programs are told it: `Basic`; empty where there is none.
     pub scheme: &'static str,
     /// What else programs are told of them: fields by their names in lower case, which take the
     /// place of the request's own; those without values are none.

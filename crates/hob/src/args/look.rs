@@ -107,8 +107,8 @@ Examples:
       one site, by its first name in the config
   hob maintenance off
 
-It goes on over a reload, an upgrade and a restart. Who is in `maintenance_allow` of a site sees
-it as ever.";
+It goes on over a reload; over an upgrade and a restart, too, where the config names a `state`.
+Who is in `maintenance_allow` of a site sees it as ever.";
 
 const UPSTREAM_HELP: &str = "\
 Examples:

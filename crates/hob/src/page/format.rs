@@ -1,6 +1,5 @@
 //! `hob page fmt`: lays pages out.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use hob_page::tree::Page;
 use crate::CommandFailure;
 use crate::args::PageFmtOptions;
 use crate::output;
+use crate::replace::replace;
 
 use super::{failure, read};
 
@@ -67,28 +67,4 @@ fn reason_to_leave(name: &str, source: &[u8]) -> Result<Option<&'static str>, St
     let page = Page::parse(name, source).map_err(|fault| fault.to_string())?;
     // Inside of a block its blanks are printed.
     Ok((!page.declares()).then_some("declares nothing"))
-}
-
-/// Puts new content in place of the old at once: nobody ever reads a half of it.
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    // A symbolic link stays one.
-    let path = fs::canonicalize(path)?;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let made = path.with_file_name(name);
-    let written = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&made)
-        .and_then(|mut file| {
-            file.write_all(content)?;
-            file.set_permissions(fs::metadata(&path)?.permissions())?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&made, &path));
-    if written.is_err() {
-        // What is left of it would be in the way of the next try.
-        let _ = fs::remove_file(&made);
-    }
-    written
 }

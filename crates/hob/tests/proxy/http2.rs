@@ -267,6 +267,7 @@ fn end_or_stall_at_every_byte_is_seen() {
         };
         let to = format!("\"http://127.0.0.1:{}\"", peer.port);
         let site = serve_to(&to, &format!("{HTTP2}, keep = 0, {timeout}"));
+        let mut begun = 0;
         for count in 0..all.len() {
             let target = format!("/app/{stalls}-{count}");
             let reply = site.get(&target);
@@ -278,6 +279,7 @@ fn end_or_stall_at_every_byte_is_seen() {
                 // One that had begun when it broke cannot be taken back.
                 () if count >= head && (stalls || status == 200) => {
                     assert!(!reply.is_whole && status == 200, "{count}: {record}");
+                    begun += 1;
                 }
                 () if stalls => assert_eq!(status, 504, "{count}: {record}"),
                 () => assert_eq!(status, 502, "{count}: {record}"),
@@ -287,6 +289,7 @@ fn end_or_stall_at_every_byte_is_seen() {
             let is_early = reason.contains("reached") || reason.contains(".connect");
             assert_eq!(is_early, count < greeting, "{count}: {record}");
         }
+        assert!(begun > 0);
         site.stop();
         peer.join();
     }

@@ -66,11 +66,17 @@ impl HandlerContext {
             let method = request.head().method();
             return Admission::No(plain::refuse_access(refusal, rules, method));
         }
-        match (self.admission_by_rate(route, request, before), rule) {
-            (Admission::Yes, Some(rule)) if refusal.is_some() || !has_alternative(rule, route) => {
-                self.signing_in(sites, at.0, rule, request)
-            }
-            (admission, _) => admission,
+        let admission = self.admission_by_rate(route, request, before);
+        let (Admission::Yes, Some(rule)) = (&admission, rule) else {
+            return admission;
+        };
+        // What a client says of itself is not passed on, also where it need not sign in.
+        if request.signed_in().is_none() {
+            request.sign_in(nobody(sites.auth.get(rule.auth)));
+        }
+        match refusal.is_none() && has_alternative(rule, route) {
+            true => Admission::Yes,
+            false => self.signing_in(sites, at.0, rule, request),
         }
     }
 
@@ -327,6 +333,24 @@ impl HandlerContext {
         self.counters.sign_in_refused.add(1);
         note_fault(request, Fault::Client, auth::NOT_NAMED);
         Some(plain::error(403))
+    }
+}
+
+/// Nobody has signed in yet, with whom these accounts are asked for.
+fn nobody(auth: Option<&ServedAuth>) -> SignedIn {
+    let fields = match auth {
+        Some(ServedAuth::Route(asked)) => {
+            let names = asked.fields.iter();
+            names
+                .map(|name| (name.as_bytes().into(), [].into()))
+                .collect()
+        }
+        _ => Rc::default(),
+    };
+    SignedIn {
+        user: Arc::from(""),
+        scheme: "",
+        fields,
     }
 }
 

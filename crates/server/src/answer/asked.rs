@@ -1,9 +1,11 @@
 //! What the format of an access log asks for beside what every record has: taken from the head of
 //! the request when it is over, and from that of its answer when that is made.
 
-use hob_http::{Answered, Known, Request, Response};
+use hob_http::{Answered, Request, Response};
 use hob_trace::ThreadCounters;
 use hob_trace::format::{AskedValue, AskedValueWriter};
+
+use crate::step::cookie::cookie;
 
 /// Writes what is asked for, for [`hob_trace::Texts::asked`].
 #[cold]
@@ -28,9 +30,7 @@ pub(super) fn write(
             }
             AskedValue::Header(name) => writer.put(head.values(name.as_bytes())),
             AskedValue::Cookie(name) => {
-                let cookies = head.values(Known::Cookie.name().as_bytes());
-                let found = cookies.filter_map(|cookies| cookie(cookies, name.as_bytes()));
-                writer.put(found.take(1));
+                writer.put(cookie(request, name.as_bytes()).into_iter());
             }
             AskedValue::Response(_) => {
                 writer.put_again(&noted, noted_index);
@@ -46,15 +46,6 @@ pub(super) fn write(
 
 fn present(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     Some(value).filter(|value| !value.is_empty()).into_iter()
-}
-
-/// The value of the first cookie with this name.
-fn cookie<'a>(cookies: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    //= rfc6265#4.2.1
-    cookies.split(|byte| *byte == b';').find_map(|pair| {
-        let (found, value) = pair.split_at_checked(pair.iter().position(|byte| *byte == b'=')?)?;
-        (found.trim_ascii() == name).then(|| value[1..].trim_ascii())
-    })
 }
 
 /// The same answer; what is asked of its head is noted when it is there.
@@ -95,22 +86,4 @@ fn note(names: &[String], request: &Request, response: &Response) {
     }
     // What is cut here is counted where it is written.
     writer.finish();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn first_cookie_of_a_name_is_found_among_others() {
-        let cookies = b"a=1; bc=\"2 3\";c==4=; a=5;;lonely";
-        let found = |name: &str| cookie(cookies, name.as_bytes());
-        assert_eq!(found("a"), Some(&b"1"[..]));
-        assert_eq!(found("bc"), Some(&b"\"2 3\""[..]));
-        assert_eq!(found("c"), Some(&b"=4="[..]));
-        assert_eq!(
-            (found("b"), found("lonely"), found("A")),
-            (None, None, None)
-        );
-    }
 }

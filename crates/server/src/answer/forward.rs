@@ -12,12 +12,14 @@ use hob_trace::Fault;
 
 use super::{HandlerContext, note_fault};
 use crate::handle::plain;
-use crate::handle::script::fields::names_user;
+use crate::handle::script::fields::{is_same_name, names_user};
 use crate::serve::sites::Sites;
 use crate::step::auth::accounts::AuthAccount;
 
 /// Longest head of such a request, in bytes: that of the longest that comes, and what is added.
 const HEAD_BYTES_MAX: usize = 4 << 20;
+/// Most fields of it: as many as `limits.headers` may allow, and those that are added.
+const HEADERS_MAX: usize = 10_100;
 /// So many groups of one account are known.
 const GROUPS_MAX: usize = 1000;
 
@@ -35,7 +37,7 @@ impl HandlerContext {
         let limits = HttpLimits {
             head_bytes: HEAD_BYTES_MAX,
             target_bytes: HEAD_BYTES_MAX,
-            header_count: usize::from(u8::MAX) * 4,
+            header_count: HEADERS_MAX,
             ..HttpLimits::default()
         };
         let beside = match request.beside(&head(path, request), &limits) {
@@ -159,14 +161,5 @@ fn is_left_out(name: &[u8]) -> bool {
     ];
     let begins = name.get(..b"content-".len());
     let is_of_body = begins.is_some_and(|begin| begin.eq_ignore_ascii_case(b"content-"));
-    is_of_body || names_user(name) || LEFT_OUT.iter().any(|one| is_same(one, name))
-}
-
-/// Programs behind WSGI and CGI cannot tell `_` from `-`.
-fn is_same(lower: &[u8], name: &[u8]) -> bool {
-    let fold = |byte: &u8| match byte {
-        b'_' => b'-',
-        other => other.to_ascii_lowercase(),
-    };
-    lower.iter().copied().eq(name.iter().map(fold))
+    is_of_body || names_user(name) || LEFT_OUT.iter().any(|one| is_same_name(one, name))
 }

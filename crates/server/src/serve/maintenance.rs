@@ -1,5 +1,6 @@
 //! Sites that are down for maintenance: an operator says so, and they answer 503 until told
-//! otherwise. That outlives reloads, upgrades and the server.
+//! otherwise. That outlives reloads; where there is a file to keep it in, upgrades and the server,
+//! too.
 
 use std::collections::BTreeMap;
 use std::fs::File;

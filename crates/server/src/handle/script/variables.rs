@@ -245,8 +245,8 @@ pub static TABLE: &[Variable] = &[
         "AUTH_TYPE",
         "How: `Basic`, or `forward` where another route was asked; not set where nobody has.",
         |asked, out| match &*asked.request.signed_in() {
-            Some(known) => text(out, known.scheme.as_bytes()),
-            None => Present::No,
+            Some(known) if !known.scheme.is_empty() => text(out, known.scheme.as_bytes()),
+            _ => Present::No,
         },
     )
     .carried(Carried::Always),
