@@ -289,7 +289,8 @@ fn end_or_stall_at_every_byte_is_seen() {
             let is_early = reason.contains("reached") || reason.contains(".connect");
             assert_eq!(is_early, count < greeting, "{count}: {record}");
         }
-        assert!(begun > 0);
+        // Where the other ends, that may be known before the head has left.
+        assert!(begun > 0 || !stalls);
         site.stop();
         peer.join();
     }
