@@ -4,6 +4,7 @@ use std::process::Command;
 
 use crate::authority::Authority;
 use crate::harness::client::{ask, raw};
+use crate::harness::site::Site;
 use crate::harness::text_of;
 use crate::pair::{Owner, TLS, front_place, pair, place_with_program, serve_front};
 use crate::streams::live;
@@ -154,7 +155,12 @@ fn what_is_carried_takes_no_room_from_the_fields_of_the_client() {
 fn authority_that_a_reload_takes_back_is_no_longer_believed_on_connections_that_stand() {
     let authority = Authority::new("hobs");
     let owner = Owner::serve(place_with_program(), &authority, "cgi", "\"front\"");
-    let front = serve_front(front_place(&authority), &owner.to(), "", "");
+    // Each thread has connections of its own over HTTP/2.
+    let handler = format!(
+        "remote = {{ to = [{}], program = \"app\", {TLS} }}",
+        owner.to()
+    );
+    let front = Site::serve(front_place(&authority), "threads = 1\n", &handler, "");
     assert_eq!(front.get("/app/tell").answer.status, 200);
     let others = Authority::new("others");
     others.write(&owner.place, "others.pem");
