@@ -3,6 +3,7 @@
 //! A fault is made from a [`Spot`] (a range of bytes in one source) and carries everything its
 //! printing needs, so that it outlives the sources. Printing is for people; `to_json` for programs.
 
+use std::collections::HashSet;
 use std::fmt::{self, Display, Write as _};
 
 use serde_json::{Value as Json, json};
@@ -298,8 +299,14 @@ impl<'a> Faults<'a> {
         let order = |(spot, _): &(Spot, Diagnostic)| (spot.source, spot.start);
         self.errors.sort_by_key(order);
         self.warnings.sort_by_key(order);
-        let bare =
-            |list: Vec<(Spot, Diagnostic)>| list.into_iter().map(|(_, fault)| fault).collect();
+        let bare = |mut list: Vec<(Spot, Diagnostic)>| {
+            // What several sites take over from one place is read for each of them.
+            let mut seen = HashSet::new();
+            list.retain(|(spot, fault)| {
+                seen.insert((spot.source, spot.start, spot.end, fault.message.clone()))
+            });
+            list.into_iter().map(|(_, fault)| fault).collect()
+        };
         if self.errors.is_empty() {
             Ok(Warnings {
                 faults: bare(self.warnings),

@@ -8,10 +8,11 @@ use crate::build_after::Answering;
 use crate::build_site::OnSection;
 use crate::check::{PathLookups, SiteSpots};
 use crate::fault::{Faults, Spot};
-use crate::key::{SchemaKey, SchemaTable, joined};
+use crate::key::{Preset, SchemaKey, SchemaTable, ValueType, joined};
 use crate::program::Programs;
 use crate::schema::{
-    ROUTE_KEYS, ROUTE_PATH, SITE_KEYS, Schema, TOP_KEYS, route, routes, site, sites, top_level,
+    ROUTE_KEYS, ROUTE_PATH, SITE_ANSWERS, SITE_KEYS, SNIPPETS, Schema, TOP_KEYS, defaults, route,
+    routes, site, site_answers, sites, top_level,
 };
 use crate::tls::UpstreamTls;
 use crate::tree::Section;
@@ -96,8 +97,13 @@ static SCHEMA: Schema = Schema {
     words: &[],
 };
 static ROOT: SchemaTable = top_level(&ROOT_KEYS);
-static ROOT_KEYS: [SchemaKey; TOP_KEYS.len() + 1] = joined(&[TOP_KEYS, &[sites(&SITE)]]);
-static SITE: SchemaTable = site(&KEYS_OF_SITE);
+static ROOT_KEYS: [SchemaKey; TOP_KEYS.len() + 3] =
+    joined(&[TOP_KEYS, &[sites(&SITE), DEFAULTS_KEY, SNIPPETS]]);
+const DEFAULTS_KEY: SchemaKey =
+    SchemaKey::new("defaults", ValueType::Table(&DEFAULTS), Preset::Nothing(""));
+static DEFAULTS: SchemaTable = defaults(&ANSWERS);
+static ANSWERS: SchemaTable = site_answers(SITE_ANSWERS);
+static SITE: SchemaTable = site(&ANSWERS, &KEYS_OF_SITE);
 static KEYS_OF_SITE: [SchemaKey; SITE_KEYS.len() + 1] = joined(&[SITE_KEYS, &[routes(&ROUTE)]]);
 static ROUTE: SchemaTable = route("A path pattern.", &KEYS_OF_ROUTE);
 static KEYS_OF_ROUTE: [SchemaKey; ROUTE_PATH.len() + ROUTE_KEYS.len()] =

@@ -191,11 +191,15 @@ pub const fn joined<const N: usize>(lists: &[&[SchemaKey]]) -> [SchemaKey; N] {
 }
 
 impl SchemaTable {
-    /// Its keys and those of its base.
+    /// Its base, the base of that, and so on.
+    pub fn bases(&self) -> impl Iterator<Item = &'static SchemaTable> + Clone + use<> {
+        std::iter::successors(self.base, |base| base.base)
+    }
+
+    /// Its keys and those of its bases.
     pub fn all_keys(&self) -> impl Iterator<Item = &'static SchemaKey> + use<> {
-        self.keys
-            .iter()
-            .chain(self.base.map_or(&[][..], |base| base.keys))
+        let inherited = self.bases().flat_map(|base| base.keys);
+        self.keys.iter().chain(inherited)
     }
 
     /// The key of this name.

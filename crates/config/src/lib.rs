@@ -47,6 +47,7 @@ mod redirects;
 mod reference;
 pub mod route;
 pub mod schema;
+mod shared;
 mod sources;
 mod syslog;
 pub mod text;

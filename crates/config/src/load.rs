@@ -19,6 +19,7 @@ use super::fault::{Errors, Faults, Spot, Warnings, printable};
 use super::foreign::language_of;
 use super::parse::parse;
 use super::schema::Schema;
+use super::shared::share;
 use super::sources::{ConfigSources, Environment, mentions};
 use super::tree::Section;
 use super::walk::{Required, walk};
@@ -109,6 +110,7 @@ fn walk_all(
             root.merge(section, faults);
         }
     }
+    share(&mut root, faults);
     (root, whole)
 }
 

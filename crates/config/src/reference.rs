@@ -129,7 +129,7 @@ impl Schema {
                 .table()
                 .is_some_and(|table| std::ptr::eq(table, base))
         };
-        let of_site = self.site.keys.iter().find(is_base)?;
+        let of_site = self.site.all_keys().find(is_base)?;
         base.key(key.name)?;
         Some(format!("site.{}", of_site.name))
     }
@@ -152,12 +152,11 @@ impl Schema {
         shown: &mut Vec<*const SchemaTable>,
     ) {
         shown.push(table);
-        let base = table.base.filter(|base| {
-            let is_new = !shown.contains(&std::ptr::from_ref(*base));
-            shown.push(*base);
-            is_new
-        });
-        let inherited = base.map_or(&[][..], |base| base.keys);
+        let new: Vec<_> = { table.bases() }
+            .filter(|base| !shown.contains(&std::ptr::from_ref(*base)))
+            .collect();
+        shown.extend(new.iter().map(|base| std::ptr::from_ref(*base)));
+        let inherited = new.iter().flat_map(|base| base.keys);
         let keys = table.keys.iter().chain(inherited);
         for key in keys.clone().filter(|key| key.kind.table().is_none()) {
             let path = join(path, key.name);

@@ -16,6 +16,8 @@ mod logs;
 mod metrics;
 mod names;
 mod programs;
+mod shared;
+mod site;
 mod tls;
 mod watch;
 mod when;
@@ -39,6 +41,8 @@ pub use logs::{FACILITIES, LOG, SEVERITIES, SYSLOG};
 pub use metrics::{METRICS, OTLP};
 pub use names::NAMES;
 pub use programs::{CGROUP, PROGRAM, RLIMITS, SANDBOX};
+pub use shared::{SNIPPETS, defaults};
+pub use site::{SITE_ANSWERS, SITE_KEYS, routes, site, site_answers};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
 pub use watch::WATCH;
 pub use when::WHEN;
@@ -561,68 +565,6 @@ pub static OFFER: SchemaTable = SchemaTable {
     ],
 };
 
-/// `[[site]]`, with all its keys.
-pub const fn site(keys: &'static [SchemaKey]) -> SchemaTable {
-    SchemaTable {
-        name: "site",
-        header: "`[[site]]`",
-        text: "A virtual host. The site without names answers hosts that no site names; if all \
-               have names, `unknown_host` says what is done.",
-        base: Some(&ANSWER),
-        keys,
-    }
-}
-
-/// The key of a site that is a list of routes.
-pub const fn routes(route: &'static SchemaTable) -> SchemaKey {
-    SchemaKey::new("route", Tables(route), Nothing(""))
-}
-
-/// Keys of a site, but those of its handlers and `route`.
-pub const SITE_KEYS: &[SchemaKey] = &[
-    SchemaKey::new("names", Texts, Preset::Texts(&[]))
-        .says(
-            "Host names, in lower case and without port: exact, or `*.example.org` for every \
-                 name below. Names outside ASCII are written in punycode (`xn--...`).",
-        )
-        .example("[\"example.org\", \"*.example.org\"]")
-        .aka(&["name", "host", "hosts", "domain", "domains", "hostname"]),
-    SchemaKey::new("root", Path, Nothing("none"))
-        .says(
-            "Folder whose files are served: the site ends in a route `/*` that answers with \
-                 them.",
-        )
-        .example("\"site\"")
-        .aka(&["dir", "folder", "path"]),
-    SchemaKey::new("log", Text, Inherited("the listener's"))
-        .says("Access log of this site: the `name` of a `[[log]]`, or `\"off\"`.")
-        .example("\"main\""),
-    SchemaKey::new(
-        "error_pages",
-        Map(&STATUS_TO_PATH),
-        Nothing("built-in pages"),
-    )
-    .says("Files sent as the body of error answers, by status (400 to 599).")
-    .example("{ 404 = \"pages/404.html\", 500 = \"pages/500.html\" }")
-    .aka(&["errors"]),
-    SchemaKey::new("https_only", Flag, Preset::Flag(false))
-        .says(
-            "Requests in clear text are sent to the same address under `https://`, with 301 \
-                 (GET and HEAD) or 308. Those over a Unix socket are answered.",
-        )
-        .example("true")
-        .aka(&[
-            "redirect_https",
-            "force_https",
-            "https_redirect",
-            "ssl_redirect",
-        ]),
-    answers::REDIRECTS_KEY,
-    auth::MAINTENANCE_ALLOW,
-    SchemaKey::new("hsts", OrText("age", &HSTS), Nothing("")).aka(&["strict_transport_security"]),
-    SchemaKey::new("tls", OrText("certificate", &SITE_TLS), Nothing("")),
-];
-
 /// `[[site.route]]`, with all its keys; `text` says which handlers there are.
 pub const fn route(text: &'static str, keys: &'static [SchemaKey]) -> SchemaTable {
     SchemaTable {
@@ -647,7 +589,7 @@ pub const ROUTE_PATH: &[SchemaKey] = &[SchemaKey::new("path", Text, Required)
     .aka(&["pattern", "url", "uri"])];
 
 /// Keys of a route behind those of handlers.
-pub const ROUTE_KEYS: &[SchemaKey] = &[when::KEY,        SchemaKey::new("rewrite", Text, Nothing("none"))
+pub const ROUTE_KEYS: &[SchemaKey] = &[when::KEY,shared::KEY,        SchemaKey::new("rewrite", Text, Nothing("none"))
             .says(
                 "The path the handler sees instead of the request's; captures of `path` are put \
                  in. They come from the path in its normal form: slashes in a row are one. Behind \
@@ -703,12 +645,6 @@ pub const ROUTE_KEYS: &[SchemaKey] = &[when::KEY,        SchemaKey::new("rewrite
         )
         .example("\"serve\""),
 ];
-
-/// `site.error_pages`
-static STATUS_TO_PATH: MapOf = MapOf {
-    key: "status",
-    value: MapValue::Path,
-};
 
 /// A default, in seconds.
 pub const fn secs(count: u64) -> Preset {

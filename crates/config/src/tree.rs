@@ -10,7 +10,7 @@ use super::fault::{Faults, Spot};
 use super::key::{Preset, SchemaTable, ValueType};
 
 /// The keys set in one table.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Section {
     table: &'static SchemaTable,
     /// The header, or whatever begins the table.
@@ -21,7 +21,7 @@ pub struct Section {
 }
 
 /// A key that is set.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Given {
     /// The key.
     pub key: Spot,
@@ -32,7 +32,7 @@ pub struct Given {
 }
 
 /// A value of the type the schema says.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum ConfigValue {
     /// Of [`ValueType::Flag`].
     Flag(bool),
@@ -81,7 +81,7 @@ impl fmt::Display for Argument {
 }
 
 /// One string of a list.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Item {
     /// The string.
     pub text: String,
@@ -90,7 +90,7 @@ pub struct Item {
 }
 
 /// One entry of a table whose keys are the user's.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct KeyTextPair {
     /// Its key.
     pub name: String,
@@ -339,6 +339,47 @@ impl Section {
             Ok(ConfigValue::Sections(sections)) => sections,
             Err(Preset::Nothing(_)) => &[],
             _ => disagree(self.table, name),
+        }
+    }
+
+    /// The sections of a list of tables that is set, to be changed.
+    pub(crate) fn sections_mut(&mut self, name: &str) -> &mut [Section] {
+        match self.given.get_mut(name).map(|given| &mut given.value) {
+            Some(ConfigValue::Sections(sections)) => sections,
+            _ => &mut [],
+        }
+    }
+
+    /// Takes over what another section says and this one does not. Entries of the user's and lists
+    /// of header rules add up, and the keys of `files` are looked at one by one.
+    pub(crate) fn inherit(&mut self, from: &Section) {
+        for (name, theirs) in &from.given {
+            if *name == "name" || self.claimed.contains(name) {
+                continue;
+            }
+            let Some(own) = self.given.get_mut(name) else {
+                self.given.insert(name, theirs.clone());
+                continue;
+            };
+            match (*name, &mut own.value, &theirs.value) {
+                (_, ConfigValue::Map(own), ConfigValue::Map(theirs)) => {
+                    let is_new = |one: &&KeyTextPair| {
+                        let mut names = own.iter().map(|pair| &pair.name);
+                        !names.any(|name| name.eq_ignore_ascii_case(&one.name))
+                    };
+                    let new: Vec<_> = theirs.iter().filter(is_new).cloned().collect();
+                    own.extend(new);
+                }
+                (
+                    "headers_add" | "headers_remove",
+                    ConfigValue::Texts(own),
+                    ConfigValue::Texts(theirs),
+                ) => own.extend(theirs.iter().cloned()),
+                ("files", ConfigValue::Section(own), ConfigValue::Section(theirs)) => {
+                    own.inherit(theirs);
+                }
+                _ => {}
+            }
         }
     }
 

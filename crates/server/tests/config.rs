@@ -208,8 +208,15 @@ fn possible(kind: &ValueType) -> Vec<String> {
 }
 
 /// Keys that cannot be another value alone: other texts come with the first, what names the log
-/// with the second, a log that is not standard output is a file, and routes ask the last by name.
-const NOT_ALONE: [&str; 4] = ["include", "log.name", "log.stdout", "upstream.name"];
+/// with the second, a log that is not standard output is a file, and the last two are asked for by
+/// name.
+const NOT_ALONE: [&str; 5] = [
+    "include",
+    "log.name",
+    "log.stdout",
+    "snippet.name",
+    "upstream.name",
+];
 
 /// Keys whose values no answer may tell.
 const SECRET: [&str; 7] = [
@@ -306,6 +313,9 @@ fn each_example_of_the_schema_and_each_default_list_is_accepted() {
             "site" => "[[site]]\n",
             "upstream" => "[[upstream]]\n",
             "auth" => "[[auth]]\n",
+            "defaults" => "[defaults]\n",
+            "snippet" => "[[snippet]]\n",
+            table if table.starts_with("snippet.") => &format!("[[snippet]]\n[{table}]\n"),
             "auth.forward" => "[[auth]]\n[auth.forward]\n",
             "upstream.member" => "[[upstream]]\n[[upstream.member]]\n",
             table if table.starts_with("upstream.") => &format!("[[upstream]]\n[{table}]\n"),
@@ -322,11 +332,16 @@ fn each_example_of_the_schema_and_each_default_list_is_accepted() {
         };
         let after = match path.as_str() {
             "auth.groups" | "auth.remember" => "htpasswd = \"a\"\n",
+            "site.snippets" | "site.route.snippets" => {
+                "[[snippet]]\nname = \"quiet\"\n[[snippet]]\nname = \"private\"\n"
+            }
             "site.route.path" => "redirect = \"/\"\n",
             "site.route.rewrite" => "path = \"/{name}\"\n",
-            "listen.tls.key" | "site.tls.key" | "admin.tls.key" => "certificate = \"a.pem\"\n",
-            "site.tls.client" => "client_ca = \"ca.pem\"\n",
-            "site.tls.client_ca" => "client = \"ask\"\n",
+            "listen.tls.key" | "site.tls.key" | "defaults.tls.key" | "admin.tls.key" => {
+                "certificate = \"a.pem\"\n"
+            }
+            "site.tls.client" | "defaults.tls.client" => "client_ca = \"ca.pem\"\n",
+            "site.tls.client_ca" | "defaults.tls.client_ca" => "client = \"ask\"\n",
             "listen.offers" => "tls = \"a.pem\"\n",
             "offer.program" => {
                 "[[site]]\n[[site.route]]\npath = \"/\"\nname = \"reports\"\ncgi = \"a\"\n"
@@ -338,7 +353,9 @@ fn each_example_of_the_schema_and_each_default_list_is_accepted() {
             "site.require.groups" | "site.route.require.groups" => {
                 "auth = \"staff\"\n[[auth]]\nname = \"staff\"\nhtpasswd = \"a\"\ngroups = \"b\"\n"
             }
-            "site.access.certificates" | "site.route.access.certificates" => {
+            "site.access.certificates"
+            | "site.route.access.certificates"
+            | "defaults.access.certificates" => {
                 "[site.tls]\nclient = \"ask\"\nclient_ca = \"ca.pem\"\n"
             }
             "listen.v6only" => "address = \"[::]:1\"\n",

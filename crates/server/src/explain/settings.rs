@@ -69,7 +69,7 @@ impl RouteSections<'_> {
     fn elsewhere(&self, table: &SchemaTable, key: &SchemaKey) -> Option<&ConfigValue> {
         let is_of_answers = is_of_answers(key);
         let base = inherited(table, key).and_then(|base| {
-            let of = |at: &'_ SchemaTable| at.keys.iter().find(|key| is_table(key, base));
+            let of = |at: &SchemaTable| at.all_keys().find(|key| is_table(key, base));
             let of_site = of(SCHEMA.site).and_then(|key| self.site.section(key.name));
             of_site.or_else(|| self.root.section(of(SCHEMA.root)?.name))
         });

@@ -1,9 +1,10 @@
 //! Every key of a config: the server's own, with those of the handlers put in.
 
 use hob_config::Schema;
-use hob_config::key::{SchemaKey, SchemaTable, joined};
+use hob_config::key::{Preset, SchemaKey, SchemaTable, ValueType, joined};
 use hob_config::schema::{
-    ROUTE_KEYS, ROUTE_PATH, SITE_KEYS, TOP_KEYS, route, routes, site, sites, top_level,
+    ROUTE_KEYS, ROUTE_PATH, SITE_ANSWERS, SITE_KEYS, SNIPPETS, TOP_KEYS, defaults, route, routes,
+    site, site_answers, sites, top_level,
 };
 
 use super::words::WORDS;
@@ -23,13 +24,24 @@ pub static SCHEMA: Schema = Schema {
 
 pub(super) static ROOT: SchemaTable = top_level(&ROOT_KEYS);
 
-static ROOT_KEYS: [SchemaKey; TOP_KEYS.len() + 3] =
-    joined(&[TOP_KEYS, &[UPSTREAMS, DATABASES, sites(&SITE)]]);
+static ROOT_KEYS: [SchemaKey; TOP_KEYS.len() + 5] = joined(&[
+    TOP_KEYS,
+    &[UPSTREAMS, DATABASES, sites(&SITE), DEFAULTS_KEY, SNIPPETS],
+]);
 
-pub(super) static SITE: SchemaTable = site(&KEYS_OF_SITE);
+const DEFAULTS_KEY: SchemaKey =
+    SchemaKey::new("defaults", ValueType::Table(&DEFAULTS), Preset::Nothing(""));
 
-static KEYS_OF_SITE: [SchemaKey; SITE_KEYS.len() + 2] =
-    joined(&[SITE_KEYS, &[SITE_FILES, routes(&ROUTE)]]);
+static DEFAULTS: SchemaTable = defaults(&ANSWERS);
+
+static ANSWERS: SchemaTable = site_answers(&KEYS_OF_ANSWERS);
+
+static KEYS_OF_ANSWERS: [SchemaKey; SITE_ANSWERS.len() + 1] =
+    joined(&[SITE_ANSWERS, &[SITE_FILES]]);
+
+pub(super) static SITE: SchemaTable = site(&ANSWERS, &KEYS_OF_SITE);
+
+static KEYS_OF_SITE: [SchemaKey; SITE_KEYS.len() + 1] = joined(&[SITE_KEYS, &[routes(&ROUTE)]]);
 
 pub(super) static ROUTE: SchemaTable = route(
     "A path pattern and one handler. Routes are tried in order and the first that matches answers, \

@@ -227,7 +227,8 @@ impl<'a> UpstreamSections<'a> {
     /// The section in which a key is to be read: where it is given, else the handler's.
     fn with(&self, key: &str) -> &'a Section {
         let named = self.named.map(|(_, section)| section);
-        named.filter(|one| one.has(key)).unwrap_or(self.own)
+        let has_it = |one: &&Section| one.given(key).is_some();
+        named.filter(has_it).unwrap_or(self.own)
     }
 
     /// Where the members stand.
