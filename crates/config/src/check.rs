@@ -474,7 +474,7 @@ fn reachable<H: Handlers>(site: &SiteConfig<H>, spots: &SiteSpots<H>, faults: &m
                 .hint("remove one of the two, or have them ask for something else in `when`");
             continue;
         }
-        let earlier = match route_spots.has_when {
+        let earlier = match route_spots.has_when || route.handler.leaves_to_next() {
             true => seen.covering(pattern),
             false => seen.add(index, pattern),
         };

@@ -64,6 +64,11 @@ pub trait Handlers: Clone + Debug + PartialEq + Sized {
     /// The folder whose files it serves by their names.
     fn root(&self) -> Option<&Path>;
 
+    /// It leaves requests that it has nothing for to the routes behind it.
+    fn leaves_to_next(&self) -> bool {
+        false
+    }
+
     /// Which of the config's programs it runs.
     fn program(&self) -> Option<usize> {
         None

@@ -33,6 +33,7 @@ const FEATURES: &[&str] = &[
     "rewrite",
     "running",
     "scgi",
+    "try",
     "uwsgi",
     "warm",
     "watch",

@@ -189,19 +189,39 @@ impl ProgramDispatch {
         asked.unwrap_or_else(|status| ProgramFollowUp::Done(plain::error(status)))
     }
 
-    /// The file that was found is another route's to answer for, with all that came: a folder's
-    /// index, or a fallback. The error is a status.
+    /// Another route has to answer, with all that came: the one of the file that was found, a
+    /// folder's index or a fallback, or the next one where none was. The error is a status.
     fn go_on(&mut self, site: &ServedSite, response: &Response) -> Result<Answered, u16> {
         self.led_on += 1;
         self.check_redirects()?;
-        let location = response.fields().value(b"Location").unwrap_or_default();
+        let location = response.fields().value(b"Location");
+        let head = self.request.head();
+        let raw = location.unwrap_or(head.path());
         let mut room = Vec::new();
-        let normal = target::normalise(location, &mut room).map_err(|_| 404u16)?;
-        let path = normal.path(location, &room);
-        let shown = target::PathDisplay(path);
-        self.request
-            .tell(RequestStage::Step, format_args!("answered as {shown:#}"));
-        let (index, below) = site.find(path, &self.request).ok_or(404u16)?;
+        let normal = target::normalise(raw, &mut room).map_err(|_| 404u16)?;
+        let path = normal.path(raw, &room);
+        let found = match location {
+            Some(_) => {
+                let shown = target::PathDisplay(path);
+                let text = format_args!("answered as {shown:#}");
+                self.request.tell(RequestStage::Step, text);
+                site.find(path, &self.request)
+            }
+            None => {
+                let text = format_args!("no such file: the next route answers");
+                self.request.tell(RequestStage::Step, text);
+                site.find_behind(path, self.route, &self.request)
+            }
+        };
+        let Some((index, below)) = found else {
+            let slashes = site.slashes.as_ref().filter(|_| location.is_none());
+            let redirect = slashes.and_then(|slashes| slashes.redirect(&self.request));
+            return redirect.map(Answered::Ready).ok_or(404);
+        };
+        if location.is_none() && site.routes[index as usize].is_internal && self.redirects == 0 {
+            note_fault(&self.request, Fault::Client, "the route is internal");
+            return Err(404);
+        }
         let route = enter(&self.request, site, index);
         let before = std::mem::replace(&mut self.route, index);
         let admission = self.admission(site, before);

@@ -26,7 +26,7 @@ use crate::limits::limits;
 use crate::route::host::{Chosen, ChosenBy, normalise_host};
 use crate::route::pattern::Mismatch;
 use crate::route::target;
-use crate::route::template::{TemplateValues, without_port};
+use crate::route::template::{Rewrite as RewriteTemplate, TemplateValues, without_port};
 use crate::serve::ServerState;
 use crate::serve::dress::{dress, own_page};
 use crate::serve::sites::NO_SITE;
@@ -207,12 +207,47 @@ impl ExplainContext<'_> {
         told: &mut Explanation,
     ) -> Response {
         let found = site.find(path, self.request);
+        self.found((site, settings), (path, None), found, told)
+    }
+
+    /// The same of the routes behind one that has left the request to them.
+    pub(crate) fn route_behind(
+        &self,
+        (site, settings): (&sites::ServedSite, &crate::handle::config::Site),
+        before: u32,
+        told: &mut Explanation,
+    ) -> Response {
+        let head = self.request.head();
+        let (raw, mut room) = (head.path(), Vec::new());
+        let Ok(normal) = target::normalise(raw, &mut room) else {
+            return plain::error(400);
+        };
+        let path = normal.path(raw, &room);
+        let found = site.find_behind(path, before, self.request);
+        self.found((site, settings), (path, Some(before)), found, told)
+    }
+
+    /// What a route does that was found for a path, behind another one perhaps.
+    fn found(
+        &self,
+        (site, settings): (&sites::ServedSite, &crate::handle::config::Site),
+        (path, before): (&[u8], Option<u32>),
+        found: Option<(u32, usize)>,
+        told: &mut Explanation,
+    ) -> Response {
         let tried = found.map_or(site.routes.len(), |(index, _)| index as usize + 1);
         let all = site.routes.iter().zip(&settings.routes).enumerate();
         told.routes = all
             .take(tried)
             .map(|(index, (route, settings))| self.tried(index, (site, route), settings, path))
             .collect();
+        let passed = before.map_or(0, |before| before as usize + 1);
+        for route in { told.routes.iter_mut() }.take(passed) {
+            if route.mismatch.is_none() {
+                route.mismatch = Some("has no such file, and leaves the request on".to_owned());
+                route.is_skipped = true;
+            }
+        }
         let Some((index, below)) = found else {
             return match self.slash((site, settings), told) {
                 true => plain::add_slash(self.request),
@@ -243,37 +278,48 @@ impl ExplainContext<'_> {
         }
         match &route.rewrite {
             None => self.handle((site, settings), route, path, below, told),
-            Some(rewrite) => {
-                let Some(captures) = route.pattern.matches(path) else {
-                    return plain::error(500);
-                };
-                let head = self.request.head();
-                let facts = TemplateValues {
-                    path,
-                    raw_path: head.path(),
-                    query: head.query(),
-                    host: head.host(),
-                    captures: &captures,
-                };
-                let mut rewritten = Vec::new();
-                let made = rewrite.expand_path(&facts, &mut rewritten);
-                let query = rewrite.expand_query(&facts).map(|query| {
-                    self.request.rewrite_query(&query);
-                    format!("?{}", shown(&query))
-                });
-                let query = query.unwrap_or_default();
-                told.rewrite = Some(Rewrite {
-                    to: written.rewrite.clone().unwrap_or_default(),
-                    path: match made {
-                        Ok(()) => Ok(shown_path(&rewritten) + &query),
-                        Err(bad) => Err(bad.reason().to_owned()),
-                    },
-                });
-                match made {
-                    Ok(()) => self.handle((site, settings), route, &rewritten, 1, told),
-                    Err(_) => plain::error(400),
-                }
-            }
+            Some(rewrite) => self.rewritten((site, settings), (index, rewrite), path, told),
+        }
+    }
+
+    /// What the route with this index does with the path that it rewrites another one to.
+    fn rewritten(
+        &self,
+        (site, settings): (&sites::ServedSite, &crate::handle::config::Site),
+        (index, rewrite): (u32, &RewriteTemplate),
+        path: &[u8],
+        told: &mut Explanation,
+    ) -> Response {
+        let route = &site.routes[index as usize];
+        let Some(captures) = route.pattern.matches(path) else {
+            return plain::error(500);
+        };
+        let head = self.request.head();
+        let facts = TemplateValues {
+            path,
+            raw_path: head.path(),
+            query: head.query(),
+            host: head.host(),
+            captures: &captures,
+        };
+        let mut rewritten = Vec::new();
+        let made = rewrite.expand_path(&facts, &mut rewritten);
+        let query = rewrite.expand_query(&facts).map(|query| {
+            self.request.rewrite_query(&query);
+            format!("?{}", shown(&query))
+        });
+        let query = query.unwrap_or_default();
+        let written = &settings.routes[index as usize];
+        told.rewrite = Some(Rewrite {
+            to: written.rewrite.clone().unwrap_or_default(),
+            path: match made {
+                Ok(()) => Ok(shown_path(&rewritten) + &query),
+                Err(bad) => Err(bad.reason().to_owned()),
+            },
+        });
+        match made {
+            Ok(()) => self.handle((site, settings), route, &rewritten, 1, told),
+            Err(_) => plain::error(400),
         }
     }
 

@@ -324,6 +324,10 @@ impl Handlers for HandlerSettings {
         self.files().map(|files| files.root.as_path())
     }
 
+    fn leaves_to_next(&self) -> bool {
+        self.files().is_some_and(|files| files.try_next)
+    }
+
     fn program(&self) -> Option<usize> {
         self.program_own()
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hob_config::{AccessRules, SignInRule};
 use hob_http::Request;
 
-use crate::route::table::{RouteMatch, RouteTable};
+use crate::route::table::{RouteAnswer, RouteMatch, RouteTable};
 use crate::serve::sites::ServedRoute;
 use crate::step::rate::RateLimit;
 use crate::step::when::{AskedRoute, RouteConditions};
@@ -86,6 +86,20 @@ pub(super) fn find(
     };
     let asked = AskedRoute::of(request);
     table.find_where(path, |route| conditions.answer(route, &asked))
+}
+
+/// The first route behind this one for a normal path that answers the request.
+pub(super) fn find_behind(
+    (table, conditions): (&RouteTable, Option<&RouteConditions>),
+    (path, before): (&[u8], u32),
+    request: &Request,
+) -> Option<RouteMatch> {
+    let asked = AskedRoute::of(request);
+    table.find_where(path, |route| match conditions {
+        _ if route <= before => RouteAnswer::No(table.next(route)),
+        Some(conditions) => conditions.answer(route, &asked),
+        None => RouteAnswer::Yes,
+    })
 }
 
 fn is_more<T>(own: Option<&Arc<T>>, other: Option<&Arc<T>>) -> bool {

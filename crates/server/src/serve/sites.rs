@@ -38,7 +38,7 @@ use crate::route::table::{RouteAnswer, RouteTable};
 use crate::route::target;
 use crate::route::template::Rewrite;
 use crate::serve::ServerState;
-use crate::serve::claims::{Claims, find};
+use crate::serve::claims::{Claims, find, find_behind};
 use crate::serve::fleet::now_ms;
 use crate::serve::log_values::LogValues;
 use crate::serve::offers::{OfferReport, Offers};
@@ -482,13 +482,21 @@ impl ServedSite {
 
     /// Whether files of the route may be another's to answer for.
     pub fn leads_on(&self, route: &ServedRoute) -> bool {
-        self.claims.is_some() && route.handler.files().is_some()
+        let files = route.handler.files();
+        files.is_some_and(|files| self.claims.is_some() || files.settings.try_next)
     }
 
     /// Index of the route that answers a request for a normal path, and where the path leaves its
     /// fixed folder.
     pub fn find(&self, path: &[u8], request: &Request) -> Option<(u32, usize)> {
         let found = find(&self.table, self.conditions.as_deref(), path, request);
+        found.map(|found| (found.route, found.below))
+    }
+
+    /// The same of the routes behind this one.
+    pub fn find_behind(&self, path: &[u8], before: u32, request: &Request) -> Option<(u32, usize)> {
+        let routes = (&*self.table, self.conditions.as_deref());
+        let found = find_behind(routes, (path, before), request);
         found.map(|found| (found.route, found.below))
     }
 
@@ -630,6 +638,7 @@ impl<'a> SitesBuildContext<'a> {
         let root = self.root(&settings.root)?;
         let fallback = settings.fallback.is_some().then(|| config::Files {
             fallback: None,
+            try_endings: Vec::new(),
             cache_control: settings.fallback_cache_control.clone(),
             cache: match settings.cache {
                 CacheMode::Pin => CacheMode::Auto,

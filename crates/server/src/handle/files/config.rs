@@ -33,6 +33,10 @@ pub struct FilesSettings {
     pub listing: bool,
     /// File answered when nothing is found (single-page applications), below the root.
     pub fallback: Option<String>,
+    /// Endings of files that are looked for where nothing is at a path itself.
+    pub try_endings: Vec<String>,
+    /// Where nothing is found, the next route answers.
+    pub try_next: bool,
     /// `Cache-Control` value of the fallback where it answers for something else; empty is none.
     pub fallback_cache_control: String,
     /// Suffixes of precompressed files looked for: `br`, `zst`, `gz`.
@@ -148,12 +152,9 @@ fn read_files(
     let site = answering.site;
     let none = Section::new(&FILES, site.header);
     let site_files = site.section("files").unwrap_or(&none);
-    let from = |key: &str| {
-        if route.given(key).is_some() {
-            route
-        } else {
-            site_files
-        }
+    let from = |key: &str| match route.given(key) {
+        Some(_) => route,
+        None => site_files,
     };
     // What is said of all answers is said of files, too, where their own keys say nothing.
     let of_answers = |key: &str| {
@@ -170,6 +171,7 @@ fn read_files(
             .error(route.header, message)
             .hint("add `root = \"FOLDER\"` to one of them");
     }
+    let (try_endings, try_next) = read_try((from("try"), from("fallback")), faults);
     let files = FilesSettings {
         root: root.cloned().unwrap_or_default(),
         keep_prefix: match from("keep_prefix").given("keep_prefix") {
@@ -181,6 +183,8 @@ fn read_files(
         fallback: from("fallback")
             .optional_text("fallback")
             .map(str::to_owned),
+        try_endings,
+        try_next,
         fallback_cache_control: from("fallback_cache_control")
             .text("fallback_cache_control")
             .to_owned(),
@@ -247,6 +251,8 @@ pub(in crate::handle) fn sent_from(
         index: Vec::new(),
         listing: false,
         fallback: None,
+        try_endings: Vec::new(),
+        try_next: false,
         dot_files: true,
         symlinks: Symlinks::Inside,
         cache: match files.cache {
@@ -261,6 +267,80 @@ pub(in crate::handle) fn sent_from(
 pub(in crate::handle) fn check_site_keys(site: &Section, faults: &mut Faults<'_>) {
     let none = Section::new(&FILES, site.header);
     check_files(site.section("files").unwrap_or(&none), faults);
+}
+
+/// What stands for the path in `try`, and for the route behind this one.
+const PATH: &str = "{path}";
+const NEXT: &str = "next";
+/// So many names of a file are looked for.
+const TRIED_MAX: usize = 8;
+
+/// Endings of names, and whether the next route answers where none is found; and that no fallback
+/// is to answer then.
+fn read_try(
+    (section, fallback): (&Section, &Section),
+    faults: &mut Faults<'_>,
+) -> (Vec<String>, bool) {
+    let given = section.texts("try").into_iter().map(|(text, _)| text);
+    let has_fallback = fallback.optional_text("fallback").is_some();
+    let ends = given.clone().next_back() == Some(NEXT);
+    if let (true, true, Some(given)) = (ends, has_fallback, section.given("try")) {
+        let message = "`try` ends in `next`, so that `fallback` never answers";
+        faults
+            .error(given.spot, message)
+            .see(fallback.spot("fallback"), "the fallback")
+            .hint("remove one of the two; `fallback = \"off\"` is none");
+    }
+    let endings = given.clone().filter_map(|text| text.strip_prefix(PATH));
+    let endings = endings.filter(|ending| !ending.is_empty());
+    (
+        endings.map(str::to_owned).collect(),
+        given.last() == Some(NEXT),
+    )
+}
+
+fn check_try(section: &Section, faults: &mut Faults<'_>) {
+    let given = section.given_texts("try");
+    let Some((first, spot)) = given.first() else {
+        if let Some(given) = section.given("try") {
+            let fault = faults.error(given.spot, "`try` looks for nothing");
+            fault.hint("write `[\"{path}\"]` for the path itself");
+        }
+        return;
+    };
+    if *first != PATH {
+        faults
+            .error(*spot, "`try` does not begin with the path itself")
+            .hint("write `\"{path}\"` before it; a file for all that is not there is `fallback`");
+    }
+    for (at, (text, spot)) in given.iter().enumerate().skip(1) {
+        let ending = text.strip_prefix(PATH);
+        let is_ending = |ending: &str| !ending.is_empty() && !ending.contains(['/', '\0', '{']);
+        let (message, hint) = match ending {
+            Some(ending) if is_ending(ending) => continue,
+            None if *text == NEXT && at + 1 == given.len() => continue,
+            None if *text == NEXT => (
+                "`next` is not the last of `try`".to_owned(),
+                "nothing is looked for behind it: move it to the end",
+            ),
+            None if text.starts_with('@') => (
+                format!("`try` looks for no {text:?}"),
+                "write `\"next\"`, and behind this route the one that is to answer then",
+            ),
+            _ => (
+                format!("`try` looks for no {text:?}"),
+                "write `\"{path}.html\"` for an ending, `\"next\"` for the next route, or \
+                 `fallback` for one file",
+            ),
+        };
+        faults.error(*spot, message).hint(hint);
+    }
+    if let Some((_, spot)) = given.get(TRIED_MAX) {
+        let message = format!("`try` has more than {TRIED_MAX} entries");
+        faults
+            .error(*spot, message)
+            .hint("each costs a look at the disk: keep fewer");
+    }
 }
 
 /// What the keys of a files section say wrongly.
@@ -286,6 +366,7 @@ fn check_files(section: &Section, faults: &mut Faults<'_>) {
         };
         faults.error(section.spot("fallback"), message).hint(hint);
     }
+    check_try(section, faults);
     for (name, spot) in section.given_texts("compress_types") {
         check_media_type(
             name.strip_suffix("/*").map_or(name, |_| "text/plain"),

@@ -32,6 +32,12 @@ impl ExplainsRoute for Files {
         let (mut local, mut key) = (Local::default(), Vec::new());
         let response = wait(find::answer(&ask, path, &mut local, &mut key));
         match response.fields().value(b"Location") {
+            None if response.status() == ELSEWHERE => {
+                told.note(
+                    "`try`: no such file is there, so that the next route answers".to_owned(),
+                );
+                way.route_behind((site, settings), on.route.index, told)
+            }
             Some(location) if response.status() == ELSEWHERE => {
                 let mut room = Vec::new();
                 let Ok(normal) = target::normalise(location, &mut room) else {

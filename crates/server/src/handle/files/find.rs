@@ -13,7 +13,7 @@ use hob_trace::{CacheOutcome, Fault};
 
 use crate::cache::entry::{CachedFile, Key, OpenFile, Representation, write_key};
 use crate::cache::local::{CachedFileView, Local};
-use crate::handle::config::{CacheMode, Coding};
+use crate::handle::config::{CacheMode, Coding, Files as FilesSettings};
 use crate::handle::files::listing::{self, Sort};
 use crate::handle::files::load::{self, Loaded};
 use crate::handle::files::open::{FileOpenError, May};
@@ -87,7 +87,7 @@ impl<'a> Others<'a> {
 }
 
 /// The status of an answer that another route gives: it is never sent. Its `Location` is the path,
-/// encoded.
+/// encoded; without one it is the next route that the request's own path has.
 pub const ELSEWHERE: u16 = 0;
 
 /// The same for an answer that comes later.
@@ -179,12 +179,30 @@ impl LaterAsk {
     }
 }
 
+/// A name that is looked for.
+pub struct FileTry {
+    /// The path that was asked for, with an ending for all but the first.
+    path: Box<[u8]>,
+    /// Its place among the names that are looked for.
+    at: usize,
+    /// A folder stands at the path itself.
+    is_folder: bool,
+}
+
+impl FileTry {
+    fn place(&self) -> (&[u8], usize, bool) {
+        (&self.path, self.at, self.is_folder)
+    }
+}
+
 /// What is left to do for an answer.
 pub enum FileStep {
     /// It is there.
     Done(Response),
     /// The file pool must look.
-    Fetch(Box<[u8]>),
+    Fetch(FileTry),
+    /// Another name is looked for.
+    Try(FileTry),
     /// The fallback answers, if the pool finds it.
     FallBack(Box<[u8]>),
     /// A coding must be made.
@@ -223,6 +241,8 @@ pub fn answer(
 ) -> Answered {
     match ask.request.head().method() {
         b"GET" | b"HEAD" => {}
+        // Whatever is no file here may take it.
+        _ if ask.files.settings.try_next => {}
         b"OPTIONS" => return Answered::Ready(plain::options(plain::READING)),
         // A program may take it, when the path leads to one, or only lacks a slash to lead there.
         _ if ask.others.is_some() || ask.slashes.is_some() => {}
@@ -230,17 +250,38 @@ pub fn answer(
     }
     let is_hidden = !ask.files.settings.dot_files && has_dot_name(path);
     if is_hidden {
-        return Answered::Ready(plain::error(404));
+        return Answered::Ready(match ask.files.settings.try_next {
+            true => next_route(),
+            false => plain::error(404),
+        });
     }
-    write_key(ask.files.id, path, key);
-    let step = match at_hand(ask, path, local, key) {
-        Some(view) => serve(ask, view),
-        None => load_now(ask, path, key),
-    };
+    let mut step = look_now(ask, (path, 0, false), (local, key));
+    while let FileStep::Try(next) = step {
+        step = look_now(ask, next.place(), (local, key));
+    }
     match step {
         FileStep::Done(response) => Answered::Ready(response),
         step => Answered::Later(Box::pin(finish_later(ask.keep(), step))),
     }
+}
+
+/// What follows from a name that is looked for, as far as that needs no disk: its path, its place
+/// among the names, and whether a folder stands at the path that was asked for.
+fn look_now(
+    ask: &FileRequest<'_>,
+    (path, at, is_folder): (&[u8], usize, bool),
+    (local, key): (&mut Local, &mut Vec<u8>),
+) -> FileStep {
+    write_key(ask.files.id, path, key);
+    match at_hand(ask, path, local, key) {
+        Some(view) => serve(ask, view),
+        None => load_now(ask, (path, at, is_folder), key),
+    }
+}
+
+/// The next route that the request's own path has is to answer.
+fn next_route() -> Response {
+    Response::new(ELSEWHERE, Fields::new(), Body::Empty)
 }
 
 /// A name in the path begins with a dot; `.well-known` at the top is no secret.
@@ -301,18 +342,26 @@ fn is_fresh(ask: &FileRequest<'_>, entry: &CachedFile, path: &[u8]) -> bool {
 }
 
 /// Loads the file if that needs no disk.
-fn load_now(ask: &FileRequest<'_>, path: &[u8], key: &[u8]) -> FileStep {
+fn load_now(
+    ask: &FileRequest<'_>,
+    (path, at, is_folder): (&[u8], usize, bool),
+    key: &[u8],
+) -> FileStep {
     ask.request.record_mut().cache = CacheOutcome::Miss;
     let key: Key = key.into();
     let moment = ask.shared.moment(ask.now_ms);
     match load::load(ask.files, &key, path, moment, May::TouchMemoryOnly) {
-        Err(FileOpenError::WouldWait) => FileStep::Fetch(path.into()),
+        Err(FileOpenError::WouldWait) => FileStep::Fetch(FileTry {
+            path: path.into(),
+            at,
+            is_folder,
+        }),
         Ok(Loaded::File(entry)) => {
             keep(ask.files, ask.shared, &entry);
             // A thread has views of what is asked for again: a crawl leaves them alone.
             serve(ask, passing_view(entry))
         }
-        other => settle(ask, path, fetched(other, ask.files)),
+        other => settle(ask, (path, at, is_folder), fetched(other, ask.files)),
     }
 }
 
@@ -374,10 +423,37 @@ fn serve(ask: &FileRequest<'_>, view: Rc<CachedFileView>) -> FileStep {
     }
 }
 
-/// What follows from what was found at `path`.
-fn settle(ask: &FileRequest<'_>, path: &[u8], found: Fetched) -> FileStep {
+/// What follows from what was found at `path`, the name that is looked for at this place.
+fn settle(
+    ask: &FileRequest<'_>,
+    (path, at, is_folder): (&[u8], usize, bool),
+    found: Fetched,
+) -> FileStep {
     let settings = &ask.files.settings;
+    let is_folder = is_folder || matches!(found, Fetched::FolderWithoutSlash) && at == 0;
+    let found = match found {
+        Fetched::FolderWithoutSlash | Fetched::Missing => {
+            if let Some(next) = next_try(settings, path, at) {
+                let at = at + 1;
+                return FileStep::Try(FileTry {
+                    path: next.into(),
+                    at,
+                    is_folder,
+                });
+            }
+            match is_folder {
+                true => Fetched::FolderWithoutSlash,
+                false => Fetched::Missing,
+            }
+        }
+        other => other,
+    };
     match found {
+        Fetched::Missing if settings.try_next => FileStep::Done(next_route()),
+        Fetched::Folder if settings.try_next && !settings.listing => FileStep::Done(next_route()),
+        Fetched::FolderWithoutSlash | Fetched::Folder if settings.try_next && !ask.is_reading() => {
+            FileStep::Done(next_route())
+        }
         Fetched::File(entry) => serve(ask, passing_view(entry)),
         Fetched::FolderWithoutSlash | Fetched::Folder | Fetched::Forbidden if !ask.is_reading() => {
             FileStep::Done(wrong_method(ask))
@@ -402,21 +478,33 @@ fn settle(ask: &FileRequest<'_>, path: &[u8], found: Fetched) -> FileStep {
     }
 }
 
+/// The name behind the one at this place that is looked for. Folders have none.
+fn next_try(settings: &FilesSettings, path: &[u8], at: usize) -> Option<Vec<u8>> {
+    let endings = &settings.try_endings;
+    let ending = endings.get(at)?;
+    let before = at.checked_sub(1).map_or(0, |before| endings[before].len());
+    let asked = &path[..path.len() - before];
+    let is_file = !asked.is_empty() && !asked.ends_with(b"/");
+    is_file.then(|| [asked, ending.as_bytes()].concat())
+}
+
 /// Does what has to wait, step by step.
 async fn finish_later(kept: LaterAsk, mut step: FileStep) -> Response {
     let mut ask = kept.ask();
     loop {
         step = match step {
             FileStep::Done(response) => return response,
-            FileStep::Fetch(wanted) => match fetch(&ask, &wanted).await {
-                Some(found) => settle(&ask, &wanted, found),
-                None => return no_room(&ask),
-            },
+            FileStep::Fetch(wanted) | FileStep::Try(wanted) => {
+                match fetch(&ask, &wanted.path).await {
+                    Some(found) => settle(&ask, wanted.place(), found),
+                    None => return no_room(&ask),
+                }
+            }
             FileStep::FallBack(wanted) => {
                 ask.files = kept.files.fallback.as_ref().unwrap_or(&kept.files);
                 match fetch(&ask, &wanted).await {
                     Some(Fetched::Missing) => return plain::error(404),
-                    Some(found) => settle(&ask, &wanted, found),
+                    Some(found) => settle(&ask, (&wanted, 0, false), found),
                     None => return no_room(&ask),
                 }
             }
@@ -431,7 +519,10 @@ async fn finish_later(kept: LaterAsk, mut step: FileStep) -> Response {
 }
 
 fn wrong_method(ask: &FileRequest<'_>) -> Response {
-    plain::wrong_method(ask.request.head().method(), plain::READING)
+    match ask.request.head().method() {
+        b"OPTIONS" => plain::options(plain::READING),
+        method => plain::wrong_method(method, plain::READING),
+    }
 }
 
 fn no_room(ask: &FileRequest<'_>) -> Response {

@@ -46,6 +46,14 @@ pub(crate) static FILES: SchemaTable = SchemaTable {
             )
             .example("\"index.html\"")
             .aka(&["spa"]),
+        SchemaKey::new("try", Texts, Preset::Texts(&["{path}"]))
+            .says(
+                "What is looked for, in this order: `{path}`, the path itself, which stands first; \
+                 `{path}.html` and the like, a file whose name ends so, for paths that end in no \
+                 slash; last, `next`: where nothing is found, the next route that matches \
+                 answers, as if this one did not stand there.",
+            )
+            .example("[\"{path}\", \"{path}.html\", \"next\"]"),
         SchemaKey::new("fallback_cache_control", Text, Preset::Text("no-cache"))
             .says(
                 "`Cache-Control` of the fallback where it answers for something else, in the place \

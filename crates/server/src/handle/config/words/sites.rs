@@ -299,9 +299,10 @@ pub(super) static WORDS: &[Foreign] = &[
     keys(
         &["try_files", "FallbackResource", "error-handler-404"],
         "nginx, Caddy, Apache",
-        &["site.files.fallback", "site.route.files.fallback"],
-        "`fallback = \"index.html\"` in `[site.files]` or in `files` of a route: what is sent \
-         where no file is (this version cannot go on with the next route)",
+        &["site.files.try", "site.route.files.try"],
+        "`try = [\"{path}\", \"{path}.html\", \"next\"]` in `[site.files]` or in `files` of a \
+         route: what is looked for, and `next`, the route behind this one; `fallback = \
+         \"index.html\"` is one file for all that is not there",
     ),
     keys(
         &[
