@@ -66,7 +66,9 @@ impl<'a> Answering<'a> {
     pub fn headers(&self) -> HeaderRules {
         let sections = [Some(self.site), self.route].into_iter().flatten();
         let strict = strict_transport(self.site).into_iter();
-        HeaderRules::new(strict.chain(sections.flat_map(rules)).collect())
+        let preset = security_headers(self.section("security_headers")).into_iter();
+        let all = preset.chain(strict).chain(sections.flat_map(rules));
+        HeaderRules::new(all.collect())
     }
 
     /// Folders below which programs name files, each with its place.
@@ -114,6 +116,40 @@ impl KnownAfter {
             .get_or_insert_with(|| Arc::new(answering.own_after()));
         Arc::clone(unsaid)
     }
+}
+
+/// What `security_headers` sets in answers that do not say it themselves.
+const BASIC_SECURITY: &[(&str, &str)] = &[
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "SAMEORIGIN"),
+    ("Referrer-Policy", "strict-origin-when-cross-origin"),
+];
+const STRICT_SECURITY: &[(&str, &str)] = &[
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "no-referrer"),
+    (
+        "Content-Security-Policy",
+        "default-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; \
+         frame-ancestors 'none'",
+    ),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    (
+        "Permissions-Policy",
+        "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    ),
+];
+
+fn security_headers(section: &Section) -> Vec<HeaderRule> {
+    let fields = match section.word("security_headers") {
+        "basic" => BASIC_SECURITY,
+        "strict" => STRICT_SECURITY,
+        _ => &[],
+    };
+    let rule =
+        |(name, value): &(&str, &str)| HeaderRule::Default((*name).to_owned(), (*value).to_owned());
+    fields.iter().map(rule).collect()
 }
 
 /// The rule that a site's `hsts` is short for. Rules of the config come after it.

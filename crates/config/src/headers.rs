@@ -5,6 +5,8 @@
 pub enum HeaderRule {
     /// The field has this value and no other.
     Set(String, String),
+    /// The field has this value where the answer has none of its own.
+    Default(String, String),
     /// One more field, whatever there is.
     Add(String, String),
     /// No field of this name.

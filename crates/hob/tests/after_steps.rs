@@ -67,6 +67,38 @@ fn header_rules_hold_for_every_handler_and_every_status() {
 }
 
 #[test]
+fn header_rules_of_security_leave_what_answers_say_themselves() {
+    let place = Place::new();
+    place.script(
+        "own.sh",
+        "#!/bin/sh\nprintf 'Content-Type: text/plain\\nX-Frame-Options: ALLOWALL\\n\\nown'\n",
+    );
+    let keys = "security_headers = \"basic\"\nheaders = { Referrer-Policy = \"\" }\n\
+                [[site.route]]\npath = \"/own\"\ncgi = { script = \"own.sh\" }\n\
+                [[site.route]]\npath = \"/strict\"\nrespond = { body = \"strict\" }\n\
+                security_headers = \"strict\"\nheaders = { X-Frame-Options = \"SAMEORIGIN\" }\n\
+                [[site.route]]\npath = \"/off\"\nrespond = { body = \"off\" }\n\
+                security_headers = \"off\"\n";
+    let hob = place.serve_config_with("", keys);
+    for (path, frame, sniff, policy) in [
+        ("/hello.txt", &["SAMEORIGIN"][..], &["nosniff"][..], false),
+        ("/none", &["SAMEORIGIN"], &["nosniff"], false),
+        ("/own", &["ALLOWALL"], &["nosniff"], false),
+        ("/strict", &["SAMEORIGIN"], &["nosniff"], true),
+        ("/off", &[], &[], false),
+    ] {
+        let answer = ask(hob.port(), "GET", path, "");
+        assert_eq!(values(&answer, "x-frame-options"), frame, "{path}");
+        assert_eq!(values(&answer, "x-content-type-options"), sniff, "{path}");
+        // What the rules of the site remove is gone.
+        assert_eq!(values(&answer, "referrer-policy"), [""; 0], "{path}");
+        let has_policy = !values(&answer, "permissions-policy").is_empty();
+        assert_eq!(has_policy, policy, "{path}");
+    }
+    hob.stop();
+}
+
+#[test]
 fn explain_shows_the_fields_that_rules_leave() {
     let place = Place::new();
     place.write("page.html", "own page");

@@ -40,6 +40,22 @@ pub static ANSWER: SchemaTable = SchemaTable {
             )
             .example("{ X-Frame-Options = \"DENY\", Server = \"\" }")
             .aka(&["header_set", "set_header", "headers_set"]),
+        SchemaKey::new(
+            "security_headers",
+            Word(&["off", "basic", "strict"]),
+            Preset::Text("off"),
+        )
+        .says(
+            "Header fields by which browsers take less from pages, in answers that do not have \
+             them; `headers` and `headers_remove` have the last word. `\"basic\"`, which breaks no \
+             page that others do not frame: `X-Content-Type-Options`, `X-Frame-Options` \
+             (`SAMEORIGIN`) and `Referrer-Policy`. `\"strict\"`: the same without frames and \
+             referrers, and a `Content-Security-Policy` of the page's own origin without inline \
+             scripts, `Cross-Origin-Opener-Policy`, `Cross-Origin-Resource-Policy` and \
+             `Permissions-Policy`.",
+        )
+        .example("\"basic\"")
+        .aka(&["secure_headers"]),
         SchemaKey::new("headers_add", Texts, Preset::Texts(&[]))
             .says("Header fields added to every answer, whatever fields of that name there are.")
             .example("[\"Link: </style.css>; rel=preload; as=style\"]")

@@ -35,7 +35,10 @@ pub fn follow_again(rules: &HeaderRules, fields: &mut Fields) {
 fn follow(rule: &HeaderRule, fields: &mut Fields) {
     match rule {
         HeaderRule::Set(name, value) => fields.set(name.as_bytes(), value.as_bytes()),
-        HeaderRule::Add(name, value) => fields.add(name.as_bytes(), value.as_bytes()),
+        HeaderRule::Default(name, _) if fields.value(name.as_bytes()).is_some() => true,
+        HeaderRule::Add(name, value) | HeaderRule::Default(name, value) => {
+            fields.add(name.as_bytes(), value.as_bytes())
+        }
         HeaderRule::Remove(name) => {
             fields.remove(name.as_bytes());
             true
@@ -49,7 +52,7 @@ fn is_about_caching(rule: &HeaderRule) -> bool {
             let is = |known: &str| name.eq_ignore_ascii_case(known);
             is("Cache-Control") || is("Expires")
         }
-        HeaderRule::Remove(_) => false,
+        HeaderRule::Remove(_) | HeaderRule::Default(..) => false,
     }
 }
 
@@ -87,6 +90,17 @@ mod tests {
         dress(&rules(), &mut response);
         let expected = "Link: </own>\r\nX-Frame-Options: DENY\r\nLink: </a>\r\nLink: </b>\r\n\
                         Cache-Control: max-age=60\r\n";
+        assert_eq!(response.fields().lines(), expected.as_bytes());
+    }
+
+    #[test]
+    fn default_is_for_answers_that_say_nothing() {
+        let rule = |name: &str| HeaderRule::Default(name.to_owned(), "default".to_owned());
+        let rules = HeaderRules::new(vec![rule("X-Frame-Options"), rule("Referrer-Policy")]);
+        let mut response = response();
+        dress(&rules, &mut response);
+        let expected = "server: x\r\nx-frame-options: ALLOW\r\nLink: </own>\r\n\
+                        Referrer-Policy: default\r\n";
         assert_eq!(response.fields().lines(), expected.as_bytes());
     }
 
