@@ -18,7 +18,7 @@ use super::redirects::read_redirects;
 use super::route::pattern::Pattern;
 use super::route::template::{Rewrite, TemplateError, TemplateFault};
 use super::tls::build_site_tls;
-use super::tree::Section;
+use super::tree::{ConfigValue, Section};
 use super::when::read_when;
 use super::{AfterSteps, Coding, HalfClose, Handlers, LimitSettings, RouteConfig, SiteConfig};
 
@@ -71,6 +71,10 @@ pub(crate) fn build_site<H: Handlers>(
     if tls.client.is_none() {
         miss_certificates(asks, faults);
     }
+    let inner = section.sections("route").iter().zip(&routes);
+    let of_routes = inner.filter(|(section, _)| section.given("require").is_some());
+    of_routes.for_each(|(section, route)| miss_access(section, [route].into_iter(), faults));
+    miss_access(section, routes.iter(), faults);
     let (redirects, redirects_spot) = read_redirects(section, faults).unzip();
     let site = SiteConfig {
         names,
@@ -100,6 +104,27 @@ pub(crate) fn build_site<H: Handlers>(
         routes: route_spots,
     };
     (site, spots)
+}
+
+/// Tells of a `satisfy` that leaves no choice: no route here that may be had by `access` alone.
+fn miss_access<'r, H: Handlers + 'r>(
+    section: &Section,
+    mut routes: impl Iterator<Item = &'r RouteConfig<H>>,
+    faults: &mut Faults<'_>,
+) {
+    let given = section
+        .section("require")
+        .and_then(|rule| rule.given("satisfy"));
+    let asks = |route: &RouteConfig<H>| route.access.as_deref().is_some_and(AccessRules::asks_who);
+    if let Some(given) = given
+        && matches!(given.value, ConfigValue::Word("any"))
+        && !routes.any(asks)
+    {
+        let message = "`satisfy = \"any\"` has no `access` beside it that says who may";
+        faults
+            .warn(given.spot, message)
+            .hint("add `access = { allow = [\"10.0.0.0/8\"] }`, or remove it: all have to sign in");
+    }
 }
 
 /// Tells of names of certificates where no client is asked for one.
