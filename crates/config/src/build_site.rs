@@ -58,10 +58,8 @@ pub(crate) fn build_site<H: Handlers>(
         routes.push(route);
         route_spots.push(spots);
     }
-    let ends_open = routes
-        .iter()
-        .any(|route: &RouteConfig<H>| route.path == "/*" && route.when.is_none());
-    if section.optional_path("root").is_some() && !ends_open {
+    let takes_rest = |route: &RouteConfig<H>| route.path == "/*" && route.when.is_none();
+    if section.optional_path("root").is_some() && !routes.iter().any(takes_rest) {
         let (route, spots) = around.root_route(faults);
         routes.push(route);
         route_spots.push(spots);
@@ -71,10 +69,7 @@ pub(crate) fn build_site<H: Handlers>(
     if tls.client.is_none() {
         miss_certificates(asks, faults);
     }
-    let inner = section.sections("route").iter().zip(&routes);
-    let of_routes = inner.filter(|(section, _)| section.given("require").is_some());
-    of_routes.for_each(|(section, route)| miss_access(section, [route].into_iter(), faults));
-    miss_access(section, routes.iter(), faults);
+    miss_access(section, &routes, faults);
     let (redirects, redirects_spot) = read_redirects(section, faults).unzip();
     let site = SiteConfig {
         names,
@@ -106,19 +101,23 @@ pub(crate) fn build_site<H: Handlers>(
     (site, spots)
 }
 
-/// Tells of a `satisfy` that leaves no choice: no route here that may be had by `access` alone.
-fn miss_access<'r, H: Handlers + 'r>(
-    section: &Section,
-    mut routes: impl Iterator<Item = &'r RouteConfig<H>>,
-    faults: &mut Faults<'_>,
-) {
+/// Tells of a `satisfy`, of a site or its routes, that leaves no choice.
+fn miss_access<H: Handlers>(site: &Section, routes: &[RouteConfig<H>], faults: &mut Faults<'_>) {
+    miss_choice(site, routes, faults);
+    for (section, route) in site.sections("route").iter().zip(routes) {
+        miss_choice(section, std::slice::from_ref(route), faults);
+    }
+}
+
+/// None of these routes may be had by `access` alone.
+fn miss_choice<H: Handlers>(section: &Section, routes: &[RouteConfig<H>], faults: &mut Faults<'_>) {
     let given = section
         .section("require")
         .and_then(|rule| rule.given("satisfy"));
     let asks = |route: &RouteConfig<H>| route.access.as_deref().is_some_and(AccessRules::asks_who);
     if let Some(given) = given
         && matches!(given.value, ConfigValue::Word("any"))
-        && !routes.any(asks)
+        && !routes.iter().any(asks)
     {
         let message = "`satisfy = \"any\"` has no `access` beside it that says who may";
         faults
