@@ -6,7 +6,7 @@ use crate::authority::Authority;
 use crate::harness::client::{ask, raw};
 use crate::harness::site::Site;
 use crate::harness::text_of;
-use crate::pair::{Owner, TLS, front_place, pair, place_with_program, serve_front};
+use crate::pair::{Owner, TLS, front_place, pair, place_with_program};
 use crate::streams::live;
 
 #[test]
