@@ -45,7 +45,7 @@ pub use format::{AccessLogFormat, FormatError, RecordNames};
 pub use metric::{Counters, Snapshot, ThreadCounters};
 pub use mutex::Mutex;
 pub use record::{
-    CacheOutcome, Fault, HandlerKind, Outcome, ProgramEnd, ProgramLife, Protocol, Record, Texts,
+    CacheOutcome, Fault, HandlerKind, Outcome, ProgramEnd, ProgramLife, Protocol, Record, RefusedBy, Texts,
     TlsHandshake, TlsVersion,
 };
 pub use recorder::Recorder;

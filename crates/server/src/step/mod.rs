@@ -21,6 +21,7 @@ pub mod date;
 pub mod encode;
 pub mod headers;
 pub mod negotiate;
+pub mod offences;
 pub mod origin;
 pub mod query;
 pub mod range;
