@@ -152,7 +152,9 @@ fn read_statuses(section: &Section, faults: &mut Faults<'_>) -> Vec<RangeInclusi
             None => {
                 faults
                     .error(spot, format!("{text:?} is no status of an error"))
-                    .hint("write one from `\"400\"` to `\"599\"`, or a class: `\"4xx\"`, `\"5xx\"`");
+                    .hint(
+                        "write one from `\"400\"` to `\"599\"`, or a class: `\"4xx\"`, `\"5xx\"`",
+                    );
             }
         }
     }
@@ -181,7 +183,9 @@ mod tests {
         for (text, expected) in [("404", 404..=404), ("4xx", 400..=499), ("5xx", 500..=599)] {
             assert_eq!(parse_statuses(text), Some(expected), "{text}");
         }
-        for wrong in ["", "200", "399", "600", "3xx", "xxx", "4XX", "+40", "40", "4040"] {
+        for wrong in [
+            "", "200", "399", "600", "3xx", "xxx", "4XX", "+40", "40", "4040",
+        ] {
             assert_eq!(parse_statuses(wrong), None, "{wrong}");
         }
     }

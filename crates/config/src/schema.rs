@@ -330,9 +330,16 @@ pub static LIMITS: SchemaTable = SchemaTable {
         )
         .says("Open connections of one client address; 0 is no limit.")
         .example("64"),
-        SchemaKey::new("bans", Integer { min: 1, max: 1_000_000 }, Preset::Integer(10_000))
-            .says("Clients banned at a time; one more ends the ban that would end first.")
-            .example("100000"),
+        SchemaKey::new(
+            "bans",
+            Integer {
+                min: 1,
+                max: 1_000_000,
+            },
+            Preset::Integer(10_000),
+        )
+        .says("Clients banned at a time; one more ends the ban that would end first.")
+        .example("100000"),
         SchemaKey::new(
             "body",
             Size {

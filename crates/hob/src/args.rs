@@ -28,8 +28,8 @@ use hob_load::{
 };
 
 use auth::{PASSWORD_HELP, SIGN_HELP};
-pub(crate) use ban::BanCommand;
 pub(crate) use auth::{PasswordOptions, SignOptions};
+pub(crate) use ban::BanCommand;
 pub(crate) use check::{CheckOptions, ExplainOptions};
 pub(crate) use compare::CompareOptions;
 pub(crate) use cost::{CostOptions, CostPart};

@@ -12,10 +12,7 @@ use crate::table::{TextCell, TextTable, numbers, texts, words};
 use crate::{CommandFailure, output};
 
 /// Shows who is banned, bans somebody or ends bans.
-pub(crate) fn run(
-    command: &BanCommand,
-    surroundings: &Surroundings,
-) -> Result<(), CommandFailure> {
+pub(crate) fn run(command: &BanCommand, surroundings: &Surroundings) -> Result<(), CommandFailure> {
     let (target, options) = match command {
         BanCommand::List(options) => {
             let answer = hob(options, surroundings)?.ask("GET", "/v1/bans")?;

@@ -16,7 +16,8 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use signal_hook::consts::SIGTERM;
 
 use super::channel::{
-    ChannelEnd, KEPT_ACTIVITY, KEPT_HISTORY, KEPT_MAINTENANCE, Outfit, Resets, ToKeeper, ToServer, VisitSockets, Wish,
+    ChannelEnd, KEPT_ACTIVITY, KEPT_HISTORY, KEPT_MAINTENANCE, Outfit, Resets, ToKeeper, ToServer,
+    VisitSockets, Wish,
 };
 use super::key_files::KeyFiles;
 use super::papers::{KeeperFacts, Papers};

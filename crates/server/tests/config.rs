@@ -306,6 +306,7 @@ fn each_example_of_the_schema_and_each_default_list_is_accepted() {
             "site" => "[[site]]\n",
             "upstream" => "[[upstream]]\n",
             "auth" => "[[auth]]\n",
+            "ban" => "[[ban]]\n",
             "auth.forward" => "[[auth]]\n[auth.forward]\n",
             "upstream.member" => "[[upstream]]\n[[upstream.member]]\n",
             table if table.starts_with("upstream.") => &format!("[[upstream]]\n[{table}]\n"),

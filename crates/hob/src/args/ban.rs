@@ -61,7 +61,11 @@ pub(crate) struct BanAddOptions {
 #[derive(Args)]
 pub(crate) struct BanLiftOptions {
     /// Address of the client, or a network
-    #[arg(value_name = "ADDRESS", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(
+        value_name = "ADDRESS",
+        required_unless_present = "all",
+        conflicts_with = "all"
+    )]
     pub(crate) client: Option<String>,
     /// End all bans
     #[arg(long)]

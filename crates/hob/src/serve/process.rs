@@ -284,8 +284,8 @@ impl ServingProcess {
     /// Another server writes down who is banned from now on.
     fn leave_bans(&self) {
         let bans = &self.shared.bans;
+        // Also where nothing seems to have changed: what is to be written may still wait.
         if bans.is_kept()
-            && bans.take_change()
             && let Err(error) = bans.keep(unix_ms())
         {
             tracing::error!(%error, "bans cannot be written down");

@@ -134,7 +134,10 @@ impl<A: Responder + 'static> Thread<A> {
         else {
             return DriveOutcome::Close;
         };
-        if !self.answer.lets_connect(conn.facts.peer, conn.facts.listener) {
+        if !self
+            .answer
+            .lets_connect(conn.facts.peer, conn.facts.listener)
+        {
             return DriveOutcome::Close;
         }
         if conn.counted == CountedLimits::Server {

@@ -8,9 +8,9 @@ use hob_http::{Answered, Response};
 use super::ask::AdminRequest;
 use super::audit::{self, Action};
 use super::{
-    activity, bans, cached, certificates, config_edit, configured, door, environment, explained, history,
-    live, logs, maintenance, overview, programs, reply, resources, routes, running, statistics,
-    status, steer, upstreams, watch,
+    activity, bans, cached, certificates, config_edit, configured, door, environment, explained,
+    history, live, logs, maintenance, overview, programs, reply, resources, routes, running,
+    statistics, status, steer, upstreams, watch,
 };
 use crate::metrics;
 use hob_server::config::AdminRole;

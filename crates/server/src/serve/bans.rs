@@ -187,7 +187,9 @@ impl Bans {
     /// Takes over what a file says, and says it there from now on.
     pub fn open(&self, mut file: File, now_ms: u64) {
         let mut text = Vec::new();
-        let read = { (&mut file).take(FILE_BYTES_MAX) }.read_to_end(&mut text);
+        // Servers share one place in it: the one before has left that at the end.
+        let begun = file.rewind();
+        let read = begun.and_then(|()| { (&mut file).take(FILE_BYTES_MAX) }.read_to_end(&mut text));
         let known: Result<Vec<Ban>, String> = match read {
             Ok(0) => Ok(Vec::new()),
             Ok(_) => serde_json::from_slice(&text).map_err(|error| error.to_string()),
@@ -199,7 +201,9 @@ impl Bans {
                     self.add(ban, now_ms);
                 }
             }
-            Err(error) => tracing::error!(%error, "the file of bans cannot be read; none are known"),
+            Err(error) => {
+                tracing::error!(%error, "the file of bans cannot be read; none are known")
+            }
         }
         *self.file.lock() = Some(file);
         self.is_changed.store(false, Ordering::Release);

@@ -176,7 +176,11 @@ mod tests {
             count: 10,
             window_ms: 1000,
         };
-        let count = || (0..500).filter(|_| all.count(client(1), at, 5).is_reached).count();
+        let count = || {
+            (0..500)
+                .filter(|_| all.count(client(1), at, 5).is_reached)
+                .count()
+        };
         let reached: usize = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(count)).collect();
             threads.into_iter().map(|one| one.join().unwrap()).sum()

@@ -46,7 +46,8 @@ impl BanNetwork {
     /// # Errors
     /// It is none of these, or has fewer than 8 bits.
     pub fn parse(text: &str) -> Result<BanNetwork, &'static str> {
-        const HINT: &str = "give an address, or a network such as `192.0.2.0/24` or `2001:db8::/48`";
+        const HINT: &str =
+            "give an address, or a network such as `192.0.2.0/24` or `2001:db8::/48`";
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),
@@ -136,7 +137,11 @@ impl PrefixLengths {
 
     /// Those that there are of an address's family, most bits first.
     pub(super) fn of(&self, address: IpAddr) -> impl Iterator<Item = u8> + '_ {
-        let most: u8 = if address.to_canonical().is_ipv4() { 32 } else { 128 };
+        let most: u8 = if address.to_canonical().is_ipv4() {
+            32
+        } else {
+            128
+        };
         let canonical = address.to_canonical();
         let is_there =
             move |bits: &u8| self.counts[place(canonical, *bits)].load(Ordering::Acquire) > 0;
@@ -169,7 +174,15 @@ mod tests {
             let network = BanNetwork::parse(text);
             assert_eq!(network.map(|one| one.to_string()), Ok(expected.to_owned()));
         }
-        for wrong in ["", "x", "192.0.2.7/33", "192.0.2.7/", "0.0.0.0/0", "::/0", "10.0.0.0/7"] {
+        for wrong in [
+            "",
+            "x",
+            "192.0.2.7/33",
+            "192.0.2.7/",
+            "0.0.0.0/0",
+            "::/0",
+            "10.0.0.0/7",
+        ] {
             assert!(BanNetwork::parse(wrong).is_err(), "{wrong}");
         }
     }

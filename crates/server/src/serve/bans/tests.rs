@@ -82,8 +82,7 @@ fn lifting_takes_the_client_with_the_networks_around_it() {
 fn who_opens_the_file_next_knows_who_is_banned() {
     let file = tempfile::tempfile().unwrap();
     let again = |now_ms| {
-        let mut file = file.try_clone().unwrap();
-        file.rewind().unwrap();
+        let file = file.try_clone().unwrap();
         let bans = Bans::default();
         bans.open(file, now_ms);
         assert!(!bans.take_change(), "the file says it already");
@@ -112,7 +111,6 @@ fn without_a_file_or_with_a_broken_one_bans_hold_all_the_same() {
     for broken in ["[{\"network\": ", "{}", "[{\"network\":\"x\"}]", "\u{0}"] {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(broken.as_bytes()).unwrap();
-        file.rewind().unwrap();
         let bans = Bans::default();
         bans.open(file, 0);
         assert!(!bans.is_any(), "{broken}");
