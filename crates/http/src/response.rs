@@ -55,7 +55,8 @@ pub trait Responder {
         Response::text(status, status::phrase(status))
     }
 
-    /// Whether who connects to a listener is let in: not if it has been banned. Nothing has been read yet.
+    /// Whether who connects to a listener is let in: not if it has been banned. Nothing has been
+    /// read yet.
     fn lets_connect(&self, peer: Option<SocketAddr>, listener: u16) -> bool {
         let _ = (peer, listener);
         true

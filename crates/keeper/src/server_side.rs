@@ -16,8 +16,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use signal_hook::consts::SIGTERM;
 
 use super::channel::{
-    ChannelEnd, KEPT_ACTIVITY, KEPT_HISTORY, KEPT_MAINTENANCE, Outfit, Resets, ToKeeper, ToServer,
-    VisitSockets, Wish,
+    ChannelEnd, KEPT_BANS, Outfit, Resets, ToKeeper, ToServer, VisitSockets, Wish,
 };
 use super::key_files::KeyFiles;
 use super::papers::{KeeperFacts, Papers};
@@ -523,16 +522,12 @@ fn generation<H: Handlers>(outfit: Outfit, papers: Papers) -> Result<Generation<
             sockets.push(socket);
         }
     }
-    let (mut history_file, mut activity_file) = (None, None);
-    let (mut maintenance_file, mut bans_file) = (None, None);
+    let mut kept = [const { None }; KEPT_BANS as usize + 1];
     for (index, file) in outfit.kept {
-        match index {
-            KEPT_HISTORY => history_file = Some(file),
-            KEPT_ACTIVITY => activity_file = Some(file),
-            KEPT_MAINTENANCE => maintenance_file = Some(file),
-            _ => bans_file = Some(file),
-        }
+        // An outfit has no others.
+        kept[usize::from(index.min(KEPT_BANS))] = Some(file);
     }
+    let [history_file, activity_file, maintenance_file, bans_file] = kept;
     let keys = match &outfit.keys {
         Some(keys) => KeyFiles::from_memory(keys.as_fd()),
         None => Ok(KeyFiles::default()),

@@ -7,13 +7,13 @@ pub static BAN: SchemaTable = SchemaTable {
     name: "ban",
     header: "`[[ban]]`",
     text: "Bans clients that are refused too often: for a while they get a 403 with `Retry-After`, \
-           before a route is looked for, anybody signs in or a body is read. What counts is said by \
-           `status` and `refused`; what matches both counts once, and what a banned client gets \
+           before a route is looked for, anybody signs in or a body is read. What counts is said \
+           by `status` and `refused`; what matches both counts once, and what a banned client gets \
            never does. It is exact, whichever thread answers. Bans go on over a reload; over an \
-           upgrade and a restart, too, where the config names a `state`. They end early where their \
-           rule is gone from the config, or says `dry_run`. `hob ban list` shows them, `hob ban \
-           lift` ends one. A client is its address, behind a balancer the one that is believed; \
-           who is in `trusted` of a listener is never banned there.",
+           upgrade and a restart, too, where the config names a `state`. They end early where \
+           their rule is gone from the config, or says `dry_run`. `hob ban list` shows them, \
+           `hob ban lift` ends one. A client is its address, behind a balancer the one that is \
+           believed; who is in `trusted` of a listener is never banned there.",
     base: None,
     keys: &[
         SchemaKey::new("name", Text, Required)
@@ -32,8 +32,8 @@ pub static BAN: SchemaTable = SchemaTable {
             Preset::Texts(&[]),
         )
         .says(
-            "Refusals that count: by `access` and by `rate` of a route; `sign_in`, names, passwords \
-             and signed links that are wrong; `tls`, handshakes that break the rules of TLS, take \
+            "Refusals that count: by `access` and by `rate` of a route; `sign_in`, names, \
+             passwords and signed links that are wrong; `tls`, handshakes that break the rules of TLS, take \
              too long, have nothing in common with the server or show no good certificate. A client \
              that leaves within a handshake, or does not trust the server, does not count.",
         )

@@ -11,7 +11,8 @@ use super::ask::AdminRequest;
 use super::reply;
 use crate::api::{BanOutcome, Banned, BannedClient};
 use hob_server::answer::ban_is_spared;
-use hob_server::serve::bans::{BY_HAND, Ban, BanInForce, BanNetwork};
+use hob_server::serve::bans::{BY_HAND, Ban, BanInForce};
+use hob_server::step::banned_network::BanNetwork;
 
 /// The lane of the file pool in which they are gone through and written down.
 const LANE: u64 = u64::MAX - 11;

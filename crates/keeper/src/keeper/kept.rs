@@ -1,5 +1,5 @@
-//! Files in which history, activity, maintenance and bans outlive the server: opened by the keeper like
-//! logs, because the server may not reach them, and handed over open.
+//! Files in which history, activity, maintenance and bans outlive the server: opened by the keeper
+//! like logs, because the server may not reach them, and handed over open.
 
 use std::fs::DirBuilder;
 use std::io;

@@ -6,8 +6,6 @@
 //! which bans stand in the order in which they end. Locks are taken in this order: file, book,
 //! part of the table.
 
-mod network;
-
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -19,8 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use hob_trace::Mutex;
 use serde::{Deserialize, Serialize};
 
-pub use self::network::BanNetwork;
-use self::network::PrefixLengths;
+use crate::step::banned_network::{BanNetwork, PrefixLengths};
 
 /// Longest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 256 << 20;
@@ -55,6 +52,9 @@ pub struct BanInForce {
     pub refused: AtomicU64,
 }
 
+/// A part of the table.
+type BanShard = HashMap<BanNetwork, Arc<BanInForce>>;
+
 /// All who are banned.
 pub struct Bans {
     /// How many; nobody looks further while there are none.
@@ -67,7 +67,7 @@ pub struct Bans {
     is_changed: AtomicBool,
     lengths: PrefixLengths,
     hasher: RandomState,
-    shards: Box<[Mutex<HashMap<BanNetwork, Arc<BanInForce>>>]>,
+    shards: Box<[Mutex<BanShard>]>,
     /// Bans by when they end.
     book: Mutex<BTreeSet<(u64, BanNetwork)>>,
     file: Mutex<Option<File>>,
@@ -244,7 +244,7 @@ impl Bans {
         self.file.lock().is_some()
     }
 
-    fn shard(&self, network: &BanNetwork) -> &Mutex<HashMap<BanNetwork, Arc<BanInForce>>> {
+    fn shard(&self, network: &BanNetwork) -> &Mutex<BanShard> {
         &self.shards[self.hasher.hash_one(network) as usize % SHARDS]
     }
 

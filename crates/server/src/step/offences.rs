@@ -13,7 +13,7 @@ use std::time::Instant;
 use hob_config::BanSettings;
 use hob_trace::Mutex;
 
-use crate::serve::bans::BanNetwork;
+use super::banned_network::BanNetwork;
 
 /// A rule that bans, and whom it has counted.
 #[derive(Debug)]

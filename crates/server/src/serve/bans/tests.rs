@@ -1,3 +1,5 @@
+//! Who is banned, for how long, and what the file says of it.
+
 use super::*;
 
 fn network(text: &str) -> BanNetwork {

@@ -109,7 +109,7 @@ impl From<BanNetwork> for String {
 }
 
 /// How many networks there are of each number of bits: those that a client has to be looked up by.
-pub(super) struct PrefixLengths {
+pub(crate) struct PrefixLengths {
     /// Of IPv4 first, then of IPv6.
     counts: Box<[AtomicUsize]>,
 }
@@ -127,16 +127,16 @@ impl Default for PrefixLengths {
 }
 
 impl PrefixLengths {
-    pub(super) fn add(&self, network: &BanNetwork) {
+    pub(crate) fn add(&self, network: &BanNetwork) {
         self.counts[network.place()].fetch_add(1, Ordering::AcqRel);
     }
 
-    pub(super) fn remove(&self, network: &BanNetwork) {
+    pub(crate) fn remove(&self, network: &BanNetwork) {
         self.counts[network.place()].fetch_sub(1, Ordering::AcqRel);
     }
 
     /// Those that there are of an address's family, most bits first.
-    pub(super) fn of(&self, address: IpAddr) -> impl Iterator<Item = u8> + '_ {
+    pub(crate) fn of(&self, address: IpAddr) -> impl Iterator<Item = u8> + '_ {
         let most: u8 = if address.to_canonical().is_ipv4() {
             32
         } else {
