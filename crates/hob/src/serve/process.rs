@@ -283,14 +283,9 @@ impl ServingProcess {
 
     /// Another server writes down who is banned from now on.
     fn leave_bans(&self) {
-        let bans = &self.shared.bans;
-        // Also where nothing seems to have changed: what is to be written may still wait.
-        if bans.is_kept()
-            && let Err(error) = bans.keep(unix_ms())
-        {
+        if let Err(error) = self.shared.bans.leave_file(unix_ms()) {
             tracing::error!(%error, "bans cannot be written down");
         }
-        bans.leave_file();
     }
 
     /// So many clients may be banned from now on.

@@ -125,10 +125,7 @@ fn done(ask: &AdminRequest, count: usize, text: String) -> Answered {
     let shared = Arc::clone(&ask.admin.shared);
     let job = shared.pool.for_lane(LANE).run({
         let shared = Arc::clone(&shared);
-        move || {
-            shared.bans.take_change();
-            shared.bans.keep(unix_ms()).err()
-        }
+        move || shared.bans.keep(unix_ms()).err()
     });
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {

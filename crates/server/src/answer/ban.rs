@@ -195,18 +195,15 @@ impl HandlerContext {
 
 /// Has what has changed of bans written down by a thread that may wait for a disk.
 fn keep_soon(shared: &Arc<ServerState>) {
-    if !shared.bans.take_change() {
+    if !shared.bans.begin_keeping() {
         return;
     }
     let kept = Arc::clone(shared);
-    // Where the pool has no room, the next change has it written down.
-    let _ = shared.pool.for_lane(LANE).run(move || {
-        if kept.bans.is_kept()
-            && let Err(error) = kept.bans.keep(unix_ms())
-        {
-            tracing::error!(%error, "bans cannot be written down");
-        }
-    });
+    let job = shared.pool.for_lane(LANE);
+    if job.run(move || kept.bans.keep_changes(unix_ms)).is_err() {
+        // The pool has no room: the next ban has it written down.
+        shared.bans.end_keeping();
+    }
 }
 
 /// Whether nobody is banned for what comes from there: who is believed on clients is none, and

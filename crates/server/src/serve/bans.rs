@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::step::banned_network::{BanNetwork, PrefixLengths};
 
 /// Longest file that is read, in bytes.
-const FILE_BYTES_MAX: u64 = 256 << 20;
+const FILE_BYTES_MAX: u64 = 1 << 30;
 /// The table is locked in so many parts.
 const SHARDS: usize = 64;
 /// What the rule of bans is called that an operator has made.
@@ -65,6 +65,10 @@ pub struct Bans {
     count_max: AtomicUsize,
     /// The file does not say what is so.
     is_changed: AtomicBool,
+    /// Somebody writes to the file, or is about to.
+    is_being_kept: AtomicBool,
+    /// There is a file: who serves does not wait for its lock to know that.
+    has_file: AtomicBool,
     lengths: PrefixLengths,
     hasher: RandomState,
     shards: Box<[Mutex<BanShard>]>,
@@ -80,6 +84,8 @@ impl Default for Bans {
             next_end_ms: AtomicU64::new(u64::MAX),
             count_max: AtomicUsize::new(usize::MAX),
             is_changed: AtomicBool::new(false),
+            is_being_kept: AtomicBool::new(false),
+            has_file: AtomicBool::new(false),
             lengths: PrefixLengths::default(),
             hasher: RandomState::new(),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
@@ -206,12 +212,41 @@ impl Bans {
             }
         }
         *self.file.lock() = Some(file);
+        self.has_file.store(true, Ordering::Release);
         self.is_changed.store(false, Ordering::Release);
     }
 
-    /// Whether something has changed that the file does not say; who asks sees to it.
-    pub fn take_change(&self) -> bool {
-        self.is_changed.load(Ordering::Acquire) && self.is_changed.swap(false, Ordering::AcqRel)
+    /// Whether something is to be written down and nobody does it yet: who asks has it done by
+    /// [`Bans::keep_changes`], or says with [`Bans::end_keeping`] that it could not.
+    pub fn begin_keeping(&self) -> bool {
+        self.has_file.load(Ordering::Acquire)
+            && self.is_changed.load(Ordering::Acquire)
+            && !self.is_being_kept.swap(true, Ordering::AcqRel)
+    }
+
+    /// Nobody writes any more.
+    pub fn end_keeping(&self) {
+        self.is_being_kept.store(false, Ordering::Release);
+    }
+
+    /// Writes down who is banned until that is what the file says: many bans of a moment are
+    /// written once. Waits for a disk.
+    pub fn keep_changes(&self, now_ms: fn() -> u64) {
+        loop {
+            while self.is_changed.swap(false, Ordering::AcqRel) {
+                // Where the file has been left, the next server says it.
+                if let Some(file) = &mut *self.file.lock()
+                    && let Err(error) = self.write(file, now_ms())
+                {
+                    tracing::error!(%error, "bans cannot be written down");
+                }
+            }
+            self.end_keeping();
+            // What has changed since was nobody else's to write.
+            if !self.begin_keeping() {
+                return;
+            }
+        }
     }
 
     /// Writes down who is banned. Waits for a disk.
@@ -219,10 +254,29 @@ impl Bans {
     /// # Errors
     /// It cannot be written down: bans end with the server.
     pub fn keep(&self, now_ms: u64) -> Result<(), String> {
-        let mut file = self.file.lock();
-        let Some(file) = &mut *file else {
-            return Err("there is no folder for what is kept (`state`)".to_owned());
-        };
+        match &mut *self.file.lock() {
+            Some(file) => {
+                self.is_changed.store(false, Ordering::Release);
+                self.write(file, now_ms)
+            }
+            None => Err("there is no folder for what is kept (`state`)".to_owned()),
+        }
+    }
+
+    /// The server goes, and another one writes to the file from now on: writes down what is so,
+    /// also where nothing seems to have changed, as that may still wait. Waits for a disk.
+    ///
+    /// # Errors
+    /// It cannot be written down.
+    pub fn leave_file(&self, now_ms: u64) -> Result<(), String> {
+        self.has_file.store(false, Ordering::Release);
+        match self.file.lock().take() {
+            Some(mut file) => self.write(&mut file, now_ms),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&self, file: &mut File, now_ms: u64) -> Result<(), String> {
         let all = self.all(now_ms);
         let bans: Vec<&Ban> = all.iter().map(|one| &one.ban).collect();
         let text = serde_json::to_vec(&bans).map_err(|error| error.to_string())?;
@@ -232,16 +286,6 @@ impl Bans {
             .and_then(|()| file.set_len(text.len() as u64))
             .and_then(|()| file.sync_data());
         written.map_err(|error| error.to_string())
-    }
-
-    /// The server goes and another one writes to the file from now on.
-    pub fn leave_file(&self) {
-        *self.file.lock() = None;
-    }
-
-    /// Whether there is a file that outlives the server.
-    pub fn is_kept(&self) -> bool {
-        self.file.lock().is_some()
     }
 
     fn shard(&self, network: &BanNetwork) -> &Mutex<BanShard> {

@@ -87,21 +87,26 @@ fn who_opens_the_file_next_knows_who_is_banned() {
         let file = file.try_clone().unwrap();
         let bans = Bans::default();
         bans.open(file, now_ms);
-        assert!(!bans.take_change(), "the file says it already");
+        assert!(!bans.begin_keeping(), "the file says it already");
         bans
     };
     let first = again(0);
     first.add(ban("192.0.2.1", 100), 0);
     first.add(ban("2001:db8::/64", 200), 0);
-    assert!(first.take_change() && !first.take_change());
-    first.keep(0).unwrap();
+    assert!(first.begin_keeping() && !first.begin_keeping());
+    first.keep_changes(|| 0);
+    assert!(!first.begin_keeping());
     let second = again(50);
     assert_eq!(second.all(50)[0].ban, ban("192.0.2.1", 100));
     assert_eq!(listed(&second, 50), ["192.0.2.1", "2001:db8::/64"]);
     assert_eq!(second.lift_where(|_| true), 2);
     second.keep(50).unwrap();
     assert!(listed(&again(50), 50).is_empty());
-    first.keep(150).unwrap();
+    first.leave_file(150).unwrap();
+    assert_eq!(listed(&again(150), 150), ["2001:db8::/64"]);
+    // Another one writes to it from now on.
+    first.add(ban("192.0.2.9", 300), 150);
+    assert!(!first.begin_keeping());
     assert_eq!(listed(&again(150), 150), ["2001:db8::/64"]);
 }
 
