@@ -392,7 +392,7 @@ fn as_many_are_banned_as_may_be_and_the_first_to_end_goes() {
 }
 
 #[test]
-fn nobody_gets_others_banned_or_evades_a_ban_by_a_field() {
+fn nobody_gets_others_banned_or_evades_a_ban_by_a_field_h1_only() {
     let place = Place::new();
     let rule = rule("count = \"2/1h\"");
     // Nobody is believed here.
@@ -442,7 +442,7 @@ fn believed_proxy_is_never_banned_and_its_clients_are_each_for_themself() {
 }
 
 #[test]
-fn connections_of_a_banned_client_are_closed_where_the_rule_says_so() {
+fn connections_of_a_banned_client_are_closed_where_the_rule_says_so_h1_only() {
     let place = Place::new();
     let rule = rule("count = \"2/1h\"\nclose = true");
     let text = format!("{rule}[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\nroot = \"site\"\n");
@@ -479,7 +479,7 @@ fn connections_of_a_banned_client_are_closed_where_the_rule_says_so() {
 }
 
 #[test]
-fn failed_handshakes_count() {
+fn failed_handshakes_count_h1_only() {
     let place = Place::new();
     place.certificate("own", "own.test");
     let text = "[[ban]]\nname = \"tls\"\nrefused = [\"tls\"]\ncount = \"3/1h\"\nclose = true\n\
@@ -512,7 +512,7 @@ fn failed_handshakes_count() {
 }
 
 #[test]
-fn header_of_the_proxy_protocol_says_whose_connection_is_closed() {
+fn header_of_the_proxy_protocol_says_whose_connection_is_closed_h1_only() {
     let place = Place::new();
     let rule = rule("count = \"1/1h\"\nclose = true");
     let text = format!(
