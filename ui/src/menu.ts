@@ -3,6 +3,7 @@ import type { ComponentType } from "preact";
 import { About } from "./pages/about";
 import { Activity } from "./pages/activity";
 import { Audit } from "./pages/audit";
+import { Bans } from "./pages/bans";
 import { Cache } from "./pages/cache";
 import { Certificates } from "./pages/certificates";
 import { ConfigPage } from "./pages/config";
@@ -111,6 +112,14 @@ export const MENU: Entry[] = [
     group: "Parts",
     answers: "Who is connected, and how good is the line?",
     view: Connections,
+  },
+  {
+    page: "bans",
+    name: "Bans",
+    key: "b",
+    group: "Parts",
+    answers: "Who is banned, why, and until when?",
+    view: Bans,
   },
   {
     page: "certificates",

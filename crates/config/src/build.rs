@@ -9,6 +9,7 @@ use super::acme::build_acme;
 use super::address::{listen_address, localhost_port};
 use super::admin::build_admin;
 use super::auth::build_auth;
+use super::ban::build_bans;
 use super::build_after::KnownAfter;
 use super::build_site::{build_site, owned};
 use super::check::{Built, ListenSpots, OwnSpots, SiteSpots, Spots};
@@ -80,6 +81,7 @@ pub(crate) fn build<H: Handlers>(root: &Section, faults: &mut Faults<'_>) -> Bui
         acme: None,
         admin,
         auth,
+        bans: build_bans(root, faults),
         programs,
         upstream_tls: upstream_tls(&sites),
         logs,
@@ -220,6 +222,7 @@ fn build_limits(root: &Section, faults: &mut Faults<'_>) -> LimitSettings {
         h3_unread: section.size_usize("h3_unread"),
         connections: section.number("connections"),
         connections_per_client: section.number("connections_per_client"),
+        bans: section.number("bans"),
         body: section.size("body"),
         workers: section.number("workers"),
     };

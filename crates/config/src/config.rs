@@ -12,6 +12,7 @@ use crate::access::AccessRules;
 use crate::acme::Acme;
 use crate::admin::Admin;
 use crate::auth::{AuthSettings, SignInRule};
+use crate::ban::BanSettings;
 use crate::clients::ClientSet;
 use crate::cors::CorsSettings;
 use crate::handlers::{Handlers, NoHandlers};
@@ -72,6 +73,8 @@ pub struct Config<H: Handlers> {
     pub admin: Option<Admin>,
     /// Accounts that people sign in with, by the index that routes name.
     pub auth: Vec<AuthSettings>,
+    /// Rules that ban clients, in file order.
+    pub bans: Vec<BanSettings>,
     /// Programs that routes run, by the index that their handlers name.
     pub programs: Vec<ProgramConfig>,
     /// TLS that routes speak with servers of other people, each once.
@@ -122,6 +125,8 @@ pub struct LimitSettings {
     pub connections: usize,
     /// Open connections of one client address; 0 is no limit.
     pub connections_per_client: usize,
+    /// Clients that are banned at a time; one more ends that which would end first.
+    pub bans: usize,
     /// Largest request body, in bytes, unless a route says otherwise (413).
     pub body: u64,
     /// Workers of all resident programs together (503).
@@ -284,6 +289,7 @@ impl<H: Handlers> Config<H> {
             acme: self.acme,
             admin: self.admin,
             auth: self.auth,
+            bans: self.bans,
             programs: self.programs,
             upstream_tls: self.upstream_tls,
             logs: self.logs,

@@ -81,7 +81,7 @@ pub(crate) fn read_rate(section: &Section, faults: &mut Faults<'_>) -> Option<Ra
 }
 
 /// `10/s`, or `1000/15m`.
-fn parse_rate(text: &str) -> Result<(u32, Duration), &'static str> {
+pub(crate) fn parse_rate(text: &str) -> Result<(u32, Duration), &'static str> {
     const HINT: &str = "write how many in what time, such as `10/s`, `100/m` or `1000/15m`";
     let (count, period) = text.split_once('/').ok_or(HINT)?;
     let count: u32 = count.trim().parse().map_err(|_| HINT)?;

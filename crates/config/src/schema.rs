@@ -11,6 +11,7 @@ mod acme;
 mod admin;
 mod answers;
 mod auth;
+mod ban;
 mod inside;
 mod logs;
 mod metrics;
@@ -36,6 +37,7 @@ pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
 pub use answers::{ACCESS, ANSWER, COMPRESS_TYPES, CORS, RATE, REDIRECTS, REQUIRE};
 pub use auth::{AUTH, FORWARD};
+pub use ban::BAN;
 pub use inside::{ACTIVITY, HISTORY};
 pub use logs::{FACILITIES, LOG, SEVERITIES, SYSLOG};
 pub use metrics::{METRICS, OTLP};
@@ -182,6 +184,7 @@ pub const TOP_KEYS: &[SchemaKey] = &[
     SchemaKey::new("history", ValueType::Table(&HISTORY), Nothing("")),
     SchemaKey::new("activity", OrWord("off", &ACTIVITY_TABLE), Nothing("")),
     SchemaKey::new("auth", Tables(&AUTH), Nothing("")).aka(&["accounts"]),
+    SchemaKey::new("ban", Tables(&BAN), Nothing("")).aka(&["bans"]),
     SchemaKey::new("log", Tables(&LOG), Nothing("")).aka(&["logs"]),
     SchemaKey::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&["listener"]),
     SchemaKey::new("offer", Tables(&OFFER), Nothing("")).aka(&["offers"]),
@@ -331,6 +334,16 @@ pub static LIMITS: SchemaTable = SchemaTable {
         )
         .says("Open connections of one client address; 0 is no limit.")
         .example("64"),
+        SchemaKey::new(
+            "bans",
+            Integer {
+                min: 1,
+                max: 1_000_000,
+            },
+            Preset::Integer(10_000),
+        )
+        .says("Clients banned at a time; one more ends the ban that would end first.")
+        .example("100000"),
         SchemaKey::new(
             "body",
             Size {

@@ -2,6 +2,7 @@
 //! read. Everything else gets what it needs as values.
 
 mod auth;
+mod ban;
 mod check;
 mod compare;
 mod cost;
@@ -28,6 +29,7 @@ use hob_load::{
 
 use auth::{PASSWORD_HELP, SIGN_HELP};
 pub(crate) use auth::{PasswordOptions, SignOptions};
+pub(crate) use ban::BanCommand;
 pub(crate) use check::{CheckOptions, ExplainOptions};
 pub(crate) use compare::CompareOptions;
 pub(crate) use cost::{CostOptions, CostPart};
@@ -147,6 +149,11 @@ pub(crate) enum CliCommand {
     History(HistoryOptions),
     /// Show what happens to requests as it happens
     Watch(WatchOptions),
+    /// Show clients that are banned, ban some and lift bans
+    Ban {
+        #[command(subcommand)]
+        command: BanCommand,
+    },
     /// Have sites say that they are down for maintenance, and have them answer again
     Maintenance {
         #[command(subcommand)]

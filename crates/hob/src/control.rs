@@ -89,7 +89,8 @@ pub(crate) fn visit(
     tell(answer, &options.control)
 }
 
-fn tell(answer: ControlAnswer, options: &ControlOptions) -> Result<(), CommandFailure> {
+/// Says what came of it.
+pub(crate) fn tell(answer: ControlAnswer, options: &ControlOptions) -> Result<(), CommandFailure> {
     if options.json {
         output::line(&escape::json(&answer.body));
         let text = String::new();

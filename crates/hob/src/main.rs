@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod ban;
 mod bench;
 mod check;
 mod compare;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         CliCommand::CompareSupervisor => compare::run_supervisor(),
         CliCommand::CompareFuse { folder } => compare::run_fuse(&folder),
         CliCommand::Explain(options) => explain::run(&options),
+        CliCommand::Ban { command } => ban::run(&command, &surroundings),
         CliCommand::Maintenance { command } => control::maintenance(&command, &surroundings),
         CliCommand::Manual { folder } => manual::write(&folder),
         CliCommand::Native { command } => native::run(&command),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
@@ -52,6 +53,24 @@ pub trait Responder {
     fn refuse(&self, request: &Request, status: u16) -> Response {
         let _ = request;
         Response::text(status, status::phrase(status))
+    }
+
+    /// Whether who connects to a listener is let in: not if it has been banned. Nothing has been
+    /// read yet.
+    fn lets_connect(&self, peer: Option<SocketAddr>, listener: u16) -> bool {
+        let _ = (peer, listener);
+        true
+    }
+
+    /// A TLS handshake has failed for something that the client did, in words.
+    fn handshake_failed(&self, facts: &ConnectionFacts, why: &'static str) {
+        let _ = (facts, why);
+    }
+
+    /// The head of an answer with the status of an error (400 and above) is about to leave; the
+    /// client has seen none of it.
+    fn error_leaves(&self, request: &Request) {
+        let _ = request;
     }
 
     /// A request's record has been opened: it is finished exactly once after that.

@@ -58,6 +58,8 @@ pub(crate) const KEPT_HISTORY: u16 = 0;
 pub(crate) const KEPT_ACTIVITY: u16 = 1;
 /// The file of sites that are down for maintenance.
 pub(crate) const KEPT_MAINTENANCE: u16 = 2;
+/// The file of clients that are banned.
+pub(crate) const KEPT_BANS: u16 = 3;
 
 /// Everything a server needs to run one generation of the config.
 #[derive(Debug)]
@@ -435,7 +437,7 @@ impl Outfit {
                 SLOT_LOG if logs.last().is_none_or(|(last, _)| *last < slot.index) => {
                     logs.push((slot.index, descriptor));
                 }
-                SLOT_KEPT if slot.index <= KEPT_MAINTENANCE => kept.push((slot.index, descriptor)),
+                SLOT_KEPT if slot.index <= KEPT_BANS => kept.push((slot.index, descriptor)),
                 _ => return Err(reader.malformed()),
             }
         }

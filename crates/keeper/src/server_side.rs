@@ -16,7 +16,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use signal_hook::consts::SIGTERM;
 
 use super::channel::{
-    ChannelEnd, KEPT_ACTIVITY, KEPT_HISTORY, Outfit, Resets, ToKeeper, ToServer, VisitSockets, Wish,
+    ChannelEnd, KEPT_BANS, Outfit, Resets, ToKeeper, ToServer, VisitSockets, Wish,
 };
 use super::key_files::KeyFiles;
 use super::papers::{KeeperFacts, Papers};
@@ -52,6 +52,8 @@ pub struct Generation<H: Handlers> {
     pub activity_file: Option<OwnedFd>,
     /// The file of sites that are down for maintenance.
     pub maintenance_file: Option<OwnedFd>,
+    /// The file of clients that are banned.
+    pub bans_file: Option<OwnedFd>,
     /// Certificates and private keys.
     pub keys: KeyFiles,
     /// Proofs that are answered from the first request on.
@@ -520,14 +522,12 @@ fn generation<H: Handlers>(outfit: Outfit, papers: Papers) -> Result<Generation<
             sockets.push(socket);
         }
     }
-    let (mut history_file, mut activity_file, mut maintenance_file) = (None, None, None);
+    let mut kept = [const { None }; KEPT_BANS as usize + 1];
     for (index, file) in outfit.kept {
-        match index {
-            KEPT_HISTORY => history_file = Some(file),
-            KEPT_ACTIVITY => activity_file = Some(file),
-            _ => maintenance_file = Some(file),
-        }
+        // An outfit has no others.
+        kept[usize::from(index.min(KEPT_BANS))] = Some(file);
     }
+    let [history_file, activity_file, maintenance_file, bans_file] = kept;
     let keys = match &outfit.keys {
         Some(keys) => KeyFiles::from_memory(keys.as_fd()),
         None => Ok(KeyFiles::default()),
@@ -548,6 +548,7 @@ fn generation<H: Handlers>(outfit: Outfit, papers: Papers) -> Result<Generation<
         history_file,
         activity_file,
         maintenance_file,
+        bans_file,
         keys: keys.map_err(|error| unread("keys", error))?,
         challenges: challenges
             .map_err(|error| unread("challenges", error))?

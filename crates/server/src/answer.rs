@@ -2,7 +2,8 @@
 //!
 //! 1. the record is open already (`http` made it)
 //! 2. the host chooses the site
-//!    and what TLS it wants (`tls`), and whether it is down for maintenance
+//!    and what TLS it wants (`tls`), and whether it is down for maintenance; before that, whether
+//!    the client is banned (`ban`)
 //! 3. the target is brought into its one normal form
 //! 4. the path chooses the route, unless it has moved (`redirects`)
 //! 5. who may ask, how often, and who it is: the route's `cors`, `access`, `rate` and `require`
@@ -23,6 +24,7 @@
 mod admission;
 mod after;
 mod asked;
+mod ban;
 mod client;
 mod forward;
 mod handles;
@@ -34,6 +36,7 @@ mod tls;
 mod watch;
 
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -59,6 +62,7 @@ use crate::step::cors;
 use hob_config::UnknownHost;
 use hob_keeper::process::Launcher;
 
+pub use self::ban::is_spared as ban_is_spared;
 pub use crate::serve::context::{Answers, ThreadBooks};
 
 /// The number of the listener where the next server asks for visits; sites' have lower ones.
@@ -148,6 +152,9 @@ impl HandlerContext {
     fn choose(self: &Rc<HandlerContext>, sites: &Arc<Sites>, request: &Request) -> Answered {
         if let Some(trust) = sites.trusts.get(&request.facts().listener) {
             client::believe(trust, request);
+        }
+        if let Some(refusal) = self.refuse_banned(sites, request) {
+            return Answered::Ready(refusal);
         }
         let chosen = sites.choose_site(request.head().host());
         match (chosen.by, sites.unknown_host) {
@@ -526,6 +533,18 @@ impl Responder for Answers {
         trust.is_none_or(|trust| trust.peers.has_peer(facts.peer.map(|peer| peer.ip())))
     }
 
+    fn lets_connect(&self, peer: Option<SocketAddr>, listener: u16) -> bool {
+        self.desk.lets_connect(peer, listener)
+    }
+
+    fn handshake_failed(&self, facts: &ConnectionFacts, why: &'static str) {
+        self.desk.count_handshake(facts, why);
+    }
+
+    fn error_leaves(&self, request: &Request) {
+        self.desk.count_error(request);
+    }
+
     fn begun(&self, request: &Request) {
         if request.facts().listener < CONTROL_LISTENER {
             self.desk.counters.requests_begun.add(1);
@@ -574,6 +593,9 @@ impl Responder for Answers {
             desk.generation.set(generation);
             *desk.sites.borrow_mut() = desk.shared.sites();
             desk.renew_tracer();
+        }
+        if desk.shared.bans.is_any() {
+            desk.shared.bans.sweep(hob_http::unix_ms());
         }
         if let Some(home) = desk.home.get() {
             home.reactor.station().refresh();

@@ -1,5 +1,6 @@
 //! What all threads of a server share, and what outlives a reload.
 
+pub mod bans;
 pub(crate) mod claims;
 pub(crate) mod context;
 pub(crate) mod dress;
@@ -41,15 +42,17 @@ use crate::handle::upstream::terms::{TermsFiles, UpstreamTerms};
 use crate::handle::upstream::told::UpstreamReport;
 use crate::handle::warm::Hosts;
 use crate::otlp::Exporter;
+use crate::serve::bans::Bans;
 use crate::serve::fleet::{Fleet, now_ms};
 use crate::serve::maintenance::Maintenance;
 use crate::serve::predecessor::Predecessor;
 use crate::serve::sites::Sites;
 use crate::serve::workers::Workers;
 use crate::step::auth::failures::SignInFailures;
+use crate::step::offences::{BanRule, Offenders};
 use crate::step::rate::RateClients;
 use crate::watch::Watching;
-use hob_config::{CacheSettings, Metrics};
+use hob_config::{BanSettings, CacheSettings, Metrics};
 use hob_keeper::KeyFiles;
 
 /// What all threads share.
@@ -92,6 +95,10 @@ pub struct ServerState {
     pub hosts: Hosts,
     /// Programs that are run to be asked.
     pub runs: RunPrograms,
+    /// Who is banned.
+    pub bans: Bans,
+    /// Whom rules that ban have counted.
+    offenders: Mutex<HashMap<String, Weak<Offenders>>>,
     /// Which sites are down for maintenance.
     pub maintenance: Maintenance,
     /// Who watches requests as they live.
@@ -157,6 +164,8 @@ impl ServerState {
             scripts: Scripts::new(unix_ms()),
             hosts: Hosts::default(),
             runs: RunPrograms::default(),
+            bans: Bans::default(),
+            offenders: Mutex::default(),
             maintenance: Maintenance::default(),
             watching: Watching::default(),
             otlp: ArcSwapOption::empty(),
@@ -196,6 +205,7 @@ impl ServerState {
 
     /// Puts sites in force; threads see them in their next turn.
     pub fn set_sites(&self, sites: Sites) {
+        sites.end_bans(&self.bans);
         self.sites.store(Arc::new(sites));
         self.generation.fetch_add(1, Ordering::Release);
     }
@@ -249,6 +259,20 @@ impl ServerState {
         let clients = Arc::new(RateClients::new(keys));
         rates.insert(name, Arc::downgrade(&clients));
         clients
+    }
+
+    /// A rule that bans, with whom it has counted already where there are places for as many.
+    pub fn ban_rule(&self, settings: &BanSettings) -> BanRule {
+        let mut offenders = self.offenders.lock();
+        offenders.retain(|_, known| known.strong_count() > 0);
+        let known = offenders.get(&settings.name).and_then(Weak::upgrade);
+        let known = known.filter(|known| known.keys == settings.keys);
+        let clients = known.unwrap_or_else(|| Arc::new(Offenders::new(settings.keys)));
+        offenders.insert(settings.name.clone(), Arc::downgrade(&clients));
+        BanRule {
+            settings: settings.clone(),
+            clients,
+        }
     }
 
     /// The upstream of this name: the one that is there already, if nothing of it has changed. Else

@@ -316,6 +316,7 @@ fn each_example_of_the_schema_and_each_default_list_is_accepted() {
             "defaults" => "[defaults]\n",
             "snippet" => "[[snippet]]\n",
             table if table.starts_with("snippet.") => &format!("[[snippet]]\n[{table}]\n"),
+            "ban" => "[[ban]]\n",
             "auth.forward" => "[[auth]]\n[auth.forward]\n",
             "upstream.member" => "[[upstream]]\n[[upstream.member]]\n",
             table if table.starts_with("upstream.") => &format!("[[upstream]]\n[{table}]\n"),

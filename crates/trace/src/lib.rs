@@ -45,8 +45,8 @@ pub use format::{AccessLogFormat, FormatError, RecordNames};
 pub use metric::{Counters, Snapshot, ThreadCounters};
 pub use mutex::Mutex;
 pub use record::{
-    CacheOutcome, Fault, HandlerKind, Outcome, ProgramEnd, ProgramLife, Protocol, Record, Texts,
-    TlsHandshake, TlsVersion,
+    CacheOutcome, Fault, HandlerKind, Outcome, ProgramEnd, ProgramLife, Protocol, Record,
+    RefusedBy, Texts, TlsHandshake, TlsVersion,
 };
 pub use recorder::Recorder;
 pub use ring::{Consumer, Producer, ring};

@@ -150,6 +150,12 @@ counters! { of events {
     limit_rate_keys: "Requests counted together with others: more clients than the `keys` of a `rate`.";
     rate_dry_run: "Requests above a `rate` with `dry_run`, which were answered.";
     access_refused: "Requests that `access` of a route did not let in (403, 405).";
+    bans_made: "Clients banned by a rule (`[[ban]]`).";
+    ban_refused: "Requests of banned clients refused (403).";
+    ban_closed: "Connections of banned clients closed as they came.";
+    ban_dry_run: "Clients that a rule with `dry_run` would have banned.";
+    limit_bans: "Bans ended early: as many clients were banned as may be.";
+    limit_ban_keys: "Clients whose refusals were forgotten: more came than the `keys` of a `[[ban]]`.";
     maintenance: "Requests to sites that are down for maintenance (503).";
     sign_in_refused: "Requests of accounts, or by signed links, that `require` of a route does not let in (403).";
     sign_ins_failed: "Names or passwords that were wrong (401).";

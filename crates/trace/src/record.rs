@@ -9,6 +9,22 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::traceparent::Trace;
 
+/// A step that refuses requests before a handler is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RefusedBy {
+    /// None has.
+    #[default]
+    Nobody,
+    /// `access` of the route.
+    Access,
+    /// `rate` of the route.
+    Rate,
+    /// A name, a password or a signed link was wrong.
+    SignIn,
+    /// The client is banned.
+    Ban,
+}
+
 /// Numbers and facts of one request. Times are microseconds; bytes are what crossed the socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
@@ -97,6 +113,8 @@ pub struct Record {
     pub tally: u16,
     /// The trace it belongs to.
     pub trace: Trace,
+    /// Which step before the handler has refused it.
+    pub refused_by: RefusedBy,
     /// What went wrong, in words, for status codes that need them.
     pub reason: Option<&'static str>,
     /// What was strange and did not go wrong, in words.
@@ -173,6 +191,7 @@ impl Record {
             timed: false,
             tally: 0,
             trace: Trace::NONE,
+            refused_by: RefusedBy::Nobody,
             reason: None,
             note: None,
         }

@@ -14,6 +14,7 @@ const FEATURES: &[&str] = &[
     "access",
     "after_steps",
     "auth",
+    "ban",
     "bodies",
     "cache",
     "cgi",
@@ -41,7 +42,7 @@ const FEATURES: &[&str] = &[
 ];
 
 /// Files of these whose tests look at their own connection to the server, or where it comes from.
-const OF_CONNECTIONS: &[&str] = &["access", "auth", "rate", "running", "watch", "when"];
+const OF_CONNECTIONS: &[&str] = &["access", "auth", "ban", "rate", "running", "watch", "when"];
 
 /// Parts of the names of tests that see that another server stands before theirs: it has a `Server`
 /// field, compression and methods of its own, tells who asks, and sends paths without dot segments.

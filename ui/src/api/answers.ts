@@ -83,6 +83,40 @@ export interface AuditLog {
   lost: number;
 }
 
+/** What came of banning somebody, or of ending bans. */
+export interface BanOutcome {
+  /** What is so now, in words. */
+  text: string;
+  /** Bans that were made or ended. */
+  count: number;
+}
+
+/** Clients that are banned, who is free first in front. */
+export interface Banned {
+  /** Each of them. */
+  bans: BannedClient[];
+  /** How many there are; more than are listed where `limit` of the query is smaller. */
+  total: number;
+}
+
+/** A client that is banned. */
+export interface BannedClient {
+  /** Its address, or a network as `2001:db8::/64`. */
+  client: string;
+  /** The rule that has banned it; null where an operator has. */
+  rule: string | null;
+  /** What it was refused last: a status and a target, or a TLS handshake; null where an operator has banned it. */
+  why: string | null;
+  /** Since when, in milliseconds since 1970. */
+  since_unix_ms: number;
+  /** Until when, in milliseconds since 1970. */
+  until_unix_ms: number;
+  /** Its new connections are closed. */
+  close: boolean;
+  /** Requests and connections refused for it so far, by this server. */
+  refused: number;
+}
+
 /** How the program was built. */
 export interface BuildFacts {
   /** Profile of the build. */
@@ -1514,6 +1548,8 @@ export interface Status {
   server: ServerProcess;
   /** The spawner; null where there is none. */
   spawner: SpawnerProcess | null;
+  /** Clients that are banned. */
+  bans: number;
   /** The cache. */
   cache: Cache;
   /** The threads that ask file systems. */

@@ -22,6 +22,7 @@ const PAGES = [
   ["explain?method=GET&url=/cgi-bin/slow", "Explain"],
   ["programs", "Programs"],
   ["cache", "Cache"],
+  ["bans", "Bans"],
   ["connections", "Connections"],
   ["certificates", "Certificates"],
   ["logs", "Logs"],

@@ -491,6 +491,30 @@ export function answer(path, query) {
           hit_ratio: 0.952,
         },
       };
+    case "bans":
+      return {
+        bans: [
+          {
+            client: "192.0.2.7",
+            rule: "guessers",
+            why: "401 /login?next=/",
+            since_unix_ms: now() - 600_000,
+            until_unix_ms: now() + 3_000_000,
+            close: false,
+            refused: 1204,
+          },
+          {
+            client: "2001:db8:0:7::/64",
+            rule: null,
+            why: null,
+            since_unix_ms: now() - 60_000,
+            until_unix_ms: now() + 86_400_000,
+            close: true,
+            refused: 0,
+          },
+        ],
+        total: 2,
+      };
     case "certificates":
       return {
         certificates: [

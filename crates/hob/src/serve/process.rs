@@ -13,6 +13,7 @@ use hob_http::acme::Challenges;
 use hob_http::limits::HttpLimits;
 use hob_http::thread::{Crew, Drain, Handle, Listening, Thread};
 use hob_http::tls::{Offer, TicketKeys, TlsHosts};
+use hob_http::unix_ms;
 use hob_trace::Mutex;
 use hob_trace::access_log::{AccessLog, LogId};
 use hob_trace::format::AskedValue;
@@ -178,6 +179,9 @@ impl ServingProcess {
         if let Some(file) = generation.maintenance_file.take() {
             server.shared.maintenance.open(file.into());
         }
+        if let Some(file) = generation.bans_file.take() {
+            server.shared.bans.open(file.into(), unix_ms());
+        }
         if let Some((socket, process)) = generation.visits.before.take() {
             // Called once.
             let _ = server
@@ -254,6 +258,7 @@ impl ServingProcess {
         *self.admin.certificates.lock() = certificates::held(&config, &keys, &report.addresses);
         self.admin.inside.history.set_retention(retention(&config));
         self.set_otlp(&config, roots);
+        self.set_bans_max(config.limits.bans);
         self.shared.set_sites(sites);
         self.shared.fleet.tend();
         self.shared.hosts.tend(&self.shared.fleet);
@@ -274,6 +279,21 @@ impl ServingProcess {
         let limits = limits(&config.limits);
         self.config = config;
         Ok((numbered, limits))
+    }
+
+    /// Another server writes down who is banned from now on.
+    fn leave_bans(&self) {
+        if let Err(error) = self.shared.bans.leave_file(unix_ms()) {
+            tracing::error!(%error, "bans cannot be written down");
+        }
+    }
+
+    /// So many clients may be banned from now on.
+    fn set_bans_max(&self, count_max: usize) {
+        let let_go = self.shared.bans.set_count_max(count_max);
+        if let_go > 0 {
+            tracing::warn!(let_go, "bans ended early: `limits.bans` allows fewer");
+        }
     }
 
     /// The report of the generation that is served now; what the keeper tells besides stays.
@@ -583,6 +603,7 @@ impl ServingProcess {
 
     fn drain(&self, drain: Drain) {
         self.admin.readers.end_all();
+        self.leave_bans();
         self.shared.fleet.drain_tunnels();
         self.shared.fleet.keep_visits(!drain.grace.is_zero());
         let watching = Arc::new(EndOfWatching(Arc::clone(&self.shared.watching.hub)));

@@ -78,6 +78,7 @@ fn request(place: &Place, name: &str, path: &str) -> (String, Value, u16) {
                 200,
             )
         }
+        "ban" => (format!("{path}?client=192.0.2.7"), Value::Null, 200),
         "purge" => (path.to_owned(), json!({ "all": true }), 200),
         "change" | "difference" | "rejection" | "verdict" => {
             let file = told(place, "/v1/config")["files"][0].clone();

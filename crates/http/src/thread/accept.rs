@@ -198,10 +198,17 @@ impl<A: Responder + 'static> Thread<A> {
             match rustix::net::acceptfrom_with(&listening, flags) {
                 Ok((socket, address)) => {
                     let peer = address.and_then(|address| SocketAddr::try_from(address).ok());
+                    // One client has one address, also over a socket for both families.
+                    let peer = peer.map(|peer| (peer.ip().to_canonical(), peer.port()).into());
+                    let is_known = is_counted && !proxy_protocol;
+                    if is_known && !self.answer.lets_connect(peer, listener) {
+                        self.counters.connections_accepted.add(1);
+                        self.counters.connections_closed.add(1);
+                        continue;
+                    }
                     let accepted = Accepted {
                         socket,
-                        // One client has one address, also over a socket for both families.
-                        peer: peer.map(|peer| (peer.ip().to_canonical(), peer.port()).into()),
+                        peer,
                         listener,
                         counted: CountedLimits::Refused,
                         tls: tls.clone(),

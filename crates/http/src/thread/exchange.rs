@@ -231,6 +231,9 @@ impl<A: Responder + 'static> Thread<A> {
             record.status = head.status();
             record.head_bytes_out = (self.output.len() - before) as u64;
         }
+        if head.status() >= 400 {
+            self.answer.error_leaves(&request);
+        }
         if is_tunnel && wire.open_tunnel(stream) {
             request.exchange.body.borrow_mut().begin_tunnel();
         }

@@ -34,6 +34,9 @@ impl<A: Responder + 'static> Thread<A> {
         self.crew.handshakes.fetch_sub(1, Ordering::Relaxed);
         failure.count(&self.counters);
         tracing::debug!(reason = failure.words(), %detail, "a TLS handshake failed");
+        if failure.is_offence() {
+            self.answer.handshake_failed(facts, failure.words());
+        }
         if self.reactor.station().is_on() {
             self.tell_failure(facts, attempt, failure, detail);
         }

@@ -134,6 +134,12 @@ impl<A: Responder + 'static> Thread<A> {
         else {
             return DriveOutcome::Close;
         };
+        if !self
+            .answer
+            .lets_connect(conn.facts.peer, conn.facts.listener)
+        {
+            return DriveOutcome::Close;
+        }
         if conn.counted == CountedLimits::Server {
             match self.crew.enter_client(&self.limits, conn.facts.peer) {
                 Some(counted) => conn.counted = counted,

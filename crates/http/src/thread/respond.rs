@@ -61,6 +61,9 @@ impl<A: Responder + 'static> Thread<A> {
             record.status = status;
             record.head_bytes_out = (self.output.len() - before) as u64;
         }
+        if status >= 400 {
+            self.answer.error_leaves(&request);
+        }
         match (sending, body) {
             (ResponseFraming::Nothing, _) | (_, Body::Empty | Body::Tunnel(_)) => {
                 self.end_answer(conn, request, None);
@@ -118,6 +121,9 @@ impl<A: Responder + 'static> Thread<A> {
             let mut record = request.record_mut();
             record.status = status;
             record.head_bytes_out = (self.output.len() - before) as u64;
+        }
+        if status >= 400 {
+            self.answer.error_leaves(&request);
         }
         request.exchange.body.borrow_mut().begin_tunnel();
         // FIN is the end of one direction, and nobody's leaving.

@@ -134,6 +134,13 @@ impl HandshakeFailure {
         }
     }
 
+    /// The client did what no client has to do. One that leaves, or does not trust the server, may
+    /// mean no harm.
+    pub(crate) fn is_offence(self) -> bool {
+        let may_be_innocent = matches!(self, HandshakeFailure::Left | HandshakeFailure::Refused);
+        self.fault() == Fault::Client && !may_be_innocent
+    }
+
     /// The connection just ended, whatever was said over it.
     pub(crate) fn is_an_end(self) -> bool {
         matches!(self, HandshakeFailure::Left | HandshakeFailure::Stopped)

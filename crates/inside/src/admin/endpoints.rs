@@ -8,9 +8,9 @@ use hob_http::{Answered, Response};
 use super::ask::AdminRequest;
 use super::audit::{self, Action};
 use super::{
-    activity, cached, certificates, config_edit, configured, door, environment, explained, history,
-    live, logs, maintenance, overview, programs, reply, resources, routes, running, statistics,
-    status, steer, upstreams, watch,
+    activity, bans, cached, certificates, config_edit, configured, door, environment, explained,
+    history, live, logs, maintenance, overview, programs, reply, resources, routes, running,
+    statistics, status, steer, upstreams, watch,
 };
 use crate::metrics;
 use hob_server::config::AdminRole;
@@ -245,6 +245,29 @@ pub static ENDPOINTS: &[Endpoint] = &[
         role: Operate,
         answer: maintenance::end,
         text: "A site that is down for maintenance, or every one, answers again.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/bans",
+        role: Look,
+        answer: bans::answer,
+        text: "Clients that are banned, who is free first in front (`limit`).",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/bans/add",
+        role: Operate,
+        answer: bans::add,
+        text: "Bans a `client`, an address or a network, for `time_s` seconds (3600); with \
+               `close=true` its new connections are closed.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/bans/lift",
+        role: Operate,
+        answer: bans::lift,
+        text: "Ends the ban of a `client` and those of networks around it, or with `all=true` every \
+               one.",
     },
     Endpoint {
         method: Get,

@@ -6,6 +6,7 @@
 mod activity;
 mod ask;
 pub mod audit;
+mod bans;
 mod cached;
 pub mod certificates;
 mod config_edit;

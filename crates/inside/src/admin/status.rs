@@ -91,6 +91,7 @@ pub(super) fn status(admin: &Admin) -> Value {
             connections_by_thread: admin.crew.connections_by_thread(),
         },
         spawner: report.spawner_pid.map(|pid| api::SpawnerProcess { pid }),
+        bans: admin.shared.bans.count(hob_http::unix_ms()),
         cache: api::Cache {
             entries: holdings.entries,
             bytes: holdings.bytes,

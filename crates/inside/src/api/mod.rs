@@ -3,6 +3,7 @@
 //! field. A field may be missing where a server of another version answers.
 
 mod audit;
+mod bans;
 mod cache;
 mod certificates;
 mod config;
@@ -22,6 +23,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use audit::{AuditEntry, AuditLog};
+pub use bans::{BanOutcome, Banned, BannedClient};
 pub use cache::{CacheContents, CacheEntry, CacheTotals, PurgeOutcome};
 pub use certificates::{Certificate, Certificates};
 pub use config::{
@@ -95,6 +97,10 @@ pub struct Answers {
     pub operation: OperationOutcome,
     /// `POST /v1/upstreams/drain`
     pub member: MemberOutcome,
+    /// `GET /v1/bans`
+    pub banned: Banned,
+    /// `POST /v1/bans/add` and `/v1/bans/lift`
+    pub ban: BanOutcome,
     /// `GET /v1/cache`
     pub cache: CacheContents,
     /// `POST /v1/cache/purge`

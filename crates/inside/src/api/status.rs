@@ -36,6 +36,8 @@ pub struct Status {
     pub server: ServerProcess,
     /// The spawner; null where there is none.
     pub spawner: Option<SpawnerProcess>,
+    /// Clients that are banned.
+    pub bans: usize,
     /// The cache.
     pub cache: Cache,
     /// The threads that ask file systems.

@@ -149,6 +149,8 @@ fn put_limits(all: &mut Exposition, counters: &Snapshot, admin: &Admin) {
 
 fn put_cache(all: &mut Exposition, admin: &Admin) {
     let holdings = admin.shared.store.holdings();
+    let banned = admin.shared.bans.count(hob_http::unix_ms());
+    all.whole(&families::BANS, &[], banned as u64);
     all.whole(&families::CACHE_ENTRIES, &[], holdings.entries as u64);
     all.whole(&families::CACHE_BYTES, &[], holdings.bytes);
     all.whole(&families::CACHE_PINNED, &[], holdings.pinned_bytes);

@@ -1,5 +1,5 @@
-//! Files in which history, activity and maintenance outlive the server: opened by the keeper like
-//! logs, because the server may not reach them, and handed over open.
+//! Files in which history, activity, maintenance and bans outlive the server: opened by the keeper
+//! like logs, because the server may not reach them, and handed over open.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -12,7 +12,7 @@ use rustix::fs::{FileType, Mode, OFlags, fstat};
 use super::KeeperFailure;
 use super::state::State;
 use crate::Config;
-use crate::channel::{KEPT_ACTIVITY, KEPT_HISTORY, KEPT_MAINTENANCE};
+use crate::channel::{KEPT_ACTIVITY, KEPT_BANS, KEPT_HISTORY, KEPT_MAINTENANCE};
 use hob_config::KeptFile;
 
 /// Opens those that a config names, with their slots. One that is named must open; the usual one of
@@ -47,13 +47,15 @@ pub(super) fn open_all(
             Err(text) => return Err(KeeperFailure::System(text)),
         }
     }
-    // Where there is no folder, maintenance ends with the server.
+    // Where there is no folder, maintenance and bans end with the server.
     if let (Ok(_), Some(folder)) = (state, named) {
         let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        let path = folder.join("maintenance");
-        match open(&path).map_err(|error| failure("maintenance", &path, error)) {
-            Ok(file) => open_files.push((KEPT_MAINTENANCE, file)),
-            Err(text) => warnings.push(format!("{text}; it ends with the server")),
+        for (slot, name) in [(KEPT_MAINTENANCE, "maintenance"), (KEPT_BANS, "bans")] {
+            let path = folder.join(name);
+            match open(&path).map_err(|error| failure(name, &path, error)) {
+                Ok(file) => open_files.push((slot, file)),
+                Err(text) => warnings.push(format!("{text}; what it is for ends with the server")),
+            }
         }
     }
     Ok(open_files)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hob_http::{Answered, Known, Request, Response, SignedIn};
-use hob_trace::Fault;
+use hob_trace::{Fault, RefusedBy};
 
 use super::{HandlerContext, note_fault};
 use crate::handle::plain;
@@ -61,6 +61,7 @@ impl HandlerContext {
         if let Some((rules, refusal)) = refusal
             && !(is_alternative && refusal != AccessRefusal::Method)
         {
+            request.record_mut().refused_by = RefusedBy::Access;
             note_fault(request, Fault::Client, refusal.reason());
             self.counters.access_refused.add(1);
             let method = request.head().method();
@@ -139,6 +140,7 @@ impl HandlerContext {
             return None;
         }
         self.counters.limit_rate.add(1);
+        request.record_mut().refused_by = RefusedBy::Rate;
         note_fault(
             request,
             Fault::Client,
@@ -180,6 +182,7 @@ impl HandlerContext {
                     Ok(()) => Admission::Yes,
                     Err(refusal) => {
                         self.counters.sign_in_refused.add(1);
+                        request.record_mut().refused_by = RefusedBy::SignIn;
                         note_fault(request, Fault::Client, refusal.reason());
                         Admission::No(plain::error(403))
                     }
@@ -296,6 +299,7 @@ impl HandlerContext {
             Some(Ok(Some(account))) => Ok(account),
             Some(Ok(None)) => {
                 self.counters.sign_ins_failed.add(1);
+                request.record_mut().refused_by = RefusedBy::SignIn;
                 note_fault(request, Fault::Client, auth::WRONG);
                 Err(plain::ask_who(&source.realm))
             }

@@ -90,6 +90,15 @@ pub fn too_many(rate: &RateSettings, wait: Duration) -> Response {
     response
 }
 
+/// The answer to who is banned for so many milliseconds more.
+pub fn banned(left_ms: u64) -> Response {
+    let mut response = error(403);
+    let seconds = left_ms.div_ceil(1000).max(1).to_string();
+    let fields = response.fields_mut();
+    fields.add(b"Retry-After", seconds.as_bytes());
+    response
+}
+
 /// The answer to who has not signed in.
 //= rfc7617#2
 pub fn ask_who(realm: &str) -> Response {

@@ -32,7 +32,10 @@ impl Maintenance {
     /// Takes over what a file says, and says it there from now on.
     pub fn open(&self, mut file: File) {
         let mut text = String::new();
-        let read = { (&mut file).take(FILE_BYTES_MAX) }.read_to_string(&mut text);
+        // Servers share one place in it: the one before has left that at the end.
+        let begun = file.rewind();
+        let read =
+            begun.and_then(|()| { (&mut file).take(FILE_BYTES_MAX) }.read_to_string(&mut text));
         let sites = match read {
             Ok(0) => Ok(BTreeMap::new()),
             Ok(_) => serde_json::from_str(&text).map_err(|error| error.to_string()),
@@ -114,8 +117,7 @@ mod tests {
     fn what_is_down_stays_down_for_who_opens_the_file_next() {
         let file = tempfile::tempfile().unwrap();
         let again = || {
-            let mut file = file.try_clone().unwrap();
-            file.rewind().unwrap();
+            let file = file.try_clone().unwrap();
             let maintenance = Maintenance::default();
             maintenance.open(file);
             maintenance

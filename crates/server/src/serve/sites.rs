@@ -38,12 +38,14 @@ use crate::route::table::{RouteAnswer, RouteTable};
 use crate::route::target;
 use crate::route::template::Rewrite;
 use crate::serve::ServerState;
+use crate::serve::bans::{BY_HAND, Bans};
 use crate::serve::claims::{Claims, find, find_behind};
 use crate::serve::fleet::now_ms;
 use crate::serve::log_values::LogValues;
 use crate::serve::offers::{OfferReport, Offers};
 use crate::serve::predecessor::route_name;
 use crate::step::auth::ServedAuth;
+use crate::step::offences::BanRule;
 use crate::step::rate::RateLimit;
 use crate::step::when::{AskedRoute, RouteConditions};
 use hob_config::{
@@ -70,6 +72,8 @@ pub struct Sites {
     pub offers: Offers,
     /// Accounts that people sign in with, by the index that rules name.
     pub auth: Vec<ServedAuth>,
+    /// Rules that ban clients.
+    pub bans: Vec<BanRule>,
     /// The port that clients in clear text are sent to.
     pub https_port: u16,
     /// What is done for hosts that no site names, where each has names.
@@ -263,6 +267,7 @@ impl Sites {
             hosts,
             sites,
             auth,
+            bans: config.bans.iter().map(|one| shared.ban_rule(one)).collect(),
             listener_logs: HashMap::default(),
             log_values: LogValues::default(),
             trusts: HashMap::default(),
@@ -270,6 +275,17 @@ impl Sites {
             https_port: 443,
             unknown_host: config.unknown_host,
         })
+    }
+
+    /// Ends bans that no rule would make any more.
+    pub fn end_bans(&self, bans: &Bans) {
+        bans.lift_where(|ban| {
+            let mut rules = self.bans.iter().map(|rule| &rule.settings);
+            let rule = rules.find(|rule| rule.name == ban.rule);
+            let first = ban.network.first();
+            let is_so = rule.is_some_and(|rule| !rule.dry_run && !rule.except.has(first));
+            ban.rule != BY_HAND && !is_so
+        });
     }
 
     /// Sets the rule for certificates of clients of each site, in their order.

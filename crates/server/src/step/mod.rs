@@ -11,6 +11,7 @@
 
 pub mod access;
 pub mod auth;
+pub mod banned_network;
 pub mod collect;
 pub mod compress;
 pub mod conditional;
@@ -21,6 +22,7 @@ pub mod date;
 pub mod encode;
 pub mod headers;
 pub mod negotiate;
+pub mod offences;
 pub mod origin;
 pub mod query;
 pub mod range;

@@ -342,6 +342,10 @@ impl<A: Responder + 'static> Thread<A> {
         let visit = listening.map(|listening| Visit::begin(&listening.visits));
         let peer = newcomer.remote();
         let peer = (peer.ip().to_canonical(), peer.port()).into();
+        if !self.answer.lets_connect(Some(peer), listener) {
+            self.counters.connections_closed.add(1);
+            return endpoint.refuse(newcomer);
+        }
         let counted = match self.crew.enter(&self.limits, Some(peer)) {
             Ok(counted) => counted,
             Err(full) => {

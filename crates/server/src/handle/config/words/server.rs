@@ -189,6 +189,37 @@ pub(super) static WORDS: &[Foreign] = &[
     ),
     keys(
         &[
+            "maxretry",
+            "findtime",
+            "DOSPageCount",
+            "DOSSiteCount",
+            "DOSPageInterval",
+        ],
+        "fail2ban, Apache",
+        &["ban.count"],
+        "`count = \"20/10m\"` in `[[ban]]`, how many in what time",
+    ),
+    keys(
+        &["bantime", "DOSBlockingPeriod"],
+        "fail2ban, Apache",
+        &["ban.time"],
+        "`time = \"1h\"` in `[[ban]]`",
+    ),
+    keys(
+        &["ignoreip", "DOSWhitelist"],
+        "fail2ban, Apache",
+        &["ban.except"],
+        "`except = [\"10.0.0.0/8\"]` in `[[ban]]`",
+    ),
+    keys(
+        &["fail2ban", "jail", "crowdsec", "stick-table"],
+        "fail2ban, HAProxy",
+        &["ban"],
+        "`[[ban]]` with what counts (`refused`, `status`), `count` and `time`",
+    )
+    .only_in(&[&ROOT, &SITE, &ROUTE]),
+    keys(
+        &[
             "graceful_timeout",
             "worker_shutdown_timeout",
             "grace_period",
