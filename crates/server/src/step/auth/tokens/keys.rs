@@ -1,0 +1,182 @@
+//! A JSON Web Key Set (RFC 7517): keys that tokens are checked with, each with the algorithms of
+//! its own kind alone, so that no public key is ever taken for a secret.
+
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, ParsedPublicKey,
+};
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
+use jsonwebtoken::{Algorithm, DecodingKey};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Longest text of keys, in bytes.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+/// Most keys of a file.
+const KEYS_MAX: usize = 100;
+
+/// Keys that tokens are checked with.
+pub struct TokenKeys(Vec<TokenKey>);
+
+struct TokenKey {
+    id: Option<String>,
+    key: DecodingKey,
+    /// Those of its kind that are allowed.
+    algorithms: Vec<Algorithm>,
+}
+
+#[derive(Deserialize)]
+struct KeySet {
+    keys: Vec<Value>,
+}
+
+impl TokenKeys {
+    /// The keys of a text that check what one of these algorithms has signed, and what is wrong
+    /// with others.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn parse(text: &str, allowed: &[Algorithm]) -> Result<(TokenKeys, Vec<String>), String> {
+        if text.len() > TEXT_BYTES_MAX {
+            return Err("it has more than 1 MiB".to_owned());
+        }
+        let set: KeySet = serde_json::from_str(text).map_err(|error| {
+            format!("this is no JSON Web Key Set, {{\"keys\": [...]}}: {error}")
+        })?;
+        if set.keys.len() > KEYS_MAX {
+            return Err(format!("it has more than {KEYS_MAX} keys"));
+        }
+        let (mut keys, mut faults) = (Vec::new(), Vec::new());
+        for (number, value) in (1..).zip(set.keys) {
+            match TokenKey::read(&value, allowed) {
+                Ok(key) if key.algorithms.is_empty() => {}
+                Ok(key) => keys.push(key),
+                Err(text) => faults.push(format!("key {number}: {text}")),
+            }
+        }
+        if !keys.is_empty() {
+            return Ok((TokenKeys(keys), faults));
+        }
+        let told = faults.first().map(|text| format!(" ({text})"));
+        Err(format!(
+            "no key in it checks what `algorithms` allows{}",
+            told.unwrap_or_default()
+        ))
+    }
+
+    /// The key that a token means which is signed so: the one of its name, or, where it names none,
+    /// the only one that signs so.
+    pub fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<&DecodingKey> {
+        let signs_so = |key: &&TokenKey| key.algorithms.contains(&algorithm);
+        let mut meant = { self.0.iter() }
+            .filter(signs_so)
+            .filter(|key| id.is_none() || key.id.as_deref() == id);
+        let first = meant.next()?;
+        let is_clear = id.is_some() || meant.next().is_none();
+        is_clear.then_some(&first.key)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// There is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl TokenKey {
+    /// A key of a set; without algorithms where it is for something else.
+    fn read(value: &Value, allowed: &[Algorithm]) -> Result<TokenKey, String> {
+        let jwk = Jwk::deserialize(value).map_err(|error| error.to_string())?;
+        let (key, kind) = read_material(&jwk.algorithm)?;
+        let common = jwk.common;
+        let is_for_tokens = common
+            .public_key_use
+            .is_none_or(|u| u == PublicKeyUse::Signature)
+            && { common.key_operations }.is_none_or(|all| all.contains(&KeyOperations::Verify));
+        let own = common.key_algorithm.map(Algorithm::try_from);
+        let is_own = |algorithm: &Algorithm| match &own {
+            None => true,
+            Some(Ok(own)) => own == algorithm,
+            // It encrypts, or is of a kind that nobody here knows.
+            Some(Err(_)) => false,
+        };
+        if let Some(Ok(own)) = &own
+            && !kind.contains(own)
+        {
+            return Err(format!("its `alg` {own:?} is not one of its kind"));
+        }
+        let algorithms = kind.iter().copied();
+        Ok(TokenKey {
+            id: common.key_id,
+            key,
+            algorithms: algorithms
+                .filter(|one| is_for_tokens && allowed.contains(one) && is_own(one))
+                .collect(),
+        })
+    }
+}
+
+/// A key, and the algorithms of its kind.
+fn read_material(
+    parameters: &AlgorithmParameters,
+) -> Result<(DecodingKey, &'static [Algorithm]), String> {
+    use Algorithm::{ES256, ES384, EdDSA, PS256, PS384, PS512, RS256, RS384, RS512};
+    match parameters {
+        AlgorithmParameters::RSA(rsa) => {
+            let (n, e) = (decode(&rsa.n)?, decode(&rsa.e)?);
+            let n = &n[n.iter().take_while(|byte| **byte == 0).count()..];
+            // Shorter ones can be broken, longer ones take long; aws-lc checks with neither.
+            if !(256..=1024).contains(&n.len()) {
+                return Err("an RSA key has 2048 to 8192 bits".to_owned());
+            }
+            let key = DecodingKey::from_rsa_raw_components(n, &e);
+            Ok((key, &[RS256, RS384, RS512, PS256, PS384, PS512]))
+        }
+        AlgorithmParameters::EllipticCurve(ec) => {
+            let point = [&[4][..], &decode(&ec.x)?, &decode(&ec.y)?].concat();
+            let (way, kind, len): (_, &[Algorithm], _) = match ec.curve {
+                EllipticCurve::P256 => (&ECDSA_P256_SHA256_FIXED, &[ES256], 65),
+                EllipticCurve::P384 => (&ECDSA_P384_SHA384_FIXED, &[ES384], 97),
+                _ => return Err("its curve is neither P-256 nor P-384".to_owned()),
+            };
+            if point.len() != len || ParsedPublicKey::new(way, &point).is_err() {
+                return Err("it is no point of its curve".to_owned());
+            }
+            Ok((DecodingKey::from_ec_der(&point), kind))
+        }
+        AlgorithmParameters::OctetKeyPair(pair) => {
+            let key = decode(&pair.x)?;
+            let is_key = key.len() == 32 && ParsedPublicKey::new(&ED25519, &key).is_ok();
+            match pair.curve == EllipticCurve::Ed25519 && is_key {
+                true => Ok((DecodingKey::from_ed_der(&key), &[EdDSA])),
+                false => Err("it is no key of Ed25519".to_owned()),
+            }
+        }
+        AlgorithmParameters::OctetKey(octets) => read_secret(&decode(&octets.value)?),
+        _ => Err("its kind is not known: EC, RSA, OKP and oct are".to_owned()),
+    }
+}
+
+/// A secret, and the algorithms for which it is long enough.
+//= rfc7518#3.2
+fn read_secret(secret: &[u8]) -> Result<(DecodingKey, &'static [Algorithm]), String> {
+    use Algorithm::{HS256, HS384, HS512};
+    let kind: &[Algorithm] = match secret.len() {
+        64.. => &[HS256, HS384, HS512],
+        48.. => &[HS256, HS384],
+        32.. => &[HS256],
+        _ => return Err("a secret has 32 bytes at least, else it can be guessed".to_owned()),
+    };
+    let key = DecodingKey::from_secret(secret).map_err(|error| error.to_string())?;
+    Ok((key, kind))
+}
+
+fn decode(text: &str) -> Result<Vec<u8>, String> {
+    let decoded = BASE64_URL_SAFE_NO_PAD.decode(text);
+    decoded.map_err(|error| format!("this is no base64 for URLs: {error}"))
+}
