@@ -8,13 +8,13 @@ use std::time::Duration;
 
 pub(crate) use self::tokens::SIGNED_BY_PAIR;
 pub use self::tokens::{TOKEN_ALGORITHMS, TokenRules};
+use super::Config;
 use super::check::{PathLookups, Spots};
 use super::fault::{Faults, Spot};
 use super::handlers::Handlers;
 use super::nearest::nearest;
 use super::text::is_header_name;
 use super::tree::Section;
-use super::{Config, SourceLocation};
 
 /// Accounts, and how people sign in with them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::SourceLocation;
 use crate::fault::{Faults, Spot};
 use crate::text::is_header_name;
 use crate::tree::Section;
@@ -13,8 +12,6 @@ use crate::tree::Section;
 pub struct TokenRules {
     /// The keys they are signed with, as a JSON Web Key Set.
     pub keys: PathBuf,
-    /// Where that is named.
-    pub place: SourceLocation,
     /// Who has made them.
     pub issuer: String,
     /// For whom, one of which has to be named in them.
@@ -76,7 +73,6 @@ pub(super) fn read_tokens(section: &Section, faults: &mut Faults<'_>) -> TokenRu
     }
     TokenRules {
         keys: section.optional_path("keys").cloned().unwrap_or_default(),
-        place: faults.sources().place(section.spot("keys")),
         issuer: section.text("issuer").to_owned(),
         audiences: audiences
             .iter()

@@ -65,13 +65,9 @@ impl ServedAuth {
             AccountSource::SignedUrls(path) => LinkKeys::open(path)
                 .map(ServedAuth::SignedUrls)
                 .map_err(|text| format!("auth \"{}\": {text}", settings.name)),
-            AccountSource::Tokens(rules) => match TokenSource::open(settings, rules, now_ms) {
-                Ok(source) => Ok(ServedAuth::Tokens(Arc::new(source))),
-                Err(text) => Err(format!(
-                    "{}: auth \"{}\": {text}",
-                    rules.place, settings.name
-                )),
-            },
+            AccountSource::Tokens(rules) => TokenSource::open(settings, rules, now_ms)
+                .map(|source| ServedAuth::Tokens(Arc::new(source)))
+                .map_err(|text| format!("auth \"{}\": {text}", settings.name)),
         }
     }
 }

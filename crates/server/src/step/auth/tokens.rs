@@ -14,8 +14,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use aws_lc_rs::hmac;
-use hob_config::{AuthSettings, TokenRules};
+use hob_config::{AccountSource, AuthSettings, TokenRules};
 use hob_http::{Known, Request};
+use hob_keeper::preflight::PreflightReport;
 use hob_trace::Mutex;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, Validation};
@@ -23,6 +24,7 @@ use jsonwebtoken::{Algorithm, Validation};
 use self::claims::{Claims, SignedClaims};
 use self::keys::TokenKeys;
 use super::{FileVersion, LookTimes, read_file, version};
+use crate::config::Built;
 use crate::step::cookie::cookies;
 
 /// Longest token, in bytes.
@@ -146,10 +148,7 @@ impl TokenSource {
     ) -> Result<TokenSource, String> {
         let mut key = [0; 32];
         aws_lc_rs::rand::fill(&mut key).map_err(|_| "the system has no random numbers")?;
-        let algorithms = rules.algorithms.iter();
-        let algorithms: Vec<Algorithm> = algorithms
-            .filter_map(|name| Algorithm::from_str(name).ok())
-            .collect();
+        let algorithms = algorithms_of(rules);
         let version = version(&rules.keys);
         let keys = read_keys(&settings.name, &rules.keys, &algorithms)?;
         Ok(TokenSource {
@@ -314,6 +313,42 @@ pub fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = value.split_at_checked(7)?;
     let is_bearer = scheme.eq_ignore_ascii_case(b"Bearer ");
     is_bearer.then(|| rest.trim_ascii())
+}
+
+/// Tells what is wrong with the files of keys that a config names. One that is not there is told
+/// already, and the server tells of one that it may not read: whoever looks here may be another.
+pub fn look(built: &Built, told: &mut PreflightReport<'_, '_>) {
+    for (auth, [spot, _]) in built.config.auth.iter().zip(&built.spots.auth) {
+        let AccountSource::Tokens(rules) = &auth.source else {
+            continue;
+        };
+        let Ok(text) = read_file(&rules.keys) else {
+            continue;
+        };
+        let file = rules.keys.display();
+        match TokenKeys::parse(&text, &algorithms_of(rules)) {
+            Err(text) => told.error(*spot, &format!("{file}: {text}"), SAVE_KEYS),
+            Ok((_, faults)) => {
+                for fault in faults {
+                    told.warn(
+                        *spot,
+                        &format!("{file}: {fault}"),
+                        "tokens of that key are refused",
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// What to do about a file of keys that is wrong.
+const SAVE_KEYS: &str = "save there what the issuer has at its `jwks_uri`";
+
+fn algorithms_of(rules: &TokenRules) -> Vec<Algorithm> {
+    let names = rules.algorithms.iter();
+    names
+        .filter_map(|name| Algorithm::from_str(name).ok())
+        .collect()
 }
 
 fn read_keys(auth: &str, path: &Path, algorithms: &[Algorithm]) -> Result<TokenKeys, String> {

@@ -134,7 +134,6 @@ fn is_line(text: &str) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use hob_config::SourceLocation;
     use serde_json::json;
 
     use super::*;
@@ -142,7 +141,6 @@ mod tests {
     fn rules() -> TokenRules {
         TokenRules {
             keys: "jwks.json".into(),
-            place: SourceLocation::default(),
             issuer: "https://id.test".to_owned(),
             audiences: vec!["shop".to_owned(), "api".to_owned()],
             algorithms: vec!["ES256"],
