@@ -109,9 +109,9 @@ pub(crate) fn build_auth(
         let file = ["htpasswd", "signed_urls"]
             .into_iter()
             .find(|key| section.has(key));
-        let file = match section.section("jwt") {
-            Some(jwt) => jwt.spot("keys"),
-            None => section.spot(file.unwrap_or("name")),
+        let file = match (file, section.section("jwt")) {
+            (None, Some(jwt)) => jwt.spot("keys"),
+            (file, _) => section.spot(file.unwrap_or("name")),
         };
         spots.push([file, section.spot("groups")]);
         all.push(AuthSettings {

@@ -9,8 +9,6 @@ pub mod claims;
 pub mod keys;
 
 use std::collections::HashMap;
-use std::path::Path;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use aws_lc_rs::hmac;
@@ -22,7 +20,7 @@ use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, Validation};
 
 use self::claims::{Claims, SignedClaims};
-use self::keys::TokenKeys;
+use self::keys::{TokenKey, TokenKeys};
 use super::{FileVersion, LookTimes, read_file, version};
 use crate::config::Built;
 use crate::step::cookie::cookies;
@@ -42,7 +40,6 @@ pub struct TokenSource {
     pub realm: String,
     /// What the config says.
     pub rules: TokenRules,
-    algorithms: Vec<Algorithm>,
     state: Mutex<TokenState>,
     times: LookTimes,
     /// Of the hashes of what is remembered.
@@ -148,14 +145,12 @@ impl TokenSource {
     ) -> Result<TokenSource, String> {
         let mut key = [0; 32];
         aws_lc_rs::rand::fill(&mut key).map_err(|_| "the system has no random numbers")?;
-        let algorithms = algorithms_of(rules);
         let version = version(&rules.keys);
-        let keys = read_keys(&settings.name, &rules.keys, &algorithms)?;
+        let keys = read_keys(&settings.name, rules)?;
         Ok(TokenSource {
             name: settings.name.clone(),
             realm: settings.realm.clone(),
             rules: rules.clone(),
-            algorithms,
             state: Mutex::new(TokenState {
                 keys: Arc::new(keys),
                 version,
@@ -182,7 +177,7 @@ impl TokenSource {
                 return false;
             }
         }
-        let keys = read_keys(&self.name, &self.rules.keys, &self.algorithms);
+        let keys = read_keys(&self.name, &self.rules);
         let mut state = self.state.lock();
         state.version = version;
         match keys {
@@ -226,12 +221,34 @@ impl TokenSource {
         }
     }
 
+    /// As [`TokenSource::check`], where that takes less than a serving thread may; nothing where
+    /// the key is one that takes longer, and the token not remembered.
+    pub fn check_soon(
+        &self,
+        token: &[u8],
+        now_unix_ms: u64,
+    ) -> Option<Result<GoodToken, TokenRefusal>> {
+        self.check_by(token, now_unix_ms, |key| !key.takes_long)
+            .transpose()
+    }
+
     /// What a token says, where it is good at a time in milliseconds of Unix time. It is remembered
-    /// then.
+    /// then. Takes long with some keys: see [`keys::TokenKey::takes_long`].
     ///
     /// # Errors
     /// Why it is not.
     pub fn check(&self, token: &[u8], now_unix_ms: u64) -> Result<GoodToken, TokenRefusal> {
+        let checked = self.check_by(token, now_unix_ms, |_| true)?;
+        checked.ok_or(TokenRefusal::NoKey)
+    }
+
+    /// Nothing where the key is none that may be used now.
+    fn check_by(
+        &self,
+        token: &[u8],
+        now_unix_ms: u64,
+        may_use: fn(&TokenKey) -> bool,
+    ) -> Result<Option<GoodToken>, TokenRefusal> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(TokenRefusal::TooLong);
         }
@@ -244,15 +261,19 @@ impl TokenSource {
             {
                 let claims = Arc::clone(&known.claims);
                 let is_new = false;
-                return Ok(GoodToken { claims, is_new });
+                return Ok(Some(GoodToken { claims, is_new }));
             }
             Arc::clone(&state.keys)
         };
-        let claims = claims_of(token, &keys)?;
+        let (key, algorithm) = key_of(token, &keys)?;
+        if !may_use(key) {
+            return Ok(None);
+        }
+        let claims = claims_of(token, key, algorithm)?;
         let claims = Arc::new(claims.check(&self.rules, now_unix_ms / 1000)?);
         self.remember(tag, &keys, &claims, now_unix_ms);
         let is_new = true;
-        Ok(GoodToken { claims, is_new })
+        Ok(Some(GoodToken { claims, is_new }))
     }
 
     fn remember(
@@ -283,22 +304,37 @@ impl TokenSource {
     }
 }
 
-/// What a token says that one of these keys has signed.
+/// The key that has to have signed a token, and how.
 ///
 /// # Errors
-/// Why none has.
-pub fn claims_of(token: &[u8], keys: &TokenKeys) -> Result<Claims, TokenRefusal> {
+/// There is none.
+pub fn key_of<'k>(
+    token: &[u8],
+    keys: &'k TokenKeys,
+) -> Result<(&'k TokenKey, Algorithm), TokenRefusal> {
     let header = jsonwebtoken::decode_header(token).map_err(|_| TokenRefusal::Malformed)?;
     if header.crit.is_some() {
         return Err(TokenRefusal::Critical);
     }
-    let key = { keys.find(header.kid.as_deref(), header.alg) }.ok_or(TokenRefusal::NoKey)?;
+    let key = keys.find(header.kid.as_deref(), header.alg);
+    Ok((key.ok_or(TokenRefusal::NoKey)?, header.alg))
+}
+
+/// What a token says that a key has signed in this way.
+///
+/// # Errors
+/// It has not.
+pub fn claims_of(
+    token: &[u8],
+    key: &TokenKey,
+    algorithm: Algorithm,
+) -> Result<Claims, TokenRefusal> {
     // Signature and encoding alone: see the top.
-    let mut validation = Validation::new(header.alg);
+    let mut validation = Validation::new(algorithm);
     validation.required_spec_claims.clear();
     validation.validate_exp = false;
     validation.validate_aud = false;
-    match jsonwebtoken::decode(token, key, &validation) {
+    match jsonwebtoken::decode(token, &key.key, &validation) {
         Ok(token) => Ok(Claims(token.claims)),
         Err(error) => Err(match error.kind() {
             ErrorKind::InvalidSignature => TokenRefusal::Signature,
@@ -326,7 +362,7 @@ pub fn look(built: &Built, told: &mut PreflightReport<'_, '_>) {
             continue;
         };
         let file = rules.keys.display();
-        match TokenKeys::parse(&text, &algorithms_of(rules)) {
+        match TokenKeys::parse(&text, &rules.algorithms) {
             Err(text) => told.error(*spot, &format!("{file}: {text}"), SAVE_KEYS),
             Ok((_, faults)) => {
                 for fault in faults {
@@ -344,19 +380,13 @@ pub fn look(built: &Built, told: &mut PreflightReport<'_, '_>) {
 /// What to do about a file of keys that is wrong.
 const SAVE_KEYS: &str = "save there what the issuer has at its `jwks_uri`";
 
-fn algorithms_of(rules: &TokenRules) -> Vec<Algorithm> {
-    let names = rules.algorithms.iter();
-    names
-        .filter_map(|name| Algorithm::from_str(name).ok())
-        .collect()
-}
-
-fn read_keys(auth: &str, path: &Path, algorithms: &[Algorithm]) -> Result<TokenKeys, String> {
-    let text = read_file(path)?;
-    let (keys, faults) = TokenKeys::parse(&text, algorithms)
-        .map_err(|text| format!("{}: {text}", path.display()))?;
+fn read_keys(auth: &str, rules: &TokenRules) -> Result<TokenKeys, String> {
+    let file = rules.keys.display();
+    let text = read_file(&rules.keys)?;
+    let (keys, faults) =
+        TokenKeys::parse(&text, &rules.algorithms).map_err(|text| format!("{file}: {text}"))?;
     for fault in faults {
-        tracing::warn!(auth, "{}: {fault}", path.display());
+        tracing::warn!(auth, "{file}: {fault}");
     }
     Ok(keys)
 }

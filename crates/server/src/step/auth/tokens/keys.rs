@@ -1,13 +1,15 @@
 //! A JSON Web Key Set (RFC 7517): keys that tokens are checked with, each with the algorithms of
 //! its own kind alone, so that no public key is ever taken for a secret.
 
+use std::str::FromStr;
+
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, ParsedPublicKey,
 };
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
-use jsonwebtoken::{Algorithm, DecodingKey};
+use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -19,9 +21,13 @@ const KEYS_MAX: usize = 100;
 /// Keys that tokens are checked with.
 pub struct TokenKeys(Vec<TokenKey>);
 
-struct TokenKey {
+/// One of them.
+pub struct TokenKey {
     id: Option<String>,
-    key: DecodingKey,
+    pub(super) key: DecodingKey,
+    /// A signature by it is checked away from the threads that serve: it is on P-384, or by RSA of
+    /// more than 4096 bits.
+    pub takes_long: bool,
     /// Those of its kind that are allowed.
     algorithms: Vec<Algorithm>,
 }
@@ -32,12 +38,14 @@ struct KeySet {
 }
 
 impl TokenKeys {
-    /// The keys of a text that check what one of these algorithms has signed, and what is wrong
-    /// with others.
+    /// The keys of a text that check what one of these algorithms has signed, of
+    /// [`hob_config::TOKEN_ALGORITHMS`], and what is wrong with others.
     ///
     /// # Errors
     /// There is none.
-    pub fn parse(text: &str, allowed: &[Algorithm]) -> Result<(TokenKeys, Vec<String>), String> {
+    pub fn parse(text: &str, allowed: &[&str]) -> Result<(TokenKeys, Vec<String>), String> {
+        let allowed = allowed.iter().copied().map(Algorithm::from_str);
+        let allowed: Vec<Algorithm> = allowed.filter_map(Result::ok).collect();
         if text.len() > TEXT_BYTES_MAX {
             return Err("it has more than 1 MiB".to_owned());
         }
@@ -49,7 +57,7 @@ impl TokenKeys {
         }
         let (mut keys, mut faults) = (Vec::new(), Vec::new());
         for (number, value) in (1..).zip(set.keys) {
-            match TokenKey::read(&value, allowed) {
+            match TokenKey::read(&value, &allowed) {
                 Ok(key) if key.algorithms.is_empty() => {}
                 Ok(key) => keys.push(key),
                 Err(text) => faults.push(format!("key {number}: {text}")),
@@ -67,14 +75,14 @@ impl TokenKeys {
 
     /// The key that a token means which is signed so: the one of its name, or, where it names none,
     /// the only one that signs so.
-    pub fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<&DecodingKey> {
+    pub fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<&TokenKey> {
         let signs_so = |key: &&TokenKey| key.algorithms.contains(&algorithm);
         let mut meant = { self.0.iter() }
             .filter(signs_so)
             .filter(|key| id.is_none() || key.id.as_deref() == id);
         let first = meant.next()?;
         let is_clear = id.is_some() || meant.next().is_none();
-        is_clear.then_some(&first.key)
+        is_clear.then_some(first)
     }
 
     /// How many there are.
@@ -89,6 +97,11 @@ impl TokenKeys {
 }
 
 impl TokenKey {
+    /// Its name.
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
     /// A key of a set; without algorithms where it is for something else.
     fn read(value: &Value, allowed: &[Algorithm]) -> Result<TokenKey, String> {
         let jwk = Jwk::deserialize(value).map_err(|error| error.to_string())?;
@@ -111,9 +124,14 @@ impl TokenKey {
             return Err(format!("its `alg` {own:?} is not one of its kind"));
         }
         let algorithms = kind.iter().copied();
+        let takes_long = match key.kind() {
+            DecodingKeyKind::RsaModulusExponent { n, .. } => n.len() > 512,
+            DecodingKeyKind::SecretOrDer(_) => kind.contains(&Algorithm::ES384),
+        };
         Ok(TokenKey {
             id: common.key_id,
             key,
+            takes_long,
             algorithms: algorithms
                 .filter(|one| is_for_tokens && allowed.contains(one) && is_own(one))
                 .collect(),
