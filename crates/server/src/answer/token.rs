@@ -138,6 +138,7 @@ impl HandlerContext {
             self.counters.tokens_checked.add(1);
         }
         let account = &good.claims.account;
+        // Who may is let in here; who may not is told so by the RFC's words.
         self.enter_account(rule, account, signed_in(&good.claims), request)?;
         let text = auth::NOT_NAMED.trim_start_matches("require: ");
         let refusal = ("insufficient_scope", text);
