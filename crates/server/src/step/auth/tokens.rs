@@ -21,7 +21,7 @@ use jsonwebtoken::{Algorithm, Validation};
 
 use self::claims::{Claims, SignedClaims};
 use self::keys::{TokenKey, TokenKeys};
-use super::{FileVersion, LookTimes, read_file, version};
+use super::{FileVersion, LOOK_MS, LookTimes, read_file, version};
 use crate::config::Built;
 use crate::step::cookie::cookies;
 
@@ -55,6 +55,8 @@ struct TokenState {
     /// Why the file that is there now was not taken.
     fault: Option<String>,
     remembered: HashMap<TokenTag, RememberedToken>,
+    /// When those that were over were taken out last.
+    tidied_unix_ms: u64,
 }
 
 struct RememberedToken {
@@ -156,6 +158,7 @@ impl TokenSource {
                 version,
                 fault: None,
                 remembered: HashMap::new(),
+                tidied_unix_ms: 0,
             }),
             times: LookTimes::new(now_ms),
             key: hmac::Key::new(hmac::HMAC_SHA256, &key),
@@ -288,7 +291,10 @@ impl TokenSource {
         if !Arc::ptr_eq(&state.keys, keys) {
             return;
         }
-        if state.remembered.len() >= REMEMBERED_MAX {
+        // All are looked at for that, which is not done for each that comes.
+        let is_due = now_unix_ms >= state.tidied_unix_ms.saturating_add(LOOK_MS);
+        if state.remembered.len() >= REMEMBERED_MAX && is_due {
+            state.tidied_unix_ms = now_unix_ms;
             let is_good = |known: &mut RememberedToken| now_unix_ms < known.until_unix_ms;
             state.remembered.retain(|_, known| is_good(known));
         }
@@ -389,4 +395,81 @@ fn read_keys(auth: &str, rules: &TokenRules) -> Result<TokenKeys, String> {
         tracing::warn!(auth, "{file}: {fault}");
     }
     Ok(keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use base64::Engine;
+    use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+
+    use super::*;
+
+    const SECRET: &[u8; 32] = b"0123456789abcdef0123456789abcdef";
+
+    fn source(dir: &Path) -> TokenSource {
+        let keys = dir.join("jwks.json");
+        let k = BASE64_URL_SAFE_NO_PAD.encode(SECRET);
+        let text = format!("{{\"keys\": [{{\"kty\": \"oct\", \"k\": \"{k}\"}}]}}");
+        std::fs::write(&keys, text).unwrap();
+        let rules = TokenRules {
+            keys,
+            issuer: "i".to_owned(),
+            audiences: vec!["a".to_owned()],
+            algorithms: vec!["HS256"],
+            leeway: Duration::ZERO,
+            user: "sub".to_owned(),
+            groups: "groups".to_owned(),
+            cookie: None,
+            fields: Vec::new(),
+        };
+        let settings = AuthSettings {
+            name: "tokens".to_owned(),
+            realm: "tokens".to_owned(),
+            source: AccountSource::Tokens(rules.clone()),
+        };
+        TokenSource::open(&settings, &rules, 0).unwrap()
+    }
+
+    fn token(name: &str) -> String {
+        let header = BASE64_URL_SAFE_NO_PAD.encode("{\"alg\":\"HS256\"}");
+        let claims = format!("{{\"iss\":\"i\",\"aud\":\"a\",\"sub\":\"{name}\",\"exp\":1000}}");
+        let signed = format!("{header}.{}", BASE64_URL_SAFE_NO_PAD.encode(claims));
+        let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET);
+        let tag = hmac::sign(&key, signed.as_bytes());
+        format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(tag))
+    }
+
+    #[test]
+    fn token_is_remembered_for_a_minute_and_never_longer_than_it_is_good() {
+        let dir = tempfile::tempdir().unwrap();
+        let (source, ann) = (source(dir.path()), token("ann"));
+        let is_new = |now_ms| source.check(ann.as_bytes(), now_ms).map(|good| good.is_new);
+        assert_eq!(is_new(900_000), Ok(true));
+        assert_eq!(is_new(959_999), Ok(false));
+        assert_eq!(is_new(960_000), Ok(true));
+        assert_eq!(is_new(999_999), Ok(false));
+        assert_eq!(is_new(1_000_000), Err(TokenRefusal::Over));
+    }
+
+    #[test]
+    fn tokens_that_find_no_place_are_checked_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = source(dir.path());
+        let is_new = |name: &str, now_ms| {
+            let good = source.check(token(name).as_bytes(), now_ms);
+            good.map(|good| good.is_new).unwrap()
+        };
+        for number in 0..REMEMBERED_MAX {
+            assert!(is_new(&number.to_string(), 100_000));
+        }
+        assert!(is_new("more", 100_000) && is_new("more", 100_500));
+        assert!(!is_new("0", 100_500));
+        assert_eq!(source.state.lock().remembered.len(), REMEMBERED_MAX);
+        // The others are over, and make room.
+        assert!(is_new("more", 200_000) && !is_new("more", 200_000));
+        assert_eq!(source.state.lock().remembered.len(), 1);
+    }
 }
