@@ -1,9 +1,13 @@
 //! `[[auth]]`: where accounts are kept; and `require` of a site or a route: who has to sign in.
 
+mod tokens;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use self::tokens::SIGNED_BY_PAIR;
+pub use self::tokens::{TOKEN_ALGORITHMS, TokenRules};
 use super::Config;
 use super::check::{PathLookups, Spots};
 use super::fault::{Faults, Spot};
@@ -32,6 +36,8 @@ pub enum AccountSource {
     Route(ForwardRoute),
     /// Nobody: whoever has a link that was signed with a key of this file may follow it.
     SignedUrls(PathBuf),
+    /// Whoever signs tokens.
+    Tokens(TokenRules),
 }
 
 /// Files of accounts.
@@ -103,7 +109,11 @@ pub(crate) fn build_auth(
         let file = ["htpasswd", "signed_urls"]
             .into_iter()
             .find(|key| section.has(key));
-        spots.push([section.spot(file.unwrap_or("name")), section.spot("groups")]);
+        let file = match (file, section.section("jwt")) {
+            (None, Some(jwt)) => jwt.spot("keys"),
+            (file, _) => section.spot(file.unwrap_or("name")),
+        };
+        spots.push([file, section.spot("groups")]);
         all.push(AuthSettings {
             name: name.to_owned(),
             realm: realm.to_owned(),
@@ -113,9 +123,9 @@ pub(crate) fn build_auth(
     (all, spots)
 }
 
-/// Who knows the accounts of an `[[auth]]`: one of three.
+/// Who knows the accounts of an `[[auth]]`: one of four.
 fn read_source(section: &Section, faults: &mut Faults<'_>) -> AccountSource {
-    let sources = ["htpasswd", "forward", "signed_urls"];
+    let sources = ["htpasswd", "forward", "signed_urls", "jwt"];
     let given: Vec<&str> = { sources.into_iter() }
         .filter(|key| section.has(key) || section.is_claimed(key))
         .collect();
@@ -124,8 +134,9 @@ fn read_source(section: &Section, faults: &mut Faults<'_>) -> AccountSource {
             faults
                 .error(section.header, "nobody knows these accounts")
                 .hint(
-                    "add `htpasswd = \"FILE\"`, `forward = \"/PATH\"` for a route that is asked, or \
-                     `signed_urls = \"FILE\"` for links that were signed with a key",
+                    "add `htpasswd = \"FILE\"`, `forward = \"/PATH\"` for a route that is asked, \
+                     `jwt = { ... }` for tokens, or `signed_urls = \"FILE\"` for links that were \
+                     signed with a key",
                 );
         }
         [first, second, ..] => {
@@ -144,6 +155,9 @@ fn read_source(section: &Section, faults: &mut Faults<'_>) -> AccountSource {
     }
     if let Some(key) = section.optional_path("signed_urls") {
         return AccountSource::SignedUrls(key.clone());
+    }
+    if let Some(jwt) = section.section("jwt") {
+        return AccountSource::Tokens(tokens::read_tokens(jwt, faults));
     }
     let htpasswd = section.optional_path("htpasswd").cloned();
     let Some(forward) = section.section("forward") else {
@@ -196,6 +210,13 @@ pub(crate) fn check_auth<H: Handlers>(
                 looked.file(key, *htpasswd, "write the file's own path", faults);
                 continue;
             }
+            AccountSource::Tokens(rules) => {
+                // One that is not named is told already.
+                if !rules.keys.as_os_str().is_empty() {
+                    looked.file(&rules.keys, *htpasswd, "write the file's own path", faults);
+                }
+                continue;
+            }
         };
         let hint = "`hob password FILE NAME` makes it; write the file's own path";
         // One that is not named is told already.
@@ -217,15 +238,18 @@ pub(crate) fn check_auth<H: Handlers>(
     };
     for (site, spots) in config.sites.iter().zip(&spots.sites) {
         let mut routes = site.routes.iter().zip(&spots.routes);
-        let asks = |(route, _): &(&super::RouteConfig<H>, _)| {
-            let rule = route.require.as_ref();
-            let auth = rule.and_then(|rule| config.auth.get(rule.auth));
-            auth.is_some_and(|auth| matches!(auth.source, AccountSource::Files(_)))
+        let secrets = |route: &super::RouteConfig<H>| {
+            let rule = route.require.as_ref()?;
+            match config.auth.get(rule.auth)?.source {
+                AccountSource::Files(_) => Some("passwords"),
+                AccountSource::Tokens(_) => Some("tokens"),
+                AccountSource::Route(_) | AccountSource::SignedUrls(_) => None,
+            }
         };
-        let asking = routes.find(asks);
-        if let Some((_, spots)) = asking.filter(|_| !site.https_only) {
+        let asking = routes.find_map(|(route, spots)| Some((secrets(route)?, spots)));
+        if let Some((secrets, spots)) = asking.filter(|_| !site.https_only) {
             let message = format!(
-                "passwords for this route cross the network in clear text, at {}",
+                "{secrets} for this route cross the network in clear text, at {}",
                 listener.address
             );
             faults
@@ -278,7 +302,7 @@ pub(crate) fn read_require(
         }
         return Some(None);
     };
-    let has_groups = ["groups", "forward"].map(|key| given[auth].1.has(key));
+    let has_groups = ["groups", "forward", "jwt"].map(|key| given[auth].1.has(key));
     if given[auth].1.has("signed_urls") && !(users.is_empty() && groups.is_empty()) {
         faults
             .error(
@@ -286,7 +310,7 @@ pub(crate) fn read_require(
                 format!("`[[auth]]` {name:?} has no users and no groups"),
             )
             .hint("whoever has a signed link may follow it: remove `users` and `groups`");
-    } else if !groups.is_empty() && has_groups == [false; 2] {
+    } else if !groups.is_empty() && has_groups == [false; 3] {
         faults
             .error(
                 section.spot("groups"),

@@ -36,7 +36,7 @@ use super::key::{MapOf, MapValue, Preset, SchemaKey, SchemaTable, ValueType};
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
 pub use answers::{ACCESS, ANSWER, COMPRESS_TYPES, CORS, RATE, REDIRECTS, REQUIRE};
-pub use auth::{AUTH, FORWARD};
+pub use auth::{AUTH, FORWARD, JWT};
 pub use ban::BAN;
 pub use inside::{ACTIVITY, HISTORY};
 pub use logs::{FACILITIES, LOG, SEVERITIES, SYSLOG};

@@ -33,6 +33,7 @@ mod programs;
 mod proof;
 mod timing;
 mod tls;
+mod token;
 mod watch;
 
 use std::future::poll_fn;

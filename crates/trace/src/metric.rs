@@ -161,6 +161,10 @@ counters! { of events {
     sign_ins_failed: "Names or passwords that were wrong (401).";
     sign_ins_delayed: "Passwords that waited before they were checked: wrong ones had come before.";
     passwords_checked: "Passwords that were checked by their hash, and not remembered.";
+    tokens_checked: "Tokens whose signature was checked and right, and not remembered.";
+    tokens_refused: "Tokens that were not good: malformed, over, or not signed for here (400, 401).";
+    token_keys_kept: "Files of keys for tokens that had changed and could not be used: the keys before stay.";
+    limit_token: "Tokens refused: longer than 8 KiB (401).";
     limit_sign_ins: "Requests refused: as many passwords were waited for as may be, of one network or of all (429).";
     offer_refused: "Requests of other machines' hobs for programs that are not offered to them (403), or that could not be understood (400).";
     proxy_protocol_untrusted: "Connections ended: who came to a listener with `proxy_protocol` is not in its `trusted`.";

@@ -24,6 +24,7 @@ const FEATURES: &[&str] = &[
     "files",
     "forward_auth",
     "hosts",
+    "jwt",
     "lines",
     "page",
     "proxy",
@@ -42,7 +43,9 @@ const FEATURES: &[&str] = &[
 ];
 
 /// Files of these whose tests look at their own connection to the server, or where it comes from.
-const OF_CONNECTIONS: &[&str] = &["access", "auth", "ban", "rate", "running", "watch", "when"];
+const OF_CONNECTIONS: &[&str] = &[
+    "access", "auth", "ban", "jwt", "rate", "running", "watch", "when",
+];
 
 /// Parts of the names of tests that see that another server stands before theirs: it has a `Server`
 /// field, compression and methods of its own, tells who asks, and sends paths without dot segments.

@@ -122,11 +122,12 @@ const INTERPRETER: &str = "interpreter = \"";
 const CERTIFICATES: &[&str] = &["certificate = \"", "ca = \"", "offers = \""];
 const KEY: &str = " key = \"";
 
-/// The same for files of accounts, of keys of links, and of paths that have moved.
+/// The same for files of accounts, of keys of links and of tokens, and of paths that have moved.
 const ACCOUNTS: &[&str] = &[
     "htpasswd = \"",
     "groups = \"",
     "signed_urls = \"",
+    "keys = \"",
     "redirects = \"",
 ];
 

@@ -16,8 +16,9 @@ pub static AUTH: SchemaTable = SchemaTable {
     name: "auth",
     header: "`[[auth]]`",
     text: "Accounts that people sign in with where `require` of a site or a route names them: in a \
-           file (`htpasswd`), or those of a service that a route of the site asks (`forward`); or \
-           none, and links that were signed are let in (`signed_urls`). Passwords of files are \
+           file (`htpasswd`), those of a service that a route of the site asks (`forward`), or of \
+           whoever signs tokens (`jwt`); or none, and links that were signed are let in \
+           (`signed_urls`). Passwords of files are \
            checked away from the threads that serve, and what was right is remembered for a while, \
            as a keyed hash. Wrong ones make the next of that account and of that network wait, up \
            to ten seconds.",
@@ -51,6 +52,7 @@ pub static AUTH: SchemaTable = SchemaTable {
             )
             .example("\"/etc/hob/links.keys\"")
             .aka(&["secure_link"]),
+        SchemaKey::new("jwt", ValueType::Table(&JWT), Nothing("")).aka(&["tokens"]),
         SchemaKey::new("realm", Text, Inherited("`name`"))
             .says("What browsers show beside the fields for name and password.")
             .example("\"Staff only\""),
@@ -109,4 +111,93 @@ pub static FORWARD: SchemaTable = SchemaTable {
         .example("[\"X-Auth-Request-User\", \"X-Auth-Request-Email\"]")
         .aka(&["copy_headers", "authResponseHeaders"]),
     ],
+};
+
+/// `jwt` of `[[auth]]`
+pub static JWT: SchemaTable = SchemaTable {
+    name: "jwt",
+    header: "`jwt` of `[[auth]]`",
+    text: "Tokens that somebody else has signed for who signs in (JSON Web Tokens, RFC 7519), as \
+           OpenID Connect and OAuth 2.0 have them: a request brings one as `Authorization: Bearer \
+           TOKEN`, or in a cookie. It lets in until it is over (`exp`, which it has to have), and \
+           not before its `nbf`. One that was good is remembered for a minute at most, as a keyed \
+           hash. Tokens of more than 8 KiB are refused.",
+    base: None,
+    keys: &[
+        SchemaKey::new("keys", Path, Required)
+            .says(
+                "File with the issuer's public keys, a JSON Web Key Set (RFC 7517), as it stands \
+                 at the `jwks_uri` of an issuer. The server's own user reads it; changes count \
+                 within a second, and a new file that is wrong leaves the keys that there were. A \
+                 key checks only what its own kind signs, and where it has an `alg` only that.",
+            )
+            .example("\"/etc/hob/jwks.json\"")
+            .aka(&["jwks", "jwks_file", "key_file", "auth_jwt_key_file"]),
+        SchemaKey::new("issuer", Text, Required)
+            .says("Who has made the tokens: their `iss`, letter by letter.")
+            .example("\"https://id.example.com\"")
+            .aka(&["iss"]),
+        SchemaKey::new("audience", TextOrTexts, Required)
+            .says(
+                "For whom tokens are: one of these has to stand in their `aud`. It is what the \
+                 issuer calls this site, such as a client's id.",
+            )
+            .example("[\"shop\", \"shop-api\"]")
+            .aka(&["aud", "audiences"]),
+        SchemaKey::new(
+            "algorithms",
+            Words(crate::auth::TOKEN_ALGORITHMS),
+            Preset::Texts(crate::auth::SIGNED_BY_PAIR),
+        )
+        .says(
+            "How tokens may be signed. `HS256`, `HS384` and `HS512` count only where they are \
+             named, and need a key of the kind `oct`: a secret, with which whoever checks tokens \
+             can make them.",
+        )
+        .example("[\"ES256\"]")
+        .aka(&["algs", "alg"]),
+        SchemaKey::new(
+            "leeway",
+            Time {
+                min: Duration::ZERO,
+                max: Duration::from_secs(300),
+            },
+            secs(30),
+        )
+        .says("So far the issuer's clock may be from this one.")
+        .example("\"5s\"")
+        .aka(&["clock_skew"]),
+        SchemaKey::new("user", Text, Preset::Text("sub"))
+            .says(
+                "The claim that has the name, for `REMOTE_USER`, the log and `users`: a text. One \
+                 within another is written as a JSON pointer, `/account/name`. Tokens without it \
+                 are refused.",
+            )
+            .example("\"email\""),
+        SchemaKey::new("groups", Text, Preset::Text("groups"))
+            .says(
+                "The claim that has the groups: a list of texts, or a text with spaces between \
+                 them, such as `scope`.",
+            )
+            .example("\"/realm_access/roles\""),
+        SchemaKey::new("cookie", Text, Nothing("none"))
+            .says(
+                "A cookie that may have the token instead of `Authorization`. Let whoever sets it \
+                 say `HttpOnly`, `Secure` and `SameSite`.",
+            )
+            .example("\"session\""),
+        SchemaKey::new("fields", Map(&FIELD_TO_CLAIM), Nothing("none"))
+            .says(
+                "Fields that programs and proxied servers get with the request, and the claims \
+                 that they hold: texts, numbers, `true` and `false`, or lists of them with commas \
+                 between. What a client sends under these names they do not get.",
+            )
+            .example("{ X-Email = \"email\" }")
+            .aka(&["claims", "headers"]),
+    ],
+};
+
+static FIELD_TO_CLAIM: MapOf = MapOf {
+    key: "header name",
+    value: MapValue::Text,
 };

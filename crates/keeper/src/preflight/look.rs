@@ -60,6 +60,7 @@ fn look<H: MachineWants>(built: &Built<H>, extent: &Extent<'_>, faults: &mut Fau
     certificates::look(built, &mut told);
     places::look(built, extent.opens_control, &mut told);
     programs::look(built, &accounts, &mut told);
+    H::look_at_auth(built, &mut told);
     if let Some(running) = extent.running {
         addresses::look(built, &running(), extent.runtime, &mut told);
     }

@@ -25,6 +25,9 @@ pub trait MachineWants: Handlers {
     /// Tells what is in the way of a route's handler.
     fn look(&self, spots: &Self::Spots, look: &mut ProgramCheck<'_, '_, '_>);
 
+    /// Tells what is wrong with what people sign in with.
+    fn look_at_auth(built: &Built<Self>, told: &mut PreflightReport<'_, '_>);
+
     /// Starts what stays once, to see whether it does.
     fn try_out(built: &Built<Self>, accounts: &Accounts, told: &mut PreflightReport<'_, '_>);
 }

@@ -22,7 +22,7 @@ use crate::step::rate::RateOutcome;
 use hob_config::{AccessRules, SignInRule};
 
 /// The lane of the pool that passwords are checked in; folders have other numbers.
-const PASSWORD_LANE: u64 = u64::MAX - 8;
+pub(super) const PASSWORD_LANE: u64 = u64::MAX - 8;
 /// After so long whoever finds too many passwords waited for may come again.
 const AGAIN: Duration = Duration::from_secs(10);
 
@@ -188,6 +188,7 @@ impl HandlerContext {
                     }
                 }
             }
+            Some(ServedAuth::Tokens(source)) => self.signing_in_by_token(source, rule, request),
             None => Admission::No(plain::error(500)),
         }
     }
@@ -323,7 +324,7 @@ impl HandlerContext {
     }
 
     /// Notes who has signed in; what they get if they may not.
-    fn enter_account(
+    pub(super) fn enter_account(
         &self,
         rule: &SignInRule,
         account: &AuthAccount,
@@ -342,12 +343,12 @@ impl HandlerContext {
 
 /// Nobody has signed in yet, with whom these accounts are asked for.
 fn nobody(auth: Option<&ServedAuth>) -> SignedIn {
+    let none = |name: &String| (name.as_bytes().into(), [].into());
     let fields = match auth {
-        Some(ServedAuth::Route(asked)) => {
-            let names = asked.fields.iter();
-            names
-                .map(|name| (name.as_bytes().into(), [].into()))
-                .collect()
+        Some(ServedAuth::Route(asked)) => asked.fields.iter().map(none).collect(),
+        Some(ServedAuth::Tokens(source)) => {
+            let fields = source.rules.fields.iter();
+            fields.map(|(name, _)| none(name)).collect()
         }
         _ => Rc::default(),
     };

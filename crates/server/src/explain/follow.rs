@@ -33,6 +33,7 @@ use crate::serve::sites::NO_SITE;
 use crate::serve::sites::{self, Sites};
 use crate::step::access::AccessRefusal;
 use crate::step::auth::ServedAuth;
+use crate::step::auth::tokens::{ShownToken, TokenSource};
 use crate::step::when::AskedRoute;
 use crate::step::{access, auth, cors};
 use hob_config::{AccessRules, SignInRule};
@@ -431,6 +432,7 @@ impl ExplainContext<'_> {
                 self.request.record_mut().reason = Some(refusal.reason());
                 return Some(plain::error(403));
             }
+            ServedAuth::Tokens(source) => return self.refuse_token(source, rule, told),
         };
         let name = &source.name;
         let mut refuse = |reason: &'static str, text: String, response: Response| {
@@ -461,6 +463,54 @@ impl ExplainContext<'_> {
             "`require`: {user:?}, {groups}, may, with the right password"
         ));
         None
+    }
+
+    /// The answer for who brings no token that is good here, or one of somebody who may not.
+    fn refuse_token(
+        &self,
+        source: &TokenSource,
+        rule: &SignInRule,
+        told: &mut Explanation,
+    ) -> Option<Response> {
+        let refuse = |reason: &'static str, status: u16| {
+            self.request.record_mut().reason = Some(reason);
+            Some(plain::ask_for_token(status, &source.realm, None))
+        };
+        let issuer = &source.rules.issuer;
+        match (source.shown(self.request), self.user) {
+            (ShownToken::One(token), _) => match source.check(token, hob_http::unix_ms()) {
+                Err(refusal) => refuse(refusal.reason(), 401),
+                Ok(good) if auth::may(rule, &good.claims.account) => None,
+                Ok(_) => refuse(auth::NOT_NAMED, 403),
+            },
+            (ShownToken::Several, _) => refuse("require: there are several tokens", 400),
+            (ShownToken::None, None) => {
+                told.note(format!(
+                    "`require`: a token of {issuer:?} is asked for; --user NAME tries whose it is, \
+                     --header 'Authorization: Bearer TOKEN' one that you have"
+                ));
+                refuse("require: nobody has signed in", 401)
+            }
+            (ShownToken::None, Some(user)) => {
+                let is_named = rule.users.iter().any(|name| name == user);
+                let (claim, groups) = (&source.rules.groups, rule.groups.join(", "));
+                let is_any = rule.users.is_empty() && rule.groups.is_empty();
+                if is_named || is_any {
+                    told.note(format!(
+                        "`require`: {user:?} may, with a token of {issuer:?}"
+                    ));
+                } else if !groups.is_empty() {
+                    told.note(format!(
+                        "`require`: {user:?} may, with a token of {issuer:?} whose {claim:?} has \
+                         one of {groups}"
+                    ));
+                } else {
+                    told.note(format!("`require`: {user:?} may not"));
+                    return refuse(auth::NOT_NAMED, 403);
+                }
+                None
+            }
+        }
     }
 
     /// The answer for who may not have the route's. What is not known of the client is not held

@@ -350,6 +350,10 @@ impl MachineWants for HandlerSettings {
         self.look_own(spots, look);
     }
 
+    fn look_at_auth(built: &Built, told: &mut PreflightReport<'_, '_>) {
+        crate::step::auth::tokens::look(built, told);
+    }
+
     fn try_out(built: &Built, accounts: &Accounts, told: &mut PreflightReport<'_, '_>) {
         super::resident::trial::look(built, accounts, told);
     }

@@ -109,6 +109,20 @@ pub fn ask_who(realm: &str) -> Response {
     response
 }
 
+/// The answer to who has not signed in by a token, or not by a good one; `refusal` is a code of the
+/// RFC, and what is said of it.
+//= rfc6750#3
+pub fn ask_for_token(status: u16, realm: &str, refusal: Option<(&str, &str)>) -> Response {
+    let mut response = error(status);
+    let mut challenge = format!("Bearer realm=\"{realm}\"");
+    if let Some((code, text)) = refusal {
+        challenge += &format!(", error=\"{code}\", error_description=\"{text}\"");
+    }
+    let fields = response.fields_mut();
+    fields.add(b"WWW-Authenticate", challenge.as_bytes());
+    response
+}
+
 /// The answer to who may come again after a while.
 pub fn come_again(wait: Duration) -> Response {
     let mut response = error(429);

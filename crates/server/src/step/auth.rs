@@ -8,6 +8,7 @@ pub mod accounts;
 pub mod failures;
 pub mod password;
 pub mod signed_urls;
+pub mod tokens;
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -23,6 +24,7 @@ use hob_trace::Mutex;
 
 use self::accounts::{Accounts, AuthAccount};
 use self::signed_urls::LinkKeys;
+use self::tokens::TokenSource;
 
 /// Why nobody is signed in, in the words of the record.
 pub const WRONG: &str = "require: the name or the password is wrong";
@@ -43,6 +45,8 @@ pub enum ServedAuth {
     Route(Arc<ForwardRoute>),
     /// Links are signed.
     SignedUrls(LinkKeys),
+    /// Tokens are signed.
+    Tokens(Arc<TokenSource>),
 }
 
 impl ServedAuth {
@@ -61,6 +65,9 @@ impl ServedAuth {
             AccountSource::SignedUrls(path) => LinkKeys::open(path)
                 .map(ServedAuth::SignedUrls)
                 .map_err(|text| format!("auth \"{}\": {text}", settings.name)),
+            AccountSource::Tokens(rules) => TokenSource::open(settings, rules, now_ms)
+                .map(|source| ServedAuth::Tokens(Arc::new(source)))
+                .map_err(|text| format!("auth \"{}\": {text}", settings.name)),
         }
     }
 }
@@ -73,8 +80,7 @@ pub struct AuthSource {
     pub realm: String,
     files: AccountFiles,
     state: Mutex<AuthState>,
-    /// When the files were looked at last, in milliseconds of loop time.
-    looked_ms: AtomicU64,
+    times: LookTimes,
     /// Of the hashes of what is remembered.
     key: hmac::Key,
     /// Passwords that are being checked.
@@ -92,7 +98,30 @@ struct AuthState {
 }
 
 /// What a file of accounts and one of groups were like when they were read.
-type FileVersions = [Option<(u64, u64, i64, i64)>; 2];
+type FileVersions = [Option<FileVersion>; 2];
+
+/// What tells one state of a file from another: its inode, size, and times of change.
+type FileVersion = (u64, u64, i64, i64);
+
+/// When files were looked at last, in milliseconds of loop time.
+struct LookTimes(AtomicU64);
+
+impl LookTimes {
+    fn new(now_ms: u64) -> LookTimes {
+        LookTimes(AtomicU64::new(now_ms))
+    }
+
+    /// True once a second, for one that has to look.
+    fn is_due(&self, now_ms: u64) -> bool {
+        let looked_ms = self.0.load(Ordering::Relaxed);
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        now_ms >= looked_ms + LOOK_MS
+            && self
+                .0
+                .compare_exchange(looked_ms, now_ms, success, failure)
+                .is_ok()
+    }
+}
 
 struct RememberedPassword {
     account: Arc<AuthAccount>,
@@ -138,7 +167,7 @@ impl AuthSource {
                 versions: [None; 2],
                 remembered: HashMap::new(),
             }),
-            looked_ms: AtomicU64::new(now_ms),
+            times: LookTimes::new(now_ms),
             key: hmac::Key::new(hmac::HMAC_SHA256, &key),
             checking: Mutex::default(),
         };
@@ -156,12 +185,7 @@ impl AuthSource {
 
     /// True once a second, for one that has to [`AuthSource::look`].
     pub fn is_due(&self, now_ms: u64) -> bool {
-        let looked_ms = self.looked_ms.load(Ordering::Relaxed);
-        now_ms >= looked_ms + LOOK_MS
-            && self
-                .looked_ms
-                .compare_exchange(looked_ms, now_ms, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
+        self.times.is_due(now_ms)
     }
 
     /// Reads the files anew where they have changed, and remembers nothing then. Waits for a disk.
@@ -316,8 +340,7 @@ pub fn basic(value: &[u8]) -> Option<(String, Vec<u8>)> {
     is_name.then_some((name, password))
 }
 
-/// What tells one state of a file from another: its inode, size, and times of change.
-fn version(path: &Path) -> Option<(u64, u64, i64, i64)> {
+fn version(path: &Path) -> Option<FileVersion> {
     let found = std::fs::metadata(path).ok()?;
     let ns = |seconds: i64, ns: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(ns);
     let changed = ns(found.ctime(), found.ctime_nsec());

@@ -34,12 +34,11 @@ pub(super) static WORDS: &[Foreign] = &[
     lacks(
         &[
             "auth_digest",
-            "auth_jwt",
             "ldap",
         ],
         "nginx, Apache",
         "other ways to sign in than with a name and a password",
-        "`[[auth]]` and `require` ask for names and passwords or a service (`forward`), `certificates` \
+        "`[[auth]]` and `require` ask for names and passwords, tokens (`jwt`) or a service (`forward`), `certificates` \
          in `access` for certificates, and a program may check `Authorization` itself (`pass_authorization = true`)",
         "how-to/sign-in.md",
     )

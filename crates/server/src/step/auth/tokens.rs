@@ -1,0 +1,475 @@
+//! Tokens that let in (JSON Web Tokens): whose they are, and until when.
+//!
+//! The library `jsonwebtoken` takes a token apart and has aws-lc check its signature. Which key and
+//! which algorithm may be meant is decided here, by `keys`, before it does; what the claims say is
+//! read by `claims`, at a time that is given, since the library asks the clock itself. A token that
+//! was good is remembered for a while as a keyed hash, as passwords are.
+
+pub mod claims;
+pub mod keys;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use aws_lc_rs::hmac;
+use hob_config::{AccountSource, AuthSettings, TokenRules};
+use hob_http::{Known, Request};
+use hob_keeper::preflight::PreflightReport;
+use hob_trace::Mutex;
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::{Algorithm, Validation};
+
+use self::claims::{Claims, SignedClaims};
+use self::keys::{TokenKey, TokenKeys};
+use super::{FileVersion, LOOK_MS, LookTimes, read_file, version};
+use crate::config::Built;
+use crate::step::cookie::cookies;
+
+/// Longest token, in bytes.
+pub const TOKEN_BYTES_MAX: usize = 8 << 10;
+/// So many tokens are remembered.
+const REMEMBERED_MAX: usize = 10_000;
+/// So long at most.
+const REMEMBER_MS: u64 = 60_000;
+
+/// An issuer's keys, and what its tokens have to say.
+pub struct TokenSource {
+    /// What `require` calls it.
+    pub name: String,
+    /// What clients are told.
+    pub realm: String,
+    /// What the config says.
+    pub rules: TokenRules,
+    state: Mutex<TokenState>,
+    times: LookTimes,
+    /// Of the hashes of what is remembered.
+    key: hmac::Key,
+}
+
+/// A token as it is remembered.
+type TokenTag = [u8; 32];
+
+struct TokenState {
+    keys: Arc<TokenKeys>,
+    version: Option<FileVersion>,
+    /// Why the file that is there now was not taken.
+    fault: Option<String>,
+    remembered: HashMap<TokenTag, RememberedToken>,
+    /// When those that were over were taken out last.
+    tidied_unix_ms: u64,
+}
+
+struct RememberedToken {
+    claims: Arc<SignedClaims>,
+    until_unix_ms: u64,
+}
+
+/// What a request shows of who sends it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ShownToken<'r> {
+    /// No token.
+    None,
+    /// Several things that may be one: it is not clear which counts.
+    Several,
+    /// This may be one.
+    One(&'r [u8]),
+}
+
+/// A token that is good.
+pub struct GoodToken {
+    /// What it says.
+    pub claims: Arc<SignedClaims>,
+    /// Its signature was checked for this, and not remembered.
+    pub is_new: bool,
+}
+
+/// Why a token lets nobody in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenRefusal {
+    /// It has more than [`TOKEN_BYTES_MAX`] bytes.
+    TooLong,
+    /// It is no signed token, or signed in a way that nothing here knows (`none` among them).
+    Malformed,
+    /// It wants something understood that is not.
+    Critical,
+    /// No key of the file signs so and may be meant.
+    NoKey,
+    /// The signature is not that of the key.
+    Signature,
+    /// It does not say until when it is good.
+    Endless,
+    /// It is over.
+    Over,
+    /// It is for later.
+    Early,
+    /// Somebody else has made it.
+    Issuer,
+    /// It is for others.
+    Audience,
+    /// It does not say whose it is.
+    Nameless,
+}
+
+impl TokenRefusal {
+    /// In the words of the record.
+    pub fn reason(self) -> &'static str {
+        match self {
+            TokenRefusal::TooLong => "require: the token is longer than 8 KiB",
+            TokenRefusal::Malformed => "require: this is no signed token",
+            TokenRefusal::Critical => "require: the token has a `crit` that is not understood",
+            TokenRefusal::NoKey => "require: no key of the file is the token's",
+            TokenRefusal::Signature => "require: the token's signature is wrong",
+            TokenRefusal::Endless => "require: the token has no `exp`",
+            TokenRefusal::Over => "require: the token is over",
+            TokenRefusal::Early => "require: the token is not good yet",
+            TokenRefusal::Issuer => "require: the token is another issuer's",
+            TokenRefusal::Audience => "require: the token is for another audience",
+            TokenRefusal::Nameless => "require: the token does not say whose it is",
+        }
+    }
+
+    /// The same for its client.
+    pub fn description(self) -> &'static str {
+        let reason = self.reason();
+        reason.strip_prefix("require: ").unwrap_or(reason)
+    }
+}
+
+impl TokenSource {
+    /// The keys of a config's file. Waits for a disk.
+    ///
+    /// # Errors
+    /// Why they cannot be read.
+    pub fn open(
+        settings: &AuthSettings,
+        rules: &TokenRules,
+        now_ms: u64,
+    ) -> Result<TokenSource, String> {
+        let mut key = [0; 32];
+        aws_lc_rs::rand::fill(&mut key).map_err(|_| "the system has no random numbers")?;
+        let version = version(&rules.keys);
+        let keys = read_keys(&settings.name, rules)?;
+        Ok(TokenSource {
+            name: settings.name.clone(),
+            realm: settings.realm.clone(),
+            rules: rules.clone(),
+            state: Mutex::new(TokenState {
+                keys: Arc::new(keys),
+                version,
+                fault: None,
+                remembered: HashMap::new(),
+                tidied_unix_ms: 0,
+            }),
+            times: LookTimes::new(now_ms),
+            key: hmac::Key::new(hmac::HMAC_SHA256, &key),
+        })
+    }
+
+    /// True once a second, for one that has to [`TokenSource::look`].
+    pub fn is_due(&self, now_ms: u64) -> bool {
+        self.times.is_due(now_ms)
+    }
+
+    /// Reads the file anew where it has changed, and remembers nothing then. A file that is wrong
+    /// or gone leaves the keys as they were; true when that is news. Waits for a disk.
+    pub fn look(&self) -> bool {
+        let version = version(&self.rules.keys);
+        {
+            let state = self.state.lock();
+            if state.version == version && version.is_some() {
+                return false;
+            }
+        }
+        let keys = read_keys(&self.name, &self.rules);
+        let mut state = self.state.lock();
+        state.version = version;
+        match keys {
+            Ok(keys) => {
+                state.keys = Arc::new(keys);
+                state.fault = None;
+                state.remembered.clear();
+                false
+            }
+            Err(text) => {
+                let is_news = state.fault.as_ref() != Some(&text);
+                if is_news {
+                    tracing::error!(auth = self.name, "the keys stay as they were: {text}");
+                }
+                state.fault = Some(text);
+                is_news
+            }
+        }
+    }
+
+    /// What a request shows: the token of `Authorization`, else that of the cookie, where the
+    /// config names one.
+    //= rfc6750#2.1
+    pub fn shown<'r>(&self, request: &'r Request) -> ShownToken<'r> {
+        let head = request.head();
+        if head.is_repeated(Known::Authorization) {
+            return ShownToken::Several;
+        }
+        if let Some(token) = head.value(Known::Authorization).and_then(bearer) {
+            return ShownToken::One(token);
+        }
+        let Some(name) = &self.rules.cookie else {
+            return ShownToken::None;
+        };
+        let mut tokens = cookies(request, name.as_bytes());
+        match (tokens.next(), tokens.next()) {
+            (None, _) => ShownToken::None,
+            (Some(token), None) => ShownToken::One(token),
+            // One of them may be somebody else's, set from a neighbouring name.
+            (Some(_), Some(_)) => ShownToken::Several,
+        }
+    }
+
+    /// As [`TokenSource::check`], where that takes less than a serving thread may; nothing where
+    /// the key is one that takes longer, and the token not remembered.
+    pub fn check_soon(
+        &self,
+        token: &[u8],
+        now_unix_ms: u64,
+    ) -> Option<Result<GoodToken, TokenRefusal>> {
+        self.check_by(token, now_unix_ms, |key| !key.takes_long)
+            .transpose()
+    }
+
+    /// What a token says, where it is good at a time in milliseconds of Unix time. It is remembered
+    /// then. Takes long with some keys: see [`keys::TokenKey::takes_long`].
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn check(&self, token: &[u8], now_unix_ms: u64) -> Result<GoodToken, TokenRefusal> {
+        let checked = self.check_by(token, now_unix_ms, |_| true)?;
+        checked.ok_or(TokenRefusal::NoKey)
+    }
+
+    /// Nothing where the key is none that may be used now.
+    fn check_by(
+        &self,
+        token: &[u8],
+        now_unix_ms: u64,
+        may_use: fn(&TokenKey) -> bool,
+    ) -> Result<Option<GoodToken>, TokenRefusal> {
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(TokenRefusal::TooLong);
+        }
+        let mut tag = [0; 32];
+        tag.copy_from_slice(hmac::sign(&self.key, token).as_ref());
+        let keys = {
+            let state = self.state.lock();
+            if let Some(known) = state.remembered.get(&tag)
+                && now_unix_ms < known.until_unix_ms
+            {
+                let claims = Arc::clone(&known.claims);
+                let is_new = false;
+                return Ok(Some(GoodToken { claims, is_new }));
+            }
+            Arc::clone(&state.keys)
+        };
+        let (key, algorithm) = key_of(token, &keys)?;
+        if !may_use(key) {
+            return Ok(None);
+        }
+        let claims = claims_of(token, key, algorithm)?;
+        let claims = Arc::new(claims.check(&self.rules, now_unix_ms / 1000)?);
+        self.remember(tag, &keys, &claims, now_unix_ms);
+        let is_new = true;
+        Ok(Some(GoodToken { claims, is_new }))
+    }
+
+    fn remember(
+        &self,
+        tag: TokenTag,
+        keys: &Arc<TokenKeys>,
+        claims: &Arc<SignedClaims>,
+        now_unix_ms: u64,
+    ) {
+        let mut state = self.state.lock();
+        // Else they have changed meanwhile: the token was good when it was asked for.
+        if !Arc::ptr_eq(&state.keys, keys) {
+            return;
+        }
+        // All are looked at for that, which is not done for each that comes.
+        let is_due = now_unix_ms >= state.tidied_unix_ms.saturating_add(LOOK_MS);
+        if state.remembered.len() >= REMEMBERED_MAX && is_due {
+            state.tidied_unix_ms = now_unix_ms;
+            let is_good = |known: &mut RememberedToken| now_unix_ms < known.until_unix_ms;
+            state.remembered.retain(|_, known| is_good(known));
+        }
+        // Who finds no place is checked again.
+        if state.remembered.len() < REMEMBERED_MAX {
+            let over_ms = claims.until_unix_s.saturating_mul(1000);
+            let known = RememberedToken {
+                claims: Arc::clone(claims),
+                until_unix_ms: over_ms.min(now_unix_ms + REMEMBER_MS),
+            };
+            state.remembered.insert(tag, known);
+        }
+    }
+}
+
+/// The key that has to have signed a token, and how.
+///
+/// # Errors
+/// There is none.
+pub fn key_of<'k>(
+    token: &[u8],
+    keys: &'k TokenKeys,
+) -> Result<(&'k TokenKey, Algorithm), TokenRefusal> {
+    let header = jsonwebtoken::decode_header(token).map_err(|_| TokenRefusal::Malformed)?;
+    if header.crit.is_some() {
+        return Err(TokenRefusal::Critical);
+    }
+    let key = keys.find(header.kid.as_deref(), header.alg);
+    Ok((key.ok_or(TokenRefusal::NoKey)?, header.alg))
+}
+
+/// What a token says that a key has signed in this way.
+///
+/// # Errors
+/// It has not.
+pub fn claims_of(
+    token: &[u8],
+    key: &TokenKey,
+    algorithm: Algorithm,
+) -> Result<Claims, TokenRefusal> {
+    // Signature and encoding alone: see the top.
+    let mut validation = Validation::new(algorithm);
+    validation.required_spec_claims.clear();
+    validation.validate_exp = false;
+    validation.validate_aud = false;
+    match jsonwebtoken::decode(token, &key.key, &validation) {
+        Ok(token) => Ok(Claims(token.claims)),
+        Err(error) => Err(match error.kind() {
+            ErrorKind::InvalidSignature => TokenRefusal::Signature,
+            _ => TokenRefusal::Malformed,
+        }),
+    }
+}
+
+/// The token of `Bearer` credentials; nothing where the scheme is another one.
+//= rfc6750#2.1
+pub fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, rest) = value.split_at_checked(7)?;
+    let is_bearer = scheme.eq_ignore_ascii_case(b"Bearer ");
+    is_bearer.then(|| rest.trim_ascii())
+}
+
+/// Tells what is wrong with the files of keys that a config names. One that is not there is told
+/// already, and the server tells of one that it may not read: whoever looks here may be another.
+pub fn look(built: &Built, told: &mut PreflightReport<'_, '_>) {
+    for (auth, [spot, _]) in built.config.auth.iter().zip(&built.spots.auth) {
+        let AccountSource::Tokens(rules) = &auth.source else {
+            continue;
+        };
+        let Ok(text) = read_file(&rules.keys) else {
+            continue;
+        };
+        let file = rules.keys.display();
+        match TokenKeys::parse(&text, &rules.algorithms) {
+            Err(text) => told.error(*spot, &format!("{file}: {text}"), SAVE_KEYS),
+            Ok((_, faults)) => {
+                for fault in faults {
+                    told.warn(
+                        *spot,
+                        &format!("{file}: {fault}"),
+                        "tokens of that key are refused",
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// What to do about a file of keys that is wrong.
+const SAVE_KEYS: &str = "save there what the issuer has at its `jwks_uri`";
+
+fn read_keys(auth: &str, rules: &TokenRules) -> Result<TokenKeys, String> {
+    let file = rules.keys.display();
+    let text = read_file(&rules.keys)?;
+    let (keys, faults) =
+        TokenKeys::parse(&text, &rules.algorithms).map_err(|text| format!("{file}: {text}"))?;
+    for fault in faults {
+        tracing::warn!(auth, "{file}: {fault}");
+    }
+    Ok(keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use base64::Engine;
+    use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+
+    use super::*;
+
+    const SECRET: &[u8; 32] = b"0123456789abcdef0123456789abcdef";
+
+    fn source(dir: &Path) -> TokenSource {
+        let keys = dir.join("jwks.json");
+        let k = BASE64_URL_SAFE_NO_PAD.encode(SECRET);
+        let text = format!("{{\"keys\": [{{\"kty\": \"oct\", \"k\": \"{k}\"}}]}}");
+        std::fs::write(&keys, text).unwrap();
+        let rules = TokenRules {
+            keys,
+            issuer: "i".to_owned(),
+            audiences: vec!["a".to_owned()],
+            algorithms: vec!["HS256"],
+            leeway: Duration::ZERO,
+            user: "sub".to_owned(),
+            groups: "groups".to_owned(),
+            cookie: None,
+            fields: Vec::new(),
+        };
+        let settings = AuthSettings {
+            name: "tokens".to_owned(),
+            realm: "tokens".to_owned(),
+            source: AccountSource::Tokens(rules.clone()),
+        };
+        TokenSource::open(&settings, &rules, 0).unwrap()
+    }
+
+    fn token(name: &str) -> String {
+        let header = BASE64_URL_SAFE_NO_PAD.encode("{\"alg\":\"HS256\"}");
+        let claims = format!("{{\"iss\":\"i\",\"aud\":\"a\",\"sub\":\"{name}\",\"exp\":1000}}");
+        let signed = format!("{header}.{}", BASE64_URL_SAFE_NO_PAD.encode(claims));
+        let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET);
+        let tag = hmac::sign(&key, signed.as_bytes());
+        format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(tag))
+    }
+
+    #[test]
+    fn token_is_remembered_for_a_minute_and_never_longer_than_it_is_good() {
+        let dir = tempfile::tempdir().unwrap();
+        let (source, ann) = (source(dir.path()), token("ann"));
+        let is_new = |now_ms| source.check(ann.as_bytes(), now_ms).map(|good| good.is_new);
+        assert_eq!(is_new(900_000), Ok(true));
+        assert_eq!(is_new(959_999), Ok(false));
+        assert_eq!(is_new(960_000), Ok(true));
+        assert_eq!(is_new(999_999), Ok(false));
+        assert_eq!(is_new(1_000_000), Err(TokenRefusal::Over));
+    }
+
+    #[test]
+    fn tokens_that_find_no_place_are_checked_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = source(dir.path());
+        let is_new = |name: &str, now_ms| {
+            let good = source.check(token(name).as_bytes(), now_ms);
+            good.map(|good| good.is_new).unwrap()
+        };
+        for number in 0..REMEMBERED_MAX {
+            assert!(is_new(&number.to_string(), 100_000));
+        }
+        assert!(is_new("more", 100_000) && is_new("more", 100_500));
+        assert!(!is_new("0", 100_500));
+        assert_eq!(source.state.lock().remembered.len(), REMEMBERED_MAX);
+        // The others are over, and make room.
+        assert!(is_new("more", 200_000) && !is_new("more", 200_000));
+        assert_eq!(source.state.lock().remembered.len(), 1);
+    }
+}
