@@ -31,12 +31,8 @@ use crate::serve::ServerState;
 use crate::serve::dress::{dress, own_page};
 use crate::serve::sites::NO_SITE;
 use crate::serve::sites::{self, Sites};
-use crate::step::access::AccessRefusal;
-use crate::step::auth::ServedAuth;
-use crate::step::auth::tokens::{ShownToken, TokenSource};
+use crate::step::cors;
 use crate::step::when::AskedRoute;
-use crate::step::{access, auth, cors};
-use hob_config::{AccessRules, SignInRule};
 
 /// Says what would answer a request with a config that was made from these sources, and why. Opens
 /// the roots of the config and looks at the disk as the server would.
@@ -110,11 +106,11 @@ pub(crate) struct ExplainContext<'a> {
     config: &'a Config,
     /// The same as it is written.
     tree: &'a Section,
-    sites: &'a Sites,
+    pub(super) sites: &'a Sites,
     pub(crate) shared: &'a Arc<ServerState>,
     pub(crate) request: &'a Request,
     /// Who has signed in, where that is said.
-    user: Option<&'a str>,
+    pub(super) user: Option<&'a str>,
     /// Address of the listener that the request is taken to come in by.
     listener: String,
 }
@@ -381,167 +377,6 @@ impl ExplainContext<'_> {
     ) -> Option<Response> {
         let answer = self.preflight(route, told);
         answer.or_else(|| self.refuse_client(route, told))
-    }
-
-    /// The answer for who may not have the route's.
-    fn refuse_client(
-        &self,
-        route: &sites::ServedRoute,
-        told: &mut Explanation,
-    ) -> Option<Response> {
-        let refusal = self.refuse_access(route, told);
-        if route.rate.is_some() {
-            let text =
-                "whether a client has used up its `rate` is known to the running server alone";
-            told.note(text.to_owned());
-        }
-        let Some(rule) = &route.require else {
-            return refusal.map(|(_, response)| response);
-        };
-        let is_way = |(refusal, _): &(AccessRefusal, Response)| *refusal == AccessRefusal::Method;
-        if !rule.is_alternative || refusal.as_ref().is_some_and(is_way) {
-            let refusal = refusal.map(|(_, response)| response);
-            return refusal.or_else(|| self.refuse_user(rule, told));
-        }
-        let asks_who = route.access.as_deref().is_some_and(AccessRules::asks_who);
-        if asks_who && refusal.is_none() && self.request.facts().peer.is_some() {
-            told.note("`satisfy = \"any\"`: whom `access` lets in has not to sign in".to_owned());
-            return None;
-        }
-        let refused = self.refuse_user(rule, told);
-        if refused.is_none() {
-            self.request.record_mut().reason = None;
-        }
-        refused
-    }
-
-    /// The answer for who has not signed in, or may not.
-    fn refuse_user(&self, rule: &SignInRule, told: &mut Explanation) -> Option<Response> {
-        let source = match self.sites.auth.get(rule.auth)? {
-            ServedAuth::Files(source) => source,
-            ServedAuth::Route(asked) => {
-                let path = &asked.path;
-                told.note(format!(
-                    "`require` asks the route of {path}, which is not asked here"
-                ));
-                return None;
-            }
-            ServedAuth::SignedUrls(keys) => {
-                let target = self.request.sent_head().target();
-                let refusal = keys.check(target, hob_http::unix_ms() / 1000).err()?;
-                self.request.record_mut().reason = Some(refusal.reason());
-                return Some(plain::error(403));
-            }
-            ServedAuth::Tokens(source) => return self.refuse_token(source, rule, told),
-        };
-        let name = &source.name;
-        let mut refuse = |reason: &'static str, text: String, response: Response| {
-            self.request.record_mut().reason = Some(reason);
-            told.note(text);
-            Some(response)
-        };
-        let asks = || plain::ask_who(&source.realm);
-        let Some(user) = self.user else {
-            let text = format!("`require`: --user NAME tries an account of {name:?}");
-            return refuse("require: nobody has signed in", text, asks());
-        };
-        let accounts = source.accounts().ok()?;
-        let Some(account) = accounts.find(user) else {
-            let text = format!("`require`: {user:?} is no account of {name:?}");
-            return refuse(auth::WRONG, text, asks());
-        };
-        let groups = account.groups.join(", ");
-        let groups = match groups.as_str() {
-            "" => "in no group".to_owned(),
-            groups => format!("in {groups}"),
-        };
-        if !auth::may(rule, account) {
-            let text = format!("`require`: {user:?}, {groups}, may not");
-            return refuse(auth::NOT_NAMED, text, plain::error(403));
-        }
-        told.note(format!(
-            "`require`: {user:?}, {groups}, may, with the right password"
-        ));
-        None
-    }
-
-    /// The answer for who brings no token that is good here, or one of somebody who may not.
-    fn refuse_token(
-        &self,
-        source: &TokenSource,
-        rule: &SignInRule,
-        told: &mut Explanation,
-    ) -> Option<Response> {
-        let refuse = |reason: &'static str, status: u16| {
-            self.request.record_mut().reason = Some(reason);
-            Some(plain::ask_for_token(status, &source.realm, None))
-        };
-        let issuer = &source.rules.issuer;
-        match (source.shown(self.request), self.user) {
-            (ShownToken::One(token), _) => match source.check(token, hob_http::unix_ms()) {
-                Err(refusal) => refuse(refusal.reason(), 401),
-                Ok(good) if auth::may(rule, &good.claims.account) => None,
-                Ok(_) => refuse(auth::NOT_NAMED, 403),
-            },
-            (ShownToken::Several, _) => refuse("require: there are several tokens", 400),
-            (ShownToken::None, None) => {
-                told.note(format!(
-                    "`require`: a token of {issuer:?} is asked for; --user NAME tries whose it is, \
-                     --header 'Authorization: Bearer TOKEN' one that you have"
-                ));
-                refuse("require: nobody has signed in", 401)
-            }
-            (ShownToken::None, Some(user)) => {
-                let is_named = rule.users.iter().any(|name| name == user);
-                let (claim, groups) = (&source.rules.groups, rule.groups.join(", "));
-                let is_any = rule.users.is_empty() && rule.groups.is_empty();
-                if is_named || is_any {
-                    told.note(format!(
-                        "`require`: {user:?} may, with a token of {issuer:?}"
-                    ));
-                } else if !groups.is_empty() {
-                    told.note(format!(
-                        "`require`: {user:?} may, with a token of {issuer:?} whose {claim:?} has \
-                         one of {groups}"
-                    ));
-                } else {
-                    told.note(format!("`require`: {user:?} may not"));
-                    return refuse(auth::NOT_NAMED, 403);
-                }
-                None
-            }
-        }
-    }
-
-    /// The answer for who may not have the route's. What is not known of the client is not held
-    /// against it, but told.
-    fn refuse_access(
-        &self,
-        route: &sites::ServedRoute,
-        told: &mut Explanation,
-    ) -> Option<(AccessRefusal, Response)> {
-        let rules = route.access.as_ref()?;
-        let method = self.request.head().method();
-        let by_address = match self.request.facts().peer {
-            Some(peer) => access::check_address(rules, Some(peer.ip())),
-            None => Ok(()),
-        };
-        let has_addresses = rules.allow.is_some() || !rules.deny.is_empty();
-        if has_addresses && self.request.facts().peer.is_none() {
-            told.note(
-                "`access` asks for the client's address: --from ADDRESS tries one".to_owned(),
-            );
-        }
-        if !rules.certificates.is_empty() {
-            told.note(
-                "`access` asks for the client's certificate, which is not known here".to_owned(),
-            );
-        }
-        let refusal = by_address
-            .and_then(|()| access::check_method(rules, method))
-            .err()?;
-        self.request.record_mut().reason = Some(refusal.reason());
-        Some((refusal, plain::refuse_access(refusal, rules, method)))
     }
 
     fn handle(

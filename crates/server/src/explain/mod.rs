@@ -6,11 +6,13 @@
 //! - `asked` from a method and a URL to a request's head
 //! - `follow` the request's way through the decisions, as `answer.rs` makes them; handlers explain
 //!   their own (`handle/*/explain.rs`)
+//! - `admission` whether the client is let in
 //! - `settings` a route's settings by their names, as the schema declares them
 //! - `told` the explanation as data
 //! - `when` why a route leaves a request to the next one
 //! - `text`, `json` the explanation for people and for programs
 
+mod admission;
 pub mod answer;
 mod asked;
 mod follow;

@@ -293,10 +293,7 @@ fn read_try(
     }
     let endings = given.clone().filter_map(|text| text.strip_prefix(PATH));
     let endings = endings.filter(|ending| !ending.is_empty());
-    (
-        endings.map(str::to_owned).collect(),
-        given.last() == Some(NEXT),
-    )
+    (endings.map(str::to_owned).collect(), ends)
 }
 
 fn check_try(section: &Section, faults: &mut Faults<'_>) {
