@@ -62,6 +62,11 @@ impl<'a> Answering<'a> {
         self.section("server_timing").flag("server_timing")
     }
 
+    /// Values of `Link` that are sent while an answer is made.
+    pub(crate) fn early_hints(&self) -> Vec<String> {
+        owned(&self.section("early_hints").texts("early_hints"))
+    }
+
     /// The site's rules, then the route's, which so have the last word.
     pub fn headers(&self) -> HeaderRules {
         let sections = [Some(self.site), self.route].into_iter().flatten();
@@ -176,6 +181,14 @@ pub fn check_answering(section: &Section, faults: &mut Faults<'_>) {
     }
     for (name, spot) in section.given_texts("headers_remove") {
         check_name(name, spot, faults);
+    }
+    for (value, spot) in section.given_texts("early_hints") {
+        check_value("Link", value, spot, faults);
+        if !value.starts_with('<') || !value.contains("rel=") {
+            faults
+                .error(spot, format!("{value:?} is no value of `Link`"))
+                .hint("write what is linked and why: `\"</style.css>; rel=preload; as=style\"`");
+        }
     }
     for (name, spot) in section.given_texts("compress_types") {
         let essence = name.strip_suffix("/*").map_or(name, |_| "text/plain");

@@ -20,7 +20,9 @@ use super::route::template::{Rewrite, TemplateError, TemplateFault};
 use super::tls::build_site_tls;
 use super::tree::{ConfigValue, Section};
 use super::when::read_when;
-use super::{AfterSteps, Coding, HalfClose, Handlers, LimitSettings, RouteConfig, SiteConfig};
+use super::{
+    AfterSteps, Coding, HalfClose, Handlers, LimitSettings, RouteConfig, SiteConfig, WwwForm,
+};
 
 /// One `[[site]]`, and where its parts stand.
 pub(crate) fn build_site<H: Handlers>(
@@ -48,8 +50,7 @@ pub(crate) fn build_site<H: Handlers>(
         limits,
         logs,
     };
-    let mut routes = Vec::new();
-    let mut route_spots = Vec::new();
+    let (mut routes, mut route_spots) = (Vec::new(), Vec::new());
     let mut asks: Vec<Spot> = site_asks.into_iter().collect();
     for route in section.sections("route") {
         let (access, route_asks) = read_access(route, faults);
@@ -78,6 +79,8 @@ pub(crate) fn build_site<H: Handlers>(
         error_pages,
         headers: answering.headers(),
         https_only: section.flag("https_only"),
+        www: read_www(section, faults),
+        lower_paths: section.word("path_case") == "lower",
         redirects,
         maintenance_allow: ClientSet::read(section, "maintenance_allow", false, faults),
         tls,
@@ -99,6 +102,36 @@ pub(crate) fn build_site<H: Handlers>(
         routes: route_spots,
     };
     (site, spots)
+}
+
+/// Which name a site's clients use; told where no two of its names differ so.
+fn read_www(section: &Section, faults: &mut Faults<'_>) -> WwwForm {
+    let form = match section.word("www") {
+        "drop" => WwwForm::Drop,
+        "add" => WwwForm::Add,
+        _ => return WwwForm::Keep,
+    };
+    let names = section.texts("names");
+    let is_named = |name: &str| names.iter().any(|(known, _)| *known == name);
+    let mut bare = names
+        .iter()
+        .filter_map(|(name, _)| name.strip_prefix("www."));
+    if let (Some(given), false) = (section.given("www"), bare.any(is_named)) {
+        let hint = match names.first() {
+            Some((name, _)) => {
+                let bare = name.strip_prefix("www.").unwrap_or(name);
+                format!("write `names = [{bare:?}, \"www.{bare}\"]`")
+            }
+            None => "give the site `names`".to_owned(),
+        };
+        faults
+            .warn(
+                given.spot,
+                "no two of the site's `names` differ by `www.` alone",
+            )
+            .hint(hint);
+    }
+    form
 }
 
 /// Tells of a `satisfy`, of a site or its routes, that leaves no choice.
@@ -222,6 +255,7 @@ impl SiteDefaults<'_> {
             headers: answering.headers(),
             after: Arc::clone(&self.after),
             server_timing: answering.server_timing(),
+            early_hints: answering.early_hints(),
             sendfile: Vec::new(),
             strict: false,
             internal: false,
@@ -282,6 +316,7 @@ impl SiteDefaults<'_> {
             headers: answering.headers(),
             after: answering.after(&self.after),
             server_timing: answering.server_timing(),
+            early_hints: answering.early_hints(),
             sendfile,
             strict: section.flag("strict"),
             internal: section.flag("internal"),

@@ -334,6 +334,17 @@ pub struct WatchSettings {
     pub hidden_fields: Vec<String>,
 }
 
+/// Which of two names that differ by `www.` alone a site has its clients use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WwwForm {
+    /// Either.
+    Keep,
+    /// The one without.
+    Drop,
+    /// The one with it.
+    Add,
+}
+
 /// A virtual host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteConfig<H: Handlers> {
@@ -350,6 +361,10 @@ pub struct SiteConfig<H: Handlers> {
     pub headers: HeaderRules,
     /// Requests in clear text are sent to TLS.
     pub https_only: bool,
+    /// Which of two names that differ by `www.` alone is the other's.
+    pub www: WwwForm,
+    /// Paths with capital letters are sent to the same without.
+    pub lower_paths: bool,
     /// Paths that have moved.
     pub redirects: Option<RedirectList>,
     /// Who may see it while it is down for maintenance.
@@ -371,6 +386,8 @@ impl<H: Handlers> SiteConfig<H> {
             error_pages: self.error_pages,
             headers: self.headers,
             https_only: self.https_only,
+            www: self.www,
+            lower_paths: self.lower_paths,
             redirects: self.redirects,
             maintenance_allow: self.maintenance_allow,
             tls: self.tls,
@@ -408,6 +425,8 @@ pub struct RouteConfig<H: Handlers> {
     pub sendfile: Vec<H::Folder>,
     /// Answers tell their clients how long they took.
     pub server_timing: bool,
+    /// Values of `Link` that are sent while an answer is made.
+    pub early_hints: Vec<String>,
     /// What lacks the slash in front of the pattern's star is not sent there.
     pub strict: bool,
     /// Only reached by internal redirects.

@@ -74,7 +74,7 @@ pub use clients::{AddressRange, ClientSet};
 pub use config::{
     AfterSteps, CacheSettings, Coding, Config, HalfClose, LimitSettings, ListenAddress, Listener,
     LogChoice, LogSettings, LogTarget, Loopback, Purpose, RouteConfig, SiteConfig, SourceLocation,
-    UnknownHost, WatchSettings,
+    UnknownHost, WatchSettings, WwwForm,
 };
 pub use cors::{CorsSettings, OriginRule};
 pub use fault::{COMMAND_LINE, Diagnostic, Errors, Faults, Spot, Warnings, printable};

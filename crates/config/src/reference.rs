@@ -157,8 +157,8 @@ impl Schema {
             .collect();
         shown.extend(new.iter().map(|base| std::ptr::from_ref(*base)));
         let inherited = new.iter().flat_map(|base| base.keys);
-        let keys = table.keys.iter().chain(inherited);
-        for key in keys.clone().filter(|key| key.kind.table().is_none()) {
+        let keys = table.keys.iter().chain(inherited.clone());
+        for key in keys.filter(|key| key.kind.table().is_none()) {
             let path = join(path, key.name);
             add(page, format_args!("\n### `{path}`\n\n{}\n\n", key.text));
             add(page, format_args!("- value: {}\n", key.kind));
@@ -171,7 +171,8 @@ impl Schema {
                 format_args!("- example: `{} = {}`\n", key.name, key.example),
             );
         }
-        for key in keys {
+        // Routes come behind what they take over from their site.
+        for key in inherited.chain(table.keys) {
             let Some(inner) = key.kind.table() else {
                 continue;
             };

@@ -3,8 +3,8 @@
 
 mod harness;
 
-use harness::Place;
 use harness::client::{ask, raw};
+use harness::{Hob, Place};
 
 /// Sites that say their own name.
 fn config(names: &[&str]) -> String {
@@ -216,5 +216,90 @@ fn h1_only_https_only_sends_unknown_hosts_nowhere_for_good() {
             assert_eq!(answer.status, status, "{method} {host}");
         }
     }
+    hob.stop();
+}
+
+/// Where a request for this host and target is sent, with its status; from the host on.
+fn sent_to(hob: &Hob, method: &str, host: &str, target: &str) -> (u16, String) {
+    let fields = format!("Host: {host}\r\nContent-Length: 0\r\n");
+    let answer = ask(hob.port(), method, target, &fields);
+    let location = answer.header("location").unwrap_or_default();
+    let location = location.strip_prefix("https:").unwrap_or(location);
+    let location = location.strip_prefix("http:").unwrap_or(location);
+    (answer.status, location.to_owned())
+}
+
+#[test]
+fn of_two_names_that_differ_by_www_one_is_used() {
+    let place = Place::new();
+    let site = |name: &str, keys: &str| {
+        format!(
+            "[[site]]\nnames = [\"{name}\", \"www.{name}\"]\n{keys}\n[[site.route]]\n\
+             path = \"/*\"\nrespond = {{ body = \"{name}\" }}\n"
+        )
+    };
+    let hob = place.serve_text(&format!(
+        "[[listen]]\naddress = \"127.0.0.1:0\"\n{}{}{}",
+        site("drop.test", "www = \"drop\""),
+        site("add.test", "www = \"add\""),
+        site("keep.test", ""),
+    ));
+    let to = |status: u16, location: &str| (status, location.to_owned());
+    for (method, host, target, expected) in [
+        ("GET", "www.drop.test", "/", to(301, "//drop.test/")),
+        ("HEAD", "www.drop.test", "/a", to(301, "//drop.test/a")),
+        ("POST", "www.drop.test", "/a", to(308, "//drop.test/a")),
+        (
+            "GET",
+            "WWW.Drop.test.",
+            "/a?b=C",
+            to(301, "//drop.test/a?b=C"),
+        ),
+        (
+            "GET",
+            "www.drop.test:8080",
+            "/a%20b",
+            to(301, "//drop.test:8080/a%20b"),
+        ),
+        ("GET", "drop.test", "/", to(200, "")),
+        ("GET", "add.test", "/A", to(301, "//www.add.test/A")),
+        ("GET", "www.add.test", "/", to(200, "")),
+        ("GET", "keep.test", "/", to(200, "")),
+        ("GET", "www.keep.test", "/", to(200, "")),
+        ("GET", "www.www.drop.test", "/", to(421, "")),
+    ] {
+        assert_eq!(
+            sent_to(&hob, method, host, target),
+            expected,
+            "{method} {host} {target}"
+        );
+    }
+    hob.stop();
+}
+
+#[test]
+fn paths_with_capital_letters_are_sent_to_the_same_in_lower_case() {
+    let place = Place::new();
+    let hob = place.serve_config_with("", "path_case = \"lower\"\n");
+    let to = |status: u16, location: &str| (status, location.to_owned());
+    for (target, expected) in [
+        ("/Hello.TXT", to(301, "/hello.txt")),
+        (
+            "/Hello.TXT?Name=Ann%20B",
+            to(301, "/hello.txt?Name=Ann%20B"),
+        ),
+        ("/%48ello.txt", to(301, "/hello.txt")),
+        ("/a%2FB", to(301, "/a%2Fb")),
+        ("//Evil.test/x", to(301, "/evil.test/x")),
+        ("/%C3%84", to(404, "")),
+        ("/hello.txt?A", to(200, "")),
+    ] {
+        assert_eq!(
+            sent_to(&hob, "GET", "localhost", target),
+            expected,
+            "{target}"
+        );
+    }
+    assert_eq!(sent_to(&hob, "PUT", "localhost", "/A").0, 308);
     hob.stop();
 }

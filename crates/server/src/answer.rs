@@ -221,11 +221,8 @@ impl HandlerContext {
             }
         };
         let path = normal.path(raw, &room);
-        if let Some(redirects) = &site.redirects
-            && let Some(moved) = redirects.find(path)
-        {
-            let location = moved.location(head.query());
-            return without_route(site, plain::redirect(moved.status, &location));
+        if let Some(redirect) = moved(site, request, path) {
+            return without_route(site, redirect);
         }
         let Some((index, below)) = site.find(path, request) else {
             let slashes = site.slashes.as_ref();
@@ -392,6 +389,9 @@ impl HandlerContext {
         request: &Request,
         (path, below): (&[u8], usize),
     ) -> Answered {
+        if let Some(hints) = &route.early_hints {
+            hints.send(request);
+        }
         if route.rewrite.is_some() {
             self.rewrite_and_handle(sites, site, route, request, path)
         } else {
@@ -463,6 +463,20 @@ fn may_lead_on(site: &ServedSite, route: &ServedRoute, answered: &Answered) -> b
         Answered::Ready(response) => response.status() == ELSEWHERE,
         Answered::Later(_) => site.leads_on(route),
     }
+}
+
+/// Where a site has its clients go with a normal path: to another form of it, or to where it has
+/// moved.
+fn moved(site: &ServedSite, request: &Request, path: &[u8]) -> Option<Response> {
+    let head = request.head();
+    if let Some(form) = &site.address_form
+        && let Some(location) = form.location(request, path)
+    {
+        return Some(plain::move_for_good(head.method(), &location));
+    }
+    let moved = site.redirects.as_ref()?.find(path)?;
+    let location = moved.location(head.query());
+    Some(plain::redirect(moved.status, &location))
 }
 
 /// An answer that no route gives.

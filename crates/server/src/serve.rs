@@ -1,5 +1,6 @@
 //! What all threads of a server share, and what outlives a reload.
 
+pub mod address_form;
 pub mod bans;
 pub(crate) mod claims;
 pub(crate) mod context;

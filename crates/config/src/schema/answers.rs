@@ -60,6 +60,13 @@ pub static ANSWER: SchemaTable = SchemaTable {
             .says("Header fields added to every answer, whatever fields of that name there are.")
             .example("[\"Link: </style.css>; rel=preload; as=style\"]")
             .aka(&["header_add", "add_headers", "more_headers"]),
+        SchemaKey::new("early_hints", Texts, Preset::Texts(&[]))
+            .says(
+                "Values of `Link` that browsers get while the answer is made (103), so that they \
+                 fetch style sheets and scripts meanwhile: for pages that people go to \
+                 (`Sec-Fetch-Mode: navigate`), over HTTP/2 and HTTP/3.",
+            )
+            .example("[\"</style.css>; rel=preload; as=style\"]"),
         SchemaKey::new("headers_remove", Texts, Preset::Texts(&[]))
             .says("Names of header fields removed from every answer.")
             .example("[\"Server\", \"X-Powered-By\"]")

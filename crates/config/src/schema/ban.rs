@@ -57,7 +57,7 @@ pub static BAN: SchemaTable = SchemaTable {
         )
         .says("How long a ban lasts. What the client tries meanwhile does not make it longer.")
         .example("\"1d\"")
-        .aka(&["duration", "expires"]),
+        .aka(&["duration"]),
         SchemaKey::new("except", Texts, Preset::Texts(&[]))
             .says("Clients that the rule never bans, by address or network.")
             .example("[\"127.0.0.1\", \"10.0.0.0/8\"]")

@@ -36,4 +36,4 @@ static SNIPPET: SchemaTable = SchemaTable {
 pub(super) const KEY: SchemaKey = SchemaKey::new("snippets", TextOrTexts, Preset::Texts(&[]))
     .says("Names of each `[[snippet]]` whose keys hold here, unless they are said here.")
     .example("[\"quiet\", \"private\"]")
-    .aka(&["use", "import"]);
+    .aka(&["use", "snippet"]);

@@ -75,6 +75,21 @@ pub const SITE_ANSWERS: &[SchemaKey] = &[
             "https_redirect",
             "ssl_redirect",
         ]),
+    SchemaKey::new("www", Word(&["keep", "drop", "add"]), Preset::Text("keep"))
+        .says(
+            "Of two names of the site that differ by `www.` alone, the other one is sent to the \
+             one without it (`\"drop\"`) or with it (`\"add\"`), with 301 (GET and HEAD) or 308. \
+             Both stand in `names`.",
+        )
+        .example("\"drop\"")
+        .aka(&["www_redirect"]),
+    SchemaKey::new("path_case", Word(&["keep", "lower"]), Preset::Text("keep"))
+        .says(
+            "With `\"lower\"`, paths with capital letters (A to Z) are sent to the same in lower \
+             case, with 301 (GET and HEAD) or 308. The query stays as it is.",
+        )
+        .example("\"lower\"")
+        .aka(&["lowercase", "case"]),
     auth::MAINTENANCE_ALLOW,
     SchemaKey::new("hsts", OrText("age", &HSTS), Nothing("")).aka(&["strict_transport_security"]),
     SchemaKey::new("tls", OrText("certificate", &SITE_TLS), Nothing("")),

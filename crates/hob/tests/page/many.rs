@@ -18,7 +18,7 @@ const ORDER_COUNT: usize = 3;
 const EACH_BYTES_MAX: u64 = 16 << 10;
 /// What it may have more than before when all are over.
 const LEFT_BYTES_MAX: u64 = 8 << 20;
-const SESSION: &str = "{ wait = \"30s\", visits = { max = 1000, per_client = 0, rate = 0 } }";
+const SESSION: &str = "{ wait = \"10m\", visits = { max = 1000, per_client = 0, rate = 0 } }";
 
 /// Waits until a number of the server is no more than this.
 fn wait_for_at_most(what: &str, most: u64, look: impl Fn() -> u64) {
@@ -68,7 +68,7 @@ fn assert_thousand(site: &Site, writer_count: usize, see_open: impl Fn(usize)) {
     // Their section is no more: so are they.
     let config = site.place.path("hob.toml");
     let text = std::fs::read_to_string(&config).unwrap();
-    std::fs::write(&config, text.replace("30s", "40s")).unwrap();
+    std::fs::write(&config, text.replace("10m", "11m")).unwrap();
     assert!(site.place.run(&["reload"]).status.success());
     assert_eq!(site.ask(&handles[COUNT / 2], "cart").status, 410);
     see_open(0);

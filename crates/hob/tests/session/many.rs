@@ -15,7 +15,7 @@ fn thousand_visits_that_are_left_leave_nothing() {
     programs.serve_whole(&format!(
         "[limits]\nworkers = {}\n[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\n\
          [[site.route]]\npath = \"/shop/*\"\nsession = {{ run = [\"cgi/counter\"], \
-         wait = \"30s\", visits = {{ max = {COUNT}, per_client = 0, rate = 0 }} }}\n\
+         wait = \"10m\", visits = {{ max = {COUNT}, per_client = 0, rate = 0 }} }}\n\
          [[site.route]]\npath = \"/new\"\nrespond = {{ status = 204 }}\n",
         COUNT + 10
     ));
@@ -49,7 +49,7 @@ fn thousand_visits_that_are_left_leave_nothing() {
     // Their section is no more: so are they.
     let config = programs.place.path("hob.toml");
     let text = std::fs::read_to_string(&config).unwrap();
-    std::fs::write(&config, text.replace("30s", "40s")).unwrap();
+    std::fs::write(&config, text.replace("10m", "11m")).unwrap();
     assert!(programs.place.run(&["reload"]).status.success());
     for pid in pids {
         wait_for_end(pid);

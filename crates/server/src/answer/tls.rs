@@ -65,9 +65,5 @@ fn to_https(sites: &Sites, request: &Request) -> Response {
         location.push(b'?');
         location.extend_from_slice(query);
     }
-    let status = match head.method() {
-        b"GET" | b"HEAD" => 301,
-        _ => 308,
-    };
-    plain::redirect(status, &location)
+    plain::move_for_good(head.method(), &location)
 }

@@ -192,6 +192,12 @@ impl ExplainContext<'_> {
             return plain::error(400);
         };
         let path = normal.path(raw, &room);
+        if let Some(form) = &site.address_form
+            && let Some(location) = form.location(self.request, path)
+        {
+            told.note("`www` or `path_case`: the site uses another form of the address".to_owned());
+            return plain::move_for_good(head.method(), &location);
+        }
         let moved = self.moved((site, settings), path, told);
         moved.unwrap_or_else(|| self.route(site, settings, path, told))
     }

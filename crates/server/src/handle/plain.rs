@@ -161,6 +161,16 @@ pub fn redirect(status: u16, location: &[u8]) -> Response {
     Response::new(status, fields, Body::Bytes(Bytes::from(page)))
 }
 
+/// A redirect that a client may keep for good, of a request with this method.
+pub fn move_for_good(method: &[u8], location: &[u8]) -> Response {
+    let status = match method {
+        b"GET" | b"HEAD" => 301,
+        // Keeps the method.
+        _ => 308,
+    };
+    redirect(status, location)
+}
+
 /// The same answer, but no redirect that a client may keep for good.
 pub fn for_now(response: Response) -> Response {
     let before = response.status();
@@ -195,12 +205,7 @@ pub fn add_slash(request: &Request) -> Response {
         location.push(b'?');
         location.extend_from_slice(query);
     }
-    let status = match head.method() {
-        b"GET" | b"HEAD" => 301,
-        // Keeps the method.
-        _ => 308,
-    };
-    redirect(status, &location)
+    move_for_good(head.method(), &location)
 }
 
 /// Too much to do; the client may try again.

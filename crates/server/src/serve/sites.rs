@@ -38,6 +38,7 @@ use crate::route::table::{RouteAnswer, RouteTable};
 use crate::route::target;
 use crate::route::template::Rewrite;
 use crate::serve::ServerState;
+use crate::serve::address_form::AddressForm;
 use crate::serve::bans::{BY_HAND, Bans};
 use crate::serve::claims::{Claims, find, find_behind};
 use crate::serve::fleet::now_ms;
@@ -45,12 +46,13 @@ use crate::serve::log_values::LogValues;
 use crate::serve::offers::{OfferReport, Offers};
 use crate::serve::predecessor::route_name;
 use crate::step::auth::ServedAuth;
+use crate::step::early_hints::EarlyHints;
 use crate::step::offences::BanRule;
 use crate::step::rate::RateLimit;
 use crate::step::when::{AskedRoute, RouteConditions};
 use hob_config::{
-    AccessRules, ClientSet, ClientTrust, CorsSettings, ListenAddress, RateSettings, RedirectList,
-    SignInRule,
+    AccessRules, ClientSet, ClientTrust, CorsSettings, Handlers, ListenAddress, RateSettings,
+    RedirectList, SignInRule,
 };
 use hob_keeper::process::ProgramRef;
 
@@ -107,6 +109,8 @@ pub struct ServedSite {
     pub log: Option<u16>,
     /// Requests in clear text are sent to TLS.
     pub https_only: bool,
+    /// The form in which its addresses are used, where it cares.
+    pub address_form: Option<AddressForm>,
     /// Paths that have moved.
     pub redirects: Option<Redirects>,
     /// Who may see it while it is down for maintenance.
@@ -194,6 +198,8 @@ pub struct ServedRoute {
     pub sendfile: Vec<Arc<Files>>,
     /// Answers tell their clients how long they took.
     pub server_timing: bool,
+    /// What browsers are told while an answer is made.
+    pub early_hints: Option<EarlyHints>,
     /// Only reached by internal redirects.
     pub is_internal: bool,
     /// Who may ask; `None` is everybody, with any method.
@@ -408,6 +414,12 @@ fn is_final(handler: &Handler, site: &config::Site, route: &config::Route) -> bo
     is_bare && !handler.runs_programs() && !route.server_timing
 }
 
+/// What browsers are told meanwhile; the next route tells it where requests are left to that.
+fn early_hints(route: &config::Route) -> Option<EarlyHints> {
+    let is_left = Handlers::leaves_to_next(&route.handler);
+    EarlyHints::of(&route.early_hints).filter(|_| !is_left)
+}
+
 /// What is wrong with a route, and where it stands.
 fn told_at(route: &config::Route, text: &str) -> String {
     let config::Route { place, path, .. } = route;
@@ -463,6 +475,7 @@ impl ServedSite {
                 after: Arc::clone(&route.after),
                 sendfile,
                 server_timing: route.server_timing,
+                early_hints: early_hints(route),
                 is_internal: route.internal,
                 access: route.access.clone(),
                 require: route.require.clone(),
@@ -489,6 +502,7 @@ impl ServedSite {
             headers: site.headers.clone(),
             log: site_log,
             https_only: site.https_only,
+            address_form: AddressForm::of(site),
             redirects: site.redirects.as_ref().map(redirects).transpose()?,
             maintenance_allow: site.maintenance_allow.clone(),
             client_rule: NO_RULE,

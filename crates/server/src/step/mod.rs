@@ -19,6 +19,7 @@ pub mod cookie;
 pub mod cors;
 pub mod cut;
 pub mod date;
+pub mod early_hints;
 pub mod encode;
 pub mod headers;
 pub mod negotiate;
