@@ -76,7 +76,8 @@ pub(super) static WORDS: &[Foreign] = &[
         &["include", "import", "IncludeOptional"],
         "nginx, Caddy, Apache",
         &["include"],
-        "`include = [\"conf.d/*.toml\"]` at the top level; it takes whole files",
+        "`include = [\"conf.d/*.toml\"]` at the top level; it takes whole files. Keys that several \
+         sites or routes share stand in a `[[snippet]]`, which they name in `snippets`",
     )
     .only_in(&[&SITE, &ROUTE, &LISTEN, &LIMITS, &PROGRAM]),
     keys(
