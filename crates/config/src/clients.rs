@@ -32,6 +32,11 @@ impl AddressRange {
         };
         Ok(AddressRange { address, bits })
     }
+
+    /// The address that is written, and how many of its bits count.
+    pub fn parts(self) -> (IpAddr, u8) {
+        (self.address, self.bits)
+    }
 }
 
 impl fmt::Display for AddressRange {

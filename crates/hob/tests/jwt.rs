@@ -267,6 +267,7 @@ fn what_is_not_signed_by_a_key_for_it_is_refused() {
         "the token's signature is wrong",
         "the token has a `crit` that is not understood",
     );
+    let kid = |name: &str| json!({"kid": name});
     let mut cases = vec![
         ("none", sign("none", "es", json!({})), malformed),
         (
@@ -275,31 +276,15 @@ fn what_is_not_signed_by_a_key_for_it_is_refused() {
             malformed,
         ),
         ("unknown kid", sign("ES256", "stranger", json!({})), no_key),
-        (
-            "another's",
-            sign("ES256", "stranger", json!({"kid": "es"})),
-            wrong,
-        ),
-        (
-            "kid of RSA",
-            sign("ES256", "es", json!({"kid": "rs"})),
-            no_key,
-        ),
+        ("another's", sign("ES256", "stranger", kid("es")), wrong),
+        ("kid of RSA", sign("ES256", "es", kid("rs")), no_key),
         (
             "kid of a secret",
-            sign("ES256", "es", json!({"kid": "secret"})),
+            sign("ES256", "es", kid("secret")),
             no_key,
         ),
-        (
-            "secret as EC",
-            sign("HS256", "secret", json!({"kid": "es"})),
-            no_key,
-        ),
-        (
-            "curve",
-            sign("ES256", "es", json!({"kid": "es384"})),
-            no_key,
-        ),
+        ("secret as EC", sign("HS256", "secret", kid("es")), no_key),
+        ("curve", sign("ES256", "es", kid("es384")), no_key),
         ("not allowed", sign("RS512", "rs", json!({})), no_key),
         (
             "crit",
@@ -782,4 +767,30 @@ fn explain_says_whose_token_may() {
         over.contains("401") && over.contains("the token is over"),
         "{over}"
     );
+}
+
+#[test]
+fn forged_tokens_are_guesses_that_ban_and_those_that_are_over_are_none() {
+    let Some(issuer) = Issuer::start() else {
+        return;
+    };
+    let place = Place::new();
+    place.write("jwks.json", &issuer.keys(&["es"]));
+    let ban = "[[ban]]\nname = \"guessers\"\nrefused = [\"sign_in\"]\ncount = \"3/1h\"\n";
+    let keys = "require = \"tokens\"\n";
+    let hob = place.serve_text(&format!("{TOP}{keys}{}{ban}", auth("")));
+    let asked = |token: &str| {
+        let fields = format!("X-Forwarded-For: 192.0.2.7\r\nAuthorization: Bearer {token}\r\n");
+        ask(hob.port(), "GET", "/hello.txt", &fields).status
+    };
+    let over = issuer.sign("ES256", "es", &claims_with(&json!({"exp": now_s() - 3600})));
+    assert_eq!([0; 4].map(|_| asked(&over)), [401; 4]);
+    let good = issuer.sign("ES256", "es", &claims());
+    assert_eq!(asked(&good), 200);
+    let (signed, _) = good.rsplit_once('.').unwrap();
+    let forged = format!("{signed}.{}", "A".repeat(86));
+    assert_eq!([0; 3].map(|_| asked(&forged)), [401; 3]);
+    assert_eq!(asked(&good), 403);
+    assert_eq!(place.counter("bans_made"), 1);
+    hob.stop();
 }

@@ -33,10 +33,10 @@ pub static BAN: SchemaTable = SchemaTable {
         )
         .says(
             "Refusals that count: by `access` and by `rate` of a route; `sign_in`, names, \
-             passwords and signed links that are wrong; `tls`, handshakes that break the rules of \
-             TLS, take too long, have nothing in common with the server or show no good \
-             certificate. A client that leaves within a handshake, or does not trust the server, \
-             does not count.",
+             passwords and signed links that are wrong, and tokens that nobody has signed so; \
+             `tls`, handshakes that break the rules of TLS, take too long, have nothing in \
+             common with the server or show no good certificate. A client that leaves within a \
+             handshake, or does not trust the server, does not count.",
         )
         .example("[\"sign_in\", \"access\"]")
         .aka(&["events", "triggers"]),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hob_config::SignInRule;
 use hob_http::{Request, Response, SignedIn};
-use hob_trace::Fault;
+use hob_trace::{Fault, RefusedBy};
 
 use super::admission::{Admission, PASSWORD_LANE};
 use super::{HandlerContext, note_fault};
@@ -128,6 +128,9 @@ impl HandlerContext {
                 self.counters.tokens_refused.add(1);
                 if refusal == TokenRefusal::TooLong {
                     self.counters.limit_token.add(1);
+                }
+                if refusal.is_forged() {
+                    request.record_mut().refused_by = RefusedBy::SignIn;
                 }
                 note_fault(request, Fault::Client, refusal.reason());
                 let refusal = ("invalid_token", refusal.description());

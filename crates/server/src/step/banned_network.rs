@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use hob_config::AddressRange;
 use serde::{Deserialize, Serialize};
 
 /// Addresses that begin with so many same bits; the bits behind those are 0.
@@ -48,16 +49,11 @@ impl BanNetwork {
     pub fn parse(text: &str) -> Result<BanNetwork, &'static str> {
         const HINT: &str =
             "give an address, or a network such as `192.0.2.0/24` or `2001:db8::/48`";
-        let (address, bits) = match text.split_once('/') {
-            Some((address, bits)) => (address, Some(bits)),
-            None => (text, None),
-        };
-        let address: IpAddr = address.parse().map_err(|_| HINT)?;
-        let address = address.to_canonical();
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = match bits {
-            Some(bits) => bits.parse().ok().filter(|bits| *bits <= most).ok_or(HINT)?,
-            None => most,
+        let (written, bits) = AddressRange::parse(text).map_err(|_| HINT)?.parts();
+        let address = written.to_canonical();
+        let bits = match written.is_ipv6() && address.is_ipv4() {
+            true => bits.checked_sub(96).ok_or(HINT)?,
+            false => bits,
         };
         if bits < BITS_MIN {
             return Err("a network has 8 bits at least");

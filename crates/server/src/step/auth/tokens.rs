@@ -128,6 +128,18 @@ impl TokenRefusal {
         }
     }
 
+    /// No issuer has made it. One that is over, or for others, an honest client may bring again and
+    /// again.
+    pub fn is_forged(self) -> bool {
+        matches!(
+            self,
+            TokenRefusal::TooLong
+                | TokenRefusal::Malformed
+                | TokenRefusal::Critical
+                | TokenRefusal::Signature
+        )
+    }
+
     /// The same for its client.
     pub fn description(self) -> &'static str {
         let reason = self.reason();
