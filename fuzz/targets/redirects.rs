@@ -1,7 +1,8 @@
-//! Lists of paths that have moved: what is found leads to a path of the site or to a whole URL.
+//! Lists of paths that have moved: what is found leads to a path of the site or to a whole URL,
+//! or is a path in normal form.
 #![no_main]
 
-use hob_server::route::redirects::Redirects;
+use hob_server::route::redirects::{MovedTo, Redirects};
 use hob_server::route::target;
 use libfuzzer_sys::fuzz_target;
 
@@ -15,10 +16,21 @@ fuzz_target!(|input: (&str, &[u8], Option<&[u8]>)| {
     let Ok(normal) = target::normalise(raw, &mut room) else {
         return;
     };
-    if let Some(moved) = redirects.find(normal.path(raw, &room)) {
-        let location = moved.location(query);
-        let is_path = location.starts_with(b"/") && !location.starts_with(b"//");
-        assert!(is_path || location.starts_with(b"http://") || location.starts_with(b"https://"));
-        assert!(matches!(moved.status, 301..=303 | 307 | 308));
+    match redirects
+        .find(normal.path(raw, &room))
+        .map(|moved| &moved.to)
+    {
+        None => {}
+        Some(MovedTo::Redirect(target)) => {
+            let location = target.location(query);
+            let is_path = location.starts_with(b"/") && !location.starts_with(b"//");
+            let is_url = location.starts_with(b"http://") || location.starts_with(b"https://");
+            assert!(is_path || is_url);
+            assert!(matches!(target.status, 301..=303 | 307 | 308));
+        }
+        Some(MovedTo::Rewrite(path, _)) => {
+            assert!(path.starts_with(b"/"));
+            assert!(!path.windows(4).any(|window| window == b"/../"));
+        }
     }
 });

@@ -594,7 +594,9 @@ pub const ROUTE_PATH: &[SchemaKey] = &[SchemaKey::new("path", Text, Required)
     .says(
         "`\"/about\"` is that path alone; `\"/docs/*\"` everything below `/docs/`; \
                  `\"*.php\"` and `\"/old/*.php\"` paths with that ending; \
-                 `\"/user/{name}/posts\"` captures one segment, `\"/files/{rest*}\"` the rest. \
+                 `\"/user/{name}/posts\"` captures one segment, `\"/j/{id}.html\"` a part of one, \
+                 `\"/files/{rest*}\"` the rest. `\"~ ^/(?<lang>de|en)/\"` is a regular expression \
+                 that is found in the path, `\"~* \\.png$\"` one for both cases of letters. \
                  Written decoded: a space is a space, not `%20`; only an encoded slash, which is \
                  part of a name and separates nothing, is `%2F`.",
     )

@@ -6,18 +6,22 @@
 
 use std::collections::HashMap;
 
-use super::route::pattern::{Pattern, PatternSegment, Tail};
+use super::route::pattern::{PathRegex, Pattern, PatternSegment, Tail};
 
 /// The patterns of a site's routes so far.
 #[derive(Default)]
 pub(crate) struct EarlierRoutes {
     root: Node,
+    regexes: Vec<(PathRegex, usize)>,
 }
+
+type NodesByText = HashMap<Box<[u8]>, Node>;
 
 #[derive(Default)]
 struct Node {
-    literal: HashMap<Box<[u8]>, Node>,
-    capture: Option<Box<Node>>,
+    literal: NodesByText,
+    /// Captures: by what stands before one, then by what stands behind it.
+    captures: HashMap<Box<[u8]>, NodesByText>,
     /// The first route that ends here.
     exact: Option<usize>,
     /// The first that takes everything below.
@@ -29,7 +33,15 @@ struct Node {
 impl EarlierRoutes {
     /// The earlier route that covers a pattern.
     pub(crate) fn covering(&self, pattern: &Pattern) -> Option<usize> {
-        self.root.covering(&pattern.segments, &pattern.tail)
+        let covering = self.root.covering(&pattern.segments, &pattern.tail);
+        let Tail::Regex(regex) = &pattern.tail else {
+            return covering;
+        };
+        let same = self.regexes.iter().find(|(earlier, _)| earlier == regex);
+        covering
+            .into_iter()
+            .chain(same.map(|(_, index)| *index))
+            .min()
     }
 
     /// Takes the next pattern; the answer is the earlier route that covers it.
@@ -39,14 +51,18 @@ impl EarlierRoutes {
         for segment in &pattern.segments {
             node = match segment {
                 PatternSegment::Literal(text) => node.literal.entry(text.clone()).or_default(),
-                PatternSegment::Capture => node.capture.get_or_insert_default(),
+                PatternSegment::Capture { before, after } => {
+                    let behind = node.captures.entry(before.clone()).or_default();
+                    behind.entry(after.clone()).or_default()
+                }
             };
         }
         match &pattern.tail {
-            Tail::End => node.exact.get_or_insert(index),
-            Tail::Rest | Tail::NamedRest => node.anything.get_or_insert(index),
-            Tail::Suffix(ending) => node.endings.entry(ending.clone()).or_insert(index),
-        };
+            Tail::End => _ = node.exact.get_or_insert(index),
+            Tail::Rest | Tail::NamedRest => _ = node.anything.get_or_insert(index),
+            Tail::Suffix(ending) => _ = node.endings.entry(ending.clone()).or_insert(index),
+            Tail::Regex(regex) => self.regexes.push((regex.clone(), index)),
+        }
         covered
     }
 }
@@ -64,17 +80,31 @@ impl Node {
         };
         let literal = match first {
             PatternSegment::Literal(text) => self.literal.get(text),
-            PatternSegment::Capture => None,
+            PatternSegment::Capture { .. } => None,
         };
-        // A capture takes any segment but the empty one.
-        let capture = self
-            .capture
-            .as_deref()
-            .filter(|_| !matches!(first, PatternSegment::Literal(text) if text.is_empty()));
-        let further = literal.into_iter().chain(capture);
+        let further = literal.into_iter().chain(self.captures_covering(first));
         here.into_iter()
             .chain(further.filter_map(|node| node.covering(rest, tail)))
             .min()
+    }
+
+    /// Where captures lead that take all that a segment takes.
+    fn captures_covering(&self, segment: &PatternSegment) -> Vec<&Node> {
+        let (begin, end, room) = match segment {
+            PatternSegment::Literal(text) => (text, text, text.len()),
+            PatternSegment::Capture { before, after } => (before, after, usize::MAX),
+        };
+        let mut covering = Vec::new();
+        for before in (0..=begin.len()).map(|length| &begin[..length]) {
+            let Some(group) = self.captures.get(before) else {
+                continue;
+            };
+            // A capture takes a byte at least.
+            let suffixes = (0..=end.len()).map(|length| &end[end.len() - length..]);
+            let fitting = suffixes.take_while(|after| before.len() + after.len() < room);
+            covering.extend(fitting.filter_map(|after| group.get(after)));
+        }
+        covering
     }
 
     fn ending(&self, segments: &[PatternSegment], tail: &Tail) -> Option<usize> {
@@ -83,7 +113,10 @@ impl Node {
         }
         let last = match (tail, segments.last()) {
             (Tail::Suffix(ending), _) => ending,
-            (Tail::End, Some(PatternSegment::Literal(last))) => last,
+            (
+                Tail::End,
+                Some(PatternSegment::Literal(last) | PatternSegment::Capture { after: last, .. }),
+            ) => last,
             _ => return None,
         };
         let endings = memchr::memchr_iter(b'.', last).map(|at| &last[at..]);
@@ -122,6 +155,12 @@ mod tests {
             ("/{a}/*", "/b/c/*"),
             ("*.php", "/a/b.php"),
             ("*.gz", "/a/*.tar.gz"),
+            ("/{a}", "/~{b}"),
+            ("/x{a}", "/xy{b}.html"),
+            ("/{a}.html", "/b.html"),
+            ("*.html", "/{a}.html"),
+            ("/*", "~ ^/a"),
+            ("~ ^/a", "~ ^/a"),
         ] {
             assert_eq!(
                 covered(&[wide, narrow]),
@@ -144,6 +183,12 @@ mod tests {
             ("*.php", "/a/*"),
             ("/a/*.php", "*.php"),
             ("*.tar.gz", "*.gz"),
+            ("/{a}.html", "/.html"),
+            ("/xy{a}", "/x{b}"),
+            ("/a{b}a", "/aa"),
+            ("/a/*", "~ ^/a/"),
+            ("~ ^/a", "/a"),
+            ("~ ^/a", "~* ^/a"),
         ] {
             assert_eq!(
                 covered(&[first, second]),
@@ -157,13 +202,15 @@ mod tests {
     /// segments from a few words.
     #[test]
     fn answers_equal_comparing_each_pair() {
-        let words = ["a", "b.php", "{x}"];
+        let words = ["a", "b.php", "{x}", "b{x}", "{x}.php", "b{x}p"];
         let ends = [
             "",
             "a",
             "b.php",
             "c.tar.php",
             "{y}",
+            "c.{y}",
+            "{y}.tar.php",
             "*",
             "{r*}",
             "*.php",

@@ -129,6 +129,8 @@ pub(crate) struct Exchange {
     pub(crate) head: RequestHead,
     /// The request as it goes on after a handler has sent it elsewhere.
     detour: OnceCell<Box<Detour>>,
+    /// What a site made of its path, in normal form.
+    rewritten_path: OnceCell<Box<[u8]>>,
     /// What a route made of its query.
     rewritten_query: OnceCell<Box<[u8]>>,
     /// What is known of its connection.
@@ -186,6 +188,17 @@ impl Request {
     /// From here on [`Request::query`] is this one, until a [`Request::detour`]. The first counts.
     pub fn rewrite_query(&self, query: &[u8]) {
         self.rewritten_query().get_or_init(|| query.into());
+    }
+
+    /// Notes the path in normal form that its site answers instead of its own. The first counts.
+    pub fn rewrite_path(&self, path: &[u8]) {
+        self.exchange.rewritten_path.get_or_init(|| path.into());
+    }
+
+    /// That path, until a [`Request::detour`].
+    pub fn rewritten_path(&self) -> Option<&[u8]> {
+        let path = self.exchange.rewritten_path.get();
+        path.filter(|_| !self.is_on_detour()).map(|path| &**path)
     }
 
     fn rewritten_query(&self) -> &OnceCell<Box<[u8]>> {
@@ -324,6 +337,7 @@ impl Exchange {
         Exchange {
             head: RequestHead::empty(),
             detour: OnceCell::new(),
+            rewritten_path: OnceCell::new(),
             rewritten_query: OnceCell::new(),
             facts,
             told: OnceCell::new(),
@@ -344,6 +358,7 @@ impl Exchange {
     pub(crate) fn renew(&mut self, facts: &Rc<ConnectionFacts>) {
         self.head.clear();
         self.detour.take();
+        self.rewritten_path.take();
         self.rewritten_query.take();
         self.told.take();
         *self.signed_in.get_mut() = None;

@@ -54,6 +54,7 @@ use crate::handle::plain;
 use crate::handle::resident::DriverThread;
 use crate::otlp::Tracer;
 use crate::route::host::ChosenBy;
+use crate::route::redirects::MovedTo;
 use crate::route::target;
 use crate::route::template::TemplateValues;
 use crate::serve::context::{Books, HandlerContext, OnRoute};
@@ -220,10 +221,10 @@ impl HandlerContext {
                 return without_route(site, plain::error(400));
             }
         };
-        let path = normal.path(raw, &room);
-        if let Some(redirect) = moved(site, request, path) {
-            return without_route(site, redirect);
-        }
+        let path = match moved(site, request, normal.path(raw, &room)) {
+            Ok(path) => path,
+            Err(redirect) => return without_route(site, *redirect),
+        };
         let Some((index, below)) = site.find(path, request) else {
             let slashes = site.slashes.as_ref();
             let redirect = slashes.and_then(|slashes| slashes.redirect(request));
@@ -465,18 +466,36 @@ fn may_lead_on(site: &ServedSite, route: &ServedRoute, answered: &Answered) -> b
     }
 }
 
-/// Where a site has its clients go with a normal path: to another form of it, or to where it has
-/// moved.
-fn moved(site: &ServedSite, request: &Request, path: &[u8]) -> Option<Response> {
+/// The path that a site answers for a normal one. An error sends the client to another form of it,
+/// or to where it has moved.
+fn moved<'a>(
+    site: &'a ServedSite,
+    request: &Request,
+    path: &'a [u8],
+) -> Result<&'a [u8], Box<Response>> {
     let head = request.head();
     if let Some(form) = &site.address_form
         && let Some(location) = form.location(request, path)
     {
-        return Some(plain::move_for_good(head.method(), &location));
+        return Err(Box::new(plain::move_for_good(head.method(), &location)));
     }
-    let moved = site.redirects.as_ref()?.find(path)?;
-    let location = moved.location(head.query());
-    Some(plain::redirect(moved.status, &location))
+    let moved = { site.redirects.as_ref() }.and_then(|redirects| redirects.find(path));
+    match moved.map(|moved| &moved.to) {
+        None => Ok(path),
+        Some(MovedTo::Redirect(target)) => {
+            let location = target.location(head.query());
+            Err(Box::new(plain::redirect(target.status, &location)))
+        }
+        Some(MovedTo::Rewrite(path, query)) => {
+            let shown = target::PathDisplay(path);
+            request.tell(RequestStage::Step, format_args!("rewritten to {shown:#}"));
+            request.rewrite_path(path);
+            if let Some(query) = query {
+                request.rewrite_query(query);
+            }
+            Ok(path)
+        }
+    }
 }
 
 /// An answer that no route gives.

@@ -8,6 +8,9 @@
 //! | `/a/*.php` | every path below `/a/`, at any depth, that ends in `.php` |
 //! | `/a/{name}/b` | any one segment, not empty, between `/a/` and `/b` |
 //! | `/a/{rest*}` | like `/a/*`, and captures what follows `/a/` |
+//! | `/a/{name}.html`, `/~{name}/*` | one segment that begins and ends so, with one byte more |
+//! | `~ ^/a/(?<name>[0-9]+)$` | every path in which the regular expression is found |
+//! | `~* \.png$` | the same, whatever the case of letters |
 //!
 //! Captures and a final star may be combined: `/{user}/*`. Patterns are compared byte by byte with
 //! the normal form of a path (see `target`), so they are written decoded: `/a b`, not `/a%20b`.
@@ -18,9 +21,11 @@
 //! follow.
 
 mod parse;
-mod regex;
+mod path_regex;
+mod regex_meant;
 
 pub use parse::{PatternError, PatternFault};
+pub use path_regex::{PathRegex, REGEX_BYTES_MAX};
 
 /// Most captures of one pattern.
 pub const CAPTURES_MAX: usize = 16;
@@ -43,8 +48,13 @@ pub struct Pattern {
 pub enum PatternSegment {
     /// These bytes; empty only for a final slash.
     Literal(Box<[u8]>),
-    /// Any bytes, at least one.
-    Capture,
+    /// Any bytes, at least one, between these two texts.
+    Capture {
+        /// What the piece begins with.
+        before: Box<[u8]>,
+        /// What it ends in.
+        after: Box<[u8]>,
+    },
 }
 
 /// What may follow the segments.
@@ -58,6 +68,8 @@ pub enum Tail {
     NamedRest,
     /// One piece or more, the last of which ends in these bytes (`.` first, no slash).
     Suffix(Box<[u8]>),
+    /// Anything, without segments before it, where the regular expression is found in the path.
+    Regex(PathRegex),
 }
 
 /// What a pattern found in a path: ranges of that path, copied nowhere.
@@ -80,6 +92,17 @@ pub enum Mismatch<'p> {
         /// Where it ends.
         end: usize,
     },
+    /// A segment of the path, as a range of it, does not begin and end as the pattern's.
+    Part {
+        /// What it has to begin with,
+        before: &'p [u8],
+        /// and to end in.
+        after: &'p [u8],
+        /// Where the path's begins.
+        begin: usize,
+        /// Where it ends.
+        end: usize,
+    },
     /// A capture would be empty.
     Empty,
     /// The path ends before the pattern does.
@@ -91,6 +114,8 @@ pub enum Mismatch<'p> {
     },
     /// The path does not end in these bytes.
     Suffix(&'p [u8]),
+    /// The regular expression is not found in the path.
+    Regex,
 }
 
 impl Captures {
@@ -110,6 +135,30 @@ impl Captures {
     fn add(&mut self, begin: usize, end: usize) {
         self.ranges[self.count] = (begin, end);
         self.count += 1;
+    }
+
+    /// Captures what a piece of the path has between two texts.
+    fn add_part<'p>(
+        &mut self,
+        (before, after): (&'p [u8], &'p [u8]),
+        path: &[u8],
+        (begin, end): (usize, usize),
+    ) -> Result<(), Mismatch<'p>> {
+        let piece = &path[begin..end];
+        let inner = { piece.strip_prefix(before) }.and_then(|rest| rest.strip_suffix(after));
+        match inner {
+            Some([]) => Err(Mismatch::Empty),
+            Some(_) => {
+                self.add(begin + before.len(), end - after.len());
+                Ok(())
+            }
+            None => Err(Mismatch::Part {
+                before,
+                after,
+                begin,
+                end,
+            }),
+        }
     }
 }
 
@@ -136,6 +185,10 @@ impl Pattern {
             count: 0,
             ranges: [(0, 0); CAPTURES_MAX],
         };
+        if let Tail::Regex(regex) = &self.tail {
+            let is_found = regex.capture(path, &mut captures);
+            return is_found.then_some(captures).ok_or(Mismatch::Regex);
+        }
         let mut pieces = Pieces::of(path).ok_or(Mismatch::Short)?;
         let mut last_begin = 1;
         for segment in &self.segments {
@@ -150,8 +203,9 @@ impl Pattern {
                     });
                 }
                 PatternSegment::Literal(_) => {}
-                PatternSegment::Capture if begin == end => return Err(Mismatch::Empty),
-                PatternSegment::Capture => captures.add(begin, end),
+                PatternSegment::Capture { before, after } => {
+                    captures.add_part((before, after), path, (begin, end))?;
+                }
             }
         }
         let Tail::End = self.tail else {
@@ -189,6 +243,9 @@ impl Pattern {
 
     /// True when every path that `other` matches is matched by `self` too.
     pub fn covers(&self, other: &Pattern) -> bool {
+        if let Tail::Regex(_) = &self.tail {
+            return self.tail == other.tail;
+        }
         let enough_pieces = match (&self.tail, &other.tail) {
             (Tail::End, Tail::End) => self.segments.len() == other.segments.len(),
             (Tail::End, _) => false,
@@ -211,7 +268,10 @@ impl Pattern {
         };
         match (&other.tail, other.segments.last()) {
             (Tail::Suffix(theirs), _) => theirs.ends_with(suffix),
-            (Tail::End, Some(PatternSegment::Literal(last))) => last.ends_with(suffix),
+            (
+                Tail::End,
+                Some(PatternSegment::Literal(last) | PatternSegment::Capture { after: last, .. }),
+            ) => last.ends_with(suffix),
             _ => false,
         }
     }
@@ -221,9 +281,19 @@ impl PatternSegment {
     fn covers(&self, other: &PatternSegment) -> bool {
         match (self, other) {
             (PatternSegment::Literal(own), PatternSegment::Literal(theirs)) => own == theirs,
-            (PatternSegment::Capture, PatternSegment::Literal(theirs)) => !theirs.is_empty(),
-            (PatternSegment::Capture, PatternSegment::Capture) => true,
-            (PatternSegment::Literal(_), PatternSegment::Capture) => false,
+            (PatternSegment::Capture { before, after }, PatternSegment::Literal(theirs)) => {
+                theirs.len() > before.len() + after.len()
+                    && theirs.starts_with(before)
+                    && theirs.ends_with(after)
+            }
+            (
+                PatternSegment::Capture { before, after },
+                PatternSegment::Capture {
+                    before: their_before,
+                    after: their_after,
+                },
+            ) => their_before.starts_with(before) && their_after.ends_with(after),
+            (PatternSegment::Literal(_), PatternSegment::Capture { .. }) => false,
         }
     }
 }

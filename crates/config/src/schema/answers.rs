@@ -203,7 +203,9 @@ pub static REDIRECTS: SchemaTable = SchemaTable {
             .says(
                 "File with a line `FROM TO` or `FROM TO STATUS` for each; empty lines and those that \
                  begin with `#` say nothing. `FROM` is a path; `TO` a path or a URL, behind which \
-                 the request's query is put where it has none. It is read at a start and a reload.",
+                 the request's query is put where it has none. `FROM TO rewrite` sends nobody on: \
+                 `TO`, a path with a query perhaps, is answered instead. It is read at a start and \
+                 a reload.",
             )
             .example("\"moved.txt\"")
             .aka(&["map"]),

@@ -199,7 +199,7 @@ impl ProgramDispatch {
         let raw = location.unwrap_or(head.path());
         let mut room = Vec::new();
         let normal = target::normalise(raw, &mut room).map_err(|_| 404u16)?;
-        let path = normal.path(raw, &room);
+        let mut path = normal.path(raw, &room);
         let found = match location {
             Some(_) => {
                 let shown = target::PathDisplay(path);
@@ -210,6 +210,7 @@ impl ProgramDispatch {
             None => {
                 let text = format_args!("no such file: the next route answers");
                 self.request.tell(RequestStage::Step, text);
+                path = self.request.rewritten_path().unwrap_or(path);
                 site.find_behind(path, self.route, &self.request)
             }
         };

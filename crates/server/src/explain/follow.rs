@@ -25,6 +25,7 @@ use crate::handle::plain;
 use crate::limits::limits;
 use crate::route::host::{Chosen, ChosenBy, normalise_host};
 use crate::route::pattern::Mismatch;
+use crate::route::redirects::MovedTo;
 use crate::route::target;
 use crate::route::template::{Rewrite as RewriteTemplate, TemplateValues, without_port};
 use crate::serve::ServerState;
@@ -198,8 +199,10 @@ impl ExplainContext<'_> {
             told.note("`www` or `path_case`: the site uses another form of the address".to_owned());
             return plain::move_for_good(head.method(), &location);
         }
-        let moved = self.moved((site, settings), path, told);
-        moved.unwrap_or_else(|| self.route(site, settings, path, told))
+        match self.moved((site, settings), path, told) {
+            Ok(path) => self.route(site, settings, path, told),
+            Err(moved) => *moved,
+        }
     }
 
     pub(crate) fn route(
@@ -226,6 +229,7 @@ impl ExplainContext<'_> {
             return plain::error(400);
         };
         let path = normal.path(raw, &room);
+        let path = self.request.rewritten_path().unwrap_or(path);
         let found = site.find_behind(path, before, self.request);
         self.found((site, settings), (path, Some(before)), found, told)
     }
@@ -346,20 +350,37 @@ impl ExplainContext<'_> {
         route
     }
 
-    /// The answer for a path that has moved.
-    fn moved(
+    /// The path that is answered for a normal one; an error is the answer for one that has moved.
+    fn moved<'p>(
         &self,
-        (site, settings): (&sites::ServedSite, &crate::handle::config::Site),
-        path: &[u8],
+        (site, settings): (&'p sites::ServedSite, &crate::handle::config::Site),
+        path: &'p [u8],
         told: &mut Explanation,
-    ) -> Option<Response> {
-        let moved = site.redirects.as_ref()?.find(path)?;
-        let (file, line) = (settings.redirects.as_ref()?.file.display(), moved.line);
-        told.note(format!(
-            "`redirects`: {file}:{line} says where the path has moved to"
-        ));
-        let location = moved.location(self.request.head().query());
-        Some(plain::redirect(moved.status, &location))
+    ) -> Result<&'p [u8], Box<Response>> {
+        let moved = { site.redirects.as_ref() }.and_then(|redirects| redirects.find(path));
+        let (Some(moved), Some(list)) = (moved, &settings.redirects) else {
+            return Ok(path);
+        };
+        let at = format!("{}:{}", list.file.display(), moved.line);
+        match &moved.to {
+            MovedTo::Redirect(target) => {
+                told.note(format!(
+                    "`redirects`: {at} says where the path has moved to"
+                ));
+                let location = target.location(self.request.head().query());
+                Err(Box::new(plain::redirect(target.status, &location)))
+            }
+            MovedTo::Rewrite(path, query) => {
+                self.request.rewrite_path(path);
+                let mut to = shown_path(path);
+                if let Some(query) = query {
+                    self.request.rewrite_query(query);
+                    to = format!("{to}?{}", shown(query));
+                }
+                told.note(format!("`redirects`: {at} has {to} answered"));
+                Ok(path)
+            }
+        }
     }
 
     /// The answer to a browser that asks first. What another one's page may is told.
@@ -500,6 +521,18 @@ fn why_not(mismatch: Mismatch<'_>, path: &[u8]) -> String {
             shown_path(&path[begin..end]),
             shown_path(wanted)
         ),
+        Mismatch::Part {
+            before,
+            after,
+            begin,
+            end,
+        } => format!(
+            "the path has \"{}\" where it has \"{}{{..}}{}\"",
+            shown_path(&path[begin..end]),
+            shown_path(before),
+            shown_path(after)
+        ),
+        Mismatch::Regex => "the regular expression is not found in the path".to_owned(),
         Mismatch::Empty => "what it would capture is empty".to_owned(),
         Mismatch::Short => "the path ends before it does".to_owned(),
         Mismatch::Long { begin } if begin == path.len() => {

@@ -18,11 +18,28 @@ pub struct Redirects {
 /// Where one has moved to.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MovedPath {
+    /// What is to be done about it.
+    pub to: MovedTo,
+    /// The line of the file, counted from 1.
+    pub line: u32,
+}
+
+/// What is done about a path that has moved.
+#[derive(Debug, PartialEq, Eq)]
+pub enum MovedTo {
+    /// The client is sent there.
+    Redirect(MovedTarget),
+    /// It is answered as if this had been asked for: a normal path, and the query in the place of
+    /// the request's.
+    Rewrite(Box<[u8]>, Option<Box<[u8]>>),
+}
+
+/// Where a client is sent.
+#[derive(Debug, PartialEq, Eq)]
+pub struct MovedTarget {
     to: Box<str>,
     /// The status that says it.
     pub status: u16,
-    /// The line of the file, counted from 1.
-    pub line: u32,
 }
 
 impl Redirects {
@@ -47,14 +64,9 @@ impl Redirects {
     fn add(&mut self, text: &str, status: u16, line: u32) -> Result<(), String> {
         let mut words = text.split_whitespace();
         let (Some(from), Some(to)) = (words.next(), words.next()) else {
-            return Err("write `FROM TO`, or `FROM TO STATUS`".to_owned());
+            return Err("write `FROM TO`, `FROM TO STATUS` or `FROM TO rewrite`".to_owned());
         };
-        let status = match words.next() {
-            None => status,
-            Some(word) => { word.parse().ok() }
-                .filter(|status| REDIRECT_STATUSES.contains(status))
-                .ok_or_else(|| format!("{word:?} is no status of a redirect"))?,
-        };
+        let how = words.next();
         if let Some(more) = words.next() {
             return Err(format!(
                 "{more:?} is more than `FROM TO STATUS`: a space is `%20`"
@@ -65,21 +77,15 @@ impl Redirects {
                 "{from:?}: only paths are looked up, without a query"
             ));
         }
-        let mut room = Vec::new();
-        let from_path = target::normalise(from.as_bytes(), &mut room)
-            .map_err(|bad| format!("{from:?} is no path: {}", bad.reason()))?
-            .path(from.as_bytes(), &room)
-            .to_vec();
-        if !is_target(to) {
-            return Err(format!(
-                "{to:?} is neither a path nor a URL: write `/new` or `https://...`"
-            ));
-        }
-        if to.as_bytes() == from_path {
+        let from_path = normal(from)?;
+        let to = match how {
+            Some("rewrite") => MovedTo::rewrite(to)?,
+            _ => MovedTo::redirect(to, how, status)?,
+        };
+        if to.is(&from_path) {
             return Err(format!("{from:?} is sent to itself"));
         }
-        let to = to.into();
-        let moved = MovedPath { to, status, line };
+        let moved = MovedPath { to, line };
         match self.moved.insert(from_path.into(), moved) {
             None => Ok(()),
             Some(before) => Err(format!("{from:?} stands in line {} already", before.line)),
@@ -103,7 +109,54 @@ impl Redirects {
     }
 }
 
-impl MovedPath {
+impl MovedTo {
+    fn redirect(to: &str, how: Option<&str>, status: u16) -> Result<MovedTo, String> {
+        let status = match how {
+            None => status,
+            Some(word) => { word.parse().ok() }
+                .filter(|status| REDIRECT_STATUSES.contains(status))
+                .ok_or_else(|| {
+                    format!("{word:?} is neither a status of a redirect nor `rewrite`")
+                })?,
+        };
+        if !is_target(to) {
+            return Err(format!(
+                "{to:?} is neither a path nor a URL: write `/new` or `https://...`"
+            ));
+        }
+        let to = to.into();
+        Ok(MovedTo::Redirect(MovedTarget { to, status }))
+    }
+
+    fn rewrite(to: &str) -> Result<MovedTo, String> {
+        if to.contains('#') {
+            return Err(format!("{to:?}: only a browser knows what follows `#`"));
+        }
+        let (path, query) = match to.split_once('?') {
+            Some((path, query)) => (path, Some(query.as_bytes().into())),
+            None => (to, None),
+        };
+        Ok(MovedTo::Rewrite(normal(path)?.into(), query))
+    }
+
+    fn is(&self, path: &[u8]) -> bool {
+        match self {
+            MovedTo::Redirect(target) => target.to.as_bytes() == path,
+            MovedTo::Rewrite(own, _) => **own == *path,
+        }
+    }
+}
+
+/// A path in its normal form.
+fn normal(path: &str) -> Result<Vec<u8>, String> {
+    let mut room = Vec::new();
+    match target::normalise(path.as_bytes(), &mut room) {
+        Ok(normal) => Ok(normal.path(path.as_bytes(), &room).to_vec()),
+        Err(bad) => Err(format!("{path:?} is no path: {}", bad.reason())),
+    }
+}
+
+impl MovedTarget {
     /// The place, with the query of the request where it has none of its own.
     pub fn location(&self, query: Option<&[u8]>) -> Vec<u8> {
         let (to, fragment) = match self.to.find('#') {
@@ -140,12 +193,12 @@ mod tests {
         assert_eq!(redirects.len(), 4);
         let to = |path: &str, query: Option<&str>| {
             let moved = redirects.find(path.as_bytes())?;
-            let location = moved.location(query.map(str::as_bytes));
-            Some((
-                String::from_utf8(location).unwrap(),
-                moved.status,
-                moved.line,
-            ))
+            let MovedTo::Redirect(target) = &moved.to else {
+                return None;
+            };
+            let location = target.location(query.map(str::as_bytes));
+            let location = String::from_utf8(location).unwrap();
+            Some((location, target.status, moved.line))
         };
         let found = |location: &str, status, line| Some((location.to_owned(), status, line));
         assert_eq!(to("/a", None), found("/b", 301, 2));
@@ -158,10 +211,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_rewritten_is_a_normal_path_and_a_query() {
+        let text = "/a /b%20c/../d rewrite\n/q /index.php?p=1&q=%20 rewrite\n";
+        let redirects = Redirects::parse(text, 301).unwrap();
+        let to = |path: &str| redirects.find(path.as_bytes()).map(|moved| &moved.to);
+        let rewritten = |path: &str, query: Option<&str>| {
+            MovedTo::Rewrite(
+                path.as_bytes().into(),
+                query.map(|query| query.as_bytes().into()),
+            )
+        };
+        assert_eq!(to("/a"), Some(&rewritten("/d", None)));
+        assert_eq!(to("/q"), Some(&rewritten("/index.php", Some("p=1&q=%20"))));
+    }
+
+    #[test]
     fn first_wrong_line_is_told() {
         for (text, told) in [
             ("/a", "line 1: write `FROM TO`"),
-            ("/a /b\n/c /d 200", "line 2: \"200\" is no status"),
+            ("/a /b\n/c /d 200", "line 2: \"200\" is neither a status"),
             ("/a /b 301 x", "more than"),
             ("a /b", "\"a\" is no path"),
             ("/a?b /c", "without a query"),
@@ -171,6 +239,11 @@ mod tests {
             ("/a javascript:x", "neither a path nor a URL"),
             ("/a https:///x", "neither a path nor a URL"),
             ("/a /a", "sent to itself"),
+            ("/a /%61 rewrite", "sent to itself"),
+            ("/a https://b.test/ rewrite", "is no path"),
+            ("/a /../.. rewrite", "is no path"),
+            ("/a /b#c rewrite", "only a browser"),
+            ("/a /b Rewrite", "nor `rewrite`"),
             (
                 "/a /b\n\n/%61 /c",
                 "line 3: \"/%61\" stands in line 1 already",

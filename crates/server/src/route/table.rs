@@ -1,11 +1,13 @@
 //! The first route that matches a path, found without walking the routes.
 //!
 //! Patterns without captures and stars stand in one hash map by their whole path. All others stand
-//! in a tree with one level per segment: a node's children are its literal segments, by hash, and
-//! at most one for any segment. What ends in a star is noted at the node where the star stands, by
+//! in a tree with one level per segment: a node's children are its literal segments, by hash, at
+//! most one for any segment, and those of which a part is captured, by hash of what stands before
+//! and behind it. What ends in a star is noted at the node where the star stands, by
 //! suffix where it has one. Every node knows the lowest route index in and below it, so a branch
 //! that cannot beat what was found is not entered. Looking up costs the path's own segments, not
-//! the number of routes; it allocates nothing.
+//! the number of routes; it allocates nothing. Regular expressions are tried after that, one by
+//! one, as far as they stand before what was found.
 //!
 //! Only the first of routes with one pattern stands there; each knows the next one, for requests
 //! that it leaves to it.
@@ -14,7 +16,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use super::pattern::{Pattern, PatternSegment, Tail};
+use super::pattern::{PathRegex, Pattern, PatternSegment, Tail};
 
 /// Routes of a site, ready to be searched.
 #[derive(Clone, Debug)]
@@ -25,6 +27,8 @@ pub struct RouteTable {
     next: Vec<u32>,
     /// Most dots in any suffix: no more of a path's dots are tried.
     suffix_dots_max: usize,
+    /// Routes with regular expressions, in their order.
+    regexes: Vec<(PathRegex, u32)>,
 }
 
 /// The route of a path.
@@ -63,6 +67,20 @@ struct Node {
     suffixes: Map<u32>,
     literals: Map<u32>,
     capture: u32,
+    parts: Option<Box<PartCaptures>>,
+}
+
+/// Nodes of segments of which a part is captured: by what stands before that part, then behind it.
+#[derive(Clone, Debug, Default)]
+struct PartCaptures {
+    before: ByLength<ByLength<u32>>,
+}
+
+/// Values by texts, which are looked for with each length that one has.
+#[derive(Clone, Debug)]
+struct ByLength<V> {
+    lengths: Vec<usize>,
+    values: Map<V>,
 }
 
 impl RouteTable {
@@ -74,11 +92,13 @@ impl RouteTable {
             nodes: vec![Node::new()],
             next: vec![NONE; patterns.len()],
             suffix_dots_max: 0,
+            regexes: Vec::new(),
         };
         // Each takes the place of the one behind it.
         for (route, pattern) in patterns.iter().enumerate().rev() {
             table.insert(u32::try_from(route).unwrap_or(NONE), pattern);
         }
+        table.regexes.reverse();
         table
     }
 
@@ -114,14 +134,27 @@ impl RouteTable {
         if path.first() == Some(&b'/') {
             search.visit(ROOT, 1);
         }
+        for (regex, route) in &self.regexes {
+            if *route >= search.best.route {
+                break;
+            }
+            if regex.is_match(path) {
+                search.offer(*route, 1);
+            }
+        }
         (search.best.route != NONE).then_some(search.best)
     }
 
     /// Adds a route before all that are there.
     fn insert(&mut self, route: u32, pattern: &Pattern) {
-        let next = match literal_path(pattern) {
-            Some(path) => self.exact.insert(path, route).unwrap_or(NONE),
-            None => self.insert_into_tree(route, pattern),
+        let next = match (literal_path(pattern), &pattern.tail) {
+            (Some(path), _) => self.exact.insert(path, route).unwrap_or(NONE),
+            // Each is tried for itself.
+            (None, Tail::Regex(regex)) => {
+                self.regexes.push((regex.clone(), route));
+                NONE
+            }
+            (None, _) => self.insert_into_tree(route, pattern),
         };
         if let Some(own) = self.next.get_mut(route as usize) {
             *own = next;
@@ -146,6 +179,7 @@ impl RouteTable {
                 let before = node.suffixes.insert(suffix.clone(), route);
                 before.unwrap_or(NONE)
             }
+            Tail::Regex(_) => NONE,
         }
     }
 
@@ -162,9 +196,14 @@ impl RouteTable {
             PatternSegment::Literal(literal) => {
                 *node.literals.entry(literal.clone()).or_insert(fresh)
             }
-            PatternSegment::Capture => {
+            PatternSegment::Capture { before, after } if before.is_empty() && after.is_empty() => {
                 node.capture = node.capture.min(fresh);
                 node.capture
+            }
+            PatternSegment::Capture { before, after } => {
+                let parts = node.parts.get_or_insert_default();
+                let behind = parts.before.entry(before, ByLength::default());
+                *behind.entry(after, fresh)
             }
         };
         if child == fresh {
@@ -183,7 +222,42 @@ impl Node {
             suffixes: Map::default(),
             literals: Map::default(),
             capture: NONE,
+            parts: None,
         }
+    }
+}
+
+impl<V> Default for ByLength<V> {
+    fn default() -> ByLength<V> {
+        ByLength {
+            lengths: Vec::new(),
+            values: Map::default(),
+        }
+    }
+}
+
+impl<V> ByLength<V> {
+    /// The value of a text, which is `fresh` where there was none.
+    fn entry(&mut self, text: &[u8], fresh: V) -> &mut V {
+        if !self.lengths.contains(&text.len()) {
+            self.lengths.push(text.len());
+        }
+        self.values.entry(text.into()).or_insert(fresh)
+    }
+}
+
+impl PartCaptures {
+    /// Where a piece leads.
+    fn nodes<'a>(&'a self, piece: &'a [u8]) -> impl Iterator<Item = u32> + 'a {
+        let splits = self.before.lengths.iter();
+        let splits = splits.filter_map(|length| piece.split_at_checked(*length));
+        let groups =
+            splits.filter_map(|(before, rest)| Some((self.before.values.get(before)?, rest)));
+        groups.flat_map(|(group, rest)| {
+            // A capture takes a byte at least.
+            let fitting = group.lengths.iter().filter(|length| **length < rest.len());
+            fitting.filter_map(|length| group.values.get(&rest[rest.len() - length..]).copied())
+        })
     }
 }
 
@@ -204,7 +278,7 @@ impl<F: Fn(u32) -> RouteAnswer> RouteSearch<'_, F> {
         }
         self.offer(node.rest, begin);
         self.visit_suffixes(node, begin);
-        if node.literals.is_empty() && node.capture == NONE {
+        if node.literals.is_empty() && node.capture == NONE && node.parts.is_none() {
             return;
         }
         let rest = &self.path[begin..];
@@ -212,7 +286,8 @@ impl<F: Fn(u32) -> RouteAnswer> RouteSearch<'_, F> {
         let piece = &rest[..slash.unwrap_or(rest.len())];
         let literal = node.literals.get(piece).copied().unwrap_or(NONE);
         let capture = if piece.is_empty() { NONE } else { node.capture };
-        for child in [literal, capture] {
+        let parts = node.parts.iter().flat_map(|parts| parts.nodes(piece));
+        for child in [literal, capture].into_iter().chain(parts) {
             match slash {
                 _ if child == NONE => {}
                 Some(slash) => self.visit(child, begin + slash + 1),
@@ -296,7 +371,7 @@ mod tests {
     #[test]
     fn first_route_wins_whatever_its_kind() {
         let kinds = [
-            "/a/b.x", "/a/*", "*.x", "/a/*.x", "/{p}/b.x", "/a/{r*}", "/*",
+            "/a/b.x", "/a/*", "*.x", "/a/*.x", "/{p}/b.x", "/a/{r*}", "/a/{p}.x", "/*", "~ b[.]x$",
         ];
         for first in 0..kinds.len() {
             let mut order = kinds;
@@ -369,8 +444,11 @@ mod tests {
 
     #[test]
     fn finds_what_a_walk_over_the_routes_finds() {
-        let segments = ["a", "b", "ab", "x.y", "x.z.y", "{p}", "{q}"];
+        let segments = [
+            "a", "b", "ab", "x.y", "x.z.y", "{p}", "{q}", "a{p}", "{p}b", "x{q}y", "{p}.y",
+        ];
         let tails = ["", "", "/", "/*", "/*.y", "/*.z.y", "/{r*}"];
+        let regexes = ["~ b", "~ ^/a(/|$)", "~* ^/(?<p>[^/]+)/X[.]Y"];
         let pieces = ["a", "b", "ab", "c", "x.y", "x.z.y", ".y", ""];
         let mut dice = Dice::seeded(3);
         let mut hits = 0;
@@ -382,7 +460,10 @@ mod tests {
                     text.push('/');
                     text.push_str(dice.pick(&segments));
                 }
-                text.push_str(dice.pick(&tails));
+                match dice.below(8) {
+                    0 => text = (*dice.pick(&regexes)).to_owned(),
+                    _ => text.push_str(dice.pick(&tails)),
+                }
                 routes.extend(Pattern::parse(&text));
             }
             let table = RouteTable::build(&routes);

@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use super::regex;
+use super::path_regex::PathRegex;
+use super::regex_meant;
 use super::{CAPTURES_MAX, Pattern, PatternSegment, SEGMENTS_MAX, Tail};
 use crate::route::percent::decode_pair;
 use crate::route::target::{has_dots_beside_encoded_slash, with_encoded_slashes};
@@ -20,14 +21,20 @@ pub struct PatternError {
 /// What is wrong with a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PatternFault {
-    /// A regular expression; the pattern that says the same, if there is one.
+    /// A regular expression without `~`; the pattern that says the same, if there is one.
     Regex(Option<String>),
+    /// Behind `~` stands what is no regular expression, and why not.
+    BadRegex(String),
     /// Neither `/` nor `*.` at the start.
     Start,
     /// `*` where it has no meaning.
     Star,
-    /// A brace outside of a capture that is a whole segment.
+    /// A brace without its partner.
     Brace,
+    /// Two captures in one segment.
+    TwoInSegment,
+    /// `{rest*}` with something beside it in its segment.
+    RestInSegment,
     /// A capture's name is not a letter or `_` followed by letters, digits and `_`.
     Name(String),
     /// A capture's name means something else in redirects.
@@ -52,12 +59,19 @@ impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.fault {
             PatternFault::Regex(Some(meant)) => {
-                write!(f, "patterns are no regular expressions; write `{meant}`")
+                write!(
+                    f,
+                    "patterns are no regular expressions, unless they begin with `~`; \
+                     write `{meant}`"
+                )
             }
             PatternFault::Regex(None) => f.write_str(
-                "patterns are no regular expressions; write `/name`, `/name/*`, `/{name}` for one \
-                 segment, or `*.php` for an ending",
+                "a regular expression begins with `~`, as in `~ ^/(de|en)/`; without one write \
+                 `/name`, `/name/*`, `/{name}` for one segment, or `*.php` for an ending",
             ),
+            PatternFault::BadRegex(why) => {
+                write!(f, "what follows `~` is no regular expression here: {why}")
+            }
             PatternFault::Start => f.write_str(
                 "a path pattern begins with `/` or `*.`; write `/name`, `/name/*` or `*.suffix`",
             ),
@@ -65,7 +79,15 @@ impl fmt::Display for PatternError {
                 "`*` stands only at the end, as `/*` or `/*.suffix`; write `{name}` for one segment",
             ),
             PatternFault::Brace => f.write_str(
-                "a capture is a whole segment: write `/{name}/`, or `/{name*}` at the end",
+                "a brace without its partner: write `/{name}/`, `/{name}.html`, or `/{name*}` at \
+                 the end",
+            ),
+            PatternFault::TwoInSegment => f.write_str(
+                "a segment has one capture; for more write a regular expression, as in \
+                 `~ ^/(?<year>[0-9]+)-(?<month>[0-9]+)$`",
+            ),
+            PatternFault::RestInSegment => f.write_str(
+                "`{name*}` takes whole segments; write a `/` before it, and nothing behind it",
             ),
             PatternFault::Name(name) => write!(
                 f,
@@ -106,14 +128,38 @@ impl fmt::Display for PatternError {
 impl std::error::Error for PatternError {}
 
 pub(super) fn parse(text: &str) -> Result<Pattern, PatternError> {
+    if let Some(regex) = text.strip_prefix('~') {
+        return parse_regex(regex);
+    }
     let parsed = parse_plain(text);
-    if !regex::is_meant(text, parsed.is_err()) {
+    if !regex_meant::is_meant(text, parsed.is_err()) {
         return parsed;
     }
-    let meant = regex::as_pattern(text).filter(|pattern| parse_plain(pattern).is_ok());
+    let meant = regex_meant::as_pattern(text).filter(|pattern| parse_plain(pattern).is_ok());
     Err(PatternError {
         at: 0,
         fault: PatternFault::Regex(meant),
+    })
+}
+
+/// What stands behind `~`: `*` where the case of letters says nothing, then the expression.
+fn parse_regex(text: &str) -> Result<Pattern, PatternError> {
+    let (regex, ignores_case) = match text.strip_prefix('*') {
+        Some(regex) => (regex, true),
+        None => (text, false),
+    };
+    let error = |fault| PatternError { at: 0, fault };
+    let regex = PathRegex::parse(regex.trim_start(), ignores_case).map_err(error)?;
+    let names = regex.names();
+    for name in &names {
+        if RESERVED_NAMES.contains(&&**name) {
+            return Err(error(PatternFault::NameReserved(name.to_string())));
+        }
+    }
+    Ok(Pattern {
+        segments: Vec::new(),
+        tail: Tail::Regex(regex),
+        names,
     })
 }
 
@@ -229,39 +275,68 @@ impl Parser {
         place: PiecePosition,
     ) -> Result<(), PatternError> {
         let error = |fault| Err(PatternError { at, fault });
-        let inner = piece
-            .strip_prefix('{')
-            .and_then(|piece| piece.strip_suffix('}'));
-        let Some(inner) = inner.filter(|inner| !inner.contains(['{', '}'])) else {
+        let parts = { piece.split_once('{') }
+            .and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+        let Some((before, (inner, after))) = parts else {
             return error(PatternFault::Brace);
         };
+        if before.contains('}') || inner.contains('{') {
+            return error(PatternFault::Brace);
+        }
+        if after.contains(['{', '}']) {
+            return error(PatternFault::TwoInSegment);
+        }
+        if before.contains('*') || after.contains('*') {
+            return error(PatternFault::Star);
+        }
         let name = inner.strip_suffix('*').unwrap_or(inner);
-        if !is_name(name) {
-            return error(PatternFault::Name(name.to_owned()));
-        }
-        if matches!(name, "path" | "query" | "host" | "uri") {
-            return error(PatternFault::NameReserved(name.to_owned()));
-        }
-        if self.pattern.names().any(|known| known == name) {
-            return error(PatternFault::NameTwice(name.to_owned()));
-        }
-        if self.pattern.names.len() == CAPTURES_MAX {
-            return error(PatternFault::TooManyCaptures);
-        }
-        if name.len() == inner.len() {
-            if self.pattern.segments.len() == SEGMENTS_MAX {
-                return error(PatternFault::TooManySegments);
+        self.check_name(name).or_else(error)?;
+        if name.len() != inner.len() {
+            if !before.is_empty() || !after.is_empty() {
+                return error(PatternFault::RestInSegment);
             }
-            self.pattern.segments.push(PatternSegment::Capture);
-        } else if place == PiecePosition::Last {
+            if place == PiecePosition::Inner {
+                return error(PatternFault::RestNotLast);
+            }
             self.pattern.tail = Tail::NamedRest;
-        } else {
-            return error(PatternFault::RestNotLast);
+            self.pattern.names.push(name.into());
+            return Ok(());
         }
+        if self.pattern.segments.len() == SEGMENTS_MAX {
+            return error(PatternFault::TooManySegments);
+        }
+        let [before, after] = [before, after].map(|text| with_encoded_slashes(text.as_bytes()));
+        if has_dots_beside_encoded_slash(&[&*before, b"_", &*after].concat()) {
+            return error(PatternFault::NeverMatches);
+        }
+        self.pattern.segments.push(PatternSegment::Capture {
+            before: before.into(),
+            after: after.into(),
+        });
         self.pattern.names.push(name.into());
         Ok(())
     }
+
+    /// Whether one more capture may be called so.
+    fn check_name(&self, name: &str) -> Result<(), PatternFault> {
+        if !is_name(name) {
+            return Err(PatternFault::Name(name.to_owned()));
+        }
+        if RESERVED_NAMES.contains(&name) {
+            return Err(PatternFault::NameReserved(name.to_owned()));
+        }
+        if self.pattern.names().any(|known| known == name) {
+            return Err(PatternFault::NameTwice(name.to_owned()));
+        }
+        match self.pattern.names.len() == CAPTURES_MAX {
+            true => Err(PatternFault::TooManyCaptures),
+            false => Ok(()),
+        }
+    }
 }
+
+/// What in templates stands for parts of the request.
+const RESERVED_NAMES: [&str; 4] = ["path", "query", "host", "uri"];
 
 /// True for a letter or `_`, then letters, digits and `_`.
 fn is_name(name: &str) -> bool {

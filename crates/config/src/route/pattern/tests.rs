@@ -83,6 +83,88 @@ fn captures_are_whole_segments_or_the_rest() {
 }
 
 #[test]
+fn captures_may_be_parts_of_segments() {
+    let cases = [
+        ("/j/{id}.html", "/j/12.html", Some(vec!["12"])),
+        ("/j/{id}.html", "/j/.html", None),
+        ("/j/{id}.html", "/j/12.htm", None),
+        ("/j/{id}.html", "/j/12.html/", None),
+        ("/j/{id}.html", "/j/a.html.html", Some(vec!["a.html"])),
+        ("/~{user}/*", "/~ann/", Some(vec!["ann"])),
+        ("/~{user}/*", "/~/x", None),
+        ("/~{user}/*", "/ann/x", None),
+        ("/~{user}/{rest*}", "/~ann/x/y", Some(vec!["ann", "x/y"])),
+        ("/v{n}-api/x", "/v2-api/x", Some(vec!["2"])),
+        ("/aba{x}aba", "/ababa", None),
+        ("/aba{x}aba", "/abaaba", None),
+        ("/aba{x}aba", "/abacaba", Some(vec!["c"])),
+        ("/a%2F{x}", "/a\0b", Some(vec!["b"])),
+    ];
+    for (text, path, expected) in cases {
+        let found = captured(text, path).map(|found| found.1);
+        let expected = expected.map(|texts| texts.into_iter().map(String::from).collect());
+        assert_eq!(found, expected, "{text} on {path}");
+    }
+}
+
+#[test]
+fn regular_expressions_are_found_anywhere_unless_they_say_where() {
+    let cases = [
+        (r"~ ^/user/(?<id>[0-9]+)$", "/user/12", Some(vec!["12"])),
+        (r"~ ^/user/(?<id>[0-9]+)$", "/user/12/", None),
+        (r"~ ^/user/(?<id>[0-9]+)$", "/user/x", None),
+        (r"~/user/(\d+)", "/a/user/12b", Some(vec!["12"])),
+        (r"~ ^/(de|en)/(.*)$", "/en/a/b", Some(vec!["en", "a/b"])),
+        (r"~ ^/(de|en)(/x)?$", "/en", Some(vec!["en", ""])),
+        (r"~* \.(png|jpg)$", "/a/B.PNG", Some(vec!["PNG"])),
+        (r"~ \.(png|jpg)$", "/a/B.PNG", None),
+        (r"~ ^/a.b$", "/a\0b", Some(vec![])),
+        (r"~ ^/caf\xc3\xa9$", "/caf\u{e9}", Some(vec![])),
+        ("~ ^/caf\u{e9}$", "/caf\u{e9}", Some(vec![])),
+    ];
+    for (text, path, expected) in cases {
+        let found = captured(text, path).map(|found| found.1);
+        let expected = expected.map(|texts| texts.into_iter().map(String::from).collect());
+        assert_eq!(found, expected, "{text} on {path}");
+    }
+    let names = |text| pattern(text).names().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(names(r"~ ^/(?<year>\d+)-(\d+)$"), ["year", "2"]);
+    // A path that is no UTF-8 passes by no expression that any text fits.
+    assert!(pattern("~ ^/admin/.").matches(b"/admin/\xff").is_some());
+    assert!(pattern("~ ^/[^/]+$").matches(b"/\xff\xfe").is_some());
+}
+
+#[test]
+fn regular_expressions_that_cannot_be_used_are_refused() {
+    for (text, told) in [
+        ("~", None),
+        ("~ ^/(a", Some("unclosed group")),
+        (r"~ ^/(?=a)", Some("look-around")),
+        (r"~ ^/(a)\1", Some("backreferences are not supported")),
+        ("~ ^/[0-9]{1000}{1000}", Some("limit")),
+        ("~ ^/(?<host>.*)", Some("cannot be called `host`")),
+        ("~ ^/(?<a>.)(?<a>.)", Some("duplicate")),
+        (&format!("~ {}", "(a)".repeat(CAPTURES_MAX)), None),
+        (
+            &format!("~ {}", "(a)".repeat(CAPTURES_MAX + 1)),
+            Some("more than 16"),
+        ),
+    ] {
+        let fault = Pattern::parse(text).err().map(|error| error.to_string());
+        match told {
+            None => assert_eq!(fault, None, "{text}"),
+            Some(told) => assert!(
+                fault.as_ref().is_some_and(|fault| fault.contains(told)),
+                "{text}: {fault:?}"
+            ),
+        }
+    }
+    // Time linear in the path, whatever the expression.
+    let path = format!("/{}", "a".repeat(5000));
+    assert!(pattern("~ ^/(a*)*b$").matches(path.as_bytes()).is_none());
+}
+
+#[test]
 fn patterns_that_cannot_mean_what_they_say_are_refused() {
     let named = |name: &str| name.to_owned();
     let cases = [
@@ -96,9 +178,15 @@ fn patterns_that_cannot_mean_what_they_say_are_refused() {
         ("/a/*/b", 3, PatternFault::Star),
         ("/a/**", 3, PatternFault::Star),
         ("/a/*b", 3, PatternFault::Star),
-        ("/a/x{n}", 3, PatternFault::Brace),
-        ("/a/{n}.html", 3, PatternFault::Brace),
-        ("/{a}{b}", 1, PatternFault::Brace),
+        ("/a/x}", 3, PatternFault::Brace),
+        ("/a/}x{n}", 3, PatternFault::Brace),
+        ("/a/{n{m}", 3, PatternFault::Brace),
+        ("/{a}{b}", 1, PatternFault::TwoInSegment),
+        ("/{a}-{b}/", 1, PatternFault::TwoInSegment),
+        ("/{a}*", 1, PatternFault::Star),
+        ("/x{a*}", 1, PatternFault::RestInSegment),
+        ("/{a*}.html", 1, PatternFault::RestInSegment),
+        ("/b/..%2F{a}", 3, PatternFault::NeverMatches),
         ("/{a", 1, PatternFault::Brace),
         ("/{}", 1, PatternFault::Name(named(""))),
         ("/{1a}", 1, PatternFault::Name(named("1a"))),
@@ -168,6 +256,10 @@ fn covering_examples() {
         ("*.php", "/a/x.php"),
         ("/a/{x}", "/a/{y}"),
         ("/a/{rest*}", "/a/*"),
+        ("/{x}", "/~{y}.html"),
+        ("/~{x}", "/~ann"),
+        ("*.html", "/a/{x}.html"),
+        ("/*", "~ a"),
     ];
     for (wide, narrow) in covering {
         assert!(
@@ -184,6 +276,11 @@ fn covering_examples() {
         ("/a/*.php", "*.php"),
         ("*.php", "/a/{x}"),
         ("*.tar.gz", "*.gz"),
+        ("/~{x}", "/~"),
+        ("/{x}.html", "/.html"),
+        ("/a{x}a", "/aa"),
+        ("~ a", "/a"),
+        ("/a/*", "~ ^/a/"),
     ];
     for (one, other) in apart {
         assert!(
@@ -196,7 +293,7 @@ fn covering_examples() {
 /// All paths of up to four pieces over a small alphabet, against all pairs of small patterns.
 #[test]
 fn covers_says_exactly_what_matching_shows() {
-    let pieces = ["", "a", "b.x", "c.y.x"];
+    let pieces = ["", "a", "b.x", "c.y.x", "bq", "bq.x", "cq.x"];
     let mut paths = vec![String::new()];
     for length in 0..4 {
         let longest: Vec<String> = paths
@@ -209,7 +306,18 @@ fn covers_says_exactly_what_matching_shows() {
         }
     }
     paths.retain(|path| !path.is_empty() && !path.contains("//"));
-    let heads = ["", "/a", "/b.x", "/{p}", "/a/{p}", "/{p}/a", "/{p}/{q}"];
+    let heads = [
+        "",
+        "/a",
+        "/b.x",
+        "/{p}",
+        "/a/{p}",
+        "/{p}/a",
+        "/{p}/{q}",
+        "/{p}.x",
+        "/b{p}",
+        "/c{p}.x/{q}",
+    ];
     let tails = ["", "/", "/*", "/*.x", "/*.y.x", "/{r*}"];
     let mut patterns: Vec<Pattern> = heads
         .iter()

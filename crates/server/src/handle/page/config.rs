@@ -466,7 +466,9 @@ impl PagesSettings {
                 continue;
             };
             let folder = match route.path.find(['*', '{']) {
-                Some(end) if !files.keep_prefix => &route.path[..end],
+                Some(end) if !files.keep_prefix && route.path.starts_with('/') => {
+                    &route.path[..end]
+                }
                 _ => "/",
             };
             let table = RouteTable::build(patterns.iter());

@@ -84,7 +84,7 @@ impl Proxy {
     ) -> impl Future<Output = Result<Response, Box<Response>>> + use<> {
         on.request.set_half_close(self.half_close);
         let mut target = Vec::new();
-        let is_rewritten = on.route.rewrite.is_some();
+        let is_rewritten = on.route.rewrite.is_some() || on.request.rewritten_path().is_some();
         push_target(
             &self.parts(on.request, (on.path, on.below), is_rewritten),
             &mut target,

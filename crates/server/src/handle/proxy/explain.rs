@@ -18,7 +18,7 @@ impl ExplainsRoute for Proxy {
             return refusal;
         }
         let mut target = Vec::new();
-        let is_rewritten = on.route.rewrite.is_some();
+        let is_rewritten = on.route.rewrite.is_some() || request.rewritten_path().is_some();
         push_target(
             &self.parts(request, (on.path, on.below), is_rewritten),
             &mut target,

@@ -170,6 +170,10 @@ fn told(request: &Request, status: u16) -> String {
 
 /// The path by which a route is asked for what is behind its folder.
 fn path(route: &ServedRoute, rest: &[u8]) -> Option<Vec<u8>> {
+    if !route.path.starts_with(['/', '*']) {
+        // What a regular expression is found in cannot be told from it.
+        return None;
+    }
     let fixed = route.path.find(['*', '{']).unwrap_or(route.path.len());
     let mut path = route.path.as_bytes()[..fixed].to_vec();
     path.extend_from_slice(rest);

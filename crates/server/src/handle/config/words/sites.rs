@@ -122,7 +122,8 @@ pub(super) static WORDS: &[Foreign] = &[
         &["RewriteMap"],
         "Apache",
         &["site.redirects"],
-        "`redirects = \"FILE\"` in `[[site]]`, with a line `FROM TO` for each path",
+        "`redirects = \"FILE\"` in `[[site]]`, with a line `FROM TO` for each path, or `FROM TO \
+         rewrite`",
     )
     .only_in(&[&ROOT, &SITE, &ROUTE]),
     keys(

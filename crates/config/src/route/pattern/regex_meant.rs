@@ -6,7 +6,7 @@
 pub(super) fn is_meant(text: &str, is_refused: bool) -> bool {
     let has = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
     let is_class = has(&["[0-9", "[a-z", "[A-Z", "[^", "(?", "(.*", ".+"]);
-    let is_marked = text.starts_with(['^', '~'])
+    let is_marked = text.starts_with('^')
         || text.ends_with('$')
         || has(&["\\.", "\\d", "\\w", "\\s", "\\/", "(", "|"])
         || has(&[".*"]) && !text.starts_with('*');
@@ -15,7 +15,6 @@ pub(super) fn is_meant(text: &str, is_refused: bool) -> bool {
 
 /// The pattern that takes what the usual regular expressions do.
 pub(super) fn as_pattern(text: &str) -> Option<String> {
-    let text = text.trim_start_matches(['~', '*', '=', ' ']);
     let (text, is_open_before) = match text.strip_prefix('^') {
         Some(rest) => (rest, false),
         None => (text, !text.starts_with('/')),
@@ -90,7 +89,6 @@ mod tests {
     fn regular_expressions_are_told_with_the_pattern_that_says_the_same() {
         for (text, meant) in [
             (r"\.php$", Some("*.php")),
-            (r"~* \.php$", Some("*.php")),
             (r"^/.*\.php$", Some("*.php")),
             (r".*\.cgi", Some("*.cgi")),
             ("^/api/", Some("/api/*")),
@@ -106,8 +104,8 @@ mod tests {
         ] {
             let told = Pattern::parse(text).unwrap_err().to_string();
             let wanted = match meant {
-                Some(meant) => format!("expressions; write `{meant}`"),
-                None => "expressions; write `/name`,".to_owned(),
+                Some(meant) => format!("`~`; write `{meant}`"),
+                None => "without one write `/name`,".to_owned(),
             };
             assert!(told.contains(&wanted), "{text}: {told}");
         }
