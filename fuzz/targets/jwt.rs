@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use hob_server::config::{TOKEN_ALGORITHMS, TokenRules};
+use hob_server::config::{TOKEN_ALGORITHMS, TokenKeysAt, TokenRules};
 use hob_server::step::auth::tokens::claims::Claims;
 use hob_server::step::auth::tokens::keys::TokenKeys;
 use hob_server::step::auth::tokens::{bearer, claims_of, key_of};
@@ -38,7 +38,7 @@ fuzz_target!(|input: (&str, &[u8], &[u8], u64)| {
         assert!(is_secret || found.is_err());
     }
     let rules = TokenRules {
-        keys: "jwks.json".into(),
+        keys: TokenKeysAt::File("jwks.json".into()),
         issuer: "i".to_owned(),
         audiences: vec!["a".to_owned()],
         algorithms: TOKEN_ALGORITHMS.to_vec(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use self::tokens::SIGNED_BY_PAIR;
-pub use self::tokens::{TOKEN_ALGORITHMS, TokenRules};
+pub use self::tokens::{TOKEN_ALGORITHMS, TokenKeysAt, TokenKeysUrl, TokenRules};
 use super::Config;
 use super::check::{PathLookups, Spots};
 use super::fault::{Faults, Spot};
@@ -110,6 +110,7 @@ pub(crate) fn build_auth(
             .into_iter()
             .find(|key| section.has(key));
         let file = match (file, section.section("jwt")) {
+            (None, Some(jwt)) if jwt.has("keys_ca") => jwt.spot("keys_ca"),
             (None, Some(jwt)) => jwt.spot("keys"),
             (file, _) => section.spot(file.unwrap_or("name")),
         };
@@ -211,9 +212,13 @@ pub(crate) fn check_auth<H: Handlers>(
                 continue;
             }
             AccountSource::Tokens(rules) => {
+                let file = match &rules.keys {
+                    TokenKeysAt::File(file) => Some(file),
+                    TokenKeysAt::Url(url) => url.ca.as_ref(),
+                };
                 // One that is not named is told already.
-                if !rules.keys.as_os_str().is_empty() {
-                    looked.file(&rules.keys, *htpasswd, "write the file's own path", faults);
+                if let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) {
+                    looked.file(file, *htpasswd, "write the file's own path", faults);
                 }
                 continue;
             }

@@ -66,7 +66,7 @@ pub use acme::AcmeSpots;
 pub use acme::{Acme, AcmeChallengeType, DnsHook, NAMES_MAX, is_certifiable};
 pub use admin::{Admin, AdminRole, AdminUser};
 pub use auth::{AccountFiles, AccountSource, AuthSettings, ForwardRoute, SignInRule};
-pub use auth::{TOKEN_ALGORITHMS, TokenRules};
+pub use auth::{TOKEN_ALGORITHMS, TokenKeysAt, TokenKeysUrl, TokenRules};
 pub use ban::{BanCause, BanSettings};
 pub use certificate_holder::CertificateHolder;
 pub use check::{Built, Disk, PathStatus, RealDisk, Spots, TrustedDisk};

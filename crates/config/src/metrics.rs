@@ -120,7 +120,8 @@ pub(crate) fn build_otlp(root: &Section, faults: &mut Faults<'_>) -> Option<Otlp
     })
 }
 
-fn is_address(url: &str) -> bool {
+/// Whether it is an `http://` or `https://` address.
+pub(crate) fn is_address(url: &str) -> bool {
     let is_known = url.starts_with("http://") || url.starts_with("https://");
     let read = Uri::try_from(url);
     is_known && read.is_ok_and(|url| url.host().is_some_and(|host| !host.is_empty()))

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod harness;
+#[path = "jwt/keys_url_h1_only.rs"]
+mod keys_url_h1_only;
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
@@ -261,7 +263,7 @@ fn what_is_not_signed_by_a_key_for_it_is_refused() {
     let sign = |alg: &str, kid: &str, header: Value| issuer.sign_with(alg, kid, &claims(), header);
     let (malformed, no_key) = (
         "this is no signed token",
-        "no key of the file is the token's",
+        "none of the issuer's keys is the token's",
     );
     let (wrong, critical) = (
         "the token's signature is wrong",

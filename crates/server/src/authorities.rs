@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use hob_http::post::check_roots;
+use hob_http::outbound::check_roots;
 use hob_http::tls::Certificate;
 
 use hob_config::{Config, Handlers};

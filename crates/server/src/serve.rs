@@ -50,6 +50,7 @@ use crate::serve::predecessor::Predecessor;
 use crate::serve::sites::Sites;
 use crate::serve::workers::Workers;
 use crate::step::auth::failures::SignInFailures;
+use crate::step::auth::tokens::issuer::Issuers;
 use crate::step::offences::{BanRule, Offenders};
 use crate::step::rate::RateClients;
 use crate::watch::Watching;
@@ -74,6 +75,8 @@ pub struct ServerState {
     rates: Mutex<HashMap<String, Weak<RateClients>>>,
     /// Attempts to sign in that failed.
     pub sign_ins: Arc<SignInFailures>,
+    /// Whose keys tokens are signed with.
+    pub issuers: Issuers,
     /// So many passwords are checked at a time: those who serve are to have CPUs, too.
     pub password_places: Arc<Semaphore>,
     /// Gates of programs, by name.
@@ -154,6 +157,7 @@ impl ServerState {
             handler_ids: Mutex::default(),
             rates: Mutex::default(),
             sign_ins: Arc::default(),
+            issuers: Issuers::default(),
             password_places: Arc::new(Semaphore::new(thread_count.div_ceil(2))),
             gates: Mutex::default(),
             upstreams: Mutex::default(),

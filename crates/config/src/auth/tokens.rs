@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::fault::{Faults, Spot};
+use crate::metrics::is_address;
 use crate::text::is_header_name;
 use crate::tree::Section;
 
@@ -11,7 +12,7 @@ use crate::tree::Section;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRules {
     /// The keys they are signed with, as a JSON Web Key Set.
-    pub keys: PathBuf,
+    pub keys: TokenKeysAt,
     /// Who has made them.
     pub issuer: String,
     /// For whom, one of which has to be named in them.
@@ -28,6 +29,26 @@ pub struct TokenRules {
     pub cookie: Option<String>,
     /// Fields that programs and proxied servers get, in lower case, and the claims they hold.
     pub fields: Vec<(String, String)>,
+}
+
+/// Where an issuer's keys are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenKeysAt {
+    /// In a file.
+    File(PathBuf),
+    /// At the issuer's.
+    Url(TokenKeysUrl),
+}
+
+/// Where they are fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenKeysUrl {
+    /// An `https://` address, or one of this machine.
+    pub url: String,
+    /// File with authorities of whom one may have signed the issuer's certificate.
+    pub ca: Option<PathBuf>,
+    /// So old they may become.
+    pub every: Duration,
 }
 
 /// Ways to sign a token that can be allowed (RFC 7518 section 3.1, RFC 8037): by a key pair, and
@@ -72,7 +93,7 @@ pub(super) fn read_tokens(section: &Section, faults: &mut Faults<'_>) -> TokenRu
         faults.error(section.spot("cookie"), message);
     }
     TokenRules {
-        keys: section.optional_path("keys").cloned().unwrap_or_default(),
+        keys: read_keys(section, faults),
         issuer: section.text("issuer").to_owned(),
         audiences: audiences
             .iter()
@@ -87,6 +108,51 @@ pub(super) fn read_tokens(section: &Section, faults: &mut Faults<'_>) -> TokenRu
         cookie: cookie.map(str::to_owned),
         fields: read_fields(section, faults),
     }
+}
+
+/// Where the keys are: one of two has to be said.
+fn read_keys(section: &Section, faults: &mut Faults<'_>) -> TokenKeysAt {
+    let file = section.optional_path("keys").cloned();
+    let Some(url) = section.optional_text("keys_url") else {
+        if file.is_none() && section.given("keys").is_none() {
+            let message = "`jwt` does not say with which keys tokens are signed";
+            let hint = "name a file (`keys`) or the issuer's `jwks_uri` (`keys_url`)";
+            faults.error(section.header, message).hint(hint);
+        }
+        if section.given("keys_ca").is_some() {
+            let message = "`keys_ca` without `keys_url`";
+            let hint = "a file is read as it is; remove `keys_ca`";
+            faults.error(section.spot("keys_ca"), message).hint(hint);
+        }
+        return TokenKeysAt::File(file.unwrap_or_default());
+    };
+    let spot = section.spot("keys_url");
+    if file.is_some() {
+        let message = "`keys` and `keys_url` both say where the keys are";
+        faults.error(spot, message).hint("remove one");
+    }
+    if !is_address(url) || url.contains('@') {
+        let message = format!("{url:?} is no `https://` address");
+        let hint = "write the `jwks_uri` of the issuer's `/.well-known/openid-configuration`";
+        faults.error(spot, message).hint(hint);
+    } else if url.starts_with("http:") && !is_of_this_machine(url) {
+        let message = "keys that come in clear text are anybody's on the way";
+        let hint = "write `https://`; `http://` is for 127.0.0.1, [::1] and localhost";
+        faults.error(spot, message).hint(hint);
+    }
+    TokenKeysAt::Url(TokenKeysUrl {
+        url: url.to_owned(),
+        ca: section.optional_path("keys_ca").cloned(),
+        every: section.time("keys_every"),
+    })
+}
+
+fn is_of_this_machine(url: &str) -> bool {
+    let url = http::Uri::try_from(url);
+    let host = url.as_ref().map_or(None, http::Uri::host);
+    let host = host.unwrap_or_default().trim_matches(['[', ']']);
+    let address: Result<std::net::IpAddr, _> = host.parse();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// Names of fields in lower case, and their claims.

@@ -124,7 +124,7 @@ pub static JWT: SchemaTable = SchemaTable {
            hash. Tokens of more than 8 KiB are refused.",
     base: None,
     keys: &[
-        SchemaKey::new("keys", Path, Required)
+        SchemaKey::new("keys", Path, Nothing("`keys_url`"))
             .says(
                 "File with the issuer's public keys, a JSON Web Key Set (RFC 7517), as it stands \
                  at the `jwks_uri` of an issuer. The server's own user reads it; changes count \
@@ -133,6 +133,32 @@ pub static JWT: SchemaTable = SchemaTable {
             )
             .example("\"/etc/hob/jwks.json\"")
             .aka(&["jwks", "jwks_file", "key_file", "auth_jwt_key_file"]),
+        SchemaKey::new("keys_url", Text, Nothing("`keys`"))
+            .says(
+                "Where the issuer has them itself: its `jwks_uri`, an `https://` address. They \
+                 are fetched at the start, then as often as `keys_every` says, and when a token \
+                 names a key that is not there, which waits for them; every 10 seconds at most. \
+                 While they cannot be fetched those that were there last are good; while there are \
+                 none, tokens are answered with 503. They outlive a reload, and no restart.",
+            )
+            .example("\"https://id.example.com/jwks\"")
+            .aka(&["jwks_uri", "jwks_url"]),
+        SchemaKey::new("keys_ca", Path, Nothing("the system's authorities alone"))
+            .says(
+                "File with certificates of authorities, in PEM, one of which may have signed the \
+                 certificate at `keys_url`. It is read at every start and reload.",
+            )
+            .example("\"/etc/hob/issuer-ca.pem\""),
+        SchemaKey::new(
+            "keys_every",
+            Time {
+                min: Duration::from_secs(10),
+                max: Duration::from_secs(7 * 86_400),
+            },
+            secs(3600),
+        )
+        .says("So old the keys of `keys_url` may become before they are fetched again.")
+        .example("\"15m\""),
         SchemaKey::new("issuer", Text, Required)
             .says("Who has made the tokens: their `iss`, letter by letter.")
             .example("\"https://id.example.com\"")

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hob_http::acme::{Authority, ChallengeMethod, ExternalAccount, NAMES_MAX, WantedCertificate};
-use hob_http::post::check_roots;
+use hob_http::outbound::check_roots;
 
 use crate::Config;
 use crate::memory;

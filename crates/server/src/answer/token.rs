@@ -12,6 +12,7 @@ use super::{HandlerContext, note_fault};
 use crate::handle::plain;
 use crate::step::auth;
 use crate::step::auth::tokens::claims::SignedClaims;
+use crate::step::auth::tokens::issuer::AGAIN;
 use crate::step::auth::tokens::{GoodToken, ShownToken, TokenRefusal, TokenSource};
 
 impl HandlerContext {
@@ -29,7 +30,9 @@ impl HandlerContext {
                 Ok(token) => token,
                 Err(refusal) => return Admission::No(*refusal),
             };
-            if let Some(checked) = source.check_soon(token, hob_http::unix_ms()) {
+            if let Some(checked) = source.check_soon(token, hob_http::unix_ms())
+                && !source.may_be_newer(&checked)
+            {
                 return match self.enter_by_token(source, rule, request, checked) {
                     None => Admission::Yes,
                     Some(refusal) => Admission::No(refusal),
@@ -57,6 +60,24 @@ impl HandlerContext {
         if is_due {
             self.look_at_keys(source).await?;
         }
+        let checked = self.check_token_now(source, request).await?;
+        match source.fetching(&checked) {
+            // It has ended either way.
+            Some(fetched) => drop(fetched.await),
+            // Others may have had the issuer asked meanwhile.
+            None if source.may_be_newer(&checked) && source.has_changed() => {}
+            None => return Ok(checked),
+        }
+        self.look_at_keys(source).await?;
+        self.check_token_now(source, request).await
+    }
+
+    /// The same with the keys that there are.
+    async fn check_token_now(
+        &self,
+        source: &Arc<TokenSource>,
+        request: &Request,
+    ) -> Result<Result<GoodToken, TokenRefusal>, Box<Response>> {
         let token = self.shown_token(source, request)?;
         if let Some(checked) = source.check_soon(token, hob_http::unix_ms()) {
             return Ok(checked);
@@ -124,6 +145,10 @@ impl HandlerContext {
     ) -> Option<Response> {
         let good = match checked {
             Ok(good) => good,
+            Err(TokenRefusal::KeysAway) => {
+                note_fault(request, Fault::Server, TokenRefusal::KeysAway.reason());
+                return Some(plain::busy_for(AGAIN.as_secs()));
+            }
             Err(refusal) => {
                 self.counters.tokens_refused.add(1);
                 if refusal == TokenRefusal::TooLong {

@@ -8,7 +8,8 @@ use crate::handle::plain;
 use crate::serve::sites;
 use crate::step::access::AccessRefusal;
 use crate::step::auth::ServedAuth;
-use crate::step::auth::tokens::{ShownToken, TokenSource};
+use crate::step::auth::tokens::issuer::AGAIN;
+use crate::step::auth::tokens::{ShownToken, TokenRefusal, TokenSource};
 use crate::step::{access, auth};
 use hob_config::{AccessRules, SignInRule};
 
@@ -108,7 +109,11 @@ impl ExplainContext<'_> {
         };
         let issuer = &source.rules.issuer;
         match (source.shown(self.request), self.user) {
-            (ShownToken::One(token), _) => match source.check(token, hob_http::unix_ms()) {
+            (ShownToken::One(token), _) => match source.check_waiting(token, hob_http::unix_ms()) {
+                Err(TokenRefusal::KeysAway) => {
+                    self.request.record_mut().reason = Some(TokenRefusal::KeysAway.reason());
+                    Some(plain::busy_for(AGAIN.as_secs()))
+                }
                 Err(refusal) => refuse(refusal.reason(), 401),
                 Ok(good) if auth::may(rule, &good.claims.account) => None,
                 Ok(_) => refuse(auth::NOT_NAMED, 403),

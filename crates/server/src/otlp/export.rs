@@ -10,7 +10,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use hob_http::Bytes;
-use hob_http::post::{PostDestination, Poster, Reply};
+use hob_http::outbound::{OutboundClient, OutboundDestination, Reply};
 use hob_trace::Mutex;
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::{Consumer, Producer, ring};
@@ -167,13 +167,13 @@ enum ExportOutcome {
 impl Work {
     fn run(mut self) {
         let destination = &self.settings.destination;
-        let destination = PostDestination {
+        let destination = OutboundDestination {
             url: destination.url.clone(),
             fields: destination.fields.clone(),
             timeout: destination.timeout,
         };
-        let poster = match Poster::new(destination, &self.roots, KEY) {
-            Ok(poster) => Some(poster),
+        let client = match OutboundClient::new(destination, &self.roots, KEY) {
+            Ok(client) => Some(client),
             Err(error) => {
                 tracing::error!(error, "traces cannot be sent");
                 None
@@ -185,14 +185,14 @@ impl Work {
             self.take_rings();
             self.set_clock();
             for index in 0..self.rings.len() {
-                self.drain(index, poster.as_ref());
+                self.drain(index, client.as_ref());
             }
             let is_due = self
                 .batch
                 .since
                 .is_some_and(|since| since.elapsed() >= self.settings.interval);
             if is_due || is_closing {
-                self.send(poster.as_ref());
+                self.send(client.as_ref());
             }
             self.count_losses();
             if is_closing {
@@ -232,7 +232,7 @@ impl Work {
     }
 
     /// Empties a ring, and sends each batch that gets full.
-    fn drain(&mut self, index: usize, poster: Option<&Poster>) {
+    fn drain(&mut self, index: usize, client: Option<&OutboundClient>) {
         let mut taken = Vec::new();
         let (series, names, unix_us) = (&self.series, &mut self.names, self.unix_us);
         self.rings[index]
@@ -251,13 +251,13 @@ impl Work {
             self.batch.requests += 1;
             self.batch.since.get_or_insert_with(Instant::now);
             if self.batch.requests >= self.settings.batch {
-                self.send(poster);
+                self.send(client);
             }
         }
     }
 
     /// Sends what waits; afterwards nothing does.
-    fn send(&mut self, poster: Option<&Poster>) {
+    fn send(&mut self, client: Option<&OutboundClient>) {
         let batch = std::mem::take(&mut self.batch);
         if batch.requests == 0 {
             return;
@@ -266,8 +266,8 @@ impl Work {
         let body = Bytes::from(self.export(batch.spans).encode_to_vec());
         let mut pause = PAUSE;
         for tried in 1..=TRIES_MAX {
-            let sent = match poster {
-                Some(poster) => judge(poster.post("application/x-protobuf", body.clone())),
+            let sent = match client {
+                Some(client) => judge(client.post("application/x-protobuf", body.clone())),
                 None => break,
             };
             match sent {

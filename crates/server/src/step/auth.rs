@@ -25,6 +25,7 @@ use hob_trace::Mutex;
 use self::accounts::{Accounts, AuthAccount};
 use self::signed_urls::LinkKeys;
 use self::tokens::TokenSource;
+use self::tokens::issuer::Issuers;
 
 /// Why nobody is signed in, in the words of the record.
 pub const WRONG: &str = "require: the name or the password is wrong";
@@ -50,11 +51,15 @@ pub enum ServedAuth {
 }
 
 impl ServedAuth {
-    /// Opens what a config says. Waits for a disk.
+    /// Opens what a config says. Waits for a disk; for keys of `issuers` nobody waits here.
     ///
     /// # Errors
     /// Why files cannot be read.
-    pub fn open(settings: &AuthSettings, now_ms: u64) -> Result<ServedAuth, String> {
+    pub fn open(
+        settings: &AuthSettings,
+        issuers: &Issuers,
+        now_ms: u64,
+    ) -> Result<ServedAuth, String> {
         match &settings.source {
             AccountSource::Files(files) => {
                 let source = AuthSource::open(settings, files, now_ms)
@@ -65,7 +70,7 @@ impl ServedAuth {
             AccountSource::SignedUrls(path) => LinkKeys::open(path)
                 .map(ServedAuth::SignedUrls)
                 .map_err(|text| format!("auth \"{}\": {text}", settings.name)),
-            AccountSource::Tokens(rules) => TokenSource::open(settings, rules, now_ms)
+            AccountSource::Tokens(rules) => TokenSource::open(settings, rules, issuers, now_ms)
                 .map(|source| ServedAuth::Tokens(Arc::new(source)))
                 .map_err(|text| format!("auth \"{}\": {text}", settings.name)),
         }
@@ -429,7 +434,8 @@ mod tests {
         let line = "ann:{SHA}6dcfXufJLW3J6S/9rRe4vUlBj5g=\n";
         std::fs::write(&path, line).unwrap();
         let settings = settings(path.clone());
-        let Ok(ServedAuth::Files(source)) = ServedAuth::open(&settings, 0) else {
+        let Ok(ServedAuth::Files(source)) = ServedAuth::open(&settings, &Issuers::default(), 0)
+        else {
             panic!("it can be read")
         };
         let value = format!("Basic {}", BASE64_STANDARD.encode("ann:b"));
@@ -455,7 +461,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         source.look();
         assert!(source.check(&password, 0).unwrap_err().contains("users"));
-        assert!(ServedAuth::open(&settings, 0).is_err());
+        assert!(ServedAuth::open(&settings, &Issuers::default(), 0).is_err());
     }
 
     #[test]
@@ -466,7 +472,8 @@ mod tests {
         let path = dir.path().join("users");
         std::fs::write(&path, "").unwrap();
         let settings = settings(path);
-        let Ok(ServedAuth::Files(source)) = ServedAuth::open(&settings, 0) else {
+        let Ok(ServedAuth::Files(source)) = ServedAuth::open(&settings, &Issuers::default(), 0)
+        else {
             panic!("it can be read")
         };
         let given = |tag| GivenPassword {

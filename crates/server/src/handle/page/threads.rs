@@ -194,7 +194,8 @@ mod tests {
     #[test]
     fn runs_that_wait_for_each_other_have_a_thread_each() {
         const THREADS: usize = 3;
-        let threads = PageThreads::new(THREADS, 2);
+        // Those of the round before may be on their way to sleep still.
+        let threads = PageThreads::new(THREADS, THREADS);
         let (done, ended) = mpsc::channel();
         // Threads that are started, and then the same ones out of their sleep.
         for _ in 0..5 {

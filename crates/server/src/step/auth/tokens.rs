@@ -6,13 +6,15 @@
 //! was good is remembered for a while as a keyed hash, as passwords are.
 
 pub mod claims;
+pub mod issuer;
 pub mod keys;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use aws_lc_rs::hmac;
-use hob_config::{AccountSource, AuthSettings, TokenRules};
+use hob_config::{AccountSource, AuthSettings, TokenKeysAt, TokenRules};
 use hob_http::{Known, Request};
 use hob_keeper::preflight::PreflightReport;
 use hob_trace::Mutex;
@@ -20,6 +22,7 @@ use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, Validation};
 
 use self::claims::{Claims, SignedClaims};
+use self::issuer::{IssuerKeys, Issuers, KeysFetched};
 use self::keys::{TokenKey, TokenKeys};
 use super::{FileVersion, LOOK_MS, LookTimes, read_file, version};
 use crate::config::Built;
@@ -40,6 +43,7 @@ pub struct TokenSource {
     pub realm: String,
     /// What the config says.
     pub rules: TokenRules,
+    from: KeysSource,
     state: Mutex<TokenState>,
     times: LookTimes,
     /// Of the hashes of what is remembered.
@@ -50,13 +54,28 @@ pub struct TokenSource {
 type TokenTag = [u8; 32];
 
 struct TokenState {
+    /// None before the issuer has been asked for them.
     keys: Arc<TokenKeys>,
-    version: Option<FileVersion>,
-    /// Why the file that is there now was not taken.
+    version: Option<KeysVersion>,
+    /// Why the keys that are there now were not taken.
     fault: Option<String>,
     remembered: HashMap<TokenTag, RememberedToken>,
     /// When those that were over were taken out last.
     tidied_unix_ms: u64,
+}
+
+/// Where the keys are.
+enum KeysSource {
+    File(PathBuf),
+    Issuer(Arc<IssuerKeys>),
+}
+
+/// What tells one state of the keys from another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KeysVersion {
+    File(FileVersion),
+    /// The how-many-th that were fetched, and how often that failed.
+    Fetched(u64, u64),
 }
 
 struct RememberedToken {
@@ -92,8 +111,10 @@ pub enum TokenRefusal {
     Malformed,
     /// It wants something understood that is not.
     Critical,
-    /// No key of the file signs so and may be meant.
+    /// None of the keys signs so and may be meant.
     NoKey,
+    /// The keys could not be fetched so far.
+    KeysAway,
     /// The signature is not that of the key.
     Signature,
     /// It does not say until when it is good.
@@ -117,7 +138,8 @@ impl TokenRefusal {
             TokenRefusal::TooLong => "require: the token is longer than 8 KiB",
             TokenRefusal::Malformed => "require: this is no signed token",
             TokenRefusal::Critical => "require: the token has a `crit` that is not understood",
-            TokenRefusal::NoKey => "require: no key of the file is the token's",
+            TokenRefusal::NoKey => "require: none of the issuer's keys is the token's",
+            TokenRefusal::KeysAway => "require: the issuer's keys could not be fetched so far",
             TokenRefusal::Signature => "require: the token's signature is wrong",
             TokenRefusal::Endless => "require: the token has no `exp`",
             TokenRefusal::Over => "require: the token is over",
@@ -148,33 +170,44 @@ impl TokenRefusal {
 }
 
 impl TokenSource {
-    /// The keys of a config's file. Waits for a disk.
+    /// The keys of a config's file, which waits for a disk, or those that `issuers` have.
     ///
     /// # Errors
     /// Why they cannot be read.
     pub fn open(
         settings: &AuthSettings,
         rules: &TokenRules,
+        issuers: &Issuers,
         now_ms: u64,
     ) -> Result<TokenSource, String> {
         let mut key = [0; 32];
         aws_lc_rs::rand::fill(&mut key).map_err(|_| "the system has no random numbers")?;
-        let version = version(&rules.keys);
-        let keys = read_keys(&settings.name, rules)?;
-        Ok(TokenSource {
+        let from = match &rules.keys {
+            TokenKeysAt::File(file) => KeysSource::File(file.clone()),
+            TokenKeysAt::Url(url) => KeysSource::Issuer(issuers.find(url)?),
+        };
+        let source = TokenSource {
             name: settings.name.clone(),
             realm: settings.realm.clone(),
             rules: rules.clone(),
+            from,
             state: Mutex::new(TokenState {
-                keys: Arc::new(keys),
-                version,
+                keys: Arc::new(TokenKeys::default()),
+                version: None,
                 fault: None,
                 remembered: HashMap::new(),
                 tidied_unix_ms: 0,
             }),
             times: LookTimes::new(now_ms),
             key: hmac::Key::new(hmac::HMAC_SHA256, &key),
-        })
+        };
+        source.look();
+        match (&source.from, source.state.lock().fault.take()) {
+            (KeysSource::File(_), Some(fault)) => return Err(fault),
+            // They may come.
+            (KeysSource::Issuer(_), _) | (_, None) => {}
+        }
+        Ok(source)
     }
 
     /// True once a second, for one that has to [`TokenSource::look`].
@@ -182,20 +215,20 @@ impl TokenSource {
         self.times.is_due(now_ms)
     }
 
-    /// Reads the file anew where it has changed, and remembers nothing then. A file that is wrong
-    /// or gone leaves the keys as they were; true when that is news. Waits for a disk.
+    /// Reads the keys anew where they have changed, and remembers nothing then. Keys that are wrong
+    /// or gone leave those that there were; true when that is news. Waits for a disk.
     pub fn look(&self) -> bool {
-        let version = version(&self.rules.keys);
+        let version = self.version();
         {
             let state = self.state.lock();
             if state.version == version && version.is_some() {
                 return false;
             }
         }
-        let keys = read_keys(&self.name, &self.rules);
+        let read = self.read();
         let mut state = self.state.lock();
         state.version = version;
-        match keys {
+        match read {
             Ok(keys) => {
                 state.keys = Arc::new(keys);
                 state.fault = None;
@@ -204,13 +237,72 @@ impl TokenSource {
             }
             Err(text) => {
                 let is_news = state.fault.as_ref() != Some(&text);
-                if is_news {
+                if is_news && !state.keys.is_empty() {
                     tracing::error!(auth = self.name, "the keys stay as they were: {text}");
                 }
                 state.fault = Some(text);
                 is_news
             }
         }
+    }
+
+    /// The keys are others than those that were read last.
+    pub fn has_changed(&self) -> bool {
+        self.version() != self.state.lock().version
+    }
+
+    fn version(&self) -> Option<KeysVersion> {
+        match &self.from {
+            KeysSource::File(file) => version(file).map(KeysVersion::File),
+            KeysSource::Issuer(issuer) => {
+                let (fetched, failed) = issuer.counts();
+                Some(KeysVersion::Fetched(fetched, failed))
+            }
+        }
+    }
+
+    /// The keys as they are now, or why there are none.
+    fn read(&self) -> Result<TokenKeys, String> {
+        let (at, text) = match &self.from {
+            KeysSource::File(file) => (file.display().to_string(), read_file(file)?),
+            KeysSource::Issuer(issuer) => (issuer.url().to_owned(), issuer.text()?),
+        };
+        let read = TokenKeys::parse(&text, &self.rules.algorithms);
+        let (keys, faults) = read.map_err(|text| format!("{at}: {text}"))?;
+        for fault in faults {
+            tracing::warn!(auth = self.name, "{at}: {fault}");
+        }
+        Ok(keys)
+    }
+
+    /// Whether the issuer may have a newer key, with which it would have been good.
+    pub fn may_be_newer<T>(&self, checked: &Result<T, TokenRefusal>) -> bool {
+        let is_issuers = matches!(self.from, KeysSource::Issuer(_));
+        is_issuers && matches!(checked, Err(TokenRefusal::NoKey | TokenRefusal::KeysAway))
+    }
+
+    /// Resolves when the issuer has been asked for its keys after a token was checked with none of
+    /// them; nothing where that does not help, or was done just now.
+    pub fn fetching<T>(&self, checked: &Result<T, TokenRefusal>) -> Option<KeysFetched> {
+        match &self.from {
+            KeysSource::Issuer(issuer) if self.may_be_newer(checked) => issuer.fetch(),
+            _ => None,
+        }
+    }
+
+    /// As [`TokenSource::check`], once the issuer has been asked for keys that are not there. Waits
+    /// for that.
+    ///
+    /// # Errors
+    /// Why it is not good.
+    pub fn check_waiting(&self, token: &[u8], now_unix_ms: u64) -> Result<GoodToken, TokenRefusal> {
+        let checked = self.check(token, now_unix_ms);
+        if let Some(fetched) = self.fetching(&checked) {
+            // It has ended either way.
+            let _ = fetched.blocking_recv();
+        }
+        self.look();
+        self.check(token, now_unix_ms)
     }
 
     /// What a request shows: the token of `Authorization`, else that of the cookie, where the
@@ -280,6 +372,9 @@ impl TokenSource {
             }
             Arc::clone(&state.keys)
         };
+        if keys.is_empty() {
+            return Err(TokenRefusal::KeysAway);
+        }
         let (key, algorithm) = key_of(token, &keys)?;
         if !may_use(key) {
             return Ok(None);
@@ -376,10 +471,14 @@ pub fn look(built: &Built, told: &mut PreflightReport<'_, '_>) {
         let AccountSource::Tokens(rules) = &auth.source else {
             continue;
         };
-        let Ok(text) = read_file(&rules.keys) else {
+        // What an issuer has is not asked for here: it may be away.
+        let TokenKeysAt::File(file) = &rules.keys else {
             continue;
         };
-        let file = rules.keys.display();
+        let Ok(text) = read_file(file) else {
+            continue;
+        };
+        let file = file.display();
         match TokenKeys::parse(&text, &rules.algorithms) {
             Err(text) => told.error(*spot, &format!("{file}: {text}"), SAVE_KEYS),
             Ok((_, faults)) => {
@@ -397,17 +496,6 @@ pub fn look(built: &Built, told: &mut PreflightReport<'_, '_>) {
 
 /// What to do about a file of keys that is wrong.
 const SAVE_KEYS: &str = "save there what the issuer has at its `jwks_uri`";
-
-fn read_keys(auth: &str, rules: &TokenRules) -> Result<TokenKeys, String> {
-    let file = rules.keys.display();
-    let text = read_file(&rules.keys)?;
-    let (keys, faults) =
-        TokenKeys::parse(&text, &rules.algorithms).map_err(|text| format!("{file}: {text}"))?;
-    for fault in faults {
-        tracing::warn!(auth, "{file}: {fault}");
-    }
-    Ok(keys)
-}
 
 #[cfg(test)]
 mod tests {
@@ -427,7 +515,7 @@ mod tests {
         let text = format!("{{\"keys\": [{{\"kty\": \"oct\", \"k\": \"{k}\"}}]}}");
         std::fs::write(&keys, text).unwrap();
         let rules = TokenRules {
-            keys,
+            keys: TokenKeysAt::File(keys),
             issuer: "i".to_owned(),
             audiences: vec!["a".to_owned()],
             algorithms: vec!["HS256"],
@@ -442,7 +530,7 @@ mod tests {
             realm: "tokens".to_owned(),
             source: AccountSource::Tokens(rules.clone()),
         };
-        TokenSource::open(&settings, &rules, 0).unwrap()
+        TokenSource::open(&settings, &rules, &Issuers::default(), 0).unwrap()
     }
 
     fn token(name: &str) -> String {

@@ -135,10 +135,16 @@ pub(super) static WORDS: &[Foreign] = &[
     )
     .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),
     keys(
-        &["auth_jwt", "auth_jwt_key_file", "jwt", "jwtauth"],
+        &[
+            "auth_jwt",
+            "auth_jwt_key_file",
+            "auth_jwt_key_request",
+            "jwt",
+            "jwtauth",
+        ],
         "nginx, Caddy, Traefik",
         &["auth.jwt", "site.require", "site.route.require"],
-        "`[[auth]]` with `name = \"tokens\"` and `jwt = { keys = \"FILE\", issuer = \"URL\", \
+        "`[[auth]]` with `name = \"tokens\"` and `jwt = { keys_url = \"URL\", issuer = \"URL\", \
          audience = \"NAME\" }`, and `require = \"tokens\"` in `[[site]]` or `[[site.route]]`",
     )
     .only_in(&[&ROOT, &SITE, &ROUTE, &LISTEN, &FILES, &ROUTE_FILES]),

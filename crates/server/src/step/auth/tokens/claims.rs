@@ -139,11 +139,13 @@ mod tests {
 
     use serde_json::json;
 
+    use hob_config::TokenKeysAt;
+
     use super::*;
 
     fn rules() -> TokenRules {
         TokenRules {
-            keys: "jwks.json".into(),
+            keys: TokenKeysAt::File("jwks.json".into()),
             issuer: "https://id.test".to_owned(),
             audiences: vec!["shop".to_owned(), "api".to_owned()],
             algorithms: vec!["ES256"],

@@ -16,12 +16,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// Longest text of keys, in bytes.
-const TEXT_BYTES_MAX: usize = 1 << 20;
+pub const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Most keys of a file.
 const KEYS_MAX: usize = 100;
 
 /// Keys that tokens are checked with; shown without what they are made of.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TokenKeys(Vec<TokenKey>);
 
 /// One of them.

@@ -1,5 +1,5 @@
-//! Sending to other people's HTTP servers, one request at a time, from a thread that may wait: for
-//! what the server exports, never for what it answers.
+//! Asking other people's HTTP servers, one request at a time, from a thread that may wait: for what
+//! the server exports and what its config names, never for what it answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use rustls::{ClientConfig, RootCertStore};
 use crate::tls::roots;
 use crate::tls::terms::provider;
 
-/// Largest answer that is read, in bytes.
-const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// Largest answer to what is sent that is read, in bytes.
+const POST_ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// Where to send, and how: an address and fields that can be sent, which the config has checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PostDestination {
+pub struct OutboundDestination {
     /// An `http://` or `https://` address.
     pub url: String,
     /// Fields of each request: names and values.
@@ -41,23 +41,23 @@ pub struct Reply {
 }
 
 /// Sends to one destination; keeps its connection.
-pub struct Poster {
-    destination: PostDestination,
+pub struct OutboundClient {
+    destination: OutboundDestination,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     runtime: tokio::runtime::Runtime,
 }
 
-impl Poster {
+impl OutboundClient {
     /// A sender on the calling thread. `https://` believes the system's certificate authorities and
     /// those of `more_roots`, in PEM, which the config's key `key` names.
     ///
     /// # Errors
     /// Authorities that are none, or what the system lacks.
     pub fn new(
-        destination: PostDestination,
+        destination: OutboundDestination,
         more_roots: &[u8],
         key: &str,
-    ) -> Result<Poster, String> {
+    ) -> Result<OutboundClient, String> {
         let roots = match destination.url.starts_with("https:") {
             true => roots::believed(more_roots, key)?,
             false => RootCertStore::empty(),
@@ -75,7 +75,7 @@ impl Poster {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
-        Ok(Poster {
+        Ok(OutboundClient {
             client: Client::builder(TokioExecutor::new()).build(connector),
             runtime: runtime.map_err(|error| error.to_string())?,
             destination,
@@ -87,21 +87,35 @@ impl Poster {
     /// # Errors
     /// Why there is no answer.
     pub fn post(&self, content_type: &str, body: Bytes) -> Result<Reply, String> {
-        let mut request = http::Request::post(&self.destination.url)
-            .header("content-type", content_type)
-            .header("user-agent", concat!("hob/", env!("CARGO_PKG_VERSION")));
+        let request = http::Request::post(&self.destination.url);
+        let request = request.header("content-type", content_type);
+        self.ask(request, body, POST_ANSWER_BYTES_MAX)
+    }
+
+    /// Asks for what is there and waits for the answer, whose body has at most so many bytes.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub fn get(&self, accept: &str, answer_bytes_max: usize) -> Result<Reply, String> {
+        let request = http::Request::get(&self.destination.url).header("accept", accept);
+        self.ask(request, Bytes::new(), answer_bytes_max)
+    }
+
+    fn ask(
+        &self,
+        request: http::request::Builder,
+        body: Bytes,
+        answer_bytes_max: usize,
+    ) -> Result<Reply, String> {
+        let mut request = request.header("user-agent", concat!("hob/", env!("CARGO_PKG_VERSION")));
         for (name, value) in &self.destination.fields {
             request = request.header(name, value);
         }
         let request = request.body(Full::new(body)).map_err(told)?;
         let answer = async {
-            let (parts, body) = self
-                .client
-                .request(request)
-                .await
-                .map_err(told)?
-                .into_parts();
-            let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+            let answer = self.client.request(request).await.map_err(told)?;
+            let (parts, body) = answer.into_parts();
+            let body = Limited::new(body, answer_bytes_max).collect().await;
             let retry_after = parts.headers.get("retry-after");
             Ok(Reply {
                 status: parts.status.as_u16(),
@@ -147,8 +161,8 @@ mod tests {
 
     use super::*;
 
-    fn destination(url: &str) -> PostDestination {
-        PostDestination {
+    fn destination(url: &str) -> OutboundDestination {
+        OutboundDestination {
             url: url.to_owned(),
             fields: vec![("X-Key".to_owned(), "secret".to_owned())],
             timeout: Duration::from_secs(20),
@@ -172,8 +186,8 @@ mod tests {
             socket.write_all(answer).unwrap();
             String::from_utf8(seen).unwrap()
         });
-        let poster = Poster::new(destination(&url), b"", "ca").unwrap();
-        let reply = poster.post("text/plain", Bytes::from_static(b"the body"));
+        let client = OutboundClient::new(destination(&url), b"", "ca").unwrap();
+        let reply = client.post("text/plain", Bytes::from_static(b"the body"));
         let wanted = Reply {
             status: 503,
             retry_after_s: Some(7),
@@ -186,14 +200,38 @@ mod tests {
     }
 
     #[test]
+    fn answer_that_is_too_long_is_an_error() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/keys", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            for _ in 0..2 {
+                let (mut socket, _) = listener.accept().unwrap();
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    socket.read_exact(&mut byte).unwrap();
+                    head.push(byte[0]);
+                }
+                assert!(head.starts_with(b"GET /keys HTTP/1.1\r\n"));
+                let answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n12345678";
+                socket.write_all(answer).unwrap();
+            }
+        });
+        let client = OutboundClient::new(destination(&url), b"", "ca").unwrap();
+        assert_eq!(&*client.get("*/*", 8).unwrap().body, b"12345678");
+        assert!(client.get("*/*", 7).is_err());
+        server.join().unwrap();
+    }
+
+    #[test]
     fn nobody_there_is_an_error_in_words() {
         let port = {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             listener.local_addr().unwrap().port()
         };
         let url = format!("http://127.0.0.1:{port}/");
-        let poster = Poster::new(destination(&url), b"", "ca").unwrap();
-        let error = poster.post("text/plain", Bytes::new()).unwrap_err();
+        let client = OutboundClient::new(destination(&url), b"", "ca").unwrap();
+        let error = client.post("text/plain", Bytes::new()).unwrap_err();
         assert!(error.to_lowercase().contains("refused"), "{error}");
     }
 }
